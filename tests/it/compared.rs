@@ -1,13 +1,14 @@
 //! The same calls of the embedded chain and of a real bitcoind on the same blocks: the answers are the same to the letter.
 
-use outrigger_tests::{Bitcoind, Client, Host, RECORDED, bitcoind, data_json, recorded_chain};
+use outrigger_tests::{Bitcoind, Client, Host, HostOptions, RECORDED, bitcoind, data_json, recorded_chain};
 use serde_json::{Value, json};
 
 /// A host and a node with the recorded chain, at the time of its tip; `None`, said aloud, where there is no bitcoind here.
 fn both() -> Option<(Host, Bitcoind)> {
     let program = bitcoind::installed()?;
-    let host = Host::start();
     let (node, _) = Bitcoind::start_with(program, &["-txindex=1", "-blockfilterindex=1"]);
+    let set = vec![format!("release={}", bitcoind::release(&mut node.client()))];
+    let host = Host::start_with(HostOptions { set, ..HostOptions::default() });
     let recorded = data_json("chain.json");
     let time = &recorded["blocks"].as_array().unwrap().last().unwrap()["time"];
     for mut client in [host.client(), node.client()] {
@@ -251,11 +252,16 @@ fn scantxoutset_and_its_kin_answer_as_bitcoind() {
         calls.push(("scanblocks", json!(["start", objects])));
         calls.push(("getdescriptoractivity", json!([[], objects])));
     }
-    calls.retain(|(method, params)| *method != "scantxoutset" || !params[1].is_null());
+    // bitcoind reads null as absent in scantxoutset. A node after 29 says of an absent array in scanblocks that null is none.
+    let is_later = bitcoind::release(&mut node.client()) >= 30;
+    calls.retain(|(method, params)| !params[1].is_null() || *method == "scanblocks" && !is_later);
     for method in ["scantxoutset", "scanblocks"] {
         calls.extend(["status", "abort", "foo"].map(|action| (method, json!([action]))));
         calls.push((method, json!([5])));
-        calls.push((method, json!(["start"])));
+    }
+    calls.push(("scantxoutset", json!(["start"])));
+    if !is_later {
+        calls.push(("scanblocks", json!(["start"])));
     }
     for rest in [
         json!([301]),

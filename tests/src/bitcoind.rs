@@ -47,6 +47,12 @@ pub fn installed() -> Option<PathBuf> {
     found
 }
 
+/// Whether a program is a Bitcoin Knots, which has settings and rules beyond those of Bitcoin Core.
+pub fn is_knots(program: &Path) -> bool {
+    let said = Command::new(program).arg("-version").output().unwrap().stdout;
+    String::from_utf8_lossy(&said).contains("Knots")
+}
+
 impl Bitcoind {
     /// Starts it and gives how long it took to answer.
     pub fn start(path: &str) -> (Self, Duration) {

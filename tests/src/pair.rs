@@ -19,8 +19,8 @@ const WITNESS_SCRIPT: [u8; 1] = [0x51];
 const BEGIN: u64 = 1_700_000_000;
 const SPACING: u64 = 600;
 
-/// What makes the node's policy that of Bitcoin Core: it is a bitcoind with rules of its own.
-pub const CORE_POLICY: [&str; 7] = [
+/// What makes the policy of a Bitcoin Knots that of Bitcoin Core.
+const CORE_POLICY: [&str; 7] = [
     "-corepolicy=1",
     "-permitephemeral=anchor,send,dust",
     "-mempooltruc=enforce",
@@ -74,15 +74,26 @@ fn as_core(text: &str) -> String {
 
 impl Pair {
     /// Starts them with a chain of so many blocks; `None`, said aloud, where there is no bitcoind here.
-    pub fn start(options: HostOptions, arguments: &[&str], blocks: u64) -> Option<Self> {
+    pub fn start(mut options: HostOptions, arguments: &[&str], blocks: u64) -> Option<Self> {
         let program = bitcoind::installed()?;
-        let (node, _) = Bitcoind::start_with(program, &[&CORE_POLICY, arguments].concat());
+        let policy: &[&str] = if bitcoind::is_knots(&program) { &CORE_POLICY } else { &[] };
+        let (node, _) = Bitcoind::start_with(program, &[policy, arguments].concat());
+        options.set.push(format!("release={}", bitcoind::release(&mut node.client())));
         let (host, miner) = (Host::start_with(options), Host::start());
         let mut pair = Self { host, node, miner, time: BEGIN, coins: VecDeque::new() };
         for _ in 0..blocks {
             pair.mine();
         }
         Some(pair)
+    }
+
+    /// Whether the node checks packages in another order than the host, said aloud.
+    pub fn is_later(&self) -> bool {
+        let is_later = bitcoind::release(&mut self.node.client()) > 31;
+        if is_later {
+            eprintln!("skipped: the host checks packages in the order of releases until 31");
+        }
+        is_later
     }
 
     pub fn clients(&self) -> [Client; 2] {

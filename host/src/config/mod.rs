@@ -487,7 +487,8 @@ mod tests {
         let text = refusal("# chain\nnetwork = \"main\"\n", &[]);
         assert!(text.starts_with("FILE:2: network: the embedded chain is regtest"), "{text}");
         let text = refusal("network = \"regtest\"\ndeprecatedrpc = [\"bip125\", \"accounts\"]\n", &[]);
-        let told = "FILE:2: deprecatedrpc: 'accounts' is no deprecated feature; there are: removeprunedfunds, bip125";
+        let told =
+            "FILE:2: deprecatedrpc: 'accounts' is no deprecated feature; there are: removeprunedfunds, bip125, fullrbf";
         assert_eq!(text, told);
         let text = refusal("[rpc\n", &[]);
         assert!(text.starts_with("FILE:1: "), "{text}");

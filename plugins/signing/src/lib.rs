@@ -38,7 +38,7 @@ impl Plugin for SigningPlugin {
                 reply.send(signed)
             }
             "combinerawtransaction" => {
-                let combined = methods::combine(host, scope, &call.params, &wanted);
+                let combined = methods::combine(host, scope, &call.params, &call.rules, &wanted);
                 reply.send(combined)
             }
             "signmessagewithprivkey" => reply.send(sign_message_with_key(host, &call)),

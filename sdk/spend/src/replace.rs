@@ -10,6 +10,7 @@ use outrigger_values::amount::Saturating;
 use outrigger_values::{FeeRate, RpcError};
 
 use crate::available::{Available, other_outputs, owned_outputs};
+use crate::coins;
 use crate::control::{ChangeChoice, CoinControl, PresetInput, Recipient};
 use crate::error::SpendError;
 use crate::error::money;
@@ -148,8 +149,8 @@ impl Original {
     ) -> Result<HashMap<OutPoint, TxOut>, RpcError> {
         let txid = self.row.txid;
         let count = u32::try_from(self.transaction.output.len()).unwrap_or(u32::MAX);
-        let outputs = (0..count).map(|vout| OutPoint { txid, vout }).collect();
-        if services.host.wallet.spenders(services.scope, outputs)?.iter().any(|spenders| !spenders.is_empty()) {
+        let outputs: Vec<OutPoint> = (0..count).map(|vout| OutPoint { txid, vout }).collect();
+        if !coins::spent(services, &outputs)?.is_empty() {
             return Err(RpcError::invalid_parameter("Transaction has descendants in the wallet"));
         }
         let entry = services.host.mempool.entries(services.scope, vec![txid])?.pop().flatten();

@@ -26,7 +26,7 @@ pub struct Rules {
     pub relaxed_policy: bool,
     /// Whether generated coinbases are locked to the height before theirs. Since 30, #32155.
     pub coinbase_lock_time: bool,
-    /// Whether generated coinbases push a zero after the height. Until 30, #32420.
+    /// Whether generated coinbases push a zero after the height. Until 31, #34860.
     pub coinbase_padding: bool,
     /// Whether the mempool has clusters, and getmempoolinfo and entries report limits and chunks. Since 31, #33629.
     pub mempool_clusters: bool,
@@ -34,19 +34,20 @@ pub struct Rules {
     pub block_coinbase: bool,
     /// Whether getdeploymentinfo has `script_flags`. Since 31.
     pub script_flags: bool,
-    /// Whether getdeploymentinfo lists taproot. Until 31.
+    /// Whether getdeploymentinfo lists taproot. Until 31, #26201.
     pub taproot_deployment: bool,
-    /// Whether getmempoolinfo has `fullrbf`. Until 31.
+    /// Whether getmempoolinfo has `fullrbf`. Until 31, #34911.
     pub full_rbf: bool,
     /// Whether getblockstats counts a byte of its own for the coinbase flag of a coin. Until 31, #31449.
     pub coin_flag_byte: bool,
-    /// Whether mempool entries, testmempoolaccept and submitpackage have `vsize_adjusted` and `vsize_bip141`. Since 32.
+    /// Whether mempool entries, testmempoolaccept and submitpackage have `vsize_adjusted` and `vsize_bip141`. Since 32,
+    /// #32800.
     pub adjusted_sizes: bool,
-    /// Whether submitpackage also lists the transactions that a refusal of the package left unjudged. Seen on a build
-    /// between 31 and 32.
+    /// Whether submitpackage also lists the transactions that a refusal of the package left unjudged. Since 31, #33427.
     pub names_unvalidated: bool,
-    /// Whether getnetworkinfo has the rates at which transactions are sent, and the protocol version 70017. Seen on a
-    /// build between 31 and 32.
+    /// Whether submitpackage takes a child without all of its unconfirmed parents. Since 30, #31385.
+    pub partial_packages: bool,
+    /// Whether getnetworkinfo has the rates at which transactions are sent (#34628), and the protocol version 70017. Since 32.
     pub send_rates: bool,
     /// Whether a request whose `jsonrpc` is neither 1.0 nor 2.0 is refused. Bitcoin Core does since 28 (#27101), and
     /// Bitcoin Knots 29 does not: before 30 the host serves older clients, some of which send a number.
@@ -87,6 +88,8 @@ pub struct Rules {
     pub received_of_own_only: bool,
     /// Whether importdescriptors refuses a narrower range with -4 and the descriptor. Since 32, #34861.
     pub range_refusal_names_descriptor: bool,
+    /// Whether combinerawtransaction refuses transactions that differ in more than signatures, and fewer than two. Since 32.
+    pub combines_copies_only: bool,
     /// Whether `musig()` is a key in descriptors. Since 30, #31244.
     pub musig: bool,
     /// Whether descriptors with spaces around keys, or with numbers that have a plus sign, are refused. Since 30,
@@ -99,10 +102,10 @@ pub struct Rules {
     pub private_of_mixed: bool,
     /// Whether createwallet and restorewallet refuse the empty name. Since 31, #34269.
     pub refuses_empty_names: bool,
-    /// Whether the name of a wallet that contains `.` or `..` as a part is refused with a reason of its own.
-    /// Seen on a build between 31 and 32.
+    /// Whether the name of a wallet that contains `.` or `..` as a part is refused with a reason of its own. Since 32,
+    /// #34544.
     pub refuses_dot_names: bool,
-    /// Whether removeprunedfunds needs the setting `deprecatedrpc`. Seen on a build between 31 and 32.
+    /// Whether removeprunedfunds needs the setting `deprecatedrpc`. Since 32, #35605.
     pub deprecates_pruned_funds: bool,
     /// Whether the MuSig2 fields of PSBTs (BIP 373) are read, checked and shown. Otherwise they are fields of unknown types.
     /// Since 30, #31247.
@@ -113,17 +116,16 @@ pub struct Rules {
     /// Whether PSBTs of version 2 (BIP 370) are read, and made by default, and an extended public key has one origin when
     /// PSBTs are combined. The reader's messages differ, too. Since 32, #21283.
     pub psbt_v2: bool,
-    /// Whether PSBTs get the origins of taproot output keys, as of internal keys. Seen on a build between 31 and 32.
+    /// Whether PSBTs get the origins of taproot output keys, as of internal keys. Since 31, #29675.
     pub output_key_origins: bool,
-    /// Whether a PSBT gets the origin of each key of a descriptor wherever a script has the key's hash.
-    /// Seen on a build between 31 and 32.
+    /// Whether a PSBT gets the origin of each key of a descriptor wherever a script has the key's hash. Since 30, #31243.
     pub descriptor_key_hashes: bool,
-    /// Whether analyzepsbt rounds the feerate of a negative fee down, not towards zero. Since 31, #32750.
+    /// Whether analyzepsbt rounds the feerate of a negative fee down, not towards zero. Since 30, #32750.
     pub rounds_feerates_down: bool,
     /// Whether analyzepsbt estimates a signed taproot input only with its previous transaction: the estimate cannot verify
-    /// Schnorr signatures. Seen on a build between 31 and 32.
+    /// Schnorr signatures. Since 30 by its source.
     pub estimate_distrusts_taproot: bool,
-    /// The reader of bytes that Bitcoin Core's messages name. Seen on a build between 31 and 32.
+    /// The reader of bytes that Bitcoin Core's messages name. Since 31 another, #34483.
     pub byte_reader: &'static str,
 }
 
@@ -170,6 +172,7 @@ const OLDEST: Rules = Rules {
     coin_flag_byte: true,
     adjusted_sizes: false,
     names_unvalidated: false,
+    partial_packages: false,
     send_rates: false,
     refuses_other_json_rpc: false,
     wallet_info_balances: true,
@@ -190,6 +193,7 @@ const OLDEST: Rules = Rules {
     boolean_fund_options: true,
     received_of_own_only: false,
     range_refusal_names_descriptor: false,
+    combines_copies_only: false,
     musig: false,
     strict_descriptors: false,
     unused: false,
@@ -212,6 +216,7 @@ const SINCE_30: Rules = Rules {
     replaces_any: true,
     block_script_reason: "block-script-verify-flag-failed",
     relaxed_policy: true,
+    partial_packages: true,
     coinbase_lock_time: true,
     refuses_other_json_rpc: true,
     wallet_info_balances: false,
@@ -223,6 +228,9 @@ const SINCE_30: Rules = Rules {
     musig: true,
     strict_descriptors: true,
     psbt_musig2: true,
+    descriptor_key_hashes: true,
+    estimate_distrusts_taproot: true,
+    rounds_feerates_down: true,
     psbt_sighashes: true,
     ..OLDEST
 };
@@ -230,28 +238,29 @@ const SINCE_30: Rules = Rules {
 const SINCE_31: Rules = Rules {
     release: 31,
     miniscript_as_given: false,
-    coinbase_padding: false,
     mempool_clusters: true,
     block_coinbase: true,
     script_flags: true,
-    rounds_feerates_down: true,
     wallet_info_feerate: false,
     decoded_change: true,
     warns_of_locktimes: true,
     names_missing_fee: true,
     private_of_mixed: true,
     refuses_empty_names: true,
+    byte_reader: "SpanReader",
+    output_key_origins: true,
+    names_unvalidated: true,
     ..SINCE_30
 };
 
 const SINCE_32: Rules = Rules {
     release: 32,
+    coinbase_padding: false,
     taproot_deployment: false,
     full_rbf: false,
     coin_flag_byte: false,
     send_rates: true,
     adjusted_sizes: true,
-    names_unvalidated: true,
     bip125_key: false,
     alternate_wtxids: true,
     nonmempool_balance: true,
@@ -260,14 +269,11 @@ const SINCE_32: Rules = Rules {
     boolean_fund_options: false,
     received_of_own_only: true,
     range_refusal_names_descriptor: true,
+    combines_copies_only: true,
     unused: true,
     refuses_dot_names: true,
     deprecates_pruned_funds: true,
     psbt_v2: true,
-    output_key_origins: true,
-    descriptor_key_hashes: true,
-    estimate_distrusts_taproot: true,
-    byte_reader: "SpanReader",
     ..SINCE_31
 };
 
@@ -280,6 +286,7 @@ impl Rules {
         let (release, kept) = Deprecated::of_word(word);
         let mut rules = rules(Some(release));
         rules.bip125_key |= kept.keeps("bip125");
+        rules.full_rbf |= kept.keeps("fullrbf");
         rules.deprecates_pruned_funds &= !kept.keeps("removeprunedfunds");
         rules
     }
@@ -316,7 +323,7 @@ pub struct Deprecated(u32);
 
 impl Deprecated {
     /// The names of the features, in the order of their bits.
-    pub const NAMES: [&'static str; 2] = ["removeprunedfunds", "bip125"];
+    pub const NAMES: [&'static str; 3] = ["removeprunedfunds", "bip125", "fullrbf"];
 
     /// The features with these names; unknown names have no effect.
     pub fn of<S: AsRef<str>>(names: &[S]) -> Self {

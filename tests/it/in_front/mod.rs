@@ -37,6 +37,7 @@ mod sending;
 mod slow;
 mod twins;
 mod users;
+mod version_3;
 mod waiting;
 mod watched;
 mod whitelist;

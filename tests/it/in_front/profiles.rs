@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use outrigger_tests::bitcoind;
 use serde_json::{Value, json};
 
 use super::twins::Wallets;
@@ -119,6 +120,68 @@ fn importdescriptors_warns_and_refuses_as_the_node() {
 }
 
 #[test]
+fn labels_of_imported_descriptors_are_refused_as_by_the_node() {
+    let Some(wallets) = Wallets::start() else { return };
+    let ranged = format!("wpkh({XPUB}/6/*)");
+    let fixed = format!("wpkh({XPUB}/6/0)");
+    let node = wallets.host.node.as_ref().unwrap();
+    let [ranged, fixed] =
+        [&ranged, &fixed].map(|text| node.client().call("getdescriptorinfo", json!([text]))["descriptor"].clone());
+    let mut wallets = wallets.with("watch", &[json!(true), json!(true)]);
+    for request in [
+        json!({"desc": ranged, "label": "x"}),
+        json!({"desc": ranged, "label": ""}),
+        json!({"desc": ranged, "label": "x", "range": 5}),
+        json!({"desc": fixed, "label": "*"}),
+        json!({"desc": "zz", "label": "*"}),
+        json!({"desc": "zz", "label": "x", "internal": true}),
+        json!({"desc": fixed, "label": "x", "internal": true}),
+        json!({"desc": fixed, "label": "x"}),
+    ] {
+        let mut timed = request.clone();
+        timed["timestamp"] = json!("now");
+        for request in [request, timed] {
+            let _ = wallets.check("importdescriptors", json!([[request]]));
+        }
+    }
+}
+
+#[test]
+fn passphrases_with_a_zero_byte_are_refused_as_by_the_node() {
+    let Some(mut wallets) = Wallets::start() else { return };
+    wallets.check("encryptwallet", json!(["secret"])).unwrap();
+    for passphrase in ["wrong", "secret\0", "secret\0more", "\0"] {
+        wallets.check("walletpassphrase", json!([passphrase, 1])).unwrap_err();
+        wallets.check("walletpassphrasechange", json!([passphrase, "new"])).unwrap_err();
+    }
+    wallets.check("walletpassphrasechange", json!(["secret", "a\0b"])).unwrap();
+    wallets.check("walletpassphrase", json!(["a", 1])).unwrap_err();
+    wallets.check("walletpassphrase", json!(["a\0b", 1])).unwrap();
+}
+
+#[test]
+fn bumpfee_passes_over_abandoned_descendants_as_the_node() {
+    let Some(host) = start_set(&["-walletbroadcast=0"], &["wallet.walletbroadcast=false"]) else { return };
+    let mut wallets = Wallets::of(host);
+    wallets.fund(1);
+    let parent = wallets.ours.call("sendtoaddress", json!({"address": ADDRESS, "amount": 1, "fee_rate": 5}));
+    let hex = wallets.ours.call("gettransaction", json!([parent]))["hex"].clone();
+    wallets.ours.call("sendrawtransaction", json!([hex]));
+    wallets.check("getbalances", json!([])).unwrap();
+    let bump = json!([parent, {"fee_rate": 20}]);
+    let children = wallets.each(|wallet| {
+        let child = json!({"outputs": {ADDRESS: 1}, "fee_rate": 5, "minconf": 0});
+        wallet.call("send", child)["txid"].clone()
+    });
+    wallets.check("psbtbumpfee", bump.clone()).unwrap_err();
+    for (wallet, child) in [&mut wallets.ours, &mut wallets.theirs].into_iter().zip(&children) {
+        wallet.call("abandontransaction", json!([child]));
+    }
+    let fees = wallets.ask("psbtbumpfee", &bump).map(|answer| answer.map(|made| made["fee"].to_string()));
+    assert_eq!(fees[0], fees[1]);
+}
+
+#[test]
 fn getbalances_counts_payments_outside_the_mempool_as_the_node() {
     let Some(host) = start_set(&["-walletbroadcast=0"], &["wallet.walletbroadcast=false"]) else { return };
     let mut wallets = Wallets::of(host);
@@ -132,46 +195,37 @@ fn getbalances_counts_payments_outside_the_mempool_as_the_node() {
 }
 
 #[test]
-fn version_3_payments_choose_coins_and_conflict_with_siblings_as_in_the_node() {
+fn gettransaction_tells_other_witnesses_as_the_node() {
     let Some(mut wallets) = Wallets::start() else { return };
-    let mine = wallets.fund(3);
-    let coins = wallets.ours.call("listunspent", json!([]));
-    let other = wallets.ours.call("getnewaddress", json!(["", "bech32"]));
-    wallets.theirs.call("getnewaddress", json!(["", "bech32"]));
-    let (mine, other) = (mine.as_str(), other.as_str().unwrap());
-    let mut parents = Vec::new();
-    for (at, outputs) in [(0, json!([{mine: 20}, {other: 29.9}])), (1, json!([{other: 45}, {ADDRESS: 4.9}]))] {
-        let inputs = json!([{"txid": coins[at]["txid"], "vout": coins[at]["vout"]}]);
-        let params = json!({"inputs": inputs, "outputs": outputs, "version": 3});
-        // Below release 30 neither side has the argument.
-        let raw = match wallets.ours.try_call("createrawtransaction", params) {
-            Err(failure) => return assert_eq!(failure.message, "Unknown named parameter version"),
-            Ok(raw) => raw,
-        };
-        let signed = wallets.ours.call("signrawtransactionwithwallet", json!([raw]));
-        parents.push(wallets.ours.call("sendrawtransaction", json!([signed["hex"], 0])));
+    // A node before 32 keeps the first witness, also of a confirmed payment.
+    if bitcoind::release(&mut wallets.theirs) < 32 {
+        return;
     }
-    // The confirmed coin, and both coins of the parent that is worth more.
-    for (amount, version) in [(49, 2), (60, 2), (49, 3), (99, 3), (110, 3)] {
-        let params = json!({"outputs": {ADDRESS: amount}, "version": version, "fee_rate": 5, "psbt": true, "add_to_wallet": false});
-        let spent = wallets.each(|wallet| {
-            let made = wallet.try_call("send", params.clone()).map_err(|failure| (failure.code, failure.message))?;
-            let decoded = wallet.call("decoderawtransaction", json!([made["hex"]]));
-            let inputs = decoded["vin"].as_array().unwrap().iter();
-            Ok::<BTreeSet<String>, (i64, String)>(
-                inputs.map(|input| format!("{} {}", input["txid"], input["vout"])).collect(),
-            )
-        });
-        assert_eq!(spent[0], spent[1], "{params}");
-    }
-    let child = |vout: u32, feerate: u32| json!({"outputs": {ADDRESS: 10}, "version": 3, "inputs": [{"txid": parents[0], "vout": vout}], "fee_rate": feerate});
-    let first = wallets.ours.call("send", child(0, 5))["txid"].clone();
-    let sibling = wallets.ours.call("send", child(1, 50))["txid"].clone();
-    let conflicts = wallets.each(|wallet| wallet.call("gettransaction", json!([first]))["mempoolconflicts"].clone());
-    assert_eq!(conflicts, [json!([sibling]), json!([sibling])]);
-    wallets.check("getbalances", json!([])).unwrap();
-    wallets.host.client().call("generatetoaddress", json!([1, ADDRESS]));
-    let conflicts = wallets.each(|wallet| wallet.call("gettransaction", json!([first]))["mempoolconflicts"].clone());
-    assert_eq!(conflicts, [json!([]), json!([])]);
-    wallets.check("getbalances", json!([])).unwrap();
+    let mine = wallets.address("", "bech32m");
+    wallets.mine(1, &mine);
+    wallets.mine(100, ADDRESS);
+    let coin = wallets.ours.call("listunspent", json!([]))[0].clone();
+    let inputs = json!([{"txid": coin["txid"], "vout": coin["vout"]}]);
+    let raw = wallets.ours.call("createrawtransaction", json!([inputs, [{ADDRESS: 49.9}]]));
+    // The signature of the default type is one byte shorter.
+    let [first, second] = ["DEFAULT", "ALL"]
+        .map(|kind| wallets.ours.call("signrawtransactionwithwallet", json!([raw, [], kind]))["hex"].clone());
+    let mut front = wallets.host.client();
+    let txid = front.call("sendrawtransaction", json!([first, 0]));
+    let check = |wallets: &mut Wallets| {
+        wallets.each(|wallet| {
+            let told = wallet.call("gettransaction", json!([txid]));
+            let listed = wallet.call("listtransactions", json!([]));
+            let listed = listed.as_array().unwrap().iter().find(|entry| entry["txid"] == txid).unwrap();
+            ["wtxid", "alternate_wtxids", "hex"].map(|key| [&told[key], &listed[key]].map(Value::to_string))
+        })
+    };
+    let [ours, theirs] = check(&mut wallets);
+    assert_eq!(ours, theirs);
+    let block = front.call("generateblock", json!([ADDRESS, [second]]));
+    let [ours, theirs] = check(&mut wallets);
+    assert_eq!(ours, theirs);
+    front.call("invalidateblock", json!([block["hash"]]));
+    let [ours, theirs] = check(&mut wallets);
+    assert_eq!(ours, theirs);
 }

@@ -126,7 +126,8 @@ fn bumpfee_refuses_as_bitcoind() {
         json!([txid, {"fee_rate": 0.5}]),
         json!([txid, {"fee_rate": 1}]),
         json!([txid, {"fee_rate": 5}]),
-        json!([txid, {"fee_rate": 5.99}]),
+        // The node's increment is 0.1 sat/vB since 30, and was 1 sat/vB.
+        json!([txid, {"fee_rate": if pair.release < 30 { 5.99 } else { 5.09 }}]),
         json!([txid, {"fee_rate": 100_000}]),
         json!([txid, {"outputs": []}]),
         json!([txid, {"outputs": 5}]),
@@ -164,6 +165,9 @@ fn bumpfee_refuses_as_bitcoind() {
 #[test]
 fn payments_that_do_not_signal_are_not_replaced_before_release_30() {
     let Some(mut pair) = Pair::start(&[]) else { return };
+    if pair.release >= 30 {
+        return;
+    }
     pair.fund(1);
     let pay = json!({"address": FOREIGN, "amount": 1, "fee_rate": 5, "replaceable": false});
     let txid = pair.ours.call("sendtoaddress", pay);

@@ -8,11 +8,14 @@ use super::compared::FOREIGN;
 
 /// The most transactions of a chain in the mempool.
 const CHAIN: usize = 25;
+/// The most transactions of a cluster in the mempool since Bitcoin Core 31.
+const CLUSTER: usize = 64;
 
 /// A wallet of ours and its twin, with one coin of 50 BTC.
 struct Twins {
     ours: Client,
     theirs: Client,
+    has_clusters: bool,
     _host: Host,
 }
 
@@ -29,7 +32,8 @@ impl Twins {
         assert_eq!(mine, same);
         host.client().call("generatetoaddress", json!([1, mine]));
         host.client().call("generatetoaddress", json!([100, FOREIGN]));
-        Some(Self { ours, theirs, _host: host })
+        let has_clusters = bitcoind::release(&mut theirs) >= 31;
+        Some(Self { ours, theirs, has_clusters, _host: host })
     }
 
     /// Both make a transaction with the same fee, or refuse it with the same words.
@@ -54,10 +58,10 @@ impl Twins {
 
     /// A chain of payments, each from the change of the one before: left to itself, the wallet may choose other coins.
     fn build_chain(&mut self, address: &Value) {
-        for _ in 0..CHAIN {
+        for _ in 0..if self.has_clusters { CLUSTER } else { CHAIN } {
             let change = self.coins().into_iter().max_by_key(|coin| coin["amount"].as_f64().map(f64::to_bits));
             let options = json!({"inputs": inputs(&[change.unwrap()]), "add_inputs": false});
-            self.ours.call("send", json!([[{ address.as_str().unwrap(): 1 }], null, "unset", null, options]));
+            self.ours.call("send", json!([[{ address.as_str().unwrap(): 0.6 }], null, "unset", null, options]));
         }
     }
 }
@@ -81,7 +85,11 @@ fn payments_on_top_of_long_chains_are_refused_as_by_bitcoind() {
         refused.push(told[1].as_str().unwrap_or_default().split(" for tx").next().unwrap().to_owned());
         twins.check("send", &json!([[{FOREIGN: 0.5}], null, "unset", null, {"inputs": inputs(preset), "psbt": true}]));
     }
-    let expected = ["possibly too many descendants", "possibly too many unconfirmed ancestors [limit: 25]"];
+    let expected = if twins.has_clusters {
+        ["too many unconfirmed transactions in cluster"; 2]
+    } else {
+        ["possibly too many descendants", "possibly too many unconfirmed ancestors [limit: 25]"]
+    };
     assert_eq!(refused[..2], expected);
     // Which of the two is said first follows from the order of the parents' ids.
     assert!(expected.contains(&&*refused[2]), "{}", refused[2]);

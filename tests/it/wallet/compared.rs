@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use bitcoin::consensus::encode::{deserialize_hex, serialize_hex};
 use bitcoin::secp256k1::{Secp256k1, SecretKey};
 use bitcoin::{Address, Network, PrivateKey, PublicKey, ScriptBuf, Transaction, Witness, opcodes};
-use outrigger_tests::bitcoind::{installed, twin};
+use outrigger_tests::bitcoind::{self, installed, twin};
 use outrigger_tests::{Bitcoind, Client, Host, HostOptions};
 use serde_json::{Value, json};
 
@@ -17,6 +17,8 @@ pub const FOREIGN: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 pub struct Pair {
     pub ours: Client,
     pub theirs: Client,
+    /// The node's.
+    pub release: u64,
     _host: Host,
     _node: Bitcoind,
 }
@@ -26,17 +28,19 @@ impl Pair {
     pub fn start(settings: &[&str]) -> Option<Self> {
         let program = installed()?;
         let settings = [&["addresstype=bech32", "fallbackfee=0.00001"], settings].concat();
-        let set = settings.iter().map(|setting| format!("wallet.{setting}")).collect();
-        let host = Host::start_with(HostOptions { set, ..HostOptions::default() });
         let arguments: Vec<String> = settings
             .iter()
             .map(|setting| format!("-{}", setting.replace("=true", "=1").replace("=false", "=0")))
             .collect();
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let (node, _) = Bitcoind::start_with(program, &arguments);
+        let release = bitcoind::release(&mut node.client());
+        let set =
+            settings.iter().map(|setting| format!("wallet.{setting}")).chain([format!("release={release}")]).collect();
+        let host = Host::start_with(HostOptions { set, ..HostOptions::default() });
         let mut ours = host.new_wallet("w");
         let theirs = twin(node.client(), &mut ours);
-        Some(Self { ours, theirs, _host: host, _node: node })
+        Some(Self { ours, theirs, release, _host: host, _node: node })
     }
 
     /// Waits until both wallets have heard of all that their mempools took: a node's wallet is told of it later.
@@ -78,8 +82,17 @@ impl Pair {
         fees.len()
     }
 
+    /// Whether a call has an option of coins that are watched beside keys, which bitcoind has until 29.
+    pub fn is_of_watched_coins(&self, params: &Value) -> bool {
+        let text = params.to_string();
+        self.release >= 30 && ["include_watch", "includeWatching"].iter().any(|option| text.contains(option))
+    }
+
     #[track_caller]
     pub fn check(&mut self, method: &str, params: Value) {
+        if self.is_of_watched_coins(&params) {
+            return;
+        }
         self.settle();
         let [ours, theirs] = [&mut self.ours, &mut self.theirs].map(|client| told(client, method, &params));
         assert_eq!(ours, theirs, "{method} {params}");
@@ -181,7 +194,9 @@ fn combinerawtransaction_answers_as_bitcoind() {
     let Some(mut pair) = Pair::start(&[]) else { return };
     pair.fund(1);
     let secrets = [1, 2, 3].map(|byte| PrivateKey::new(SecretKey::from_slice(&[byte; 32]).unwrap(), Network::Regtest));
-    let outputs = outputs_of(&secrets.map(|secret| secret.public_key(&Secp256k1::new())));
+    let mut outputs = outputs_of(&secrets.map(|secret| secret.public_key(&Secp256k1::new())));
+    // Bitcoin Core 32 loses signatures of taproot inputs.
+    outputs.retain(|(script, ..)| pair.release < 32 || !script.is_p2tr());
     let coin = pair.ours.call("listunspent", json!([]))[0].clone();
     let address = |script| Address::from_script(script, Network::Regtest).unwrap().to_string();
     let paid: Vec<Value> = outputs.iter().map(|(script, ..)| json!({address(script): 1})).collect();
@@ -288,7 +303,10 @@ fn simulaterawtransaction_answers_as_bitcoind() {
             pair.check("sendrawtransaction", json!([signed["hex"], 0]));
         }
     }
-    for options in [json!({}), json!({"x": 1}), json!({"include_watchonly": 5}), json!({"include_watchonly": true})] {
+    // Since 30 bitcoind passes over unknown options.
+    let unknown = (pair.release < 30).then(|| json!({"x": 1}));
+    let known = [json!({}), json!({"include_watchonly": 5}), json!({"include_watchonly": true})];
+    for options in known.into_iter().chain(unknown) {
         pair.check("simulaterawtransaction", json!([[first], options]));
     }
     pair.check("simulaterawtransaction", json!({"rawtxs": [first], "include_watchonly": true}));
@@ -315,6 +333,9 @@ fn simulaterawtransaction_answers_as_bitcoind() {
 #[test]
 fn settxfee_answers_as_bitcoind_and_holds_until_the_wallet_is_unloaded() {
     let Some(mut pair) = Pair::start(&["maxtxfee=0.01", "mintxfee=0.00002"]) else { return };
+    if pair.release > 30 {
+        return eprintln!("skipped: settxfee is in no release after 30");
+    }
     pair.fund(1);
     let amounts =
         json!([0, 0.00000999, 0.00001, 0.000015, 0.00002, 0.0101, 0.01, "0.001", -1, "x", 0.00000001, null, [], 1e9]);

@@ -24,6 +24,9 @@ impl Pair {
     /// Both answer alike, or have the same error.
     #[track_caller]
     fn check_shape(&mut self, method: &str, params: &Value) {
+        if self.is_of_watched_coins(params) {
+            return;
+        }
         let [ours, theirs] = [&mut self.ours, &mut self.theirs].map(|client| shape(&told(client, method, params)));
         assert_eq!(ours, theirs, "{method} {params}");
     }

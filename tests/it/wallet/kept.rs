@@ -55,6 +55,9 @@ fn refused_payments(client: &mut Client) -> Vec<Value> {
 #[test]
 fn payments_that_the_mempool_refuses_are_kept_as_by_bitcoind() {
     let Some(mut pair) = Pair::start(&["walletrejectlongchains=false"]) else { return };
+    if pair.release > 30 {
+        return eprintln!("skipped: mempools since 31 take longer chains than that of the embedded chain");
+    }
     pair.fund(1);
     let [ours, theirs] = [&mut pair.ours, &mut pair.theirs].map(refused_payments);
     for (ours, theirs) in ours.iter().zip(&theirs) {

@@ -34,7 +34,8 @@ impl EmbeddedNode {
         // The lock keeps chain and mempool unchanged.
         let _chain = self.lock_chain()?;
         let view = View::new(self, self.tip())?;
-        if offers.len() > 1 && !has_all_parents(&view, &offers)? {
+        let needs_all = offers.len() > 1 && !self.settings.rules().partial_packages;
+        if needs_all && !has_all_parents(&view, &offers)? {
             return Ok(outcome(raw.len(), policy("package-not-child-with-unconfirmed-parents")));
         }
         let mut tried = PackageVerdict::of(vec![PackageMember::NotJudged; offers.len()]);

@@ -47,13 +47,28 @@ impl WalletView {
                 continue;
             }
             for outpoint in payment.inputs {
-                if let Some(coin) = self.spent_coin(&outpoint)?.filter(|_| seen.insert(outpoint)) {
+                if !seen.insert(outpoint) || self.is_spent_elsewhere(&outpoint)? {
+                    continue;
+                }
+                if let Some(coin) = self.spent_coin(&outpoint)? {
                     sums.note(&outpoint.txid, &coin, 1);
                 }
             }
         }
         let mut trust = self.trust();
         sums.balances(query, self.synced.height, |txid| trust.trusted(txid, &TxState::InMempool, true))
+    }
+
+    /// Whether a transaction in the mempool or in a block spends an output.
+    fn is_spent_elsewhere(&self, outpoint: &OutPoint) -> Result<bool> {
+        let (t, txn) = (self.t(), &*self.txn);
+        for spender in t.spenders(txn, outpoint)? {
+            let state = t.transaction(txn, &spender)?.map(|spender| spender.state);
+            if matches!(state, Some(TxState::InMempool | TxState::Confirmed { .. })) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The coin row of a spent output of the wallet.

@@ -9,7 +9,7 @@ mod prevouts;
 mod result;
 
 use bitcoin::consensus::encode::serialize_hex;
-use bitcoin::{NetworkKind, ScriptBuf, Transaction};
+use bitcoin::{NetworkKind, ScriptBuf, Transaction, Txid};
 use serde_json::Value;
 use zeroize::Zeroize;
 
@@ -22,6 +22,7 @@ use super::{
 };
 use outrigger_service::{Host, Scope};
 use outrigger_standard::decode::{Form, transaction_of_form};
+use outrigger_standard::release::Rules;
 use outrigger_standard::transaction_from_hex;
 use outrigger_values::params::Params;
 use outrigger_values::{RpcError, RpcErrorCode, typed};
@@ -86,21 +87,42 @@ pub fn combine(
     host: &Host,
     scope: Scope,
     params: &Params,
+    rules: &Rules,
     wanted: &(dyn Fn() -> bool + Sync),
 ) -> Result<String, RpcError> {
+    let texts = typed::array(params.get(0))?;
+    if rules.combines_copies_only && texts.len() < 2 {
+        return Err(undecodable("Missing transactions. At least two transactions required."));
+    }
     let mut transactions = Vec::new();
-    for (number, text) in typed::array(params.get(0))?.iter().enumerate() {
+    for (number, text) in texts.iter().enumerate() {
         let transaction = transaction_of_form(typed::text(text)?, Form::Extended);
         transactions.push(transaction.ok_or_else(|| {
             undecodable(format!("TX decode failed for tx {number}. Make sure the tx has at least one input."))
         })?);
     }
     let (first, others) = transactions.split_first().ok_or_else(|| undecodable("Missing transactions"))?;
+    if rules.combines_copies_only {
+        let id = unsigned_txid(first);
+        if let Some(other) = others.iter().position(|other| unsigned_txid(other) != id) {
+            let number = other.saturating_add(2);
+            return Err(RpcError::invalid_parameter(format!(
+                "Transaction number {number} not compatible with first transaction"
+            )));
+        }
+    }
     let spent = Prevouts::look_up(host, scope, first)?.of(first)?;
     if spent.contains(&None) {
         return Err(RpcError::new(RpcErrorCode::VERIFY, InputError::NotFound.to_string()));
     }
     Ok(serialize_hex(&combine_transactions(first, others, &spent, wanted)?))
+}
+
+/// The id of a transaction without scriptSigs.
+fn unsigned_txid(tx: &Transaction) -> Txid {
+    let mut unsigned = tx.clone();
+    unsigned.input.iter_mut().for_each(|input| input.script_sig = ScriptBuf::new());
+    unsigned.compute_txid()
 }
 
 /// Parses `privkeys`. Each key must be for the host's network.

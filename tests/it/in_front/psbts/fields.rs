@@ -201,6 +201,7 @@ fn global_fields() -> Vec<String> {
     let xpub = format!("01043587cf0000000000000000{}{KEY}", "22".repeat(32).get(8..).unwrap().to_owned() + "33333333");
     vec![
         field(&xpub, "d34db33f01000080"),
+        field(&xpub, "1111111101000080"),
         field(&xpub, "d34db33f010000"),
         field(&xpub[..80], "d34db33f"),
         field(&xpub.replace("043587cf00000000000", "043587cf00000000010"), "d34db33f"),

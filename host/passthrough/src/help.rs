@@ -21,6 +21,9 @@ pub struct NodeMethod {
 #[derive(Clone, Default, Debug)]
 pub struct NodeHelp(BTreeMap<String, NodeMethod>);
 
+/// The `help` argument of programs that convert words to arguments; no list shows it, as in bitcoind.
+pub const DUMP_CONVERSIONS: &str = "dump_all_command_conversions";
+
 /// The known methods of bitcoind, as entries of the host's lists. Names that clients invent must not become labels of
 /// metrics.
 static KNOWN: LazyLock<HashMap<&str, Arc<MethodSpec>, RandomState>> =

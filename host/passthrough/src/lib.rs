@@ -25,7 +25,7 @@ mod passthrough;
 mod shared;
 mod taps;
 
-pub use help::{NodeHelp, NodeMethod};
+pub use help::{DUMP_CONVERSIONS, NodeHelp, NodeMethod};
 pub use long_poll::NodeTip;
 pub use passthrough::{Passthrough, Settings, WalletOwner};
 pub use taps::Taps;

@@ -22,7 +22,7 @@ use tokio::sync::watch;
 use super::batch::forward_all;
 use super::forward::{LOST, MAX_WHOLE, failure, forward, lost, whole};
 use super::gather::{forward_gathered, may_gather};
-use super::help::{NodeHelp, known_spec};
+use super::help::{DUMP_CONVERSIONS, NodeHelp, known_spec};
 use super::long_poll::{LongPolls, NodeTip, Wait};
 use super::taps::Taps;
 
@@ -254,6 +254,12 @@ impl Passthrough {
     pub async fn document(&self) -> Option<Value> {
         let document = whole(&self.upstream, "getopenrpcinfo", b"[]").await.ok()?;
         serde_json::from_slice(&document).ok()
+    }
+
+    /// The arguments of the node's methods, each as method, position, name, and whether it is text.
+    pub async fn conversions(&self) -> Option<Vec<Value>> {
+        let rows = whole(&self.upstream, "help", json!([DUMP_CONVERSIONS]).to_string().as_bytes()).await.ok()?;
+        serde_json::from_slice(&rows).ok()
     }
 
     /// The node's help on a method, or on all for an empty name.

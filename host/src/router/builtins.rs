@@ -17,7 +17,7 @@ use tokio::sync::watch;
 
 use super::{arguments, openrpc};
 use crate::active::Active;
-use outrigger_passthrough::{NodeHelp, Passthrough};
+use outrigger_passthrough::{DUMP_CONVERSIONS, NodeHelp, Passthrough};
 use outrigger_plugins::instance::Instance;
 use outrigger_plugins::registry::{ChangeError, Plugin, Registry, RouteTable};
 use outrigger_rpc::{Call, Failure, Origin, Params};
@@ -54,8 +54,17 @@ struct NodeMethods<'a> {
     origin: &'a Origin,
 }
 
-/// The `help` argument of programs that convert words to arguments; no list shows it, as in bitcoind.
-const DUMP_CONVERSIONS: &str = "dump_all_command_conversions";
+impl NodeMethods<'_> {
+    /// The arguments of those methods that the host does not answer.
+    async fn conversions(&self, is_ours: impl Fn(&str) -> bool) -> Vec<Value> {
+        let mut rows = self.node.conversions().await.unwrap_or_default();
+        rows.retain(|row| {
+            let name = row[0].as_str().unwrap_or_default();
+            !is_ours(name) && self.node.shows(self.origin, name, &self.help)
+        });
+        rows
+    }
+}
 
 /// A method that bitcoind removed in favour of its command line, and bitcoind's error.
 const GENERATE: &str = "generate";
@@ -142,10 +151,7 @@ impl Builtins {
         if let Some(node) = &self.passthrough
             && let (Some(theirs), Ok(help)) = (node.document().await, node.read_help().await)
         {
-            openrpc::add(&mut document, theirs, |name| {
-                let is_ours = self.spec(name).is_some() || self.registry.route(name).is_some();
-                !is_ours && node.shows(&call.origin, name, &help)
-            });
+            openrpc::add(&mut document, theirs, |name| !self.answers(name) && node.shows(&call.origin, name, &help));
         }
         document
     }
@@ -189,7 +195,7 @@ impl Builtins {
         let Some(node) = &self.passthrough else { return self.help(command, &self.registry.serving().routes, None) };
         // While the node is away, only our methods are listed.
         let help = node.read_help().await.ok();
-        let is_ours = self.spec(command).is_some() || self.registry.route(command).is_some() || command == GENERATE;
+        let is_ours = self.answers(command) || command == GENERATE;
         if !command.is_empty() && command != DUMP_CONVERSIONS && !is_ours {
             let shown = help.as_ref().is_none_or(|help| node.shows(origin, command, help));
             let text = if shown { node.help_text(command).await } else { Ok(unknown_command(command)) };
@@ -199,7 +205,21 @@ impl Builtins {
             });
         }
         let theirs = help.map(|help| NodeMethods { node: node.clone(), help, origin });
-        self.help(command, &self.registry.serving().routes, theirs)
+        let passed = match &theirs {
+            Some(theirs) if command == DUMP_CONVERSIONS => theirs.conversions(|name| self.answers(name)).await,
+            _ => Vec::new(),
+        };
+        let mut answer = self.help(command, &self.registry.serving().routes, theirs)?;
+        if let Value::Array(rows) = &mut answer {
+            rows.extend(passed);
+            rows.sort_by(|a, b| a[0].as_str().cmp(&b[0].as_str()));
+        }
+        Ok(answer)
+    }
+
+    /// Whether the host or a plugin answers a method.
+    fn answers(&self, method: &str) -> bool {
+        self.spec(method).is_some() || self.registry.route(method).is_some()
     }
 
     fn help(&self, command: &str, table: &RouteTable, node: Option<NodeMethods<'_>>) -> Result<Value, RpcError> {

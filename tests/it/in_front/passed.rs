@@ -1,5 +1,6 @@
 //! Calls that are passed on: what the node answers is what the client gets.
 
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 
 use outrigger_tests::{Client, Host};
@@ -202,6 +203,22 @@ fn rpc_discover_describes_the_methods_of_a_node_that_describes_them() {
         assert!(names.is_sorted() && !names.contains(&"migratewallet"), "{names:?}");
         assert!(!has_document || params("getblock").unwrap()[0]["name"] == "blockhash");
     }
+}
+
+#[test]
+fn help_lists_the_arguments_of_the_nodes_methods_for_programs_too() {
+    let Some((host, mut node)) = with_chain(&[]) else { return };
+    let rows = |client: &mut Client, name: &str| {
+        let all = client.call("help", json!(["dump_all_command_conversions"]));
+        let of_method = |row: &&Value| row[0] == name;
+        all.as_array().unwrap().iter().filter(of_method).map(Value::to_string).collect::<BTreeSet<_>>()
+    };
+    let mut client = host.client();
+    for method in ["getblock", "scantxoutset", "addnode", "gettransaction"] {
+        let ours = rows(&mut client, method);
+        assert!(!ours.is_empty() && ours == rows(&mut node, method), "{method}: {ours:?}");
+    }
+    assert!(rows(&mut client, "migratewallet").is_empty() && !rows(&mut client, "importmulti").is_empty());
 }
 
 fn with_chain(arguments: &[&'static str]) -> Option<(Host, Client)> {

@@ -100,6 +100,7 @@ fn pruned_node_is_rescanned_as_far_as_its_blocks_are_needed() {
         let restore = json!(["restored", backup]);
         if filters == "-blockfilterindex=0" {
             let refused = client.refused("restorewallet", restore.clone());
+            assert!(refused.0 == -4 && refused.1.starts_with("Wallet loading failed. Prune: "), "{refused:?}");
             assert!(!host.network_folder().join("wallets/restored").exists());
             assert_eq!(client.refused("restorewallet", restore), refused);
         } else {

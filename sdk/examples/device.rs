@@ -40,7 +40,7 @@ impl Plugin for DeviceSigning {
     }
 }
 
-const MANIFEST: &str = r#"{"id": "device", "version": "1.0.0", "summary": "Signs", "services": ["chain/1", "wallet/1"],
+const MANIFEST: &str = r#"{"id": "device", "version": "1.0.0", "summary": "Signs", "services": ["chain/1", "wallet-read/1"],
     "methods": [{"name": "signrawtransactionwithwallet", "category": "Wallet", "help": "Signs."}]}"#;
 
 fn main() {

@@ -111,7 +111,7 @@ fn rows() {
         let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
         let plugin = built().library("outrigger_row_walk").display().to_string();
         let how = if isolated { "isolated = true\nsandbox = \"best-effort\"\n" } else { "" };
-        let entry = format!("\n[[plugins]]\nfile = \"{plugin}\"\n{how}grants = [\"wallet/1\"]\n");
+        let entry = format!("\n[[plugins]]\nfile = \"{plugin}\"\n{how}grants = [\"wallet-read/1\"]\n");
         std::fs::write(config.path(), text + &entry).unwrap();
         let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
         let mut wallet = host.new_wallet("w");

@@ -7,7 +7,7 @@ use outrigger_header::{Part, header};
 use outrigger_tests::{CPlugin, Client, Host, HostOptions, built, c_header, c_plugin, c_sample, groups, wait_for};
 use serde_json::{Value, json};
 
-const GRANTS: &str = "grants = [\"chain/1\", \"wallet/1\", \"log/1\"]\n";
+const GRANTS: &str = "grants = [\"chain/1\", \"wallet-read/1\", \"log/1\"]\n";
 
 fn all_groups() -> String {
     std::fs::read_to_string(groups("regtest.toml")).unwrap()

@@ -16,8 +16,8 @@ fn host_with(section: &str, other: &str) -> Host {
 
 #[test]
 fn plugin_knows_the_wallets_of_its_grant_alone() {
-    let section = "file = \"history\"\ntrusted = true\ngrants = [\"chain/1\", \"wallet/1\", \"log/1\"]";
-    let other = section.replace("\"wallet/1\"", "{ service = \"wallet/1\", wallets = [\"hot\", \"warm\"] }");
+    let section = "file = \"history\"\ntrusted = true\ngrants = [\"chain/1\", \"wallet-read/1\", \"wallet-book/1\", \"wallet-pay/1\", \"log/1\"]";
+    let other = section.replace("\"wallet-read/1\"", "{ service = \"wallet-read/1\", wallets = [\"hot\", \"warm\"] }");
     let host = host_with(section, &other);
     let mut cold = host.new_wallet("cold");
     let unknown = "Requested wallet does not exist or is not loaded";
@@ -29,7 +29,7 @@ fn plugin_knows_the_wallets_of_its_grant_alone() {
     assert_eq!(hot.call("listsinceblock", json!([]))["transactions"], json!([]));
     let plugins = host.client().call("listplugins", json!([]));
     let history = plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "history").unwrap();
-    assert!(history["grants"].as_array().unwrap().contains(&json!("wallet/1 (wallets: hot, warm)")), "{history}");
+    assert!(history["grants"].as_array().unwrap().contains(&json!("wallet-read/1 (wallets: hot, warm)")), "{history}");
 }
 
 #[test]
@@ -51,4 +51,85 @@ fn isolated_plugin_has_the_host_write_where_it_may_write_itself() {
     client.refused("restorewallet", restored(1));
     std::fs::rename(folders[1].path().join("backup"), folders[0].path().join("backup")).unwrap();
     assert_eq!(client.call("restorewallet", restored(0))["name"], "restored");
+}
+
+/// What fails, and how, where a group lacks one of the services that its section in `regtest.toml` grants: a method and its arguments.
+/// Without a method the plugin itself is refused. The group signing needs no mempool: it signs for what the chain has.
+const LACKING: [(&str, &str, &str, &str); 32] = [
+    ("chain", "chain/1", "", ""),
+    ("chain", "mempool/1", "", ""),
+    ("chain", "log/1", "", ""),
+    ("mining", "chain/1", "", ""),
+    ("mining", "mempool/1", "", ""),
+    ("mining", "log/1", "", ""),
+    ("wallet", "chain/1", "", ""),
+    ("wallet", "mempool/1", "", ""),
+    ("wallet", "wallet-read/1", "", ""),
+    ("wallet", "wallet-book/1", "getnewaddress", "[]"),
+    ("wallet", "wallet-pay/1", "sendtoaddress", r#"["ADDRESS", 1]"#),
+    ("wallet", "wallet-import/1", "addhdkey", "[]"),
+    ("wallet", "wallet-admin/1", "listwalletdir", "[]"),
+    ("wallet", "wallet-keys/1", "listdescriptors", "[true]"),
+    ("wallet", "signer/1", "sendtoaddress", r#"["ADDRESS", 1]"#),
+    ("wallet", "log/1", "", ""),
+    ("import", "chain/1", "", ""),
+    ("import", "wallet-read/1", "", ""),
+    ("import", "wallet-book/1", "importpubkey", r#"["KEY", "label", false]"#),
+    ("import", "wallet-import/1", "", ""),
+    ("import", "log/1", "", ""),
+    ("signing", "chain/1", "", ""),
+    ("signing", "wallet-read/1", "signrawtransactionwithwallet", r#"["RAW"]"#),
+    ("signing", "signer/1", "signrawtransactionwithwallet", r#"["RAW"]"#),
+    ("psbt", "chain/1", "", ""),
+    ("psbt", "mempool/1", "walletcreatefundedpsbt", r#"[[], {"ADDRESS": 1}]"#),
+    ("psbt", "wallet-read/1", "walletprocesspsbt", r#"["PSBT"]"#),
+    ("psbt", "wallet-book/1", "walletcreatefundedpsbt", r#"[[], {"ADDRESS": 1}]"#),
+    ("psbt", "wallet-pay/1", "send", r#"[{"ADDRESS": 1}]"#),
+    ("psbt", "signer/1", "walletprocesspsbt", r#"["PSBT"]"#),
+    ("history", "wallet-book/1", "setcomment", r#"["TXID", "rent"]"#),
+    ("history", "wallet-pay/1", "abandontransaction", r#"["TXID"]"#),
+];
+
+#[test]
+fn each_grant_of_the_groups_is_needed_by_a_method() {
+    let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    let (config, mut options) = HostOptions::configured(&text);
+    options.set.push("wallet.fallbackfee=0.0001".to_owned());
+    let host = Host::start_with(options);
+    let mut wallet = host.new_wallet("w");
+    let address = wallet.call("getnewaddress", json!([]));
+    let address = address.as_str().unwrap();
+    wallet.call("generatetoaddress", json!([101, address]));
+    let coin = wallet.call("listunspent", json!([]))[0].clone();
+    let inputs = json!([{"txid": coin["txid"], "vout": coin["vout"]}]);
+    let raw = wallet.call("createrawtransaction", json!([inputs, {address: 1}]));
+    let psbt = wallet.call("createpsbt", json!([inputs, {address: 1}]));
+    let key = wallet.call("getaddressinfo", json!([address]))["pubkey"].clone();
+    let address_text = json!(address);
+    let filled = [("ADDRESS", &address_text), ("TXID", &coin["txid"]), ("RAW", &raw), ("PSBT", &psbt), ("KEY", &key)];
+    for (group, service, method, params) in LACKING {
+        let begin = text.find(&format!("\nfile = \"{group}\"\n")).unwrap();
+        let (before, section) = text.split_at(begin);
+        let (head, rest) = section.split_once("grants = [").unwrap();
+        let (all, rest) = rest.split_once(']').unwrap();
+        let others: Vec<&str> =
+            all.split(',').map(str::trim).filter(|grant| *grant != format!("\"{service}\"")).collect();
+        assert!(others.len() < all.split(',').count(), "{group} has no grant of {service}");
+        let granted = format!("{before}{head}grants = [{}]{rest}", others.join(", "));
+        std::fs::write(config.path(), granted).unwrap();
+        let reload = wallet.try_call("reloadplugin", json!([group]));
+        if method.is_empty() {
+            let expected = format!("plugin '{group}' needs the service {service}, which its 'grants' do not list");
+            assert!(reload.unwrap_err().message.contains(&expected), "{group} {service}");
+            continue;
+        }
+        reload.unwrap();
+        let params = filled
+            .iter()
+            .fold(params.to_owned(), |params, (name, value)| params.replace(name, value.as_str().unwrap()));
+        let lacking = (-32603, format!("The plugin's grants lack {service}"));
+        assert_eq!(wallet.refused(method, serde_json::from_str(&params).unwrap()), lacking, "{group} {method}");
+        std::fs::write(config.path(), &text).unwrap();
+        wallet.call("reloadplugin", json!([group]));
+    }
 }

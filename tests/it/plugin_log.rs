@@ -167,9 +167,9 @@ fn plugin_log_has_the_text_of_a_panic_unless_the_plugin_may_hold_secrets() {
     };
     let ends = |message: &str| message.ends_with(": faultpanic was called");
     assert!(ends(&granted("", "")));
-    let withheld = granted(", \"wallet/1\"", "");
+    let withheld = granted(", \"wallet-keys/1\"", "");
     assert!(withheld.contains("lib.rs:") && !withheld.contains("called"), "{withheld}");
-    assert!(ends(&granted(", \"wallet/1\"", "panic_text = true\n")));
+    assert!(ends(&granted(", \"wallet-keys/1\"", "panic_text = true\n")));
 }
 
 #[test]

@@ -20,13 +20,13 @@ fn signrawtransactionwithkey_needs_no_grant_for_mempool_or_wallets() {
     let raw = format!("0200000001{txid}0000000000ffffffff0101000000000000000151{}", "00000000");
     assert_eq!(client.call("signrawtransactionwithkey", json!([raw, [key], prevtxs]))["complete"], json!(true));
     let refused = client.refused("signrawtransactionwithwallet", json!([raw]));
-    assert_eq!(refused, (-32603, "The plugin lacks the grant for this service".into()));
+    assert_eq!(refused, (-32603, "The plugin's grants lack wallet-read/1".into()));
 }
 
 #[test]
 fn signrawtransactionwithwallet_signs_only_for_the_wallets_of_its_grant() {
     let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
-    let all = "file = \"signing\"\ntrusted = true\ngrants = [\"chain/1\", \"mempool/1\", \"wallet/1\", \"signer/1\", \"log/1\"]";
+    let all = "file = \"signing\"\ntrusted = true\ngrants = [\"chain/1\", \"mempool/1\", \"wallet-read/1\", \"signer/1\", \"log/1\"]";
     let some = all.replace("\"signer/1\"", "{ service = \"signer/1\", wallets = [\"hot\"] }");
     assert!(text.contains(all), "the configuration has changed");
     let (_config, options) = HostOptions::configured(&text.replace(all, &some));
@@ -42,7 +42,7 @@ fn signrawtransactionwithwallet_signs_only_for_the_wallets_of_its_grant() {
     };
     assert_eq!(signed("hot").unwrap()["complete"], json!(true));
     let error = signed("cold").unwrap_err();
-    let message = "The plugin may not use the keys of the wallet \"cold\"";
+    let message = "The plugin may not use signer/1 for the wallet \"cold\"";
     assert_eq!((error.code, error.message.as_str()), (-32603, message));
     let grants = plugin(&mut host.client(), "signing")["grants"].clone();
     assert!(grants.as_array().unwrap().contains(&json!("signer/1 (wallets: hot)")), "{grants}");

@@ -80,7 +80,7 @@ impl Vault {
         let text = text.replace("file = \"signing\"", "file = \"signing\"\nenabled = false");
         let socket = self.path("socket").display().to_string();
         let entry = format!(
-            "\n[[plugins]]\nfile = \"{plugin}\"\ngrants = [\"chain/1\", \"mempool/1\", \"wallet/1\", \"log/1\"]\n\
+            "\n[[plugins]]\nfile = \"{plugin}\"\ngrants = [\"chain/1\", \"mempool/1\", \"wallet-read/1\", \"log/1\"]\n\
              {rest}[plugins.options]\nsocket = \"{socket}\"\n"
         );
         std::fs::write(self.path("host.toml"), text + &entry).unwrap();

@@ -52,11 +52,11 @@ mod tests {
 
     #[test]
     fn nearest_finds_what_is_alike_and_nothing_else() {
-        let known = ["chain/1", "mempool/1", "wallet/1", "signer/1"];
+        let known = ["chain/1", "mempool/1", "wallet-pay/1", "signer/1"];
         for (wanted, expected) in [
             ("chian/1", Some("chain/1")),
             ("chain/2", Some("chain/1")),
-            ("Wallet/1", Some("wallet/1")),
+            ("Wallet-pay/1", Some("wallet-pay/1")),
             ("sginer/1", Some("signer/1")),
             ("memppol/1", Some("mempool/1")),
             ("log", None),

@@ -10,7 +10,7 @@ use outrigger_isolate::{Bounds, Confinement, Executable, RunnerStatus};
 use outrigger_plugins::answer::DEFAULT_MAX_BYTES;
 use outrigger_plugins::calls::Calls;
 use outrigger_plugins::file::PluginFile;
-use outrigger_plugins::grants::{Grant, Holder, NODE_RPC, ServiceSource};
+use outrigger_plugins::grants::{Grant, Holder, NODE_RPC, SERVICES, ServiceSource};
 use outrigger_plugins::health::Health;
 use outrigger_plugins::instance::{Instance, Launch, LoadedLibrary, StartError};
 use outrigger_sandbox::{Policy, Reach};
@@ -18,7 +18,10 @@ use outrigger_sdk::standard::release;
 use outrigger_sdk::testing::{StubHost, StubNodeRpc, WalletState};
 use outrigger_service::node_rpc::NodeReply;
 use outrigger_service::wire::Blob;
-use outrigger_service::{Chain, ErrorKind, Mempool, NodeRpc, Scope, ServiceError, Signer, Wallet};
+use outrigger_service::{
+    Chain, ErrorKind, Mempool, NodeRpc, Scope, ServiceError, Signer, WalletAdmin, WalletBook, WalletImport, WalletKeys,
+    WalletPay, WalletRead,
+};
 use outrigger_values::{RpcError, RpcErrorCode};
 use serde_json::{Map, Value};
 
@@ -126,7 +129,7 @@ struct InMemory<'a>(&'a StubHost);
 
 impl ServiceSource for InMemory<'_> {
     fn names(&self) -> &'static [&'static str] {
-        &["chain/1", "mempool/1", "wallet/1", "signer/1", NODE_RPC]
+        &SERVICES
     }
 
     fn export(&self, service: &str, holder: &Holder<'_>) -> Option<Arc<ExportedService>> {
@@ -134,7 +137,12 @@ impl ServiceSource for InMemory<'_> {
         Some(Arc::new(match service {
             "chain/1" => ExportedService::new::<dyn Chain>(chain.clone()),
             "mempool/1" => ExportedService::new::<dyn Mempool>(mempool.clone()),
-            "wallet/1" => ExportedService::new::<dyn Wallet>(wallet.clone()),
+            "wallet-read/1" => ExportedService::new::<dyn WalletRead>(wallet.clone()),
+            "wallet-book/1" => ExportedService::new::<dyn WalletBook>(wallet.clone()),
+            "wallet-pay/1" => ExportedService::new::<dyn WalletPay>(wallet.clone()),
+            "wallet-import/1" => ExportedService::new::<dyn WalletImport>(wallet.clone()),
+            "wallet-admin/1" => ExportedService::new::<dyn WalletAdmin>(wallet.clone()),
+            "wallet-keys/1" => ExportedService::new::<dyn WalletKeys>(wallet.clone()),
             "signer/1" => ExportedService::new::<dyn Signer>(wallet.clone()),
             NODE_RPC => {
                 let methods = holder.grants.iter().find_map(|grant| grant.methods.clone());

@@ -16,15 +16,45 @@ use outrigger_base::nearest::suggestion;
 
 pub const SIGNER: &str = "signer/1";
 
-pub const WALLET: &str = "wallet/1";
+pub const WALLET_READ: &str = "wallet-read/1";
+
+pub const WALLET_IMPORT: &str = "wallet-import/1";
+
+pub const WALLET_ADMIN: &str = "wallet-admin/1";
+
+pub const WALLET_KEYS: &str = "wallet-keys/1";
+
+/// The services that can be granted for some wallets only.
+pub const OF_WALLETS: [&str; 7] =
+    [WALLET_READ, "wallet-book/1", "wallet-pay/1", WALLET_IMPORT, WALLET_ADMIN, WALLET_KEYS, SIGNER];
+
+/// The services of the host but for [`OWN_SERVICES`].
+pub const SERVICES: [&str; 10] = {
+    let [read, book, pay, import, admin, keys, signer] = OF_WALLETS;
+    ["chain/1", "mempool/1", read, book, pay, import, admin, keys, signer, NODE_RPC]
+};
+
+/// Services of former hosts, and what took their place.
+const FORMER: [(&str, &str); 1] =
+    [("wallet/1", "wallet-read/1, wallet-book/1, wallet-pay/1, wallet-import/1, wallet-admin/1 and wallet-keys/1")];
 
 pub const NODE_RPC: &str = "node-rpc/1";
 
-/// Whether a plugin with these grants may hold private keys or passphrases in memory: it signs, has wallets, or its
-/// manifest marks a method so.
+/// Whether a plugin with these grants may hold private keys or passphrases in memory: it has a service that takes or gives
+/// some, or its manifest marks a method so.
 pub(super) fn may_hold_secrets(grants: &[Grant], manifest: &Manifest) -> bool {
-    grants.iter().any(|grant| [SIGNER, WALLET].contains(&grant.service.as_str()))
+    grants.iter().any(|grant| [SIGNER, WALLET_IMPORT, WALLET_ADMIN, WALLET_KEYS].contains(&grant.service.as_str()))
         || manifest.methods.iter().any(|method| method.private_keys)
+}
+
+/// The wallets that a plugin with these grants may know; `None` for all. A plugin that may not read wallets knows those of its
+/// other grants.
+pub fn known_wallets(grants: &[Grant]) -> Option<Vec<String>> {
+    let of_wallets = || grants.iter().filter(|grant| OF_WALLETS.contains(&grant.service.as_str()));
+    match of_wallets().find(|grant| grant.service == WALLET_READ) {
+        Some(read) => read.wallets.clone(),
+        None => of_wallets().map(|grant| grant.wallets.clone()).collect::<Option<Vec<_>>>().map(|lists| lists.concat()),
+    }
 }
 
 /// The services that each instance has its own copy of.
@@ -133,7 +163,10 @@ pub enum GrantError {
 impl GrantError {
     /// The error for an unknown service; the message suggests a similar name.
     pub(super) fn no_service(plugin: String, service: String, source: &dyn ServiceSource) -> Self {
-        let suggestion = suggestion(&service, OWN_SERVICES.iter().chain(source.names()).copied());
+        let suggestion = match FORMER.iter().find(|(former, _)| *former == service) {
+            Some((_, successors)) => format!(": its functions are those of {successors}"),
+            None => suggestion(&service, OWN_SERVICES.iter().chain(source.names()).copied()),
+        };
         Self::NoService { plugin, service, suggestion }
     }
 }
@@ -150,7 +183,7 @@ pub fn check(manifest: &Manifest, grants: &[Grant], source: &dyn ServiceSource) 
             return Err(GrantError::no_service(plugin(), service, source));
         }
         let limits: [(_, _, &[&str], _); 2] = [
-            ("wallets", &grant.wallets, &[WALLET, SIGNER], "wallet/1 and signer/1"),
+            ("wallets", &grant.wallets, &OF_WALLETS, "signer/1 and the services of wallets"),
             ("methods", &grant.methods, &[NODE_RPC], NODE_RPC),
         ];
         for (of, names, known, words) in limits {
@@ -215,9 +248,19 @@ mod tests {
     fn grants_that_do_not_fit_are_named() {
         assert_eq!(refused("[\"chain/1\"]"), "plugin 'p' needs the service signer/1, which its 'grants' do not list");
         assert_eq!(refused("[\"other/2\"]"), "plugin 'p': this host has no service other/2");
+        let former = refused("[\"wallet/1\"]");
+        assert!(
+            former.starts_with(
+                "plugin 'p': this host has no service wallet/1: its functions are those of wallet-read/1, "
+            ),
+            "{former}"
+        );
         assert_eq!(refused("[\"signer/1\", \"signer/1\"]"), "plugin 'p': signer/1 is granted twice");
         let limited = refused("[\"signer/1\", { service = \"chain/1\", wallets = [] }]");
-        assert_eq!(limited, "plugin 'p': chain/1 cannot be granted for some wallets; wallet/1 and signer/1 can");
+        assert_eq!(
+            limited,
+            "plugin 'p': chain/1 cannot be granted for some wallets; signer/1 and the services of wallets can"
+        );
         let limited = refused("[{ service = \"signer/1\", methods = [\"stop\"] }]");
         assert_eq!(limited, "plugin 'p': signer/1 cannot be granted for some methods; node-rpc/1 can");
     }

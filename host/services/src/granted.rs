@@ -47,24 +47,28 @@ pub fn within_both(user: &Folders, plugin: &Folders) -> Folders {
     Some(user.iter().flat_map(|one| plugin.iter().filter_map(move |other| inner(one, other))).collect())
 }
 
-/// The wallets whose keys an instance may use.
+/// The wallets for which an instance may use a service.
 #[derive(Clone, Debug)]
-pub enum Keys {
-    None,
-    Of(Vec<String>),
-    All,
+pub struct GrantedWallets {
+    /// Such as `wallet-pay/1`.
+    pub service: &'static str,
+    /// `None` for all.
+    pub wallets: Option<Vec<String>>,
 }
 
-impl Keys {
-    /// [`ErrorKind::NotGranted`] if the instance may not use the wallet's keys.
+impl GrantedWallets {
+    /// All wallets.
+    pub fn all(service: &'static str) -> Self {
+        Self { service, wallets: None }
+    }
+
+    /// [`ErrorKind::NotGranted`] if the instance may not use the service for the wallet.
     pub fn check(&self, wallet: &str) -> Result<()> {
-        let granted = match self {
-            Self::None => false,
-            Self::Of(wallets) => wallets.iter().any(|granted| granted == wallet),
-            Self::All => true,
-        };
-        let refused = || format!("The plugin may not use the keys of the wallet \"{wallet}\"");
-        if granted { Ok(()) } else { Err(ServiceError::new(ErrorKind::NotGranted, refused())) }
+        if self.wallets.as_ref().is_none_or(|granted| granted.iter().any(|name| name == wallet)) {
+            return Ok(());
+        }
+        let refused = format!("The plugin may not use {} for the wallet \"{wallet}\"", self.service);
+        Err(ServiceError::new(ErrorKind::NotGranted, refused))
     }
 }
 

@@ -20,7 +20,7 @@ use outrigger_service::{ErrorKind, Result, Scope};
 use parking_lot::Mutex;
 
 pub use chain::ChainService;
-pub use granted::{GrantedAccess, Keys};
+pub use granted::{GrantedAccess, GrantedWallets};
 pub use mempool::MempoolService;
 pub use node_rpc::{NodeMethods, NodeRpcService};
 pub use wallet::WalletService;

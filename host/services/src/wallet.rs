@@ -1,4 +1,4 @@
-//! `wallet/1` and `signer/1` on the wallet engine.
+//! The services of wallets and their keys on the wallet engine.
 
 use std::sync::Arc;
 
@@ -12,27 +12,33 @@ use outrigger_service::wallet::{
     Replaceable, ScriptInfo, SpendSettings, WalletInfo,
 };
 use outrigger_service::wire::{Blob, Encoded, Secret};
-use outrigger_service::{ErrorKind, Result, Scope, ServiceError, Signer, Wallet};
+use outrigger_service::{
+    ErrorKind, Result, Scope, ServiceError, Signer, WalletAdmin, WalletBook, WalletImport, WalletKeys, WalletPay,
+    WalletRead,
+};
 
-use super::{Keys, OwnScopes};
+use super::{GrantedWallets, OwnScopes};
 use outrigger_values::FeeRate;
 use outrigger_wallet_engine::{WalletManager, WalletView};
 
 pub struct WalletService {
     pub manager: Arc<WalletManager>,
     pub scopes: OwnScopes,
-    pub keys: Keys,
+    /// The wallets for which the instance may use the service.
+    pub granted: GrantedWallets,
 }
 
 impl WalletService {
     fn read<T>(&self, scope: Scope, read: impl FnOnce(&WalletView) -> Result<T>) -> Result<T> {
-        self.scopes.get(scope)?.with_view(&self.manager, read)
+        self.scopes.get(scope)?.with_view(&self.manager, |view| {
+            self.granted.check(view.wallet().name())?;
+            read(view)
+        })
     }
 
     /// Reads with the wallet's keys. The host computes with them on the plugin's thread, so it wipes the stack.
     fn with_keys<T>(&self, scope: Scope, read: impl FnOnce(&WalletView) -> Result<T>) -> Result<T> {
         self.read(scope, |view| {
-            self.keys.check(view.wallet().name())?;
             let outcome = read(view);
             wipe_stack();
             outcome
@@ -40,7 +46,8 @@ impl WalletService {
     }
 
     fn check_may_use(&self, scope: Scope, name: &str) -> Result<()> {
-        self.scopes.get(scope)?.check_may_use(name)
+        self.scopes.get(scope)?.check_may_use(name)?;
+        self.granted.check(name)
     }
 
     /// The wallets among these that caller and instance may use.
@@ -54,7 +61,7 @@ impl WalletService {
     /// so the host wipes the stack.
     fn write<T>(&self, scope: Scope, write: impl FnOnce(&outrigger_wallet_engine::Wallet) -> Result<T>) -> Result<T> {
         let call = self.scopes.get(scope)?;
-        let wallet = call.with_view(&self.manager, |view| Ok(view.wallet().clone()))?;
+        let wallet = self.read(scope, |view| Ok(view.wallet().clone()))?;
         call.refresh();
         let outcome = write(&wallet);
         wipe_stack();
@@ -64,30 +71,9 @@ impl WalletService {
 }
 
 #[deny(clippy::missing_trait_methods)]
-impl Wallet for WalletService {
-    fn create(&self, scope: Scope, options: CreateOptions) -> Result<Vec<String>> {
-        self.check_may_use(scope, &options.name)?;
-        self.manager.create(options)
-    }
-
-    fn load(&self, scope: Scope, name: String, load_on_startup: Option<bool>) -> Result<Vec<String>> {
-        self.check_may_use(scope, &name)?;
-        let folders = self.scopes.get(scope)?.readable();
-        let loaded = self.manager.load(name.clone(), load_on_startup);
-        loaded.map_err(|error| self.manager.with_advice(&name, &folders, error))
-    }
-
-    fn unload(&self, scope: Scope, name: String, load_on_startup: Option<bool>) -> Result<Vec<String>> {
-        self.check_may_use(scope, &name)?;
-        self.manager.unload(name, load_on_startup)
-    }
-
+impl WalletRead for WalletService {
     fn list(&self, scope: Scope) -> Result<Vec<String>> {
         self.usable(scope, self.manager.list())
-    }
-
-    fn directory(&self, scope: Scope) -> Result<Vec<String>> {
-        self.usable(scope, self.manager.directory()?)
     }
 
     fn info(&self, scope: Scope) -> Result<WalletInfo> {
@@ -126,143 +112,26 @@ impl Wallet for WalletService {
         self.read(scope, |view| view.coins(after, limit))
     }
 
-    fn descriptors(&self, scope: Scope, private: bool) -> Result<Vec<DescriptorInfo>> {
-        if private {
-            return self.with_keys(scope, |view| view.descriptors(private));
-        }
-        self.read(scope, |view| view.descriptors(private))
+    fn descriptors(&self, scope: Scope) -> Result<Vec<DescriptorInfo>> {
+        self.read(scope, |view| view.descriptors(false))
     }
 
-    fn imported_descriptors(&self, scope: Scope, private: bool) -> Result<Vec<DescriptorInfo>> {
-        if private {
-            return self.with_keys(scope, |view| view.imported_descriptors(private));
-        }
-        self.read(scope, |view| view.imported_descriptors(private))
-    }
-
-    fn new_address(&self, scope: Scope, kind: AddressType, internal: bool, label: Option<String>) -> Result<ScriptBuf> {
-        self.write(scope, |wallet| wallet.new_address(kind, internal, label))
-    }
-
-    fn set_label(&self, scope: Scope, script: ScriptBuf, label: String) -> Result<()> {
-        self.write(scope, |wallet| wallet.set_label(script, label))
-    }
-
-    fn import(&self, scope: Scope, requests: Vec<Import>) -> Result<Vec<ImportOutcome>> {
-        self.write(scope, |wallet| wallet.import(requests))
-    }
-
-    fn rescan_reserve(&self, scope: Scope) -> Result<u64> {
-        self.write(scope, |wallet| wallet.rescan_reserve())
-    }
-
-    fn rescan_release(&self, scope: Scope, rescan: u64) -> Result<()> {
-        self.write(scope, |wallet| wallet.rescan_release(rescan))
-    }
-
-    fn rescan_start(&self, scope: Scope, rescan: u64, from_time: u64) -> Result<()> {
-        self.write(scope, |wallet| wallet.rescan_start(rescan, from_time))
-    }
-
-    fn rescan_abort(&self, scope: Scope) -> Result<bool> {
-        self.write(scope, |wallet| wallet.rescan_abort())
-    }
-
-    fn set_metadata(&self, scope: Scope, txid: Txid, key: String, value: String) -> Result<()> {
-        self.write(scope, |wallet| wallet.set_metadata(txid, key, value))
-    }
-
-    fn abandon(&self, scope: Scope, txid: Txid) -> Result<()> {
-        self.write(scope, |wallet| wallet.abandon(txid))
-    }
-
-    fn encrypt(&self, scope: Scope, passphrase: Secret) -> Result<()> {
-        self.write(scope, |wallet| wallet.encrypt(passphrase))
-    }
-
-    fn unlock(&self, scope: Scope, passphrase: Secret, seconds: u64) -> Result<()> {
-        self.write(scope, |wallet| wallet.unlock(passphrase, seconds))
-    }
-
-    fn lock(&self, scope: Scope) -> Result<()> {
-        self.write(scope, |wallet| wallet.lock())
-    }
-
-    fn change_passphrase(&self, scope: Scope, old: Secret, new: Secret) -> Result<()> {
-        self.write(scope, |wallet| wallet.change_passphrase(old, new))
+    fn imported_descriptors(&self, scope: Scope) -> Result<Vec<DescriptorInfo>> {
+        self.read(scope, |view| view.imported_descriptors(false))
     }
 
     fn labels(&self, scope: Scope, after: Option<Blob>, limit: u32) -> Result<LabelBatch> {
         self.read(scope, |view| view.labels(after, limit))
     }
 
-    fn refill_keypool(&self, scope: Scope, size: Option<u32>) -> Result<()> {
-        self.write(scope, |wallet| wallet.refill_keypool(size))
-    }
-
-    fn set_avoid_reuse(&self, scope: Scope, avoid: bool) -> Result<()> {
-        self.write(scope, |wallet| wallet.set_avoid_reuse(avoid))
-    }
-
-    fn backup(&self, scope: Scope, file: String) -> Result<()> {
-        let folders = self.scopes.get(scope)?.writable();
-        self.write(scope, |wallet| wallet.backup(std::path::Path::new(&file), &folders))
-    }
-
-    fn export_watch_only(&self, scope: Scope, file: String) -> Result<()> {
-        let folders = self.scopes.get(scope)?.writable();
-        self.write(scope, |wallet| wallet.export_watch_only(std::path::Path::new(&file), &folders))
-    }
-
-    fn return_address(&self, scope: Scope, script: ScriptBuf) -> Result<bool> {
-        self.write(scope, |wallet| wallet.return_address(&script))
-    }
-
-    fn send(&self, scope: Scope, raw: Blob, metadata: Vec<(String, String)>) -> Result<Option<Admission>> {
-        self.write(scope, |wallet| wallet.send(&raw, metadata))
-    }
-
-    fn rescan_heights(&self, scope: Scope, rescan: u64, first: u32, last: Option<u32>) -> Result<()> {
-        self.write(scope, |wallet| wallet.rescan_heights(rescan, first, last))
-    }
-
-    fn hd_keys(&self, scope: Scope, private: bool) -> Result<Vec<HdKey>> {
-        if private {
-            return self.with_keys(scope, |view| view.hd_keys(private));
-        }
-        let keys = self.read(scope, |view| view.hd_keys(private));
+    fn hd_keys(&self, scope: Scope) -> Result<Vec<HdKey>> {
+        let keys = self.read(scope, |view| view.hd_keys(false));
         wipe_stack();
         keys
     }
 
-    fn private_key(&self, scope: Scope, public_key_hash: [u8; 20]) -> Result<Option<Secret>> {
-        self.with_keys(scope, |view| view.private_key(&public_key_hash))
-    }
-
-    fn add_confirmed(&self, scope: Scope, raw: Blob, block: BlockHash, index: u32) -> Result<()> {
-        self.write(scope, |wallet| wallet.add_confirmed(&raw, block, index))
-    }
-
-    fn remove_transaction(&self, scope: Scope, txid: Txid) -> Result<()> {
-        self.write(scope, |wallet| wallet.remove_transaction(txid))
-    }
-
-    fn restore(&self, scope: Scope, name: String, file: String, load_on_startup: Option<bool>) -> Result<Vec<String>> {
-        self.check_may_use(scope, &name)?;
-        let folders = self.scopes.get(scope)?.readable();
-        self.manager.restore(name, std::path::Path::new(&file), &folders, load_on_startup)
-    }
-
     fn spenders(&self, scope: Scope, outpoints: Vec<OutPoint>) -> Result<Vec<Vec<Txid>>> {
         self.read(scope, |view| view.spenders(&outpoints))
-    }
-
-    fn lock_coins(&self, scope: Scope, coins: Vec<OutPoint>, persistent: bool) -> Result<()> {
-        self.write(scope, |wallet| wallet.lock_coins(coins, persistent))
-    }
-
-    fn unlock_coins(&self, scope: Scope, coins: Vec<OutPoint>) -> Result<()> {
-        self.write(scope, |wallet| wallet.unlock_coins(&coins))
     }
 
     fn locked_coins(&self, scope: Scope) -> Result<Vec<OutPoint>> {
@@ -271,37 +140,6 @@ impl Wallet for WalletService {
 
     fn spend_settings(&self, scope: Scope) -> Result<SpendSettings> {
         self.read(scope, |view| Ok(view.wallet().spend_settings()))
-    }
-
-    fn replace(
-        &self,
-        scope: Scope,
-        replaced: Txid,
-        raw: Blob,
-        metadata: Vec<(String, String)>,
-    ) -> Result<Option<Admission>> {
-        self.write(scope, |wallet| wallet.replace(replaced, &raw, metadata))
-    }
-
-    fn begin_payment(&self, scope: Scope) -> Result<()> {
-        let call = self.scopes.get(scope)?;
-        if call.inline || scope == Scope::NONE {
-            let message = "a payment is begun by a call of a method that the manifest does not mark 'inline'";
-            return Err(ServiceError::new(ErrorKind::Unsupported, message));
-        }
-        let mut turn = call.turn.lock();
-        if turn.is_none() {
-            let wallet = call.with_view(&self.manager, |view| Ok(view.wallet().clone()))?;
-            // The call keeps no snapshot open while it waits, and then reads the results of earlier payments.
-            call.refresh();
-            *turn = Some(wallet.begin_payment(&|| self.scopes.is_wanted(scope))?);
-            call.refresh();
-        }
-        Ok(())
-    }
-
-    fn add_own_descriptors(&self, scope: Scope, descriptors: Vec<DescriptorImport>) -> Result<Vec<ImportOutcome>> {
-        self.write(scope, |wallet| wallet.add_own_descriptors(descriptors))
     }
 
     fn spent_from(&self, scope: Scope, scripts: Vec<ScriptBuf>) -> Result<Vec<bool>> {
@@ -327,12 +165,199 @@ impl Wallet for WalletService {
     fn received(&self, scope: Scope, query: ReceivedQuery) -> Result<Encoded<Vec<Received>>> {
         self.read(scope, |view| view.received(&query))
     }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl WalletBook for WalletService {
+    fn new_address(&self, scope: Scope, kind: AddressType, internal: bool, label: Option<String>) -> Result<ScriptBuf> {
+        self.write(scope, |wallet| wallet.new_address(kind, internal, label))
+    }
+
+    fn set_label(&self, scope: Scope, script: ScriptBuf, label: String) -> Result<()> {
+        self.write(scope, |wallet| wallet.set_label(script, label))
+    }
+
+    fn set_metadata(&self, scope: Scope, txid: Txid, key: String, value: String) -> Result<()> {
+        self.write(scope, |wallet| wallet.set_metadata(txid, key, value))
+    }
+
+    fn refill_keypool(&self, scope: Scope, size: Option<u32>) -> Result<()> {
+        self.write(scope, |wallet| wallet.refill_keypool(size))
+    }
+
+    fn return_address(&self, scope: Scope, script: ScriptBuf) -> Result<bool> {
+        self.write(scope, |wallet| wallet.return_address(&script))
+    }
+
+    fn lock_coins(&self, scope: Scope, coins: Vec<OutPoint>, persistent: bool) -> Result<()> {
+        self.write(scope, |wallet| wallet.lock_coins(coins, persistent))
+    }
+
+    fn unlock_coins(&self, scope: Scope, coins: Vec<OutPoint>) -> Result<()> {
+        self.write(scope, |wallet| wallet.unlock_coins(&coins))
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl WalletPay for WalletService {
+    fn abandon(&self, scope: Scope, txid: Txid) -> Result<()> {
+        self.write(scope, |wallet| wallet.abandon(txid))
+    }
+
+    fn send(&self, scope: Scope, raw: Blob, metadata: Vec<(String, String)>) -> Result<Option<Admission>> {
+        self.write(scope, |wallet| wallet.send(&raw, metadata))
+    }
+
+    fn replace(
+        &self,
+        scope: Scope,
+        replaced: Txid,
+        raw: Blob,
+        metadata: Vec<(String, String)>,
+    ) -> Result<Option<Admission>> {
+        self.write(scope, |wallet| wallet.replace(replaced, &raw, metadata))
+    }
+
+    fn begin_payment(&self, scope: Scope) -> Result<()> {
+        let call = self.scopes.get(scope)?;
+        if call.inline || scope == Scope::NONE {
+            let message = "a payment is begun by a call of a method that the manifest does not mark 'inline'";
+            return Err(ServiceError::new(ErrorKind::Unsupported, message));
+        }
+        let mut turn = call.turn.lock();
+        if turn.is_none() {
+            let wallet = self.read(scope, |view| Ok(view.wallet().clone()))?;
+            // The call keeps no snapshot open while it waits, and then reads the results of earlier payments.
+            call.refresh();
+            *turn = Some(wallet.begin_payment(&|| self.scopes.is_wanted(scope))?);
+            call.refresh();
+        }
+        Ok(())
+    }
 
     fn set_pay_feerate(&self, scope: Scope, feerate: Option<FeeRate>) -> Result<()> {
         self.read(scope, |view| {
             view.wallet().set_pay_feerate(feerate);
             Ok(())
         })
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl WalletImport for WalletService {
+    fn import(&self, scope: Scope, requests: Vec<Import>) -> Result<Vec<ImportOutcome>> {
+        self.write(scope, |wallet| wallet.import(requests))
+    }
+
+    fn rescan_reserve(&self, scope: Scope) -> Result<u64> {
+        self.write(scope, |wallet| wallet.rescan_reserve())
+    }
+
+    fn rescan_release(&self, scope: Scope, rescan: u64) -> Result<()> {
+        self.write(scope, |wallet| wallet.rescan_release(rescan))
+    }
+
+    fn rescan_start(&self, scope: Scope, rescan: u64, from_time: u64) -> Result<()> {
+        self.write(scope, |wallet| wallet.rescan_start(rescan, from_time))
+    }
+
+    fn rescan_abort(&self, scope: Scope) -> Result<bool> {
+        self.write(scope, |wallet| wallet.rescan_abort())
+    }
+
+    fn rescan_heights(&self, scope: Scope, rescan: u64, first: u32, last: Option<u32>) -> Result<()> {
+        self.write(scope, |wallet| wallet.rescan_heights(rescan, first, last))
+    }
+
+    fn add_confirmed(&self, scope: Scope, raw: Blob, block: BlockHash, index: u32) -> Result<()> {
+        self.write(scope, |wallet| wallet.add_confirmed(&raw, block, index))
+    }
+
+    fn remove_transaction(&self, scope: Scope, txid: Txid) -> Result<()> {
+        self.write(scope, |wallet| wallet.remove_transaction(txid))
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl WalletAdmin for WalletService {
+    fn create(&self, scope: Scope, options: CreateOptions) -> Result<Vec<String>> {
+        self.check_may_use(scope, &options.name)?;
+        self.manager.create(options)
+    }
+
+    fn load(&self, scope: Scope, name: String, load_on_startup: Option<bool>) -> Result<Vec<String>> {
+        self.check_may_use(scope, &name)?;
+        let folders = self.scopes.get(scope)?.readable();
+        let loaded = self.manager.load(name.clone(), load_on_startup);
+        loaded.map_err(|error| self.manager.with_advice(&name, &folders, error))
+    }
+
+    fn unload(&self, scope: Scope, name: String, load_on_startup: Option<bool>) -> Result<Vec<String>> {
+        self.check_may_use(scope, &name)?;
+        self.manager.unload(name, load_on_startup)
+    }
+
+    fn directory(&self, scope: Scope) -> Result<Vec<String>> {
+        self.usable(scope, self.manager.directory()?)
+    }
+
+    fn encrypt(&self, scope: Scope, passphrase: Secret) -> Result<()> {
+        self.write(scope, |wallet| wallet.encrypt(passphrase))
+    }
+
+    fn unlock(&self, scope: Scope, passphrase: Secret, seconds: u64) -> Result<()> {
+        self.write(scope, |wallet| wallet.unlock(passphrase, seconds))
+    }
+
+    fn lock(&self, scope: Scope) -> Result<()> {
+        self.write(scope, |wallet| wallet.lock())
+    }
+
+    fn change_passphrase(&self, scope: Scope, old: Secret, new: Secret) -> Result<()> {
+        self.write(scope, |wallet| wallet.change_passphrase(old, new))
+    }
+
+    fn set_avoid_reuse(&self, scope: Scope, avoid: bool) -> Result<()> {
+        self.write(scope, |wallet| wallet.set_avoid_reuse(avoid))
+    }
+
+    fn backup(&self, scope: Scope, file: String) -> Result<()> {
+        let folders = self.scopes.get(scope)?.writable();
+        self.write(scope, |wallet| wallet.backup(std::path::Path::new(&file), &folders))
+    }
+
+    fn export_watch_only(&self, scope: Scope, file: String) -> Result<()> {
+        let folders = self.scopes.get(scope)?.writable();
+        self.write(scope, |wallet| wallet.export_watch_only(std::path::Path::new(&file), &folders))
+    }
+
+    fn restore(&self, scope: Scope, name: String, file: String, load_on_startup: Option<bool>) -> Result<Vec<String>> {
+        self.check_may_use(scope, &name)?;
+        let folders = self.scopes.get(scope)?.readable();
+        self.manager.restore(name, std::path::Path::new(&file), &folders, load_on_startup)
+    }
+
+    fn add_own_descriptors(&self, scope: Scope, descriptors: Vec<DescriptorImport>) -> Result<Vec<ImportOutcome>> {
+        self.write(scope, |wallet| wallet.add_own_descriptors(descriptors))
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl WalletKeys for WalletService {
+    fn private_hd_keys(&self, scope: Scope) -> Result<Vec<HdKey>> {
+        self.with_keys(scope, |view| view.hd_keys(true))
+    }
+
+    fn private_imported_descriptors(&self, scope: Scope) -> Result<Vec<DescriptorInfo>> {
+        self.with_keys(scope, |view| view.imported_descriptors(true))
+    }
+
+    fn private_descriptors(&self, scope: Scope) -> Result<Vec<DescriptorInfo>> {
+        self.with_keys(scope, |view| view.descriptors(true))
+    }
+
+    fn private_key(&self, scope: Scope, public_key_hash: [u8; 20]) -> Result<Option<Secret>> {
+        self.with_keys(scope, |view| view.private_key(&public_key_hash))
     }
 }
 

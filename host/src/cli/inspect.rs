@@ -8,7 +8,7 @@ use outrigger_values::text::printable;
 use serde_json::Map;
 
 /// The services, and what whoever is granted one can do.
-const SERVICES: [(&str, &str); 7] = [
+const SERVICES: [(&str, &str); 12] = [
     (
         "chain/1",
         "read the chain; submit blocks, declare blocks invalid and valid again; have the host write the unspent outputs to a file",
@@ -18,14 +18,18 @@ const SERVICES: [(&str, &str); 7] = [
         "read the mempool; send transactions and change their priority; have the host write and read a file of the mempool",
     ),
     (
-        "wallet/1",
-        "read the wallets that the grant names, or all, their transactions and addresses; change, encrypt and unlock them; store and send transactions; have the \
-         host write and read files with wallets",
+        "wallet-read/1",
+        "read the wallets that the grant names, or all: their transactions, coins, addresses and public descriptors",
     ),
+    ("wallet-book/1", "take new addresses of these wallets, set labels and texts, lock and unlock coins"),
+    ("wallet-pay/1", "store, send, replace and abandon signed transactions of these wallets"),
+    ("wallet-import/1", "import descriptors, keys and scripts into these wallets, and rescan"),
     (
-        "signer/1",
-        "sign anything with the private keys of the wallets that the grant names, or of all; read their private descriptors and keys",
+        "wallet-admin/1",
+        "make, load, unload, encrypt and unlock these wallets; have the host write and read files with wallets",
     ),
+    ("wallet-keys/1", "read the private keys of these wallets"),
+    ("signer/1", "sign anything with the private keys of the wallets that the grant names, or of all"),
     (NODE_RPC, "call these methods of the node, with the host's rights"),
     ("events/1", "ask how many events it has missed"),
     ("log/1", "write lines to the host's log"),

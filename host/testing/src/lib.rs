@@ -44,7 +44,9 @@ use outrigger_service::events::Event;
 use outrigger_service::wallet::{CreateOptions, SpendSettings};
 use outrigger_service::wire::Secret;
 use outrigger_service::{Result, Scope};
-use outrigger_services::{Caller, ChainService, GrantedAccess, Keys, MempoolService, OwnScopes, Scopes, WalletService};
+use outrigger_services::{
+    Caller, ChainService, GrantedAccess, GrantedWallets, MempoolService, OwnScopes, Scopes, WalletService,
+};
 use outrigger_wallet_engine::{Settings, WalletManager, WalletView};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -123,7 +125,8 @@ impl<N: Node + 'static> TestHost<N> {
     pub fn handle(&self) -> Host {
         let scopes = OwnScopes::of(self.scopes.clone(), 0, GrantedAccess::default());
         let node: Arc<dyn Node> = self.node.clone();
-        let wallet = Arc::new(WalletService { manager: self.wallets.clone(), scopes: scopes.clone(), keys: Keys::All });
+        let granted = GrantedWallets::all("wallet-read/1");
+        let wallet = Arc::new(WalletService { manager: self.wallets.clone(), scopes: scopes.clone(), granted });
         Host {
             chain: Arc::new(ChainService {
                 node: node.clone(),
@@ -132,6 +135,11 @@ impl<N: Node + 'static> TestHost<N> {
                 wallets: self.wallets.clone(),
             }),
             mempool: Arc::new(MempoolService { node, scopes }),
+            book: wallet.clone(),
+            pay: wallet.clone(),
+            import: wallet.clone(),
+            admin: wallet.clone(),
+            keys: wallet.clone(),
             signer: wallet.clone(),
             wallet,
             events: Arc::new(NoEvents),

@@ -11,27 +11,27 @@ fn a_payment_waits_for_the_one_before_it_and_sees_what_it_left() {
     for name in ["one", "two"] {
         host.create_wallet(name, |_| {}).unwrap();
     }
-    let wallets = host.handle().wallet;
-    let next = |scope| wallets.descriptors(scope, false).unwrap().iter().map(|info| info.next_index).max();
+    let handle = host.handle();
+    let next = |scope| handle.wallet.descriptors(scope).unwrap().iter().map(|info| info.next_index).max();
     let (first, ending) = host.open_call(Some("one"));
-    wallets.begin_payment(first).unwrap();
+    handle.pay.begin_payment(first).unwrap();
     // A payment of the same call has begun, and one of another wallet does not wait.
-    wallets.begin_payment(first).unwrap();
+    handle.pay.begin_payment(first).unwrap();
     let (other, _call) = host.open_call(Some("two"));
-    wallets.begin_payment(other).unwrap();
+    handle.pay.begin_payment(other).unwrap();
     std::thread::scope(|threads| {
         let second = threads.spawn(|| {
             let (scope, _call) = host.open_call(Some("one"));
             let before = next(scope);
-            wallets.begin_payment(scope).unwrap();
+            handle.pay.begin_payment(scope).unwrap();
             (before, next(scope))
         });
-        wallets.new_address(first, AddressType::Bech32, true, None).unwrap();
-        wallets.new_address(first, AddressType::Bech32, true, None).unwrap();
+        handle.book.new_address(first, AddressType::Bech32, true, None).unwrap();
+        handle.book.new_address(first, AddressType::Bech32, true, None).unwrap();
         drop(ending);
         let (before, after) = second.join().unwrap();
         assert!(before <= Some(2) && after == Some(2), "{before:?} {after:?}");
     });
-    let outside = wallets.begin_payment(Scope::NONE).unwrap_err();
+    let outside = handle.pay.begin_payment(Scope::NONE).unwrap_err();
     assert_eq!(outside.kind, ErrorKind::Unsupported);
 }

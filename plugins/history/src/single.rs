@@ -80,7 +80,7 @@ fn write_last_block(reply: &mut Vec<u8>, synced: Synced) {
 pub fn abandon_transaction(context: &CallContext<'_>) -> Result<Vec<u8>, RpcError> {
     context.wallet()?;
     let txid = Txid::from_byte_array(hash(context.params.get(0), "txid")?);
-    context.host.wallet.abandon(context.scope, txid).map_err(|error| match error.kind {
+    context.host.pay.abandon(context.scope, txid).map_err(|error| match error.kind {
         ErrorKind::NotFound => unknown_transaction(),
         ErrorKind::Refused => RpcError::not_found("Transaction not eligible for abandonment"),
         _ => error.into(),
@@ -98,7 +98,7 @@ pub fn set_comment(context: &CallContext<'_>) -> Result<Vec<u8>, RpcError> {
             let message = format!("A comment has at most {MAX_TEXT_LEN} bytes, this one has {}", text.len());
             return Err(RpcError::invalid_parameter(message));
         }
-        let set = context.host.wallet.set_metadata(context.scope, txid, key.to_owned(), text.to_owned());
+        let set = context.host.book.set_metadata(context.scope, txid, key.to_owned(), text.to_owned());
         set.map_err(|error| match error.kind {
             ErrorKind::NotFound => unknown_transaction(),
             _ => error.into(),

@@ -212,7 +212,7 @@ impl Checks<'_> {
 
     /// Refuses `unused(KEY)` if the wallet, or an earlier request of the call, has the private key.
     fn check_unused(&self, descriptor: &Descriptor) -> Result<(), RpcError> {
-        let held = self.host.wallet.hd_keys(self.scope, false)?;
+        let held = self.host.wallet.hd_keys(self.scope)?;
         let is_held =
             |xpub: String| self.accepted.contains(&xpub) || held.iter().any(|key| key.has_private && key.xpub == xpub);
         if extended_keys(descriptor).any(is_held) {

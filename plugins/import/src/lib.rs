@@ -58,7 +58,7 @@ impl Plugin for ImportPlugin {
             "importprivkey" => self.import_private_key(call.params, call.scope),
             "rescanblockchain" => self.rescan_blockchain(&call.params, call.scope),
             "abortrescan" => {
-                reply.send(self.host.wallet.rescan_abort(call.scope).map_err(RpcError::from));
+                reply.send(self.host.import.rescan_abort(call.scope).map_err(RpcError::from));
                 return;
             }
             "importprunedfunds" => {
@@ -208,7 +208,7 @@ impl ImportPlugin {
     }
 
     fn reserve(&self, scope: Scope) -> Result<Reservation<'_>, ServiceError> {
-        Reservation::new(&*self.host.wallet, scope)
+        Reservation::new(&*self.host.import, scope)
     }
 
     fn network(&self, scope: Scope) -> Result<bitcoin::Network, ServiceError> {
@@ -223,7 +223,7 @@ impl ImportPlugin {
             accepted
         };
         let checked: Vec<_> = checked.into_iter().map(|checked| checked.map(&mut accept)).collect();
-        let answers = if imports.is_empty() { Vec::new() } else { self.host.wallet.import(scope, imports)? };
+        let answers = if imports.is_empty() { Vec::new() } else { self.host.import.import(scope, imports)? };
         let mut answers = answers.into_iter();
         let outcomes = checked.into_iter().map(|checked| checked.map(|accepted| accepted.outcome(answers.next())));
         Ok(outcomes.map(|outcome| outcome.unwrap_or_else(|refused| refused)).collect())

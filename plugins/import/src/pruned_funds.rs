@@ -33,7 +33,7 @@ impl ImportPlugin {
         let txid = transaction.compute_txid();
         let position = txids.iter().zip(positions).find(|(other, _)| **other == txid).map(|(_, position)| position);
         let position = position.ok_or_else(|| RpcError::not_found("Transaction given doesn't exist in proof"))?;
-        let added = self.host.wallet.add_confirmed(scope, Blob(serialize(&transaction)), block, position);
+        let added = self.host.import.add_confirmed(scope, Blob(serialize(&transaction)), block, position);
         added.map_err(|error| match error.kind {
             ErrorKind::NotFound => block_not_in_chain(),
             ErrorKind::Refused => RpcError::not_found("No addresses in wallet correspond to included transaction"),
@@ -48,7 +48,7 @@ impl ImportPlugin {
         }
         let (params, scope) = (&call.params, call.scope);
         let txid = Txid::from_byte_array(hash(params.get(0), "txid")?);
-        self.host.wallet.remove_transaction(scope, txid).map_err(|error| match error.kind {
+        self.host.import.remove_transaction(scope, txid).map_err(|error| match error.kind {
             ErrorKind::NotFound => RpcError::wallet(format!("Transaction {txid} does not belong to this wallet")),
             _ => error.into(),
         })?;

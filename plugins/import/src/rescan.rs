@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use outrigger_sdk::service::events::RescanOutcome;
-use outrigger_sdk::service::{Scope, ServiceError, Wallet};
+use outrigger_sdk::service::{Scope, ServiceError, WalletImport};
 use outrigger_sdk::{Reply, RpcError};
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ const RANGE_WIDENED: &str = "Payments were found near the end of the range. It w
 
 /// A reservation of the wallet's only rescan. Dropping an unused reservation releases it.
 pub struct Reservation<'a> {
-    wallet: &'a dyn Wallet,
+    import: &'a dyn WalletImport,
     scope: Scope,
     number: u64,
     used: bool,
@@ -26,8 +26,8 @@ pub struct Reservation<'a> {
 
 impl<'a> Reservation<'a> {
     /// Fails if another rescan is reserved or runs.
-    pub fn new(wallet: &'a dyn Wallet, scope: Scope) -> Result<Self, ServiceError> {
-        Ok(Self { wallet, scope, number: wallet.rescan_reserve(scope)?, used: false })
+    pub fn new(import: &'a dyn WalletImport, scope: Scope) -> Result<Self, ServiceError> {
+        Ok(Self { import, scope, number: import.rescan_reserve(scope)?, used: false })
     }
 
     /// The rescan's number, which its events carry.
@@ -37,8 +37,8 @@ impl<'a> Reservation<'a> {
 
     pub fn start(mut self, begin: Begin) -> Result<(), ServiceError> {
         match begin {
-            Begin::Time(from_time) => self.wallet.rescan_start(self.scope, self.number, from_time)?,
-            Begin::Heights(first, last) => self.wallet.rescan_heights(self.scope, self.number, first, last)?,
+            Begin::Time(from_time) => self.import.rescan_start(self.scope, self.number, from_time)?,
+            Begin::Heights(first, last) => self.import.rescan_heights(self.scope, self.number, first, last)?,
         }
         self.used = true;
         Ok(())
@@ -49,7 +49,7 @@ impl Drop for Reservation<'_> {
     fn drop(&mut self) {
         if !self.used {
             // If the host cannot release it, the wallet is unloaded, and the reservation with it.
-            let _ = self.wallet.rescan_release(self.scope, self.number);
+            let _ = self.import.rescan_release(self.scope, self.number);
         }
     }
 }

@@ -135,7 +135,7 @@ impl ImportPlugin {
         let known = self.host.wallet.scripts(scope, scripts.clone())?;
         for (script, info) in scripts.into_iter().zip(known) {
             if params.given(1).is_some() || info.is_none_or(|info| info.label.is_none()) {
-                self.host.wallet.set_label(scope, script, label.clone())?;
+                self.host.book.set_label(scope, script, label.clone())?;
             }
         }
         Ok(imported(wallet, rescan))
@@ -147,14 +147,14 @@ impl ImportPlugin {
         let mut known = known.into_iter().map(|info| info.is_some_and(|info| info.ownership == Ownership::Spendable));
         let owned: Vec<ScriptBuf> = keys.script_pubkeys.extract_if(.., |_| known.next().unwrap_or(false)).collect();
         let label = keys.label.clone();
-        match self.host.wallet.import(scope, vec![Import::Keys { keys }])?.pop() {
+        match self.host.import.import(scope, vec![Import::Keys { keys }])?.pop() {
             Some(ImportOutcome::Imported { .. }) => {}
             Some(ImportOutcome::PrivateKeysDisabled) => return Err(private_keys_disabled()),
             Some(ImportOutcome::BadDescriptor { reason }) => return Err(refuse_quoting(&reason)),
             _ => return Err(not_stored),
         }
         for script in owned {
-            self.host.wallet.set_label(scope, script, label.clone())?;
+            self.host.book.set_label(scope, script, label.clone())?;
         }
         Ok(())
     }

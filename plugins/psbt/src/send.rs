@@ -82,7 +82,7 @@ pub fn send(context: &Context<'_>) -> Result<Value, RpcError> {
     }
     take_input_weights(&inputs.cloned().unwrap_or_default(), &mut options)?;
     let services = context.services();
-    context.host.wallet.begin_payment(context.scope)?;
+    context.host.pay.begin_payment(context.scope)?;
     let funded = fund_transaction(services, settings, &transaction, &payers, Some(&options), false, control)?;
     let finished = finish(context, &options, &wallet, funded.transaction.clone());
     if finished.is_err() {
@@ -144,12 +144,12 @@ pub fn send_all(context: &Context<'_>) -> Result<Value, RpcError> {
     if named && (options.contains_key("minconf") || options.contains_key("maxconf")) {
         return Err(RpcError::invalid_parameter("Cannot combine minconf or maxconf with specific inputs."));
     }
-    context.host.wallet.begin_payment(context.scope)?;
+    context.host.pay.begin_payment(context.scope)?;
     let whole = Sweep { transaction, sharers, named, send_max, replaceable };
     let transaction = sweep(services, settings, whole, control, feerate)?;
     if options.get("lock_unspents").map_or(Ok(false), typed::flag)? {
         let coins = transaction.input.iter().map(|input| input.previous_output).collect();
-        services.host.wallet.lock_coins(services.scope, coins, false)?;
+        services.host.book.lock_coins(services.scope, coins, false)?;
     }
     finish(context, &options, &wallet, transaction)
 }
@@ -185,7 +185,7 @@ fn finish(
         result.insert("txid".into(), json!(signed.compute_txid()));
         if add_to_wallet && !as_psbt {
             // As in bitcoind, the wallet keeps the transaction even if the mempool refuses it, and offers it again later.
-            context.host.wallet.send(context.scope, Blob(consensus::serialize(&signed)), Vec::new())?;
+            context.host.pay.send(context.scope, Blob(consensus::serialize(&signed)), Vec::new())?;
         } else {
             result.insert("hex".into(), json!(encode_hex(&transaction_to_bytes(&signed))));
         }

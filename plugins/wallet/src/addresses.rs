@@ -14,7 +14,7 @@ pub fn get_new_address(context: &mut CallContext<'_>) -> Result<Value, RpcError>
     let label = label(context.params.given(0))?;
     let settings = context.host.wallet.spend_settings(context.scope)?;
     let kind = address_type(context.params.given(1), settings.address_type)?;
-    let script = context.host.wallet.new_address(context.scope, kind, false, Some(label))?;
+    let script = context.host.book.new_address(context.scope, kind, false, Some(label))?;
     address_json(context, &script)
 }
 
@@ -24,7 +24,7 @@ pub fn get_raw_change_address(context: &mut CallContext<'_>) -> Result<Value, Rp
     let settings = context.host.wallet.spend_settings(context.scope)?;
     let default = settings.change_type.unwrap_or(settings.address_type);
     let kind = address_type(context.params.given(0), default)?;
-    let script = context.host.wallet.new_address(context.scope, kind, true, None)?;
+    let script = context.host.book.new_address(context.scope, kind, true, None)?;
     address_json(context, &script)
 }
 
@@ -45,6 +45,6 @@ pub fn set_label(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
     context.wallet()?;
     let script = single_address(context.params.text(0)?, context.network()?)?;
     let label = label(context.params.given(1))?;
-    context.host.wallet.set_label(context.scope, script, label)?;
+    context.host.book.set_label(context.scope, script, label)?;
     Ok(Value::Null)
 }

@@ -24,7 +24,7 @@ pub fn bump_fee(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
     wallet.check_unlocked()?;
     request.own_inputs_only = true;
     request.control.signable_only = true;
-    context.host.wallet.begin_payment(context.scope)?;
+    context.host.pay.begin_payment(context.scope)?;
     let replaced = replace(services, &settings, txid, request, &mut thread_rng())?;
     let (fee, old_fee) = (replaced.funded.fee, replaced.old_fee);
     let sent = sign(context, &replaced.funded)

@@ -53,17 +53,22 @@ pub fn list_descriptors(context: &mut CallContext<'_>) -> Result<Vec<u8>, RpcErr
     if private {
         wallet.check_unlocked()?;
     }
-    let descriptors = context.host.wallet.descriptors(context.scope, private)?;
+    let (host, scope) = (context.host, context.scope);
+    let descriptors = if private { host.keys.private_descriptors(scope)? } else { host.wallet.descriptors(scope)? };
     if private && !mixed {
         // The two texts are equal if the wallet lacks the private keys of the descriptor.
-        let public = context.host.wallet.descriptors(context.scope, false)?;
+        let public = host.wallet.descriptors(scope)?;
         let same = |(with, without): (&DescriptorInfo, &DescriptorInfo)| with.text == without.text;
         if descriptors.iter().zip(&public).any(same) {
             return Err(RpcError::wallet("Can't get descriptor string."));
         }
     }
     // Single keys and scripts may be watch-only, so they have no such check.
-    let imported = context.host.wallet.imported_descriptors(context.scope, private)?;
+    let imported = if private {
+        host.keys.private_imported_descriptors(scope)?
+    } else {
+        host.wallet.imported_descriptors(scope)?
+    };
     let mut entries: Vec<Entry<'_>> = descriptors.iter().chain(&imported).map(Entry::new).collect();
     entries.sort_by_key(|entry| entry.desc);
     to_json(Answer { wallet_name: &wallet.name, descriptors: entries })

@@ -28,7 +28,7 @@ pub fn encrypt_wallet(context: &mut CallContext<'_>) -> Result<Value, RpcError> 
     }
     refuse_during_rescan(&wallet, "proceeding")?;
     require_nonempty(&passphrase)?;
-    context.host.wallet.encrypt(context.scope, passphrase)?;
+    context.host.admin.encrypt(context.scope, passphrase)?;
     Ok(json!(ENCRYPTED))
 }
 
@@ -39,7 +39,7 @@ pub fn wallet_passphrase(context: &mut CallContext<'_>) -> Result<Value, RpcErro
     let seconds = u64::try_from(seconds).map_err(|_| RpcError::invalid_parameter("Timeout cannot be negative."))?;
     require_nonempty(&passphrase)?;
     let hint = passphrase.expose().contains('\0').then_some(NULL_IN_PASSPHRASE);
-    let unlocked = context.host.wallet.unlock(context.scope, passphrase, seconds.min(MAX_UNLOCK_SECONDS));
+    let unlocked = context.host.admin.unlock(context.scope, passphrase, seconds.min(MAX_UNLOCK_SECONDS));
     unlocked.map_err(|error| or_hint(error, hint))?;
     Ok(Value::Null)
 }
@@ -52,7 +52,7 @@ pub fn wallet_passphrase_change(context: &mut CallContext<'_>) -> Result<Value, 
     require_nonempty(&old)?;
     require_nonempty(&new)?;
     let hint = old.expose().contains('\0').then_some(NULL_IN_OLD_PASSPHRASE);
-    context.host.wallet.change_passphrase(context.scope, old, new).map_err(|error| or_hint(error, hint))?;
+    context.host.admin.change_passphrase(context.scope, old, new).map_err(|error| or_hint(error, hint))?;
     Ok(Value::Null)
 }
 
@@ -70,7 +70,7 @@ pub fn wallet_lock(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
     let wallet = context.wallet()?;
     require_encrypted(&wallet, "walletlock")?;
     refuse_during_rescan(&wallet, "locking the wallet")?;
-    context.host.wallet.lock(context.scope)?;
+    context.host.admin.lock(context.scope)?;
     Ok(Value::Null)
 }
 

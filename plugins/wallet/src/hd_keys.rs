@@ -35,14 +35,14 @@ pub fn add_hd_key(context: &mut CallContext<'_>) -> Result<Vec<u8>, RpcError> {
     let (xpub, descriptor) =
         (Xpub::from_priv(&Secp256k1::new(), &key).to_string(), Secret::new(format!("{UNUSED}{key})")));
     key.private_key.non_secure_erase();
-    let known = context.host.wallet.hd_keys(context.scope, false)?;
+    let known = context.host.wallet.hd_keys(context.scope)?;
     if known.iter().any(|known| known.has_private && known.xpub == xpub) {
         return Err(RpcError::wallet("HD key already exists"));
     }
     let timestamp = context.host.chain.time(context.scope)?;
     let (range, next_index, active, internal, label) = (None, None, false, None, None);
     let descriptor = DescriptorImport { text: descriptor, range, next_index, active, internal, label, timestamp };
-    let outcomes = context.host.wallet.import(context.scope, vec![Import::Descriptor { descriptor }])?;
+    let outcomes = context.host.import.import(context.scope, vec![Import::Descriptor { descriptor }])?;
     if !matches!(outcomes.as_slice(), [ImportOutcome::Imported { .. }]) {
         return Err(RpcError::internal("the descriptor could not be stored"));
     }
@@ -95,7 +95,7 @@ pub fn derive_hd_key(context: &mut CallContext<'_>) -> Result<Vec<u8>, RpcError>
     wallet.check_unlocked()?;
     let options = context.params.given(1).map(object).transpose()?;
     let wanted = options.and_then(|options| options.get("hdkey")).filter(|value| !value.is_null());
-    let keys = context.host.wallet.hd_keys(context.scope, true)?;
+    let keys = context.host.keys.private_hd_keys(context.scope)?;
     let key = match wanted {
         Some(wanted) => named(&keys, typed::text(wanted)?, context.network()?)?,
         None => only(&keys)?,

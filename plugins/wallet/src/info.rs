@@ -89,7 +89,7 @@ pub fn set_tx_fee(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
         let message = format!("txfee cannot be {rule} ({} BTC/kvB)", amount::to_text(limit));
         return Err(RpcError::invalid_parameter(message));
     }
-    context.host.wallet.set_pay_feerate(context.scope, Some(feerate).filter(|feerate| *feerate > FeeRate::ZERO))?;
+    context.host.pay.set_pay_feerate(context.scope, Some(feerate).filter(|feerate| *feerate > FeeRate::ZERO))?;
     Ok(Value::Bool(true))
 }
 

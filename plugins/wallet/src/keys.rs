@@ -71,7 +71,8 @@ pub fn get_hd_keys(context: &mut CallContext<'_>) -> Result<Vec<u8>, RpcError> {
     if private {
         wallet.check_unlocked()?;
     }
-    let keys = context.host.wallet.hd_keys(context.scope, private)?;
+    let (host, scope) = (context.host, context.scope);
+    let keys = if private { host.keys.private_hd_keys(scope)? } else { host.wallet.hd_keys(scope)? };
     let entries = keys.iter().filter_map(|key| {
         let descriptors = key.descriptors.iter().filter(|(_, active)| *active || !active_only);
         let mut descriptors: Vec<DescriptorEntry<'_>> =
@@ -91,7 +92,7 @@ pub fn create_wallet_descriptor(context: &mut CallContext<'_>) -> Result<Value, 
     let sides = option(context, 1, "internal")?.map_or_else(|| vec![false, true], |internal| vec![internal]);
     unlocked(context)?;
     let network = context.network()?;
-    let keys = context.host.wallet.hd_keys(context.scope, true)?;
+    let keys = context.host.keys.private_hd_keys(context.scope)?;
     let options = context.params.given(1).map(object).transpose()?;
     let hd_key = options.and_then(|options| options.get("hdkey")).filter(|value| !value.is_null());
     let master = match hd_key {
@@ -99,7 +100,7 @@ pub fn create_wallet_descriptor(context: &mut CallContext<'_>) -> Result<Value, 
         None => only_active(&keys)?,
     };
     let timestamp = context.host.chain.time(context.scope)?;
-    let known = context.host.wallet.descriptors(context.scope, false)?;
+    let known = context.host.wallet.descriptors(context.scope)?;
     let (mut imports, mut added) = (Vec::new(), Vec::new());
     for internal in sides {
         let text = descriptor_of(&master, kind, internal, network);
@@ -117,7 +118,7 @@ pub fn create_wallet_descriptor(context: &mut CallContext<'_>) -> Result<Value, 
     if added.is_empty() {
         return Err(RpcError::wallet("Descriptor already exists"));
     }
-    let outcomes = context.host.wallet.add_own_descriptors(context.scope, imports)?;
+    let outcomes = context.host.admin.add_own_descriptors(context.scope, imports)?;
     if outcomes.iter().any(|outcome| !matches!(outcome, ImportOutcome::Imported { .. })) {
         return Err(RpcError::internal("the descriptor could not be stored"));
     }
@@ -140,7 +141,7 @@ fn private_key_of(
         Some(xprv) => Some(xprv.private_key),
         None => {
             let hash = hash160::Hash::hash(&xpub.public_key.serialize()).to_byte_array();
-            let wif = context.host.wallet.private_key(context.scope, hash)?;
+            let wif = context.host.keys.private_key(context.scope, hash)?;
             wif.and_then(|wif| PrivateKey::from_wif(wif.expose()).ok()).map(|key| key.inner)
         }
     };
@@ -191,7 +192,7 @@ pub fn dump_private_key(context: &mut CallContext<'_>) -> Result<Vec<u8>, RpcErr
     let known = context.host.wallet.scripts(context.scope, vec![script.clone()])?.pop().flatten();
     let hash = key_hash(&script, known.as_ref());
     let hash = hash.ok_or_else(|| RpcError::type_error("Address does not refer to a key"))?;
-    let key = context.host.wallet.private_key(context.scope, hash)?;
+    let key = context.host.keys.private_key(context.scope, hash)?;
     let unknown = || RpcError::wallet(format!("Private key for address {address} is not known"));
     to_json(key.ok_or_else(unknown)?.expose())
 }

@@ -16,12 +16,12 @@ pub fn lock_unspent(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
     let unlock = flag(context.params.get(0))?;
     let persistent = context.params.flag_or(2, false)?;
     let coins = context.params.given(1).map(|list| named_coins(context, list, unlock, persistent)).transpose()?;
-    let wallet = &context.host.wallet;
+    let host = context.host;
     if unlock {
-        let coins = coins.map_or_else(|| wallet.locked_coins(context.scope), Ok)?;
-        wallet.unlock_coins(context.scope, coins)?;
+        let coins = coins.map_or_else(|| host.wallet.locked_coins(context.scope), Ok)?;
+        host.book.unlock_coins(context.scope, coins)?;
     } else if let Some(coins) = coins {
-        wallet.lock_coins(context.scope, coins, persistent)?;
+        host.book.lock_coins(context.scope, coins, persistent)?;
     }
     Ok(Value::Bool(true))
 }

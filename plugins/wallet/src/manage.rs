@@ -41,7 +41,7 @@ pub fn create_wallet(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
         avoid_reuse: params.flag_or(4, false)?,
         load_on_startup: params.given(6).map(flag).transpose()?,
     };
-    warnings.extend(context.host.wallet.create(context.scope, options)?);
+    warnings.extend(context.host.admin.create(context.scope, options)?);
     Ok(named(Some(name), warnings))
 }
 
@@ -56,7 +56,7 @@ pub fn check_name(context: &CallContext<'_>, name: &str) -> Result<(), RpcError>
 pub fn load_wallet(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
     let name = context.params.text(0)?.to_owned();
     let load_on_startup = context.params.given(1).map(flag).transpose()?;
-    let warnings = context.host.wallet.load(context.scope, name.clone(), load_on_startup)?;
+    let warnings = context.host.admin.load(context.scope, name.clone(), load_on_startup)?;
     Ok(named(Some(name), warnings))
 }
 
@@ -64,7 +64,7 @@ pub fn unload_wallet(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
     let argument = context.params.given(0).map(text).transpose()?;
     let name = wallet_to_unload(context, argument)?;
     let load_on_startup = context.params.given(1).map(flag).transpose()?;
-    let warnings = context.host.wallet.unload(context.scope, name, load_on_startup)?;
+    let warnings = context.host.admin.unload(context.scope, name, load_on_startup)?;
     Ok(named(None, warnings))
 }
 
@@ -101,7 +101,7 @@ pub fn list_wallets(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
 }
 
 pub fn list_wallet_dir(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
-    let names = context.host.wallet.directory(context.scope)?;
+    let names = context.host.admin.directory(context.scope)?;
     let entry = |name| match context.rules.wallet_dir_warnings {
         // bitcoind warns only about legacy wallets. The host has none.
         true => json!({"name": name, "warnings": []}),

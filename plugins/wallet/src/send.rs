@@ -39,7 +39,7 @@ fn send(
     read: fn(&CallContext<'_>, &WalletInfo) -> Result<Request, RpcError>,
 ) -> Result<Value, RpcError> {
     let request = read(context, &context.wallet()?)?;
-    context.host.wallet.begin_payment(context.scope)?;
+    context.host.pay.begin_payment(context.scope)?;
     let services = context.services();
     let settings = context.host.wallet.spend_settings(context.scope)?;
     let funded = fund(services, &settings, &request.recipients, &request.control, &mut thread_rng())
@@ -147,10 +147,10 @@ pub fn submit(
     metadata: Vec<(String, String)>,
     replaced: Option<Txid>,
 ) -> Result<(Txid, Option<String>), RpcError> {
-    let (raw, wallet) = (Blob(consensus::serialize(signed)), &context.host.wallet);
+    let (raw, pay) = (Blob(consensus::serialize(signed)), &context.host.pay);
     let admission = match replaced {
-        None => wallet.send(context.scope, raw, metadata)?,
-        Some(replaced) => wallet.replace(context.scope, replaced, raw, metadata)?,
+        None => pay.send(context.scope, raw, metadata)?,
+        Some(replaced) => pay.replace(context.scope, replaced, raw, metadata)?,
     };
     Ok((signed.compute_txid(), admission.and_then(|admission| admission.refusal())))
 }

@@ -23,7 +23,7 @@ const RESCAN_NEEDED: &str = "You need to rescan the blockchain in order to corre
 pub fn backup_wallet(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
     context.wallet()?;
     let file = context.params.text(0)?.to_owned();
-    context.host.wallet.backup(context.scope, file)?;
+    context.host.admin.backup(context.scope, file)?;
     Ok(Value::Null)
 }
 
@@ -34,7 +34,7 @@ pub fn export_watch_only_wallet(context: &mut CallContext<'_>) -> Result<Value, 
     if file.is_empty() {
         return Err(RpcError::wallet("Error: Export destination cannot be empty"));
     }
-    context.host.wallet.export_watch_only(context.scope, file.clone())?;
+    context.host.admin.export_watch_only(context.scope, file.clone())?;
     Ok(json!({"exported_file": file}))
 }
 
@@ -43,7 +43,7 @@ pub fn restore_wallet(context: &mut CallContext<'_>) -> Result<Value, RpcError> 
     check_name(context, &name)?;
     let file = context.params.text(1)?.to_owned();
     let load_on_startup = context.params.given(2).map(flag).transpose()?;
-    let restored = context.host.wallet.restore(context.scope, name.clone(), file, load_on_startup);
+    let restored = context.host.admin.restore(context.scope, name.clone(), file, load_on_startup);
     let warnings = restored.map_err(|error| match error.kind {
         ErrorKind::NotFound => RpcError::invalid_parameter("Backup file does not exist"),
         ErrorKind::WalletExists => RpcError::new(RpcErrorCode::WALLET_ALREADY_EXISTS, error.detail),
@@ -59,7 +59,7 @@ pub fn keypool_refill(context: &mut CallContext<'_>) -> Result<Value, RpcError> 
         u32::try_from(size).map_err(|_| RpcError::invalid_parameter("Invalid parameter, expected valid size."))?;
     wallet.check_unlocked()?;
     // As in bitcoind, 0 stands for the default size.
-    context.host.wallet.refill_keypool(context.scope, Some(size).filter(|size| *size > 0))?;
+    context.host.book.refill_keypool(context.scope, Some(size).filter(|size| *size > 0))?;
     // bitcoind compares the size with the sum of both pools. A wallet without keys derives nothing, so its sum stays 0.
     let wallet = context.wallet()?;
     let ahead = wallet.keypool_external.saturating_add(wallet.keypool_internal);
@@ -82,7 +82,7 @@ pub fn set_wallet_flag(context: &mut CallContext<'_>) -> Result<Value, RpcError>
     if wallet.avoid_reuse == value {
         return Err(RpcError::invalid_parameter(format!("Wallet flag is already set to {value}: {name}")));
     }
-    context.host.wallet.set_avoid_reuse(context.scope, value)?;
+    context.host.admin.set_avoid_reuse(context.scope, value)?;
     let mut answer = json!({"flag_name": name, "flag_state": value});
     if value {
         answer["warnings"] = json!(RESCAN_NEEDED);

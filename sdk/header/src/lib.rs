@@ -17,12 +17,20 @@ use types::Types;
 use outrigger_abi::{ABI_MAJOR, ABI_MINOR, DECLARATIONS, MANIFEST_HEADER_LEN, MANIFEST_MAGIC};
 use outrigger_service::events::Event;
 use outrigger_service::wire::{ServiceShape, Shape, Wire};
-use outrigger_service::{Chain, Described, Events, Log, Mempool, NodeRpc, Signer, Wallet};
+use outrigger_service::{
+    Chain, Described, Events, Log, Mempool, NodeRpc, Signer, WalletAdmin, WalletBook, WalletImport, WalletKeys,
+    WalletPay, WalletRead,
+};
 
-const SERVICES: [&ServiceShape; 7] = [
+const SERVICES: [&ServiceShape; 12] = [
     <dyn Chain as Described>::SHAPE,
     <dyn Mempool as Described>::SHAPE,
-    <dyn Wallet as Described>::SHAPE,
+    <dyn WalletRead as Described>::SHAPE,
+    <dyn WalletBook as Described>::SHAPE,
+    <dyn WalletPay as Described>::SHAPE,
+    <dyn WalletImport as Described>::SHAPE,
+    <dyn WalletAdmin as Described>::SHAPE,
+    <dyn WalletKeys as Described>::SHAPE,
     <dyn Signer as Described>::SHAPE,
     <dyn Events as Described>::SHAPE,
     <dyn Log as Described>::SHAPE,

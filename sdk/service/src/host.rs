@@ -13,7 +13,10 @@ use crate::log::{Level, Log, LogClient};
 use crate::mempool::{Mempool, MempoolClient};
 use crate::node_rpc::{NodeRpc, NodeRpcClient};
 use crate::signer::{Signer, SignerClient};
-use crate::wallet::{Wallet, WalletClient};
+use crate::wallet::{
+    WalletAdmin, WalletAdminClient, WalletBook, WalletBookClient, WalletImport, WalletImportClient, WalletKeys,
+    WalletKeysClient, WalletPay, WalletPayClient, WalletRead, WalletReadClient,
+};
 
 /// The services a plugin may use. One that the configuration does not grant fails on every function with
 /// [`ErrorKind::NotGranted`].
@@ -23,8 +26,18 @@ pub struct Host {
     pub chain: Arc<dyn Chain>,
     /// Unconfirmed transactions.
     pub mempool: Arc<dyn Mempool>,
-    /// Wallets.
-    pub wallet: Arc<dyn Wallet>,
+    /// What wallets know.
+    pub wallet: Arc<dyn WalletRead>,
+    /// Addresses, labels and locks of wallets.
+    pub book: Arc<dyn WalletBook>,
+    /// Payments of wallets.
+    pub pay: Arc<dyn WalletPay>,
+    /// Imports and rescans.
+    pub import: Arc<dyn WalletImport>,
+    /// The wallets themselves.
+    pub admin: Arc<dyn WalletAdmin>,
+    /// Private keys of wallets, given out.
+    pub keys: Arc<dyn WalletKeys>,
     /// Signatures by wallets' keys.
     pub signer: Arc<dyn Signer>,
     /// The state of the event queue.
@@ -41,7 +54,12 @@ impl Host {
         Self {
             chain: Arc::new(ChainClient::new(service("chain/1"))),
             mempool: Arc::new(MempoolClient::new(service("mempool/1"))),
-            wallet: Arc::new(WalletClient::new(service("wallet/1"))),
+            wallet: Arc::new(WalletReadClient::new(service("wallet-read/1"))),
+            book: Arc::new(WalletBookClient::new(service("wallet-book/1"))),
+            pay: Arc::new(WalletPayClient::new(service("wallet-pay/1"))),
+            import: Arc::new(WalletImportClient::new(service("wallet-import/1"))),
+            admin: Arc::new(WalletAdminClient::new(service("wallet-admin/1"))),
+            keys: Arc::new(WalletKeysClient::new(service("wallet-keys/1"))),
             signer: Arc::new(SignerClient::new(service("signer/1"))),
             events: Arc::new(EventsClient::new(service("events/1"))),
             log: Arc::new(LogClient::new(service("log/1"))),

@@ -29,7 +29,7 @@ pub use mempool::Mempool;
 pub use node_rpc::NodeRpc;
 pub use outrigger_abi::ErrorKind;
 pub use signer::Signer;
-pub use wallet::Wallet;
+pub use wallet::{WalletAdmin, WalletBook, WalletImport, WalletKeys, WalletPay, WalletRead};
 
 use outrigger_values::{RpcError, RpcErrorCode};
 
@@ -124,7 +124,7 @@ impl From<ServiceError> for RpcError {
             ErrorKind::NotFound => Self::not_found(or("Not found")),
             ErrorKind::Refused => Self::wallet(error.detail),
             ErrorKind::Storage => Self::new(RpcErrorCode::DATABASE, or("The storage failed; nothing was changed")),
-            ErrorKind::NotGranted => Self::internal(or("The plugin lacks the grant for this service")),
+            ErrorKind::NotGranted => Self::internal(or("The plugin lacks a grant")),
             ErrorKind::Stale | ErrorKind::Malformed | ErrorKind::Unsupported | ErrorKind::Internal => {
                 Self::internal(or("Internal error"))
             }
@@ -204,7 +204,7 @@ macro_rules! service {
         impl $name for $client {
             $(fn $function(&self, scope: $crate::Scope $(, $arg: $arg_type)*) -> $crate::Result<$ret> {
                 const INDEX: usize = outrigger_abi::function_index(<dyn $name as outrigger_abi::Service>::FUNCTIONS, stringify!($function));
-                $crate::transport::ask(&self.0, INDEX, scope, ($($arg,)*))
+                $crate::transport::ask($wire_name, &self.0, INDEX, scope, ($($arg,)*))
             })*
         }
     };

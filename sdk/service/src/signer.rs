@@ -57,7 +57,7 @@ wire_struct! {
 service! {
     /// Signatures by the keys of the call's wallet.
     ///
-    /// Which wallet that is, and what a call sees of it, is as with [`super::Wallet`]. Both functions fail with `NotGranted` where the plugin may not use the
+    /// Which wallet that is, and what a call sees of it, is as with [`super::wallet`]. Both functions fail with `NotGranted` where the plugin may not use the
     /// wallet's keys. Public keys are given as they stand in scripts, and are found by that form alone: a compressed key by
     /// its 33 bytes, an uncompressed one by its 65, and a compressed one also by its 32-byte x coordinate, whichever of the
     /// two points with it is the wallet's. Any other bytes are nobody's key.

@@ -15,15 +15,24 @@ pub(crate) fn answer<Q: Wire, R: Wire>(request: &[u8], run: impl FnOnce(Q) -> Re
 }
 
 /// Asks the function at `index` of a service's table.
-pub(crate) fn ask<Q: Wire, R: Wire>(service: &RawService, index: usize, scope: Scope, request: Q) -> Result<R> {
+pub(crate) fn ask<Q: Wire, R: Wire>(
+    name: &str,
+    service: &RawService,
+    index: usize,
+    scope: Scope,
+    request: Q,
+) -> Result<R> {
     let mut message = wire::to_bytes(&request);
     let Response { status, bytes } = service.call(index, scope.0, &message);
     if Q::SECRET {
         message.zeroize();
     }
     if status != STATUS_OK {
-        let detail = String::from_utf8_lossy(&bytes).into_owned();
-        return Err(ServiceError::new(ErrorKind::from_status(status), detail));
+        let kind = ErrorKind::from_status(status);
+        if kind == ErrorKind::NotGranted && bytes.is_empty() {
+            return Err(ServiceError::new(kind, format!("The plugin's grants lack {name}")));
+        }
+        return Err(ServiceError::new(kind, String::from_utf8_lossy(&bytes)));
     }
     R::from_message(bytes)
         .map_err(|error| ServiceError::new(ErrorKind::Malformed, format!("{error} (ABI minor {ABI_MINOR})")))
@@ -67,7 +76,7 @@ mod tests {
         let refused = client.write(Scope::NONE, Level::Error, String::new()).unwrap_err();
         assert_eq!(refused, ServiceError::new(ErrorKind::Refused, "no errors here"));
         let none = LogClient::new(RawService::NOT_GRANTED).write(Scope::NONE, Level::Info, String::new());
-        assert_eq!(none.unwrap_err().kind, ErrorKind::NotGranted);
+        assert_eq!(none.unwrap_err(), ServiceError::new(ErrorKind::NotGranted, "The plugin's grants lack log/1"));
     }
 
     #[test]
@@ -108,7 +117,7 @@ mod tests {
         #[allow(unsafe_code)]
         // SAFETY: `exported` outlives the client.
         let client = unsafe { RawService::new(exported.table()) };
-        let asked: Result<()> = ask(&client, 0, Scope::NONE, ());
+        let asked: Result<()> = ask("broken/1", &client, 0, Scope::NONE, ());
         assert_eq!(asked.unwrap_err().kind, ErrorKind::Internal);
     }
 }

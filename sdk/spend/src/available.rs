@@ -272,7 +272,7 @@ fn signed_size(
 /// Whether each P2WPKH and P2TR script of the wallet is spent as its form says. An `addr()` or `raw()` descriptor
 /// leaves that open, and, where the signer matters, a taproot descriptor with a script tree.
 fn all_told_by_form(services: Services<'_>, signer_matters: bool) -> Result<bool> {
-    let descriptors = services.host.wallet.descriptors(services.scope, false)?;
+    let descriptors = services.host.wallet.descriptors(services.scope)?;
     let is_open = |text: &str| {
         let has_tree = || text.starts_with("tr(") && text.contains(',');
         text.starts_with("addr(") || text.starts_with("raw(") || (signer_matters && has_tree())

@@ -44,7 +44,7 @@ impl Change {
         if !has_source(wallet, kind) {
             return Ok(Self::Missing(format!("Error: No {} addresses available.", kind.name())));
         }
-        match services.host.wallet.new_address(services.scope, kind, true, None) {
+        match services.host.book.new_address(services.scope, kind, true, None) {
             Ok(script) => Ok(Self::Drawn(script)),
             Err(error) if error.kind == ErrorKind::KeypoolRanOut => Ok(Self::Missing(RpcError::from(error).message)),
             Err(error) => Err(error),
@@ -54,7 +54,7 @@ impl Change {
     /// Returns a reserved address to the wallet. A failure is only logged: the client gets the payment's error.
     pub fn give_back(self, services: Services<'_>) {
         let Self::Drawn(script) = self else { return };
-        if let Err(error) = services.host.wallet.return_address(services.scope, script) {
+        if let Err(error) = services.host.book.return_address(services.scope, script) {
             services.host.log(Level::Warn, format!("an unused change address could not be given back: {error}"));
         }
     }

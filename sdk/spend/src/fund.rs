@@ -143,13 +143,13 @@ pub fn fund_transaction(
     }
     let recipients = Recipient::of(&transaction.output, payers);
     if lock {
-        services.host.wallet.begin_payment(services.scope)?;
+        services.host.pay.begin_payment(services.scope)?;
     }
     let funded = fund(services, settings, &recipients, &control, &mut thread_rng())
         .map_err(|error| error.with_code(RpcErrorCode::WALLET))?;
     if lock {
         let coins = funded.transaction.input.iter().map(|input| input.previous_output).collect();
-        services.host.wallet.lock_coins(services.scope, coins, false)?;
+        services.host.book.lock_coins(services.scope, coins, false)?;
     }
     Ok(funded)
 }

@@ -17,7 +17,9 @@ use outrigger_service::wallet::{
     Received, ReceivedQuery, Replaceable, ScriptInfo, SpendSettings, TxState, WalletInfo,
 };
 use outrigger_service::wire::{Blob, Encoded, Secret};
-use outrigger_service::{ErrorKind, Mempool, Result, Scope, Wallet};
+use outrigger_service::{
+    ErrorKind, Mempool, Result, Scope, WalletAdmin, WalletBook, WalletImport, WalletKeys, WalletPay, WalletRead,
+};
 use outrigger_values::FeeRate;
 
 /// The wallet that a test set, or none.
@@ -47,31 +49,15 @@ impl StubWallet {
     }
 }
 
-impl Wallet for StubWallet {
-    fn create(&self, _: Scope, options: CreateOptions) -> Result<Vec<String>> {
-        let mut state = WalletState::empty(&options.name);
-        state.info.private_keys_enabled = !options.disable_private_keys;
-        state.info.blank = options.blank;
-        self.set(Some(state));
-        Ok(Vec::new())
+impl StubWallet {
+    fn unlocked<T>(&self, read: impl FnOnce(&WalletState) -> T) -> Result<T> {
+        self.with(|state| if state.info.locked { Err(ErrorKind::WalletLocked.into()) } else { Ok(read(state)) })?
     }
+}
 
-    fn load(&self, _: Scope, name: String, _: Option<bool>) -> Result<Vec<String>> {
-        self.set(Some(WalletState::empty(&name)));
-        Ok(Vec::new())
-    }
-
-    fn unload(&self, _: Scope, _: String, _: Option<bool>) -> Result<Vec<String>> {
-        self.set(None);
-        Ok(Vec::new())
-    }
-
+impl WalletRead for StubWallet {
     fn list(&self, _: Scope) -> Result<Vec<String>> {
         Ok(lock(&self.state).iter().map(|state| state.info.name.clone()).collect())
-    }
-
-    fn directory(&self, scope: Scope) -> Result<Vec<String>> {
-        self.list(scope)
     }
 
     fn info(&self, _: Scope) -> Result<WalletInfo> {
@@ -117,15 +103,92 @@ impl Wallet for StubWallet {
         Ok(CoinBatch { coins, next })
     }
 
-    fn descriptors(&self, _: Scope, private: bool) -> Result<Vec<DescriptorInfo>> {
-        self.with(|state| {
-            if private && state.info.locked {
-                return Err(ErrorKind::WalletLocked.into());
-            }
-            Ok(state.descriptors.clone())
-        })?
+    fn descriptors(&self, _: Scope) -> Result<Vec<DescriptorInfo>> {
+        self.with(|state| state.descriptors.clone())
     }
 
+    fn hd_keys(&self, _: Scope) -> Result<Vec<HdKey>> {
+        let without = |key: &HdKey| HdKey { xprv: None, ..key.clone() };
+        self.with(|state| state.hd_keys.iter().map(without).collect())
+    }
+
+    fn labels(&self, _: Scope, after: Option<Blob>, limit: u32) -> Result<LabelBatch> {
+        let entry = |(script, info): (&ScriptBuf, &ScriptInfo)| {
+            let (script, ownership) = (script.clone(), info.ownership);
+            info.label.clone().map(|label| LabelledScript { script, label, ownership })
+        };
+        let all = self.with(|state| state.scripts.iter().filter_map(entry).collect())?;
+        let (entries, next) = batch(all, after.as_ref(), limit.min(MAX_BATCH))?;
+        let others = |entry: &&LabelledScript| entry.ownership == Ownership::None;
+        let sending = entries.iter().filter(others).map(|entry| entry.script.clone()).collect();
+        Ok(LabelBatch { entries, next, sending })
+    }
+
+    fn label_names(&self, _: Scope, sending: Option<bool>) -> Result<Vec<String>> {
+        let wanted = |info: &&ScriptInfo| sending.is_none_or(|sending| sending == (info.ownership == Ownership::None));
+        let names = |state: &mut WalletState| {
+            state.scripts.values().filter(wanted).filter_map(|info| info.label.clone()).collect::<BTreeSet<_>>()
+        };
+        Ok(self.with(names)?.into_iter().collect())
+    }
+
+    fn labelled(&self, _: Scope, label: String) -> Result<Vec<LabelledAddress>> {
+        let address = |(script, info): (&ScriptBuf, &ScriptInfo)| {
+            let sending = info.ownership == Ownership::None;
+            info.label.as_ref().filter(|of| **of == label).map(|_| LabelledAddress { script: script.clone(), sending })
+        };
+        self.with(|state| state.scripts.iter().filter_map(address).collect())
+    }
+
+    fn spenders(&self, _: Scope, outpoints: Vec<OutPoint>) -> Result<Vec<Vec<Txid>>> {
+        self.with(|state| {
+            let all = || state.transactions.iter().map(|known| &known.transaction);
+            let of = |outpoint| all().filter(|row| row.inputs.contains(outpoint)).map(|row| row.txid).collect();
+            outpoints.iter().map(of).collect()
+        })
+    }
+
+    fn locked_coins(&self, _: Scope) -> Result<Vec<OutPoint>> {
+        self.with(|state| state.locked.iter().copied().collect())
+    }
+
+    fn spend_settings(&self, _: Scope) -> Result<SpendSettings> {
+        self.with(|state| state.spending.clone())
+    }
+
+    fn received(&self, _: Scope, query: ReceivedQuery) -> Result<Encoded<Vec<Received>>> {
+        self.with(|state| Encoded::new(&state.received(&query)))
+    }
+
+    fn spent_from(&self, _: Scope, scripts: Vec<ScriptBuf>) -> Result<Vec<bool>> {
+        self.with(|state| scripts.iter().map(|script| state.spent_from.contains(script)).collect())
+    }
+
+    fn replaceable(&self, _: Scope, txids: Vec<Txid>) -> Result<Vec<Replaceable>> {
+        self.with(|state| {
+            let known = |txid| state.known(txid).map_or(Replaceable::Unknown, KnownTransaction::replaceable);
+            txids.into_iter().map(known).collect()
+        })
+    }
+
+    fn balances(&self, _: Scope, query: BalancesQuery) -> Result<Balances> {
+        self.with(|state| state.balances(&query))
+    }
+
+    fn spent_outside_mempool(&self, _: Scope, _: BalancesQuery) -> Result<Balances> {
+        Ok(Balances::default())
+    }
+
+    fn alternate_wtxids(&self, _: Scope, txids: Vec<Txid>) -> Result<Vec<Vec<Wtxid>>> {
+        Ok(vec![Vec::new(); txids.len()])
+    }
+
+    fn imported_descriptors(&self, _: Scope) -> Result<Vec<DescriptorInfo>> {
+        self.with(|state| state.imported.clone())
+    }
+}
+
+impl WalletBook for StubWallet {
     fn new_address(&self, _: Scope, _: AddressType, _: bool, label: Option<String>) -> Result<ScriptBuf> {
         self.with(|state| {
             let script = state.addresses.pop_front().ok_or(ErrorKind::KeypoolRanOut)?;
@@ -144,6 +207,79 @@ impl Wallet for StubWallet {
         })
     }
 
+    fn set_metadata(&self, _: Scope, txid: Txid, key: String, value: String) -> Result<()> {
+        self.with(|state| {
+            let transaction = state.transaction_mut(txid).ok_or(ErrorKind::NotFound)?;
+            transaction.metadata.push((key, value));
+            Ok(())
+        })?
+    }
+
+    fn refill_keypool(&self, _: Scope, size: Option<u32>) -> Result<()> {
+        self.with(|state| {
+            // One that is blank has nothing to derive from.
+            if !state.info.blank {
+                let ahead = state.info.keypool_external.max(u64::from(size.unwrap_or(0)));
+                state.info.keypool_external = ahead;
+            }
+        })
+    }
+
+    fn return_address(&self, _: Scope, script: ScriptBuf) -> Result<bool> {
+        self.with(|state| {
+            state.addresses.push_front(script);
+            true
+        })
+    }
+
+    fn lock_coins(&self, _: Scope, coins: Vec<OutPoint>, _: bool) -> Result<()> {
+        self.with(|state| state.locked.extend(coins))
+    }
+
+    fn unlock_coins(&self, _: Scope, coins: Vec<OutPoint>) -> Result<()> {
+        self.with(|state| state.locked.retain(|coin| !coins.contains(coin)))
+    }
+}
+
+impl WalletPay for StubWallet {
+    fn abandon(&self, _: Scope, txid: Txid) -> Result<()> {
+        self.with(|state| {
+            let transaction = state.transaction_mut(txid).ok_or(ErrorKind::NotFound)?;
+            transaction.state = TxState::Abandoned;
+            Ok(())
+        })?
+    }
+
+    fn send(&self, scope: Scope, raw: Blob, metadata: Vec<(String, String)>) -> Result<Option<Admission>> {
+        self.with(|state| {
+            let submit = || self.mempool.submit(scope, raw.clone(), FeeRate::ZERO);
+            let admission = if state.unanswered { None } else { Some(submit()?) };
+            state.sent.push((raw, metadata));
+            Ok(admission)
+        })?
+    }
+
+    fn set_pay_feerate(&self, _: Scope, feerate: Option<FeeRate>) -> Result<()> {
+        self.with(|state| state.spending.pay_feerate = feerate)
+    }
+
+    fn replace(
+        &self,
+        scope: Scope,
+        replaced: Txid,
+        raw: Blob,
+        metadata: Vec<(String, String)>,
+    ) -> Result<Option<Admission>> {
+        self.mempool.remove(replaced);
+        self.send(scope, raw, metadata)
+    }
+
+    fn begin_payment(&self, _: Scope) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl WalletImport for StubWallet {
     fn import(&self, _: Scope, requests: Vec<Import>) -> Result<Vec<ImportOutcome>> {
         self.with(|state| {
             let imported = ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false };
@@ -181,20 +317,6 @@ impl Wallet for StubWallet {
         })
     }
 
-    fn hd_keys(&self, _: Scope, private: bool) -> Result<Vec<HdKey>> {
-        let told = |key: &HdKey| HdKey { xprv: key.xprv.clone().filter(|_| private), ..key.clone() };
-        self.with(|state| state.hd_keys.iter().map(told).collect())
-    }
-
-    fn private_key(&self, _: Scope, public_key_hash: [u8; 20]) -> Result<Option<Secret>> {
-        let key = |inner: &SecretKey| PrivateKey { compressed: true, network: NetworkKind::Test, inner: *inner };
-        let is_wanted = |key: &PrivateKey| {
-            let hash = key.public_key(&Secp256k1::new()).pubkey_hash();
-            hash.to_byte_array() == public_key_hash
-        };
-        self.with(|state| state.keys.iter().map(key).find(is_wanted).map(|key| Secret::new(key.to_wif())))
-    }
-
     fn add_confirmed(&self, _: Scope, raw: Blob, block: BlockHash, index: u32) -> Result<()> {
         self.with(|state| state.added.push((raw, block, index)))
     }
@@ -210,21 +332,29 @@ impl Wallet for StubWallet {
     fn rescan_abort(&self, _: Scope) -> Result<bool> {
         self.with(|state| state.rescan.is_some())
     }
+}
 
-    fn set_metadata(&self, _: Scope, txid: Txid, key: String, value: String) -> Result<()> {
-        self.with(|state| {
-            let transaction = state.transaction_mut(txid).ok_or(ErrorKind::NotFound)?;
-            transaction.metadata.push((key, value));
-            Ok(())
-        })?
+impl WalletAdmin for StubWallet {
+    fn create(&self, _: Scope, options: CreateOptions) -> Result<Vec<String>> {
+        let mut state = WalletState::empty(&options.name);
+        state.info.private_keys_enabled = !options.disable_private_keys;
+        state.info.blank = options.blank;
+        self.set(Some(state));
+        Ok(Vec::new())
     }
 
-    fn abandon(&self, _: Scope, txid: Txid) -> Result<()> {
-        self.with(|state| {
-            let transaction = state.transaction_mut(txid).ok_or(ErrorKind::NotFound)?;
-            transaction.state = TxState::Abandoned;
-            Ok(())
-        })?
+    fn load(&self, _: Scope, name: String, _: Option<bool>) -> Result<Vec<String>> {
+        self.set(Some(WalletState::empty(&name)));
+        Ok(Vec::new())
+    }
+
+    fn unload(&self, _: Scope, _: String, _: Option<bool>) -> Result<Vec<String>> {
+        self.set(None);
+        Ok(Vec::new())
+    }
+
+    fn directory(&self, scope: Scope) -> Result<Vec<String>> {
+        self.list(scope)
     }
 
     fn encrypt(&self, _: Scope, passphrase: Secret) -> Result<()> {
@@ -261,44 +391,6 @@ impl Wallet for StubWallet {
         })?
     }
 
-    fn labels(&self, _: Scope, after: Option<Blob>, limit: u32) -> Result<LabelBatch> {
-        let entry = |(script, info): (&ScriptBuf, &ScriptInfo)| {
-            let (script, ownership) = (script.clone(), info.ownership);
-            info.label.clone().map(|label| LabelledScript { script, label, ownership })
-        };
-        let all = self.with(|state| state.scripts.iter().filter_map(entry).collect())?;
-        let (entries, next) = batch(all, after.as_ref(), limit.min(MAX_BATCH))?;
-        let others = |entry: &&LabelledScript| entry.ownership == Ownership::None;
-        let sending = entries.iter().filter(others).map(|entry| entry.script.clone()).collect();
-        Ok(LabelBatch { entries, next, sending })
-    }
-
-    fn label_names(&self, _: Scope, sending: Option<bool>) -> Result<Vec<String>> {
-        let wanted = |info: &&ScriptInfo| sending.is_none_or(|sending| sending == (info.ownership == Ownership::None));
-        let names = |state: &mut WalletState| {
-            state.scripts.values().filter(wanted).filter_map(|info| info.label.clone()).collect::<BTreeSet<_>>()
-        };
-        Ok(self.with(names)?.into_iter().collect())
-    }
-
-    fn labelled(&self, _: Scope, label: String) -> Result<Vec<LabelledAddress>> {
-        let address = |(script, info): (&ScriptBuf, &ScriptInfo)| {
-            let sending = info.ownership == Ownership::None;
-            info.label.as_ref().filter(|of| **of == label).map(|_| LabelledAddress { script: script.clone(), sending })
-        };
-        self.with(|state| state.scripts.iter().filter_map(address).collect())
-    }
-
-    fn refill_keypool(&self, _: Scope, size: Option<u32>) -> Result<()> {
-        self.with(|state| {
-            // One that is blank has nothing to derive from.
-            if !state.info.blank {
-                let ahead = state.info.keypool_external.max(u64::from(size.unwrap_or(0)));
-                state.info.keypool_external = ahead;
-            }
-        })
-    }
-
     fn set_avoid_reuse(&self, _: Scope, avoid: bool) -> Result<()> {
         self.with(|state| state.info.avoid_reuse = avoid)
     }
@@ -324,100 +416,33 @@ impl Wallet for StubWallet {
         })?
     }
 
-    fn return_address(&self, _: Scope, script: ScriptBuf) -> Result<bool> {
-        self.with(|state| {
-            state.addresses.push_front(script);
-            true
-        })
-    }
-
-    fn send(&self, scope: Scope, raw: Blob, metadata: Vec<(String, String)>) -> Result<Option<Admission>> {
-        self.with(|state| {
-            let submit = || self.mempool.submit(scope, raw.clone(), FeeRate::ZERO);
-            let admission = if state.unanswered { None } else { Some(submit()?) };
-            state.sent.push((raw, metadata));
-            Ok(admission)
-        })?
-    }
-
-    fn spenders(&self, _: Scope, outpoints: Vec<OutPoint>) -> Result<Vec<Vec<Txid>>> {
-        self.with(|state| {
-            let all = || state.transactions.iter().map(|known| &known.transaction);
-            let of = |outpoint| all().filter(|row| row.inputs.contains(outpoint)).map(|row| row.txid).collect();
-            outpoints.iter().map(of).collect()
-        })
-    }
-
-    fn lock_coins(&self, _: Scope, coins: Vec<OutPoint>, _: bool) -> Result<()> {
-        self.with(|state| state.locked.extend(coins))
-    }
-
-    fn unlock_coins(&self, _: Scope, coins: Vec<OutPoint>) -> Result<()> {
-        self.with(|state| state.locked.retain(|coin| !coins.contains(coin)))
-    }
-
-    fn locked_coins(&self, _: Scope) -> Result<Vec<OutPoint>> {
-        self.with(|state| state.locked.iter().copied().collect())
-    }
-
-    fn spend_settings(&self, _: Scope) -> Result<SpendSettings> {
-        self.with(|state| state.spending.clone())
-    }
-
-    fn set_pay_feerate(&self, _: Scope, feerate: Option<FeeRate>) -> Result<()> {
-        self.with(|state| state.spending.pay_feerate = feerate)
-    }
-
-    fn replace(
-        &self,
-        scope: Scope,
-        replaced: Txid,
-        raw: Blob,
-        metadata: Vec<(String, String)>,
-    ) -> Result<Option<Admission>> {
-        self.mempool.remove(replaced);
-        self.send(scope, raw, metadata)
-    }
-
     fn add_own_descriptors(&self, scope: Scope, descriptors: Vec<DescriptorImport>) -> Result<Vec<ImportOutcome>> {
         let request = |descriptor| Import::Descriptor { descriptor };
         let outcomes = self.import(scope, descriptors.into_iter().map(request).collect())?;
         self.with(|state| state.info.blank = false)?;
         Ok(outcomes)
     }
+}
 
-    fn received(&self, _: Scope, query: ReceivedQuery) -> Result<Encoded<Vec<Received>>> {
-        self.with(|state| Encoded::new(&state.received(&query)))
+impl WalletKeys for StubWallet {
+    fn private_descriptors(&self, _: Scope) -> Result<Vec<DescriptorInfo>> {
+        self.unlocked(|state| state.descriptors.clone())
     }
 
-    fn spent_from(&self, _: Scope, scripts: Vec<ScriptBuf>) -> Result<Vec<bool>> {
-        self.with(|state| scripts.iter().map(|script| state.spent_from.contains(script)).collect())
+    fn private_imported_descriptors(&self, _: Scope) -> Result<Vec<DescriptorInfo>> {
+        self.unlocked(|_| Vec::new())
     }
 
-    fn replaceable(&self, _: Scope, txids: Vec<Txid>) -> Result<Vec<Replaceable>> {
-        self.with(|state| {
-            let known = |txid| state.known(txid).map_or(Replaceable::Unknown, KnownTransaction::replaceable);
-            txids.into_iter().map(known).collect()
-        })
+    fn private_hd_keys(&self, _: Scope) -> Result<Vec<HdKey>> {
+        self.unlocked(|state| state.hd_keys.clone())
     }
 
-    fn balances(&self, _: Scope, query: BalancesQuery) -> Result<Balances> {
-        self.with(|state| state.balances(&query))
-    }
-
-    fn begin_payment(&self, _: Scope) -> Result<()> {
-        Ok(())
-    }
-
-    fn spent_outside_mempool(&self, _: Scope, _: BalancesQuery) -> Result<Balances> {
-        Ok(Balances::default())
-    }
-
-    fn alternate_wtxids(&self, _: Scope, txids: Vec<Txid>) -> Result<Vec<Vec<Wtxid>>> {
-        Ok(vec![Vec::new(); txids.len()])
-    }
-
-    fn imported_descriptors(&self, _: Scope, _: bool) -> Result<Vec<DescriptorInfo>> {
-        self.with(|state| state.imported.clone())
+    fn private_key(&self, _: Scope, public_key_hash: [u8; 20]) -> Result<Option<Secret>> {
+        let key = |inner: &SecretKey| PrivateKey { compressed: true, network: NetworkKind::Test, inner: *inner };
+        let is_wanted = |key: &PrivateKey| {
+            let hash = key.public_key(&Secp256k1::new()).pubkey_hash();
+            hash.to_byte_array() == public_key_hash
+        };
+        self.with(|state| state.keys.iter().map(key).find(is_wanted).map(|key| Secret::new(key.to_wif())))
     }
 }

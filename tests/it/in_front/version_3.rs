@@ -57,8 +57,8 @@ fn payments_of_version_3_keep_the_limits_of_sizes_of_the_node() {
     let Some(mut wallets) = Wallets::start() else { return };
     let mine = wallets.fund(1);
     let known = wallets.ours.try_call("createrawtransaction", json!({"inputs": [], "outputs": [], "version": 3}));
-    if known.is_err() {
-        return assert_eq!(known.unwrap_err().message, "Unknown named parameter version");
+    if let Err(failure) = known {
+        return assert_eq!(failure.message, "Unknown named parameter version");
     }
     // Many small confirmed coins: a payment of version 3 has at most 10,000 vB, one with an unconfirmed parent 1,000 vB.
     let many: serde_json::Map<String, Value> = [(mine.clone(), json!(1))].into_iter().collect();

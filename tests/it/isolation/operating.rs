@@ -19,7 +19,7 @@ fn run_check(config: &Path) -> Output {
 #[test]
 fn run_check_says_what_holds_isolated_plugins_and_what_they_lack() {
     let vault = built().library("outrigger_vault_signing");
-    let grants = "grants = [\"chain/1\", \"wallet/1\"]\nisolated = true\n";
+    let grants = "grants = [\"chain/1\", \"wallet-read/1\"]\nisolated = true\n";
     let text = |rest: &str| {
         let (config, _) = HostOptions::with_plugin("", vault, &format!("{grants}{rest}"));
         let output = run_check(config.path());

@@ -19,7 +19,7 @@ use super::life::{Life, Stage};
 use super::{Code, Instance, Launch, LoadedLibrary, PluginFailure, Since};
 use crate::answer::AnswerRules;
 use crate::events::{EventQueue, EventsService};
-use crate::grants::{self, Grant, GrantError, Holder, OWN_SERVICES, WALLET};
+use crate::grants::{self, Grant, GrantError, Holder, OWN_SERVICES};
 use crate::health::Recovery;
 use crate::log::LogService;
 use outrigger_base::contain::contain;
@@ -61,8 +61,7 @@ impl Instance {
     pub fn start(code: &Arc<LoadedLibrary>, launch: Launch<'_>) -> Result<Arc<Self>, StartError> {
         let plugin = code.manifest.id.clone();
         grants::check(&code.manifest, launch.grants, launch.services)?;
-        let wallets = launch.grants.iter().find(|grant| grant.service == WALLET);
-        let events = EventQueue::new(code.manifest.events.clone(), wallets.and_then(|grant| grant.wallets.clone()));
+        let events = EventQueue::new(code.manifest.events.clone(), grants::known_wallets(launch.grants));
         // The host must not open files for the plugin that the plugin must not open itself, unless it is trusted.
         let confinement = launch.confinement.as_ref().filter(|_| code.is_isolated() && !launch.trusted);
         let reach = confinement.map(|confinement| &confinement.reach[..]);

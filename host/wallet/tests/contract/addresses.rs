@@ -8,7 +8,7 @@ use outrigger_service::wire::Blob;
 use outrigger_service::{ErrorKind, Result as ServiceResult};
 
 fn address(tester: &Tester, kind: AddressType, internal: bool, label: Option<&str>) -> ServiceResult<ScriptBuf> {
-    tester.ask(|wallet, scope| wallet.new_address(scope, kind, internal, label.map(Into::into)))
+    tester.ask(|host, scope| host.book.new_address(scope, kind, internal, label.map(Into::into)))
 }
 
 fn activate(tester: &Tester, number: u8, last: u32, internal: bool) -> Result<String, Failure> {
@@ -34,7 +34,7 @@ fn addresses_are_fresh_and_entered_with_their_label() -> Outcome {
         let info = some("it", tester.script(&script)?)?;
         same("it has no entry", (info.label, info.change, info.internal), (None, true, true))?;
     }
-    let told = tester.ask(|wallet, scope| wallet.descriptors(scope, false))?;
+    let told = tester.ask(|host, scope| host.wallet.descriptors(scope))?;
     same("the next ones", told.iter().map(|info| info.next_index).collect::<Vec<_>>(), vec![4, 4])
 }
 
@@ -44,7 +44,7 @@ fn the_newest_active_descriptor_gives_the_addresses() -> Outcome {
     activate(tester, 1, 5, false)?;
     let newer = activate(tester, 2, 5, false)?;
     same("of the newer one", address(tester, AddressType::Bech32, false, None)?, at(&newer, 0)?)?;
-    let told = tester.ask(|wallet, scope| wallet.descriptors(scope, false))?;
+    let told = tester.ask(|host, scope| host.wallet.descriptors(scope))?;
     let active: Vec<_> = told.iter().map(|info| (info.active, info.internal)).collect();
     same("only that one is active", active, vec![(false, None), (true, Some(false))])?;
     let inactive = descriptor(&newer, |import| import.range = Some((0, tester.keypool() + 9)));
@@ -73,7 +73,7 @@ fn a_used_address_is_not_handed_out_and_more_are_derived() -> Outcome {
     tester.accept(&pay(2, &at(&text, 0)?, 8));
     same("one more is derived", owner(last + 1)?, Some(Ownership::Spendable))?;
     // The removal of the payment does not reset the next index.
-    let told = tester.ask(|wallet, scope| wallet.descriptors(scope, false))?;
+    let told = tester.ask(|host, scope| host.wallet.descriptors(scope))?;
     same("the next index", told.first().map(|info| info.next_index), Some(used + 2))
 }
 
@@ -84,7 +84,7 @@ fn a_payment_enters_the_addresses_that_it_passes_over() -> Outcome {
     let change = activate(tester, 2, 5, true)?;
     let inactive = format!("wpkh({}/1/*)", master(1)?);
     tester.take(descriptor(&inactive, |import| import.range = Some((0, 5))))?;
-    tester.ask(|w, scope| w.set_label(scope, at(&receive, 1)?, "kept".into()).map_err(Failure::from))?;
+    tester.ask(|host, scope| host.book.set_label(scope, at(&receive, 1)?, "kept".into()).map_err(Failure::from))?;
     let labels = |text: &str| -> Result<Vec<Option<String>>, Failure> {
         (0..5).map(|index| Ok(tester.script(&at(text, index)?)?.and_then(|info| info.label))).collect()
     };
@@ -98,7 +98,7 @@ fn a_payment_enters_the_addresses_that_it_passes_over() -> Outcome {
         tester.accept(&pay(2 + u8::from(*text == inactive), &at(text, 2)?, 7));
         same("none for change and none for an inactive one", labels(text)?, vec![None; 5])?;
     }
-    let told = tester.ask(|wallet, scope| wallet.descriptors(scope, false))?;
+    let told = tester.ask(|host, scope| host.wallet.descriptors(scope))?;
     same("the next indexes", told.iter().map(|info| info.next_index).collect::<Vec<_>>(), vec![3, 3, 3])
 }
 
@@ -111,7 +111,7 @@ fn a_payment_to_an_address_that_was_passed_over_enters_nothing() -> Outcome {
     }))?;
     tester.accept(&pay(1, &at(&text, 1)?, 7));
     same("nothing is entered", tester.labels()?, Vec::new())?;
-    let told = tester.ask(|wallet, scope| wallet.descriptors(scope, false))?;
+    let told = tester.ask(|host, scope| host.wallet.descriptors(scope))?;
     same("the next one", told.first().map(|info| info.next_index), Some(3))
 }
 
@@ -119,7 +119,7 @@ fn a_payment_to_an_address_that_was_passed_over_enters_nothing() -> Outcome {
 fn an_address_that_is_not_needed_is_given_back() -> Outcome {
     let tester = &Tester::with(|_| {})?;
     let text = activate(tester, 1, 5, true)?;
-    let give_back = |script: ScriptBuf| tester.ask(|wallet, scope| wallet.return_address(scope, script));
+    let give_back = |script: ScriptBuf| tester.ask(|host, scope| host.book.return_address(scope, script));
     let next = || address(tester, AddressType::Bech32, true, None);
     let first = next()?;
     same("the last one drawn", give_back(first.clone())?, true)?;
@@ -201,7 +201,7 @@ fn a_refill_derives_so_many_ahead() -> Outcome {
     let tester = &Tester::with(|_| {})?;
     let text = activate(tester, 1, 5, false)?;
     let ahead = tester.keypool();
-    let refill = |size| tester.ask(|wallet, scope| wallet.refill_keypool(scope, size));
+    let refill = |size| tester.ask(|host, scope| host.book.refill_keypool(scope, size));
     refill(Some(ahead + 7))?;
     same("more", tester.info()?.keypool_external, u64::from(ahead) + 7)?;
     let last = tester.script(&at(&text, ahead + 6)?)?;

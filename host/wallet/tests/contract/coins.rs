@@ -61,7 +61,7 @@ fn what_anything_of_the_wallet_spends_is_no_coin() -> Outcome {
     coins("spent in the mempool", false)?;
     tester.take_out(spending.compute_txid());
     coins("spent by what may come back", false)?;
-    tester.ask(|wallet, scope| wallet.abandon(scope, spending.compute_txid()))?;
+    tester.ask(|host, scope| host.pay.abandon(scope, spending.compute_txid()))?;
     coins("what spent it was given up", true)?;
     tester.mine(&[&spending]);
     coins("spent in a block", false)?;
@@ -77,18 +77,18 @@ fn a_lock_ends_when_the_coin_is_spent() -> Outcome {
     tester.mine(&payments.each_ref());
     let mut coins: Vec<_> = payments.iter().map(|payment| out(payment, 0)).collect();
     coins.sort_unstable();
-    let locked = || tester.ask(|wallet, scope| wallet.locked_coins(scope));
-    let spenders = || tester.ask(|wallet, scope| wallet.spenders(scope, coins.clone()));
-    tester.ask(|wallet, scope| wallet.lock_coins(scope, coins.clone(), false))?;
+    let locked = || tester.ask(|host, scope| host.wallet.locked_coins(scope));
+    let spenders = || tester.ask(|host, scope| host.wallet.spenders(scope, coins.clone()));
+    tester.ask(|host, scope| host.book.lock_coins(scope, coins.clone(), false))?;
     same("the locked ones", locked()?, coins.clone())?;
     same("they are coins still", tester.outpoints()?, coins.clone())?;
     let spending = spend(&[*some("a coin", coins.last())?], &[(&foreign(1), 60)]);
     tester.accept(&spending);
     tester.take_out(spending.compute_txid());
-    tester.ask(|wallet, scope| wallet.abandon(scope, spending.compute_txid()))?;
+    tester.ask(|host, scope| host.pay.abandon(scope, spending.compute_txid()))?;
     same("what was spent once is locked no more", locked()?, coins.iter().take(1).copied().collect())?;
     same("the spenders, given up or not", spenders()?, vec![Vec::new(), vec![spending.compute_txid()]])?;
-    tester.ask(|wallet, scope| wallet.unlock_coins(scope, coins.clone()))?;
+    tester.ask(|host, scope| host.book.unlock_coins(scope, coins.clone()))?;
     same("none is locked", locked()?, Vec::new())
 }
 
@@ -120,7 +120,8 @@ fn a_coin_says_what_its_transaction_says() -> Outcome {
 fn labels_are_entries_of_the_address_book() -> Outcome {
     let tester = &Tester::with(|_| {})?;
     tester.take(watch(&p2wpkh(1)?))?;
-    let set = |script: ScriptBuf, label: &str| tester.ask(|w, scope| w.set_label(scope, script, label.into()));
+    let set =
+        |script: ScriptBuf, label: &str| tester.ask(|host, scope| host.book.set_label(scope, script, label.into()));
     set(foreign(1), "shop")?;
     set(p2wpkh(1)?, "home")?;
     set(p2wpkh(1)?, "")?;
@@ -140,7 +141,7 @@ fn an_address_that_was_labelled_as_anothers_stays_so_when_it_is_imported() -> Ou
     let tester = &Tester::with(|_| {})?;
     let text = format!("wpkh({}/2/*)", crate::tester::master(1)?);
     let script = super::imports::at(&text, 1)?;
-    let set = |label: &str| tester.ask(|w, scope| w.set_label(scope, script.clone(), label.into()));
+    let set = |label: &str| tester.ask(|host, scope| host.book.set_label(scope, script.clone(), label.into()));
     let told = || -> Result<_, Failure> {
         let sending = tester.sending()?;
         let entry = |entry: LabelledScript| (entry.label, entry.ownership, sending.contains(&entry.script));
@@ -173,7 +174,7 @@ fn a_label_changes_rows_coins_and_scripts_at_once() -> Outcome {
         Ok([(output.label, output.change), (coin.label, coin.change), (info.label, info.change)])
     };
     same("before", told()?, [(None, true), (None, true), (None, true)])?;
-    tester.ask(|wallet, scope| wallet.set_label(scope, script.clone(), "mine".into()))?;
+    tester.ask(|host, scope| host.book.set_label(scope, script.clone(), "mine".into()))?;
     let labelled = || (Some("mine".to_owned()), false);
     same("after", told()?, [labelled(), labelled(), labelled()])
 }
@@ -182,7 +183,7 @@ fn a_label_changes_rows_coins_and_scripts_at_once() -> Outcome {
 fn a_script_without_an_address_takes_no_label() -> Outcome {
     let tester = &Tester::with(|_| {})?;
     for script in [ScriptBuf::new_op_return([1, 2]), ScriptBuf::from_bytes(vec![0x51])] {
-        tester.ask(|wallet, scope| wallet.set_label(scope, script.clone(), "x".into()))?;
+        tester.ask(|host, scope| host.book.set_label(scope, script.clone(), "x".into()))?;
         same("what is known of it", tester.script(&script)?, None)?;
     }
     same("the address book", tester.labels()?, Vec::new())
@@ -196,8 +197,8 @@ fn a_bare_key_has_no_label() -> Outcome {
     let script = ScriptBuf::new_p2pk(&public(1)?);
     let payment = pay(1, &script, 7);
     tester.accept(&payment);
-    tester.ask(|wallet, scope| wallet.set_label(scope, p2pkh(1)?, "b".into()).map_err(Failure::from))?;
-    tester.ask(|wallet, scope| wallet.set_label(scope, script.clone(), "c".into()))?;
+    tester.ask(|host, scope| host.book.set_label(scope, p2pkh(1)?, "b".into()).map_err(Failure::from))?;
+    tester.ask(|host, scope| host.book.set_label(scope, script.clone(), "c".into()))?;
     let known = tester.known(payment.compute_txid())?;
     let output = some("the output", known.output(0))?;
     same("its output", (output.change, output.label.as_deref()), (true, None))?;
@@ -209,14 +210,15 @@ fn a_bare_key_has_no_label() -> Outcome {
 fn the_address_book_comes_whole_and_each_entry_once() -> Outcome {
     let tester = &Tester::with(|_| {})?;
     for number in 1..=7 {
-        tester.ask(|wallet, scope| wallet.set_label(scope, foreign(number), number.to_string()))?;
+        tester.ask(|host, scope| host.book.set_label(scope, foreign(number), number.to_string()))?;
     }
     let found: Vec<_> = tester.labels()?.into_iter().map(|entry| entry.script).collect();
     same("all of it", found, (1..=7).map(foreign).collect::<Vec<_>>())?;
     // Entries added between batches do not move others.
     let first = tester.label_batch(None, 1)?;
     let mut found: Vec<_> = first.entries.into_iter().map(|entry| entry.script).collect();
-    (8..=12).try_for_each(|number| tester.ask(|w, scope| w.set_label(scope, foreign(number), "new".into())))?;
+    (8..=12)
+        .try_for_each(|number| tester.ask(|host, scope| host.book.set_label(scope, foreign(number), "new".into())))?;
     let mut after = first.next;
     while let Some(place) = after {
         let batch = tester.label_batch(Some(place), 2)?;

@@ -93,7 +93,7 @@ fn what_does_not_concern_the_wallet_is_not_there() -> Outcome {
     same("its transactions", tester.info()?.transactions, 0)?;
     same("its rows", tester.rows(&ids(&[&stranger]))?.len(), 0)?;
     same("its history", tester.ids(HistoryRange::All, false)?, Vec::new())?;
-    let raw = tester.ask(|wallet, scope| wallet.raw_transactions(scope, ids(&[&stranger])))?;
+    let raw = tester.ask(|host, scope| host.wallet.raw_transactions(scope, ids(&[&stranger])))?;
     same("its serialisation", raw, vec![None])
 }
 
@@ -155,7 +155,7 @@ fn a_batch_holds_at_least_one_row() -> Outcome {
     same("rows of a batch of none", (batch.rows.len(), batch.next.is_some()), (1, true))?;
     let batch = tester.coin_batch(None, 0)?;
     same("coins of a batch of none", (batch.coins.len(), batch.next.is_some()), (1, true))?;
-    tester.ask(|wallet, scope| wallet.set_label(scope, foreign(1), "x".into()))?;
+    tester.ask(|host, scope| host.book.set_label(scope, foreign(1), "x".into()))?;
     let batch = tester.label_batch(None, 0)?;
     same("entries of a batch of none", (batch.entries.len(), batch.next.is_some()), (1, true))
 }
@@ -210,7 +210,7 @@ fn transactions_come_in_the_order_asked_for() -> Outcome {
     let asked = ids(&[&three, &stranger, &one, &three]);
     let found: Vec<Txid> = tester.rows(&asked)?.iter().map(|row| row.transaction.0.txid).collect();
     same("those that it has", found, ids(&[&three, &one, &three]))?;
-    let raw = tester.ask(|wallet, scope| wallet.raw_transactions(scope, asked))?;
+    let raw = tester.ask(|host, scope| host.wallet.raw_transactions(scope, asked))?;
     let serialised = |transaction: &Transaction| Some(Blob(serialize(transaction)));
     same("their bytes", raw, vec![serialised(&three), None, serialised(&one), serialised(&three)])
 }
@@ -229,7 +229,7 @@ fn the_newest_witness_is_the_one_that_is_told() -> Outcome {
     let known = tester.known(payment.compute_txid())?;
     same("its id with witness", known.wtxid, other.compute_wtxid())?;
     same("it is the same transaction", (known.order_position, tester.info()?.transactions), (0, 1))?;
-    let raw = tester.ask(|wallet, scope| wallet.raw_transactions(scope, ids(&[&payment])))?;
+    let raw = tester.ask(|host, scope| host.wallet.raw_transactions(scope, ids(&[&payment])))?;
     same("its bytes", raw, vec![Some(Blob(serialize(&other)))])
 }
 
@@ -239,7 +239,9 @@ fn metadata_is_kept_sorted_by_key() -> Outcome {
     let script = with_key(tester)?;
     let payment = pay(1, &script, 7);
     let txid = payment.compute_txid();
-    let set = |key: &str, value: &str| tester.ask(|w, scope| w.set_metadata(scope, txid, key.into(), value.into()));
+    let set = |key: &str, value: &str| {
+        tester.ask(|host, scope| host.book.set_metadata(scope, txid, key.into(), value.into()))
+    };
     refused("before it is known", set("to", "x"), ErrorKind::NotFound)?;
     tester.accept(&payment);
     for (key, value) in [("to", "Anna"), ("comment", "rent"), ("x", "y"), ("to", "Bea"), ("x", "")] {
@@ -297,7 +299,7 @@ fn compare_received(
     for by in chosen {
         for (min_depth, min_coinbase_depth) in [(0, 1), (1, 2), (1, 3), (2, 101), (-10, -10), (9, 9)] {
             let query = ReceivedQuery { by: by.clone(), min_depth, min_coinbase_depth };
-            let found = tester.ask(|wallet, scope| wallet.received(scope, query.clone()))?.read()?;
+            let found = tester.ask(|host, scope| host.wallet.received(scope, query.clone()))?.read()?;
             let (count, found) = (found.len(), found.into_iter().map(|sum| (sum.script.clone(), sum)));
             let found: BTreeMap<ScriptBuf, Received> = found.collect();
             holds("no script comes twice", found.len() == count)?;
@@ -319,7 +321,7 @@ fn what_scripts_received_is_the_sum_of_their_outputs() -> Outcome {
     // Longer than rows hold. The address book also has a foreign address.
     let long_label = "x".repeat(200);
     for (script, label) in [(&labelled, "rent"), (&watched, ""), (&long, &long_label), (&foreign(9), "stranger")] {
-        tester.ask(|wallet, scope| wallet.set_label(scope, script.clone(), label.to_owned()))?;
+        tester.ask(|host, scope| host.book.set_label(scope, script.clone(), label.to_owned()))?;
     }
     let [one, two, three] = [&labelled, &watched, &long].map(|script| spend(&[elsewhere(1)], &[(script, 7)]));
     let twice = spend(&[elsewhere(2)], &[(&labelled, 30), (&unlabelled, 40), (&labelled, 50), (&foreign(9), 60)]);
@@ -336,7 +338,7 @@ fn what_scripts_received_is_the_sum_of_their_outputs() -> Outcome {
     let chosen: Vec<ReceivedBy> = chosen.into_iter().chain([ReceivedBy::AddressBook]).collect();
     compare_received(tester, &chosen, &mut met)?;
     // Cached sums do not hide later writes: a label, and blocks with and without payments.
-    tester.ask(|wallet, scope| wallet.set_label(scope, labelled.clone(), "other".to_owned()))?;
+    tester.ask(|host, scope| host.book.set_label(scope, labelled.clone(), "other".to_owned()))?;
     compare_received(tester, &chosen, &mut met)?;
     tester.mine_to(&foreign(9), &[&pay(4, &labelled, 9)]);
     compare_received(tester, &chosen, &mut met)?;

@@ -27,7 +27,7 @@ pub(super) fn at(text: &str, index: u32) -> Result<ScriptBuf, Failure> {
 #[test]
 fn an_import_says_what_it_made_of_the_wallet() -> Outcome {
     let tester = &Tester::with(|_| {})?;
-    tester.ask(|wallet, scope| wallet.backup(scope, tester.backup_file("one")))?;
+    tester.ask(|host, scope| host.admin.backup(scope, tester.backup_file("one")))?;
     let state = |tester: &Tester| -> Result<_, Failure> {
         let info = tester.info()?;
         Ok((info.blank, info.birth_time, info.backup_needed))
@@ -55,7 +55,7 @@ fn a_descriptor_owns_what_it_derives() -> Outcome {
         same(&format!("index {index}"), ownership(tester, &at(&text, index)?)?, Ownership::Spendable)?;
     }
     same("beyond the last", ownership(tester, &at(&text, last + 1)?)?, Ownership::None)?;
-    let told = tester.ask(|wallet, scope| wallet.descriptors(scope, false))?;
+    let told = tester.ask(|host, scope| host.wallet.descriptors(scope))?;
     let told = some("the descriptor", told.first())?;
     same("its range", (told.range, told.next_index), (Some((first, last)), first))?;
     let public = told.text.expose().to_owned();
@@ -82,9 +82,9 @@ fn descriptors_are_told_in_the_order_of_their_import() -> Outcome {
         Some(parsed.first()?.to_public_string())
     };
     let [first, second] = &texts;
-    let numbers = tester.ask(|wallet, scope| wallet.descriptor_texts(scope, vec![1, 7, 0]))?;
+    let numbers = tester.ask(|host, scope| host.wallet.descriptor_texts(scope, vec![1, 7, 0]))?;
     same("texts by number, as they were imported", numbers, vec![public(second), None, public(first)])?;
-    let told = tester.ask(|wallet, scope| wallet.descriptors(scope, true))?;
+    let told = tester.ask(|host, scope| host.keys.private_descriptors(scope))?;
     let found: Vec<String> = told.iter().map(|info| info.text.expose().to_owned()).collect();
     let mut expected = Vec::new();
     for text in &texts {
@@ -129,7 +129,7 @@ fn of_two_paths_the_second_is_for_change() -> Outcome {
     let tester = &Tester::with(|_| {})?;
     let text = format!("wpkh({}/<0;1>/*)", master(1)?);
     tester.take(descriptor(&text, |import| (import.range, import.active) = (Some((0, 5)), true)))?;
-    let told = tester.ask(|wallet, scope| wallet.descriptors(scope, false))?;
+    let told = tester.ask(|host, scope| host.wallet.descriptors(scope))?;
     let sides: Vec<_> = told.iter().map(|info| (info.active, info.internal)).collect();
     same("their sides", sides, vec![(true, Some(false)), (true, Some(true))])?;
     for (path, internal) in [(0, false), (1, true)] {

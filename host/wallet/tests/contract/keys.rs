@@ -22,15 +22,15 @@ fn pass(text: &str) -> Secret {
 }
 
 fn unlock(tester: &Tester, passphrase: &str, seconds: u64) -> ServiceResult<()> {
-    tester.ask(|wallet, scope| wallet.unlock(scope, pass(passphrase), seconds))
+    tester.ask(|host, scope| host.admin.unlock(scope, pass(passphrase), seconds))
 }
 
 fn encrypt(tester: &Tester, passphrase: &str) -> ServiceResult<()> {
-    tester.ask(|wallet, scope| wallet.encrypt(scope, pass(passphrase)))
+    tester.ask(|host, scope| host.admin.encrypt(scope, pass(passphrase)))
 }
 
 fn lock(tester: &Tester) -> ServiceResult<()> {
-    tester.ask(|wallet, scope| wallet.lock(scope))
+    tester.ask(|host, scope| host.admin.lock(scope))
 }
 
 #[test]
@@ -43,20 +43,21 @@ fn a_locked_wallet_answers_all_that_needs_no_key() -> Outcome {
     let locked = ErrorKind::WalletLocked;
     refused("an import", tester.import(vec![single(2)?]), locked)?;
     refused("an import of nothing", tester.import(Vec::new()), locked)?;
-    refused("private descriptors", tester.ask(|wallet, scope| wallet.descriptors(scope, true)), locked)?;
-    refused("a refill", tester.ask(|wallet, scope| wallet.refill_keypool(scope, Some(99))), locked)?;
-    same("public descriptors", tester.ask(|wallet, scope| wallet.descriptors(scope, false))?.len(), 1)?;
+    refused("private descriptors", tester.ask(|host, scope| host.keys.private_descriptors(scope)), locked)?;
+    refused("a refill", tester.ask(|host, scope| host.book.refill_keypool(scope, Some(99))), locked)?;
+    same("public descriptors", tester.ask(|host, scope| host.wallet.descriptors(scope))?.len(), 1)?;
     let ahead = tester.keypool();
     for index in 0..ahead + 3 {
         // Unhardened steps need no private key, however many there are.
-        let script = tester.ask(|w, scope| w.new_address(scope, AddressType::Bech32, false, Some("x".into())))?;
+        let script =
+            tester.ask(|host, scope| host.book.new_address(scope, AddressType::Bech32, false, Some("x".into())))?;
         same("an address", script, at(&text, index)?)?;
     }
     tester.accept(&pay(1, &at(&text, 0)?, 7));
     same("a coin", tester.coins()?.len(), 1)?;
-    let rescan = tester.ask(|wallet, scope| wallet.rescan_reserve(scope))?;
-    tester.ask(|wallet, scope| wallet.rescan_release(scope, rescan))?;
-    tester.ask(|wallet, scope| wallet.set_label(scope, foreign(1), "x".into()))?;
+    let rescan = tester.ask(|host, scope| host.import.rescan_reserve(scope))?;
+    tester.ask(|host, scope| host.import.rescan_release(scope, rescan))?;
+    tester.ask(|host, scope| host.book.set_label(scope, foreign(1), "x".into()))?;
     same("labels", tester.labels()?.len(), ahead as usize + 4)
 }
 
@@ -66,19 +67,19 @@ fn encryption_leaves_the_descriptors_of_a_wallet_that_was_made_blank() -> Outcom
     let text = format!("wpkh({}/0/*)", master(1)?);
     tester.take(descriptor(&text, |import| (import.range, import.active) = (Some((0, 5)), true)))?;
     encrypt(tester, "a")?;
-    let told = tester.ask(|wallet, scope| wallet.descriptors(scope, false))?;
+    let told = tester.ask(|host, scope| host.wallet.descriptors(scope))?;
     same("the imported one gives addresses", told.iter().map(|info| info.active).collect::<Vec<_>>(), vec![true])?;
     same("it is blank still", tester.info()?.blank, true)?;
     // A wallet that is not blank gets new descriptors, and only those are active.
     let name = Some("other");
     tester.try_create("other", |options| options.blank = false)?;
     let import = descriptor(&text, |import| (import.range, import.active) = (Some((0, 5)), true));
-    tester.of(name, |wallet, scope| wallet.import(scope, vec![import]))?;
-    tester.of(name, |wallet, scope| wallet.encrypt(scope, pass("a")))?;
-    let told = tester.of(name, |wallet, scope| wallet.descriptors(scope, false))?;
+    tester.of(name, |host, scope| host.import.import(scope, vec![import]))?;
+    tester.of(name, |host, scope| host.admin.encrypt(scope, pass("a")))?;
+    let told = tester.of(name, |host, scope| host.wallet.descriptors(scope))?;
     let active: Vec<bool> = told.iter().map(|info| info.active).collect();
     same("the fresh ones are active", active, [vec![false; 9], vec![true; 8]].concat())?;
-    same("and it is not blank", tester.of(name, |wallet, scope| wallet.info(scope))?.blank, false)
+    same("and it is not blank", tester.of(name, |host, scope| host.wallet.info(scope))?.blank, false)
 }
 
 #[test]
@@ -87,7 +88,7 @@ fn a_locked_wallet_knows_how_what_it_derived_is_spent() -> Outcome {
     let text = format!("wpkh({}/7h/*h)", master(1)?);
     tester.take(descriptor(&text, |import| (import.range, import.active) = (Some((0, 5)), true)))?;
     encrypt(tester, "a")?;
-    let next = || tester.ask(|w, scope| w.new_address(scope, AddressType::Bech32, false, None));
+    let next = || tester.ask(|host, scope| host.book.new_address(scope, AddressType::Bech32, false, None));
     for index in 0..tester.keypool() {
         let script = next()?;
         same("what is derived is handed out", &script, &at(&text, index)?)?;

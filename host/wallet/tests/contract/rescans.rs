@@ -6,15 +6,15 @@ use outrigger_service::{ErrorKind, Result as ServiceResult};
 const TWO_HOURS: u64 = 7200;
 
 fn reserve(tester: &Tester) -> ServiceResult<u64> {
-    tester.ask(|wallet, scope| wallet.rescan_reserve(scope))
+    tester.ask(|host, scope| host.import.rescan_reserve(scope))
 }
 
 fn release(tester: &Tester, rescan: u64) -> ServiceResult<()> {
-    tester.ask(|wallet, scope| wallet.rescan_release(scope, rescan))
+    tester.ask(|host, scope| host.import.rescan_release(scope, rescan))
 }
 
 fn start(tester: &Tester, rescan: u64, from_time: u64) -> ServiceResult<()> {
-    tester.ask(|wallet, scope| wallet.rescan_start(scope, rescan, from_time))
+    tester.ask(|host, scope| host.import.rescan_start(scope, rescan, from_time))
 }
 
 #[test]
@@ -23,7 +23,7 @@ fn there_is_one_rescan() -> Outcome {
     tester.try_create("other", |_| {})?;
     let first = reserve(tester)?;
     refused("a second one", reserve(tester), ErrorKind::WalletRescanning)?;
-    tester.of(Some("other"), |wallet, scope| wallet.rescan_reserve(scope))?;
+    tester.of(Some("other"), |host, scope| host.import.rescan_reserve(scope))?;
     release(tester, first)?;
     let second = reserve(tester)?;
     holds("its number is a new one", second != first)?;
@@ -131,7 +131,7 @@ fn a_rescan_offers_what_is_idle_to_the_mempool() -> Outcome {
     let [kept, dropped] = [60, 50].map(|value| spend(&[out(&payment, 0)], &[(&foreign(1), value)]));
     tester.accept(&dropped);
     tester.take_out(dropped.compute_txid());
-    tester.ask(|wallet, scope| wallet.abandon(scope, dropped.compute_txid()))?;
+    tester.ask(|host, scope| host.pay.abandon(scope, dropped.compute_txid()))?;
     tester.accept(&kept);
     tester.take_out(kept.compute_txid());
     tester.rescan(1)?;
@@ -142,7 +142,7 @@ fn a_rescan_offers_what_is_idle_to_the_mempool() -> Outcome {
 #[test]
 fn a_reservation_is_told_of_and_is_none_to_abort() -> Outcome {
     let tester = &Tester::with(|_| {})?;
-    let abort = || tester.ask(|wallet, scope| wallet.rescan_abort(scope));
+    let abort = || tester.ask(|host, scope| host.import.rescan_abort(scope));
     same("there is none to abort", abort()?, false)?;
     let rescan = reserve(tester)?;
     same("a reserved one is none to abort", abort()?, false)?;

@@ -25,7 +25,7 @@ fn with_coins<const N: usize>(tester: &Tester, values: [u64; N]) -> Result<(Scri
 
 fn send_with(tester: &Tester, transaction: &Transaction, texts: &[(&str, &str)]) -> ServiceResult<Option<Admission>> {
     let texts = texts.iter().map(|(key, text)| ((*key).to_owned(), (*text).to_owned())).collect();
-    tester.ask(|wallet, scope| wallet.send(scope, serialize(transaction).into(), texts))
+    tester.ask(|host, scope| host.pay.send(scope, serialize(transaction).into(), texts))
 }
 
 fn send(tester: &Tester, transaction: &Transaction) -> ServiceResult<Option<Admission>> {
@@ -91,7 +91,7 @@ fn what_the_mempool_refuses_is_kept_and_offered_again() -> Outcome {
     tester.load("w")?;
     tester.tell(vec![NodeEvent::Reached]);
     same("refused again", (state(tester, &payment)?, tester.node().pool().len()), (TxState::Inactive, 0))?;
-    tester.ask(|wallet, scope| wallet.abandon(scope, txid))?;
+    tester.ask(|host, scope| host.pay.abandon(scope, txid))?;
     same("given up, what it spends is free", tester.outpoints()?, vec![coin])?;
     let answer = some("an answer", send(tester, &rival)?)?;
     holds("the other is accepted", matches!(answer, Admission::Accepted { .. }))
@@ -160,7 +160,7 @@ fn what_was_given_up_is_not_offered() -> Outcome {
         tester.accept(payment);
         tester.take_out(payment.compute_txid());
     }
-    tester.ask(|wallet, scope| wallet.abandon(scope, first.compute_txid()))?;
+    tester.ask(|host, scope| host.pay.abandon(scope, first.compute_txid()))?;
     same("what it spends is free", tester.outpoints()?, vec![one])?;
     tester.tell(vec![NodeEvent::Reached]);
     // They are offered in their order.
@@ -176,14 +176,14 @@ fn only_what_is_the_wallets_and_spends_what_is_free_is_sent() -> Outcome {
     refused("another's", send(tester, &pay(2, &foreign(1), 5)), ErrorKind::Refused)?;
     let long = "x".repeat(MAX_TEXT_LEN + 1);
     refused("a long text", send_with(tester, &rival, &[("comment", &long)]), ErrorKind::Refused)?;
-    let garbage = tester.ask(|wallet, scope| wallet.send(scope, vec![1, 2].into(), Vec::new()))?;
+    let garbage = tester.ask(|host, scope| host.pay.send(scope, vec![1, 2].into(), Vec::new()))?;
     same("no transaction", garbage, Some(Admission::Undecodable))?;
     tester.accept(&rival);
     refused("what is spent", send(tester, &spend(&[coin], &[(&script, 50)])), ErrorKind::Refused)?;
     same("what the mempool has", tester.node().pool().len(), 1)?;
     // Abandoned transactions do not count.
     tester.take_out(rival.compute_txid());
-    tester.ask(|wallet, scope| wallet.abandon(scope, rival.compute_txid()))?;
+    tester.ask(|host, scope| host.pay.abandon(scope, rival.compute_txid()))?;
     let answer = some("an answer", send(tester, &spend(&[coin], &[(&script, 50)]))?)?;
     holds("it is accepted", matches!(answer, Admission::Accepted { .. }))
 }

@@ -145,7 +145,7 @@ fn only_what_is_idle_can_be_given_up() -> Outcome {
     let payment = pay(1, &script, 70);
     let child = spend(&[out(&payment, 0)], &[(&script, 60)]);
     let txid = payment.compute_txid();
-    let abandon = |txid| tester.ask(|wallet, scope| wallet.abandon(scope, txid));
+    let abandon = |txid| tester.ask(|host, scope| host.pay.abandon(scope, txid));
     refused("what is not known", abandon(txid), ErrorKind::NotFound)?;
     tester.accept(&payment);
     refused("what is in the mempool", abandon(txid), ErrorKind::Refused)?;
@@ -177,7 +177,7 @@ fn what_was_given_up_can_come_back() -> Outcome {
     for transaction in [&two, &spending] {
         tester.accept(transaction);
         tester.take_out(transaction.compute_txid());
-        tester.ask(|wallet, scope| wallet.abandon(scope, transaction.compute_txid()))?;
+        tester.ask(|host, scope| host.pay.abandon(scope, transaction.compute_txid()))?;
     }
     same("what it spends is free", tester.outpoints()?, vec![out(&one, 0)])?;
     tester.accept(&two);
@@ -265,7 +265,7 @@ fn replaceability_is_told_where_it_can_be_known() -> Outcome {
     }
     let told = |transaction: &Transaction| {
         let txids = vec![transaction.compute_txid()];
-        tester.ask(|wallet, scope| wallet.replaceable(scope, txids.clone())).map(|told| told[0])
+        tester.ask(|host, scope| host.wallet.replaceable(scope, txids.clone())).map(|told| told[0])
     };
     same("one that signals it", told(&signalling)?, Replaceable::Yes)?;
     same("one that builds on it", told(&child)?, Replaceable::Yes)?;

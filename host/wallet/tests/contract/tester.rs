@@ -26,7 +26,7 @@ use outrigger_service::wallet::{
     WalletTransaction,
 };
 use outrigger_service::wire::{Blob, Encoded, Secret};
-use outrigger_service::{ErrorKind, Host, Result as ServiceResult, Scope, Signer, Wallet};
+use outrigger_service::{ErrorKind, Host, Result as ServiceResult, Scope, Signer};
 
 pub const IMPORTED: ImportOutcome = ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false };
 /// The batch size for reading a whole list. Small, so that there are several batches.
@@ -90,8 +90,8 @@ impl Tester {
         self.host.handle()
     }
 
-    pub fn wallet(&self) -> &dyn Wallet {
-        &*self.services.wallet
+    pub fn services(&self) -> &Host {
+        &self.services
     }
 
     /// Transactions announced since the last call.
@@ -119,12 +119,12 @@ impl Tester {
         self.host.path(&format!("{name}.backup")).to_str().unwrap().to_owned()
     }
 
-    pub fn of<T>(&self, wallet: Option<&str>, ask: impl FnOnce(&dyn Wallet, Scope) -> T) -> T {
+    pub fn of<T>(&self, wallet: Option<&str>, ask: impl FnOnce(&Host, Scope) -> T) -> T {
         let (scope, _call) = self.open(wallet);
-        ask(self.wallet(), scope)
+        ask(&self.services, scope)
     }
 
-    pub fn ask<T>(&self, ask: impl FnOnce(&dyn Wallet, Scope) -> T) -> T {
+    pub fn ask<T>(&self, ask: impl FnOnce(&Host, Scope) -> T) -> T {
         self.of(Some(WALLET), ask)
     }
 
@@ -143,7 +143,7 @@ impl Tester {
             load_on_startup: None,
         };
         change(&mut options);
-        let made = self.of(None, |wallet, scope| wallet.create(scope, options));
+        let made = self.of(None, |host, scope| host.admin.create(scope, options));
         self.tell(self.node().untold());
         made
     }
@@ -154,13 +154,13 @@ impl Tester {
     }
 
     pub fn load(&self, name: &str) -> ServiceResult<Vec<String>> {
-        let loaded = self.of(None, |wallet, scope| wallet.load(scope, name.into(), None));
+        let loaded = self.of(None, |host, scope| host.admin.load(scope, name.into(), None));
         self.tell(self.node().untold());
         loaded
     }
 
     pub fn unload(&self, name: &str) -> ServiceResult<Vec<String>> {
-        self.of(None, |wallet, scope| wallet.unload(scope, name.into(), None))
+        self.of(None, |host, scope| host.admin.unload(scope, name.into(), None))
     }
 
     /// Sends events to the wallets, each after all wallets have processed the one before.
@@ -201,17 +201,17 @@ impl Tester {
     }
 
     pub fn info(&self) -> Result<WalletInfo, Failure> {
-        Ok(self.ask(|wallet, scope| wallet.info(scope))?)
+        Ok(self.ask(|host, scope| host.wallet.info(scope))?)
     }
 
     pub fn script(&self, script: &ScriptBuf) -> Result<Option<ScriptInfo>, Failure> {
-        let infos = self.ask(|wallet, scope| wallet.scripts(scope, vec![script.clone()]))?;
+        let infos = self.ask(|host, scope| host.wallet.scripts(scope, vec![script.clone()]))?;
         same("as many answers as scripts", infos.len(), 1)?;
         Ok(infos.into_iter().next().flatten())
     }
 
     pub fn import(&self, imports: Vec<Import>) -> ServiceResult<Vec<ImportOutcome>> {
-        self.ask(|wallet, scope| wallet.import(scope, imports))
+        self.ask(|host, scope| host.import.import(scope, imports))
     }
 
     pub fn take(&self, import: Import) -> Outcome {
@@ -219,8 +219,8 @@ impl Tester {
     }
 
     pub fn rescan(&self, from_time: u64) -> Outcome {
-        let rescan = self.ask(|wallet, scope| wallet.rescan_reserve(scope))?;
-        self.ask(|wallet, scope| wallet.rescan_start(scope, rescan, from_time))?;
+        let rescan = self.ask(|host, scope| host.import.rescan_reserve(scope))?;
+        self.ask(|host, scope| host.import.rescan_start(scope, rescan, from_time))?;
         self.await_rescan()
     }
 
@@ -235,7 +235,7 @@ impl Tester {
     }
 
     pub fn rows(&self, txids: &[Txid]) -> Result<Vec<HistoryRow>, Failure> {
-        let batch = self.ask(|wallet, scope| wallet.transactions(scope, txids.to_vec()))?.read()?;
+        let batch = self.ask(|host, scope| host.wallet.transactions(scope, txids.to_vec()))?.read()?;
         same("the batch of transactions asked for by id goes on nowhere", batch.next, None)?;
         Ok(batch.rows)
     }
@@ -250,7 +250,7 @@ impl Tester {
 
     pub fn batch(&self, range: HistoryRange, reverse: bool, after: Option<Blob>, limit: u32) -> Batch {
         let query = HistoryQuery { range, reverse, after, limit };
-        self.ask(|wallet, scope| wallet.history(scope, query))
+        self.ask(|host, scope| host.wallet.history(scope, query))
     }
 
     pub fn history(&self, range: HistoryRange, reverse: bool, limit: u32) -> Result<Vec<HistoryRow>, Failure> {
@@ -265,7 +265,7 @@ impl Tester {
     }
 
     pub fn coin_batch(&self, after: Option<Blob>, limit: u32) -> ServiceResult<CoinBatch> {
-        self.ask(|wallet, scope| wallet.coins(scope, after, limit))
+        self.ask(|host, scope| host.wallet.coins(scope, after, limit))
     }
 
     pub fn coins(&self) -> Result<Vec<WalletCoin>, Failure> {
@@ -280,7 +280,7 @@ impl Tester {
     }
 
     pub fn label_batch(&self, after: Option<Blob>, limit: u32) -> ServiceResult<LabelBatch> {
-        self.ask(|wallet, scope| wallet.labels(scope, after, limit))
+        self.ask(|host, scope| host.wallet.labels(scope, after, limit))
     }
 
     pub fn labels(&self) -> Result<Vec<LabelledScript>, Failure> {
@@ -300,11 +300,11 @@ impl Tester {
             let of =
                 entries.iter().filter(|entry| wanted.is_none_or(|wanted| sending.contains(&entry.script) == wanted));
             let names: BTreeSet<String> = of.map(|entry| entry.label.clone()).collect();
-            let told = self.ask(|wallet, scope| wallet.label_names(scope, wanted))?;
+            let told = self.ask(|host, scope| host.wallet.label_names(scope, wanted))?;
             same(&format!("the labels in use, {wanted:?}"), told, names.into_iter().collect())?;
         }
         for LabelledScript { label, .. } in entries {
-            let mut told = self.ask(|wallet, scope| wallet.labelled(scope, label.clone()))?;
+            let mut told = self.ask(|host, scope| host.wallet.labelled(scope, label.clone()))?;
             told.sort_by(|one, other| one.script.cmp(&other.script));
             let address = |entry: &LabelledScript| LabelledAddress {
                 script: entry.script.clone(),
@@ -313,7 +313,7 @@ impl Tester {
             let expected = entries.iter().filter(|entry| entry.label == *label).map(address).collect();
             same(&format!("the addresses with the label {label:?}"), told, expected)?;
         }
-        let none = self.ask(|wallet, scope| wallet.labelled(scope, "a label that nothing has".into()))?;
+        let none = self.ask(|host, scope| host.wallet.labelled(scope, "a label that nothing has".into()))?;
         same("the addresses with a label that nothing has", none, Vec::new())
     }
 

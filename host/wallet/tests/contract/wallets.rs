@@ -9,7 +9,7 @@ use outrigger_service::wire::Secret;
 #[test]
 fn the_wallet_of_a_call_is_the_named_or_the_only_one() -> Outcome {
     let tester = &Tester::new();
-    let name = |wallet: Option<&str>| tester.of(wallet, |w, scope| w.info(scope).map(|info| info.name));
+    let name = |wallet: Option<&str>| tester.of(wallet, |host, scope| host.wallet.info(scope).map(|info| info.name));
     refused("none is loaded", name(None), ErrorKind::NoWallet)?;
     refused("one is named, and none loaded", name(Some("a")), ErrorKind::WalletNotLoaded)?;
     tester.try_create("a", |_| {})?;
@@ -18,7 +18,7 @@ fn the_wallet_of_a_call_is_the_named_or_the_only_one() -> Outcome {
     refused("there are two", name(None), ErrorKind::WalletNotSpecified)?;
     same("the named one", name(Some("b"))?, "b".into())?;
     refused("another is named", name(Some("c")), ErrorKind::WalletNotLoaded)?;
-    let written = tester.of(None, |w, scope| w.set_label(scope, foreign(1), "x".into()));
+    let written = tester.of(None, |host, scope| host.book.set_label(scope, foreign(1), "x".into()));
     refused("a write without a name", written, ErrorKind::WalletNotSpecified)?;
     tester.unload("a")?;
     same("the one that is left", name(None)?, "b".into())?;
@@ -33,7 +33,7 @@ fn what_a_wallet_holds_outlives_its_unloading() -> Outcome {
     let payment = pay(1, &script, 70);
     tester.mine(&[&payment]);
     tester.accept(&pay(2, &script, 80));
-    tester.ask(|w, scope| w.set_metadata(scope, payment.compute_txid(), "comment".into(), "rent".into()))?;
+    tester.ask(|host, scope| host.book.set_metadata(scope, payment.compute_txid(), "comment".into(), "rent".into()))?;
     let all = || -> Result<_, Failure> {
         let history = tester.history(HistoryRange::All, false, 2)?;
         Ok((tester.info()?, history, tester.coins()?, tester.labels()?, tester.script(&script)?))
@@ -62,10 +62,10 @@ fn a_new_wallet_says_what_it_was_made_as() -> Outcome {
     same("its backups", (info.backup_needed, info.last_backup), (true, 0))?;
     same("its transactions", info.transactions, 0)?;
     tester.try_create("keyless", |options| (options.blank, options.disable_private_keys) = (false, true))?;
-    let info = tester.of(Some("keyless"), |wallet, scope| wallet.info(scope))?;
+    let info = tester.of(Some("keyless"), |host, scope| host.wallet.info(scope))?;
     same("one without private keys", (info.blank, info.private_keys_enabled), (false, false))?;
     tester.try_create("sealed", |options| options.passphrase = Secret::new("pass".into()))?;
-    let info = tester.of(Some("sealed"), |wallet, scope| wallet.info(scope))?;
+    let info = tester.of(Some("sealed"), |host, scope| host.wallet.info(scope))?;
     same("one with a passphrase", (info.encrypted, info.locked), (true, true))
 }
 
@@ -74,14 +74,14 @@ fn a_call_sees_one_moment() -> Outcome {
     let tester = &Tester::with(|_| {})?;
     tester.take(single(1)?)?;
     let script = p2wpkh(1)?;
-    let wallet = tester.wallet();
+    let host = tester.services();
     let (scope, call) = tester.open(Some(WALLET));
-    let before = wallet.info(scope)?;
+    let before = host.wallet.info(scope)?;
     tester.mine(&[&pay(1, &script, 70)]);
-    tester.ask(|wallet, scope| wallet.set_label(scope, script.clone(), "new".into()))?;
-    same("the wallet as the call met it", wallet.info(scope)?, before)?;
-    same("its coins", wallet.coins(scope, None, 9)?.coins, Vec::new())?;
-    let label = wallet.labels(scope, None, 9)?.entries.into_iter().next().map(|entry| entry.label);
+    tester.ask(|host, scope| host.book.set_label(scope, script.clone(), "new".into()))?;
+    same("the wallet as the call met it", host.wallet.info(scope)?, before)?;
+    same("its coins", host.wallet.coins(scope, None, 9)?.coins, Vec::new())?;
+    let label = host.wallet.labels(scope, None, 9)?.entries.into_iter().next().map(|entry| entry.label);
     same("its address book", label.as_deref(), Some("1"))?;
     drop(call);
     same("what a later call sees", tester.coins()?.len(), 1)?;
@@ -91,25 +91,26 @@ fn a_call_sees_one_moment() -> Outcome {
 #[test]
 fn a_call_sees_what_it_wrote() -> Outcome {
     let tester = &Tester::with(|_| {})?;
-    let wallet = tester.wallet();
+    let host = tester.services();
     let (scope, call) = tester.open(Some(WALLET));
-    same("what it knows at first", wallet.scripts(scope, vec![p2wpkh(1)?])?, vec![None])?;
-    wallet.import(scope, vec![single(1)?])?;
-    holds("it knows what it imported", wallet.scripts(scope, vec![p2wpkh(1)?])?.iter().all(Option::is_some))?;
+    same("what it knows at first", host.wallet.scripts(scope, vec![p2wpkh(1)?])?, vec![None])?;
+    host.import.import(scope, vec![single(1)?])?;
+    holds("it knows what it imported", host.wallet.scripts(scope, vec![p2wpkh(1)?])?.iter().all(Option::is_some))?;
     let text = format!("wpkh({}/0/*)", master(9)?);
-    wallet.import(scope, vec![descriptor(&text, |import| (import.range, import.active) = (Some((0, 5)), true))])?;
-    let script = wallet.new_address(scope, AddressType::Bech32, false, Some("fresh".into()))?;
-    let labels = wallet.labels(scope, None, 9)?.entries;
+    host.import
+        .import(scope, vec![descriptor(&text, |import| (import.range, import.active) = (Some((0, 5)), true))])?;
+    let script = host.book.new_address(scope, AddressType::Bech32, false, Some("fresh".into()))?;
+    let labels = host.wallet.labels(scope, None, 9)?.entries;
     holds("it sees the label it gave", labels.iter().any(|entry| entry.script == script && entry.label == "fresh"))?;
     drop(call);
     let payment = pay(1, &script, 70);
     tester.accept(&payment);
     tester.take_out(payment.compute_txid());
     let (scope, call) = tester.open(Some(WALLET));
-    let coins = wallet.coins(scope, None, 9)?.coins;
+    let coins = host.wallet.coins(scope, None, 9)?.coins;
     same("the coin", coins.first().map(|coin| coin.outpoint), Some(out(&payment, 0)))?;
-    wallet.abandon(scope, payment.compute_txid())?;
-    same("none when it gave its transaction up", wallet.coins(scope, None, 9)?.coins, Vec::new())?;
+    host.pay.abandon(scope, payment.compute_txid())?;
+    same("none when it gave its transaction up", host.wallet.coins(scope, None, 9)?.coins, Vec::new())?;
     drop(call);
     let spending = spend(&[out(&payment, 0)], &[(&foreign(1), 60)]);
     tester.accept(&payment);
@@ -121,7 +122,7 @@ fn a_call_sees_what_it_wrote() -> Outcome {
 fn avoid_reuse_is_kept() -> Outcome {
     let tester = &Tester::with(|_| {})?;
     for avoid in [true, false, true] {
-        tester.ask(|wallet, scope| wallet.set_avoid_reuse(scope, avoid))?;
+        tester.ask(|host, scope| host.admin.set_avoid_reuse(scope, avoid))?;
         same("the flag", tester.info()?.avoid_reuse, avoid)?;
     }
     Ok(())

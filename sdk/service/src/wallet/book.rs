@@ -1,8 +1,10 @@
-//! The address book.
+//! `wallet-book/1`, and the address book.
 
-use bitcoin::ScriptBuf;
+use bitcoin::{OutPoint, ScriptBuf, Txid};
 
+use super::AddressType;
 use super::script::Ownership;
+use crate::service;
 use crate::wire::{Blob, wire_struct};
 
 wire_struct! {
@@ -41,5 +43,43 @@ wire_struct! {
         /// purpose, which is `send`; that of the others is `receive`.
         #[since(1)]
         pub sending: Vec<ScriptBuf>,
+    }
+}
+
+service! {
+    /// Addresses, labels, texts and locks of coins: for shops. What is written here moves no coin.
+    pub trait WalletBook as WalletBookClient = "wallet-book/1" {
+        /// A fresh address's script, entered in the address book with the label (none: for change, not entered): at the next
+        /// index of the active descriptor of the type and side, once as many scripts as are kept ahead are derived from that
+        /// index on; without one, of the oldest key of the imported keypool, which is then watched. An address is fresh no
+        /// more once the wallet has met a payment to it; one that it knew before it derived the address, it meets again by a
+        /// rescan, or in the mempool when it is loaded. Such a payment passes over the indexes up to its own; those of an
+        /// active descriptor for receiving then have an entry in the address book (with an empty label, where they had none).
+        /// Each payment to a descriptor derives as many scripts ahead as are kept.
+        ///
+        /// `Refused` when no address of any type can be had on that side; `KeypoolRanOut` when others can, or nothing more
+        /// can be derived (hardened steps in a locked wallet, a descriptor without a range).
+        fn new_address(kind: AddressType, internal: bool, label: Option<String>) -> ScriptBuf;
+        /// Gives back an address that `new_address` gave and that is not needed, as that of the change of a payment which is not
+        /// made: its index is the next one again, and what was derived ahead stays. Whether it was: not where another one
+        /// was drawn since or a payment passed over it, nor for a key of the imported keypool.
+        fn return_address(script: ScriptBuf) -> bool;
+        /// Derives scripts until `size` lie ahead of the next index of each active descriptor; none: as many as the host
+        /// keeps ahead. Where more do, they stay. `Refused` for more than 1,000,000; `WalletLocked`.
+        fn refill_keypool(size: Option<u32>) -> ();
+        /// Sets a script's label in the address book, also of others' scripts. Nothing where it has no address form.
+        /// Pay-to-pubkey has none. `Refused` for a label of more than 4,096 bytes, as of `new_address` and in imports.
+        fn set_label(script: ScriptBuf, label: String) -> ();
+        /// Stores a text with a transaction (`comment`, `to`) in the place of the former one of the key; an empty one is
+        /// taken away. They are told sorted by key. `NotFound` for a transaction that the wallet does not have; `Refused` for
+        /// a text of more than 16,384 bytes.
+        fn set_metadata(txid: Txid, key: String, value: String) -> ();
+        /// Locks outputs, the wallet's or not: who makes payments does not choose them. One that a transaction of the wallet
+        /// spends (as for `coins`) is passed over. A lock ends when the wallet is unloaded, unless it is persistent; one that is
+        /// persistent stays so. A new transaction of the wallet that spends the output ends it, and with a payment that `send` takes
+        /// back it is there again.
+        fn lock_coins(coins: Vec<OutPoint>, persistent: bool) -> ();
+        /// Unlocks these outputs, and forgets persistent locks. Nothing for one that is not locked.
+        fn unlock_coins(coins: Vec<OutPoint>) -> ();
     }
 }

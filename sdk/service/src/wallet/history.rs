@@ -78,7 +78,7 @@ wire_view! { WalletOutputView of
         pub change: bool,
         /// The label of its address; none where it has no entry in the address book.
         pub label: Option<String>,
-        /// The numbers of the wallet's descriptors it was derived from; [`super::Wallet::descriptor_texts`] has the texts.
+        /// The numbers of the wallet's descriptors it was derived from; [`super::WalletRead::descriptor_texts`] has the texts.
         pub descriptors: Vec<u32>,
     }
 }
@@ -161,7 +161,7 @@ wire_view! { UnsettledStateView of
         /// Whether its outputs may be relied on: it is in the best chain, or will be by all that can be foreseen.
         pub trusted: bool,
         /// Whether it can be replaced, as far as the wallet knows by itself: unknown of one in the mempool that does not signal it,
-        /// of which [`super::Wallet::replaceable`] asks the node.
+        /// of which [`super::WalletRead::replaceable`] asks the node.
         pub replaceable: Replaceable,
     }
 }

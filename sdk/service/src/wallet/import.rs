@@ -1,8 +1,11 @@
-//! What `wallet/1` is asked to import, and what became of it.
+//! `wallet-import/1`: descriptors, keys and scripts, what became of each, and rescans.
 
-use bitcoin::ScriptBuf;
+use bitcoin::{BlockHash, ScriptBuf, Txid};
 
+#[cfg(doc)]
+use super::Ownership;
 use super::{KeyOrigin, check_label, check_script};
+use crate::service;
 use crate::wire::{Blob, Secret, wire_enum, wire_struct};
 
 wire_struct! {
@@ -133,5 +136,46 @@ wire_enum! {
         } = 6,
         /// The storage failed; nothing of the whole call was stored.
         NotStored = 7,
+    }
+}
+
+service! {
+    /// Imports and rescans.
+    pub trait WalletImport as WalletImportClient = "wallet-import/1" {
+        /// Imports all requests in one write, in their order, each with its own outcome: one that is refused changes nothing
+        /// and leaves the others as they are. A request sees what those before it imported.
+        ///
+        /// At once the wallet needs a backup, its birth time is no later than the request's, and its rows,
+        /// coins and scripts say what they are now. What was in blocks or in the mempool before and concerns it only now is
+        /// found by a rescan. A descriptor owns ([`Ownership::Spendable`], with or without private keys) what it derives from
+        /// index 0, or the range's beginning where that is above 1,000,000, to its range's end and as far ahead of the next
+        /// index as the store keeps scripts. One that is known by its public text keeps its number and its scripts and takes
+        /// on the rest of the request. Of two paths the first is for receiving and the second for change. Only a descriptor
+        /// without a range that is not for change gets a label. Keys make spendable what they can spend by themselves or with
+        /// known scripts; what else the request names is watched.
+        ///
+        /// `WalletLocked`, also for no requests.
+        fn import(requests: Vec<Import>) -> Vec<ImportOutcome>;
+        /// Reserves the wallet's one rescan and gives its number, which no other rescan had since the wallet was loaded.
+        /// `WalletRescanning` while one is reserved or runs.
+        fn rescan_reserve() -> u64;
+        /// Gives a reservation back unused. Nothing where it is not reserved.
+        fn rescan_release(rescan: u64) -> ();
+        /// Starts the reserved rescan at the first block whose running-maximum time is at least `from_time` less two hours, up
+        /// to where the wallet stands, then the whole mempool. Its end is told by `Event::RescanFinished`; then its place is
+        /// free. `NotFound` when this is not reserved.
+        fn rescan_start(rescan: u64, from_time: u64) -> ();
+        /// Starts the reserved rescan as `rescan_start` does, at the height `first` and up to the height `last`; without one up to
+        /// where the wallet stands, then the whole mempool. `NotFound` when this is not reserved.
+        fn rescan_heights(rescan: u64, first: u32, last: Option<u32>) -> ();
+        /// Aborts the running rescan; whether there was one. A reserved one does not run.
+        fn rescan_abort() -> bool;
+        /// Takes over a transaction that pays to the wallet, at its position in a block of the best chain, as if the wallet had met
+        /// it there. `NotFound` when the block is none that the wallet has followed; `Refused` when no output is the
+        /// wallet's, or the bytes are no transaction.
+        fn add_confirmed(raw: Blob, block: BlockHash, index: u32) -> ();
+        /// Removes a transaction, as if it had never been met; it is met again where a block or the mempool has it.
+        /// `NotFound` for one that the wallet does not have.
+        fn remove_transaction(txid: Txid) -> ();
     }
 }

@@ -1,5 +1,6 @@
-//! The descriptors of a wallet and their extended keys.
+//! `wallet-keys/1`, the descriptors of a wallet and their extended keys.
 
+use crate::service;
 use crate::wire::{Secret, wire_struct};
 
 wire_struct! {
@@ -33,5 +34,22 @@ wire_struct! {
         pub xprv: Option<Secret>,
         /// The descriptors that are written with it, as listdescriptors shows them, and whether new addresses come from each.
         pub descriptors: Vec<(String, bool)>,
+    }
+}
+
+service! {
+    /// Private keys of a wallet, given out. Its holder can spend every coin of it elsewhere: only the group wallet needs it.
+    pub trait WalletKeys as WalletKeysClient = "wallet-keys/1" {
+        /// The descriptors as [`super::WalletRead::descriptors`] gives them, with private keys where these are held, as they were
+        /// imported. `WalletLocked`.
+        fn private_descriptors() -> Vec<DescriptorInfo>;
+        /// What was imported as [`super::WalletRead::imported_descriptors`] gives it, with private keys where these are held.
+        /// `WalletLocked`.
+        fn private_imported_descriptors() -> Vec<DescriptorInfo>;
+        /// The extended keys as [`super::WalletRead::hd_keys`] gives them, with private keys where these are held. `WalletLocked`.
+        fn private_hd_keys() -> Vec<HdKey>;
+        /// The private key of a public key of this HASH160, as WIF: of a descriptor that is written with it, or derives a P2PKH,
+        /// P2WPKH or P2SH-P2WPKH script of it, or imported. None where the wallet does not hold it. `WalletLocked`.
+        fn private_key(public_key_hash: [u8; 20]) -> Option<Secret>;
     }
 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::ErrorKind;
-use crate::wire::{Framed, from_bytes, to_bytes};
+use crate::wire::{Blob, Encoded, Framed, from_bytes, to_bytes};
 
 fn block() -> impl Strategy<Value = BlockHash> {
     any::<[u8; 32]>().prop_map(BlockHash::from_byte_array)

@@ -155,7 +155,7 @@ static void wallet_info(const sample *self, const outrigger_call_t *call)
     uint32_t height = 0;
     uint64_t transactions = 0;
     bool locked = false, rescans = false;
-    if (!ask(self, call, self->wallet, OUTRIGGER_FN_WALLET_INFO, &request, &response)) {
+    if (!ask(self, call, self->wallet, OUTRIGGER_FN_WALLET_READ_INFO, &request, &response)) {
         return;
     }
     reader = outrigger_read(outrigger_lend(&response));
@@ -273,7 +273,7 @@ static void history(const sample *self, const outrigger_call_t *call)
     outrigger_put_bool(&request, true);
     outrigger_put_bool(&request, false);
     outrigger_put_u32(&request, limit);
-    if (!ask(self, call, self->wallet, OUTRIGGER_FN_WALLET_HISTORY, &request, &response)) {
+    if (!ask(self, call, self->wallet, OUTRIGGER_FN_WALLET_READ_HISTORY, &request, &response)) {
         return;
     }
     reader = outrigger_read(outrigger_lend(&response));

@@ -55,7 +55,7 @@ static int32_t init(
     outrigger_bytes_t most = outrigger_json_member(options, "most_transactions");
     self->host = host;
     self->chain = outrigger_find_service(host, OUTRIGGER_SERVICE_CHAIN);
-    self->wallet = outrigger_find_service(host, OUTRIGGER_SERVICE_WALLET);
+    self->wallet = outrigger_find_service(host, OUTRIGGER_SERVICE_WALLET_READ);
     self->log = outrigger_find_service(host, OUTRIGGER_SERVICE_LOG);
     room_open(&self->room, host);
     if (!outrigger_json_integer(most, &self->most_transactions) || self->most_transactions < 1) {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 /// A host with all groups and `faulty`; `rest` belongs to its section.
 pub fn start(rest: &str) -> Host {
     let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
-    let rest = format!("grants = [\"chain/1\", \"log/1\"]\n{rest}");
+    let rest = format!("grants = [\"chain/1\", \"wallet-read/1\", \"log/1\"]\n{rest}");
     let (_config, options) = HostOptions::with_plugin(&groups, built().library("outrigger_faulty"), &rest);
     Host::start_with(options)
 }

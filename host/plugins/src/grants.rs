@@ -289,6 +289,17 @@ mod tests {
     }
 
     #[test]
+    fn a_plugin_knows_the_wallets_that_it_may_read_or_else_those_of_its_other_grants() {
+        let known =
+            |grants: &str| known_wallets(&toml::from_str::<Section>(&format!("grants = {grants}")).unwrap().grants);
+        assert_eq!(known("[\"chain/1\"]"), Some(Vec::new()));
+        assert_eq!(known("[\"wallet-read/1\", { service = \"signer/1\", wallets = [\"hot\"] }]"), None);
+        assert_eq!(known("[\"wallet-pay/1\", { service = \"signer/1\", wallets = [\"hot\"] }]"), None);
+        let hot = "{ service = \"wallet-read/1\", wallets = [\"hot\"] }";
+        assert_eq!(known(&format!("[{hot}, \"signer/1\"]")), Some(vec!["hot".to_owned()]));
+    }
+
+    #[test]
     fn a_grant_is_a_name_or_a_table() {
         let text = "grants = [\"chain/1\", { service = \"signer/1\", wallets = [\"hot\", \"cold\"] }]";
         let grants = toml::from_str::<Section>(text).unwrap().grants;

@@ -124,7 +124,7 @@ impl From<ServiceError> for RpcError {
             ErrorKind::NotFound => Self::not_found(or("Not found")),
             ErrorKind::Refused => Self::wallet(error.detail),
             ErrorKind::Storage => Self::new(RpcErrorCode::DATABASE, or("The storage failed; nothing was changed")),
-            ErrorKind::NotGranted => Self::internal(or("The plugin lacks a grant")),
+            ErrorKind::NotGranted => Self::internal(or("The plugin lacks the grant for this service")),
             ErrorKind::Stale | ErrorKind::Malformed | ErrorKind::Unsupported | ErrorKind::Internal => {
                 Self::internal(or("Internal error"))
             }

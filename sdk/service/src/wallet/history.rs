@@ -1,4 +1,4 @@
-//! A wallet's transactions and coins, as `wallet/1` tells them.
+//! A wallet's transactions and coins, as the services of wallets tell them.
 
 use bitcoin::{Amount, BlockHash, OutPoint, ScriptBuf, Txid, Wtxid};
 

@@ -1,4 +1,4 @@
-//! What `wallet/1` tells of a script: whose it is, and how it is spent.
+//! What the services of wallets tell of a script: whose it is, and how it is spent.
 
 pub use outrigger_values::{KeyOrigin, SolvingData, TapLeaf, TaprootData};
 

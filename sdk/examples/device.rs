@@ -1,8 +1,10 @@
 //! Signing by keys of the plugin's own, as a hardware signer does.
 #![allow(clippy::unwrap_used, reason = "an example says what it expects by failing")]
 
+use outrigger_sdk::script::TxContext;
 use outrigger_sdk::serde_json::{Map, Value, json};
-use outrigger_sdk::service::{ErrorKind, ServiceError, signer::SignRequest};
+use outrigger_sdk::service::signer::{SignRequest, Signed};
+use outrigger_sdk::service::{ErrorKind, ServiceError};
 use outrigger_sdk::sign::{KeySource, methods};
 use outrigger_sdk::testing::{StubHost, WalletState};
 use outrigger_sdk::wire::Blob;
@@ -16,7 +18,7 @@ impl KeySource for Device {
         Ok(vec![false; public_keys.len()])
     }
 
-    fn sign_many(&self, _: Vec<SignRequest>) -> Result<Vec<Option<Blob>>, ServiceError> {
+    fn sign(&self, _: &TxContext<'_>, _: Vec<SignRequest>) -> Result<Vec<Option<Signed>>, ServiceError> {
         Err(ServiceError::new(ErrorKind::Refused, "The device is not there"))
     }
 }

@@ -2,41 +2,56 @@
 #![allow(clippy::unwrap_used, reason = "an example says what it expects by failing")]
 
 use outrigger_sdk::Host;
-use outrigger_sdk::bitcoin::ScriptBuf;
+use outrigger_sdk::bitcoin::absolute::LockTime;
+use outrigger_sdk::bitcoin::consensus::serialize;
 use outrigger_sdk::bitcoin::secp256k1::{Message, Secp256k1, SecretKey, ecdsa::Signature};
-use outrigger_sdk::service::signer::{Scheme, SignBatch, SignRequest};
+use outrigger_sdk::bitcoin::transaction::Version;
+use outrigger_sdk::bitcoin::{Amount, PublicKey, ScriptBuf, Transaction, TxIn, TxOut};
+use outrigger_sdk::service::signer::{Scheme, SignBatch, SignRequest, Signed};
 use outrigger_sdk::service::{ErrorKind, Scope, ServiceError};
 use outrigger_sdk::testing::{StubHost, WalletState};
 use outrigger_sdk::wire::Blob;
 
-/// Signs a digest by the key behind a script of the call's wallet; none when the wallet has no such key.
+/// Signs the first input of a transaction, which spends a P2WPKH output; none when the call's wallet has no such key.
 fn sign(
     host: &Host,
     scope: Scope,
-    script: ScriptBuf,
-    key: &[u8],
-    digest: [u8; 32],
-) -> Result<Option<Blob>, ServiceError> {
-    let request = SignRequest { public_key: Blob(key.to_vec()), digest, scheme: Scheme::Ecdsa };
-    let batch = SignBatch { scripts: vec![script], requests: vec![request] };
-    Ok(host.signer.sign_many(scope, batch)?.pop().flatten())
+    transaction: &Transaction,
+    spent: TxOut,
+    key: &PublicKey,
+) -> Result<Option<Signed>, ServiceError> {
+    let scheme = Scheme::SegwitV0 { script_code: spent.script_pubkey.p2wpkh_script_code().unwrap() };
+    let request = SignRequest { input: 0, public_key: Blob(key.to_bytes()), scheme, sighash: 1, annex: None };
+    let transaction = Blob(serialize(transaction));
+    let batch = SignBatch { transaction, spent: vec![Some(spent)], requests: vec![request] };
+    Ok(host.signer.sign(scope, batch)?.pop().flatten())
 }
 
 fn main() -> Result<(), ServiceError> {
     let secp = Secp256k1::new();
-    let (secret, digest) = (SecretKey::from_slice(&[7; 32]).unwrap(), [1; 32]);
-    let (public, script) = (secret.public_key(&secp), ScriptBuf::new());
+    let secret = SecretKey::from_slice(&[7; 32]).unwrap();
+    let public = PublicKey::new(secret.public_key(&secp));
+    let spent = TxOut {
+        value: Amount::from_sat(50_000),
+        script_pubkey: ScriptBuf::new_p2wpkh(&public.wpubkey_hash().unwrap()),
+    };
+    let transaction = Transaction {
+        version: Version::TWO,
+        lock_time: LockTime::ZERO,
+        input: vec![TxIn::default()],
+        output: vec![TxOut { value: Amount::from_sat(49_000), script_pubkey: ScriptBuf::new() }],
+    };
     let mut wallet = WalletState::empty("hot");
     wallet.keys.push(secret);
     let test = StubHost::new();
     test.wallet.set(Some(wallet));
-    let signature = sign(&test.handle(), Scope::NONE, script.clone(), &public.serialize(), digest)?;
-    let signature = Signature::from_der(&signature.unwrap().0).unwrap();
-    assert!(secp.verify_ecdsa(&Message::from_digest(digest), &signature, &public).is_ok());
+    let signed = sign(&test.handle(), Scope::NONE, &transaction, spent.clone(), &public)?.unwrap();
+    let signature = Signature::from_der(&signed.signature.0).unwrap();
+    assert!(secp.verify_ecdsa(&Message::from_digest(signed.digest), &signature, &public.inner).is_ok());
 
     // A wallet that is locked signs nothing; what the client reads then is made of the error's kind.
     test.wallet.with(|wallet| wallet.info.locked = true)?;
-    let error = sign(&test.handle(), Scope::NONE, script, &public.serialize(), digest).unwrap_err();
+    let error = sign(&test.handle(), Scope::NONE, &transaction, spent, &public).unwrap_err();
     assert_eq!(error.kind, ErrorKind::WalletLocked);
     Ok(())
 }

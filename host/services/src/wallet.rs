@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bitcoin::{BlockHash, OutPoint, ScriptBuf, Txid, Wtxid};
 use outrigger_memory::wipe_stack;
 use outrigger_service::mempool::Admission;
-use outrigger_service::signer::SignBatch;
+use outrigger_service::signer::{SignBatch, Signed};
 use outrigger_service::wallet::{
     AddressType, Balances, BalancesQuery, CoinBatch, CreateOptions, DescriptorImport, DescriptorInfo, HdKey,
     HistoryBatch, HistoryQuery, Import, ImportOutcome, LabelBatch, LabelledAddress, Received, ReceivedQuery,
@@ -367,7 +367,11 @@ impl Signer for WalletService {
         self.with_keys(scope, |view| view.available(scripts, public_keys))
     }
 
-    fn sign_many(&self, scope: Scope, batch: SignBatch) -> Result<Vec<Option<Blob>>> {
-        self.with_keys(scope, |view| view.sign_many(batch))
+    fn sign(&self, scope: Scope, batch: SignBatch) -> Result<Vec<Option<Signed>>> {
+        self.with_keys(scope, |view| view.sign(&batch))
+    }
+
+    fn sign_message(&self, scope: Scope, script: ScriptBuf, public_key: Blob, message: String) -> Result<Option<Blob>> {
+        self.with_keys(scope, |view| view.sign_message(&script, &public_key, &message))
     }
 }

@@ -8,14 +8,15 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bitcoin::secp256k1::SecretKey;
-use bitcoin::{PrivateKey, ScriptBuf};
+use bitcoin::{OutPoint, PrivateKey, ScriptBuf, Transaction, Txid, consensus};
 use outrigger_descriptor::{Descriptor, PrivateBranches};
 use outrigger_memory::parallel::map;
-use outrigger_service::Result as ServiceResult;
-use outrigger_service::signer::{SignBatch, SignRequest};
-use outrigger_service::wallet::AddressType;
+use outrigger_script::TxContext;
+use outrigger_service::signer::{SignBatch, SignRequest, Signed};
+use outrigger_service::wallet::{AddressType, WalletOutputView};
 use outrigger_service::wire::{Blob, Secret};
-use outrigger_sign::sign_digest;
+use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
+use outrigger_sign::{SignatureKind, message_digest, sign_digest, sign_requests};
 
 use super::descriptors::{DescriptorPosition, Expansions, parse_stored};
 use super::encrypt::EncryptionKey;
@@ -30,9 +31,8 @@ const COMPRESSED: usize = 33;
 const X_ONLY: usize = 32;
 /// How many scripts are expanded at a time. Bounds the memory.
 pub(super) const MAX_EXPANDED: usize = 4096;
-/// The fewest derivations (about 5 us each) and signatures (about 50 us each) worth a thread of their own.
+/// The fewest derivations worth a thread of their own: one takes about 5 us.
 const KEYS_PER_BATCH: usize = 64;
-const SIGNATURES_PER_BATCH: usize = 4;
 
 /// A private key, overwritten on drop. `SecretKey` is `Copy`: copies made by the libraries are not wiped.
 struct Key(SecretKey);
@@ -144,18 +144,69 @@ impl Wallet {
         Ok(available)
     }
 
-    pub(super) fn sign_many(&self, txn: &Reading<'_>, batch: &SignBatch) -> ServiceResult<Vec<Option<Blob>>> {
+    pub(super) fn sign(&self, txn: &Reading<'_>, batch: &SignBatch) -> ServiceResult<Vec<Option<Signed>>> {
         let encryption_key = self.encryption_key()?;
-        let ring = self.ring(txn, batch, &encryption_key)?;
-        let sign = |request: &SignRequest| {
+        if batch.requests.is_empty() {
+            return Ok(Vec::new());
+        }
+        let malformed = |error: consensus::encode::Error| ServiceError::new(ErrorKind::Malformed, error.to_string());
+        let transaction: Transaction = consensus::deserialize(&batch.transaction).map_err(malformed)?;
+        self.check_spent(txn, &transaction, batch)?;
+        let mut scripts: Vec<&ScriptBuf> = batch.spent.iter().flatten().map(|spent| &spent.script_pubkey).collect();
+        scripts.sort_unstable();
+        scripts.dedup();
+        let keys = batch.requests.iter().map(|request| &*request.public_key.0);
+        let ring = self.ring(txn, &scripts, keys, &encryption_key)?;
+        let context = TxContext::new(&transaction, &batch.spent[..]);
+        let sign = |request: &SignRequest, digest| {
             let key = ring.get(&request.public_key)?;
-            Some(Blob(sign_digest(&key.0, request.digest, &request.scheme)))
+            Some(sign_digest(&key.0, digest, &request.into()))
         };
-        Ok(map(batch.requests.iter().collect(), SIGNATURES_PER_BATCH, sign))
+        Ok(sign_requests(&context, &batch.requests, sign))
+    }
+
+    /// Refuses outputs that are others than those of the wallet's own transactions.
+    fn check_spent(&self, txn: &Reading<'_>, transaction: &Transaction, batch: &SignBatch) -> ServiceResult<()> {
+        // Many inputs may spend one transaction, which is read once.
+        let mut known: HashMap<Txid, Option<Vec<WalletOutputView<'_>>>> = HashMap::new();
+        for (index, (input, spent)) in transaction.input.iter().zip(&batch.spent).enumerate() {
+            let (Some(spent), OutPoint { txid, vout }) = (spent, input.previous_output) else { continue };
+            let outputs = match known.entry(txid) {
+                Entry::Occupied(found) => found.into_mut(),
+                Entry::Vacant(vacant) => {
+                    let view = self.store.tables.transaction_view(txn, &txid)?;
+                    vacant.insert(view.map(|view| view.outputs.iter().collect()))
+                }
+            };
+            let Some(outputs) = outputs else { continue };
+            let output = usize::try_from(vout).ok().and_then(|vout| outputs.get(vout));
+            if !output.is_some_and(|own| own.value == spent.value && *own.script == *spent.script_pubkey) {
+                let refused = format!("Input {index} spends another output of the wallet's transaction {txid}");
+                return Err(ServiceError::new(ErrorKind::Refused, refused));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn sign_message(
+        &self,
+        txn: &Reading<'_>,
+        script: &ScriptBuf,
+        public_key: &[u8],
+        message: &str,
+    ) -> ServiceResult<Option<Blob>> {
+        let encryption_key = self.encryption_key()?;
+        let ring = self.ring(txn, &[script], std::iter::once(public_key), &encryption_key)?;
+        let sign = |key: &Key| Blob(sign_digest(&key.0, message_digest(message), &SignatureKind::EcdsaRecoverable));
+        Ok(ring.get(public_key).map(sign))
     }
 
     /// The positions of the descriptors that derive these scripts.
-    fn places(&self, txn: &Reading<'_>, scripts: &[ScriptBuf]) -> Result<Vec<DescriptorPosition>> {
+    fn places<'s>(
+        &self,
+        txn: &Reading<'_>,
+        scripts: impl IntoIterator<Item = &'s ScriptBuf>,
+    ) -> Result<Vec<DescriptorPosition>> {
         let mut places = Vec::new();
         for script in scripts {
             places.extend(self.store.tables.script(txn, script)?.map(|row| row.owners).unwrap_or_default());
@@ -233,20 +284,25 @@ impl Wallet {
         Secret::new(PrivateKey { compressed, network: self.shared.network.into(), inner: key.0 }.to_wif())
     }
 
-    fn ring(&self, txn: &Reading<'_>, batch: &SignBatch, encryption_key: &EncryptionKey) -> Result<Ring> {
-        let places = self.places(txn, &batch.scripts)?;
+    /// The private keys of the descriptors that derive some scripts, and the imported ones of some public keys.
+    fn ring<'k>(
+        &self,
+        txn: &Reading<'_>,
+        scripts: &[&ScriptBuf],
+        public_keys: impl Iterator<Item = &'k [u8]>,
+        encryption_key: &EncryptionKey,
+    ) -> Result<Ring> {
+        let places = self.places(txn, scripts.iter().copied())?;
         let mut ring = Ring(self.derive(txn, &places, encryption_key)?.into_iter().collect());
         if self.store.tables.imported_keys.is_empty(txn)? {
             return Ok(ring);
         }
-        for request in &batch.requests {
-            for hash in hashes_of(&request.public_key) {
-                let place = private_key_at(&hash);
-                let Some(value) = self.store.tables.keys.get(txn, &place)? else { continue };
-                let text = encryption_key.unwrap(&place, value)?;
-                let key = PrivateKey::from_wif(text.expose()).map_err(|_| WalletError::damaged(value.len()))?;
-                ring.0.insert(key.public_key(self.secp).to_bytes(), Key(key.inner));
-            }
+        for hash in public_keys.flat_map(hashes_of) {
+            let place = private_key_at(&hash);
+            let Some(value) = self.store.tables.keys.get(txn, &place)? else { continue };
+            let text = encryption_key.unwrap(&place, value)?;
+            let key = PrivateKey::from_wif(text.expose()).map_err(|_| WalletError::damaged(value.len()))?;
+            ring.0.insert(key.public_key(self.secp).to_bytes(), Key(key.inner));
         }
         Ok(ring)
     }

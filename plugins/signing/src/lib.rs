@@ -8,8 +8,7 @@
 mod tests;
 
 use bitcoin::hashes::{Hash, hash160};
-use outrigger_sdk::service::signer::{Scheme, SignBatch, SignRequest};
-use outrigger_sdk::sign::{WalletKeys, WifKey, message_digest, message_signature, methods, sign_message};
+use outrigger_sdk::sign::{WalletKeys, WifKey, message_signature, methods, sign_message};
 use outrigger_sdk::standard::{ScriptKind, address, classify};
 use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError, RpcErrorCode};
 use serde_json::{Map, Value};
@@ -69,10 +68,8 @@ fn sign_message_with_wallet(host: &Host, call: &Call<'_>) -> Result<String, RpcE
     let unavailable = || RpcError::new(RpcErrorCode::WALLET, "Private key not available");
     let public_key = key.ok_or_else(unavailable)?;
     let compressed = public_key.len() == COMPRESSED_LEN;
-    let digest = message_digest(call.params.text(1)?);
-    let request = SignRequest { public_key, digest, scheme: Scheme::EcdsaRecoverable };
-    let batch = SignBatch { scripts: vec![script.clone()], requests: vec![request] };
-    let signature = host.signer.sign_many(scope, batch)?.pop().flatten().ok_or_else(unavailable)?;
+    let message = call.params.text(1)?.to_owned();
+    let signature = host.signer.sign_message(scope, script, public_key, message)?.ok_or_else(unavailable)?;
     message_signature(&signature, compressed).ok_or_else(|| RpcError::not_found("Sign failed"))
 }
 

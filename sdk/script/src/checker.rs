@@ -159,11 +159,10 @@ impl<'a> TransactionChecker<'a> {
         self.ecdsa_message(script_code, hash_type, sig_version).map(|message| *message.as_ref())
     }
 
-    /// The digest for a taproot signature without annex. On the script path, `leaf` is the leaf hash and the opcode
-    /// position of the last executed OP_CODESEPARATOR. `None` if a spent output is unknown or the hash type is invalid.
-    pub fn taproot_digest(&self, hash_type: u8, leaf: Option<(TapLeafHash, u32)>) -> Option<[u8; 32]> {
-        let sighash = self.context.taproot_sighash(self.input_index, hash_type, None, leaf).ok()?;
-        Some(sighash.to_byte_array())
+    /// Takes over the digest of an ECDSA signature that another has computed, so that verifying the signature does not hash again.
+    pub fn remember(&mut self, script_code: &Script, hash_type: u32, sig_version: SigVersion, digest: [u8; 32]) {
+        let (script_code, message) = (script_code.to_bytes(), Message::from_digest(digest));
+        self.last = Some(LastSighash { sig_version, hash_type, script_code, message });
     }
 
     /// The message of an ECDSA signature; `None` if it depends on an unknown output.

@@ -1,66 +1,97 @@
 //! `signer/1`: signatures by keys that never leave the host.
 //!
-//! A plugin computes what is to be signed (the SDK's module `script` has the signature hashes) and the host signs it. The SDK's
-//! module `sign` does both for a whole transaction.
+//! A plugin says which inputs of a transaction are to be signed, and how; the host computes what is signed. So no plugin gets a
+//! signature of anything else. The SDK's module `sign` makes the requests for a whole transaction.
 //!
 //! The example `signer` of the SDK shows it in use.
 
-use bitcoin::ScriptBuf;
+use bitcoin::{ScriptBuf, TxOut};
 
 use super::service;
 use crate::wire::{Blob, wire_enum, wire_struct};
 
 wire_enum! {
-    /// The kind of a signature.
+    /// The kind of a signature of an input.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub enum Scheme {
-        /// ECDSA with RFC 6979, low S and low R; DER, without the sighash byte.
-        Ecdsa = 0,
-        /// BIP 340 with no auxiliary randomness, by the key itself (a tapscript leaf); 64 bytes.
-        Schnorr = 1,
-        /// BIP 340 by the key after the BIP 341 tweak (a key path); 64 bytes.
-        SchnorrTweaked {
+        /// ECDSA for a script without witness. ECDSA is with RFC 6979, low S and low R; DER, without the sighash byte.
+        Legacy {
+            /// The script code.
+            script_code: ScriptBuf,
+        } = 0,
+        /// ECDSA for a witness of version 0 (BIP 143).
+        SegwitV0 {
+            /// The script code.
+            script_code: ScriptBuf,
+        } = 1,
+        /// For the key path of taproot (BIP 341), by the internal key after the tweak. Schnorr signatures are by BIP 340 with no auxiliary
+        /// randomness: 64 bytes, without the sighash byte.
+        TaprootKey {
             /// The script tree's merkle root; none for an output without scripts (BIP 86).
             merkle_root: Option<[u8; 32]>,
         } = 2,
-        /// ECDSA with RFC 6979 and low S, of which the public key can be recovered: the recovery id (0 to 3), then the 64 bytes of
-        /// the compact form. Messages are signed so.
-        #[since(1)]
-        EcdsaRecoverable = 3,
+        /// For the key path of taproot, by the output key itself.
+        TaprootOutputKey = 3,
+        /// For a leaf of taproot (BIP 342), by the key itself.
+        TaprootLeaf {
+            /// The script.
+            script: ScriptBuf,
+            /// The leaf version; 0xc0 is tapscript.
+            version: u8,
+            /// The opcode position of the last executed OP_CODESEPARATOR; 0xffffffff if none.
+            code_separator: u32,
+        } = 4,
     }
 }
 
 wire_struct! {
-    /// A digest to sign.
+    /// A signature that is wanted.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct SignRequest {
+        /// The input's index.
+        pub input: u32,
         /// The public key as it stands in the script: 33 or 65 bytes, or 32 for an x-only key (untweaked).
         pub public_key: Blob,
-        /// The signature hash.
-        pub digest: [u8; 32],
         /// The kind of the signature.
         pub scheme: Scheme,
+        /// The sighash byte, 0 for taproot's default. Any of 256 for scripts without witness and witnesses of version 0.
+        pub sighash: u8,
+        /// The annex of the input's witness, as it stands there (BIP 341).
+        pub annex: Option<Blob>,
     }
 }
 
 wire_struct! {
-    /// Digests of one transaction.
+    /// Signatures that are wanted of one transaction.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct SignBatch {
-        /// The scriptPubKeys the transaction spends: the wallet's keys for these may sign, and no others.
-        pub scripts: Vec<ScriptBuf>,
+        /// The transaction. What its inputs have of scriptSigs and witnesses does not matter.
+        pub transaction: Blob,
+        /// The outputs that it spends, in the order of its inputs; none where one is not known. The wallet's keys for their scripts may
+        /// sign, and no others.
+        pub spent: Vec<Option<TxOut>>,
         /// What to sign.
         pub requests: Vec<SignRequest>,
+    }
+}
+
+wire_struct! {
+    /// A signature.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct Signed {
+        /// The signature, as its scheme says.
+        pub signature: Blob,
+        /// The signature hash that it signs.
+        pub digest: [u8; 32],
     }
 }
 
 service! {
     /// Signatures by the keys of the call's wallet.
     ///
-    /// Which wallet that is, and what a call sees of it, is as with [`super::wallet`]. Both functions fail with `NotGranted` where the plugin may not use the
-    /// wallet's keys. Public keys are given as they stand in scripts, and are found by that form alone: a compressed key by
-    /// its 33 bytes, an uncompressed one by its 65, and a compressed one also by its 32-byte x coordinate, whichever of the
-    /// two points with it is the wallet's. Any other bytes are nobody's key.
+    /// Which wallet that is, and what a call sees of it, is as with [`super::wallet`]. Public keys are given as they stand in scripts,
+    /// and are found by that form alone: a compressed key by its 33 bytes, an uncompressed one by its 65, and a compressed one also by
+    /// its 32-byte x coordinate, whichever of the two points with it is the wallet's. Any other bytes are nobody's key.
     ///
     /// A descriptor's keys sign for the scripts that it derives, each for those of its own index; keys that were imported by
     /// themselves sign for any script.
@@ -69,8 +100,13 @@ service! {
         /// their order. A locked wallet answers as an unlocked one would, except that of a descriptor with only some of its
         /// private keys all keys count, and none of those behind a hardened wildcard.
         fn available(scripts: Vec<ScriptBuf>, public_keys: Vec<Blob>) -> Vec<bool>;
-        /// Signs each request, in their order; none where the wallet has no such key for these scripts. The same request
-        /// gives the same signature. Fails whole with `WalletLocked` when the wallet is locked, also for no requests.
-        fn sign_many(batch: SignBatch) -> Vec<Option<Blob>>;
+        /// Signs each request, in their order; none where the wallet has no such key for these scripts, where the hash commits to an
+        /// output that is not known, and where the sighash byte selects an output that there is not. The same request gives the
+        /// same signature. Fails whole with `WalletLocked` when the wallet is locked, also for no requests; with `Refused` when
+        /// an input spends an output of a transaction of the wallet and `spent` says otherwise.
+        fn sign(batch: SignBatch) -> Vec<Option<Signed>>;
+        /// Signs a message (signmessage) by the key of a script (P2PKH) that is given by its public key: the recovery id (0 to 3), then
+        /// the 64 bytes of the compact form. None where the wallet has no such key for the script. `WalletLocked`.
+        fn sign_message(script: ScriptBuf, public_key: Blob, message: String) -> Option<Blob>;
     }
 }

@@ -6,12 +6,14 @@ use std::collections::HashSet;
 
 use bitcoin::{Script, ScriptBuf, TxIn, TxOut, Witness};
 
+use super::sighash::Sighash;
 use super::signatures::Signatures;
 use super::solving::SolvingSet;
 use outrigger_script::{
     Checker, ExecutionData, Flags, NoTransaction, ScriptError, SigVersion, Stack, TransactionChecker, TxContext,
     eval_script, verify_script,
 };
+use outrigger_service::signer::Scheme;
 use outrigger_standard::{ScriptKind, classify};
 
 /// The contents of an input that does not verify.
@@ -123,6 +125,16 @@ impl<'a> Observer<'a> {
     pub(super) fn new(context: &'a TxContext<'a>, index: usize) -> Self {
         let checker = TransactionChecker::new(context, index);
         Self { checker, signatures: Signatures::default(), verified: HashSet::new() }
+    }
+
+    /// Takes over what a new signature signs.
+    pub(super) fn remember(&mut self, scheme: &Scheme, sighash: Sighash, digest: [u8; 32]) {
+        let (script_code, version) = match scheme {
+            Scheme::Legacy { script_code } => (script_code, SigVersion::Base),
+            Scheme::SegwitV0 { script_code } => (script_code, SigVersion::WitnessV0),
+            _ => return,
+        };
+        self.checker.remember(script_code, sighash.ecdsa().into(), version, digest);
     }
 
     #[cfg(test)]

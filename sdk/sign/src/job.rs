@@ -16,7 +16,7 @@ use super::{INPUTS_PER_BATCH, InputError, MAX_SIGNED, MAX_SPENT_SCRIPTS, SignErr
 use outrigger_memory::parallel::map_while;
 use outrigger_script::TxContext;
 use outrigger_service::Result;
-use outrigger_service::signer::SignRequest;
+use outrigger_service::signer::{Scheme, SignRequest, Signed};
 
 /// A signature that an input could use.
 struct PossibleSignature {
@@ -29,8 +29,9 @@ struct PossibleSignature {
 struct Made {
     index: usize,
     slot: Slot,
-    /// The signature without hash type.
-    signature: Vec<u8>,
+    scheme: Scheme,
+    /// The signature without hash type, and what it signs.
+    signed: Signed,
 }
 
 /// An input between the solver's two runs.
@@ -97,9 +98,9 @@ impl<'a> Job<'a> {
         if let Some(signers) = self.signers {
             missing.retain(|missing| signers.contains(missing.public_key()));
         }
-        let (index, checker) = (self.index, &mut self.observer.checker);
+        let (index, context) = (self.index, self.context);
         let wanted = missing.into_iter().filter_map(|missing| {
-            let (slot, request) = missing.request(checker, sighash)?;
+            let (slot, request) = missing.request(context, index, sighash)?;
             Some(PossibleSignature { index, slot, request })
         });
         wanted.collect()
@@ -124,9 +125,15 @@ pub(super) fn solve<'a, I: Send, O: Send>(
     let begun = map_while(inputs, INPUTS_PER_BATCH, wanted, begin).ok_or(SignError::Unwanted)?;
     let (mut jobs, wants): (Vec<_>, Vec<_>) = begun.into_iter().unzip();
     let places: BTreeMap<usize, usize> = jobs.iter().enumerate().map(|(place, job)| (job.index, place)).collect();
-    for Made { index, slot, signature } in sign_wanted(wants.into_iter().flatten().collect(), keys)? {
+    let wants: Vec<_> = wants.into_iter().flatten().collect();
+    let made = match jobs.first() {
+        Some(job) => sign_wanted(job.context, wants, keys)?,
+        None => Vec::new(),
+    };
+    for Made { index, slot, scheme, signed } in made {
         if let Some(job) = places.get(&index).and_then(|place| jobs.get_mut(*place)) {
-            job.observer.signatures.add(slot, signature, sighash);
+            job.observer.remember(&scheme, sighash, signed.digest);
+            job.observer.signatures.add(slot, signed.signature.0, sighash);
         }
     }
     let signed = AtomicUsize::new(0);
@@ -149,7 +156,7 @@ pub(super) fn check_spent(spent: &[Option<TxOut>]) -> std::result::Result<(), Si
 }
 
 /// Has the keys sign the requests, as far as they can.
-fn sign_wanted(mut wanted: Vec<PossibleSignature>, keys: &dyn KeySource) -> Result<Vec<Made>> {
+fn sign_wanted(context: &TxContext<'_>, mut wanted: Vec<PossibleSignature>, keys: &dyn KeySource) -> Result<Vec<Made>> {
     // An input needs only one key path signature. If several would do, the available keys decide.
     let choice = |wants: &[PossibleSignature]| wants.len() > 1 && wants.iter().any(|want| want.slot.is_key_path());
     if wanted.chunk_by(|one, other| one.index == other.index).any(choice) {
@@ -167,11 +174,11 @@ fn sign_wanted(mut wanted: Vec<PossibleSignature>, keys: &dyn KeySource) -> Resu
     if wanted.is_empty() {
         return Ok(Vec::new());
     }
-    let (places, requests): (Vec<_>, Vec<_>) =
-        wanted.into_iter().map(|PossibleSignature { index, slot, request }| ((index, slot), request)).unzip();
-    let signatures = keys.sign_many(requests)?;
+    let split = |PossibleSignature { index, slot, request }| ((index, slot, request.scheme.clone()), request);
+    let (places, requests): (Vec<_>, Vec<_>) = wanted.into_iter().map(split).unzip();
+    let signatures = keys.sign(context, requests)?;
     let made = places.into_iter().zip(signatures);
-    Ok(made.filter_map(|((index, slot), signature)| Some(Made { index, slot, signature: signature?.0 })).collect())
+    Ok(made.filter_map(|((index, slot, scheme), signed)| Some(Made { index, slot, scheme, signed: signed? })).collect())
 }
 
 /// The public keys of the requests that can sign.

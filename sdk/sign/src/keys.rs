@@ -3,29 +3,28 @@
 use std::collections::HashMap;
 
 use bitcoin::ScriptBuf;
+use bitcoin::consensus::serialize;
 use bitcoin::key::TapTweak;
 use bitcoin::taproot::TapNodeHash;
 use secp256k1::{Keypair, Message, SecretKey};
 
+use super::digest::{SignatureKind, sign_requests};
 use super::secp::SECP;
 use super::solving::SolvingSet;
 use super::wif::WifKey;
-use outrigger_memory::parallel::map;
-use outrigger_service::signer::{Scheme, SignBatch, SignRequest};
+use outrigger_script::TxContext;
+use outrigger_service::signer::{SignBatch, SignRequest, Signed};
 use outrigger_service::wire::Blob;
 use outrigger_service::{Result, Scope, Signer};
 
-/// The signatures that are worth a thread: one takes some 50 us.
-const SIGNATURES_PER_BATCH: usize = 4;
-
-/// Signs digests by public key. The solver calls each method at most once per transaction: [`KeySource::sign_many`] for
+/// Signs inputs of a transaction by public key. The solver calls each method at most once per transaction: [`KeySource::sign`] for
 /// all signatures, and before it [`KeySource::available`] if the choice of signatures depends on it.
 pub trait KeySource {
     /// Whether it can sign for each of these public keys of 33, 65 or 32 bytes. Fails if the keys are not accessible.
     fn available(&self, public_keys: Vec<Blob>) -> Result<Vec<bool>>;
 
     /// The signature of each request; `None` for a key that it lacks. Fails for example in a locked wallet.
-    fn sign_many(&self, requests: Vec<SignRequest>) -> Result<Vec<Option<Blob>>>;
+    fn sign(&self, context: &TxContext<'_>, requests: Vec<SignRequest>) -> Result<Vec<Option<Signed>>>;
 }
 
 /// The keys of a request, wiped on drop.
@@ -65,6 +64,11 @@ impl LocalKeys {
         known
     }
 
+    /// Signs a digest by the key with this public key; `None` if there is none.
+    pub fn sign_digest(&self, public_key: &[u8], digest: [u8; 32], kind: &SignatureKind) -> Option<Vec<u8>> {
+        self.find(public_key)?.with_secret(|secret| sign_digest(secret, digest, kind))
+    }
+
     fn find(&self, public_key: &[u8]) -> Option<&WifKey> {
         self.keys.get(*self.by_public_key.get(public_key)?)
     }
@@ -75,12 +79,9 @@ impl KeySource for LocalKeys {
         Ok(public_keys.iter().map(|key| self.find(key).is_some()).collect())
     }
 
-    fn sign_many(&self, requests: Vec<SignRequest>) -> Result<Vec<Option<Blob>>> {
-        let sign = |request: &SignRequest| {
-            let key = self.find(&request.public_key)?;
-            key.with_secret(|secret| Blob(sign_digest(secret, request.digest, &request.scheme)))
-        };
-        Ok(map(requests.iter().collect(), SIGNATURES_PER_BATCH, sign))
+    fn sign(&self, context: &TxContext<'_>, requests: Vec<SignRequest>) -> Result<Vec<Option<Signed>>> {
+        let sign = |request: &SignRequest, digest| self.sign_digest(&request.public_key, digest, &request.into());
+        Ok(sign_requests(context, &requests, sign))
     }
 }
 
@@ -90,21 +91,21 @@ fn x_only(key: &WifKey) -> Option<[u8; 32]> {
     x.try_into().ok()
 }
 
-/// Signs the digest of a [`SignRequest`]: DER for ECDSA, 64 bytes for Schnorr.
+/// Signs a digest: DER for ECDSA, 64 bytes for Schnorr.
 ///
 /// The bytes equal bitcoind's: ECDSA with RFC 6979, low S, and low R by grinding; Schnorr without auxiliary randomness.
 /// Derived keys are wiped; the caller wipes `secret`.
-pub fn sign_digest(secret: &SecretKey, digest: [u8; 32], scheme: &Scheme) -> Vec<u8> {
+pub fn sign_digest(secret: &SecretKey, digest: [u8; 32], kind: &SignatureKind) -> Vec<u8> {
     let message = Message::from_digest(digest);
-    match scheme {
-        Scheme::Ecdsa => SECP.sign_ecdsa_low_r(&message, secret).serialize_der().to_vec(),
-        Scheme::EcdsaRecoverable => {
+    match kind {
+        SignatureKind::Ecdsa => SECP.sign_ecdsa_low_r(&message, secret).serialize_der().to_vec(),
+        SignatureKind::EcdsaRecoverable => {
             let (recovery, compact) = SECP.sign_ecdsa_recoverable(&message, secret).serialize_compact();
             // A recovery id is 0 to 3.
             [&recovery.to_i32().to_le_bytes()[..1], &compact].concat()
         }
-        Scheme::Schnorr => sign_schnorr(&message, Keypair::from_secret_key(&SECP, secret)),
-        Scheme::SchnorrTweaked { merkle_root } => {
+        SignatureKind::Schnorr => sign_schnorr(&message, Keypair::from_secret_key(&SECP, secret)),
+        SignatureKind::SchnorrTweaked { merkle_root } => {
             let mut untweaked = Keypair::from_secret_key(&SECP, secret);
             let root = merkle_root.map(TapNodeHash::assume_hidden);
             let tweaked = untweaked.tap_tweak(&SECP, root).to_keypair();
@@ -139,7 +140,8 @@ impl KeySource for WalletKeys<'_> {
         self.signer.available(self.scope, self.scripts.clone(), public_keys)
     }
 
-    fn sign_many(&self, requests: Vec<SignRequest>) -> Result<Vec<Option<Blob>>> {
-        self.signer.sign_many(self.scope, SignBatch { scripts: self.scripts.clone(), requests })
+    fn sign(&self, context: &TxContext<'_>, requests: Vec<SignRequest>) -> Result<Vec<Option<Signed>>> {
+        let spent = (0..context.tx().input.len()).map(|input| context.spent_output(input).cloned()).collect();
+        self.signer.sign(self.scope, SignBatch { transaction: Blob(serialize(context.tx())), spent, requests })
     }
 }

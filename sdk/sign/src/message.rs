@@ -8,10 +8,10 @@ use bitcoin::{PubkeyHash, PublicKey};
 use secp256k1::Message;
 use secp256k1::ecdsa::{RecoverableSignature, RecoveryId};
 
+use super::digest::SignatureKind;
 use super::keys::sign_digest;
 use super::secp::SECP;
 use super::wif::WifKey;
-use outrigger_service::signer::Scheme;
 
 const FIRST_BYTE: u8 = 27;
 /// The flag for a compressed public key in that byte.
@@ -30,11 +30,11 @@ fn digest(message: &str) -> Message {
 /// invalid key, which [`WifKey::parse`] rules out.
 pub fn sign_message(key: &WifKey, message: &str) -> Option<String> {
     let signature =
-        key.with_secret(|secret| sign_digest(secret, message_digest(message), &Scheme::EcdsaRecoverable))?;
+        key.with_secret(|secret| sign_digest(secret, message_digest(message), &SignatureKind::EcdsaRecoverable))?;
     message_signature(&signature, key.is_compressed())
 }
 
-/// The digest of a message, for [`Scheme::EcdsaRecoverable`].
+/// The digest of a message, for [`SignatureKind::EcdsaRecoverable`].
 pub fn message_digest(message: &str) -> [u8; 32] {
     signed_msg_hash(message).to_byte_array()
 }

@@ -9,6 +9,7 @@ use bitcoin::hashes::hash160;
 use bitcoin::{Script, ScriptBuf, Transaction, TxIn, TxOut, Witness};
 
 use super::SignError;
+use super::digest::SignatureKind;
 use super::job::{Job, check_spent, solve};
 use super::keys::KeySource;
 use super::produce::Production;
@@ -17,7 +18,7 @@ use super::sighash::Sighash;
 use super::signatures::{AskedKey, MissingSignature, PartialSignatures, Signatures, TaprootPath};
 use super::solving::SolvingSet;
 use outrigger_script::{Checker, ExecutionData, Flags, ScriptError, SigVersion, TxContext, verify_script};
-use outrigger_service::signer::{Scheme, SignRequest};
+use outrigger_service::signer::{SignRequest, Signed};
 use outrigger_service::wire::Blob;
 
 /// An input to sign.
@@ -113,7 +114,7 @@ impl MissingSignature {
     pub(super) fn asked(&self) -> Option<AskedKey> {
         match self {
             Self::Ecdsa { public_key, .. } => Some(AskedKey::Ecdsa(public_key.clone())),
-            Self::Schnorr { public_key, path } => match path {
+            Self::Schnorr { public_key, path, .. } => match path {
                 TaprootPath::InternalKey { .. } => Some(AskedKey::Taproot(*public_key, None)),
                 TaprootPath::Leaf(leaf) => {
                     Some(AskedKey::Taproot(*public_key, Some(bitcoin::hashes::Hash::to_byte_array(*leaf))))
@@ -171,16 +172,17 @@ impl KeySource for AnyKey {
         Ok(vec![true; public_keys.len()])
     }
 
-    fn sign_many(&self, requests: Vec<SignRequest>) -> outrigger_service::Result<Vec<Option<Blob>>> {
-        let sign = |request: SignRequest| match request.scheme {
+    fn sign(&self, _: &TxContext<'_>, requests: Vec<SignRequest>) -> outrigger_service::Result<Vec<Option<Signed>>> {
+        let sign = |request: SignRequest| match SignatureKind::from(&request) {
             // Two integers of 32 bytes, the usual length with a low R.
-            Scheme::Ecdsa => {
+            SignatureKind::Ecdsa => {
                 let integer = [&[2, 32, 1][..], &[0; 31]].concat();
                 [&[0x30, 68][..], &integer, &integer].concat()
             }
             _ => vec![0; 64],
         };
-        Ok(requests.into_iter().map(|request| Some(Blob(sign(request)))).collect())
+        let signed = |request| Some(Signed { signature: Blob(sign(request)), digest: [0; 32] });
+        Ok(requests.into_iter().map(signed).collect())
     }
 }
 

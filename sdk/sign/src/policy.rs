@@ -11,7 +11,6 @@ use miniscript::{ExtParams, Miniscript, ScriptContext, Segwitv0, Tap, Terminal, 
 
 use super::producer::{Elements, Producer};
 use super::satisfaction::{Assets, satisfy};
-use super::signatures::TaprootPath;
 use super::solving::HashKind;
 use outrigger_script::{Checker, SigVersion, TransactionChecker};
 
@@ -29,7 +28,7 @@ pub(super) fn satisfy_witness_script(producer: &mut Producer<'_>, script: &Scrip
 pub(super) fn satisfy_leaf(producer: &mut Producer<'_>, script: &Script, leaf: TapLeafHash) -> Option<Elements> {
     let policy = read::<Tap>(script, |hash| XOnlyPublicKey::from_slice(&known(producer, hash)?).ok())?;
     let checker = TransactionChecker::new(producer.context, producer.index);
-    let mut assets = LeafAssets { producer, leaf, checker };
+    let mut assets = LeafAssets { producer, leaf, script, checker };
     satisfy(&policy, &mut assets)
 }
 
@@ -104,12 +103,13 @@ impl Assets<bitcoin::PublicKey> for WitnessAssets<'_, '_> {
 struct LeafAssets<'a, 'p> {
     producer: &'a mut Producer<'p>,
     leaf: TapLeafHash,
+    script: &'a Script,
     checker: TransactionChecker<'p>,
 }
 
 impl Assets<XOnlyPublicKey> for LeafAssets<'_, '_> {
     fn signature(&mut self, key: &XOnlyPublicKey) -> Option<Vec<u8>> {
-        self.producer.signatures.schnorr(key.serialize(), TaprootPath::Leaf(self.leaf))
+        self.producer.signatures.schnorr_leaf(key.serialize(), self.leaf, self.script)
     }
 
     fn key_bytes(&self, key: &XOnlyPublicKey) -> Vec<u8> {

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use bitcoin::hashes::{Hash, hash160};
-use bitcoin::taproot::TapLeafHash;
+use bitcoin::taproot::{LeafVersion, TapLeafHash};
 use bitcoin::{Script, ScriptBuf};
 
 use super::sighash::Sighash;
-use outrigger_script::{SigVersion, TransactionChecker};
+use outrigger_script::{SigVersion, TxContext};
 use outrigger_service::signer::{Scheme, SignRequest};
 use outrigger_service::wire::Blob;
 
@@ -35,8 +35,8 @@ pub enum AskedKey {
 pub(super) enum MissingSignature {
     /// For a script without witness, or of witness version 0.
     Ecdsa { public_key: Vec<u8>, script_code: ScriptBuf, version: SigVersion },
-    /// For a taproot witness, by an x-only key.
-    Schnorr { public_key: [u8; 32], path: TaprootPath },
+    /// For a taproot witness, by an x-only key. `leaf` is the script of the path's leaf.
+    Schnorr { public_key: [u8; 32], path: TaprootPath, leaf: Option<ScriptBuf> },
 }
 
 impl MissingSignature {
@@ -47,41 +47,39 @@ impl MissingSignature {
         }
     }
 
-    fn scheme(&self) -> Scheme {
-        match self {
-            Self::Ecdsa { .. } => Scheme::Ecdsa,
-            Self::Schnorr { path: TaprootPath::InternalKey { merkle_root }, .. } => {
-                Scheme::SchnorrTweaked { merkle_root: *merkle_root }
-            }
-            Self::Schnorr { .. } => Scheme::Schnorr,
-        }
-    }
-
-    /// The digest to sign; `None` if a taproot signature would cover an unknown output.
-    fn digest(&self, checker: &mut TransactionChecker<'_>, sighash: Sighash) -> Option<[u8; 32]> {
-        match self {
-            Self::Ecdsa { script_code, version, .. } => {
-                checker.ecdsa_digest(script_code, sighash.ecdsa().into(), *version)
-            }
-            Self::Schnorr { path, .. } => {
-                let leaf = match path {
-                    // No supported leaf script executes OP_CODESEPARATOR.
-                    TaprootPath::Leaf(hash) => Some((*hash, u32::MAX)),
-                    TaprootPath::InternalKey { .. } | TaprootPath::OutputKey => None,
+    /// The request to the keys, and the slot for the signature. `None` if a taproot signature would cover an unknown output.
+    pub(super) fn request(
+        self,
+        context: &TxContext<'_>,
+        index: usize,
+        sighash: Sighash,
+    ) -> Option<(Slot, SignRequest)> {
+        let byte = if matches!(self, Self::Ecdsa { .. }) { sighash.ecdsa() } else { sighash.taproot() };
+        let (slot, public_key, scheme) = match self {
+            Self::Ecdsa { public_key, script_code, version } => {
+                let scheme = match version {
+                    SigVersion::Base => Scheme::Legacy { script_code },
+                    _ => Scheme::SegwitV0 { script_code },
                 };
-                checker.taproot_digest(sighash.taproot(), leaf)
+                (Slot::Ecdsa(public_key.clone()), public_key, scheme)
             }
-        }
-    }
-
-    /// The request to the keys, and the slot for the signature.
-    pub(super) fn request(self, checker: &mut TransactionChecker<'_>, sighash: Sighash) -> Option<(Slot, SignRequest)> {
-        let (digest, scheme) = (self.digest(checker, sighash)?, self.scheme());
-        let (slot, public_key) = match self {
-            Self::Ecdsa { public_key, .. } => (Slot::Ecdsa(public_key.clone()), public_key),
-            Self::Schnorr { public_key, path } => (Slot::Schnorr(public_key, path), public_key.to_vec()),
+            Self::Schnorr { public_key, path, leaf } => {
+                context.knows_all_spent().then_some(())?;
+                let scheme = match path {
+                    TaprootPath::InternalKey { merkle_root } => Scheme::TaprootKey { merkle_root },
+                    TaprootPath::OutputKey => Scheme::TaprootOutputKey,
+                    // No supported leaf script executes OP_CODESEPARATOR.
+                    TaprootPath::Leaf(_) => Scheme::TaprootLeaf {
+                        script: leaf?,
+                        version: LeafVersion::TapScript.to_consensus(),
+                        code_separator: u32::MAX,
+                    },
+                };
+                (Slot::Schnorr(public_key, path), public_key.to_vec(), scheme)
+            }
         };
-        Some((slot, SignRequest { public_key: Blob(public_key), digest, scheme }))
+        let input = u32::try_from(index).ok()?;
+        Some((slot, SignRequest { input, public_key: Blob(public_key), scheme, sighash: byte, annex: None }))
     }
 }
 
@@ -146,11 +144,21 @@ impl Signatures {
         self.ecdsa.get(public_key).cloned()
     }
 
-    /// The signature of an x-only key; if missing, it is requested.
+    /// The signature of an x-only key for a key path; if missing, it is requested.
     pub(super) fn schnorr(&mut self, public_key: [u8; 32], path: TaprootPath) -> Option<Vec<u8>> {
+        self.schnorr_of(public_key, path, None)
+    }
+
+    /// The signature of an x-only key for a leaf; if missing, it is requested.
+    pub(super) fn schnorr_leaf(&mut self, public_key: [u8; 32], hash: TapLeafHash, script: &Script) -> Option<Vec<u8>> {
+        self.schnorr_of(public_key, TaprootPath::Leaf(hash), Some(script))
+    }
+
+    fn schnorr_of(&mut self, public_key: [u8; 32], path: TaprootPath, leaf: Option<&Script>) -> Option<Vec<u8>> {
         let found = self.schnorr.get(&(public_key, path)).cloned();
         if found.is_none() {
-            self.wanted.push(MissingSignature::Schnorr { public_key, path });
+            let leaf = leaf.map(Script::to_owned);
+            self.wanted.push(MissingSignature::Schnorr { public_key, path, leaf });
         }
         found
     }

@@ -1,10 +1,12 @@
 //! Signatures by the keys of a wallet in memory.
 
-use bitcoin::ScriptBuf;
-use outrigger_service::signer::{SignBatch, SignRequest};
+use bitcoin::consensus::deserialize;
+use bitcoin::{ScriptBuf, Transaction};
+use outrigger_script::TxContext;
+use outrigger_service::signer::{SignBatch, Signed};
 use outrigger_service::wire::Blob;
 use outrigger_service::{ErrorKind, Result, Scope, Signer};
-use outrigger_sign::sign_digest;
+use outrigger_sign::{SignatureKind, message_digest, sign_digest, sign_requests};
 use secp256k1::{Secp256k1, SecretKey};
 
 use super::wallet::StubWallet;
@@ -20,22 +22,24 @@ fn key_of<'a>(keys: &'a [SecretKey], public_key: &[u8]) -> Option<&'a SecretKey>
     })
 }
 
-fn sign(keys: &[SecretKey], request: &SignRequest) -> Option<Blob> {
-    let key = key_of(keys, &request.public_key)?;
-    Some(Blob(sign_digest(key, request.digest, &request.scheme)))
-}
-
 impl Signer for StubWallet {
     fn available(&self, _: Scope, _: Vec<ScriptBuf>, public_keys: Vec<Blob>) -> Result<Vec<bool>> {
         self.with(|state| public_keys.iter().map(|public| key_of(&state.keys, public).is_some()).collect())
     }
 
-    fn sign_many(&self, _: Scope, batch: SignBatch) -> Result<Vec<Option<Blob>>> {
-        self.with(|state| {
-            if state.info.locked {
-                return Err(ErrorKind::WalletLocked.into());
-            }
-            Ok(batch.requests.iter().map(|request| sign(&state.keys, request)).collect())
-        })?
+    fn sign(&self, _: Scope, batch: SignBatch) -> Result<Vec<Option<Signed>>> {
+        let transaction: Transaction = deserialize(&batch.transaction).map_err(|_| ErrorKind::Malformed)?;
+        let context = TxContext::new(&transaction, &batch.spent[..]);
+        self.unlocked(|state| {
+            sign_requests(&context, &batch.requests, |request, digest| {
+                let key = key_of(&state.keys, &request.public_key)?;
+                Some(sign_digest(key, digest, &request.into()))
+            })
+        })
+    }
+
+    fn sign_message(&self, _: Scope, _: ScriptBuf, public_key: Blob, message: String) -> Result<Option<Blob>> {
+        let sign = |key: &SecretKey| Blob(sign_digest(key, message_digest(&message), &SignatureKind::EcdsaRecoverable));
+        self.unlocked(|state| key_of(&state.keys, &public_key).map(sign))
     }
 }

@@ -50,7 +50,7 @@ impl StubWallet {
 }
 
 impl StubWallet {
-    fn unlocked<T>(&self, read: impl FnOnce(&WalletState) -> T) -> Result<T> {
+    pub(super) fn unlocked<T>(&self, read: impl FnOnce(&WalletState) -> T) -> Result<T> {
         self.with(|state| if state.info.locked { Err(ErrorKind::WalletLocked.into()) } else { Ok(read(state)) })?
     }
 }

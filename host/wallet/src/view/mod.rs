@@ -16,7 +16,7 @@ use std::sync::Arc;
 use bitcoin::ScriptBuf;
 use outrigger_descriptor::{Descriptor, Expansion};
 use outrigger_service::chain::BlockRef;
-use outrigger_service::signer::SignBatch;
+use outrigger_service::signer::{SignBatch, Signed};
 use outrigger_service::wallet::{CoinBatch, DescriptorInfo, Ownership, ScriptInfo, Synced, WalletCoin, WalletInfo};
 use outrigger_service::wire::{Blob, Secret, from_bytes};
 use outrigger_service::{ErrorKind, Result as ServiceResult};
@@ -308,8 +308,12 @@ impl WalletView {
         Ok(self.wallet.available(&self.txn, &scripts, &public_keys)?)
     }
 
-    pub fn sign_many(&self, batch: SignBatch) -> ServiceResult<Vec<Option<Blob>>> {
-        self.wallet.sign_many(&self.txn, &batch)
+    pub fn sign(&self, batch: &SignBatch) -> ServiceResult<Vec<Option<Signed>>> {
+        self.wallet.sign(&self.txn, batch)
+    }
+
+    pub fn sign_message(&self, script: &ScriptBuf, public_key: &[u8], message: &str) -> ServiceResult<Option<Blob>> {
+        self.wallet.sign_message(&self.txn, script, public_key, message)
     }
 }
 

@@ -1,19 +1,20 @@
+use bitcoin::absolute::LockTime;
 use bitcoin::hashes::Hash;
 use bitcoin::key::TapTweak;
-use bitcoin::{PrivateKey, ScriptBuf, TapNodeHash, XOnlyPublicKey};
+use bitcoin::transaction::Version;
+use bitcoin::{Amount, PrivateKey, ScriptBuf, TapNodeHash, Transaction, TxIn, TxOut, XOnlyPublicKey, consensus};
 use secp256k1::{Message, PublicKey, Secp256k1, ecdsa, schnorr};
 
 use super::imports::at;
 use crate::tester::{
-    Tester, descriptor, foreign, holds, key, keys, master, p2wpkh, pay, public, refused, same, single, some,
+    Tester, descriptor, foreign, holds, key, keys, master, out, p2wpkh, pay, public, refused, same, single, some, spend,
 };
 use crate::{Failure, Outcome};
-use outrigger_service::signer::{Scheme, SignBatch, SignRequest};
+use outrigger_service::signer::{Scheme, SignBatch, SignRequest, Signed};
 use outrigger_service::wallet::AddressType;
 use outrigger_service::wire::{Blob, Secret};
 use outrigger_service::{ErrorKind, Result as ServiceResult};
 
-const DIGEST: [u8; 32] = [9; 32];
 /// In seconds.
 const MAX_UNLOCK: u64 = 100_000_000;
 
@@ -110,20 +111,28 @@ fn without_private_keys_there_is_nothing_to_encrypt() -> Outcome {
     same("nothing changed", tester.info()?.encrypted, false)
 }
 
-fn request(public_key: &[u8], scheme: Scheme) -> SignRequest {
-    SignRequest { public_key: Blob(public_key.to_vec()), digest: DIGEST, scheme }
+/// ECDSA for the first input.
+fn request(public_key: &[u8]) -> SignRequest {
+    let scheme = Scheme::Legacy { script_code: ScriptBuf::from_bytes(vec![0x51]) };
+    SignRequest { input: 0, public_key: Blob(public_key.to_vec()), scheme, sighash: 1, annex: None }
 }
 
-fn sign(tester: &Tester, scripts: &[ScriptBuf], requests: Vec<SignRequest>) -> ServiceResult<Vec<Option<Blob>>> {
-    let batch = SignBatch { scripts: scripts.to_vec(), requests };
-    tester.sign(|signer, scope| signer.sign_many(scope, batch))
+/// Requests for a transaction that spends outputs with these scripts, or one with an unknown script.
+fn sign(tester: &Tester, scripts: &[ScriptBuf], requests: Vec<SignRequest>) -> ServiceResult<Vec<Option<Signed>>> {
+    let inputs = (0..scripts.len().max(1)).map(|_| TxIn::default()).collect();
+    let output = vec![TxOut { value: Amount::from_sat(1), script_pubkey: ScriptBuf::new() }];
+    let transaction = Transaction { version: Version::TWO, lock_time: LockTime::ZERO, input: inputs, output };
+    let spent = |script: &ScriptBuf| Some(TxOut { value: Amount::from_sat(1_000), script_pubkey: script.clone() });
+    let spent = scripts.iter().map(spent).collect();
+    let batch = SignBatch { transaction: Blob(consensus::serialize(&transaction)), spent, requests };
+    tester.sign(|signer, scope| signer.sign(scope, batch))
 }
 
 /// Whether the wallet can sign with a key, by its own account and by trial. Both have to agree.
 fn can_sign(tester: &Tester, scripts: &[ScriptBuf], public_key: &[u8]) -> Result<bool, Failure> {
     let keys = vec![Blob(public_key.to_vec())];
     let said = tester.sign(|signer, scope| signer.available(scope, scripts.to_vec(), keys))?;
-    let signed = sign(tester, scripts, vec![request(public_key, Scheme::Ecdsa)])?;
+    let signed = sign(tester, scripts, vec![request(public_key)])?;
     same("what it says and what it does", &said, &signed.iter().map(Option::is_some).collect::<Vec<_>>())?;
     some("the answer", said.first().copied())
 }
@@ -135,7 +144,7 @@ fn signatures_come_in_the_order_of_the_requests() -> Outcome {
     tester.take(single(2)?)?;
     let scripts = [p2wpkh(1)?, p2wpkh(2)?];
     let publics = [public(2)?, public(3)?, public(1)?, public(2)?];
-    let requests = publics.iter().map(|public| request(&public.to_bytes(), Scheme::Ecdsa)).collect();
+    let requests = publics.iter().map(|public| request(&public.to_bytes())).collect();
     let signatures = sign(tester, &scripts, requests)?;
     same("as many as requests", signatures.len(), 4)?;
     let secp = Secp256k1::new();
@@ -144,8 +153,9 @@ fn signatures_come_in_the_order_of_the_requests() -> Outcome {
             same("the key that it does not have", public, &publics[1])?;
             continue;
         };
-        let signature = ecdsa::Signature::from_der(&signature)?;
-        secp.verify_ecdsa(&Message::from_digest(DIGEST), &signature, &public.inner)?;
+        let digest = Message::from_digest(signature.digest);
+        let signature = ecdsa::Signature::from_der(&signature.signature)?;
+        secp.verify_ecdsa(&digest, &signature, &public.inner)?;
         holds("R is low", signature.serialize_compact()[0] < 0x80)?;
     }
     same("no requests", sign(tester, &scripts, Vec::new())?, Vec::new())
@@ -207,17 +217,76 @@ fn schnorr_signatures_are_made_with_and_without_the_tweak() -> Outcome {
     let internal = public(1)?.inner.x_only_public_key().0;
     let secp = Secp256k1::new();
     let verify = |scheme, key: XOnlyPublicKey| -> Outcome {
-        let signatures = sign(tester, &scripts, vec![request(&internal.serialize(), scheme)])?;
-        let signature = some("the signature", signatures.into_iter().next().flatten())?;
-        let signature = schnorr::Signature::from_slice(&signature)?;
-        Ok(secp.verify_schnorr(&signature, &Message::from_digest(DIGEST), &key)?)
+        let request = SignRequest { scheme, sighash: 0, ..request(&internal.serialize()) };
+        let signatures = sign(tester, &scripts, vec![request])?;
+        let signed = some("the signature", signatures.into_iter().next().flatten())?;
+        let signature = schnorr::Signature::from_slice(&signed.signature)?;
+        Ok(secp.verify_schnorr(&signature, &Message::from_digest(signed.digest), &key)?)
     };
     let tweaked = |root: Option<[u8; 32]>| {
         internal.tap_tweak(&secp, root.map(TapNodeHash::from_byte_array)).0.to_x_only_public_key()
     };
-    verify(Scheme::Schnorr, internal)?;
+    verify(Scheme::TaprootOutputKey, internal)?;
+    let script = ScriptBuf::from_bytes(vec![0x51]);
+    verify(Scheme::TaprootLeaf { script, version: 0xc0, code_separator: u32::MAX }, internal)?;
     for merkle_root in [None, Some([5; 32])] {
-        verify(Scheme::SchnorrTweaked { merkle_root }, tweaked(merkle_root))?;
+        verify(Scheme::TaprootKey { merkle_root }, tweaked(merkle_root))?;
+    }
+    Ok(())
+}
+
+#[test]
+fn outputs_of_the_wallets_own_transactions_are_signed_for_as_they_are() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
+    tester.take(single(1)?)?;
+    let script = p2wpkh(1)?;
+    let payment = pay(1, &script, 70);
+    tester.mine(&[&payment]);
+    let transaction = Blob(consensus::serialize(&spend(&[out(&payment, 0)], &[(&foreign(1), 60)])));
+    let scheme = Scheme::SegwitV0 { script_code: some("the script code", script.p2wpkh_script_code())? };
+    let requests = vec![SignRequest { scheme, ..request(&public(1)?.to_bytes()) }];
+    let signed = |value, script: &ScriptBuf| {
+        let spent = Some(TxOut { value: Amount::from_sat(value), script_pubkey: script.clone() });
+        let batch = SignBatch { transaction: transaction.clone(), spent: vec![spent], requests: requests.clone() };
+        tester.sign(|signer, scope| signer.sign(scope, batch))
+    };
+    same("as it is", signed(70, &script)?.first().is_some_and(Option::is_some), true)?;
+    refused("another value", signed(71, &script), ErrorKind::Refused)?;
+    refused("another script", signed(70, &foreign(1)), ErrorKind::Refused)
+}
+
+#[test]
+fn what_a_signature_does_not_commit_to_is_not_signed() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
+    tester.take(single(1)?)?;
+    let key = public(1)?.to_bytes();
+    let (script, code) = (p2wpkh(1)?, ScriptBuf::from_bytes(vec![0x51]));
+    let transaction = Blob(consensus::serialize(&spend(
+        &[out(&pay(1, &script, 7), 0), out(&pay(2, &script, 7), 0)],
+        &[(&foreign(1), 6)],
+    )));
+    let known = Some(TxOut { value: Amount::from_sat(7), script_pubkey: script });
+    let signs = |input, scheme: &Scheme, sighash, spent: [&Option<TxOut>; 2]| {
+        let request = SignRequest { input, scheme: scheme.clone(), sighash, ..request(&key) };
+        let spent = spent.map(Clone::clone).to_vec();
+        let batch = SignBatch { transaction: transaction.clone(), spent, requests: vec![request] };
+        Ok::<bool, Failure>(tester.sign(|signer, scope| signer.sign(scope, batch))?[0].is_some())
+    };
+    let [legacy, segwit] = [Scheme::Legacy { script_code: code.clone() }, Scheme::SegwitV0 { script_code: code }];
+    let (both, one) = ([&known, &known], [&known, &None]);
+    for (what, input, scheme, sighash, spent, expected) in [
+        ("any byte", 0, &legacy, 0x55, one, true),
+        ("SINGLE with its output", 0, &legacy, 3, both, true),
+        ("SINGLE without an output", 1, &legacy, 3, both, false),
+        ("the same with ANYONECANPAY", 1, &legacy, 0x83, both, false),
+        ("no such input", 2, &legacy, 1, both, false),
+        ("an output that is known", 0, &segwit, 1, one, true),
+        ("an output that is not", 1, &segwit, 1, one, false),
+        ("taproot with all outputs", 0, &Scheme::TaprootOutputKey, 0, both, true),
+        ("taproot without one", 0, &Scheme::TaprootOutputKey, 0, one, false),
+        ("taproot by a byte that is none", 0, &Scheme::TaprootOutputKey, 4, both, false),
+    ] {
+        same(what, signs(input, scheme, sighash, spent)?, expected)?;
     }
     Ok(())
 }
@@ -233,7 +302,7 @@ fn a_locked_wallet_says_what_it_could_sign_and_signs_nothing() -> Outcome {
         [1, 2, 3].into_iter().map(|n| Ok(Blob(public(n)?.to_bytes()))).collect::<Result<Vec<_>, Failure>>()?;
     let said = tester.sign(|signer, scope| signer.available(scope, scripts.to_vec(), publics.clone()))?;
     same("what it could sign", said, vec![true, true, false])?;
-    let requests = || publics.iter().map(|public| request(public, Scheme::Ecdsa)).collect();
+    let requests = || publics.iter().map(|public| request(public)).collect();
     refused("signing", sign(tester, &scripts, requests()), ErrorKind::WalletLocked)?;
     refused("signing nothing", sign(tester, &scripts, Vec::new()), ErrorKind::WalletLocked)?;
     unlock(tester, "a", MAX_UNLOCK)?;

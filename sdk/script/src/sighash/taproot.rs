@@ -38,6 +38,11 @@ impl SpentHashes {
 }
 
 impl TxContext<'_> {
+    /// Whether all spent outputs are known, to which taproot signatures commit.
+    pub fn knows_all_spent(&self) -> bool {
+        self.taproot.get_or_init(|| SpentHashes::new(self)).is_ok()
+    }
+
     /// The signature hash of a taproot input (BIP341).
     ///
     /// `hash_type` is 0 for a signature without a hash type byte. `annex` is the [`annex_hash`] of the witness's annex,

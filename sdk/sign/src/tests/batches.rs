@@ -15,7 +15,7 @@ use crate::{
     InputError, KeySource, LocalKeys, Sighash, SignError, SolvingSet, WifKey, sign_transaction, sign_transaction_while,
 };
 use outrigger_script::{Checker, ScriptError, SigVersion, TxContext};
-use outrigger_service::signer::{Scheme, SignRequest};
+use outrigger_service::signer::{Scheme, SignRequest, Signed};
 use outrigger_service::wire::Blob;
 use outrigger_service::{ErrorKind, Result};
 
@@ -75,12 +75,12 @@ impl KeySource for Counting {
         self.keys.available(public_keys)
     }
 
-    fn sign_many(&self, requests: Vec<SignRequest>) -> Result<Vec<Option<Blob>>> {
+    fn sign(&self, context: &TxContext<'_>, requests: Vec<SignRequest>) -> Result<Vec<Option<Signed>>> {
         self.signed.borrow_mut().push(requests.clone());
         if self.locked {
             return Err(ErrorKind::WalletLocked.into());
         }
-        let signatures = self.keys.sign_many(requests)?;
+        let signatures = self.keys.sign(context, requests)?;
         Ok(if self.forgets { signatures.into_iter().map(|_| None).take(1).collect() } else { signatures })
     }
 }
@@ -128,7 +128,7 @@ fn a_taproot_input_asks_for_its_key_path_only_where_that_is_there() {
     let spent = [pays(ScriptBuf::new_p2tr(&secp, internal, None))];
     assert_eq!(sign_transaction(&mut tx, &spent, &known, &keys, Sighash::DEFAULT).unwrap(), [None]);
     let schemes: Vec<Scheme> = keys.signed.borrow().iter().flatten().map(|request| request.scheme.clone()).collect();
-    assert_eq!(schemes, [Scheme::SchnorrTweaked { merkle_root: None }]);
+    assert_eq!(schemes, [Scheme::TaprootKey { merkle_root: None }]);
     assert_eq!(*keys.available.borrow(), [2]);
     assert_eq!(tx.input[0].witness[0].len(), 64);
 }

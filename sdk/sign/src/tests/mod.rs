@@ -5,16 +5,18 @@ mod policies;
 mod vectors;
 
 use bitcoin::absolute::LockTime;
+use bitcoin::consensus::deserialize;
 use bitcoin::hashes::Hash;
 use bitcoin::transaction::Version;
 use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness};
-use outrigger_service::signer::{SignBatch, SignRequest};
+use outrigger_script::TxContext;
+use outrigger_service::signer::{SignBatch, SignRequest, Signed};
 use outrigger_service::wire::Blob;
 use outrigger_service::{Result, Scope, Signer};
 use secp256k1::SecretKey;
 
 use super::secp::SECP;
-use super::sign_digest;
+use super::{sign_digest, sign_requests};
 
 /// A wallet's signer with these keys.
 struct KeyRing(Vec<SecretKey>);
@@ -33,12 +35,12 @@ impl Signer for KeyRing {
         Ok(public_keys.iter().map(|public| self.key(public).is_some()).collect())
     }
 
-    fn sign_many(&self, _: Scope, batch: SignBatch) -> Result<Vec<Option<Blob>>> {
-        let sign = |request: &SignRequest| {
-            let key = self.key(&request.public_key)?;
-            Some(Blob(sign_digest(key, request.digest, &request.scheme)))
-        };
-        Ok(batch.requests.iter().map(sign).collect())
+    fn sign(&self, _: Scope, batch: SignBatch) -> Result<Vec<Option<Signed>>> {
+        let transaction: Transaction = deserialize(&batch.transaction).unwrap();
+        let context = TxContext::new(&transaction, &batch.spent[..]);
+        let sign =
+            |request: &SignRequest, digest| Some(sign_digest(self.key(&request.public_key)?, digest, &request.into()));
+        Ok(sign_requests(&context, &batch.requests, sign))
     }
 }
 

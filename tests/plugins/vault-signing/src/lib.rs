@@ -7,17 +7,18 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use outrigger_sdk::params::{decode_hex, encode_hex};
+use outrigger_sdk::script::TxContext;
 use outrigger_sdk::service::log::Level;
-use outrigger_sdk::service::signer::SignRequest;
+use outrigger_sdk::service::signer::{SignRequest, Signed};
 use outrigger_sdk::service::{ErrorKind, Result, ServiceError};
-use outrigger_sdk::sign::{KeySource, methods};
+use outrigger_sdk::sign::{KeySource, digest, methods};
 use outrigger_sdk::wire::Blob;
 use outrigger_sdk::{Call, Host, Plugin, Reply};
 use serde_json::{Map, Value};
 
 pub mod wire;
 
-use wire::{Answer, Request};
+use wire::{Answer, Digest, Request};
 
 /// How long the daemon may take for an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -79,14 +80,21 @@ impl KeySource for Vault<'_> {
         }
     }
 
-    fn sign_many(&self, requests: Vec<SignRequest>) -> Result<Vec<Option<Blob>>> {
-        match self.ask(&Request::Sign(requests.into_iter().map(Into::into).collect()))? {
-            Answer::Signatures(signatures) => {
-                let read = |signature: String| decode_hex(&signature).map(Blob).ok_or_else(nonsense);
-                signatures.into_iter().map(|signature| signature.map(read).transpose()).collect()
-            }
-            _ => Err(nonsense()),
-        }
+    fn sign(&self, context: &TxContext<'_>, requests: Vec<SignRequest>) -> Result<Vec<Option<Signed>>> {
+        let digests: Vec<Option<[u8; 32]>> = requests.iter().map(|request| digest(context, request)).collect();
+        let wanted =
+            requests.iter().zip(&digests).filter_map(|(request, digest)| Some(Digest::new(request, (*digest)?)));
+        let Answer::Signatures(signatures) = self.ask(&Request::Sign(wanted.collect()))? else {
+            return Err(nonsense());
+        };
+        let mut signatures = signatures.into_iter();
+        let signed = |digest: Option<[u8; 32]>| {
+            let Some(digest) = digest else { return Ok(None) };
+            let Some(text) = signatures.next().flatten() else { return Ok(None) };
+            let signature = Blob(decode_hex(&text).ok_or_else(nonsense)?);
+            Ok(Some(Signed { signature, digest }))
+        };
+        digests.into_iter().map(signed).collect()
     }
 }
 

@@ -3,8 +3,8 @@
 use std::io::{self, BufRead};
 
 use outrigger_sdk::params::{decode_hex, encode_hex};
-use outrigger_sdk::service::signer::{Scheme, SignRequest};
-use outrigger_sdk::wire::Blob;
+use outrigger_sdk::service::signer::SignRequest;
+use outrigger_sdk::sign::SignatureKind;
 use serde::{Deserialize, Serialize};
 
 /// The longest line, in bytes: more than a transaction of the largest size asks for.
@@ -49,30 +49,28 @@ pub enum Answer {
     Refused(String),
 }
 
-impl From<SignRequest> for Digest {
-    fn from(request: SignRequest) -> Self {
-        let kind = match request.scheme {
-            Scheme::Ecdsa => Kind::Ecdsa,
-            Scheme::EcdsaRecoverable => Kind::EcdsaRecoverable,
-            Scheme::Schnorr => Kind::Schnorr,
-            Scheme::SchnorrTweaked { merkle_root } => Kind::Tweaked(merkle_root.map(|root| encode_hex(&root))),
-        };
-        Self { public_key: encode_hex(&request.public_key), digest: encode_hex(&request.digest), kind }
-    }
-}
-
 impl Digest {
-    /// What is to be signed; none where the texts are no bytes of the right length.
-    pub fn read(&self) -> Option<SignRequest> {
-        let hash = |text: &String| decode_hex(text)?.try_into().ok();
-        let scheme = match &self.kind {
-            Kind::Ecdsa => Scheme::Ecdsa,
-            Kind::EcdsaRecoverable => Scheme::EcdsaRecoverable,
-            Kind::Schnorr => Scheme::Schnorr,
-            Kind::Tweaked(None) => Scheme::SchnorrTweaked { merkle_root: None },
-            Kind::Tweaked(Some(root)) => Scheme::SchnorrTweaked { merkle_root: Some(hash(root)?) },
+    pub fn new(request: &SignRequest, digest: [u8; 32]) -> Self {
+        let kind = match request.into() {
+            SignatureKind::Ecdsa => Kind::Ecdsa,
+            SignatureKind::EcdsaRecoverable => Kind::EcdsaRecoverable,
+            SignatureKind::Schnorr => Kind::Schnorr,
+            SignatureKind::SchnorrTweaked { merkle_root } => Kind::Tweaked(merkle_root.map(|root| encode_hex(&root))),
         };
-        Some(SignRequest { public_key: Blob(decode_hex(&self.public_key)?), digest: hash(&self.digest)?, scheme })
+        Self { public_key: encode_hex(&request.public_key), digest: encode_hex(&digest), kind }
+    }
+
+    /// The public key, what is to be signed, and how; none where the texts are no bytes of the right length.
+    pub fn read(&self) -> Option<(Vec<u8>, [u8; 32], SignatureKind)> {
+        let hash = |text: &String| decode_hex(text)?.try_into().ok();
+        let kind = match &self.kind {
+            Kind::Ecdsa => SignatureKind::Ecdsa,
+            Kind::EcdsaRecoverable => SignatureKind::EcdsaRecoverable,
+            Kind::Schnorr => SignatureKind::Schnorr,
+            Kind::Tweaked(None) => SignatureKind::SchnorrTweaked { merkle_root: None },
+            Kind::Tweaked(Some(root)) => SignatureKind::SchnorrTweaked { merkle_root: Some(hash(root)?) },
+        };
+        Some((decode_hex(&self.public_key)?, hash(&self.digest)?, kind))
     }
 }
 

@@ -9,10 +9,9 @@ use std::thread;
 
 use outrigger_sdk::bitcoin::NetworkKind;
 use outrigger_sdk::params::{decode_hex, encode_hex};
-use outrigger_sdk::service::Result as ServiceResult;
 use outrigger_sdk::sign::{KeySource, LocalKeys, WifKey};
 use outrigger_sdk::wire::Blob;
-use outrigger_vault_signing::wire::{self, Answer, Request};
+use outrigger_vault_signing::wire::{self, Answer, Digest, Request};
 
 fn main() -> io::Result<()> {
     let mut arguments = std::env::args().skip(1);
@@ -49,16 +48,17 @@ fn serve(mut stream: &UnixStream, keys: &LocalKeys) -> io::Result<()> {
 
 /// None for a request with texts that are no bytes.
 fn answer(request: Request, keys: &LocalKeys) -> Option<Answer> {
-    let answer: ServiceResult<Answer> = match request {
+    match request {
         Request::Available(texts) => {
             let public_keys = texts.iter().map(|text| decode_hex(text).map(Blob)).collect::<Option<_>>()?;
-            keys.available(public_keys).map(Answer::Available)
+            keys.available(public_keys).ok().map(Answer::Available)
         }
         Request::Sign(digests) => {
-            let requests = digests.iter().map(|digest| digest.read()).collect::<Option<_>>()?;
-            let text = |signature: Option<Blob>| signature.map(|signature| encode_hex(&signature));
-            keys.sign_many(requests).map(|made| Answer::Signatures(made.into_iter().map(text).collect()))
+            let sign = |wanted: &Digest| {
+                let (public_key, digest, kind) = wanted.read()?;
+                Some(keys.sign_digest(&public_key, digest, &kind).map(|signature| encode_hex(&signature)))
+            };
+            digests.iter().map(sign).collect::<Option<_>>().map(Answer::Signatures)
         }
-    };
-    answer.ok()
+    }
 }

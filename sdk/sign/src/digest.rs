@@ -1,0 +1,92 @@
+//! The digests of requested signatures (BIP 143, BIP 341, BIP 342).
+
+use bitcoin::hashes::Hash;
+use bitcoin::taproot::{LeafVersion, TapLeafHash};
+
+use outrigger_memory::parallel::map;
+use outrigger_script::{TxContext, annex_hash};
+use outrigger_service::signer::{Scheme, SignRequest, Signed};
+use outrigger_service::wire::Blob;
+
+/// The groups of signatures that are worth a thread: a signature takes some 50 us.
+const GROUPS_PER_BATCH: usize = 4;
+
+/// The bits of a sighash byte that select outputs, and the value for the output with the input's index.
+const OUTPUT_MASK: u8 = 0x1f;
+const SINGLE: u8 = 3;
+
+/// The kind of a signature of a digest.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SignatureKind {
+    /// ECDSA with RFC 6979, low S and low R; DER.
+    Ecdsa,
+    /// ECDSA with RFC 6979 and low S, of which the public key can be recovered: the recovery id (0 to 3), then the 64 bytes of the
+    /// compact form. Messages are signed so.
+    EcdsaRecoverable,
+    /// BIP 340 with no auxiliary randomness, by the key itself; 64 bytes.
+    Schnorr,
+    /// BIP 340 by the key after the BIP 341 tweak; 64 bytes.
+    SchnorrTweaked {
+        /// The script tree's merkle root; none for an output without scripts.
+        merkle_root: Option<[u8; 32]>,
+    },
+}
+
+impl From<&SignRequest> for SignatureKind {
+    fn from(request: &SignRequest) -> Self {
+        match &request.scheme {
+            Scheme::Legacy { .. } | Scheme::SegwitV0 { .. } => Self::Ecdsa,
+            Scheme::TaprootKey { merkle_root } => Self::SchnorrTweaked { merkle_root: *merkle_root },
+            Scheme::TaprootOutputKey | Scheme::TaprootLeaf { .. } => Self::Schnorr,
+        }
+    }
+}
+
+/// Signs each request by a function of the request and its digest, on several threads. `None` where the function has no signature,
+/// and where [`digest`] has none.
+pub fn sign_requests(
+    context: &TxContext<'_>,
+    requests: &[SignRequest],
+    sign: impl Fn(&SignRequest, [u8; 32]) -> Option<Vec<u8>> + Sync,
+) -> Vec<Option<Signed>> {
+    // The keys of a multisignature sign the same.
+    let same = |one: &SignRequest, other: &SignRequest| {
+        (one.input, &one.scheme, one.sighash, &one.annex) == (other.input, &other.scheme, other.sighash, &other.annex)
+    };
+    let sign_group = |group: &[SignRequest]| {
+        let digest = group.first().and_then(|request| digest(context, request));
+        let sign = |request| {
+            let digest = digest?;
+            sign(request, digest).map(|signature| Signed { signature: Blob(signature), digest })
+        };
+        group.iter().map(sign).collect::<Vec<_>>()
+    };
+    map(requests.chunk_by(same).collect(), GROUPS_PER_BATCH, sign_group).into_iter().flatten().collect()
+}
+
+/// What a requested signature signs. `None` where that commits to an unknown output, or to an output of the transaction that there
+/// is not.
+pub fn digest(context: &TxContext<'_>, request: &SignRequest) -> Option<[u8; 32]> {
+    let index = usize::try_from(request.input).ok()?;
+    let (sighash, outputs) = (u32::from(request.sighash), context.tx().output.len());
+    let taproot = |leaf| {
+        let annex = request.annex.as_ref().map(|annex| annex_hash(annex));
+        Some(context.taproot_sighash(index, request.sighash, annex, leaf).ok()?.to_byte_array())
+    };
+    match &request.scheme {
+        // Such a signature would be valid for every transaction that lacks the output.
+        Scheme::Legacy { .. } if request.sighash & OUTPUT_MASK == SINGLE && index >= outputs => None,
+        Scheme::Legacy { script_code } => {
+            Some(context.legacy_sighash(index, script_code, sighash).ok()?.to_byte_array())
+        }
+        Scheme::SegwitV0 { script_code } => {
+            let amount = context.spent_output(index)?.value;
+            Some(context.segwit_v0_sighash(index, script_code, amount, sighash).ok()?.to_byte_array())
+        }
+        Scheme::TaprootKey { .. } | Scheme::TaprootOutputKey => taproot(None),
+        Scheme::TaprootLeaf { script, version, code_separator } => {
+            let version = LeafVersion::from_consensus(*version).ok()?;
+            taproot(Some((TapLeafHash::from_script(script, version), *code_separator)))
+        }
+    }
+}

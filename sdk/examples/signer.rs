@@ -22,8 +22,8 @@ fn sign(
 ) -> Result<Option<Signed>, ServiceError> {
     let scheme = Scheme::SegwitV0 { script_code: spent.script_pubkey.p2wpkh_script_code().unwrap() };
     let request = SignRequest { input: 0, public_key: Blob(key.to_bytes()), scheme, sighash: 1, annex: None };
-    let transaction = Blob(serialize(transaction));
-    let batch = SignBatch { transaction, spent: vec![Some(spent)], requests: vec![request] };
+    let (transaction, scripts) = (Blob(serialize(transaction)), vec![spent.script_pubkey.clone()]);
+    let batch = SignBatch { transaction, spent: vec![Some(spent)], scripts, requests: vec![request] };
     Ok(host.signer.sign(scope, batch)?.pop().flatten())
 }
 

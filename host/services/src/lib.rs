@@ -12,11 +12,12 @@ mod mempool;
 mod node_rpc;
 mod wallet;
 
+use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use outrigger_service::chain::Tip;
-use outrigger_service::{ErrorKind, Result, Scope};
+use outrigger_service::{ErrorKind, Result, Scope, ServiceError};
 use parking_lot::Mutex;
 
 pub use chain::ChainService;
@@ -42,6 +43,7 @@ pub struct CallScope {
     /// Whether the call uses the wallet as it stands, though it may be behind the tip.
     any_block: bool,
     inline: bool,
+    of_call: bool,
     chain: Mutex<Option<Box<dyn Snapshot>>>,
     view: Mutex<Option<WalletView>>,
     /// Held from the begin of a payment to the end of the call.
@@ -74,8 +76,22 @@ impl Caller {
 #[derive(Default)]
 pub struct Scopes {
     open: ByToken<TokenMap<Arc<CallScope>>>,
+    named: Mutex<NamedScopes>,
     /// Whether a client still waits for the answer of the call with this token.
     wanted: Option<Box<dyn Fn(u64) -> bool + Send + Sync>>,
+}
+
+/// The bit of the tokens of wallets that were opened by name; no call has it.
+const NAMED: u64 = 1 << 63;
+
+/// The most wallets that the instances of a host may open by name.
+const MAX_NAMED: usize = 100_000;
+
+/// The wallets that instances have opened by name, outside of calls. Such a scope keeps no snapshot.
+#[derive(Default)]
+struct NamedScopes {
+    tokens: HashMap<(u64, Arc<str>), u64>,
+    of_tokens: HashMap<u64, (u64, Arc<str>)>,
 }
 
 /// Ends a call's scope, and so its snapshots, when it is dropped.
@@ -100,7 +116,9 @@ impl Scopes {
     pub fn open(self: &Arc<Self>, token: u64, instance: u64, caller: Caller) -> ScopeGuard {
         let Caller { wallet, only_wallet, folders, needs_tip, inline } = caller;
         let any_block = !needs_tip;
-        let scope = CallScope { instance, wallet, only_wallet, folders, any_block, inline, ..CallScope::default() };
+        let of_call = true;
+        let scope =
+            CallScope { instance, wallet, only_wallet, folders, any_block, inline, of_call, ..CallScope::default() };
         let scope = Arc::new(scope);
         self.open.of(token).insert(token, scope);
         ScopeGuard { scopes: self.clone(), token }
@@ -141,10 +159,33 @@ impl OwnScopes {
         if scope == Scope::NONE {
             return Ok(Call { scope: Arc::default(), granted });
         }
+        if scope.0 & NAMED != 0 {
+            let named = self.scopes.named.lock();
+            let (_, name) =
+                named.of_tokens.get(&scope.0).filter(|(of, _)| *of == self.instance).ok_or(ErrorKind::Stale)?;
+            let scope = CallScope { instance: self.instance, wallet: Some(name.clone()), ..CallScope::default() };
+            return Ok(Call { scope: Arc::new(scope), granted });
+        }
         let open = self.scopes.open.of(scope.0);
         let own = open.get(&scope.0).filter(|call| call.instance == self.instance);
         let scope = own.cloned().ok_or(ErrorKind::Stale)?;
         Ok(Call { scope, granted })
+    }
+
+    /// The scope of a wallet by its name, the same for the same name.
+    fn named(&self, name: &str) -> Result<Scope> {
+        let mut named = self.scopes.named.lock();
+        let key: (u64, Arc<str>) = (self.instance, name.into());
+        if let Some(token) = named.tokens.get(&key) {
+            return Ok(Scope(*token));
+        }
+        if named.tokens.len() >= MAX_NAMED {
+            return Err(ServiceError::new(ErrorKind::Refused, "Too many wallets were opened by name"));
+        }
+        let token = NAMED | named.tokens.len() as u64;
+        named.tokens.insert(key.clone(), token);
+        named.of_tokens.insert(token, key);
+        Ok(Scope(token))
     }
 
     /// Whether a client still waits for the call's answer.
@@ -238,5 +279,17 @@ mod tests {
         assert_eq!(others.err().unwrap().kind, ErrorKind::Stale);
         drop(guard);
         assert_eq!(own.get(Scope(5)).err().unwrap().kind, ErrorKind::Stale);
+    }
+
+    #[test]
+    fn a_wallet_opened_by_name_is_of_its_own_instance() {
+        let scopes = Arc::new(Scopes::default());
+        let [own, others] = [1, 2].map(|instance| OwnScopes::of(scopes.clone(), instance, GrantedAccess::default()));
+        let hot = own.named("hot").unwrap();
+        assert_eq!(own.named("hot").unwrap(), hot);
+        assert_ne!(others.named("hot").unwrap(), hot);
+        assert_ne!(own.named("cold").unwrap(), hot);
+        assert_eq!(own.get(hot).unwrap().wallet.as_deref(), Some("hot"));
+        assert_eq!(others.get(hot).err().unwrap().kind, ErrorKind::Stale);
     }
 }

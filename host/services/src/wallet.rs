@@ -76,6 +76,13 @@ impl WalletRead for WalletService {
         self.usable(scope, self.manager.list())
     }
 
+    fn scope_of(&self, scope: Scope, name: String) -> Result<u64> {
+        if !self.list(scope)?.contains(&name) {
+            return Err(ErrorKind::WalletNotLoaded.into());
+        }
+        Ok(self.scopes.named(&name)?.0)
+    }
+
     fn info(&self, scope: Scope) -> Result<WalletInfo> {
         self.read(scope, WalletView::info)
     }
@@ -220,7 +227,7 @@ impl WalletPay for WalletService {
 
     fn begin_payment(&self, scope: Scope) -> Result<()> {
         let call = self.scopes.get(scope)?;
-        if call.inline || scope == Scope::NONE {
+        if call.inline || !call.of_call {
             let message = "a payment is begun by a call of a method that the manifest does not mark 'inline'";
             return Err(ServiceError::new(ErrorKind::Unsupported, message));
         }

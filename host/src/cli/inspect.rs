@@ -29,7 +29,10 @@ const SERVICES: [(&str, &str); 12] = [
         "make, load, unload, encrypt and unlock these wallets; have the host write and read files with wallets",
     ),
     ("wallet-keys/1", "read the private keys of these wallets"),
-    ("signer/1", "sign anything with the private keys of the wallets that the grant names, or of all"),
+    (
+        "signer/1",
+        "sign any transaction and message with the private keys of the wallets that the grant names, or of all",
+    ),
     (NODE_RPC, "call these methods of the node, with the host's rights"),
     ("events/1", "ask how many events it has missed"),
     ("log/1", "write lines to the host's log"),

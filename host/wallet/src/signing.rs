@@ -152,11 +152,8 @@ impl Wallet {
         let malformed = |error: consensus::encode::Error| ServiceError::new(ErrorKind::Malformed, error.to_string());
         let transaction: Transaction = consensus::deserialize(&batch.transaction).map_err(malformed)?;
         self.check_spent(txn, &transaction, batch)?;
-        let mut scripts: Vec<&ScriptBuf> = batch.spent.iter().flatten().map(|spent| &spent.script_pubkey).collect();
-        scripts.sort_unstable();
-        scripts.dedup();
         let keys = batch.requests.iter().map(|request| &*request.public_key.0);
-        let ring = self.ring(txn, &scripts, keys, &encryption_key)?;
+        let ring = self.ring(txn, &batch.scripts, keys, &encryption_key)?;
         let context = TxContext::new(&transaction, &batch.spent[..]);
         let sign = |request: &SignRequest, digest| {
             let key = ring.get(&request.public_key)?;
@@ -196,17 +193,13 @@ impl Wallet {
         message: &str,
     ) -> ServiceResult<Option<Blob>> {
         let encryption_key = self.encryption_key()?;
-        let ring = self.ring(txn, &[script], std::iter::once(public_key), &encryption_key)?;
+        let ring = self.ring(txn, std::slice::from_ref(script), std::iter::once(public_key), &encryption_key)?;
         let sign = |key: &Key| Blob(sign_digest(&key.0, message_digest(message), &SignatureKind::EcdsaRecoverable));
         Ok(ring.get(public_key).map(sign))
     }
 
     /// The positions of the descriptors that derive these scripts.
-    fn places<'s>(
-        &self,
-        txn: &Reading<'_>,
-        scripts: impl IntoIterator<Item = &'s ScriptBuf>,
-    ) -> Result<Vec<DescriptorPosition>> {
+    fn places(&self, txn: &Reading<'_>, scripts: &[ScriptBuf]) -> Result<Vec<DescriptorPosition>> {
         let mut places = Vec::new();
         for script in scripts {
             places.extend(self.store.tables.script(txn, script)?.map(|row| row.owners).unwrap_or_default());
@@ -288,11 +281,11 @@ impl Wallet {
     fn ring<'k>(
         &self,
         txn: &Reading<'_>,
-        scripts: &[&ScriptBuf],
+        scripts: &[ScriptBuf],
         public_keys: impl Iterator<Item = &'k [u8]>,
         encryption_key: &EncryptionKey,
     ) -> Result<Ring> {
-        let places = self.places(txn, scripts.iter().copied())?;
+        let places = self.places(txn, scripts)?;
         let mut ring = Ring(self.derive(txn, &places, encryption_key)?.into_iter().collect());
         if self.store.tables.imported_keys.is_empty(txn)? {
             return Ok(ring);

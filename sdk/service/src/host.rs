@@ -6,7 +6,6 @@ use std::sync::Arc;
 use outrigger_abi::ErrorKind;
 use outrigger_abi::RawService;
 
-use crate::Scope;
 use crate::chain::{Chain, ChainClient};
 use crate::events::{Events, EventsClient};
 use crate::log::{Level, Log, LogClient};
@@ -17,6 +16,7 @@ use crate::wallet::{
     WalletAdmin, WalletAdminClient, WalletBook, WalletBookClient, WalletImport, WalletImportClient, WalletKeys,
     WalletKeysClient, WalletPay, WalletPayClient, WalletRead, WalletReadClient,
 };
+use crate::{Result, Scope};
 
 /// The services a plugin may use. One that the configuration does not grant fails on every function with
 /// [`ErrorKind::NotGranted`].
@@ -65,6 +65,14 @@ impl Host {
             log: Arc::new(LogClient::new(service("log/1"))),
             node_rpc: Arc::new(NodeRpcClient::new(service("node-rpc/1"))),
         }
+    }
+
+    /// The scope of a wallet by its name ([`WalletRead::scope_of`]).
+    ///
+    /// # Errors
+    /// `WalletNotLoaded` for a wallet that is not loaded, or that the plugin may not know.
+    pub fn wallet_scope(&self, name: &str) -> Result<Scope> {
+        self.wallet.scope_of(Scope::NONE, name.to_owned()).map(Scope)
     }
 
     /// Writes a line to the host's log. A log that cannot be written stops nothing.

@@ -67,9 +67,10 @@ wire_struct! {
     pub struct SignBatch {
         /// The transaction. What its inputs have of scriptSigs and witnesses does not matter.
         pub transaction: Blob,
-        /// The outputs that it spends, in the order of its inputs; none where one is not known. The wallet's keys for their scripts may
-        /// sign, and no others.
+        /// The outputs that it spends, in the order of its inputs; none where one is not known.
         pub spent: Vec<Option<TxOut>>,
+        /// The scripts whose keys may sign, and no others: those of the spent outputs, or also others that have keys in common with them.
+        pub scripts: Vec<ScriptBuf>,
         /// What to sign.
         pub requests: Vec<SignRequest>,
     }

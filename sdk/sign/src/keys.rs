@@ -142,6 +142,7 @@ impl KeySource for WalletKeys<'_> {
 
     fn sign(&self, context: &TxContext<'_>, requests: Vec<SignRequest>) -> Result<Vec<Option<Signed>>> {
         let spent = (0..context.tx().input.len()).map(|input| context.spent_output(input).cloned()).collect();
-        self.signer.sign(self.scope, SignBatch { transaction: Blob(serialize(context.tx())), spent, requests })
+        let (transaction, scripts) = (Blob(serialize(context.tx())), self.scripts.clone());
+        self.signer.sign(self.scope, SignBatch { transaction, spent, scripts, requests })
     }
 }

@@ -60,6 +60,11 @@ impl WalletRead for StubWallet {
         Ok(lock(&self.state).iter().map(|state| state.info.name.clone()).collect())
     }
 
+    fn scope_of(&self, _: Scope, name: String) -> Result<u64> {
+        let known = self.with(|state| state.info.name == name)?;
+        if known { Ok(Scope::NONE.0) } else { Err(ErrorKind::WalletNotLoaded.into()) }
+    }
+
     fn info(&self, _: Scope) -> Result<WalletInfo> {
         self.with(|state| WalletInfo { transactions: state.transactions.len() as u64, ..state.info.clone() })
     }

@@ -124,7 +124,8 @@ fn sign(tester: &Tester, scripts: &[ScriptBuf], requests: Vec<SignRequest>) -> S
     let transaction = Transaction { version: Version::TWO, lock_time: LockTime::ZERO, input: inputs, output };
     let spent = |script: &ScriptBuf| Some(TxOut { value: Amount::from_sat(1_000), script_pubkey: script.clone() });
     let spent = scripts.iter().map(spent).collect();
-    let batch = SignBatch { transaction: Blob(consensus::serialize(&transaction)), spent, requests };
+    let batch =
+        SignBatch { transaction: Blob(consensus::serialize(&transaction)), spent, scripts: scripts.to_vec(), requests };
     tester.sign(|signer, scope| signer.sign(scope, batch))
 }
 
@@ -245,9 +246,11 @@ fn outputs_of_the_wallets_own_transactions_are_signed_for_as_they_are() -> Outco
     let transaction = Blob(consensus::serialize(&spend(&[out(&payment, 0)], &[(&foreign(1), 60)])));
     let scheme = Scheme::SegwitV0 { script_code: some("the script code", script.p2wpkh_script_code())? };
     let requests = vec![SignRequest { scheme, ..request(&public(1)?.to_bytes()) }];
+    let own = vec![script.clone()];
     let signed = |value, script: &ScriptBuf| {
         let spent = Some(TxOut { value: Amount::from_sat(value), script_pubkey: script.clone() });
-        let batch = SignBatch { transaction: transaction.clone(), spent: vec![spent], requests: requests.clone() };
+        let (transaction, requests, scripts) = (transaction.clone(), requests.clone(), own.clone());
+        let batch = SignBatch { transaction, spent: vec![spent], scripts, requests };
         tester.sign(|signer, scope| signer.sign(scope, batch))
     };
     same("as it is", signed(70, &script)?.first().is_some_and(Option::is_some), true)?;
@@ -269,7 +272,8 @@ fn what_a_signature_does_not_commit_to_is_not_signed() -> Outcome {
     let signs = |input, scheme: &Scheme, sighash, spent: [&Option<TxOut>; 2]| {
         let request = SignRequest { input, scheme: scheme.clone(), sighash, ..request(&key) };
         let spent = spent.map(Clone::clone).to_vec();
-        let batch = SignBatch { transaction: transaction.clone(), spent, requests: vec![request] };
+        let (transaction, scripts) = (transaction.clone(), vec![p2wpkh(1)?]);
+        let batch = SignBatch { transaction, spent, scripts, requests: vec![request] };
         Ok::<bool, Failure>(tester.sign(|signer, scope| signer.sign(scope, batch))?[0].is_some())
     };
     let [legacy, segwit] = [Scheme::Legacy { script_code: code.clone() }, Scheme::SegwitV0 { script_code: code }];

@@ -127,3 +127,24 @@ fn avoid_reuse_is_kept() -> Outcome {
     }
     Ok(())
 }
+
+#[test]
+fn wallets_are_opened_by_name_outside_of_calls() -> Outcome {
+    let tester = &Tester::new();
+    for name in ["a", "b"] {
+        tester.try_create(name, |_| {})?;
+    }
+    let host = tester.services();
+    let [a, b] = [host.wallet_scope("a")?, host.wallet_scope("b")?];
+    same("the same for the same name", host.wallet_scope("a")?, a)?;
+    same("the one", host.wallet.info(a)?.name.as_str(), "a")?;
+    same("the other", host.wallet.info(b)?.name.as_str(), "b")?;
+    host.book.set_label(a, foreign(1), "x".into())?;
+    let labels = |scope| Ok::<usize, Failure>(host.wallet.labels(scope, None, 9)?.entries.len());
+    same("a write is seen at once", labels(a)?, 1)?;
+    same("in that wallet alone", labels(b)?, 0)?;
+    refused("a payment is begun in a call", host.pay.begin_payment(a), ErrorKind::Unsupported)?;
+    refused("one that is not loaded", host.wallet_scope("c"), ErrorKind::WalletNotLoaded)?;
+    tester.unload("a")?;
+    refused("one that was unloaded", host.wallet.info(a), ErrorKind::WalletNotLoaded)
+}

@@ -16,6 +16,10 @@ service! {
     pub trait WalletRead as WalletReadClient = "wallet-read/1" {
         /// The names of the loaded wallets, in the order in which they were loaded.
         fn list() -> Vec<String>;
+        /// The scope of a wallet by its name, for work outside of calls with several wallets; the same for the same name. Functions
+        /// with it concern that wallet and see the newest state. It ends with the plugin's instance. `WalletNotLoaded` for a wallet
+        /// that is not loaded, or that the plugin may not know.
+        fn scope_of(name: String) -> u64;
         /// The wallet of the call.
         fn info() -> WalletInfo;
         /// What the wallet knows of these scripts, in their order; none where it knows nothing. It knows a script that is its

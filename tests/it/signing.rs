@@ -48,6 +48,22 @@ fn signrawtransactionwithwallet_signs_only_for_the_wallets_of_its_grant() {
     assert!(grants.as_array().unwrap().contains(&json!("signer/1 (wallets: hot)")), "{grants}");
 }
 
+#[test]
+fn signrawtransactionwithwallet_signs_for_its_own_coins_as_they_are() {
+    let host = Host::start();
+    let mut wallet = host.new_wallet("w");
+    let address = wallet.call("getnewaddress", json!([]));
+    wallet.call("generatetoaddress", json!([101, address]));
+    let coin = wallet.call("listunspent", json!([]))[0].clone();
+    let inputs = json!([{"txid": coin["txid"], "vout": coin["vout"]}]);
+    let raw = wallet.call("createrawtransaction", json!([inputs, {address.as_str().unwrap(): 1}]));
+    let told = |amount: u32| json!([raw, [{"txid": coin["txid"], "vout": coin["vout"], "scriptPubKey": coin["scriptPubKey"], "amount": amount}]]);
+    let refused =
+        format!("Input 0 spends another output of the wallet's transaction {}", coin["txid"].as_str().unwrap());
+    assert_eq!(wallet.refused("signrawtransactionwithwallet", told(2)), (-4, refused));
+    assert_eq!(wallet.call("signrawtransactionwithwallet", told(50))["complete"], true);
+}
+
 /// Leaves out what only the recording node says.
 fn without_extras(reply: &Value) -> Value {
     let mut reply = reply.clone();

@@ -16,7 +16,7 @@ use outrigger_service::signer::{SignBatch, SignRequest, Signed};
 use outrigger_service::wallet::{AddressType, WalletOutputView};
 use outrigger_service::wire::{Blob, Secret};
 use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
-use outrigger_sign::{SignatureKind, message_digest, sign_digest, sign_requests};
+use outrigger_sign::{SignatureKind, message_digest, sign_digest, sign_requests, signs_anything};
 
 use super::descriptors::{DescriptorPosition, Expansions, parse_stored};
 use super::encrypt::EncryptionKey;
@@ -156,7 +156,7 @@ impl Wallet {
         let ring = self.ring(txn, &batch.scripts, keys, &encryption_key)?;
         let context = TxContext::new(&transaction, &batch.spent[..]);
         let sign = |request: &SignRequest, digest| {
-            let key = ring.get(&request.public_key)?;
+            let key = ring.get(&request.public_key).filter(|_| !signs_anything(&context, request))?;
             Some(sign_digest(&key.0, digest, &request.into()))
         };
         Ok(sign_requests(&context, &batch.requests, sign))

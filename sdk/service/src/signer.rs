@@ -102,8 +102,8 @@ service! {
         /// private keys all keys count, and none of those behind a hardened wildcard.
         fn available(scripts: Vec<ScriptBuf>, public_keys: Vec<Blob>) -> Vec<bool>;
         /// Signs each request, in their order; none where the wallet has no such key for these scripts, where the hash commits to an
-        /// output that is not known, and where the sighash byte selects an output that there is not. The same request gives the
-        /// same signature. Fails whole with `WalletLocked` when the wallet is locked, also for no requests; with `Refused` when
+        /// output that is not known, and where the sighash byte selects an output that there is not: a signature without witness
+        /// would then be valid for every transaction. The same request gives the same signature. Fails whole with `WalletLocked` when the wallet is locked, also for no requests; with `Refused` when
         /// an input spends an output of a transaction of the wallet and `spent` says otherwise.
         fn sign(batch: SignBatch) -> Vec<Option<Signed>>;
         /// Signs a message (signmessage) by the key of a script (P2PKH) that is given by its public key: the recovery id (0 to 3), then

@@ -64,18 +64,22 @@ pub fn sign_requests(
     map(requests.chunk_by(same).collect(), GROUPS_PER_BATCH, sign_group).into_iter().flatten().collect()
 }
 
-/// What a requested signature signs. `None` where that commits to an unknown output, or to an output of the transaction that there
-/// is not.
+/// Whether a signature would be valid for every transaction: of type SINGLE, for a script without witness, where the transaction
+/// lacks the output.
+pub fn signs_anything(context: &TxContext<'_>, request: &SignRequest) -> bool {
+    let has_output = usize::try_from(request.input).is_ok_and(|index| index < context.tx().output.len());
+    matches!(request.scheme, Scheme::Legacy { .. }) && request.sighash & OUTPUT_MASK == SINGLE && !has_output
+}
+
+/// What a requested signature signs. `None` where that commits to an unknown output, and where consensus has no such signature.
 pub fn digest(context: &TxContext<'_>, request: &SignRequest) -> Option<[u8; 32]> {
     let index = usize::try_from(request.input).ok()?;
-    let (sighash, outputs) = (u32::from(request.sighash), context.tx().output.len());
+    let sighash = u32::from(request.sighash);
     let taproot = |leaf| {
         let annex = request.annex.as_ref().map(|annex| annex_hash(annex));
         Some(context.taproot_sighash(index, request.sighash, annex, leaf).ok()?.to_byte_array())
     };
     match &request.scheme {
-        // Such a signature would be valid for every transaction that lacks the output.
-        Scheme::Legacy { .. } if request.sighash & OUTPUT_MASK == SINGLE && index >= outputs => None,
         Scheme::Legacy { script_code } => {
             Some(context.legacy_sighash(index, script_code, sighash).ok()?.to_byte_array())
         }

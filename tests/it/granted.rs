@@ -133,3 +133,38 @@ fn each_grant_of_the_groups_is_needed_by_a_method() {
         wallet.call("reloadplugin", json!([group]));
     }
 }
+
+#[test]
+fn services_of_wallets_are_used_for_the_wallets_of_their_grants_alone() {
+    let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    let mut limited = text.clone();
+    for service in ["book", "pay", "import", "admin", "keys"].map(|name| format!("wallet-{name}/1")) {
+        let begin = limited.find("\nfile = \"wallet\"\n").unwrap();
+        let grant = format!("{{ service = \"{service}\", wallets = [\"hot\"] }}");
+        limited.replace_range(begin.., &limited[begin..].replacen(&format!("\"{service}\""), &grant, 1));
+    }
+    let (config, options) = HostOptions::configured(&text);
+    let host = Host::start_with(options);
+    let [mut hot, mut cold] = ["hot", "cold"].map(|name| host.new_wallet(name));
+    std::fs::write(config.path(), limited).unwrap();
+    let mut client = host.client();
+    client.call("reloadplugin", json!(["wallet"]));
+    for (service, method, params) in [
+        ("wallet-book/1", "getnewaddress", json!([])),
+        ("wallet-pay/1", "settxfee", json!([0.0001])),
+        ("wallet-import/1", "addhdkey", json!([])),
+        ("wallet-admin/1", "setwalletflag", json!(["avoid_reuse", true])),
+        ("wallet-keys/1", "listdescriptors", json!([true])),
+    ] {
+        let refused = format!("The plugin may not use {service} for the wallet \"cold\"");
+        assert_eq!(cold.refused(method, params.clone()), (-32603, refused), "{method}");
+        hot.call(method, params);
+    }
+    // It knows the other wallet, and changes nothing of it.
+    assert_eq!(cold.call("getbalance", json!([])).as_f64(), Some(0.0));
+    assert_eq!(client.call("listwallets", json!([])), json!(["hot", "cold"]));
+    assert_eq!(client.call("listwalletdir", json!([]))["wallets"].as_array().unwrap().len(), 1);
+    for (method, params) in [("unloadwallet", json!(["cold"])), ("createwallet", json!(["warm"]))] {
+        assert_eq!(client.refused(method, params).0, -32603, "{method}");
+    }
+}

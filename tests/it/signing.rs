@@ -58,8 +58,9 @@ fn signrawtransactionwithwallet_signs_for_its_own_coins_as_they_are() {
     let inputs = json!([{"txid": coin["txid"], "vout": coin["vout"]}]);
     let raw = wallet.call("createrawtransaction", json!([inputs, {address.as_str().unwrap(): 1}]));
     let told = |amount: u32| json!([raw, [{"txid": coin["txid"], "vout": coin["vout"], "scriptPubKey": coin["scriptPubKey"], "amount": amount}]]);
-    let refused =
-        format!("Input 0 spends another output of the wallet's transaction {}", coin["txid"].as_str().unwrap());
+    let txid = coin["txid"].as_str().unwrap();
+    let differs = "The amount or script that was given for input 0 differs from output 0 of the wallet's transaction";
+    let refused = format!("{differs} {txid}");
     assert_eq!(wallet.refused("signrawtransactionwithwallet", told(2)), (-4, refused));
     assert_eq!(wallet.call("signrawtransactionwithwallet", told(50))["complete"], true);
 }

@@ -1,9 +1,9 @@
-//! Grants: the services that a plugin may use, the wallets that it may know and sign for, and the node's methods that
-//! it may call.
+//! Grants: the services that a plugin may use, the wallets for which it may use each, and the node's methods that it may call.
 //!
 //! Everything is checked before the plugin's code runs. A service that was not granted is unreachable, since the plugin
 //! gets no table for it.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -40,8 +40,8 @@ const FORMER: [(&str, &str); 1] =
 
 pub const NODE_RPC: &str = "node-rpc/1";
 
-/// Whether a plugin with these grants may hold private keys or passphrases in memory: it has a service that takes or gives
-/// some, or its manifest marks a method so.
+/// Whether a plugin with these grants may hold private keys or passphrases in memory: it has a service that handles secrets, or its
+/// manifest marks a method so.
 pub(super) fn may_hold_secrets(grants: &[Grant], manifest: &Manifest) -> bool {
     grants.iter().any(|grant| [SIGNER, WALLET_IMPORT, WALLET_ADMIN, WALLET_KEYS].contains(&grant.service.as_str()))
         || manifest.methods.iter().any(|method| method.private_keys)
@@ -53,7 +53,11 @@ pub fn known_wallets(grants: &[Grant]) -> Option<Vec<String>> {
     let of_wallets = || grants.iter().filter(|grant| OF_WALLETS.contains(&grant.service.as_str()));
     match of_wallets().find(|grant| grant.service == WALLET_READ) {
         Some(read) => read.wallets.clone(),
-        None => of_wallets().map(|grant| grant.wallets.clone()).collect::<Option<Vec<_>>>().map(|lists| lists.concat()),
+        None => {
+            let lists: Option<Vec<_>> = of_wallets().map(|grant| grant.wallets.clone()).collect();
+            let names: Option<BTreeSet<String>> = lists.map(|lists| lists.into_iter().flatten().collect());
+            names.map(|names| names.into_iter().collect())
+        }
     }
 }
 
@@ -164,7 +168,9 @@ impl GrantError {
     /// The error for an unknown service; the message suggests a similar name.
     pub(super) fn no_service(plugin: String, service: String, source: &dyn ServiceSource) -> Self {
         let suggestion = match FORMER.iter().find(|(former, _)| *former == service) {
-            Some((_, successors)) => format!(": its functions are those of {successors}"),
+            Some((_, successors)) => format!(
+                ": its functions are those of {successors}; `outrigger config migrate FILE` writes them in its place"
+            ),
             None => suggestion(&service, OWN_SERVICES.iter().chain(source.names()).copied()),
         };
         Self::NoService { plugin, service, suggestion }
@@ -295,6 +301,8 @@ mod tests {
         assert_eq!(known("[\"chain/1\"]"), Some(Vec::new()));
         assert_eq!(known("[\"wallet-read/1\", { service = \"signer/1\", wallets = [\"hot\"] }]"), None);
         assert_eq!(known("[\"wallet-pay/1\", { service = \"signer/1\", wallets = [\"hot\"] }]"), None);
+        let union = "{ service = \"wallet-pay/1\", wallets = [\"hot\"] }, { service = \"signer/1\", wallets = [\"hot\", \"cold\"] }";
+        assert_eq!(known(&format!("[{union}]")), Some(vec!["cold".to_owned(), "hot".to_owned()]));
         let hot = "{ service = \"wallet-read/1\", wallets = [\"hot\"] }";
         assert_eq!(known(&format!("[{hot}, \"signer/1\"]")), Some(vec!["hot".to_owned()]));
     }

@@ -1,7 +1,7 @@
 //! The services of the SDK on a node and on wallets.
 //!
 //! An instance gets the tables of its granted services. They accept calls of that instance only, know only the wallets
-//! of its grant, and sign only for wallets that it may sign for. After `stop` they answer `Stale`.
+//! of its grants, and use each service only for the wallets of its grant. After `stop` they answer `Stale`.
 //!
 //! All reads within a call use the snapshots that the call opened first, and the end of the call closes them. A write
 //! closes them, too, so that the call's next read sees the change in fresh snapshots.
@@ -84,14 +84,31 @@ pub struct Scopes {
 /// The bit of the tokens of wallets that were opened by name; no call has it.
 const NAMED: u64 = 1 << 63;
 
-/// The most wallets that the instances of a host may open by name.
-const MAX_NAMED: usize = 100_000;
+/// The most wallets that an instance may open by name.
+const MAX_NAMED: usize = 10_000;
 
 /// The wallets that instances have opened by name, outside of calls. Such a scope keeps no snapshot.
 #[derive(Default)]
 struct NamedScopes {
-    tokens: HashMap<(u64, Arc<str>), u64>,
+    /// The tokens of an instance, by name.
+    tokens: HashMap<u64, HashMap<Arc<str>, u64>>,
     of_tokens: HashMap<u64, (u64, Arc<str>)>,
+    next: u64,
+}
+
+/// Forgets the wallets that an instance has opened by name, when its services are dropped.
+struct NamedOf {
+    scopes: Arc<Scopes>,
+    instance: u64,
+}
+
+impl Drop for NamedOf {
+    fn drop(&mut self) {
+        let mut named = self.scopes.named.lock();
+        for token in named.tokens.remove(&self.instance).unwrap_or_default().into_values() {
+            named.of_tokens.remove(&token);
+        }
+    }
 }
 
 /// Ends a call's scope, and so its snapshots, when it is dropped.
@@ -131,6 +148,7 @@ pub struct OwnScopes {
     scopes: Arc<Scopes>,
     instance: u64,
     granted: Arc<GrantedAccess>,
+    _named: Option<Arc<NamedOf>>,
 }
 
 /// A call's scope, bounded by the grants of its instance.
@@ -149,10 +167,11 @@ impl Deref for Call {
 
 impl OwnScopes {
     pub fn of(scopes: Arc<Scopes>, instance: u64, granted: GrantedAccess) -> Self {
-        Self { scopes, instance, granted: Arc::new(granted) }
+        let _named = Some(Arc::new(NamedOf { scopes: scopes.clone(), instance }));
+        Self { scopes, instance, granted: Arc::new(granted), _named }
     }
 
-    /// The call of `scope`, or an empty one outside of calls. The instance's grants bound both. [`ErrorKind::Stale`] if
+    /// The call of `scope`, an empty one outside of calls, or one of a wallet that the instance has opened by name. The instance's grants bound both. [`ErrorKind::Stale`] if
     /// the call has ended, or is of another instance.
     fn get(&self, scope: Scope) -> Result<Call> {
         let granted = self.granted.clone();
@@ -175,22 +194,25 @@ impl OwnScopes {
     /// The scope of a wallet by its name, the same for the same name.
     fn named(&self, name: &str) -> Result<Scope> {
         let mut named = self.scopes.named.lock();
-        let key: (u64, Arc<str>) = (self.instance, name.into());
-        if let Some(token) = named.tokens.get(&key) {
+        let named = &mut *named;
+        let own = named.tokens.entry(self.instance).or_default();
+        if let Some(token) = own.get(name) {
             return Ok(Scope(*token));
         }
-        if named.tokens.len() >= MAX_NAMED {
-            return Err(ServiceError::new(ErrorKind::Refused, "Too many wallets were opened by name"));
+        if own.len() >= MAX_NAMED {
+            return Err(ServiceError::new(ErrorKind::Refused, "The plugin has opened too many wallets by name"));
         }
-        let token = NAMED | named.tokens.len() as u64;
-        named.tokens.insert(key.clone(), token);
-        named.of_tokens.insert(token, key);
+        let (name, token) = (Arc::<str>::from(name), NAMED | named.next);
+        named.next = named.next.wrapping_add(1);
+        own.insert(name.clone(), token);
+        named.of_tokens.insert(token, (self.instance, name));
         Ok(Scope(token))
     }
 
-    /// Whether a client still waits for the call's answer.
+    /// Whether a client still waits for the call's answer. Outside of calls, the plugin does.
     fn is_wanted(&self, scope: Scope) -> bool {
-        self.scopes.wanted.as_ref().is_none_or(|wanted| wanted(scope.0))
+        let outside = scope == Scope::NONE || scope.0 & NAMED != 0;
+        outside || self.scopes.wanted.as_ref().is_none_or(|wanted| wanted(scope.0))
     }
 }
 

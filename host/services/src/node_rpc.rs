@@ -46,7 +46,10 @@ impl NodeRpc for NodeRpcService {
             return refused(ErrorKind::Malformed, "the parameters are not a JSON array or object, or are too long");
         }
         match &self.node {
-            Some(node) => node.call(scope, method, params, call.selected()?.map(Arc::from)),
+            Some(node) => {
+                let caller = if call.of_call { scope } else { Scope::NONE };
+                node.call(caller, method, params, call.selected()?.map(Arc::from))
+            }
             None => refused(
                 ErrorKind::Unsupported,
                 "The embedded node has no RPC methods: node-rpc/1 needs a bitcoind, configured in [backend]",

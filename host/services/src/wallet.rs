@@ -53,7 +53,7 @@ impl WalletService {
     /// The wallets among these that caller and instance may use.
     fn usable(&self, scope: Scope, mut names: Vec<String>) -> Result<Vec<String>> {
         let call = self.scopes.get(scope)?;
-        names.retain(|name| call.may_use(name));
+        names.retain(|name| call.may_use(name) && self.granted.check(name).is_ok());
         Ok(names)
     }
 
@@ -77,9 +77,8 @@ impl WalletRead for WalletService {
     }
 
     fn scope_of(&self, scope: Scope, name: String) -> Result<u64> {
-        if !self.list(scope)?.contains(&name) {
-            return Err(ErrorKind::WalletNotLoaded.into());
-        }
+        self.check_may_use(scope, &name)?;
+        self.manager.select_as_it_stands(Some(&name))?;
         Ok(self.scopes.named(&name)?.0)
     }
 
@@ -375,7 +374,7 @@ impl Signer for WalletService {
     }
 
     fn sign(&self, scope: Scope, batch: SignBatch) -> Result<Vec<Option<Signed>>> {
-        self.with_keys(scope, |view| view.sign(&batch))
+        self.with_keys(scope, |view| view.sign(&batch, &|| self.scopes.is_wanted(scope)))
     }
 
     fn sign_message(&self, scope: Scope, script: ScriptBuf, public_key: Blob, message: String) -> Result<Option<Blob>> {

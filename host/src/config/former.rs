@@ -42,31 +42,50 @@ pub fn migrate(name: &str, text: &str) -> Result<String, ConfigError> {
     }
 }
 
-/// Replaces each grant of the former service of wallets by grants of the services that took its place. Private keys were given
-/// only to plugins with a signer.
+/// Replaces each grant of the former service of wallets by grants of the services that took its place: a string, or a table whose
+/// first key is `service`. Others stay, and the host refuses them. Private keys went to the wallets of `signer/1` alone, so only a
+/// plugin whose grants of both have no list of wallets, or only one of `signer/1`, gets those of `wallet-keys/1`.
 fn with_wallet_services(text: &str) -> String {
     let mut done = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find(WALLET) {
-        let begin = rest[..at].rfind("grants").unwrap_or(at);
-        let end = end_of_array(&rest[begin..]).map_or(rest.len(), |len| begin + len);
-        let array = &rest[begin..end];
-        let services = OF_WALLETS.iter().filter(|service| **service != SIGNER);
-        let services = services.filter(|service| **service != WALLET_KEYS || array.contains(SIGNER));
-        // A grant is the name, or a table around it.
-        let before = rest[begin..at].rfind(['{', '[', ',']).map_or(begin, |open| begin + open + 1);
-        let is_table = rest[..before].ends_with('{');
-        let (from, to) = match rest[at..].find('}') {
-            Some(close) if is_table => (before - 1, at + close + 1),
+        let before = rest[..at].trim_end();
+        let is_comment = rest[..at].rsplit('\n').next().is_some_and(|line| line.contains('#'));
+        let is_table = before.ends_with('=');
+        let (from, to) = match (rest[..at].rfind('{'), rest[at..].find('}')) {
+            (Some(open), Some(close)) if is_table => (open, at + close + 1),
             _ => (at, at + WALLET.len()),
         };
         let grant = &rest[from..to];
-        let grants: Vec<String> = services.map(|service| grant.replace(WALLET, &format!("\"{service}\""))).collect();
+        if is_comment || is_table && !grant.starts_with("{ service = ") {
+            done += &rest[..to];
+            rest = &rest[to..];
+            continue;
+        }
+        let array = rest[..at].rfind("grants").map_or(rest, |begin| &rest[begin..]);
+        let keys = (!is_table).then(|| grant_of_keys(array)).flatten();
+        let services = OF_WALLETS.iter().filter(|service| ![SIGNER, WALLET_KEYS].contains(service));
+        let grants = services.map(|service| grant.replace(WALLET, &format!("\"{service}\""))).chain(keys);
         done += &rest[..from];
-        done += &grants.join(", ");
+        done += &grants.collect::<Vec<_>>().join(", ");
         rest = &rest[to..];
     }
     done + rest
+}
+
+/// The grant of private keys for the wallets that the grant of `signer/1` in a list of grants has; `None` without such a grant.
+fn grant_of_keys(array: &str) -> Option<String> {
+    let signer = format!("\"{SIGNER}\"");
+    let end = end_of_array(array)?;
+    let (before, after) = array.get(..end)?.split_once(&signer)?;
+    if before.rsplit('\n').next().is_some_and(|line| line.contains('#')) {
+        return None;
+    }
+    if !before.trim_end().ends_with('=') {
+        return Some(format!("\"{WALLET_KEYS}\""));
+    }
+    let wallets = after.split('}').next()?.split_once("wallets = ")?.1.trim();
+    Some(format!("{{ service = \"{WALLET_KEYS}\", wallets = {wallets} }}"))
 }
 
 /// The length of a text up to the end of its first array.
@@ -96,6 +115,17 @@ mod tests {
         assert!(plain.ends_with(&format!("[\"chain/1\", {five}, \"log/1\"]")), "{plain}");
         let keys = migrated("[\"wallet/1\", \"signer/1\"]");
         assert!(keys.ends_with(&format!("[{five}, \"wallet-keys/1\", \"signer/1\"]")), "{keys}");
+        let hot = migrated("[\"wallet/1\", { service = \"signer/1\", wallets = [\"hot\"] }]");
+        let listed =
+            "{ service = \"wallet-keys/1\", wallets = [\"hot\"] }, { service = \"signer/1\", wallets = [\"hot\"] }]";
+        assert!(hot.ends_with(&format!("[{five}, {listed}")), "{hot}");
+        // Left to the operator: other spellings, and comments.
+        let left =
+            "[\n  # \"wallet/1\" and \"signer/1\"\n  { wallets = [\"hot\"], service = \"wallet/1\" }, \"log/1\"]";
+        assert!(migrated(left).ends_with(left), "{}", migrated(left));
+        let both =
+            migrated("[{ service = \"wallet/1\", wallets = [\"a\"] }, { service = \"signer/1\", wallets = [\"b\"] }]");
+        assert!(!both.contains("wallet-keys"), "{both}");
         let some = migrated("[{ service = \"wallet/1\", wallets = [\"hot\"] },\n  \"log/1\"]");
         assert!(
             some.contains("[{ service = \"wallet-read/1\", wallets = [\"hot\"] }, { service = \"wallet-book/1\""),

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bitcoin::secp256k1::SecretKey;
-use bitcoin::{OutPoint, PrivateKey, ScriptBuf, Transaction, Txid, consensus};
+use bitcoin::{OutPoint, PrivateKey, ScriptBuf, Transaction, TxOut, Txid, consensus};
 use outrigger_descriptor::{Descriptor, PrivateBranches};
 use outrigger_memory::parallel::map;
 use outrigger_script::TxContext;
@@ -31,6 +31,8 @@ const COMPRESSED: usize = 33;
 const X_ONLY: usize = 32;
 /// How many scripts are expanded at a time. Bounds the memory.
 pub(super) const MAX_EXPANDED: usize = 4096;
+/// The largest transaction that is signed for, in bytes: as many as a block has weight units.
+const MAX_TRANSACTION: usize = 4_000_000;
 /// The fewest derivations worth a thread of their own: one takes about 5 us.
 const KEYS_PER_BATCH: usize = 64;
 
@@ -144,30 +146,47 @@ impl Wallet {
         Ok(available)
     }
 
-    pub(super) fn sign(&self, txn: &Reading<'_>, batch: &SignBatch) -> ServiceResult<Vec<Option<Signed>>> {
+    /// Signs requests while the caller waits; all of them are `None` once it does not.
+    pub(super) fn sign(
+        &self,
+        txn: &Reading<'_>,
+        batch: &SignBatch,
+        wanted: &(dyn Fn() -> bool + Sync),
+    ) -> ServiceResult<Vec<Option<Signed>>> {
         let encryption_key = self.encryption_key()?;
         if batch.requests.is_empty() {
             return Ok(Vec::new());
         }
+        if batch.transaction.len() > MAX_TRANSACTION {
+            return Err(ServiceError::new(ErrorKind::Refused, "The transaction is too large to sign"));
+        }
         let malformed = |error: consensus::encode::Error| ServiceError::new(ErrorKind::Malformed, error.to_string());
         let transaction: Transaction = consensus::deserialize(&batch.transaction).map_err(malformed)?;
-        self.check_spent(txn, &transaction, batch)?;
+        let spent = self.spent(txn, &transaction, &batch.spent)?;
         let keys = batch.requests.iter().map(|request| &*request.public_key.0);
         let ring = self.ring(txn, &batch.scripts, keys, &encryption_key)?;
-        let context = TxContext::new(&transaction, &batch.spent[..]);
+        let context = TxContext::new(&transaction, &spent[..]);
         let sign = |request: &SignRequest, digest| {
             let key = ring.get(&request.public_key).filter(|_| !signs_anything(&context, request))?;
             Some(sign_digest(&key.0, digest, &request.into()))
         };
-        Ok(sign_requests(&context, &batch.requests, sign))
+        let signed = sign_requests(&context, &batch.requests, wanted, sign);
+        signed.ok_or_else(|| ServiceError::new(ErrorKind::Stale, "Nobody waits for the signatures any more"))
     }
 
-    /// Refuses outputs that are others than those of the wallet's own transactions.
-    fn check_spent(&self, txn: &Reading<'_>, transaction: &Transaction, batch: &SignBatch) -> ServiceResult<()> {
+    /// The outputs that a transaction spends: those of the wallet's own transactions, and else those that the caller gave. Refuses
+    /// an output that differs from that of the wallet's own transaction.
+    fn spent(
+        &self,
+        txn: &Reading<'_>,
+        transaction: &Transaction,
+        given: &[Option<TxOut>],
+    ) -> ServiceResult<Vec<Option<TxOut>>> {
         // Many inputs may spend one transaction, which is read once.
         let mut known: HashMap<Txid, Option<Vec<WalletOutputView<'_>>>> = HashMap::new();
-        for (index, (input, spent)) in transaction.input.iter().zip(&batch.spent).enumerate() {
-            let (Some(spent), OutPoint { txid, vout }) = (spent, input.previous_output) else { continue };
+        let mut spent = Vec::with_capacity(transaction.input.len());
+        for (index, input) in transaction.input.iter().enumerate() {
+            let (given, OutPoint { txid, vout }) = (given.get(index).cloned().flatten(), input.previous_output);
             let outputs = match known.entry(txid) {
                 Entry::Occupied(found) => found.into_mut(),
                 Entry::Vacant(vacant) => {
@@ -175,14 +194,21 @@ impl Wallet {
                     vacant.insert(view.map(|view| view.outputs.iter().collect()))
                 }
             };
-            let Some(outputs) = outputs else { continue };
-            let output = usize::try_from(vout).ok().and_then(|vout| outputs.get(vout));
-            if !output.is_some_and(|own| own.value == spent.value && *own.script == *spent.script_pubkey) {
-                let refused = format!("Input {index} spends another output of the wallet's transaction {txid}");
-                return Err(ServiceError::new(ErrorKind::Refused, refused));
+            let Some(outputs) = outputs else {
+                spent.push(given);
+                continue;
+            };
+            let own = usize::try_from(vout).ok().and_then(|vout| outputs.get(vout));
+            let own = own.map(|own| TxOut { value: own.value, script_pubkey: own.script.to_owned() });
+            if given.is_some() && given != own {
+                let differs = format!(
+                    "The amount or script that was given for input {index} differs from output {vout} of the wallet's transaction {txid}"
+                );
+                return Err(ServiceError::new(ErrorKind::Refused, differs));
             }
+            spent.push(own);
         }
-        Ok(())
+        Ok(spent)
     }
 
     pub(super) fn sign_message(

@@ -159,7 +159,7 @@ impl<'a> TransactionChecker<'a> {
         self.ecdsa_message(script_code, hash_type, sig_version).map(|message| *message.as_ref())
     }
 
-    /// Takes over the digest of an ECDSA signature that another has computed, so that verifying the signature does not hash again.
+    /// Caches the digest of an ECDSA signature, so that verifying the signature does not hash again. The caller has computed it.
     pub fn remember(&mut self, script_code: &Script, hash_type: u32, sig_version: SigVersion, digest: [u8; 32]) {
         let (script_code, message) = (script_code.to_bytes(), Message::from_digest(digest));
         self.last = Some(LastSighash { sig_version, hash_type, script_code, message });

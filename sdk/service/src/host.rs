@@ -26,7 +26,7 @@ pub struct Host {
     pub chain: Arc<dyn Chain>,
     /// Unconfirmed transactions.
     pub mempool: Arc<dyn Mempool>,
-    /// What wallets know.
+    /// Reads wallets.
     pub wallet: Arc<dyn WalletRead>,
     /// Addresses, labels and locks of wallets.
     pub book: Arc<dyn WalletBook>,
@@ -34,9 +34,9 @@ pub struct Host {
     pub pay: Arc<dyn WalletPay>,
     /// Imports and rescans.
     pub import: Arc<dyn WalletImport>,
-    /// The wallets themselves.
+    /// Makes, loads, encrypts and backs up wallets.
     pub admin: Arc<dyn WalletAdmin>,
-    /// Private keys of wallets, given out.
+    /// Gives private keys out.
     pub keys: Arc<dyn WalletKeys>,
     /// Signatures by wallets' keys.
     pub signer: Arc<dyn Signer>,
@@ -67,7 +67,7 @@ impl Host {
         }
     }
 
-    /// The scope of a wallet by its name ([`WalletRead::scope_of`]).
+    /// The scope of a wallet by its name ([`WalletRead::scope_of`]), for work of the plugin's own: limits of a call's user do not hold.
     ///
     /// # Errors
     /// `WalletNotLoaded` for a wallet that is not loaded, or that the plugin may not know.

@@ -1,7 +1,7 @@
 //! `signer/1`: signatures by keys that never leave the host.
 //!
-//! A plugin says which inputs of a transaction are to be signed, and how; the host computes what is signed. So no plugin gets a
-//! signature of anything else. The SDK's module `sign` makes the requests for a whole transaction.
+//! A plugin names inputs of a transaction, or a message. The host computes the digest, so that a plugin cannot have a digest signed.
+//! The SDK's module `sign` makes the requests for a whole transaction.
 //!
 //! The example `signer` of the SDK shows it in use.
 
@@ -65,7 +65,7 @@ wire_struct! {
     /// Signatures that are wanted of one transaction.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct SignBatch {
-        /// The transaction. What its inputs have of scriptSigs and witnesses does not matter.
+        /// The transaction. The host ignores its scriptSigs and witnesses.
         pub transaction: Blob,
         /// The outputs that it spends, in the order of its inputs; none where one is not known.
         pub spent: Vec<Option<TxOut>>,
@@ -82,7 +82,7 @@ wire_struct! {
     pub struct Signed {
         /// The signature, as its scheme says.
         pub signature: Blob,
-        /// The signature hash that it signs.
+        /// Its signature hash.
         pub digest: [u8; 32],
     }
 }
@@ -101,10 +101,15 @@ service! {
         /// their order. A locked wallet answers as an unlocked one would, except that of a descriptor with only some of its
         /// private keys all keys count, and none of those behind a hardened wildcard.
         fn available(scripts: Vec<ScriptBuf>, public_keys: Vec<Blob>) -> Vec<bool>;
-        /// Signs each request, in their order; none where the wallet has no such key for these scripts, where the hash commits to an
-        /// output that is not known, and where the sighash byte selects an output that there is not: a signature without witness
-        /// would then be valid for every transaction. The same request gives the same signature. Fails whole with `WalletLocked` when the wallet is locked, also for no requests; with `Refused` when
-        /// an input spends an output of a transaction of the wallet and `spent` says otherwise.
+        /// Signs each request, in their order. The same request gives the same signature. A request gets none:
+        ///
+        /// * where the wallet has no such key for these scripts;
+        /// * where the digest covers an unknown output: the input's own for a witness of version 0, any for taproot;
+        /// * for taproot by a byte that BIP 341 does not have, or with SINGLE without the output of the input's index;
+        /// * for a script without witness with SINGLE without that output: the signature would be valid for every transaction.
+        ///
+        /// An output of a transaction of the wallet need not be given. `Refused` if another amount or script is given for it, and for
+        /// a transaction of more than 4,000,000 bytes; `WalletLocked`, also for no requests; `Stale` once nobody waits for the call.
         fn sign(batch: SignBatch) -> Vec<Option<Signed>>;
         /// Signs a message (signmessage) by the key of a script (P2PKH) that is given by its public key: the recovery id (0 to 3), then
         /// the 64 bytes of the compact form. None where the wallet has no such key for the script. `WalletLocked`.

@@ -127,7 +127,7 @@ impl<'a> Observer<'a> {
         Self { checker, signatures: Signatures::default(), verified: HashSet::new() }
     }
 
-    /// Takes over what a new signature signs.
+    /// Caches the digest of a new signature.
     pub(super) fn remember(&mut self, scheme: &Scheme, sighash: Sighash, digest: [u8; 32]) {
         let (script_code, version) = match scheme {
             Scheme::Legacy { script_code } => (script_code, SigVersion::Base),

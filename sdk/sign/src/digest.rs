@@ -3,7 +3,7 @@
 use bitcoin::hashes::Hash;
 use bitcoin::taproot::{LeafVersion, TapLeafHash};
 
-use outrigger_memory::parallel::map;
+use outrigger_memory::parallel::map_while;
 use outrigger_script::{TxContext, annex_hash};
 use outrigger_service::signer::{Scheme, SignRequest, Signed};
 use outrigger_service::wire::Blob;
@@ -42,14 +42,15 @@ impl From<&SignRequest> for SignatureKind {
     }
 }
 
-/// Signs each request by a function of the request and its digest, on several threads. `None` where the function has no signature,
-/// and where [`digest`] has none.
+/// Signs each request by a function of the request and its digest, on several threads. `None` for a request for which the function
+/// has no signature, or [`digest`] no digest. `None` for all once `wanted`, called every few signatures, returns false.
 pub fn sign_requests(
     context: &TxContext<'_>,
     requests: &[SignRequest],
+    wanted: &(dyn Fn() -> bool + Sync),
     sign: impl Fn(&SignRequest, [u8; 32]) -> Option<Vec<u8>> + Sync,
-) -> Vec<Option<Signed>> {
-    // The keys of a multisignature sign the same.
+) -> Option<Vec<Option<Signed>>> {
+    // All keys of a multisig sign one digest.
     let same = |one: &SignRequest, other: &SignRequest| {
         (one.input, &one.scheme, one.sighash, &one.annex) == (other.input, &other.scheme, other.sighash, &other.annex)
     };
@@ -61,7 +62,8 @@ pub fn sign_requests(
         };
         group.iter().map(sign).collect::<Vec<_>>()
     };
-    map(requests.chunk_by(same).collect(), GROUPS_PER_BATCH, sign_group).into_iter().flatten().collect()
+    let groups = map_while(requests.chunk_by(same).collect(), GROUPS_PER_BATCH, wanted, sign_group)?;
+    Some(groups.into_iter().flatten().collect())
 }
 
 /// Whether a signature would be valid for every transaction: of type SINGLE, for a script without witness, where the transaction
@@ -71,7 +73,7 @@ pub fn signs_anything(context: &TxContext<'_>, request: &SignRequest) -> bool {
     matches!(request.scheme, Scheme::Legacy { .. }) && request.sighash & OUTPUT_MASK == SINGLE && !has_output
 }
 
-/// What a requested signature signs. `None` where that commits to an unknown output, and where consensus has no such signature.
+/// The digest of a requested signature. `None` where that commits to an unknown output, and where consensus has no such signature.
 pub fn digest(context: &TxContext<'_>, request: &SignRequest) -> Option<[u8; 32]> {
     let index = usize::try_from(request.input).ok()?;
     let sighash = u32::from(request.sighash);

@@ -30,7 +30,7 @@ struct Made {
     index: usize,
     slot: Slot,
     scheme: Scheme,
-    /// The signature without hash type, and what it signs.
+    /// The signature without hash type, and its digest.
     signed: Signed,
 }
 
@@ -132,7 +132,9 @@ pub(super) fn solve<'a, I: Send, O: Send>(
     };
     for Made { index, slot, scheme, signed } in made {
         if let Some(job) = places.get(&index).and_then(|place| jobs.get_mut(*place)) {
-            job.observer.remember(&scheme, sighash, signed.digest);
+            if keys.computes_digests() {
+                job.observer.remember(&scheme, sighash, signed.digest);
+            }
             job.observer.signatures.add(slot, signed.signature.0, sighash);
         }
     }

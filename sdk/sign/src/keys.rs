@@ -25,6 +25,11 @@ pub trait KeySource {
 
     /// The signature of each request; `None` for a key that it lacks. Fails for example in a locked wallet.
     fn sign(&self, context: &TxContext<'_>, requests: Vec<SignRequest>) -> Result<Vec<Option<Signed>>>;
+
+    /// Whether the digests of its signatures need not be computed again to verify the signatures.
+    fn computes_digests(&self) -> bool {
+        false
+    }
 }
 
 /// The keys of a request, wiped on drop.
@@ -81,7 +86,11 @@ impl KeySource for LocalKeys {
 
     fn sign(&self, context: &TxContext<'_>, requests: Vec<SignRequest>) -> Result<Vec<Option<Signed>>> {
         let sign = |request: &SignRequest, digest| self.sign_digest(&request.public_key, digest, &request.into());
-        Ok(sign_requests(context, &requests, sign))
+        Ok(sign_requests(context, &requests, &|| true, sign).unwrap_or_default())
+    }
+
+    fn computes_digests(&self) -> bool {
+        true
     }
 }
 
@@ -144,5 +153,9 @@ impl KeySource for WalletKeys<'_> {
         let spent = (0..context.tx().input.len()).map(|input| context.spent_output(input).cloned()).collect();
         let (transaction, scripts) = (Blob(serialize(context.tx())), self.scripts.clone());
         self.signer.sign(self.scope, SignBatch { transaction, spent, scripts, requests })
+    }
+
+    fn computes_digests(&self) -> bool {
+        true
     }
 }

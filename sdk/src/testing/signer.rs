@@ -3,10 +3,10 @@
 use bitcoin::consensus::deserialize;
 use bitcoin::{ScriptBuf, Transaction};
 use outrigger_script::TxContext;
-use outrigger_service::signer::{SignBatch, Signed};
+use outrigger_service::signer::{SignBatch, SignRequest, Signed};
 use outrigger_service::wire::Blob;
 use outrigger_service::{ErrorKind, Result, Scope, Signer};
-use outrigger_sign::{SignatureKind, message_digest, sign_digest, sign_requests};
+use outrigger_sign::{SignatureKind, message_digest, sign_digest, sign_requests, signs_anything};
 use secp256k1::{Secp256k1, SecretKey};
 
 use super::wallet::StubWallet;
@@ -31,10 +31,11 @@ impl Signer for StubWallet {
         let transaction: Transaction = deserialize(&batch.transaction).map_err(|_| ErrorKind::Malformed)?;
         let context = TxContext::new(&transaction, &batch.spent[..]);
         self.unlocked(|state| {
-            sign_requests(&context, &batch.requests, |request, digest| {
-                let key = key_of(&state.keys, &request.public_key)?;
+            let sign = |request: &SignRequest, digest| {
+                let key = key_of(&state.keys, &request.public_key).filter(|_| !signs_anything(&context, request))?;
                 Some(sign_digest(key, digest, &request.into()))
-            })
+            };
+            sign_requests(&context, &batch.requests, &|| true, sign).unwrap_or_default()
         })
     }
 

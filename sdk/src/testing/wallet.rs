@@ -435,7 +435,7 @@ impl WalletKeys for StubWallet {
     }
 
     fn private_imported_descriptors(&self, _: Scope) -> Result<Vec<DescriptorInfo>> {
-        self.unlocked(|_| Vec::new())
+        self.unlocked(|state| state.imported.clone())
     }
 
     fn private_hd_keys(&self, _: Scope) -> Result<Vec<HdKey>> {
@@ -448,6 +448,6 @@ impl WalletKeys for StubWallet {
             let hash = key.public_key(&Secp256k1::new()).pubkey_hash();
             hash.to_byte_array() == public_key_hash
         };
-        self.with(|state| state.keys.iter().map(key).find(is_wanted).map(|key| Secret::new(key.to_wif())))
+        self.unlocked(|state| state.keys.iter().map(key).find(is_wanted).map(|key| Secret::new(key.to_wif())))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use bitcoin::{OutPoint, ScriptBuf};
+use bitcoin::{OutPoint, ScriptBuf, Txid};
 use outrigger_service::Result as ServiceResult;
 use outrigger_service::wallet::{Balances, BalancesQuery, Ownership, TxState};
 
@@ -47,7 +47,7 @@ impl WalletView {
                 continue;
             }
             for outpoint in payment.inputs {
-                if !seen.insert(outpoint) || self.is_spent_elsewhere(&outpoint)? {
+                if !seen.insert(outpoint) || self.is_spent_elsewhere(&outpoint, &payment.txid)? {
                     continue;
                 }
                 if let Some(coin) = self.spent_coin(&outpoint)? {
@@ -59,11 +59,11 @@ impl WalletView {
         sums.balances(query, self.synced.height, |txid| trust.trusted(txid, &TxState::InMempool, true))
     }
 
-    /// Whether a transaction in the mempool or in a block spends an output.
-    fn is_spent_elsewhere(&self, outpoint: &OutPoint) -> Result<bool> {
+    /// Whether another transaction than the payment spends an output, in the mempool or in a block.
+    fn is_spent_elsewhere(&self, outpoint: &OutPoint, payment: &Txid) -> Result<bool> {
         let (t, txn) = (self.t(), &*self.txn);
-        for spender in t.spenders(txn, outpoint)? {
-            let state = t.transaction(txn, &spender)?.map(|spender| spender.state);
+        for spender in t.spenders(txn, outpoint)?.into_iter().filter(|spender| spender != payment) {
+            let state = t.transaction_view(txn, &spender)?.map(|spender| spender.state);
             if matches!(state, Some(TxState::InMempool | TxState::Confirmed { .. })) {
                 return Ok(true);
             }

@@ -308,8 +308,9 @@ impl WalletView {
         Ok(self.wallet.available(&self.txn, &scripts, &public_keys)?)
     }
 
-    pub fn sign(&self, batch: &SignBatch) -> ServiceResult<Vec<Option<Signed>>> {
-        self.wallet.sign(&self.txn, batch)
+    /// Signs while `wanted`.
+    pub fn sign(&self, batch: &SignBatch, wanted: &(dyn Fn() -> bool + Sync)) -> ServiceResult<Vec<Option<Signed>>> {
+        self.wallet.sign(&self.txn, batch, wanted)
     }
 
     pub fn sign_message(&self, script: &ScriptBuf, public_key: &[u8], message: &str) -> ServiceResult<Option<Blob>> {

@@ -27,7 +27,7 @@ wire_struct! {
 }
 
 service! {
-    /// The wallets themselves: made, loaded, encrypted, unlocked, backed up and restored.
+    /// Makes, loads, encrypts, unlocks, backs up and restores wallets. A backup has the private keys.
     pub trait WalletAdmin as WalletAdminClient = "wallet-admin/1" {
         /// Makes a wallet and loads it, as the last of the loaded ones. Gives its warnings. It begins at the tip: what is in
         /// older blocks takes a rescan. Unless it is blank or keyless it gets a random master key and, for receiving and for

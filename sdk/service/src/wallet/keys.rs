@@ -38,7 +38,7 @@ wire_struct! {
 }
 
 service! {
-    /// Private keys of a wallet, given out. Its holder can spend every coin of it elsewhere: only the group wallet needs it.
+    /// Gives private keys out. A plugin with this service can spend every coin of the wallet elsewhere. Only the group wallet needs it.
     pub trait WalletKeys as WalletKeysClient = "wallet-keys/1" {
         /// The descriptors as [`super::WalletRead::descriptors`] gives them, with private keys where these are held, as they were
         /// imported. `WalletLocked`.

@@ -3,8 +3,11 @@
 //! wallets hold them against it, promise by promise.
 //!
 //! **Which wallet.** But for those that name one, the functions concern the wallet of the call: the one that its URI names, or the
-//! only one loaded. They fail with [`crate::ErrorKind::WalletNotLoaded`], [`crate::ErrorKind::NoWallet`] or
+//! only one loaded that the plugin may know. [`WalletRead::scope_of`] gives the scope of another. They fail with [`crate::ErrorKind::WalletNotLoaded`], [`crate::ErrorKind::NoWallet`] or
 //! [`crate::ErrorKind::WalletNotSpecified`] where there is none.
+//!
+//! **Grants for some wallets.** A plugin knows the wallets of its grant of `wallet-read/1`; without that grant, those of its other
+//! grants. Others are `WalletNotLoaded`. For a wallet that it knows, a service whose grant does not list it is `NotGranted`.
 //!
 //! **What is seen.** The first of them in a call waits until the wallet has followed the chain to the tip that the call
 //! met, and taken over what the mempool told before. From then on all reads of the call see the wallet of that moment,

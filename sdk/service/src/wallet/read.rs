@@ -12,7 +12,7 @@ use crate::service;
 use crate::wire::{Blob, Encoded};
 
 service! {
-    /// What wallets know: for histories, reports and notifiers. It changes nothing and gives no private key.
+    /// Reads wallets, for histories, reports and notifiers. It changes nothing and gives no private key.
     pub trait WalletRead as WalletReadClient = "wallet-read/1" {
         /// The names of the loaded wallets, in the order in which they were loaded.
         fn list() -> Vec<String>;

@@ -40,7 +40,7 @@ impl Signer for KeyRing {
         let context = TxContext::new(&transaction, &batch.spent[..]);
         let sign =
             |request: &SignRequest, digest| Some(sign_digest(self.key(&request.public_key)?, digest, &request.into()));
-        Ok(sign_requests(&context, &batch.requests, sign))
+        Ok(sign_requests(&context, &batch.requests, &|| true, sign).unwrap())
     }
 }
 

@@ -55,20 +55,22 @@ fn version_3_payments_choose_coins_and_conflict_with_siblings_as_in_the_node() {
 #[test]
 fn payments_of_version_3_keep_the_limits_of_sizes_of_the_node() {
     let Some(mut wallets) = Wallets::start() else { return };
-    let mine = wallets.fund(1);
+    let mine = wallets.fund(2);
     let known = wallets.ours.try_call("createrawtransaction", json!({"inputs": [], "outputs": [], "version": 3}));
     if let Err(failure) = known {
         return assert_eq!(failure.message, "Unknown named parameter version");
     }
     // Many small confirmed coins: a payment of version 3 has at most 10,000 vB, one with an unconfirmed parent 1,000 vB.
     let many: serde_json::Map<String, Value> = [(mine.clone(), json!(1))].into_iter().collect();
-    for _ in 0..2 {
+    let coins = wallets.ours.call("listunspent", json!([]));
+    for coin in coins.as_array().unwrap() {
+        let inputs = json!([{"txid": coin["txid"], "vout": coin["vout"]}]);
         let mut outputs = many.clone();
         for _ in 0..100 {
             let address = wallets.address("", "bech32");
             outputs.insert(address, json!(0.1));
         }
-        wallets.ours.call("send", json!({"outputs": outputs, "fee_rate": 5}));
+        wallets.ours.call("send", json!({"outputs": outputs, "fee_rate": 5, "inputs": inputs}));
         wallets.mine(1, ADDRESS);
     }
     let ask = |wallets: &mut Wallets, method: &str, params: Value| {

@@ -39,7 +39,7 @@ impl<P> CallContext<'_, P> {
     /// The wallet of the call.
     ///
     /// # Errors
-    /// As of [`outrigger_service::Wallet::info`].
+    /// As of [`outrigger_service::WalletRead::info`].
     pub fn wallet(&self) -> Result<WalletInfo> {
         self.host.wallet.info(self.scope)
     }

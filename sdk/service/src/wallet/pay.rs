@@ -3,6 +3,8 @@
 use bitcoin::Txid;
 use outrigger_values::FeeRate;
 
+#[cfg(doc)]
+use super::TxState;
 use crate::mempool::Admission;
 use crate::service;
 use crate::wire::Blob;

@@ -171,8 +171,8 @@ impl OwnScopes {
         Self { scopes, instance, granted: Arc::new(granted), _named }
     }
 
-    /// The call of `scope`, an empty one outside of calls, or one of a wallet that the instance has opened by name. The instance's grants bound both. [`ErrorKind::Stale`] if
-    /// the call has ended, or is of another instance.
+    /// The call of `scope`. Outside of calls it is an empty one, or one of a wallet that the instance has opened by name. The
+    /// instance's grants bound all of them. [`ErrorKind::Stale`] if the call has ended, or is of another instance.
     fn get(&self, scope: Scope) -> Result<Call> {
         let granted = self.granted.clone();
         if scope == Scope::NONE {

@@ -42,9 +42,9 @@ pub fn migrate(name: &str, text: &str) -> Result<String, ConfigError> {
     }
 }
 
-/// Replaces each grant of the former service of wallets by grants of the services that took its place: a string, or a table whose
-/// first key is `service`. Others stay, and the host refuses them. Private keys went to the wallets of `signer/1` alone, so only a
-/// plugin whose grants of both have no list of wallets, or only one of `signer/1`, gets those of `wallet-keys/1`.
+/// Replaces each grant of the former service of wallets by grants of its successors. The grant is a string, or a table with `service`
+/// as its first key; the host refuses any other spelling. `signer/1` used to bound the private keys, so the wallets of that grant also
+/// bound `wallet-keys/1`. A former grant with a list of wallets gets no `wallet-keys/1`.
 fn with_wallet_services(text: &str) -> String {
     let mut done = String::with_capacity(text.len());
     let mut rest = text;
@@ -62,8 +62,8 @@ fn with_wallet_services(text: &str) -> String {
             rest = &rest[to..];
             continue;
         }
-        let array = rest[..at].rfind("grants").map_or(rest, |begin| &rest[begin..]);
-        let keys = (!is_table).then(|| grant_of_keys(array)).flatten();
+        let array = rest[..at].rfind("grants").map(|begin| &rest[begin..]);
+        let keys = array.filter(|_| !is_table).and_then(grant_of_keys);
         let services = OF_WALLETS.iter().filter(|service| ![SIGNER, WALLET_KEYS].contains(service));
         let grants = services.map(|service| grant.replace(WALLET, &format!("\"{service}\""))).chain(keys);
         done += &rest[..from];
@@ -123,6 +123,8 @@ mod tests {
         let left =
             "[\n  # \"wallet/1\" and \"signer/1\"\n  { wallets = [\"hot\"], service = \"wallet/1\" }, \"log/1\"]";
         assert!(migrated(left).ends_with(left), "{}", migrated(left));
+        let after = migrated("[ # \"wallet/1\"\n \"wallet/1\"]\n[[plugins]]\nfile = \"b.so\"\ngrants = [\"signer/1\"]");
+        assert!(!after.contains("wallet-keys"), "{after}");
         let both =
             migrated("[{ service = \"wallet/1\", wallets = [\"a\"] }, { service = \"signer/1\", wallets = [\"b\"] }]");
         assert!(!both.contains("wallet-keys"), "{both}");

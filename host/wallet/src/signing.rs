@@ -174,8 +174,8 @@ impl Wallet {
         signed.ok_or_else(|| ServiceError::new(ErrorKind::Stale, "Nobody waits for the signatures any more"))
     }
 
-    /// The outputs that a transaction spends: those of the wallet's own transactions, and else those that the caller gave. Refuses
-    /// an output that differs from that of the wallet's own transaction.
+    /// The spent outputs of a transaction. The wallet takes outputs of its own transactions from there, and refuses others in their
+    /// place. It believes the caller about the rest.
     fn spent(
         &self,
         txn: &Reading<'_>,

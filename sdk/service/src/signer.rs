@@ -90,12 +90,12 @@ wire_struct! {
 service! {
     /// Signatures by the keys of the call's wallet.
     ///
-    /// Which wallet that is, and what a call sees of it, is as with [`super::wallet`]. Public keys are given as they stand in scripts,
-    /// and are found by that form alone: a compressed key by its 33 bytes, an uncompressed one by its 65, and a compressed one also by
-    /// its 32-byte x coordinate, whichever of the two points with it is the wallet's. Any other bytes are nobody's key.
+    /// [`super::wallet`] says how the host selects the wallet of a call, and which state the call sees. The host finds a key by its
+    /// form in the script: a compressed key by its 33 bytes, an uncompressed one by its 65. It also finds a compressed key by its
+    /// 32-byte x coordinate, for both points with that coordinate.
     ///
-    /// A descriptor's keys sign for the scripts that it derives, each for those of its own index; keys that were imported by
-    /// themselves sign for any script.
+    /// A descriptor's key signs only for the scripts that the descriptor derives at the key's index. A key that was imported alone
+    /// signs for any script.
     pub trait Signer as SignerClient = "signer/1" {
         /// Which of these public keys (33, 65 or 32 bytes) the wallet could sign with, for outputs with these scripts, in
         /// their order. A locked wallet answers as an unlocked one would, except that of a descriptor with only some of its

@@ -18,8 +18,8 @@ wire_struct! {
         pub blank: bool,
         /// It is encrypted from the start with this passphrase, where it is not empty.
         pub passphrase: Secret,
-        /// Balances and lists tell apart coins of scripts that were spent from before. sendtoaddress leaves these coins and spends the
-        /// coins of a script together, unless it is told otherwise; other payments choose as without it.
+        /// Whether balances and lists show coins of reused addresses apart. By default sendtoaddress then leaves these coins out, and
+        /// spends all coins of one script together. Other payments ignore the flag.
         pub avoid_reuse: bool,
         /// Whether the host loads it at every start; none leaves the list as it is.
         pub load_on_startup: Option<bool>,
@@ -29,12 +29,12 @@ wire_struct! {
 service! {
     /// Makes, loads, encrypts, unlocks, backs up and restores wallets. A backup has the private keys.
     pub trait WalletAdmin as WalletAdminClient = "wallet-admin/1" {
-        /// Makes a wallet and loads it, as the last of the loaded ones. Gives its warnings. It begins at the tip: what is in
-        /// older blocks takes a rescan. Unless it is blank or keyless it gets a random master key and, for receiving and for
-        /// change, an active descriptor of each address type (BIP 44, 49, 84, 86), born at the node's time.
+        /// Makes and loads a wallet, and returns its warnings. The wallet starts at the tip; only a rescan finds earlier payments. A
+        /// wallet with keys that is not blank gets a random master key. From the key it derives active descriptors of each address
+        /// type (BIP 44, 49, 84, 86), for receiving and for change, with the node's time as their birth.
         ///
-        /// `WalletExists` when there is one of the name, loaded or not; `Refused` for a name that is no plain path,
-        /// or a passphrase without private keys. Then nothing is left behind.
+        /// `WalletExists` if a wallet of this name is on disk; `Refused` for a name that is no plain path, or for a passphrase without
+        /// private keys. A failed call leaves no files.
         fn create(options: CreateOptions) -> Vec<String>;
         /// Loads a wallet as the last of the loaded ones, locked if it is encrypted. It follows the chain from where it
         /// stood, and takes over the whole mempool. Gives its warnings.
@@ -65,8 +65,8 @@ service! {
         /// descriptors of each address type from then on; the former ones, imported ones included, stay as inactive ones. `WrongEncryptionState` when it is
         /// encrypted; `Refused` when it may not hold private keys.
         fn encrypt(passphrase: Secret) -> ();
-        /// Unlocks an encrypted wallet for a time from now on, in seconds, at most 100,000,000. `unlocked_until` is told by
-        /// the node's clock. `WrongEncryptionState` when it is not encrypted; `PassphraseIncorrect`, which leaves it as it was.
+        /// Unlocks an encrypted wallet for this many seconds, at most 100,000,000. [`super::WalletInfo::unlocked_until`] is a time of
+        /// the node's clock. `WrongEncryptionState` for a wallet that is not encrypted; `PassphraseIncorrect`, which changes nothing.
         fn unlock(passphrase: Secret, seconds: u64) -> ();
         /// Locks it now; nothing where it is locked. `WrongEncryptionState` when it is not encrypted.
         fn lock() -> ();

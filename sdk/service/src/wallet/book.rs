@@ -49,16 +49,17 @@ wire_struct! {
 service! {
     /// Addresses, labels, texts and locks of coins: for shops. What is written here moves no coin.
     pub trait WalletBook as WalletBookClient = "wallet-book/1" {
-        /// A fresh address's script, entered in the address book with the label (none: for change, not entered): at the next
-        /// index of the active descriptor of the type and side, once as many scripts as are kept ahead are derived from that
-        /// index on; without one, of the oldest key of the imported keypool, which is then watched. An address is fresh no
-        /// more once the wallet has met a payment to it; one that it knew before it derived the address, it meets again by a
-        /// rescan, or in the mempool when it is loaded. Such a payment passes over the indexes up to its own; those of an
-        /// active descriptor for receiving then have an entry in the address book (with an empty label, where they had none).
-        /// Each payment to a descriptor derives as many scripts ahead as are kept.
+        /// Hands out a fresh address and returns its script. The address gets the label in the address book; an address for change has
+        /// none and no entry. The wallet takes the next index of the active descriptor of the type and side, and first derives scripts
+        /// ahead of it. Without such a descriptor it takes the oldest key of the imported keypool, and then watches the address.
         ///
-        /// `Refused` when no address of any type can be had on that side; `KeypoolRanOut` when others can, or nothing more
-        /// can be derived (hardened steps in a locked wallet, a descriptor without a range).
+        /// A payment makes an address used. The wallet sees payments to an address only after it has derived the address: a rescan finds
+        /// earlier ones in blocks, loading the wallet finds those in the mempool. A payment also uses up all lower indexes of its
+        /// descriptor. Those of an active descriptor for receiving get entries with an empty label. After each payment the wallet
+        /// derives scripts ahead again.
+        ///
+        /// `Refused` if the wallet has no addresses on that side; `KeypoolRanOut` if it has addresses of other types, or can derive no
+        /// more (hardened steps in a locked wallet, a descriptor without a range).
         fn new_address(kind: AddressType, internal: bool, label: Option<String>) -> ScriptBuf;
         /// Gives back an address that `new_address` gave and that is not needed, as that of the change of a payment which is not
         /// made: its index is the next one again, and what was derived ahead stays. Whether it was: not where another one

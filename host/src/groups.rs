@@ -1,57 +1,65 @@
 //! The bundled groups and their methods, so that the host knows methods of groups that are off.
 
-use std::collections::BTreeMap;
-use std::sync::LazyLock;
-
-use serde::Deserialize;
-
-const MANIFESTS: [&str; 7] = [
-    include_str!("../../plugins/chain/manifest.json"),
-    include_str!("../../plugins/history/manifest.json"),
-    include_str!("../../plugins/import/manifest.json"),
-    include_str!("../../plugins/mining/manifest.json"),
-    include_str!("../../plugins/psbt/manifest.json"),
-    include_str!("../../plugins/signing/manifest.json"),
-    include_str!("../../plugins/wallet/manifest.json"),
+/// The methods of each group. A test compares them with the libraries.
+const GROUPS: [(&str, &str); 7] = [
+    (
+        "chain",
+        "createmultisig createrawtransaction decoderawtransaction decodescript deriveaddresses estimatesmartfee \
+         getbestblockhash getblock getblockchaininfo getblockcount getblockfilter getblockhash getblockheader \
+         getblockstats getchaintips getchaintxstats getconnectioncount getdeploymentinfo getdescriptoractivity \
+         getdescriptorinfo getdifficulty getindexinfo getmempoolancestors getmempooldescendants getmempoolentry \
+         getmempoolinfo getnettotals getnetworkinfo getnodeaddresses getpeerinfo getrawmempool getrawtransaction \
+         gettxout gettxoutproof gettxoutsetinfo gettxspendingprevout getzmqnotifications invalidateblock \
+         listbanned ping reconsiderblock savemempool scanblocks scantxoutset sendrawtransaction setmocktime \
+         submitpackage syncwithvalidationinterfacequeue testmempoolaccept validateaddress verifymessage \
+         verifytxoutproof waitforblock waitforblockheight waitfornewblock",
+    ),
+    (
+        "history",
+        "abandontransaction getreceivedbyaddress getreceivedbylabel gettransaction listaddressgroupings \
+         listreceivedbyaddress listreceivedbylabel listsinceblock listtransactions setcomment",
+    ),
+    (
+        "import",
+        "abortrescan importaddress importdescriptors importmulti importprivkey importprunedfunds importpubkey \
+         removeprunedfunds rescanblockchain",
+    ),
+    (
+        "mining",
+        "generateblock generatetoaddress generatetodescriptor getblocktemplate getmininginfo getnetworkhashps \
+         getprioritisedtransactions preciousblock prioritisetransaction submitblock submitheader",
+    ),
+    (
+        "psbt",
+        "analyzepsbt combinepsbt converttopsbt createpsbt decodepsbt descriptorprocesspsbt finalizepsbt joinpsbts \
+         psbtbumpfee send sendall utxoupdatepsbt walletcreatefundedpsbt walletprocesspsbt",
+    ),
+    (
+        "signing",
+        "combinerawtransaction signmessage signmessagewithprivkey signrawtransactionwithkey \
+         signrawtransactionwithwallet",
+    ),
+    (
+        "wallet",
+        "addhdkey backupwallet bumpfee createwallet createwalletdescriptor derivehdkey dumpprivkey encryptwallet \
+         exportwatchonlywallet fundrawtransaction getaddressesbylabel getaddressinfo getbalance getbalances \
+         gethdkeys getnewaddress getrawchangeaddress getunconfirmedbalance getwalletbackupinfo getwalletinfo \
+         keypoolrefill listdescriptors listlabels listlockunspent listunspent listwalletdir listwallets loadwallet \
+         lockunspent restorewallet sendmany sendtoaddress setlabel settxfee setwalletflag simulaterawtransaction \
+         unloadwallet upgradewallet walletlock walletpassphrase walletpassphrasechange",
+    ),
 ];
-
-#[derive(Deserialize)]
-struct Group {
-    id: String,
-    methods: Vec<Method>,
-}
-
-#[derive(Deserialize)]
-struct Method {
-    name: String,
-}
-
-static GROUPS: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
-    // A test and the groups' builds ensure that the manifests parse.
-    let groups = MANIFESTS.iter().filter_map(|manifest| serde_json::from_str::<Group>(manifest).ok());
-    groups.flat_map(|group| group.methods.into_iter().map(move |method| (method.name, group.id.clone()))).collect()
-});
 
 /// The group and the method of this name.
 pub fn group_of(method: &str) -> Option<(&'static str, &'static str)> {
-    GROUPS.get_key_value(method).map(|(method, group)| (method.as_str(), group.as_str()))
+    all().find(|(known, _)| *known == method)
 }
 
 pub fn methods() -> impl Iterator<Item = &'static str> {
-    GROUPS.keys().map(String::as_str)
+    all().map(|(method, _)| method)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_group_is_known_with_its_methods() {
-        let mut groups: Vec<_> = GROUPS.values().map(String::as_str).collect();
-        groups.sort_unstable();
-        groups.dedup();
-        assert_eq!(groups, ["chain", "history", "import", "mining", "psbt", "signing", "wallet"]);
-        assert_eq!(group_of("submitblock"), Some(("submitblock", "mining")));
-        assert_eq!(group_of("stop"), None);
-    }
+/// Each method with its group.
+fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
+    GROUPS.iter().flat_map(|(group, methods)| methods.split(' ').map(move |method| (method, *group)))
 }

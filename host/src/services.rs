@@ -4,17 +4,18 @@ use std::sync::Arc;
 
 use outrigger_abi::ExportedService;
 use outrigger_node::Node;
-use outrigger_plugins::grants::{Grant, Holder, NODE_RPC, SERVICES, ServiceSource, known_wallets};
+use outrigger_plugins::grants::{Grant, Holder, RPC, SERVICES, ServiceSource, known_wallets};
 use outrigger_sandbox::Reach;
 use outrigger_service::chain::Publication;
 use outrigger_service::{
-    Chain, Mempool, NodeRpc, Signer, WalletAdmin, WalletBook, WalletImport, WalletKeys, WalletPay, WalletRead,
+    Chain, Mempool, Rpc, Signer, WalletAdmin, WalletBook, WalletImport, WalletKeys, WalletPay, WalletRead,
 };
 use outrigger_services::{
-    ChainService, GrantedAccess, GrantedWallets, MempoolService, NodeMethods, NodeRpcService, OwnScopes, Scopes,
-    WalletService,
+    ChainService, GrantedAccess, GrantedWallets, MempoolService, OwnScopes, RpcService, Scopes, WalletService,
 };
 use outrigger_wallet_engine::WalletManager;
+
+use crate::router::onward::Switchboard;
 
 /// Only the services' names, for checking grants without starting anything.
 pub struct ServiceNames;
@@ -32,8 +33,7 @@ impl ServiceSource for ServiceNames {
 pub struct HostServices {
     pub node: Arc<dyn Node>,
     pub published: Arc<[Publication]>,
-    /// The node's own methods; `None` on the embedded chain.
-    pub methods: Option<Arc<dyn NodeMethods>>,
+    pub switchboard: Arc<Switchboard>,
     pub manager: Arc<WalletManager>,
     pub scopes: Arc<Scopes>,
 }
@@ -51,7 +51,7 @@ impl ServiceSource for HostServices {
             let (manager, scopes) = (self.manager.clone(), scopes.clone());
             Arc::new(WalletService { manager, scopes, granted: granted_wallets(service, grants) })
         };
-        let [chain, mempool, read, book, pay, import, admin, keys, signer, node_rpc] = SERVICES;
+        let [chain, mempool, read, book, pay, import, admin, keys, signer, rpc] = SERVICES;
         let exported = match service {
             name if name == chain => {
                 let (published, wallets) = (self.published.clone(), self.manager.clone());
@@ -65,9 +65,13 @@ impl ServiceSource for HostServices {
             name if name == admin => ExportedService::new::<dyn WalletAdmin>(wallets(admin)),
             name if name == keys => ExportedService::new::<dyn WalletKeys>(wallets(keys)),
             name if name == signer => ExportedService::new::<dyn Signer>(wallets(signer)),
-            name if name == node_rpc => {
-                let (node, methods) = (self.methods.clone(), granted_methods(grants));
-                ExportedService::new::<dyn NodeRpc>(Arc::new(NodeRpcService { node, methods, scopes }))
+            name if name == rpc => {
+                let calls = Arc::new(self.switchboard.of_plugin(holder.plugin));
+                ExportedService::new::<dyn Rpc>(Arc::new(RpcService {
+                    calls,
+                    methods: granted_methods(grants),
+                    scopes,
+                }))
             }
             _ => return None,
         };
@@ -94,9 +98,9 @@ fn granted_wallets(service: &'static str, grants: &[Grant]) -> GrantedWallets {
     GrantedWallets { service, wallets: grant.map_or(Some(Vec::new()), |grant| grant.wallets.clone()) }
 }
 
-/// The methods of the node that an instance with these grants may call.
+/// The methods that an instance with these grants may call.
 fn granted_methods(grants: &[Grant]) -> Vec<String> {
-    grants.iter().find(|grant| grant.service == NODE_RPC).and_then(|grant| grant.methods.clone()).unwrap_or_default()
+    grants.iter().find(|grant| grant.service == RPC).and_then(|grant| grant.methods.clone()).unwrap_or_default()
 }
 
 #[cfg(test)]

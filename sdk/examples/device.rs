@@ -1,14 +1,16 @@
 //! Signing by keys of the plugin's own, as a hardware signer does.
 #![allow(clippy::unwrap_used, reason = "an example says what it expects by failing")]
 
+use outrigger_sdk::options::NoOptions;
 use outrigger_sdk::script::TxContext;
-use outrigger_sdk::serde_json::{Map, Value, json};
+use outrigger_sdk::serde_json::{Value, json};
 use outrigger_sdk::service::signer::{SignRequest, Signed};
 use outrigger_sdk::service::{ErrorKind, ServiceError};
-use outrigger_sdk::sign::{KeySource, methods};
+use outrigger_sdk::sign::KeySource;
+use outrigger_sdk::sign::methods::{SigningResult, Unsigned, with_wallet};
 use outrigger_sdk::testing::{StubHost, WalletState};
 use outrigger_sdk::wire::Blob;
-use outrigger_sdk::{Call, Host, Plugin, Reply};
+use outrigger_sdk::{Call, Host, Plugin, RpcError, methods, plugin};
 
 /// A device that is not plugged in.
 struct Device;
@@ -23,32 +25,38 @@ impl KeySource for Device {
     }
 }
 
-struct DeviceSigning(Host);
+struct DeviceSigning;
 
+#[plugin(id = "device", summary = "Signs", services = ["chain/1", "wallet-read/1"])]
 impl Plugin for DeviceSigning {
-    fn new(host: Host, _: Map<String, Value>) -> Result<Self, String> {
-        Ok(Self(host))
-    }
-
-    fn call(&self, call: Call<'_>, reply: Reply) {
-        let wanted = || reply.is_wanted();
-        let answer = match call.method {
-            "signrawtransactionwithwallet" => {
-                methods::with_wallet(&self.0, call.scope, &call.params, |_| Device, &wanted)
-            }
-            _ => methods::with_key(&self.0, call.scope, call.params, &wanted),
-        };
-        reply.send(answer);
+    fn new(_: Host, _: NoOptions) -> Result<Self, String> {
+        Ok(Self)
     }
 }
 
-const MANIFEST: &str = r#"{"id": "device", "version": "1.0.0", "summary": "Signs", "services": ["chain/1", "wallet-read/1"],
-    "methods": [{"name": "signrawtransactionwithwallet", "category": "Wallet", "help": "Signs."}]}"#;
+#[methods(category = "Wallet")]
+impl DeviceSigning {
+    /// Signs the inputs of a raw transaction with the keys of the device.
+    ///
+    /// * `hexstring` - The transaction.
+    /// * `prevtxs` - Outputs that it spends.
+    /// * `sighashtype` - The signature hash type.
+    #[method]
+    fn signrawtransactionwithwallet(
+        call: &Call<'_>,
+        #[arg(kind = "hex")] hexstring: &str,
+        prevtxs: Option<&[Value]>,
+        sighashtype: Option<&str>,
+    ) -> Result<SigningResult, RpcError> {
+        let unsigned = Unsigned { transaction: hexstring, prevtxs, sighash: sighashtype };
+        with_wallet(call.host, call.scope, &unsigned, |_| Device, &|| call.is_wanted())
+    }
+}
 
 fn main() {
     let host = StubHost::new();
     host.wallet.set(Some(WalletState::empty("hot")));
-    let plugin = host.start::<DeviceSigning>(MANIFEST, json!({}));
+    let plugin = host.start::<DeviceSigning>(json!({}));
 
     // One input that spends 50 coins of the key 1, P2PK.
     let key = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";

@@ -3,42 +3,45 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use outrigger_sdk::serde_json::{Map, Value, json};
+use outrigger_sdk::options::NoOptions;
+use outrigger_sdk::serde_json::{Value, json};
 use outrigger_sdk::service::events::Event;
 use outrigger_sdk::testing::StubHost;
-use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError};
+use outrigger_sdk::{Call, Host, Plugin, RpcError, methods, plugin};
 
 /// Counts changes of the tip while it runs.
+#[derive(Default)]
 struct Counter {
-    host: Host,
     blocks: AtomicU32,
 }
 
+#[plugin(id = "counter", summary = "Counts blocks", services = ["events/1"], events = ["tip"])]
 impl Plugin for Counter {
-    fn new(host: Host, _: Map<String, Value>) -> Result<Self, String> {
-        Ok(Self { host, blocks: AtomicU32::new(0) })
+    fn new(_: Host, _: NoOptions) -> Result<Self, String> {
+        Ok(Self::default())
     }
 
     fn event(&self, event: Event) {
-        // The manifest says `"events": ["tip"]`. `ShuttingDown` comes to everybody.
+        // The declaration says `events = ["tip"]`. `ShuttingDown` comes to everybody.
         if let Event::TipChanged { .. } = event {
             self.blocks.fetch_add(1, Ordering::Relaxed);
         }
     }
+}
 
-    fn call(&self, call: Call<'_>, reply: Reply) {
-        let dropped = self.host.events.dropped(call.scope).map_err(RpcError::from);
-        let blocks = self.blocks.load(Ordering::Relaxed);
-        reply.send(dropped.map(|dropped| json!({"blocks": blocks, "missed": dropped})));
+#[methods(category = "Test")]
+impl Counter {
+    /// Tells the count.
+    #[method]
+    fn countblocks(&self, call: &Call<'_>) -> Result<Value, RpcError> {
+        let missed = call.host.events.dropped(call.scope)?;
+        Ok(json!({"blocks": self.blocks.load(Ordering::Relaxed), "missed": missed}))
     }
 }
 
-const MANIFEST: &str = r#"{"id": "counter", "version": "1.0.0", "summary": "Counts blocks", "events": ["tip"],
-    "services": ["events/1"], "methods": [{"name": "countblocks", "category": "Test", "help": "Tells the count."}]}"#;
-
 fn main() {
     let test = StubHost::new();
-    let plugin = test.start::<Counter>(MANIFEST, json!({}));
+    let plugin = test.start::<Counter>(json!({}));
     let hash = test.chain.mine(vec![]);
     plugin.tell(Event::TipChanged { hash, height: 1 });
     assert_eq!(plugin.call("countblocks", json!([])), Ok(json!({"blocks": 1, "missed": 0})));

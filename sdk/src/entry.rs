@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use outrigger_abi::{ErrorKind, HostHandle, PluginCode, PluginTable, RawCall};
+use outrigger_abi::{ErrorKind, FAILED, HostHandle, PASS_ON, PluginCode, PluginTable, RawCall};
 use outrigger_service::log::{Level, Log, LogClient};
 use outrigger_service::{Host, Scope, wire};
 use outrigger_standard::release::Rules;
 
+use crate::options::PluginOptions;
+use crate::params::Params;
 use crate::plugin::{Call, Plugin, Reply, ReplySink};
 use crate::{RpcError, RpcErrorCode};
 
@@ -25,6 +27,7 @@ pub const fn plugin_table<P: Plugin>(minor_needed: u32) -> PluginTable {
 /// A plugin, with the host that its replies go to.
 struct Running<P> {
     plugin: P,
+    host: Host,
     replies: Arc<HostReplies>,
 }
 
@@ -44,6 +47,14 @@ impl ReplySink for HostReplies {
 
     fn reply_shared(&self, token: u64, json: Arc<Vec<u8>>) -> bool {
         self.0.reply(token, 0, json.into())
+    }
+
+    fn pass(&self, token: u64, params: Option<Vec<u8>>) -> bool {
+        self.0.reply(token, PASS_ON, params.unwrap_or_default().into())
+    }
+
+    fn drop_call(&self, token: u64, message: &str) -> bool {
+        self.0.reply(token, FAILED, message.as_bytes().to_vec().into())
     }
 
     fn wanted(&self, token: u64) -> bool {
@@ -70,7 +81,8 @@ impl<P: Plugin> PluginCode for Running<P> {
         });
         let services = Host::reached_by(&|name| host.service(name));
         let options = serde_json::from_slice(options).map_err(|error| error.to_string())?;
-        Ok(Self { plugin: P::new(services, options)?, replies: Arc::new(HostReplies(host)) })
+        let plugin = P::new(services.clone(), P::Options::read(options)?)?;
+        Ok(Self { plugin, host: services, replies: Arc::new(HostReplies(host)) })
     }
 
     fn start(&self) -> Result<(), String> {
@@ -80,13 +92,20 @@ impl<P: Plugin> PluginCode for Running<P> {
     fn call(&self, call: RawCall<'_>) -> Result<(), ErrorKind> {
         let reply = Reply::new(call.token, self.replies.clone());
         let method = std::str::from_utf8(call.method).map_err(|_| ErrorKind::Malformed)?;
-        match serde_json::from_slice(call.params) {
-            Ok(params) => {
+        let params = match call.params.first() {
+            Some(b'{') => serde_json::from_slice(call.params).map(|named| (Params::default(), Some(named))),
+            _ => serde_json::from_slice(call.params).map(|params| (params, None)),
+        };
+        match params {
+            Ok((params, named)) => {
                 let deadline = call.deadline_ms.map(Duration::from_millis);
                 let word = call.release.unwrap_or(outrigger_standard::release::PRESENT);
                 let rules = Rules::of_call(word);
                 let scope = Scope(call.token);
-                self.plugin.call(Call { method, params, scope, deadline, rules }, reply);
+                let given = params.0.len();
+                let (host, token, replies) = (&self.host, call.token, &*self.replies);
+                self.plugin
+                    .call(Call { method, params, named, host, scope, deadline, rules, given, token, replies }, reply);
             }
             Err(error) => {
                 // A client can make this happen, with values that nest too deeply or half of a surrogate pair: it is told,
@@ -126,39 +145,18 @@ mod tests;
 
 /// Exports a [`Plugin`] and its manifest from a `cdylib`.
 ///
-/// A third argument is the least minor version of the interface ([`outrigger_abi::ABI_MINOR`]) that a host must have; without
+/// A second argument is the least minor version of the interface ([`outrigger_abi::ABI_MINOR`]) that a host must have; without
 /// it the plugin runs on hosts of every minor version, and what an older one does not have reads as not there.
-///
-/// ```
-/// # use outrigger_sdk::{Call, Host, Plugin, Reply};
-/// # use serde_json::{Map, Value};
-/// struct Hello;
-///
-/// impl Plugin for Hello {
-///     fn new(_: Host, _: Map<String, Value>) -> Result<Self, String> {
-///         Ok(Self)
-///     }
-///
-///     fn call(&self, _: Call<'_>, reply: Reply) {
-///         reply.send(Ok("hello"));
-///     }
-/// }
-///
-/// // In a crate of its own this is `include_str!("../manifest.json")`.
-/// const MANIFEST: &str = r#"{"id": "hello", "version": "1.0.0", "summary": "Says hello",
-///     "methods": [{"name": "hello", "category": "Test", "help": "Says hello."}]}"#;
-///
-/// outrigger_sdk::export_plugin!(Hello, MANIFEST);
-/// # fn main() {}
-/// ```
 #[macro_export]
 macro_rules! export_plugin {
-    ($plugin:ty, $manifest:expr) => {
-        $crate::export_plugin!($plugin, $manifest, 0);
+    ($plugin:ty) => {
+        $crate::export_plugin!($plugin, 0);
     };
-    ($plugin:ty, $manifest:expr, $minor_needed:expr) => {
+    ($plugin:ty, $minor_needed:expr) => {
+        const OUTRIGGER_MANIFEST: &str = <$plugin as $crate::Plugin>::MANIFEST;
+
         #[allow(long_running_const_eval, reason = "a long manifest takes as long as it is")]
-        const _: () = $crate::outline::check($manifest);
+        const _: () = $crate::outline::check(OUTRIGGER_MANIFEST);
 
         #[doc(hidden)]
         #[allow(unsafe_code, non_upper_case_globals)]
@@ -170,7 +168,7 @@ macro_rules! export_plugin {
         #[allow(unsafe_code, non_upper_case_globals)]
         // SAFETY: as above.
         #[unsafe(no_mangle)]
-        pub static outrigger_manifest: [u8; $crate::abi::MANIFEST_HEADER_LEN + ($manifest).len()] =
-            $crate::abi::manifest_bytes($manifest, $minor_needed);
+        pub static outrigger_manifest: [u8; $crate::abi::MANIFEST_HEADER_LEN + OUTRIGGER_MANIFEST.len()] =
+            $crate::abi::manifest_bytes(OUTRIGGER_MANIFEST, $minor_needed);
     };
 }

@@ -1,31 +1,11 @@
 //! Everything that a plugin of Outrigger needs, and what host and plugins share.
 //!
-//! A plugin is a `cdylib` that implements [`Plugin`] and exports it with [`export_plugin!`]; `manifest.json` beside it says
-//! which methods it answers and which services it needs. [`testing`] has a host of canned answers for its unit tests.
-//!
-//! ```
-//! use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError};
-//! use serde_json::{Map, Value};
-//!
-//! struct Greeter {
-//!     greeting: String,
-//! }
-//!
-//! impl Plugin for Greeter {
-//!     fn new(_host: Host, options: Map<String, Value>) -> Result<Self, String> {
-//!         Ok(Self { greeting: options["greeting"].as_str().unwrap_or_default().to_owned() })
-//!     }
-//!
-//!     fn call(&self, call: Call<'_>, reply: Reply) {
-//!         let answer = call.params.text(0).map(|name| format!("{}, {name}", self.greeting));
-//!         reply.send(answer);
-//!     }
-//! }
-//! ```
+//! A plugin is a `cdylib` that implements [`Plugin`] and exports it with [`export_plugin!`]. [`mod@methods`] describes how its methods are
+//! declared, and has an example. [`testing`] has a host of canned answers for its unit tests.
 //!
 //! # What stands where
 //!
-//! - [`plugin`], [`manifest`], [`params`], [`typed`], [`amount`], [`FeeRate`], [`error`]: writing a plugin.
+//! - [`mod@plugin`], [`mod@methods`], [`options`], [`manifest`], [`params`], [`typed`], [`amount`], [`FeeRate`], [`error`]: writing a plugin.
 //! - [`service`]: what the host offers, each service one trait. [`wire`]: how its messages are encoded.
 //! - [`script`], [`standard`], [`descriptor`], [`sign`]: Bitcoin's scripts: the engine, their kinds and texts, descriptors,
 //!   and the solver that makes scriptSigs and witnesses.
@@ -40,20 +20,27 @@
 
 #![warn(missing_docs)]
 
+// The attributes name this crate.
+extern crate self as outrigger_sdk;
+
 #[doc(hidden)]
 pub mod context;
 pub mod entry;
 pub mod manifest;
+pub mod methods;
+pub mod options;
 #[doc(hidden)]
 pub mod outline;
 pub mod plugin;
 pub mod testing;
 
-pub use context::{CallContext, descriptor_syntax};
+pub use context::descriptor_syntax;
 #[doc(inline)]
 pub use outrigger_abi as abi;
 #[doc(inline)]
 pub use outrigger_descriptor as descriptor;
+#[doc(inline)]
+pub use outrigger_macros::{methods, plugin};
 #[doc(inline)]
 pub use outrigger_memory::{self as memory, parallel, wipe_freed_memory};
 #[doc(inline)]

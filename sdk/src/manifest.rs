@@ -76,9 +76,9 @@ pub struct Manifest {
     /// Further services that it uses where they are granted.
     #[serde(default)]
     pub optional: Vec<String>,
-    /// The methods of the node that it calls by `node-rpc/1`, where that is granted: the grant has to list them.
+    /// The methods that it calls by `rpc/1`, where that is granted: the grant has to list them.
     #[serde(default)]
-    pub node_methods: Vec<String>,
+    pub calls: Vec<String>,
     /// What it asks to reach beyond its services, where it runs in a process of its own: shown to the operator, who grants it.
     #[serde(default)]
     pub reach: Vec<ReachSpec>,
@@ -94,8 +94,40 @@ pub struct Manifest {
     /// Whether the host must stop when it dies.
     #[serde(default)]
     pub critical: bool,
+    /// What it requires of the node.
+    #[serde(default)]
+    pub requires: Requires,
+    /// Whether a configuration may put it before methods of others, and where it sees their calls.
+    #[serde(default)]
+    pub wrapper: Option<WrapperKind>,
     /// The methods it answers.
     pub methods: Vec<MethodSpec>,
+}
+
+/// What a plugin requires of the node, checked before it starts and by `run --check`.
+#[derive(Clone, Default, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Requires {
+    /// The only network that the plugin is for, as `main`.
+    pub network: Option<String>,
+    /// The earliest release of Bitcoin Core, as 28. The development chain is of the latest.
+    pub release: Option<u32>,
+    /// The index of all transactions (`txindex=1`).
+    pub txindex: bool,
+    /// The index of block filters (`blockfilterindex=1`).
+    pub blockfilterindex: bool,
+    /// The outputs that each block spends, which a pruned node does not keep.
+    pub spent_outputs: bool,
+}
+
+/// Where a wrapper sees calls.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WrapperKind {
+    /// On a thread of the pool, where it may wait
+    Pooled,
+    /// On the thread that read the call from the network, if the operator trusts the plugin: see [`MethodSpec::inline`]
+    Inline,
 }
 
 /// An option of a plugin's configuration.
@@ -107,10 +139,16 @@ pub struct OptionSpec {
     /// Its type.
     #[serde(rename = "type")]
     pub kind: OptionType,
-    /// Its value where the configuration has none.
-    pub default: Value,
+    /// Its value where the configuration has none. Without a default, the configuration must set the option.
+    #[serde(default, deserialize_with = "given")]
+    pub default: Option<Value>,
     /// What it is for.
     pub help: String,
+}
+
+/// A default that is given, even as null.
+fn given<'d, D: serde::Deserializer<'d>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
 }
 
 /// The type of an option.
@@ -121,8 +159,16 @@ pub enum OptionType {
     Boolean,
     /// A whole number of 64 bits
     Integer,
+    /// Any number
+    Number,
     /// Text
     String,
+    /// A list
+    List,
+    /// A table
+    Table,
+    /// Text that is never shown. A configuration names where it is: `{ file = "/path" }` or `{ env = "NAME" }`.
+    Secret,
 }
 
 impl OptionType {
@@ -131,7 +177,11 @@ impl OptionType {
         match self {
             Self::Boolean => value.is_boolean(),
             Self::Integer => value.is_i64(),
+            Self::Number => value.is_number(),
             Self::String => value.is_string(),
+            Self::List => value.is_array(),
+            Self::Table => value.is_object(),
+            Self::Secret => value.is_string() || value.is_object(),
         }
     }
 
@@ -140,13 +190,17 @@ impl OptionType {
         match self {
             Self::Boolean => "boolean",
             Self::Integer => "integer",
+            Self::Number => "number",
             Self::String => "string",
+            Self::List => "list",
+            Self::Table => "table",
+            Self::Secret => "secret",
         }
     }
 }
 
 /// A method.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Default, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MethodSpec {
     /// Its name: letters, digits, `_`, `.` and `-`, at most 64.
@@ -343,6 +397,9 @@ pub enum OptionError {
     /// The manifest has no such option.
     #[error("option '{0}' is not known to the plugin")]
     Unknown(String),
+    /// An option without a default that is not set.
+    #[error("option '{0}' must be set")]
+    Missing(String),
     /// A value of another type.
     #[error("option '{name}' must be of type {wanted}")]
     Type {
@@ -373,7 +430,11 @@ impl Manifest {
         if let Some(event) = manifest.events.iter().find(|e| !outrigger_service::events::TOPICS.contains(&e.as_str())) {
             return Err(ManifestError::UnknownEvent(event.clone()));
         }
-        if let Some(option) = manifest.options.iter().find(|option| !option.kind.fits(&option.default)) {
+        // Null is the default of an option that may be left out.
+        let bad = |option: &&OptionSpec| {
+            option.default.as_ref().is_some_and(|default| !default.is_null() && !option.kind.fits(default))
+        };
+        if let Some(option) = manifest.options.iter().find(bad) {
             return Err(ManifestError::OptionDefault(option.name.clone()));
         }
         manifest.reach.iter().try_for_each(|reach| reach.check(&manifest.options))?;
@@ -390,7 +451,10 @@ impl Manifest {
                 Err(OptionError::Type { name: option.name.clone(), wanted: option.kind.name() })
             }
             Some(value) => Ok((option.name.clone(), value.clone())),
-            None => Ok((option.name.clone(), option.default.clone())),
+            None => match &option.default {
+                Some(default) => Ok((option.name.clone(), default.clone())),
+                None => Err(OptionError::Missing(option.name.clone())),
+            },
         };
         self.options.iter().map(value).collect()
     }

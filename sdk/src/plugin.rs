@@ -3,28 +3,83 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bitcoin::Network;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use outrigger_service::events::Event;
+use outrigger_service::wallet::WalletInfo;
+use outrigger_service::wire::Blob;
 use outrigger_service::{Host, Scope};
 use outrigger_standard::release::Rules;
 use outrigger_values::error::RpcError;
 use outrigger_values::params::Params;
 
-/// A call that a client made.
+use crate::options::PluginOptions;
+
+/// A call that a client made, and what a plugin has at hand while it answers.
 pub struct Call<'a> {
     /// The method's name.
     pub method: &'a str,
-    /// Its arguments by position.
+    /// Its arguments by position; empty in a function of [`mod@crate::methods`], which has them as its own arguments.
     pub params: Params,
-    /// On whose behalf services are asked while the call runs.
+    /// Its arguments by name, of a wrapped method whose parameters the host does not know.
+    pub named: Option<Map<String, Value>>,
+    /// The services that the plugin was granted.
+    pub host: &'a Host,
+    /// On whose behalf services are asked while the call runs: what is read in it is of one moment.
     pub scope: Scope,
     /// After what time the host answers in the plugin's place; none when it does not.
     pub deadline: Option<Duration>,
     /// The release of Bitcoin Core whose answers the client expects, with its rules: that of the node, or of the host's
     /// setting `release`.
     pub rules: Rules,
+    pub(crate) given: usize,
+    pub(crate) token: u64,
+    pub(crate) replies: &'a dyn ReplySink,
+}
+
+impl Call<'_> {
+    /// How many arguments were given, null or not: an argument at a later position was left out.
+    pub fn given(&self) -> usize {
+        self.given
+    }
+
+    /// Whether the answer is still wanted: false once the client has gone or the time is over.
+    pub fn is_wanted(&self) -> bool {
+        self.replies.wanted(self.token)
+    }
+
+    /// Asks whoever would answer the call without this plugin ([`outrigger_service::Rpc::next`]), with these parameters or the
+    /// client's. The result is JSON text.
+    ///
+    /// # Errors
+    /// The error of the method, or of the service.
+    pub fn next(&self, params: Option<&Value>) -> Result<Vec<u8>, RpcError> {
+        let params = params.map(|params| Blob(params.to_string().into_bytes()));
+        Ok(self.host.rpc.next(self.scope, params)?.into_result()?.0)
+    }
+
+    /// The services in the call's scope.
+    pub fn services(&self) -> outrigger_spend::Services<'_> {
+        outrigger_spend::Services { host: self.host, scope: self.scope, rules: self.rules }
+    }
+
+    /// The wallet of the call.
+    ///
+    /// # Errors
+    /// As of [`outrigger_service::WalletRead::info`].
+    pub fn wallet(&self) -> outrigger_service::Result<WalletInfo> {
+        self.host.wallet.info(self.scope)
+    }
+
+    /// The network of the node's chain.
+    ///
+    /// # Errors
+    /// As of [`outrigger_service::Chain::network`].
+    pub fn network(&self) -> outrigger_service::Result<Network> {
+        self.host.chain.network(self.scope)
+    }
 }
 
 /// The message of the error that answers a call whose [`Reply`] was dropped.
@@ -38,6 +93,14 @@ pub trait ReplySink: Send + Sync {
     /// As `reply`, with a result that is JSON already and that others share.
     fn reply_shared(&self, token: u64, json: Arc<Vec<u8>>) -> bool {
         self.reply(token, Ok(json.to_vec()))
+    }
+
+    /// Leaves the call to whoever comes next, with these parameters or the client's.
+    fn pass(&self, token: u64, params: Option<Vec<u8>>) -> bool;
+
+    /// The call was dropped: there is no answer. The client gets the message as an error.
+    fn drop_call(&self, token: u64, message: &str) -> bool {
+        self.reply(token, Err(RpcError::internal(message)))
     }
 
     /// Whether the call still waits for its answer.
@@ -57,9 +120,10 @@ pub trait ReplySink: Send + Sync {
 /// use std::sync::{Arc, Mutex};
 /// use std::thread::JoinHandle;
 ///
-/// use outrigger_sdk::serde_json::{Map, Value, json};
+/// use outrigger_sdk::options::NoOptions;
+/// use outrigger_sdk::serde_json::json;
 /// use outrigger_sdk::testing::StubHost;
-/// use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError, RpcErrorCode};
+/// use outrigger_sdk::{Host, Plugin, Reply, RpcError, RpcErrorCode, methods, plugin};
 ///
 /// #[derive(Default)]
 /// struct Sums {
@@ -67,19 +131,30 @@ pub trait ReplySink: Send + Sync {
 ///     closing: Arc<AtomicBool>,
 /// }
 ///
+/// #[plugin(id = "sums", summary = "Adds up")]
 /// impl Plugin for Sums {
-///     fn new(_: Host, _: Map<String, Value>) -> Result<Self, String> {
+///     fn new(_: Host, _: NoOptions) -> Result<Self, String> {
 ///         Ok(Self::default())
 ///     }
 ///
-///     fn call(&self, call: Call<'_>, reply: Reply) {
-///         let count: u64 = match call.params.read(0, "count") {
-///             Ok(count) => count,
-///             Err(error) => {
-///                 reply.fail(error);
-///                 return;
-///             }
-///         };
+///     fn quiesce(&self) {
+///         self.closing.store(true, Ordering::Relaxed);
+///     }
+///
+///     fn stop(&self) {
+///         for thread in self.threads.lock().unwrap().drain(..) {
+///             let _ = thread.join();
+///         }
+///     }
+/// }
+///
+/// #[methods(category = "Test")]
+/// impl Sums {
+///     /// Adds up.
+///     ///
+///     /// * `count` - The first number that is not added.
+///     #[method(long_running)]
+///     fn sum(&self, reply: Reply, count: u64) {
 ///         let closing = self.closing.clone();
 ///         let work = move || {
 ///             let mut sum = 0_u64;
@@ -94,23 +169,10 @@ pub trait ReplySink: Send + Sync {
 ///         };
 ///         self.threads.lock().unwrap().push(std::thread::spawn(work));
 ///     }
-///
-///     fn quiesce(&self) {
-///         self.closing.store(true, Ordering::Relaxed);
-///     }
-///
-///     fn stop(&self) {
-///         for thread in self.threads.lock().unwrap().drain(..) {
-///             let _ = thread.join();
-///         }
-///     }
 /// }
 ///
-/// const MANIFEST: &str = r#"{"id": "sums", "version": "1.0.0", "summary": "Adds up", "methods": [{"name": "sum",
-///     "category": "Test", "help": "Adds up.", "params": [{"name": "count", "type": "numeric", "required": true, "help": ""}]}]}"#;
-///
-/// let plugin = StubHost::new().start::<Sums>(MANIFEST, json!({}));
-/// let (nothing, forever) = (plugin.begin("sum", json!([0])), plugin.begin("sum", json!([u64::MAX])));
+/// let plugin = StubHost::new().start::<Sums>(json!({}));
+/// let (nothing, forever) = (plugin.begin("sum", json!([0])), plugin.begin("sum", json!([i64::MAX])));
 /// plugin.stop();
 /// assert_eq!(nothing.answer(), Some(Ok(json!(0))));
 /// assert_eq!(forever.answer().unwrap().unwrap_err().message, "Shutting down");
@@ -151,6 +213,17 @@ impl Reply {
         self.send_json(Err(error.into()))
     }
 
+    /// Leaves the call to whoever would answer without this plugin: the next plugin of the method's route, the host or the
+    /// node. The client gets their answer. Whether it was still wanted.
+    pub fn pass_on(mut self) -> bool {
+        self.sink.take().is_some_and(|sink| sink.pass(self.token, None))
+    }
+
+    /// As [`Reply::pass_on`], with other parameters: a JSON array by position, or an object by name.
+    pub fn pass_on_with(mut self, params: &Value) -> bool {
+        self.sink.take().is_some_and(|sink| sink.pass(self.token, Some(params.to_string().into_bytes())))
+    }
+
     /// Answers with a result that is JSON already.
     pub fn send_json(mut self, outcome: Result<Vec<u8>, RpcError>) -> bool {
         self.sink.take().is_some_and(|sink| sink.reply(self.token, outcome))
@@ -170,7 +243,7 @@ impl Drop for Reply {
         if let Some(sink) = self.sink.take() {
             // A panic drops it too; then the call ended in a fault.
             let message = if std::thread::panicking() { "Internal error" } else { NO_ANSWER };
-            sink.reply(self.token, Err(RpcError::internal(message)));
+            sink.drop_call(self.token, message);
         }
     }
 }
@@ -181,21 +254,34 @@ impl Drop for Reply {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a plugin",
     label = "this type does not implement `outrigger_sdk::Plugin`",
-    note = "write `impl outrigger_sdk::Plugin for {Self}`: `new` makes it of a host and options, `call` answers its methods"
+    note = "write `#[outrigger_sdk::plugin(id = \"...\", summary = \"...\")] impl outrigger_sdk::Plugin for {Self}` with a function `new`"
 )]
 pub trait Plugin: Send + Sync + Sized + 'static {
+    /// The manifest: [`crate::manifest::Manifest`] as JSON. `#[plugin]` makes it.
+    const MANIFEST: &'static str;
+
+    /// The options of its configuration: [`crate::options::NoOptions`], a struct, or a map of values that the manifest declares.
+    type Options: PluginOptions;
+
     /// Makes the instance from the options of its configuration, which were checked against the manifest: each one
     /// that it declares is there, with its declared type. The reason of a refusal is shown to the operator.
-    fn new(host: Host, options: Map<String, Value>) -> Result<Self, String>;
+    fn new(host: Host, options: Self::Options) -> Result<Self, String>;
 
     /// All services are ready and calls will follow.
     fn start(&self) -> Result<(), String> {
         Ok(())
     }
 
-    /// Answers a call of one of the manifest's methods. Its `reply` may be kept and answered later; what the services
+    /// Answers a call of one of the manifest's methods; `#[plugin]` writes it. Its `reply` may be kept and answered later; what the services
     /// showed under [`Call::scope`] ends when this returns.
     fn call(&self, call: Call<'_>, reply: Reply);
+
+    /// Sees a call of another's method, before which the configuration has put this plugin (`wrap`): [`Reply::pass_on`] leaves the
+    /// call to them, and any other answer is the client's. `#[plugin(wrapper = "pooled")]` or `"inline"` allows it ([`crate::manifest::WrapperKind`]). The wallet may not have
+    /// followed the chain to its tip yet.
+    fn wrap(&self, call: Call<'_>, reply: Reply) {
+        reply.fail(RpcError::no_method(call.method));
+    }
 
     /// The client of a call has gone, or its time is over. May come while the call still runs, and then comes again
     /// when [`Plugin::call`] has returned with its reply kept.

@@ -2,13 +2,17 @@
 //~ borrowed data escapes outside of method
 //~ `call` is a reference that is only valid in the method body
 
-use outrigger_sdk::serde_json::{Map, Value};
+use outrigger_sdk::options::NoOptions;
 use outrigger_sdk::{Call, Host, Plugin, Reply};
 
 struct Echo;
 
 impl Plugin for Echo {
-    fn new(_: Host, _: Map<String, Value>) -> Result<Self, String> {
+    const MANIFEST: &'static str = r#"{"id": "hello", "version": "1", "summary": "Says hello", "methods": []}"#;
+
+    type Options = NoOptions;
+
+    fn new(_: Host, _: NoOptions) -> Result<Self, String> {
         Ok(Self)
     }
 

@@ -2,13 +2,17 @@
 //~ the name `outrigger_plugin` is defined multiple times
 //~ the name `outrigger_manifest` is defined multiple times
 
-use outrigger_sdk::serde_json::{Map, Value};
+use outrigger_sdk::options::NoOptions;
 use outrigger_sdk::{Call, Host, Plugin, Reply};
 
 struct Hello;
 
 impl Plugin for Hello {
-    fn new(_: Host, _: Map<String, Value>) -> Result<Self, String> {
+    const MANIFEST: &'static str = r#"{"id": "hello", "version": "1", "summary": "Says hello", "methods": []}"#;
+
+    type Options = NoOptions;
+
+    fn new(_: Host, _: NoOptions) -> Result<Self, String> {
         Ok(Self)
     }
 
@@ -17,5 +21,5 @@ impl Plugin for Hello {
     }
 }
 
-outrigger_sdk::export_plugin!(Hello, r#"{"id": "hello", "version": "1", "summary": "Says hello", "methods": []}"#);
-outrigger_sdk::export_plugin!(Hello, r#"{"id": "again", "version": "1", "summary": "Says hello", "methods": []}"#);
+outrigger_sdk::export_plugin!(Hello);
+outrigger_sdk::export_plugin!(Hello);

@@ -1,13 +1,17 @@
 // A manifest without anything.
 //~ the manifest is empty: it must be a JSON object that lists the plugin's methods
 
-use outrigger_sdk::serde_json::{Map, Value};
+use outrigger_sdk::options::NoOptions;
 use outrigger_sdk::{Call, Host, Plugin, Reply};
 
 struct Hello;
 
 impl Plugin for Hello {
-    fn new(_: Host, _: Map<String, Value>) -> Result<Self, String> {
+    const MANIFEST: &'static str = "";
+
+    type Options = NoOptions;
+
+    fn new(_: Host, _: NoOptions) -> Result<Self, String> {
         Ok(Self)
     }
 
@@ -16,4 +20,4 @@ impl Plugin for Hello {
     }
 }
 
-outrigger_sdk::export_plugin!(Hello, "");
+outrigger_sdk::export_plugin!(Hello);

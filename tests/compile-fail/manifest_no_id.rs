@@ -1,13 +1,17 @@
 // A manifest without an id.
 //~ the manifest has no "id": the plugin's name, in lower-case letters, digits and '-'
 
-use outrigger_sdk::serde_json::{Map, Value};
+use outrigger_sdk::options::NoOptions;
 use outrigger_sdk::{Call, Host, Plugin, Reply};
 
 struct Hello;
 
 impl Plugin for Hello {
-    fn new(_: Host, _: Map<String, Value>) -> Result<Self, String> {
+    const MANIFEST: &'static str = r#"{"version": "1", "summary": "Says hello", "methods": []}"#;
+
+    type Options = NoOptions;
+
+    fn new(_: Host, _: NoOptions) -> Result<Self, String> {
         Ok(Self)
     }
 
@@ -16,4 +20,4 @@ impl Plugin for Hello {
     }
 }
 
-outrigger_sdk::export_plugin!(Hello, r#"{"version": "1", "summary": "Says hello", "methods": []}"#);
+outrigger_sdk::export_plugin!(Hello);

@@ -1,13 +1,17 @@
 // A manifest that lists its methods at the wrong place.
 //~ the manifest has no "methods": the list of the methods that the plugin answers
 
-use outrigger_sdk::serde_json::{Map, Value};
+use outrigger_sdk::options::NoOptions;
 use outrigger_sdk::{Call, Host, Plugin, Reply};
 
 struct Hello;
 
 impl Plugin for Hello {
-    fn new(_: Host, _: Map<String, Value>) -> Result<Self, String> {
+    const MANIFEST: &'static str = r#"{"id": "hello", "version": "1", "summary": "Says hello", "options": {"methods": []}}"#;
+
+    type Options = NoOptions;
+
+    fn new(_: Host, _: NoOptions) -> Result<Self, String> {
         Ok(Self)
     }
 
@@ -16,7 +20,4 @@ impl Plugin for Hello {
     }
 }
 
-outrigger_sdk::export_plugin!(
-    Hello,
-    r#"{"id": "hello", "version": "1", "summary": "Says hello", "options": {"methods": []}}"#
-);
+outrigger_sdk::export_plugin!(Hello);

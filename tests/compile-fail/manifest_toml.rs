@@ -1,13 +1,17 @@
 // A manifest in another language.
 //~ the manifest must be a JSON object: it must begin with a curly bracket
 
-use outrigger_sdk::serde_json::{Map, Value};
+use outrigger_sdk::options::NoOptions;
 use outrigger_sdk::{Call, Host, Plugin, Reply};
 
 struct Hello;
 
 impl Plugin for Hello {
-    fn new(_: Host, _: Map<String, Value>) -> Result<Self, String> {
+    const MANIFEST: &'static str = "id = \"hello\"";
+
+    type Options = NoOptions;
+
+    fn new(_: Host, _: NoOptions) -> Result<Self, String> {
         Ok(Self)
     }
 
@@ -16,4 +20,4 @@ impl Plugin for Hello {
     }
 }
 
-outrigger_sdk::export_plugin!(Hello, "id = \"hello\"");
+outrigger_sdk::export_plugin!(Hello);

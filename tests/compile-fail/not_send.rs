@@ -1,10 +1,10 @@
 // A plugin that cannot go from one thread to another.
 //~ `Rc<u64>` cannot be sent between threads safely
-//~ required by a bound in `Plugin`
+//~ required by a bound in `outrigger_sdk::Plugin`
 
 use std::rc::Rc;
 
-use outrigger_sdk::serde_json::{Map, Value};
+use outrigger_sdk::options::NoOptions;
 use outrigger_sdk::{Call, Host, Plugin, Reply};
 
 struct Oracle {
@@ -12,7 +12,11 @@ struct Oracle {
 }
 
 impl Plugin for Oracle {
-    fn new(_: Host, _: Map<String, Value>) -> Result<Self, String> {
+    const MANIFEST: &'static str = r#"{"id": "hello", "version": "1", "summary": "Says hello", "methods": []}"#;
+
+    type Options = NoOptions;
+
+    fn new(_: Host, _: NoOptions) -> Result<Self, String> {
         Ok(Self { answer: Rc::new(7) })
     }
 

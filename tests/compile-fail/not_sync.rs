@@ -1,11 +1,11 @@
 // A plugin that several threads cannot use at a time.
 //~ `Cell<u64>` cannot be shared between threads safely
 //~ use `std::sync::RwLock` or `std::sync::atomic::AtomicU64` instead
-//~ required by a bound in `Plugin`
+//~ required by a bound in `outrigger_sdk::Plugin`
 
 use std::cell::Cell;
 
-use outrigger_sdk::serde_json::{Map, Value};
+use outrigger_sdk::options::NoOptions;
 use outrigger_sdk::{Call, Host, Plugin, Reply};
 
 struct Counter {
@@ -13,7 +13,11 @@ struct Counter {
 }
 
 impl Plugin for Counter {
-    fn new(_: Host, _: Map<String, Value>) -> Result<Self, String> {
+    const MANIFEST: &'static str = r#"{"id": "hello", "version": "1", "summary": "Says hello", "methods": []}"#;
+
+    type Options = NoOptions;
+
+    fn new(_: Host, _: NoOptions) -> Result<Self, String> {
         Ok(Self { calls: Cell::new(0) })
     }
 

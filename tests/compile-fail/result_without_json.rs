@@ -2,7 +2,7 @@
 //~ the trait bound `Block: serde::Serialize` is not satisfied
 //~ for local types consider adding `#[derive(serde::Serialize)]` to your `Block` type
 
-use outrigger_sdk::serde_json::{Map, Value};
+use outrigger_sdk::options::NoOptions;
 use outrigger_sdk::{Call, Host, Plugin, Reply};
 
 struct Block {
@@ -12,7 +12,11 @@ struct Block {
 struct Blocks;
 
 impl Plugin for Blocks {
-    fn new(_: Host, _: Map<String, Value>) -> Result<Self, String> {
+    const MANIFEST: &'static str = r#"{"id": "hello", "version": "1", "summary": "Says hello", "methods": []}"#;
+
+    type Options = NoOptions;
+
+    fn new(_: Host, _: NoOptions) -> Result<Self, String> {
         Ok(Self)
     }
 

@@ -19,7 +19,7 @@ fn crates(folder: &Path, found: &mut Vec<(String, BTreeSet<String>)>) {
     }
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if path.is_dir() && path.file_name().is_some_and(|name| name != "src") {
+        if path.is_dir() && path.file_name().is_some_and(|name| name != "src" && name != "examples") {
             crates(&path, found);
         }
     }

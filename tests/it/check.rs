@@ -223,7 +223,8 @@ fn plugin_inspect_shows_a_plugin_without_running_it() {
         "{text}"
     );
     let text = String::from_utf8(inspect(built().library("outrigger_node_policy")).stdout).unwrap();
-    let asked = "\nservices\n  node-rpc/1: call these methods of the node, with the host's rights: getblocktemplate\n";
+    let asked =
+        "\nservices\n  rpc/1: ask who comes next in the chain of a call, and call these methods: getblocktemplate\n";
     assert!(text.contains(asked) && text.contains("\nreach     nothing beyond its services\n"), "{text}");
     let text = String::from_utf8(inspect(built().library("outrigger_vault_signing")).stdout).unwrap();
     let reach = "\nreach\n  connect:unix:{socket}: may connect to the Unix socket /run/vault.sock. The daemon that has the keys.\n";

@@ -3,6 +3,8 @@
 use outrigger_tests::{Host, HostOptions, built, groups};
 use serde_json::json;
 
+use crate::users::ALICE;
+
 fn with_config(name: &str) -> Host {
     Host::start_with(HostOptions { config: Some(groups(name)), ..HostOptions::default() })
 }
@@ -65,6 +67,29 @@ fn groups_that_are_disabled_are_gone() {
     let (_config, options) = HostOptions::configured(&text);
     let host = Host::start_with(options);
     check_methods(&host, &[&IMPORT[..], &MINING, &HISTORY, &CHAIN, &WALLET].concat(), &SIGNING);
+}
+
+#[test]
+fn groups_that_are_off_are_known_with_all_their_methods() {
+    // A user's list may name methods of groups that are off, and no others.
+    let groups = ["chain", "history", "import", "mining", "psbt", "signing", "wallet"];
+    let methods: Vec<String> = groups
+        .iter()
+        .flat_map(|group| {
+            let mut inspect = std::process::Command::new(&built().binary);
+            inspect.args(["plugin", "inspect"]).arg(built().library(&format!("outrigger_{group}")));
+            let text = String::from_utf8(inspect.output().unwrap().stdout).unwrap();
+            let (_, methods) = text.split_once("\nmethods\n").unwrap();
+            let lines = methods.lines().take_while(|line| line.starts_with("  "));
+            lines.map(|line| line.split_whitespace().next().unwrap().to_owned()).collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(methods.len() > 140, "{methods:?}");
+    let user = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\nmethods = {methods:?}\n");
+    let (_config, options) = HostOptions::configured(&user);
+    drop(Host::start_with(options));
+    let (_config, options) = HostOptions::configured(&user.replace("\"getblock\"", "\"getblok\""));
+    assert_eq!(Host::fail(&options).status.code(), Some(2));
 }
 
 /// A configuration with the chain, our mining group where `ours` says so, and Acme's.

@@ -5,6 +5,7 @@ mod abi;
 mod architecture;
 mod call;
 mod chain;
+mod chains;
 mod check;
 mod circles;
 mod compared;

@@ -87,7 +87,10 @@ fn plugin_new_makes_a_crate_that_builds_installs_and_answers() {
     let (code, message) = client.refused("acmecountdown", json!(["five"]));
     assert_eq!(
         (code, message.as_str()),
-        (-3, "height: invalid type: string \"five\", expected an integer from 0 to 4294967295")
+        (
+            -3,
+            "Wrong type passed:\n{\n    \"Position 1 (height)\": \"JSON value of type string is not of expected type number\"\n}"
+        )
     );
     let help = client.call("help", json!([]));
     assert!(help.as_str().unwrap().contains("== AcmeCountdown ==\nacmecountdown height"), "{help}");
@@ -124,7 +127,7 @@ fn plugin_check_passes_our_groups_and_plugin_new_fills_in_its_files() {
         command.current_dir(folder.path()).args(["plugin", "new", name, "--sdk"]).arg(&sdk).output().unwrap()
     };
     assert!(new("acme-hello").status.success());
-    for file in ["Cargo.toml", "manifest.json", "src/lib.rs"] {
+    for file in ["Cargo.toml", "src/lib.rs", "outrigger.toml"] {
         let text = fs::read_to_string(folder.path().join("acme-hello").join(file)).unwrap();
         assert!(!text.contains("{{"), "{file}: {text}");
     }

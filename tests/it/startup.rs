@@ -229,9 +229,9 @@ fn run_check_names_what_would_keep_the_host_from_starting() {
     assert_eq!((code, error.as_str()), (Some(0), ""));
     assert!(told.starts_with("The configuration is valid: 7 plugins with "), "{told}");
     let policy = built().library("outrigger_node_policy").display().to_string();
-    let grants = "grants = [{ service = \"node-rpc/1\", methods = [\"getblocktemplate\", \"getblock\"] }]";
+    let grants = "grants = [{ service = \"rpc/1\", methods = [\"getblocktemplate\", \"getblock\"] }]";
     let (_, told, _) = checked(&format!("[[plugins]]\nfile = \"{policy}\"\nisolated = false\n{grants}\n"));
-    let expected = "plugin 'node-policy' is granted node-rpc/1 (methods: getblocktemplate, getblock)\n";
+    let expected = "plugin 'node-policy' is granted rpc/1 (methods: getblocktemplate, getblock)\n";
     assert!(told.ends_with(expected), "{told}");
     let faulty = built().library("outrigger_faulty").display().to_string();
     let acme = built().library("outrigger_acme_mining").display().to_string();

@@ -20,6 +20,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use outrigger_sdk::manifest::OptionType;
 use outrigger_values::params::json_words;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -205,6 +206,10 @@ fn options(args: &CheckArgs, file: &PluginFile) -> Result<Map<String, Value>, St
         let (name, value) = option.split_once('=').ok_or_else(|| format!("'{option}' is not NAME=VALUE"))?;
         let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
         options.insert(name.to_owned(), value);
+    }
+    // A secret need not be told to this tool.
+    for secret in file.manifest.options.iter().filter(|option| option.kind == OptionType::Secret) {
+        options.entry(&secret.name).or_insert_with(|| "a secret".into());
     }
     file.manifest.options(&options).map_err(|error| error.to_string())?;
     Ok(options)

@@ -10,16 +10,16 @@ use outrigger_isolate::{Bounds, Confinement, Executable, RunnerStatus};
 use outrigger_plugins::answer::DEFAULT_MAX_BYTES;
 use outrigger_plugins::calls::Calls;
 use outrigger_plugins::file::PluginFile;
-use outrigger_plugins::grants::{Grant, Holder, NODE_RPC, SERVICES, ServiceSource};
+use outrigger_plugins::grants::{Grant, Holder, RPC, SERVICES, ServiceSource};
 use outrigger_plugins::health::Health;
 use outrigger_plugins::instance::{Instance, Launch, LoadedLibrary, StartError};
 use outrigger_sandbox::{Policy, Reach};
 use outrigger_sdk::standard::release;
-use outrigger_sdk::testing::{StubHost, StubNodeRpc, WalletState};
-use outrigger_service::node_rpc::NodeReply;
+use outrigger_sdk::testing::{StubHost, StubRpc, WalletState};
+use outrigger_service::rpc::{As, CallerInfo, RpcReply};
 use outrigger_service::wire::Blob;
 use outrigger_service::{
-    Chain, ErrorKind, Mempool, NodeRpc, Scope, ServiceError, Signer, WalletAdmin, WalletBook, WalletImport, WalletKeys,
+    Chain, ErrorKind, Mempool, Rpc, Scope, ServiceError, Signer, WalletAdmin, WalletBook, WalletImport, WalletKeys,
     WalletPay, WalletRead,
 };
 use outrigger_values::{RpcError, RpcErrorCode};
@@ -31,7 +31,7 @@ const BLOCKS: usize = 3;
 /// The deadline that plugins are told. Nobody answers a call at this deadline.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// The node's answers behind `node-rpc/1`, by method.
+/// The node's answers behind `rpc/1`, by method.
 const NODE: &str = include_str!("node.json");
 
 /// The node's error for another method. It is not that of a plugin which lacks a method of its manifest.
@@ -80,7 +80,7 @@ impl Loaded {
         let manifest = &self.code.manifest;
         let services = manifest.services.iter().chain(&manifest.optional).filter(|name| withheld != Some(name));
         let grant = |name: &String| {
-            let methods = (name == NODE_RPC).then(|| manifest.node_methods.clone());
+            let methods = (name == RPC).then(|| manifest.calls.clone());
             Grant { methods, ..Grant::all(name) }
         };
         let grants: Vec<Grant> = services.map(grant).collect();
@@ -116,10 +116,12 @@ impl Loaded {
         }
         host.wallet.set(Some(WalletState::empty("check")));
         let answers: Map<String, Value> = serde_json::from_str(NODE).unwrap_or_default();
-        for method in &self.code.manifest.node_methods {
+        for method in &self.code.manifest.calls {
             let unknown = || RpcError::new(RpcErrorCode::METHOD_NOT_FOUND, UNKNOWN);
-            host.node_rpc.answer(method, answers.get(method).cloned().ok_or_else(unknown));
+            host.rpc.answer(method, answers.get(method).cloned().ok_or_else(unknown));
         }
+        // Whoever comes next in the chain of a call.
+        host.rpc.answer("next", Ok(Value::Null));
         host
     }
 }
@@ -133,7 +135,7 @@ impl ServiceSource for InMemory<'_> {
     }
 
     fn export(&self, service: &str, holder: &Holder<'_>) -> Option<Arc<ExportedService>> {
-        let StubHost { chain, mempool, wallet, node_rpc, .. } = self.0;
+        let StubHost { chain, mempool, wallet, rpc, .. } = self.0;
         Some(Arc::new(match service {
             "chain/1" => ExportedService::new::<dyn Chain>(chain.clone()),
             "mempool/1" => ExportedService::new::<dyn Mempool>(mempool.clone()),
@@ -144,28 +146,36 @@ impl ServiceSource for InMemory<'_> {
             "wallet-admin/1" => ExportedService::new::<dyn WalletAdmin>(wallet.clone()),
             "wallet-keys/1" => ExportedService::new::<dyn WalletKeys>(wallet.clone()),
             "signer/1" => ExportedService::new::<dyn Signer>(wallet.clone()),
-            NODE_RPC => {
+            RPC => {
                 let methods = holder.grants.iter().find_map(|grant| grant.methods.clone());
-                let granted = GrantedMethods { node: node_rpc.clone(), methods: methods.unwrap_or_default() };
-                ExportedService::new::<dyn NodeRpc>(Arc::new(granted))
+                let granted = GrantedMethods { rpc: rpc.clone(), methods: methods.unwrap_or_default() };
+                ExportedService::new::<dyn Rpc>(Arc::new(granted))
             }
             _ => return None,
         }))
     }
 }
 
-/// The node, which answers to granted methods alone.
+/// The methods that were granted, and the next link of any call.
 struct GrantedMethods {
-    node: Arc<StubNodeRpc>,
+    rpc: Arc<StubRpc>,
     methods: Vec<String>,
 }
 
-impl NodeRpc for GrantedMethods {
-    fn call(&self, scope: Scope, method: String, params: Blob) -> Result<NodeReply, ServiceError> {
+impl Rpc for GrantedMethods {
+    fn caller(&self, scope: Scope) -> Result<CallerInfo, ServiceError> {
+        self.rpc.caller(scope)
+    }
+
+    fn next(&self, scope: Scope, params: Option<Blob>) -> Result<RpcReply, ServiceError> {
+        self.rpc.next(scope, params)
+    }
+
+    fn call(&self, scope: Scope, method: String, params: Blob, account: As) -> Result<RpcReply, ServiceError> {
         if !self.methods.contains(&method) {
-            return Err(ServiceError::new(ErrorKind::NotGranted, "The plugin may not call this method of the node"));
+            return Err(ServiceError::new(ErrorKind::NotGranted, "The plugin may not call this method"));
         }
-        self.node.call(scope, method, params)
+        self.rpc.call(scope, method, params, account)
     }
 }
 

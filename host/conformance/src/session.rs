@@ -174,7 +174,9 @@ impl<'r> Session<'r> {
     }
 
     fn judge_answer(&self, step: &Step, answer: &Answer) {
-        let Err(RpcError { code, message }) = answer else { return };
+        let (Answer::Refused(RpcError { code, message }) | Answer::Failed(RpcError { code, message })) = answer else {
+            return;
+        };
         let crashed = format!("The plugin '{}' crashed", self.manifest().id);
         let what = match (*code, message.as_str()) {
             (code, "") => format!("its error {} has no message", code.0),

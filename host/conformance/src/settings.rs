@@ -63,7 +63,12 @@ fn extremes(spec: &OptionSpec) -> Vec<Value> {
     match spec.kind {
         OptionType::Boolean => vec![json!(false), json!(true)],
         OptionType::Integer => vec![json!(0), json!(1), json!(-1), json!(i64::MAX), json!(i64::MIN)],
-        OptionType::String => vec![json!(""), json!("\0ä\u{1f600}"), json!("x".repeat(LONG_TEXT))],
+        OptionType::Number => vec![json!(0), json!(-1.5), json!(f64::MAX)],
+        OptionType::String | OptionType::Secret => {
+            vec![json!(""), json!("\0ä\u{1f600}"), json!("x".repeat(LONG_TEXT))]
+        }
+        OptionType::List => vec![json!([]), json!([null, 1, "a", [], {}])],
+        OptionType::Table => vec![json!({}), json!({"": null, "a": {"b": []}})],
     }
 }
 

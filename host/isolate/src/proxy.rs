@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
-use outrigger_abi::{ErrorKind, HostHandle, PluginCode, RawCall, STATUS_OK, UsedPlugin};
+use outrigger_abi::{ErrorKind, FAILED, HostHandle, PluginCode, RawCall, STATUS_OK, UsedPlugin};
 use outrigger_base::contain::contain;
 use parking_lot::{Condvar, Mutex};
 
 use crate::cgroup::Group;
-use crate::frame::{Head, INTERNAL_ERROR, Kind};
+use crate::frame::{Head, Kind};
 use crate::greeting::Begin;
 use crate::launch::Launch;
 use crate::runner::{Backend, Runner, RunnerGone, reason_of};
@@ -235,7 +235,7 @@ impl SharedProxy {
     }
 
     fn answer_crashed(&self, token: u64) -> i32 {
-        self.backend.host.reply(token, INTERNAL_ERROR, self.crashed().into_bytes().into());
+        self.backend.host.reply(token, FAILED, self.crashed().into_bytes().into());
         STATUS_OK
     }
 

@@ -98,6 +98,24 @@ pub enum Gap {
     Background { first: u32 },
 }
 
+/// What plugins may require of a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Abilities {
+    /// The major release of Bitcoin Core; `None` if the node does not say.
+    pub release: Option<u32>,
+    /// Whether it finds every confirmed transaction.
+    pub transactions: bool,
+    /// Whether it has filters of all blocks.
+    pub block_filters: bool,
+    /// Whether it has the outputs that each block spends.
+    pub spent_outputs: bool,
+}
+
+impl Abilities {
+    /// Those of a chain in this process.
+    pub const ALL: Self = Self { release: None, transactions: true, block_filters: true, spent_outputs: true };
+}
+
 /// A node. All its functions fail with [`NodeError`].
 pub trait Node: Send + Sync {
     fn network(&self) -> Network;
@@ -112,6 +130,9 @@ pub trait Node: Send + Sync {
     fn release(&self) -> Option<u32> {
         None
     }
+
+    /// What the node has beyond the chain and the mempool.
+    fn abilities(&self) -> Result<Abilities>;
 
     /// Why the host does not follow the node's chain, for the operator (`warnings` of getwalletinfo and
     /// getblockchaininfo).

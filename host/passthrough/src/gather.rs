@@ -38,9 +38,9 @@ thread_local! {
     static OF_THREAD: RefCell<HashMap<u64, Arc<Gather>>> = RefCell::default();
 }
 
-/// By path and length of parameters.
+/// By path and length of parameters, and unless a plugin was asked about the call.
 pub(crate) fn may_gather(path: &str, call: &Call) -> bool {
-    path == PATH && call.params.as_bytes().len() <= MAX_PARAMS
+    call.through.is_empty() && path == PATH && call.params.as_bytes().len() <= MAX_PARAMS
 }
 
 /// Calls a short method of the node without effects.
@@ -220,7 +220,8 @@ mod tests {
         tokio::spawn(async move {
             let params = Params::from_text(&format!("[{number}]"));
             let origin = Arc::new(Origin::of_user("a"));
-            let call = Call { method: "getblockhash".to_owned(), params, origin, may_stream: true };
+            let call =
+                Call { method: "getblockhash".to_owned(), params, origin, may_stream: true, through: Vec::new() };
             match forward_gathered(&upstream, &call).await {
                 Ok(ResultText::Bytes(text)) => assert_eq!(text, number.to_string()),
                 _ => panic!("{number} has another answer"),

@@ -1,6 +1,11 @@
 //! Checks of plugins' answers. An answer is one JSON value on one line. Answers of untrusted plugins are also bounded
 //! in length and nesting.
 
+use outrigger_abi::PASS_ON;
+
+/// The longest parameters that a plugin may pass on, in bytes: as long as requests may be.
+const MAX_PARAMS: usize = 32 << 20;
+
 /// The default of `max_answer_bytes`: the longest answer of an untrusted plugin, in bytes.
 pub const DEFAULT_MAX_BYTES: usize = 64 << 20;
 
@@ -28,6 +33,9 @@ pub enum BadAnswer {
     TooLong { len: usize, most: usize },
     #[error("The plugin's error message is too long: it has {len} bytes, and at most {MAX_ERROR_BYTES} are allowed")]
     LongError { len: usize },
+    /// Parameters for the next link that are no parameters.
+    #[error("The plugin passed the call on with parameters that are not a JSON array or object")]
+    Parameters,
     #[error("The plugin's answer nests too deeply: at most {MAX_NESTING} arrays and objects are allowed")]
     TooDeep,
 }
@@ -35,6 +43,9 @@ pub enum BadAnswer {
 impl AnswerRules {
     /// Checks an answer: a JSON result if `code` is 0, else an error message.
     pub fn check(self, code: i32, answer: &[u8]) -> Result<(), BadAnswer> {
+        if code == PASS_ON {
+            return check_parameters(answer);
+        }
         let Self::Bounded(most) = self else {
             return if code == 0 && has_line_end(answer) { Err(BadAnswer::NotJson) } else { Ok(()) };
         };
@@ -51,6 +62,17 @@ impl AnswerRules {
             return Err(BadAnswer::NotJson);
         }
         if depth(answer) > MAX_NESTING { Err(BadAnswer::TooDeep) } else { Ok(()) }
+    }
+}
+
+/// Checks the parameters for the next link of a chain: a JSON array or object, or nothing. They become part of a request, to
+/// which other text could add members.
+fn check_parameters(params: &[u8]) -> Result<(), BadAnswer> {
+    let is_json = || serde_json::from_slice::<&serde_json::value::RawValue>(params).is_ok();
+    match params.first() {
+        None => Ok(()),
+        Some(b'[' | b'{') if params.len() <= MAX_PARAMS && depth(params) <= MAX_NESTING && is_json() => Ok(()),
+        Some(_) => Err(BadAnswer::Parameters),
     }
 }
 

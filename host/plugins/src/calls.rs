@@ -12,13 +12,25 @@ use tokio::sync::oneshot;
 use crate::lane::Lane;
 use outrigger_base::tokens::{ByToken, TokenMap};
 
-pub type Answer = Result<Bytes, RpcError>;
+/// How a plugin's call ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// The plugin's result, as JSON.
+    Result(Bytes),
+    /// The plugin's error.
+    Refused(RpcError),
+    /// The plugin left the call to the next link of its chain, with these parameters; `None` for the client's.
+    Passed(Option<Bytes>),
+    /// The plugin gave no valid answer. The error is the host's.
+    Failed(RpcError),
+}
 
-/// The highest bits of a token, which hold the method's position in the manifest. The other bits are a counter.
-const METHOD_BITS: u32 = 12;
+/// The bits of a token below the highest, which hold the method's position in the manifest. The highest bit marks other scopes
+/// than those of calls. The bits below are a counter.
+const METHOD_BITS: u32 = 11;
 
 /// The position of the lowest of those bits.
-const METHOD_SHIFT: u32 = u64::BITS - METHOD_BITS;
+const METHOD_SHIFT: u32 = u64::BITS - 1 - METHOD_BITS;
 
 /// Stands for this position and all later ones.
 const LAST_METHOD: u64 = (1 << METHOD_BITS) - 1;
@@ -355,10 +367,10 @@ mod tests {
     fn a_call_is_answered_once_and_only_by_its_own_instance() {
         let calls = Calls::default();
         let (token, mut receiver) = calls.open(1, 0);
-        assert_eq!(calls.answer(2, token, Ok(Bytes::from_static(b"1"))), AnswerOutcome::Unwanted);
-        assert_eq!(calls.answer(1, token, Ok(Bytes::from_static(b"2"))), AnswerOutcome::Taken);
-        assert_eq!(calls.answer(1, token, Ok(Bytes::from_static(b"3"))), AnswerOutcome::Unwanted);
-        assert_eq!(receiver.try_recv().unwrap(), Ok(Bytes::from_static(b"2")));
+        assert_eq!(calls.answer(2, token, Answer::Result(Bytes::from_static(b"1"))), AnswerOutcome::Unwanted);
+        assert_eq!(calls.answer(1, token, Answer::Result(Bytes::from_static(b"2"))), AnswerOutcome::Taken);
+        assert_eq!(calls.answer(1, token, Answer::Result(Bytes::from_static(b"3"))), AnswerOutcome::Unwanted);
+        assert_eq!(receiver.try_recv().unwrap(), Answer::Result(Bytes::from_static(b"2")));
     }
 
     #[test]
@@ -368,7 +380,7 @@ mod tests {
         let mut cancelled = Vec::new();
         drop(CallGuard::new(&calls, token, |token, _| cancelled.push(token)));
         assert_eq!(cancelled, [token]);
-        assert_eq!(calls.answer(1, token, Ok(Bytes::new())), AnswerOutcome::Unwanted);
+        assert_eq!(calls.answer(1, token, Answer::Result(Bytes::new())), AnswerOutcome::Unwanted);
         let (token, _receiver) = calls.open(1, 0);
         CallGuard::new(&calls, token, |_, _| unreachable!("it was answered")).answered();
         assert_eq!(calls.waiting(1), 1);
@@ -380,7 +392,7 @@ mod tests {
     #[test]
     fn calls_tell_apart_late_abandoned_second_and_foreign_answers() {
         let calls = Calls::default();
-        let one = || Ok(Bytes::from_static(b"1"));
+        let one = || Answer::Result(Bytes::from_static(b"1"));
         let (late, _receiver) = calls.open(1, 3);
         let (abandoned, _receiver) = calls.open(1, 4);
         let (second, _receiver) = calls.open(1, 5);

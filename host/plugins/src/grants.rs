@@ -1,4 +1,4 @@
-//! Grants: the services that a plugin may use, the wallets for which it may use each, and the node's methods that it may call.
+//! Grants: the services that a plugin may use, the wallets for which it may use each, and the methods that it may call.
 //!
 //! Everything is checked before the plugin's code runs. A service that was not granted is unreachable, since the plugin
 //! gets no table for it.
@@ -31,14 +31,16 @@ pub const OF_WALLETS: [&str; 7] =
 /// The services of the host but for those of which each instance has its own.
 pub const SERVICES: [&str; 10] = {
     let [read, book, pay, import, admin, keys, signer] = OF_WALLETS;
-    ["chain/1", "mempool/1", read, book, pay, import, admin, keys, signer, NODE_RPC]
+    ["chain/1", "mempool/1", read, book, pay, import, admin, keys, signer, RPC]
 };
 
 /// Services of former hosts, and what took their place.
-const FORMER: [(&str, &str); 1] =
-    [("wallet/1", "wallet-read/1, wallet-book/1, wallet-pay/1, wallet-import/1, wallet-admin/1 and wallet-keys/1")];
+const FORMER: [(&str, &str); 2] = [
+    ("wallet/1", "wallet-read/1, wallet-book/1, wallet-pay/1, wallet-import/1, wallet-admin/1 and wallet-keys/1"),
+    ("node-rpc/1", "rpc/1"),
+];
 
-pub const NODE_RPC: &str = "node-rpc/1";
+pub const RPC: &str = "rpc/1";
 
 /// Whether a plugin with these grants may hold private keys or passphrases in memory: it has a service that handles secrets, or its
 /// manifest marks a method so.
@@ -71,7 +73,7 @@ pub struct Grant {
     pub service: String,
     /// The only wallets that it may be used for; `None` for all.
     pub wallets: Option<Vec<String>>,
-    /// The methods of the node that it may call.
+    /// The methods that it may call.
     pub methods: Option<Vec<String>>,
 }
 
@@ -79,7 +81,7 @@ pub struct Grant {
 #[serde(
     untagged,
     deny_unknown_fields,
-    expecting = "a grant is a service's name, { service = \"signer/1\", wallets = [\"...\"] } or { service = \"node-rpc/1\", methods = [\"...\"] }"
+    expecting = "a grant is a service's name, { service = \"signer/1\", wallets = [\"...\"] } or { service = \"rpc/1\", methods = [\"...\"] }"
 )]
 enum GrantForm {
     Service(String),
@@ -116,6 +118,8 @@ impl fmt::Display for Grant {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Holder<'a> {
+    /// The plugin's id.
+    pub plugin: &'a str,
     pub instance: u64,
     pub grants: &'a [Grant],
     /// Its `reach` setting, if that bounds the files that the host reads and writes for it.
@@ -151,14 +155,8 @@ pub enum GrantError {
         /// The services that have such a limit.
         known: &'static str,
     },
-    /// The grant of the node's methods lists none.
-    #[error(
-        "plugin '{plugin}': {NODE_RPC} is granted for some methods by name: \
-         {{ service = \"{NODE_RPC}\", methods = [\"...\"] }}"
-    )]
-    NoMethods { plugin: String },
     /// A method that the plugin calls is not granted.
-    #[error("plugin '{plugin}' calls the node's method {method}, which 'methods' of its grant {grant} does not list")]
+    #[error("plugin '{plugin}' calls the method {method}, which 'methods' of its grant {grant} does not list")]
     MissingMethod { plugin: String, method: String, grant: Grant },
     #[error("plugin '{plugin}': {service} is granted twice")]
     Twice { plugin: String, service: String },
@@ -190,14 +188,14 @@ pub fn check(manifest: &Manifest, grants: &[Grant], source: &dyn ServiceSource) 
         }
         let limits: [(_, _, &[&str], _); 2] = [
             ("wallets", &grant.wallets, &OF_WALLETS, "signer/1 and the services of wallets"),
-            ("methods", &grant.methods, &[NODE_RPC], NODE_RPC),
+            ("methods", &grant.methods, &[RPC], RPC),
         ];
         for (of, names, known, words) in limits {
             if names.is_some() && !known.contains(&service.as_str()) {
                 return Err(GrantError::NoLimit { plugin: plugin(), service, of, known: words });
             }
         }
-        if service == NODE_RPC {
+        if service == RPC {
             check_methods(manifest, grant)?;
         }
         if grants.iter().take(index).any(|earlier| earlier.service == service) {
@@ -210,12 +208,11 @@ pub fn check(manifest: &Manifest, grants: &[Grant], source: &dyn ServiceSource) 
     }
 }
 
-/// Checks the granted methods of the node.
+/// Checks the granted methods.
 fn check_methods(manifest: &Manifest, grant: &Grant) -> Result<(), GrantError> {
     let plugin = || manifest.id.clone();
-    let granted = grant.methods.as_deref().filter(|methods| !methods.is_empty());
-    let granted = granted.ok_or_else(|| GrantError::NoMethods { plugin: plugin() })?;
-    match manifest.node_methods.iter().find(|method| !granted.contains(method)) {
+    let granted = grant.methods.as_deref().unwrap_or_default();
+    match manifest.calls.iter().find(|method| !granted.contains(method)) {
         Some(method) => {
             Err(GrantError::MissingMethod { plugin: plugin(), method: method.clone(), grant: grant.clone() })
         }
@@ -230,7 +227,7 @@ mod tests {
     struct Two;
     impl ServiceSource for Two {
         fn names(&self) -> &'static [&'static str] {
-            &["chain/1", "signer/1", "node-rpc/1"]
+            &["chain/1", "signer/1", "rpc/1"]
         }
         fn export(&self, _: &str, _: &Holder<'_>) -> Option<Arc<ExportedService>> {
             None
@@ -245,7 +242,7 @@ mod tests {
     #[track_caller]
     fn refused(grants: &str) -> String {
         let manifest = br#"{"id": "p", "version": "1", "summary": "s", "methods": [], "services": ["signer/1"],
-            "node_methods": ["getblock", "getblockhash"]}"#;
+            "calls": ["getblock", "getblockhash"]}"#;
         let grants: Section = toml::from_str(&format!("grants = {grants}")).unwrap();
         check(&Manifest::parse(manifest).unwrap(), &grants.grants, &Two).map_err(|error| error.to_string()).unwrap_err()
     }
@@ -268,20 +265,22 @@ mod tests {
             "plugin 'p': chain/1 cannot be granted for some wallets; signer/1 and the services of wallets can"
         );
         let limited = refused("[{ service = \"signer/1\", methods = [\"stop\"] }]");
-        assert_eq!(limited, "plugin 'p': signer/1 cannot be granted for some methods; node-rpc/1 can");
+        assert_eq!(limited, "plugin 'p': signer/1 cannot be granted for some methods; rpc/1 can");
     }
 
     #[test]
-    fn methods_of_the_node_are_granted_by_name() {
-        for none in ["\"node-rpc/1\"", "{ service = \"node-rpc/1\", methods = [] }"] {
+    fn methods_are_granted_by_name() {
+        for none in ["\"rpc/1\"", "{ service = \"rpc/1\", methods = [] }"] {
             let refused = refused(&format!("[\"signer/1\", {none}]"));
-            let expected = "{ service = \"node-rpc/1\", methods = [\"...\"] }";
-            assert_eq!(refused, format!("plugin 'p': node-rpc/1 is granted for some methods by name: {expected}"));
+            let expected = "plugin 'p' calls the method getblock, which 'methods' of its grant rpc/1";
+            assert!(refused.starts_with(expected), "{refused}");
         }
-        let missing = refused("[\"signer/1\", { service = \"node-rpc/1\", methods = [\"getblock\", \"stop\"] }]");
-        let expected = "plugin 'p' calls the node's method getblockhash, which 'methods' of its grant \
-                        node-rpc/1 (methods: getblock, stop) does not list";
+        let missing = refused("[\"signer/1\", { service = \"rpc/1\", methods = [\"getblock\", \"stop\"] }]");
+        let expected = "plugin 'p' calls the method getblockhash, which 'methods' of its grant \
+                        rpc/1 (methods: getblock, stop) does not list";
         assert_eq!(missing, expected);
+        let former = refused("[\"signer/1\", { service = \"node-rpc/1\", methods = [\"getblock\"] }]");
+        assert!(former.contains("this host has no service node-rpc/1: its functions are those of rpc/1; "), "{former}");
     }
 
     #[test]

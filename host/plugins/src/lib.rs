@@ -23,7 +23,8 @@ pub mod log;
 pub mod memory;
 pub mod pool;
 pub mod registry;
+pub mod secrets;
 mod settings;
 pub mod trust;
 
-pub use settings::{Isolation, PluginConfig, Sandbox, seconds};
+pub use settings::{Isolation, MAX_LINKS, PluginConfig, Routes, Sandbox, Wrap, seconds};

@@ -5,6 +5,7 @@
 //! A wallet may take half of the threads, and wallets take turns, so that many calls of a large wallet do not delay
 //! those of others.
 
+use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::sync::Arc;
@@ -20,6 +21,14 @@ const STACK_BYTES: usize = 8 << 20;
 
 /// The most threads that are started in place of lost ones.
 const MAX_REPLACED: usize = 64;
+
+/// The most threads that are started in place of those that wait for a call of their plugin.
+const MAX_LENT: usize = 512;
+
+thread_local! {
+    /// The pool of this thread, and the call that runs on it.
+    static RUNS: RefCell<Option<(Arc<SharedPool>, u64, u64)>> = const { RefCell::new(None) };
+}
 
 type Work = Box<dyn FnOnce() + Send>;
 
@@ -54,6 +63,8 @@ struct PoolState {
     lost: HashMap<u64, i64>,
     /// The calls on threads with their wallets, except lost ones.
     calls: HashMap<u64, Arc<str>>,
+    /// How many threads wait for calls of their plugins.
+    lent: usize,
     /// How many calls each wallet has on threads; wallets without calls are absent.
     busy_wallets: HashMap<Arc<str>, usize>,
     /// The last turn of each wallet in the queue or on threads, in the order of arrivals and turns.
@@ -161,6 +172,26 @@ impl Pool {
     }
 }
 
+/// Waits on a thread of a pool, and has another thread in its place meanwhile. On another thread it just waits.
+///
+/// # Errors
+/// Too many threads wait.
+pub fn lent<T>(wait: impl FnOnce() -> T) -> Result<T, Overloaded> {
+    let Some((shared, owner, call)) = RUNS.with_borrow(Clone::clone) else { return Ok(wait()) };
+    let mut state = shared.lock();
+    if state.lent >= MAX_LENT {
+        return Err(Overloaded);
+    }
+    state.lent += 1;
+    drop(state);
+    let pool = Pool { shared };
+    pool.replace_lost(owner, call);
+    let waited = wait();
+    pool.shared.lock().lent -= 1;
+    pool.found_lost(owner);
+    Ok(waited)
+}
+
 /// Runs work whose panic must not end the thread. The SDK catches a plugin's panics; this is for the host's.
 pub fn contained(work: impl FnOnce()) {
     contain("a call", work);
@@ -259,12 +290,15 @@ impl SharedPool {
     /// The target number of threads: one more for each lost one.
     fn wanted(&self, state: &PoolState) -> usize {
         let lost: i64 = state.lost.values().sum();
-        self.threads + usize::try_from(lost).unwrap_or_default().min(MAX_REPLACED)
+        let stuck = usize::try_from(lost).unwrap_or_default().saturating_sub(state.lent);
+        self.threads + stuck.min(MAX_REPLACED) + state.lent
     }
 
-    fn work(&self) {
+    fn work(self: &Arc<Self>) {
         while let Some(Job { claimant: Claimant { owner, call, wallet }, span, work, .. }) = self.next() {
+            RUNS.set(Some((self.clone(), owner, call)));
             span.in_scope(|| contained(work));
+            RUNS.set(None);
             let mut state = self.lock();
             let of_wallet = wallet.and_then(|wallet| state.busy_wallets.get(&wallet).copied()).unwrap_or_default();
             let full = state.taken(owner) >= share(self.threads) || of_wallet >= wallet_share(self.threads);

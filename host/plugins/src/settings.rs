@@ -1,10 +1,12 @@
 //! A plugin's configuration: one `[[plugins]]` entry.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use outrigger_isolate::{Bounds, Confinement};
 use outrigger_sandbox::{Policy, Reach};
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::answer::DEFAULT_MAX_BYTES;
@@ -60,6 +62,93 @@ pub struct PluginConfig {
     /// Its options, as declared in its manifest.
     #[serde(default)]
     pub options: Map<String, Value>,
+}
+
+/// The most plugins that a call goes through.
+pub const MAX_LINKS: usize = 8;
+
+/// The key of `[routes]` that is no method.
+pub const WRAP: &str = "wrap";
+
+/// The section `[routes]`: which plugins answer a method, and which are put before methods.
+#[derive(Clone, Default, Debug)]
+pub struct Routes {
+    /// The plugins of a method by their ids, one after the other: one that passes a call on leaves it to the next.
+    pub chains: BTreeMap<String, Vec<String>>,
+    /// Before every method, or those that they name.
+    pub wrap: Vec<Wrap>,
+}
+
+/// A plugin that is put before methods.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wrap {
+    /// Its id.
+    pub plugin: String,
+    /// The methods; a `*` at the end stands for any rest. All methods if left out.
+    #[serde(default)]
+    pub methods: Vec<String>,
+    #[serde(default)]
+    pub on_failure: OnFailure,
+}
+
+/// What becomes of calls that a wrapper fails to judge: it has crashed, is late or does not run.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnFailure {
+    /// The call is refused.
+    #[default]
+    Refuse,
+    /// The next plugin, the host or the node gets the call.
+    Pass,
+}
+
+impl<'de> Deserialize<'de> for Routes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        /// A plugin's id alone, or a table.
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "the id of a plugin, or a table with plugin, methods and on_failure")]
+        enum Named {
+            Id(String),
+            Table(Wrap),
+        }
+
+        /// One plugin's id, or a list of them.
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "the id of a plugin, or a list of ids")]
+        enum Plugins {
+            One(String),
+            Many(Vec<String>),
+        }
+
+        #[derive(Deserialize)]
+        struct Section {
+            #[serde(default)]
+            wrap: Vec<Named>,
+            #[serde(flatten)]
+            chains: BTreeMap<String, Plugins>,
+        }
+
+        let Section { wrap, chains } = Section::deserialize(deserializer)?;
+        let of_id = |plugin| Wrap { plugin, methods: Vec::new(), on_failure: OnFailure::Refuse };
+        let wrap = wrap.into_iter().map(|named| match named {
+            Named::Id(id) => of_id(id),
+            Named::Table(wrap) => wrap,
+        });
+        let wrap: Vec<Wrap> = wrap.collect();
+        let chains = chains.into_iter().map(|(method, plugins)| match plugins {
+            Plugins::One(id) => (method, vec![id]),
+            Plugins::Many(ids) => (method, ids),
+        });
+        let chains: BTreeMap<_, _> = chains.collect();
+        if wrap.len() > MAX_LINKS {
+            return Err(D::Error::custom(format!("wrap has more than {MAX_LINKS} plugins")));
+        }
+        if let Some((method, _)) = chains.iter().find(|(_, ids)| ids.is_empty()) {
+            return Err(D::Error::custom(format!("the route of {method} names no plugin")));
+        }
+        Ok(Self { chains, wrap })
+    }
 }
 
 /// The sandbox of an isolated plugin's process.

@@ -120,6 +120,8 @@ pub struct Call {
     pub origin: Arc<Origin>,
     /// Whether its result may be a stream. Not within a batch: it would wait, half read, for later elements.
     pub may_stream: bool,
+    /// The ids of the plugins that it went through. Such a call does not go to the node together with others.
+    pub through: Vec<Arc<str>>,
 }
 
 impl Call {

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use jsonrpsee::core::middleware::{Batch, BatchEntry, Notification, RpcServiceT};
-use jsonrpsee::types::Request;
+use jsonrpsee::types::{Id, Request};
 use outrigger_values::RpcError;
+use serde_json::value::RawValue;
 use tokio::task::JoinSet;
 
 use super::dispatch::{Answer, Call, Dispatch, Failure, Origin, Params};
@@ -45,6 +46,8 @@ pub(super) struct RequestContext {
     pub body: Bytes,
     /// Whether it is an element of a batch.
     pub in_batch: bool,
+    /// The ids of the plugins that it went through, if a plugin made it.
+    pub through: Vec<Arc<str>>,
 }
 
 impl RequestContext {
@@ -87,10 +90,26 @@ impl<D: Dispatch> Gateway<D> {
 /// The call of `request`. Without the envelope's context it has no user, and its parameters are copied.
 fn call_of(request: Request<'_>) -> Call {
     let Request { method, params, mut extensions, .. } = request;
-    let nobody = || RequestContext { origin: Origin::of_user("").into(), body: Bytes::new(), in_batch: false };
-    let RequestContext { origin, body, in_batch } = extensions.remove().unwrap_or_else(nobody);
+    let nobody = || RequestContext {
+        origin: Origin::of_user("").into(),
+        body: Bytes::new(),
+        in_batch: false,
+        through: Vec::new(),
+    };
+    let RequestContext { origin, body, in_batch, through } = extensions.remove().unwrap_or_else(nobody);
     let params = params.map_or(Params::none(), |raw| Params::of(&raw, &body));
-    Call { method: method.into_owned(), params, origin, may_stream: !in_batch }
+    Call { method: method.into_owned(), params, origin, may_stream: !in_batch, through }
+}
+
+/// The request of a call that a plugin made, for a whole [`RpcService`].
+pub fn request_of(call: Call) -> Request<'static> {
+    let Call { method, params, origin, through, .. } = call;
+    // `Params` are well-formed.
+    let raw = String::from_utf8(params.as_bytes().to_vec()).ok().and_then(|text| RawValue::from_string(text).ok());
+    let mut request = Request::owned(method, raw, Id::Null);
+    // The parameters must not be streamed into a connection: in_batch.
+    request.extensions.insert(RequestContext { origin, body: Bytes::new(), in_batch: true, through });
+    request
 }
 
 impl<D: Dispatch> RpcService for Gateway<D> {

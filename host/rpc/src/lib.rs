@@ -52,7 +52,7 @@ pub use cookie::{COOKIE_USER, CookieFile};
 pub use dispatch::{Answer, Call, Dispatch, Failure, Origin, Params};
 pub use envelope::count_calls;
 pub use figures::EdgeFigures;
-pub use gateway::{Gateway, RequestOrigin, RpcService, origin_of};
+pub use gateway::{Gateway, RequestOrigin, RpcService, origin_of, request_of};
 pub use limits::Limits;
 pub use peers::Peers;
 pub use rest::{REST_ENTRY, Rest, RestReply};

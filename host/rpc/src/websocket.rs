@@ -117,7 +117,8 @@ impl<S: RpcService> Shared<S> {
         if let Some(params) = &request.params {
             well_formed(params, &self.limits)?;
         }
-        let asked = RequestContext { origin: self.origin.clone(), body: Bytes::new(), in_batch: false };
+        let asked =
+            RequestContext { origin: self.origin.clone(), body: Bytes::new(), in_batch: false, through: Vec::new() };
         request.extensions_mut().insert(asked);
         // The reader stops at the same number, apart from messages that it has already read.
         let _running = self.running.acquire().await;

@@ -9,7 +9,7 @@
 mod chain;
 mod granted;
 mod mempool;
-mod node_rpc;
+mod rpc;
 mod wallet;
 
 use std::collections::HashMap;
@@ -23,7 +23,7 @@ use parking_lot::Mutex;
 pub use chain::ChainService;
 pub use granted::{GrantedAccess, GrantedWallets};
 pub use mempool::MempoolService;
-pub use node_rpc::{NodeMethods, NodeRpcService};
+pub use rpc::{Onward, PluginCalls, RpcService};
 pub use wallet::WalletService;
 
 use granted::within_both;
@@ -44,6 +44,7 @@ pub struct CallScope {
     any_block: bool,
     inline: bool,
     of_call: bool,
+    onward: Option<Arc<dyn Onward>>,
     chain: Mutex<Option<Box<dyn Snapshot>>>,
     view: Mutex<Option<WalletView>>,
     /// Held from the begin of a payment to the end of the call.
@@ -63,12 +64,14 @@ pub struct Caller {
     pub needs_tip: bool,
     /// Whether the manifest marks the method `inline`: it may run on a thread that serves connections.
     pub inline: bool,
+    /// The call's way on; `None` for a plugin without `rpc/1`.
+    pub onward: Option<Arc<dyn Onward>>,
 }
 
 impl Caller {
     /// A caller without restrictions.
     pub fn unbounded(wallet: Option<Arc<str>>) -> Self {
-        Self { wallet, only_wallet: None, folders: None, needs_tip: true, inline: false }
+        Self { wallet, only_wallet: None, folders: None, needs_tip: true, inline: false, onward: None }
     }
 }
 
@@ -131,11 +134,20 @@ impl Scopes {
     }
 
     pub fn open(self: &Arc<Self>, token: u64, instance: u64, caller: Caller) -> ScopeGuard {
-        let Caller { wallet, only_wallet, folders, needs_tip, inline } = caller;
+        let Caller { wallet, only_wallet, folders, needs_tip, inline, onward } = caller;
         let any_block = !needs_tip;
         let of_call = true;
-        let scope =
-            CallScope { instance, wallet, only_wallet, folders, any_block, inline, of_call, ..CallScope::default() };
+        let scope = CallScope {
+            instance,
+            wallet,
+            only_wallet,
+            folders,
+            any_block,
+            inline,
+            onward,
+            of_call,
+            ..CallScope::default()
+        };
         let scope = Arc::new(scope);
         self.open.of(token).insert(token, scope);
         ScopeGuard { scopes: self.clone(), token }

@@ -1,7 +1,7 @@
 //! `outrigger plugin inspect`: what a plugin says of itself, in words by which an operator can judge what to grant.
 
 use outrigger_plugins::file::PluginFile;
-use outrigger_plugins::grants::NODE_RPC;
+use outrigger_plugins::grants::RPC;
 use outrigger_sandbox::Reach;
 use outrigger_sdk::manifest::{Manifest, ReachSpec};
 use outrigger_values::text::printable;
@@ -27,7 +27,7 @@ const SERVICES: [(&str, &str); 12] = [
     ),
     ("wallet-keys/1", "read the private keys of the granted wallets"),
     ("signer/1", "sign any transaction and message with the private keys of the granted wallets"),
-    (NODE_RPC, "call these methods of the node, with the host's rights"),
+    (RPC, "ask who comes next in the chain of a call, and call these methods"),
     ("events/1", "ask how many events it has missed"),
     ("log/1", "write lines to the host's log"),
 ];
@@ -49,6 +49,9 @@ pub fn describe(file: &PluginFile) -> String {
     if !manifest.events.is_empty() {
         lines.push(format!("hears of  {}", manifest.events.join(" ")));
     }
+    if manifest.wrapper.is_some() {
+        lines.push("wraps     it can be put before methods of others, and then sees their arguments".to_owned());
+    }
     lines.push("methods".to_owned());
     lines.extend(manifest.methods.iter().map(|method| format!("  {}", method.usage())));
     if !manifest.options.is_empty() {
@@ -56,7 +59,8 @@ pub fn describe(file: &PluginFile) -> String {
     }
     for option in &manifest.options {
         let help = printable(&option.help);
-        lines.push(format!("  {} ({}, default {}) {help}", option.name, option.kind.name(), option.default));
+        let default = option.default.as_ref().map_or("must be set".to_owned(), |default| format!("default {default}"));
+        lines.push(format!("  {} ({}, {default}) {help}", option.name, option.kind.name()));
     }
     lines.join("\n")
 }
@@ -65,7 +69,7 @@ pub fn describe(file: &PluginFile) -> String {
 fn services(manifest: &Manifest) -> Vec<String> {
     let line = |name: &String, may: &str| {
         let words = SERVICES.iter().find(|(known, _)| known == name).map(|(_, words)| *words);
-        let of = if name == NODE_RPC { format!(": {}", manifest.node_methods.join(" ")) } else { String::new() };
+        let of = if name == RPC { format!(": {}", manifest.calls.join(" ")) } else { String::new() };
         let words = words.unwrap_or("a service that this host does not have");
         format!("  {name}{may}: {words}{of}")
     };

@@ -4,9 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crate's files, with the names in double curly brackets to be filled in.
-const FILES: [(&str, &str); 6] = [
+const FILES: [(&str, &str); 5] = [
     ("Cargo.toml", include_str!("scaffold/Cargo.toml.in")),
-    ("manifest.json", include_str!("scaffold/manifest.json.in")),
     ("src/lib.rs", include_str!("scaffold/lib.rs.in")),
     ("README.md", include_str!("scaffold/README.md.in")),
     ("outrigger.toml", include_str!("scaffold/outrigger.toml.in")),
@@ -165,9 +164,8 @@ mod tests {
             let filled = names.fill(text);
             assert!(!filled.contains("{{"), "{file}: {filled}");
         }
-        let manifest = names.fill(include_str!("scaffold/manifest.json.in"));
-        let manifest = outrigger_sdk::manifest::Manifest::parse(manifest.as_bytes()).unwrap();
-        assert_eq!((manifest.id.as_str(), manifest.methods[0].name.as_str()), ("acme-mining", "acmemining"));
+        let code = names.fill(include_str!("scaffold/lib.rs.in"));
+        assert!(code.contains("id = \"acme-mining\"") && code.contains("name = \"acmemining\""), "{code}");
         let cargo: toml::Table = toml::from_str(&names.fill(include_str!("scaffold/Cargo.toml.in"))).unwrap();
         assert_eq!(cargo["dependencies"]["outrigger-sdk"]["path"].as_str(), Some("/a \"b\"/sdk"));
     }

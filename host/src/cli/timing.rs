@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use outrigger_conformance::{Loaded, in_folder};
+use outrigger_plugins::calls::Answer;
 use outrigger_plugins::file::PluginFile;
 use outrigger_plugins::instance::Instance;
 use outrigger_plugins::lane::Lane;
 use outrigger_sdk::manifest::MethodSpec;
-use outrigger_values::RpcError;
 use outrigger_values::text::printable;
 use serde_json::Map;
 
@@ -84,7 +84,10 @@ fn once(instance: &Instance, loaded: &Loaded, method: &MethodSpec, args: &TimeAr
     instance.call(token, method, args.arguments.as_bytes(), Lane::pooled(method));
     let answer = answer.try_recv().map_err(|_| format!("{} does not answer at once", args.method))?;
     let spent = began.elapsed();
-    let failed =
-        |error: RpcError| format!("{} answers error {}: {}", args.method, error.code.0, printable(&error.message));
-    answer.map(|_| spent).map_err(failed)
+    match answer {
+        Answer::Refused(error) | Answer::Failed(error) => {
+            Err(format!("{} answers error {}: {}", args.method, error.code.0, printable(&error.message)))
+        }
+        Answer::Result(_) | Answer::Passed(_) => Ok(spent),
+    }
 }

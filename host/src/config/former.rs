@@ -27,7 +27,7 @@ fn advice(key: &str) -> Option<&'static str> {
 /// # Errors
 /// The text has other errors.
 pub fn migrate(name: &str, text: &str) -> Result<String, ConfigError> {
-    let text = with_wallet_services(text);
+    let text = with_wallet_services(text).replace("\"node-rpc/1\"", "\"rpc/1\"");
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     loop {
         let error = match parse(name, &lines.join("\n")) {
@@ -125,6 +125,8 @@ mod tests {
         assert!(migrated(left).ends_with(left), "{}", migrated(left));
         let after = migrated("[ # \"wallet/1\"\n \"wallet/1\"]\n[[plugins]]\nfile = \"b.so\"\ngrants = [\"signer/1\"]");
         assert!(!after.contains("wallet-keys"), "{after}");
+        let calls = migrated("[{ service = \"node-rpc/1\", methods = [\"getblock\"] }]");
+        assert!(calls.ends_with("[{ service = \"rpc/1\", methods = [\"getblock\"] }]"), "{calls}");
         let both =
             migrated("[{ service = \"wallet/1\", wallets = [\"a\"] }, { service = \"signer/1\", wallets = [\"b\"] }]");
         assert!(!both.contains("wallet-keys"), "{both}");

@@ -244,6 +244,12 @@ impl LoadedConfig {
         if let Err(error) = backend.url.parse::<Endpoint>() {
             return Err(self.error("backend.url", &backend.url, error.to_string()));
         }
+        let wraps_all = self.config.routes.wrap.iter().any(|wrap| wrap.methods.is_empty());
+        if backend.rest_passthrough && wraps_all {
+            let reason =
+                "its requests would go past the plugin that is put before every method (routes.wrap)".to_owned();
+            return Err(self.error("backend.rest_passthrough", "true", reason));
+        }
         if let Err(error) = backend.zmq() {
             return Err(self.error("backend.zmq", &backend.zmq, format!("must be auto, off, or an endpoint: {error}")));
         }

@@ -1,6 +1,5 @@
 //! The settings, with their defaults.
 
-use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::notify::NotifyConfig;
 use outrigger_embedded::MempoolLimits;
-use outrigger_plugins::Isolation;
+use outrigger_plugins::{Isolation, Routes};
 pub use outrigger_plugins::{PluginConfig, seconds};
 use outrigger_rpc::{Limits, Peers};
 
@@ -61,9 +60,8 @@ pub struct Config {
     /// The plugins, in the order in which they start.
     #[serde(default)]
     pub plugins: Vec<PluginConfig>,
-    /// The plugin of each method that several claim.
     #[serde(default)]
-    pub routes: BTreeMap<String, String>,
+    pub routes: Routes,
 }
 
 impl Config {

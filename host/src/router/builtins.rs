@@ -19,7 +19,7 @@ use super::{arguments, openrpc};
 use crate::active::Active;
 use outrigger_passthrough::{DUMP_CONVERSIONS, NodeHelp, Passthrough};
 use outrigger_plugins::instance::Instance;
-use outrigger_plugins::registry::{ChangeError, Plugin, Registry, RouteTable};
+use outrigger_plugins::registry::{Chain, ChangeError, Link, Plugin, Registry, RouteTable};
 use outrigger_rpc::{Call, Failure, Origin, Params};
 
 const SPECS: &str = include_str!("builtins.json");
@@ -144,7 +144,7 @@ impl Builtins {
     async fn discover(&self, call: &Call) -> Value {
         let mut document = {
             let (serving, rules) = (self.registry.serving(), self.registry.rules());
-            let plugins = serving.routes.values().map(|route| &route.method);
+            let plugins = serving.routes.values().map(|chain| &chain.method);
             let methods: Vec<_> = self.specs.iter().chain(plugins).map(|spec| spec.under(&rules)).collect();
             openrpc::document(methods.iter().map(|spec| &**spec).filter(|spec| call.may_call(&spec.name)))
         };
@@ -219,7 +219,7 @@ impl Builtins {
 
     /// Whether the host or a plugin answers a method.
     fn answers(&self, method: &str) -> bool {
-        self.spec(method).is_some() || self.registry.route(method).is_some()
+        self.spec(method).is_some() || self.registry.spec(method).is_some()
     }
 
     fn help(&self, command: &str, table: &RouteTable, node: Option<NodeMethods<'_>>) -> Result<Value, RpcError> {
@@ -312,8 +312,9 @@ fn changed(instance: &Instance, ending: Option<&Instance>) -> Value {
 fn described(plugin: &Plugin, routes: &RouteTable) -> Value {
     let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
     let (code, instance, health) = (plugin.code.as_ref(), plugin.instance.as_ref(), &plugin.health);
-    let answered = |(name, route): (&String, &outrigger_plugins::registry::Route)| {
-        instance.filter(|own| Arc::ptr_eq(own, &route.instance)).map(|_| name.clone())
+    let answered = |(name, chain): (&String, &Arc<Chain>)| {
+        let is_own = |link: &Link| instance.is_some_and(|own| link.is_of(own)) && link.position != usize::MAX;
+        chain.links.iter().any(is_own).then(|| name.clone())
     };
     let state = match (instance, code) {
         (Some(instance), _) => instance.state().name(),

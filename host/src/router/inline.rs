@@ -8,17 +8,21 @@ use std::time::Instant;
 use outrigger_plugins::latency::Latency;
 use outrigger_rpc::CallHere;
 
+use super::onward::begins_here;
+
 pub struct InlineCall<'a> {
     latency: &'a Latency,
     began: Instant,
-    _here: CallHere,
+    _here: Option<CallHere>,
 }
 
 impl<'a> InlineCall<'a> {
-    /// Starts a call on this thread; `None` if this is not a network thread.
+    /// Starts a call on this thread; `None` if this is not a network thread, and no plugin calls from it.
     pub fn begin(latency: &'a Latency) -> Option<Self> {
         let began = Instant::now();
-        CallHere::begin(began).map(|here| Self { latency, began, _here: here })
+        // A plugin's call within an inline call belongs to the outer call's time.
+        let here = if begins_here() { None } else { Some(CallHere::begin(began)?) };
+        Some(Self { latency, began, _here: here })
     }
 }
 

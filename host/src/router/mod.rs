@@ -7,20 +7,19 @@
 mod absent;
 pub mod arguments;
 pub mod builtins;
+mod chain;
 mod inline;
 mod long;
+pub mod onward;
 pub mod openrpc;
 mod rest;
 mod startup_gate;
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use outrigger_sdk::manifest::MethodSpec;
 use outrigger_values::RpcError;
-use outrigger_values::RpcErrorCode;
 
 use crate::observe::Methods;
 use absent::Absent;
@@ -28,16 +27,16 @@ use arguments::Arguments;
 use builtins::Builtins;
 use inline::InlineCall;
 use long::LongCalls;
+use onward::{OnwardCall, Switchboard};
 use outrigger_base::contain::contain;
-use outrigger_base::offload::read_offloaded;
 use outrigger_passthrough::Passthrough;
-use outrigger_plugins::calls::{self, AnswerOutcome, CallGuard, Calls, Overdue, Phase};
+use outrigger_plugins::calls::{self, AnswerOutcome, Calls, Overdue, Phase};
 use outrigger_plugins::instance::{Instance, Lease};
 use outrigger_plugins::lane::Lane;
 use outrigger_plugins::pool::{Claimant, Overloaded, Pool, contained};
-use outrigger_plugins::registry::{Registry, Route};
-use outrigger_rpc::{Answer, Call, Dispatch, Failure, Origin, ResultText, half_closed};
-use outrigger_services::{Caller, Scopes};
+use outrigger_plugins::registry::{Link, Registry};
+use outrigger_rpc::{Answer, Call, Dispatch, Failure, Origin};
+use outrigger_services::{Caller, Onward, Scopes};
 pub use rest::PassedRest;
 pub use startup_gate::StartupGate;
 
@@ -56,6 +55,7 @@ pub struct Router {
     /// If calls are forwarded to a node.
     passthrough: Option<Arc<Passthrough>>,
     stands_at_tip: StandsAtTip,
+    switchboard: Arc<Switchboard>,
 }
 
 /// Whether the wallet of a name, or the only one, is at the tip, so that no request to the node is needed.
@@ -71,9 +71,10 @@ impl Router {
         pool: Arc<Pool>,
         max_long_calls: usize,
         stands_at_tip: StandsAtTip,
+        switchboard: Arc<Switchboard>,
     ) -> Self {
         let (long, absent) = (LongCalls::new(max_long_calls), Absent::default());
-        Self { registry, builtins, calls, scopes, pool, long, absent, passthrough: None, stands_at_tip }
+        Self { registry, builtins, calls, scopes, pool, long, absent, passthrough: None, stands_at_tip, switchboard }
     }
 
     pub fn passthrough(&self) -> Option<&Arc<Passthrough>> {
@@ -85,76 +86,17 @@ impl Router {
         Self { passthrough: Some(passthrough), ..self }
     }
 
-    /// Leases the instance that answers a method, for one call; `None` if no plugin has the method.
-    ///
-    /// An instance is closed only after its routes are replaced. A closed instance therefore means that the table just
-    /// read is outdated, so it is read again. The same closed instance twice means that the host is stopping.
-    fn lease(&self, method: &str) -> Option<Result<(Lease, Route), RpcError>> {
-        let mut closed = None;
-        loop {
-            let route = self.registry.route(method)?;
-            if let Some(lease) = route.instance.lease() {
-                return Some(Ok((lease, route)));
-            }
-            if closed.replace(route.instance.id) == Some(route.instance.id) {
-                return Some(Err(RpcError::new(RpcErrorCode::CLIENT_NOT_CONNECTED, "Shutting down")));
-            }
-        }
-    }
-
-    /// Calls a plugin's method and waits for its answer. Dropping the future cancels the call.
-    async fn call_plugin(&self, lease: Lease, route: Route, call: Call) -> Result<Bytes, Failure> {
-        let method = &route.method;
-        let rules = self.registry.rules();
-        let read = || arguments::positional(method, &rules, &call.params);
-        let params = read_offloaded(call.params.as_bytes().len(), read).map_err(Failure::Rpc)?;
-        let stuck = lease.stuck();
-        if stuck >= self.pool.share() {
-            let message = format!("The plugin '{}' does not end its calls", lease.manifest().id);
-            return Err(Failure::Rpc(RpcError::internal(message)));
-        }
-        let deadline = lease.deadline.filter(|_| !method.long_running);
-        let waits = method.needs_tip && self.passthrough.is_some() && !self.finds_wallet_at_tip(method, &call);
-        let may_run_inline = lease.trusted && stuck == 0 && !waits && !lease.waits_for_runner();
-        let client = call.origin.client.clone();
-        let (token, answer) = self.calls.open(lease.id, route.position);
-        let guard = CallGuard::new(&self.calls, token, |token, is_gone| {
-            lease.health.gone.fetch_add(u64::from(is_gone), Ordering::Relaxed);
-            lease.leave_cancel(token);
-        });
-        let Ok(ran_inline) = self.run(token, &lease, &route, call, params, may_run_inline).await else {
-            guard.not_begun();
-            return Err(Failure::Overloaded);
-        };
-        // An inline call that returned without an answer is a long poll, whose number is limited. A call on the pool
-        // may be running and must not be refused after its start; the pool has its own limit.
-        let _long = match ran_inline && method.long_running && answer.is_empty() {
-            true => Some(self.long.enter().ok_or(Failure::Overloaded)?),
-            false => None,
-        };
-        let answer = match deadline {
-            None if method.long_running && answer.is_empty() => {
-                let is_kept = || self.calls.phase(token) == Some(Phase::Kept);
-                match long::wait(answer, client, is_kept).await {
-                    Some(answer) => answer,
-                    None => return Err(Failure::Rpc(half_closed())),
-                }
-            }
-            None => answer.await,
-            Some(limit) => match tokio::time::timeout(limit, answer).await {
-                Ok(answer) => answer,
-                Err(_) => return Err(self.expired(token, &lease, method, guard.expired(), limit)),
-            },
-        };
-        guard.answered();
-        let lost = || -> calls::Answer { Err(RpcError::internal("The call was lost")) };
-        answer.unwrap_or_else(|_| lost()).map_err(Failure::Rpc)
-    }
-
     /// Whether a call in front of a possibly slow node would not wait for it, so that it may run on a network thread.
     fn finds_wallet_at_tip(&self, method: &MethodSpec, call: &Call) -> bool {
         let wallet = call.origin.wallet.as_deref().or(call.origin.only_wallet.as_deref());
         method.inline && method.wallet_only && (self.stands_at_tip)(wallet)
+    }
+
+    /// A call's way on from a link.
+    fn onward(&self, link: &Link, call: &Call) -> Arc<dyn Onward> {
+        let mut call = call.clone();
+        call.through.push(link.id.clone());
+        Arc::new(OnwardCall { switchboard: self.switchboard.clone(), call })
     }
 
     /// Runs a call in its lane. Returns whether it ran on this thread, and so has returned.
@@ -162,16 +104,19 @@ impl Router {
         &self,
         token: u64,
         lease: &Lease,
-        route: &Route,
-        call: Call,
+        link: &Link,
+        call: &Call,
         params: Arguments,
         may_run_inline: bool,
     ) -> Result<bool, Overloaded> {
-        let method = &route.method;
-        let mut lane = Lane::of(method, may_run_inline, &route.latency, call.params.as_bytes().len());
+        let method = &link.method;
+        let mut lane = Lane::of(method, may_run_inline, &link.latency, params.as_bytes().len());
         // In front of a node the wallet was at the tip a moment ago, so the call does not wait.
-        let inline_caller = || caller(&call.origin, method, method.needs_tip && self.passthrough.is_none());
-        let inline = (lane == Lane::Inline).then(|| InlineCall::begin(&route.latency));
+        let onward = link.asks.then(|| self.onward(link, call));
+        let (origin, inline_onward) = (&call.origin, onward.clone());
+        let inline_caller =
+            || caller(origin, inline_onward, method.inline, method.needs_tip && self.passthrough.is_none());
+        let inline = (lane == Lane::Inline).then(|| InlineCall::begin(&link.latency));
         if let Some(_inline) = inline.flatten() {
             contained(|| {
                 let _scope = self.scopes.open(token, lease.id, inline_caller());
@@ -181,11 +126,11 @@ impl Router {
         }
         lane = Lane::pooled(method);
         let (scopes, pool) = (self.scopes.clone(), self.pool.clone());
-        let (lease, method) = (lease.clone(), method.clone());
-        let wallet = call.origin.wallet.clone().or_else(|| call.origin.only_wallet.clone());
+        let (lease, method, origin) = (lease.clone(), method.clone(), origin.clone());
+        let wallet = origin.wallet.clone().or_else(|| origin.only_wallet.clone());
         let claimant = Claimant { owner: lease.owner, call: token, wallet };
         self.pool.submit(claimant, move || {
-            let _scope = scopes.open(token, lease.id, caller(&call.origin, &method, method.needs_tip));
+            let _scope = scopes.open(token, lease.id, caller(&origin, onward, method.inline, method.needs_tip));
             if lease.call(token, &method, params.as_bytes(), lane) {
                 lease.health.find_thread();
                 pool.found_lost(lease.owner);
@@ -241,7 +186,7 @@ impl Router {
                 self.pool.replace_lost(instance.owner, token);
                 continue;
             }
-            let late = || Err(RpcError::internal(format!("{method} did not return in time")));
+            let late = || calls::Answer::Failed(RpcError::internal(format!("{method} did not return in time")));
             match self.calls.expire(instance.id, token, late()) {
                 AnswerOutcome::Taken => instance.timed_out(method),
                 gone => instance.health.failed(gone),
@@ -273,26 +218,17 @@ impl Methods for Router {
 
 impl Dispatch for Router {
     async fn dispatch(&self, call: Call) -> Answer {
-        match self.lease(&call.method) {
-            Some(Ok((lease, route))) => self.call_plugin(lease, route, call).await.map(ResultText::from),
-            Some(Err(error)) => Err(Failure::Rpc(error)),
-            // Boxed: every call, also a plugin's long poll, reserves room for the largest future here.
-            None => match Box::pin(self.builtins.call(&call)).await {
-                Some(answer) => answer.map(ResultText::from).map_err(Failure::Rpc),
-                None => match &self.passthrough {
-                    Some(node) => Box::pin(node.call(&call)).await,
-                    None => {
-                        self.absent.called(&call.method, &self.registry);
-                        Err(Failure::Rpc(RpcError::new(RpcErrorCode::METHOD_NOT_FOUND, "Method not found")))
-                    }
-                },
-            },
+        match self.links(&call) {
+            Some(links) => self.walk(links, call).await,
+            None => self.without_plugins(&call).await,
         }
     }
 
     /// Methods that only the node answers are batched.
     fn takes_together(&self, method: &str) -> bool {
-        let is_ours = || self.registry.route(method).is_some() || self.builtins.spec(method).is_some();
+        let is_ours = || {
+            self.registry.spec(method).is_some() || self.builtins.spec(method).is_some() || self.registry.wraps(method)
+        };
         self.passthrough.as_ref().is_some_and(|node| node.takes_together(method) && !is_ours())
     }
 
@@ -309,7 +245,7 @@ impl Dispatch for Router {
 }
 
 /// The context of a call's scope: its wallet, its user's restrictions, and whether it needs the tip.
-fn caller(origin: &Origin, method: &MethodSpec, needs_tip: bool) -> Caller {
+fn caller(origin: &Origin, onward: Option<Arc<dyn Onward>>, inline: bool, needs_tip: bool) -> Caller {
     let (wallet, only_wallet, folders) = (origin.wallet.clone(), origin.only_wallet.clone(), origin.folders.clone());
-    Caller { wallet, only_wallet, folders, needs_tip, inline: method.inline }
+    Caller { wallet, only_wallet, folders, needs_tip, inline, onward }
 }

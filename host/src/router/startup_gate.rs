@@ -82,7 +82,8 @@ mod tests {
         let gate = StartupGate::default();
         gate.stage("Loading wallets…");
         let origin = Arc::new(Origin::of_user("u"));
-        let call = Call { method: "uptime".into(), params: Params::none(), origin, may_stream: true };
+        let call =
+            Call { method: "uptime".into(), params: Params::none(), origin, may_stream: true, through: Vec::new() };
         let answer = gate.dispatch(call).await;
         assert_eq!(answer.err(), Some(Failure::Rpc(RpcError::new(RpcErrorCode::IN_WARMUP, "Loading wallets…"))));
     }

@@ -1,24 +1,16 @@
 //! A running bitcoind as the node, and the forwarding of calls to it.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bitcoin::{Network, Transaction};
 use outrigger_bitcoind::{BitcoindNode, OpenError, Settings, greeting};
 use outrigger_node::{ChainIdentity, Node, NodeEvent, Observer};
 use outrigger_passthrough::{NodeTip, Passthrough, Taps, WalletOwner};
-use outrigger_plugins::calls::Calls;
-use outrigger_rpc::{Call, Failure, Origin, Params, ResultText};
-use outrigger_service::node_rpc::{MAX_RESULT, NodeReply};
-use outrigger_service::wire::Blob;
-use outrigger_service::{ErrorKind, Result as ServiceResult, Scope, ServiceError};
-use outrigger_services::NodeMethods;
 use outrigger_upstream::{Endpoint, Upstream};
-use outrigger_values::{FeeRate, RpcError, RpcErrorCode};
+use outrigger_values::FeeRate;
 use outrigger_wallet_engine::WalletManager;
-use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::configuration::login;
@@ -55,11 +47,6 @@ pub fn too_many_connections(config: &BackendConfig, release: u32) -> Option<Stri
 
 /// How long the answer of a forwarded call waits for the host to follow its effects.
 const FOLLOW_PATIENCE: Duration = Duration::from_secs(5);
-
-/// The timeout of a plugin's request to the node outside of calls, which have deadlines.
-const UNSCOPED_PATIENCE: Duration = Duration::from_secs(120);
-
-const PLUGIN_USER: &str = "plugin";
 
 /// The node, and the forwarding of calls.
 pub struct Backend {
@@ -221,55 +208,5 @@ impl Taps for NodeTaps {
     fn wallets_synced(&self) -> futures_util::future::BoxFuture<'static, ()> {
         let wallets = self.wallets.clone();
         self.follow(None, move || wallets.wait_for_all())
-    }
-}
-
-/// The node's methods for plugins, forwarded like the calls of clients.
-pub struct PassedMethods {
-    /// Its runtime runs the calls: the waiting thread has none.
-    pub node: Arc<BitcoindNode>,
-    pub passthrough: Arc<Passthrough>,
-    /// The calls in flight, in which plugins make requests.
-    pub calls: Arc<Calls>,
-}
-
-impl NodeMethods for PassedMethods {
-    fn call(&self, scope: Scope, method: String, params: Blob, wallet: Option<Arc<str>>) -> ServiceResult<NodeReply> {
-        if Handle::try_current().is_ok() {
-            let detail = "node-rpc/1 cannot be used on a thread that serves connections, since it waits for the node";
-            return Err(ServiceError::new(ErrorKind::Unsupported, detail));
-        }
-        let (passthrough, began) = (self.passthrough.clone(), Instant::now());
-        // A method granted by name may also touch files of the node.
-        let allowed = Some(Arc::new(BTreeSet::from([method.clone()])));
-        let origin = Origin { wallet, allowed, ..Origin::of_user(PLUGIN_USER) };
-        let params = Params::from_bytes(params.0.into());
-        let call = Call { method, params, origin: origin.into(), may_stream: true };
-        let is_wanted = || match scope {
-            Scope::NONE => began.elapsed() < UNSCOPED_PATIENCE,
-            Scope(token) => self.calls.phase(token).is_some(),
-        };
-        let answer = self.node.rpc().wait_while(is_wanted, async move { reply(passthrough.call(&call).await).await });
-        answer.unwrap_or_else(|| Err(ServiceError::new(ErrorKind::Stale, "Nobody waits for the answer any more")))
-    }
-}
-
-/// The plugin's reply for the outcome of a forwarded call.
-async fn reply(outcome: Result<ResultText, Failure>) -> ServiceResult<NodeReply> {
-    let failed = |kind, detail: &str| Err(ServiceError::new(kind, detail));
-    match outcome {
-        Ok(text) => match text.whole(MAX_RESULT).await {
-            Ok(Some(json)) => Ok(NodeReply::Result { json: Blob(json.into()) }),
-            Ok(None) => failed(ErrorKind::Refused, "The node did it, but its result is too long"),
-            Err(_) => failed(ErrorKind::NodeUnavailable, "The node was lost while it answered"),
-        },
-        Err(Failure::Rpc(RpcError { code: RpcErrorCode::IN_WARMUP, message })) => {
-            failed(ErrorKind::NodeUnavailable, &message)
-        }
-        Err(Failure::Rpc(error)) => Ok(NodeReply::Error { code: error.code.0, message: error.message }),
-        Err(Failure::Overloaded) => failed(ErrorKind::NodeUnavailable, "Work queue depth exceeded"),
-        Err(Failure::Forbidden | Failure::UnknownMethod) => {
-            failed(ErrorKind::NotGranted, "The node's -rpcwhitelist refuses the method")
-        }
     }
 }

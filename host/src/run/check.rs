@@ -5,10 +5,11 @@ use super::RunArgs;
 use super::confined::{ConfinementReport, bounded};
 use super::limits::check_limits;
 use super::node_report::report;
-use super::{RunError, configuration, data_folder, init_log, parts, places, users};
+use super::{RunError, configuration, data_folder, init_log, parts, places, requirements, users};
 use crate::router::builtins;
 use crate::services::ServiceNames;
 use outrigger_plugins::registry::{self, PluginsConfig};
+use outrigger_standard::work;
 
 /// Checks the configuration, the users, the files of enabled plugins with their options, grants and routes, the ports
 /// and the audit log's file, and queries the node. It executes no plugin code and writes nothing. Returns a summary,
@@ -30,6 +31,14 @@ pub fn check(args: &RunArgs) -> Result<String, RunError> {
         .map_err(|failure| parts::plugin_error(&loaded, &failure))?;
     let methods: usize = manifests.iter().map(|manifest| manifest.methods.len()).sum();
     let enabled = config.plugins.iter().enumerate().filter(|(_, plugin)| plugin.enabled).zip(&manifests);
+    let required: Vec<_> = enabled.clone().map(|((position, _), manifest)| (position, manifest)).collect();
+    if let Ok(network) = work::network(&config.network) {
+        for (position, manifest) in &required {
+            let refused = |reason| format!("plugin '{}' {reason}", manifest.id);
+            requirements::check_network(&manifest.requires, network)
+                .map_err(|reason| loaded.plugin_error(Some(*position), "file", refused(reason)))?;
+        }
+    }
     let mut confined = ConfinementReport::default();
     let mut isolated = Vec::new();
     for ((position, plugin), manifest) in enabled.clone() {
@@ -48,6 +57,6 @@ pub fn check(args: &RunArgs) -> Result<String, RunError> {
     let of_node: String = of_node.collect();
     let untried = places::try_places(&loaded, &data)?;
     let used = format!("The configuration is valid: {} plugins with {methods} methods{of_node}", manifests.len());
-    let node = config.backend.as_ref().map(|backend| report(&loaded, backend)).transpose()?;
+    let node = config.backend.as_ref().map(|backend| report(&loaded, backend, &required)).transpose()?;
     Ok([vec![used], untried.into_iter().collect(), isolated, node.unwrap_or_default()].concat().join("\n"))
 }

@@ -10,6 +10,7 @@ mod limits;
 mod node_report;
 mod parts;
 mod places;
+mod requirements;
 mod users;
 
 use std::fs::File;
@@ -20,6 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use jsonrpsee::core::middleware::RpcServiceT;
 use jsonrpsee::server::middleware::rpc::RpcServiceBuilder;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -40,7 +42,8 @@ pub use configuration::default_login;
 use limits::check_limits;
 use outrigger_plugins::{memory, trust};
 use outrigger_rpc::{
-    Authenticator, CookieFile, EdgeFigures, Gateway, NetworkThreads, RpcUser, STACK_BYTES, Server, Workers,
+    Authenticator, CookieFile, Dispatch, EdgeFigures, Gateway, NetworkThreads, RpcUser, STACK_BYTES, Server, Workers,
+    request_of,
 };
 use parts::{Frame, Parts};
 use users::users;
@@ -133,15 +136,15 @@ async fn serve(
     let stopping = stop_requested(frame.stop.subscribe())?;
     let cookie = CookieFile::create(folder.join(".cookie")).map_err(|e| failed("cookie")(e.into()))?;
     let known = users.into_iter().fold(Authenticator::new().with_cookie(&cookie), Authenticator::with_user);
-    let service = RpcServiceBuilder::new()
-        .layer_fn(|service| Observe {
-            service,
-            methods: frame.gate.clone(),
-            metrics: frame.metrics.clone(),
-            active: frame.active.clone(),
-            audit: audit.clone(),
-        })
-        .service(Gateway::new(frame.gate.clone()));
+    let observe = |service| Observe {
+        service,
+        methods: frame.gate.clone(),
+        metrics: frame.metrics.clone(),
+        active: frame.active.clone(),
+        audit: audit.clone(),
+    };
+    let service = RpcServiceBuilder::new().layer_fn(observe).service(Gateway::new(frame.gate.clone()));
+    let of_plugins = Arc::new(observe(Gateway::new(frame.gate.clone())));
     let mut limits = rpc.limits();
     limits.max_connections = connections(limits.max_connections, raise_file_limit());
     let listen = loaded.config.listen();
@@ -188,6 +191,17 @@ async fn serve(
             return Err(error);
         }
     };
+    let router = parts.router.clone();
+    parts.switchboard.connect(
+        move |call| {
+            let service = of_plugins.clone();
+            Box::pin(async move { service.call(request_of(call)).await })
+        },
+        move |call| {
+            let router = router.clone();
+            Box::pin(async move { router.dispatch(call).await })
+        },
+    );
     frame.gate.open(parts.router.clone());
     let outcome = tell_metrics(&loaded, frame, &parts, edge).await;
     match &outcome {

@@ -4,17 +4,18 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use outrigger_bitcoind::{AskError, NEEDS, NetworkAnswer, OpenError, Rpc, chain_of, foreign};
-use outrigger_node::ChainIdentity;
+use outrigger_bitcoind::{AskError, NEEDS, NetworkAnswer, OpenError, Rpc, abilities, chain_of, foreign};
+use outrigger_node::{Abilities, ChainIdentity};
 use outrigger_passthrough::NodeHelp;
+use outrigger_sdk::manifest::Manifest;
 use outrigger_standard::{release, work};
 use outrigger_upstream::{Endpoint, Login, Upstream, UpstreamError};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::RunError;
 use super::backend::{OWN_CONNECTIONS, open_error, too_many_connections};
 use super::configuration::login;
+use super::{RunError, requirements};
 use crate::config::{BackendConfig, LoadedConfig, Wallets};
 
 /// The release from which on there are 16 threads by default.
@@ -27,11 +28,15 @@ const LACKING: [(u32, &str); 3] = [
     (29, "the challenge of a signet in getblockchaininfo, which the host reads from getblocktemplate instead"),
 ];
 
-/// Queries the node.
+/// Queries the node. `plugins` are the enabled ones, with their positions in the configuration.
 ///
 /// # Errors
 /// The node is on another chain, refuses the credentials, or its -rpcwhitelist refuses a method that the host needs.
-pub fn report(loaded: &LoadedConfig, backend: &BackendConfig) -> Result<Vec<String>, RunError> {
+pub fn report(
+    loaded: &LoadedConfig,
+    backend: &BackendConfig,
+    plugins: &[(usize, &Manifest)],
+) -> Result<Vec<String>, RunError> {
     let login = login(backend).map_err(|reason| RunError::Failed(format!("backend: {reason}")))?;
     let endpoint: Endpoint = backend.url.parse().map_err(|error| RunError::Failed(format!("backend.url: {error}")))?;
     let upstream = Upstream::new(endpoint.clone(), login.clone(), 1);
@@ -60,9 +65,27 @@ pub fn report(loaded: &LoadedConfig, backend: &BackendConfig) -> Result<Vec<Stri
             let answer = NetworkAnswer::deserialize(&network).ok();
             let node = Node { release: answer.map(|answer| answer.release()), rpc, chain };
             check_release(&node, loaded, backend)?;
+            if let Ok(abilities) = abilities(&node.rpc, node.release) {
+                check_requirements(loaded, plugins, &abilities)?;
+            }
             Ok(node.lines(&network, backend).into_iter().chain(refused).collect())
         }
     }
+}
+
+/// Refuses a node that lacks what a plugin requires.
+fn check_requirements(
+    loaded: &LoadedConfig,
+    plugins: &[(usize, &Manifest)],
+    abilities: &Abilities,
+) -> Result<(), RunError> {
+    for (position, manifest) in plugins {
+        if let Err(reason) = requirements::check(&manifest.requires, abilities) {
+            let reason = format!("plugin '{}' {reason}", manifest.id);
+            return Err(loaded.plugin_error(Some(*position), "file", reason).into());
+        }
+    }
+    Ok(())
 }
 
 /// Refuses a node that is too old, and connections that it would keep waiting.

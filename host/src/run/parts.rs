@@ -12,8 +12,8 @@ use outrigger_standard::work;
 use tokio::sync::watch;
 
 use super::RunArgs;
-use super::backend::{Backend, PassedMethods};
-use super::{RunError, configuration, failed};
+use super::backend::Backend;
+use super::{RunError, configuration, failed, requirements};
 use crate::active::Active;
 use crate::config::{Config, LoadedConfig, seconds};
 use crate::hooks::Hooks;
@@ -29,8 +29,10 @@ use outrigger_plugins::file::FileError;
 use outrigger_plugins::instance::{ReleaseSource, StartError};
 use outrigger_plugins::pool::Pool;
 use outrigger_plugins::registry::{Environment, Failure, PluginsConfig, Registry, RegistryError, Reread};
-use outrigger_services::{NodeMethods, Scopes};
+use outrigger_services::Scopes;
+use tokio::runtime::Handle;
 
+use crate::router::onward::Switchboard;
 use crate::services::HostServices;
 use outrigger_wallet_engine::WalletManager;
 
@@ -112,6 +114,7 @@ pub struct Parts {
     pub registry: Arc<Registry>,
     pub pool: Arc<Pool>,
     pub router: Arc<Router>,
+    pub switchboard: Arc<Switchboard>,
 }
 
 impl Parts {
@@ -139,15 +142,18 @@ impl Parts {
         frame.gate.stage("Starting plugins…");
         let pool = Pool::start(config.rpc.threads, config.rpc.queue_depth)
             .map_err(|error| RunError::Failed(format!("cannot start the call threads: {error}")))?;
-        let front = backend.zip(config.backend.as_ref()).map(|(node, backend)| {
-            let passthrough = Arc::new(node.passthrough(config, backend, &manager, frame.stop.subscribe()));
-            let methods = PassedMethods { node: node.node, passthrough: passthrough.clone(), calls: calls.clone() };
-            (passthrough, Arc::new(methods) as Arc<dyn NodeMethods>)
-        });
-        let (passthrough, methods) = front.unzip();
+        let front = backend.zip(config.backend.as_ref());
+        let passthrough =
+            front.map(|(node, backend)| Arc::new(node.passthrough(config, backend, &manager, frame.stop.subscribe())));
+        let switchboard = Arc::new(Switchboard::new(Handle::current(), calls.clone()));
         let published = publish(loaded, &node)?;
-        let services =
-            HostServices { node: node.clone(), published, methods, manager: manager.clone(), scopes: scopes.clone() };
+        let services = HostServices {
+            node: node.clone(),
+            published,
+            switchboard: switchboard.clone(),
+            manager: manager.clone(),
+            scopes: scopes.clone(),
+        };
         let registry = Registry::new(Environment {
             folders: plugin_folders(&args.plugin_dir),
             copies: folder.join("plugins"),
@@ -159,6 +165,7 @@ impl Parts {
             executable: Arc::new(
                 Executable::current().map_err(|error| failed("the program's own file")(error.into()))?,
             ),
+            requirements: requirements::of_node(&node),
             builtins: &builtins::RESERVED,
             reread: reread(args, &config.network),
             fatal: frame.stop_for(),
@@ -175,14 +182,23 @@ impl Parts {
         let long = config.rpc.max_long_calls();
         let wallets = manager.clone();
         let stands_at_tip = Box::new(move |wallet: Option<&str>| wallets.stands_at_tip(wallet));
-        let router = Router::new(registry.clone(), builtins, calls, scopes, pool.clone(), long, stands_at_tip);
+        let router = Router::new(
+            registry.clone(),
+            builtins,
+            calls,
+            scopes,
+            pool.clone(),
+            long,
+            stands_at_tip,
+            switchboard.clone(),
+        );
         let router = match passthrough {
             Some(passthrough) => router.in_front_of(passthrough),
             None => router,
         };
         let router = Arc::new(router);
         router.watch().map_err(|error| failed("the watch over calls")(error.into()))?;
-        Ok(Self { node, manager, registry, pool, router })
+        Ok(Self { node, manager, registry, pool, router, switchboard })
     }
 
     /// Stops the parts in reverse order of their dependencies.
@@ -218,7 +234,7 @@ pub(super) fn plugin_error(loaded: &LoadedConfig, failure: &Failure) -> RunError
         }
         RegistryError::Start(StartError::Grant(_)) => "grants",
         RegistryError::File(FileError::Hash { .. }) => "sha256",
-        RegistryError::Option { .. } => "options",
+        RegistryError::Option { .. } | RegistryError::Secret { .. } => "options",
         _ => "file",
     };
     loaded.plugin_error(failure.plugin, key, reason).into()

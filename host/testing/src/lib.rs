@@ -1,27 +1,31 @@
 //! A host for the tests of plugins: a real node, real wallets in a folder of their own, and the services of both.
 //!
 //! ```
-//! use outrigger_sdk::serde_json::{Map, Value, json};
-//! use outrigger_sdk::{Call, Host, Plugin, Reply};
+//! use outrigger_sdk::options::NoOptions;
+//! use outrigger_sdk::serde_json::json;
+//! use outrigger_sdk::{Call, Host, Plugin, RpcError, methods, plugin};
 //! use outrigger_testing::TestHost;
 //!
-//! struct Height(Host);
+//! struct Height;
 //!
+//! #[plugin(id = "height", summary = "Tells the height.", services = ["chain/1"])]
 //! impl Plugin for Height {
-//!     fn new(host: Host, _: Map<String, Value>) -> Result<Self, String> {
-//!         Ok(Self(host))
-//!     }
-//!
-//!     fn call(&self, call: Call<'_>, reply: Reply) {
-//!         reply.send(self.0.chain.tip(call.scope).map(|tip| tip.height).map_err(Into::into));
+//!     fn new(_: Host, _: NoOptions) -> Result<Self, String> {
+//!         Ok(Self)
 //!     }
 //! }
 //!
-//! const MANIFEST: &str = r#"{"id": "height", "version": "1.0.0", "summary": "Tells the height.",
-//!     "services": ["chain/1"], "methods": [{"name": "height", "category": "Test", "help": "The height."}]}"#;
+//! #[methods(category = "Test")]
+//! impl Height {
+//!     /// The height.
+//!     #[method]
+//!     fn height(call: &Call<'_>) -> Result<u32, RpcError> {
+//!         Ok(call.host.chain.tip(call.scope)?.height)
+//!     }
+//! }
 //!
 //! let host = TestHost::new();
-//! let plugin = host.start::<Height>(MANIFEST, json!({}));
+//! let plugin = host.start::<Height>(json!({}));
 //! host.mine(3);
 //! assert_eq!(plugin.call("height", json!([])), Ok(json!(3)));
 //! ```
@@ -38,7 +42,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use outrigger_embedded::{EmbeddedNode, Settings as NodeSettings};
 use outrigger_node::Node;
-use outrigger_sdk::testing::{CallScopes, NoEvents, StubLog, StubNodeRpc, TestPlugin};
+use outrigger_sdk::testing::{CallScopes, NoEvents, StubLog, StubRpc, TestPlugin};
 use outrigger_sdk::{FeeRate, Host, Plugin};
 use outrigger_service::events::Event;
 use outrigger_service::wallet::{CreateOptions, SpendSettings};
@@ -68,7 +72,7 @@ pub struct TestHost<N: Node + ?Sized = EmbeddedNode> {
     pub wallets: Arc<WalletManager>,
     pub log: Arc<StubLog>,
     /// The methods of a bitcoind, as far as the test answers them.
-    pub node_rpc: Arc<StubNodeRpc>,
+    pub rpc: Arc<StubRpc>,
     events: Arc<Mutex<Vec<Event>>>,
     scopes: Arc<Scopes>,
     next_call: AtomicU64,
@@ -109,7 +113,7 @@ impl<N: Node + 'static> TestHost<N> {
         let wallets = open_wallets(&folder, node.clone(), &events);
         node.observe(wallets.clone());
         let (log, scopes, next_call) = (Arc::default(), Arc::default(), AtomicU64::new(1 << 32));
-        Self { node, wallets, log, node_rpc: Arc::default(), events, scopes, next_call, folder }
+        Self { node, wallets, log, rpc: Arc::default(), events, scopes, next_call, folder }
     }
 
     /// As if the host had been stopped and, after `meanwhile`, started again on the same node and files. Plugins that were
@@ -144,16 +148,16 @@ impl<N: Node + 'static> TestHost<N> {
             wallet,
             events: Arc::new(NoEvents),
             log: self.log.clone(),
-            node_rpc: self.node_rpc.clone(),
+            rpc: self.rpc.clone(),
         }
     }
 
-    /// Starts a plugin with a manifest and the options that its configuration would give.
+    /// Starts a plugin with the options that its configuration would give.
     ///
     /// # Panics
     /// When the manifest, the options or the plugin refuse: the test has failed.
-    pub fn start<P: Plugin>(&self, manifest: &str, options: Value) -> TestPlugin<P> {
-        TestPlugin::start(self.handle(), Arc::new(OpenScopes(self.scopes.clone())), manifest, options)
+    pub fn start<P: Plugin>(&self, options: Value) -> TestPlugin<P> {
+        TestPlugin::start(self.handle(), Arc::new(OpenScopes(self.scopes.clone())), options)
     }
 
     /// Begins a call of the test's own, which names a wallet or none, and ends with what is given.

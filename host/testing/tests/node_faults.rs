@@ -31,7 +31,7 @@ impl Fixture {
     fn new() -> Self {
         let host = TestHost::over(ScriptedNode::new());
         host.create_wallet("w", |options| options.passphrase = Secret::new("pass".into())).unwrap();
-        let plugin = host.start(include_str!("../../../plugins/wallet/manifest.json"), json!({}));
+        let plugin = host.start(json!({}));
         Self { host, plugin: Arc::new(plugin) }
     }
 

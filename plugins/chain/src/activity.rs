@@ -2,23 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use bitcoin::hashes::Hash;
-use bitcoin::{BlockHash, OutPoint, Transaction, TxOut};
+use bitcoin::{OutPoint, Transaction, TxOut};
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef};
 use outrigger_sdk::service::mempool::MempoolEntry;
 use outrigger_sdk::standard::{script_json, transaction_from_bytes};
-use outrigger_sdk::{Reply, RpcError, amount, params};
+use outrigger_sdk::{Call, RpcError, amount, methods, typed};
 use serde_json::{Map, Value, json};
 
-use crate::blocks::{block_not_available, find_block};
+use crate::ChainPlugin;
+use crate::blocks::{block_hash, block_not_available, find_block};
 use crate::filters::Connected;
 use crate::scan::Needles;
 use crate::statistics::check_in_main_chain;
 use crate::transactions::decode_transaction;
-use crate::{Context, args};
 
 struct Activity<'a> {
-    context: &'a Context<'a>,
+    call: &'a Call<'a>,
     needles: &'a Needles,
     events: Vec<Value>,
 }
@@ -49,14 +48,14 @@ impl Activity<'_> {
     }
 
     fn push(&mut self, mut event: Map<String, Value>, key: &str, output: &TxOut) -> Result<(), RpcError> {
-        let script = script_json(&output.script_pubkey, self.context.network()?);
+        let script = script_json(&output.script_pubkey, self.call.network()?);
         event.insert(key.to_owned(), Value::Object(script));
         self.events.push(Value::Object(event));
         Ok(())
     }
 
     fn add_block(&mut self, info: &BlockInfo) -> Result<(), RpcError> {
-        let connected = Connected::read(self.context, info)?.ok_or_else(block_not_available)?;
+        let connected = Connected::read(self.call, info)?.ok_or_else(block_not_available)?;
         for (index, transaction) in connected.block.txdata.iter().enumerate() {
             let coins = connected.spent.get(index).map_or(&[][..], |spent| &spent.coins);
             let spent: Vec<TxOut> = coins.iter().map(|coin| coin.output.clone()).collect();
@@ -66,7 +65,7 @@ impl Activity<'_> {
     }
 
     fn add_mempool(&mut self) -> Result<(), RpcError> {
-        let (mempool, scope) = (&self.context.host.mempool, self.context.scope);
+        let (mempool, scope) = (&self.call.host.mempool, self.call.scope);
         let mut entries: Vec<MempoolEntry> =
             mempool.entries(scope, mempool.ids(scope)?)?.into_iter().flatten().collect();
         entries.sort_by(in_order);
@@ -76,7 +75,7 @@ impl Activity<'_> {
             let transaction = decode_transaction(&found.raw, entry.txid)?;
             let mut spent = Vec::with_capacity(transaction.input.len());
             for input in &transaction.input {
-                spent.push(spent_by_mempool(self.context, input.previous_output)?);
+                spent.push(spent_by_mempool(self.call, input.previous_output)?);
             }
             let Some(spent) = spent.into_iter().collect::<Option<Vec<TxOut>>>() else { continue };
             self.add(&transaction, &spent, None)?;
@@ -93,11 +92,11 @@ fn in_order(one: &MempoolEntry, other: &MempoolEntry) -> std::cmp::Ordering {
 }
 
 /// The previous output of an input in the mempool. The chain or the mempool has it.
-fn spent_by_mempool(context: &Context<'_>, outpoint: OutPoint) -> Result<Option<TxOut>, RpcError> {
-    if let Some(coin) = context.host.chain.coins(context.scope, vec![outpoint])?.pop().flatten() {
+fn spent_by_mempool(call: &Call<'_>, outpoint: OutPoint) -> Result<Option<TxOut>, RpcError> {
+    if let Some(coin) = call.host.chain.coins(call.scope, vec![outpoint])?.pop().flatten() {
         return Ok(Some(coin.output));
     }
-    let parent = context.host.mempool.transactions(context.scope, vec![outpoint.txid])?.pop().flatten();
+    let parent = call.host.mempool.transactions(call.scope, vec![outpoint.txid])?.pop().flatten();
     let parent = parent.and_then(|parent| transaction_from_bytes(&parent.raw));
     Ok(parent.and_then(|parent| parent.output.get(outpoint.vout as usize).cloned()))
 }
@@ -113,26 +112,48 @@ fn head(kind: &str, output: &TxOut, block: Option<&BlockInfo>) -> Map<String, Va
     event
 }
 
-pub fn get_descriptor_activity(context: &Context<'_>, reply: &Reply) -> Result<Value, RpcError> {
-    let mut blocks = BTreeMap::new();
-    for value in args::array(context.params.get(0))? {
-        args::text(value)?;
-        let hash = BlockHash::from_byte_array(params::hash(value, "blockhash")?);
-        let info = find_block(context, BlockRef::Hash { hash })?;
-        check_in_main_chain(&info)?;
-        blocks.insert(info.height, info);
-    }
-    let needles = Needles::of(context, context.params.get(1))?;
-    let with_mempool = context.params.flag_or(2, true)?;
-    let mut activity = Activity { context, needles: &needles, events: Vec::new() };
-    for info in blocks.values() {
-        if !reply.is_wanted() {
-            break;
+#[methods(category = "Blockchain", long_running, private_keys)]
+impl ChainPlugin {
+    /// Lists the receipts and spends of descriptors in some blocks and in the mempool.
+    ///
+    /// * `blockhashes` - Blocks of the best chain.
+    /// * `scanobjects` - The descriptors. Each is a text, or an object with desc and range. A range is the last
+    ///   index, or [first, last]; the default is 1000.
+    /// * `include_mempool` - Whether to include the mempool.
+    ///
+    /// # Result
+    /// {"activity": [{"type": "spend", "amount": n, "blockhash": "hash", "height": n, "spend_txid": "txid",
+    /// "spend_vin": n, "prevout_txid": "txid", "prevout_vout": n, "prevout_spk": {...}}, {"type": "receive",
+    /// "amount": n, "blockhash": "hash", "height": n, "txid": "txid", "vout": n, "output_spk": {...}}, ...]}    (json
+    /// object) Unconfirmed events have no blockhash and no height.
+    ///
+    /// # Example
+    /// '["00000000c937983704a73af28acdec37b049d214adbda81d7e2a3dd146f6ed09"]' '["raw(51)"]'
+    #[method]
+    fn getdescriptoractivity(
+        call: &Call<'_>,
+        blockhashes: &[Value],
+        scanobjects: &[Value],
+        #[arg(default = true)] include_mempool: bool,
+    ) -> Result<Value, RpcError> {
+        let mut blocks = BTreeMap::new();
+        for value in blockhashes {
+            let hash = block_hash(typed::text(value)?, "blockhash")?;
+            let info = find_block(call, BlockRef::Hash { hash })?;
+            check_in_main_chain(&info)?;
+            blocks.insert(info.height, info);
         }
-        activity.add_block(info)?;
+        let needles = Needles::of(call, scanobjects)?;
+        let mut activity = Activity { call, needles: &needles, events: Vec::new() };
+        for info in blocks.values() {
+            if !call.is_wanted() {
+                break;
+            }
+            activity.add_block(info)?;
+        }
+        if include_mempool {
+            activity.add_mempool()?;
+        }
+        Ok(json!({"activity": activity.events}))
     }
-    if with_mempool {
-        activity.add_mempool()?;
-    }
-    Ok(json!({"activity": activity.events}))
 }

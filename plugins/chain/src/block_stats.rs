@@ -6,12 +6,12 @@ use bitcoin::hashes::Hash;
 use bitcoin::{Block, BlockHash, Network, Transaction, TxOut};
 use outrigger_sdk::script::parse::is_unspendable;
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef, Coin, SpentOutputs};
-use outrigger_sdk::{RpcError, params};
+use outrigger_sdk::{Call, RpcError, methods, params, typed};
 use serde_json::{Map, Value, json};
 
+use crate::ChainPlugin;
 use crate::blocks::{decode_block, find_block, raw_block};
 use crate::header::decode;
-use crate::{Context, args};
 
 /// The bytes that bitcoind counts for a coin without its output: the outpoint, and the height with the coinbase flag.
 const COIN_OVERHEAD: i64 = 36 + 4;
@@ -22,51 +22,63 @@ const FIRST_SUBSIDY: u64 = 50 * 100_000_000;
 /// The percentiles of the block's weight for `feerate_percentiles`.
 const PERCENTILES: [u64; 5] = [10, 25, 50, 75, 90];
 
-pub fn get_block_stats(context: &Context<'_>) -> Result<Value, RpcError> {
-    let info = hash_or_height(context, context.params.get(0))?;
-    let wanted = wanted(context.params.given(1))?;
-    let raw = raw_block(context, info.hash)?;
-    let spent = match info.height {
-        0 => Vec::new(),
-        _ => {
-            let spent = context.host.chain.spent_outputs(context.scope, info.hash)?;
-            spent.ok_or_else(|| RpcError::misc("Undo data not available"))?
+#[methods(category = "Blockchain")]
+impl ChainPlugin {
+    /// Gives statistics of a block. Amounts are in satoshi, sizes in bytes, feerates in satoshi per virtual byte.
+    ///
+    /// * `hash_or_height` - The block's hash, or its height on the best chain.
+    /// * `stats` (default: all) - The names of the wanted statistics.
+    ///
+    /// # Result
+    /// {"avgfee": n, "avgfeerate": n, "avgtxsize": n, "blockhash": "hash", "feerate_percentiles": [n, n, n, n, n],
+    /// "height": n, "ins": n, ..., "utxo_increase_actual": n, "utxo_size_inc_actual": n}    (json object)
+    /// feerate_percentiles are the feerates at 10, 25, 50, 75 and 90 percent of the weight.
+    ///
+    /// # Example
+    /// 1000 '["minfeerate", "avgfeerate"]'
+    #[method]
+    fn getblockstats(call: &Call<'_>, hash_or_height: &Value, stats: Option<&[Value]>) -> Result<Value, RpcError> {
+        let info = block_at(call, hash_or_height)?;
+        // Sorted as in bitcoind. An empty set means all.
+        let wanted = stats.unwrap_or_default().iter().map(typed::text).collect::<Result<BTreeSet<_>, _>>()?;
+        let raw = raw_block(call, info.hash)?;
+        let spent = match info.height {
+            0 => Vec::new(),
+            _ => {
+                let spent = call.host.chain.spent_outputs(call.scope, info.hash)?;
+                spent.ok_or_else(|| RpcError::misc("Undo data not available"))?
+            }
+        };
+        let block = decode_block(&raw, info.hash)?;
+        let sums = Sums::of(&block, &spent, info.height == 0);
+        let flag = i64::from(call.rules.coin_flag_byte);
+        let mut all = sums.to_json(&block, &info, subsidy(call.network()?, info.height), flag)?;
+        if wanted.is_empty() {
+            return Ok(all);
         }
-    };
-    let block = decode_block(&raw, info.hash)?;
-    let sums = Sums::of(&block, &spent, info.height == 0);
-    let flag = i64::from(context.rules.coin_flag_byte);
-    let mut all = sums.to_json(&block, &info, subsidy(context.network()?, info.height), flag)?;
-    if wanted.is_empty() {
-        return Ok(all);
+        let mut object = Map::new();
+        for name in wanted {
+            let value = all.get_mut(name).map(Value::take);
+            let unknown = || RpcError::invalid_parameter(format!("Invalid selected statistic '{name}'"));
+            object.insert(name.to_owned(), value.ok_or_else(unknown)?);
+        }
+        Ok(Value::Object(object))
     }
-    let mut object = Map::new();
-    for name in wanted {
-        let value = all.get_mut(name).map(Value::take);
-        let unknown = || RpcError::invalid_parameter(format!("Invalid selected statistic '{name}'"));
-        object.insert(name.to_owned(), value.ok_or_else(unknown)?);
-    }
-    Ok(Value::Object(object))
 }
 
 /// The block of a hash, or of a height on the best chain.
-fn hash_or_height(context: &Context<'_>, value: &Value) -> Result<BlockInfo, RpcError> {
-    let chain = &context.host.chain;
+fn block_at(call: &Call<'_>, value: &Value) -> Result<BlockInfo, RpcError> {
+    let chain = &call.host.chain;
     if !value.is_number() {
-        let hash = BlockHash::from_byte_array(params::hash_text(args::text(value)?, "hash_or_height")?);
-        return find_block(context, BlockRef::Hash { hash });
+        let hash = BlockHash::from_byte_array(params::hash_text(typed::text(value)?, "hash_or_height")?);
+        return find_block(call, BlockRef::Hash { hash });
     }
-    let number: i32 = args::integer(value)?;
+    let number: i32 = typed::integer(value)?;
     let negative = |_| RpcError::invalid_parameter(format!("Target block height {number} is negative"));
     let height = u32::try_from(number).map_err(negative)?;
-    let tip = chain.tip(context.scope)?.height;
+    let tip = chain.tip(call.scope)?.height;
     let after_tip = || RpcError::invalid_parameter(format!("Target block height {height} after current tip {tip}"));
-    chain.block_info(context.scope, BlockRef::Height { height })?.ok_or_else(after_tip)
-}
-
-/// The names of the wanted statistics, sorted as in bitcoind. An empty set means all.
-fn wanted(value: Option<&Value>) -> Result<BTreeSet<&str>, RpcError> {
-    value.map_or(Ok(BTreeSet::new()), |value| args::array(value)?.iter().map(args::text).collect())
+    chain.block_info(call.scope, BlockRef::Height { height })?.ok_or_else(after_tip)
 }
 
 /// The subsidy of a height, in satoshi.

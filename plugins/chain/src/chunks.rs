@@ -6,11 +6,10 @@
 use std::collections::{HashMap, HashSet};
 
 use bitcoin::{SignedAmount, Txid, Weight};
-use outrigger_sdk::RpcError;
 use outrigger_sdk::amount::Saturating;
 use outrigger_sdk::service::mempool::MempoolEntry;
+use outrigger_sdk::{Call, RpcError};
 
-use crate::Context;
 use crate::mempool::CLUSTERS;
 
 #[derive(Clone, Copy)]
@@ -46,12 +45,12 @@ impl Chunk {
 }
 
 /// The chunk of each entry. Reads the rest of their clusters from the mempool.
-pub fn chunks(context: &Context<'_>, entries: &[&MempoolEntry]) -> Result<HashMap<Txid, Chunk>, RpcError> {
+pub fn chunks(call: &Call<'_>, entries: &[&MempoolEntry]) -> Result<HashMap<Txid, Chunk>, RpcError> {
     let mut all: HashMap<Txid, MempoolEntry> = entries.iter().map(|&entry| (entry.txid, entry.clone())).collect();
     loop {
         let near = all.values().flat_map(|entry| entry.depends.iter().chain(&entry.spent_by)).copied();
         let missing: HashSet<Txid> = near.filter(|txid| !all.contains_key(txid)).collect();
-        let found = context.host.mempool.entries(context.scope, missing.into_iter().collect())?;
+        let found = call.host.mempool.entries(call.scope, missing.into_iter().collect())?;
         let before = all.len();
         all.extend(found.into_iter().flatten().map(|entry| (entry.txid, entry)));
         // Relatives that have left meanwhile stay missing.

@@ -2,11 +2,11 @@
 
 use bitcoin::hashes::{Hash, HashEngine, sha256, sha256d};
 use bitcoin::{Amount, OutPoint};
-use outrigger_sdk::RpcError;
 use outrigger_sdk::amount::{self, Saturating};
+use outrigger_sdk::{Call, RpcError, methods};
 use serde_json::{Map, Value, json};
 
-use crate::{Context, args};
+use crate::ChainPlugin;
 
 /// The number of outputs in one request to the host.
 const BATCH: u32 = 4096;
@@ -26,42 +26,65 @@ fn hash_named(name: &str) -> Result<Option<sha256::HashEngine>, RpcError> {
     }
 }
 
-pub fn get_tx_out_set_info(context: &Context<'_>) -> Result<Value, RpcError> {
-    let name = context.params.given(0).map_or(Ok("hash_serialized_3"), args::text)?;
-    let mut hash = hash_named(name)?;
-    if context.params.given(1).is_some() {
-        return Err(RpcError::invalid_parameter("Querying specific block heights requires coinstatsindex"));
-    }
-    let info = context.host.chain.info(context.scope)?;
-    let (mut outputs, mut transactions, mut size, mut total) = (0_u64, 0_u64, 0_u64, Amount::ZERO);
-    let mut last: Option<OutPoint> = None;
-    loop {
-        let batch = context.host.chain.coins_after(context.scope, last, BATCH)?;
-        if batch.is_empty() {
-            break;
+#[methods(category = "Blockchain", long_running)]
+impl ChainPlugin {
+    /// Sums up all unspent outputs at the best block. The call reads every output, because the chain has no
+    /// coinstatsindex. Without that index there are no sums at other blocks.
+    ///
+    /// * `hash_type` - The hash over the outputs: hash_serialized_3 or none. Only a
+    ///   bitcoind behind the host has muhash.
+    /// * `hash_or_height` - Must be omitted, because it needs the coinstatsindex.
+    /// * `use_index` - Has no effect.
+    ///
+    /// # Result
+    /// {"height": n, "bestblock": "hash", "txouts": n, "bogosize": n, "hash_serialized_3": "hash", "total_amount": n,
+    /// "transactions": n, "disk_size": n}    (json object) The amount is in BTC. disk_size is the size of the whole
+    /// database, including the blocks, in bytes.
+    ///
+    /// # Example
+    /// none
+    #[method]
+    fn gettxoutsetinfo(
+        call: &Call<'_>,
+        #[arg(default = "hash_serialized_3")] hash_type: &str,
+        hash_or_height: Option<&Value>,
+        #[arg(default = true)] _use_index: bool,
+    ) -> Result<Value, RpcError> {
+        let mut hash = hash_named(hash_type)?;
+        if hash_or_height.is_some() {
+            return Err(RpcError::invalid_parameter("Querying specific block heights requires coinstatsindex"));
         }
-        for output in &batch {
-            outputs += 1;
-            transactions += u64::from(last.is_none_or(|last| last.txid != output.outpoint.txid));
-            size += BOGO_OVERHEAD + output.coin.output.script_pubkey.len() as u64;
-            total = total.saturating_add(output.coin.output.value);
-            if let Some(engine) = &mut hash {
-                engine.input(&output.coin.hashed_as(&output.outpoint));
+        let info = call.host.chain.info(call.scope)?;
+        let (mut outputs, mut transactions, mut size, mut total) = (0_u64, 0_u64, 0_u64, Amount::ZERO);
+        let mut last: Option<OutPoint> = None;
+        loop {
+            let batch = call.host.chain.coins_after(call.scope, last, BATCH)?;
+            if batch.is_empty() {
+                break;
             }
-            last = Some(output.outpoint);
+            for output in &batch {
+                outputs += 1;
+                transactions += u64::from(last.is_none_or(|last| last.txid != output.outpoint.txid));
+                size += BOGO_OVERHEAD + output.coin.output.script_pubkey.len() as u64;
+                total = total.saturating_add(output.coin.output.value);
+                if let Some(engine) = &mut hash {
+                    engine.input(&output.coin.hashed_as(&output.outpoint));
+                }
+                last = Some(output.outpoint);
+            }
         }
+        let mut object = Map::new();
+        let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
+        put("height", json!(info.tip.height));
+        put("bestblock", json!(info.tip.hash));
+        put("txouts", json!(outputs));
+        put("bogosize", json!(size));
+        if let Some(engine) = hash {
+            put(hash_type, json!(sha256d::Hash::from_engine(engine).to_string()));
+        }
+        put("total_amount", amount::to_json(total));
+        put("transactions", json!(transactions));
+        put("disk_size", json!(info.size_on_disk.unwrap_or_default()));
+        Ok(Value::Object(object))
     }
-    let mut object = Map::new();
-    let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
-    put("height", json!(info.tip.height));
-    put("bestblock", json!(info.tip.hash));
-    put("txouts", json!(outputs));
-    put("bogosize", json!(size));
-    if let Some(engine) = hash {
-        put(name, json!(sha256d::Hash::from_engine(engine).to_string()));
-    }
-    put("total_amount", amount::to_json(total));
-    put("transactions", json!(transactions));
-    put("disk_size", json!(info.size_on_disk.unwrap_or_default()));
-    Ok(Value::Object(object))
 }

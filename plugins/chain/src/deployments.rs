@@ -1,25 +1,37 @@
 //! `getdeploymentinfo`: the consensus changes and the stage of each.
 
-use outrigger_sdk::RpcError;
 use outrigger_sdk::service::chain::{Deployment, DeploymentRule, DeploymentStage, SignalledDeployment};
+use outrigger_sdk::{Call, RpcError, methods};
 use serde_json::{Map, Value, json};
 
-use crate::Context;
+use crate::ChainPlugin;
 use crate::blocks::block_not_found;
 use crate::statistics::block_or_tip;
 
-pub fn get_deployment_info(context: &Context<'_>) -> Result<Value, RpcError> {
-    let block = block_or_tip(context, 0)?;
-    let deployments = context.host.chain.deployments(context.scope, block.hash)?.ok_or_else(block_not_found)?;
-    let next = block.height.saturating_add(1);
-    let flags = script_flags(&deployments, block.height);
-    let told =
-        deployments.into_iter().filter(|deployment| context.rules.taproot_deployment || deployment.name != "taproot");
-    let all: Map<String, Value> = told.map(|Deployment { name, rule }| (name, rule_json(&rule, next))).collect();
-    if context.rules.script_flags {
-        return Ok(json!({"hash": block.hash, "height": block.height, "script_flags": flags, "deployments": all}));
+#[methods(category = "Blockchain", inline)]
+impl ChainPlugin {
+    /// Lists the changes of the consensus rules, and whether each is active for the block after the given one.
+    ///
+    /// * `blockhash` (default: the best block) - The block.
+    ///
+    /// # Result
+    /// {"hash": "hash", "height": n, "deployments": {"name": {"type": "buried|bip9", "active": bool, "height": n,
+    /// "bip9": {...}}, ...}}    (json object) A bip9 deployment has a height once it is active. bip9 gives its stage
+    /// and the signals of the period.
+    #[method]
+    fn getdeploymentinfo(call: &Call<'_>, blockhash: Option<&str>) -> Result<Value, RpcError> {
+        let block = block_or_tip(call, blockhash)?;
+        let deployments = call.host.chain.deployments(call.scope, block.hash)?.ok_or_else(block_not_found)?;
+        let next = block.height.saturating_add(1);
+        let flags = script_flags(&deployments, block.height);
+        let told =
+            deployments.into_iter().filter(|deployment| call.rules.taproot_deployment || deployment.name != "taproot");
+        let all: Map<String, Value> = told.map(|Deployment { name, rule }| (name, rule_json(&rule, next))).collect();
+        if call.rules.script_flags {
+            return Ok(json!({"hash": block.hash, "height": block.height, "script_flags": flags, "deployments": all}));
+        }
+        Ok(json!({"hash": block.hash, "height": block.height, "deployments": all}))
     }
-    Ok(json!({"hash": block.hash, "height": block.height, "deployments": all}))
 }
 
 /// The flags by which the scripts of a block at this height are verified, but for the two blocks of main that break a rule.

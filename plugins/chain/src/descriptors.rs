@@ -2,60 +2,85 @@
 
 use outrigger_sdk::descriptor::{Checksum, Descriptor, checksum};
 use outrigger_sdk::standard::from_script;
-use outrigger_sdk::{RpcError, descriptor_syntax, params};
+use outrigger_sdk::{Call, RpcError, descriptor_syntax, methods, params};
 use serde_json::{Map, Value, json};
 
-use crate::{Context, args};
+use crate::ChainPlugin;
 
-fn parse(context: &Context<'_>, need: Checksum) -> Result<Vec<Descriptor>, RpcError> {
-    let text = args::text(context.params.get(0))?;
-    let syntax = descriptor_syntax(&context.rules);
-    let parsed = Descriptor::parse_as(text, context.network()?, need, syntax);
+fn parse(call: &Call<'_>, text: &str, need: Checksum) -> Result<Vec<Descriptor>, RpcError> {
+    let syntax = descriptor_syntax(&call.rules);
+    let parsed = Descriptor::parse_as(text, call.network()?, need, syntax);
     parsed.map_err(|error| RpcError::not_found(error.to_string()))
 }
 
-pub fn get_descriptor_info(context: &Context<'_>) -> Result<Value, RpcError> {
-    let descriptors = parse(context, Checksum::Optional)?;
-    let Some(first) = descriptors.first() else { return Err(RpcError::not_found("")) };
-    let text = args::text(context.params.get(0))?;
-    let payload = text.split('#').next().unwrap_or_default();
-    let mut object = Map::new();
-    let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
-    put("descriptor", json!(first.to_public_string()));
-    if descriptors.len() > 1 {
-        put("multipath_expansion", descriptors.iter().map(|each| json!(each.to_public_string())).collect());
-    }
-    put("checksum", json!(checksum(payload)));
-    put("isrange", json!(first.is_ranged()));
-    put("issolvable", json!(first.is_solvable()));
-    put("hasprivatekeys", json!(first.has_private_keys()));
-    Ok(Value::Object(object))
-}
-
-pub fn derive_addresses(context: &Context<'_>) -> Result<Value, RpcError> {
-    let range = context.params.given(1).map(params::descriptor_range).transpose()?;
-    let descriptors = parse(context, Checksum::Required)?;
-    let ranged = descriptors.iter().any(Descriptor::is_ranged);
-    let (begin, end) = match range {
-        Some(_) if !ranged => {
-            return Err(RpcError::invalid_parameter("Range should not be specified for an un-ranged descriptor"));
+#[methods(category = "Util", private_keys)]
+impl ChainPlugin {
+    /// Checks a descriptor, and gives its public form with checksum.
+    ///
+    /// * `descriptor` - The descriptor.
+    ///
+    /// # Result
+    /// {"descriptor": "descriptor", "multipath_expansion": [...], "checksum": "chars", "isrange": bool, "issolvable":
+    /// bool, "hasprivatekeys": bool}    (json object) The checksum belongs to the text of the call.
+    ///
+    /// # Example
+    /// "raw(51)"
+    #[method]
+    fn getdescriptorinfo(call: &Call<'_>, descriptor: &str) -> Result<Value, RpcError> {
+        let descriptors = parse(call, descriptor, Checksum::Optional)?;
+        let Some(first) = descriptors.first() else { return Err(RpcError::not_found("")) };
+        let payload = descriptor.split('#').next().unwrap_or_default();
+        let mut object = Map::new();
+        let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
+        put("descriptor", json!(first.to_public_string()));
+        if descriptors.len() > 1 {
+            put("multipath_expansion", descriptors.iter().map(|each| json!(each.to_public_string())).collect());
         }
-        None if ranged => return Err(RpcError::invalid_parameter("Range must be specified for a ranged descriptor")),
-        Some((begin, end)) => (begin, end),
-        None => (0, 0),
-    };
-    let mut lists = Vec::with_capacity(descriptors.len());
-    for descriptor in &descriptors {
-        lists.push(addresses(context, descriptor, begin, end)?);
+        put("checksum", json!(checksum(payload)));
+        put("isrange", json!(first.is_ranged()));
+        put("issolvable", json!(first.is_solvable()));
+        put("hasprivatekeys", json!(first.has_private_keys()));
+        Ok(Value::Object(object))
     }
-    match (lists.len(), lists.pop()) {
-        (1, Some(only)) => Ok(only),
-        (_, last) => Ok(lists.into_iter().chain(last).collect()),
+
+    /// Gives the addresses of a descriptor.
+    ///
+    /// * `descriptor` - The descriptor with its checksum.
+    /// * `range` - The last index, or [first, last], of a ranged descriptor.
+    ///
+    /// # Result
+    /// ["address", ...]    (json array) A multipath descriptor has one such array for each path.
+    ///
+    /// # Example
+    /// "wpkh(033cc1e194f294477237e34145492a29d7161a3823ca0b619f1ee6d298d5aa19f2)#jh8x92j2"
+    #[method]
+    fn deriveaddresses(call: &Call<'_>, descriptor: &str, range: Option<&Value>) -> Result<Value, RpcError> {
+        let range = range.map(params::descriptor_range).transpose()?;
+        let descriptors = parse(call, descriptor, Checksum::Required)?;
+        let ranged = descriptors.iter().any(Descriptor::is_ranged);
+        let (begin, end) = match range {
+            Some(_) if !ranged => {
+                return Err(RpcError::invalid_parameter("Range should not be specified for an un-ranged descriptor"));
+            }
+            None if ranged => {
+                return Err(RpcError::invalid_parameter("Range must be specified for a ranged descriptor"));
+            }
+            Some((begin, end)) => (begin, end),
+            None => (0, 0),
+        };
+        let mut lists = Vec::with_capacity(descriptors.len());
+        for descriptor in &descriptors {
+            lists.push(addresses(call, descriptor, begin, end)?);
+        }
+        match (lists.len(), lists.pop()) {
+            (1, Some(only)) => Ok(only),
+            (_, last) => Ok(lists.into_iter().chain(last).collect()),
+        }
     }
 }
 
-fn addresses(context: &Context<'_>, descriptor: &Descriptor, begin: u32, end: u32) -> Result<Value, RpcError> {
-    let network = context.network()?;
+fn addresses(call: &Call<'_>, descriptor: &Descriptor, begin: u32, end: u32) -> Result<Value, RpcError> {
+    let network = call.network()?;
     let no_address = || RpcError::not_found("Descriptor does not have a corresponding address");
     let mut addresses = Vec::new();
     for index in begin..=end {

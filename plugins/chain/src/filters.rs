@@ -7,14 +7,14 @@ use std::sync::{Mutex, PoisonError};
 use bitcoin::bip158::{BlockFilter, FilterHeader};
 use bitcoin::hashes::Hash;
 use bitcoin::{Block, BlockHash, OutPoint, Script};
-use outrigger_sdk::RpcError;
 use outrigger_sdk::params::encode_hex;
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef, SpentOutputs};
+use outrigger_sdk::{Call, RpcError, methods};
 use serde_json::{Value, json};
 
-use crate::blocks::{decode_block, find_block, hash_argument};
+use crate::ChainPlugin;
+use crate::blocks::{block_hash, decode_block, find_block};
 use crate::header::{damaged, decode};
-use crate::{Context, args};
 
 /// A cache of filter headers, with 64 bytes for each block. Each header commits to the header before, so without the cache a call
 /// computes the filters of all blocks before its own.
@@ -39,12 +39,12 @@ pub struct Connected {
 
 impl Connected {
     /// None for a block that was never connected.
-    pub fn read(context: &Context<'_>, info: &BlockInfo) -> Result<Option<Self>, RpcError> {
-        let chain = &context.host.chain;
-        let Some(raw) = chain.block(context.scope, info.hash)? else { return Ok(None) };
+    pub fn read(call: &Call<'_>, info: &BlockInfo) -> Result<Option<Self>, RpcError> {
+        let chain = &call.host.chain;
+        let Some(raw) = chain.block(call.scope, info.hash)? else { return Ok(None) };
         let block = decode_block(&raw, info.hash)?;
         // The genesis block spends nothing, and has no undo data.
-        let spent = chain.spent_outputs(context.scope, info.hash)?.or((info.height == 0).then(Vec::new));
+        let spent = chain.spent_outputs(call.scope, info.hash)?.or((info.height == 0).then(Vec::new));
         Ok(spent.map(|spent| Self { block, spent }))
     }
 
@@ -71,30 +71,49 @@ impl Connected {
 }
 
 /// Refuses any type but `basic`, the only one.
-pub fn check_filter_type(value: Option<&Value>) -> Result<(), RpcError> {
-    match value.map(args::text).transpose()? {
-        None | Some("basic") => Ok(()),
-        Some(_) => Err(RpcError::not_found("Unknown filtertype")),
+pub fn check_filter_type(name: &str) -> Result<(), RpcError> {
+    match name {
+        "basic" => Ok(()),
+        _ => Err(RpcError::not_found("Unknown filtertype")),
     }
 }
 
-pub fn get_block_filter(context: &Context<'_>) -> Result<Value, RpcError> {
-    let hash = hash_argument(context, 0, "blockhash")?;
-    check_filter_type(context.params.given(1))?;
-    let info = find_block(context, BlockRef::Hash { hash })?;
-    let filter = filter(context, &info)?;
-    let header = header(context, info)?;
-    Ok(json!({"filter": encode_hex(&filter.content), "header": header}))
+#[methods(category = "Blockchain", long_running)]
+impl ChainPlugin {
+    /// Gives the compact filter of a block (BIP 157, 158). Each call computes the filter. The first call also
+    /// computes the filter headers of all blocks before.
+    ///
+    /// * `blockhash` - The block.
+    /// * `filtertype` - basic.
+    ///
+    /// # Result
+    /// {"filter": "hex", "header": "hex"}    (json object)
+    ///
+    /// # Example
+    /// 00000000c937983704a73af28acdec37b049d214adbda81d7e2a3dd146f6ed09
+    #[method]
+    fn getblockfilter(
+        &self,
+        call: &Call<'_>,
+        blockhash: &str,
+        #[arg(default = "basic")] filtertype: &str,
+    ) -> Result<Value, RpcError> {
+        let hash = block_hash(blockhash, "blockhash")?;
+        check_filter_type(filtertype)?;
+        let info = find_block(call, BlockRef::Hash { hash })?;
+        let filter = filter(call, &info)?;
+        let header = header(call, &self.filter_headers, info)?;
+        Ok(json!({"filter": encode_hex(&filter.content), "header": header}))
+    }
 }
 
-fn filter(context: &Context<'_>, info: &BlockInfo) -> Result<BlockFilter, RpcError> {
+fn filter(call: &Call<'_>, info: &BlockInfo) -> Result<BlockFilter, RpcError> {
     let not_connected = || RpcError::not_found("Filter not found. Block was not connected to active chain.");
-    Connected::read(context, info)?.ok_or_else(not_connected)?.filter()
+    Connected::read(call, info)?.ok_or_else(not_connected)?.filter()
 }
 
 /// The header of a block's filter. Computes the missing headers of all blocks before it.
-fn header(context: &Context<'_>, mut info: BlockInfo) -> Result<FilterHeader, RpcError> {
-    let headers = &context.plugin.filter_headers;
+fn header(call: &Call<'_>, headers: &FilterHeaders, mut info: BlockInfo) -> Result<FilterHeader, RpcError> {
     let mut missing = Vec::new();
     let mut header = loop {
         if let Some(header) = headers.get(&info.hash) {
@@ -106,10 +125,10 @@ fn header(context: &Context<'_>, mut info: BlockInfo) -> Result<FilterHeader, Rp
         if height == 0 {
             break FilterHeader::all_zeros();
         }
-        info = find_block(context, BlockRef::Hash { hash: previous })?;
+        info = find_block(call, BlockRef::Hash { hash: previous })?;
     };
     for info in missing.into_iter().rev() {
-        header = filter(context, &info)?.filter_header(&header);
+        header = filter(call, &info)?.filter_header(&header);
         headers.put(info.hash, header);
     }
     Ok(header)

@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use bitcoin::{Amount, OutPoint, Script, ScriptBuf};
 use outrigger_sdk::amount::{self, Saturating};
 use outrigger_sdk::descriptor::{Checksum, DerivedKeys, Descriptor, ExpandError};
-use outrigger_sdk::params::{self, encode_hex};
+use outrigger_sdk::params::{self, Type, encode_hex};
 use outrigger_sdk::service::chain::{BlockRef, FoundCoin, UnspentOutput};
 use outrigger_sdk::wire::Encoded;
-use outrigger_sdk::{Reply, RpcError, descriptor_syntax, parallel};
+use outrigger_sdk::{Call, RpcError, descriptor_syntax, methods, parallel, typed};
 use serde_json::{Map, Value, json};
 
+use crate::ChainPlugin;
 use crate::blocks::{block_not_available, find_block};
 use crate::filters::{Connected, check_filter_type};
-use crate::{Context, args};
 
 /// The number of outputs that the host searches between two checks for an abort. A batch takes some tens of milliseconds.
 const BATCH: u32 = 1 << 16;
@@ -66,8 +66,8 @@ impl Scan {
     }
 
     /// The answer to any action but `start`; none for `start`.
-    fn answer(&self, context: &Context<'_>, with_height: bool) -> Result<Option<Value>, RpcError> {
-        match args::text(context.params.get(0))? {
+    fn answer(&self, action: &str, with_height: bool) -> Result<Option<Value>, RpcError> {
+        match action {
             "status" if !self.running.load(Ordering::SeqCst) => Ok(Some(Value::Null)),
             "status" => {
                 let mut object = Map::new();
@@ -79,12 +79,12 @@ impl Scan {
             }
             "abort" => Ok(Some(json!(self.abort()))),
             "start" => Ok(None),
-            action => Err(RpcError::invalid_parameter(format!("Invalid action '{action}'"))),
+            _ => Err(RpcError::invalid_parameter(format!("Invalid action '{action}'"))),
         }
     }
 
-    fn goes_on(&self, reply: &Reply) -> bool {
-        !self.aborted.load(Ordering::SeqCst) && reply.is_wanted()
+    fn goes_on(&self, call: &Call<'_>) -> bool {
+        !self.aborted.load(Ordering::SeqCst) && call.is_wanted()
     }
 }
 
@@ -106,15 +106,15 @@ pub struct Needles {
 
 impl Needles {
     /// The scripts of an array of descriptors. Each descriptor is a text, or an object with `desc` and `range`.
-    pub fn of(context: &Context<'_>, objects: &Value) -> Result<Self, RpcError> {
+    pub fn of(call: &Call<'_>, objects: &[Value]) -> Result<Self, RpcError> {
         let mut needles = Self::default();
-        for object in args::array(objects)? {
+        for object in objects {
             let (text, range) = match object {
                 Value::String(text) => (text.as_str(), DEFAULT_RANGE),
                 Value::Object(object) => {
                     let given = |name: &str| object.get(name).filter(|value| !value.is_null());
                     let missing = || RpcError::invalid_parameter("Descriptor needs to be provided in scan object");
-                    let text = args::text(given("desc").ok_or_else(missing)?)?;
+                    let text = typed::text(given("desc").ok_or_else(missing)?)?;
                     (text, given("range").map_or(Ok(DEFAULT_RANGE), params::descriptor_range)?)
                 }
                 _ => {
@@ -123,7 +123,7 @@ impl Needles {
                 }
             };
             let descriptors =
-                Descriptor::parse_as(text, context.network()?, Checksum::Optional, descriptor_syntax(&context.rules));
+                Descriptor::parse_as(text, call.network()?, Checksum::Optional, descriptor_syntax(&call.rules));
             let descriptors = descriptors.map_err(|error| RpcError::not_found(error.to_string()))?;
             let ranged = descriptors.first().is_some_and(Descriptor::is_ranged);
             for descriptor in descriptors {
@@ -166,41 +166,125 @@ impl Needles {
     }
 }
 
-pub fn scan_tx_out_set(context: &Context<'_>, reply: &Reply) -> Result<Value, RpcError> {
-    let scan = &context.plugin.coin_scan;
-    if let Some(answer) = scan.answer(context, false)? {
-        return Ok(answer);
-    }
-    let _running = scan.begin()?;
-    let objects = context.params.given(1);
-    let missing = || RpcError::misc("scanobjects argument is required for the start action");
-    let needles = Needles::of(context, objects.ok_or_else(missing)?)?;
-    let scripts: Vec<ScriptBuf> = needles.scripts.keys().cloned().collect();
-    let tip = context.host.chain.tip(context.scope)?;
-    let (mut found, mut count, mut last) = (Vec::new(), 0_u64, None::<OutPoint>);
-    let complete = loop {
-        let search = context.host.chain.find_coins(context.scope, Encoded::new(&scripts), last, BATCH)?;
-        let Some(end) = search.last else { break true };
-        last = Some(end);
-        scan.progress.store(share_before(&end), Ordering::Relaxed);
-        count += u64::from(search.searched);
-        found.extend(search.found);
-        if !scan.goes_on(reply) {
-            break false;
+#[methods(category = "Blockchain", long_running, private_keys)]
+impl ChainPlugin {
+    /// Searches all unspent outputs for the scripts of descriptors.
+    ///
+    /// * `action` - start; status for the progress of the scan; abort to end the scan.
+    /// * `scanobjects` - The descriptors for start. Each is a text, or an object with desc and range. A range is the
+    ///   last index, or [first, last]; the default is 1000.
+    ///
+    /// # Result
+    /// {"success": bool, "txouts": n, "height": n, "bestblock": "hash", "unspents": [{"txid": "txid", "vout": n,
+    /// "scriptPubKey": "hex", "desc": "descriptor", "amount": n, "coinbase": bool, "height": n, "blockhash": "hash",
+    /// "confirmations": n}, ...], "total_amount": n}    (json object) status: {"progress": n} in percent, or null
+    /// without a scan. abort: whether a scan was running.
+    ///
+    /// # Example
+    /// start '["raw(51)"]'
+    #[method]
+    fn scantxoutset(&self, call: &Call<'_>, action: &str, scanobjects: Option<&[Value]>) -> Result<Value, RpcError> {
+        let scan = &self.coin_scan;
+        if let Some(answer) = scan.answer(action, false)? {
+            return Ok(answer);
         }
-    };
-    let values = found.iter().map(|found| found.output.coin.output.value);
-    let total = values.fold(Amount::ZERO, |sum, value| sum.saturating_add(value));
-    let show = |found: FoundCoin| show_coin(&needles, tip.height, &found);
-    let unspents = parallel::map(found, COINS_PER_BATCH, show);
-    Ok(json!({
-        "success": complete,
-        "txouts": count,
-        "height": tip.height,
-        "bestblock": tip.hash,
-        "unspents": unspents,
-        "total_amount": amount::to_json(total),
-    }))
+        let _running = scan.begin()?;
+        let missing = || RpcError::misc("scanobjects argument is required for the start action");
+        let needles = Needles::of(call, scanobjects.ok_or_else(missing)?)?;
+        let scripts: Vec<ScriptBuf> = needles.scripts.keys().cloned().collect();
+        let tip = call.host.chain.tip(call.scope)?;
+        let (mut found, mut count, mut last) = (Vec::new(), 0_u64, None::<OutPoint>);
+        let complete = loop {
+            let search = call.host.chain.find_coins(call.scope, Encoded::new(&scripts), last, BATCH)?;
+            let Some(end) = search.last else { break true };
+            last = Some(end);
+            scan.progress.store(share_before(&end), Ordering::Relaxed);
+            count += u64::from(search.searched);
+            found.extend(search.found);
+            if !scan.goes_on(call) {
+                break false;
+            }
+        };
+        let values = found.iter().map(|found| found.output.coin.output.value);
+        let total = values.fold(Amount::ZERO, |sum, value| sum.saturating_add(value));
+        let show = |found: FoundCoin| show_coin(&needles, tip.height, &found);
+        let unspents = parallel::map(found, COINS_PER_BATCH, show);
+        Ok(json!({
+            "success": complete,
+            "txouts": count,
+            "height": tip.height,
+            "bestblock": tip.hash,
+            "unspents": unspents,
+            "total_amount": amount::to_json(total),
+        }))
+    }
+
+    /// Lists the blocks that pay to descriptors or spend from them. The scan compares the scripts of the blocks, so
+    /// it has no false positives.
+    ///
+    /// * `action` - start; status for the progress of the scan; abort to end the scan.
+    /// * `scanobjects` - The descriptors for start. Each is a text, or an object with desc and range. A range is the
+    ///   last index, or [first, last]; the default is 1000.
+    /// * `start_height` (default: 0) - The first block.
+    /// * `stop_height` (default: the best block) - The last block.
+    /// * `filtertype` - basic.
+    /// * `options` - filter_false_positives has no effect.
+    ///   * `filter_false_positives` (boolean) - Has no effect.
+    ///
+    /// # Result
+    /// {"from_height": n, "to_height": n, "relevant_blocks": ["hash", ...], "completed": bool}    (json object)
+    /// status: {"progress": n, "current_height": n}, or null without a scan. abort: whether a scan was running.
+    ///
+    /// # Example
+    /// start '["raw(51)"]' 100
+    #[method]
+    fn scanblocks(
+        &self,
+        call: &Call<'_>,
+        action: &str,
+        scanobjects: Option<&[Value]>,
+        #[arg(kind = "numeric")] start_height: Option<&Value>,
+        #[arg(kind = "numeric")] stop_height: Option<&Value>,
+        #[arg(default = "basic")] filtertype: &str,
+        options: Option<&Map<String, Value>>,
+    ) -> Result<Value, RpcError> {
+        let scan = &self.block_scan;
+        if let Some(answer) = scan.answer(action, true)? {
+            return Ok(answer);
+        }
+        let _running = scan.begin()?;
+        check_filter_type(filtertype)?;
+        if let Some(options) = options {
+            // The scan compares the scripts of each block instead of its filter, so it has no false positives.
+            options.get("filter_false_positives").map(typed::flag).transpose()?;
+        }
+        let tip = call.host.chain.tip(call.scope)?.height;
+        let height = |value: Option<&Value>, default: u32| -> Result<Option<u32>, RpcError> {
+            let height: i32 = value.map_or(Ok(default as i32), typed::integer)?;
+            Ok(u32::try_from(height).ok().filter(|height| *height <= tip))
+        };
+        let first = height(start_height, 0)?.ok_or_else(|| RpcError::misc("Invalid start_height"))?;
+        let stop = height(stop_height, tip)?.filter(|stop| *stop >= first);
+        let stop = stop.ok_or_else(|| RpcError::misc("Invalid stop_height"))?;
+        let missing = || typed::wrong_type(&Value::Null, Type::Array);
+        let needles = Needles::of(call, scanobjects.ok_or_else(missing)?)?;
+        let (mut relevant, mut complete, mut last) = (Vec::new(), true, first);
+        for height in first..=stop {
+            if !scan.goes_on(call) {
+                complete = false;
+                break;
+            }
+            let info = find_block(call, BlockRef::Height { height })?;
+            let block = Connected::read(call, &info)?.ok_or_else(block_not_available)?;
+            if block.concerns(|script| needles.has(script)) {
+                relevant.push(info.hash);
+            }
+            last = height;
+            scan.height.store(height, Ordering::Relaxed);
+            scan.progress.store(100 * (height - first) / (stop - first).max(1), Ordering::Relaxed);
+        }
+        Ok(json!({"from_height": first, "to_height": last, "relevant_blocks": relevant, "completed": complete}))
+    }
 }
 
 /// The share of the outputs before this one, in percent. The host sorts the outputs by transaction id.
@@ -223,42 +307,4 @@ fn show_coin(needles: &Needles, best: u32, found: &FoundCoin) -> Value {
         "blockhash": found.block,
         "confirmations": i64::from(best) - i64::from(coin.height) + 1,
     })
-}
-
-pub fn scan_blocks(context: &Context<'_>, reply: &Reply) -> Result<Value, RpcError> {
-    let scan = &context.plugin.block_scan;
-    if let Some(answer) = scan.answer(context, true)? {
-        return Ok(answer);
-    }
-    let _running = scan.begin()?;
-    check_filter_type(context.params.given(4))?;
-    if let Some(options) = context.params.given(5) {
-        // The scan compares the scripts of each block instead of its filter, so it has no false positives.
-        args::object(options)?.get("filter_false_positives").map(args::flag).transpose()?;
-    }
-    let tip = context.host.chain.tip(context.scope)?.height;
-    let height = |index: usize, default: u32| -> Result<Option<u32>, RpcError> {
-        let height: i32 = context.params.given(index).map_or(Ok(default as i32), args::integer)?;
-        Ok(u32::try_from(height).ok().filter(|height| *height <= tip))
-    };
-    let first = height(2, 0)?.ok_or_else(|| RpcError::misc("Invalid start_height"))?;
-    let stop = height(3, tip)?.filter(|stop| *stop >= first);
-    let stop = stop.ok_or_else(|| RpcError::misc("Invalid stop_height"))?;
-    let needles = Needles::of(context, context.params.get(1))?;
-    let (mut relevant, mut complete, mut last) = (Vec::new(), true, first);
-    for height in first..=stop {
-        if !scan.goes_on(reply) {
-            complete = false;
-            break;
-        }
-        let info = find_block(context, BlockRef::Height { height })?;
-        let block = Connected::read(context, &info)?.ok_or_else(block_not_available)?;
-        if block.concerns(|script| needles.has(script)) {
-            relevant.push(info.hash);
-        }
-        last = height;
-        scan.height.store(height, Ordering::Relaxed);
-        scan.progress.store(100 * (height - first) / (stop - first).max(1), Ordering::Relaxed);
-    }
-    Ok(json!({"from_height": first, "to_height": last, "relevant_blocks": relevant, "completed": complete}))
 }

@@ -3,26 +3,64 @@
 use bitcoin::hashes::{Hash, hash160, sha256};
 use bitcoin::script::Instruction;
 use bitcoin::{Network, Script, ScriptBuf, ScriptHash, WPubkeyHash, WScriptHash};
-use outrigger_sdk::RpcError;
+use outrigger_sdk::methods::Json;
 use outrigger_sdk::params::{self, encode_hex};
 use outrigger_sdk::script::limits::MAX_SCRIPT_SIZE;
 use outrigger_sdk::script::parse::is_unspendable;
 use outrigger_sdk::standard::{
     ScriptKind, classify, descriptor, from_script, has_valid_ops, push_asm, script_json, to_script,
 };
+use outrigger_sdk::{Call, RpcError, methods};
 use serde_json::{Map, Value, json};
 
-use crate::{Context, args};
+use crate::ChainPlugin;
 
-pub fn validate_address(context: &Context<'_>) -> Result<Value, RpcError> {
-    let network = context.network()?;
-    match to_script(args::text(context.params.get(0))?, network) {
-        Ok(script) => Ok(Value::Object(valid(&script, network))),
-        Err(error) => Ok(json!({
-            "isvalid": false,
-            "error_locations": error.locations,
-            "error": error.message,
-        })),
+#[methods(inline)]
+impl ChainPlugin {
+    /// Tells whether a text is an address of this network, and describes its script.
+    ///
+    /// * `address` - The address.
+    ///
+    /// # Result
+    /// {"isvalid": bool, "address": "address", "scriptPubKey": "hex", "isscript": bool, "iswitness": bool,
+    /// "witness_version": n, "witness_program": "hex", "error_locations": [...], "error": "text"}    (json object)
+    ///
+    /// # Example
+    /// bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080
+    #[method(category = "Util")]
+    fn validateaddress(call: &Call<'_>, address: &str) -> Result<Value, RpcError> {
+        let network = call.network()?;
+        match to_script(address, network) {
+            Ok(script) => Ok(Value::Object(valid(&script, network))),
+            Err(error) => Ok(json!({
+                "isvalid": false,
+                "error_locations": error.locations,
+                "error": error.message,
+            })),
+        }
+    }
+
+    /// Decodes a script, and gives the addresses of its P2SH and segwit outputs.
+    ///
+    /// * `hexstring` - The script. It may be empty.
+    ///
+    /// # Result
+    /// {"asm": "text", "desc": "descriptor", "address": "address", "type": "type", "p2sh": "address", "segwit":
+    /// {...}}    (json object)
+    ///
+    /// # Example
+    /// 51
+    #[method(category = "Rawtransactions")]
+    fn decodescript(call: &Call<'_>, #[arg(kind = "hex")] hexstring: String) -> Result<Json, RpcError> {
+        let script = match hexstring.is_empty() {
+            true => ScriptBuf::new(),
+            // The text is freed early, since it may have many megabytes.
+            false => ScriptBuf::from_bytes(params::hex(&Value::String(hexstring), "argument")?),
+        };
+        if script.len() > MAX_SCRIPT_SIZE {
+            return Ok(Json(oversized_json(&script)));
+        }
+        Ok(Json(script_with_wrappers(call, &script)?.to_string().into_bytes()))
     }
 }
 
@@ -52,21 +90,8 @@ fn valid(script: &Script, network: Network) -> Map<String, Value> {
     object
 }
 
-/// The answer as JSON text. A script above the size limit of scripts may have many megabytes, so its text is written directly.
-pub fn decode_script(context: &mut Context<'_>) -> Result<Vec<u8>, RpcError> {
-    let text = context.params.0.first_mut().map(Value::take).unwrap_or_default();
-    let script = match args::text(&text)? {
-        "" => ScriptBuf::new(),
-        _ => ScriptBuf::from_bytes(params::hex(&text, "argument")?),
-    };
-    drop(text);
-    if script.len() > MAX_SCRIPT_SIZE {
-        return Ok(oversized_json(&script));
-    }
-    Ok(script_with_wrappers(context, &script)?.to_string().into_bytes())
-}
-
-/// The answer for a script above the size limit. It has no address, and no P2SH or P2WSH output can wrap it.
+/// The answer for a script above the size limit. It has no address, and no P2SH or P2WSH output can wrap it. It may have many
+/// megabytes, so its text is written directly.
 fn oversized_json(script: &Script) -> Vec<u8> {
     // `asm` and `desc` each contain the script in hexadecimal.
     let mut text = Vec::with_capacity(4 * script.len() + 256);
@@ -78,8 +103,8 @@ fn oversized_json(script: &Script) -> Vec<u8> {
     text
 }
 
-fn script_with_wrappers(context: &Context<'_>, script: &Script) -> Result<Value, RpcError> {
-    let network = context.network()?;
+fn script_with_wrappers(call: &Call<'_>, script: &Script) -> Result<Value, RpcError> {
+    let network = call.network()?;
     let mut object = script_json(script, network);
     object.shift_remove("hex");
     let kind = classify(script);

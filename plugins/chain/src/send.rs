@@ -4,18 +4,17 @@ use std::collections::HashSet;
 
 use bitcoin::{Amount, Script, Transaction, TxOut, Txid};
 use outrigger_sdk::amount::{self, COIN};
-use outrigger_sdk::params::{Params, Type, decode_hex};
+use outrigger_sdk::params::decode_hex;
 use outrigger_sdk::script::parse::is_unspendable;
 use outrigger_sdk::service::mempool::{Admission, PackageMember};
 use outrigger_sdk::standard::decode::{Form, transaction_in_form};
 use outrigger_sdk::standard::release::Rules;
 use outrigger_sdk::standard::{has_valid_ops, sendable_from_hex, transaction_to_bytes};
-use outrigger_sdk::typed::wrong_type;
-use outrigger_sdk::{FeeRate, RpcError, RpcErrorCode};
+use outrigger_sdk::{Call, FeeRate, RpcError, RpcErrorCode, methods, typed};
 use serde_json::{Map, Value, json};
 
+use crate::ChainPlugin;
 use crate::mempool::put_sizes;
-use crate::{Context, args};
 
 /// The greatest number of transactions in a package.
 const MAX_PACKAGE: usize = 25;
@@ -26,9 +25,9 @@ const DEFAULT_MAX_FEERATE: FeeRate = FeeRate::from_sat_per_kvb(COIN / 10);
 /// The least feerate that `maxfeerate` must stay below: 1 BTC/kvB.
 const FEERATE_BOUND: FeeRate = FeeRate::from_sat_per_kvb(COIN);
 
-/// `maxfeerate`, the second argument. Zero means no limit.
-fn max_feerate(context: &Context<'_>) -> Result<FeeRate, RpcError> {
-    let Some(value) = context.params.given(1) else { return Ok(DEFAULT_MAX_FEERATE) };
+/// The argument `maxfeerate`. Zero means no limit.
+fn max_feerate(value: Option<&Value>) -> Result<FeeRate, RpcError> {
+    let Some(value) = value else { return Ok(DEFAULT_MAX_FEERATE) };
     let feerate = FeeRate::from_btc_per_kvb(value)?;
     if feerate >= FEERATE_BOUND {
         return Err(RpcError::invalid_parameter("Fee rates larger than or equal to 1BTC/kvB are not accepted"));
@@ -36,9 +35,9 @@ fn max_feerate(context: &Context<'_>) -> Result<FeeRate, RpcError> {
     Ok(feerate)
 }
 
-/// `maxburnamount`, the third argument.
-fn max_burn(context: &Context<'_>) -> Result<Amount, RpcError> {
-    context.params.given(2).map_or(Ok(Amount::ZERO), amount::from_json)
+/// The argument `maxburnamount`.
+fn max_burn(value: Option<&Value>) -> Result<Amount, RpcError> {
+    value.map_or(Ok(Amount::ZERO), amount::from_json)
 }
 
 /// Refuses a transaction with an unspendable output above `max_burn`.
@@ -60,28 +59,153 @@ fn full_reason(reason: &str, detail: &str) -> String {
     if detail.is_empty() { reason.to_owned() } else { format!("{reason}, {detail}") }
 }
 
-pub fn send_raw_transaction(context: &mut Context<'_>) -> Result<Value, RpcError> {
-    let undecodable = || undecodable("TX decode failed. Make sure the tx has at least one input.");
-    let text = args::take_text(&mut context.params, 0)?;
-    let max_feerate = max_feerate(context)?;
-    let max_burn = max_burn(context)?;
-    let bytes = decode_hex(&text).ok_or_else(undecodable)?;
-    drop(text);
-    check_burn(&transaction_in_form(&bytes, Form::Extended).ok_or_else(undecodable)?, max_burn)?;
-    let raw = bytes.into();
-    match context.host.mempool.submit(context.scope, raw, max_feerate)? {
-        Admission::Accepted { txid, .. } | Admission::Known { txid } => Ok(json!(txid)),
-        Admission::Rejected { reason, detail } => {
-            Err(RpcError::new(RpcErrorCode::VERIFY_REJECTED, full_reason(&reason, &detail)))
+#[methods(category = "Rawtransactions")]
+impl ChainPlugin {
+    /// Offers a transaction to the mempool.
+    ///
+    /// * `hexstring` - The transaction.
+    /// * `maxfeerate` (default: 0.10) - The highest feerate to accept, in BTC per 1000 virtual bytes; 0 for any.
+    /// * `maxburnamount` (default: 0.00) - The highest amount of an unspendable output to accept, in BTC.
+    ///
+    /// # Result
+    /// "txid"    (string) The transaction's id.
+    ///
+    /// # Example
+    /// 0200000001...
+    #[method]
+    fn sendrawtransaction(
+        call: &Call<'_>,
+        #[arg(kind = "hex")] hexstring: String,
+        #[arg(kind = "amount")] maxfeerate: Option<&Value>,
+        #[arg(kind = "amount")] maxburnamount: Option<&Value>,
+    ) -> Result<Txid, RpcError> {
+        let undecodable = || undecodable("TX decode failed. Make sure the tx has at least one input.");
+        let max_feerate = max_feerate(maxfeerate)?;
+        let max_burn = max_burn(maxburnamount)?;
+        let bytes = decode_hex(&hexstring).ok_or_else(undecodable)?;
+        // The text is freed early, since it may have many megabytes.
+        drop(hexstring);
+        check_burn(&transaction_in_form(&bytes, Form::Extended).ok_or_else(undecodable)?, max_burn)?;
+        let raw = bytes.into();
+        match call.host.mempool.submit(call.scope, raw, max_feerate)? {
+            Admission::Accepted { txid, .. } | Admission::Known { txid } => Ok(txid),
+            Admission::Rejected { reason, detail } => {
+                Err(RpcError::new(RpcErrorCode::VERIFY_REJECTED, full_reason(&reason, &detail)))
+            }
+            Admission::MissingInputs => Err(verify(MISSING_INPUTS)),
+            Admission::AlreadyInChain => {
+                Err(RpcError::new(RpcErrorCode::VERIFY_ALREADY_IN_CHAIN, "Transaction outputs already in utxo set"))
+            }
+            Admission::Undecodable => Err(undecodable()),
+            Admission::FeeTooHigh { .. } => {
+                Err(verify("Fee exceeds maximum configured by user (e.g. -maxtxfee, maxfeerate)"))
+            }
         }
-        Admission::MissingInputs => Err(verify(MISSING_INPUTS)),
-        Admission::AlreadyInChain => {
-            Err(RpcError::new(RpcErrorCode::VERIFY_ALREADY_IN_CHAIN, "Transaction outputs already in utxo set"))
+    }
+
+    /// Tests whether the mempool would accept transactions, without a change to the mempool. In a list, parents come
+    /// before children. Each transaction has to pay its own fee, and none may replace others.
+    ///
+    /// * `rawtxs` - 1 to 25 transactions in hexadecimal.
+    /// * `maxfeerate` (default: 0.10) - The highest feerate to accept, in BTC per 1000 virtual bytes; 0 for any.
+    ///
+    /// # Result
+    /// [{"txid": "txid", "wtxid": "wtxid", "allowed": bool, "vsize": n, "fees": {...}, "reject-reason": "text",
+    /// "reject-details": "text"}, ...]    (json array)
+    ///
+    /// # Example
+    /// '["0200000001..."]'
+    #[method]
+    fn testmempoolaccept(
+        call: &Call<'_>,
+        rawtxs: Vec<Value>,
+        #[arg(kind = "amount")] maxfeerate: Option<&Value>,
+    ) -> Result<Value, RpcError> {
+        check_package(&rawtxs)?;
+        let max_feerate = max_feerate(maxfeerate)?;
+        let mut ids = Vec::with_capacity(rawtxs.len());
+        let mut raw = Vec::with_capacity(rawtxs.len());
+        for text in rawtxs {
+            let transaction = decode(&text)?;
+            ids.push((transaction.compute_txid(), wtxid(&transaction), transaction.weight().to_vbytes_ceil()));
+            raw.push(transaction_to_bytes(&transaction).into());
         }
-        Admission::Undecodable => Err(undecodable()),
-        Admission::FeeTooHigh { .. } => {
-            Err(verify("Fee exceeds maximum configured by user (e.g. -maxtxfee, maxfeerate)"))
+        let outcome = call.host.mempool.try_package(call.scope, raw)?;
+        let mut is_over = false;
+        let mut results = Vec::with_capacity(ids.len());
+        for ((txid, wtxid, bip141), member) in ids.iter().zip(&outcome.members) {
+            let mut result = Map::new();
+            result.insert("txid".into(), json!(txid));
+            result.insert("wtxid".into(), json!(wtxid));
+            if outcome.is_policy {
+                result.insert("package-error".into(), json!(full_reason(&outcome.reason, &outcome.detail)));
+            }
+            // Like bitcoind, the answer describes no transaction after the first one with too high a feerate.
+            is_over = is_over || !describe_trial(&call.rules, member, *bip141, max_feerate, &mut result);
+            results.push(Value::Object(result));
         }
+        Ok(Value::Array(results))
+    }
+
+    /// Offers a transaction and its unconfirmed parents to the mempool. The child may pay the fees of its parents.
+    ///
+    /// * `package` - 1 to 25 transactions in hexadecimal. The child comes last.
+    /// * `maxfeerate` (default: 0.10) - The highest feerate of a transaction to accept, in BTC per 1000 virtual
+    ///   bytes; 0 for any.
+    /// * `maxburnamount` (default: 0.00) - The highest amount of an unspendable output to accept, in BTC.
+    ///
+    /// # Result
+    /// {"package_msg": "text", "tx-results": {"wtxid": {"txid": "txid", "vsize": n, "fees": {...}}, ...},
+    /// "replaced-transactions": ["txid", ...]}    (json object)
+    ///
+    /// # Example
+    /// '["0200000001...", "0200000001..."]'
+    #[method]
+    fn submitpackage(
+        call: &Call<'_>,
+        package: Vec<Value>,
+        #[arg(kind = "amount")] maxfeerate: Option<&Value>,
+        #[arg(kind = "amount")] maxburnamount: Option<&Value>,
+    ) -> Result<Value, RpcError> {
+        check_package(&package)?;
+        let max_feerate = max_feerate(maxfeerate)?;
+        let max_burn = max_burn(maxburnamount)?;
+        let mut transactions = Vec::with_capacity(package.len());
+        for text in package {
+            let transaction = decode(&text)?;
+            check_burn(&transaction, max_burn)?;
+            transactions.push(transaction);
+        }
+        if transactions.len() > 1 && !is_child_with_parents(&transactions) {
+            let message = "package topology disallowed. not child-with-parents or parents depend on each other.";
+            return Err(verify(message));
+        }
+        let raw = transactions.iter().map(transaction_to_bytes).map(Into::into).collect();
+        let outcome = call.host.mempool.submit_package(call.scope, raw, max_feerate)?;
+        let message = if outcome.reason.is_empty() {
+            "success".to_owned()
+        } else {
+            full_reason(&outcome.reason, &outcome.detail)
+        };
+        let mut results = Map::new();
+        for (transaction, member) in transactions.iter().zip(&outcome.members) {
+            let mut result = Map::from_iter([("txid".to_owned(), json!(transaction.compute_txid()))]);
+            match member {
+                PackageMember::OtherWitness { wtxid } => drop(result.insert("other-wtxid".into(), json!(wtxid))),
+                PackageMember::Rejected { reason, detail } => {
+                    result.insert("error".into(), json!(full_reason(reason, detail)));
+                }
+                PackageMember::NotJudged if call.rules.names_unvalidated => {
+                    result.insert("error".into(), json!("package-not-validated"));
+                }
+                PackageMember::NotJudged => continue,
+                PackageMember::Accepted { .. } | PackageMember::InMempool { .. } => {
+                    describe_fees(&call.rules, member, transaction.weight().to_vbytes_ceil(), &mut result);
+                }
+            }
+            results.insert(wtxid(transaction), Value::Object(result));
+        }
+        Ok(json!({"package_msg": message, "tx-results": results, "replaced-transactions": outcome.replaced}))
     }
 }
 
@@ -89,49 +213,18 @@ fn undecodable(message: impl Into<String>) -> RpcError {
     RpcError::new(RpcErrorCode::DESERIALIZATION, message)
 }
 
-/// Takes the package out of the parameters.
-fn take_package(params: &mut Params) -> Result<Vec<Value>, RpcError> {
-    match params.0.first_mut().map(Value::take).unwrap_or_default() {
-        Value::Array(texts) if texts.is_empty() || texts.len() > MAX_PACKAGE => {
-            let message = format!("Array must contain between 1 and {MAX_PACKAGE} transactions.");
-            Err(RpcError::invalid_parameter(message))
-        }
-        Value::Array(texts) => Ok(texts),
-        other => Err(wrong_type(&other, Type::Array)),
+fn check_package(texts: &[Value]) -> Result<(), RpcError> {
+    if texts.is_empty() || texts.len() > MAX_PACKAGE {
+        let message = format!("Array must contain between 1 and {MAX_PACKAGE} transactions.");
+        return Err(RpcError::invalid_parameter(message));
     }
+    Ok(())
 }
 
-fn decode(text: Value) -> Result<Transaction, RpcError> {
-    let Value::String(text) = text else { return Err(wrong_type(&text, Type::String)) };
-    sendable_from_hex(&text)
+fn decode(text: &Value) -> Result<Transaction, RpcError> {
+    let text = typed::text(text)?;
+    sendable_from_hex(text)
         .ok_or_else(|| undecodable(format!("TX decode failed: {text} Make sure the tx has at least one input.")))
-}
-
-pub fn test_mempool_accept(context: &mut Context<'_>) -> Result<Value, RpcError> {
-    let texts = take_package(&mut context.params)?;
-    let max_feerate = max_feerate(context)?;
-    let mut ids = Vec::with_capacity(texts.len());
-    let mut raw = Vec::with_capacity(texts.len());
-    for text in texts {
-        let transaction = decode(text)?;
-        ids.push((transaction.compute_txid(), wtxid(&transaction), transaction.weight().to_vbytes_ceil()));
-        raw.push(transaction_to_bytes(&transaction).into());
-    }
-    let outcome = context.host.mempool.try_package(context.scope, raw)?;
-    let mut is_over = false;
-    let mut results = Vec::with_capacity(ids.len());
-    for ((txid, wtxid, bip141), member) in ids.iter().zip(&outcome.members) {
-        let mut result = Map::new();
-        result.insert("txid".into(), json!(txid));
-        result.insert("wtxid".into(), json!(wtxid));
-        if outcome.is_policy {
-            result.insert("package-error".into(), json!(full_reason(&outcome.reason, &outcome.detail)));
-        }
-        // Like bitcoind, the answer describes no transaction after the first one with too high a feerate.
-        is_over = is_over || !describe_trial(&context.rules, member, *bip141, max_feerate, &mut result);
-        results.push(Value::Object(result));
-    }
-    Ok(Value::Array(results))
 }
 
 /// Adds the outcome of a trial to its result. False if the feerate is above `max_feerate`.
@@ -181,45 +274,6 @@ fn describe_fees(rules: &Rules, member: &PackageMember, bip141: u64, result: &mu
         fees.insert("effective-includes".into(), json!(included));
     }
     result.insert("fees".into(), Value::Object(fees));
-}
-
-pub fn submit_package(context: &mut Context<'_>) -> Result<Value, RpcError> {
-    let texts = take_package(&mut context.params)?;
-    let max_feerate = max_feerate(context)?;
-    let max_burn = max_burn(context)?;
-    let mut transactions = Vec::with_capacity(texts.len());
-    for text in texts {
-        let transaction = decode(text)?;
-        check_burn(&transaction, max_burn)?;
-        transactions.push(transaction);
-    }
-    if transactions.len() > 1 && !is_child_with_parents(&transactions) {
-        let message = "package topology disallowed. not child-with-parents or parents depend on each other.";
-        return Err(verify(message));
-    }
-    let raw = transactions.iter().map(transaction_to_bytes).map(Into::into).collect();
-    let outcome = context.host.mempool.submit_package(context.scope, raw, max_feerate)?;
-    let message =
-        if outcome.reason.is_empty() { "success".to_owned() } else { full_reason(&outcome.reason, &outcome.detail) };
-    let mut results = Map::new();
-    for (transaction, member) in transactions.iter().zip(&outcome.members) {
-        let mut result = Map::from_iter([("txid".to_owned(), json!(transaction.compute_txid()))]);
-        match member {
-            PackageMember::OtherWitness { wtxid } => drop(result.insert("other-wtxid".into(), json!(wtxid))),
-            PackageMember::Rejected { reason, detail } => {
-                result.insert("error".into(), json!(full_reason(reason, detail)));
-            }
-            PackageMember::NotJudged if context.rules.names_unvalidated => {
-                result.insert("error".into(), json!("package-not-validated"));
-            }
-            PackageMember::NotJudged => continue,
-            PackageMember::Accepted { .. } | PackageMember::InMempool { .. } => {
-                describe_fees(&context.rules, member, transaction.weight().to_vbytes_ceil(), &mut result);
-            }
-        }
-        results.insert(wtxid(transaction), Value::Object(result));
-    }
-    Ok(json!({"package_msg": message, "tx-results": results, "replaced-transactions": outcome.replaced}))
 }
 
 /// Whether the package is a child with its parents: the last transaction spends from each other one, and no parent spends from

@@ -2,44 +2,163 @@
 
 use bitcoin::hashes::Hash;
 use bitcoin::{OutPoint, Transaction, Txid};
-use outrigger_sdk::params::{self, encode_hex};
+use outrigger_sdk::methods::Json;
+use outrigger_sdk::params::{self, Params, encode_hex};
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef, Coin, SpentOutputs};
 use outrigger_sdk::standard::decode::{Form, transaction_in_form};
 use outrigger_sdk::standard::{
     Shown, Spent, script_json, transaction_from_bytes, transaction_from_params, transaction_json_with,
     transaction_to_bytes,
 };
-use outrigger_sdk::{RpcError, RpcErrorCode, amount};
+use outrigger_sdk::{Call, RpcError, RpcErrorCode, amount, methods, typed};
 use serde_json::{Map, Value, json};
 
-use crate::blocks::{decode_block, hash_argument, raw_block};
+use crate::ChainPlugin;
+use crate::blocks::{self, block_hash, decode_block, raw_block};
 use crate::header::{confirmations, damaged, decode};
-use crate::{Context, args};
 
 /// The height of a coin in the mempool.
 const MEMPOOL_HEIGHT: u32 = u32::MAX;
 
-pub fn create_raw_transaction(context: &Context<'_>) -> Result<Value, RpcError> {
-    let transaction = transaction_from_params(&context.params, context.network()?)?;
-    Ok(json!(encode_hex(&transaction_to_bytes(&transaction))))
-}
+#[methods]
+impl ChainPlugin {
+    /// Gives an unspent output; null when it is spent or unknown.
+    ///
+    /// * `txid` - The transaction's id.
+    /// * `n` - The output's position in it.
+    /// * `include_mempool` - Whether to include the outputs and the spends of the mempool.
+    ///
+    /// # Result
+    /// {"bestblock": "hash", "confirmations": n, "value": n, "scriptPubKey": {...}, "coinbase": bool}    (json
+    /// object)
+    ///
+    /// # Example
+    /// 1075db55d416d3ca199f55b6084e2115b9345e16c5cf302fc80e9d5fbf5d48d0 1
+    #[method(category = "Blockchain", inline)]
+    fn gettxout(
+        call: &Call<'_>,
+        txid: &str,
+        #[arg(kind = "numeric")] n: &Value,
+        #[arg(default = true)] include_mempool: bool,
+    ) -> Result<Value, RpcError> {
+        let txid = Txid::from_byte_array(params::hash_text(txid, "txid")?);
+        let outpoint = OutPoint::new(txid, typed::integer(n)?);
+        let Some(coin) = unspent(call, outpoint, include_mempool)? else {
+            return Ok(Value::Null);
+        };
+        let tip = call.host.chain.tip(call.scope)?;
+        let confirmations = match coin.height {
+            MEMPOOL_HEIGHT => 0,
+            height => i64::from(tip.height) - i64::from(height) + 1,
+        };
+        Ok(json!({
+            "bestblock": tip.hash,
+            "confirmations": confirmations,
+            "value": amount::to_json(coin.output.value),
+            "scriptPubKey": script_json(&coin.output.script_pubkey, call.network()?),
+            "coinbase": coin.coinbase,
+        }))
+    }
 
-/// The answer as JSON text, since it may have many megabytes.
-pub fn decode_raw_transaction(context: &mut Context<'_>) -> Result<Vec<u8>, RpcError> {
-    let undecodable = || RpcError::new(RpcErrorCode::DESERIALIZATION, "TX decode failed");
-    let text = args::take_text(&mut context.params, 0)?;
-    let is_extended = context.params.given(1).map(params::flag).transpose()?;
-    let bytes = params::decode_hex(&text).filter(|bytes| !bytes.is_empty()).ok_or_else(undecodable)?;
-    drop(text);
-    let transaction = match is_extended {
-        None => transaction_from_bytes(&bytes),
-        Some(true) => transaction_in_form(&bytes, Form::Extended),
-        Some(false) => transaction_in_form(&bytes, Form::Legacy),
-    };
-    drop(bytes);
-    let transaction = transaction.ok_or_else(undecodable)?;
-    // Writing JSON to memory cannot fail.
-    Ok(serde_json::to_vec(&Shown(&transaction, context.network()?)).unwrap_or_default())
+    /// Gives a transaction of the mempool or of the best chain, or of a given block.
+    ///
+    /// * `txid` - The transaction's id.
+    /// * `verbosity` (default: 0) - 0 for hexadecimal, 1 for a decoded transaction, 2 also with its fee and its spent
+    ///   outputs.
+    /// * `blockhash` - The only block to search.
+    ///
+    /// # Result
+    /// "hex" or {"in_active_chain": bool, "txid": "txid", ..., "hex": "hex", "blockhash": "hash", "confirmations": n,
+    /// "time": n, "blocktime": n}
+    ///
+    /// # Example
+    /// 1075db55d416d3ca199f55b6084e2115b9345e16c5cf302fc80e9d5fbf5d48d0 1
+    #[method(category = "Rawtransactions", inline)]
+    fn getrawtransaction(
+        call: &Call<'_>,
+        txid: &str,
+        #[arg(kind = "verbosity", alias = "verbose")] verbosity: Option<&Value>,
+        blockhash: Option<&str>,
+    ) -> Result<Value, RpcError> {
+        let txid = Txid::from_byte_array(params::hash_text(txid, "parameter 1")?);
+        let genesis = call.host.chain.block_info(call.scope, BlockRef::Height { height: 0 })?;
+        if let Some(genesis) = &genesis
+            && decode(genesis)?.merkle_root.to_byte_array() == txid.to_byte_array()
+        {
+            return Err(RpcError::not_found(
+                "The genesis block coinbase is not considered an ordinary transaction and cannot be retrieved",
+            ));
+        }
+        let verbosity = blocks::verbosity(verbosity, 0)?;
+        let found = blockhash.map_or_else(|| anywhere(call, txid), |blockhash| in_block(call, txid, blockhash))?;
+        if verbosity <= 0 {
+            return Ok(json!(encode_hex(&transaction_to_bytes(&found.transaction))));
+        }
+        found_json(call, &found, blockhash.is_some(), verbosity > 1)
+    }
+
+    /// Makes an unsigned transaction. The call looks up, stores and sends nothing.
+    ///
+    /// * `inputs` - The inputs: objects with txid, vout and optionally sequence.
+    /// * `outputs` - The outputs: an object, or an array of objects with one key each. A key is an address with an
+    ///   amount in BTC, or "data" with hexadecimal for an OP_RETURN output.
+    /// * `locktime` (default: 0) - The locktime. A locktime other than 0 also sets the sequences so that it applies.
+    /// * `replaceable` (default: true) - Whether the transaction signals replaceability (BIP 125).
+    /// * `version` (default: 2) - The version of the transaction, from 1 to 3. Bitcoin Core has this argument since
+    ///   release 30.
+    ///
+    /// # Result
+    /// "hex"    (string) The transaction.
+    ///
+    /// # Example
+    /// '[{"txid":"1075db55d416d3ca199f55b6084e2115b9345e16c5cf302fc80e9d5fbf5d48d0","vout":0}]' '[{"data":"00010203"}]'
+    #[method(category = "Rawtransactions", inline)]
+    fn createrawtransaction(
+        call: &Call<'_>,
+        inputs: &[Value],
+        #[arg(kind = "outputs")] outputs: &Value,
+        #[arg(kind = "numeric")] locktime: Option<&Value>,
+        replaceable: Option<bool>,
+        #[arg(kind = "numeric")] version: Option<&Value>,
+    ) -> Result<String, RpcError> {
+        let params =
+            vec![inputs.into(), outputs.clone(), locktime.cloned().into(), replaceable.into(), version.cloned().into()];
+        let transaction = transaction_from_params(&Params(params), call.network()?)?;
+        Ok(encode_hex(&transaction_to_bytes(&transaction)))
+    }
+
+    /// Decodes a transaction.
+    ///
+    /// * `hexstring` - The transaction.
+    /// * `iswitness` (default: depends on which form makes sense) - Whether the serialisation has the witness form
+    ///   (true) or the legacy form (false).
+    ///
+    /// # Result
+    /// {"txid": "txid", "hash": "wtxid", "version": n, "size": n, "vsize": n, "weight": n, "locktime": n, "vin":
+    /// [...], "vout": [...]}    (json object)
+    ///
+    /// # Example
+    /// 0200000001...
+    #[method(category = "Rawtransactions")]
+    fn decoderawtransaction(
+        call: &Call<'_>,
+        #[arg(kind = "hex")] hexstring: String,
+        iswitness: Option<bool>,
+    ) -> Result<Json, RpcError> {
+        let undecodable = || RpcError::new(RpcErrorCode::DESERIALIZATION, "TX decode failed");
+        let bytes = params::decode_hex(&hexstring).filter(|bytes| !bytes.is_empty()).ok_or_else(undecodable)?;
+        // Text and bytes are freed early, since they may have many megabytes.
+        drop(hexstring);
+        let transaction = match iswitness {
+            None => transaction_from_bytes(&bytes),
+            Some(true) => transaction_in_form(&bytes, Form::Extended),
+            Some(false) => transaction_in_form(&bytes, Form::Legacy),
+        };
+        drop(bytes);
+        let transaction = transaction.ok_or_else(undecodable)?;
+        // The answer may have many megabytes as well. Writing JSON to memory cannot fail.
+        Ok(Json(serde_json::to_vec(&Shown(&transaction, call.network()?)).unwrap_or_default()))
+    }
 }
 
 /// A transaction of the mempool or of a block.
@@ -49,45 +168,26 @@ struct Found {
     block: Option<(BlockInfo, usize)>,
 }
 
-pub fn get_raw_transaction(context: &Context<'_>) -> Result<Value, RpcError> {
-    let txid = Txid::from_byte_array(params::hash(context.params.get(0), "parameter 1")?);
-    let genesis = context.host.chain.block_info(context.scope, BlockRef::Height { height: 0 })?;
-    if let Some(genesis) = &genesis
-        && decode(genesis)?.merkle_root.to_byte_array() == txid.to_byte_array()
-    {
-        return Err(RpcError::not_found(
-            "The genesis block coinbase is not considered an ordinary transaction and cannot be retrieved",
-        ));
-    }
-    let verbosity = args::verbosity(context.params.given(1), 0)?;
-    let names_block = context.params.given(2).is_some();
-    let found = if names_block { in_block(context, txid)? } else { anywhere(context, txid)? };
-    if verbosity <= 0 {
-        return Ok(json!(encode_hex(&transaction_to_bytes(&found.transaction))));
-    }
-    found_json(context, &found, names_block, verbosity > 1)
-}
-
-/// The transaction in the block that the third argument names.
-fn in_block(context: &Context<'_>, txid: Txid) -> Result<Found, RpcError> {
-    let hash = hash_argument(context, 2, "parameter 3")?;
-    let info = context.host.chain.block_info(context.scope, BlockRef::Hash { hash })?;
+/// The transaction in a block that the client names.
+fn in_block(call: &Call<'_>, txid: Txid, blockhash: &str) -> Result<Found, RpcError> {
+    let hash = block_hash(blockhash, "parameter 3")?;
+    let info = call.host.chain.block_info(call.scope, BlockRef::Hash { hash })?;
     let info = info.ok_or_else(|| RpcError::not_found("Block hash not found"))?;
-    let block = decode_block(&raw_block(context, hash)?, hash)?;
+    let block = decode_block(&raw_block(call, hash)?, hash)?;
     let found = block.txdata.into_iter().enumerate().find(|(_, transaction)| transaction.compute_txid() == txid);
     let missing = "No such transaction found in the provided block. Use gettransaction for wallet transactions.";
     let (index, transaction) = found.ok_or_else(|| RpcError::not_found(missing))?;
     Ok(Found { transaction, block: Some((info, index)) })
 }
 
-fn anywhere(context: &Context<'_>, txid: Txid) -> Result<Found, RpcError> {
-    if let Some(unconfirmed) = context.host.mempool.transactions(context.scope, vec![txid])?.pop().flatten() {
+fn anywhere(call: &Call<'_>, txid: Txid) -> Result<Found, RpcError> {
+    if let Some(unconfirmed) = call.host.mempool.transactions(call.scope, vec![txid])?.pop().flatten() {
         return Ok(Found { transaction: decode_transaction(&unconfirmed.raw, txid)?, block: None });
     }
     let missing = "No such mempool or blockchain transaction. Use gettransaction for wallet transactions.";
-    let confirmed = context.host.chain.transaction(context.scope, txid)?;
+    let confirmed = call.host.chain.transaction(call.scope, txid)?;
     let confirmed = confirmed.ok_or_else(|| RpcError::not_found(missing))?;
-    let info = context.host.chain.block_info(context.scope, BlockRef::Hash { hash: confirmed.block })?;
+    let info = call.host.chain.block_info(call.scope, BlockRef::Hash { hash: confirmed.block })?;
     let block = info.map(|info| (info, confirmed.index as usize));
     Ok(Found { transaction: decode_transaction(&confirmed.raw, txid)?, block })
 }
@@ -96,25 +196,25 @@ pub fn decode_transaction(raw: &[u8], txid: Txid) -> Result<Transaction, RpcErro
     transaction_from_bytes(raw).ok_or_else(|| damaged(&format!("transaction {txid}")))
 }
 
-fn found_json(context: &Context<'_>, found: &Found, names_block: bool, with_spent: bool) -> Result<Value, RpcError> {
+fn found_json(call: &Call<'_>, found: &Found, names_block: bool, with_spent: bool) -> Result<Value, RpcError> {
     let mut object = Map::new();
     if let (true, Some((info, _))) = (names_block, &found.block) {
         object.insert("in_active_chain".into(), json!(info.in_best_chain));
     }
     let undo = match &found.block {
-        Some((info, _)) if with_spent => context.host.chain.spent_outputs(context.scope, info.hash)?,
+        Some((info, _)) if with_spent => call.host.chain.spent_outputs(call.scope, info.hash)?,
         _ => None,
     };
     let index = found.block.as_ref().map_or(0, |(_, index)| *index);
     let spent = undo.as_ref().and_then(|undo| undo.get(index));
     let spent = spent.map(|SpentOutputs { coins }| Spent { coins, show: true });
-    object.extend(transaction_json_with(&found.transaction, context.network()?, spent));
+    object.extend(transaction_json_with(&found.transaction, call.network()?, spent));
     object.insert("hex".into(), json!(encode_hex(&transaction_to_bytes(&found.transaction))));
     if let Some((info, _)) = &found.block {
         object.insert("blockhash".into(), json!(info.hash));
         if info.in_best_chain {
             let time = decode(info)?.time;
-            let tip = context.host.chain.tip(context.scope)?;
+            let tip = call.host.chain.tip(call.scope)?;
             object.insert("confirmations".into(), json!(confirmations(info, &tip)));
             object.insert("time".into(), json!(time));
             object.insert("blocktime".into(), json!(time));
@@ -125,37 +225,17 @@ fn found_json(context: &Context<'_>, found: &Found, names_block: bool, with_spen
     Ok(Value::Object(object))
 }
 
-pub fn get_tx_out(context: &Context<'_>) -> Result<Value, RpcError> {
-    let txid = Txid::from_byte_array(params::hash(context.params.get(0), "txid")?);
-    let outpoint = OutPoint::new(txid, args::integer(context.params.get(1))?);
-    let Some(coin) = unspent(context, outpoint, context.params.flag_or(2, true)?)? else {
-        return Ok(Value::Null);
-    };
-    let tip = context.host.chain.tip(context.scope)?;
-    let confirmations = match coin.height {
-        MEMPOOL_HEIGHT => 0,
-        height => i64::from(tip.height) - i64::from(height) + 1,
-    };
-    Ok(json!({
-        "bestblock": tip.hash,
-        "confirmations": confirmations,
-        "value": amount::to_json(coin.output.value),
-        "scriptPubKey": script_json(&coin.output.script_pubkey, context.network()?),
-        "coinbase": coin.coinbase,
-    }))
-}
-
-fn unspent(context: &Context<'_>, outpoint: OutPoint, with_mempool: bool) -> Result<Option<Coin>, RpcError> {
+fn unspent(call: &Call<'_>, outpoint: OutPoint, with_mempool: bool) -> Result<Option<Coin>, RpcError> {
     if with_mempool {
-        let mempool = &context.host.mempool;
-        if mempool.spenders(context.scope, vec![outpoint])?.iter().any(Option::is_some) {
+        let mempool = &call.host.mempool;
+        if mempool.spenders(call.scope, vec![outpoint])?.iter().any(Option::is_some) {
             return Ok(None);
         }
-        if let Some(parent) = mempool.transactions(context.scope, vec![outpoint.txid])?.pop().flatten() {
+        if let Some(parent) = mempool.transactions(call.scope, vec![outpoint.txid])?.pop().flatten() {
             let parent = transaction_from_bytes(&parent.raw);
             let output = parent.and_then(|parent| parent.output.get(outpoint.vout as usize).cloned());
             return Ok(output.map(|output| Coin { output, height: MEMPOOL_HEIGHT, coinbase: false }));
         }
     }
-    Ok(context.host.chain.coins(context.scope, vec![outpoint])?.pop().flatten())
+    Ok(call.host.chain.coins(call.scope, vec![outpoint])?.pop().flatten())
 }

@@ -14,11 +14,11 @@ use bitcoin::BlockHash;
 use outrigger_sdk::service::chain::Tip;
 use outrigger_sdk::service::log::Level;
 use outrigger_sdk::service::{Scope, ServiceError};
-use outrigger_sdk::{Host, Reply, RpcError};
-use serde_json::json;
+use outrigger_sdk::{Call, Host, Reply, RpcError, methods, typed};
+use serde_json::{Value, json};
 
-use crate::blocks::hash_argument;
-use crate::{Context, args};
+use crate::ChainPlugin;
+use crate::blocks::block_hash;
 
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -82,9 +82,9 @@ impl Waits {
         self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers a call of one of the three methods, now or later.
-    pub fn call(self: &Arc<Self>, method: &str, context: &Context<'_>, reply: Reply) {
-        match request(method, context) {
+    /// Answers a call now or later.
+    fn answer(self: &Arc<Self>, request: Result<Request, RpcError>, reply: Reply) {
+        match request {
             Ok((until, timeout)) => self.wait(Waiter { reply, until, deadline: timeout.and_then(deadline_after) }),
             Err(error) => {
                 reply.fail(error);
@@ -182,21 +182,64 @@ fn deadline_after(timeout: Duration) -> Option<Instant> {
 }
 
 /// The condition and the timeout of a call. None means no timeout.
-fn request(method: &str, context: &Context<'_>) -> Result<(Until, Option<Duration>), RpcError> {
-    let timeout = |index: usize| {
-        let timeout: i32 = context.params.given(index).map_or(Ok(0), args::integer)?;
-        let timeout = u64::try_from(timeout).map_err(|_| RpcError::misc("Negative timeout"))?;
-        Ok::<_, RpcError>((timeout > 0).then(|| Duration::from_millis(timeout)))
-    };
-    match method {
-        "waitforblock" => Ok((Until::Block(hash_argument(context, 0, "blockhash")?), timeout(1)?)),
-        "waitforblockheight" => {
-            let height: i32 = args::integer(context.params.get(0))?;
-            Ok((Until::Height(height.into()), timeout(1)?))
-        }
-        _ => {
-            let timeout = timeout(0)?;
-            Ok((Until::Other(context.host.chain.tip(context.scope)?.hash), timeout))
-        }
+type Request = (Until, Option<Duration>);
+
+/// A timeout in milliseconds, of which 0 means none.
+fn duration(timeout: i32) -> Result<Option<Duration>, RpcError> {
+    let timeout = u64::try_from(timeout).map_err(|_| RpcError::misc("Negative timeout"))?;
+    Ok((timeout > 0).then(|| Duration::from_millis(timeout)))
+}
+
+#[methods(category = "Blockchain", inline, long_running)]
+impl ChainPlugin {
+    /// Waits for another best block.
+    ///
+    /// * `timeout` - The timeout in milliseconds; 0 for none.
+    ///
+    /// # Result
+    /// {"hash": "hash", "height": n}    (json object) The best block after the wait.
+    ///
+    /// # Example
+    /// 1000
+    #[method]
+    fn waitfornewblock(&self, call: &Call<'_>, #[arg(default = 0)] timeout: i32, reply: Reply) {
+        let request =
+            duration(timeout).and_then(|timeout| Ok((Until::Other(call.host.chain.tip(call.scope)?.hash), timeout)));
+        self.waits.answer(request, reply);
+    }
+
+    /// Waits until a block is the best one.
+    ///
+    /// * `blockhash` - The block.
+    /// * `timeout` (default: 0) - The timeout in milliseconds; 0 for none.
+    ///
+    /// # Result
+    /// {"hash": "hash", "height": n}    (json object) The best block after the wait.
+    ///
+    /// # Example
+    /// 00000000c937983704a73af28acdec37b049d214adbda81d7e2a3dd146f6ed09 1000
+    #[method]
+    fn waitforblock(&self, blockhash: &str, #[arg(kind = "numeric")] timeout: Option<&Value>, reply: Reply) {
+        let request = block_hash(blockhash, "blockhash").and_then(|hash| {
+            let timeout = timeout.map_or(Ok(0), typed::integer)?;
+            Ok((Until::Block(hash), duration(timeout)?))
+        });
+        self.waits.answer(request, reply);
+    }
+
+    /// Waits until the best chain has a height.
+    ///
+    /// * `height` - The height.
+    /// * `timeout` - The timeout in milliseconds; 0 for none.
+    ///
+    /// # Result
+    /// {"hash": "hash", "height": n}    (json object) The best block after the wait.
+    ///
+    /// # Example
+    /// 100 1000
+    #[method]
+    fn waitforblockheight(&self, height: i32, #[arg(default = 0)] timeout: i32, reply: Reply) {
+        let request = duration(timeout).map(|timeout| (Until::Height(height.into()), timeout));
+        self.waits.answer(request, reply);
     }
 }

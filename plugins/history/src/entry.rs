@@ -13,12 +13,12 @@ use outrigger_sdk::service::wallet::{
 use outrigger_sdk::standard::address;
 use outrigger_sdk::standard::release::Rules;
 
-use crate::CallContext;
 use crate::alternates::AlternateWtxids;
 use crate::json;
 use crate::replaceable::Replaceability;
 use crate::texts::DescriptorTexts;
 use crate::viewpoint::{WalletViewpoint, signed};
+use outrigger_sdk::Call;
 
 /// A transaction of the wallet, with its batch.
 #[derive(Clone, Copy)]
@@ -89,13 +89,13 @@ pub struct EntryWriter<'q> {
 }
 
 impl<'q> EntryWriter<'q> {
-    pub fn new(context: &'q CallContext<'q>, viewpoint: WalletViewpoint) -> Self {
+    pub fn new(call: &'q Call<'q>, viewpoint: WalletViewpoint) -> Self {
         Self {
             viewpoint,
-            texts: DescriptorTexts::new(context),
-            rules: context.rules,
-            replaceability: Replaceability::new(context),
-            alternates: AlternateWtxids::new(context),
+            texts: DescriptorTexts::new(call),
+            rules: call.rules,
+            replaceability: Replaceability::new(call),
+            alternates: AlternateWtxids::new(call),
             shared: Vec::new(),
             address: String::new(),
         }

@@ -6,15 +6,16 @@ use std::ops::ControlFlow;
 
 use bitcoin::{Amount, OutPoint, Script, ScriptBuf};
 use outrigger_sdk::amount::Saturating;
+use outrigger_sdk::methods::Json;
 use outrigger_sdk::service::ServiceError;
 use outrigger_sdk::service::wallet::{HistoryRange, Ownership, WalletCoin, WalletTransactionView};
 use outrigger_sdk::standard::address;
-use outrigger_sdk::{CallContext, RpcError};
+use outrigger_sdk::{Call, RpcError, methods};
 
 use crate::destination::{self, Order};
-use crate::json;
 use crate::list::{Batches, walk};
 use crate::viewpoint::{COINBASE_MATURITY_DEPTH, WalletViewpoint, signed};
+use crate::{HistoryPlugin, json};
 
 /// The most coins of one request to the host.
 const BATCH: u32 = 1000;
@@ -105,49 +106,56 @@ impl Groups {
     }
 }
 
-pub fn list_address_groupings(context: &CallContext<'_>) -> Result<Vec<u8>, RpcError> {
-    let synced = context.wallet()?.synced;
-    let viewpoint = WalletViewpoint { synced, watch_only: true, network: context.network()? };
-    let balances = balances(context, &viewpoint)?;
-    let mut groups = Groups::default();
-    walk(Batches::new(context, HistoryRange::All, false, u32::MAX), |tx| {
-        groups.add(&tx.transaction);
-        Ok(ControlFlow::Continue(()))
-    })?;
-    groups.join();
-    let mut reply = Vec::from(b"[".as_slice());
-    let mut text = String::new();
-    for group in groups.sorted() {
-        json::item(&mut reply);
-        reply.push(b'[');
-        for (_, member) in group {
-            text.clear();
-            address::write_address(&member.script, viewpoint.network, &mut text);
+#[methods(category = "Wallet")]
+impl HistoryPlugin {
+    /// Lists the wallet's addresses in groups with one owner. A transaction reveals the owner when it spends from
+    /// several addresses, or when it pays change.
+    ///
+    /// # Result
+    /// [[["address", n, "label"], ...], ...]    (json array) Each address with its balance in BTC, and with its label
+    /// if it has an entry in the address book.
+    #[method(unchecked)]
+    fn listaddressgroupings(call: &Call<'_>) -> Result<Json, RpcError> {
+        let synced = call.wallet()?.synced;
+        let viewpoint = WalletViewpoint { synced, watch_only: true, network: call.network()? };
+        let balances = balances(call, &viewpoint)?;
+        let mut groups = Groups::default();
+        walk(Batches::new(call, HistoryRange::All, false, u32::MAX), |tx| {
+            groups.add(&tx.transaction);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        groups.join();
+        let mut reply = Vec::from(b"[".as_slice());
+        let mut text = String::new();
+        for group in groups.sorted() {
             json::item(&mut reply);
             reply.push(b'[');
-            json::plain(&mut reply, &text);
-            reply.push(b',');
-            json::bitcoin(&mut reply, signed(balances.get(&member.script).copied().unwrap_or_default()));
-            if let Some(label) = &member.label {
+            for (_, member) in group {
+                text.clear();
+                address::write_address(&member.script, viewpoint.network, &mut text);
+                json::item(&mut reply);
+                reply.push(b'[');
+                json::plain(&mut reply, &text);
                 reply.push(b',');
-                json::text(&mut reply, label);
+                json::bitcoin(&mut reply, signed(balances.get(&member.script).copied().unwrap_or_default()));
+                if let Some(label) = &member.label {
+                    reply.push(b',');
+                    json::text(&mut reply, label);
+                }
+                reply.push(b']');
             }
             reply.push(b']');
         }
         reply.push(b']');
+        Ok(Json(reply))
     }
-    reply.push(b']');
-    Ok(reply)
 }
 
 /// The balance of each script.
-fn balances(
-    context: &CallContext<'_>,
-    viewpoint: &WalletViewpoint,
-) -> Result<HashMap<ScriptBuf, Amount>, ServiceError> {
+fn balances(call: &Call<'_>, viewpoint: &WalletViewpoint) -> Result<HashMap<ScriptBuf, Amount>, ServiceError> {
     let (mut balances, mut after) = (HashMap::<ScriptBuf, Amount>::new(), None);
     loop {
-        let batch = context.host.wallet.coins(context.scope, after, BATCH)?;
+        let batch = call.host.wallet.coins(call.scope, after, BATCH)?;
         for coin in batch.coins.into_iter().filter(|coin| counts(coin, viewpoint)) {
             let balance = balances.entry(coin.script).or_default();
             *balance = balance.saturating_add(coin.value);

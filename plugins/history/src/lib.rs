@@ -19,43 +19,29 @@ mod single;
 mod texts;
 mod viewpoint;
 
-use outrigger_sdk::{Call, CallContext, Host, Plugin, Reply, RpcError};
-use serde_json::{Map, Value};
+use outrigger_sdk::options::NoOptions;
+use outrigger_sdk::{Host, Plugin, plugin};
 
-/// The plugin.
-pub struct HistoryPlugin {
-    host: Host,
-}
+pub struct HistoryPlugin;
 
+#[plugin(
+    id = "history",
+    summary = "A wallet's transactions, and the payments to its addresses",
+    services = ["chain/1", "wallet-read/1", "log/1"],
+    optional = ["wallet-book/1", "wallet-pay/1"],
+    restartable,
+    methods = [groupings, list, received, since, single]
+)]
 impl Plugin for HistoryPlugin {
-    fn new(host: Host, _: Map<String, Value>) -> Result<Self, String> {
-        Ok(Self { host })
-    }
-
-    fn call(&self, call: Call<'_>, reply: Reply) {
-        let rules = call.rules;
-        let context = CallContext { host: &self.host, scope: call.scope, params: call.params, rules, plugin: &() };
-        let answer = match call.method {
-            "gettransaction" => single::get_transaction(&context),
-            "listsinceblock" => since::list_since_block(&context),
-            "listtransactions" => list::list_transactions(&context),
-            "abandontransaction" => single::abandon_transaction(&context),
-            "getreceivedbyaddress" => received::by_address(&context),
-            "getreceivedbylabel" => received::by_label(&context),
-            "listreceivedbyaddress" => received::list_by_address(&context),
-            "listreceivedbylabel" => received::list_by_label(&context),
-            "listaddressgroupings" => groupings::list_address_groupings(&context),
-            "setcomment" => single::set_comment(&context),
-            other => Err(RpcError::no_method(other)),
-        };
-        reply.send_json(answer);
+    fn new(_: Host, _: NoOptions) -> Result<Self, String> {
+        Ok(Self)
     }
 }
 
 // A history is private. The allocator also serves long replies from huge pages.
 outrigger_sdk::wipe_freed_memory!();
 
-outrigger_sdk::export_plugin!(HistoryPlugin, include_str!("../manifest.json"));
+outrigger_sdk::export_plugin!(HistoryPlugin);
 
 #[cfg(test)]
 mod tests;

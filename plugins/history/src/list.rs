@@ -4,12 +4,15 @@ use std::ops::ControlFlow;
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
-use outrigger_sdk::params::{int32, text};
+use outrigger_sdk::methods::Json;
+use outrigger_sdk::params::int32;
 use outrigger_sdk::service::ServiceError;
 use outrigger_sdk::service::wallet::{HistoryBatch, HistoryQuery, HistoryRange};
 use outrigger_sdk::wire::{Blob, Encoded};
-use outrigger_sdk::{CallContext, RpcError};
+use outrigger_sdk::{Call, RpcError, methods};
+use serde_json::Value;
 
+use crate::HistoryPlugin;
 use crate::entry::{EntryWriter, Selection, WalletTx, entries};
 use crate::viewpoint::WalletViewpoint;
 
@@ -18,19 +21,19 @@ const BATCHES_AHEAD: usize = 2;
 
 /// The batches of a range of the history.
 pub struct Batches<'q> {
-    context: &'q CallContext<'q>,
+    call: &'q Call<'q>,
     query: HistoryQuery,
     ended: bool,
 }
 
 impl<'q> Batches<'q> {
     /// The batches of a range, each of at most `limit` transactions.
-    pub fn new(context: &'q CallContext<'q>, range: HistoryRange, reverse: bool, limit: u32) -> Self {
-        Self { context, query: HistoryQuery { range, reverse, after: None, limit }, ended: false }
+    pub fn new(call: &'q Call<'q>, range: HistoryRange, reverse: bool, limit: u32) -> Self {
+        Self { call, query: HistoryQuery { range, reverse, after: None, limit }, ended: false }
     }
 
     fn read(&mut self) -> Result<Encoded<HistoryBatch>, ServiceError> {
-        let batch = self.context.host.wallet.history(self.context.scope, self.query.clone())?;
+        let batch = self.call.host.wallet.history(self.call.scope, self.query.clone())?;
         self.query.after = batch.view()?.next.map(|next| Blob(next.to_vec()));
         self.ended = self.query.after.is_none();
         Ok(batch)
@@ -92,30 +95,51 @@ fn walk_each(
     Ok(())
 }
 
-/// listtransactions. Collects entries from the newest transaction back, and reverses them: the oldest is first, and the
-/// entries of one transaction are in reverse order, too.
-pub fn list_transactions(context: &CallContext<'_>) -> Result<Vec<u8>, RpcError> {
-    let wallet = context.wallet()?;
-    let params = &context.params;
-    let label = params.given(0).map(text).transpose()?;
-    if label == Some("") {
-        let message = "Label argument must be a valid label name or \"*\".";
-        return Err(RpcError::invalid_parameter(message));
+#[methods(category = "Wallet")]
+impl HistoryPlugin {
+    /// Lists the latest entries of the wallet's history, oldest first.
+    ///
+    /// * `label` - List only payments to addresses with this label; * lists everything.
+    /// * `count` (default: 10) - The number of entries.
+    /// * `skip` (default: 0) - The number of latest entries to skip.
+    /// * `include_watchonly` (default: true for watch-only wallets, otherwise false) - Whether to list payments to
+    ///   watched scripts.
+    ///
+    /// # Result
+    /// [{...}]    (json array) Entries in the format of listsinceblock.
+    ///
+    /// # Example
+    /// "*" 20
+    #[method]
+    fn listtransactions(
+        call: &Call<'_>,
+        #[arg(default = "*", alias = "dummy")] label: &str,
+        #[arg(kind = "numeric")] count: Option<&Value>,
+        #[arg(kind = "numeric")] skip: Option<&Value>,
+        include_watchonly: Option<bool>,
+    ) -> Result<Json, RpcError> {
+        let wallet = call.wallet()?;
+        if label.is_empty() {
+            let message = "Label argument must be a valid label name or \"*\".";
+            return Err(RpcError::invalid_parameter(message));
+        }
+        let selection = Selection { label: (label != "*").then_some(label), ..Selection::default() };
+        let count = count.map_or(Ok(10), int32)?;
+        let skip = skip.map_or(Ok(0), int32)?;
+        let viewpoint = WalletViewpoint::of(call, &wallet, include_watchonly)?;
+        let count = usize::try_from(count).map_err(|_| RpcError::invalid_parameter("Negative count"))?;
+        let skip = usize::try_from(skip).map_err(|_| RpcError::invalid_parameter("Negative from"))?;
+        // Entries are collected from the newest transaction back, and reversed: the oldest is first, and the entries of one
+        // transaction are in reverse order, too.
+        let mut list =
+            Backwards { writer: EntryWriter::new(call, viewpoint), items: Vec::new(), ends: Vec::new(), skip, count };
+        if count > 0 {
+            // Most transactions have an entry, so one batch of this size usually suffices.
+            let limit = u32::try_from(count.saturating_add(skip)).unwrap_or(u32::MAX);
+            walk(Batches::new(call, HistoryRange::All, true, limit), |tx| list.add(tx, selection))?;
+        }
+        Ok(Json(list.end()))
     }
-    let selection = Selection { label: label.filter(|label| *label != "*"), ..Selection::default() };
-    let count = params.given(1).map_or(Ok(10), int32)?;
-    let skip = params.given(2).map_or(Ok(0), int32)?;
-    let viewpoint = WalletViewpoint::of(context, &wallet, 3)?;
-    let count = usize::try_from(count).map_err(|_| RpcError::invalid_parameter("Negative count"))?;
-    let skip = usize::try_from(skip).map_err(|_| RpcError::invalid_parameter("Negative from"))?;
-    let mut list =
-        Backwards { writer: EntryWriter::new(context, viewpoint), items: Vec::new(), ends: Vec::new(), skip, count };
-    if count > 0 {
-        // Most transactions have an entry, so one batch of this size usually suffices.
-        let limit = u32::try_from(count.saturating_add(skip)).unwrap_or(u32::MAX);
-        walk(Batches::new(context, HistoryRange::All, true, limit), |tx| list.add(tx, selection))?;
-    }
-    Ok(list.end())
 }
 
 /// Collects entries from the newest to the oldest, and reverses them at the end.

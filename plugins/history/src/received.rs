@@ -6,16 +6,17 @@ use std::collections::{BTreeMap, HashSet};
 
 use bitcoin::{Amount, Script, ScriptBuf, Txid};
 use outrigger_sdk::amount::{self, Saturating};
-use outrigger_sdk::params::{int32, text};
+use outrigger_sdk::methods::Json;
+use outrigger_sdk::params::int32;
 use outrigger_sdk::service::ServiceError;
 use outrigger_sdk::service::wallet::{Ownership, Received, ReceivedBy, ReceivedQuery, ReceivedView};
 use outrigger_sdk::standard::address;
 use outrigger_sdk::wire::{Encoded, ListView};
-use outrigger_sdk::{CallContext, RpcError, RpcErrorCode};
+use outrigger_sdk::{Call, RpcError, RpcErrorCode, methods};
+use serde_json::Value;
 
-use crate::destination;
-use crate::json;
 use crate::viewpoint::{COINBASE_MATURITY_DEPTH, WalletViewpoint, signed};
+use crate::{HistoryPlugin, destination, json};
 
 /// The most entries of the address book in one request to the host.
 const BATCH: u32 = 1000;
@@ -27,47 +28,177 @@ const TXID_BYTES: usize = 67;
 
 /// The payments of at least a depth. `immature` includes immature coinbases.
 fn received(
-    context: &CallContext<'_>,
+    call: &Call<'_>,
     by: ReceivedBy,
     min_depth: i64,
     immature: bool,
 ) -> Result<Encoded<Vec<Received>>, ServiceError> {
     // A coinbase without a confirmation is in no block any more.
     let min_coinbase_depth = min_depth.max(if immature { 1 } else { COINBASE_MATURITY_DEPTH });
-    context.host.wallet.received(context.scope, ReceivedQuery { by, min_depth, min_coinbase_depth })
+    call.host.wallet.received(call.scope, ReceivedQuery { by, min_depth, min_coinbase_depth })
 }
 
-/// getreceivedbyaddress. Watched addresses count as the wallet's.
-pub fn by_address(context: &CallContext<'_>) -> Result<Vec<u8>, RpcError> {
-    context.wallet()?;
-    let script = address::to_script(context.params.text(0)?, context.network()?);
-    let script = script.map_err(|_| RpcError::not_found("Invalid Bitcoin address"))?;
-    let known = context.host.wallet.scripts(context.scope, vec![script.clone()])?.pop().flatten();
-    let ours = known.is_some_and(|info| info.ownership != Ownership::None);
-    total(context, ours.then_some(script).into_iter().collect())
-}
+#[methods(category = "Wallet")]
+impl HistoryPlugin {
+    /// Returns the total of payments to an address of the wallet.
+    ///
+    /// * `address` - The address.
+    /// * `minconf` (default: 1) - The minimum confirmations of a payment.
+    /// * `include_immature_coinbase` - Whether immature coinbase outputs count.
+    ///
+    /// # Result
+    /// n    (numeric) The amount in BTC.
+    ///
+    /// # Example
+    /// bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080 6
+    #[method]
+    fn getreceivedbyaddress(
+        call: &Call<'_>,
+        address: &str,
+        #[arg(kind = "numeric")] minconf: Option<&Value>,
+        #[arg(default = false)] include_immature_coinbase: bool,
+    ) -> Result<Value, RpcError> {
+        call.wallet()?;
+        let script = address::to_script(address, call.network()?);
+        let script = script.map_err(|_| RpcError::not_found("Invalid Bitcoin address"))?;
+        let known = call.host.wallet.scripts(call.scope, vec![script.clone()])?.pop().flatten();
+        // Watched addresses count as the wallet's.
+        let ours = known.is_some_and(|info| info.ownership != Ownership::None);
+        total(call, ours.then_some(script).into_iter().collect(), minconf, include_immature_coinbase)
+    }
 
-pub fn by_label(context: &CallContext<'_>) -> Result<Vec<u8>, RpcError> {
-    context.wallet()?;
-    let label = context.params.text(0)?;
-    if label == "*" {
-        return Err(invalid_label());
+    /// Returns the total of payments to the addresses with a label.
+    ///
+    /// * `label` - The label. An empty label selects addresses without a label.
+    /// * `minconf` (default: 1) - The minimum confirmations of a payment.
+    /// * `include_immature_coinbase` - Whether immature coinbase outputs count.
+    ///
+    /// # Result
+    /// n    (numeric) The amount in BTC.
+    ///
+    /// # Example
+    /// rent 6
+    #[method]
+    fn getreceivedbylabel(
+        call: &Call<'_>,
+        label: &str,
+        #[arg(kind = "numeric")] minconf: Option<&Value>,
+        #[arg(default = false)] include_immature_coinbase: bool,
+    ) -> Result<Value, RpcError> {
+        call.wallet()?;
+        if label == "*" {
+            return Err(invalid_label());
+        }
+        let labelled = call.host.wallet.labelled(call.scope, label.to_owned())?;
+        if labelled.is_empty() {
+            return Err(RpcError::wallet("Label not found in wallet"));
+        }
+        let scripts: Vec<ScriptBuf> = labelled.into_iter().map(|address| address.script).collect();
+        let scripts = if is_any_ours(call, &scripts)? { scripts } else { Vec::new() };
+        total(call, scripts, minconf, include_immature_coinbase)
     }
-    let labelled = context.host.wallet.labelled(context.scope, label.to_owned())?;
-    if labelled.is_empty() {
-        return Err(RpcError::wallet("Label not found in wallet"));
+
+    /// Lists the total of payments to each address.
+    ///
+    /// * `minconf` (default: 1) - The minimum confirmations of a payment.
+    /// * `include_empty` - Whether to list addresses without payments.
+    /// * `include_watchonly` (default: true for watch-only wallets, otherwise false) - Whether to list watched
+    ///   addresses.
+    /// * `address_filter` - List only this address. An empty text lists all addresses.
+    /// * `include_immature_coinbase` - Whether immature coinbase outputs count.
+    ///
+    /// # Result
+    /// [{"involvesWatchonly": true, "address": "...", "amount": n, "confirmations": n, "label": "...", "txids":
+    /// ["..."]}, ...]    (json array) involvesWatchonly is present for watched addresses only. confirmations are
+    /// those of the latest payment.
+    ///
+    /// # Example
+    /// 6 true
+    #[method]
+    fn listreceivedbyaddress(
+        call: &Call<'_>,
+        #[arg(kind = "numeric")] minconf: Option<&Value>,
+        #[arg(default = false)] include_empty: bool,
+        include_watchonly: Option<bool>,
+        address_filter: Option<&str>,
+        #[arg(default = false)] include_immature_coinbase: bool,
+    ) -> Result<Json, RpcError> {
+        let network = call.network()?;
+        let listing =
+            Listing::of(call, minconf, include_empty, include_watchonly, address_filter, include_immature_coinbase)?;
+        let entries = listing.entries()?;
+        let txids: usize = entries.iter().map(|entry| entry.txids().len()).sum();
+        let mut reply = Vec::with_capacity(entries.len() * ENTRY_BYTES + txids * TXID_BYTES);
+        reply.push(b'[');
+        let mut address = String::new();
+        for entry in entries {
+            address.clear();
+            address::write_address(entry.script, network, &mut address);
+            json::item(&mut reply);
+            reply.push(b'{');
+            write_watched(&mut reply, entry.watched());
+            json::key!(&mut reply, "address");
+            json::plain(&mut reply, &address);
+            write_sum(&mut reply, entry.amount(), entry.received.map(|received| received.depth), entry.label);
+            json::key!(&mut reply, "txids");
+            json::hashes(&mut reply, entry.txids().iter());
+            reply.push(b'}');
+        }
+        reply.push(b']');
+        Ok(Json(reply))
     }
-    let scripts: Vec<ScriptBuf> = labelled.into_iter().map(|address| address.script).collect();
-    total(context, if is_any_ours(context, &scripts)? { scripts } else { Vec::new() })
+
+    /// Lists the total of payments to the addresses of each label.
+    ///
+    /// * `minconf` (default: 1) - The minimum confirmations of a payment.
+    /// * `include_empty` - Whether to list labels without payments.
+    /// * `include_watchonly` (default: true for watch-only wallets, otherwise false) - Whether watched addresses
+    ///   count.
+    /// * `include_immature_coinbase` - Whether immature coinbase outputs count.
+    ///
+    /// # Result
+    /// [{"involvesWatchonly": true, "amount": n, "confirmations": n, "label": "..."}, ...]    (json array) Sorted by
+    /// label. confirmations are those of the latest payment.
+    ///
+    /// # Example
+    /// 6 true
+    #[method]
+    fn listreceivedbylabel(
+        call: &Call<'_>,
+        #[arg(kind = "numeric")] minconf: Option<&Value>,
+        #[arg(default = false)] include_empty: bool,
+        include_watchonly: Option<bool>,
+        #[arg(default = false)] include_immature_coinbase: bool,
+    ) -> Result<Json, RpcError> {
+        let listing = Listing::of(call, minconf, include_empty, include_watchonly, None, include_immature_coinbase)?;
+        let mut labels = BTreeMap::<&str, LabelSum>::new();
+        for entry in listing.entries()? {
+            let sum = labels.entry(entry.label).or_default();
+            sum.amount = sum.amount.saturating_add(entry.amount());
+            sum.depth = sum.depth.into_iter().chain(entry.received.map(|received| received.depth)).min();
+            // As in bitcoind, the last address of a label decides alone.
+            sum.watched = entry.watched();
+        }
+        let mut reply = Vec::from(b"[".as_slice());
+        for (label, sum) in labels {
+            json::item(&mut reply);
+            reply.push(b'{');
+            write_watched(&mut reply, sum.watched);
+            write_sum(&mut reply, sum.amount, sum.depth, label);
+            reply.push(b'}');
+        }
+        reply.push(b']');
+        Ok(Json(reply))
+    }
 }
 
 pub fn invalid_label() -> RpcError {
     RpcError::new(RpcErrorCode::WALLET_INVALID_LABEL, "Invalid label name")
 }
 
-fn is_any_ours(context: &CallContext<'_>, scripts: &[ScriptBuf]) -> Result<bool, ServiceError> {
+fn is_any_ours(call: &Call<'_>, scripts: &[ScriptBuf]) -> Result<bool, ServiceError> {
     for scripts in scripts.chunks(SCRIPTS_PER_REQUEST) {
-        let known = context.host.wallet.scripts(context.scope, scripts.to_vec())?;
+        let known = call.host.wallet.scripts(call.scope, scripts.to_vec())?;
         if known.into_iter().flatten().any(|info| info.ownership != Ownership::None) {
             return Ok(true);
         }
@@ -75,18 +206,17 @@ fn is_any_ours(context: &CallContext<'_>, scripts: &[ScriptBuf]) -> Result<bool,
     Ok(false)
 }
 
-/// The reply with the total of these scripts.
-fn total(context: &CallContext<'_>, scripts: Vec<ScriptBuf>) -> Result<Vec<u8>, RpcError> {
+/// The total of the payments to these scripts.
+fn total(call: &Call<'_>, scripts: Vec<ScriptBuf>, minconf: Option<&Value>, immature: bool) -> Result<Value, RpcError> {
     if scripts.is_empty() {
         return Err(RpcError::wallet("Address not found in wallet"));
     }
-    let min_depth = context.params.given(1).map_or(Ok(1), int32)?.into();
-    let immature = context.params.flag_or(2, false)?;
+    let min_depth = minconf.map_or(Ok(1), int32)?.into();
     let by = ReceivedBy::Scripts { scripts };
-    let payments = received(context, by, min_depth, immature)?;
+    let payments = received(call, by, min_depth, immature)?;
     let amounts = payments.view()?.iter().map(|received| received.amount);
     let total = amounts.fold(Amount::ZERO, |total, amount| total.saturating_add(amount));
-    Ok(amount::to_json(total).to_string().into_bytes())
+    Ok(amount::to_json(total))
 }
 
 /// An address of the address book.
@@ -116,59 +246,12 @@ impl<'a> Entry<'a> {
     }
 }
 
-pub fn list_by_address(context: &CallContext<'_>) -> Result<Vec<u8>, RpcError> {
-    let network = context.network()?;
-    let listing = Listing::of(context, true)?;
-    let entries = listing.entries()?;
-    let txids: usize = entries.iter().map(|entry| entry.txids().len()).sum();
-    let mut reply = Vec::with_capacity(entries.len() * ENTRY_BYTES + txids * TXID_BYTES);
-    reply.push(b'[');
-    let mut address = String::new();
-    for entry in entries {
-        address.clear();
-        address::write_address(entry.script, network, &mut address);
-        json::item(&mut reply);
-        reply.push(b'{');
-        write_watched(&mut reply, entry.watched());
-        json::key!(&mut reply, "address");
-        json::plain(&mut reply, &address);
-        write_sum(&mut reply, entry.amount(), entry.received.map(|received| received.depth), entry.label);
-        json::key!(&mut reply, "txids");
-        json::hashes(&mut reply, entry.txids().iter());
-        reply.push(b'}');
-    }
-    reply.push(b']');
-    Ok(reply)
-}
-
 /// The payments to the addresses of a label.
 #[derive(Default)]
 struct LabelSum {
     amount: Amount,
     depth: Option<i64>,
     watched: bool,
-}
-
-/// listreceivedbylabel. As in bitcoind, `involvesWatchonly` depends on a label's last address alone.
-pub fn list_by_label(context: &CallContext<'_>) -> Result<Vec<u8>, RpcError> {
-    let listing = Listing::of(context, false)?;
-    let mut labels = BTreeMap::<&str, LabelSum>::new();
-    for entry in listing.entries()? {
-        let sum = labels.entry(entry.label).or_default();
-        sum.amount = sum.amount.saturating_add(entry.amount());
-        sum.depth = sum.depth.into_iter().chain(entry.received.map(|received| received.depth)).min();
-        sum.watched = entry.watched();
-    }
-    let mut reply = Vec::from(b"[".as_slice());
-    for (label, sum) in labels {
-        json::item(&mut reply);
-        reply.push(b'{');
-        write_watched(&mut reply, sum.watched);
-        write_sum(&mut reply, sum.amount, sum.depth, label);
-        reply.push(b'}');
-    }
-    reply.push(b']');
-    Ok(reply)
 }
 
 fn write_watched(out: &mut Vec<u8>, watched: bool) {
@@ -196,22 +279,26 @@ struct Listing {
 }
 
 impl Listing {
-    fn of(context: &CallContext<'_>, by_address: bool) -> Result<Self, RpcError> {
-        let wallet = context.wallet()?;
-        let params = &context.params;
-        let min_depth = params.given(0).map_or(Ok(1), int32)?.into();
-        let include_empty = params.flag_or(1, false)?;
-        let viewpoint = WalletViewpoint::of(context, &wallet, 2)?;
-        let filter = params.given(3).filter(|_| by_address).map(text).transpose()?.filter(|text| !text.is_empty());
+    fn of(
+        call: &Call<'_>,
+        minconf: Option<&Value>,
+        include_empty: bool,
+        include_watchonly: Option<bool>,
+        address_filter: Option<&str>,
+        immature: bool,
+    ) -> Result<Self, RpcError> {
+        let wallet = call.wallet()?;
+        let min_depth = minconf.map_or(Ok(1), int32)?.into();
+        let viewpoint = WalletViewpoint::of(call, &wallet, include_watchonly)?;
+        let filter = address_filter.filter(|text| !text.is_empty());
         let only = filter.map(|address| address::to_script(address, viewpoint.network)).transpose();
         let only = only.map_err(|_| RpcError::wallet("address_filter parameter was invalid"))?;
-        let immature = params.flag_or(if by_address { 4 } else { 3 }, false)?;
         let by = match only.clone() {
             Some(script) => ReceivedBy::Scripts { scripts: vec![script] },
             None => ReceivedBy::AddressBook,
         };
-        let received = received(context, by, min_depth, immature)?;
-        let book = if include_empty { address_book(context, only)? } else { Vec::new() };
+        let received = received(call, by, min_depth, immature)?;
+        let book = if include_empty { address_book(call, only)? } else { Vec::new() };
         Ok(Self { viewpoint, received, book })
     }
 
@@ -230,16 +317,16 @@ impl Listing {
 }
 
 /// The address book, or the entry of one address.
-fn address_book(context: &CallContext<'_>, only: Option<ScriptBuf>) -> Result<Vec<(ScriptBuf, String)>, ServiceError> {
-    let shows = |ownership| !context.rules.received_of_own_only || ownership != Ownership::None;
+fn address_book(call: &Call<'_>, only: Option<ScriptBuf>) -> Result<Vec<(ScriptBuf, String)>, ServiceError> {
+    let shows = |ownership| !call.rules.received_of_own_only || ownership != Ownership::None;
     if let Some(script) = only {
-        let known = context.host.wallet.scripts(context.scope, vec![script.clone()])?.pop().flatten();
+        let known = call.host.wallet.scripts(call.scope, vec![script.clone()])?.pop().flatten();
         let known = known.filter(|info| shows(info.ownership));
         return Ok(known.and_then(|info| info.label).map(|label| (script, label)).into_iter().collect());
     }
     let (mut entries, mut after) = (Vec::new(), None);
     loop {
-        let batch = context.host.wallet.labels(context.scope, after, BATCH)?;
+        let batch = call.host.wallet.labels(call.scope, after, BATCH)?;
         let shown = batch.entries.into_iter().filter(|entry| shows(entry.ownership));
         entries.extend(shown.map(|entry| (entry.script, entry.label)));
         after = batch.next;

@@ -9,18 +9,18 @@ use outrigger_sdk::service::wallet::{
     HistoryBatchView, Replaceable, TxState, UnsettledStateView, WalletTransactionView,
 };
 
-use crate::CallContext;
 use crate::entry::WalletTx;
+use outrigger_sdk::Call;
 
 /// The node's answers during one call.
 pub struct Replaceability<'q> {
-    context: &'q CallContext<'q>,
+    call: &'q Call<'q>,
     known: HashMap<Txid, Replaceable>,
 }
 
 impl<'q> Replaceability<'q> {
-    pub fn new(context: &'q CallContext<'q>) -> Self {
-        Self { context, known: HashMap::new() }
+    pub fn new(call: &'q Call<'q>) -> Self {
+        Self { call, known: HashMap::new() }
     }
 
     /// Whether a transaction can be replaced. One request to the node covers all transactions of the batch.
@@ -43,7 +43,7 @@ impl<'q> Replaceability<'q> {
                 txids.push(transaction.txid);
             }
         }
-        let answers = self.context.host.wallet.replaceable(self.context.scope, txids.clone())?;
+        let answers = self.call.host.wallet.replaceable(self.call.scope, txids.clone())?;
         self.known.extend(txids.into_iter().zip(answers));
         Ok(())
     }

@@ -7,18 +7,20 @@ use std::ops::ControlFlow;
 
 use bitcoin::hashes::Hash;
 use bitcoin::{Block, BlockHash, Txid, consensus};
-use outrigger_sdk::RpcError;
-use outrigger_sdk::params::{hash_text, int32, text};
+use outrigger_sdk::methods::Json;
+use outrigger_sdk::params::{hash_text, int32};
 use outrigger_sdk::service::ServiceError;
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef};
 use outrigger_sdk::service::wallet::{HistoryBatch, HistoryBatchView, HistoryRange, HistoryRowView, Synced};
 use outrigger_sdk::wire::Encoded;
+use outrigger_sdk::{Call, RpcError, methods};
+use serde_json::Value;
 
 use crate::entry::{EntryWriter, Selection, WalletTx};
 use crate::list::{Batches, walk};
 use crate::received::invalid_label;
 use crate::viewpoint::WalletViewpoint;
-use crate::{CallContext, json};
+use crate::{HistoryPlugin, json};
 
 /// The approximate size of a transaction with one entry in the reply, in bytes.
 const TRANSACTION_SIZE: u64 = 768;
@@ -30,39 +32,65 @@ struct Since {
     fork: Option<u32>,
 }
 
-pub fn list_since_block(context: &CallContext<'_>) -> Result<Vec<u8>, RpcError> {
-    let wallet = context.wallet()?;
-    let params = &context.params;
-    let since = since(context, wallet.synced)?;
-    let target = params.given(1).map_or(Ok(1), int32)?;
-    let target = u32::try_from(target).ok().filter(|target| *target >= 1);
-    let target = target.ok_or_else(|| RpcError::invalid_parameter("Invalid parameter"))?;
-    let viewpoint = WalletViewpoint::of(context, &wallet, 2)?;
-    let include_removed = params.flag_or(3, true)?;
-    let change = params.flag_or(4, false)?;
-    let label = params.given(5).map(text).transpose()?;
-    if label == Some("*") {
-        return Err(invalid_label());
-    }
-    let selection = Selection { label, change, any_depth: false };
+#[methods(category = "Wallet")]
+impl HistoryPlugin {
+    /// Lists the wallet's transactions since a block, or all transactions. Pass lastblock as the next call's
+    /// blockhash to poll. After a reorganisation the list begins at the fork.
+    ///
+    /// * `blockhash` - List transactions after this block.
+    /// * `target_confirmations` (default: 1) - The confirmations of the block that lastblock names. It does not
+    ///   filter transactions.
+    /// * `include_watchonly` (default: true for watch-only wallets, otherwise false) - Whether to list payments to
+    ///   watched scripts.
+    /// * `include_removed` - Whether to list transactions of blocks outside the best chain.
+    /// * `include_change` - Whether to list change outputs, too.
+    /// * `label` - List only payments to addresses with this label. An empty label includes addresses without a
+    ///   label.
+    ///
+    /// # Result
+    /// {"transactions": [...], "removed": [...], "lastblock": "hash"}    (json object)
+    ///
+    /// # Example
+    /// 000000000000000bacf66f7497b7dc45ef753ee9a7d38571037cdb1a57f663ad 6
+    #[method]
+    fn listsinceblock(
+        call: &Call<'_>,
+        blockhash: Option<&str>,
+        #[arg(kind = "numeric")] target_confirmations: Option<&Value>,
+        include_watchonly: Option<bool>,
+        #[arg(default = true)] include_removed: bool,
+        #[arg(default = false)] include_change: bool,
+        label: Option<&str>,
+    ) -> Result<Json, RpcError> {
+        let wallet = call.wallet()?;
+        let since = since(call, wallet.synced, blockhash)?;
+        let target = target_confirmations.map_or(Ok(1), int32)?;
+        let target = u32::try_from(target).ok().filter(|target| *target >= 1);
+        let target = target.ok_or_else(|| RpcError::invalid_parameter("Invalid parameter"))?;
+        let viewpoint = WalletViewpoint::of(call, &wallet, include_watchonly)?;
+        if label == Some("*") {
+            return Err(invalid_label());
+        }
+        let selection = Selection { label, change: include_change, any_depth: false };
 
-    let mut writer = EntryWriter::new(context, viewpoint);
-    let mut reply = Vec::new();
-    if since.fork.is_none() && label.is_none() {
-        reserve(&mut reply, wallet.transactions);
-    }
-    reply.extend_from_slice(b"{\"transactions\":[");
-    write_listed(context, &mut writer, selection, since.fork, &mut reply)?;
-    reply.push(b']');
-    if include_removed {
-        reply.extend_from_slice(b",\"removed\":[");
-        write_removed(context, &mut writer, selection, &since, &mut reply)?;
+        let mut writer = EntryWriter::new(call, viewpoint);
+        let mut reply = Vec::new();
+        if since.fork.is_none() && label.is_none() {
+            reserve(&mut reply, wallet.transactions);
+        }
+        reply.extend_from_slice(b"{\"transactions\":[");
+        write_listed(call, &mut writer, selection, since.fork, &mut reply)?;
         reply.push(b']');
+        if include_removed {
+            reply.extend_from_slice(b",\"removed\":[");
+            write_removed(call, &mut writer, selection, &since, &mut reply)?;
+            reply.push(b']');
+        }
+        json::key!(&mut reply, "lastblock");
+        json::hash(&mut reply, last_block(call, wallet.synced, target)?.as_byte_array());
+        reply.push(b'}');
+        Ok(Json(reply))
     }
-    json::key!(&mut reply, "lastblock");
-    json::hash(&mut reply, last_block(context, wallet.synced, target)?.as_byte_array());
-    reply.push(b'}');
-    Ok(reply)
 }
 
 /// Reserves memory for the whole history at once, so that the allocator uses huge pages from the start. The system provides
@@ -72,13 +100,12 @@ fn reserve(reply: &mut Vec<u8>, transactions: u64) {
     let _ = reply.try_reserve_exact(usize::try_from(size).unwrap_or(usize::MAX));
 }
 
-fn since(context: &CallContext<'_>, synced: Synced) -> Result<Since, RpcError> {
-    let given = context.params.given(0).map(text).transpose()?.filter(|hash| !hash.is_empty());
-    let Some(given) = given else {
+fn since(call: &Call<'_>, synced: Synced, given: Option<&str>) -> Result<Since, RpcError> {
+    let Some(given) = given.filter(|hash| !hash.is_empty()) else {
         return Ok(Since { block: None, fork: None });
     };
     let hash = BlockHash::from_byte_array(hash_text(given, "blockhash")?);
-    let (chain, scope) = (&context.host.chain, context.scope);
+    let (chain, scope) = (&call.host.chain, call.scope);
     let block = chain.block_info(scope, BlockRef::Hash { hash })?.ok_or_else(block_not_found)?;
     let fork = chain.fork_point(scope, hash)?.ok_or_else(block_not_found)?;
     // A reorganisation may be ahead of the wallet: then the common block is lower.
@@ -88,14 +115,14 @@ fn since(context: &CallContext<'_>, synced: Synced) -> Result<Since, RpcError> {
 
 /// Writes the transactions above the fork: in the order of the chain, then the others by their order_position.
 fn write_listed(
-    context: &CallContext<'_>,
+    call: &Call<'_>,
     writer: &mut EntryWriter<'_>,
     selection: Selection<'_>,
     fork: Option<u32>,
     reply: &mut Vec<u8>,
 ) -> Result<(), ServiceError> {
     let from_height = fork.map_or(0, |fork| fork + 1);
-    let batches = |range| Batches::new(context, range, false, u32::MAX);
+    let batches = |range| Batches::new(call, range, false, u32::MAX);
     let mut write = |tx: &WalletTx<'_>| writer.write_all(reply, tx, selection);
     walk(batches(HistoryRange::Confirmed { from_height }), |tx| write(tx).map(ControlFlow::Continue))?;
 
@@ -131,7 +158,7 @@ fn by_order_position(batches: &[Encoded<HistoryBatch>]) -> Result<Vec<Sorted<'_>
 
 /// Writes the wallet's transactions in the blocks from `since` back to the fork, even if other blocks confirm them now.
 fn write_removed(
-    context: &CallContext<'_>,
+    call: &Call<'_>,
     writer: &mut EntryWriter<'_>,
     selection: Selection<'_>,
     since: &Since,
@@ -140,13 +167,13 @@ fn write_removed(
     let selection = Selection { any_depth: true, ..selection };
     let mut at = since.block.as_ref().map(|block| (block.hash, block.height));
     while let (Some((hash, height)), Some(fork)) = (at, since.fork) {
-        if height <= fork || on_wallet_chain(context, writer.viewpoint.synced, hash)? {
+        if height <= fork || on_wallet_chain(call, writer.viewpoint.synced, hash)? {
             break;
         }
-        let raw = context.host.chain.block(context.scope, hash)?.ok_or_else(unreadable_block)?;
+        let raw = call.host.chain.block(call.scope, hash)?.ok_or_else(unreadable_block)?;
         let block: Block = consensus::deserialize(&raw).map_err(|_| unreadable_block())?;
         let txids: Vec<Txid> = block.txdata.iter().map(bitcoin::Transaction::compute_txid).collect();
-        let found = context.host.wallet.transactions(context.scope, txids)?;
+        let found = call.host.wallet.transactions(call.scope, txids)?;
         let batch = found.view()?;
         for row in batch.rows {
             writer.write_all(reply, &WalletTx::open(&row, batch)?, selection)?;
@@ -157,15 +184,15 @@ fn write_removed(
 }
 
 /// Whether a block is in the wallet's chain.
-fn on_wallet_chain(context: &CallContext<'_>, synced: Synced, hash: BlockHash) -> Result<bool, RpcError> {
-    let (chain, scope) = (&context.host.chain, context.scope);
+fn on_wallet_chain(call: &Call<'_>, synced: Synced, hash: BlockHash) -> Result<bool, RpcError> {
+    let (chain, scope) = (&call.host.chain, call.scope);
     let Some(block) = chain.block_info(scope, BlockRef::Hash { hash })? else { return Ok(false) };
-    Ok(block.height <= synced.height && ancestor(context, synced, block.height)? == hash)
+    Ok(block.height <= synced.height && ancestor(call, synced, block.height)? == hash)
 }
 
 /// The block at a height of the wallet's chain.
-fn ancestor(context: &CallContext<'_>, synced: Synced, height: u32) -> Result<BlockHash, RpcError> {
-    let (chain, scope) = (&context.host.chain, context.scope);
+fn ancestor(call: &Call<'_>, synced: Synced, height: u32) -> Result<BlockHash, RpcError> {
+    let (chain, scope) = (&call.host.chain, call.scope);
     let mut hash = synced.hash;
     loop {
         let block = chain.block_info(scope, BlockRef::Hash { hash })?.ok_or_else(block_not_found)?;
@@ -182,9 +209,9 @@ fn ancestor(context: &CallContext<'_>, synced: Synced, height: u32) -> Result<Bl
 }
 
 /// The block with `target` confirmations in the wallet's chain, or the genesis block.
-fn last_block(context: &CallContext<'_>, synced: Synced, target: u32) -> Result<BlockHash, RpcError> {
+fn last_block(call: &Call<'_>, synced: Synced, target: u32) -> Result<BlockHash, RpcError> {
     let height = (synced.height + 1).saturating_sub(target);
-    ancestor(context, synced, height)
+    ancestor(call, synced, height)
 }
 
 fn block_not_found() -> RpcError {

@@ -12,7 +12,7 @@ const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 fn history_rpcs_refuse_bad_arguments_in_order() {
     let host = StubHost::new();
     host.wallet.set(Some(WalletState::empty("w")));
-    let plugin: TestPlugin<HistoryPlugin> = host.start(include_str!("../manifest.json"), json!({}));
+    let plugin: TestPlugin<HistoryPlugin> = host.start(json!({}));
     let check = |method: &str, arguments: Value, code: i32, message: &str| {
         let error = plugin.call(method, arguments.clone()).unwrap_err();
         assert_eq!((error.code.0, error.message.as_str()), (code, message), "{method} {arguments}");

@@ -6,19 +6,19 @@ use outrigger_sdk::service::ServiceError;
 use outrigger_sdk::service::wallet::HistoryBatchView;
 use outrigger_sdk::wire::ListView;
 
-use crate::CallContext;
 use crate::json;
+use outrigger_sdk::Call;
 
 /// The texts that one call has fetched.
 pub struct DescriptorTexts<'q> {
-    context: &'q CallContext<'q>,
+    call: &'q Call<'q>,
     /// As JSON with its quotes; `None` if the wallet does not know the number.
     known: BTreeMap<u32, Option<Vec<u8>>>,
 }
 
 impl<'q> DescriptorTexts<'q> {
-    pub fn new(context: &'q CallContext<'q>) -> Self {
-        Self { context, known: BTreeMap::new() }
+    pub fn new(call: &'q Call<'q>) -> Self {
+        Self { call, known: BTreeMap::new() }
     }
 
     /// Writes the key `parent_descs` with the texts of these descriptors. One request fetches all missing texts of the batch.
@@ -49,7 +49,7 @@ impl<'q> DescriptorTexts<'q> {
             missing.extend(parents.filter(|number| !self.known.contains_key(number)));
         }
         let numbers: Vec<u32> = missing.into_iter().collect();
-        let texts = self.context.host.wallet.descriptor_texts(self.context.scope, numbers.clone())?;
+        let texts = self.call.host.wallet.descriptor_texts(self.call.scope, numbers.clone())?;
         for (number, text) in numbers.into_iter().zip(texts) {
             let quoted = text.map(|text| {
                 let mut quoted = Vec::with_capacity(text.len() + 2);

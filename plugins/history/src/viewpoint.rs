@@ -1,9 +1,10 @@
 //! A wallet's view of a transaction: its depth, and the amounts that the wallet owns.
 
 use bitcoin::{Amount, Network, SignedAmount};
+use outrigger_sdk::Call;
 use outrigger_sdk::amount::Saturating;
+use outrigger_sdk::service::ServiceError;
 use outrigger_sdk::service::wallet::{Ownership, Synced, WalletInfo, WalletTransactionView};
-use outrigger_sdk::{CallContext, RpcError};
 
 /// The depth at which a coinbase becomes spendable.
 pub const COINBASE_MATURITY_DEPTH: i64 = 101;
@@ -18,11 +19,11 @@ pub struct WalletViewpoint {
 }
 
 impl WalletViewpoint {
-    /// The viewpoint of a call with this index of `include_watchonly`. By default, watched scripts count as ours in a
+    /// The viewpoint of a call with this argument `include_watchonly`. By default, watched scripts count as ours in a
     /// wallet without private keys.
-    pub fn of(context: &CallContext<'_>, wallet: &WalletInfo, watch_only: usize) -> Result<Self, RpcError> {
-        let watch_only = context.params.flag_or(watch_only, !wallet.private_keys_enabled)?;
-        Ok(Self { synced: wallet.synced, watch_only, network: context.network()? })
+    pub fn of(call: &Call<'_>, wallet: &WalletInfo, watch_only: Option<bool>) -> Result<Self, ServiceError> {
+        let watch_only = watch_only.unwrap_or(!wallet.private_keys_enabled);
+        Ok(Self { synced: wallet.synced, watch_only, network: call.network()? })
     }
 
     /// A transaction's confirmations: 0 if unconfirmed, negative if a confirmed transaction conflicts with it.

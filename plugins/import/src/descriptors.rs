@@ -5,11 +5,9 @@ use std::collections::HashSet;
 use bitcoin::Network;
 use outrigger_sdk::descriptor::Descriptor;
 use outrigger_sdk::params::descriptor_range;
-use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::wallet::{DescriptorImport, Import};
-use outrigger_sdk::standard::release::Rules;
 use outrigger_sdk::wire::Secret;
-use outrigger_sdk::{Host, RpcError, RpcErrorCode, descriptor_syntax, typed};
+use outrigger_sdk::{Call, Reply, RpcError, RpcErrorCode, descriptor_syntax, methods, typed};
 use serde_json::Value;
 
 use crate::locktimes;
@@ -17,7 +15,9 @@ use crate::outcome::{
     Accepted, Checked, Item, MISSING_PRIVATE_KEYS, Outcome, no_private_keys, not_expandable, private_keys_disabled,
     warn_once,
 };
-use crate::request::{self, Fields, malformed};
+use crate::request::{self, Fields, malformed, stored_time};
+use crate::rescan::{ImportKind, Reservation};
+use crate::{ImportPlugin, imported, store};
 
 /// bitcoind's default keypool, for a wallet that does not state its own.
 const DEFAULT_KEYPOOL: u32 = 1000;
@@ -29,18 +29,57 @@ const MAX_DERIVED_KEYS: u64 = 20_000_000;
 /// The warning of a ranged descriptor without a range.
 const RANGE_NOT_GIVEN: &str = "Range not given, using default keypool range";
 
+#[methods(category = "Wallet", long_running, private_keys)]
+impl ImportPlugin {
+    /// Imports descriptors, then rescans the chain from the earliest of their creation times. The call returns after
+    /// the rescan; getwalletinfo shows the progress.
+    ///
+    /// * `requests` - The imports, each an object with: desc (with checksum), timestamp (creation time in seconds, or
+    ///   "now"), active, range, next_index, internal, label.
+    ///
+    /// # Result
+    /// [{"success": true|false, "error": {"code": n, "message": "..."}, "warnings": ["..."]}, ...]    (json array)
+    /// One outcome per request; error and warnings are optional.
+    ///
+    /// # Example
+    /// '[{"desc": "wpkh(tprv.../84h/1h/0h/0/*)#checksum", "timestamp": "now", "range": [0, 100], "active": true}]'
+    #[method]
+    fn importdescriptors(&self, call: &Call<'_>, requests: &[Value], reply: Reply) {
+        self.answer(reply, || {
+            let wallet = call.wallet()?;
+            let reservation = Reservation::new(call)?;
+            wallet.check_unlocked()?;
+            let mut checks = Checks {
+                call,
+                network: call.network()?,
+                private_keys_enabled: wallet.private_keys_enabled,
+                keypool: wallet.keypool,
+                accepted: HashSet::new(),
+            };
+            let (mut timestamps, mut checked) = (Vec::new(), Vec::new());
+            let all_checked: Result<(), RpcError> = requests.iter().try_for_each(|request| {
+                let timestamp = request::timestamp(request, wallet.synced)?;
+                checked.push(checks.request(request, stored_time(timestamp))?);
+                timestamps.push(timestamp);
+                Ok(())
+            });
+            let outcomes = store(call, checked)?;
+            all_checked?;
+            Ok(imported(wallet, Some(reservation), outcomes, timestamps, ImportKind::Descriptors))
+        });
+    }
+}
+
 /// Checks the requests of a call.
-pub struct Checks<'h> {
-    pub host: &'h Host,
-    pub scope: Scope,
-    pub network: Network,
+struct Checks<'h> {
+    call: &'h Call<'h>,
+    network: Network,
     /// Whether the wallet may hold private keys.
-    pub private_keys_enabled: bool,
+    private_keys_enabled: bool,
     /// The number of scripts that the wallet derives ahead, which is the range of a request without one. 0 if unknown.
-    pub keypool: u32,
-    pub rules: Rules,
+    keypool: u32,
     /// The extended public keys with private keys in the accepted requests so far.
-    pub accepted: HashSet<String>,
+    accepted: HashSet<String>,
 }
 
 /// A refusal, by its effect.
@@ -80,11 +119,11 @@ struct Indexes {
 
 impl Checks<'_> {
     /// Checks a request. An error fails the whole call.
-    pub fn request<'a>(&mut self, request: &'a Value, timestamp: u64) -> Result<Checked<'a>, RpcError> {
+    fn request<'a>(&mut self, request: &'a Value, timestamp: u64) -> Result<Checked<'a>, RpcError> {
         let mut warnings = Vec::new();
         match self.import(request, timestamp, &mut warnings) {
             Ok((descriptor, given)) => {
-                let names_range = self.rules.range_refusal_names_descriptor;
+                let names_range = self.call.rules.range_refusal_names_descriptor;
                 let item = Item::Descriptor { text: given.text, names_range };
                 let accepted = Accepted { warnings, item, active: given.active, ranged: descriptor.range.is_some() };
                 Ok(Ok((Import::Descriptor { descriptor }, accepted)))
@@ -102,7 +141,7 @@ impl Checks<'_> {
     ) -> Result<(DescriptorImport, Given<'a>), Refusal> {
         let fields = Fields::of(request)?;
         let given = Given::read(fields)?;
-        let descriptors = request::descriptors(given.text, self.network, descriptor_syntax(&self.rules))?;
+        let descriptors = request::descriptors(given.text, self.network, descriptor_syntax(&self.call.rules))?;
         let first = descriptors.first().ok_or_else(malformed)?;
         if descriptors.len() > 1 && fields.has("internal") {
             return Err(internal_of_multipath().into());
@@ -124,7 +163,7 @@ impl Checks<'_> {
         if given.active && first.is_combo() {
             return Err(RpcError::wallet("Combo descriptors cannot be set to active").into());
         }
-        if self.rules.warns_of_locktimes {
+        if self.call.rules.warns_of_locktimes {
             descriptors.iter().for_each(|descriptor| locktimes::warn(&descriptor.to_public_string(), warnings));
         }
         self.check_keys(&descriptors, warnings)?;
@@ -212,7 +251,7 @@ impl Checks<'_> {
 
     /// Refuses `unused(KEY)` if the wallet, or an earlier request of the call, has the private key.
     fn check_unused(&self, descriptor: &Descriptor) -> Result<(), RpcError> {
-        let held = self.host.wallet.hd_keys(self.scope)?;
+        let held = self.call.host.wallet.hd_keys(self.call.scope)?;
         let is_held =
             |xpub: String| self.accepted.contains(&xpub) || held.iter().any(|key| key.has_private && key.xpub == xpub);
         if extended_keys(descriptor).any(is_held) {

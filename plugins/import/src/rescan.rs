@@ -3,18 +3,96 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use outrigger_sdk::params::int32;
+use outrigger_sdk::service::chain::BlockRef;
 use outrigger_sdk::service::events::RescanOutcome;
 use outrigger_sdk::service::{Scope, ServiceError, WalletImport};
-use outrigger_sdk::{Reply, RpcError};
+use outrigger_sdk::{Call, Host, Reply, RpcError, methods};
 use serde_json::{Value, json};
 
 use crate::outcome::Outcome;
+use crate::{ImportPlugin, Imported};
 
 /// How far block times and creation times may deviate, in seconds: Bitcoin Core's `TIMESTAMP_WINDOW`.
 const TIMESTAMP_WINDOW: i64 = 7200;
 
 /// The warning of an import whose range the rescan extended.
 const RANGE_WIDENED: &str = "Payments were found near the end of the range. It was extended, and the blocks were scanned again for the new scripts";
+
+#[methods(category = "Wallet")]
+impl ImportPlugin {
+    /// Searches blocks for the wallet's transactions. The call returns after the rescan; getwalletinfo shows the
+    /// progress, and abortrescan stops it.
+    ///
+    /// * `start_height` (default: 0) - The height of the first block.
+    /// * `stop_height` - The height of the last block. By default, the rescan ends at the best block and then reads
+    ///   the mempool.
+    ///
+    /// # Result
+    /// {"start_height": n, "stop_height": n}    (json object) The heights of the first and the last block.
+    ///
+    /// # Example
+    /// 100000 120000
+    #[method(long_running)]
+    fn rescanblockchain(
+        &self,
+        call: &Call<'_>,
+        #[arg(kind = "numeric")] start_height: Option<&Value>,
+        #[arg(kind = "numeric")] stop_height: Option<&Value>,
+        reply: Reply,
+    ) {
+        self.answer(reply, || {
+            let wallet = call.wallet()?;
+            let reservation = Reservation::new(call)?;
+            wallet.check_unlocked()?;
+            let synced = wallet.synced.height;
+            let height = |given: Option<&Value>, refusal: &str| {
+                let Some(height) = given.map(int32).transpose()? else { return Ok(None) };
+                match u32::try_from(height) {
+                    Ok(height) if height <= synced => Ok(Some(height)),
+                    _ => Err(RpcError::invalid_parameter(refusal)),
+                }
+            };
+            let first = height(start_height, "Invalid start_height")?.unwrap_or(0);
+            let last = height(stop_height, "Invalid stop_height")?;
+            if last.is_some_and(|last| last < first) {
+                return Err(RpcError::invalid_parameter("stop_height must be greater than start_height"));
+            }
+            if !has_block(call, first)? {
+                let pruned =
+                    "Can't rescan beyond pruned data. Use RPC call getblockchaininfo to determine your pruned height.";
+                return Err(unless_validating(call, RpcError::misc(pruned)));
+            }
+            Ok(Imported { pending: Pending::Heights { first, last, synced }, rescan: Some((wallet.name, reservation)) })
+        });
+    }
+
+    /// Stops the wallet's rescan. Imports before the rescan stay in the wallet.
+    ///
+    /// # Result
+    /// true|false    (boolean) Whether a rescan was running.
+    #[method(unchecked)]
+    fn abortrescan(call: &Call<'_>) -> Result<bool, ServiceError> {
+        call.host.import.rescan_abort(call.scope)
+    }
+}
+
+/// Whether the node has the block of a height. A pruned node lacks the lowest blocks.
+pub fn has_block(call: &Call<'_>, height: u32) -> Result<bool, ServiceError> {
+    let (chain, scope) = (&call.host.chain, call.scope);
+    let info = chain.block_info(scope, BlockRef::Height { height })?;
+    Ok(info.map(|info| chain.block(scope, info.hash)).transpose()?.flatten().is_some())
+}
+
+/// Whether the node validates blocks in the background, and so lacks some for now. False if it does not answer.
+pub fn is_validating(host: &Host, scope: Scope) -> bool {
+    host.chain.background_validation(scope).is_ok_and(|first| first.is_some())
+}
+
+/// The refusal for a block that the node lacks: `pruned`, unless the node has not fetched it yet.
+pub fn unless_validating(call: &Call<'_>, pruned: RpcError) -> RpcError {
+    if is_validating(call.host, call.scope) { blocks_not_fetched() } else { pruned }
+}
 
 /// A reservation of the wallet's only rescan. Dropping an unused reservation releases it.
 pub struct Reservation<'a> {
@@ -26,7 +104,8 @@ pub struct Reservation<'a> {
 
 impl<'a> Reservation<'a> {
     /// Fails if another rescan is reserved or runs.
-    pub fn new(import: &'a dyn WalletImport, scope: Scope) -> Result<Self, ServiceError> {
+    pub fn new(call: &Call<'a>) -> Result<Self, ServiceError> {
+        let (import, scope) = (&*call.host.import, call.scope);
         Ok(Self { import, scope, number: import.rescan_reserve(scope)?, used: false })
     }
 
@@ -139,7 +218,7 @@ fn aborted_by_user() -> RpcError {
 }
 
 /// The refusal for blocks that the node has not fetched yet.
-pub fn blocks_not_fetched() -> RpcError {
+fn blocks_not_fetched() -> RpcError {
     RpcError::misc(
         "Failed to rescan unavailable blocks likely due to an in-progress assumeutxo background sync. Check logs or \
          getchainstates RPC for assumeutxo background sync progress and try again later.",

@@ -21,15 +21,15 @@ use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::chain::{NextBlock, Verdict};
 use outrigger_sdk::standard::release::Rules;
 use outrigger_sdk::standard::{sendable_from_hex, to_script, transaction_from_bytes};
-use outrigger_sdk::{CallContext, Host, Reply, RpcError, RpcErrorCode, typed};
+use outrigger_sdk::{Call, Host, RpcError, RpcErrorCode, methods, typed};
 use serde_json::{Value, json};
 
-use crate::no_candidate;
-use crate::template::{LastBlock, Templates, commitment};
+use crate::template::{LastBlock, commitment};
+use crate::{MiningPlugin, no_candidate};
 
 /// The greatest height that a coinbase's script pushes as one byte (BIP 34).
 const MAX_SHORT_HEIGHT: i64 = 16;
-/// The default number of nonces to try.
+/// The number of nonces that generateblock tries.
 const DEFAULT_TRIES: u64 = 1_000_000;
 /// The number of nonces to try between two checks of the call's cancellation.
 const TRIES_PER_CHECK: u64 = 1 << 16;
@@ -38,111 +38,140 @@ const MAX_ATTEMPTS: usize = 100;
 /// The wait for the new tip after an attempt on an outdated tip.
 const NEXT_TIP_WAIT: Duration = Duration::from_millis(2);
 
-/// The cancellation of a mining call: its client is gone, its time is over, or the plugin is stopping.
-#[derive(Clone, Copy)]
-pub struct Watch<'a> {
-    pub reply: &'a Reply,
-    pub stopping: &'a AtomicBool,
-}
-
-impl Watch<'_> {
-    fn is_cancelled(self) -> bool {
-        self.stopping.load(Ordering::Relaxed) || !self.reply.is_wanted()
-    }
-}
-
 /// The limits of the search for a nonce.
 struct Effort<'a> {
     /// The number of nonces still to try.
     tries: u64,
-    watch: Watch<'a>,
+    call: &'a Call<'a>,
+    /// Whether the plugin is stopping.
+    stopping: &'a AtomicBool,
 }
 
-pub fn generate_to_address(
-    context: &CallContext<'_>,
-    templates: &Templates,
-    watch: Watch<'_>,
-) -> Result<Value, RpcError> {
-    let script =
-        |text: &str, network| to_script(text, network).map_err(|_| RpcError::not_found("Error: Invalid address"));
-    generate(context, templates, watch, script)
-}
+#[methods(category = "Generating", long_running)]
+impl MiningPlugin {
+    /// Mines blocks at once, and returns their hashes.
+    ///
+    /// * `nblocks` - The number of blocks.
+    /// * `address` - The address of their coinbases.
+    /// * `maxtries` - The number of nonces to try for all blocks together.
+    ///
+    /// # Result
+    /// ["hash", ...]    (json array)
+    ///
+    /// # Example
+    /// 11 bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080
+    #[method]
+    fn generatetoaddress(
+        &self,
+        call: &Call<'_>,
+        nblocks: i32,
+        address: &str,
+        #[arg(default = 1000000)] maxtries: i32,
+    ) -> Result<Vec<BlockHash>, RpcError> {
+        let script = to_script(address, call.network()?);
+        let script = script.map_err(|_| RpcError::not_found("Error: Invalid address"))?;
+        self.generate(call, nblocks, &script, maxtries)
+    }
 
-pub fn generate_to_descriptor(
-    context: &CallContext<'_>,
-    templates: &Templates,
-    watch: Watch<'_>,
-) -> Result<Value, RpcError> {
-    let script = |text: &str, network| {
-        let descriptors = Descriptor::parse(text, network, Checksum::Optional);
-        descriptor_script(&descriptors.map_err(|error| RpcError::not_found(error.to_string()))?)
-    };
-    generate(context, templates, watch, script)
-}
+    /// Mines blocks at once, and returns their hashes.
+    ///
+    /// * `num_blocks` - The number of blocks.
+    /// * `descriptor` - The descriptor of their coinbases. It has one script; the checksum is optional.
+    /// * `maxtries` - The number of nonces to try for all blocks together.
+    ///
+    /// # Result
+    /// ["hash", ...]    (json array)
+    ///
+    /// # Example
+    /// 11 'raw(51)'
+    #[method(private_keys)]
+    fn generatetodescriptor(
+        &self,
+        call: &Call<'_>,
+        num_blocks: i32,
+        descriptor: &str,
+        #[arg(default = 1000000)] maxtries: i32,
+    ) -> Result<Vec<BlockHash>, RpcError> {
+        let descriptors = Descriptor::parse(descriptor, call.network()?, Checksum::Optional);
+        let descriptors = descriptors.map_err(|error| RpcError::not_found(error.to_string()))?;
+        self.generate(call, num_blocks, &descriptor_script(&descriptors)?, maxtries)
+    }
 
-/// Mines the number of blocks of the first argument. Their coinbases pay to the script of the second argument.
-fn generate(
-    context: &CallContext<'_>,
-    templates: &Templates,
-    watch: Watch<'_>,
-    script: impl FnOnce(&str, Network) -> Result<ScriptBuf, RpcError>,
-) -> Result<Value, RpcError> {
-    let blocks = params::int32(context.params.get(0))?;
-    let tries = match context.params.given(2) {
-        // bitcoind casts a negative number to a very large unsigned number.
-        Some(value) => i64::from(params::int32(value)?).cast_unsigned(),
-        None => DEFAULT_TRIES,
-    };
-    let script = script(params::text(context.params.get(1))?, context.network()?)?;
-    let mut effort = Effort { tries, watch };
-    let mut hashes = Vec::new();
-    for _ in 0..blocks {
-        let answer = context.host.mempool.candidate(Scope::NONE, None)?;
-        let candidate = answer.view()?.ok_or_else(no_candidate)?;
-        let read = |raw: &[u8]| transaction_from_bytes(raw).ok_or_else(not_accepted);
-        let selected = candidate.transactions.iter().map(|selected| read(selected.raw));
-        let (next, fees) = (candidate.next.read(), candidate.fees);
-        let selected = selected.collect::<Result<_, _>>()?;
-        let mut block = assemble(&context.rules, &next, script.clone(), fees, selected);
-        templates.note(LastBlock::of(candidate.transactions));
+    /// Mines a block with exactly these transactions.
+    ///
+    /// * `output` - The address or descriptor of its coinbase.
+    /// * `transactions` - The transactions in the block's order: ids of mempool transactions, or transactions in
+    ///   hexadecimal.
+    /// * `submit` - Whether to submit the block.
+    ///
+    /// # Result
+    /// {"hash": "hash", "hex": "hex"}    (json object) hex is present if the block was not submitted.
+    ///
+    /// # Example
+    /// bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080 '[]'
+    #[method]
+    fn generateblock(
+        &self,
+        call: &Call<'_>,
+        output: &str,
+        transactions: &[Value],
+        #[arg(default = true)] submit: bool,
+    ) -> Result<Value, RpcError> {
+        let script = output_script(output, call.network()?)?;
+        let transactions = transactions.iter().map(|value| transaction_argument(call.host, typed::text(value)?));
+        let transactions = transactions.collect::<Result<Vec<_>, _>>()?;
+        let mut block = valid_block(call, &script, &transactions)?;
+        let mut effort = Effort { tries: DEFAULT_TRIES, call, stopping: &self.stopping };
         if !effort.find_nonce(&mut block.header) {
-            break;
+            return Err(RpcError::misc("Failed to make block."));
         }
-        hashes.push(json!(submit(context.host, &block)?));
+        if !submit {
+            return Ok(json!({"hash": block.block_hash(), "hex": encode_hex(&serialize(&block))}));
+        }
+        Ok(json!({"hash": submit_block(call.host, &block)?}))
     }
-    Ok(Value::Array(hashes))
-}
 
-pub fn generate_block(context: &CallContext<'_>, watch: Watch<'_>) -> Result<Value, RpcError> {
-    let network = context.network()?;
-    let script = output_script(params::text(context.params.get(0))?, network)?;
-    let mut transactions = Vec::new();
-    for value in params::array(context.params.get(1))? {
-        transactions.push(transaction_argument(context.host, typed::text(value)?)?);
+    /// Mines blocks whose coinbases pay to the script.
+    fn generate(
+        &self,
+        call: &Call<'_>,
+        blocks: i32,
+        script: &ScriptBuf,
+        tries: i32,
+    ) -> Result<Vec<BlockHash>, RpcError> {
+        // bitcoind casts a negative number to a very large unsigned number.
+        let tries = i64::from(tries).cast_unsigned();
+        let mut effort = Effort { tries, call, stopping: &self.stopping };
+        let mut hashes = Vec::new();
+        for _ in 0..blocks {
+            let answer = call.host.mempool.candidate(Scope::NONE, None)?;
+            let candidate = answer.view()?.ok_or_else(no_candidate)?;
+            let read = |raw: &[u8]| transaction_from_bytes(raw).ok_or_else(not_accepted);
+            let selected = candidate.transactions.iter().map(|selected| read(selected.raw));
+            let (next, fees) = (candidate.next.read(), candidate.fees);
+            let selected = selected.collect::<Result<_, _>>()?;
+            let mut block = assemble(&call.rules, &next, script.clone(), fees, selected);
+            self.templates.note(LastBlock::of(candidate.transactions));
+            if !effort.find_nonce(&mut block.header) {
+                break;
+            }
+            hashes.push(submit_block(call.host, &block)?);
+        }
+        Ok(hashes)
     }
-    let submitted = context.params.flag_or(2, true)?;
-    let mut block = valid_block(context, &script, &transactions)?;
-    let mut effort = Effort { tries: DEFAULT_TRIES, watch };
-    if !effort.find_nonce(&mut block.header) {
-        return Err(RpcError::misc("Failed to make block."));
-    }
-    if !submitted {
-        return Ok(json!({"hash": block.block_hash(), "hex": encode_hex(&serialize(&block))}));
-    }
-    Ok(json!({"hash": submit(context.host, &block)?}))
 }
 
 /// A block of these transactions on the tip, without its proof of work. A concurrent call may have changed the tip, or submitted
 /// the same block: then the next attempt uses the new tip, or a later time.
-fn valid_block(context: &CallContext<'_>, script: &ScriptBuf, transactions: &[Transaction]) -> Result<Block, RpcError> {
-    let host = context.host;
+fn valid_block(call: &Call<'_>, script: &ScriptBuf, transactions: &[Transaction]) -> Result<Block, RpcError> {
+    let host = call.host;
     let mut known: Option<Header> = None;
     for _ in 0..MAX_ATTEMPTS {
         let mut next = host.chain.next_block(Scope::NONE)?;
         if let Some(known) = known.filter(|known| known.prev_blockhash == next.tip.hash) {
             next.time = next.time.max(known.time.saturating_add(1));
         }
-        let block = assemble(&context.rules, &next, script.clone(), Amount::ZERO, transactions.to_vec());
+        let block = assemble(&call.rules, &next, script.clone(), Amount::ZERO, transactions.to_vec());
         match host.chain.check_block(Scope::NONE, serialize(&block).into())? {
             Verdict::Valid => return Ok(block),
             Verdict::Invalid { reason, detail } if detail.is_empty() => return Err(invalid_block(&reason)),
@@ -249,10 +278,15 @@ fn assemble(rules: &Rules, next: &NextBlock, script: ScriptBuf, fees: Amount, tr
 }
 
 impl Effort<'_> {
+    /// Whether the client is gone, the call's time is over, or the plugin is stopping.
+    fn is_cancelled(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed) || !self.call.is_wanted()
+    }
+
     /// Searches for a nonce that meets the header's target. Whether it found one.
     fn find_nonce(&mut self, header: &mut Header) -> bool {
         let target = Target::from_compact(header.bits);
-        while self.tries > 0 && !self.watch.is_cancelled() {
+        while self.tries > 0 && !self.is_cancelled() {
             let round = self.tries.min(TRIES_PER_CHECK);
             for tried in 0..round {
                 if target.is_met_by(header.block_hash()) {
@@ -268,7 +302,7 @@ impl Effort<'_> {
     }
 }
 
-fn submit(host: &Host, block: &Block) -> Result<BlockHash, RpcError> {
+fn submit_block(host: &Host, block: &Block) -> Result<BlockHash, RpcError> {
     match host.chain.submit_block(Scope::NONE, serialize(block).into())? {
         // The host keeps a block beside the best chain, too.
         Verdict::Valid | Verdict::Duplicate | Verdict::Inconclusive => Ok(block.block_hash()),

@@ -5,12 +5,12 @@ use bitcoin::{BlockHash, CompactTarget, Network, SignedAmount, Txid};
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef};
 use outrigger_sdk::standard::policy::BLOCK_FEERATE;
 use outrigger_sdk::standard::work;
-use outrigger_sdk::{CallContext, RpcError, amount, params};
+use outrigger_sdk::{Call, RpcError, amount, methods, params};
 use serde_json::{Map, Value, json};
 
-use crate::template::LastBlock;
+use crate::MiningPlugin;
 
-/// The default number of blocks for an estimate of the network's hash rate.
+/// The number of blocks for the estimate of the network's hash rate in getmininginfo.
 const HASH_RATE_BLOCKS: u32 = 120;
 
 /// The number of blocks between two adjustments of the difficulty: two weeks. Bitcoin Core 29 counts one day on regtest,
@@ -19,44 +19,155 @@ fn adjustment_blocks(network: Network) -> u32 {
     if network == Network::Regtest { 144 } else { 2016 }
 }
 
-pub fn get_mining_info(context: &CallContext<'_>, last: Option<LastBlock>) -> Result<Value, RpcError> {
-    let chain = &context.host.chain;
-    let info = chain.info(context.scope)?;
-    let tip = block(context, info.tip.height)?;
-    let bits = header_bits(&tip);
-    let next = chain.next_block(context.scope)?;
-    let next_bits = CompactTarget::from_consensus(next.bits);
-    let mut object = Map::new();
-    let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
-    put("blocks", json!(info.tip.height));
-    if let Some(last) = last {
-        put("currentblockweight", json!(last.weight));
-        put("currentblocktx", json!(last.transactions));
+#[methods]
+impl MiningPlugin {
+    /// Returns the state of chain and mempool for miners.
+    ///
+    /// # Result
+    /// {"blocks": n, "currentblockweight": n, "currentblocktx": n, "bits": "hex", "difficulty": n, "target": "hex",
+    /// "networkhashps": n, "pooledtx": n, "chain": "name", "next": {...}, "warnings": []}    (json object)
+    /// currentblockweight and currentblocktx are present after the first template.
+    #[method(category = "Mining", inline)]
+    fn getmininginfo(&self, call: &Call<'_>) -> Result<Value, RpcError> {
+        let chain = &call.host.chain;
+        let info = chain.info(call.scope)?;
+        let tip = block(call, info.tip.height)?;
+        let bits = header_bits(&tip);
+        let next = chain.next_block(call.scope)?;
+        let next_bits = CompactTarget::from_consensus(next.bits);
+        let mut object = Map::new();
+        let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
+        put("blocks", json!(info.tip.height));
+        if let Some(last) = self.templates.last() {
+            put("currentblockweight", json!(last.weight));
+            put("currentblocktx", json!(last.transactions));
+        }
+        put("bits", json!(format!("{:08x}", bits.to_consensus())));
+        put("difficulty", work::float(work::difficulty(bits)));
+        put("target", json!(work::target_hex(bits)));
+        put("networkhashps", work::float(hash_rate(call, &tip, HASH_RATE_BLOCKS)?));
+        put("pooledtx", json!(call.host.mempool.info(call.scope)?.transactions));
+        if call.rules.relaxed_policy {
+            put("blockmintxfee", amount::to_json(BLOCK_FEERATE));
+        }
+        put("chain", json!(info.network.to_core_arg()));
+        put(
+            "next",
+            json!({
+                "height": u64::from(next.tip.height) + 1,
+                "bits": format!("{:08x}", next.bits),
+                "difficulty": work::float(work::difficulty(next_bits)),
+                "target": work::target_hex(next_bits),
+            }),
+        );
+        put("warnings", json!(info.warnings));
+        Ok(Value::Object(object))
     }
-    put("bits", json!(format!("{:08x}", bits.to_consensus())));
-    put("difficulty", work::float(work::difficulty(bits)));
-    put("target", json!(work::target_hex(bits)));
-    put("networkhashps", work::float(hash_rate(context, &tip, HASH_RATE_BLOCKS)?));
-    put("pooledtx", json!(context.host.mempool.info(context.scope)?.transactions));
-    if context.rules.relaxed_policy {
-        put("blockmintxfee", amount::to_json(BLOCK_FEERATE));
+
+    /// Estimates the network's hashes per second from a range of blocks.
+    ///
+    /// * `nblocks` - The number of blocks; -1 selects the blocks since the last adjustment of the
+    ///   difficulty.
+    /// * `height` - The height of the last block; -1 selects the best block.
+    ///
+    /// # Result
+    /// n    (numeric)
+    ///
+    /// # Example
+    /// 2016 100000
+    #[method(category = "Mining", inline)]
+    fn getnetworkhashps(
+        call: &Call<'_>,
+        #[arg(default = 120)] nblocks: i32,
+        #[arg(default = -1)] height: i32,
+    ) -> Result<Value, RpcError> {
+        let info = call.host.chain.info(call.scope)?;
+        let tip = info.tip.height;
+        if nblocks < -1 || nblocks == 0 {
+            return Err(RpcError::invalid_parameter("Invalid nblocks. Must be a positive number or -1."));
+        }
+        let height = match u32::try_from(height) {
+            Err(_) if height == -1 => tip,
+            Ok(height) if height <= tip => height,
+            _ => return Err(RpcError::invalid_parameter("Block does not exist at specified height")),
+        };
+        // -1 selects the blocks since the last adjustment of the difficulty.
+        let interval = adjustment_blocks(info.network);
+        let blocks = u32::try_from(nblocks).unwrap_or(height % interval + 1);
+        Ok(work::float(hash_rate(call, &block(call, height)?, blocks)?))
     }
-    put("chain", json!(info.network.to_core_arg()));
-    put(
-        "next",
-        json!({
-            "height": u64::from(next.tip.height) + 1,
-            "bits": format!("{:08x}", next.bits),
-            "difficulty": work::float(work::difficulty(next_bits)),
-            "target": work::target_hex(next_bits),
-        }),
-    );
-    put("warnings", json!(info.warnings));
-    Ok(Value::Object(object))
+
+    /// Changes a transaction's priority as if it paid more or less. The fee itself does not change.
+    ///
+    /// * `txid` - The transaction's id.
+    /// * `dummy` (default: 0) - Must be 0 or null.
+    /// * `fee_delta` - The amount to add to the fee, in satoshi; may be negative.
+    ///
+    /// # Result
+    /// true
+    ///
+    /// # Example
+    /// 1075db55d416d3ca199f55b6084e2115b9345e16c5cf302fc80e9d5fbf5d48d0 0 10000
+    #[method(category = "Mining", inline)]
+    fn prioritisetransaction(
+        call: &Call<'_>,
+        txid: &str,
+        #[arg(kind = "numeric")] dummy: &Value,
+        #[arg(kind = "numeric")] fee_delta: &Value,
+    ) -> Result<bool, RpcError> {
+        let txid = Txid::from_byte_array(params::hash_text(txid, "txid")?);
+        let fee_delta = params::int64(fee_delta)?;
+        if !dummy.is_null() && dummy.as_f64() != Some(0.0) {
+            let message = "Priority is no longer supported, dummy argument to prioritisetransaction must be 0.";
+            return Err(RpcError::invalid_parameter(message));
+        }
+        call.host.mempool.prioritise(call.scope, txid, SignedAmount::from_sat(fee_delta))?;
+        Ok(true)
+    }
+
+    /// Lists the fee deltas of prioritisetransaction.
+    ///
+    /// # Result
+    /// {"txid": {"fee_delta": n, "in_mempool": true|false, "modified_fee": n}, ...}    (json object) Amounts are in
+    /// satoshi. modified_fee is present for mempool transactions.
+    #[method(category = "Mining", unchecked)]
+    fn getprioritisedtransactions(call: &Call<'_>) -> Result<Value, RpcError> {
+        let mut object = Map::new();
+        for prioritised in call.host.mempool.prioritised(call.scope)? {
+            let mut entry = json!({
+                "fee_delta": prioritised.fee_delta.to_sat(),
+                "in_mempool": prioritised.modified_fee.is_some(),
+            });
+            if let Some(modified_fee) = prioritised.modified_fee {
+                entry["modified_fee"] = json!(modified_fee.to_sat());
+            }
+            object.insert(prioritised.txid.to_string(), entry);
+        }
+        Ok(Value::Object(object))
+    }
+
+    /// Prefers a block to others of the same work, as if it had arrived first.
+    ///
+    /// * `blockhash` - The block.
+    ///
+    /// # Result
+    /// null
+    ///
+    /// # Example
+    /// 00000000c937983704a73af28acdec37b049d214adbda81d7e2a3dd146f6ed09
+    #[method(category = "Blockchain", long_running)]
+    fn preciousblock(call: &Call<'_>, blockhash: &str) -> Result<(), RpcError> {
+        let hash = BlockHash::from_byte_array(params::hash_text(blockhash, "blockhash")?);
+        if call.host.chain.block_info(call.scope, BlockRef::Hash { hash })?.is_none() {
+            return Err(block_not_found());
+        }
+        call.host.chain.precious_block(call.scope, hash)?;
+        Ok(())
+    }
 }
 
-fn block(context: &CallContext<'_>, height: u32) -> Result<BlockInfo, RpcError> {
-    context.host.chain.block_info(context.scope, BlockRef::Height { height })?.ok_or_else(block_not_found)
+fn block(call: &Call<'_>, height: u32) -> Result<BlockInfo, RpcError> {
+    call.host.chain.block_info(call.scope, BlockRef::Height { height })?.ok_or_else(block_not_found)
 }
 
 /// The four bytes at `start` of a header, as a little-endian number.
@@ -73,33 +184,13 @@ fn header_time(info: &BlockInfo) -> u32 {
     header_field(info, 68)
 }
 
-pub fn get_network_hash_rate(context: &CallContext<'_>) -> Result<Value, RpcError> {
-    let blocks =
-        context.params.given(0).map_or(Ok(i32::try_from(HASH_RATE_BLOCKS).unwrap_or_default()), params::int32)?;
-    let height = context.params.given(1).map_or(Ok(-1), params::int32)?;
-    let info = context.host.chain.info(context.scope)?;
-    let tip = info.tip.height;
-    if blocks < -1 || blocks == 0 {
-        return Err(RpcError::invalid_parameter("Invalid nblocks. Must be a positive number or -1."));
-    }
-    let height = match u32::try_from(height) {
-        Err(_) if height == -1 => tip,
-        Ok(height) if height <= tip => height,
-        _ => return Err(RpcError::invalid_parameter("Block does not exist at specified height")),
-    };
-    // -1 selects the blocks since the last adjustment of the difficulty.
-    let interval = adjustment_blocks(info.network);
-    let blocks = u32::try_from(blocks).unwrap_or(height % interval + 1);
-    Ok(work::float(hash_rate(context, &block(context, height)?, blocks)?))
-}
-
 /// The hashes per second of the last `blocks` up to `tip`: their work, divided by the time between the earliest and the latest
 /// block.
-fn hash_rate(context: &CallContext<'_>, tip: &BlockInfo, blocks: u32) -> Result<f64, RpcError> {
-    let first = block(context, tip.height.saturating_sub(blocks))?;
+fn hash_rate(call: &Call<'_>, tip: &BlockInfo, blocks: u32) -> Result<f64, RpcError> {
+    let first = block(call, tip.height.saturating_sub(blocks))?;
     let (mut earliest, mut latest) = (header_time(tip), header_time(tip));
     for height in first.height..tip.height {
-        let time = header_time(&block(context, height)?);
+        let time = header_time(&block(call, height)?);
         (earliest, latest) = (earliest.min(time), latest.max(time));
     }
     if earliest == latest {
@@ -111,42 +202,6 @@ fn hash_rate(context: &CallContext<'_>, tip: &BlockInfo, blocks: u32) -> Result<
 /// A big-endian number, rounded at each byte.
 fn float(bytes: &[u8; 32]) -> f64 {
     bytes.iter().fold(0.0, |value, byte| value * 256.0 + f64::from(*byte))
-}
-
-pub fn prioritise_transaction(context: &CallContext<'_>) -> Result<Value, RpcError> {
-    let txid = Txid::from_byte_array(params::hash(context.params.get(0), "txid")?);
-    let dummy = context.params.given(1);
-    let fee_delta = params::int64(context.params.get(2))?;
-    if dummy.is_some_and(|dummy| dummy.as_f64() != Some(0.0)) {
-        let message = "Priority is no longer supported, dummy argument to prioritisetransaction must be 0.";
-        return Err(RpcError::invalid_parameter(message));
-    }
-    context.host.mempool.prioritise(context.scope, txid, SignedAmount::from_sat(fee_delta))?;
-    Ok(json!(true))
-}
-
-pub fn get_prioritised_transactions(context: &CallContext<'_>) -> Result<Value, RpcError> {
-    let mut object = Map::new();
-    for prioritised in context.host.mempool.prioritised(context.scope)? {
-        let mut entry = json!({
-            "fee_delta": prioritised.fee_delta.to_sat(),
-            "in_mempool": prioritised.modified_fee.is_some(),
-        });
-        if let Some(modified_fee) = prioritised.modified_fee {
-            entry["modified_fee"] = json!(modified_fee.to_sat());
-        }
-        object.insert(prioritised.txid.to_string(), entry);
-    }
-    Ok(Value::Object(object))
-}
-
-pub fn precious_block(context: &CallContext<'_>) -> Result<Value, RpcError> {
-    let hash = BlockHash::from_byte_array(params::hash(context.params.get(0), "blockhash")?);
-    if context.host.chain.block_info(context.scope, BlockRef::Hash { hash })?.is_none() {
-        return Err(block_not_found());
-    }
-    context.host.chain.precious_block(context.scope, hash)?;
-    Ok(Value::Null)
 }
 
 fn block_not_found() -> RpcError {

@@ -18,18 +18,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bitcoin::BlockHash;
+use outrigger_sdk::options::PluginOptions;
+use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::events::Event;
-use outrigger_sdk::service::{Scope, ServiceError};
-use outrigger_sdk::{Call, CallContext, Host, Plugin, Reply, RpcError};
-use serde_json::{Map, Value};
+use outrigger_sdk::{Host, Plugin, RpcError, plugin};
 
-use crate::generate::Watch;
-use crate::longpoll::{LongPolls, Waiter, segwit_missing};
-use crate::request::{Request, Wait};
+use crate::longpoll::LongPolls;
 use crate::template::Templates;
 
-/// The plugin.
 pub struct MiningPlugin {
     host: Host,
     templates: Arc<Templates>,
@@ -46,90 +42,43 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// The longest wait that an option can set, in seconds. Adding it to an `Instant` must not overflow.
 const MAX_WAIT: u64 = 365 * 24 * 60 * 60;
 
-/// An option in seconds. The host has checked its type. A negative option counts as 0.
-fn seconds(options: &Map<String, Value>, name: &str) -> Duration {
-    let seconds = options.get(name).and_then(Value::as_i64).unwrap_or_default();
-    Duration::from_secs(u64::try_from(seconds).unwrap_or_default().min(MAX_WAIT))
+/// An option in seconds. A negative option counts as 0.
+fn seconds(option: i64) -> Duration {
+    Duration::from_secs(u64::try_from(option).unwrap_or_default().min(MAX_WAIT))
 }
 
 fn no_candidate() -> RpcError {
     RpcError::misc("CreateNewBlock: the host selects no transactions")
 }
 
-impl MiningPlugin {
-    fn get_block_template(&self, context: &CallContext<'_>, reply: Reply) {
-        let (knows_segwit, wait) = match request::parse(context.params.get(0)) {
-            Ok(Request::Proposal { data }) => {
-                reply.send(submit::propose(context, data));
-                return;
-            }
-            Ok(Request::Template { knows_segwit, wait }) => (knows_segwit, wait),
-            Err(error) => {
-                reply.fail(error);
-                return;
-            }
-        };
-        match wait.map(|wait| self.watched(context, wait)) {
-            Some(Ok(Some((tip, sequence)))) => self.polls.wait(Waiter { reply, tip, sequence, knows_segwit }),
-            Some(Err(error)) => {
-                reply.fail(error);
-            }
-            Some(Ok(None)) | None => {
-                let template = match knows_segwit {
-                    true => self.templates.answer(&self.host, context.scope),
-                    false => Err(segwit_missing()),
-                };
-                reply.send_shared(template);
-            }
-        }
-    }
-
-    /// The tip and the mempool's sequence that a long poll watches; `None` if its tip is no longer the best block.
-    fn watched(&self, context: &CallContext<'_>, wait: Wait) -> Result<Option<(BlockHash, u64)>, ServiceError> {
-        let current = self.host.chain.tip(context.scope)?.hash;
-        Ok(match wait {
-            Wait::Template { tip, .. } if tip != current => None,
-            Wait::Template { tip, sequence } => Some((tip, sequence)),
-            Wait::Latest => Some((current, self.templates.sequence())),
-        })
-    }
-
-    fn answer(&self, method: &str, context: &CallContext<'_>, reply: &Reply) -> Result<Value, RpcError> {
-        let watch = Watch { reply, stopping: &self.stopping };
-        match method {
-            "submitblock" => submit::submit_block(context),
-            "submitheader" => submit::submit_header(context),
-            "getmininginfo" => info::get_mining_info(context, self.templates.last()),
-            "getnetworkhashps" => info::get_network_hash_rate(context),
-            "generatetoaddress" => generate::generate_to_address(context, &self.templates, watch),
-            "generatetodescriptor" => generate::generate_to_descriptor(context, &self.templates, watch),
-            "generateblock" => generate::generate_block(context, watch),
-            "getprioritisedtransactions" => info::get_prioritised_transactions(context),
-            "prioritisetransaction" => info::prioritise_transaction(context),
-            "preciousblock" => info::precious_block(context),
-            other => Err(RpcError::no_method(other)),
-        }
-    }
+#[derive(PluginOptions)]
+pub struct Options {
+    /// The time before a long poll's first check of the mempool, in seconds.
+    #[option(default = 60)]
+    longpoll_mempool_wait_seconds: i64,
+    /// The interval of later checks of the mempool, in seconds.
+    #[option(default = 10)]
+    longpoll_mempool_repeat_seconds: i64,
 }
 
+#[plugin(
+    id = "mining",
+    summary = "Block templates, submitted blocks, and priorities of transactions",
+    services = ["chain/1", "mempool/1", "log/1"],
+    events = ["tip"],
+    restartable,
+    methods = [generate, info, request, submit]
+)]
 impl Plugin for MiningPlugin {
-    fn new(host: Host, options: Map<String, Value>) -> Result<Self, String> {
+    type Options = Options;
+
+    fn new(host: Host, options: Options) -> Result<Self, String> {
         let templates = Arc::new(Templates::default());
-        let first = seconds(&options, "longpoll_mempool_wait_seconds");
+        let first = seconds(options.longpoll_mempool_wait_seconds);
         // Without a pause, the checks would keep a CPU busy.
-        let repeat = seconds(&options, "longpoll_mempool_repeat_seconds").max(Duration::from_secs(1));
+        let repeat = seconds(options.longpoll_mempool_repeat_seconds).max(Duration::from_secs(1));
         let polls = LongPolls::new(host.clone(), templates.clone(), first, repeat);
         Ok(Self { host, templates, polls, stopping: AtomicBool::new(false) })
-    }
-
-    fn call(&self, call: Call<'_>, reply: Reply) {
-        let rules = call.rules;
-        let context = CallContext { host: &self.host, scope: call.scope, params: call.params, rules, plugin: &() };
-        if call.method == "getblocktemplate" {
-            return self.get_block_template(&context, reply);
-        }
-        let outcome = self.answer(call.method, &context, &reply);
-        reply.send(outcome);
     }
 
     fn cancel(&self, token: u64) {
@@ -161,4 +110,4 @@ impl Plugin for MiningPlugin {
     }
 }
 
-outrigger_sdk::export_plugin!(MiningPlugin, include_str!("../manifest.json"));
+outrigger_sdk::export_plugin!(MiningPlugin);

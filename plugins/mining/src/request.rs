@@ -1,18 +1,23 @@
-//! The argument of `getblocktemplate`, checked in bitcoind's order.
+//! `getblocktemplate`. Its argument is checked in bitcoind's order.
 //!
 //! The plugin ignores `capabilities`. It refuses a client without segwit only when it makes the template, so a long poll is
 //! refused at its end.
 
 use bitcoin::BlockHash;
 use bitcoin::hashes::Hash;
-use outrigger_sdk::{RpcError, params, typed};
-use serde_json::Value;
+use outrigger_sdk::service::ServiceError;
+use outrigger_sdk::{Call, Reply, RpcError, methods, params, typed};
+use serde_json::{Map, Value};
+
+use crate::MiningPlugin;
+use crate::longpoll::{Waiter, segwit_missing};
+use crate::submit::propose;
 
 /// The characters of the block hash at the start of a long poll's id.
 const HASH_CHARACTERS: usize = 64;
 
 #[derive(Debug)]
-pub enum Request<'a> {
+enum Request<'a> {
     /// The block to check, in hexadecimal.
     Proposal {
         data: &'a str,
@@ -25,7 +30,7 @@ pub enum Request<'a> {
 
 /// The condition that ends a long poll.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Wait {
+enum Wait {
     /// A template is outdated.
     Template {
         tip: BlockHash,
@@ -36,11 +41,63 @@ pub enum Wait {
     Latest,
 }
 
-pub fn parse(argument: &Value) -> Result<Request<'_>, RpcError> {
-    let object = match argument {
-        Value::Null => None,
-        value => Some(typed::object(value)?),
-    };
+#[methods(category = "Mining", inline, long_running)]
+impl MiningPlugin {
+    /// Returns a template for a block on the tip (BIP 22, 23, 9, 145), or checks a proposed block.
+    ///
+    /// * `template_request` (default: {}) - mode: "template" or "proposal"; rules: the client's rules, which must
+    ///   include "segwit"; longpollid: wait until the template with this id is outdated; data: the proposed block in
+    ///   hexadecimal; capabilities: ignored.
+    ///
+    /// # Result
+    /// {"capabilities": [...], "version": n, "rules": [...], "vbavailable": {...}, "vbrequired": n,
+    /// "previousblockhash": "hash", "transactions": [...], "coinbaseaux": {...}, "coinbasevalue": n, "longpollid":
+    /// "id", "target": "hex", "mintime": n, "mutable": [...], "noncerange": "hex", "sigoplimit": n, "sizelimit": n,
+    /// "weightlimit": n, "curtime": n, "bits": "hex", "height": n, "default_witness_commitment": "hex"}    (json
+    /// object) Fees and coinbasevalue are in satoshi. The result of a proposal is null, or the reason of its refusal.
+    ///
+    /// # Example
+    /// '{"rules": ["segwit"]}'
+    #[method]
+    fn getblocktemplate(&self, call: &Call<'_>, template_request: Option<&Map<String, Value>>, reply: Reply) {
+        let (knows_segwit, wait) = match parse(template_request) {
+            Ok(Request::Proposal { data }) => {
+                reply.send(propose(call, data));
+                return;
+            }
+            Ok(Request::Template { knows_segwit, wait }) => (knows_segwit, wait),
+            Err(error) => {
+                reply.fail(error);
+                return;
+            }
+        };
+        match wait.map(|wait| self.watched(call, wait)) {
+            Some(Ok(Some((tip, sequence)))) => self.polls.wait(Waiter { reply, tip, sequence, knows_segwit }),
+            Some(Err(error)) => {
+                reply.fail(error);
+            }
+            Some(Ok(None)) | None => {
+                let template = match knows_segwit {
+                    true => self.templates.answer(call.host, call.scope),
+                    false => Err(segwit_missing()),
+                };
+                reply.send_shared(template);
+            }
+        }
+    }
+
+    /// The tip and the mempool's sequence that a long poll watches; `None` if its tip is no longer the best block.
+    fn watched(&self, call: &Call<'_>, wait: Wait) -> Result<Option<(BlockHash, u64)>, ServiceError> {
+        let current = call.host.chain.tip(call.scope)?.hash;
+        Ok(match wait {
+            Wait::Template { tip, .. } if tip != current => None,
+            Wait::Template { tip, sequence } => Some((tip, sequence)),
+            Wait::Latest => Some((current, self.templates.sequence())),
+        })
+    }
+}
+
+fn parse(object: Option<&Map<String, Value>>) -> Result<Request<'_>, RpcError> {
     let field = |name: &str| object.and_then(|object| object.get(name)).unwrap_or(&Value::Null);
     let mode = match field("mode") {
         Value::Null => "template",
@@ -86,7 +143,7 @@ mod tests {
     use serde_json::json;
 
     fn refusal(argument: &Value) -> (i32, String) {
-        let error = parse(argument).unwrap_err();
+        let error = parse(argument.as_object()).unwrap_err();
         (error.code.0, error.message)
     }
 
@@ -94,8 +151,7 @@ mod tests {
     fn getblocktemplate_request_is_checked_in_order() {
         let hash = "zz".repeat(32);
         for (argument, code, message) in [
-            (json!(5), -3, "JSON value of type number is not of expected type object".to_owned()),
-            (json!({"mode": 5, "rules": [5]}), -8, "Invalid mode".into()),
+            (json!({"mode": 5, "rules": [5]}), -8, "Invalid mode".to_owned()),
             (json!({"mode": "x", "rules": [5]}), -3, "JSON value of type number is not of expected type string".into()),
             (json!({"mode": "x", "rules": ["segwit"], "longpollid": "abc"}), -8, "Invalid mode".into()),
             (json!({"mode": "proposal"}), -3, "Missing data String key for proposal".into()),
@@ -116,16 +172,19 @@ mod tests {
         let hash = "00".repeat(31) + "01";
         for (number, expected) in [("", 0), ("17", 17), ("x", 0), ("17x", 17), ("-1", 0)] {
             let argument = json!({"longpollid": format!("{hash}{number}")});
-            let Request::Template { wait: Some(Wait::Template { tip, sequence }), .. } = parse(&argument).unwrap()
+            let Request::Template { wait: Some(Wait::Template { tip, sequence }), .. } =
+                parse(argument.as_object()).unwrap()
             else {
                 panic!("{argument} is a long poll")
             };
             assert_eq!((tip.to_string(), sequence), (hash.clone(), expected), "{argument}");
         }
-        let Request::Template { wait, knows_segwit } = parse(&Value::Null).unwrap() else { panic!("a template") };
+        let Request::Template { wait, knows_segwit } = parse(None).unwrap() else { panic!("a template") };
         assert_eq!((wait, knows_segwit), (None, false));
         let argument = json!({"longpollid": 1, "rules": ["csv", "segwit"], "capabilities": 7});
-        let Request::Template { wait, knows_segwit } = parse(&argument).unwrap() else { panic!("a template") };
+        let Request::Template { wait, knows_segwit } = parse(argument.as_object()).unwrap() else {
+            panic!("a template")
+        };
         assert_eq!((wait, knows_segwit), (Some(Wait::Latest), true));
     }
 }

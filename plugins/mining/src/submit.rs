@@ -3,11 +3,13 @@
 use bitcoin::BlockHash;
 use bitcoin::block::Header;
 use bitcoin::consensus::deserialize_partial;
-use outrigger_sdk::params::{decode_hex, text};
+use outrigger_sdk::params::decode_hex;
 use outrigger_sdk::service::chain::{BlockRef, Verdict};
 use outrigger_sdk::service::{ErrorKind, ServiceError};
-use outrigger_sdk::{CallContext, RpcError, RpcErrorCode};
+use outrigger_sdk::{Call, RpcError, RpcErrorCode, methods};
 use serde_json::{Value, json};
+
+use crate::MiningPlugin;
 
 /// The size of a header, in bytes.
 const HEADER_SIZE: usize = 80;
@@ -42,35 +44,66 @@ fn verdict_json(verdict: Verdict) -> Result<Value, RpcError> {
 }
 
 /// Checks a proposed block on the tip (BIP 23) by all rules except proof of work. The host does not keep the block.
-pub fn propose(context: &CallContext<'_>, data: &str) -> Result<Value, RpcError> {
+pub fn propose(call: &Call<'_>, data: &str) -> Result<Value, RpcError> {
     let raw = bytes(data).ok_or_else(undecodable_block)?;
-    verdict_json(context.host.chain.check_block(context.scope, raw.into()).map_err(validation_failed)?)
+    verdict_json(call.host.chain.check_block(call.scope, raw.into()).map_err(validation_failed)?)
 }
 
-pub fn submit_block(context: &CallContext<'_>) -> Result<Value, RpcError> {
-    let raw = bytes(text(context.params.get(0))?).ok_or_else(undecodable_block)?;
-    verdict_json(context.host.chain.submit_block(context.scope, raw.into()).map_err(validation_failed)?)
-}
-
-pub fn submit_header(context: &CallContext<'_>) -> Result<Value, RpcError> {
-    let raw = bytes(text(context.params.get(0))?).ok_or_else(undecodable_header)?;
-    let header: Header = deserialize_partial(&raw).map_err(|_| undecodable_header())?.0;
-    let hash: BlockHash = header.prev_blockhash;
-    if context.host.chain.block_info(context.scope, BlockRef::Hash { hash })?.is_none() {
-        let message = format!("Must submit previous header ({hash}) first");
-        return Err(RpcError::new(RpcErrorCode::VERIFY, message));
+#[methods(category = "Mining")]
+impl MiningPlugin {
+    /// Submits a block (BIP 22).
+    ///
+    /// * `hexdata` - The block. If its coinbase commits to witnesses without a witness reserved value, the host adds
+    ///   32 zero bytes.
+    /// * `dummy` (default: ignored) - Ignored, for compatibility with BIP 22.
+    ///
+    /// # Result
+    /// null for a valid, connected block, otherwise the reason (string)
+    ///
+    /// # Example
+    /// 00000020...
+    #[method(long_running)]
+    fn submitblock(
+        call: &Call<'_>,
+        #[arg(kind = "hex")] hexdata: &str,
+        _dummy: Option<&Value>,
+    ) -> Result<Value, RpcError> {
+        let raw = bytes(hexdata).ok_or_else(undecodable_block)?;
+        verdict_json(call.host.chain.submit_block(call.scope, raw.into()).map_err(validation_failed)?)
     }
-    let raw = raw.get(..HEADER_SIZE).unwrap_or_default().to_vec();
-    let verdict = context.host.chain.submit_header(context.scope, raw.into()).map_err(validation_failed)?;
-    let reason = match verdict {
-        Verdict::Valid | Verdict::Duplicate | Verdict::DuplicateInconclusive | Verdict::Inconclusive => {
-            return Ok(Value::Null);
+
+    /// Submits a header with a known previous block.
+    ///
+    /// * `hexdata` - The header.
+    ///
+    /// # Result
+    /// null
+    ///
+    /// # Example
+    /// 00000020...
+    #[method]
+    fn submitheader(call: &Call<'_>, #[arg(kind = "hex")] hexdata: &str) -> Result<(), RpcError> {
+        let raw = bytes(hexdata).ok_or_else(undecodable_header)?;
+        let header: Header = deserialize_partial(&raw).map_err(|_| undecodable_header())?.0;
+        let hash: BlockHash = header.prev_blockhash;
+        if call.host.chain.block_info(call.scope, BlockRef::Hash { hash })?.is_none() {
+            let message = format!("Must submit previous header ({hash}) first");
+            return Err(RpcError::new(RpcErrorCode::VERIFY, message));
         }
-        Verdict::Undecodable => return Err(undecodable_header()),
-        Verdict::Invalid { reason, .. } => reason,
-        Verdict::DuplicateInvalid | Verdict::NotBestPrevious | Verdict::NoCoinbase => "duplicate-invalid".to_owned(),
-    };
-    Err(RpcError::new(RpcErrorCode::VERIFY, reason))
+        let raw = raw.get(..HEADER_SIZE).unwrap_or_default().to_vec();
+        let verdict = call.host.chain.submit_header(call.scope, raw.into()).map_err(validation_failed)?;
+        let reason = match verdict {
+            Verdict::Valid | Verdict::Duplicate | Verdict::DuplicateInconclusive | Verdict::Inconclusive => {
+                return Ok(());
+            }
+            Verdict::Undecodable => return Err(undecodable_header()),
+            Verdict::Invalid { reason, .. } => reason,
+            Verdict::DuplicateInvalid | Verdict::NotBestPrevious | Verdict::NoCoinbase => {
+                "duplicate-invalid".to_owned()
+            }
+        };
+        Err(RpcError::new(RpcErrorCode::VERIFY, reason))
+    }
 }
 
 fn undecodable_block() -> RpcError {

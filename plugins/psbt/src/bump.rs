@@ -3,21 +3,21 @@
 use bitcoin::Txid;
 use bitcoin::hashes::Hash;
 use bitcoin::secp256k1::rand::thread_rng;
-use outrigger_sdk::params::{Type, hash};
+use outrigger_sdk::params::{Type, hash_text};
 use outrigger_sdk::psbt::Psbt;
 use outrigger_sdk::spend::{replace, replacement};
-use outrigger_sdk::{RpcError, amount, typed};
-use serde_json::{Value, json};
+use outrigger_sdk::{Call, RpcError, amount, methods, typed};
+use serde_json::{Map, Value, json};
 
 use crate::sign::SignOptions;
 use crate::wallet::fill;
-use crate::{Context, psbt_version};
+use crate::{PsbtPlugin, psbt_version};
 
 /// Removes the option `psbt_version`, because bumpfee shares the parser of the other options. Below release 32 the parser refuses
 /// it.
-fn take_version(context: &Context<'_>, options: Option<&mut Value>) -> Result<Option<Value>, RpcError> {
+fn take_version(call: &Call<'_>, options: Option<&mut Map<String, Value>>) -> Result<Option<Value>, RpcError> {
     const OPTION: &str = "psbt_version";
-    let Some(Value::Object(options)) = options.filter(|_| !context.rules.lacks("psbtbumpfee", OPTION)) else {
+    let Some(options) = options.filter(|_| !call.rules.lacks("psbtbumpfee", OPTION)) else {
         return Ok(None);
     };
     let taken = options.remove(OPTION);
@@ -28,23 +28,49 @@ fn take_version(context: &Context<'_>, options: Option<&mut Value>) -> Result<Op
     Ok(taken)
 }
 
-pub fn psbt_bump_fee(context: &Context<'_>) -> Result<Value, RpcError> {
-    let wallet = context.wallet()?;
-    let txid = Txid::from_byte_array(hash(context.params.get(0), "txid")?);
-    let mut options = context.params.given(1).cloned();
-    let version = take_version(context, options.as_mut())?;
-    let mut replacement = replacement(options.as_ref(), context.network()?)?;
-    let version = psbt_version::<u32>(context, version.as_ref())?;
-    wallet.check_unlocked()?;
-    replacement.control.include_watching = !wallet.private_keys_enabled;
-    let settings = context.host.wallet.spend_settings(context.scope)?;
-    let replaced = replace(context.services(), &settings, txid, replacement, &mut thread_rng())?;
-    let mut psbt = Psbt::of_version(replaced.funded.transaction.clone(), version);
-    fill(context, &wallet, &mut psbt, false, SignOptions { sighash: None, bip32_derivs: true, finalize: true })?;
-    Ok(json!({
-        "psbt": psbt.to_base64(),
-        "origfee": amount::to_json(replaced.old_fee),
-        "fee": amount::to_json(replaced.funded.fee),
-        "errors": [],
-    }))
+#[methods(category = "Wallet", long_running)]
+impl PsbtPlugin {
+    /// Makes the PSBT of a replacement of an unconfirmed payment of the wallet, with a higher fee. The change pays
+    /// the difference. If the change does not suffice, the call adds confirmed coins.
+    ///
+    /// * `txid` - The payment.
+    /// * `options` - The options. A call with named arguments can also pass each option as an argument:
+    ///   * `conf_target` (numeric; default: the host's wallet.txconfirmtarget) - The confirmation target in blocks,
+    ///     from 1 to 1008.
+    ///   * `fee_rate` (amount; default: the node's estimate, at least 5 satoshi per virtual byte more than before) -
+    ///     The feerate in satoshi per virtual byte.
+    ///   * `replaceable` (boolean; default: true) - Whether the replacement signals replaceability (BIP 125).
+    ///   * `estimate_mode` (string; default: unset) - unset, economical or conservative.
+    ///   * `outputs` (array; default: those of the payment) - New outputs, in the form of createrawtransaction.
+    ///   * `original_change_index` (numeric; default: the wallet's change output) - The position of the payment's
+    ///     change output.
+    ///   * `psbt_version` (numeric; default: 2) - The version of the PSBT, 2 (BIP 370) or 0. Bitcoin Core has this
+    ///     argument since release 32; before, PSBTs are of version 0.
+    ///
+    /// # Result
+    /// {"psbt": "base64", "origfee": n, "fee": n, "errors": ["...", ...]}    (json object) Fees are in BTC.
+    ///
+    /// # Example
+    /// a08e6907dbbd3d809776dbfc5d82e371b764ed838b5655e72f463568df1aadf0
+    #[method]
+    fn psbtbumpfee(call: &Call<'_>, txid: &str, options: Option<&mut Map<String, Value>>) -> Result<Value, RpcError> {
+        let wallet = call.wallet()?;
+        let txid = Txid::from_byte_array(hash_text(txid, "txid")?);
+        let mut options = options.map(std::mem::take);
+        let version = take_version(call, options.as_mut())?;
+        let mut replacement = replacement(options.map(Value::Object).as_ref(), call.network()?)?;
+        let version = psbt_version::<u32>(call, version.as_ref())?;
+        wallet.check_unlocked()?;
+        replacement.control.include_watching = !wallet.private_keys_enabled;
+        let settings = call.host.wallet.spend_settings(call.scope)?;
+        let replaced = replace(call.services(), &settings, txid, replacement, &mut thread_rng())?;
+        let mut psbt = Psbt::of_version(replaced.funded.transaction.clone(), version);
+        fill(call, &wallet, &mut psbt, false, SignOptions { sighash: None, bip32_derivs: true, finalize: true })?;
+        Ok(json!({
+            "psbt": psbt.to_base64(),
+            "origfee": amount::to_json(replaced.old_fee),
+            "fee": amount::to_json(replaced.funded.fee),
+            "errors": [],
+        }))
+    }
 }

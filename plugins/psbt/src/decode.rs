@@ -10,53 +10,67 @@ use outrigger_sdk::psbt::{
 };
 use outrigger_sdk::sign::Sighash;
 use outrigger_sdk::standard::{asm, asm_sighash, classify, script_json, transaction_json};
-use outrigger_sdk::{RpcError, amount};
+use outrigger_sdk::{Call, RpcError, amount, methods};
 use serde_json::{Map, Value, json};
 
-use crate::{Context, read_psbt};
+use crate::{PsbtPlugin, read_psbt};
 
-pub fn decode_psbt(context: &Context<'_>) -> Result<Value, RpcError> {
-    let psbt = read_psbt(context, context.params.get(0))?;
-    let network = context.network()?;
-    let mut object = Map::new();
-    let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
-    if psbt.v2.is_none() {
-        put("tx", Value::Object(transaction_json(&psbt.tx, network)));
-    }
-    let xpubs = psbt.xpubs.iter().flat_map(|(origin, xpubs)| xpubs.iter().map(move |xpub| (origin, xpub)));
-    let xpub = |(origin, xpub): (&Origin, &Xpub)| {
-        json!({
-            "xpub": bitcoin::base58::encode_check(&xpub.0),
-            "master_fingerprint": encode_hex(&origin.fingerprint),
-            "path": path_text(origin),
-        })
-    };
-    put("global_xpubs", xpubs.map(xpub).collect());
-    if let Some(v2) = &psbt.v2 {
-        put("tx_version", json!(psbt.tx.version.0.cast_unsigned()));
-        if let Some(lock_time) = v2.fallback_lock_time {
-            put("fallback_locktime", json!(lock_time));
+#[methods(category = "Rawtransactions", needs_tip = false)]
+impl PsbtPlugin {
+    /// Decodes a PSBT.
+    ///
+    /// * `psbt` - The PSBT in base64.
+    ///
+    /// # Result
+    /// {"tx": {...}, "global_xpubs": [...], "psbt_version": n, "proprietary": [...], "unknown": {...}, "inputs":
+    /// [...], "outputs": [...], "fee": n}    (json object) fee is present if the amounts of all inputs are known.
+    ///
+    /// # Example
+    /// "cHNidP8B..."
+    #[method]
+    fn decodepsbt(call: &Call<'_>, psbt: &str) -> Result<Value, RpcError> {
+        let psbt = read_psbt(call, psbt)?;
+        let network = call.network()?;
+        let mut object = Map::new();
+        let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
+        if psbt.v2.is_none() {
+            put("tx", Value::Object(transaction_json(&psbt.tx, network)));
         }
-        put("input_count", json!(psbt.inputs.len()));
-        put("output_count", json!(psbt.outputs.len()));
-        if let Some(flags) = v2.modifiable {
-            put("inputs_modifiable", json!(flags & VersionTwo::INPUTS_MODIFIABLE != 0));
-            put("outputs_modifiable", json!(flags & VersionTwo::OUTPUTS_MODIFIABLE != 0));
-            put("has_sighash_single", json!(flags & VersionTwo::HAS_SIGHASH_SINGLE != 0));
+        let xpubs = psbt.xpubs.iter().flat_map(|(origin, xpubs)| xpubs.iter().map(move |xpub| (origin, xpub)));
+        let xpub = |(origin, xpub): (&Origin, &Xpub)| {
+            json!({
+                "xpub": bitcoin::base58::encode_check(&xpub.0),
+                "master_fingerprint": encode_hex(&origin.fingerprint),
+                "path": path_text(origin),
+            })
+        };
+        put("global_xpubs", xpubs.map(xpub).collect());
+        if let Some(v2) = &psbt.v2 {
+            put("tx_version", json!(psbt.tx.version.0.cast_unsigned()));
+            if let Some(lock_time) = v2.fallback_lock_time {
+                put("fallback_locktime", json!(lock_time));
+            }
+            put("input_count", json!(psbt.inputs.len()));
+            put("output_count", json!(psbt.outputs.len()));
+            if let Some(flags) = v2.modifiable {
+                put("inputs_modifiable", json!(flags & VersionTwo::INPUTS_MODIFIABLE != 0));
+                put("outputs_modifiable", json!(flags & VersionTwo::OUTPUTS_MODIFIABLE != 0));
+                put("has_sighash_single", json!(flags & VersionTwo::HAS_SIGHASH_SINGLE != 0));
+            }
         }
+        put("psbt_version", json!(psbt.version()));
+        put("proprietary", proprietary_json(&psbt.proprietary));
+        put("unknown", hex_json(&psbt.unknown));
+        let in_map = psbt.v2.is_some();
+        let input = |(spends, input)| Value::Object(input_json(input, in_map.then_some(spends), network));
+        put("inputs", psbt.each_input().map(input).collect());
+        let output = |(paid, output)| Value::Object(output_json(output, in_map.then_some(paid), network));
+        put("outputs", psbt.tx.output.iter().zip(&psbt.outputs).map(output).collect());
+        if let Some(fee) = fee(&psbt) {
+            put("fee", amount::to_json(SignedAmount::from_sat(fee)));
+        }
+        Ok(Value::Object(object))
     }
-    put("psbt_version", json!(psbt.version()));
-    put("proprietary", proprietary_json(&psbt.proprietary));
-    put("unknown", hex_json(&psbt.unknown));
-    let in_map = psbt.v2.is_some();
-    let input = |(spends, input)| Value::Object(input_json(input, in_map.then_some(spends), network));
-    put("inputs", psbt.each_input().map(input).collect());
-    let output = |(paid, output)| Value::Object(output_json(output, in_map.then_some(paid), network));
-    put("outputs", psbt.tx.output.iter().zip(&psbt.outputs).map(output).collect());
-    if let Some(fee) = fee(&psbt) {
-        put("fee", amount::to_json(SignedAmount::from_sat(fee)));
-    }
-    Ok(Value::Object(object))
 }
 
 /// The sum of amounts; none if an amount or the sum exceeds the money supply.

@@ -9,27 +9,15 @@ use outrigger_sdk::script::parse::is_unspendable;
 use outrigger_sdk::script::{Flags, WITNESS_SCALE_FACTOR, transaction_sigop_cost};
 use outrigger_sdk::sign::PartialTransaction;
 use outrigger_sdk::standard::transaction_to_bytes;
-use outrigger_sdk::{RpcError, amount};
+use outrigger_sdk::{Call, RpcError, amount, methods};
 use serde_json::{Map, Value, json};
 
 use crate::decode::total;
-use crate::sign::{InputState, SighashSource, extract, finalize, is_complete, partial};
-use crate::{Context, read_psbt};
+use crate::sign::{self, InputState, SighashSource, extract, finalize, is_complete, partial};
+use crate::{PsbtPlugin, read_psbt};
 
 /// The virtual bytes of a signature operation.
 const BYTES_PER_SIGOP: u64 = 20;
-
-pub fn finalize_psbt(context: &Context<'_>) -> Result<Value, RpcError> {
-    let mut psbt = read_psbt(context, context.params.get(0))?;
-    let extracts = context.params.flag_or(1, true)?;
-    finalize(context, &mut psbt, SighashSource::Fields)?;
-    let complete = is_complete(&psbt);
-    if complete && extracts {
-        Ok(json!({"hex": encode_hex(&transaction_to_bytes(&extract(&psbt))), "complete": true}))
-    } else {
-        Ok(json!({"psbt": psbt.to_base64(), "complete": complete}))
-    }
-}
 
 /// The role that has to act next (BIP 174), in the order of the roles.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,56 +52,94 @@ impl Role {
     }
 }
 
-pub fn analyze_psbt(context: &Context<'_>) -> Result<Value, RpcError> {
-    let mut psbt = read_psbt(context, context.params.get(0))?;
-    if psbt.lock_time().is_none() {
-        return Ok(json!({"next": "creator", "error": "PSBT cannot be made into a valid transaction"}));
-    }
-    let spent = psbt.spent();
-    let outputs = total(psbt.tx.output.iter().map(|output| output.value));
-    let invalid = |reason: String| Ok(json!({"next": "creator", "error": format!("PSBT is not valid. {reason}")}));
-    let mut paid = Vec::new();
-    for (index, output) in spent.iter().enumerate() {
-        let Some(TxOut { value, script_pubkey }) = output else { continue };
-        paid.push(*value);
-        if total(paid.iter().copied()).is_none() {
-            return invalid(format!("Input {index} has invalid value"));
+#[methods(category = "Rawtransactions", needs_tip = false)]
+impl PsbtPlugin {
+    /// Finalises all inputs with complete signatures.
+    ///
+    /// * `psbt` - The PSBT in base64.
+    /// * `extract` - Whether to return a complete transaction instead of the PSBT.
+    ///
+    /// # Result
+    /// {"psbt": "str", "hex": "hex", "complete": true|false}    (json object) The result has hex for an extracted
+    /// transaction, and psbt otherwise.
+    ///
+    /// # Example
+    /// "cHNidP8B..."
+    #[method]
+    fn finalizepsbt(call: &Call<'_>, psbt: &str, #[arg(default = true)] extract: bool) -> Result<Value, RpcError> {
+        let mut psbt = read_psbt(call, psbt)?;
+        finalize(call, &mut psbt, SighashSource::Fields)?;
+        let complete = is_complete(&psbt);
+        if complete && extract {
+            Ok(json!({"hex": encode_hex(&transaction_to_bytes(&sign::extract(&psbt))), "complete": true}))
+        } else {
+            Ok(json!({"psbt": psbt.to_base64(), "complete": complete}))
         }
-        if is_unspendable(script_pubkey.as_bytes()) {
-            return invalid(format!("Input {index} spends unspendable output"));
+    }
+
+    /// Lists the missing data of a PSBT, the next role, and the fee of the transaction.
+    ///
+    /// * `psbt` - The PSBT in base64.
+    ///
+    /// # Result
+    /// {"inputs": [{"has_utxo": true|false, "is_final": true|false, "next": "str", "missing": {...}}, ...],
+    /// "estimated_vsize": n, "estimated_feerate": n, "fee": n, "next": "str", "error": "str"}    (json object)
+    ///
+    /// # Example
+    /// "cHNidP8B..."
+    #[method]
+    fn analyzepsbt(call: &Call<'_>, psbt: &str) -> Result<Value, RpcError> {
+        let mut psbt = read_psbt(call, psbt)?;
+        if psbt.lock_time().is_none() {
+            return Ok(json!({"next": "creator", "error": "PSBT cannot be made into a valid transaction"}));
         }
-    }
-    let knows_all = paid.len() == spent.len();
-    if knows_all && outputs.is_none() {
-        return invalid("Output amount invalid".into());
-    }
-    let states = finalize(context, &mut psbt, SighashSource::Argument(None))?;
-    let roles = states.iter().zip(&spent).map(|(state, spent)| Role::of(state, spent.is_some()));
-    let roles: Vec<Role> = roles.collect();
-    let mut object = Map::new();
-    let inputs = states.iter().zip(&roles).zip(&spent);
-    let inputs: Vec<Value> = inputs.map(|((state, role), spent)| input_json(state, *role, spent.is_some())).collect();
-    if !inputs.is_empty() {
-        object.insert("inputs".into(), json!(inputs));
-    }
-    if let (true, Some(paid), Some(received)) = (knows_all, total(paid.into_iter()), outputs) {
-        let fee = paid - received;
-        if let Some(size) = estimated_size(context, &psbt, &spent, &states)? {
-            object.insert("estimated_vsize".into(), json!(size));
-            let (scaled, size) = (fee.saturating_mul(1000), i64::try_from(size).unwrap_or(i64::MAX));
-            let feerate = if context.rules.rounds_feerates_down {
-                scaled.checked_div_euclid(size)
-            } else {
-                scaled.checked_div(size)
-            };
-            let feerate = SignedAmount::from_sat(feerate.unwrap_or_default());
-            object.insert("estimated_feerate".into(), amount::to_json(feerate));
+        let spent = psbt.spent();
+        let outputs = total(psbt.tx.output.iter().map(|output| output.value));
+        let invalid = |reason: String| Ok(json!({"next": "creator", "error": format!("PSBT is not valid. {reason}")}));
+        let mut paid = Vec::new();
+        for (index, output) in spent.iter().enumerate() {
+            let Some(TxOut { value, script_pubkey }) = output else { continue };
+            paid.push(*value);
+            if total(paid.iter().copied()).is_none() {
+                return invalid(format!("Input {index} has invalid value"));
+            }
+            if is_unspendable(script_pubkey.as_bytes()) {
+                return invalid(format!("Input {index} spends unspendable output"));
+            }
         }
-        object.insert("fee".into(), amount::to_json(SignedAmount::from_sat(fee)));
+        let knows_all = paid.len() == spent.len();
+        if knows_all && outputs.is_none() {
+            return invalid("Output amount invalid".into());
+        }
+        let states = finalize(call, &mut psbt, SighashSource::Argument(None))?;
+        let roles = states.iter().zip(&spent).map(|(state, spent)| Role::of(state, spent.is_some()));
+        let roles: Vec<Role> = roles.collect();
+        let mut object = Map::new();
+        let inputs = states.iter().zip(&roles).zip(&spent);
+        let inputs: Vec<Value> =
+            inputs.map(|((state, role), spent)| input_json(state, *role, spent.is_some())).collect();
+        if !inputs.is_empty() {
+            object.insert("inputs".into(), json!(inputs));
+        }
+        if let (true, Some(paid), Some(received)) = (knows_all, total(paid.into_iter()), outputs) {
+            let fee = paid - received;
+            if let Some(size) = estimated_size(call, &psbt, &spent, &states)? {
+                object.insert("estimated_vsize".into(), json!(size));
+                let (scaled, size) = (fee.saturating_mul(1000), i64::try_from(size).unwrap_or(i64::MAX));
+                let feerate = if call.rules.rounds_feerates_down {
+                    scaled.checked_div_euclid(size)
+                } else {
+                    scaled.checked_div(size)
+                };
+                let feerate = SignedAmount::from_sat(feerate.unwrap_or_default());
+                object.insert("estimated_feerate".into(), amount::to_json(feerate));
+            }
+            object.insert("fee".into(), amount::to_json(SignedAmount::from_sat(fee)));
+        }
+        let next = roles.into_iter().min().unwrap_or(Role::Extractor);
+        object.insert("next".into(), json!(next.name()));
+        Ok(Value::Object(object))
     }
-    let next = roles.into_iter().min().unwrap_or(Role::Extractor);
-    object.insert("next".into(), json!(next.name()));
-    Ok(Value::Object(object))
 }
 
 fn input_json(state: &InputState, role: Role, has_utxo: bool) -> Value {
@@ -148,7 +174,7 @@ fn input_json(state: &InputState, role: Role, has_utxo: bool) -> Value {
 
 /// The virtual size of the signed transaction; none if it is unknown.
 fn estimated_size(
-    context: &Context<'_>,
+    call: &Call<'_>,
     psbt: &Psbt,
     spent: &[Option<TxOut>],
     states: &[InputState],
@@ -157,7 +183,7 @@ fn estimated_size(
     let mut open = Vec::new();
     for (index, ((input, spent), state)) in psbt.inputs.iter().zip(spent).zip(states).enumerate() {
         let Some(spent) = spent else { return Ok(None) };
-        let distrusts = context.rules.estimate_distrusts_taproot && spent.script_pubkey.is_p2tr();
+        let distrusts = call.rules.estimate_distrusts_taproot && spent.script_pubkey.is_p2tr();
         if state.complete && distrusts && input.non_witness_utxo.is_none() {
             return Ok(None);
         }
@@ -168,7 +194,7 @@ fn estimated_size(
             open.push(partial(index, input, &spent.script_pubkey, None));
         }
     }
-    let unsigned = PartialTransaction { tx: &psbt.tx, spent, wanted: context.plugin.wanted };
+    let unsigned = PartialTransaction { tx: &psbt.tx, spent, wanted: &|| call.is_wanted() };
     for outcome in unsigned.estimate(open)? {
         let Some(input) = psbt.inputs.get_mut(outcome.index) else { return Ok(None) };
         match outcome.complete {

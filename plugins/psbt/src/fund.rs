@@ -6,17 +6,12 @@ use outrigger_sdk::spend::funding_options::take_input_weights;
 use outrigger_sdk::spend::options::fee_payers;
 use outrigger_sdk::spend::{CoinControl, fund_transaction};
 use outrigger_sdk::standard::{output_names, transaction_from_params};
-use outrigger_sdk::{RpcError, amount, typed};
+use outrigger_sdk::{Call, RpcError, amount, methods, typed};
 use serde_json::{Map, Value, json};
 
+use crate::PsbtPlugin;
 use crate::sign::SignOptions;
 use crate::wallet::fill;
-use crate::{Context, psbt_version};
-
-/// The options of a call. They may be omitted.
-pub fn options(context: &Context<'_>, index: usize) -> Result<Map<String, Value>, RpcError> {
-    context.params.given(index).map_or(Ok(Map::new()), |options| typed::object(options).cloned())
-}
 
 /// An option; none if it is missing or null.
 pub fn given<'v>(options: &'v Map<String, Value>, name: &str) -> Option<&'v Value> {
@@ -27,13 +22,12 @@ pub fn given<'v>(options: &'v Map<String, Value>, name: &str) -> Option<&'v Valu
 pub fn parts(
     inputs: Option<&Value>,
     outputs: &Value,
-    lock_time: &Value,
+    lock_time: Option<&Value>,
     replaceable: bool,
     version: Option<&Value>,
 ) -> Params {
     let inputs = inputs.cloned().unwrap_or_else(|| json!([]));
-    let version = version.cloned().unwrap_or_default();
-    Params(vec![inputs, outputs.clone(), lock_time.clone(), json!(replaceable), version])
+    Params(vec![inputs, outputs.clone(), lock_time.cloned().into(), replaceable.into(), version.cloned().into()])
 }
 
 /// The manifest accepts any type for `inputs`, because this required array may be null.
@@ -49,26 +43,81 @@ fn check_inputs(inputs: &Value) -> Result<(), RpcError> {
     }
 }
 
-pub fn wallet_create_funded_psbt(context: &Context<'_>) -> Result<Value, RpcError> {
-    let params = &context.params;
-    check_inputs(params.get(0))?;
-    let wallet = context.wallet()?;
-    let mut options = options(context, 3)?;
-    let settings = &context.host.wallet.spend_settings(context.scope)?;
-    let replaceable = given(&options, "replaceable").map_or(Ok(settings.replaceable), typed::flag)?;
-    let parts = parts(params.given(0), params.get(1), params.get(2), replaceable, params.given(5));
-    let transaction = transaction_from_params(&parts, context.network()?)?;
-    let payers = fee_payers(given(&options, "subtractFeeFromOutputs"), &output_names(params.get(1)))?;
-    let control = CoinControl { add_inputs: transaction.input.is_empty(), ..CoinControl::default() };
-    take_input_weights(params.get(0), &mut options)?;
-    let funded = fund_transaction(context.services(), settings, &transaction, &payers, Some(&options), true, control)?;
-    let bip32_derivs = params.flag_or(4, true)?;
-    let version = psbt_version::<i32>(context, params.given(6))?;
-    let mut psbt = Psbt::of_version(funded.transaction.clone(), version);
-    fill(context, &wallet, &mut psbt, false, SignOptions { sighash: None, bip32_derivs, finalize: true })?;
-    Ok(json!({
-        "psbt": psbt.to_base64(),
-        "fee": amount::to_json(funded.fee),
-        "changepos": funded.change_position.map_or(json!(-1), |position| json!(position)),
-    }))
+#[methods(category = "Wallet", long_running)]
+impl PsbtPlugin {
+    /// Makes a PSBT of inputs and outputs. The wallet adds inputs to pay for the outputs and the fee, and a change
+    /// output if it is not dust. The call signs, stores and sends nothing.
+    ///
+    /// * `inputs` - The preset inputs: objects with txid, vout and optionally sequence and weight. null and [] mean
+    ///   none.
+    /// * `outputs` - The outputs: an object, or an array of objects with one key each. A key is an address with an
+    ///   amount in BTC, or "data" with hexadecimal for an OP_RETURN output.
+    /// * `locktime` (default: 0) - The locktime. A locktime other than 0 also sets the sequences so that it applies.
+    /// * `options` (default: {}) - The options. A call with named arguments can also pass each option as an argument:
+    ///   * `add_inputs` (boolean; default: false where inputs are given) - Whether to add coins if the inputs do not
+    ///     suffice.
+    ///   * `include_unsafe` (boolean; default: false) - Whether to add unconfirmed coins from other payers.
+    ///   * `minconf` (numeric; default: 0) - The least number of confirmations of added coins.
+    ///   * `maxconf` (numeric; default: 9999999) - The greatest number of confirmations of added coins.
+    ///   * `changeAddress` (string; default: a fresh one) - The address of the change.
+    ///   * `changePosition` (numeric; default: random) - The position of the change output.
+    ///   * `change_type` (string; default: one that suits the recipients) - The type of a new change address: legacy,
+    ///     p2sh-segwit, bech32 or bech32m.
+    ///   * `includeWatching` (boolean; default: true for wallets without private keys) - Whether to add watch-only
+    ///     coins.
+    ///   * `lockUnspents` (boolean; default: false) - Whether to lock the spent coins.
+    ///   * `fee_rate` (amount; default: the estimate, or the fallback) - The feerate in satoshi per virtual byte,
+    ///     with at most three decimals.
+    ///   * `feeRate` (amount; default: as fee_rate) - The feerate in BTC for 1000 virtual bytes.
+    ///   * `subtractFeeFromOutputs` (array; default: []) - The positions of the outputs that pay the fee in equal
+    ///     shares. The change output does not count.
+    ///   * `max_tx_weight` (numeric; default: 400000) - The greatest weight of the transaction.
+    ///   * `conf_target` (numeric; default: 6) - The confirmation target in blocks, from 1 to 1008.
+    ///   * `estimate_mode` (string; default: unset) - unset, economical or conservative.
+    ///   * `replaceable` (boolean; default: true) - Whether the transaction signals replaceability (BIP 125).
+    ///   * `solving_data` (object) - Solving data of inputs outside the wallet: {"pubkeys": [...], "scripts": [...],
+    ///     "descriptors": [...]}. The call uses it only to estimate the fee.
+    /// * `bip32derivs` - Whether to add the origins of public keys, as far as they are known.
+    /// * `version` (default: 2) - The version of the transaction, from 1 to 3. Bitcoin Core has this argument since
+    ///   release 30.
+    /// * `psbt_version` (default: 2) - The version of the PSBT, 2 (BIP 370) or 0. Bitcoin Core has this argument
+    ///   since release 32; before, PSBTs are of version 0.
+    ///
+    /// # Result
+    /// {"psbt": "str", "fee": n, "changepos": n}    (json object) changepos is -1 without a change output.
+    ///
+    /// # Example
+    /// '[]' '[{"data":"00010203"}]'
+    #[method]
+    fn walletcreatefundedpsbt(
+        call: &Call<'_>,
+        inputs: &Value,
+        #[arg(kind = "outputs")] outputs: &Value,
+        #[arg(kind = "numeric")] locktime: Option<&Value>,
+        options: Option<&mut Map<String, Value>>,
+        #[arg(default = true)] bip32derivs: bool,
+        #[arg(kind = "numeric")] version: Option<&Value>,
+        #[arg(kind = "numeric")] psbt_version: Option<&Value>,
+    ) -> Result<Value, RpcError> {
+        check_inputs(inputs)?;
+        let wallet = call.wallet()?;
+        let mut options = options.map(std::mem::take).unwrap_or_default();
+        let settings = &call.host.wallet.spend_settings(call.scope)?;
+        let replaceable = given(&options, "replaceable").map_or(Ok(settings.replaceable), typed::flag)?;
+        let parts = parts(Some(inputs).filter(|inputs| !inputs.is_null()), outputs, locktime, replaceable, version);
+        let transaction = transaction_from_params(&parts, call.network()?)?;
+        let payers = fee_payers(given(&options, "subtractFeeFromOutputs"), &output_names(outputs))?;
+        let control = CoinControl { add_inputs: transaction.input.is_empty(), ..CoinControl::default() };
+        take_input_weights(inputs, &mut options)?;
+        let funded = fund_transaction(call.services(), settings, &transaction, &payers, Some(&options), true, control)?;
+        let version = crate::psbt_version::<i32>(call, psbt_version)?;
+        let mut psbt = Psbt::of_version(funded.transaction.clone(), version);
+        let sign_options = SignOptions { sighash: None, bip32_derivs: bip32derivs, finalize: true };
+        fill(call, &wallet, &mut psbt, false, sign_options)?;
+        Ok(json!({
+            "psbt": psbt.to_base64(),
+            "fee": amount::to_json(funded.fee),
+            "changepos": funded.change_position.map_or(json!(-1), |position| json!(position)),
+        }))
+    }
 }

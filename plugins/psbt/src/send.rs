@@ -13,16 +13,21 @@ use outrigger_sdk::spend::options::fee_payers;
 use outrigger_sdk::spend::{CoinControl, SpendError, Sweep, fund_transaction, locktime, sweep};
 use outrigger_sdk::standard::{output_names, transaction_from_params, transaction_to_bytes};
 use outrigger_sdk::wire::Blob;
-use outrigger_sdk::{RpcError, RpcErrorCode, typed};
+use outrigger_sdk::{Call, RpcError, RpcErrorCode, methods, typed};
 use serde_json::{Map, Value, json};
 
-use crate::Context;
-use crate::fund::{given, options, parts};
+use crate::PsbtPlugin;
+use crate::fund::{given, parts};
 use crate::sign::{SighashSource, SignOptions, extract, finalize, is_complete};
 use crate::wallet::fill;
 
 /// Moves the fee arguments into the options, and refuses the option names of other methods.
-fn interpret(context: &Context<'_>, options: &mut Map<String, Value>) -> Result<(), RpcError> {
+fn interpret(
+    options: &mut Map<String, Value>,
+    conf_target: Option<&Value>,
+    estimate_mode: Option<&str>,
+    fee_rate: Option<&Value>,
+) -> Result<(), RpcError> {
     const RENAMED: [(&str, &str); 6] = [
         ("feeRate", "fee_rate (sat/vB)"),
         ("changeAddress", "change_address"),
@@ -31,18 +36,17 @@ fn interpret(context: &Context<'_>, options: &mut Map<String, Value>) -> Result<
         ("lockUnspents", "lock_unspents"),
         ("subtractFeeFromOutputs", "subtract_fee_from_outputs"),
     ];
-    let params = &context.params;
     if options.contains_key("conf_target") || options.contains_key("estimate_mode") {
-        if params.given(1).is_some() || params.given(2).is_some() {
+        if conf_target.is_some() || estimate_mode.is_some() {
             return Err(RpcError::invalid_parameter(
                 "Pass conf_target and estimate_mode either as arguments or in the options object, but not both",
             ));
         }
     } else {
-        options.extend(params.given(1).map(|target| ("conf_target".to_owned(), target.clone())));
-        options.extend(params.given(2).map(|mode| ("estimate_mode".to_owned(), mode.clone())));
+        options.extend(conf_target.map(|target| ("conf_target".to_owned(), target.clone())));
+        options.extend(estimate_mode.map(|mode| ("estimate_mode".to_owned(), mode.into())));
     }
-    match params.given(3) {
+    match fee_rate {
         Some(_) if options.contains_key("fee_rate") => {
             return Err(RpcError::invalid_parameter(
                 "Pass the fee_rate either as an argument, or in the options object, but not both",
@@ -63,116 +67,216 @@ fn interpret(context: &Context<'_>, options: &mut Map<String, Value>) -> Result<
     }
 }
 
-pub fn send(context: &Context<'_>) -> Result<Value, RpcError> {
-    let wallet = context.wallet()?;
-    let params = &context.params;
-    let mut options = options(context, 4)?;
-    interpret(context, &mut options)?;
-    let settings = &context.host.wallet.spend_settings(context.scope)?;
-    let replaceable = options.get("replaceable").map_or(Ok(settings.replaceable), typed::flag)?;
-    let outputs = params.get(0);
-    let payers = fee_payers(given(&options, "subtract_fee_from_outputs"), &output_names(outputs))?;
-    let lock_time = given(&options, "locktime").unwrap_or(&Value::Null);
-    let inputs = given(&options, "inputs");
-    let parts = parts(inputs, outputs, lock_time, replaceable, params.given(5));
-    let transaction = transaction_from_params(&parts, context.network()?)?;
-    let control = CoinControl { add_inputs: transaction.input.is_empty(), ..CoinControl::default() };
-    if let Some(weight) = options.get("max_tx_weight") {
-        typed::integer::<i32>(weight)?;
+#[methods(category = "Wallet", long_running, private_keys)]
+impl PsbtPlugin {
+    /// Sends a payment. If the wallet's keys do not suffice, or the options ask for it, the call returns a PSBT
+    /// instead.
+    ///
+    /// * `outputs` - The outputs: an object, or an array of objects with one key each. A key is an address with an
+    ///   amount in BTC, or "data" with hexadecimal for an OP_RETURN output.
+    /// * `conf_target` (default: 6) - The confirmation target in blocks, from 1 to 1008.
+    /// * `estimate_mode` (default: unset) - unset, economical or conservative.
+    /// * `fee_rate` (default: the estimate, or the fallback) - The feerate in satoshi per virtual byte, with at most
+    ///   three decimals.
+    /// * `options` (default: {}) - The options. A call with named arguments can also pass each option as an argument:
+    ///   * `add_inputs` (boolean; default: false where inputs are given) - Whether to add coins if the inputs do not
+    ///     suffice.
+    ///   * `include_unsafe` (boolean; default: false) - Whether to add unconfirmed coins from other payers.
+    ///   * `minconf` (numeric; default: 0) - The least number of confirmations of added coins.
+    ///   * `maxconf` (numeric; default: 9999999) - The greatest number of confirmations of added coins.
+    ///   * `add_to_wallet` (boolean; default: true) - Whether to send the transaction. If false, the call only
+    ///     returns it.
+    ///   * `psbt` (boolean; default: false) - Whether to return a PSBT, and not send the transaction.
+    ///   * `change_address` (string; default: a fresh one) - The address of the change.
+    ///   * `change_position` (numeric; default: random) - The position of the change output.
+    ///   * `change_type` (string; default: one that suits the recipients) - The type of a new change address: legacy,
+    ///     p2sh-segwit, bech32 or bech32m.
+    ///   * `include_watching` (boolean; default: true for wallets without private keys) - Whether to add watch-only
+    ///     coins.
+    ///   * `lock_unspents` (boolean; default: false) - Whether to lock the spent coins.
+    ///   * `inputs` (array; default: []) - The inputs: objects with txid, vout and optionally sequence and weight.
+    ///   * `locktime` (numeric; default: 0) - The locktime.
+    ///   * `subtract_fee_from_outputs` (array; default: []) - The positions of the outputs that pay the fee in equal
+    ///     shares. The change output does not count.
+    ///   * `max_tx_weight` (numeric; default: 400000) - The greatest weight of the transaction.
+    ///   * `conf_target` (numeric; default: 6) - The confirmation target in blocks, from 1 to 1008.
+    ///   * `estimate_mode` (string; default: unset) - unset, economical or conservative.
+    ///   * `replaceable` (boolean; default: true) - Whether the transaction signals replaceability (BIP 125).
+    ///   * `solving_data` (object) - Solving data of inputs outside the wallet: {"pubkeys": [...], "scripts": [...],
+    ///     "descriptors": [...]}. The call uses it only to estimate the fee.
+    ///   * `fee_rate` (amount; default: the estimate, or the fallback) - The feerate in satoshi per virtual byte,
+    ///     with at most three decimals.
+    /// * `version` (default: 2) - The version of the transaction, from 1 to 3. Bitcoin Core has this argument since
+    ///   release 30.
+    ///
+    /// # Result
+    /// {"psbt": "str", "txid": "hex", "hex": "hex", "complete": true|false}    (json object) Members that do not
+    /// apply are missing.
+    ///
+    /// # Example
+    /// '{"bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080": 0.1}' 6 economical
+    #[method]
+    fn send(
+        call: &Call<'_>,
+        #[arg(kind = "outputs")] outputs: &Value,
+        #[arg(kind = "numeric")] conf_target: Option<&Value>,
+        estimate_mode: Option<&str>,
+        #[arg(kind = "amount")] fee_rate: Option<&Value>,
+        options: Option<&mut Map<String, Value>>,
+        #[arg(kind = "numeric")] version: Option<&Value>,
+    ) -> Result<Value, RpcError> {
+        let wallet = call.wallet()?;
+        let mut options = options.map(std::mem::take).unwrap_or_default();
+        interpret(&mut options, conf_target, estimate_mode, fee_rate)?;
+        let settings = &call.host.wallet.spend_settings(call.scope)?;
+        let replaceable = options.get("replaceable").map_or(Ok(settings.replaceable), typed::flag)?;
+        let payers = fee_payers(given(&options, "subtract_fee_from_outputs"), &output_names(outputs))?;
+        let lock_time = given(&options, "locktime");
+        let inputs = given(&options, "inputs");
+        let parts = parts(inputs, outputs, lock_time, replaceable, version);
+        let transaction = transaction_from_params(&parts, call.network()?)?;
+        let control = CoinControl { add_inputs: transaction.input.is_empty(), ..CoinControl::default() };
+        if let Some(weight) = options.get("max_tx_weight") {
+            typed::integer::<i32>(weight)?;
+        }
+        take_input_weights(&inputs.cloned().unwrap_or_default(), &mut options)?;
+        let services = call.services();
+        call.host.pay.begin_payment(call.scope)?;
+        let funded = fund_transaction(services, settings, &transaction, &payers, Some(&options), false, control)?;
+        let finished = finish(call, &options, &wallet, funded.transaction.clone());
+        if finished.is_err() {
+            funded.give_back(services);
+        }
+        finished
     }
-    take_input_weights(&inputs.cloned().unwrap_or_default(), &mut options)?;
-    let services = context.services();
-    context.host.pay.begin_payment(context.scope)?;
-    let funded = fund_transaction(services, settings, &transaction, &payers, Some(&options), false, control)?;
-    let finished = finish(context, &options, &wallet, funded.transaction.clone());
-    if finished.is_err() {
-        funded.give_back(services);
-    }
-    finished
-}
 
-pub fn send_all(context: &Context<'_>) -> Result<Value, RpcError> {
-    let wallet = context.wallet()?;
-    let params = &context.params;
-    let mut options = options(context, 4)?;
-    interpret(context, &mut options)?;
-    let mut sharers = HashSet::new();
-    let mut recipients = Vec::new();
-    for (position, recipient) in typed::array(params.get(0))?.iter().enumerate() {
-        recipients.push(match recipient {
-            Value::String(to) => {
-                sharers.insert(position);
-                json!({to.as_str(): 0})
-            }
-            other => other.clone(),
-        });
+    /// Spends all coins of the wallet, or the given inputs. Recipients without an amount share the remainder in equal
+    /// parts.
+    ///
+    /// * `recipients` - Addresses, and objects with an address and an amount in BTC. At least one recipient has no
+    ///   amount.
+    /// * `conf_target` (default: 6) - The confirmation target in blocks, from 1 to 1008.
+    /// * `estimate_mode` (default: unset) - unset, economical or conservative.
+    /// * `fee_rate` (default: the estimate, or the fallback) - The feerate in satoshi per virtual byte, with at most
+    ///   three decimals.
+    /// * `options` (default: {}) - The options. A call with named arguments can also pass each option as an argument:
+    ///   * `add_to_wallet` (boolean; default: true) - Whether to send the transaction. If false, the call only
+    ///     returns it.
+    ///   * `psbt` (boolean; default: false) - Whether to return a PSBT, and not send the transaction.
+    ///   * `include_watching` (boolean; default: true for wallets without private keys) - Whether to add watch-only
+    ///     coins.
+    ///   * `lock_unspents` (boolean; default: false) - Whether to lock the spent coins.
+    ///   * `inputs` (array; default: []) - The inputs: objects with txid, vout and optionally sequence and weight.
+    ///   * `locktime` (numeric; default: 0) - The locktime.
+    ///   * `version` (numeric; default: 2) - The version of the transaction, from 1 to 3. Bitcoin Core has this
+    ///     argument since release 30.
+    ///   * `send_max` (boolean; default: false) - Whether to leave coins that cost more to spend than their value.
+    ///   * `minconf` (numeric; default: 0) - The least number of confirmations of added coins.
+    ///   * `maxconf` (numeric; default: 9999999) - The greatest number of confirmations of added coins.
+    ///   * `conf_target` (numeric; default: 6) - The confirmation target in blocks, from 1 to 1008.
+    ///   * `estimate_mode` (string; default: unset) - unset, economical or conservative.
+    ///   * `replaceable` (boolean; default: true) - Whether the transaction signals replaceability (BIP 125).
+    ///   * `solving_data` (object) - Solving data of inputs outside the wallet: {"pubkeys": [...], "scripts": [...],
+    ///     "descriptors": [...]}. The call uses it only to estimate the fee.
+    ///   * `fee_rate` (amount; default: the estimate, or the fallback) - The feerate in satoshi per virtual byte,
+    ///     with at most three decimals.
+    ///
+    /// # Result
+    /// {"psbt": "str", "txid": "hex", "hex": "hex", "complete": true|false}    (json object) Members that do not
+    /// apply are missing.
+    ///
+    /// # Example
+    /// '["bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080"]'
+    #[method]
+    fn sendall(
+        call: &Call<'_>,
+        recipients: &[Value],
+        #[arg(kind = "numeric")] conf_target: Option<&Value>,
+        estimate_mode: Option<&str>,
+        #[arg(kind = "amount")] fee_rate: Option<&Value>,
+        options: Option<&mut Map<String, Value>>,
+    ) -> Result<Value, RpcError> {
+        let wallet = call.wallet()?;
+        let mut options = options.map(std::mem::take).unwrap_or_default();
+        interpret(&mut options, conf_target, estimate_mode, fee_rate)?;
+        let mut sharers = HashSet::new();
+        let mut outputs = Vec::new();
+        for (position, recipient) in recipients.iter().enumerate() {
+            outputs.push(match recipient {
+                Value::String(to) => {
+                    sharers.insert(position);
+                    json!({to.as_str(): 0})
+                }
+                other => other.clone(),
+            });
+        }
+        if sharers.is_empty() {
+            return Err(RpcError::invalid_parameter("Must provide at least one address without a specified amount"));
+        }
+        let services = call.services();
+        let settings = &call.host.wallet.spend_settings(call.scope)?;
+        let network = call.network()?;
+        let private_keys_enabled = wallet.private_keys_enabled;
+        let funding = FundingCall { network, private_keys_enabled, outputs: outputs.len(), below_minimum: false };
+        let mut control = CoinControl::default();
+        funding.read_fee(&options, None, &mut control)?;
+        funding.read_watching(options.get("include_watching"), &mut control)?;
+        if let Some(depth) = options.get("minconf") {
+            let depth: i32 = typed::integer(depth)?;
+            let negative =
+                |_| RpcError::invalid_parameter(format!("Invalid minconf (minconf cannot be negative): {depth}"));
+            control.min_depth = u32::try_from(depth).map_err(negative)?;
+        }
+        read_max_depth(&options, &mut control)?;
+        let replaceable = options.get("replaceable").map_or(Ok(settings.replaceable), typed::flag)?;
+        let feerate = feerate(services, settings, &control).map_err(|error| {
+            let too_low = matches!(error, SpendError::FeerateTooLow { .. });
+            error.with_code(if too_low { RpcErrorCode::INVALID_PARAMETER } else { RpcErrorCode::WALLET })
+        })?;
+        let lock_time = given(&options, "locktime");
+        // Below release 30, sendall ignores an option `version`.
+        let version = options.get("version").filter(|_| !call.rules.lacks("sendall", "version"));
+        version.map(typed::integer::<u32>).transpose()?;
+        let parts = parts(given(&options, "inputs"), &Value::Array(outputs), lock_time, replaceable, version);
+        let transaction = transaction_from_params(&parts, network)?;
+        let send_max = options.get("send_max").map_or(Ok(false), typed::flag)?;
+        let named = options.contains_key("inputs");
+        if named && options.contains_key("send_max") {
+            return Err(RpcError::invalid_parameter("Cannot combine send_max with specific inputs."));
+        }
+        if named && (options.contains_key("minconf") || options.contains_key("maxconf")) {
+            return Err(RpcError::invalid_parameter("Cannot combine minconf or maxconf with specific inputs."));
+        }
+        call.host.pay.begin_payment(call.scope)?;
+        let whole = Sweep { transaction, sharers, named, send_max, replaceable };
+        let transaction = sweep(services, settings, whole, control, feerate)?;
+        if options.get("lock_unspents").map_or(Ok(false), typed::flag)? {
+            let coins = transaction.input.iter().map(|input| input.previous_output).collect();
+            services.host.book.lock_coins(services.scope, coins, false)?;
+        }
+        finish(call, &options, &wallet, transaction)
     }
-    if sharers.is_empty() {
-        return Err(RpcError::invalid_parameter("Must provide at least one address without a specified amount"));
-    }
-    let services = context.services();
-    let settings = &context.host.wallet.spend_settings(context.scope)?;
-    let network = context.network()?;
-    let private_keys_enabled = wallet.private_keys_enabled;
-    let call = FundingCall { network, private_keys_enabled, outputs: recipients.len(), below_minimum: false };
-    let mut control = CoinControl::default();
-    call.read_fee(&options, None, &mut control)?;
-    call.read_watching(options.get("include_watching"), &mut control)?;
-    if let Some(depth) = options.get("minconf") {
-        let depth: i32 = typed::integer(depth)?;
-        let negative =
-            |_| RpcError::invalid_parameter(format!("Invalid minconf (minconf cannot be negative): {depth}"));
-        control.min_depth = u32::try_from(depth).map_err(negative)?;
-    }
-    read_max_depth(&options, &mut control)?;
-    let replaceable = options.get("replaceable").map_or(Ok(settings.replaceable), typed::flag)?;
-    let feerate = feerate(services, settings, &control).map_err(|error| {
-        let too_low = matches!(error, SpendError::FeerateTooLow { .. });
-        error.with_code(if too_low { RpcErrorCode::INVALID_PARAMETER } else { RpcErrorCode::WALLET })
-    })?;
-    let lock_time = given(&options, "locktime").unwrap_or(&Value::Null);
-    // Below release 30, sendall ignores an option `version`.
-    let version = options.get("version").filter(|_| !context.rules.lacks("sendall", "version"));
-    version.map(typed::integer::<u32>).transpose()?;
-    let parts = parts(given(&options, "inputs"), &Value::Array(recipients), lock_time, replaceable, version);
-    let transaction = transaction_from_params(&parts, network)?;
-    let send_max = options.get("send_max").map_or(Ok(false), typed::flag)?;
-    let named = options.contains_key("inputs");
-    if named && options.contains_key("send_max") {
-        return Err(RpcError::invalid_parameter("Cannot combine send_max with specific inputs."));
-    }
-    if named && (options.contains_key("minconf") || options.contains_key("maxconf")) {
-        return Err(RpcError::invalid_parameter("Cannot combine minconf or maxconf with specific inputs."));
-    }
-    context.host.pay.begin_payment(context.scope)?;
-    let whole = Sweep { transaction, sharers, named, send_max, replaceable };
-    let transaction = sweep(services, settings, whole, control, feerate)?;
-    if options.get("lock_unspents").map_or(Ok(false), typed::flag)? {
-        let coins = transaction.input.iter().map(|input| input.previous_output).collect();
-        services.host.book.lock_coins(services.scope, coins, false)?;
-    }
-    finish(context, &options, &wallet, transaction)
 }
 
 /// Signs the payment (`FinishTransaction` of Bitcoin Core). Sends a complete transaction unless the options forbid it. The result
 /// of an incomplete transaction is a PSBT.
 fn finish(
-    context: &Context<'_>,
+    call: &Call<'_>,
     options: &Map<String, Value>,
     wallet: &WalletInfo,
     mut transaction: Transaction,
 ) -> Result<Value, RpcError> {
     if !options.contains_key("locktime") {
-        locktime::set(context.services(), wallet, &mut transaction, &mut thread_rng())?;
+        locktime::set(call.services(), wallet, &mut transaction, &mut thread_rng())?;
     }
-    let mut psbt = Psbt::of_version(transaction, PsbtVersion::of(&context.rules));
+    let mut psbt = Psbt::of_version(transaction, PsbtVersion::of(&call.rules));
     let sign_options = SignOptions { sighash: None, bip32_derivs: true, finalize: true };
-    fill(context, wallet, &mut psbt, false, sign_options)?;
+    fill(call, wallet, &mut psbt, false, sign_options)?;
     // With a locked wallet the result is an unsigned PSBT.
     if !wallet.locked {
-        fill(context, wallet, &mut psbt, true, SignOptions { bip32_derivs: false, ..sign_options })?;
+        fill(call, wallet, &mut psbt, true, SignOptions { bip32_derivs: false, ..sign_options })?;
     }
-    finalize(context, &mut psbt, SighashSource::Fields)?;
+    finalize(call, &mut psbt, SighashSource::Fields)?;
     let complete = is_complete(&psbt);
     let as_psbt = options.get("psbt").map_or(Ok(false), typed::flag)?;
     let add_to_wallet = options.get("add_to_wallet").map_or(Ok(true), typed::flag)?;
@@ -185,7 +289,7 @@ fn finish(
         result.insert("txid".into(), json!(signed.compute_txid()));
         if add_to_wallet && !as_psbt {
             // As in bitcoind, the wallet keeps the transaction even if the mempool refuses it, and offers it again later.
-            context.host.pay.send(context.scope, Blob(consensus::serialize(&signed)), Vec::new())?;
+            call.host.pay.send(call.scope, Blob(consensus::serialize(&signed)), Vec::new())?;
         } else {
             result.insert("hex".into(), json!(encode_hex(&transaction_to_bytes(&signed))));
         }

@@ -16,10 +16,10 @@ use outrigger_sdk::sign::{
 };
 use outrigger_sdk::standard::release::Rules;
 use outrigger_sdk::wire::Blob;
-use outrigger_sdk::{RpcError, parallel};
+use outrigger_sdk::{Call, RpcError, parallel};
 
 use crate::provider::{Origins, Providers, SigningProvider};
-use crate::{Context, undecodable};
+use crate::undecodable;
 
 /// The number of inputs that justifies a thread. The verification of an input takes some 50 us.
 const INPUTS_PER_BATCH: usize = 8;
@@ -51,29 +51,25 @@ pub enum SighashSource {
 }
 
 pub struct Signing<'a> {
+    pub call: &'a Call<'a>,
     pub providers: &'a Providers,
     pub keys: &'a dyn KeySource,
     pub options: SignOptions,
     /// The source of the sighash type that signatures must have; `None` accepts any type.
     pub sighashes: Option<SighashSource>,
-    /// Whether inputs and outputs get the origin of their taproot output key.
-    pub adds_output_keys: bool,
-    /// Whether the call's answer is still wanted.
-    pub wanted: &'a (dyn Fn() -> bool + Sync),
 }
 
 impl<'a> Signing<'a> {
     /// By the rules of the call's release, which may accept any sighash type whatever the source.
     pub fn new(
-        context: &Context<'a>,
+        call: &'a Call<'a>,
         providers: &'a Providers,
         keys: &'a dyn KeySource,
         options: SignOptions,
         source: Option<SighashSource>,
     ) -> Self {
-        let sighashes = source.filter(|_| context.rules.psbt_sighashes);
-        let adds_output_keys = context.rules.output_key_origins;
-        Self { providers, keys, options, sighashes, adds_output_keys, wanted: context.plugin.wanted }
+        let sighashes = source.filter(|_| call.rules.psbt_sighashes);
+        Self { call, providers, keys, options, sighashes }
     }
 }
 
@@ -162,7 +158,7 @@ pub fn sign_inputs(psbt: &mut Psbt, signing: &Signing<'_>, accept_final: bool) -
             state.complete = true;
         }
     }
-    let unsigned = PartialTransaction { tx: &psbt.tx, spent: &spent, wanted: signing.wanted };
+    let unsigned = PartialTransaction { tx: &psbt.tx, spent: &spent, wanted: &|| signing.call.is_wanted() };
     for outcome in unsigned.sign(open, signing.keys, signing.options.sighash.unwrap_or(Sighash::DEFAULT))? {
         let index = outcome.index;
         if let (Some(state), Some(input), Some(Some(spent))) =
@@ -303,7 +299,7 @@ fn add_origins(
 /// The internal key of an output, and with the rules its output key if it is taproot. bitcoind looks them up also for inputs that
 /// have a signature.
 fn key_path(output: &TxOut, internal_key: Option<[u8; 32]>, signing: &Signing<'_>) -> impl Iterator<Item = [u8; 32]> {
-    let is_taproot = signing.adds_output_keys && output.script_pubkey.is_p2tr();
+    let is_taproot = signing.call.rules.output_key_origins && output.script_pubkey.is_p2tr();
     let output_key = output.script_pubkey.as_bytes().get(2..).filter(|_| is_taproot);
     internal_key.into_iter().chain(output_key.and_then(|key| key.try_into().ok()))
 }
@@ -411,13 +407,13 @@ pub fn remove_unnecessary_transactions(psbt: &mut Psbt, sighash: Option<Sighash>
 }
 
 /// Finalises the complete inputs. Returns no states if no locktime satisfies all inputs.
-pub fn finalize(context: &Context<'_>, psbt: &mut Psbt, source: SighashSource) -> Result<Vec<InputState>, RpcError> {
+pub fn finalize(call: &Call<'_>, psbt: &mut Psbt, source: SighashSource) -> Result<Vec<InputState>, RpcError> {
     if psbt.lock_time().is_none() {
         return Ok(Vec::new());
     }
     let (providers, keys) = (Providers::Shared(Box::default()), LocalKeys::default());
     let options = SignOptions { sighash: None, bip32_derivs: false, finalize: true };
-    sign_inputs(psbt, &Signing::new(context, &providers, &keys, options, Some(source)), true)
+    sign_inputs(psbt, &Signing::new(call, &providers, &keys, options, Some(source)), true)
 }
 
 /// The transaction with the final scriptSigs and witnesses.

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use crate::PsbtPlugin;
 
-const MANIFEST: &str = include_str!("../manifest.json");
 const TRANSACTION: &str = "02000000010707070707070707070707070707070707070707070707070707070707070707\
     0100000000ffffffff01e803000000000000015100000000";
 const SCRIPT: &str = "0014751e76e8199196d454941c45d1b3a323f1433bd6";
@@ -18,7 +17,7 @@ fn start() -> (StubHost, TestPlugin<PsbtPlugin>) {
     let output = TxOut { value: Amount::from_sat(2_000), script_pubkey: ScriptBuf::from_hex(SCRIPT).unwrap() };
     let outpoint = OutPoint::new(Txid::from_byte_array([7; 32]), 1);
     host.chain.add_coin(outpoint, Coin { output, height: 1, coinbase: false });
-    let plugin = host.start(MANIFEST, json!({}));
+    let plugin = host.start(json!({}));
     (host, plugin)
 }
 

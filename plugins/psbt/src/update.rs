@@ -10,7 +10,7 @@ use outrigger_sdk::psbt::{PreviousTransaction, Psbt};
 use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::sign::{LocalKeys, Sighash, SignError, SolvingSet, WifKey};
 use outrigger_sdk::standard::{ScriptKind, classify, transaction_from_bytes, transaction_to_bytes};
-use outrigger_sdk::{RpcError, typed};
+use outrigger_sdk::{Call, RpcError, methods, typed};
 use serde_json::{Map, Value, json};
 
 use crate::provider::{Providers, SigningProvider};
@@ -18,7 +18,7 @@ use crate::sign::{
     SighashSource, SignOptions, Signing, extract, is_complete, remove_unnecessary_transactions, sign_inputs,
     update_outputs,
 };
-use crate::{Context, check_lock_time, read_psbt};
+use crate::{PsbtPlugin, check_lock_time, read_psbt};
 
 /// The last index of a ranged descriptor without `range`.
 const DEFAULT_LAST_INDEX: u32 = 1000;
@@ -36,13 +36,13 @@ struct DescriptorData {
 
 impl DescriptorData {
     /// Expands the descriptors of an argument, with their private keys if `private`.
-    fn read(context: &Context<'_>, descriptors: &[Value], private: bool) -> Result<Self, RpcError> {
+    fn read(call: &Call<'_>, descriptors: &[Value], private: bool) -> Result<Self, RpcError> {
         let mut data = Self::default();
-        descriptors.iter().try_for_each(|value| data.add(context, value, private))?;
+        descriptors.iter().try_for_each(|value| data.add(call, value, private))?;
         Ok(data)
     }
 
-    fn add(&mut self, context: &Context<'_>, value: &Value, private: bool) -> Result<(), RpcError> {
+    fn add(&mut self, call: &Call<'_>, value: &Value, private: bool) -> Result<(), RpcError> {
         let (text, range) = match value {
             Value::String(text) => (text.as_str(), None),
             Value::Object(object) => {
@@ -53,7 +53,7 @@ impl DescriptorData {
             }
             _ => return Err(RpcError::invalid_parameter("Scan object needs to be either a string or an object")),
         };
-        let network = context.network()?;
+        let network = call.network()?;
         let descriptors = Descriptor::parse(text, network, Checksum::Optional);
         for descriptor in descriptors.map_err(|error| RpcError::not_found(error.to_string()))? {
             let (first, last) = if descriptor.is_ranged() { range.unwrap_or((0, DEFAULT_LAST_INDEX)) } else { (0, 0) };
@@ -64,7 +64,7 @@ impl DescriptorData {
             }
             let branches = private.then(|| descriptor.private_branches());
             for index in first..=last {
-                if !(context.plugin.wanted)() {
+                if !call.is_wanted() {
                     return Err(SignError::Unwanted.into());
                 }
                 // The text may hold private keys, and no error may show them.
@@ -76,7 +76,7 @@ impl DescriptorData {
                     self.provider.solving.add(&script.script_pubkey, script.solving);
                     for origin in &script.origins {
                         self.provider.origins.add(origin);
-                        if context.rules.descriptor_key_hashes {
+                        if call.rules.descriptor_key_hashes {
                             self.provider.solving.add_public_key(&origin.public_key);
                         }
                     }
@@ -91,21 +91,61 @@ impl DescriptorData {
     }
 }
 
-pub fn utxo_update_psbt(context: &Context<'_>) -> Result<Value, RpcError> {
-    let descriptors = context.params.given(1).map_or(Ok(&[][..]), typed::array)?;
-    let data = DescriptorData::read(context, descriptors, false)?;
-    let mut psbt = read_psbt(context, context.params.get(0))?;
-    let options = SignOptions { sighash: None, bip32_derivs: true, finalize: false };
-    process(context, &mut psbt, data, options)?;
-    Ok(json!(psbt.to_base64()))
-}
+#[methods(category = "Rawtransactions")]
+impl PsbtPlugin {
+    /// Adds data about the spent outputs from descriptors, the chain and the mempool.
+    ///
+    /// * `psbt` - The PSBT in base64.
+    /// * `descriptors` (default: none) - Output descriptors: texts, or objects with desc and range. A range is an end
+    ///   or [begin,end]; the default is 1000.
+    ///
+    /// # Result
+    /// "str"    (string) The PSBT in base64.
+    ///
+    /// # Example
+    /// "cHNidP8B..." '["wpkh(...)"]'
+    #[method]
+    fn utxoupdatepsbt(call: &Call<'_>, psbt: &str, descriptors: Option<&[Value]>) -> Result<String, RpcError> {
+        let data = DescriptorData::read(call, descriptors.unwrap_or_default(), false)?;
+        let mut psbt = read_psbt(call, psbt)?;
+        let options = SignOptions { sighash: None, bip32_derivs: true, finalize: false };
+        process(call, &mut psbt, data, options)?;
+        Ok(psbt.to_base64())
+    }
 
-pub fn descriptor_process_psbt(context: &Context<'_>) -> Result<Value, RpcError> {
-    let data = DescriptorData::read(context, typed::array(context.params.get(1))?, true)?;
-    let options = sign_options(context)?;
-    let mut psbt = read_psbt(context, context.params.get(0))?;
-    process(context, &mut psbt, data, options)?;
-    Ok(processed(&psbt))
+    /// Adds data about the spent outputs from descriptors, the chain and the mempool, and signs with the private keys
+    /// of the descriptors.
+    ///
+    /// * `psbt` - The PSBT in base64.
+    /// * `descriptors` - Output descriptors: texts, or objects with desc and range. A range is an end or [begin,end];
+    ///   the default is 1000.
+    /// * `sighashtype` (default: DEFAULT for taproot inputs, ALL for others) - The hash type of signatures: DEFAULT,
+    ///   ALL, NONE, SINGLE, ALL|ANYONECANPAY, NONE|ANYONECANPAY or SINGLE|ANYONECANPAY.
+    /// * `bip32derivs` - Whether to add the origins of public keys, as far as they are known.
+    /// * `finalize` - Whether to finalise complete inputs.
+    ///
+    /// # Result
+    /// {"psbt": "str", "complete": true|false, "hex": "hex"}    (json object) hex is the transaction if it is
+    /// complete.
+    ///
+    /// # Example
+    /// "cHNidP8B..." '["wpkh(...)"]'
+    #[method(private_keys)]
+    fn descriptorprocesspsbt(
+        call: &Call<'_>,
+        psbt: &str,
+        descriptors: &[Value],
+        sighashtype: Option<&str>,
+        #[arg(default = true)] bip32derivs: bool,
+        #[arg(default = true)] finalize: bool,
+    ) -> Result<Value, RpcError> {
+        let data = DescriptorData::read(call, descriptors, true)?;
+        let sighash = sighashtype.map(Sighash::from_name).transpose()?;
+        let options = SignOptions { sighash, bip32_derivs: bip32derivs, finalize };
+        let mut psbt = read_psbt(call, psbt)?;
+        process(call, &mut psbt, data, options)?;
+        Ok(processed(&psbt))
+    }
 }
 
 /// The result of `walletprocesspsbt` and `descriptorprocesspsbt`.
@@ -120,36 +160,28 @@ pub fn processed(psbt: &Psbt) -> Value {
     Value::Object(object)
 }
 
-/// The third to fifth arguments of `walletprocesspsbt` and `descriptorprocesspsbt`.
-pub fn sign_options(context: &Context<'_>) -> Result<SignOptions, RpcError> {
-    let params = &context.params;
-    let read = |name| Ok::<_, RpcError>(Sighash::from_name(typed::text(name)?)?);
-    let sighash = params.given(2).map(read).transpose()?;
-    Ok(SignOptions { sighash, bip32_derivs: params.flag_or(3, true)?, finalize: params.flag_or(4, true)? })
-}
-
-fn process(context: &Context<'_>, psbt: &mut Psbt, data: DescriptorData, options: SignOptions) -> Result<(), RpcError> {
+fn process(call: &Call<'_>, psbt: &mut Psbt, data: DescriptorData, options: SignOptions) -> Result<(), RpcError> {
     check_lock_time(psbt)?;
-    add_spent(context, psbt, &data.provider.solving)?;
+    add_spent(call, psbt, &data.provider.solving)?;
     let providers = Providers::Shared(Box::new(data.provider));
     let source = Some(SighashSource::Argument(options.sighash));
-    let signing = Signing::new(context, &providers, &data.keys, options, source);
+    let signing = Signing::new(call, &providers, &data.keys, options, source);
     sign_inputs(psbt, &signing, false)?;
     update_outputs(psbt, &signing);
     // Below release 30, bitcoind ignores the requested sighash type here.
-    remove_unnecessary_transactions(psbt, None, &context.rules);
+    remove_unnecessary_transactions(psbt, None, &call.rules);
     Ok(())
 }
 
 /// Adds the previous transactions from the mempool or the chain. If a transaction is missing there, adds its unspent output if it
 /// is a segwit output.
-fn add_spent(context: &Context<'_>, psbt: &mut Psbt, solving: &SolvingSet) -> Result<(), RpcError> {
+fn add_spent(call: &Call<'_>, psbt: &mut Psbt, solving: &SolvingSet) -> Result<(), RpcError> {
     let missing = psbt.each_input().filter(|(_, fields)| fields.non_witness_utxo.is_none());
     let mut txids: Vec<Txid> = missing.map(|(input, _)| input.previous_output.txid).collect();
     txids.sort_unstable();
     txids.dedup();
     let mut found: HashMap<Txid, PreviousTransaction> = HashMap::new();
-    let in_mempool = match context.host.mempool.transactions(context.scope, txids.clone()) {
+    let in_mempool = match call.host.mempool.transactions(call.scope, txids.clone()) {
         Err(error) if error.kind == ErrorKind::NotGranted => Vec::new(),
         answer => answer?,
     };
@@ -157,7 +189,7 @@ fn add_spent(context: &Context<'_>, psbt: &mut Psbt, solving: &SolvingSet) -> Re
     for (position, txid) in txids.iter().enumerate() {
         let raw = match in_mempool.get(position) {
             Some(Some(transaction)) => Some(transaction.raw.clone()),
-            _ if has_index => match context.host.chain.transaction(context.scope, *txid) {
+            _ if has_index => match call.host.chain.transaction(call.scope, *txid) {
                 Err(error) if error.kind == ErrorKind::Unsupported => {
                     has_index = false;
                     None
@@ -183,7 +215,7 @@ fn add_spent(context: &Context<'_>, psbt: &mut Psbt, solving: &SolvingSet) -> Re
         }
     }
     let outpoints = missing.iter().map(|(_, outpoint)| *outpoint).collect();
-    for ((index, _), coin) in missing.iter().zip(context.host.chain.coins(context.scope, outpoints)?) {
+    for ((index, _), coin) in missing.iter().zip(call.host.chain.coins(call.scope, outpoints)?) {
         if let (Some(input), Some(coin)) = (psbt.inputs.get_mut(*index), coin)
             && is_segwit(&coin.output.script_pubkey, solving)
         {

@@ -5,75 +5,102 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use bitcoin::key::UntweakedPublicKey;
 use bitcoin::secp256k1::{Parity, Secp256k1, VerifyOnly};
 use bitcoin::{PublicKey, Script, ScriptBuf, TxIn, Txid};
-use outrigger_sdk::RpcError;
 use outrigger_sdk::psbt::{Input, PreviousTransaction, Psbt};
 use outrigger_sdk::service::wallet::{Ownership, ScriptInfo, SolvingData, WalletInfo};
 use outrigger_sdk::sign::{KeySource, LocalKeys, Sighash, WalletKeys};
 use outrigger_sdk::standard::transaction_from_bytes;
 use outrigger_sdk::wire::Blob;
+use outrigger_sdk::{Call, RpcError, methods};
 use serde_json::Value;
 
 use crate::provider::{Providers, SigningProvider};
 use crate::sign::{
     SighashSource, SignOptions, Signing, remove_unnecessary_transactions, sighash_mismatch, sign_inputs, update_outputs,
 };
-use crate::update::{processed, sign_options};
-use crate::{Context, check_lock_time, read_psbt};
+use crate::update::processed;
+use crate::{PsbtPlugin, check_lock_time, read_psbt};
 
-pub fn wallet_process_psbt(context: &Context<'_>) -> Result<Value, RpcError> {
-    let wallet = context.wallet()?;
-    let mut psbt = read_psbt(context, context.params.get(0))?;
-    let sign = context.params.flag_or(1, true)?;
-    let options = sign_options(context)?;
-    if sign {
-        wallet.check_unlocked()?;
+#[methods(category = "Wallet", private_keys)]
+impl PsbtPlugin {
+    /// Adds the wallet's data about the inputs and outputs, and signs with its keys. For signatures, unlock an
+    /// encrypted wallet with walletpassphrase first.
+    ///
+    /// * `psbt` - The PSBT in base64.
+    /// * `sign` - Whether to sign.
+    /// * `sighashtype` (default: DEFAULT for taproot inputs, ALL for others) - The hash type of signatures: DEFAULT,
+    ///   ALL, NONE, SINGLE, ALL|ANYONECANPAY, NONE|ANYONECANPAY or SINGLE|ANYONECANPAY.
+    /// * `bip32derivs` - Whether to add the origins of public keys, as far as they are known.
+    /// * `finalize` - Whether to finalise complete inputs.
+    ///
+    /// # Result
+    /// {"psbt": "str", "complete": true|false, "hex": "hex"}    (json object) hex is the transaction if it is
+    /// complete.
+    ///
+    /// # Example
+    /// "cHNidP8B..."
+    #[method]
+    fn walletprocesspsbt(
+        call: &Call<'_>,
+        psbt: &str,
+        #[arg(default = true)] sign: bool,
+        sighashtype: Option<&str>,
+        #[arg(default = true)] bip32derivs: bool,
+        #[arg(default = true)] finalize: bool,
+    ) -> Result<Value, RpcError> {
+        let wallet = call.wallet()?;
+        let mut psbt = read_psbt(call, psbt)?;
+        let sighash = sighashtype.map(Sighash::from_name).transpose()?;
+        let options = SignOptions { sighash, bip32_derivs: bip32derivs, finalize };
+        if sign {
+            wallet.check_unlocked()?;
+        }
+        fill(call, &wallet, &mut psbt, sign, options)?;
+        Ok(processed(&psbt))
     }
-    fill(context, &wallet, &mut psbt, sign, options)?;
-    Ok(processed(&psbt))
 }
 
 /// Adds the data of the wallet, and its signatures if `sign` (`FillPSBT` of Bitcoin Core).
 pub fn fill(
-    context: &Context<'_>,
+    call: &Call<'_>,
     wallet: &WalletInfo,
     psbt: &mut Psbt,
     sign: bool,
     options: SignOptions,
 ) -> Result<(), RpcError> {
     check_lock_time(psbt)?;
-    add_transactions(context, psbt)?;
+    add_transactions(call, psbt)?;
     // A wallet without a birth time has no keys and no scripts. bitcoind then checks no input.
     let checks = wallet.birth_time > 0;
-    if sign && checks && !context.rules.psbt_sighashes {
+    if sign && checks && !call.rules.psbt_sighashes {
         let asked = options.sighash.unwrap_or(Sighash::DEFAULT).to_i32();
         let mut open = psbt.inputs.iter().filter(|input| !input.is_final());
         if open.any(|input| input.sighash_type.is_some_and(|stored| stored != asked)) {
             return Err(sighash_mismatch());
         }
     }
-    let (providers, scripts) = providers(context, psbt)?;
+    let (providers, scripts) = providers(call, psbt)?;
     let (wallet_keys, no_keys);
     let keys: &dyn KeySource = if sign {
-        wallet_keys = WalletKeys::new(&*context.host.signer, context.scope, scripts);
+        wallet_keys = WalletKeys::new(&*call.host.signer, call.scope, scripts);
         &wallet_keys
     } else {
         no_keys = LocalKeys::default();
         &no_keys
     };
     let source = checks.then_some(SighashSource::Argument(options.sighash));
-    let signing = Signing::new(context, &providers, keys, options, source);
+    let signing = Signing::new(call, &providers, keys, options, source);
     sign_inputs(psbt, &signing, false)?;
     update_outputs(psbt, &signing);
-    remove_unnecessary_transactions(psbt, options.sighash, &context.rules);
+    remove_unnecessary_transactions(psbt, options.sighash, &call.rules);
     Ok(())
 }
 
 /// Adds the previous transactions from the wallet.
-fn add_transactions(context: &Context<'_>, psbt: &mut Psbt) -> Result<(), RpcError> {
+fn add_transactions(call: &Call<'_>, psbt: &mut Psbt) -> Result<(), RpcError> {
     let lacks = |input: &Input| !input.is_final() && input.non_witness_utxo.is_none();
     let spends = psbt.each_input().filter(|(_, fields)| lacks(fields)).map(|(input, _)| input.previous_output.txid);
     let txids: Vec<Txid> = spends.collect::<BTreeSet<_>>().into_iter().collect();
-    let found = context.host.wallet.raw_transactions(context.scope, txids.clone())?;
+    let found = call.host.wallet.raw_transactions(call.scope, txids.clone())?;
     let decode =
         |(txid, raw): (Txid, Option<Blob>)| Some((txid, PreviousTransaction::new(transaction_from_bytes(&raw?)?)));
     let found: HashMap<_, _> = txids.into_iter().zip(found).filter_map(decode).collect();
@@ -87,7 +114,7 @@ fn add_transactions(context: &Context<'_>, psbt: &mut Psbt) -> Result<(), RpcErr
 }
 
 /// The providers of the wallet, and the scripts of the keys that may sign.
-fn providers(context: &Context<'_>, psbt: &Psbt) -> Result<(Providers, Vec<ScriptBuf>), RpcError> {
+fn providers(call: &Call<'_>, psbt: &Psbt) -> Result<(Providers, Vec<ScriptBuf>), RpcError> {
     let curve = Secp256k1::verification_only();
     let of_input = |(input, fields): (&TxIn, &Input)| match fields.spent(input.previous_output) {
         Some(spent) => {
@@ -100,7 +127,7 @@ fn providers(context: &Context<'_>, psbt: &Psbt) -> Result<(Providers, Vec<Scrip
     let outputs: Vec<&ScriptBuf> = psbt.tx.output.iter().map(|output| &output.script_pubkey).collect();
     let scripts: BTreeSet<ScriptBuf> = inputs.iter().flatten().chain(outputs.iter().copied()).cloned().collect();
     let scripts: Vec<ScriptBuf> = scripts.into_iter().collect();
-    let infos = context.host.wallet.scripts(context.scope, scripts.clone())?;
+    let infos = call.host.wallet.scripts(call.scope, scripts.clone())?;
     let found = scripts.into_iter().zip(infos).filter_map(|(script, info)| Some((script, info?)));
     let found: BTreeMap<ScriptBuf, ScriptInfo> = found.collect();
     let provider = |scripts: &mut dyn Iterator<Item = &ScriptBuf>| {

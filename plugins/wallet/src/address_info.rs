@@ -6,9 +6,10 @@ use outrigger_sdk::params::encode_hex;
 use outrigger_sdk::service::wallet::{KeyOrigin, Ownership, ScriptInfo, SolvingData};
 use outrigger_sdk::spend::known::{public_key, redeem_script, witness_script};
 use outrigger_sdk::standard::{ScriptKind, address, classify};
-use outrigger_sdk::{CallContext, RpcError};
+use outrigger_sdk::{Call, RpcError, methods};
 use serde_json::{Map, Value, json};
 
+use crate::WalletPlugin;
 use crate::keys::key_hash;
 
 /// The `hdseedid` in a descriptor wallet.
@@ -20,13 +21,26 @@ const X_LEN: usize = 32;
 /// The maximum depth of nested scripts: an output, its redeem script, and a witness script.
 const MAX_DEPTH: u8 = 3;
 
-pub fn get_address_info(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
-    context.wallet()?;
-    let network = context.network()?;
-    let script =
-        address::to_script(context.params.text(0)?, network).map_err(|error| RpcError::not_found(error.message))?;
-    let known = context.host.wallet.scripts(context.scope, vec![script.clone()])?.pop().flatten();
-    Ok(Value::Object(describe(&script, known.as_ref(), network)))
+#[methods(category = "Wallet", needs_tip = false)]
+impl WalletPlugin {
+    /// Gives the properties of an address, and the wallet's data for it.
+    ///
+    /// * `address` - The address.
+    ///
+    /// # Result
+    /// {"address": "...", "scriptPubKey": "...", "ismine": true|false, "solvable": true|false, ..., "labels":
+    /// ["..."]}    (json object)
+    ///
+    /// # Example
+    /// bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080
+    #[method(inline)]
+    fn getaddressinfo(call: &Call<'_>, address: &str) -> Result<Map<String, Value>, RpcError> {
+        call.wallet()?;
+        let network = call.network()?;
+        let script = address::to_script(address, network).map_err(|error| RpcError::not_found(error.message))?;
+        let known = call.host.wallet.scripts(call.scope, vec![script.clone()])?.pop().flatten();
+        Ok(describe(&script, known.as_ref(), network))
+    }
 }
 
 /// The answer for a script, in Bitcoin Core 29's order of keys.

@@ -3,30 +3,9 @@
 use bitcoin::ScriptBuf;
 use outrigger_sdk::service::wallet::WalletInfo;
 use outrigger_sdk::standard::address;
-use outrigger_sdk::{CallContext, RpcError};
-use serde_json::{Value, json};
+use outrigger_sdk::{Call, RpcError, methods};
 
-use crate::arguments::{address_type, label, single_address};
-
-pub fn get_new_address(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
-    let wallet = context.wallet()?;
-    require_keys(&wallet, false)?;
-    let label = label(context.params.given(0))?;
-    let settings = context.host.wallet.spend_settings(context.scope)?;
-    let kind = address_type(context.params.given(1), settings.address_type)?;
-    let script = context.host.book.new_address(context.scope, kind, false, Some(label))?;
-    address_json(context, &script)
-}
-
-pub fn get_raw_change_address(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
-    let wallet = context.wallet()?;
-    require_keys(&wallet, true)?;
-    let settings = context.host.wallet.spend_settings(context.scope)?;
-    let default = settings.change_type.unwrap_or(settings.address_type);
-    let kind = address_type(context.params.given(0), default)?;
-    let script = context.host.book.new_address(context.scope, kind, true, None)?;
-    address_json(context, &script)
-}
+use crate::{WalletPlugin, arguments};
 
 /// Requires that a source of any type has an address for change (`internal`) or for receiving.
 fn require_keys(wallet: &WalletInfo, internal: bool) -> Result<(), RpcError> {
@@ -36,15 +15,67 @@ fn require_keys(wallet: &WalletInfo, internal: bool) -> Result<(), RpcError> {
     Err(RpcError::wallet("Error: This wallet has no available keys"))
 }
 
-fn address_json(context: &CallContext<'_>, script: &ScriptBuf) -> Result<Value, RpcError> {
-    let text = address::from_script(script, context.network()?);
-    Ok(json!(text.ok_or_else(|| RpcError::internal("the wallet derived a script that has no address"))?))
+fn address_text(call: &Call<'_>, script: &ScriptBuf) -> Result<String, RpcError> {
+    let text = address::from_script(script, call.network()?);
+    text.ok_or_else(|| RpcError::internal("the wallet derived a script that has no address"))
 }
 
-pub fn set_label(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
-    context.wallet()?;
-    let script = single_address(context.params.text(0)?, context.network()?)?;
-    let label = label(context.params.given(1))?;
-    context.host.book.set_label(context.scope, script, label)?;
-    Ok(Value::Null)
+#[methods(category = "Wallet", needs_tip = false)]
+impl WalletPlugin {
+    /// Gives a new address for receiving.
+    ///
+    /// * `label` (default: "") - The label of the address in the address book.
+    /// * `address_type` (default: bech32) - legacy, p2sh-segwit, bech32 or bech32m.
+    ///
+    /// # Result
+    /// "..."    (string) The address.
+    ///
+    /// # Example
+    /// "invoice 17" bech32m
+    #[method(private_keys)]
+    fn getnewaddress(call: &Call<'_>, label: Option<&str>, address_type: Option<&str>) -> Result<String, RpcError> {
+        let wallet = call.wallet()?;
+        require_keys(&wallet, false)?;
+        let label = arguments::label(label.unwrap_or_default())?;
+        let settings = call.host.wallet.spend_settings(call.scope)?;
+        let kind = address_type.map_or(Ok(settings.address_type), arguments::address_type)?;
+        let script = call.host.book.new_address(call.scope, kind, false, Some(label))?;
+        address_text(call, &script)
+    }
+
+    /// Gives a new change address, for use with raw transactions.
+    ///
+    /// * `address_type` (default: bech32) - legacy, p2sh-segwit, bech32 or bech32m.
+    ///
+    /// # Result
+    /// "..."    (string) The address.
+    #[method(private_keys)]
+    fn getrawchangeaddress(call: &Call<'_>, address_type: Option<&str>) -> Result<String, RpcError> {
+        let wallet = call.wallet()?;
+        require_keys(&wallet, true)?;
+        let settings = call.host.wallet.spend_settings(call.scope)?;
+        let default = settings.change_type.unwrap_or(settings.address_type);
+        let kind = address_type.map_or(Ok(default), arguments::address_type)?;
+        let script = call.host.book.new_address(call.scope, kind, true, None)?;
+        address_text(call, &script)
+    }
+
+    /// Sets the label of an address.
+    ///
+    /// * `address` - The address.
+    /// * `label` - The label.
+    ///
+    /// # Result
+    /// null    (json null)
+    ///
+    /// # Example
+    /// bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080 rent
+    #[method]
+    fn setlabel(call: &Call<'_>, address: &str, label: &str) -> Result<(), RpcError> {
+        call.wallet()?;
+        let script = arguments::single_address(address, call.network()?)?;
+        let label = arguments::label(label)?;
+        call.host.book.set_label(call.scope, script, label)?;
+        Ok(())
+    }
 }

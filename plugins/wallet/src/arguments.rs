@@ -6,22 +6,18 @@
 use std::collections::HashSet;
 
 use bitcoin::{Network, ScriptBuf};
-use outrigger_sdk::params::{flag, text};
 use outrigger_sdk::service::wallet::{AddressType, MAX_LABEL_LEN, WalletInfo};
 use outrigger_sdk::standard::address;
 use outrigger_sdk::{RpcError, RpcErrorCode, typed};
 use serde_json::Value;
 
-pub fn address_type(value: Option<&Value>, default: AddressType) -> Result<AddressType, RpcError> {
-    let Some(value) = value else { return Ok(default) };
-    let name = text(value)?;
+pub fn address_type(name: &str) -> Result<AddressType, RpcError> {
     AddressType::named(name).ok_or_else(|| RpcError::not_found(format!("Unknown address type '{name}'")))
 }
 
-/// Reads a label; the default is the empty label. `*` is invalid because it stands for all labels. Unlike bitcoind,
-/// Outrigger limits the length.
-pub fn label(value: Option<&Value>) -> Result<String, RpcError> {
-    match value.map_or(Ok(""), text)? {
+/// Reads a label. `*` is invalid because it stands for all labels. Unlike bitcoind, Outrigger limits the length.
+pub fn label(text: &str) -> Result<String, RpcError> {
+    match text {
         "*" => Err(RpcError::new(RpcErrorCode::WALLET_INVALID_LABEL, "Invalid label name")),
         label if label.len() > MAX_LABEL_LEN => {
             let len = label.len();
@@ -47,9 +43,9 @@ pub fn duplicated_address(text: &str) -> RpcError {
 }
 
 /// The scripts of a list of addresses.
-pub fn addresses(value: &Value, network: Network) -> Result<HashSet<ScriptBuf>, RpcError> {
+pub fn addresses(values: &[Value], network: Network) -> Result<HashSet<ScriptBuf>, RpcError> {
     let mut scripts = HashSet::new();
-    for value in typed::array(value)? {
+    for value in values {
         let text = typed::text(value)?;
         if !scripts.insert(listed_address(text, network)?) {
             return Err(duplicated_address(text));
@@ -59,8 +55,8 @@ pub fn addresses(value: &Value, network: Network) -> Result<HashSet<ScriptBuf>, 
 }
 
 /// `avoid_reuse`, by default the wallet's flag.
-pub fn avoid_reuse(value: Option<&Value>, wallet: &WalletInfo) -> Result<bool, RpcError> {
-    let avoid = value.map_or(Ok(wallet.avoid_reuse), flag)?;
+pub fn avoid_reuse(value: Option<bool>, wallet: &WalletInfo) -> Result<bool, RpcError> {
+    let avoid = value.unwrap_or(wallet.avoid_reuse);
     if avoid && !wallet.avoid_reuse {
         return Err(RpcError::wallet("wallet does not have the \"avoid reuse\" feature enabled"));
     }

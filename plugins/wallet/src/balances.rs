@@ -4,19 +4,19 @@ use bitcoin::{Amount, SignedAmount};
 use outrigger_sdk::amount::{self, Saturating};
 use outrigger_sdk::params::int32;
 use outrigger_sdk::service::wallet::{Balances, BalancesQuery, CoinTotals, Synced};
-use outrigger_sdk::{CallContext, RpcError, RpcErrorCode};
+use outrigger_sdk::{Call, RpcError, RpcErrorCode, methods};
 use serde_json::{Map, Value, json};
 
-use crate::arguments;
+use crate::{WalletPlugin, arguments};
 
 /// RPC_METHOD_DEPRECATED of bitcoind.
 const DEPRECATED: RpcErrorCode = RpcErrorCode(-32);
 
 /// The sums of the wallet's coins. Trusted coins count from `min_depth` confirmations. With `avoid_reuse`, mature coins of
 /// reused scripts have a sum of their own.
-pub fn balances(context: &CallContext<'_>, min_depth: i32, avoid_reuse: bool) -> Result<Balances, RpcError> {
+pub fn balances(call: &Call<'_>, min_depth: i32, avoid_reuse: bool) -> Result<Balances, RpcError> {
     let query = BalancesQuery { min_depth: min_depth.into(), avoid_reuse };
-    Ok(context.host.wallet.balances(context.scope, query)?)
+    Ok(call.host.wallet.balances(call.scope, query)?)
 }
 
 /// The member `lastprocessedblock`.
@@ -57,41 +57,75 @@ fn add_spent(balances: &mut Balances, spent: &Balances) -> Amount {
     trusted.saturating_add(untrusted_pending).saturating_add(immature).saturating_add(spent.used)
 }
 
-pub fn get_balances(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
-    let wallet = context.wallet()?;
-    let mut balances = balances(context, 0, wallet.avoid_reuse)?;
-    let mut nonmempool = None;
-    if context.rules.nonmempool_balance {
-        let query = BalancesQuery { min_depth: 0, avoid_reuse: wallet.avoid_reuse };
-        let spent = context.host.wallet.spent_outside_mempool(context.scope, query)?;
-        nonmempool = Some(add_spent(&mut balances, &spent));
+#[methods(category = "Wallet")]
+impl WalletPlugin {
+    /// Gives the wallet's balances.
+    ///
+    /// # Result
+    /// {"mine": {"trusted": n, "untrusted_pending": n, "immature": n}, "watchonly": {...}, "lastprocessedblock":
+    /// {"hash": "...", "height": n}}    (json object) In BTC. Only a wallet with watch-only coins has watchonly.
+    #[method]
+    fn getbalances(call: &Call<'_>) -> Result<Value, RpcError> {
+        let wallet = call.wallet()?;
+        let mut balances = balances(call, 0, wallet.avoid_reuse)?;
+        let mut nonmempool = None;
+        if call.rules.nonmempool_balance {
+            let query = BalancesQuery { min_depth: 0, avoid_reuse: wallet.avoid_reuse };
+            let spent = call.host.wallet.spent_outside_mempool(call.scope, query)?;
+            nonmempool = Some(add_spent(&mut balances, &spent));
+        }
+        let mut object = Map::new();
+        object.insert("mine".into(), mine_to_json(&balances, nonmempool, wallet.avoid_reuse));
+        if let Some(watch_only) = &balances.watch_only {
+            object.insert("watchonly".into(), totals_to_json(watch_only));
+        }
+        object.insert("lastprocessedblock".into(), last_processed_block(&wallet.synced));
+        Ok(Value::Object(object))
     }
-    let mut object = Map::new();
-    object.insert("mine".into(), mine_to_json(&balances, nonmempool, wallet.avoid_reuse));
-    if let Some(watch_only) = &balances.watch_only {
-        object.insert("watchonly".into(), totals_to_json(watch_only));
-    }
-    object.insert("lastprocessedblock".into(), last_processed_block(&wallet.synced));
-    Ok(Value::Object(object))
-}
 
-pub fn get_balance(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
-    let wallet = context.wallet()?;
-    let params = &context.params;
-    if params.given(0).is_some_and(|dummy| dummy != "*") {
-        let message = "dummy first argument must be excluded or set to \"*\".";
-        return Err(RpcError::new(DEPRECATED, message));
+    /// Gives the trusted balance.
+    ///
+    /// * `dummy` - Formerly an account. Must be "*" or omitted.
+    /// * `minconf` (default: 0) - The minimum number of confirmations.
+    /// * `include_watchonly` (default: true for wallets without private keys, otherwise false) - Whether to count
+    ///   watch-only coins.
+    /// * `avoid_reuse` (default: the wallet's flag) - Whether to exclude the coins of reused addresses. true requires
+    ///   the wallet's flag avoid_reuse.
+    ///
+    /// # Result
+    /// n    (numeric) In BTC.
+    ///
+    /// # Example
+    /// "*" 6
+    #[method]
+    fn getbalance(
+        call: &Call<'_>,
+        dummy: Option<&str>,
+        #[arg(kind = "numeric")] minconf: Option<&Value>,
+        include_watchonly: Option<bool>,
+        avoid_reuse: Option<bool>,
+    ) -> Result<Value, RpcError> {
+        let wallet = call.wallet()?;
+        if dummy.is_some_and(|dummy| dummy != "*") {
+            let message = "dummy first argument must be excluded or set to \"*\".";
+            return Err(RpcError::new(DEPRECATED, message));
+        }
+        let min_depth = minconf.map_or(Ok(0), int32)?;
+        let watch_only = include_watchonly.unwrap_or(!wallet.private_keys_enabled);
+        let avoid_reuse = arguments::avoid_reuse(avoid_reuse, &wallet)?;
+        let balances = balances(call, min_depth, avoid_reuse)?;
+        let watched = balances.watch_only.filter(|_| watch_only).map_or(Amount::ZERO, |totals| totals.trusted);
+        Ok(amount::to_json(balances.mine.trusted.saturating_add(watched)))
     }
-    let min_depth = params.given(1).map_or(Ok(0), int32)?;
-    let watch_only = params.flag_or(2, !wallet.private_keys_enabled)?;
-    let avoid_reuse = arguments::avoid_reuse(params.given(3), &wallet)?;
-    let balances = balances(context, min_depth, avoid_reuse)?;
-    let watched = balances.watch_only.filter(|_| watch_only).map_or(Amount::ZERO, |totals| totals.trusted);
-    Ok(amount::to_json(balances.mine.trusted.saturating_add(watched)))
-}
 
-pub fn get_unconfirmed_balance(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
-    let wallet = context.wallet()?;
-    let balances = balances(context, 0, wallet.avoid_reuse)?;
-    Ok(amount::to_json(balances.mine.untrusted_pending))
+    /// Gives the untrusted_pending balance of getbalances. Deprecated.
+    ///
+    /// # Result
+    /// n    (numeric) The amount in BTC.
+    #[method(unchecked)]
+    fn getunconfirmedbalance(call: &Call<'_>) -> Result<Value, RpcError> {
+        let wallet = call.wallet()?;
+        let balances = balances(call, 0, wallet.avoid_reuse)?;
+        Ok(amount::to_json(balances.mine.untrusted_pending))
+    }
 }

@@ -1,10 +1,11 @@
 //! `listdescriptors`.
 
+use outrigger_sdk::methods::Json;
 use outrigger_sdk::service::wallet::DescriptorInfo;
-use outrigger_sdk::{CallContext, RpcError};
+use outrigger_sdk::{Call, RpcError, methods};
 use serde::Serialize;
 
-use crate::to_json;
+use crate::{WalletPlugin, to_json};
 
 #[derive(Serialize)]
 struct Answer<'a> {
@@ -42,34 +43,46 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Serializes the descriptors directly, because a tree of values would hold more copies of the private keys.
-pub fn list_descriptors(context: &mut CallContext<'_>) -> Result<Vec<u8>, RpcError> {
-    let wallet = context.wallet()?;
-    let private = context.params.flag_or(0, false)?;
-    let mixed = context.rules.private_of_mixed;
-    if private && mixed && !wallet.private_keys_enabled {
-        return Err(RpcError::wallet("Can't get private descriptor string for watch-only wallets"));
-    }
-    if private {
-        wallet.check_unlocked()?;
-    }
-    let (host, scope) = (context.host, context.scope);
-    let descriptors = if private { host.keys.private_descriptors(scope)? } else { host.wallet.descriptors(scope)? };
-    if private && !mixed {
-        // The two texts are equal if the wallet lacks the private keys of the descriptor.
-        let public = host.wallet.descriptors(scope)?;
-        let same = |(with, without): (&DescriptorInfo, &DescriptorInfo)| with.text == without.text;
-        if descriptors.iter().zip(&public).any(same) {
-            return Err(RpcError::wallet("Can't get descriptor string."));
+#[methods(category = "Wallet", needs_tip = false)]
+impl WalletPlugin {
+    /// Lists the wallet's descriptors. Imported keys and scripts are listed as descriptors.
+    ///
+    /// * `private` - Whether to show private keys.
+    ///
+    /// # Result
+    /// {"wallet_name": "...", "descriptors": [{"desc": "...", "timestamp": n, "active": true|false, "internal":
+    /// true|false, "range": [n, n], "next": n, "next_index": n}, ...]}    (json object) Sorted by text. Only active
+    /// descriptors have internal, only ranged descriptors have range, next and next_index.
+    #[method(private_keys)]
+    fn listdescriptors(call: &Call<'_>, #[arg(default = false)] private: bool) -> Result<Json, RpcError> {
+        let wallet = call.wallet()?;
+        let mixed = call.rules.private_of_mixed;
+        if private && mixed && !wallet.private_keys_enabled {
+            return Err(RpcError::wallet("Can't get private descriptor string for watch-only wallets"));
         }
+        if private {
+            wallet.check_unlocked()?;
+        }
+        let (host, scope) = (call.host, call.scope);
+        let descriptors =
+            if private { host.keys.private_descriptors(scope)? } else { host.wallet.descriptors(scope)? };
+        if private && !mixed {
+            // The two texts are equal if the wallet lacks the private keys of the descriptor.
+            let public = host.wallet.descriptors(scope)?;
+            let same = |(with, without): (&DescriptorInfo, &DescriptorInfo)| with.text == without.text;
+            if descriptors.iter().zip(&public).any(same) {
+                return Err(RpcError::wallet("Can't get descriptor string."));
+            }
+        }
+        // Single keys and scripts may be watch-only, so they have no such check.
+        let imported = if private {
+            host.keys.private_imported_descriptors(scope)?
+        } else {
+            host.wallet.imported_descriptors(scope)?
+        };
+        let mut entries: Vec<Entry<'_>> = descriptors.iter().chain(&imported).map(Entry::new).collect();
+        entries.sort_by_key(|entry| entry.desc);
+        // A tree of values would hold more copies of the private keys.
+        to_json(Answer { wallet_name: &wallet.name, descriptors: entries })
     }
-    // Single keys and scripts may be watch-only, so they have no such check.
-    let imported = if private {
-        host.keys.private_imported_descriptors(scope)?
-    } else {
-        host.wallet.imported_descriptors(scope)?
-    };
-    let mut entries: Vec<Entry<'_>> = descriptors.iter().chain(&imported).map(Entry::new).collect();
-    entries.sort_by_key(|entry| entry.desc);
-    to_json(Answer { wallet_name: &wallet.name, descriptors: entries })
 }

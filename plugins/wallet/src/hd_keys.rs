@@ -6,48 +6,18 @@ use bitcoin::bip32::{ChainCode, ChildNumber, DerivationPath, Fingerprint, Xpriv,
 use bitcoin::secp256k1::rand::{RngCore, thread_rng};
 use bitcoin::secp256k1::{Secp256k1, SecretKey};
 use bitcoin::{Network, NetworkKind};
-use outrigger_sdk::params::object;
+use outrigger_sdk::methods::Json;
 use outrigger_sdk::service::wallet::{DescriptorImport, HdKey, Import, ImportOutcome};
 use outrigger_sdk::wire::Secret;
-use outrigger_sdk::{CallContext, RpcError, typed};
+use outrigger_sdk::{Call, RpcError, methods, typed};
 use serde::Serialize;
+use serde_json::{Map, Value, json};
 
 use crate::keys::{option, unknown_private_key};
-use crate::to_json;
+use crate::{WalletPlugin, to_json};
 
 /// The descriptor function for a key without addresses.
 const UNUSED: &str = "unused(";
-
-#[derive(Serialize)]
-struct Added {
-    xpub: String,
-}
-
-pub fn add_hd_key(context: &mut CallContext<'_>) -> Result<Vec<u8>, RpcError> {
-    let given = context.params.given(0).is_some();
-    let text = context.take_secret(0);
-    let wallet = context.wallet()?;
-    if !wallet.private_keys_enabled {
-        return Err(RpcError::wallet("addhdkey is not available for wallets without private keys"));
-    }
-    wallet.check_unlocked()?;
-    let mut key = if given { read(&text, context.network()?)? } else { random(context.network()?) };
-    let (xpub, descriptor) =
-        (Xpub::from_priv(&Secp256k1::new(), &key).to_string(), Secret::new(format!("{UNUSED}{key})")));
-    key.private_key.non_secure_erase();
-    let known = context.host.wallet.hd_keys(context.scope)?;
-    if known.iter().any(|known| known.has_private && known.xpub == xpub) {
-        return Err(RpcError::wallet("HD key already exists"));
-    }
-    let timestamp = context.host.chain.time(context.scope)?;
-    let (range, next_index, active, internal, label) = (None, None, false, None, None);
-    let descriptor = DescriptorImport { text: descriptor, range, next_index, active, internal, label, timestamp };
-    let outcomes = context.host.import.import(context.scope, vec![Import::Descriptor { descriptor }])?;
-    if !matches!(outcomes.as_slice(), [ImportOutcome::Imported { .. }]) {
-        return Err(RpcError::internal("the descriptor could not be stored"));
-    }
-    to_json(Added { xpub })
-}
 
 fn read(text: &Secret, network: Network) -> Result<Xpriv, RpcError> {
     let kind = NetworkKind::from(network);
@@ -83,40 +53,6 @@ struct Derived<'a> {
     xpub: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     xprv: Option<&'a str>,
-}
-
-pub fn derive_hd_key(context: &mut CallContext<'_>) -> Result<Vec<u8>, RpcError> {
-    let wallet = context.wallet()?;
-    if !wallet.private_keys_enabled {
-        return Err(RpcError::wallet("derivehdkey is not available for watch-only wallets"));
-    }
-    let path = key_path(context.params.text(0)?)?;
-    let private = option(context, 1, "private")?.unwrap_or(false);
-    wallet.check_unlocked()?;
-    let options = context.params.given(1).map(object).transpose()?;
-    let wanted = options.and_then(|options| options.get("hdkey")).filter(|value| !value.is_null());
-    let keys = context.host.keys.private_hd_keys(context.scope)?;
-    let key = match wanted {
-        Some(wanted) => named(&keys, typed::text(wanted)?, context.network()?)?,
-        None => only(&keys)?,
-    };
-    let text = key.xprv.as_ref().ok_or_else(|| unknown_private_key(&key.xpub))?;
-    let mut master = Xpriv::from_str(text.expose()).map_err(|_| RpcError::internal("the stored key does not parse"))?;
-    let secp = Secp256k1::new();
-    let derived = master.derive_priv(&secp, &path);
-    let fingerprint = master.fingerprint(&secp);
-    master.private_key.non_secure_erase();
-    let refused = |_| RpcError::invalid_parameter("Unable to derive HD key at the requested path");
-    let mut derived = derived.map_err(refused)?;
-    let xpub = Xpub::from_priv(&secp, &derived).to_string();
-    let xprv = private.then(|| Secret::new(derived.to_string()));
-    derived.private_key.non_secure_erase();
-    // `:#` would mark hardened steps with an apostrophe.
-    let steps = path.into_iter().fold(String::new(), |steps, step| match step {
-        ChildNumber::Normal { index } => format!("{steps}/{index}"),
-        ChildNumber::Hardened { index } => format!("{steps}/{index}h"),
-    });
-    to_json(Derived { origin: format!("[{fingerprint}{steps}]"), xpub, xprv: xprv.as_ref().map(Secret::expose) })
 }
 
 /// Reads a path as bitcoind does: `m` may be left out, and a slash may end it.
@@ -164,5 +100,89 @@ fn only(keys: &[HdKey]) -> Result<&HdKey, RpcError> {
         [one] => Ok(one),
         [] => Err(RpcError::not_found("No active or unused(KEY) descriptor found")),
         _ => Err(RpcError::not_found("Unable to determine which HD key to use. Please specify with 'hdkey'")),
+    }
+}
+
+#[methods(category = "Wallet", private_keys)]
+impl WalletPlugin {
+    /// Adds an extended private key (BIP 32) to the wallet, for createwalletdescriptor and derivehdkey. No address is
+    /// derived from it.
+    ///
+    /// * `hdkey` (default: a new random key) - The extended private key.
+    ///
+    /// # Result
+    /// {"xpub": "..."}    (json object) The extended public key.
+    #[method]
+    fn addhdkey(call: &Call<'_>, hdkey: Option<Secret>) -> Result<Value, RpcError> {
+        let wallet = call.wallet()?;
+        if !wallet.private_keys_enabled {
+            return Err(RpcError::wallet("addhdkey is not available for wallets without private keys"));
+        }
+        wallet.check_unlocked()?;
+        let network = call.network()?;
+        let mut key = hdkey.map_or_else(|| Ok(random(network)), |text| read(&text, network))?;
+        let (xpub, descriptor) =
+            (Xpub::from_priv(&Secp256k1::new(), &key).to_string(), Secret::new(format!("{UNUSED}{key})")));
+        key.private_key.non_secure_erase();
+        let known = call.host.wallet.hd_keys(call.scope)?;
+        if known.iter().any(|known| known.has_private && known.xpub == xpub) {
+            return Err(RpcError::wallet("HD key already exists"));
+        }
+        let timestamp = call.host.chain.time(call.scope)?;
+        let (range, next_index, active, internal, label) = (None, None, false, None, None);
+        let descriptor = DescriptorImport { text: descriptor, range, next_index, active, internal, label, timestamp };
+        let outcomes = call.host.import.import(call.scope, vec![Import::Descriptor { descriptor }])?;
+        if !matches!(outcomes.as_slice(), [ImportOutcome::Imported { .. }]) {
+            return Err(RpcError::internal("the descriptor could not be stored"));
+        }
+        Ok(json!({"xpub": xpub}))
+    }
+
+    /// Derives an extended key from one of the wallet's, which must be unlocked.
+    ///
+    /// * `path` - The path (BIP 32), with at least one hardened step.
+    /// * `options` (default: {}) - Options, which a call by name can also give as arguments of their own:
+    ///   * `private` (boolean; default: false) - Whether to show the private key.
+    ///   * `hdkey` (string; default: the only key of an unused() descriptor, or of all active descriptors) - The
+    ///     extended public key to derive from, as in gethdkeys.
+    ///
+    /// # Result
+    /// {"origin": "[fingerprint/path]", "xpub": "...", "xprv": "..."}    (json object) "xprv" only if private keys
+    /// are shown.
+    ///
+    /// # Example
+    /// m/87h/0h/0h
+    #[method]
+    fn derivehdkey(call: &Call<'_>, path: &str, options: Option<&Map<String, Value>>) -> Result<Json, RpcError> {
+        let wallet = call.wallet()?;
+        if !wallet.private_keys_enabled {
+            return Err(RpcError::wallet("derivehdkey is not available for watch-only wallets"));
+        }
+        let path = key_path(path)?;
+        let private = option(options, "private").map_or(Ok(false), typed::flag)?;
+        wallet.check_unlocked()?;
+        let keys = call.host.keys.private_hd_keys(call.scope)?;
+        let key = match option(options, "hdkey") {
+            Some(wanted) => named(&keys, typed::text(wanted)?, call.network()?)?,
+            None => only(&keys)?,
+        };
+        let text = key.xprv.as_ref().ok_or_else(|| unknown_private_key(&key.xpub))?;
+        let mut master =
+            Xpriv::from_str(text.expose()).map_err(|_| RpcError::internal("the stored key does not parse"))?;
+        let secp = Secp256k1::new();
+        let derived = master.derive_priv(&secp, &path);
+        let fingerprint = master.fingerprint(&secp);
+        master.private_key.non_secure_erase();
+        let refused = |_| RpcError::invalid_parameter("Unable to derive HD key at the requested path");
+        let mut derived = derived.map_err(refused)?;
+        let xpub = Xpub::from_priv(&secp, &derived).to_string();
+        let xprv = private.then(|| Secret::new(derived.to_string()));
+        derived.private_key.non_secure_erase();
+        // `:#` would mark hardened steps with an apostrophe.
+        let steps = path.into_iter().fold(String::new(), |steps, step| match step {
+            ChildNumber::Normal { index } => format!("{steps}/{index}"),
+            ChildNumber::Hardened { index } => format!("{steps}/{index}h"),
+        });
+        to_json(Derived { origin: format!("[{fingerprint}{steps}]"), xpub, xprv: xprv.as_ref().map(Secret::expose) })
     }
 }

@@ -6,47 +6,29 @@ use bitcoin::bip32::{Xpriv, Xpub};
 use bitcoin::hashes::{Hash, hash160};
 use bitcoin::{Network, PrivateKey, Script};
 use outrigger_sdk::descriptor::{Checksum, Descriptor};
-use outrigger_sdk::params::{int32, object};
+use outrigger_sdk::methods::Json;
+use outrigger_sdk::params::int32;
 use outrigger_sdk::service::wallet::{AddressType, DescriptorImport, HdKey, ImportOutcome, ScriptInfo, WalletInfo};
 use outrigger_sdk::spend::known::redeem_script;
 use outrigger_sdk::standard::{ScriptKind, classify};
 use outrigger_sdk::wire::Secret;
-use outrigger_sdk::{CallContext, RpcError, typed};
+use outrigger_sdk::{Call, RpcError, methods, typed};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::arguments::{address_type, single_address};
 use crate::info::WALLET_VERSION;
-use crate::to_json;
+use crate::{WalletPlugin, to_json};
 
-/// Every wallet has the latest version, so this changes nothing.
-pub fn upgrade_wallet(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
-    let wallet = unlocked(context)?;
-    let wanted = context.params.given(0).map_or(Ok(0), int32)?;
-    let (key, message) = if wanted == 0 || wanted >= WALLET_VERSION {
-        ("result", "Already at latest version. Wallet version unchanged.".to_owned())
-    } else {
-        let refusal = format!("Cannot downgrade wallet from version {WALLET_VERSION} to version {wanted}.");
-        ("error", refusal + " Wallet version unchanged.")
-    };
-    Ok(json!({
-        "wallet_name": wallet.name,
-        "previous_version": WALLET_VERSION,
-        "current_version": WALLET_VERSION,
-        key: message,
-    }))
-}
-
-pub fn unlocked(context: &CallContext<'_>) -> Result<WalletInfo, RpcError> {
-    let wallet = context.wallet()?;
+fn unlocked(call: &Call<'_>) -> Result<WalletInfo, RpcError> {
+    let wallet = call.wallet()?;
     wallet.check_unlocked()?;
     Ok(wallet)
 }
 
-pub fn option(context: &CallContext<'_>, index: usize, name: &str) -> Result<Option<bool>, RpcError> {
-    let options = context.params.given(index).map(object).transpose()?;
-    let value = options.and_then(|options| options.get(name)).filter(|value| !value.is_null());
-    value.map(typed::flag).transpose()
+/// An option; `None` if it is missing or null.
+pub fn option<'v>(options: Option<&'v Map<String, Value>>, name: &str) -> Option<&'v Value> {
+    options?.get(name).filter(|value| !value.is_null())
 }
 
 #[derive(Serialize)]
@@ -64,75 +46,9 @@ struct DescriptorEntry<'a> {
     active: bool,
 }
 
-pub fn get_hd_keys(context: &mut CallContext<'_>) -> Result<Vec<u8>, RpcError> {
-    let wallet = context.wallet()?;
-    let active_only = option(context, 0, "active_only")?.unwrap_or(false);
-    let private = option(context, 0, "private")?.unwrap_or(false);
-    if private {
-        wallet.check_unlocked()?;
-    }
-    let (host, scope) = (context.host, context.scope);
-    let keys = if private { host.keys.private_hd_keys(scope)? } else { host.wallet.hd_keys(scope)? };
-    let entries = keys.iter().filter_map(|key| {
-        let descriptors = key.descriptors.iter().filter(|(_, active)| *active || !active_only);
-        let mut descriptors: Vec<DescriptorEntry<'_>> =
-            descriptors.map(|(desc, active)| DescriptorEntry { desc, active: *active }).collect();
-        descriptors.sort_by_key(|descriptor| descriptor.desc);
-        let xprv = key.xprv.as_ref().map(Secret::expose);
-        let entry = KeyEntry { xpub: &key.xpub, has_private: key.has_private, xprv, descriptors };
-        (!entry.descriptors.is_empty()).then_some(entry)
-    });
-    // A tree of values would hold more copies of the private keys.
-    to_json(entries.collect::<Vec<_>>())
-}
-
-pub fn create_wallet_descriptor(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
-    context.wallet()?;
-    let kind = address_type(Some(context.params.get(0)), AddressType::Bech32)?;
-    let sides = option(context, 1, "internal")?.map_or_else(|| vec![false, true], |internal| vec![internal]);
-    unlocked(context)?;
-    let network = context.network()?;
-    let keys = context.host.keys.private_hd_keys(context.scope)?;
-    let options = context.params.given(1).map(object).transpose()?;
-    let hd_key = options.and_then(|options| options.get("hdkey")).filter(|value| !value.is_null());
-    let master = match hd_key {
-        Some(hd_key) => private_key_of(context, &keys, typed::text(hd_key)?, network)?,
-        None => only_active(&keys)?,
-    };
-    let timestamp = context.host.chain.time(context.scope)?;
-    let known = context.host.wallet.descriptors(context.scope)?;
-    let (mut imports, mut added) = (Vec::new(), Vec::new());
-    for internal in sides {
-        let text = descriptor_of(&master, kind, internal, network);
-        let parsed = Descriptor::parse(text.expose(), network, Checksum::Optional);
-        let parsed = parsed.ok().and_then(|parsed| parsed.into_iter().next());
-        let public = parsed.ok_or_else(|| RpcError::internal("the descriptor does not parse"))?.to_normalized_string();
-        if known.iter().any(|known| known.text.expose() == public) {
-            continue;
-        }
-        let (active, internal, range) = (true, Some(internal), None);
-        let descriptor = DescriptorImport { text, range, next_index: None, active, internal, label: None, timestamp };
-        imports.push(descriptor);
-        added.push(public);
-    }
-    if added.is_empty() {
-        return Err(RpcError::wallet("Descriptor already exists"));
-    }
-    let outcomes = context.host.admin.add_own_descriptors(context.scope, imports)?;
-    if outcomes.iter().any(|outcome| !matches!(outcome, ImportOutcome::Imported { .. })) {
-        return Err(RpcError::internal("the descriptor could not be stored"));
-    }
-    Ok(json!({"descs": added}))
-}
-
 /// The private key of an extended public key. As bitcoind does, this compares only the public keys of the wallet's keys with
 /// its public key.
-fn private_key_of(
-    context: &CallContext<'_>,
-    keys: &[HdKey],
-    hd_key: &str,
-    network: Network,
-) -> Result<Secret, RpcError> {
+fn private_key_of(call: &Call<'_>, keys: &[HdKey], hd_key: &str, network: Network) -> Result<Secret, RpcError> {
     let xpub = Xpub::from_str(hd_key).ok().filter(|xpub| xpub.network == network.into());
     let xpub = xpub.ok_or_else(|| RpcError::not_found("Unable to parse HD key. Please provide a valid xpub"))?;
     let same = |key: &&HdKey| Xpub::from_str(&key.xpub).is_ok_and(|known| known.public_key == xpub.public_key);
@@ -141,7 +57,7 @@ fn private_key_of(
         Some(xprv) => Some(xprv.private_key),
         None => {
             let hash = hash160::Hash::hash(&xpub.public_key.serialize()).to_byte_array();
-            let wif = context.host.keys.private_key(context.scope, hash)?;
+            let wif = call.host.keys.private_key(call.scope, hash)?;
             wif.and_then(|wif| PrivateKey::from_wif(wif.expose()).ok()).map(|key| key.inner)
         }
     };
@@ -185,16 +101,152 @@ fn descriptor_of(master: &Secret, kind: AddressType, internal: bool, network: Ne
     Secret::new(format!("{open}{}/{purpose}h/{coin}h/0h/{branch}/*{close}", master.expose()))
 }
 
-pub fn dump_private_key(context: &mut CallContext<'_>) -> Result<Vec<u8>, RpcError> {
-    unlocked(context)?;
-    let address = context.params.text(0)?;
-    let script = single_address(address, context.network()?)?;
-    let known = context.host.wallet.scripts(context.scope, vec![script.clone()])?.pop().flatten();
-    let hash = key_hash(&script, known.as_ref());
-    let hash = hash.ok_or_else(|| RpcError::type_error("Address does not refer to a key"))?;
-    let key = context.host.keys.private_key(context.scope, hash)?;
-    let unknown = || RpcError::wallet(format!("Private key for address {address} is not known"));
-    to_json(key.ok_or_else(unknown)?.expose())
+#[methods(category = "Wallet")]
+impl WalletPlugin {
+    /// Lists the extended keys (BIP 32) of the wallet's descriptors.
+    ///
+    /// * `options` (default: {}) - Options, which a call by name can also give as arguments of their own:
+    ///   * `active_only` (boolean; default: false) - Whether to list the keys of active descriptors only.
+    ///   * `private` (boolean; default: false) - Whether to show private keys.
+    ///
+    /// # Result
+    /// [{"xpub": "...", "has_private": true|false, "xprv": "...", "descriptors": [{"desc": "...", "active":
+    /// true|false}, ...]}, ...]    (json array)
+    ///
+    /// # Example
+    /// '{"active_only": true}'
+    #[method(private_keys)]
+    fn gethdkeys(call: &Call<'_>, options: Option<&Map<String, Value>>) -> Result<Json, RpcError> {
+        let wallet = call.wallet()?;
+        let active_only = option(options, "active_only").map_or(Ok(false), typed::flag)?;
+        let private = option(options, "private").map_or(Ok(false), typed::flag)?;
+        if private {
+            wallet.check_unlocked()?;
+        }
+        let (host, scope) = (call.host, call.scope);
+        let keys = if private { host.keys.private_hd_keys(scope)? } else { host.wallet.hd_keys(scope)? };
+        let entries = keys.iter().filter_map(|key| {
+            let descriptors = key.descriptors.iter().filter(|(_, active)| *active || !active_only);
+            let mut descriptors: Vec<DescriptorEntry<'_>> =
+                descriptors.map(|(desc, active)| DescriptorEntry { desc, active: *active }).collect();
+            descriptors.sort_by_key(|descriptor| descriptor.desc);
+            let xprv = key.xprv.as_ref().map(Secret::expose);
+            let entry = KeyEntry { xpub: &key.xpub, has_private: key.has_private, xprv, descriptors };
+            (!entry.descriptors.is_empty()).then_some(entry)
+        });
+        // A tree of values would hold more copies of the private keys.
+        to_json(entries.collect::<Vec<_>>())
+    }
+
+    /// Adds the descriptors of an address type to a wallet without them. The wallet derives its new addresses of the
+    /// type from them.
+    ///
+    /// * `type` - The address type: legacy, p2sh-segwit, bech32 or bech32m.
+    /// * `options` (default: {}) - Options, which a call by name can also give as arguments of their own:
+    ///   * `internal` (boolean; default: both) - true adds only the descriptor for change, false only the descriptor
+    ///     for receiving.
+    ///   * `hdkey` (string; default: the key of all active descriptors) - The extended public key of the new
+    ///     descriptors, as in gethdkeys.
+    ///
+    /// # Result
+    /// {"descs": ["..."]}    (json object) The new descriptors.
+    ///
+    /// # Example
+    /// bech32m
+    #[method(private_keys)]
+    fn createwalletdescriptor(
+        call: &Call<'_>,
+        r#type: &str,
+        options: Option<&Map<String, Value>>,
+    ) -> Result<Value, RpcError> {
+        call.wallet()?;
+        let kind = address_type(r#type)?;
+        let internal = option(options, "internal").map(typed::flag).transpose()?;
+        let sides = internal.map_or_else(|| vec![false, true], |internal| vec![internal]);
+        unlocked(call)?;
+        let network = call.network()?;
+        let keys = call.host.keys.private_hd_keys(call.scope)?;
+        let master = match option(options, "hdkey") {
+            Some(hd_key) => private_key_of(call, &keys, typed::text(hd_key)?, network)?,
+            None => only_active(&keys)?,
+        };
+        let timestamp = call.host.chain.time(call.scope)?;
+        let known = call.host.wallet.descriptors(call.scope)?;
+        let (mut imports, mut added) = (Vec::new(), Vec::new());
+        for internal in sides {
+            let text = descriptor_of(&master, kind, internal, network);
+            let parsed = Descriptor::parse(text.expose(), network, Checksum::Optional);
+            let parsed = parsed.ok().and_then(|parsed| parsed.into_iter().next());
+            let public =
+                parsed.ok_or_else(|| RpcError::internal("the descriptor does not parse"))?.to_normalized_string();
+            if known.iter().any(|known| known.text.expose() == public) {
+                continue;
+            }
+            let (active, internal, range) = (true, Some(internal), None);
+            let descriptor =
+                DescriptorImport { text, range, next_index: None, active, internal, label: None, timestamp };
+            imports.push(descriptor);
+            added.push(public);
+        }
+        if added.is_empty() {
+            return Err(RpcError::wallet("Descriptor already exists"));
+        }
+        let outcomes = call.host.admin.add_own_descriptors(call.scope, imports)?;
+        if outcomes.iter().any(|outcome| !matches!(outcome, ImportOutcome::Imported { .. })) {
+            return Err(RpcError::internal("the descriptor could not be stored"));
+        }
+        Ok(json!({"descs": added}))
+    }
+
+    /// Upgrades the wallet. Every wallet has the latest version already.
+    ///
+    /// * `version` (default: 169900) - The new version.
+    ///
+    /// # Result
+    /// {"wallet_name": "...", "previous_version": n, "current_version": n, "result": "...", "error": "..."}    (json
+    /// object) result or error.
+    ///
+    /// # Example
+    /// 169900
+    #[method]
+    fn upgradewallet(call: &Call<'_>, #[arg(kind = "numeric")] version: Option<&Value>) -> Result<Value, RpcError> {
+        // Every wallet has the latest version, so this changes nothing.
+        let wallet = unlocked(call)?;
+        let wanted = version.map_or(Ok(0), int32)?;
+        let (key, message) = if wanted == 0 || wanted >= WALLET_VERSION {
+            ("result", "Already at latest version. Wallet version unchanged.".to_owned())
+        } else {
+            let refusal = format!("Cannot downgrade wallet from version {WALLET_VERSION} to version {wanted}.");
+            ("error", refusal + " Wallet version unchanged.")
+        };
+        Ok(json!({
+            "wallet_name": wallet.name,
+            "previous_version": WALLET_VERSION,
+            "current_version": WALLET_VERSION,
+            key: message,
+        }))
+    }
+
+    /// Shows the private key of an address, for importprivkey.
+    ///
+    /// * `address` - The address.
+    ///
+    /// # Result
+    /// "key"    (string) The private key in wallet import format.
+    ///
+    /// # Example
+    /// mrX9vMRYLfVy1BnZbc5gZjuyaqH3ZW2ZHz
+    #[method(private_keys)]
+    fn dumpprivkey(call: &Call<'_>, address: &str) -> Result<Json, RpcError> {
+        unlocked(call)?;
+        let script = single_address(address, call.network()?)?;
+        let known = call.host.wallet.scripts(call.scope, vec![script.clone()])?.pop().flatten();
+        let hash = key_hash(&script, known.as_ref());
+        let hash = hash.ok_or_else(|| RpcError::type_error("Address does not refer to a key"))?;
+        let key = call.host.keys.private_key(call.scope, hash)?;
+        let unknown = || RpcError::wallet(format!("Private key for address {address} is not known"));
+        to_json(key.ok_or_else(unknown)?.expose())
+    }
 }
 
 /// The key hash that a P2PKH, P2WPKH or P2SH-P2WPKH script pays to.

@@ -4,34 +4,13 @@ use std::collections::HashMap;
 
 use bitcoin::hashes::Hash;
 use bitcoin::{OutPoint, Txid};
-use outrigger_sdk::params::{Type, flag, hash};
+use outrigger_sdk::methods::Json;
+use outrigger_sdk::params::{Type, hash};
 use outrigger_sdk::spend::coins;
-use outrigger_sdk::{CallContext, RpcError, typed};
+use outrigger_sdk::{Call, RpcError, methods, typed};
 use serde_json::Value;
 
-use crate::transactions;
-
-pub fn lock_unspent(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
-    context.wallet()?;
-    let unlock = flag(context.params.get(0))?;
-    let persistent = context.params.flag_or(2, false)?;
-    let coins = context.params.given(1).map(|list| named_coins(context, list, unlock, persistent)).transpose()?;
-    let host = context.host;
-    if unlock {
-        let coins = coins.map_or_else(|| host.wallet.locked_coins(context.scope), Ok)?;
-        host.book.unlock_coins(context.scope, coins)?;
-    } else if let Some(coins) = coins {
-        host.book.lock_coins(context.scope, coins, persistent)?;
-    }
-    Ok(Value::Bool(true))
-}
-
-pub fn list_lock_unspent(context: &mut CallContext<'_>) -> Result<Vec<u8>, RpcError> {
-    let coins = context.host.wallet.locked_coins(context.scope)?;
-    let entries: Vec<String> =
-        coins.iter().map(|coin| format!("{{\"txid\":\"{}\",\"vout\":{}}}", coin.txid, coin.vout)).collect();
-    Ok(format!("[{}]", entries.join(",")).into_bytes())
-}
+use crate::{WalletPlugin, transactions};
 
 fn outpoint(value: &Value) -> Result<OutPoint, RpcError> {
     let entry = typed::object(value)?;
@@ -45,18 +24,13 @@ fn outpoint(value: &Value) -> Result<OutPoint, RpcError> {
 }
 
 /// The outputs to lock or unlock. As in Bitcoin Core, an invalid output comes before a malformed later element.
-fn named_coins(
-    context: &CallContext<'_>,
-    list: &Value,
-    unlock: bool,
-    persistent: bool,
-) -> Result<Vec<OutPoint>, RpcError> {
+fn named_coins(call: &Call<'_>, list: &[Value], unlock: bool, persistent: bool) -> Result<Vec<OutPoint>, RpcError> {
     let mut unread = Ok(());
     let read = |value| outpoint(value).map_err(|error| unread = Err(error)).ok();
-    let coins: Vec<OutPoint> = typed::array(list)?.iter().map_while(read).collect();
-    let outputs = output_counts(context, &coins)?;
-    let spent = coins::spent(context.services(), &coins)?;
-    let locked = coins::locked(context.services())?;
+    let coins: Vec<OutPoint> = list.iter().map_while(read).collect();
+    let outputs = output_counts(call, &coins)?;
+    let spent = coins::spent(call.services(), &coins)?;
+    let locked = coins::locked(call.services())?;
     for coin in &coins {
         let message = match outputs.get(&coin.txid) {
             None => "Invalid parameter, unknown transaction",
@@ -72,10 +46,57 @@ fn named_coins(
 }
 
 /// The number of outputs of each of the wallet's transactions among these.
-fn output_counts(context: &CallContext<'_>, coins: &[OutPoint]) -> Result<HashMap<Txid, u32>, RpcError> {
+fn output_counts(call: &Call<'_>, coins: &[OutPoint]) -> Result<HashMap<Txid, u32>, RpcError> {
     let mut counts = HashMap::new();
-    transactions::read(context, coins.iter().map(|coin| coin.txid), |transaction| {
+    transactions::read(call, coins.iter().map(|coin| coin.txid), |transaction| {
         counts.insert(transaction.txid, u32::try_from(transaction.outputs.iter().count()).unwrap_or(u32::MAX));
     })?;
     Ok(counts)
+}
+
+#[methods(category = "Wallet")]
+impl WalletPlugin {
+    /// Locks or unlocks coins. Coin selection omits locked coins. A payment that names a locked coin unlocks it.
+    ///
+    /// * `unlock` - true to unlock, false to lock.
+    /// * `transactions` (default: []) - The coins, as {"txid": "hex", "vout": n}. Without them, the call unlocks all
+    ///   coins or locks none.
+    /// * `persistent` - Whether the locks persist after the wallet is unloaded. Unlocking always
+    ///   removes them.
+    ///
+    /// # Result
+    /// true    (json boolean)
+    ///
+    /// # Example
+    /// false '[{"txid": "a08e6907dbbd3d809776dbfc5d82e371b764ed838b5655e72f463568df1aadf0", "vout": 1}]'
+    #[method]
+    fn lockunspent(
+        call: &Call<'_>,
+        unlock: bool,
+        transactions: Option<&[Value]>,
+        #[arg(default = false)] persistent: bool,
+    ) -> Result<bool, RpcError> {
+        call.wallet()?;
+        let coins = transactions.map(|list| named_coins(call, list, unlock, persistent)).transpose()?;
+        let host = call.host;
+        if unlock {
+            let coins = coins.map_or_else(|| host.wallet.locked_coins(call.scope), Ok)?;
+            host.book.unlock_coins(call.scope, coins)?;
+        } else if let Some(coins) = coins {
+            host.book.lock_coins(call.scope, coins, persistent)?;
+        }
+        Ok(true)
+    }
+
+    /// Lists the locked coins.
+    ///
+    /// # Result
+    /// [{"txid": "hex", "vout": n}, ...]    (json array)
+    #[method]
+    fn listlockunspent(call: &Call<'_>) -> Result<Json, RpcError> {
+        let coins = call.host.wallet.locked_coins(call.scope)?;
+        let entries: Vec<String> =
+            coins.iter().map(|coin| format!("{{\"txid\":\"{}\",\"vout\":{}}}", coin.txid, coin.vout)).collect();
+        Ok(Json(format!("[{}]", entries.join(",")).into_bytes()))
+    }
 }

@@ -1,80 +1,32 @@
 //! Creating, loading, unloading and listing wallets.
 
-use outrigger_sdk::params::{flag, text};
 use outrigger_sdk::service::wallet::CreateOptions;
 use outrigger_sdk::service::{ErrorKind, ServiceError};
-use outrigger_sdk::{CallContext, RpcError};
+use outrigger_sdk::wire::Secret;
+use outrigger_sdk::{Call, RpcError, methods};
 use serde_json::{Map, Value, json};
+
+use crate::WalletPlugin;
 
 const EMPTY_PASSPHRASE: &str = "Empty string given as passphrase, wallet will not be encrypted.";
 
 const ONE_KIND: &str = "There is one kind of wallet, which takes descriptors as well as keys and scripts: descriptors=false has no effect.";
 
-pub fn create_wallet(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
-    let passphrase_given = context.params.given(3).is_some();
-    let passphrase = context.take_secret(3);
-    let params = &context.params;
-    let name = params.text(0)?.to_owned();
-    check_name(context, &name)?;
-    let disable_private_keys = params.flag_or(1, false)?;
-    let mut warnings = Vec::new();
-    if passphrase_given && passphrase.expose().is_empty() {
-        warnings.push(EMPTY_PASSPHRASE.to_owned());
-    }
-    if !params.flag_or(5, true)? {
-        warnings.push(ONE_KIND.to_owned());
-    }
-    if params.flag_or(7, false)? {
-        let message = "Compiled without external signing support (required for external signing)";
-        return Err(RpcError::wallet(message));
-    }
-    if disable_private_keys && !passphrase.expose().is_empty() {
-        return Err(RpcError::wallet(
-            "Passphrase provided but private keys are disabled. A passphrase is only used to encrypt private keys, so cannot be used for wallets with private keys disabled.",
-        ));
-    }
-    let options = CreateOptions {
-        name: name.clone(),
-        disable_private_keys,
-        blank: params.flag_or(2, false)?,
-        passphrase,
-        avoid_reuse: params.flag_or(4, false)?,
-        load_on_startup: params.given(6).map(flag).transpose()?,
-    };
-    warnings.extend(context.host.admin.create(context.scope, options)?);
-    Ok(named(Some(name), warnings))
-}
-
 /// From release 31 on, only existing wallets may have the empty name.
-pub fn check_name(context: &CallContext<'_>, name: &str) -> Result<(), RpcError> {
-    if name.is_empty() && context.rules.refuses_empty_names {
+pub fn check_name(call: &Call<'_>, name: &str) -> Result<(), RpcError> {
+    if name.is_empty() && call.rules.refuses_empty_names {
         return Err(RpcError::invalid_parameter("Wallet name cannot be empty"));
     }
     Ok(())
-}
-
-pub fn load_wallet(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
-    let name = context.params.text(0)?.to_owned();
-    let load_on_startup = context.params.given(1).map(flag).transpose()?;
-    let warnings = context.host.admin.load(context.scope, name.clone(), load_on_startup)?;
-    Ok(named(Some(name), warnings))
-}
-
-pub fn unload_wallet(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
-    let argument = context.params.given(0).map(text).transpose()?;
-    let name = wallet_to_unload(context, argument)?;
-    let load_on_startup = context.params.given(1).map(flag).transpose()?;
-    let warnings = context.host.admin.unload(context.scope, name, load_on_startup)?;
-    Ok(named(None, warnings))
 }
 
 /// The wallet that the path or the argument names. If both name one, the names must be equal.
 ///
 /// The plugin does not see the path, only the wallet that the host selects for the call. If only one wallet is loaded,
 /// the host selects it even without a path, so then a different argument is no conflict.
-fn wallet_to_unload(context: &CallContext<'_>, argument: Option<&str>) -> Result<String, RpcError> {
-    let wallet = &context.host.wallet;
-    let selected = wallet.info(context.scope).map(|info| info.name).map_err(|error| error.kind);
+fn wallet_to_unload(call: &Call<'_>, argument: Option<&str>) -> Result<String, RpcError> {
+    let wallet = &call.host.wallet;
+    let selected = wallet.info(call.scope).map(|info| info.name).map_err(|error| error.kind);
     let Some(argument) = argument else {
         return selected.map_err(|kind| match kind {
             ErrorKind::WalletNotSpecified | ErrorKind::NoWallet => RpcError::invalid_parameter(
@@ -83,7 +35,7 @@ fn wallet_to_unload(context: &CallContext<'_>, argument: Option<&str>) -> Result
             other => ServiceError::from(other).into(),
         });
     };
-    let loaded = wallet.list(context.scope)?;
+    let loaded = wallet.list(call.scope)?;
     let differs = match &selected {
         Ok(name) => name != argument && loaded.len() > 1,
         Err(ErrorKind::WalletNotLoaded) => loaded.iter().any(|name| name == argument),
@@ -96,21 +48,6 @@ fn wallet_to_unload(context: &CallContext<'_>, argument: Option<&str>) -> Result
     Ok(argument.to_owned())
 }
 
-pub fn list_wallets(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
-    Ok(json!(context.host.wallet.list(context.scope)?))
-}
-
-pub fn list_wallet_dir(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
-    let names = context.host.admin.directory(context.scope)?;
-    let entry = |name| match context.rules.wallet_dir_warnings {
-        // bitcoind warns only about legacy wallets. The host has none.
-        true => json!({"name": name, "warnings": []}),
-        false => json!({"name": name}),
-    };
-    let wallets: Vec<Value> = names.into_iter().map(entry).collect();
-    Ok(json!({"wallets": wallets}))
-}
-
 /// An answer with these members. `warnings` is omitted if there are none.
 pub fn named(name: Option<String>, warnings: Vec<String>) -> Value {
     let mut object = Map::new();
@@ -121,4 +58,128 @@ pub fn named(name: Option<String>, warnings: Vec<String>) -> Value {
         object.insert("warnings".into(), json!(warnings));
     }
     Value::Object(object)
+}
+
+#[methods(category = "Wallet")]
+impl WalletPlugin {
+    /// Creates a wallet and loads it. It accepts descriptors (importdescriptors) as well as keys and scripts
+    /// (importmulti).
+    ///
+    /// * `wallet_name` - The wallet's name.
+    /// * `disable_private_keys` - Whether the wallet may never hold private keys.
+    /// * `blank` - Whether the wallet starts without keys of its own.
+    /// * `passphrase` - Encrypts the wallet with this passphrase.
+    /// * `avoid_reuse` - Whether the wallet avoids reused addresses: it counts their coins
+    ///   separately and does not choose them for payments. An address is reused once the wallet has spent from it.
+    /// * `descriptors` - There is only one kind of wallet. false creates the same kind, with a
+    ///   warning.
+    /// * `load_on_startup` (default: null) - Whether the host loads the wallet at every start; null keeps the
+    ///   setting.
+    /// * `external_signer` - Must be false, because external signers are not supported.
+    ///
+    /// # Result
+    /// {"name": "...", "warnings": ["...", ...]}    (json object) "warnings" is omitted if there are none.
+    ///
+    /// # Example
+    /// savings
+    #[method(private_keys)]
+    fn createwallet(
+        call: &Call<'_>,
+        wallet_name: String,
+        #[arg(default = false)] disable_private_keys: bool,
+        #[arg(default = false)] blank: bool,
+        passphrase: Option<Secret>,
+        #[arg(default = false)] avoid_reuse: bool,
+        #[arg(default = true)] descriptors: bool,
+        load_on_startup: Option<bool>,
+        #[arg(default = false)] external_signer: bool,
+    ) -> Result<Value, RpcError> {
+        check_name(call, &wallet_name)?;
+        let mut warnings = Vec::new();
+        if passphrase.as_ref().is_some_and(|passphrase| passphrase.expose().is_empty()) {
+            warnings.push(EMPTY_PASSPHRASE.to_owned());
+        }
+        if !descriptors {
+            warnings.push(ONE_KIND.to_owned());
+        }
+        if external_signer {
+            let message = "Compiled without external signing support (required for external signing)";
+            return Err(RpcError::wallet(message));
+        }
+        let passphrase = passphrase.unwrap_or_default();
+        if disable_private_keys && !passphrase.expose().is_empty() {
+            return Err(RpcError::wallet(
+                "Passphrase provided but private keys are disabled. A passphrase is only used to encrypt private keys, so cannot be used for wallets with private keys disabled.",
+            ));
+        }
+        let name = wallet_name.clone();
+        let options = CreateOptions { name, disable_private_keys, blank, passphrase, avoid_reuse, load_on_startup };
+        warnings.extend(call.host.admin.create(call.scope, options)?);
+        Ok(named(Some(wallet_name), warnings))
+    }
+
+    /// Loads a wallet from disk.
+    ///
+    /// * `filename` - The wallet's name.
+    /// * `load_on_startup` (default: null) - Whether the host loads the wallet at every start; null keeps the
+    ///   setting.
+    ///
+    /// # Result
+    /// {"name": "...", "warnings": ["...", ...]}    (json object) "warnings" is omitted if there are none.
+    ///
+    /// # Example
+    /// savings
+    #[method(long_running, private_keys)]
+    fn loadwallet(call: &Call<'_>, filename: String, load_on_startup: Option<bool>) -> Result<Value, RpcError> {
+        let warnings = call.host.admin.load(call.scope, filename.clone(), load_on_startup)?;
+        Ok(named(Some(filename), warnings))
+    }
+
+    /// Unloads the wallet that the request's path or the argument names; its file stays. If both name a wallet, the
+    /// names must be equal.
+    ///
+    /// * `wallet_name` (default: the wallet of the path, or the only loaded wallet) - The wallet's name.
+    /// * `load_on_startup` (default: null) - Whether the host loads the wallet at every start; null keeps the
+    ///   setting.
+    ///
+    /// # Result
+    /// {"warnings": ["...", ...]}    (json object) "warnings" is omitted if there are none.
+    ///
+    /// # Example
+    /// savings
+    #[method]
+    fn unloadwallet(
+        call: &Call<'_>,
+        wallet_name: Option<&str>,
+        load_on_startup: Option<bool>,
+    ) -> Result<Value, RpcError> {
+        let name = wallet_to_unload(call, wallet_name)?;
+        let warnings = call.host.admin.unload(call.scope, name, load_on_startup)?;
+        Ok(named(None, warnings))
+    }
+
+    /// Lists the loaded wallets.
+    ///
+    /// # Result
+    /// ["...", ...]    (json array) The names, in the order of loading.
+    #[method(inline)]
+    fn listwallets(call: &Call<'_>) -> Result<Vec<String>, ServiceError> {
+        call.host.wallet.list(call.scope)
+    }
+
+    /// Lists the wallets on disk.
+    ///
+    /// # Result
+    /// {"wallets": [{"name": "..."}, ...]}    (json object)
+    #[method]
+    fn listwalletdir(call: &Call<'_>) -> Result<Value, RpcError> {
+        let names = call.host.admin.directory(call.scope)?;
+        let entry = |name| match call.rules.wallet_dir_warnings {
+            // bitcoind warns only about legacy wallets. The host has none.
+            true => json!({"name": name, "warnings": []}),
+            false => json!({"name": name}),
+        };
+        let wallets: Vec<Value> = names.into_iter().map(entry).collect();
+        Ok(json!({"wallets": wallets}))
+    }
 }

@@ -16,12 +16,12 @@ use crate::arguments::{duplicated_address, listed_address};
 const DATA: &str = "data";
 
 /// Checks the argument that named an account in old releases.
-pub fn check_dummy(value: Option<&Value>) -> Result<(), RpcError> {
+pub fn check_dummy(value: &Value) -> Result<(), RpcError> {
     match value {
-        None => Ok(()),
-        Some(Value::String(text)) if text.is_empty() => Ok(()),
-        Some(Value::String(_)) => Err(RpcError::invalid_parameter("Dummy value must be set to \"\"")),
-        Some(other) => {
+        Value::Null => Ok(()),
+        Value::String(text) if text.is_empty() => Ok(()),
+        Value::String(_) => Err(RpcError::invalid_parameter("Dummy value must be set to \"\"")),
+        other => {
             let got = Type::of(other).name();
             let mismatch =
                 format!("\"Position 1 (dummy)\": \"JSON value of type {got} is not of expected type string\"");

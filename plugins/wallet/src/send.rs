@@ -5,59 +5,44 @@ use std::collections::HashSet;
 use bitcoin::secp256k1::rand::seq::SliceRandom;
 use bitcoin::secp256k1::rand::thread_rng;
 use bitcoin::{ScriptBuf, Transaction, TxOut, Txid, consensus};
-use outrigger_sdk::params::{flag, text};
 use outrigger_sdk::service::wallet::{MAX_TEXT_LEN, WalletInfo};
 use outrigger_sdk::sign::{Sighash, SolvingSet, WalletKeys, sign_transaction};
 use outrigger_sdk::spend::options::fee_choice;
 use outrigger_sdk::spend::{CoinControl, Funded, Recipient, fund};
 use outrigger_sdk::wire::Blob;
-use outrigger_sdk::{CallContext, RpcError, RpcErrorCode, amount};
+use outrigger_sdk::{Call, RpcError, RpcErrorCode, amount, methods};
 use serde_json::{Value, json};
 
-use crate::arguments::{avoid_reuse, listed_address};
-use crate::recipients;
+use crate::arguments::listed_address;
+use crate::{WalletPlugin, arguments, recipients};
 
-/// The checked arguments of a call.
-struct Request {
-    recipients: Vec<Recipient>,
-    control: CoinControl,
-    verbose: bool,
-    /// Texts to store with the payment, by key.
+/// Pays the recipients.
+fn pay(
+    call: &Call<'_>,
+    recipients: &[Recipient],
+    control: &CoinControl,
     metadata: Vec<(String, String)>,
-}
-
-pub fn send_to_address(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
-    send(context, Request::to_address)
-}
-
-pub fn send_many(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
-    send(context, Request::to_many)
-}
-
-fn send(
-    context: &CallContext<'_>,
-    read: fn(&CallContext<'_>, &WalletInfo) -> Result<Request, RpcError>,
+    verbose: bool,
 ) -> Result<Value, RpcError> {
-    let request = read(context, &context.wallet()?)?;
-    context.host.pay.begin_payment(context.scope)?;
-    let services = context.services();
-    let settings = context.host.wallet.spend_settings(context.scope)?;
-    let funded = fund(services, &settings, &request.recipients, &request.control, &mut thread_rng())
+    call.host.pay.begin_payment(call.scope)?;
+    let services = call.services();
+    let settings = call.host.wallet.spend_settings(call.scope)?;
+    let funded = fund(services, &settings, recipients, control, &mut thread_rng())
         .map_err(|error| error.with_code(RpcErrorCode::WALLET_INSUFFICIENT_FUNDS))?;
     let fee_reason = funded.fee_reason;
     let refusal = || RpcError::new(RpcErrorCode::WALLET_INSUFFICIENT_FUNDS, "Signing transaction failed");
-    let paid = sign(context, &funded)
+    let paid = sign(call, &funded)
         .and_then(|signed| signed.ok_or_else(refusal))
-        .and_then(|signed| submit(context, &signed, request.metadata, None));
+        .and_then(|signed| submit(call, &signed, metadata, None));
     let (txid, _) = paid.inspect_err(|_| funded.give_back(services))?;
-    Ok(if request.verbose { json!({"txid": txid, "fee_reason": fee_reason}) } else { json!(txid) })
+    Ok(if verbose { json!({"txid": txid, "fee_reason": fee_reason}) } else { json!(txid) })
 }
 
-/// The arguments at these positions with the keys that the wallet stores them under. Empty texts are omitted.
-fn metadata(context: &CallContext<'_>, texts: &[(usize, &'static str)]) -> Result<Vec<(String, String)>, RpcError> {
+/// The texts to store with a payment, with their keys. Empty texts are omitted.
+fn metadata(texts: &[(&str, Option<&str>)]) -> Result<Vec<(String, String)>, RpcError> {
     let mut metadata = Vec::new();
-    for (index, key) in texts {
-        let text = context.params.given(*index).map(text).transpose()?.unwrap_or_default();
+    for (key, text) in texts {
+        let text = text.unwrap_or_default();
         if text.len() > MAX_TEXT_LEN {
             let len = text.len();
             let message = format!("Invalid {key}: it has {len} bytes, and at most {MAX_TEXT_LEN} are stored");
@@ -70,21 +55,56 @@ fn metadata(context: &CallContext<'_>, texts: &[(usize, &'static str)]) -> Resul
     Ok(metadata)
 }
 
-impl Request {
-    /// Reads the arguments of `sendtoaddress` in Bitcoin Core 29's order of checks.
-    fn to_address(context: &CallContext<'_>, wallet: &WalletInfo) -> Result<Self, RpcError> {
-        let params = &context.params;
-        let metadata = metadata(context, &[(2, "comment"), (3, "to")])?;
-        let replaceable = params.given(5).map(flag).transpose()?;
-        let avoid_reuse = avoid_reuse(params.given(8), wallet)?;
-        let fee = fee_choice(params.given(6), params.given(7), params.given(9), false)?;
+#[methods(category = "Wallet", long_running, private_keys)]
+impl WalletPlugin {
+    /// Pays an amount to an address.
+    ///
+    /// * `address` - The address.
+    /// * `amount` - The amount in BTC.
+    /// * `comment` - The purpose of the payment; stored only in the wallet.
+    /// * `comment_to` - The name of the recipient; stored only in the wallet.
+    /// * `subtractfeefromamount` - Whether to subtract the fee from the amount.
+    /// * `replaceable` (default: true) - Whether the payment signals replaceability (BIP 125).
+    /// * `conf_target` - The confirmation target in blocks, from 1 to 1008. The default is the host's
+    ///   wallet.txconfirmtarget.
+    /// * `estimate_mode` (default: unset) - The kind of the node's estimate: unset, economical or conservative. unset
+    ///   means economical for a replaceable payment.
+    /// * `avoid_reuse` (default: the wallet's flag) - Whether to exclude the coins of reused addresses. true requires
+    ///   the wallet's flag avoid_reuse.
+    /// * `fee_rate` (default: the node's estimate, else the host's wallet.fallbackfee) - The feerate in satoshi per
+    ///   virtual byte, with at most three decimals.
+    /// * `verbose` - Whether to include the reason of the feerate.
+    ///
+    /// # Result
+    /// "..."    (string) The transaction's id; with verbose {"txid": "...", "fee_reason": "..."}    (json object)
+    ///
+    /// # Example
+    /// bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080 0.1
+    #[method]
+    fn sendtoaddress(
+        call: &Call<'_>,
+        address: &str,
+        #[arg(kind = "amount")] amount: &Value,
+        comment: Option<&str>,
+        comment_to: Option<&str>,
+        #[arg(default = false)] subtractfeefromamount: bool,
+        replaceable: Option<bool>,
+        #[arg(kind = "numeric")] conf_target: Option<&Value>,
+        #[arg(kind = "string")] estimate_mode: Option<&Value>,
+        avoid_reuse: Option<bool>,
+        #[arg(kind = "amount")] fee_rate: Option<&Value>,
+        #[arg(default = false)] verbose: bool,
+    ) -> Result<Value, RpcError> {
+        // The order of the checks is that of Bitcoin Core 29.
+        let wallet = call.wallet()?;
+        let metadata = metadata(&[("comment", comment), ("to", comment_to)])?;
+        let avoid_reuse = arguments::avoid_reuse(avoid_reuse, &wallet)?;
+        let fee = fee_choice(conf_target, estimate_mode, fee_rate, false)?;
         wallet.check_unlocked()?;
-        let script = listed_address(params.text(0)?, context.network()?)?;
-        let amount = amount::from_json(params.get(1))?;
-        let subtract_fee = params.flag_or(4, false)?;
-        let verbose = params.flag_or(10, false)?;
-        require_private_keys(wallet)?;
-        let recipients = vec![Recipient { script, amount, subtract_fee }];
+        let script = listed_address(address, call.network()?)?;
+        let amount = amount::from_json(amount)?;
+        require_private_keys(&wallet)?;
+        let recipients = [Recipient { script, amount, subtract_fee: subtractfeefromamount }];
         let control = CoinControl {
             avoid_reuse,
             avoid_partial_spends: avoid_reuse,
@@ -93,26 +113,60 @@ impl Request {
             signable_only: true,
             ..CoinControl::default()
         };
-        Ok(Self { recipients, control, verbose, metadata })
+        pay(call, &recipients, &control, metadata, verbose)
     }
 
-    /// Reads the arguments of `sendmany` in Bitcoin Core 29's order of checks: the recipients come before the wallet. As
-    /// in bitcoind, sendmany spends coins of reused addresses even if the wallet avoids reuse.
-    fn to_many(context: &CallContext<'_>, wallet: &WalletInfo) -> Result<Self, RpcError> {
-        let params = &context.params;
-        recipients::check_dummy(params.given(0))?;
-        let metadata = metadata(context, &[(3, "comment")])?;
-        let replaceable = params.given(5).map(flag).transpose()?;
-        let fee = fee_choice(params.given(6), params.given(7), params.given(8), false)?;
-        let mut recipients = recipients::read(params.get(1), params.given(4), context.network()?)?;
-        let verbose = params.flag_or(9, false)?;
+    /// Pays amounts to several addresses in one transaction.
+    ///
+    /// * `dummy` - Formerly an account. Must be "" or null.
+    /// * `amounts` - The amounts in BTC by address. The key "data" adds an OP_RETURN output with the value as
+    ///   hexadecimal data.
+    /// * `minconf` - Ignored.
+    /// * `comment` - The purpose of the payment; stored only in the wallet.
+    /// * `subtractfeefrom` (default: []) - The recipients that pay the fee in equal shares: their addresses, or their
+    ///   positions from 0 on.
+    /// * `replaceable` (default: true) - Whether the payment signals replaceability (BIP 125).
+    /// * `conf_target` - The confirmation target in blocks, from 1 to 1008. The default is the host's
+    ///   wallet.txconfirmtarget.
+    /// * `estimate_mode` (default: unset) - The kind of the node's estimate: unset, economical or conservative. unset
+    ///   means economical for a replaceable payment.
+    /// * `fee_rate` (default: the node's estimate, else the host's wallet.fallbackfee) - The feerate in satoshi per
+    ///   virtual byte, with at most three decimals.
+    /// * `verbose` - Whether to include the reason of the feerate.
+    ///
+    /// # Result
+    /// "..."    (string) The transaction's id; with verbose {"txid": "...", "fee_reason": "..."}    (json object)
+    ///
+    /// # Example
+    /// "" '{"bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080": 0.1, "bcrt1qgrwkcxzwrd2znux6xct0m8w0n0cp39haa3wxk3": 0.2}'
+    #[method]
+    fn sendmany(
+        call: &Call<'_>,
+        dummy: &Value,
+        #[arg(kind = "amounts")] amounts: &Value,
+        #[arg(kind = "numeric")] _minconf: Option<&Value>,
+        comment: Option<&str>,
+        #[arg(kind = "array")] subtractfeefrom: Option<&Value>,
+        replaceable: Option<bool>,
+        #[arg(kind = "numeric")] conf_target: Option<&Value>,
+        #[arg(kind = "string")] estimate_mode: Option<&Value>,
+        #[arg(kind = "amount")] fee_rate: Option<&Value>,
+        #[arg(default = false)] verbose: bool,
+    ) -> Result<Value, RpcError> {
+        // The order of the checks is that of Bitcoin Core 29: the recipients come before the state of the wallet.
+        let wallet = call.wallet()?;
+        recipients::check_dummy(dummy)?;
+        let metadata = metadata(&[("comment", comment)])?;
+        let fee = fee_choice(conf_target, estimate_mode, fee_rate, false)?;
+        let mut recipients = recipients::read(amounts, subtractfeefrom, call.network()?)?;
         wallet.check_unlocked()?;
-        require_private_keys(wallet)?;
+        require_private_keys(&wallet)?;
         // Shuffled recipients keep the order of the request private. It would show in the outputs, and in the recipient
         // that pays the odd satoshi of a shared fee.
         recipients.shuffle(&mut thread_rng());
+        // As in bitcoind, sendmany spends coins of reused addresses even if the wallet avoids reuse.
         let control = CoinControl { replaceable, fee, signable_only: true, ..CoinControl::default() };
-        Ok(Self { recipients, control, verbose, metadata })
+        pay(call, &recipients, &control, metadata, verbose)
     }
 }
 
@@ -124,14 +178,14 @@ fn require_private_keys(wallet: &WalletInfo) -> Result<(), RpcError> {
 }
 
 /// The signed payment; `None` if an input could not be signed.
-pub fn sign(context: &CallContext<'_>, funded: &Funded) -> Result<Option<Transaction>, RpcError> {
+pub fn sign(call: &Call<'_>, funded: &Funded) -> Result<Option<Transaction>, RpcError> {
     let mut known = SolvingSet::default();
     let owned: HashSet<&ScriptBuf> = funded.spent.iter().map(|output| &output.script_pubkey).collect();
     for (script, info) in owned.iter().filter_map(|script| Some((script, funded.scripts.get(*script)?))) {
         known.add(script, info.solving.clone());
     }
     let spent: Vec<Option<TxOut>> = funded.spent.iter().cloned().map(Some).collect();
-    let keys = WalletKeys::new(&*context.host.signer, context.scope, owned.into_iter().cloned().collect());
+    let keys = WalletKeys::new(&*call.host.signer, call.scope, owned.into_iter().cloned().collect());
     let mut transaction = funded.transaction.clone();
     let errors = sign_transaction(&mut transaction, &spent, &known, &keys, Sighash::DEFAULT)?;
     Ok(errors.iter().all(Option::is_none).then_some(transaction))
@@ -142,15 +196,15 @@ pub fn sign(context: &CallContext<'_>, funded: &Funded) -> Result<Option<Transac
 /// The wallet keeps a payment that the node refused or did not answer for, and offers it again later. As in bitcoind, the
 /// call succeeds then, because the sender would pay twice after an error.
 pub fn submit(
-    context: &CallContext<'_>,
+    call: &Call<'_>,
     signed: &Transaction,
     metadata: Vec<(String, String)>,
     replaced: Option<Txid>,
 ) -> Result<(Txid, Option<String>), RpcError> {
-    let (raw, pay) = (Blob(consensus::serialize(signed)), &context.host.pay);
+    let (raw, pay) = (Blob(consensus::serialize(signed)), &call.host.pay);
     let admission = match replaced {
-        None => pay.send(context.scope, raw, metadata)?,
-        Some(replaced) => pay.replace(context.scope, replaced, raw, metadata)?,
+        None => pay.send(call.scope, raw, metadata)?,
+        Some(replaced) => pay.replace(call.scope, replaced, raw, metadata)?,
     };
     Ok((signed.compute_txid(), admission.and_then(|admission| admission.refusal())))
 }

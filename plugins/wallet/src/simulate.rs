@@ -7,52 +7,12 @@ use outrigger_sdk::params::Type;
 use outrigger_sdk::service::wallet::{Ownership, ScriptInfo};
 use outrigger_sdk::sign::methods::Prevouts;
 use outrigger_sdk::standard::transaction_from_hex;
-use outrigger_sdk::{CallContext, RpcError, RpcErrorCode, amount, typed};
+use outrigger_sdk::{Call, RpcError, RpcErrorCode, amount, methods, typed};
 use serde_json::{Map, Value, json};
 
-use crate::transactions;
+use crate::{WalletPlugin, transactions};
 
 const WATCH_ONLY: &str = "include_watchonly";
-
-pub fn simulate_raw_transaction(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
-    let wallet = context.wallet()?;
-    let options = context.params.given(1).map(typed::object).transpose()?;
-    let watch_only = options.map(include_watch_only).transpose()?.flatten();
-    let least = match watch_only.unwrap_or(!wallet.private_keys_enabled) {
-        true => Ownership::WatchOnly,
-        false => Ownership::Spendable,
-    };
-    let (mut change, mut spent, mut created) = (0_i64, HashSet::new(), HashMap::new());
-    for text in typed::array(context.params.get(0))? {
-        let transaction = transaction_from_hex(typed::text(text)?)
-            .ok_or_else(|| RpcError::new(RpcErrorCode::DESERIALIZATION, "Transaction hex string decoding failure."))?;
-        let known = Prevouts::look_up(context.host, context.scope, &transaction)?;
-        let debits = debits(context, &transaction, least)?;
-        for input in &transaction.input {
-            let coin = input.previous_output;
-            if spent.contains(&coin) {
-                return Err(RpcError::invalid_parameter("Transaction(s) are spending the same output more than once"));
-            }
-            let debit = match created.remove(&coin) {
-                None if known.get(&coin).is_none() => {
-                    return Err(RpcError::invalid_parameter(
-                        "One or more transaction inputs are missing or have been spent already",
-                    ));
-                }
-                None => debits.get(&coin).copied().unwrap_or_default(),
-                Some(value) => value,
-            };
-            change = change.saturating_sub(debit);
-            spent.insert(coin);
-        }
-        let txid = transaction.compute_txid();
-        for (vout, value) in (0..).zip(credits(context, &transaction, least)?) {
-            change = change.saturating_add(value);
-            created.insert(OutPoint { txid, vout }, value);
-        }
-    }
-    Ok(json!({"balance_change": amount::to_json(SignedAmount::from_sat(change))}))
-}
 
 fn include_watch_only(options: &Map<String, Value>) -> Result<Option<bool>, RpcError> {
     typed::check_options(options, &[(WATCH_ONLY, Some(Type::Bool))])?;
@@ -60,14 +20,10 @@ fn include_watch_only(options: &Map<String, Value>) -> Result<Option<bool>, RpcE
 }
 
 /// The values of the wallet's coins that a transaction may spend, in satoshi: all outputs of its parents in the wallet.
-fn debits(
-    context: &CallContext<'_>,
-    transaction: &Transaction,
-    least: Ownership,
-) -> Result<HashMap<OutPoint, i64>, RpcError> {
+fn debits(call: &Call<'_>, transaction: &Transaction, least: Ownership) -> Result<HashMap<OutPoint, i64>, RpcError> {
     let mut debits = HashMap::new();
     let txids = transaction.input.iter().map(|input| input.previous_output.txid);
-    transactions::read(context, txids, |parent| {
+    transactions::read(call, txids, |parent| {
         for (vout, output) in (0..).zip(parent.outputs.iter()).filter(|(_, output)| output.ownership >= least) {
             debits.insert(OutPoint { txid: parent.txid, vout }, satoshi(output.value));
         }
@@ -76,9 +32,9 @@ fn debits(
 }
 
 /// The value that the wallet receives by each output of a transaction, in satoshi.
-fn credits(context: &CallContext<'_>, transaction: &Transaction, least: Ownership) -> Result<Vec<i64>, RpcError> {
+fn credits(call: &Call<'_>, transaction: &Transaction, least: Ownership) -> Result<Vec<i64>, RpcError> {
     let scripts = transaction.output.iter().map(|output| output.script_pubkey.clone()).collect();
-    let known = context.host.wallet.scripts(context.scope, scripts)?;
+    let known = call.host.wallet.scripts(call.scope, scripts)?;
     let is_ours = |info: Option<ScriptInfo>| info.is_some_and(|info| info.ownership >= least);
     let credit = |(output, info): (&TxOut, _)| if is_ours(info) { satoshi(output.value) } else { 0 };
     Ok(transaction.output.iter().zip(known).map(credit).collect())
@@ -86,4 +42,66 @@ fn credits(context: &CallContext<'_>, transaction: &Transaction, least: Ownershi
 
 fn satoshi(value: Amount) -> i64 {
     value.to_signed().unwrap_or(SignedAmount::MAX).to_sat()
+}
+
+#[methods(category = "Wallet")]
+impl WalletPlugin {
+    /// Computes the change of the balance if transactions were signed and sent, one after the other.
+    ///
+    /// * `rawtxs` - The transactions in hexadecimal.
+    /// * `options` - Options, which a call by name can also give as arguments of their own:
+    ///   * `include_watchonly` (boolean; default: true for wallets without private keys, else false) - Whether to
+    ///     count watch-only coins.
+    ///
+    /// # Result
+    /// {"balance_change": n}    (json object) In BTC, negative where the balance decreases.
+    ///
+    /// # Example
+    /// '["0200..."]'
+    #[method]
+    fn simulaterawtransaction(
+        call: &Call<'_>,
+        #[arg(kind = "array")] rawtxs: Option<&Value>,
+        options: Option<&Map<String, Value>>,
+    ) -> Result<Value, RpcError> {
+        let wallet = call.wallet()?;
+        let watch_only = options.map(include_watch_only).transpose()?.flatten();
+        let least = match watch_only.unwrap_or(!wallet.private_keys_enabled) {
+            true => Ownership::WatchOnly,
+            false => Ownership::Spendable,
+        };
+        let (mut change, mut spent, mut created) = (0_i64, HashSet::new(), HashMap::new());
+        for text in typed::array(rawtxs.unwrap_or(&Value::Null))? {
+            let transaction = transaction_from_hex(typed::text(text)?).ok_or_else(|| {
+                RpcError::new(RpcErrorCode::DESERIALIZATION, "Transaction hex string decoding failure.")
+            })?;
+            let known = Prevouts::look_up(call.host, call.scope, &transaction)?;
+            let debits = debits(call, &transaction, least)?;
+            for input in &transaction.input {
+                let coin = input.previous_output;
+                if spent.contains(&coin) {
+                    return Err(RpcError::invalid_parameter(
+                        "Transaction(s) are spending the same output more than once",
+                    ));
+                }
+                let debit = match created.remove(&coin) {
+                    None if known.get(&coin).is_none() => {
+                        return Err(RpcError::invalid_parameter(
+                            "One or more transaction inputs are missing or have been spent already",
+                        ));
+                    }
+                    None => debits.get(&coin).copied().unwrap_or_default(),
+                    Some(value) => value,
+                };
+                change = change.saturating_sub(debit);
+                spent.insert(coin);
+            }
+            let txid = transaction.compute_txid();
+            for (vout, value) in (0..).zip(credits(call, &transaction, least)?) {
+                change = change.saturating_add(value);
+                created.insert(OutPoint { txid, vout }, value);
+            }
+        }
+        Ok(json!({"balance_change": amount::to_json(SignedAmount::from_sat(change))}))
+    }
 }

@@ -5,17 +5,17 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use bitcoin::{OutPoint, Txid};
 use outrigger_sdk::service::wallet::{WalletCoin, WalletTransactionView};
 use outrigger_sdk::spend::coins::BATCH;
-use outrigger_sdk::{CallContext, RpcError};
+use outrigger_sdk::{Call, RpcError};
 
 /// Passes to `read` each transaction of the wallet that has one of these ids.
 pub fn read(
-    context: &CallContext<'_>,
+    call: &Call<'_>,
     txids: impl Iterator<Item = Txid>,
     mut read: impl FnMut(&WalletTransactionView<'_>),
 ) -> Result<(), RpcError> {
     let txids: Vec<Txid> = txids.collect::<HashSet<_>>().into_iter().collect();
     for txids in txids.chunks(BATCH as usize) {
-        let batch = context.host.wallet.transactions(context.scope, txids.to_vec())?;
+        let batch = call.host.wallet.transactions(call.scope, txids.to_vec())?;
         for row in batch.view()?.rows {
             read(&row.open()?.0);
         }
@@ -24,13 +24,10 @@ pub fn read(
 }
 
 /// The texts of the descriptors of each coin, as they were imported.
-pub fn parent_texts(
-    context: &CallContext<'_>,
-    coins: &[WalletCoin],
-) -> Result<HashMap<OutPoint, Vec<String>>, RpcError> {
+pub fn parent_texts(call: &Call<'_>, coins: &[WalletCoin]) -> Result<HashMap<OutPoint, Vec<String>>, RpcError> {
     let wanted: HashSet<OutPoint> = coins.iter().map(|coin| coin.outpoint).collect();
     let mut numbers = HashMap::with_capacity(wanted.len());
-    read(context, wanted.iter().map(|outpoint| outpoint.txid), |transaction| {
+    read(call, wanted.iter().map(|outpoint| outpoint.txid), |transaction| {
         for (vout, output) in (0_u32..).zip(transaction.outputs.iter()) {
             let outpoint = OutPoint { txid: transaction.txid, vout };
             if wanted.contains(&outpoint) {
@@ -39,7 +36,7 @@ pub fn parent_texts(
         }
     })?;
     let distinct: Vec<u32> = numbers.values().flatten().copied().collect::<BTreeSet<_>>().into_iter().collect();
-    let texts = context.host.wallet.descriptor_texts(context.scope, distinct.clone())?;
+    let texts = call.host.wallet.descriptor_texts(call.scope, distinct.clone())?;
     let texts: HashMap<u32, String> =
         distinct.into_iter().zip(texts).filter_map(|(number, text)| Some((number, text?))).collect();
     let of = |numbers: Vec<u32>| numbers.iter().filter_map(|number| texts.get(number).cloned()).collect();

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use bitcoin::{Amount, Network, OutPoint, ScriptBuf, Txid};
 use outrigger_sdk::amount::{self, Saturating};
+use outrigger_sdk::methods::Json;
 use outrigger_sdk::params::{Type, encode_hex, int32};
 use outrigger_sdk::service::ServiceError;
 use outrigger_sdk::service::mempool::MempoolEntry;
@@ -11,11 +12,11 @@ use outrigger_sdk::service::wallet::{Ownership, ScriptInfo, WalletCoin, WalletIn
 use outrigger_sdk::spend::coins;
 use outrigger_sdk::spend::known::{redeem_script, witness_script};
 use outrigger_sdk::standard::{ScriptKind, address, classify};
-use outrigger_sdk::{CallContext, RpcError, typed};
+use outrigger_sdk::{Call, RpcError, methods, typed};
 use serde_json::{Map, Value, json};
 
-use crate::arguments::addresses;
 use crate::transactions::parent_texts;
+use crate::{WalletPlugin, arguments};
 
 /// The default of `maxconf`.
 const DEFAULT_MAX_DEPTH: i32 = 9_999_999;
@@ -83,20 +84,6 @@ impl Options {
 }
 
 impl Filter {
-    fn parse(context: &CallContext<'_>, network: Network) -> Result<Self, RpcError> {
-        let params = &context.params;
-        Ok(Self {
-            min_depth: params.given(0).map_or(Ok(1), int32)?,
-            max_depth: params.given(1).map_or(Ok(DEFAULT_MAX_DEPTH), int32)?,
-            scripts: params.given(2).map_or(Ok(HashSet::new()), |list| addresses(list, network))?,
-            include_unsafe: params.flag_or(3, true)?,
-            options: match params.given(4) {
-                Some(options) => Options::parse(outrigger_sdk::params::object(options)?)?,
-                None => Options::default(),
-            },
-        })
-    }
-
     fn matches(&self, coin: &WalletCoin, wallet: &WalletInfo) -> bool {
         let depth = i64::from(coins::depth(coin, &wallet.synced));
         coin.ownership != Ownership::None
@@ -139,22 +126,59 @@ impl Filter {
     }
 }
 
-pub fn list_unspent(context: &mut CallContext<'_>) -> Result<Vec<u8>, RpcError> {
-    let wallet = context.wallet()?;
-    let network = context.network()?;
-    let filter = Filter::parse(context, network)?;
-    let locked = coins::locked(context.services())?;
-    let mut listing = Listing { context, wallet: &wallet, network, coins: Vec::new(), out: vec![b'['] };
-    let replacements = |page: &[WalletCoin]| coins::replacements(context.services(), page);
-    filter.each(coins::pages(context.services()), &locked, &wallet, replacements, |coin| listing.add(coin))?;
-    listing.write()?;
-    listing.out.push(b']');
-    Ok(listing.out)
+#[methods(category = "Wallet")]
+impl WalletPlugin {
+    /// Lists coins.
+    ///
+    /// * `minconf` (default: 1) - The minimum number of confirmations.
+    /// * `maxconf` (default: 9999999) - The maximum number of confirmations.
+    /// * `addresses` (default: []) - Lists only the coins of these addresses.
+    /// * `include_unsafe` - Whether to list unconfirmed coins from other senders.
+    /// * `query_options` - Options, which a call by name can also give as arguments of their own:
+    ///   * `minimumAmount` (amount; default: 0) - The minimum value of a coin in BTC.
+    ///   * `maximumAmount` (amount; default: unlimited) - The maximum value of a coin in BTC.
+    ///   * `maximumCount` (numeric; default: unlimited) - The maximum number of coins.
+    ///   * `minimumSumAmount` (amount; default: unlimited) - The listing stops when its coins reach this sum, in BTC.
+    ///   * `include_immature_coinbase` (boolean; default: false) - Whether to list immature coinbase outputs.
+    ///
+    /// # Result
+    /// [{"txid": "...", "vout": n, "address": "...", "label": "...", "scriptPubKey": "...", "amount": n,
+    /// "confirmations": n, ..., "spendable": true|false, "solvable": true|false, "desc": "...", "parent_descs":
+    /// [...], "safe": true|false}, ...]    (json array) By outpoint; amounts in BTC.
+    ///
+    /// # Example
+    /// 6 9999999 "[]" true '{"minimumAmount": 0.005}'
+    #[method]
+    fn listunspent(
+        call: &Call<'_>,
+        #[arg(kind = "numeric")] minconf: Option<&Value>,
+        #[arg(kind = "numeric")] maxconf: Option<&Value>,
+        addresses: Option<&[Value]>,
+        #[arg(default = true)] include_unsafe: bool,
+        query_options: Option<&Map<String, Value>>,
+    ) -> Result<Json, RpcError> {
+        let wallet = call.wallet()?;
+        let network = call.network()?;
+        let filter = Filter {
+            min_depth: minconf.map_or(Ok(1), int32)?,
+            max_depth: maxconf.map_or(Ok(DEFAULT_MAX_DEPTH), int32)?,
+            scripts: addresses.map_or(Ok(HashSet::new()), |list| arguments::addresses(list, network))?,
+            include_unsafe,
+            options: query_options.map_or(Ok(Options::default()), Options::parse)?,
+        };
+        let locked = coins::locked(call.services())?;
+        let mut listing = Listing { call, wallet: &wallet, network, coins: Vec::new(), out: vec![b'['] };
+        let replacements = |page: &[WalletCoin]| coins::replacements(call.services(), page);
+        filter.each(coins::pages(call.services()), &locked, &wallet, replacements, |coin| listing.add(coin))?;
+        listing.write()?;
+        listing.out.push(b']');
+        Ok(Json(listing.out))
+    }
 }
 
 /// Writes the answer as text in batches. A tree of values would need several times as much memory for a long answer.
 struct Listing<'a> {
-    context: &'a CallContext<'a>,
+    call: &'a Call<'a>,
     wallet: &'a WalletInfo,
     network: Network,
     /// The batch that is not written yet.
@@ -170,12 +194,12 @@ impl Listing<'_> {
 
     /// Looks up and writes the batch.
     fn write(&mut self) -> Result<(), RpcError> {
-        let (context, coins) = (self.context, std::mem::take(&mut self.coins));
-        let scripts = coins::scripts_of(context.services(), &coins)?;
-        let entries = coins::mempool_entries(context.services(), &coins)?;
-        let parents = parent_texts(context, &coins)?;
+        let (call, coins) = (self.call, std::mem::take(&mut self.coins));
+        let scripts = coins::scripts_of(call.services(), &coins)?;
+        let entries = coins::mempool_entries(call.services(), &coins)?;
+        let parents = parent_texts(call, &coins)?;
         let avoids_reuse = self.wallet.avoid_reuse;
-        let spent_from = if avoids_reuse { Some(coins::spent_from(context.services(), &coins)?) } else { None };
+        let spent_from = if avoids_reuse { Some(coins::spent_from(call.services(), &coins)?) } else { None };
         for coin in &coins {
             let details = Details {
                 depth: coins::depth(coin, &self.wallet.synced),

@@ -44,7 +44,7 @@ pub use serve::{HostCode, host_table};
 pub use service::{
     ExportedService, Method, RawService, Response, Service, ServiceFn, ServiceTable, function_index, shim,
 };
-pub use status::ErrorKind;
+pub use status::{ErrorKind, FAILED, PASS_ON};
 pub use used::UsedPlugin;
 
 /// The major version of the interface. Host and plugin must have the same.

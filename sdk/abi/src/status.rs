@@ -64,6 +64,13 @@ error_kinds! {
     }
 }
 
+/// The code of a reply that leaves the call to whoever comes next in its chain. The body is empty, or has other parameters.
+pub const PASS_ON: i32 = i32::MIN;
+
+/// The code of a reply that is no answer of the plugin: it crashed, or it dropped the call. The body is the message of the client's
+/// error, whose code is -32603.
+pub const FAILED: i32 = i32::MIN + 1;
+
 impl ErrorKind {
     /// The kind of a status code. An unknown code, from a newer host, is [`ErrorKind::Internal`].
     pub fn from_status(status: i32) -> Self {

@@ -18,8 +18,8 @@ use outrigger_abi::{ABI_MAJOR, ABI_MINOR, DECLARATIONS, MANIFEST_HEADER_LEN, MAN
 use outrigger_service::events::Event;
 use outrigger_service::wire::{ServiceShape, Shape, Wire};
 use outrigger_service::{
-    Chain, Described, Events, Log, Mempool, NodeRpc, Signer, WalletAdmin, WalletBook, WalletImport, WalletKeys,
-    WalletPay, WalletRead,
+    Chain, Described, Events, Log, Mempool, Rpc, Signer, WalletAdmin, WalletBook, WalletImport, WalletKeys, WalletPay,
+    WalletRead,
 };
 
 const SERVICES: [&ServiceShape; 12] = [
@@ -34,7 +34,7 @@ const SERVICES: [&ServiceShape; 12] = [
     <dyn Signer as Described>::SHAPE,
     <dyn Events as Described>::SHAPE,
     <dyn Log as Described>::SHAPE,
-    <dyn NodeRpc as Described>::SHAPE,
+    <dyn Rpc as Described>::SHAPE,
 ];
 
 const EVENT: &Shape = Event::SHAPE;

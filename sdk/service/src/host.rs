@@ -5,17 +5,20 @@ use std::sync::Arc;
 #[cfg(doc)]
 use outrigger_abi::ErrorKind;
 use outrigger_abi::RawService;
+use outrigger_values::RpcError;
+use serde_json::Value;
 
 use crate::chain::{Chain, ChainClient};
 use crate::events::{Events, EventsClient};
 use crate::log::{Level, Log, LogClient};
 use crate::mempool::{Mempool, MempoolClient};
-use crate::node_rpc::{NodeRpc, NodeRpcClient};
+use crate::rpc::{As, Rpc, RpcClient};
 use crate::signer::{Signer, SignerClient};
 use crate::wallet::{
     WalletAdmin, WalletAdminClient, WalletBook, WalletBookClient, WalletImport, WalletImportClient, WalletKeys,
     WalletKeysClient, WalletPay, WalletPayClient, WalletRead, WalletReadClient,
 };
+use crate::wire::Blob;
 use crate::{Result, Scope};
 
 /// The services a plugin may use. One that the configuration does not grant fails on every function with
@@ -44,8 +47,8 @@ pub struct Host {
     pub events: Arc<dyn Events>,
     /// The log.
     pub log: Arc<dyn Log>,
-    /// The methods of the bitcoind that the host stands in front of.
-    pub node_rpc: Arc<dyn NodeRpc>,
+    /// Calls of methods.
+    pub rpc: Arc<dyn Rpc>,
 }
 
 impl Host {
@@ -63,7 +66,7 @@ impl Host {
             signer: Arc::new(SignerClient::new(service("signer/1"))),
             events: Arc::new(EventsClient::new(service("events/1"))),
             log: Arc::new(LogClient::new(service("log/1"))),
-            node_rpc: Arc::new(NodeRpcClient::new(service("node-rpc/1"))),
+            rpc: Arc::new(RpcClient::new(service("rpc/1"))),
         }
     }
 
@@ -73,6 +76,22 @@ impl Host {
     /// `WalletNotLoaded` for a wallet that is not loaded, or that the plugin may not know.
     pub fn wallet_scope(&self, name: &str) -> Result<Scope> {
         self.wallet.scope_of(Scope::NONE, name.to_owned()).map(Scope)
+    }
+
+    /// Calls a method ([`Rpc::call`]) with these parameters, an array or an object, and reads its result.
+    ///
+    /// # Errors
+    /// The error of the method, or of the service.
+    pub fn call(
+        &self,
+        scope: Scope,
+        method: &str,
+        params: &Value,
+        account: As,
+    ) -> std::result::Result<Value, RpcError> {
+        let params = Blob(params.to_string().into_bytes());
+        let json = self.rpc.call(scope, method.to_owned(), params, account)?.into_result()?;
+        serde_json::from_slice(&json).map_err(|error| RpcError::internal(error.to_string()))
     }
 
     /// Writes a line to the host's log. A log that cannot be written stops nothing.

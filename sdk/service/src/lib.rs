@@ -15,7 +15,7 @@ pub mod events;
 mod host;
 pub mod log;
 pub mod mempool;
-pub mod node_rpc;
+pub mod rpc;
 pub mod signer;
 mod transport;
 pub mod wallet;
@@ -26,8 +26,8 @@ pub use events::Events;
 pub use host::Host;
 pub use log::Log;
 pub use mempool::Mempool;
-pub use node_rpc::NodeRpc;
 pub use outrigger_abi::ErrorKind;
+pub use rpc::Rpc;
 pub use signer::Signer;
 pub use wallet::{WalletAdmin, WalletBook, WalletImport, WalletKeys, WalletPay, WalletRead};
 

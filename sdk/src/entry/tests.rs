@@ -12,15 +12,20 @@ use outrigger_abi::{
     OwnedBytes, STATUS_OK, ServiceTable, manifest_bytes,
 };
 use outrigger_service::events::Event;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use super::*;
+use crate::options::NoOptions;
 
 /// Answers what it is told of deadline and wish.
 struct Mirror;
 
 impl Plugin for Mirror {
-    fn new(_: Host, _: Map<String, Value>) -> Result<Self, String> {
+    const MANIFEST: &'static str = MANIFEST;
+
+    type Options = NoOptions;
+
+    fn new(_: Host, _: NoOptions) -> Result<Self, String> {
         Ok(Self)
     }
 
@@ -114,7 +119,11 @@ impl Drop for Explosive {
 }
 
 impl Plugin for Explosive {
-    fn new(_: Host, _: Map<String, Value>) -> Result<Self, String> {
+    const MANIFEST: &'static str = MANIFEST;
+
+    type Options = NoOptions;
+
+    fn new(_: Host, _: NoOptions) -> Result<Self, String> {
         Ok(Self)
     }
 
@@ -202,7 +211,11 @@ thread_local! {
 }
 
 impl Plugin for Keeper {
-    fn new(host: Host, _: Map<String, Value>) -> Result<Self, String> {
+    const MANIFEST: &'static str = MANIFEST;
+
+    type Options = NoOptions;
+
+    fn new(host: Host, _: NoOptions) -> Result<Self, String> {
         let outliving = OUTLIVING.with(Arc::clone);
         *outliving.host.lock().unwrap() = Some(host);
         Ok(Self { _own: Mutex::default(), outliving })

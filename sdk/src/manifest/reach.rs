@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{ManifestError, OptionSpec};
+use super::{ManifestError, OptionSpec, OptionType};
 
 /// What the text of a [`ReachSpec`] begins with.
 const KINDS: [&str; 4] = ["read:", "write:", "connect:unix:", "connect:tcp:"];
@@ -27,6 +27,7 @@ impl ReachSpec {
         let mut rest = self.to.as_str();
         while let Some((before, name, after)) = place(rest) {
             let value = match options.get(name)? {
+                Value::Null => return None,
                 Value::String(value) if value.is_empty() => return None,
                 Value::String(value) => value.clone(),
                 value => value.to_string(),
@@ -45,7 +46,8 @@ impl ReachSpec {
         }
         let mut rest = self.to.as_str();
         while let Some((_, name, after)) = place(rest) {
-            if !options.iter().any(|option| option.name == name) {
+            let is_text = |option: &OptionSpec| option.name == name && option.kind != OptionType::Secret;
+            if !options.iter().any(is_text) {
                 return Err(ManifestError::ReachOption { reach: self.to.clone(), option: name.to_owned() });
             }
             rest = after;

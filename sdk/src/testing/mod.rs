@@ -1,26 +1,32 @@
 //! A host of canned answers, for unit tests of a plugin that need exact answers, or faults, of the services.
 //!
 //! ```
+//! use outrigger_sdk::options::NoOptions;
 //! use outrigger_sdk::testing::StubHost;
-//! use outrigger_sdk::{Call, Host, Plugin, Reply};
-//! use serde_json::{Map, Value, json};
+//! use outrigger_sdk::{Call, Host, Plugin, RpcError, methods, plugin};
+//! use serde_json::json;
 //!
-//! struct Height(Host);
+//! struct Height;
+//!
+//! #[plugin(id = "height", summary = "Tells the height.", services = ["chain/1"])]
 //! impl Plugin for Height {
-//!     fn new(host: Host, _: Map<String, Value>) -> Result<Self, String> {
-//!         Ok(Self(host))
-//!     }
-//!     fn call(&self, call: Call<'_>, reply: Reply) {
-//!         reply.send(self.0.chain.tip(call.scope).map(|tip| tip.height).map_err(Into::into));
+//!     fn new(_: Host, _: NoOptions) -> Result<Self, String> {
+//!         Ok(Self)
 //!     }
 //! }
 //!
-//! const MANIFEST: &str = r#"{"id": "height", "version": "1.0.0", "summary": "Tells the height.",
-//!     "services": ["chain/1"], "methods": [{"name": "height", "category": "Test", "help": "The height."}]}"#;
+//! #[methods(category = "Test")]
+//! impl Height {
+//!     /// The height.
+//!     #[method]
+//!     fn height(call: &Call<'_>) -> Result<u32, RpcError> {
+//!         Ok(call.host.chain.tip(call.scope)?.height)
+//!     }
+//! }
 //!
 //! let host = StubHost::new();
 //! host.chain.mine(vec![]);
-//! let plugin = host.start::<Height>(MANIFEST, json!({}));
+//! let plugin = host.start::<Height>(json!({}));
 //! assert_eq!(plugin.call("height", json!([])), Ok(json!(1)));
 //! ```
 //!
@@ -30,8 +36,8 @@
 
 mod chain;
 mod mempool;
-mod node_rpc;
 mod rows;
+mod rpc;
 mod signer;
 mod wallet;
 mod wallet_state;
@@ -45,12 +51,13 @@ use serde_json::Value;
 
 pub use chain::StubChain;
 pub use mempool::StubMempool;
-pub use node_rpc::StubNodeRpc;
 pub use rows::KnownTransaction;
+pub use rpc::StubRpc;
 pub use wallet::StubWallet;
 pub use wallet_state::WalletState;
 
 use crate::manifest::Manifest;
+use crate::options::PluginOptions;
 use crate::plugin::{Call, Plugin, Reply, ReplySink};
 use outrigger_service::events::Event;
 use outrigger_service::log::Level;
@@ -69,8 +76,8 @@ pub struct StubHost {
     pub wallet: Arc<StubWallet>,
     /// What plugins logged.
     pub log: Arc<StubLog>,
-    /// The methods of the bitcoind that it stands in front of.
-    pub node_rpc: Arc<StubNodeRpc>,
+    /// The methods that plugins call.
+    pub rpc: Arc<StubRpc>,
 }
 
 /// The lines that plugins logged.
@@ -121,7 +128,7 @@ impl StubHost {
         let chain = Arc::new(StubChain::new());
         let mempool = Arc::new(StubMempool::new(chain.clone()));
         let wallet = Arc::new(StubWallet::new(mempool.clone()));
-        Self { wallet, mempool, chain, log: Arc::default(), node_rpc: Arc::default() }
+        Self { wallet, mempool, chain, log: Arc::default(), rpc: Arc::default() }
     }
 
     /// What a plugin gets to see of it.
@@ -138,16 +145,16 @@ impl StubHost {
             signer: self.wallet.clone(),
             events: Arc::new(NoEvents),
             log: self.log.clone(),
-            node_rpc: self.node_rpc.clone(),
+            rpc: self.rpc.clone(),
         }
     }
 
-    /// Starts a plugin with a manifest and the options that its configuration would give.
+    /// Starts a plugin with the options that its configuration would give.
     ///
     /// # Panics
     /// When the manifest, the options or the plugin refuse: the test has failed.
-    pub fn start<P: Plugin>(&self, manifest: &str, options: Value) -> TestPlugin<P> {
-        TestPlugin::start(self.handle(), Arc::new(NoScopes), manifest, options)
+    pub fn start<P: Plugin>(&self, options: Value) -> TestPlugin<P> {
+        TestPlugin::start(self.handle(), Arc::new(NoScopes), options)
     }
 }
 
@@ -170,6 +177,7 @@ impl CallScopes for NoScopes {
 /// A started plugin.
 pub struct TestPlugin<P> {
     plugin: P,
+    host: Host,
     manifest: Manifest,
     scopes: Arc<dyn CallScopes>,
     answers: Arc<Answers>,
@@ -184,14 +192,16 @@ impl<P: Plugin> TestPlugin<P> {
     /// # Panics
     /// When the manifest, the options or the plugin refuse: the test has failed.
     #[allow(clippy::panic, reason = "a test's own failure")]
-    pub fn start(host: Host, scopes: Arc<dyn CallScopes>, manifest: &str, options: Value) -> Self {
-        let manifest = Manifest::parse(manifest.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
+    pub fn start(host: Host, scopes: Arc<dyn CallScopes>, options: Value) -> Self {
+        let manifest = Manifest::parse(P::MANIFEST.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
         let given = options.as_object().cloned().unwrap_or_default();
         let options = manifest.options(&given).unwrap_or_else(|error| panic!("{error}"));
-        let plugin = P::new(host, options).unwrap_or_else(|reason| panic!("the plugin refused: {reason}"));
+        let plugin = P::Options::read(options).and_then(|options| P::new(host.clone(), options));
+        let plugin = plugin.unwrap_or_else(|reason| panic!("the plugin refused: {reason}"));
         plugin.start().unwrap_or_else(|reason| panic!("the plugin refused to start: {reason}"));
         Self {
             plugin,
+            host,
             manifest,
             scopes,
             answers: Arc::default(),
@@ -210,14 +220,28 @@ impl<P: Plugin> TestPlugin<P> {
 struct Answers {
     given: Mutex<HashMap<u64, Result<Vec<u8>, RpcError>>>,
     cancelled: Mutex<HashSet<u64>>,
+    /// How often the answer of a call is still said to be wanted; `None` for ever.
+    patience: Mutex<Option<u64>>,
+    passed: Mutex<HashMap<u64, Option<Vec<u8>>>>,
 }
 
 impl ReplySink for Answers {
     fn reply(&self, token: u64, outcome: Result<Vec<u8>, RpcError>) -> bool {
-        self.wanted(token) && lock(&self.given).insert(token, outcome).is_none()
+        !lock(&self.cancelled).contains(&token) && lock(&self.given).insert(token, outcome).is_none()
+    }
+
+    fn pass(&self, token: u64, params: Option<Vec<u8>>) -> bool {
+        lock(&self.passed).insert(token, params);
+        true
     }
 
     fn wanted(&self, token: u64) -> bool {
+        if let Some(questions) = lock(&self.patience).as_mut() {
+            match questions.checked_sub(1) {
+                Some(rest) => *questions = rest,
+                None => return false,
+            }
+        }
         !lock(&self.cancelled).contains(&token) && !lock(&self.given).contains_key(&token)
     }
 }
@@ -232,6 +256,12 @@ impl PendingCall {
     /// Names the call, for [`TestPlugin::cancel`].
     pub fn token(&self) -> u64 {
         self.token
+    }
+
+    /// Whether the call was left to whoever comes next, and with which parameters; the inner `None` stands for the client's.
+    pub fn passed_on(&self) -> Option<Option<Value>> {
+        let passed = lock(&self.answers.passed).get(&self.token).cloned()?;
+        Some(passed.map(|params| serde_json::from_slice(&params).unwrap_or_default()))
     }
 
     /// The answer as the bytes that a client would get, if it was given.
@@ -254,6 +284,11 @@ impl PendingCall {
 }
 
 impl<P: Plugin> TestPlugin<P> {
+    /// Has answers wanted for this many questions of the plugin, and no longer.
+    pub fn want_answers_for(&self, questions: u64) {
+        *lock(&self.answers.patience) = Some(questions);
+    }
+
     /// Makes a call with a JSON array of arguments, and gives what may be answered later.
     ///
     /// # Panics
@@ -269,16 +304,18 @@ impl<P: Plugin> TestPlugin<P> {
     /// As [`TestPlugin::begin`].
     #[allow(clippy::panic, reason = "a test's own failure")]
     pub fn begin_for(&self, wallet: Option<&str>, method: &str, arguments: Value) -> PendingCall {
-        let Some(spec) = self.manifest.methods.iter().find(|spec| spec.name == method) else {
+        let spec = self.manifest.methods.iter().find(|spec| spec.name == method);
+        if spec.is_none() && self.manifest.wrapper.is_none() {
             panic!("the manifest lists no method '{method}'")
-        };
+        }
         let Value::Array(arguments) = arguments else { panic!("the arguments must be an array") };
         let token = self.next.fetch_add(1, Ordering::Relaxed);
         let (params, scope, deadline) = (Params(arguments), Scope(token), None);
         let word = self.word.load(Ordering::Relaxed);
         let rules = Rules::of_call(word);
-        let call = Call { method, params, scope, deadline, rules };
-        let _scope = self.scopes.open(token, wallet, spec.needs_tip);
+        let (host, replies, given) = (&self.host, &*self.answers, params.0.len());
+        let call = Call { method, params, named: None, host, scope, deadline, rules, given, token, replies };
+        let _scope = self.scopes.open(token, wallet, spec.is_none_or(|spec| spec.needs_tip));
         self.plugin.call(call, Reply::new(token, self.answers.clone()));
         PendingCall { token, answers: self.answers.clone() }
     }

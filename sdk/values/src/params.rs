@@ -52,6 +52,15 @@ impl Params {
         Some(self.get(index)).filter(|value| !value.is_null())
     }
 
+    /// The first `N` arguments; null where omitted.
+    pub fn first<const N: usize>(&mut self) -> &mut [Value; N] {
+        if self.0.len() < N {
+            self.0.resize(N, Value::Null);
+        }
+        #[allow(clippy::unwrap_used, reason = "there are as many since the line above")]
+        self.0.first_chunk_mut().unwrap()
+    }
+
     /// The argument `name` at `index` as any type that serde can read. An omitted argument is null, and so `None` for
     /// an `Option`. Error -3 names the argument, its type and the expected type.
     pub fn read<T: for<'de> Deserialize<'de>>(&self, index: usize, name: &str) -> Result<T, RpcError> {
@@ -119,8 +128,8 @@ impl Type {
 }
 
 /// Checks positional types as Bitcoin Core 0.21 did: -3 `Expected type WANT, got GOT`.
-pub fn check_types(params: &Params, wanted: &[Type]) -> Result<(), RpcError> {
-    for (value, wanted) in params.0.iter().zip(wanted) {
+pub fn check_types<'v>(given: impl IntoIterator<Item = &'v Value>, wanted: &[Type]) -> Result<(), RpcError> {
+    for (value, wanted) in given.into_iter().zip(wanted) {
         let got = Type::of(value);
         if got != *wanted {
             return Err(RpcError::type_error(format!("Expected type {}, got {}", wanted.name(), got.name())));
@@ -314,8 +323,8 @@ mod tests {
     #[test]
     fn types_are_checked_by_position() {
         let params = Params(vec![json!([]), json!(null)]);
-        assert_eq!(check_types(&params, &[Type::Array]), Ok(()));
-        let refused = check_types(&params, &[Type::Array, Type::Object]);
+        assert_eq!(check_types(&params.0, &[Type::Array]), Ok(()));
+        let refused = check_types(&params.0, &[Type::Array, Type::Object]);
         assert_eq!(message(refused), "Expected type object, got null");
     }
 

@@ -6,7 +6,6 @@ use outrigger_sdk::testing::{StubHost, TestPlugin, WalletState};
 use outrigger_signing::SigningPlugin;
 use serde_json::{Value, json};
 
-const MANIFEST: &str = include_str!("../../../plugins/signing/manifest.json");
 /// The key 1, compressed, for test chains.
 const WIF: &str = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA";
 /// Scripts that the key can sign for, and that it cannot.
@@ -22,7 +21,7 @@ const MAX_INPUTS: usize = 16;
 fn start() -> (StubHost, TestPlugin<SigningPlugin>) {
     let host = StubHost::new();
     host.wallet.set(Some(WalletState::empty("w")));
-    let plugin = host.start(MANIFEST, json!({}));
+    let plugin = host.start(json!({}));
     (host, plugin)
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use bitcoin::consensus::deserialize;
 use bitcoin::{Amount, ScriptBuf, Transaction, TxOut, Witness};
+use outrigger_sdk::Plugin;
 use outrigger_sdk::params::decode_hex;
 use outrigger_sdk::psbt::{MuSig2Key, Origin, Psbt, VersionTwo};
 use serde_json::Value;
@@ -155,7 +156,9 @@ fn corpus(name: &str) -> Vec<Vec<u8>> {
             r#"{"method":"signrawtransactionwithkey","params":["00","[\"k\"]",[{"txid":"\u00e4","vout":1e3}]],"id":[1]}"#,
             "  [ ] ",
         ]),
-        "manifest" => ["signing", "wallet", "chain"].map(|name| file(&format!("plugins/{name}/manifest.json"))).into(),
+        "manifest" => {
+            vec![outrigger_signing::SigningPlugin::MANIFEST.into(), file("tests/plugins/faulty/manifest.json")]
+        }
         "database" => ["both", "legacy"].map(|name| file(&format!("tests/data/former/{name}/data.mdb"))).into(),
         "node_reply" => texts(&[
             "{\"result\":{\"a\":[1,\"é\"]},\"error\":null,\"id\":1}\n",

@@ -63,5 +63,6 @@ pub use needs::{NEEDS, Need};
 pub use node::{BitcoindNode, Settings};
 pub use probe::{chain_of, cookie_of, default_ports, foreign, greeting};
 pub use rpc::Rpc;
+pub use search::abilities;
 pub use standing::RewindLimit;
 pub use sync::Follower;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use bitcoin::consensus::encode::{deserialize, serialize};
 use bitcoin::{BlockHash, Network, OutPoint, SignedAmount, Transaction, Txid, Weight};
 use outrigger_node::interest::outpoint_interest;
-use outrigger_node::{ChainIdentity, Gap, Link, Node, NodeError, Observer, Result, SearchReads, Snapshot};
+use outrigger_node::{Abilities, ChainIdentity, Gap, Link, Node, NodeError, Observer, Result, SearchReads, Snapshot};
 use outrigger_service::chain::{BlockRef, Deployment, NextBlock, Tip, Verdict};
 use outrigger_service::mempool::{
     Admission, Candidate, ClusterLimits, FeeEstimate, MempoolEntry, MempoolInfo, PackageOutcome, Prioritised,
@@ -180,6 +180,10 @@ impl Node for BitcoindNode {
 
     fn release(&self) -> Option<u32> {
         self.release.or_else(|| self.follower.release())
+    }
+
+    fn abilities(&self) -> Result<Abilities> {
+        Ok(crate::search::abilities(self.rpc(), Node::release(self))?)
     }
 
     fn warnings(&self) -> Vec<String> {

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -29,9 +29,6 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The longest answer, in bytes: a block of 4,000,000 bytes with the outputs that it spends, as JSON.
 const MAX_ANSWER: usize = 256 << 20;
-
-/// The interval at which a waiter checks whether the answer is still wanted.
-const LOOK: Duration = Duration::from_millis(100);
 
 /// More arguments than any method takes.
 const TOO_MANY: usize = 32;
@@ -87,27 +84,6 @@ impl Rpc {
             let _ = done.send(answer);
         });
         answer.recv().unwrap_or(Err(UpstreamError::TimedOut))
-    }
-
-    /// As `wait`, while the outcome `is_wanted`. Then drops the future and returns `None`.
-    pub fn wait_while<T: Send + 'static>(
-        &self,
-        is_wanted: impl Fn() -> bool,
-        work: impl Future<Output = T> + Send + 'static,
-    ) -> Option<T> {
-        let (done, outcome) = sync_channel(1);
-        // The receiver waits below, or has given up.
-        let task = self.runtime.spawn(async move { drop(done.send(work.await)) });
-        loop {
-            match outcome.recv_timeout(LOOK) {
-                Ok(outcome) => return Some(outcome),
-                Err(RecvTimeoutError::Timeout) if is_wanted() => {}
-                Err(_) => {
-                    task.abort();
-                    return None;
-                }
-            }
-        }
     }
 
     /// The JSON text of a method's result.

@@ -7,8 +7,8 @@ use bitcoin::bip158::BlockFilterReader;
 use bitcoin::consensus::deserialize_partial;
 use bitcoin::hashes::Hash;
 use bitcoin::{BlockHash, VarInt};
-use outrigger_node::Result;
 use outrigger_node::search::{Findings, Found, FoundBlock, MAX_READ, ScriptSet, matching};
+use outrigger_node::{Abilities, Result};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -39,6 +39,14 @@ struct FilterAnswer {
 struct IndexAnswer {
     #[serde(rename = "basic block filter index")]
     filters: Option<IndexState>,
+    #[serde(rename = "txindex")]
+    transactions: Option<IndexState>,
+}
+
+/// `getblockchaininfo`, as far as needed here.
+#[derive(Deserialize)]
+struct PruningAnswer {
+    pruned: bool,
 }
 
 #[derive(Deserialize)]
@@ -49,6 +57,18 @@ struct IndexState {
 pub fn has_filters(rpc: &Rpc) -> bool {
     let answer = rpc.ask::<IndexAnswer>("getindexinfo", &json!([]));
     answer.is_ok_and(|answer| answer.filters.is_some_and(|index| index.synced))
+}
+
+/// What a node of this release has, as it says. An index that is being built counts as there.
+pub fn abilities(rpc: &Rpc, release: Option<u32>) -> std::result::Result<Abilities, AskError> {
+    let index: IndexAnswer = rpc.ask("getindexinfo", &json!([]))?;
+    let chain: PruningAnswer = rpc.ask("getblockchaininfo", &json!([]))?;
+    Ok(Abilities {
+        release,
+        transactions: index.transactions.is_some(),
+        block_filters: index.filters.is_some(),
+        spent_outputs: !chain.pruned,
+    })
 }
 
 /// Searches the blocks at these heights. A pruned block is no error.

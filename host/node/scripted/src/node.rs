@@ -7,7 +7,7 @@ use bitcoin::{Block, BlockHash, Network, OutPoint, ScriptBuf, SignedAmount, Tran
 use outrigger_node::interest::concerning;
 use outrigger_node::search::{Found, FoundBlock, matching};
 use outrigger_node::{
-    CoinScripts, Findings, Gap, HintSource, Link, Node, NodeError, Observer, Result, ScriptSet, Snapshot,
+    Abilities, CoinScripts, Findings, Gap, HintSource, Link, Node, NodeError, Observer, Result, ScriptSet, Snapshot,
 };
 use outrigger_sdk::FeeRate;
 use outrigger_sdk::testing::StubChain;
@@ -51,6 +51,10 @@ impl ScriptedNode {
 impl Node for ScriptedNode {
     fn network(&self) -> Network {
         Network::Regtest
+    }
+
+    fn abilities(&self) -> Result<Abilities> {
+        Ok(Abilities::ALL)
     }
 
     fn tip(&self) -> Tip {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes as SharedBytes;
-use outrigger_abi::{ExportedService, HostCode, OwnedBytes, STATUS_OK, ServiceTable};
+use outrigger_abi::{ExportedService, FAILED, HostCode, OwnedBytes, PASS_ON, STATUS_OK, ServiceTable};
 use outrigger_base::contain::contain;
 use outrigger_base::rate::Rate;
 use outrigger_service::ErrorKind;
@@ -106,14 +106,20 @@ impl HostCode for Context {
         if self.has_stopped() {
             return ErrorKind::Stale as i32;
         }
-        let answer: Answer = match self.rules.check(code, &body) {
-            Err(bad) => Err(self.refuse(token, bad)),
-            Ok(()) if code != 0 => Err(RpcError::new(RpcErrorCode(code), String::from_utf8_lossy(&body).into_owned())),
+        let answer = match self.rules.check(code, &body) {
+            Err(bad) => Answer::Failed(self.refuse(token, bad)),
+            Ok(()) if code == PASS_ON => {
+                Answer::Passed((!body.is_empty()).then(|| SharedBytes::copy_from_slice(&body)))
+            }
+            Ok(()) if code == FAILED => Answer::Failed(RpcError::internal(String::from_utf8_lossy(&body))),
+            Ok(()) if code != 0 => {
+                Answer::Refused(RpcError::new(RpcErrorCode(code), String::from_utf8_lossy(&body).into_owned()))
+            }
             // Released on this thread, which the plugin may block.
-            Ok(()) if body.len() <= SMALL_ANSWER => Ok(SharedBytes::copy_from_slice(&body)),
-            Ok(()) => Ok(SharedBytes::from_owner(BorrowedReply(Some(body)))),
+            Ok(()) if body.len() <= SMALL_ANSWER => Answer::Result(SharedBytes::copy_from_slice(&body)),
+            Ok(()) => Answer::Result(SharedBytes::from_owner(BorrowedReply(Some(body)))),
         };
-        let is_result = answer.is_ok();
+        let is_result = matches!(answer, Answer::Result(_) | Answer::Passed(_));
         let counted = if is_result { &self.health.answers } else { &self.health.errors };
         // Counted before the client can see the answer.
         counted.fetch_add(1, Ordering::Relaxed);

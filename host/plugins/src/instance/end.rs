@@ -44,7 +44,8 @@ impl Instance {
         self.events.close();
         self.life().wait_unleased();
         self.life().advance(Stage::Stopping);
-        let stopped = || Err(RpcError::new(RpcErrorCode::CLIENT_NOT_CONNECTED, "Shutting down"));
+        let stopped =
+            || crate::calls::Answer::Failed(RpcError::new(RpcErrorCode::CLIENT_NOT_CONNECTED, "Shutting down"));
         let ended = self.context.calls.answer_all(self.id, stopped);
         self.health.errors.fetch_add(ended, Ordering::Relaxed);
         if self.life().wait_left() { self.end() } else { self.abandon() }

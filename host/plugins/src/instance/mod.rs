@@ -24,7 +24,7 @@ use outrigger_service::wire;
 use outrigger_values::RpcError;
 use parking_lot::{Mutex, MutexGuard};
 
-use super::calls::{Calls, Run};
+use super::calls::{Answer, Calls, Run};
 use super::events::EventQueue;
 use super::file::{FileError, PluginFile};
 use super::grants::{Grant, ServiceSource};
@@ -57,12 +57,17 @@ enum Code {
 /// A library that was not loaded, of a plugin with these methods.
 #[cfg(test)]
 fn test_library(methods: &[&str]) -> Arc<LoadedLibrary> {
+    use outrigger_sdk::options::NoOptions;
     use outrigger_sdk::{Call, Host, Plugin, Reply};
 
     struct Idle;
 
     impl Plugin for Idle {
-        fn new(_: Host, _: serde_json::Map<String, serde_json::Value>) -> Result<Self, String> {
+        const MANIFEST: &'static str = "";
+
+        type Options = NoOptions;
+
+        fn new(_: Host, _: NoOptions) -> Result<Self, String> {
             Ok(Self)
         }
         fn call(&self, _: Call<'_>, _: Reply) {}
@@ -345,7 +350,7 @@ impl Instance {
     }
 
     fn fail(&self, token: u64, message: &str) {
-        self.health.failed(self.context.calls.answer(self.id, token, Err(RpcError::internal(message))));
+        self.health.failed(self.context.calls.answer(self.id, token, Answer::Failed(RpcError::internal(message))));
     }
 
     /// The plugin's code faulted, so its state may be damaged.

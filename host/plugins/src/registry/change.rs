@@ -98,14 +98,13 @@ impl Registry {
     }
 
     fn stop_named(&self, name: &str) -> Result<Arc<Instance>, ChangeError> {
-        let Serving { mut plugins, overrides, .. } = Serving::clone(&self.serving());
+        let Serving { mut plugins, configured, .. } = Serving::clone(&self.serving());
         let plugin = plugins
             .iter_mut()
             .find(|plugin| plugin.is_called(name))
             .ok_or_else(|| ChangeError::Unknown(name.to_owned()))?;
         let instance = plugin.instance.take().ok_or_else(|| ChangeError::NotRunning(plugin.id().to_owned()))?;
-        let routes = self.routes(&plugins, &overrides).map_err(|(_, error)| error)?;
-        self.publish(Serving { plugins, routes, overrides })?;
+        self.publish(self.serve(plugins, configured).map_err(|(_, error)| error)?)?;
         self.retire(&instance);
         Ok(instance)
     }
@@ -136,8 +135,8 @@ impl Registry {
             self.retire(&started);
             error
         };
-        let routes = self.routes(&plugins, &configured.routes).map_err(|(_, error)| taken_down(error.into()))?;
-        self.publish(Serving { plugins, routes, overrides: configured.routes }).map_err(taken_down)?;
+        let serving = self.serve(plugins, configured.routes).map_err(|(_, error)| taken_down(error.into()))?;
+        self.publish(serving).map_err(taken_down)?;
         if let Some(old) = old {
             self.retire(&old);
         }

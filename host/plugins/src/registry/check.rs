@@ -3,13 +3,15 @@
 use std::path::PathBuf;
 
 use outrigger_sdk::manifest::Manifest;
+use serde_json::{Map, Value};
 
-use super::routes::owners;
-use super::{Failure, PluginsConfig, RegistryError};
+use super::routes::{check_wrap, owners};
+use super::{Failure, PluginsConfig, RegistryError, Requirements};
 use crate::PluginConfig;
 use crate::file::{PluginFile, find};
 use crate::grants::{self, ServiceSource};
 use crate::instance::StartError;
+use crate::secrets::reveal;
 
 /// Reads a plugin's file, and checks its owner, permissions and pinned SHA-256.
 pub(super) fn read(config: &PluginConfig, folders: &[PathBuf]) -> Result<PluginFile, RegistryError> {
@@ -30,9 +32,26 @@ pub(super) fn check_settings(
     manifest: &Manifest,
     services: &dyn ServiceSource,
 ) -> Result<(), RegistryError> {
-    let option = |source| RegistryError::Option { plugin: manifest.id.clone(), source };
-    manifest.options(&config.options).map_err(option)?;
+    options(config, manifest)?;
     Ok(grants::check(manifest, config.grants(), services).map_err(StartError::from)?)
+}
+
+/// Checks what a plugin requires of the node.
+pub(super) fn check_requirements(manifest: &Manifest, requirements: &Requirements) -> Result<(), RegistryError> {
+    let refused = |reason| RegistryError::Requires { plugin: manifest.id.clone(), reason };
+    requirements(&manifest.requires).map_err(refused)
+}
+
+/// The options of an instance, with its secrets.
+///
+/// # Errors
+/// The first option that its manifest does not allow, or that cannot be read.
+pub(super) fn options(config: &PluginConfig, manifest: &Manifest) -> Result<Map<String, Value>, RegistryError> {
+    let plugin = || manifest.id.clone();
+    let options = manifest.options(&config.options);
+    let mut options = options.map_err(|source| RegistryError::Option { plugin: plugin(), source })?;
+    reveal(manifest, &mut options).map_err(|source| RegistryError::Secret { plugin: plugin(), source })?;
+    Ok(options)
 }
 
 /// Checks the plugins and routes of a configuration without starting them. Returns the manifests of the enabled
@@ -58,6 +77,11 @@ pub fn check(
         files.push((position, file));
     }
     let manifests: Vec<_> = files.iter().map(|(position, file)| (*position, &file.manifest)).collect();
-    owners(&manifests, &[], &configured.routes, builtins).map_err(|(plugin, error)| Failure { plugin, error })?;
+    let failed = |(plugin, error)| Failure { plugin, error };
+    owners(&manifests, &[], &configured.routes, builtins).map_err(failed)?;
+    for wrap in &configured.routes.wrap {
+        let manifest = manifests.iter().map(|(_, manifest)| *manifest).find(|manifest| manifest.id == wrap.plugin);
+        check_wrap(wrap, manifest).map_err(failed)?;
+    }
     Ok(files.into_iter().map(|(_, file)| file.manifest).collect())
 }

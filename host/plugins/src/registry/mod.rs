@@ -9,7 +9,6 @@ mod note;
 mod routes;
 mod supervisor;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use outrigger_isolate::{Executable, RunnerStatus};
-use outrigger_sdk::manifest::{MethodSpec, OptionError};
+use outrigger_sdk::manifest::{MethodSpec, OptionError, Requires};
 use outrigger_sdk::standard::release::Rules;
 use outrigger_service::events::Event;
 use parking_lot::Mutex;
@@ -28,12 +27,13 @@ use super::file::FileError;
 use super::grants::{ServiceSource, may_hold_secrets};
 use super::health::Health;
 use super::instance::{Instance, Launch, LoadedLibrary, PluginFailure, ReleaseSource, StartError, start};
-use crate::{Isolation, PluginConfig};
+use crate::secrets::SecretError;
+use crate::{Isolation, PluginConfig, Routes};
 pub use change::ChangeError;
 pub use check::check;
 use note::Change;
-use routes::routes;
-pub use routes::{Route, RouteTable};
+pub use routes::{Chain, Link, RouteTable};
+use routes::{RouteError, Wrapper, wrapping};
 
 /// The time limit for stopping all plugins together.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
@@ -47,6 +47,11 @@ pub enum RegistryError {
     Start(#[from] StartError),
     #[error("plugin '{plugin}': {source}")]
     Option { plugin: String, source: OptionError },
+    /// The node lacks what the plugin requires.
+    #[error("plugin '{plugin}' {reason}")]
+    Requires { plugin: String, reason: String },
+    #[error("plugin '{plugin}': {source}")]
+    Secret { plugin: String, source: SecretError },
     #[error("two plugins have the id '{id}': {} and {}", .first.display(), .second.display())]
     SameId { id: String, first: PathBuf, second: PathBuf },
     /// The file has a plugin with another id now.
@@ -80,9 +85,11 @@ pub struct Failure {
 pub struct PluginsConfig {
     /// In the order in which they start.
     pub plugins: Vec<PluginConfig>,
-    /// The plugin of each method that several claim.
-    pub routes: BTreeMap<String, String>,
+    pub routes: Routes,
 }
+
+/// Checks what a plugin requires of the node. The error is the reason, with the setting.
+pub type Requirements = Box<dyn Fn(&Requires) -> Result<(), String> + Send + Sync>;
 
 /// Reads the configuration again, when an operator starts or reloads a plugin.
 pub type Reread = Box<dyn Fn() -> Result<PluginsConfig, String> + Send + Sync>;
@@ -99,6 +106,8 @@ pub struct Environment {
     pub deadline: Option<Duration>,
     pub isolation: Isolation,
     pub executable: Arc<Executable>,
+    /// Checks what a plugin requires of the node; the reason if it is not there.
+    pub requirements: Requirements,
     /// The host's own methods, which no plugin may claim.
     pub builtins: &'static [&'static str],
     pub reread: Reread,
@@ -147,8 +156,9 @@ impl Plugin {
 pub struct Serving {
     pub plugins: Vec<Plugin>,
     pub routes: RouteTable,
-    /// The configured plugin of each method that several claim.
-    overrides: BTreeMap<String, String>,
+    wrappers: Vec<Wrapper>,
+    /// The section `[routes]` of the configuration.
+    configured: Routes,
 }
 
 impl Serving {
@@ -191,12 +201,23 @@ impl Registry {
         self.serving.load_full()
     }
 
-    pub fn route(&self, method: &str) -> Option<Route> {
+    /// The chain of a method that a plugin answers.
+    pub fn chain(&self, method: &str) -> Option<Arc<Chain>> {
         self.serving.load().routes.get(method).cloned()
     }
 
+    /// The wrappers before a method that no plugin answers.
+    pub fn wrappers(&self, method: &str, signature: Option<&Arc<MethodSpec>>) -> Vec<Link> {
+        wrapping(&self.serving.load().wrappers, method, signature)
+    }
+
+    /// Whether plugins are put before a method.
+    pub fn wraps(&self, method: &str) -> bool {
+        self.serving.load().wrappers.iter().any(|wrapper| wrapper.concerns(method))
+    }
+
     pub fn spec(&self, method: &str) -> Option<Arc<MethodSpec>> {
-        self.serving.load().routes.get(method).map(|route| route.method.clone())
+        self.serving.load().routes.get(method).map(|chain| chain.method.clone())
     }
 
     /// The running instance of a plugin, by its id or its configured name.
@@ -217,15 +238,14 @@ impl Registry {
         let _changing = self.changing.lock();
         let mut plugins: Vec<_> = configured.plugins.into_iter().map(|config| self.plugin_of(config)).collect();
         let outcome = self.start_all(&mut plugins).and_then(|()| {
-            let routes = self.routes(&plugins, &configured.routes);
-            routes.map_err(|(plugin, error)| Failure { plugin, error })
+            self.serve(plugins.clone(), configured.routes).map_err(|(plugin, error)| Failure { plugin, error })
         });
         match outcome {
-            Ok(routes) => {
+            Ok(serving) => {
                 for instance in plugins.iter().filter_map(|plugin| plugin.instance.as_ref()) {
                     Change::Start.made("the configuration", &instance.code);
                 }
-                self.serving.store(Arc::new(Serving { plugins, routes, overrides: configured.routes }));
+                self.serving.store(Arc::new(serving));
                 Ok(())
             }
             Err(failure) => {
@@ -271,6 +291,7 @@ impl Registry {
             return Err(RegistryError::OtherId { id: before.manifest.id.clone(), found: id.clone() });
         }
         check::check_settings(&plugin.config, &file.manifest, &*self.environment.services)?;
+        check::check_requirements(&file.manifest, &self.environment.requirements)?;
         let (id, copies) = (id.clone(), self.environment.copies.clone());
         let isolated = self.environment.isolation.applies_to(&plugin.config);
         // Unless it is isolated, the library's constructors run here.
@@ -280,10 +301,7 @@ impl Registry {
 
     /// Starts an instance of the code for the plugin.
     fn launch(&self, plugin: &mut Plugin, code: Arc<LoadedLibrary>) -> Result<(), RegistryError> {
-        let options = code
-            .manifest
-            .options(&plugin.config.options)
-            .map_err(|source| RegistryError::Option { plugin: code.manifest.id.clone(), source })?;
+        let options = check::options(&plugin.config, &code.manifest)?;
         let launch = Launch {
             id: self.next_id.fetch_add(1, Ordering::Relaxed),
             owner: plugin.owner,
@@ -309,11 +327,8 @@ impl Registry {
         Ok(())
     }
 
-    fn routes(
-        &self,
-        plugins: &[Plugin],
-        overrides: &BTreeMap<String, String>,
-    ) -> Result<RouteTable, routes::RouteError> {
+    /// The state to serve with these plugins.
+    fn serve(&self, plugins: Vec<Plugin>, configured: Routes) -> Result<Serving, RouteError> {
         let running: Vec<_> = plugins
             .iter()
             .enumerate()
@@ -321,7 +336,9 @@ impl Registry {
             .collect();
         let stopped = plugins.iter().filter(|plugin| plugin.code.is_some() && plugin.instance.is_none());
         let known: Vec<String> = stopped.map(|plugin| plugin.id().to_owned()).collect();
-        routes(&running, &known, overrides, self.environment.builtins)
+        let wrappers = routes::wrappers(&plugins, &configured)?;
+        let routes = routes::routes(&running, &known, &configured, &wrappers, self.environment.builtins)?;
+        Ok(Serving { plugins, routes, wrappers, configured })
     }
 
     /// What differs for the release of Bitcoin Core whose answers clients expect.

@@ -72,7 +72,7 @@ impl Registry {
     }
 
     fn start_again(&self, serving: &Serving, position: usize) -> Result<(), Option<String>> {
-        let Serving { mut plugins, overrides, .. } = serving.clone();
+        let Serving { mut plugins, configured, .. } = serving.clone();
         let plugin = plugins.get_mut(position).ok_or(None)?;
         let now = Instant::now();
         plugin.restarts.retain(|earlier| now.duration_since(*earlier) < RESTART_WINDOW);
@@ -90,9 +90,8 @@ impl Registry {
         plugin.restarts.push(now);
         plugin.restart_count += 1;
         let started = plugin.instance.clone();
-        let routes = self.routes(&plugins, &overrides).map_err(|(_, error)| failed(&error));
-        let published = routes
-            .and_then(|routes| self.publish(Serving { plugins, routes, overrides }).map_err(|error| failed(&error)));
+        let serving = self.serve(plugins, configured).map_err(|(_, error)| failed(&error));
+        let published = serving.and_then(|serving| self.publish(serving).map_err(|error| failed(&error)));
         // The instance that is not served ends.
         let unserved = if published.is_ok() { old } else { started };
         if let Some(instance) = unserved {

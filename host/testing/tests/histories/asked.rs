@@ -12,7 +12,7 @@ pub struct Asked(TestPlugin<HistoryPlugin>);
 
 impl Asked {
     pub fn of(host: &TestHost<ScriptedNode>) -> Self {
-        Self(host.start(include_str!("../../../../plugins/history/manifest.json"), json!({})))
+        Self(host.start(json!({})))
     }
 
     /// The answer as the client's bytes, or the error's message.

@@ -22,7 +22,7 @@ const KEY: &str = "033cc1e194f294477237e34145492a29d7161a3823ca0b619f1ee6d298d5a
 const ADDRESS: &str = "bcrt1qgrwkcxzwrd2znux6xct0m8w0n0cp39haa3wxk3";
 
 fn start(host: &StubHost) -> TestPlugin<ChainPlugin> {
-    host.start(include_str!("../../manifest.json"), json!({}))
+    host.start(json!({}))
 }
 
 fn check(plugin: &TestPlugin<ChainPlugin>, method: &str, cases: &[(Value, Value)]) {

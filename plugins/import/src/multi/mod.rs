@@ -5,6 +5,7 @@
 
 mod analysis;
 mod descriptor;
+pub mod method;
 mod script;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -98,7 +99,7 @@ struct Common<'a> {
 }
 
 /// Checks the requests of a call.
-pub struct Checks<'h> {
+struct Checks<'h> {
     network: Network,
     private_keys_enabled: bool,
     deriving: Deriving<'h>,
@@ -114,7 +115,7 @@ struct Deriving<'h> {
 }
 
 impl<'h> Checks<'h> {
-    pub fn new(network: Network, private_keys_enabled: bool, stopping: &'h AtomicBool) -> Self {
+    fn new(network: Network, private_keys_enabled: bool, stopping: &'h AtomicBool) -> Self {
         Self {
             network,
             private_keys_enabled,
@@ -123,11 +124,11 @@ impl<'h> Checks<'h> {
     }
 
     /// Whether `stopping` aborted the derivation. The results are incomplete then.
-    pub fn are_aborted(&self) -> bool {
+    fn are_aborted(&self) -> bool {
         self.deriving.aborted
     }
 
-    pub fn request<'a>(&mut self, request: &'a Value, timestamp: u64) -> Checked<'a> {
+    fn request<'a>(&mut self, request: &'a Value, timestamp: u64) -> Checked<'a> {
         let (parts, warnings) = self.parts(request, timestamp).map_err(|error| Outcome::failed(error, Vec::new()))?;
         if !self.private_keys_enabled && parts.any_part(|part| !part.private_keys.is_empty()) {
             return Err(Outcome::failed(private_keys_disabled(), warnings));

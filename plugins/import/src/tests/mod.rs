@@ -44,7 +44,7 @@ impl Harness {
         let mut wallet = WalletState::new("w", tip, 1, TIP_TIME);
         wallet.info.synced.median_time = MEDIAN_TIME;
         host.wallet.set(Some(wallet));
-        let plugin = host.start::<ImportPlugin>(include_str!("../../manifest.json"), json!({}));
+        let plugin = host.start::<ImportPlugin>(json!({}));
         Self { host, plugin }
     }
 

@@ -29,7 +29,7 @@ fn getblocktemplate_longpoll_is_not_ended_by_an_event_that_is_behind() {
 fn getblocktemplate_longpoll_ends_when_a_change_of_the_mempool_is_looked_at() {
     let host = StubHost::new();
     let options = json!({"longpoll_mempool_wait_seconds": 0, "longpoll_mempool_repeat_seconds": 1});
-    let plugin: TestPlugin<MiningPlugin> = host.start(MANIFEST, options);
+    let plugin: TestPlugin<MiningPlugin> = host.start(options);
     let call = long_poll(&plugin, template(&plugin)["longpollid"].clone());
     std::thread::sleep(Duration::from_millis(200));
     assert!(call.answer().is_none());

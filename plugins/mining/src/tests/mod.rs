@@ -1,29 +1,24 @@
 mod long_polls;
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bitcoin::consensus::serialize;
 use bitcoin::hashes::Hash;
 use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness, transaction};
-use outrigger_sdk::params::{Params, encode_hex};
-use outrigger_sdk::plugin::ReplySink;
+use outrigger_sdk::params::encode_hex;
 use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::events::Event;
-use outrigger_sdk::standard::release;
 use outrigger_sdk::testing::{PendingCall, StubHost, TestPlugin};
-use outrigger_sdk::{Call, Plugin, Reply, RpcError};
+use outrigger_sdk::{Plugin, RpcError};
 use serde_json::{Value, json};
 
 use crate::MiningPlugin;
 
 const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
-const MANIFEST: &str = include_str!("../../manifest.json");
 
 fn start(host: &StubHost) -> TestPlugin<MiningPlugin> {
-    host.start(MANIFEST, json!({}))
+    host.start(json!({}))
 }
 
 fn template(plugin: &TestPlugin<MiningPlugin>) -> Value {
@@ -45,40 +40,6 @@ fn spend(previous_output: OutPoint) -> Transaction {
 fn refusal(outcome: Result<Value, RpcError>) -> (i32, String) {
     let error = outcome.unwrap_err();
     (error.code.0, error.message)
-}
-
-type Answers = HashMap<u64, Result<Arc<Vec<u8>>, RpcError>>;
-
-/// Collects the answers of calls, and may cancel the calls.
-#[derive(Default)]
-struct Sink {
-    answers: Mutex<Answers>,
-    /// The number of checks before the sink cancels its calls; `None` never cancels.
-    wanted: Option<AtomicU64>,
-}
-
-impl ReplySink for Sink {
-    fn reply(&self, token: u64, outcome: Result<Vec<u8>, RpcError>) -> bool {
-        self.answers.lock().unwrap().insert(token, outcome.map(Arc::new));
-        true
-    }
-
-    fn reply_shared(&self, token: u64, json: Arc<Vec<u8>>) -> bool {
-        self.answers.lock().unwrap().insert(token, Ok(json));
-        true
-    }
-
-    fn wanted(&self, _: u64) -> bool {
-        let Some(wanted) = &self.wanted else { return true };
-        wanted.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |checks| checks.checked_sub(1)).is_ok()
-    }
-}
-
-fn begin(plugin: &MiningPlugin, sink: &Arc<Sink>, token: u64, method: &str, params: Value) {
-    let params = Params(params.as_array().unwrap().clone());
-    let rules = release::rules(None);
-    let call = Call { method, params, scope: Scope(token), deadline: None, rules };
-    plugin.call(call, Reply::new(token, sink.clone()));
 }
 
 #[test]
@@ -141,20 +102,16 @@ fn getblocktemplate_unchanged_is_the_same_bytes() {
     set_time(1_700_000_000);
     host.mempool.add(spend(OutPoint::new(Txid::all_zeros(), 0)), Amount::from_sat(100));
     let plugin = start(&host);
-    let sink = Arc::new(Sink::default());
-    let ask = |token| {
-        begin(&plugin, &sink, token, "getblocktemplate", json!([{"rules": ["segwit"]}]));
-        sink.answers.lock().unwrap()[&token].clone().unwrap()
-    };
-    let (first, again) = (ask(1), ask(2));
+    let ask = || plugin.templates.answer(&host.handle(), Scope::NONE).unwrap();
+    let (first, again) = (ask(), ask());
     assert!(Arc::ptr_eq(&first, &again));
     // A second later, only the time differs.
     set_time(1_700_000_001);
-    let later = ask(3);
+    let later = ask();
     let text = |json: &[u8]| String::from_utf8(json.to_vec()).unwrap();
     assert_eq!(text(&later), text(&first).replace("\"curtime\":1700000000", "\"curtime\":1700000001"));
     set_time(1_700_000_100);
-    let much_later = ask(4);
+    let much_later = ask();
     assert_eq!(text(&much_later), text(&first).replace("\"curtime\":1700000000", "\"curtime\":1700000100"));
 }
 
@@ -163,12 +120,11 @@ fn generatetoaddress_ends_when_nobody_waits_for_it() {
     let host = StubHost::new();
     let plugin = start(&host);
     let height = || host.handle().chain.tip(Scope::NONE).unwrap().height;
-    // The call is cancelled before it begins.
-    let sink = Arc::new(Sink { wanted: Some(AtomicU64::new(0)), ..Sink::default() });
-    begin(&plugin, &sink, 1, "generatetoaddress", json!([1_000_000, ADDRESS]));
+    plugin.want_answers_for(0);
+    plugin.begin("generatetoaddress", json!([1_000_000, ADDRESS]));
     assert_eq!(height(), 0);
-    let sink = Arc::new(Sink { wanted: Some(AtomicU64::new(3)), ..Sink::default() });
-    begin(&plugin, &sink, 1, "generatetoaddress", json!([1_000_000, ADDRESS]));
+    plugin.want_answers_for(3);
+    plugin.begin("generatetoaddress", json!([1_000_000, ADDRESS]));
     assert_eq!(height(), 3);
     plugin.tell(Event::ShuttingDown);
     assert_eq!(plugin.call("generatetoaddress", json!([5, ADDRESS])), Ok(json!([])));
@@ -245,6 +201,7 @@ fn mining_rpcs_refuse_bad_arguments_in_the_words_of_release_29() {
         ("getblocktemplate", json!([{}]), -8, segwit),
         ("getblocktemplate", json!([{"rules": "segwit"}]), -8, segwit),
         ("getblocktemplate", json!([null]), -8, segwit),
+        ("getblocktemplate", json!([5]), -3, "JSON value of type number is not of expected type object"),
         ("getblocktemplate", propose(""), -22, "Block decode failed"),
         ("getblocktemplate", propose("zz"), -22, "Block decode failed"),
         ("submitblock", json!(["zz"]), -22, "Block decode failed"),

@@ -9,7 +9,7 @@ use outrigger_sdk::testing::{StubHost, TestPlugin};
 use outrigger_sdk::{RpcError, RpcErrorCode};
 use serde_json::{Value, json};
 
-use super::{MANIFEST, WIF, WPKH, hex, pays, spend};
+use super::{WIF, WPKH, hex, pays, spend};
 use crate::SigningPlugin;
 
 const KEY: &str = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
@@ -18,7 +18,7 @@ const TOO_LARGE: &str = "The transaction is too large to sign";
 
 fn start() -> (StubHost, TestPlugin<SigningPlugin>) {
     let host = StubHost::new();
-    let plugin = host.start(MANIFEST, json!({}));
+    let plugin = host.start(json!({}));
     (host, plugin)
 }
 

@@ -7,7 +7,6 @@ use bitcoin::consensus::encode::serialize_hex;
 use bitcoin::transaction::Version;
 use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Witness};
 
-const MANIFEST: &str = include_str!("../../manifest.json");
 const WIF: &str = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA";
 const WPKH: &str = "0014751e76e8199196d454941c45d1b3a323f1433bd6";
 

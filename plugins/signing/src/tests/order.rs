@@ -5,7 +5,7 @@ use outrigger_sdk::testing::{StubHost, TestPlugin, WalletState};
 use outrigger_sdk::{RpcError, RpcErrorCode};
 use serde_json::{Value, json};
 
-use super::{MANIFEST, hex, spend};
+use super::{hex, spend};
 use crate::SigningPlugin;
 
 const LOCKED: &str = "Error: Please enter the wallet passphrase with walletpassphrase first.";
@@ -14,7 +14,7 @@ const UNDECODABLE: &str = "TX decode failed. Make sure the tx has at least one i
 fn start(wallet: Option<WalletState>) -> (StubHost, TestPlugin<SigningPlugin>) {
     let host = StubHost::new();
     host.wallet.set(wallet);
-    let plugin = host.start(MANIFEST, json!({}));
+    let plugin = host.start(json!({}));
     (host, plugin)
 }
 
@@ -37,7 +37,7 @@ fn signrawtransactionwithwallet_checks_in_order() {
     let method = "signrawtransactionwithwallet";
     let no_wallet = "No wallet is loaded. Load a wallet using loadwallet or create a new one with createwallet. (Note: A default wallet is no longer automatically created)";
     let (_host, none) = start(None);
-    fails(&none, method, json!([5]), -18, no_wallet);
+    fails(&none, method, json!(["zz"]), -18, no_wallet);
     let (_host, locked) = start(wallet(true));
     fails(&locked, method, json!(["zz", [5], "x"]), -22, UNDECODABLE);
     fails(&locked, method, json!([tx, [5], "x"]), -13, LOCKED);

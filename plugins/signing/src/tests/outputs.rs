@@ -7,12 +7,12 @@ use outrigger_sdk::service::chain::Coin;
 use outrigger_sdk::testing::{StubHost, TestPlugin};
 use serde_json::{Value, json};
 
-use super::{MANIFEST, WIF, WPKH, hex, pays, spend};
+use super::{WIF, WPKH, hex, pays, spend};
 use crate::SigningPlugin;
 
 fn start() -> (StubHost, TestPlugin<SigningPlugin>) {
     let host = StubHost::new();
-    let plugin = host.start(MANIFEST, json!({}));
+    let plugin = host.start(json!({}));
     (host, plugin)
 }
 

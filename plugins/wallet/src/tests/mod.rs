@@ -37,7 +37,7 @@ impl Fixture {
         }
         let tip = host.chain.tip(Scope::NONE).unwrap();
         host.wallet.set(Some(WalletState::new("w", tip.hash, tip.height, tip.time)));
-        let plugin = host.start::<WalletPlugin>(include_str!("../../manifest.json"), json!({}));
+        let plugin = host.start(json!({}));
         let test = Self { host, plugin };
         test.wallet(|state| state.spending.fallback_feerate = Some(FeeRate::from_sat_per_kvb(1000)));
         test

@@ -3,7 +3,7 @@
 //!
 //! This module reads the arguments in bitcoind's order, looks up the spent outputs and builds the result.
 //!
-//! Invariants: signing with given keys calls no wallet. Given keys and their text are wiped when the call ends.
+//! Invariants: signing with given keys calls no wallet. Given keys are wiped when the call ends.
 
 mod prevouts;
 mod result;
@@ -11,7 +11,6 @@ mod result;
 use bitcoin::consensus::encode::serialize_hex;
 use bitcoin::{NetworkKind, ScriptBuf, Transaction, Txid};
 use serde_json::Value;
-use zeroize::Zeroize;
 
 pub use prevouts::Prevouts;
 use prevouts::undecodable;
@@ -24,26 +23,32 @@ use outrigger_service::{Host, Scope};
 use outrigger_standard::decode::{Form, transaction_of_form};
 use outrigger_standard::release::Rules;
 use outrigger_standard::transaction_from_hex;
-use outrigger_values::params::Params;
 use outrigger_values::{RpcError, RpcErrorCode, typed};
 
-const PRIVKEYS: usize = 1;
+/// The arguments that the signing methods have in common.
+pub struct Unsigned<'a> {
+    /// `hexstring`
+    pub transaction: &'a str,
+    /// `prevtxs`
+    pub prevtxs: Option<&'a [Value]>,
+    /// `sighashtype`
+    pub sighash: Option<&'a str>,
+}
 
-/// Answers `signrawtransactionwithkey`: hexstring, privkeys, prevtxs, sighashtype. `wanted`: whether the client still
-/// waits. The error is the first rule that the request breaks.
+/// Answers `signrawtransactionwithkey`. `wanted`: whether the client still waits. The error is the first rule that the request
+/// breaks. The caller wipes the text of the keys.
 pub fn with_key(
     host: &Host,
     scope: Scope,
-    params: Params,
+    unsigned: &Unsigned<'_>,
+    privkeys: &[Value],
     wanted: &(dyn Fn() -> bool + Sync),
 ) -> Result<SigningResult, RpcError> {
-    let params = SecretParams(params);
-    let params = &params.0;
-    let mut tx = transaction(params)?;
-    let keys = private_keys(host, scope, params.get(PRIVKEYS))?;
+    let mut tx = unsigned.transaction()?;
+    let keys = private_keys(host, scope, privkeys)?;
     let mut prevouts = Prevouts::look_up(host, scope, &tx)?;
-    let scripts = prevouts.describe(params.get(2), true)?;
-    let sighash = sighash(params, 3)?;
+    let scripts = prevouts.describe(unsigned.prevtxs, true)?;
+    let sighash = unsigned.sighash()?;
 
     let spent = prevouts.of(&tx)?;
     let has_taproot = spent.iter().flatten().any(|spent| spent.script_pubkey.is_p2tr());
@@ -55,22 +60,22 @@ pub fn with_key(
     SigningResult::new(&tx, &spent, errors)
 }
 
-/// Answers `signrawtransactionwithwallet`: hexstring, prevtxs, sighashtype. The solving data comes from the call's
+/// Answers `signrawtransactionwithwallet`. The solving data comes from the call's
 /// wallet. `keys` gets each distinct spent script, and returns the source of signatures. `wanted`: whether the client
 /// still waits. The error is the first rule that the request breaks.
 pub fn with_wallet<K: KeySource>(
     host: &Host,
     scope: Scope,
-    params: &Params,
+    unsigned: &Unsigned<'_>,
     keys: impl FnOnce(Vec<ScriptBuf>) -> K,
     wanted: &(dyn Fn() -> bool + Sync),
 ) -> Result<SigningResult, RpcError> {
     let wallet = host.wallet.info(scope)?;
-    let mut tx = transaction(params)?;
+    let mut tx = unsigned.transaction()?;
     wallet.check_unlocked()?;
     let mut prevouts = Prevouts::look_up(host, scope, &tx)?;
-    prevouts.describe(params.get(1), false)?;
-    let sighash = sighash(params, 2)?;
+    prevouts.describe(unsigned.prevtxs, false)?;
+    let sighash = unsigned.sighash()?;
 
     let spent = prevouts.of(&tx)?;
     let mut scripts: Vec<ScriptBuf> = spent.iter().flatten().map(|spent| spent.script_pubkey.clone()).collect();
@@ -86,11 +91,10 @@ pub fn with_wallet<K: KeySource>(
 pub fn combine(
     host: &Host,
     scope: Scope,
-    params: &Params,
+    texts: &[Value],
     rules: &Rules,
     wanted: &(dyn Fn() -> bool + Sync),
 ) -> Result<String, RpcError> {
-    let texts = typed::array(params.get(0))?;
     if rules.combines_copies_only && texts.len() < 2 {
         return Err(undecodable("Missing transactions. At least two transactions required."));
     }
@@ -126,8 +130,7 @@ fn unsigned_txid(tx: &Transaction) -> Txid {
 }
 
 /// Parses `privkeys`. Each key must be for the host's network.
-fn private_keys(host: &Host, scope: Scope, argument: &Value) -> Result<LocalKeys, RpcError> {
-    let texts = typed::array(argument)?;
+fn private_keys(host: &Host, scope: Scope, texts: &[Value]) -> Result<LocalKeys, RpcError> {
     let network = NetworkKind::from(host.chain.network(scope)?);
     let mut keys = LocalKeys::default();
     for text in texts {
@@ -148,32 +151,14 @@ fn wallet_knows(host: &Host, scope: Scope, scripts: &[ScriptBuf]) -> Result<Solv
     Ok(known)
 }
 
-/// Parses `hexstring`. A transaction without inputs has nothing to sign, and no unambiguous serialisation.
-fn transaction(params: &Params) -> Result<Transaction, RpcError> {
-    let tx = transaction_from_hex(typed::text(params.get(0))?).filter(|tx| !tx.input.is_empty());
-    tx.ok_or_else(|| undecodable("TX decode failed. Make sure the tx has at least one input."))
-}
-
-/// Parses `sighashtype` at a position.
-fn sighash(params: &Params, position: usize) -> Result<Sighash, RpcError> {
-    match params.given(position) {
-        None => Ok(Sighash::DEFAULT),
-        Some(name) => Ok(Sighash::from_name(typed::text(name)?)?),
+impl Unsigned<'_> {
+    /// A transaction without inputs has nothing to sign, and no unambiguous serialisation.
+    fn transaction(&self) -> Result<Transaction, RpcError> {
+        let tx = transaction_from_hex(self.transaction).filter(|tx| !tx.input.is_empty());
+        tx.ok_or_else(|| undecodable("TX decode failed. Make sure the tx has at least one input."))
     }
-}
 
-/// Arguments with private keys, wiped on drop.
-struct SecretParams(Params);
-
-impl Drop for SecretParams {
-    fn drop(&mut self) {
-        let Some(Value::Array(keys)) = self.0.0.get_mut(PRIVKEYS) else {
-            return;
-        };
-        for key in keys {
-            if let Value::String(text) = key {
-                text.zeroize();
-            }
-        }
+    fn sighash(&self) -> Result<Sighash, RpcError> {
+        Ok(self.sighash.map_or(Ok(Sighash::DEFAULT), Sighash::from_name)?)
     }
 }

@@ -69,12 +69,9 @@ impl Prevouts {
     /// Adds the outputs of the argument `prevtxs`. Each element is checked, even if the transaction does not spend it.
     /// Returns the redeem and witness scripts; without `with_scripts` they are neither checked nor returned. The error
     /// is the first rule that an element breaks.
-    pub fn describe(&mut self, prevtxs: &Value, with_scripts: bool) -> Result<Vec<ScriptBuf>, RpcError> {
+    pub fn describe(&mut self, prevtxs: Option<&[Value]>, with_scripts: bool) -> Result<Vec<ScriptBuf>, RpcError> {
         let mut scripts = Vec::new();
-        if prevtxs.is_null() {
-            return Ok(scripts);
-        }
-        for element in typed::array(prevtxs)? {
+        for element in prevtxs.unwrap_or_default() {
             let element = element
                 .as_object()
                 .ok_or_else(|| undecodable(r#"expected object with {"txid'","vout","scriptPubKey"}"#))?;

@@ -2,41 +2,68 @@
 
 use outrigger_sdk::amount::Saturating;
 use outrigger_sdk::bitcoin::Amount;
+use outrigger_sdk::options::PluginOptions;
 use outrigger_sdk::service::mempool::SelectedView;
-use outrigger_sdk::service::{ErrorKind, Scope, ServiceError};
-use outrigger_sdk::{Call, FeeRate, Host, Plugin, Reply, RpcError};
+use outrigger_sdk::service::{ErrorKind, ServiceError};
+use outrigger_sdk::{Call, FeeRate, Host, Plugin, methods, plugin};
 use serde_json::{Map, Value, json};
 
+#[derive(PluginOptions)]
+pub struct Options {
+    /// The least feerate of a transaction that is mined, in satoshi per 1000 virtual bytes.
+    #[option(default = 5000)]
+    min_feerate: u64,
+}
+
 pub struct AcmeMining {
-    host: Host,
     min_feerate: FeeRate,
 }
 
+#[plugin(
+    id = "acme-mining",
+    version = "2.1.0",
+    summary = "Acme's block policy: templates with no other transactions than those that pay well",
+    services = ["chain/1", "mempool/1"]
+)]
 impl Plugin for AcmeMining {
-    fn new(host: Host, options: Map<String, Value>) -> Result<Self, String> {
-        let min_feerate = options["min_feerate"].as_u64().ok_or("min_feerate must not be negative")?;
-        Ok(Self { host, min_feerate: FeeRate::from_sat_per_kvb(min_feerate) })
-    }
+    type Options = Options;
 
-    fn call(&self, call: Call<'_>, reply: Reply) {
-        let answer = match call.method {
-            "getacmepolicy" => Ok(json!({"min_feerate": self.min_feerate.to_sat_per_kvb()})),
-            _ => self.template(call.scope).map_err(RpcError::from),
-        };
-        reply.send(answer);
+    fn new(_: Host, options: Options) -> Result<Self, String> {
+        Ok(Self { min_feerate: FeeRate::from_sat_per_kvb(options.min_feerate) })
     }
 }
 
+#[methods(category = "Mining")]
 impl AcmeMining {
+    /// Tells by which rule Acme's pool selects transactions.
+    ///
+    /// # Result
+    /// {"min_feerate": n}    (json object)
+    #[method]
+    fn getacmepolicy(&self) -> Result<Value, ServiceError> {
+        Ok(json!({"min_feerate": self.min_feerate.to_sat_per_kvb()}))
+    }
+
     /// Whether a transaction pays enough. One that builds on others is left out: its parents may not pay.
     fn pays(&self, selected: &SelectedView<'_>) -> bool {
         let virtual_size = selected.weight.to_vbytes_ceil();
         selected.depends.is_empty() && FeeRate::paid(selected.fee, virtual_size) >= self.min_feerate
     }
 
-    fn template(&self, scope: Scope) -> Result<Value, ServiceError> {
+    /// Gives what Acme's pool mines next.
+    ///
+    /// * `template_request` (default: {}) - The request.
+    ///
+    /// # Result
+    /// {...}    (json object) The template.
+    #[method]
+    fn getblocktemplate(
+        &self,
+        call: &Call<'_>,
+        _template_request: Option<&Map<String, Value>>,
+    ) -> Result<Value, ServiceError> {
         // No version is known, so there is always a selection; a plugin that keeps one would name its version here.
-        let answer = self.host.mempool.candidate(scope, None)?;
+        let answer = call.host.mempool.candidate(call.scope, None)?;
         let Some(candidate) = answer.view()? else {
             return Err(ErrorKind::Internal.into());
         };
@@ -58,7 +85,7 @@ impl AcmeMining {
     }
 }
 
-outrigger_sdk::export_plugin!(AcmeMining, include_str!("../manifest.json"));
+outrigger_sdk::export_plugin!(AcmeMining);
 
 #[cfg(test)]
 mod tests {
@@ -68,8 +95,7 @@ mod tests {
     #[test]
     fn templates_follow_the_policy_of_the_options() {
         let host = StubHost::new();
-        let manifest = include_str!("../manifest.json");
-        let plugin = host.start::<AcmeMining>(manifest, json!({"min_feerate": 7}));
+        let plugin = host.start::<AcmeMining>(json!({"min_feerate": 7}));
         assert_eq!(plugin.call("getacmepolicy", json!([])), Ok(json!({"min_feerate": 7})));
         host.chain.mine(vec![]);
         let template = plugin.call("getblocktemplate", json!([])).unwrap();

@@ -64,6 +64,10 @@ struct Late {
 }
 
 impl Plugin for Faulty {
+    const MANIFEST: &'static str = MANIFEST;
+
+    type Options = Map<String, Value>;
+
     fn new(host: Host, options: Map<String, Value>) -> Result<Self, String> {
         let plugin = Self {
             raw: RawHost::current(),

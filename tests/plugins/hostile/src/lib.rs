@@ -12,9 +12,10 @@ use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::Duration;
 
+use outrigger_sdk::options::NoOptions;
 use outrigger_sdk::params::int64;
 use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError, RpcErrorCode};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::raw::Argument;
 
@@ -28,7 +29,11 @@ const SOON: Duration = Duration::from_millis(1);
 pub struct Hostile;
 
 impl Plugin for Hostile {
-    fn new(_: Host, _: Map<String, Value>) -> Result<Self, String> {
+    const MANIFEST: &'static str = include_str!("../manifest.json");
+
+    type Options = NoOptions;
+
+    fn new(_: Host, _: NoOptions) -> Result<Self, String> {
         Ok(Self)
     }
 
@@ -140,4 +145,4 @@ fn talk(mut stream: impl Read + Write) -> io::Result<String> {
     Ok(line.trim_end().to_owned())
 }
 
-outrigger_sdk::export_plugin!(Hostile, include_str!("../manifest.json"));
+outrigger_sdk::export_plugin!(Hostile);

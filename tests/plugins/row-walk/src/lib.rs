@@ -2,31 +2,37 @@
 
 use std::time::Instant;
 
+use outrigger_sdk::options::NoOptions;
 use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::wallet::{HistoryQuery, HistoryRange};
 use outrigger_sdk::wire::Blob;
-use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError};
-use serde_json::{Map, Value, json};
+use outrigger_sdk::{Call, Host, Plugin, RpcError, methods, plugin};
+use serde_json::{Value, json};
 
 pub struct RowWalk {
     host: Host,
 }
 
+#[plugin(id = "row-walk", summary = "Walks a wallet's history", services = ["wallet-read/1"])]
 impl Plugin for RowWalk {
-    fn new(host: Host, _: Map<String, Value>) -> Result<Self, String> {
+    fn new(host: Host, _: NoOptions) -> Result<Self, String> {
         Ok(Self { host })
-    }
-
-    fn call(&self, call: Call<'_>, reply: Reply) {
-        reply.send(call.params.integer_or(0, 1).and_then(|rounds| self.time(call.scope, rounds)));
     }
 }
 
+#[methods(category = "Benchmark")]
 impl RowWalk {
-    fn time(&self, scope: Scope, rounds: i64) -> Result<Value, RpcError> {
+    /// Times walks through the confirmed history of the wallet.
+    ///
+    /// * `rounds` - How many walks.
+    ///
+    /// # Result
+    /// [n, ...]    (json array) Nanoseconds of each walk.
+    #[method]
+    fn walkrows(&self, call: &Call<'_>, rounds: i64) -> Result<Value, RpcError> {
         let once = |_| {
             let began = Instant::now();
-            self.walk(scope)?;
+            self.walk(call.scope)?;
             Ok(json!(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX)))
         };
         (0..rounds).map(once).collect()
@@ -53,4 +59,4 @@ impl RowWalk {
     }
 }
 
-outrigger_sdk::export_plugin!(RowWalk, include_str!("../manifest.json"));
+outrigger_sdk::export_plugin!(RowWalk);

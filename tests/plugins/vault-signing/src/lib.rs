@@ -6,15 +6,18 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use outrigger_sdk::methods::SecretTexts;
+use outrigger_sdk::options::PluginOptions;
 use outrigger_sdk::params::{decode_hex, encode_hex};
 use outrigger_sdk::script::TxContext;
 use outrigger_sdk::service::log::Level;
 use outrigger_sdk::service::signer::{SignRequest, Signed};
 use outrigger_sdk::service::{ErrorKind, Result, ServiceError};
-use outrigger_sdk::sign::{KeySource, digest, methods};
+use outrigger_sdk::sign::methods::{self, SigningResult, Unsigned};
+use outrigger_sdk::sign::{KeySource, digest};
 use outrigger_sdk::wire::Blob;
-use outrigger_sdk::{Call, Host, Plugin, Reply};
-use serde_json::{Map, Value};
+use outrigger_sdk::{Call, Host, Plugin, RpcError, plugin};
+use serde_json::Value;
 
 pub mod wire;
 
@@ -23,26 +26,94 @@ use wire::{Answer, Digest, Request};
 /// How long the daemon may take for an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+#[derive(PluginOptions)]
+pub struct Options {
+    /// The Unix socket that the daemon listens on.
+    #[option(default = "/run/vault.sock")]
+    socket: String,
+}
+
 pub struct VaultSigning {
     host: Host,
     socket: PathBuf,
 }
 
+#[plugin(
+    id = "vault-signing",
+    version = "1.3.0",
+    summary = "Signs raw transactions by keys that a daemon keeps, and by keys that come with the request.",
+    services = ["chain/1", "wallet-read/1"],
+    optional = ["mempool/1", "log/1"],
+    reach = ["connect:unix:{socket}" = "The daemon that has the keys."],
+    restartable
+)]
 impl Plugin for VaultSigning {
-    fn new(host: Host, options: Map<String, Value>) -> std::result::Result<Self, String> {
-        let socket = options["socket"].as_str().ok_or("socket must be a path")?.into();
-        Ok(Self { host, socket })
+    type Options = Options;
+
+    fn new(host: Host, options: Options) -> std::result::Result<Self, String> {
+        Ok(Self { host, socket: options.socket.into() })
+    }
+}
+
+#[outrigger_sdk::methods]
+impl VaultSigning {
+    /// Signs the inputs of a raw transaction with the given private keys only.
+    ///
+    /// The spent outputs come from the mempool and the chain. prevtxs adds other outputs, and the scripts of script hashes.
+    /// Existing signatures stay if they verify.
+    ///
+    /// * `hexstring` - The transaction.
+    /// * `privkeys` - Private keys in wallet import format.
+    /// * `prevtxs` (default: null) - Spent outputs, each an object with txid, vout, scriptPubKey, redeemScript (for P2SH),
+    ///   witnessScript (for P2WSH, also in P2SH) and amount (for witness inputs).
+    /// * `sighashtype` (default: DEFAULT for taproot inputs, ALL for others) - The signature hash type: DEFAULT, ALL, NONE, SINGLE,
+    ///   ALL|ANYONECANPAY, NONE|ANYONECANPAY or SINGLE|ANYONECANPAY.
+    ///
+    /// # Result
+    /// An object: hex, the transaction with its signatures; complete, whether every input verifies; errors, an array with an
+    /// object for each input that does not verify: txid and vout of the spent output, witness, scriptSig, sequence, error.
+    ///
+    /// # Example
+    /// "020000000001..." "[\"cSfcV...\"]"
+    #[method(category = "Rawtransactions")]
+    fn signrawtransactionwithkey(
+        call: &Call<'_>,
+        #[arg(kind = "hex")] hexstring: &str,
+        privkeys: SecretTexts<'_>,
+        prevtxs: Option<&[Value]>,
+        sighashtype: Option<&str>,
+    ) -> std::result::Result<SigningResult, RpcError> {
+        let unsigned = Unsigned { transaction: hexstring, prevtxs, sighash: sighashtype };
+        methods::with_key(call.host, call.scope, &unsigned, &privkeys, &|| call.is_wanted())
     }
 
-    fn call(&self, call: Call<'_>, reply: Reply) {
-        let wanted = || reply.is_wanted();
-        let answer = match call.method {
-            "signrawtransactionwithwallet" => {
-                methods::with_wallet(&self.host, call.scope, &call.params, |_| Vault(self), &wanted)
-            }
-            _ => methods::with_key(&self.host, call.scope, call.params, &wanted),
-        };
-        reply.send(answer);
+    /// Signs the inputs of a raw transaction with the wallet's keys. An encrypted wallet must be unlocked with walletpassphrase
+    /// first.
+    ///
+    /// The spent outputs come from the mempool and the chain. prevtxs adds other outputs. Existing signatures stay if they verify.
+    ///
+    /// * `hexstring` - The transaction.
+    /// * `prevtxs` (default: null) - Spent outputs, each an object with txid, vout, scriptPubKey and amount (for witness inputs).
+    ///   The scripts of script hashes come from the wallet.
+    /// * `sighashtype` (default: DEFAULT for taproot inputs, ALL for others) - The signature hash type: DEFAULT, ALL, NONE, SINGLE,
+    ///   ALL|ANYONECANPAY, NONE|ANYONECANPAY or SINGLE|ANYONECANPAY.
+    ///
+    /// # Result
+    /// An object: hex, the transaction with its signatures; complete, whether every input verifies; errors, an array with an
+    /// object for each input that does not verify: txid and vout of the spent output, witness, scriptSig, sequence, error.
+    ///
+    /// # Example
+    /// "020000000001..."
+    #[method(category = "Wallet")]
+    fn signrawtransactionwithwallet(
+        &self,
+        call: &Call<'_>,
+        #[arg(kind = "hex")] hexstring: &str,
+        prevtxs: Option<&[Value]>,
+        sighashtype: Option<&str>,
+    ) -> std::result::Result<SigningResult, RpcError> {
+        let unsigned = Unsigned { transaction: hexstring, prevtxs, sighash: sighashtype };
+        methods::with_wallet(call.host, call.scope, &unsigned, |_| Vault(self), &|| call.is_wanted())
     }
 }
 
@@ -98,4 +169,4 @@ impl KeySource for Vault<'_> {
     }
 }
 
-outrigger_sdk::export_plugin!(VaultSigning, include_str!("../manifest.json"));
+outrigger_sdk::export_plugin!(VaultSigning);

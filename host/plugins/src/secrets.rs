@@ -1,0 +1,104 @@
+//! Secret options: the configuration names a file or an environment variable, and the host reads it when an instance starts.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use outrigger_sdk::manifest::{Manifest, OptionType};
+use serde_json::{Map, Value};
+
+/// The largest secret, in bytes.
+const MAX_SECRET_BYTES: u64 = 64 * 1024;
+
+/// Why a secret is not available. The messages never have its text.
+#[derive(Debug, thiserror::Error)]
+pub enum SecretError {
+    #[error("option '{0}' is a secret: it must be {{ file = \"/path\" }} or {{ env = \"NAME\" }}")]
+    Place(String),
+    #[error("the secret of option '{option}' is in '{}', which is no absolute path", .file.display())]
+    Relative { option: String, file: PathBuf },
+    #[error("the secret of option '{option}' cannot be read from '{}': {error}", .file.display())]
+    File { option: String, file: PathBuf, error: io::Error },
+    #[error("the secret of option '{option}' is in the environment variable '{variable}', which is not set")]
+    Variable { option: String, variable: String },
+}
+
+/// Replaces the place of each secret by its text. A line break at the end of a file is not part of the secret.
+///
+/// # Errors
+/// The first secret that cannot be read.
+pub fn reveal(manifest: &Manifest, options: &mut Map<String, Value>) -> Result<(), SecretError> {
+    for option in manifest.options.iter().filter(|option| option.kind == OptionType::Secret) {
+        match options.get_mut(&option.name) {
+            None | Some(Value::Null) => {}
+            Some(place) => *place = Value::String(read(&option.name, place)?),
+        }
+    }
+    Ok(())
+}
+
+fn read(option: &str, place: &Value) -> Result<String, SecretError> {
+    let option = option.to_owned();
+    let mut members = place.as_object().into_iter().flatten();
+    match (members.next(), members.next()) {
+        (Some((key, Value::String(file))), None) if key == "file" => {
+            let file = PathBuf::from(file);
+            if !file.is_absolute() {
+                return Err(SecretError::Relative { option, file });
+            }
+            read_file(&file).map_err(|error| SecretError::File { option, file, error })
+        }
+        (Some((key, Value::String(variable))), None) if key == "env" => {
+            std::env::var(variable).map_err(|_| SecretError::Variable { option, variable: variable.clone() })
+        }
+        _ => Err(SecretError::Place(option)),
+    }
+}
+
+fn read_file(file: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(file)?.take(MAX_SECRET_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_SECRET_BYTES {
+        return Err(io::Error::other(format!("it has more than {MAX_SECRET_BYTES} bytes")));
+    }
+    text.truncate(text.strip_suffix('\n').map_or(text.len(), |line| line.trim_end_matches('\r').len()));
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn revealed(place: Value) -> Result<Value, String> {
+        let manifest = json!({"id": "a", "version": "1", "summary": "", "methods": [],
+            "options": [{"name": "pin", "type": "secret", "help": ""}]});
+        let manifest = Manifest::parse(manifest.to_string().as_bytes()).unwrap();
+        let given = Map::from_iter([("pin".to_owned(), place)]);
+        let mut options = manifest.options(&given).map_err(|error| error.to_string())?;
+        reveal(&manifest, &mut options).map_err(|error| error.to_string())?;
+        Ok(options.remove("pin").unwrap())
+    }
+
+    #[test]
+    fn secrets_come_from_files_and_variables_and_are_never_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("pin");
+        std::fs::write(&file, "12 34\n").unwrap();
+        assert_eq!(revealed(json!({"file": file})), Ok(json!("12 34")));
+        assert_eq!(revealed(json!({"env": "PATH"})), Ok(json!(std::env::var("PATH").unwrap())));
+
+        std::fs::write(&file, "x".repeat(MAX_SECRET_BYTES as usize + 1)).unwrap();
+        assert!(revealed(json!({"file": file})).unwrap_err().ends_with("it has more than 65536 bytes"));
+        let missing = folder.path().join("none");
+        assert!(revealed(json!({"file": missing})).unwrap_err().contains("cannot be read from"));
+        assert!(revealed(json!({"file": "pin"})).unwrap_err().ends_with("which is no absolute path"));
+        assert!(revealed(json!({"env": "NO_SUCH_VARIABLE"})).unwrap_err().ends_with("which is not set"));
+        assert!(revealed(json!(7)).unwrap_err().ends_with("must be of type secret"));
+        for written in [json!("1234"), json!({}), json!({"file": "/a", "env": "b"}), json!({"file": 1})] {
+            let told = revealed(written).unwrap_err();
+            assert!(told.ends_with(r#"it must be { file = "/path" } or { env = "NAME" }"#), "{told}");
+            assert!(!told.contains("1234"));
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! `rpc/1`: calls of methods by an instance.
+
+use std::sync::Arc;
+
+use outrigger_service::rpc::{As, CallerInfo, MAX_PARAMS, RpcReply};
+use outrigger_service::wire::Blob;
+use outrigger_service::{ErrorKind, Result, Rpc, Scope, ServiceError};
+
+use super::OwnScopes;
+
+/// A call in progress, as the plugin sees it that answers it.
+pub trait Onward: Send + Sync {
+    fn caller(&self) -> CallerInfo;
+
+    /// Answers the call by the next link of its chain. `params` is a well-formed JSON array or object.
+    fn next(&self, scope: Scope, params: Option<Blob>) -> Result<RpcReply>;
+
+    /// Calls a method with the rights of the call's user.
+    fn call(&self, scope: Scope, method: String, params: Blob) -> Result<RpcReply>;
+}
+
+/// Calls methods as a plugin.
+pub trait PluginCalls: Send + Sync {
+    /// Calls a granted method, and waits as long as somebody waits for the call of `scope`. `onward` is that call, `wallet` the
+    /// wallet that it names.
+    fn call(
+        &self,
+        scope: Scope,
+        method: String,
+        params: Blob,
+        wallet: Option<Arc<str>>,
+        onward: Option<Arc<dyn Onward>>,
+    ) -> Result<RpcReply>;
+}
+
+pub struct RpcService {
+    pub calls: Arc<dyn PluginCalls>,
+    /// The granted methods.
+    pub methods: Vec<String>,
+    pub scopes: OwnScopes,
+}
+
+impl RpcService {
+    /// The call of a scope.
+    fn onward(&self, scope: Scope) -> Result<Arc<dyn Onward>> {
+        let outside = || ServiceError::new(ErrorKind::Malformed, "There is no call outside of calls");
+        self.scopes.get(scope)?.onward.clone().ok_or_else(outside)
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Rpc for RpcService {
+    fn caller(&self, scope: Scope) -> Result<CallerInfo> {
+        Ok(self.onward(scope)?.caller())
+    }
+
+    fn next(&self, scope: Scope, params: Option<Blob>) -> Result<RpcReply> {
+        let onward = self.onward(scope)?;
+        check_parameters(params.as_deref())?;
+        onward.next(scope, params)
+    }
+
+    fn call(&self, scope: Scope, method: String, params: Blob, account: As) -> Result<RpcReply> {
+        let call = self.scopes.get(scope)?;
+        if !self.methods.contains(&method) {
+            let detail = format!(
+                "The plugin may not call the method '{method}': 'methods' of its grant of rpc/1 does not list it"
+            );
+            return Err(ServiceError::new(ErrorKind::NotGranted, detail));
+        }
+        check_parameters(Some(&params))?;
+        match account {
+            As::Caller => self.onward(scope)?.call(scope, method, params),
+            As::Plugin => {
+                let within = if call.of_call { scope } else { Scope::NONE };
+                let wallet = call.selected()?.map(Arc::from);
+                self.calls.call(within, method, params, wallet, call.onward.clone())
+            }
+        }
+    }
+}
+
+/// Any other text could add members to the request.
+fn check_parameters(text: Option<&[u8]>) -> Result<()> {
+    let is_good = |text: &[u8]| {
+        text.len() <= MAX_PARAMS
+            && matches!(text.first(), Some(b'[' | b'{'))
+            && serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok()
+    };
+    if text.is_none_or(is_good) {
+        return Ok(());
+    }
+    Err(ServiceError::new(ErrorKind::Malformed, "the parameters are not a JSON array or object, or are too long"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Caller, Scopes};
+
+    /// Answers with the call's arguments.
+    struct Echo;
+
+    impl PluginCalls for Echo {
+        fn call(
+            &self,
+            _: Scope,
+            method: String,
+            params: Blob,
+            wallet: Option<Arc<str>>,
+            onward: Option<Arc<dyn Onward>>,
+        ) -> Result<RpcReply> {
+            let within = onward.is_some();
+            let json = format!("{method} {} {wallet:?} {within}", String::from_utf8_lossy(&params));
+            Ok(RpcReply::Result { json: Blob(json.into_bytes()) })
+        }
+    }
+
+    impl Onward for Echo {
+        fn caller(&self) -> CallerInfo {
+            CallerInfo { user: "alice".into(), wallet: None, through: vec!["first".into()] }
+        }
+
+        fn next(&self, _: Scope, params: Option<Blob>) -> Result<RpcReply> {
+            Ok(RpcReply::Result { json: params.unwrap_or_default() })
+        }
+
+        fn call(&self, _: Scope, method: String, _: Blob) -> Result<RpcReply> {
+            Ok(RpcReply::Error { code: -1, message: method })
+        }
+    }
+
+    fn service(scopes: OwnScopes) -> RpcService {
+        RpcService { calls: Arc::new(Echo), methods: vec!["getblock".into()], scopes }
+    }
+
+    fn ask(service: &RpcService, method: &str, params: &str) -> Result<RpcReply> {
+        service.call(Scope::NONE, method.into(), Blob(params.as_bytes().to_vec()), As::Plugin)
+    }
+
+    #[test]
+    fn methods_that_are_not_granted_are_refused_by_name() {
+        let service = service(OwnScopes::default());
+        let expected = RpcReply::Result { json: Blob(b"getblock [1] None false".to_vec()) };
+        assert_eq!(ask(&service, "getblock", "[1]"), Ok(expected));
+        let refused = ask(&service, "stop", "[]").unwrap_err();
+        assert_eq!(refused.kind, ErrorKind::NotGranted);
+        assert!(refused.detail.contains("'stop'") && refused.detail.contains("grant of rpc/1"), "{refused}");
+    }
+
+    #[test]
+    fn parameters_that_would_change_the_request_are_malformed() {
+        let service = service(OwnScopes::default());
+        for wrong in ["", "1", "[1", "[],\"method\":\"stop\"", "[]}", " []", "null"] {
+            assert_eq!(ask(&service, "getblock", wrong).unwrap_err().kind, ErrorKind::Malformed, "{wrong}");
+        }
+        assert!(ask(&service, "getblock", "{\"verbosity\": 1}").is_ok());
+    }
+
+    #[test]
+    fn callers_and_next_ones_are_of_calls() {
+        let scopes = Arc::new(Scopes::default());
+        let service = service(OwnScopes::of(scopes.clone(), 1, crate::GrantedAccess::default()));
+        let outside = [service.caller(Scope::NONE).map(drop), service.next(Scope::NONE, None).map(drop)];
+        assert!(outside.iter().all(|outcome| outcome.as_ref().unwrap_err().kind == ErrorKind::Malformed));
+        let as_caller = service.call(Scope::NONE, "getblock".into(), Blob(b"[]".to_vec()), As::Caller);
+        assert_eq!(as_caller.unwrap_err().kind, ErrorKind::Malformed);
+
+        let _call = scopes.open(5, 1, Caller { onward: Some(Arc::new(Echo)), ..Caller::unbounded(None) });
+        assert_eq!(service.caller(Scope(5)).unwrap().through, ["first"]);
+        let next = service.next(Scope(5), Some(Blob(b"[7]".to_vec())));
+        assert_eq!(next, Ok(RpcReply::Result { json: Blob(b"[7]".to_vec()) }));
+        assert_eq!(service.next(Scope(5), Some(Blob(b"7".to_vec()))).unwrap_err().kind, ErrorKind::Malformed);
+        let refused = service.call(Scope(5), "getblock".into(), Blob(b"[]".to_vec()), As::Caller);
+        assert_eq!(refused, Ok(RpcReply::Error { code: -1, message: "getblock".into() }));
+    }
+}

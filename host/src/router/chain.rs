@@ -1,0 +1,197 @@
+//! A call's way through the links of its chain: wrappers first, then the plugins of its route, then the host or the node.
+
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use outrigger_base::offload::read_offloaded;
+use outrigger_plugins::MAX_LINKS;
+use outrigger_plugins::calls::{self, CallGuard, Phase};
+use outrigger_plugins::instance::Lease;
+use outrigger_plugins::registry::{Chain, Link};
+use outrigger_rpc::{Answer, COOKIE_USER, Call, Failure, Params, ResultText, half_closed};
+use outrigger_values::{RpcError, RpcErrorCode};
+
+use super::arguments::{self, Arguments};
+use super::{Router, long};
+
+/// The methods by which an operator gets rid of a wrapper. The user of the cookie calls them past all wrappers.
+const NEVER_WRAPPED: [&str; 5] = ["listplugins", "reloadplugin", "startplugin", "stop", "stopplugin"];
+
+/// The links of a call.
+pub enum Links {
+    Route(Arc<Chain>),
+    /// Before a method that no plugin answers.
+    Wrappers(Vec<Link>),
+}
+
+impl Deref for Links {
+    type Target = [Link];
+
+    fn deref(&self) -> &[Link] {
+        match self {
+            Self::Route(chain) => &chain.links,
+            Self::Wrappers(links) => links,
+        }
+    }
+}
+
+/// How a call ended at a link.
+enum AtLink {
+    Answered(Result<Bytes, Failure>),
+    /// The next link gets it, with these parameters or the client's.
+    Passed(Option<Bytes>),
+    /// The plugin gave no valid answer.
+    Failed(Failure),
+}
+
+impl From<calls::Answer> for AtLink {
+    fn from(answer: calls::Answer) -> Self {
+        match answer {
+            calls::Answer::Result(json) => Self::Answered(Ok(json)),
+            calls::Answer::Refused(error) => Self::Answered(Err(Failure::Rpc(error))),
+            calls::Answer::Passed(params) => Self::Passed(params),
+            calls::Answer::Failed(error) => Self::Failed(Failure::Rpc(error)),
+        }
+    }
+}
+
+impl Router {
+    /// The plugins that a call goes through; `None` if there are none.
+    pub(super) fn links(&self, call: &Call) -> Option<Links> {
+        if let Some(chain) = self.registry.chain(&call.method) {
+            return Some(Links::Route(chain));
+        }
+        let is_exempt = || NEVER_WRAPPED.contains(&call.method.as_str()) && &*call.origin.user == COOKIE_USER;
+        if !self.registry.wraps(&call.method) || is_exempt() {
+            return None;
+        }
+        let signature = self.builtins.spec(&call.method);
+        Some(Links::Wrappers(self.registry.wrappers(&call.method, signature.as_ref())))
+    }
+
+    /// Answers a call by the links of its chain.
+    pub(super) async fn walk(&self, links: Links, mut call: Call) -> Answer {
+        for (at, link) in links.iter().enumerate() {
+            if call.through.contains(&link.id) {
+                continue;
+            }
+            if call.through.len() >= MAX_LINKS {
+                let message = format!("The call goes through more than {MAX_LINKS} plugins");
+                return Err(Failure::Rpc(RpcError::internal(message)));
+            }
+            match self.at_link(at, link, &call).await {
+                AtLink::Answered(answer) => return answer.map(ResultText::from),
+                AtLink::Passed(Some(params)) => call.params = Params::from_bytes(params),
+                AtLink::Passed(None) => {}
+                AtLink::Failed(failure) if !link.may_fail => return Err(failure),
+                AtLink::Failed(_) => {
+                    tracing::warn!(
+                        plugin = &*link.id,
+                        method = call.method,
+                        "a call goes on without its wrapper, which failed"
+                    );
+                }
+            }
+            call.through.push(link.id.clone());
+        }
+        self.without_plugins(&call).await
+    }
+
+    /// Answers a call as a host without plugins would.
+    pub(super) async fn without_plugins(&self, call: &Call) -> Answer {
+        // Boxed: every call, also a plugin's long poll, reserves room for the largest future here.
+        if let Some(answer) = Box::pin(self.builtins.call(call)).await {
+            return answer.map(ResultText::from).map_err(Failure::Rpc);
+        }
+        if let Some(node) = &self.passthrough {
+            return Box::pin(node.call(call)).await;
+        }
+        self.absent.called(&call.method, &self.registry);
+        Err(Failure::Rpc(RpcError::new(RpcErrorCode::METHOD_NOT_FOUND, "Method not found")))
+    }
+
+    /// Leases the instance of a link for one call; `None` if meanwhile no plugin concerns the method.
+    ///
+    /// An instance is closed only after its routes are replaced. A closed instance therefore means that the links are outdated,
+    /// so they are read again. The same closed instance twice means that the host is stopping.
+    fn lease(&self, at: usize, link: &Link, call: &Call) -> Result<Option<Lease>, RpcError> {
+        let away =
+            || RpcError::internal(format!("The plugin '{}', which this call goes through, does not run", link.id));
+        let mut instance = link.instance.clone().ok_or_else(away)?;
+        let mut closed = None;
+        loop {
+            if let Some(lease) = instance.lease() {
+                return Ok(Some(lease));
+            }
+            if closed.replace(instance.id) == Some(instance.id) {
+                return Err(RpcError::new(RpcErrorCode::CLIENT_NOT_CONNECTED, "Shutting down"));
+            }
+            let Some(links) = self.links(call) else { return Ok(None) };
+            let same = links.get(at).filter(|same| same.id == link.id);
+            instance = same.and_then(|same| same.instance.clone()).ok_or_else(away)?;
+        }
+    }
+
+    /// The parameters as the link gets them.
+    fn arguments(&self, link: &Link, params: &Params) -> Result<Arguments, RpcError> {
+        let Some(method) = &link.signature else { return Ok(Arguments::Given(params.clone())) };
+        let rules = self.registry.rules();
+        read_offloaded(params.as_bytes().len(), || arguments::positional(method, &rules, params))
+    }
+
+    /// Calls a plugin's method and waits for its answer. Dropping the future cancels the call.
+    async fn at_link(&self, at: usize, link: &Link, call: &Call) -> AtLink {
+        let params = match self.arguments(link, &call.params) {
+            Ok(params) => params,
+            Err(error) => return AtLink::Answered(Err(Failure::Rpc(error))),
+        };
+        let lease = match self.lease(at, link, call) {
+            Ok(Some(lease)) => lease,
+            Ok(None) => return AtLink::Passed(None),
+            Err(error) => return AtLink::Failed(Failure::Rpc(error)),
+        };
+        let method = &link.method;
+        let stuck = lease.stuck();
+        if stuck >= self.pool.share() {
+            let message = format!("The plugin '{}' does not end its calls", lease.manifest().id);
+            return AtLink::Failed(Failure::Rpc(RpcError::internal(message)));
+        }
+        let deadline = lease.deadline.filter(|_| !method.long_running);
+        let waits = method.needs_tip && self.passthrough.is_some() && !self.finds_wallet_at_tip(method, call);
+        let may_run_inline = lease.trusted && stuck == 0 && !waits && !lease.waits_for_runner();
+        let (token, answer) = self.calls.open(lease.id, link.position);
+        let guard = CallGuard::new(&self.calls, token, |token, is_gone| {
+            lease.health.gone.fetch_add(u64::from(is_gone), Ordering::Relaxed);
+            lease.leave_cancel(token);
+        });
+        let Ok(ran_inline) = self.run(token, &lease, link, call, params, may_run_inline).await else {
+            guard.not_begun();
+            return AtLink::Failed(Failure::Overloaded);
+        };
+        // An inline call that returned without an answer is a long poll, whose number is limited. A call on the pool
+        // may be running and must not be refused after its start; the pool has its own limit.
+        let long = ran_inline && method.long_running && answer.is_empty();
+        let _long = match long.then(|| self.long.enter()) {
+            Some(None) => return AtLink::Failed(Failure::Overloaded),
+            entered => entered,
+        };
+        let answer = match deadline {
+            None if method.long_running && answer.is_empty() => {
+                let is_kept = || self.calls.phase(token) == Some(Phase::Kept);
+                match long::wait(answer, call.origin.client.clone(), is_kept).await {
+                    Some(answer) => answer,
+                    None => return AtLink::Answered(Err(Failure::Rpc(half_closed()))),
+                }
+            }
+            None => answer.await,
+            Some(limit) => match tokio::time::timeout(limit, answer).await {
+                Ok(answer) => answer,
+                Err(_) => return AtLink::Failed(self.expired(token, &lease, method, guard.expired(), limit)),
+            },
+        };
+        guard.answered();
+        answer.unwrap_or_else(|_| calls::Answer::Failed(RpcError::internal("The call was lost"))).into()
+    }
+}

@@ -1,0 +1,86 @@
+//! What plugins require of the node (`requires` in their manifests).
+
+use std::sync::Arc;
+
+use bitcoin::Network;
+use outrigger_node::{Abilities, Node};
+use outrigger_plugins::registry::Requirements;
+use outrigger_sdk::manifest::Requires;
+use outrigger_standard::release;
+
+/// Checks requirements against a node. While it cannot be asked, only the network is checked: the plugin then fails at use.
+pub fn of_node(node: &Arc<dyn Node>) -> Requirements {
+    let node = node.clone();
+    Box::new(move |requires| {
+        check_network(requires, node.network())?;
+        if !asks_node(requires) {
+            return Ok(());
+        }
+        match node.abilities() {
+            Ok(abilities) => check(requires, &abilities),
+            Err(error) => {
+                tracing::warn!(%error, "what a plugin requires of the node cannot be checked");
+                Ok(())
+            }
+        }
+    })
+}
+
+/// Whether only the node can tell.
+pub fn asks_node(requires: &Requires) -> bool {
+    requires.release.is_some() || requires.txindex || requires.blockfilterindex || requires.spent_outputs
+}
+
+/// # Errors
+/// The reason, after the plugin's name.
+pub fn check_network(requires: &Requires, network: Network) -> Result<(), String> {
+    let own = network.to_core_arg();
+    match &requires.network {
+        Some(wanted) if wanted != own => Err(format!("is for the network {wanted}, and the host's is {own}")),
+        _ => Ok(()),
+    }
+}
+
+/// # Errors
+/// The reason, after the plugin's name.
+pub fn check(requires: &Requires, abilities: &Abilities) -> Result<(), String> {
+    let own = abilities.release.unwrap_or(release::PRESENT);
+    if let Some(least) = requires.release.filter(|least| *least > own) {
+        return Err(format!("needs Bitcoin Core {least} or later, and the node is of release {own}"));
+    }
+    let needs = [
+        (requires.txindex, abilities.transactions, "the node's index of transactions: set txindex=1 in bitcoin.conf"),
+        (requires.blockfilterindex, abilities.block_filters, "block filters: set blockfilterindex=1 in bitcoin.conf"),
+        (
+            requires.spent_outputs,
+            abilities.spent_outputs,
+            "the outputs that old blocks spend: set prune=0 in bitcoin.conf",
+        ),
+    ];
+    match needs.iter().find(|(needed, has, _)| *needed && !has) {
+        Some((_, _, what)) => Err(format!("needs {what}")),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_node_lacks_is_told_with_its_setting() {
+        let pruned = Abilities { release: Some(27), transactions: false, block_filters: false, spent_outputs: false };
+        let refused = |json: &str| check(&serde_json::from_str(json).unwrap(), &pruned).unwrap_err();
+        assert_eq!(refused(r#"{"release": 28}"#), "needs Bitcoin Core 28 or later, and the node is of release 27");
+        assert!(refused(r#"{"txindex": true}"#).ends_with("set txindex=1 in bitcoin.conf"));
+        assert!(refused(r#"{"blockfilterindex": true}"#).ends_with("set blockfilterindex=1 in bitcoin.conf"));
+        assert!(refused(r#"{"spent_outputs": true}"#).ends_with("set prune=0 in bitcoin.conf"));
+        let all =
+            serde_json::from_str(r#"{"txindex": true, "blockfilterindex": true, "spent_outputs": true}"#).unwrap();
+        assert_eq!(check(&all, &Abilities::ALL), Ok(()));
+        let main = serde_json::from_str(r#"{"network": "main"}"#).unwrap();
+        let refused = check_network(&main, Network::Regtest).unwrap_err();
+        assert_eq!(refused, "is for the network main, and the host's is regtest");
+        assert_eq!(check_network(&main, Network::Bitcoin), Ok(()));
+    }
+}

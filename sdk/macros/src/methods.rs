@@ -1,0 +1,364 @@
+//! `#[methods]`: the methods of an `impl` block, with their part of the manifest and the reading of their arguments.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::meta::ParseNestedMeta;
+use syn::parse::Parser;
+use syn::{
+    Attribute, Error, Expr, ExprLit, FnArg, ImplItem, ImplItemFn, ItemImpl, Lit, LitBool, LitStr, Pat, Result, Type,
+};
+
+use crate::docs::{Docs, Param};
+use crate::pieces::Pieces;
+
+/// The flags of a method with the values that the manifest assumes without them.
+const FLAGS: [(&str, bool); 5] =
+    [("inline", false), ("long_running", false), ("private_keys", false), ("wallet_only", false), ("needs_tip", true)];
+
+/// What the attribute of a method says, and that of its block for all of them.
+#[derive(Clone, Default)]
+struct Attributes {
+    name: Option<String>,
+    category: Option<String>,
+    /// Whether the host does not check the types of arguments.
+    unchecked: bool,
+    flags: Vec<(&'static str, bool)>,
+}
+
+impl Attributes {
+    fn read(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
+        let text = || meta.value()?.parse::<LitStr>().map(|text| text.value());
+        if meta.path.is_ident("name") {
+            self.name = Some(text()?);
+        } else if meta.path.is_ident("category") {
+            self.category = Some(text()?);
+        } else if meta.path.is_ident("unchecked") {
+            self.unchecked = true;
+        } else if let Some((flag, _)) = FLAGS.iter().find(|(flag, _)| meta.path.is_ident(flag)) {
+            let value = if meta.input.peek(syn::Token![=]) { meta.value()?.parse::<LitBool>()?.value } else { true };
+            self.flags.push((flag, value));
+        } else {
+            return Err(meta.error(
+                "expected name, category, unchecked, inline, long_running, private_keys, wallet_only or needs_tip",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// What the attribute `#[arg(...)]` of an argument says.
+#[derive(Default)]
+struct ArgAttributes {
+    kind: Option<String>,
+    aliases: Vec<String>,
+    default: Option<Expr>,
+}
+
+/// An argument of a method.
+struct Argument {
+    name: String,
+    ty: Type,
+    attributes: ArgAttributes,
+}
+
+/// A parameter of the function.
+enum Given {
+    Call,
+    Reply,
+    Argument(Box<Argument>),
+}
+
+struct Method {
+    ident: syn::Ident,
+    name: String,
+    attributes: Attributes,
+    docs: Docs,
+    has_self: bool,
+    given: Vec<Given>,
+}
+
+pub fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream> {
+    let mut common = Attributes::default();
+    syn::meta::parser(|meta| common.read(&meta)).parse2(attributes)?;
+    let mut block: ItemImpl = syn::parse2(item)?;
+    let mut methods = Vec::new();
+    for item in &mut block.items {
+        if let ImplItem::Fn(function) = item
+            && let Some(at) = function.attrs.iter().position(|attribute| attribute.path().is_ident("method"))
+        {
+            let attribute = function.attrs.remove(at);
+            methods.push(Method::read(&attribute, common.clone(), function)?);
+        }
+    }
+    if methods.is_empty() {
+        return Err(Error::new_spanned(&block.self_ty, "no function of this block has the attribute #[method]"));
+    }
+    let plugin = &block.self_ty;
+    let mut pieces = Pieces::default();
+    for (position, method) in methods.iter().enumerate() {
+        pieces.json(if position == 0 { "" } else { "," });
+        method.describe(&mut pieces)?;
+    }
+    let pieces = pieces.finish();
+    let arms = methods.iter().map(|method| method.arm(plugin));
+    Ok(quote! {
+        #block
+
+        /// The methods of this module.
+        pub(crate) const METHODS: ::outrigger_sdk::methods::Methods<#plugin> = ::outrigger_sdk::methods::Methods {
+            manifest: &#pieces,
+            answer: |plugin, call, reply| {
+                match call.method {
+                    #(#arms)*
+                    _ => return ::core::option::Option::Some(reply),
+                }
+                ::core::option::Option::None
+            },
+        };
+    })
+}
+
+impl Method {
+    fn read(attribute: &Attribute, mut attributes: Attributes, function: &mut ImplItemFn) -> Result<Self> {
+        if !matches!(attribute.meta, syn::Meta::Path(_)) {
+            attribute.parse_nested_meta(|meta| attributes.read(&meta))?;
+        }
+        let ident = function.sig.ident.clone();
+        let name = attributes.name.clone().unwrap_or_else(|| ident.to_string());
+        let docs = Docs::read(&function.attrs)?;
+        let (mut has_self, mut given) = (false, Vec::new());
+        for input in &mut function.sig.inputs {
+            match input {
+                FnArg::Receiver(_) => has_self = true,
+                FnArg::Typed(typed) => {
+                    let attributes = take_arg_attributes(&mut typed.attrs)?;
+                    given.push(match last_segment(&typed.ty).as_deref() {
+                        Some("Call") => Given::Call,
+                        Some("Reply") => Given::Reply,
+                        _ => {
+                            let Pat::Ident(pattern) = &*typed.pat else {
+                                return Err(Error::new_spanned(&typed.pat, "an argument of a method needs a name"));
+                            };
+                            let name = pattern.ident.to_string();
+                            let name = name.trim_start_matches("r#").trim_start_matches('_').to_owned();
+                            Given::Argument(Box::new(Argument { name, ty: (*typed.ty).clone(), attributes }))
+                        }
+                    });
+                }
+            }
+        }
+        // The texts are shown by `help`, where brackets are no links and no tags.
+        function.attrs.push(syn::parse_quote!(#[allow(rustdoc::broken_intra_doc_links, rustdoc::invalid_html_tags)]));
+        let method = Self { ident, name, attributes, docs, has_self, given };
+        method.check()?;
+        Ok(method)
+    }
+
+    fn arguments(&self) -> impl Iterator<Item = &Argument> {
+        self.given.iter().filter_map(|given| match given {
+            Given::Argument(argument) => Some(&**argument),
+            _ => None,
+        })
+    }
+
+    /// The documentation lists exactly the arguments, in their order.
+    fn check(&self) -> Result<()> {
+        let error = |message: String| Err(Error::new(self.ident.span(), message));
+        if self.docs.help.is_empty() {
+            return error(format!("the method '{}' has no documentation comment, which is its help", self.name));
+        }
+        if self.attributes.category.is_none() {
+            return error(format!("the method '{}' has no category", self.name));
+        }
+        let mut listed = self.docs.params.iter().map(|param| &param.name);
+        for argument in self.arguments() {
+            match listed.next() {
+                Some(name) if *name == argument.name => {}
+                Some(name) => {
+                    return error(format!("the documentation describes `{name}` where `{}` stands", argument.name));
+                }
+                None => return error(format!("the documentation has no line for `{0}`: * `{0}` - ...", argument.name)),
+            }
+        }
+        match listed.next() {
+            Some(name) => error(format!("the documentation describes `{name}`, which is no argument")),
+            None => Ok(()),
+        }
+    }
+
+    /// Appends the method's object of the manifest.
+    fn describe(&self, pieces: &mut Pieces) -> Result<()> {
+        pieces.json("{\"name\":").string(&self.name);
+        pieces.member("category", self.attributes.category.as_deref().unwrap_or_default());
+        pieces.member("help", &self.docs.help);
+        if !self.attributes.unchecked {
+            pieces.json(",\"check_types\":true");
+        }
+        for (flag, value) in &self.attributes.flags {
+            pieces.json(&format!(",\"{flag}\":{value}"));
+        }
+        pieces.json(",\"params\":[");
+        for (position, (argument, param)) in self.arguments().zip(&self.docs.params).enumerate() {
+            pieces.json(if position == 0 { "" } else { "," });
+            argument.describe(param, pieces)?;
+        }
+        pieces.json("]").member("result", &self.docs.result);
+        pieces.member("example", self.docs.example.trim_matches('`')).json("}");
+        Ok(())
+    }
+
+    /// The arm that answers a call of the method.
+    fn arm(&self, plugin: &Type) -> TokenStream {
+        let (ident, name) = (&self.ident, &self.name);
+        let reads: Vec<TokenStream> =
+            self.arguments().enumerate().map(|(position, argument)| argument.read(position)).collect();
+        let count = reads.len();
+        let values: Vec<_> = (0..count).map(|position| format_ident!("value{position}")).collect();
+        let (mut inputs, mut next, mut deferred) = (Vec::new(), values.iter(), false);
+        if self.has_self {
+            inputs.push(quote!(plugin));
+        }
+        for given in &self.given {
+            match given {
+                Given::Call => inputs.push(quote!(&*call)),
+                Given::Reply => {
+                    deferred = true;
+                    inputs.push(quote!(reply));
+                }
+                Given::Argument(_) => inputs.extend(next.next().map(|value| quote!(#value))),
+            }
+        }
+        let params = (count > 0).then(|| {
+            quote! {
+                let mut params = ::core::mem::take(&mut call.params);
+                let [#(#values),*] = params.first::<#count>();
+            }
+        });
+        let answer = quote!(<#plugin>::#ident(#(#inputs),*));
+        let answer = if deferred {
+            quote!(#answer;)
+        } else {
+            quote!(::outrigger_sdk::methods::Answer::send(#answer.map_err(::outrigger_sdk::RpcError::from), reply);)
+        };
+        quote! {
+            #name => {
+                #params
+                #(#reads)*
+                #answer
+            }
+        }
+    }
+}
+
+impl Argument {
+    fn describe(&self, param: &Param, pieces: &mut Pieces) -> Result<()> {
+        let ty = &self.ty;
+        let argument = quote!(<#ty as ::outrigger_sdk::methods::Argument<'_>>);
+        pieces.json("{\"name\":").string(&self.name).json(",\"type\":\"");
+        match &self.attributes.kind {
+            Some(kind) => pieces.json(kind),
+            None => pieces.constant(quote!(#argument::TYPE)),
+        };
+        pieces.json("\"");
+        if self.attributes.default.is_none() {
+            pieces.json(",\"required\":").constant(quote!(::outrigger_sdk::methods::json_bool(#argument::REQUIRED)));
+        }
+        let default = match &self.attributes.default {
+            Some(_) if !param.default.is_empty() => {
+                return Err(Error::new_spanned(ty, "the default stands in the documentation and in the attribute"));
+            }
+            Some(default) => written(default),
+            None => param.default.clone(),
+        };
+        if !default.is_empty() {
+            pieces.member("default", &default);
+        }
+        pieces.member("help", &param.help);
+        let list = |pieces: &mut Pieces, names: &[String]| {
+            for (position, name) in names.iter().enumerate() {
+                pieces.json(if position == 0 { "" } else { "," }).string(name);
+            }
+        };
+        if !self.attributes.aliases.is_empty() {
+            pieces.json(",\"aliases\":[");
+            list(pieces, &self.attributes.aliases);
+            pieces.json("]");
+        }
+        if !param.members.is_empty() {
+            pieces.json(",\"members\":[");
+            for (position, member) in param.members.iter().enumerate() {
+                pieces.json(if position == 0 { "{\"name\":" } else { ",{\"name\":" }).string(&member.name);
+                pieces.member("type", &member.kind);
+                if !member.default.is_empty() {
+                    pieces.member("default", &member.default);
+                }
+                pieces.member("help", &member.help).json("}");
+            }
+            pieces.json("]");
+        }
+        pieces.json("}");
+        Ok(())
+    }
+
+    /// Reads the argument from the value at its position.
+    fn read(&self, position: usize) -> TokenStream {
+        let (ty, name) = (&self.ty, &self.name);
+        let value = format_ident!("value{position}");
+        let (ty, given) = match &self.attributes.default {
+            None => (quote!(#ty), quote!(::core::result::Result::Ok(given) => given,)),
+            Some(default) => (
+                quote!(::core::option::Option<#ty>),
+                quote! {
+                    ::core::result::Result::Ok(::core::option::Option::Some(given)) => given,
+                    ::core::result::Result::Ok(::core::option::Option::None) => #default,
+                },
+            ),
+        };
+        quote! {
+            let #value = match <#ty as ::outrigger_sdk::methods::Argument<'_>>::read(#value, #name) {
+                #given
+                ::core::result::Result::Err(error) => {
+                    reply.fail(error);
+                    return ::core::option::Option::None;
+                }
+            };
+        }
+    }
+}
+
+/// A default as help shows it.
+fn written(default: &Expr) -> String {
+    match default {
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => text.value(),
+        other => quote!(#other).to_string().replace(' ', ""),
+    }
+}
+
+/// Takes the attributes `#[arg(...)]` away, which the compiler would not know.
+fn take_arg_attributes(attributes: &mut Vec<Attribute>) -> Result<ArgAttributes> {
+    let mut found = ArgAttributes::default();
+    for attribute in attributes.extract_if(.., |attribute| attribute.path().is_ident("arg")) {
+        attribute.parse_nested_meta(|meta| {
+            if meta.path.is_ident("kind") {
+                found.kind = Some(meta.value()?.parse::<LitStr>()?.value());
+            } else if meta.path.is_ident("alias") {
+                found.aliases.push(meta.value()?.parse::<LitStr>()?.value());
+            } else if meta.path.is_ident("default") {
+                found.default = Some(meta.value()?.parse()?);
+            } else {
+                return Err(meta.error("expected kind, alias or default"));
+            }
+            Ok(())
+        })?;
+    }
+    Ok(found)
+}
+
+/// The last name of a type's path, through references.
+fn last_segment(ty: &Type) -> Option<String> {
+    match ty {
+        Type::Reference(reference) => last_segment(&reference.elem),
+        Type::Path(path) => path.path.segments.last().map(|segment| segment.ident.to_string()),
+        _ => None,
+    }
+}

@@ -1,0 +1,130 @@
+//! `#[plugin]`: the manifest of a plugin, and the calls of its methods.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::parse::{ParseStream, Parser};
+use syn::punctuated::Punctuated;
+use syn::{Error, ImplItem, ItemImpl, LitStr, Path, Result, Token, bracketed};
+
+use crate::pieces::{Pieces, string};
+
+/// The members of the manifest that are texts, lists of texts, and flags.
+const TEXTS: [&str; 3] = ["id", "summary", "wrapper"];
+const REQUIRED: [&str; 2] = ["id", "summary"];
+const LISTS: [&str; 5] = ["services", "optional", "events", "reach", "calls"];
+const FLAGS: [&str; 2] = ["restartable", "critical"];
+
+pub fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream> {
+    let mut block: ItemImpl = syn::parse2(item)?;
+    let mut head = Pieces::default();
+    let mut version = quote!(::core::env!("CARGO_PKG_VERSION"));
+    let mut modules: Vec<Path> = Vec::new();
+    let (mut given, mut requires) = (Vec::new(), Vec::new());
+    let read = syn::meta::parser(|meta| {
+        let name = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
+        if given.contains(&name) {
+            return Err(meta.error("given twice"));
+        }
+        if name == "version" {
+            let given = meta.value()?.parse::<LitStr>()?;
+            version = quote!(#given);
+        } else if TEXTS.contains(&name.as_str()) {
+            head.member(&name, &meta.value()?.parse::<LitStr>()?.value());
+        } else if LISTS.contains(&name.as_str()) {
+            let value = meta.value()?;
+            let list;
+            bracketed!(list in value);
+            let items: Vec<String> = list.parse_terminated(list_item, Token![,])?.into_iter().collect();
+            head.json(&format!(",\"{name}\":[{}]", items.join(",")));
+        } else if FLAGS.contains(&name.as_str()) {
+            head.json(&format!(",\"{name}\":true"));
+        } else if name == "methods" {
+            let value = meta.value()?;
+            let list;
+            bracketed!(list in value);
+            modules = Punctuated::<Path, Token![,]>::parse_terminated_with(&list, Path::parse_mod_style)?
+                .into_iter()
+                .collect();
+        } else if name == "requires" {
+            meta.parse_nested_meta(|meta| {
+                let name = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
+                let value = if meta.input.peek(Token![=]) {
+                    meta.value()?.parse::<syn::Lit>()?
+                } else {
+                    syn::parse_quote!(true)
+                };
+                requires.push(match value {
+                    syn::Lit::Str(text) => format!("\"{name}\":{}", string(&text.value())),
+                    other => format!("\"{name}\":{}", quote!(#other)),
+                });
+                Ok(())
+            })?;
+        } else {
+            return Err(meta.error(
+                "expected id, summary, version, services, optional, events, reach, calls, requires, restartable, critical, wrapper or methods",
+            ));
+        }
+        given.push(name);
+        Ok(())
+    });
+    read.parse2(attributes)?;
+    for needed in REQUIRED {
+        if !given.iter().any(|name| name == needed) {
+            return Err(Error::new_spanned(&block.self_ty, format!("the plugin has no {needed}")));
+        }
+    }
+    if !requires.is_empty() {
+        head.json(&format!(",\"requires\":{{{}}}", requires.join(",")));
+    }
+    complete(&mut block, &version, head, &modules);
+    Ok(quote!(#block))
+}
+
+/// An item of a list as JSON: a text, or `"to" = "help"`, what the plugin reaches and why.
+fn list_item(input: ParseStream<'_>) -> Result<String> {
+    let to = string(&input.parse::<LitStr>()?.value());
+    if !input.peek(Token![=]) {
+        return Ok(to);
+    }
+    input.parse::<Token![=]>()?;
+    let help = string(&input.parse::<LitStr>()?.value());
+    Ok(format!("{{\"to\":{to},\"help\":{help}}}"))
+}
+
+/// Adds to the implementation of `Plugin` what follows from the declaration.
+fn complete(block: &mut ItemImpl, version: &TokenStream, mut head: Pieces, modules: &[Path]) {
+    let plugin = block.self_ty.clone();
+    let tables: Vec<TokenStream> = match modules {
+        [] => vec![quote!(METHODS)],
+        modules => modules.iter().map(|module| quote!(#module::METHODS)).collect(),
+    };
+    if !block.items.iter().any(|item| matches!(item, ImplItem::Type(ty) if ty.ident == "Options")) {
+        block.items.push(syn::parse_quote!(
+            type Options = ::outrigger_sdk::options::NoOptions;
+        ));
+    }
+    head.json(",\"options\":[").constant(
+        quote!(<<#plugin as ::outrigger_sdk::Plugin>::Options as ::outrigger_sdk::options::PluginOptions>::MANIFEST),
+    );
+    head.json("],\"methods\":[");
+    let (head, mut lists) = (head.finish(), Vec::new());
+    for (position, table) in tables.iter().enumerate() {
+        lists.extend((position > 0).then(|| quote!(&[","])));
+        lists.push(quote!(#table.manifest));
+    }
+    let joined = quote!(&[&["{\"version\":\"", #version, "\""], &#head, #(#lists,)* &["]}"]]);
+    block.items.push(syn::parse_quote! {
+        #[allow(long_running_const_eval, reason = "a long manifest takes as long as it is")]
+        const MANIFEST: &'static str = {
+            const PARTS: &[&[&str]] = #joined;
+            const TEXT: [u8; ::outrigger_sdk::methods::length(PARTS)] = ::outrigger_sdk::methods::join(PARTS);
+            ::outrigger_sdk::methods::text(&TEXT)
+        };
+    });
+    block.items.push(syn::parse_quote! {
+        fn call(&self, mut call: ::outrigger_sdk::Call<'_>, reply: ::outrigger_sdk::Reply) {
+            #(let ::core::option::Option::Some(reply) = (#tables.answer)(self, &mut call, reply) else { return };)*
+            <Self as ::outrigger_sdk::Plugin>::wrap(self, call, reply);
+        }
+    });
+}

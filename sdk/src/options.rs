@@ -1,0 +1,145 @@
+//! The options of a plugin's configuration as a struct.
+//!
+//! ```
+//! use outrigger_sdk::options::PluginOptions;
+//! use outrigger_sdk::wire::Secret;
+//!
+//! #[derive(PluginOptions)]
+//! struct Options {
+//!     /// How long a block takes, in seconds.
+//!     #[option(default = 600)]
+//!     spacing_seconds: u64,
+//!     /// The addresses that payments are allowed to; any without it.
+//!     allowed: Option<Vec<String>>,
+//!     /// The PIN of the device.
+//!     pin: Secret,
+//! }
+//! ```
+//!
+//! The documentation comment of a field is the option's help. An option without a default must be set, unless it is an `Option`. The host checks
+//! the options of a configuration against these declarations before it starts the plugin.
+
+use std::collections::BTreeMap;
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use outrigger_service::wire::Secret;
+use outrigger_values::params::json_words;
+
+pub use outrigger_macros::PluginOptions;
+
+/// The options of a plugin. `#[derive(PluginOptions)]` implements it.
+pub trait PluginOptions: Sized {
+    /// The declarations for the manifest, as JSON objects with commas between them.
+    const MANIFEST: &'static str;
+
+    /// Reads the options of an instance, all of which are there.
+    ///
+    /// # Errors
+    /// The reason, for the operator.
+    fn read(given: Map<String, Value>) -> Result<Self, String>;
+}
+
+/// A plugin without options.
+pub struct NoOptions;
+
+impl PluginOptions for NoOptions {
+    const MANIFEST: &'static str = "";
+
+    fn read(_: Map<String, Value>) -> Result<Self, String> {
+        Ok(Self)
+    }
+}
+
+/// Options as they are given, of a plugin that writes its manifest itself.
+impl PluginOptions for Map<String, Value> {
+    const MANIFEST: &'static str = "";
+
+    fn read(given: Self) -> Result<Self, String> {
+        Ok(given)
+    }
+}
+
+/// The type of an option.
+pub trait OptionValue: Sized {
+    /// The type that the manifest declares: the name of a [`crate::manifest::OptionType`].
+    const TYPE: &'static str;
+    /// The manifest's `default` where the declaration has none.
+    #[doc(hidden)]
+    const DEFAULT: &'static str = "";
+
+    /// Reads the value. The error is the reason in words.
+    ///
+    /// # Errors
+    /// The reason, for the operator.
+    fn read(value: Value) -> Result<Self, String>;
+}
+
+fn deserialize<T: DeserializeOwned>(value: Value) -> Result<T, String> {
+    T::deserialize(value).map_err(|error| json_words(&error.to_string()))
+}
+
+macro_rules! values {
+    ($($name:literal: $($value:ty),*;)*) => {
+        $($(impl OptionValue for $value {
+            const TYPE: &'static str = $name;
+
+            fn read(value: Value) -> Result<Self, String> {
+                deserialize(value)
+            }
+        })*)*
+    };
+}
+
+values! {
+    "boolean": bool;
+    "integer": u8, u16, u32, u64, usize, i8, i16, i32, i64;
+    "number": f64;
+    "string": String;
+    "table": Map<String, Value>;
+}
+
+impl<T: DeserializeOwned> OptionValue for Vec<T> {
+    const TYPE: &'static str = "list";
+
+    fn read(value: Value) -> Result<Self, String> {
+        deserialize(value)
+    }
+}
+
+impl<T: DeserializeOwned> OptionValue for BTreeMap<String, T> {
+    const TYPE: &'static str = "table";
+
+    fn read(value: Value) -> Result<Self, String> {
+        deserialize(value)
+    }
+}
+
+/// Text that no method, log or check shows. The configuration names a file or an environment variable, which the host reads.
+impl OptionValue for Secret {
+    const TYPE: &'static str = "secret";
+
+    fn read(value: Value) -> Result<Self, String> {
+        match value {
+            Value::String(text) => Ok(Self::new(text)),
+            _ => Err("expected a text".to_owned()),
+        }
+    }
+}
+
+impl<T: OptionValue> OptionValue for Option<T> {
+    const TYPE: &'static str = T::TYPE;
+    const DEFAULT: &'static str = ",\"default\":null";
+
+    fn read(value: Value) -> Result<Self, String> {
+        if value.is_null() { Ok(None) } else { T::read(value).map(Some) }
+    }
+}
+
+/// Takes an option out of those given.
+#[doc(hidden)]
+pub fn read<T: OptionValue>(given: &mut Map<String, Value>, name: &str) -> Result<T, String> {
+    let value = given.remove(name).unwrap_or_default();
+    T::read(value).map_err(|reason| format!("option '{name}': {reason}"))
+}

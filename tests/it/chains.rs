@@ -1,0 +1,228 @@
+//! Chains of calls: wrappers before the methods of plugins, of the host and of the node, and plugins that ask whoever comes next.
+
+use outrigger_tests::{Client, Host, HostOptions, built};
+use serde_json::{Value, json};
+
+use crate::users::{ALICE, configuration};
+
+/// The section of the plugin `chained` with these options and grants.
+fn chained(options: &str, grants: &str) -> String {
+    let file = built().library("outrigger_chained").display().to_string();
+    format!("[[plugins]]\nfile = {file:?}\ndeadline_seconds = 2\ngrants = [{grants}]\noptions = {{ {options} }}\n")
+}
+
+fn start(options: &str, grants: &str, more: &str) -> (Host, tempfile::NamedTempFile) {
+    let config = configuration(&format!("{}{more}", chained(options, grants)));
+    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    (host, config)
+}
+
+/// Changes a line of the configuration.
+fn change(config: &tempfile::NamedTempFile, from: &str, to: &str) {
+    let text = std::fs::read_to_string(config.path()).unwrap();
+    assert!(text.contains(from), "{from}");
+    std::fs::write(config.path(), text.replacen(from, to, 1)).unwrap();
+}
+
+const REFUSED: (i64, &str) = (-77, "Refused on the way");
+
+#[track_caller]
+fn is_refused(client: &mut Client, method: &str, params: Value) {
+    let (code, message) = client.refused(method, params);
+    assert_eq!((code, message.as_str()), REFUSED, "{method}");
+}
+
+#[test]
+fn wrappers_see_calls_of_plugins_and_of_the_host_by_position_and_pass_or_refuse_them() {
+    let options = "refuse = [\"uptime\", \"getbestblockhash\"], change = [\"getblockhash\"]";
+    let (host, _config) = start(options, "", "[routes]\nwrap = [\"chained\"]\ngetblockcount = \"chain\"\n");
+    let mut client = host.client();
+    is_refused(&mut client, "uptime", json!([]));
+    is_refused(&mut client, "getbestblockhash", json!([]));
+    let hashes = client.call("generatetoaddress", json!([2, "bcrt1qs758ursh4q9z627kt3pp5yysm78ddny6txaqgw"]));
+    // The wrapper changes the height to 1.
+    assert_eq!(client.call("getblockhash", json!([2])), hashes[0]);
+    assert_eq!(client.call("getblockhash", json!({"height": 2})), hashes[0]);
+    client.call("getblock", json!({"verbosity": 0, "blockhash": hashes[1]}));
+    // Unknown names and wrong types are refused before the wrapper is asked.
+    assert_eq!(client.refused("getblock", json!({"hash": "00"})).0, -8);
+    assert_eq!(client.refused("getblock", json!([1])).0, -3);
+    assert_eq!(client.refused("nosuchmethod", json!({"a": 1})), (-32601, "Method not found".to_owned()));
+    let seen = client.call("listseen", json!([]));
+    let seen: Vec<&str> = seen.as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let expected = [
+        "uptime []",
+        "getbestblockhash []",
+        "generatetoaddress [2,\"bcrt1qs758ursh4q9z627kt3pp5yysm78ddny6txaqgw\"]",
+        "getblockhash [2]",
+        "getblockhash [2]",
+        &format!("getblock [{},0]", hashes[1]),
+        "nosuchmethod [] {\"a\":1}",
+    ];
+    assert_eq!(seen, expected);
+    // Names and help are those of the last plugin.
+    assert!(client.call("help", json!(["getblockhash"])).as_str().unwrap().starts_with("getblockhash height"));
+}
+
+#[test]
+fn batches_websockets_and_other_dialects_do_not_get_past_a_wrapper() {
+    let (host, _config) =
+        start("refuse = [\"getbestblockhash\"]", "", "[routes]\nwrap = [\"chained\"]\ngetblockcount = \"chain\"\n");
+    let mut client = host.client();
+    let calls =
+        ["getbestblockhash", "getdifficulty", "getbestblockhash"].map(|method| json!({"method": method, "id": method}));
+    let answers: Value = serde_json::from_str(&client.post(&json!(calls).to_string()).body).unwrap();
+    for (answer, refused) in answers.as_array().unwrap().iter().zip([true, false, true]) {
+        assert_eq!(answer["error"]["code"] == json!(-77), refused, "{answer}");
+    }
+    for version in ["1.0", "1.1", "2.0"] {
+        let call = json!({"jsonrpc": version, "method": "getbestblockhash", "params": [], "id": 1});
+        assert!(client.post(&call.to_string()).body.contains("Refused on the way"), "{version}");
+    }
+    let mut socket = client.websocket();
+    assert_eq!(socket.call("getbestblockhash", json!([])), Err(-77));
+}
+
+#[test]
+fn next_asks_the_next_plugin_and_its_answer_is_the_wrappers_to_change() {
+    let (host, _config) = start(
+        "ask = [\"getblockhash\", \"uptime\"]",
+        "\"rpc/1\"",
+        "[routes]\nwrap = [\"chained\"]\ngetblockcount = [\"chained\", \"chain\"]\n",
+    );
+    let mut client = host.client();
+    assert_eq!(client.call("getblockcount", json!([])), json!(1), "the block count of the chain, and one");
+    let genesis = client.call("getblockhash", json!([0]));
+    assert_eq!(genesis["next"].as_str().unwrap().len(), 64);
+    assert!(client.call("uptime", json!([]))["next"].is_u64());
+    // An error of the next one is the client's.
+    assert_eq!(client.refused("getblockhash", json!([7])), (-8, "Block height out of range".to_owned()));
+    // Nobody comes next.
+    assert_eq!(client.refused("asknext", json!([])), (-32601, "Method not found".to_owned()));
+    let plugins = client.call("listplugins", json!([]));
+    let own = plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "chained").unwrap();
+    assert!(own["methods"].as_array().unwrap().contains(&json!("getblockcount")), "{own}");
+}
+
+#[test]
+fn a_wrapper_that_calls_itself_is_left_out_of_the_chain() {
+    let grant = "{ service = \"rpc/1\", methods = [\"getdifficulty\", \"callmethod\", \"listseen\", \"whocalls\"] }";
+    let (host, _config) =
+        start("again = [\"getdifficulty\"]", grant, "[routes]\nwrap = [\"chained\"]\ngetblockcount = \"chain\"\n");
+    let mut client = host.client();
+    assert!(client.call("getdifficulty", json!([])).is_number());
+    // A plugin that calls a method of its own is not asked either: nobody else has the method.
+    assert_eq!(client.refused("callmethod", json!(["whocalls", [], true])).0, -32601);
+}
+
+#[test]
+fn plugins_call_methods_with_the_callers_rights_or_their_own() {
+    let grant = "{ service = \"rpc/1\", methods = [\"getblockcount\", \"createwallet\", \"getbestblockhash\"] }";
+    let user =
+        format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\nmethods = [\"callmethod\", \"getblockcount\", \"whocalls\"]\n");
+    let audit = tempfile::NamedTempFile::new().unwrap();
+    let config = configuration(&(chained("", grant) + &user + "[routes]\ngetblockcount = \"chain\"\n"));
+    change(&config, "[audit]\n", &format!("[audit]\nfile = {:?}\n", audit.path()));
+    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    let mut alice = Client::new(host.address, "alice:pass:word");
+    assert_eq!(alice.call("whocalls", json!([])), json!({"user": "alice", "wallet": null, "through": []}));
+    assert_eq!(alice.call("callmethod", json!(["getblockcount", [], false])), json!(0));
+    assert_eq!(alice.call("callmethod", json!(["getblockcount", [], true])), json!(0));
+    // The user may not call it, the plugin may.
+    let (_, message) = alice.refused("callmethod", json!(["getbestblockhash", [], false]));
+    assert!(message.contains("The user may not call the method 'getbestblockhash'"), "{message}");
+    assert_eq!(alice.call("callmethod", json!(["getbestblockhash", [], true])).as_str().unwrap().len(), 64);
+    // Not granted to the plugin, whoever calls.
+    let (_, message) = host.client().refused("callmethod", json!(["getblockhash", [0], false]));
+    assert!(message.contains("'getblockhash'") && message.contains("grant of rpc/1"), "{message}");
+    // What a plugin does by itself is in the audit log under its own name.
+    alice.call("callmethod", json!(["createwallet", ["made"], true]));
+    let lines = std::fs::read_to_string(audit.path()).unwrap();
+    let line = lines.lines().find(|line| line.contains("createwallet")).unwrap_or_else(|| panic!("{lines}"));
+    assert!(line.contains("plugin:chained"), "{line}");
+    // Errors of the method are the client's.
+    assert_eq!(alice.refused("callmethod", json!(["getblockcount", [1], true])).0, -1);
+}
+
+#[test]
+fn a_wrapper_that_fails_refuses_the_call_or_lets_it_pass_as_its_route_says() {
+    for (on_failure, passes) in [("refuse", false), ("pass", true)] {
+        let wrap = format!(
+            "[routes]\nwrap = [{{ plugin = \"chained\", methods = [\"get*\", \"uptime\"], on_failure = \"{on_failure}\" }}]\ngetblockcount = \"chain\"\n"
+        );
+        let (host, _config) = start("hang = [\"getdifficulty\"], panic = [\"uptime\"]", "", &wrap);
+        let mut client = host.client();
+        for method in ["getdifficulty", "uptime"] {
+            let answer = client.try_call(method, json!([]));
+            match (passes, answer) {
+                (true, answer) => assert!(answer.is_ok(), "{method}: {answer:?}"),
+                (false, answer) => assert_eq!(answer.unwrap_err().code, -32603, "{method}"),
+            }
+        }
+        // A plugin that does not run fails, too. The cookie's user manages plugins past it.
+        client.call("stopplugin", json!(["chained"]));
+        let answer = client.try_call("getbestblockhash", json!([]));
+        match answer {
+            Ok(_) => assert!(passes),
+            Err(error) => {
+                let expected = "The plugin 'chained', which this call goes through, does not run";
+                assert_eq!((passes, error.code, error.message.as_str()), (false, -32603, expected));
+            }
+        }
+        // Others are not concerned.
+        client.call("help", json!([]));
+        client.call("startplugin", json!(["chained"]));
+        client.call("getbestblockhash", json!([]));
+    }
+}
+
+#[test]
+fn stop_and_the_management_of_plugins_are_never_wrapped_for_the_cookie() {
+    let user = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n");
+    let (host, _config) = start(
+        "refuse = [\"listplugins\", \"stop\"]",
+        "",
+        &(user + "[routes]\nwrap = [\"chained\"]\ngetblockcount = \"chain\"\n"),
+    );
+    is_refused(&mut Client::new(host.address, "alice:pass:word"), "listplugins", json!([]));
+    host.client().call("listplugins", json!([]));
+    host.client().call("stop", json!([]));
+}
+
+#[test]
+fn many_clients_go_through_a_chain_on_two_threads() {
+    let routes = "[routes]\nwrap = [\"chained\"]\ngetblockcount = [\"chained\", \"chain\"]\n";
+    let config = configuration(&(chained("ask = [\"getbestblockhash\"]", "\"rpc/1\"") + routes));
+    change(&config, "threads = 8 ", "threads = 2 ");
+    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    std::thread::scope(|scope| {
+        for _ in 0..64 {
+            scope.spawn(|| {
+                let mut client = host.client();
+                for _ in 0..4 {
+                    assert_eq!(client.call("getblockcount", json!([])), json!(1));
+                    assert!(client.call("getbestblockhash", json!([]))["next"].is_string());
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn routes_that_cannot_be_are_refused_by_name() {
+    for (routes, expected) in [
+        ("wrap = [\"chain\"]", "that plugin wraps no methods"),
+        ("wrap = [\"other\"]", "no such plugin is enabled"),
+        ("wrap = [{ plugin = \"chained\", on_failure = \"ignore\" }]", "the id of a plugin, or a table"),
+        ("getblockcount = []", "the route of getblockcount names no plugin"),
+        ("getblockcount = [\"chain\", \"chain\"]", "a plugin can be in a route once"),
+        ("uptime = \"chained\"", "that method is reserved for the host"),
+    ] {
+        let route = if routes.starts_with("getblockcount") { "" } else { "getblockcount = \"chain\"\n" };
+        let config = configuration(&format!("{}[routes]\n{routes}\n{route}", chained("", "")));
+        let output = Host::fail(&HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.contains(expected), "{routes}: {error}");
+    }
+}

@@ -1,0 +1,138 @@
+//! A plugin before the methods of others. Each option names the methods with which it does something.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use outrigger_sdk::options::PluginOptions;
+use outrigger_sdk::service::rpc::As;
+use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError, RpcErrorCode, methods, plugin};
+use serde_json::{Value, json};
+
+#[derive(PluginOptions)]
+pub struct Options {
+    /// Refuses these.
+    #[option(default = [])]
+    refuse: Vec<String>,
+    /// Never answers these.
+    #[option(default = [])]
+    hang: Vec<String>,
+    /// Panics in these.
+    #[option(default = [])]
+    panic: Vec<String>,
+    /// Passes these on with the parameters `[1]`.
+    #[option(default = [])]
+    change: Vec<String>,
+    /// Asks the next one, and wraps the result as `{"next": ...}`.
+    #[option(default = [])]
+    ask: Vec<String>,
+    /// Calls the method itself, by its name and with its own rights, and answers with the result.
+    #[option(default = [])]
+    again: Vec<String>,
+}
+
+pub struct Chained {
+    options: Options,
+    seen: Mutex<Vec<String>>,
+    kept: Mutex<Vec<Reply>>,
+    closed: AtomicBool,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[plugin(
+    id = "chained",
+    summary = "Stands before the methods of others",
+    optional = ["rpc/1", "chain/1"],
+    wrapper = "pooled",
+    restartable
+)]
+impl Plugin for Chained {
+    type Options = Options;
+
+    fn new(_: Host, options: Options) -> Result<Self, String> {
+        Ok(Self { options, seen: Mutex::default(), kept: Mutex::default(), closed: AtomicBool::new(false) })
+    }
+
+    fn wrap(&self, call: Call<'_>, reply: Reply) {
+        let named = call.named.as_ref().map(|named| format!(" {}", Value::Object(named.clone()))).unwrap_or_default();
+        lock(&self.seen).push(format!("{} {}{named}", call.method, json!(call.params.0)));
+        let is_in = |methods: &[String]| methods.iter().any(|method| method == call.method);
+        let options = &self.options;
+        if is_in(&options.refuse) {
+            reply.fail(RpcError::new(RpcErrorCode(-77), "Refused on the way"));
+        } else if is_in(&options.hang) {
+            lock(&self.kept).push(reply);
+            if self.closed.load(Ordering::SeqCst) {
+                self.quiesce();
+            }
+        } else if is_in(&options.panic) {
+            #[allow(clippy::panic, reason = "asked for")]
+            {
+                panic!("asked for");
+            }
+        } else if is_in(&options.change) {
+            reply.pass_on_with(&json!([1]));
+        } else if is_in(&options.ask) {
+            let answer = call.next(None).and_then(|json| {
+                let next: Value =
+                    serde_json::from_slice(&json).map_err(|error| RpcError::internal(error.to_string()))?;
+                Ok(json!({"next": next}))
+            });
+            reply.send(answer);
+        } else if is_in(&options.again) {
+            reply.send(call.host.call(call.scope, call.method, &json!(call.params.0), As::Plugin));
+        } else {
+            reply.pass_on();
+        }
+    }
+
+    fn quiesce(&self) {
+        self.closed.store(true, Ordering::SeqCst);
+        lock(&self.kept).clear();
+    }
+}
+
+#[methods(category = "Chained")]
+impl Chained {
+    /// Adds one to the block count of the next plugin.
+    #[method]
+    fn getblockcount(&self, call: &Call<'_>) -> Result<u64, RpcError> {
+        let json = call.next(None)?;
+        let count: u64 = serde_json::from_slice(&json).map_err(|error| RpcError::internal(error.to_string()))?;
+        Ok(count + 1)
+    }
+
+    /// Lists the calls that went through this plugin, and empties the list.
+    #[method]
+    fn listseen(&self) -> Result<Vec<String>, RpcError> {
+        Ok(std::mem::take(&mut *lock(&self.seen)))
+    }
+
+    /// Tells who calls.
+    #[method]
+    fn whocalls(call: &Call<'_>) -> Result<Value, RpcError> {
+        let caller = call.host.rpc.caller(call.scope)?;
+        Ok(json!({"user": caller.user, "wallet": caller.wallet, "through": caller.through}))
+    }
+
+    /// Calls a method.
+    ///
+    /// * `method` - The method.
+    /// * `arguments` - Its parameters.
+    /// * `as_plugin` - Whether with the plugin's rights, instead of the caller's.
+    #[method]
+    fn callmethod(call: &Call<'_>, method: &str, arguments: &Value, as_plugin: bool) -> Result<Value, RpcError> {
+        call.host.call(call.scope, method, arguments, if as_plugin { As::Plugin } else { As::Caller })
+    }
+
+    /// Asks the next one from a method that may run on a network thread.
+    #[method(inline)]
+    fn asknext(call: &Call<'_>) -> Result<Value, RpcError> {
+        let json = call.next(None)?;
+        serde_json::from_slice(&json).map_err(|error| RpcError::internal(error.to_string()))
+    }
+}
+
+outrigger_sdk::export_plugin!(Chained);

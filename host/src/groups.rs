@@ -50,6 +50,11 @@ const GROUPS: [(&str, &str); 7] = [
     ),
 ];
 
+/// Whether a plugin of this id and bare file name is a bundled group.
+pub fn is_bundled(name: &str) -> bool {
+    GROUPS.iter().any(|(group, _)| *group == name)
+}
+
 /// The group and the method of this name.
 pub fn group_of(method: &str) -> Option<(&'static str, &'static str)> {
     all().find(|(known, _)| *known == method)

@@ -120,7 +120,7 @@ pub struct Requires {
     pub spent_outputs: bool,
 }
 
-/// Where a wrapper sees calls.
+/// Where a wrapper sees calls, or that it only observes them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WrapperKind {
@@ -128,6 +128,8 @@ pub enum WrapperKind {
     Pooled,
     /// On the thread that read the call from the network, if the operator trusts the plugin: see [`MethodSpec::inline`]
     Inline,
+    /// Nowhere: it hears of calls that have ended ([`outrigger_service::events::Event::CallEnded`]), and costs them nothing
+    Observe,
 }
 
 /// An option of a plugin's configuration.

@@ -1,6 +1,6 @@
 //! Chains of calls: wrappers before the methods of plugins, of the host and of the node, and plugins that ask whoever comes next.
 
-use outrigger_tests::{Client, Host, HostOptions, built};
+use outrigger_tests::{Client, Host, HostOptions, built, wait_until};
 use serde_json::{Value, json};
 
 use crate::users::{ALICE, configuration};
@@ -225,4 +225,51 @@ fn routes_that_cannot_be_are_refused_by_name() {
         assert_eq!(output.status.code(), Some(2), "{error}");
         assert!(error.contains(expected), "{routes}: {error}");
     }
+}
+
+#[test]
+fn an_observer_hears_of_ended_calls_and_stands_in_no_chain() {
+    let file = built().library("outrigger_observer").display().to_string();
+    let plugin = format!("[[plugins]]\nfile = {file:?}\ngrants = [\"log/1\"]\nlog = \"debug\"\n");
+    let wrap = "[routes]\nwrap = [{ plugin = \"observer\", methods = [\"get*\", \"uptime\", \"createwallet\"] }]\n";
+    let config = configuration(&(plugin + wrap));
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let options = HostOptions {
+        config: Some(config.path().to_owned()),
+        log: Some(log.path().to_owned()),
+        ..HostOptions::default()
+    };
+    let host = Host::start_with(options);
+    let mut client = host.client();
+    client.call("uptime", json!([]));
+    client.refused("getblockhash", json!([7]));
+    client.call("help", json!([]));
+    client.call("createwallet", json!(["w"]));
+    client.wallet("w").call("getbalance", json!([]));
+    let expected = json!([
+        ["uptime", "__cookie__", null, 0],
+        ["getblockhash", "__cookie__", null, -8],
+        ["createwallet", "__cookie__", null, 0],
+        ["getbalance", "__cookie__", "w", 0],
+    ]);
+    wait_until("the observer heard of all calls", || client.call("listheard", json!([])) == expected);
+    client.call("stopplugin", json!(["observer"]));
+    client.call("uptime", json!([]));
+    // The host's own level is info: the plugin's lines have a level of their own.
+    let text = std::fs::read_to_string(log.path()).unwrap();
+    assert!(text.contains("DEBUG outrigger_plugin: ready to observe plugin=\"observer\""), "{text}");
+}
+
+#[test]
+fn a_host_without_third_parties_starts_the_bundled_groups_alone() {
+    let config = configuration(
+        "[[plugins]]\nfile = \"/nonexistent.so\"\n[routes]\nwrap = [\"acme-firewall\"]\ngetblockcount = [\"acme\", \"chain\"]\n",
+    );
+    let check = |more: &[&str]| {
+        let mut command = std::process::Command::new(&built().binary);
+        command.args(["run", "--check", "--config"]).arg(config.path()).args(more).output().unwrap()
+    };
+    assert_eq!(check(&[]).status.code(), Some(2));
+    let output = check(&["--without-third-parties"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

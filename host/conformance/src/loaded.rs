@@ -89,6 +89,7 @@ impl Loaded {
             owner: 1,
             trusted: false,
             panic_text: true,
+            log: None,
             grants: &grants,
             options,
             services: &InMemory(host),

@@ -38,6 +38,6 @@ pub struct Launch {
     /// The statistics of all of the plugin's instances.
     pub status: Arc<RunnerStatus>,
     pub runners: Arc<Runners>,
-    /// Called when it has ended and is not restarted.
-    pub given_up: Box<dyn Fn() + Send + Sync>,
+    /// Called when it has ended and is not restarted; with `true` if it kept ending by itself.
+    pub given_up: Box<dyn Fn(bool) + Send + Sync>,
 }

@@ -17,6 +17,11 @@ use crate::runner::{Backend, Runner, RunnerGone, reason_of};
 use crate::status::{Crash, Ending};
 use crate::usage::Excess;
 
+/// How many runners may end in a row by themselves, each within [`EARLY`] of its start, before the plugin is given up. Only
+/// runners count that answered no call and that no call ended: a client could bring that about.
+const MAX_EARLY_ENDS: u32 = 3;
+const EARLY: Duration = Duration::from_secs(60);
+
 /// How many runners that answered nothing may crash in a row before restarts are delayed.
 const FREE_CRASHES: u32 = 5;
 
@@ -249,8 +254,9 @@ impl SharedProxy {
     /// Runs one runner after the other. Its thread lives as long as any of them.
     fn keep(&self, first: Sender<Result<(), String>>) {
         let mut first = Some(first);
-        let mut in_vain = 0;
+        let (mut in_vain, mut early) = (0, 0);
         loop {
+            let began = Instant::now();
             let served = self.run_one(&mut first);
             if matches!(self.state.lock().stage, Stage::Ended) {
                 return;
@@ -262,10 +268,17 @@ impl SharedProxy {
                     return;
                 }
                 ServiceEnd::Ended { .. } if !self.launch.restartable => {
-                    self.give_up();
+                    self.give_up(false);
                     return;
                 }
-                ServiceEnd::Ended { has_answered } => in_vain = if has_answered { 0 } else { in_vain + 1 },
+                ServiceEnd::Ended { has_answered, by_itself } => {
+                    in_vain = if has_answered { 0 } else { in_vain + 1 };
+                    early = if by_itself && began.elapsed() < EARLY { early + 1 } else { 0 };
+                }
+            }
+            if early >= MAX_EARLY_ENDS && !self.launch.is_checked {
+                self.give_up(true);
+                return;
             }
             if !self.pause(in_vain) {
                 return;
@@ -284,10 +297,10 @@ impl SharedProxy {
         !matches!(state.stage, Stage::Ended)
     }
 
-    fn give_up(&self) {
+    fn give_up(&self, in_quarantine: bool) {
         self.set(Stage::Crashed);
         self.launch.runners.give_up();
-        (self.launch.given_up)();
+        (self.launch.given_up)(in_quarantine);
     }
 
     /// Sets the stage, unless the instance ends. Returns whether it was set.
@@ -314,7 +327,7 @@ impl SharedProxy {
                     return ServiceEnd::Refused;
                 }
                 tracing::error!(plugin = self.launch.plugin, reason, "the plugin's runner could not be started again");
-                return ServiceEnd::Ended { has_answered: false };
+                return ServiceEnd::Ended { has_answered: false, by_itself: true };
             }
         };
         let process = runner.process.clone();
@@ -351,7 +364,8 @@ impl SharedProxy {
             Err(_) => Ending::Killed("unknown"),
         };
         self.note_end(&runner, how);
-        ServiceEnd::Ended { has_answered: is_up && runner.has_answered() }
+        let has_answered = is_up && runner.has_answered();
+        ServiceEnd::Ended { has_answered, by_itself: !has_answered && runner.open.last_method().is_none() }
     }
 
     /// Makes the plugin's instance in a new runner, and routes calls to it.
@@ -408,5 +422,7 @@ enum ServiceEnd {
     Refused,
     Ended {
         has_answered: bool,
+        /// Whether it ended without a call and had answered none.
+        by_itself: bool,
     },
 }

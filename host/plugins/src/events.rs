@@ -80,7 +80,7 @@ impl EventQueue {
     pub fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
-        state.events.retain(|event| event.topic().is_none());
+        state.events.retain(|event| *event == Event::ShuttingDown);
         drop(state);
         self.changed.notify_all();
     }

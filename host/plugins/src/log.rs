@@ -5,6 +5,8 @@ use outrigger_service::log::Level;
 use outrigger_service::{Log, Result, Scope};
 use outrigger_values::text::printable;
 
+use crate::LogLevel;
+
 /// Longer lines are truncated.
 const MAX_LINE_BYTES: usize = 4096;
 
@@ -17,12 +19,31 @@ pub struct LogService {
     rate: Option<Rate>,
     /// Whether the text of its panics is logged.
     tells_panics: bool,
+    /// The least level of its lines; `None` leaves it to the host's filter.
+    least: Option<LogLevel>,
 }
 
+/// The target of lines of plugins with a level of their own, which the host's filter lets through.
+pub const OWN_LEVEL: &str = "outrigger_plugin";
+
 impl LogService {
-    pub fn new(plugin: &str, trusted: bool, tells_panics: bool) -> Self {
+    pub fn new(plugin: &str, trusted: bool, tells_panics: bool, least: Option<LogLevel>) -> Self {
         let rate = (!trusted).then(|| Rate::per_second(LINES_PER_SECOND));
-        Self { plugin: plugin.to_owned(), rate, tells_panics }
+        Self { plugin: plugin.to_owned(), rate, tells_panics, least }
+    }
+
+    /// Whether lines of a level are written.
+    fn is_written(&self, level: Level) -> bool {
+        match (self.least, level) {
+            (Some(least), Level::Error) => least >= LogLevel::Error,
+            (Some(least), Level::Warn) => least >= LogLevel::Warn,
+            (Some(least), Level::Info) => least >= LogLevel::Info,
+            (Some(least), Level::Debug) => least >= LogLevel::Debug,
+            (None, Level::Error) => tracing::enabled!(tracing::Level::ERROR),
+            (None, Level::Warn) => tracing::enabled!(tracing::Level::WARN),
+            (None, Level::Info) => tracing::enabled!(tracing::Level::INFO),
+            (None, Level::Debug) => tracing::enabled!(tracing::Level::DEBUG),
+        }
     }
 
     fn may_write(&self) -> bool {
@@ -35,21 +56,19 @@ impl LogService {
 impl Log for LogService {
     fn write(&self, _: Scope, level: Level, message: String) -> Result<()> {
         // Lines below the log level do not count.
-        let is_written = match level {
-            Level::Error => tracing::enabled!(tracing::Level::ERROR),
-            Level::Warn => tracing::enabled!(tracing::Level::WARN),
-            Level::Info => tracing::enabled!(tracing::Level::INFO),
-            Level::Debug => tracing::enabled!(tracing::Level::DEBUG),
-        };
-        if !is_written || !self.may_write() {
+        if !self.is_written(level) || !self.may_write() {
             return Ok(());
         }
         let (plugin, message) = (self.plugin.as_str(), line(message));
-        match level {
-            Level::Error => tracing::error!(plugin, "{message}"),
-            Level::Warn => tracing::warn!(plugin, "{message}"),
-            Level::Info => tracing::info!(plugin, "{message}"),
-            Level::Debug => tracing::debug!(plugin, "{message}"),
+        match (level, self.least.is_some()) {
+            (Level::Error, false) => tracing::error!(plugin, "{message}"),
+            (Level::Warn, false) => tracing::warn!(plugin, "{message}"),
+            (Level::Info, false) => tracing::info!(plugin, "{message}"),
+            (Level::Debug, false) => tracing::debug!(plugin, "{message}"),
+            (Level::Error, true) => tracing::error!(target: OWN_LEVEL, plugin, "{message}"),
+            (Level::Warn, true) => tracing::warn!(target: OWN_LEVEL, plugin, "{message}"),
+            (Level::Info, true) => tracing::info!(target: OWN_LEVEL, plugin, "{message}"),
+            (Level::Debug, true) => tracing::debug!(target: OWN_LEVEL, plugin, "{message}"),
         }
         Ok(())
     }
@@ -79,9 +98,16 @@ mod tests {
 
     #[test]
     fn a_plugin_that_is_not_trusted_has_a_rate() {
-        let (trusted, other) = (LogService::new("trusted", true, false), LogService::new("x", false, false));
+        let (trusted, other) = (LogService::new("trusted", true, false, None), LogService::new("x", false, false, None));
         assert!((0..2 * LINES_PER_SECOND).all(|_| trusted.may_write()));
         assert!(trusted.rate.is_none() && other.rate.is_some());
+    }
+
+    #[test]
+    fn a_plugin_with_a_level_of_its_own_writes_no_lines_below_it() {
+        let service = LogService::new("x", true, false, Some(LogLevel::Info));
+        let written = [Level::Error, Level::Warn, Level::Info, Level::Debug].map(|level| service.is_written(level));
+        assert_eq!(written, [true, true, true, false]);
     }
 
     #[test]

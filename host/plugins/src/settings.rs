@@ -47,6 +47,9 @@ pub struct PluginConfig {
     /// What its process may reach beyond its services.
     #[serde(default)]
     pub reach: Vec<Reach>,
+    /// The least level of its lines in the log: `error`, `warn`, `info` or `debug`. The default is the host's.
+    #[serde(default)]
+    pub log: Option<LogLevel>,
     /// Whether the text of its panics is logged, though it may use private keys or wallets and the text may hold a
     /// secret.
     #[serde(default)]
@@ -148,6 +151,28 @@ impl<'de> Deserialize<'de> for Routes {
             return Err(D::Error::custom(format!("the route of {method} names no plugin")));
         }
         Ok(Self { chains, wrap })
+    }
+}
+
+/// The least level of a plugin's lines in the log.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogLevel {
+    Error,
+    Warn,
+    Info,
+    Debug,
+}
+
+impl LogLevel {
+    /// The name, as filters of the log write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warn => "warn",
+            Self::Info => "info",
+            Self::Debug => "debug",
+        }
     }
 }
 

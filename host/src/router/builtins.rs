@@ -318,6 +318,7 @@ fn described(plugin: &Plugin, routes: &RouteTable) -> Value {
     };
     let state = match (instance, code) {
         (Some(instance), _) => instance.state().name(),
+        (None, Some(_)) if plugin.in_quarantine => "quarantined",
         (None, Some(_)) => "stopped",
         (None, None) => "disabled",
     };

@@ -10,6 +10,7 @@ pub mod builtins;
 mod chain;
 mod inline;
 mod long;
+mod observed;
 pub mod onward;
 pub mod openrpc;
 mod rest;
@@ -27,6 +28,7 @@ use arguments::Arguments;
 use builtins::Builtins;
 use inline::InlineCall;
 use long::LongCalls;
+use observed::Observed;
 use onward::{OnwardCall, Switchboard};
 use outrigger_base::contain::contain;
 use outrigger_passthrough::Passthrough;
@@ -218,10 +220,15 @@ impl Methods for Router {
 
 impl Dispatch for Router {
     async fn dispatch(&self, call: Call) -> Answer {
-        match self.links(&call) {
+        let observed = self.registry.is_observed().then(|| Observed::of(&call));
+        let answer = match self.links(&call) {
             Some(links) => self.walk(links, call).await,
             None => self.without_plugins(&call).await,
+        };
+        if let Some(observed) = observed {
+            observed.tell(&self.registry, &answer);
         }
+        answer
     }
 
     /// Methods that only the node answers are batched.
@@ -238,7 +245,14 @@ impl Dispatch for Router {
 
     async fn dispatch_together(&self, calls: Vec<Call>) -> Vec<Answer> {
         match &self.passthrough {
-            Some(node) => node.call_together(&calls).await,
+            Some(node) => {
+                let observed = self.registry.is_observed().then(|| calls.iter().map(Observed::of).collect::<Vec<_>>());
+                let answers = node.call_together(&calls).await;
+                for (observed, answer) in observed.into_iter().flatten().zip(&answers) {
+                    observed.tell(&self.registry, answer);
+                }
+                answers
+            }
             None => vec![Err(Failure::Overloaded); calls.len()],
         }
     }

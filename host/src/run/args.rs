@@ -30,6 +30,9 @@ pub struct RunArgs {
     /// Overrides a setting; may be given several times.
     #[arg(long, value_name = "SECTION.KEY=VALUE")]
     pub set: Vec<String>,
+    /// Starts none but the bundled groups, and leaves other plugins out of all routes.
+    #[arg(long)]
+    pub without_third_parties: bool,
     /// Checks the configuration, the plugins and their grants, and starts nothing.
     #[arg(long)]
     pub check: bool,

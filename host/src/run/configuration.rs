@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use bitcoin::Network;
 use outrigger_bitcoind::{Rpc, chain_of, cookie_of, default_ports};
+use outrigger_plugins::Routes;
 use outrigger_upstream::{Endpoint, Login, Upstream};
 
 use super::RunArgs;
+use crate::groups;
 use crate::config::{BackendConfig, Config, ConfigError, FOR_BITCOIND, LoadedConfig, expand_home};
 
 /// The port on the embedded chain: bitcoind's own on regtest.
@@ -41,7 +43,21 @@ pub fn configuration(args: &RunArgs) -> Result<LoadedConfig, ConfigError> {
     if let Some(network) = &args.network {
         loaded.set_network(network)?;
     }
+    if args.without_third_parties {
+        leave_out_third_parties(&mut loaded.config);
+    }
     Ok(loaded)
+}
+
+/// Disables all plugins but the bundled groups, and takes them out of the routes. The entries keep their places.
+fn leave_out_third_parties(config: &mut Config) {
+    for plugin in &mut config.plugins {
+        plugin.enabled &= groups::is_bundled(&plugin.file);
+    }
+    let Routes { chains, wrap } = &mut config.routes;
+    chains.values_mut().for_each(|plugins| plugins.retain(|id| groups::is_bundled(id)));
+    chains.retain(|_, plugins| !plugins.is_empty());
+    wrap.retain(|wrap| groups::is_bundled(&wrap.plugin));
 }
 
 /// The built-in configuration for a node, with its address, its cookie and its network.

@@ -40,6 +40,7 @@ pub use check::check;
 use configuration::configuration;
 pub use configuration::default_login;
 use limits::check_limits;
+use outrigger_plugins::log::OWN_LEVEL;
 use outrigger_plugins::{memory, trust};
 use outrigger_rpc::{
     Authenticator, CookieFile, Dispatch, EdgeFigures, Gateway, NetworkThreads, RpcUser, STACK_BYTES, Server, Workers,
@@ -304,7 +305,10 @@ fn log_filter(loaded: &LoadedConfig) -> Result<EnvFilter, ConfigError> {
         let reason = format!("'{unknown}' is not a level: use error, warn, info, debug, trace or off, or target=level");
         return Err(loaded.error("log.level", level, reason));
     }
-    EnvFilter::try_new(level).map_err(|error| loaded.error("log.level", level, error.to_string()))
+    // The lines of plugins with levels of their own.
+    let of_plugins = loaded.config.plugins.iter().filter_map(|plugin| plugin.log).max();
+    let level = of_plugins.map_or_else(|| level.clone(), |most| format!("{level},{OWN_LEVEL}={}", most.name()));
+    EnvFilter::try_new(&level).map_err(|error| loaded.error("log.level", &level, error.to_string()))
 }
 
 fn init_log(loaded: &LoadedConfig) -> Result<(), ConfigError> {

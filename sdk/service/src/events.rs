@@ -69,6 +69,20 @@ wire_enum! {
             /// The transactions, in no order; at most [`MAX_REORGANISED`].
             transactions: Vec<Txid>,
         } = 6,
+        /// A call ended that the plugin observes (`wrapper = "observe"`). Always told to observers, and to nobody else.
+        #[since(1)]
+        CallEnded {
+            /// The method.
+            method: String,
+            /// The user's name.
+            user: String,
+            /// The wallet that the call names, or the user's only one.
+            wallet: Option<String>,
+            /// 0 for a result, else the error's code; -1 for a call that was not begun.
+            code: i32,
+            /// How long it took, in microseconds.
+            microseconds: u64,
+        } = 7,
         /// The host is stopping; kept reply tokens should be answered now (always told).
         ShuttingDown = 5,
     }
@@ -84,7 +98,7 @@ impl Event {
             Self::RescanFinished { .. } => Some("rescan"),
             Self::WalletLockChanged { .. } => Some("wallet-lock"),
             Self::WalletReorganised { .. } => Some("reorganisation"),
-            Self::ShuttingDown => None,
+            Self::CallEnded { .. } | Self::ShuttingDown => None,
         }
     }
 }
@@ -97,7 +111,7 @@ impl Event {
             | Self::RescanFinished { wallet, .. }
             | Self::WalletLockChanged { wallet, .. }
             | Self::WalletReorganised { wallet, .. } => Some(wallet),
-            Self::TipChanged { .. } | Self::MempoolChanged { .. } | Self::ShuttingDown => None,
+            Self::TipChanged { .. } | Self::MempoolChanged { .. } | Self::CallEnded { .. } | Self::ShuttingDown => None,
         }
     }
 }

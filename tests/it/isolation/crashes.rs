@@ -67,6 +67,27 @@ fn isolated_plugin_that_crashes_loses_its_calls_in_flight_and_goes_on() {
 }
 
 #[test]
+fn plugin_that_keeps_ending_by_itself_is_put_into_quarantine_until_it_is_started() {
+    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    let rest = format!("grants = [\"chain/1\", \"log/1\"]\n{OWN_PROCESS}[plugins.options]\nabort_event = true\n");
+    let (_config, options) = HostOptions::with_plugin(&groups, built().library("outrigger_faulty"), &rest);
+    let host = Host::start_with(options);
+    let mut client = host.client();
+    let mut mine = || drop(client.call("generatetoaddress", json!([1, "bcrt1qs758ursh4q9z627kt3pp5yysm78ddny6txaqgw"])));
+    let mut other = host.client();
+    for crashes in 1..=3 {
+        mine();
+        wait_until("the process ended", || faulty(&mut other)["crashes"] == json!(crashes));
+    }
+    wait_until("the plugin is in quarantine", || faulty(&mut other)["state"] == json!("quarantined"));
+    assert_eq!(other.refused("faultwho", json!([])).0, -32601);
+    check_others(&mut other);
+    other.call("startplugin", json!(["faulty"]));
+    assert_eq!(faulty(&mut other)["state"], json!("running"));
+    other.call("faultwho", json!([]));
+}
+
+#[test]
 fn isolated_plugin_that_keeps_calls_has_them_answered_when_it_crashes() {
     let (host, gate) = start_with_gate("");
     let mut client = host.client();

@@ -30,6 +30,7 @@ use super::file::{FileError, PluginFile};
 use super::grants::{Grant, ServiceSource};
 use super::health::{Health, State};
 use super::lane::Lane;
+use crate::LogLevel;
 use answers::Context;
 use life::Life;
 pub use start::StartError;
@@ -111,6 +112,8 @@ pub enum PluginFailure {
     Stuck,
     /// Its process has ended and is not restarted.
     Crashed,
+    /// Its processes kept ending by themselves soon after their start.
+    Quarantined,
 }
 
 /// The major release of Bitcoin Core whose answers clients expect now: that of the node, which may be upgraded. Above
@@ -127,6 +130,8 @@ pub struct Launch<'a> {
     pub trusted: bool,
     /// Whether the text of its panics is logged.
     pub panic_text: bool,
+    /// The least level of its lines in the log; `None` for the host's.
+    pub log: Option<LogLevel>,
     pub grants: &'a [Grant],
     /// Its options, validated and complete.
     pub options: serde_json::Map<String, serde_json::Value>,

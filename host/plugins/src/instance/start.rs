@@ -220,8 +220,9 @@ fn maker(
                 bounds: launch.bounds,
                 status: launch.runners.clone(),
                 runners: runners.clone(),
-                given_up: Box::new(move || {
-                    let _ = failures.send((id, PluginFailure::Crashed));
+                given_up: Box::new(move |in_quarantine| {
+                    let failure = if in_quarantine { PluginFailure::Quarantined } else { PluginFailure::Crashed };
+                    let _ = failures.send((id, failure));
                 }),
             };
             Box::new(move || Proxy::instance(launch))
@@ -252,7 +253,7 @@ fn exported(
                 Some(Arc::new(ExportedService::new::<dyn Events>(Arc::new(EventsService(events.clone())))))
             }
             name if name == own_log => {
-                let log = LogService::new(plugin, launch.trusted, launch.panic_text);
+                let log = LogService::new(plugin, launch.trusted, launch.panic_text, launch.log);
                 Some(Arc::new(ExportedService::new::<dyn Log>(Arc::new(log))))
             }
             name => launch.services.export(name, holder),

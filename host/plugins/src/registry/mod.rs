@@ -132,13 +132,15 @@ pub struct Plugin {
     restarts: Vec<Instant>,
     /// How often the supervisor restarted it in total.
     pub restart_count: u64,
+    /// Whether the supervisor stopped it because it kept crashing.
+    pub in_quarantine: bool,
 }
 
 impl Plugin {
     fn of(config: PluginConfig, owner: u64) -> Self {
         let (restarts, restart_count) = (Vec::new(), 0);
         let (health, runners) = (Arc::default(), Arc::default());
-        Self { config, code: None, instance: None, health, runners, owner, restarts, restart_count }
+        Self { config, code: None, instance: None, health, runners, owner, restarts, restart_count, in_quarantine: false }
     }
 
     /// The id in its manifest, or its configured name while its file was not read.
@@ -209,6 +211,19 @@ impl Registry {
     /// The wrappers before a method that no plugin answers.
     pub fn wrappers(&self, method: &str, signature: Option<&Arc<MethodSpec>>) -> Vec<Link> {
         wrapping(&self.serving.load().wrappers, method, signature)
+    }
+
+    /// Whether plugins observe calls.
+    pub fn is_observed(&self) -> bool {
+        self.serving.load().wrappers.iter().any(Wrapper::observes)
+    }
+
+    /// Tells observers of an ended call of a method.
+    pub fn tell_observers(&self, method: &str, event: &Event) {
+        let serving = self.serving.load();
+        for observer in serving.wrappers.iter().filter_map(|wrapper| wrapper.observer(method)) {
+            observer.events.offer(event);
+        }
     }
 
     /// Whether plugins are put before a method.
@@ -307,6 +322,7 @@ impl Registry {
             owner: plugin.owner,
             trusted: plugin.config.trusted,
             panic_text: plugin.config.panic_text || !may_hold_secrets(plugin.config.grants(), &code.manifest),
+            log: plugin.config.log,
             grants: plugin.config.grants(),
             options,
             services: &*self.environment.services,
@@ -323,6 +339,7 @@ impl Registry {
             failures: self.failures.clone(),
         };
         plugin.instance = Some(Instance::start(&code, launch)?);
+        plugin.in_quarantine = false;
         plugin.code = Some(code);
         Ok(())
     }

@@ -55,21 +55,35 @@ pub struct Wrapper {
     wrap: Wrap,
     id: Arc<str>,
     instance: Option<Arc<Instance>>,
+    kind: Option<WrapperKind>,
     latency: Arc<Latency>,
 }
 
 impl Wrapper {
+    /// Whether calls of a method go through it.
     pub fn concerns(&self, method: &str) -> bool {
+        !self.observes() && self.lists(method)
+    }
+
+    /// The instance that hears of ended calls of a method.
+    pub fn observer(&self, method: &str) -> Option<&Arc<Instance>> {
+        self.instance.as_ref().filter(|_| self.observes() && self.lists(method))
+    }
+
+    pub fn observes(&self) -> bool {
+        self.kind == Some(WrapperKind::Observe)
+    }
+
+    fn lists(&self, method: &str) -> bool {
         let methods = &self.wrap.methods;
         methods.is_empty() || methods.iter().any(|pattern| matches(pattern, method))
     }
 
     fn link(&self, method: &str, signature: Option<&Arc<MethodSpec>>) -> Link {
         let instance = self.instance.clone();
-        let kind = instance.as_ref().and_then(|instance| instance.manifest().wrapper);
         let described = MethodSpec {
             name: method.to_owned(),
-            inline: kind == Some(WrapperKind::Inline),
+            inline: self.kind == Some(WrapperKind::Inline),
             // The wait of the next link, if it waits, is no time of the wrapper.
             long_running: false,
             private_keys: signature.is_none_or(|method| method.private_keys),
@@ -116,9 +130,11 @@ pub(super) type RouteError = (Option<usize>, RegistryError);
 pub(super) fn wrappers(plugins: &[Plugin], configured: &Routes) -> Result<Vec<Wrapper>, RouteError> {
     let wrapper = |wrap: &Wrap| {
         let plugin = plugins.iter().find(|plugin| plugin.code.is_some() && plugin.id() == wrap.plugin);
-        check_wrap(wrap, plugin.and_then(|plugin| Some(&plugin.code.as_ref()?.manifest)))?;
+        let manifest = plugin.and_then(|plugin| Some(&plugin.code.as_ref()?.manifest));
+        check_wrap(wrap, manifest)?;
+        let kind = manifest.and_then(|manifest| manifest.wrapper);
         let instance = plugin.and_then(|plugin| plugin.instance.clone());
-        Ok(Wrapper { wrap: wrap.clone(), id: wrap.plugin.as_str().into(), instance, latency: Arc::default() })
+        Ok(Wrapper { wrap: wrap.clone(), id: wrap.plugin.as_str().into(), instance, kind, latency: Arc::default() })
     };
     configured.wrap.iter().map(wrapper).collect()
 }

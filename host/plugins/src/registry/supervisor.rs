@@ -43,6 +43,9 @@ impl Registry {
         let Some(position) = serving.plugins.iter().position(of) else { return };
         let Some(plugin) = serving.plugins.get(position) else { return };
         let Some(code) = &plugin.code else { return };
+        if failure == PluginFailure::Quarantined {
+            return self.quarantine(&serving, position);
+        }
         // An isolated plugin's threads return when its process ends, and it continues in a new one.
         let is_ended = failure == PluginFailure::Stuck && plugin.instance.as_ref().is_some_and(|own| own.end_runner());
         if is_ended && code.manifest.restartable {
@@ -52,7 +55,7 @@ impl Registry {
         let why = match failure {
             PluginFailure::Fault => "the host, after a fault",
             PluginFailure::Stuck => "the host, since its calls do not end",
-            PluginFailure::Crashed => "the host, since its process has ended",
+            PluginFailure::Crashed | PluginFailure::Quarantined => "the host, since its process has ended",
         };
         let reason = match outcome {
             Ok(()) => {
@@ -68,6 +71,29 @@ impl Registry {
         Change::Restart.failed(why, plugin.id(), &reason);
         if code.manifest.critical {
             (self.environment.fatal)(format!("the plugin '{}', which the host needs, has died: {reason}", plugin.id()));
+        }
+    }
+
+    /// Stops a plugin that keeps crashing. An operator starts it again.
+    fn quarantine(&self, serving: &Serving, position: usize) {
+        let Serving { mut plugins, configured, .. } = serving.clone();
+        let Some(plugin) = plugins.get_mut(position) else { return };
+        let id = plugin.id().to_owned();
+        let reason = "its process ended by itself three times in a row, each time within a minute of its start";
+        let is_critical = plugin.code.as_ref().is_some_and(|code| code.manifest.critical);
+        plugin.in_quarantine = true;
+        let ended = plugin.instance.take();
+        match self.serve(plugins, configured) {
+            Ok(serving) => {
+                tracing::error!(plugin = id, "the plugin is in quarantine: {reason}; startplugin starts it again");
+                if self.publish(serving).is_ok() && let Some(instance) = ended {
+                    self.retire(&instance);
+                }
+            }
+            Err((_, error)) => tracing::error!(plugin = id, %error, "the plugin cannot be put into quarantine"),
+        }
+        if is_critical {
+            (self.environment.fatal)(format!("the plugin '{id}', which the host needs, is in quarantine: {reason}"));
         }
     }
 

@@ -1,0 +1,39 @@
+//! Calls that plugins observe.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use outrigger_plugins::registry::Registry;
+use outrigger_rpc::{Answer, Call, Failure, Origin};
+use outrigger_service::events::Event;
+
+/// The code of a call that was not begun.
+const NOT_BEGUN: i32 = -1;
+
+/// A call in progress of which observers hear when it has ended.
+pub struct Observed {
+    method: String,
+    origin: Arc<Origin>,
+    began: Instant,
+}
+
+impl Observed {
+    pub fn of(call: &Call) -> Self {
+        Self { method: call.method.clone(), origin: call.origin.clone(), began: Instant::now() }
+    }
+
+    pub fn tell(self, registry: &Registry, answer: &Answer) {
+        let Self { method, origin, began } = self;
+        let wallet = origin.wallet.as_deref().or(origin.only_wallet.as_deref()).map(str::to_owned);
+        let code = match answer {
+            Ok(_) => 0,
+            Err(Failure::Rpc(error)) => error.code.0,
+            Err(_) => NOT_BEGUN,
+        };
+        let microseconds = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let event = Event::CallEnded { method, user: origin.user.to_string(), wallet, code, microseconds };
+        if let Event::CallEnded { method, .. } = &event {
+            registry.tell_observers(method, &event);
+        }
+    }
+}

@@ -273,3 +273,49 @@ fn a_host_without_third_parties_starts_the_bundled_groups_alone() {
     let output = check(&["--without-third-parties"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
+
+#[test]
+fn template_filter_asks_the_group_mining_and_takes_out_what_pays_too_little() {
+    let file = built().library("outrigger_template_filter").display().to_string();
+    let plugin =
+        format!("[[plugins]]\nfile = {file:?}\ngrants = [\"rpc/1\"]\noptions = {{ min_feerate = 100000000 }}\n");
+    let config = configuration(&(plugin + "[routes]\ngetblocktemplate = [\"template-filter\", \"mining\"]\n"));
+    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    let mut wallet = host.new_wallet("w");
+    let address = wallet.call("getnewaddress", json!([]));
+    wallet.call("generatetoaddress", json!([101, address]));
+    wallet.call("sendtoaddress", json!([address, 1]));
+    let template = wallet.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
+    assert_eq!((&template["transactions"], &template["coinbasevalue"]), (&json!([]), &json!(5_000_000_000_u64)));
+    assert!(template.get("default_witness_commitment").is_none(), "{template}");
+    // Errors and verdicts are the group's.
+    let (code, message) = wallet.refused("getblocktemplate", json!([{}]));
+    assert!(code == -8 && message.contains("segwit"), "{message}");
+}
+
+#[test]
+fn rpc_firewall_bounds_methods_parameters_and_calls_of_a_user() {
+    let file = built().library("outrigger_rpc_firewall").display().to_string();
+    let rule = "{ user = \"alice\", methods = [\"get*\"], calls_per_minute = 3, max_param_bytes = 80 }";
+    let more = format!(
+        "[[rpc.users]]\nrpcauth = \"{ALICE}\"\n[[plugins]]\nfile = {file:?}\n\
+         grants = [{{ service = \"rpc/1\", methods = [\"getpeerinfo\", \"getblockfrompeer\"] }}]\n\
+         options = {{ rules = [{rule}] }}\n[routes]\nwrap = [\"rpc-firewall\"]\n"
+    );
+    let config = configuration(&more);
+    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    let mut alice = Client::new(host.address, "alice:pass:word");
+    assert_eq!(alice.refused("stop", json!([])).1, "The firewall does not allow this method");
+    let hash = alice.call("getbestblockhash", json!([]));
+    assert!(alice.call("getblock", json!([hash, 0])).is_string());
+    let long = alice.refused("getblockhash", json!(["1".repeat(100)]));
+    assert_eq!(long.1.lines().next().unwrap(), "Wrong type passed:");
+    let long = alice.refused("getdescriptorinfo", json!(["1".repeat(100)]));
+    assert_eq!(long, (-8, "The firewall does not allow parameters of this length".to_owned()));
+    alice.call("getblockcount", json!([]));
+    assert_eq!(alice.refused("getblockcount", json!([])).1, "The firewall does not allow so many calls a minute");
+    for _ in 0..5 {
+        host.client().call("getblockcount", json!([]));
+    }
+    assert_eq!(host.client().call("getfirewallinfo", json!([])), json!({"alice": 4}));
+}

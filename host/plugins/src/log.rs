@@ -98,7 +98,8 @@ mod tests {
 
     #[test]
     fn a_plugin_that_is_not_trusted_has_a_rate() {
-        let (trusted, other) = (LogService::new("trusted", true, false, None), LogService::new("x", false, false, None));
+        let (trusted, other) =
+            (LogService::new("trusted", true, false, None), LogService::new("x", false, false, None));
         assert!((0..2 * LINES_PER_SECOND).all(|_| trusted.may_write()));
         assert!(trusted.rate.is_none() && other.rate.is_some());
     }

@@ -10,8 +10,8 @@ use outrigger_plugins::Routes;
 use outrigger_upstream::{Endpoint, Login, Upstream};
 
 use super::RunArgs;
-use crate::groups;
 use crate::config::{BackendConfig, Config, ConfigError, FOR_BITCOIND, LoadedConfig, expand_home};
+use crate::groups;
 
 /// The port on the embedded chain: bitcoind's own on regtest.
 const EMBEDDED_PORT: u16 = 18443;

@@ -49,6 +49,44 @@ fn rpc_calls_granted_methods_as_the_node_answers_them() {
 }
 
 #[test]
+fn template_filter_asks_the_node_where_there_is_no_group_mining() {
+    let file = built().library("outrigger_template_filter").display().to_string();
+    let filter = format!("{{ file = {file:?}, grants = [\"rpc/1\"], options = {{ min_feerate = 5000 }} }}");
+    let Some(host) = start_with(&[], &[filter], &[]) else { return };
+    let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
+    let paid = pay(&mut node, &[2, 10]);
+    let request = json!([{"rules": ["segwit"]}]);
+    let whole = node.call("getblocktemplate", request.clone());
+    let template = client.call("getblocktemplate", request);
+    let transactions = template["transactions"].as_array().unwrap();
+    assert_eq!((transactions.len(), &transactions[0]["txid"]), (1, &paid[1]));
+    assert_eq!(template["previousblockhash"], whole["previousblockhash"]);
+    assert_eq!(client.refused("getblocktemplate", json!([{}])), node.refused("getblocktemplate", json!([{}])));
+}
+
+#[test]
+fn wrappers_see_calls_that_the_node_answers_alone_and_in_batches() {
+    let file = built().library("outrigger_chained").display().to_string();
+    let chained = format!(
+        "{{ file = {file:?}, grants = [\"rpc/1\"], options = {{ refuse = [\"getblockcount\"], ask = [\"getconnectioncount\"] }} }}"
+    );
+    let wrap = "routes.wrap=[{ plugin = \"chained\", methods = [\"getbest*\", \"getconnectioncount\", \"getblockhash\"] }]";
+    let Some(host) = start_with(&[], &[chained], &[wrap]) else { return };
+    let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
+    assert_eq!(client.call("getconnectioncount", json!([]))["next"], node.call("getconnectioncount", json!([])));
+    let calls: Vec<_> = (0..256).map(|id| json!({"method": "getbestblockhash", "id": id})).collect();
+    let answers: Value = serde_json::from_str(&client.post(&json!(calls).to_string()).body).unwrap();
+    let best = node.call("getbestblockhash", json!([]));
+    assert!(answers.as_array().unwrap().iter().all(|answer| answer["result"] == best), "{answers}");
+    assert_eq!(client.call("getblockhash", json!({"height": 0})), node.call("getblockhash", json!([0])));
+    let seen = client.call("listseen", json!([]));
+    let seen: Vec<&str> = seen.as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let batch = seen.iter().filter(|call| **call == "getbestblockhash []").count();
+    assert_eq!((batch, seen.len()), (256, 258));
+    assert!(seen.contains(&"getblockhash [] {\"height\":0}"), "{seen:?}");
+}
+
+#[test]
 fn rpc_wraps_the_template_of_the_node() {
     let Some(host) = start_with(&[], &[policy(&["getblocktemplate"], ", options = { min_feerate = 5000 }")], &[])
     else {

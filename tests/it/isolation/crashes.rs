@@ -73,7 +73,8 @@ fn plugin_that_keeps_ending_by_itself_is_put_into_quarantine_until_it_is_started
     let (_config, options) = HostOptions::with_plugin(&groups, built().library("outrigger_faulty"), &rest);
     let host = Host::start_with(options);
     let mut client = host.client();
-    let mut mine = || drop(client.call("generatetoaddress", json!([1, "bcrt1qs758ursh4q9z627kt3pp5yysm78ddny6txaqgw"])));
+    let mut mine =
+        || drop(client.call("generatetoaddress", json!([1, "bcrt1qs758ursh4q9z627kt3pp5yysm78ddny6txaqgw"])));
     let mut other = host.client();
     for crashes in 1..=3 {
         mine();

@@ -140,7 +140,17 @@ impl Plugin {
     fn of(config: PluginConfig, owner: u64) -> Self {
         let (restarts, restart_count) = (Vec::new(), 0);
         let (health, runners) = (Arc::default(), Arc::default());
-        Self { config, code: None, instance: None, health, runners, owner, restarts, restart_count, in_quarantine: false }
+        Self {
+            config,
+            code: None,
+            instance: None,
+            health,
+            runners,
+            owner,
+            restarts,
+            restart_count,
+            in_quarantine: false,
+        }
     }
 
     /// The id in its manifest, or its configured name while its file was not read.

@@ -86,7 +86,9 @@ impl Registry {
         match self.serve(plugins, configured) {
             Ok(serving) => {
                 tracing::error!(plugin = id, "the plugin is in quarantine: {reason}; startplugin starts it again");
-                if self.publish(serving).is_ok() && let Some(instance) = ended {
+                if self.publish(serving).is_ok()
+                    && let Some(instance) = ended
+                {
                     self.retire(&instance);
                 }
             }

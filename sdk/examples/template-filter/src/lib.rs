@@ -100,7 +100,8 @@ impl TemplateFilter {
         }
         *transactions = kept;
         if lost > 0 {
-            template["coinbasevalue"] = json!(template["coinbasevalue"].as_u64().unwrap_or_default().saturating_sub(lost));
+            template["coinbasevalue"] =
+                json!(template["coinbasevalue"].as_u64().unwrap_or_default().saturating_sub(lost));
             // It commits to the transactions that were taken out, too.
             if let Some(template) = template.as_object_mut() {
                 template.shift_remove("default_witness_commitment");

@@ -10,6 +10,7 @@
 //! | name | what is measured |
 //! |---|---|
 //! | isolated | plugins in processes of their own beside the same in the host's |
+//! | chains | wrappers, observers, and asking the next plugin |
 //! | template | templates, blocks and transactions |
 //! | history `[--in-front]` | the history of large wallets |
 //! | import | imports, rescans and large wallets |
@@ -25,6 +26,7 @@
 //! Prints medians beside bitcoind's, with their ratio, and the machine.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark that cannot run has nothing to say")]
 
+mod chains;
 mod growth;
 mod history;
 mod import;
@@ -119,6 +121,7 @@ fn main() {
     let bitcoind = path.map(String::as_str);
     let in_front = arguments.iter().any(|argument| argument == "--in-front");
     match arguments.get(1).map(String::as_str) {
+        Some("chains") => chains::run(),
         Some("isolated") => isolated::run(),
         Some("template") => template::run(bitcoind),
         Some("history") => history::run(bitcoind, in_front),

@@ -2,11 +2,15 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use outrigger_sdk::options::PluginOptions;
 use outrigger_sdk::service::rpc::As;
 use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError, RpcErrorCode, methods, plugin};
 use serde_json::{Value, json};
+
+/// How often the next one is asked for a measurement.
+const ROUNDS: usize = 2001;
 
 #[derive(PluginOptions)]
 pub struct Options {
@@ -25,6 +29,9 @@ pub struct Options {
     /// Asks the next one, and wraps the result as `{"next": ...}`.
     #[option(default = [])]
     ask: Vec<String>,
+    /// Asks the next one many times, and answers with the median time in nanoseconds.
+    #[option(default = [])]
+    time: Vec<String>,
     /// Calls the method itself, by its name and with its own rights, and answers with the result.
     #[option(default = [])]
     again: Vec<String>,
@@ -81,6 +88,17 @@ impl Plugin for Chained {
                 Ok(json!({"next": next}))
             });
             reply.send(answer);
+        } else if is_in(&options.time) {
+            let once = |_| {
+                let began = Instant::now();
+                call.next(None)?;
+                Ok(began.elapsed())
+            };
+            let times = (0..ROUNDS).map(once).collect::<Result<Vec<Duration>, RpcError>>();
+            reply.send(times.map(|mut times| {
+                times.sort_unstable();
+                times.get(ROUNDS / 2).map_or(0, Duration::as_nanos) as u64
+            }));
         } else if is_in(&options.again) {
             reply.send(call.host.call(call.scope, call.method, &json!(call.params.0), As::Plugin));
         } else {

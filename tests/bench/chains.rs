@@ -1,0 +1,63 @@
+//! What chains of plugins cost: wrappers and observers of every call, and asking the next one.
+
+use outrigger_tests::{Host, HostOptions, built, groups};
+use serde_json::json;
+use tempfile::NamedTempFile;
+
+use crate::measure;
+
+const CALLS: usize = 20_000;
+const TURNS: usize = 5;
+
+pub fn run() {
+    println!("| what | us |\n|---|---|");
+    let plain = calls("", "");
+    row("getblockcount", plain);
+    let wrapped = |plugin: &str, section: &str| calls(&section_of(plugin, section), &format!("wrap = [\"{plugin}\"]\n"));
+    row("the same behind an inline wrapper of every method", wrapped("gatekeeper", "trusted = true\n"));
+    row("the same behind that wrapper in a process of its own", wrapped("gatekeeper", "isolated = true\n"));
+    row("the same with an observer of every method", wrapped("observer", "trusted = true\n"));
+    row("the same with that observer in a process of its own", wrapped("observer", "isolated = true\n"));
+    row("next, asked for an inline method by a plugin in the host's process", next("trusted = true\n"));
+    row("next, asked by a plugin in a process of its own", next("isolated = true\n"));
+}
+
+fn row(what: &str, microseconds: f64) {
+    println!("| {what} | {microseconds:.2} |");
+}
+
+fn section_of(plugin: &str, section: &str) -> String {
+    let file = built().library(&format!("outrigger_{plugin}")).display().to_string();
+    format!("[[plugins]]\nfile = {file:?}\nsandbox = \"best-effort\"\n{section}")
+}
+
+fn start(plugins: &str, routes: &str) -> (Host, NamedTempFile) {
+    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    let config = NamedTempFile::new().unwrap();
+    std::fs::write(config.path(), format!("{groups}\n{plugins}[routes]\n{routes}")).unwrap();
+    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    (host, config)
+}
+
+/// The median of the medians of several hosts, in microseconds.
+fn median(mut once: impl FnMut() -> f64) -> f64 {
+    let mut turns: Vec<f64> = (0..TURNS).map(|_| once()).collect();
+    turns.sort_by(f64::total_cmp);
+    turns[TURNS / 2]
+}
+
+fn calls(plugins: &str, routes: &str) -> f64 {
+    median(|| {
+        let (host, _config) = start(plugins, routes);
+        measure(&mut host.client(), CALLS, "getblockcount", &json!([])).0.as_secs_f64() * 1e6
+    })
+}
+
+/// The plugin asks for a method that it wraps, and measures by itself.
+fn next(section: &str) -> f64 {
+    let section = format!("{section}grants = [\"rpc/1\"]\noptions = {{ time = [\"getbestblockhash\"] }}\n");
+    median(|| {
+        let (host, _config) = start(&section_of("chained", &section), "wrap = [\"chained\"]\ngetblockcount = \"chain\"\n");
+        host.client().call("getbestblockhash", json!([])).as_f64().unwrap() / 1e3
+    })
+}

@@ -66,7 +66,7 @@ impl ServiceSource for HostServices {
             name if name == keys => ExportedService::new::<dyn WalletKeys>(wallets(keys)),
             name if name == signer => ExportedService::new::<dyn Signer>(wallets(signer)),
             name if name == rpc => {
-                let calls = Arc::new(self.switchboard.of_plugin(holder.plugin));
+                let calls = Arc::new(self.switchboard.of_plugin(holder.plugin, known_wallets(grants)));
                 ExportedService::new::<dyn Rpc>(Arc::new(RpcService {
                     calls,
                     methods: granted_methods(grants),

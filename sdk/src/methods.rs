@@ -94,7 +94,7 @@ pub struct Methods<P: 'static> {
 
 /// The type of a method's argument.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no type of an argument",
+    message = "`{Self}` cannot be the type of an argument",
     note = "take an object that serde reads as `outrigger_sdk::methods::Object<{Self}>`"
 )]
 pub trait Argument<'a>: Sized {

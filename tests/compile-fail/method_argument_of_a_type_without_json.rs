@@ -1,5 +1,5 @@
 // An argument of a type that is no argument.
-//~ `Filter` is no type of an argument
+//~ `Filter` cannot be the type of an argument
 //~ take an object that serde reads as `outrigger_sdk::methods::Object<Filter>`
 
 use outrigger_sdk::options::NoOptions;

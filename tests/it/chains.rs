@@ -11,6 +11,12 @@ fn chained(options: &str, grants: &str) -> String {
     format!("[[plugins]]\nfile = {file:?}\ndeadline_seconds = 2\ngrants = [{grants}]\noptions = {{ {options} }}\n")
 }
 
+/// The section of the plugin `gatekeeper`, which has a method of the group chain, too.
+fn gatekeeper() -> String {
+    let file = built().library("outrigger_gatekeeper").display().to_string();
+    format!("[[plugins]]\nfile = {file:?}\ngrants = [\"rpc/1\"]\n")
+}
+
 fn start(options: &str, grants: &str, more: &str) -> (Host, tempfile::NamedTempFile) {
     let config = configuration(&format!("{}{more}", chained(options, grants)));
     let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
@@ -35,7 +41,7 @@ fn is_refused(client: &mut Client, method: &str, params: Value) {
 #[test]
 fn wrappers_see_calls_of_plugins_and_of_the_host_by_position_and_pass_or_refuse_them() {
     let options = "refuse = [\"uptime\", \"getbestblockhash\"], change = [\"getblockhash\"]";
-    let (host, _config) = start(options, "", "[routes]\nwrap = [\"chained\"]\ngetblockcount = \"chain\"\n");
+    let (host, _config) = start(options, "", "[routes]\nwrap = [\"chained\"]\n");
     let mut client = host.client();
     is_refused(&mut client, "uptime", json!([]));
     is_refused(&mut client, "getbestblockhash", json!([]));
@@ -66,8 +72,7 @@ fn wrappers_see_calls_of_plugins_and_of_the_host_by_position_and_pass_or_refuse_
 
 #[test]
 fn batches_websockets_and_other_dialects_do_not_get_past_a_wrapper() {
-    let (host, _config) =
-        start("refuse = [\"getbestblockhash\"]", "", "[routes]\nwrap = [\"chained\"]\ngetblockcount = \"chain\"\n");
+    let (host, _config) = start("refuse = [\"getbestblockhash\"]", "", "[routes]\nwrap = [\"chained\"]\n");
     let mut client = host.client();
     let calls =
         ["getbestblockhash", "getdifficulty", "getbestblockhash"].map(|method| json!({"method": method, "id": method}));
@@ -88,7 +93,7 @@ fn next_asks_the_next_plugin_and_its_answer_is_the_wrappers_to_change() {
     let (host, _config) = start(
         "ask = [\"getblockhash\", \"uptime\"]",
         "\"rpc/1\"",
-        "[routes]\nwrap = [\"chained\"]\ngetblockcount = [\"chained\", \"chain\"]\n",
+        &(gatekeeper() + "[routes]\nwrap = [\"chained\"]\ngetblockcount = [\"gatekeeper\", \"chain\"]\n"),
     );
     let mut client = host.client();
     assert_eq!(client.call("getblockcount", json!([])), json!(1), "the block count of the chain, and one");
@@ -100,15 +105,18 @@ fn next_asks_the_next_plugin_and_its_answer_is_the_wrappers_to_change() {
     // Nobody comes next.
     assert_eq!(client.refused("asknext", json!([])), (-32601, "Method not found".to_owned()));
     let plugins = client.call("listplugins", json!([]));
-    let own = plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "chained").unwrap();
-    assert!(own["methods"].as_array().unwrap().contains(&json!("getblockcount")), "{own}");
+    let own = plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "gatekeeper").unwrap();
+    assert_eq!(own["methods"], json!(["getblockcount"]));
+    // A plugin of the route that does not run refuses its calls: nobody takes its place.
+    client.call("stopplugin", json!(["gatekeeper"]));
+    let expected = "The plugin 'gatekeeper', which this call goes through, does not run";
+    assert_eq!(client.refused("getblockcount", json!([])), (-32603, expected.to_owned()));
 }
 
 #[test]
 fn a_wrapper_that_calls_itself_is_left_out_of_the_chain() {
     let grant = "{ service = \"rpc/1\", methods = [\"getdifficulty\", \"callmethod\", \"listseen\", \"whocalls\"] }";
-    let (host, _config) =
-        start("again = [\"getdifficulty\"]", grant, "[routes]\nwrap = [\"chained\"]\ngetblockcount = \"chain\"\n");
+    let (host, _config) = start("again = [\"getdifficulty\"]", grant, "[routes]\nwrap = [\"chained\"]\n");
     let mut client = host.client();
     assert!(client.call("getdifficulty", json!([])).is_number());
     // A plugin that calls a method of its own is not asked either: nobody else has the method.
@@ -117,11 +125,11 @@ fn a_wrapper_that_calls_itself_is_left_out_of_the_chain() {
 
 #[test]
 fn plugins_call_methods_with_the_callers_rights_or_their_own() {
-    let grant = "{ service = \"rpc/1\", methods = [\"getblockcount\", \"createwallet\", \"getbestblockhash\"] }";
+    let grant = "{ service = \"rpc/1\", methods = [\"getblockcount\", \"createwallet\", \"getbestblockhash\"] }, \"wallet-read/1\"";
     let user =
         format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\nmethods = [\"callmethod\", \"getblockcount\", \"whocalls\"]\n");
     let audit = tempfile::NamedTempFile::new().unwrap();
-    let config = configuration(&(chained("", grant) + &user + "[routes]\ngetblockcount = \"chain\"\n"));
+    let config = configuration(&(chained("", grant) + &user + "[routes]\n"));
     change(&config, "[audit]\n", &format!("[audit]\nfile = {:?}\n", audit.path()));
     let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
     let mut alice = Client::new(host.address, "alice:pass:word");
@@ -148,7 +156,7 @@ fn plugins_call_methods_with_the_callers_rights_or_their_own() {
 fn a_wrapper_that_fails_refuses_the_call_or_lets_it_pass_as_its_route_says() {
     for (on_failure, passes) in [("refuse", false), ("pass", true)] {
         let wrap = format!(
-            "[routes]\nwrap = [{{ plugin = \"chained\", methods = [\"get*\", \"uptime\"], on_failure = \"{on_failure}\" }}]\ngetblockcount = \"chain\"\n"
+            "[routes]\nwrap = [{{ plugin = \"chained\", methods = [\"get*\", \"uptime\"], on_failure = \"{on_failure}\" }}]\n"
         );
         let (host, _config) = start("hang = [\"getdifficulty\"], panic = [\"uptime\"]", "", &wrap);
         let mut client = host.client();
@@ -179,11 +187,8 @@ fn a_wrapper_that_fails_refuses_the_call_or_lets_it_pass_as_its_route_says() {
 #[test]
 fn stop_and_the_management_of_plugins_are_never_wrapped_for_the_cookie() {
     let user = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n");
-    let (host, _config) = start(
-        "refuse = [\"listplugins\", \"stop\"]",
-        "",
-        &(user + "[routes]\nwrap = [\"chained\"]\ngetblockcount = \"chain\"\n"),
-    );
+    let (host, _config) =
+        start("refuse = [\"listplugins\", \"stop\"]", "", &(user + "[routes]\nwrap = [\"chained\"]\n"));
     is_refused(&mut Client::new(host.address, "alice:pass:word"), "listplugins", json!([]));
     host.client().call("listplugins", json!([]));
     host.client().call("stop", json!([]));
@@ -191,8 +196,9 @@ fn stop_and_the_management_of_plugins_are_never_wrapped_for_the_cookie() {
 
 #[test]
 fn many_clients_go_through_a_chain_on_two_threads() {
-    let routes = "[routes]\nwrap = [\"chained\"]\ngetblockcount = [\"chained\", \"chain\"]\n";
-    let config = configuration(&(chained("ask = [\"getbestblockhash\"]", "\"rpc/1\"") + routes));
+    let routes = "[routes]\nwrap = [\"chained\"]\ngetblockcount = [\"gatekeeper\", \"chain\"]\n";
+    let plugins = chained("ask = [\"getbestblockhash\"]", "\"rpc/1\"") + &gatekeeper();
+    let config = configuration(&(plugins + routes));
     change(&config, "threads = 8 ", "threads = 2 ");
     let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
     std::thread::scope(|scope| {
@@ -217,9 +223,11 @@ fn routes_that_cannot_be_are_refused_by_name() {
         ("getblockcount = []", "the route of getblockcount names no plugin"),
         ("getblockcount = [\"chain\", \"chain\"]", "a plugin can be in a route once"),
         ("uptime = \"chained\"", "that method is reserved for the host"),
+        ("wrap = [{ plugin = \"chained\", methods = [\"get*info\"] }]", "a '*' stands at the end"),
+        ("wrap = [\"gatekeeper\"]", "that plugin is put before the method and has it"),
     ] {
-        let route = if routes.starts_with("getblockcount") { "" } else { "getblockcount = \"chain\"\n" };
-        let config = configuration(&format!("{}[routes]\n{routes}\n{route}", chained("", "")));
+        let of_count = if routes.starts_with("getblockcount") { "" } else { "getblockcount = \"chain\"\n" };
+        let config = configuration(&format!("{}{}[routes]\n{routes}\n{of_count}", chained("", ""), gatekeeper()));
         let output = Host::fail(&HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
         let error = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{error}");
@@ -318,4 +326,51 @@ fn rpc_firewall_bounds_methods_parameters_and_calls_of_a_user() {
         host.client().call("getblockcount", json!([]));
     }
     assert_eq!(host.client().call("getfirewallinfo", json!([])), json!({"alice": 4}));
+}
+
+#[test]
+fn a_wrapper_that_has_asked_the_next_one_and_fails_has_no_call_made_twice() {
+    for grant in ["\"rpc/1\"", ""] {
+        let options = "ask_and_fail = [\"generatetoaddress\"]";
+        let wrap = "[routes]\nwrap = [{ plugin = \"chained\", on_failure = \"pass\" }]\n";
+        let (host, _config) = start(options, grant, wrap);
+        let mut client = host.client();
+        let mined = client.try_call("generatetoaddress", json!([1, "bcrt1qs758ursh4q9z627kt3pp5yysm78ddny6txaqgw"]));
+        // Without the grant the next one was not asked, so the call passes.
+        assert_eq!(mined.is_err(), !grant.is_empty(), "{mined:?}");
+        assert_eq!(client.call("getblockcount", json!([])), json!(1));
+    }
+}
+
+#[test]
+fn wrappers_see_the_calls_that_other_plugins_make() {
+    let policy = built().library("outrigger_node_policy").display().to_string();
+    let grants = "[{ service = \"rpc/1\", methods = [\"getblocktemplate\", \"getbestblockhash\", \"getdifficulty\"] }]";
+    let more = format!(
+        "[[plugins]]\nfile = {policy:?}\ngrants = {grants}\n[routes]\nwrap = [\"chained\"]\ngetblocktemplate = \"mining\"\n"
+    );
+    let (host, _config) = start("refuse = [\"getbestblockhash\"]", "", &more);
+    let mut client = host.client();
+    assert!(client.call("asknode", json!(["getdifficulty"])).is_number());
+    is_refused(&mut client, "asknode", json!(["getbestblockhash"]));
+}
+
+#[test]
+fn a_plugin_reaches_no_wallet_by_calls_that_its_grants_do_not_name() {
+    let methods = "{ service = \"rpc/1\", methods = [\"getbalance\", \"getblockcount\"] }";
+    let ask = json!(["getbalance", [], true]);
+    let (host, _config) = start("", methods, "");
+    let mut wallet = host.new_wallet("cold");
+    assert_eq!(wallet.refused("callmethod", ask.clone()).0, -18);
+    assert_eq!(host.client().refused("callmethod", ask.clone()).0, -18);
+    // Other methods do not care which wallet the call names, and the caller's rights are the caller's.
+    assert_eq!(wallet.call("callmethod", json!(["getblockcount", [], true])), json!(0));
+    assert_eq!(wallet.call("callmethod", json!(["getbalance", [], false])).to_string(), "0.00000000");
+
+    let (host, _config) = start("", &format!("{methods}, {{ service = \"wallet-read/1\", wallets = [\"hot\"] }}"), "");
+    let (mut hot, mut cold) = (host.new_wallet("hot"), host.new_wallet("cold"));
+    assert_eq!(hot.call("callmethod", ask.clone()).to_string(), "0.00000000");
+    assert_eq!(host.client().call("callmethod", ask.clone()).to_string(), "0.00000000");
+    // The call names a wallet that the plugin may not use: it uses its own.
+    assert_eq!(cold.call("callmethod", ask).to_string(), "0.00000000");
 }

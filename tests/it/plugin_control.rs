@@ -164,7 +164,7 @@ fn stopplugin_leaves_its_routed_methods_to_no_other_plugin() {
     let host = Host::start_with(options);
     let mut client = host.client();
     client.call("stopplugin", json!(["acme-mining"]));
-    assert_eq!(client.refused("getblocktemplate", json!([{"rules": ["segwit"]}])).0, -32601);
+    assert_eq!(client.refused("getblocktemplate", json!([{"rules": ["segwit"]}])).0, -32603);
     assert_eq!(client.call("getmininginfo", json!([]))["blocks"], json!(0));
     client.call("startplugin", json!(["acme-mining"]));
     assert_eq!(client.call("getblocktemplate", json!([]))["acme"], json!(true));

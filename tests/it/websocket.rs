@@ -17,7 +17,7 @@ fn open_websocket_sees_plugins_that_are_stopped_started_reloaded_and_replaced() 
         || socket.call(TEMPLATE, json!([{"rules": ["segwit"]}])).map(|template| template["acme"].clone());
     assert_eq!(template(), Ok(Value::Null));
     client.call("stopplugin", json!(["mining"]));
-    assert_eq!(template(), Err(-32601));
+    assert_eq!(template(), Err(-32603));
     client.call("startplugin", json!(["mining"]));
     client.call("reloadplugin", json!(["mining"]));
     assert_eq!(template(), Ok(Value::Null));

@@ -8,6 +8,7 @@ pub mod busy_poll;
 pub mod client_files;
 pub mod contain;
 pub mod nearest;
+pub mod nesting;
 pub mod offload;
 pub mod rate;
 pub mod tokens;

@@ -220,8 +220,14 @@ mod tests {
         tokio::spawn(async move {
             let params = Params::from_text(&format!("[{number}]"));
             let origin = Arc::new(Origin::of_user("a"));
-            let call =
-                Call { method: "getblockhash".to_owned(), params, origin, may_stream: true, through: Vec::new() };
+            let call = Call {
+                method: "getblockhash".to_owned(),
+                params,
+                origin,
+                may_stream: true,
+                through: Vec::new(),
+                makers: 0,
+            };
             match forward_gathered(&upstream, &call).await {
                 Ok(ResultText::Bytes(text)) => assert_eq!(text, number.to_string()),
                 _ => panic!("{number} has another answer"),

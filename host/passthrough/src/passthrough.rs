@@ -11,7 +11,7 @@ use bitcoin::Transaction;
 use bitcoin::consensus::encode::deserialize_hex;
 use http::StatusCode;
 use http_body_util::BodyExt;
-use outrigger_rpc::{COOKIE_USER, Call, Failure, Origin, RestReply, ResultStream, ResultText};
+use outrigger_rpc::{COOKIE_USER, Call, Failure, Origin, PLUGIN_USER, RestReply, ResultStream, ResultText};
 use outrigger_sdk::manifest::MethodSpec;
 use outrigger_upstream::{Figures, Method, Reply, Upstream, UpstreamError, may_have_effects, method};
 use outrigger_values::{RpcError, RpcErrorCode};
@@ -167,7 +167,9 @@ impl Passthrough {
     /// methods unknown to the host need the cookie, a setting or a list of methods. A user restricted to a wallet or to
     /// folders cannot manage other wallets, nor change the node.
     fn refusal(origin: &Origin, name: &str) -> Option<Failure> {
-        let is_confined = origin.only_wallet.is_some() || origin.folders.is_some();
+        // A plugin has its methods by name, whatever its wallets.
+        let is_plugin = origin.user.starts_with(PLUGIN_USER);
+        let is_confined = !is_plugin && (origin.only_wallet.is_some() || origin.folders.is_some());
         let is_operator = *origin.user == *COOKIE_USER || origin.allowed.is_some();
         let Some(method) = method(name) else {
             return (!(is_operator || origin.unknown_methods)).then_some(Failure::UnknownMethod);

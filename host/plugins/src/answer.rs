@@ -2,6 +2,7 @@
 //! in length and nesting.
 
 use outrigger_abi::PASS_ON;
+use outrigger_base::nesting::depth;
 
 /// The longest parameters that a plugin may pass on, in bytes: as long as requests may be.
 const MAX_PARAMS: usize = 32 << 20;
@@ -81,25 +82,6 @@ fn has_line_end(bytes: &[u8]) -> bool {
     let (chunks, rest) = bytes.as_chunks::<64>();
     let found = |bytes: &[u8]| bytes.iter().fold(0, |found, byte| found | u8::from(*byte == b'\n')) != 0;
     chunks.iter().any(|chunk| found(chunk)) || found(rest)
-}
-
-fn depth(json: &[u8]) -> usize {
-    let (mut depth, mut deepest) = (0_usize, 0);
-    let (mut in_text, mut escaped) = (false, false);
-    for byte in json {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_text => escaped = true,
-            b'"' => in_text = !in_text,
-            b'[' | b'{' if !in_text => {
-                depth += 1;
-                deepest = deepest.max(depth);
-            }
-            b']' | b'}' if !in_text => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    deepest
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use outrigger_abi::ExportedService;
 use outrigger_sandbox::Reach;
-use outrigger_sdk::manifest::Manifest;
+use outrigger_sdk::manifest::{Manifest, OptionType};
 use serde::Deserialize;
 
 use outrigger_base::nearest::suggestion;
@@ -28,7 +28,7 @@ pub const WALLET_KEYS: &str = "wallet-keys/1";
 pub const OF_WALLETS: [&str; 7] =
     [WALLET_READ, "wallet-book/1", "wallet-pay/1", WALLET_IMPORT, WALLET_ADMIN, WALLET_KEYS, SIGNER];
 
-/// The services of the host but for those of which each instance has its own.
+/// The services of the host, without those that each instance has for itself.
 pub const SERVICES: [&str; 10] = {
     let [read, book, pay, import, admin, keys, signer] = OF_WALLETS;
     ["chain/1", "mempool/1", read, book, pay, import, admin, keys, signer, RPC]
@@ -43,10 +43,12 @@ const FORMER: [(&str, &str); 2] = [
 pub const RPC: &str = "rpc/1";
 
 /// Whether a plugin with these grants may hold private keys or passphrases in memory: it has a service that handles secrets, or its
-/// manifest marks a method so.
+/// manifest marks a method so, has a secret option or says that it sees the arguments of others.
 pub(super) fn may_hold_secrets(grants: &[Grant], manifest: &Manifest) -> bool {
-    grants.iter().any(|grant| [SIGNER, WALLET_IMPORT, WALLET_ADMIN, WALLET_KEYS].contains(&grant.service.as_str()))
+    grants.iter().any(|grant| [SIGNER, WALLET_IMPORT, WALLET_ADMIN, WALLET_KEYS, RPC].contains(&grant.service.as_str()))
         || manifest.methods.iter().any(|method| method.private_keys)
+        || manifest.options.iter().any(|option| option.kind == OptionType::Secret)
+        || manifest.wrapper.is_some()
 }
 
 /// The wallets that a plugin with these grants may know; `None` for all. A plugin that may not read wallets knows those of its

@@ -63,8 +63,8 @@ struct PoolState {
     lost: HashMap<u64, i64>,
     /// The calls on threads with their wallets, except lost ones.
     calls: HashMap<u64, Arc<str>>,
-    /// How many threads wait for calls of their plugins.
-    lent: usize,
+    /// How many threads wait for calls of their plugins, by owner; owners without such threads are absent.
+    lent: HashMap<u64, usize>,
     /// How many calls each wallet has on threads; wallets without calls are absent.
     busy_wallets: HashMap<Arc<str>, usize>,
     /// The last turn of each wallet in the queue or on threads, in the order of arrivals and turns.
@@ -175,21 +175,33 @@ impl Pool {
 /// Waits on a thread of a pool, and has another thread in its place meanwhile. On another thread it just waits.
 ///
 /// # Errors
-/// Too many threads wait.
+/// Too many threads wait, or too many of this owner.
 pub fn lent<T>(wait: impl FnOnce() -> T) -> Result<T, Overloaded> {
     let Some((shared, owner, call)) = RUNS.with_borrow(Clone::clone) else { return Ok(wait()) };
     let mut state = shared.lock();
-    if state.lent >= MAX_LENT {
+    let own = state.lent.get(&owner).copied().unwrap_or_default();
+    if state.lent.values().sum::<usize>() >= MAX_LENT || own >= share(MAX_LENT) {
         return Err(Overloaded);
     }
-    state.lent += 1;
+    state.lent.insert(owner, own + 1);
     drop(state);
     let pool = Pool { shared };
     pool.replace_lost(owner, call);
-    let waited = wait();
-    pool.shared.lock().lent -= 1;
-    pool.found_lost(owner);
-    Ok(waited)
+    let _lent = Lent { pool, owner };
+    Ok(wait())
+}
+
+/// A thread that waits, and another in its place.
+struct Lent {
+    pool: Pool,
+    owner: u64,
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        less(&mut self.pool.shared.lock().lent, &self.owner);
+        self.pool.found_lost(self.owner);
+    }
 }
 
 /// Runs work whose panic must not end the thread. The SDK catches a plugin's panics; this is for the host's.
@@ -290,8 +302,9 @@ impl SharedPool {
     /// The target number of threads: one more for each lost one.
     fn wanted(&self, state: &PoolState) -> usize {
         let lost: i64 = state.lost.values().sum();
-        let stuck = usize::try_from(lost).unwrap_or_default().saturating_sub(state.lent);
-        self.threads + stuck.min(MAX_REPLACED) + state.lent
+        let lent: usize = state.lent.values().sum();
+        let stuck = usize::try_from(lost).unwrap_or_default().saturating_sub(lent);
+        self.threads + stuck.min(MAX_REPLACED) + lent
     }
 
     fn work(self: &Arc<Self>) {

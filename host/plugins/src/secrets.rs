@@ -19,7 +19,9 @@ pub enum SecretError {
     Relative { option: String, file: PathBuf },
     #[error("the secret of option '{option}' cannot be read from '{}': {error}", .file.display())]
     File { option: String, file: PathBuf, error: io::Error },
-    #[error("the secret of option '{option}' is in the environment variable '{variable}', which is not set")]
+    #[error(
+        "the secret of option '{option}' is in the environment variable '{variable}', which is not set, or is not UTF-8"
+    )]
     Variable { option: String, variable: String },
 }
 
@@ -93,7 +95,9 @@ mod tests {
         let missing = folder.path().join("none");
         assert!(revealed(json!({"file": missing})).unwrap_err().contains("cannot be read from"));
         assert!(revealed(json!({"file": "pin"})).unwrap_err().ends_with("which is no absolute path"));
-        assert!(revealed(json!({"env": "NO_SUCH_VARIABLE"})).unwrap_err().ends_with("which is not set"));
+        assert!(
+            revealed(json!({"env": "NO_SUCH_VARIABLE"})).unwrap_err().ends_with("which is not set, or is not UTF-8")
+        );
         assert!(revealed(json!(7)).unwrap_err().ends_with("must be of type secret"));
         for written in [json!("1234"), json!({}), json!({"file": "/a", "env": "b"}), json!({"file": 1})] {
             let told = revealed(written).unwrap_err();

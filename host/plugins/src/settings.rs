@@ -147,6 +147,10 @@ impl<'de> Deserialize<'de> for Routes {
         if wrap.len() > MAX_LINKS {
             return Err(D::Error::custom(format!("wrap has more than {MAX_LINKS} plugins")));
         }
+        let is_wrong = |name: &&String| name.trim_end_matches('*').contains('*') || name.ends_with("**");
+        if let Some(name) = wrap.iter().flat_map(|wrap| &wrap.methods).find(is_wrong) {
+            return Err(D::Error::custom(format!("'{name}': a '*' stands at the end of a method's name, or nowhere")));
+        }
         if let Some((method, _)) = chains.iter().find(|(_, ids)| ids.is_empty()) {
             return Err(D::Error::custom(format!("the route of {method} names no plugin")));
         }

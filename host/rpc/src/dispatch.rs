@@ -77,6 +77,9 @@ fn position_within(part: &[u8], whole: &Bytes) -> Option<Range<usize>> {
     (end <= whole.len()).then_some(start..end)
 }
 
+/// What the names of plugins as users begin with. No other user's name has a colon.
+pub const PLUGIN_USER: &str = "plugin:";
+
 /// Who makes a call, and for which wallet: shared by all calls of a batch.
 #[derive(Debug)]
 pub struct Origin {
@@ -122,6 +125,8 @@ pub struct Call {
     pub may_stream: bool,
     /// The ids of the plugins that it went through. Such a call does not go to the node together with others.
     pub through: Vec<Arc<str>>,
+    /// How many of these, the first ones, made calls of which this one is the last. The others have only seen it.
+    pub makers: usize,
 }
 
 impl Call {

@@ -49,7 +49,7 @@ mod websocket;
 pub use auth::{Authenticator, RpcUser, RpcUserError};
 pub use client::{Client, HALF_CLOSED_PATIENCE, half_closed};
 pub use cookie::{COOKIE_USER, CookieFile};
-pub use dispatch::{Answer, Call, Dispatch, Failure, Origin, Params};
+pub use dispatch::{Answer, Call, Dispatch, Failure, Origin, PLUGIN_USER, Params};
 pub use envelope::count_calls;
 pub use figures::EdgeFigures;
 pub use gateway::{Gateway, RequestOrigin, RpcService, origin_of, request_of};

@@ -6,11 +6,19 @@ use outrigger_service::rpc::{As, CallerInfo, MAX_PARAMS, RpcReply};
 use outrigger_service::wire::Blob;
 use outrigger_service::{ErrorKind, Result, Rpc, Scope, ServiceError};
 
+use outrigger_base::nesting::depth;
+
 use super::OwnScopes;
 
-/// A call in progress, as the plugin sees it that answers it.
+/// How many arrays and objects parameters may nest: as many as a client's.
+const MAX_NESTING: usize = 512;
+
+/// A call in progress at one plugin.
 pub trait Onward: Send + Sync {
     fn caller(&self) -> CallerInfo;
+
+    /// The ids of the plugins that made the call, one within the other, and of this plugin.
+    fn makers(&self) -> Vec<Arc<str>>;
 
     /// Answers the call by the next link of its chain. `params` is a well-formed JSON array or object.
     fn next(&self, scope: Scope, params: Option<Blob>) -> Result<RpcReply>;
@@ -73,7 +81,8 @@ impl Rpc for RpcService {
             As::Caller => self.onward(scope)?.call(scope, method, params),
             As::Plugin => {
                 let within = if call.of_call { scope } else { Scope::NONE };
-                let wallet = call.selected()?.map(Arc::from);
+                // A wallet that the plugin may not use is not passed on.
+                let wallet = call.selected().ok().flatten().map(Arc::from);
                 self.calls.call(within, method, params, wallet, call.onward.clone())
             }
         }
@@ -85,7 +94,8 @@ fn check_parameters(text: Option<&[u8]>) -> Result<()> {
     let is_good = |text: &[u8]| {
         text.len() <= MAX_PARAMS
             && matches!(text.first(), Some(b'[' | b'{'))
-            && serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok()
+            && depth(text) <= MAX_NESTING
+            && serde_json::from_slice::<&serde_json::value::RawValue>(text).is_ok()
     };
     if text.is_none_or(is_good) {
         return Ok(());
@@ -117,6 +127,10 @@ mod tests {
     }
 
     impl Onward for Echo {
+        fn makers(&self) -> Vec<Arc<str>> {
+            vec!["first".into()]
+        }
+
         fn caller(&self) -> CallerInfo {
             CallerInfo { user: "alice".into(), wallet: None, through: vec!["first".into()] }
         }
@@ -151,7 +165,16 @@ mod tests {
     #[test]
     fn parameters_that_would_change_the_request_are_malformed() {
         let service = service(OwnScopes::default());
-        for wrong in ["", "1", "[1", "[],\"method\":\"stop\"", "[]}", " []", "null"] {
+        for wrong in [
+            &*format!("{}{}", "[".repeat(600), "]".repeat(600)),
+            "",
+            "1",
+            "[1",
+            "[],\"method\":\"stop\"",
+            "[]}",
+            " []",
+            "null",
+        ] {
             assert_eq!(ask(&service, "getblock", wrong).unwrap_err().kind, ErrorKind::Malformed, "{wrong}");
         }
         assert!(ask(&service, "getblock", "{\"verbosity\": 1}").is_ok());

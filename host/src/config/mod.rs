@@ -244,7 +244,12 @@ impl LoadedConfig {
         if let Err(error) = backend.url.parse::<Endpoint>() {
             return Err(self.error("backend.url", &backend.url, error.to_string()));
         }
-        let wraps_all = self.config.routes.wrap.iter().any(|wrap| wrap.methods.is_empty());
+        let wraps_all = self
+            .config
+            .routes
+            .wrap
+            .iter()
+            .any(|wrap| wrap.methods.is_empty() || wrap.methods.iter().any(|name| name == "*"));
         if backend.rest_passthrough && wraps_all {
             let reason =
                 "its requests would go past the plugin that is put before every method (routes.wrap)".to_owned();

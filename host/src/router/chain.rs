@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use outrigger_base::offload::read_offloaded;
@@ -11,9 +11,11 @@ use outrigger_plugins::calls::{self, CallGuard, Phase};
 use outrigger_plugins::instance::Lease;
 use outrigger_plugins::registry::{Chain, Link};
 use outrigger_rpc::{Answer, COOKIE_USER, Call, Failure, Params, ResultText, half_closed};
+use outrigger_upstream::{Method, method};
 use outrigger_values::{RpcError, RpcErrorCode};
 
 use super::arguments::{self, Arguments};
+use super::onward::may_not_wait;
 use super::{Router, long};
 
 /// The methods by which an operator gets rid of a wrapper. The user of the cookie calls them past all wrappers.
@@ -68,7 +70,9 @@ impl Router {
             return None;
         }
         let signature = self.builtins.spec(&call.method);
-        Some(Links::Wrappers(self.registry.wrappers(&call.method, signature.as_ref())))
+        // A method that only the node knows may take any time.
+        let may_be_long = signature.is_none() && method(&call.method).is_none_or(Method::may_be_long);
+        Some(Links::Wrappers(self.registry.wrappers(&call.method, signature.as_ref(), may_be_long)))
     }
 
     /// Answers a call by the links of its chain.
@@ -81,11 +85,18 @@ impl Router {
                 let message = format!("The call goes through more than {MAX_LINKS} plugins");
                 return Err(Failure::Rpc(RpcError::internal(message)));
             }
-            match self.at_link(at, link, &call).await {
+            let asked = Arc::new(AtomicBool::new(false));
+            match self.at_link(at, link, &call, &asked).await {
                 AtLink::Answered(answer) => return answer.map(ResultText::from),
+                AtLink::Failed(failure) if !link.may_fail => return Err(failure),
+                // The next link has had the call already: nobody gets it twice.
+                AtLink::Failed(failure) if asked.load(Ordering::SeqCst) => return Err(failure),
+                AtLink::Passed(_) if asked.load(Ordering::SeqCst) => {
+                    let message = format!("The plugin '{}' passed a call on that the next one had answered", link.id);
+                    return Err(Failure::Rpc(RpcError::internal(message)));
+                }
                 AtLink::Passed(Some(params)) => call.params = Params::from_bytes(params),
                 AtLink::Passed(None) => {}
-                AtLink::Failed(failure) if !link.may_fail => return Err(failure),
                 AtLink::Failed(_) => {
                     tracing::warn!(
                         plugin = &*link.id,
@@ -106,31 +117,35 @@ impl Router {
             return answer.map(ResultText::from).map_err(Failure::Rpc);
         }
         if let Some(node) = &self.passthrough {
+            if may_not_wait() {
+                return Err(Failure::Overloaded);
+            }
             return Box::pin(node.call(call)).await;
         }
         self.absent.called(&call.method, &self.registry);
         Err(Failure::Rpc(RpcError::new(RpcErrorCode::METHOD_NOT_FOUND, "Method not found")))
     }
 
-    /// Leases the instance of a link for one call; `None` if meanwhile no plugin concerns the method.
+    /// Leases the instance of a link for one call, and gives the link as it is now if it has changed; `None` if meanwhile no
+    /// plugin concerns the method.
     ///
     /// An instance is closed only after its routes are replaced. A closed instance therefore means that the links are outdated,
     /// so they are read again. The same closed instance twice means that the host is stopping.
-    fn lease(&self, at: usize, link: &Link, call: &Call) -> Result<Option<Lease>, RpcError> {
+    fn lease(&self, at: usize, link: &Link, call: &Call) -> Result<Option<(Lease, Option<Link>)>, RpcError> {
         let away =
             || RpcError::internal(format!("The plugin '{}', which this call goes through, does not run", link.id));
-        let mut instance = link.instance.clone().ok_or_else(away)?;
+        let mut fresh: Option<Link> = None;
         let mut closed = None;
         loop {
+            let instance = fresh.as_ref().unwrap_or(link).instance.as_ref().ok_or_else(away)?;
             if let Some(lease) = instance.lease() {
-                return Ok(Some(lease));
+                return Ok(Some((lease, fresh)));
             }
             if closed.replace(instance.id) == Some(instance.id) {
                 return Err(RpcError::new(RpcErrorCode::CLIENT_NOT_CONNECTED, "Shutting down"));
             }
             let Some(links) = self.links(call) else { return Ok(None) };
-            let same = links.get(at).filter(|same| same.id == link.id);
-            instance = same.and_then(|same| same.instance.clone()).ok_or_else(away)?;
+            fresh = Some(links.get(at).filter(|same| same.id == link.id).cloned().ok_or_else(away)?);
         }
     }
 
@@ -142,15 +157,16 @@ impl Router {
     }
 
     /// Calls a plugin's method and waits for its answer. Dropping the future cancels the call.
-    async fn at_link(&self, at: usize, link: &Link, call: &Call) -> AtLink {
+    async fn at_link(&self, at: usize, link: &Link, call: &Call, asked: &Arc<AtomicBool>) -> AtLink {
+        let (lease, fresh) = match self.lease(at, link, call) {
+            Ok(Some(leased)) => leased,
+            Ok(None) => return AtLink::Passed(None),
+            Err(error) => return AtLink::Failed(Failure::Rpc(error)),
+        };
+        let link = fresh.as_ref().unwrap_or(link);
         let params = match self.arguments(link, &call.params) {
             Ok(params) => params,
             Err(error) => return AtLink::Answered(Err(Failure::Rpc(error))),
-        };
-        let lease = match self.lease(at, link, call) {
-            Ok(Some(lease)) => lease,
-            Ok(None) => return AtLink::Passed(None),
-            Err(error) => return AtLink::Failed(Failure::Rpc(error)),
         };
         let method = &link.method;
         let stuck = lease.stuck();
@@ -166,7 +182,8 @@ impl Router {
             lease.health.gone.fetch_add(u64::from(is_gone), Ordering::Relaxed);
             lease.leave_cancel(token);
         });
-        let Ok(ran_inline) = self.run(token, &lease, link, call, params, may_run_inline).await else {
+        let onward = link.asks.then(|| self.onward(link, call, asked));
+        let Ok(ran_inline) = self.run(token, &lease, link, (call, onward), params, may_run_inline).await else {
             guard.not_begun();
             return AtLink::Failed(Failure::Overloaded);
         };

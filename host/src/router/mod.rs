@@ -16,6 +16,7 @@ pub mod openrpc;
 mod rest;
 mod startup_gate;
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -29,7 +30,7 @@ use builtins::Builtins;
 use inline::InlineCall;
 use long::LongCalls;
 use observed::Observed;
-use onward::{OnwardCall, Switchboard};
+use onward::{OnwardCall, Switchboard, may_not_wait};
 use outrigger_base::contain::contain;
 use outrigger_passthrough::Passthrough;
 use outrigger_plugins::calls::{self, AnswerOutcome, Calls, Overdue, Phase};
@@ -95,10 +96,10 @@ impl Router {
     }
 
     /// A call's way on from a link.
-    fn onward(&self, link: &Link, call: &Call) -> Arc<dyn Onward> {
+    fn onward(&self, link: &Link, call: &Call, asked: &Arc<AtomicBool>) -> Arc<dyn Onward> {
         let mut call = call.clone();
         call.through.push(link.id.clone());
-        Arc::new(OnwardCall { switchboard: self.switchboard.clone(), call })
+        Arc::new(OnwardCall { switchboard: self.switchboard.clone(), call, asked: asked.clone() })
     }
 
     /// Runs a call in its lane. Returns whether it ran on this thread, and so has returned.
@@ -107,14 +108,13 @@ impl Router {
         token: u64,
         lease: &Lease,
         link: &Link,
-        call: &Call,
+        (call, onward): (&Call, Option<Arc<dyn Onward>>),
         params: Arguments,
         may_run_inline: bool,
     ) -> Result<bool, Overloaded> {
         let method = &link.method;
         let mut lane = Lane::of(method, may_run_inline, &link.latency, params.as_bytes().len());
         // In front of a node the wallet was at the tip a moment ago, so the call does not wait.
-        let onward = link.asks.then(|| self.onward(link, call));
         let (origin, inline_onward) = (&call.origin, onward.clone());
         let inline_caller =
             || caller(origin, inline_onward, method.inline, method.needs_tip && self.passthrough.is_none());
@@ -125,6 +125,9 @@ impl Router {
                 lease.call(token, method, params.as_bytes(), lane);
             });
             return Ok(true);
+        }
+        if may_not_wait() {
+            return Err(Overloaded);
         }
         lane = Lane::pooled(method);
         let (scopes, pool) = (self.scopes.clone(), self.pool.clone());

@@ -7,19 +7,22 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
-use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
+use outrigger_plugins::MAX_LINKS;
 use outrigger_plugins::calls::Calls;
 use outrigger_plugins::pool::{Overloaded, lent};
-use outrigger_rpc::{Answer, Call, Failure, Origin, Params};
+use outrigger_rpc::{Answer, Call, CallHere, Failure, Origin, PLUGIN_USER, Params};
 use outrigger_service::rpc::{CallerInfo, MAX_RESULT, RpcReply};
 use outrigger_service::wire::Blob;
 use outrigger_service::{ErrorKind, Result, Scope, ServiceError};
 use outrigger_services::{Onward, PluginCalls};
 use outrigger_values::{RpcError, RpcErrorCode};
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
 /// How long a call outside of calls may take.
@@ -28,16 +31,55 @@ const UNSCOPED_PATIENCE: Duration = Duration::from_secs(120);
 /// How often a thread that waits looks whether anybody waits for its own answer.
 const LOOK: Duration = Duration::from_millis(100);
 
-type Answering = Pin<Box<dyn Future<Output = Answer> + Send>>;
+/// A call that is being answered.
+pub type Answering = Pin<Box<dyn Future<Output = Answer> + Send>>;
 
 thread_local! {
-    /// Whether this thread begins a call of a plugin, so that an inline method may run on it.
-    static BEGINS: Cell<bool> = const { Cell::new(false) };
+    /// How many calls of plugins this thread begins, one within the other. An inline method may run on it then.
+    static BEGINS: Cell<usize> = const { Cell::new(0) };
+    /// Whether the call that this thread begins may not wait, since the thread serves connections.
+    static MAY_NOT_WAIT: Cell<bool> = const { Cell::new(false) };
+    /// Whether such a call was refused because it would have to wait.
+    static WOULD_WAIT: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Whether this thread begins a call of a plugin.
 pub fn begins_here() -> bool {
-    BEGINS.get()
+    BEGINS.get() > 0
+}
+
+/// Whether a call must be refused here, before it is handed to another thread or to the node.
+pub fn may_not_wait() -> bool {
+    if MAY_NOT_WAIT.get() {
+        WOULD_WAIT.set(true);
+    }
+    MAY_NOT_WAIT.get()
+}
+
+/// A call that this thread begins. Its end restores the state before.
+struct Begun {
+    may_not_wait: bool,
+}
+
+impl Begun {
+    fn new(may_not_wait: bool) -> Self {
+        BEGINS.set(BEGINS.get() + 1);
+        WOULD_WAIT.set(false);
+        Self { may_not_wait: MAY_NOT_WAIT.replace(may_not_wait) }
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        BEGINS.set(BEGINS.get().saturating_sub(1));
+        MAY_NOT_WAIT.set(self.may_not_wait);
+    }
+}
+
+/// What answers calls: the whole service, as clients reach it, and what answers a call without logging and counting it again.
+pub struct Front {
+    pub service: Box<dyn Fn(Call) -> Answering + Send + Sync>,
+    pub dispatch: Box<dyn Fn(Call) -> Answering + Send + Sync>,
 }
 
 /// The way of plugins' calls into the host.
@@ -45,10 +87,8 @@ pub struct Switchboard {
     runtime: Handle,
     /// The calls in flight, in which plugins make calls.
     calls: Arc<Calls>,
-    /// The whole service, as clients reach it; not there while the host starts.
-    service: OnceLock<Box<dyn Fn(Call) -> Answering + Send + Sync>>,
-    /// What answers a call without being logged and counted once more.
-    dispatch: OnceLock<Box<dyn Fn(Call) -> Answering + Send + Sync>>,
+    /// Not there while the host starts and stops.
+    front: Mutex<Option<Arc<Front>>>,
 }
 
 fn refused<T>(kind: ErrorKind, detail: &str) -> Result<T> {
@@ -57,49 +97,51 @@ fn refused<T>(kind: ErrorKind, detail: &str) -> Result<T> {
 
 impl Switchboard {
     pub fn new(runtime: Handle, calls: Arc<Calls>) -> Self {
-        Self { runtime, calls, service: OnceLock::new(), dispatch: OnceLock::new() }
+        Self { runtime, calls, front: Mutex::new(None) }
     }
 
     /// Connects the host, once it is up.
-    pub fn connect(
-        &self,
-        service: impl Fn(Call) -> Answering + Send + Sync + 'static,
-        dispatch: impl Fn(Call) -> Answering + Send + Sync + 'static,
-    ) {
-        // Only one caller connects.
-        let _ = self.service.set(Box::new(service));
-        let _ = self.dispatch.set(Box::new(dispatch));
+    pub fn connect(&self, front: Front) {
+        *self.front.lock() = Some(Arc::new(front));
     }
 
-    /// The calls of a plugin.
-    pub fn of_plugin(self: &Arc<Self>, plugin: &str) -> PluginUser {
-        PluginUser { switchboard: self.clone(), id: plugin.into() }
+    /// Ends the calls that plugins wait for, and refuses others.
+    pub fn disconnect(&self) {
+        *self.front.lock() = None;
+    }
+
+    /// The calls of a plugin that may use these wallets; `None` for all.
+    pub fn of_plugin(self: &Arc<Self>, plugin: &str, wallets: Option<Vec<String>>) -> PluginUser {
+        PluginUser { switchboard: self.clone(), id: plugin.into(), wallets }
     }
 
     /// Waits for the answer of a call while somebody waits for that of `scope`.
-    fn wait(
-        &self,
-        scope: Scope,
-        call: Call,
-        by: &OnceLock<Box<dyn Fn(Call) -> Answering + Send + Sync>>,
-    ) -> Result<RpcReply> {
-        let Some(answer) = by.get() else {
-            return refused(ErrorKind::Unsupported, "Plugins call methods once the host is up, not while they start");
+    fn wait(&self, scope: Scope, begin: impl FnOnce(&Front) -> Answering) -> Result<RpcReply> {
+        let Some(front) = self.front.lock().clone() else {
+            return refused(
+                ErrorKind::Unsupported,
+                "Plugins call methods while the host is up, not while it starts or stops",
+            );
         };
-        let answering = answer(call);
-        let mut work = Box::pin(async move { reply(answering.await).await });
-        if let Some(reply) = self.begin(work.as_mut()) {
-            return reply;
+        if BEGINS.get() >= MAX_LINKS {
+            return refused(ErrorKind::Refused, "Too many calls of plugins are made within one another");
         }
-        if Handle::try_current().is_ok() {
+        let serves_connections = CallHere::is_possible();
+        let answering = begin(&front);
+        let mut work = Box::pin(async move { reply(answering.await).await });
+        let begun = self.begin(work.as_mut(), serves_connections);
+        if serves_connections && (WOULD_WAIT.get() || begun.is_none()) {
             return refused(
                 ErrorKind::Unsupported,
                 "An inline method of a plugin cannot wait for this call on a thread that serves connections",
             );
         }
+        if let Some(reply) = begun {
+            return reply;
+        }
         let began = Instant::now();
         let is_wanted = || match scope {
-            Scope::NONE => began.elapsed() < UNSCOPED_PATIENCE,
+            Scope::NONE => began.elapsed() < UNSCOPED_PATIENCE && self.front.lock().is_some(),
             Scope(token) => self.calls.phase(token).is_some(),
         };
         match lent(|| self.finish(work, is_wanted)) {
@@ -109,13 +151,11 @@ impl Switchboard {
     }
 
     /// Runs a call on this thread as far as it goes without waiting.
-    fn begin<T>(&self, work: Pin<&mut impl Future<Output = T>>) -> Option<T> {
+    fn begin<T>(&self, work: Pin<&mut impl Future<Output = T>>, may_not_wait: bool) -> Option<T> {
         // Its timers are the runtime's.
         let _entered = self.runtime.enter();
-        let before = BEGINS.replace(true);
-        let polled = work.poll(&mut Context::from_waker(Waker::noop()));
-        BEGINS.set(before);
-        match polled {
+        let _begun = Begun::new(may_not_wait);
+        match work.poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(done) => Some(done),
             Poll::Pending => None,
         }
@@ -148,7 +188,7 @@ async fn reply(outcome: Answer) -> Result<RpcReply> {
     match outcome {
         Ok(text) => match text.whole(MAX_RESULT).await {
             Ok(Some(json)) => Ok(RpcReply::Result { json: Blob(json.into()) }),
-            Ok(None) => refused(ErrorKind::Refused, "The method did it, but its result is too long"),
+            Ok(None) => refused(ErrorKind::Refused, "The method was executed, but its result is too long"),
             Err(_) => refused(ErrorKind::NodeUnavailable, "The node was lost while it answered"),
         },
         Err(Failure::Rpc(RpcError { code: RpcErrorCode::IN_WARMUP, message })) => {
@@ -167,6 +207,16 @@ pub struct OnwardCall {
     pub switchboard: Arc<Switchboard>,
     /// The call, which has gone through the link.
     pub call: Call,
+    /// Set once the next link is asked. Then nobody else may ask it for the same call.
+    pub asked: Arc<AtomicBool>,
+}
+
+impl OnwardCall {
+    /// The plugins that made the call, and this one.
+    fn makers(&self) -> Vec<Arc<str>> {
+        let makers = self.call.through.iter().take(self.call.makers);
+        makers.chain(self.call.through.last()).cloned().collect()
+    }
 }
 
 impl Onward for OnwardCall {
@@ -177,25 +227,51 @@ impl Onward for OnwardCall {
         CallerInfo { user: origin.user.to_string(), wallet, through: before.iter().map(ToString::to_string).collect() }
     }
 
+    fn makers(&self) -> Vec<Arc<str>> {
+        Self::makers(self)
+    }
+
     fn next(&self, scope: Scope, params: Option<Blob>) -> Result<RpcReply> {
         let params = params.map_or_else(|| self.call.params.clone(), |params| Params::from_bytes(params.0.into()));
         let call = Call { params, may_stream: false, ..self.call.clone() };
-        self.switchboard.wait(scope, call, &self.switchboard.dispatch)
+        self.asked.store(true, Ordering::SeqCst);
+        self.switchboard.wait(scope, |front| (front.dispatch)(call))
     }
 
     fn call(&self, scope: Scope, method: String, params: Blob) -> Result<RpcReply> {
         if !self.call.may_call(&method) {
             return refused(ErrorKind::NotGranted, &format!("The user may not call the method '{method}'"));
         }
-        let call = Call { method, params: Params::from_bytes(params.0.into()), may_stream: false, ..self.call.clone() };
-        self.switchboard.wait(scope, call, &self.switchboard.service)
+        let (params, through) = (Params::from_bytes(params.0.into()), self.makers());
+        let (origin, makers) = (self.call.origin.clone(), through.len());
+        let call = Call { method, params, origin, may_stream: false, through, makers };
+        self.switchboard.wait(scope, |front| (front.service)(call))
     }
 }
+
+/// The name of no wallet, for plugins that may use none.
+const NO_WALLET: &str = "\0";
 
 /// The user `plugin:ID`.
 pub struct PluginUser {
     switchboard: Arc<Switchboard>,
     id: Arc<str>,
+    wallets: Option<Vec<String>>,
+}
+
+impl PluginUser {
+    /// The wallet of a call, and the only one that it may use. `named` is the wallet of the call that the plugin answers.
+    fn wallets(&self, named: Option<Arc<str>>) -> (Option<Arc<str>>, Option<Arc<str>>) {
+        let Some(wallets) = &self.wallets else { return (named, None) };
+        let named = named.filter(|named| wallets.iter().any(|wallet| **wallet == **named));
+        let only = match (&named, wallets.as_slice()) {
+            (Some(named), _) => named.clone(),
+            (None, [only]) => only.as_str().into(),
+            // Which one is not said, or there is none.
+            (None, _) => NO_WALLET.into(),
+        };
+        (named, Some(only))
+    }
 }
 
 impl PluginCalls for PluginUser {
@@ -207,14 +283,13 @@ impl PluginCalls for PluginUser {
         wallet: Option<Arc<str>>,
         onward: Option<Arc<dyn Onward>>,
     ) -> Result<RpcReply> {
-        let mut through: Vec<Arc<str>> =
-            onward.map_or_else(Vec::new, |call| call.caller().through.into_iter().map(Arc::from).collect());
-        through.push(self.id.clone());
+        let through = onward.map_or_else(|| vec![self.id.clone()], |call| call.makers());
         // A method granted by name may also touch files of the node.
         let allowed = Some(Arc::new(BTreeSet::from([method.clone()])));
-        let origin = Origin { wallet, allowed, ..Origin::of_user(&format!("plugin:{}", self.id)) };
-        let params = Params::from_bytes(params.0.into());
-        let call = Call { method, params, origin: origin.into(), may_stream: false, through };
-        self.switchboard.wait(scope, call, &self.switchboard.service)
+        let (wallet, only_wallet) = self.wallets(wallet);
+        let origin = Origin { wallet, only_wallet, allowed, ..Origin::of_user(&format!("{PLUGIN_USER}{}", self.id)) };
+        let (params, makers) = (Params::from_bytes(params.0.into()), through.len());
+        let call = Call { method, params, origin: origin.into(), may_stream: false, through, makers };
+        self.switchboard.wait(scope, |front| (front.service)(call))
     }
 }

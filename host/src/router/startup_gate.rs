@@ -82,8 +82,14 @@ mod tests {
         let gate = StartupGate::default();
         gate.stage("Loading wallets…");
         let origin = Arc::new(Origin::of_user("u"));
-        let call =
-            Call { method: "uptime".into(), params: Params::none(), origin, may_stream: true, through: Vec::new() };
+        let call = Call {
+            method: "uptime".into(),
+            params: Params::none(),
+            origin,
+            may_stream: true,
+            through: Vec::new(),
+            makers: 0,
+        };
         let answer = gate.dispatch(call).await;
         assert_eq!(answer.err(), Some(Failure::Rpc(RpcError::new(RpcErrorCode::IN_WARMUP, "Loading wallets…"))));
     }

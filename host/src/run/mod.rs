@@ -34,6 +34,7 @@ use crate::config::{ConfigError, LoadedConfig, LogFormat, NoHome, expand_home};
 use crate::metrics::{self, MetricsServer, Standing};
 use crate::observe::Observe;
 use crate::router::PassedRest;
+use crate::router::onward::Front;
 use crate::{hooks, notify};
 pub use args::RunArgs;
 pub use check::check;
@@ -193,16 +194,16 @@ async fn serve(
         }
     };
     let router = parts.router.clone();
-    parts.switchboard.connect(
-        move |call| {
+    parts.switchboard.connect(Front {
+        service: Box::new(move |call| {
             let service = of_plugins.clone();
             Box::pin(async move { service.call(request_of(call)).await })
-        },
-        move |call| {
+        }),
+        dispatch: Box::new(move |call| {
             let router = router.clone();
             Box::pin(async move { router.dispatch(call).await })
-        },
-    );
+        }),
+    });
     frame.gate.open(parts.router.clone());
     let outcome = tell_metrics(&loaded, frame, &parts, edge).await;
     match &outcome {

@@ -204,6 +204,7 @@ impl Parts {
     /// Stops the parts in reverse order of their dependencies.
     pub fn stop(&self) {
         self.registry.tell(&Event::ShuttingDown);
+        self.switchboard.disconnect();
         self.registry.stop();
         self.manager.shutdown();
         if !self.pool.stop(POOL_PATIENCE) {

@@ -2,6 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
+use syn::ext::IdentExt;
 use syn::meta::ParseNestedMeta;
 use syn::parse::Parser;
 use syn::{
@@ -11,9 +12,12 @@ use syn::{
 use crate::docs::{Docs, Param};
 use crate::pieces::Pieces;
 
-/// The flags of a method with the values that the manifest assumes without them.
-const FLAGS: [(&str, bool); 5] =
-    [("inline", false), ("long_running", false), ("private_keys", false), ("wallet_only", false), ("needs_tip", true)];
+/// The flags of a method.
+const FLAGS: [&str; 5] = ["inline", "long_running", "private_keys", "wallet_only", "needs_tip"];
+
+/// The types of arguments that Rust's types do not tell, and those of members.
+const KINDS: [&str; 11] =
+    ["amount", "amounts", "any", "array", "boolean", "hex", "numeric", "object", "outputs", "string", "verbosity"];
 
 /// What the attribute of a method says, and that of its block for all of them.
 #[derive(Clone, Default)]
@@ -34,8 +38,9 @@ impl Attributes {
             self.category = Some(text()?);
         } else if meta.path.is_ident("unchecked") {
             self.unchecked = true;
-        } else if let Some((flag, _)) = FLAGS.iter().find(|(flag, _)| meta.path.is_ident(flag)) {
+        } else if let Some(flag) = FLAGS.iter().find(|flag| meta.path.is_ident(flag)) {
             let value = if meta.input.peek(syn::Token![=]) { meta.value()?.parse::<LitBool>()?.value } else { true };
+            self.flags.retain(|(known, _)| known != flag);
             self.flags.push((flag, value));
         } else {
             return Err(meta.error(
@@ -124,7 +129,7 @@ impl Method {
             attribute.parse_nested_meta(|meta| attributes.read(&meta))?;
         }
         let ident = function.sig.ident.clone();
-        let name = attributes.name.clone().unwrap_or_else(|| ident.to_string());
+        let name = attributes.name.clone().unwrap_or_else(|| ident.unraw().to_string());
         let docs = Docs::read(&function.attrs)?;
         let (mut has_self, mut given) = (false, Vec::new());
         for input in &mut function.sig.inputs {
@@ -139,8 +144,7 @@ impl Method {
                             let Pat::Ident(pattern) = &*typed.pat else {
                                 return Err(Error::new_spanned(&typed.pat, "an argument of a method needs a name"));
                             };
-                            let name = pattern.ident.to_string();
-                            let name = name.trim_start_matches("r#").trim_start_matches('_').to_owned();
+                            let name = pattern.ident.unraw().to_string().trim_start_matches('_').to_owned();
                             Given::Argument(Box::new(Argument { name, ty: (*typed.ty).clone(), attributes }))
                         }
                     });
@@ -169,6 +173,18 @@ impl Method {
         }
         if self.attributes.category.is_none() {
             return error(format!("the method '{}' has no category", self.name));
+        }
+        for param in &self.docs.params {
+            if !param.kind.is_empty() {
+                return error(format!(
+                    "`{}` is an argument, whose type is Rust's; only members have one in brackets",
+                    param.name
+                ));
+            }
+            if let Some(member) = param.members.iter().find(|member| !KINDS.contains(&member.kind.as_str())) {
+                let (name, kinds) = (&member.name, KINDS.join(", "));
+                return error(format!("the member `{name}` has no type: * `{name}` (TYPE) - ..., with one of {kinds}"));
+            }
         }
         let mut listed = self.docs.params.iter().map(|param| &param.name);
         for argument in self.arguments() {
@@ -340,7 +356,11 @@ fn take_arg_attributes(attributes: &mut Vec<Attribute>) -> Result<ArgAttributes>
     for attribute in attributes.extract_if(.., |attribute| attribute.path().is_ident("arg")) {
         attribute.parse_nested_meta(|meta| {
             if meta.path.is_ident("kind") {
-                found.kind = Some(meta.value()?.parse::<LitStr>()?.value());
+                let kind = meta.value()?.parse::<LitStr>()?;
+                if !KINDS.contains(&kind.value().as_str()) {
+                    return Err(Error::new(kind.span(), format!("expected one of {}", KINDS.join(", "))));
+                }
+                found.kind = Some(kind.value());
             } else if meta.path.is_ident("alias") {
                 found.aliases.push(meta.value()?.parse::<LitStr>()?.value());
             } else if meta.path.is_ident("default") {

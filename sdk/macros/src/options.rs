@@ -2,6 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::quote;
+use syn::ext::IdentExt;
 use syn::{Data, DeriveInput, Error, Expr, ExprLit, ExprUnary, Fields, Lit, Result, UnOp};
 
 use crate::docs;
@@ -19,7 +20,7 @@ pub fn expand(item: TokenStream) -> Result<TokenStream> {
     let mut reads = Vec::new();
     for (position, field) in fields.named.iter().enumerate() {
         let (Some(ident), ty) = (&field.ident, &field.ty) else { continue };
-        let name = ident.to_string();
+        let name = ident.unraw().to_string();
         let help = docs::text(&field.attrs);
         if help.is_empty() {
             return Err(Error::new_spanned(field, "the option has no documentation comment, which is its help"));
@@ -36,9 +37,10 @@ pub fn expand(item: TokenStream) -> Result<TokenStream> {
         }
         pieces.json(if position == 0 { "{\"name\":" } else { ",{\"name\":" }).string(&name);
         pieces.json(",\"type\":\"").constant(quote!(<#ty as ::outrigger_sdk::options::OptionValue>::TYPE)).json("\"");
-        if let Some(default) = default {
-            pieces.json(",\"default\":").json(&json(&default)?);
-        }
+        match default {
+            Some(default) => pieces.json(",\"default\":").json(&json(&default)?),
+            None => pieces.constant(quote!(<#ty as ::outrigger_sdk::options::OptionValue>::DEFAULT)),
+        };
         pieces.member("help", &help).json("}");
         reads.push(quote!(#ident: ::outrigger_sdk::options::read(&mut given, #name)?));
     }

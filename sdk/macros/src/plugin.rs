@@ -9,8 +9,9 @@ use syn::{Error, ImplItem, ItemImpl, LitStr, Path, Result, Token, bracketed};
 use crate::pieces::{Pieces, string};
 
 /// The members of the manifest that are texts, lists of texts, and flags.
-const TEXTS: [&str; 3] = ["id", "summary", "wrapper"];
-const REQUIRED: [&str; 2] = ["id", "summary"];
+const TEXTS: [&str; 2] = ["id", "summary"];
+const WRAPPERS: [&str; 3] = ["pooled", "inline", "observe"];
+const REQUIREMENTS: [&str; 5] = ["network", "release", "txindex", "blockfilterindex", "spent_outputs"];
 const LISTS: [&str; 5] = ["services", "optional", "events", "reach", "calls"];
 const FLAGS: [&str; 2] = ["restartable", "critical"];
 
@@ -18,7 +19,7 @@ pub fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
     let mut block: ItemImpl = syn::parse2(item)?;
     let mut head = Pieces::default();
     let mut version = quote!(::core::env!("CARGO_PKG_VERSION"));
-    let mut modules: Vec<Path> = Vec::new();
+    let mut modules: Option<Vec<Path>> = None;
     let (mut given, mut requires) = (Vec::new(), Vec::new());
     let read = syn::meta::parser(|meta| {
         let name = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
@@ -28,6 +29,12 @@ pub fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
         if name == "version" {
             let given = meta.value()?.parse::<LitStr>()?;
             version = quote!(#given);
+        } else if name == "wrapper" {
+            let kind = meta.value()?.parse::<LitStr>()?;
+            if !WRAPPERS.contains(&kind.value().as_str()) {
+                return Err(Error::new(kind.span(), format!("expected one of {}", WRAPPERS.join(", "))));
+            }
+            head.member(&name, &kind.value());
         } else if TEXTS.contains(&name.as_str()) {
             head.member(&name, &meta.value()?.parse::<LitStr>()?.value());
         } else if LISTS.contains(&name.as_str()) {
@@ -42,12 +49,14 @@ pub fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
             let value = meta.value()?;
             let list;
             bracketed!(list in value);
-            modules = Punctuated::<Path, Token![,]>::parse_terminated_with(&list, Path::parse_mod_style)?
-                .into_iter()
-                .collect();
+            let paths = Punctuated::<Path, Token![,]>::parse_terminated_with(&list, Path::parse_mod_style)?;
+            modules = Some(paths.into_iter().collect());
         } else if name == "requires" {
             meta.parse_nested_meta(|meta| {
                 let name = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
+                if !REQUIREMENTS.contains(&name.as_str()) {
+                    return Err(meta.error(format!("expected one of {}", REQUIREMENTS.join(", "))));
+                }
                 let value = if meta.input.peek(Token![=]) {
                     meta.value()?.parse::<syn::Lit>()?
                 } else {
@@ -55,6 +64,7 @@ pub fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
                 };
                 requires.push(match value {
                     syn::Lit::Str(text) => format!("\"{name}\":{}", string(&text.value())),
+                    syn::Lit::Int(number) => format!("\"{name}\":{}", number.base10_digits()),
                     other => format!("\"{name}\":{}", quote!(#other)),
                 });
                 Ok(())
@@ -68,7 +78,7 @@ pub fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
         Ok(())
     });
     read.parse2(attributes)?;
-    for needed in REQUIRED {
+    for needed in TEXTS {
         if !given.iter().any(|name| name == needed) {
             return Err(Error::new_spanned(&block.self_ty, format!("the plugin has no {needed}")));
         }
@@ -76,7 +86,7 @@ pub fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
     if !requires.is_empty() {
         head.json(&format!(",\"requires\":{{{}}}", requires.join(",")));
     }
-    complete(&mut block, &version, head, &modules);
+    complete(&mut block, &version, head, modules);
     Ok(quote!(#block))
 }
 
@@ -92,11 +102,11 @@ fn list_item(input: ParseStream<'_>) -> Result<String> {
 }
 
 /// Adds to the implementation of `Plugin` what follows from the declaration.
-fn complete(block: &mut ItemImpl, version: &TokenStream, mut head: Pieces, modules: &[Path]) {
+fn complete(block: &mut ItemImpl, version: &TokenStream, mut head: Pieces, modules: Option<Vec<Path>>) {
     let plugin = block.self_ty.clone();
     let tables: Vec<TokenStream> = match modules {
-        [] => vec![quote!(METHODS)],
-        modules => modules.iter().map(|module| quote!(#module::METHODS)).collect(),
+        None => vec![quote!(METHODS)],
+        Some(modules) => modules.iter().map(|module| quote!(#module::METHODS)).collect(),
     };
     if !block.items.iter().any(|item| matches!(item, ImplItem::Type(ty) if ty.ident == "Options")) {
         block.items.push(syn::parse_quote!(

@@ -1,4 +1,4 @@
-//! `rpc/1`: calls of methods, by whoever answers them: other plugins, the host, or the bitcoind that it stands in front of.
+//! `rpc/1`: calls of methods of other plugins, of the host, or of the bitcoind behind it.
 //!
 //! A plugin wraps a method with it, filters the answer of the plugin that it has replaced, or asks the node. The example `rpc` of the
 //! SDK shows it in use.
@@ -76,8 +76,9 @@ service! {
     /// The grant `"rpc/1"` allows `caller` and `next`. The configuration grants `call` for methods by name: `{ service = "rpc/1",
     /// methods = ["getblocktemplate"] }`.
     ///
-    /// A call goes to whoever answers a client: the plugins of the method's chain, the host or the node. A plugin that the call went
-    /// through is left out of the chain, so no plugin gets it twice. It goes through at most 8 plugins. `call` and `next` wait for the
+    /// A call goes the way of a client's: through the plugins of the method's chain, to the host or the node. `next` leaves out the plugins
+    /// that the call went through. `call` leaves out the plugins that make calls within one another, and asks all other wrappers. A call
+    /// goes through at most 8 plugins. `call` and `next` wait for the
     /// answer while somebody waits for the plugin's own answer, and outside of calls for at most 120 seconds.
     pub trait Rpc as RpcClient = "rpc/1" {
         /// Who made the call of the scope. Fails with `Malformed` outside of calls.
@@ -97,7 +98,7 @@ service! {
 
         /// Calls a method. `params` is the JSON text of an array or an object, of at most 33,553,408 bytes. With `As::Caller` the user's
         /// lists of methods and wallets hold, and the wallet is that of the call. The user of `As::Plugin` has the wallets of the
-        /// plugin's grants; the audit log has a line for each of its calls.
+        /// plugin's grants: the call's wallet if it is one of them, else the only one. The audit log has a line for each of its calls.
         ///
         /// Fails as `next`; with `NotGranted` for a method that is not granted, or that the node's own list refuses
         /// (`rpcwhitelist`).

@@ -227,12 +227,12 @@ struct Answers {
 
 impl ReplySink for Answers {
     fn reply(&self, token: u64, outcome: Result<Vec<u8>, RpcError>) -> bool {
-        !lock(&self.cancelled).contains(&token) && lock(&self.given).insert(token, outcome).is_none()
+        let is_open = !lock(&self.cancelled).contains(&token) && !lock(&self.passed).contains_key(&token);
+        is_open && lock(&self.given).insert(token, outcome).is_none()
     }
 
     fn pass(&self, token: u64, params: Option<Vec<u8>>) -> bool {
-        lock(&self.passed).insert(token, params);
-        true
+        self.wanted(token) && lock(&self.passed).insert(token, params).is_none()
     }
 
     fn wanted(&self, token: u64) -> bool {
@@ -242,7 +242,9 @@ impl ReplySink for Answers {
                 None => return false,
             }
         }
-        !lock(&self.cancelled).contains(&token) && !lock(&self.given).contains_key(&token)
+        !lock(&self.cancelled).contains(&token)
+            && !lock(&self.given).contains_key(&token)
+            && !lock(&self.passed).contains_key(&token)
     }
 }
 
@@ -315,7 +317,7 @@ impl<P: Plugin> TestPlugin<P> {
         let rules = Rules::of_call(word);
         let (host, replies, given) = (&self.host, &*self.answers, params.0.len());
         let call = Call { method, params, named: None, host, scope, deadline, rules, given, token, replies };
-        let _scope = self.scopes.open(token, wallet, spec.is_none_or(|spec| spec.needs_tip));
+        let _scope = self.scopes.open(token, wallet, spec.is_some_and(|spec| spec.needs_tip));
         self.plugin.call(call, Reply::new(token, self.answers.clone()));
         PendingCall { token, answers: self.answers.clone() }
     }

@@ -70,7 +70,8 @@ fn wrappers_see_calls_that_the_node_answers_alone_and_in_batches() {
     let chained = format!(
         "{{ file = {file:?}, grants = [\"rpc/1\"], options = {{ refuse = [\"getblockcount\"], ask = [\"getconnectioncount\"] }} }}"
     );
-    let wrap = "routes.wrap=[{ plugin = \"chained\", methods = [\"getbest*\", \"getconnectioncount\", \"getblockhash\"] }]";
+    let wrap =
+        "routes.wrap=[{ plugin = \"chained\", methods = [\"getbest*\", \"getconnectioncount\", \"getblockhash\"] }]";
     let Some(host) = start_with(&[], &[chained], &[wrap]) else { return };
     let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
     assert_eq!(client.call("getconnectioncount", json!([]))["next"], node.call("getconnectioncount", json!([])));

@@ -104,7 +104,7 @@ impl Registry {
             .find(|plugin| plugin.is_called(name))
             .ok_or_else(|| ChangeError::Unknown(name.to_owned()))?;
         let instance = plugin.instance.take().ok_or_else(|| ChangeError::NotRunning(plugin.id().to_owned()))?;
-        self.publish(self.serve(plugins, configured).map_err(|(_, error)| error)?)?;
+        self.publish(self.serve(plugins, configured, false).map_err(|(_, error)| error)?)?;
         self.retire(&instance);
         Ok(instance)
     }
@@ -135,7 +135,7 @@ impl Registry {
             self.retire(&started);
             error
         };
-        let serving = self.serve(plugins, configured.routes).map_err(|(_, error)| taken_down(error.into()))?;
+        let serving = self.serve(plugins, configured.routes, false).map_err(|(_, error)| taken_down(error.into()))?;
         self.publish(serving).map_err(taken_down)?;
         if let Some(old) = old {
             self.retire(&old);

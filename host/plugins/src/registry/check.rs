@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use outrigger_sdk::manifest::Manifest;
 use serde_json::{Map, Value};
 
-use super::routes::{check_wrap, owners};
+use super::routes::{Known, routes, wrappers};
 use super::{Failure, PluginsConfig, RegistryError, Requirements};
 use crate::PluginConfig;
 use crate::file::{PluginFile, find};
@@ -76,12 +76,16 @@ pub fn check(
         }
         files.push((position, file));
     }
-    let manifests: Vec<_> = files.iter().map(|(position, file)| (*position, &file.manifest)).collect();
+    let known = files.iter().map(|(position, file)| Known {
+        position: *position,
+        manifest: &file.manifest,
+        runs: true,
+        instance: None,
+    });
+    let known: Vec<_> = known.collect();
     let failed = |(plugin, error)| Failure { plugin, error };
-    owners(&manifests, &[], &configured.routes, builtins).map_err(failed)?;
-    for wrap in &configured.routes.wrap {
-        let manifest = manifests.iter().map(|(_, manifest)| *manifest).find(|manifest| manifest.id == wrap.plugin);
-        check_wrap(wrap, manifest).map_err(failed)?;
-    }
+    let wrappers = wrappers(&known, &configured.routes, true).map_err(failed)?;
+    routes(&known, &configured.routes, &wrappers, builtins, true).map_err(failed)?;
+    drop(known);
     Ok(files.into_iter().map(|(_, file)| file.manifest).collect())
 }

@@ -33,7 +33,7 @@ pub use change::ChangeError;
 pub use check::check;
 use note::Change;
 pub use routes::{Chain, Link, RouteTable};
-use routes::{RouteError, Wrapper, wrapping};
+use routes::{Known, RouteError, Wrapper, wrapping};
 
 /// The time limit for stopping all plugins together.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
@@ -69,7 +69,7 @@ pub enum RegistryError {
     /// A plugin claims a method of the host.
     #[error("the method '{method}' is reserved for the host; '{plugin}' cannot have it")]
     Reserved { method: String, plugin: String },
-    /// A route names a plugin that does not run, or does not have the method.
+    /// A route or an entry of `wrap` that cannot be, with the reason.
     #[error("[routes] {method} = \"{plugin}\": {reason}")]
     Route { method: String, plugin: String, reason: &'static str },
 }
@@ -219,8 +219,8 @@ impl Registry {
     }
 
     /// The wrappers before a method that no plugin answers.
-    pub fn wrappers(&self, method: &str, signature: Option<&Arc<MethodSpec>>) -> Vec<Link> {
-        wrapping(&self.serving.load().wrappers, method, signature)
+    pub fn wrappers(&self, method: &str, signature: Option<&Arc<MethodSpec>>, long_running: bool) -> Vec<Link> {
+        wrapping(&self.serving.load().wrappers, method, signature, long_running, &[])
     }
 
     /// Whether plugins observe calls.
@@ -263,7 +263,7 @@ impl Registry {
         let _changing = self.changing.lock();
         let mut plugins: Vec<_> = configured.plugins.into_iter().map(|config| self.plugin_of(config)).collect();
         let outcome = self.start_all(&mut plugins).and_then(|()| {
-            self.serve(plugins.clone(), configured.routes).map_err(|(plugin, error)| Failure { plugin, error })
+            self.serve(plugins.clone(), configured.routes, true).map_err(|(plugin, error)| Failure { plugin, error })
         });
         match outcome {
             Ok(serving) => {
@@ -354,17 +354,16 @@ impl Registry {
         Ok(())
     }
 
-    /// The state to serve with these plugins.
-    fn serve(&self, plugins: Vec<Plugin>, configured: Routes) -> Result<Serving, RouteError> {
-        let running: Vec<_> = plugins
-            .iter()
-            .enumerate()
-            .filter_map(|(position, plugin)| Some((position, plugin.instance.clone()?)))
-            .collect();
-        let stopped = plugins.iter().filter(|plugin| plugin.code.is_some() && plugin.instance.is_none());
-        let known: Vec<String> = stopped.map(|plugin| plugin.id().to_owned()).collect();
-        let wrappers = routes::wrappers(&plugins, &configured)?;
-        let routes = routes::routes(&running, &known, &configured, &wrappers, self.environment.builtins)?;
+    /// The state to serve with these plugins. Without `is_strict`, routes may name plugins that were not started yet.
+    fn serve(&self, plugins: Vec<Plugin>, configured: Routes, is_strict: bool) -> Result<Serving, RouteError> {
+        let known = plugins.iter().enumerate().filter_map(|(position, plugin)| {
+            let (code, instance) = (plugin.code.as_ref()?, plugin.instance.clone());
+            Some(Known { position, manifest: &code.manifest, runs: instance.is_some(), instance })
+        });
+        let known: Vec<_> = known.collect();
+        let wrappers = routes::wrappers(&known, &configured, is_strict)?;
+        let routes = routes::routes(&known, &configured, &wrappers, self.environment.builtins, is_strict)?;
+        drop(known);
         Ok(Serving { plugins, routes, wrappers, configured })
     }
 

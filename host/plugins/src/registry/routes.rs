@@ -1,12 +1,12 @@
 //! The chain of each method: the plugins that its calls go through, one after the other.
 //!
 //! First come the wrappers that the configuration puts before the method, then the plugins of its route. The last plugin of the
-//! route names the method's parameters and its help. After the last link comes whoever would answer without plugins: the host or the node.
+//! route names the method's parameters and its help. After the last link, the host or the node answers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Plugin, RegistryError};
+use super::RegistryError;
 use crate::grants::RPC;
 use crate::instance::Instance;
 use crate::latency::Latency;
@@ -34,6 +34,12 @@ pub struct Link {
 }
 
 impl Link {
+    /// Whether the plugin has a method of this name.
+    fn has(&self, name: &str) -> bool {
+        let methods = self.instance.iter().flat_map(|instance| &instance.manifest().methods);
+        methods.into_iter().any(|method| method.name == name)
+    }
+
     pub fn is_of(&self, instance: &Arc<Instance>) -> bool {
         self.instance.as_ref().is_some_and(|own| Arc::ptr_eq(own, instance))
     }
@@ -79,13 +85,13 @@ impl Wrapper {
         methods.is_empty() || methods.iter().any(|pattern| matches(pattern, method))
     }
 
-    fn link(&self, method: &str, signature: Option<&Arc<MethodSpec>>) -> Link {
+    fn link(&self, method: &str, signature: Option<&Arc<MethodSpec>>, long_running: bool) -> Link {
         let instance = self.instance.clone();
         let described = MethodSpec {
             name: method.to_owned(),
             inline: self.kind == Some(WrapperKind::Inline),
-            // The wait of the next link, if it waits, is no time of the wrapper.
-            long_running: false,
+            // One that asks the next link waits as long as that one does.
+            long_running: long_running && instance.as_ref().is_some_and(asks),
             private_keys: signature.is_none_or(|method| method.private_keys),
             needs_tip: false,
             ..MethodSpec::default()
@@ -108,141 +114,169 @@ fn matches(pattern: &str, method: &str) -> bool {
     pattern.strip_suffix('*').map_or(pattern == method, |beginning| method.starts_with(beginning))
 }
 
-/// The links of wrappers before a method. One that has the method itself is no wrapper of it.
-pub(super) fn wrapping(wrappers: &[Wrapper], method: &str, signature: Option<&Arc<MethodSpec>>) -> Vec<Link> {
-    let has = |wrapper: &Wrapper| wrapper.instance.as_ref().is_some_and(|own| position(own, method).is_some());
-    let before = wrappers.iter().filter(|wrapper| wrapper.concerns(method) && !has(wrapper));
-    before.map(|wrapper| wrapper.link(method, signature)).collect()
+/// The links of wrappers before a method, but for those that are in its route.
+pub(super) fn wrapping(
+    wrappers: &[Wrapper],
+    method: &str,
+    signature: Option<&Arc<MethodSpec>>,
+    long_running: bool,
+    route: &[Link],
+) -> Vec<Link> {
+    let in_route = |wrapper: &Wrapper| route.iter().any(|link| link.id == wrapper.id);
+    let before = wrappers.iter().filter(|wrapper| wrapper.concerns(method) && !in_route(wrapper));
+    before.map(|wrapper| wrapper.link(method, signature, long_running)).collect()
 }
 
 fn asks(instance: &Arc<Instance>) -> bool {
     instance.grants.iter().any(|grant| grant.service == RPC)
 }
 
-fn position(instance: &Instance, method: &str) -> Option<usize> {
-    instance.manifest().methods.iter().position(|known| known.name == method)
-}
-
 /// An error, and the position of its plugin.
 pub(super) type RouteError = (Option<usize>, RegistryError);
 
-/// The wrappers of the configuration, running or not.
-pub(super) fn wrappers(plugins: &[Plugin], configured: &Routes) -> Result<Vec<Wrapper>, RouteError> {
+fn refused<T>(method: &str, plugin: &str, reason: &'static str) -> Result<T, RouteError> {
+    Err((None, RegistryError::Route { method: method.to_owned(), plugin: plugin.to_owned(), reason }))
+}
+
+/// A plugin whose manifest is known.
+pub(super) struct Known<'a> {
+    /// Its position in the configuration.
+    pub position: usize,
+    pub manifest: &'a Manifest,
+    pub runs: bool,
+    pub instance: Option<Arc<Instance>>,
+}
+
+/// The wrappers of the configuration, running or not. Without `is_strict`, plugins may be missing that were not started yet.
+pub(super) fn wrappers(
+    plugins: &[Known<'_>],
+    configured: &Routes,
+    is_strict: bool,
+) -> Result<Vec<Wrapper>, RouteError> {
     let wrapper = |wrap: &Wrap| {
-        let plugin = plugins.iter().find(|plugin| plugin.code.is_some() && plugin.id() == wrap.plugin);
-        let manifest = plugin.and_then(|plugin| Some(&plugin.code.as_ref()?.manifest));
-        check_wrap(wrap, manifest)?;
-        let kind = manifest.and_then(|manifest| manifest.wrapper);
+        let plugin = plugins.iter().find(|plugin| plugin.manifest.id == wrap.plugin);
+        let kind = match plugin.map(|plugin| plugin.manifest.wrapper) {
+            Some(None) => {
+                return refused(WRAP, &wrap.plugin, "that plugin wraps no methods: its manifest has no `wrapper`");
+            }
+            None if is_strict => return refused(WRAP, &wrap.plugin, "no such plugin is enabled"),
+            kind => kind.flatten(),
+        };
         let instance = plugin.and_then(|plugin| plugin.instance.clone());
         Ok(Wrapper { wrap: wrap.clone(), id: wrap.plugin.as_str().into(), instance, kind, latency: Arc::default() })
     };
     configured.wrap.iter().map(wrapper).collect()
 }
 
-/// Checks an entry of `wrap` against the manifest of its plugin.
-pub(super) fn check_wrap(wrap: &Wrap, manifest: Option<&Manifest>) -> Result<(), RouteError> {
-    let reason = match manifest {
-        Some(manifest) if manifest.wrapper.is_some() => return Ok(()),
-        Some(_) => "that plugin wraps no methods: its manifest does not say that it is a wrapper",
-        None => "no such plugin is enabled",
-    };
-    Err((None, RegistryError::Route { method: WRAP.to_owned(), plugin: wrap.plugin.clone(), reason }))
-}
-
-/// The table of the running instances, each with its position. `known` are the ids of all plugins.
+/// The table of these plugins.
 pub(super) fn routes(
-    instances: &[(usize, Arc<Instance>)],
-    known: &[String],
+    plugins: &[Known<'_>],
     configured: &Routes,
     wrappers: &[Wrapper],
     builtins: &[&str],
+    is_strict: bool,
 ) -> Result<RouteTable, RouteError> {
-    let manifests: Vec<_> = instances.iter().map(|(position, instance)| (*position, instance.manifest())).collect();
-    let chain = |(name, owners): (String, Vec<usize>)| {
-        let mut links: Vec<Link> = Vec::new();
-        for owner in owners {
-            let (_, instance) = instances.get(owner)?;
-            let position = position(instance, &name)?;
-            let method = Arc::new(instance.manifest().methods.get(position)?.clone());
-            links.push(Link {
-                id: instance.manifest().id.as_str().into(),
-                asks: asks(instance),
-                instance: Some(instance.clone()),
-                signature: Some(method.clone()),
-                method,
-                position,
-                latency: Arc::default(),
-                may_fail: false,
-            });
+    let mut table = RouteTable::new();
+    for (name, owners) in owners(plugins, configured, builtins, is_strict)? {
+        let links: Vec<Link> = owners.into_iter().map(|owner| link(owner, &name)).collect();
+        let described = links.iter().rev().find_map(|link| link.signature.clone());
+        let method = described.unwrap_or_else(|| Arc::new(MethodSpec { name: name.clone(), ..MethodSpec::default() }));
+        let before = wrapping(wrappers, &name, Some(&method), method.long_running, &links);
+        if let Some(wrapper) = before.iter().find(|link| link.has(&name)) {
+            return refused(
+                &name,
+                &wrapper.id,
+                "that plugin is put before the method and has it: it must be in the route",
+            );
         }
-        let method = links.last()?.method.clone();
-        let links = wrapping(wrappers, &name, Some(&method)).into_iter().chain(links).collect();
-        Some((name, Arc::new(Chain { method, links })))
-    };
-    Ok(owners(&manifests, known, configured, builtins)?.into_iter().filter_map(chain).collect())
+        let links: Vec<Link> = before.into_iter().chain(links).collect();
+        if links.len() > MAX_LINKS {
+            return refused(
+                &name,
+                links.last().map_or("", |link| &link.id),
+                "its calls would go through more than 8 plugins",
+            );
+        }
+        table.insert(name, Arc::new(Chain { method, links }));
+    }
+    Ok(table)
 }
 
-/// The plugins of each method in the order of its route: its only claimant, or the configured plugins. If a configured plugin
-/// does not run, the method has no route: falling back to another would silently change the method.
-///
-/// `manifests` are those of the running plugins with their positions, `known` the ids of all plugins.
-pub(super) fn owners(
-    manifests: &[(usize, &Manifest)],
-    known: &[String],
-    configured: &Routes,
+/// The link of a plugin that has the method. One that does not run refuses calls: falling back to another would silently change
+/// the method.
+fn link(owner: Owner<'_>, name: &str) -> Link {
+    let (id, manifest, instance) = match owner {
+        Owner::Known(known) => (known.manifest.id.as_str(), Some(known.manifest), known.instance.clone()),
+        Owner::Missing(id) => (id, None, None),
+    };
+    let position = manifest.and_then(|manifest| manifest.methods.iter().position(|method| method.name == name));
+    let signature = manifest.zip(position).and_then(|(manifest, at)| manifest.methods.get(at).cloned().map(Arc::new));
+    Link {
+        id: id.into(),
+        asks: instance.as_ref().is_some_and(asks),
+        instance,
+        method: signature.clone().unwrap_or_default(),
+        signature,
+        position: position.unwrap_or(usize::MAX),
+        latency: Arc::default(),
+        may_fail: false,
+    }
+}
+
+/// A plugin of a route.
+#[derive(Clone, Copy)]
+pub(super) enum Owner<'a> {
+    Known(&'a Known<'a>),
+    /// It was not started yet, so its manifest is not known.
+    Missing(&'a str),
+}
+
+/// The plugins of each method in the order of its route: its only claimant that runs, or the configured plugins.
+pub(super) fn owners<'a>(
+    plugins: &'a [Known<'a>],
+    configured: &'a Routes,
     builtins: &[&str],
-) -> Result<BTreeMap<String, Vec<usize>>, RouteError> {
-    let mut owners: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-    for (index, (position, manifest)) in manifests.iter().enumerate() {
-        for method in &manifest.methods {
+    is_strict: bool,
+) -> Result<BTreeMap<String, Vec<Owner<'a>>>, RouteError> {
+    let mut claimed: BTreeMap<&str, &Known<'a>> = BTreeMap::new();
+    for plugin in plugins.iter().filter(|plugin| plugin.runs) {
+        let id = &plugin.manifest.id;
+        for method in &plugin.manifest.methods {
             let name = &method.name;
             if builtins.contains(&name.as_str()) {
-                let (method, plugin) = (name.clone(), manifest.id.clone());
-                return Err((Some(*position), RegistryError::Reserved { method, plugin }));
+                let (method, plugin_id) = (name.clone(), id.clone());
+                return Err((Some(plugin.position), RegistryError::Reserved { method, plugin: plugin_id }));
             }
             if configured.chains.contains_key(name) {
                 continue;
             }
-            if let Some((_, first)) =
-                owners.insert(name.clone(), vec![index]).and_then(|first| manifests.get(*first.first()?))
-            {
-                let (method, first, second) = (name.clone(), first.id.clone(), manifest.id.clone());
-                return Err((Some(*position), RegistryError::DuplicateMethod { method, first, second }));
+            if let Some(first) = claimed.insert(name, plugin) {
+                let (method, first, second) = (name.clone(), first.manifest.id.clone(), id.clone());
+                return Err((Some(plugin.position), RegistryError::DuplicateMethod { method, first, second }));
             }
         }
     }
-    for (method, plugins) in &configured.chains {
-        let mut chain = Vec::new();
-        for (at, plugin) in plugins.iter().enumerate() {
-            let refused = |reason| {
-                let (method, plugin) = (method.clone(), plugin.clone());
-                Err((None, RegistryError::Route { method, plugin, reason }))
-            };
+    let mut owners: BTreeMap<String, Vec<Owner<'a>>> =
+        claimed.into_iter().map(|(name, plugin)| (name.to_owned(), vec![Owner::Known(plugin)])).collect();
+    for (method, ids) in &configured.chains {
+        let mut route = Vec::new();
+        for (at, id) in ids.iter().enumerate() {
             if builtins.contains(&method.as_str()) {
-                return refused("that method is reserved for the host");
+                return refused(method, id, "that method is reserved for the host");
             }
-            if at + configured.wrap.len() >= MAX_LINKS {
-                return refused("its calls would go through more than 8 plugins");
+            if ids.iter().take(at).any(|earlier| earlier == id) {
+                return refused(method, id, "a plugin can be in a route once");
             }
-            if plugins.iter().take(at).any(|earlier| earlier == plugin) {
-                return refused("a plugin can be in a route once");
-            }
-            let found = manifests.iter().position(|(_, manifest)| manifest.id == *plugin);
-            let has = |at: &usize| {
-                manifests
-                    .get(*at)
-                    .is_some_and(|(_, manifest)| manifest.methods.iter().any(|known| known.name == *method))
-            };
-            match found {
-                Some(at) if has(&at) => chain.push(at),
-                Some(_) => return refused("that plugin has no such method"),
-                None if known.contains(plugin) => {}
-                None => return refused("no such plugin is enabled"),
-            }
+            route.push(match plugins.iter().find(|plugin| plugin.manifest.id == *id) {
+                Some(plugin) if plugin.manifest.methods.iter().any(|known| known.name == *method) => {
+                    Owner::Known(plugin)
+                }
+                Some(_) => return refused(method, id, "that plugin has no such method"),
+                None if is_strict => return refused(method, id, "no such plugin is enabled"),
+                None => Owner::Missing(id),
+            });
         }
-        if !chain.is_empty() && chain.len() == plugins.len() {
-            owners.insert(method.clone(), chain);
-        }
+        owners.insert(method.clone(), route);
     }
     Ok(owners)
 }

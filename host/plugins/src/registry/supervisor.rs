@@ -83,7 +83,7 @@ impl Registry {
         let is_critical = plugin.code.as_ref().is_some_and(|code| code.manifest.critical);
         plugin.in_quarantine = true;
         let ended = plugin.instance.take();
-        match self.serve(plugins, configured) {
+        match self.serve(plugins, configured, false) {
             Ok(serving) => {
                 tracing::error!(plugin = id, "the plugin is in quarantine: {reason}; startplugin starts it again");
                 if self.publish(serving).is_ok()
@@ -118,7 +118,7 @@ impl Registry {
         plugin.restarts.push(now);
         plugin.restart_count += 1;
         let started = plugin.instance.clone();
-        let serving = self.serve(plugins, configured).map_err(|(_, error)| failed(&error));
+        let serving = self.serve(plugins, configured, false).map_err(|(_, error)| failed(&error));
         let published = serving.and_then(|serving| self.publish(serving).map_err(|error| failed(&error)));
         // The instance that is not served ends.
         let unserved = if published.is_ok() { old } else { started };

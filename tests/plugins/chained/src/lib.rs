@@ -29,6 +29,9 @@ pub struct Options {
     /// Asks the next one, and wraps the result as `{"next": ...}`.
     #[option(default = [])]
     ask: Vec<String>,
+    /// Asks the next one, and drops the call.
+    #[option(default = [])]
+    ask_and_fail: Vec<String>,
     /// Asks the next one many times, and answers with the median time in nanoseconds.
     #[option(default = [])]
     time: Vec<String>,
@@ -51,7 +54,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[plugin(
     id = "chained",
     summary = "Stands before the methods of others",
-    optional = ["rpc/1", "chain/1"],
+    optional = ["rpc/1", "chain/1", "wallet-read/1"],
     wrapper = "pooled",
     restartable
 )]
@@ -88,6 +91,10 @@ impl Plugin for Chained {
                 Ok(json!({"next": next}))
             });
             reply.send(answer);
+        } else if is_in(&options.ask_and_fail) {
+            // Without the grant nothing was asked.
+            let _ = call.next(None);
+            drop(reply);
         } else if is_in(&options.time) {
             let once = |_| {
                 let began = Instant::now();
@@ -114,14 +121,6 @@ impl Plugin for Chained {
 
 #[methods(category = "Chained")]
 impl Chained {
-    /// Adds one to the block count of the next plugin.
-    #[method]
-    fn getblockcount(&self, call: &Call<'_>) -> Result<u64, RpcError> {
-        let json = call.next(None)?;
-        let count: u64 = serde_json::from_slice(&json).map_err(|error| RpcError::internal(error.to_string()))?;
-        Ok(count + 1)
-    }
-
     /// Lists the calls that went through this plugin, and empties the list.
     #[method]
     fn listseen(&self) -> Result<Vec<String>, RpcError> {

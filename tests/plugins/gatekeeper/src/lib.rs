@@ -2,10 +2,11 @@
 
 use outrigger_sdk::options::NoOptions;
 use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError, methods, plugin};
+use serde_json::from_slice;
 
 pub struct Gatekeeper;
 
-#[plugin(id = "gatekeeper", summary = "Passes every call on", wrapper = "inline")]
+#[plugin(id = "gatekeeper", summary = "Passes every call on", optional = ["rpc/1"], wrapper = "inline")]
 impl Plugin for Gatekeeper {
     fn new(_: Host, _: NoOptions) -> Result<Self, String> {
         Ok(Self)
@@ -18,10 +19,12 @@ impl Plugin for Gatekeeper {
 
 #[methods(category = "Test")]
 impl Gatekeeper {
-    /// Does nothing.
-    #[method(inline)]
-    fn donothing() -> Result<(), RpcError> {
-        Ok(())
+    /// Adds one to the block count of the next plugin.
+    #[method]
+    fn getblockcount(call: &Call<'_>) -> Result<u64, RpcError> {
+        let json = call.next(None)?;
+        let count: u64 = from_slice(&json).map_err(|error| RpcError::internal(error.to_string()))?;
+        Ok(count + 1)
     }
 }
 

@@ -41,6 +41,7 @@
 //! # Ok::<(), outrigger_sdk::manifest::ManifestError>(())
 //! ```
 
+mod error;
 mod help;
 mod reach;
 
@@ -50,9 +51,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use outrigger_standard::release::Rules;
-use outrigger_values::params::json_words;
-use outrigger_values::text::{is_control, printable};
+use outrigger_values::text::is_control;
 
+pub use error::{ManifestError, OptionError};
 pub use reach::ReachSpec;
 
 /// The group in `help` of methods that bitcoind does not have.
@@ -333,89 +334,10 @@ impl ParamType {
     }
 }
 
-/// Why a manifest is refused.
-#[derive(Debug, thiserror::Error)]
-pub enum ManifestError {
-    /// Not the JSON of a manifest.
-    #[error("the manifest is not valid: {}", printable(&json_words(&.0.to_string())))]
-    Json(#[from] serde_json::Error),
-    /// An id with other characters than lower-case letters, digits and `-`.
-    #[error("the plugin id '{}' is not made of lower-case letters, digits and '-'", printable(.0))]
-    Id(String),
-    /// A method's name that is not plain.
-    #[error(
-        "the method name '{}' is not plain: it must be made of letters, digits, '_', '.' and '-', and of at most {MAX_METHOD_NAME}",
-        printable(.0)
-    )]
-    MethodName(String),
-    /// A control character, which could forge lines of a log and move a terminal's cursor. Only `help` and `result` may have several
-    /// lines.
-    #[error("the manifest has a control character in {0}")]
-    ControlCharacter(String),
-    /// A method that is listed twice.
-    #[error("the manifest lists the method '{0}' twice")]
-    DuplicateMethod(String),
-    /// A required parameter after an optional one: it could never be left out.
-    #[error("the method '{method}' requires '{param}' after an optional parameter")]
-    RequiredAfterOptional {
-        /// The method.
-        method: String,
-        /// The parameter.
-        param: String,
-    },
-    /// Members of a parameter that is no object, or members that must be given or have members themselves.
-    #[error("the method '{method}' declares members of '{param}' that cannot be given by name")]
-    Members {
-        /// The method.
-        method: String,
-        /// The parameter.
-        param: String,
-    },
-    /// An event that no host tells of.
-    #[error("the manifest asks for an event '{0}' that does not exist")]
-    UnknownEvent(String),
-    /// What a plugin asks to reach is of no known kind.
-    #[error(
-        "the manifest asks to reach '{}', which does not begin with read:, write:, connect:unix: or connect:tcp:",
-        printable(.0)
-    )]
-    ReachKind(String),
-    /// What a plugin asks to reach depends on an option that it does not have.
-    #[error("the manifest asks to reach '{}', and has no option '{}'", printable(reach), printable(option))]
-    ReachOption {
-        /// What it asks to reach.
-        reach: String,
-        /// The option.
-        option: String,
-    },
-    /// An option whose default is not of its own type.
-    #[error("the default of option '{0}' is not of its type")]
-    OptionDefault(String),
-}
-
-/// Why options are refused.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum OptionError {
-    /// The manifest has no such option.
-    #[error("option '{0}' is not known to the plugin")]
-    Unknown(String),
-    /// An option without a default that is not set.
-    #[error("option '{0}' must be set")]
-    Missing(String),
-    /// A value of another type.
-    #[error("option '{name}' must be of type {wanted}")]
-    Type {
-        /// The option.
-        name: String,
-        /// Its declared type.
-        wanted: &'static str,
-    },
-}
-
 impl Manifest {
     /// Reads a manifest and checks that it is consistent.
     pub fn parse(json: &[u8]) -> Result<Self, ManifestError> {
-        let manifest: Self = serde_json::from_slice(json)?;
+        let manifest: Self = serde_json::from_slice(json).map_err(ManifestError::of_json)?;
         if let Some(place) = control_character(&serde_json::from_slice(json)?, "", false) {
             return Err(ManifestError::ControlCharacter(place));
         }

@@ -224,6 +224,7 @@ fn routes_that_cannot_be_are_refused_by_name() {
         ("getblockcount = [\"chain\", \"chain\"]", "a plugin can be in a route once"),
         ("uptime = \"chained\"", "that method is reserved for the host"),
         ("wrap = [{ plugin = \"chained\", methods = [\"get*info\"] }]", "a '*' stands at the end"),
+        ("wrap = [{ plugin = \"chained\", methods = [\"sendtoadress\"] }]", "did you mean 'sendtoaddress'?"),
         ("wrap = [\"gatekeeper\"]", "that plugin is put before the method and has it"),
     ] {
         let of_count = if routes.starts_with("getblockcount") { "" } else { "getblockcount = \"chain\"\n" };

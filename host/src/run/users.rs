@@ -17,7 +17,7 @@ use zeroize::Zeroizing;
 /// The configured users. `folders` are the plugin folders.
 ///
 /// # Errors
-/// An invalid entry, a duplicate name, or an unknown method.
+/// An invalid entry, a duplicate name, or an unknown method, also one of `routes.wrap`.
 pub fn users(loaded: &LoadedConfig, folders: &[PathBuf]) -> Result<Vec<RpcUser>, ConfigError> {
     let users = &loaded.config.rpc.users;
     let known = KnownMethods { loaded, folders, of_plugins: OnceCell::new() };
@@ -48,6 +48,13 @@ pub fn users(loaded: &LoadedConfig, folders: &[PathBuf]) -> Result<Vec<RpcUser>,
             None => user,
         })
     };
+    // A wrapper that guards a misspelled method guards nothing.
+    for name in loaded.config.routes.wrap.iter().flat_map(|wrap| &wrap.methods) {
+        if !name.ends_with('*') && !known.has(name) {
+            let reason = format!("there is no method '{name}'{}", known.suggestion(name));
+            return Err(loaded.error("routes.wrap", name, reason));
+        }
+    }
     let mut all: Vec<RpcUser> = users.iter().enumerate().map(user).collect::<Result<_, _>>()?;
     all.extend(of_bitcoin_conf(loaded, &all)?);
     Ok(all)

@@ -112,7 +112,7 @@ fn rpc_wraps_the_template_of_the_node() {
 }
 
 #[test]
-fn node_rpc_calls_end_with_the_deadline_of_the_call() {
+fn rpc_calls_end_with_the_deadline_of_the_call() {
     let methods = ["getblocktemplate", "waitfornewblock", "getblockcount"];
     let Some(host) = start_with(&[], &[policy(&methods, ", deadline_seconds = 1")], &[]) else { return };
     let mut client = host.client();
@@ -133,7 +133,7 @@ fn node_rpc_calls_end_with_the_deadline_of_the_call() {
 }
 
 #[test]
-fn node_rpc_names_the_setting_on_the_embedded_chain() {
+fn rpc_finds_no_method_that_nobody_has_and_grants_list_what_is_called() {
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("outrigger.toml");
     std::fs::write(&config, format!("plugins = [{}]\n", policy(&["getblocktemplate"], ""))).unwrap();

@@ -23,8 +23,6 @@
 // The attributes name this crate.
 extern crate self as outrigger_sdk;
 
-#[doc(hidden)]
-pub mod context;
 pub mod entry;
 pub mod manifest;
 pub mod methods;
@@ -32,9 +30,9 @@ pub mod options;
 #[doc(hidden)]
 pub mod outline;
 pub mod plugin;
+mod syntax;
 pub mod testing;
 
-pub use context::descriptor_syntax;
 #[doc(inline)]
 pub use outrigger_abi as abi;
 #[doc(inline)]
@@ -57,6 +55,7 @@ pub use outrigger_standard as standard;
 #[doc(inline)]
 pub use outrigger_values::{FeeRate, RpcError, RpcErrorCode, amount, error, params, text, typed};
 pub use plugin::{Call, Plugin, Reply};
+pub use syntax::descriptor_syntax;
 // What the SDK's own signatures are made of, so that a plugin meets it in the version that the SDK was built with.
 pub use {bitcoin, serde_json};
 

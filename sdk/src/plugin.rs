@@ -17,7 +17,7 @@ use outrigger_values::params::Params;
 
 use crate::options::PluginOptions;
 
-/// A call that a client made, and what a plugin has at hand while it answers.
+/// A call, with the services and rules for its answer.
 pub struct Call<'a> {
     /// The method's name.
     pub method: &'a str,
@@ -27,7 +27,7 @@ pub struct Call<'a> {
     pub named: Option<Map<String, Value>>,
     /// The services that the plugin was granted.
     pub host: &'a Host,
-    /// On whose behalf services are asked while the call runs: what is read in it is of one moment.
+    /// The scope for services while the call runs. All reads in one scope see the same moment.
     pub scope: Scope,
     /// After what time the host answers in the plugin's place; none when it does not.
     pub deadline: Option<Duration>,
@@ -50,8 +50,8 @@ impl Call<'_> {
         self.replies.wanted(self.token)
     }
 
-    /// Asks whoever would answer the call without this plugin ([`outrigger_service::Rpc::next`]), with these parameters or the
-    /// client's. The result is JSON text.
+    /// Passes the call to the next link of its chain ([`outrigger_service::Rpc::next`]), with these parameters or the client's, and gives
+    /// the result as JSON text.
     ///
     /// # Errors
     /// The error of the method, or of the service.
@@ -95,7 +95,7 @@ pub trait ReplySink: Send + Sync {
         self.reply(token, Ok(json.to_vec()))
     }
 
-    /// Leaves the call to whoever comes next, with these parameters or the client's.
+    /// Passes the call on to the next link of its chain, with these parameters or the client's.
     fn pass(&self, token: u64, params: Option<Vec<u8>>) -> bool;
 
     /// The call was dropped: there is no answer. The client gets the message as an error.
@@ -213,8 +213,8 @@ impl Reply {
         self.send_json(Err(error.into()))
     }
 
-    /// Leaves the call to whoever would answer without this plugin: the next plugin of the method's route, the host or the
-    /// node. The client gets their answer. Whether it was still wanted.
+    /// Passes the call on to the next link of its chain: a plugin, or after the last one the host or the node. The client gets
+    /// that answer. Returns whether the answer was still wanted.
     pub fn pass_on(mut self) -> bool {
         self.sink.take().is_some_and(|sink| sink.pass(self.token, None))
     }

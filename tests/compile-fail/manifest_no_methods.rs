@@ -7,7 +7,8 @@ use outrigger_sdk::{Call, Host, Plugin, Reply};
 struct Hello;
 
 impl Plugin for Hello {
-    const MANIFEST: &'static str = r#"{"id": "hello", "version": "1", "summary": "Says hello", "options": {"methods": []}}"#;
+    const MANIFEST: &'static str =
+        r#"{"id": "hello", "version": "1", "summary": "Says hello", "options": {"methods": []}}"#;
 
     type Options = NoOptions;
 

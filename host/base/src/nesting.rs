@@ -1,5 +1,8 @@
 //! How deeply JSON text nests.
 
+/// The nesting limit for JSON text of plugins: that of bitcoin-cli's parser (UniValue).
+pub const MAX_NESTING: usize = 512;
+
 /// The deepest nesting of arrays and objects in JSON text.
 pub fn depth(json: &[u8]) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);

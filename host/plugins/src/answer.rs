@@ -2,16 +2,13 @@
 //! in length and nesting.
 
 use outrigger_abi::PASS_ON;
-use outrigger_base::nesting::depth;
+use outrigger_base::nesting::{MAX_NESTING, depth};
 
 /// The longest parameters that a plugin may pass on, in bytes: as long as requests may be.
 const MAX_PARAMS: usize = 32 << 20;
 
 /// The default of `max_answer_bytes`: the longest answer of an untrusted plugin, in bytes.
 pub const DEFAULT_MAX_BYTES: usize = 64 << 20;
-
-/// The nesting limit for an untrusted plugin's answer: that of bitcoin-cli's parser (UniValue).
-pub const MAX_NESTING: usize = 512;
 
 /// The longest error message of an untrusted plugin, in bytes.
 const MAX_ERROR_BYTES: usize = 1 << 20;

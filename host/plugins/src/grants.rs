@@ -28,7 +28,7 @@ pub const WALLET_KEYS: &str = "wallet-keys/1";
 pub const OF_WALLETS: [&str; 7] =
     [WALLET_READ, "wallet-book/1", "wallet-pay/1", WALLET_IMPORT, WALLET_ADMIN, WALLET_KEYS, SIGNER];
 
-/// The services of the host, without those that each instance has for itself.
+/// The services that all instances share. `events/1` and `log/1` belong to one instance each.
 pub const SERVICES: [&str; 10] = {
     let [read, book, pay, import, admin, keys, signer] = OF_WALLETS;
     ["chain/1", "mempool/1", read, book, pay, import, admin, keys, signer, RPC]

@@ -22,7 +22,7 @@ const STACK_BYTES: usize = 8 << 20;
 /// The most threads that are started in place of lost ones.
 const MAX_REPLACED: usize = 64;
 
-/// The most threads that are started in place of those that wait for a call of their plugin.
+/// While a thread waits for a call of its plugin, the pool starts another thread. The most threads that wait so.
 const MAX_LENT: usize = 512;
 
 thread_local! {

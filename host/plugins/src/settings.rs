@@ -76,9 +76,9 @@ pub const WRAP: &str = "wrap";
 /// The section `[routes]`: which plugins answer a method, and which are put before methods.
 #[derive(Clone, Default, Debug)]
 pub struct Routes {
-    /// The plugins of a method by their ids, one after the other: one that passes a call on leaves it to the next.
+    /// The ids of a method's plugins. The first gets the call. A plugin may pass the call on to the next one.
     pub chains: BTreeMap<String, Vec<String>>,
-    /// Before every method, or those that they name.
+    /// The wrappers. A wrapper without a list of methods stands before every method.
     pub wrap: Vec<Wrap>,
 }
 

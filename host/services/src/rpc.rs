@@ -6,12 +6,9 @@ use outrigger_service::rpc::{As, CallerInfo, MAX_PARAMS, RpcReply};
 use outrigger_service::wire::Blob;
 use outrigger_service::{ErrorKind, Result, Rpc, Scope, ServiceError};
 
-use outrigger_base::nesting::depth;
+use outrigger_base::nesting::{MAX_NESTING, depth};
 
 use super::OwnScopes;
-
-/// How many arrays and objects parameters may nest: as many as a client's.
-const MAX_NESTING: usize = 512;
 
 /// A call in progress at one plugin.
 pub trait Onward: Send + Sync {

@@ -85,13 +85,14 @@ impl Router {
                 let message = format!("The call goes through more than {MAX_LINKS} plugins");
                 return Err(Failure::Rpc(RpcError::internal(message)));
             }
-            let asked = Arc::new(AtomicBool::new(false));
-            match self.at_link(at, link, &call, &asked).await {
+            let asked = link.asks.then(Arc::<AtomicBool>::default);
+            let has_asked = || asked.as_ref().is_some_and(|asked| asked.load(Ordering::SeqCst));
+            match self.at_link(at, link, &call, asked.as_ref()).await {
                 AtLink::Answered(answer) => return answer.map(ResultText::from),
                 AtLink::Failed(failure) if !link.may_fail => return Err(failure),
                 // The next link has had the call already: nobody gets it twice.
-                AtLink::Failed(failure) if asked.load(Ordering::SeqCst) => return Err(failure),
-                AtLink::Passed(_) if asked.load(Ordering::SeqCst) => {
+                AtLink::Failed(failure) if has_asked() => return Err(failure),
+                AtLink::Passed(_) if has_asked() => {
                     let message = format!("The plugin '{}' passed a call on that the next one had answered", link.id);
                     return Err(Failure::Rpc(RpcError::internal(message)));
                 }
@@ -157,7 +158,7 @@ impl Router {
     }
 
     /// Calls a plugin's method and waits for its answer. Dropping the future cancels the call.
-    async fn at_link(&self, at: usize, link: &Link, call: &Call, asked: &Arc<AtomicBool>) -> AtLink {
+    async fn at_link(&self, at: usize, link: &Link, call: &Call, asked: Option<&Arc<AtomicBool>>) -> AtLink {
         let (lease, fresh) = match self.lease(at, link, call) {
             Ok(Some(leased)) => leased,
             Ok(None) => return AtLink::Passed(None),
@@ -182,7 +183,7 @@ impl Router {
             lease.health.gone.fetch_add(u64::from(is_gone), Ordering::Relaxed);
             lease.leave_cancel(token);
         });
-        let onward = link.asks.then(|| self.onward(link, call, asked));
+        let onward = asked.map(|asked| self.onward(link, call, asked));
         let Ok(ran_inline) = self.run(token, &lease, link, (call, onward), params, may_run_inline).await else {
             guard.not_begun();
             return AtLink::Failed(Failure::Overloaded);

@@ -1,4 +1,4 @@
-//! Calls that plugins make: of whoever comes next in the chain of a call, and of methods by name (`rpc/1`).
+//! Calls that plugins make (`rpc/1`): `next` asks the next link of a chain, `call` calls a method by its name.
 //!
 //! A plugin's code waits for the answer on its own thread. The call itself is the same future that a client's would be: it may begin
 //! on that thread, if it runs inline, and is otherwise driven by the host's runtime.
@@ -76,9 +76,11 @@ impl Drop for Begun {
     }
 }
 
-/// What answers calls: the whole service, as clients reach it, and what answers a call without logging and counting it again.
+/// The entrances for calls of plugins.
 pub struct Front {
+    /// The whole service, as clients reach it.
     pub service: Box<dyn Fn(Call) -> Answering + Send + Sync>,
+    /// The router. It neither logs nor counts a call.
     pub dispatch: Box<dyn Fn(Call) -> Answering + Send + Sync>,
 }
 
@@ -260,7 +262,7 @@ pub struct PluginUser {
 }
 
 impl PluginUser {
-    /// The wallet of a call, and the only one that it may use. `named` is the wallet of the call that the plugin answers.
+    /// The wallet that a call names, and its only wallet. `named` is the wallet of the client's call.
     fn wallets(&self, named: Option<Arc<str>>) -> (Option<Arc<str>>, Option<Arc<str>>) {
         let Some(wallets) = &self.wallets else { return (named, None) };
         let named = named.filter(|named| wallets.iter().any(|wallet| **wallet == **named));

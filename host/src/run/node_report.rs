@@ -73,7 +73,7 @@ pub fn report(
     }
 }
 
-/// Refuses a node that lacks what a plugin requires.
+/// Refuses a node that does not meet a requirement of a plugin.
 fn check_requirements(
     loaded: &LoadedConfig,
     plugins: &[(usize, &Manifest)],

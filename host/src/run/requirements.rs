@@ -1,4 +1,4 @@
-//! What plugins require of the node (`requires` in their manifests).
+//! Checks the `requires` of plugins' manifests against the node.
 
 use std::sync::Arc;
 

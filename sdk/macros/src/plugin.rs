@@ -90,7 +90,7 @@ pub fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
     Ok(quote!(#block))
 }
 
-/// An item of a list as JSON: a text, or `"to" = "help"`, what the plugin reaches and why.
+/// An item of a list as JSON: a text, or `"to" = "help"` for an entry of `reach` and its reason.
 fn list_item(input: ParseStream<'_>) -> Result<String> {
     let to = string(&input.parse::<LitStr>()?.value());
     if !input.peek(Token![=]) {
@@ -101,7 +101,7 @@ fn list_item(input: ParseStream<'_>) -> Result<String> {
     Ok(format!("{{\"to\":{to},\"help\":{help}}}"))
 }
 
-/// Adds to the implementation of `Plugin` what follows from the declaration.
+/// Adds `MANIFEST`, `call` and, if it is missing, `Options` to the implementation of `Plugin`.
 fn complete(block: &mut ItemImpl, version: &TokenStream, mut head: Pieces, modules: Option<Vec<Path>>) {
     let plugin = block.self_ty.clone();
     let tables: Vec<TokenStream> = match modules {

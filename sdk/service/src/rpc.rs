@@ -85,7 +85,7 @@ service! {
         #[since(1)]
         fn caller() -> CallerInfo;
 
-        /// Asks whoever would answer the call of the scope without this plugin: the next plugin of its chain, the host, or the node.
+        /// Passes the call of the scope to the next plugin of its chain, or after the last one to the host or the node, and gives their answer.
         /// `params` is the JSON text of an array or an object; `None` for the client's. To leave the call to them altogether, use
         /// `Reply::pass_on`, which costs less.
         ///

@@ -5,7 +5,7 @@ use outrigger_values::text::printable;
 
 use super::MAX_METHOD_NAME;
 
-/// Members of earlier manifests, and what took their places.
+/// Members of earlier manifests, and their successors.
 const FORMER: [(&str, &str); 1] = [("node_methods", "calls")];
 
 /// Why a manifest is refused.
@@ -32,7 +32,7 @@ pub enum ManifestError {
     Former {
         /// The member.
         former: &'static str,
-        /// What took its place.
+        /// The member with the same meaning.
         successor: &'static str,
     },
     /// A method that is listed twice.

@@ -260,7 +260,7 @@ impl PendingCall {
         self.token
     }
 
-    /// Whether the call was left to whoever comes next, and with which parameters; the inner `None` stands for the client's.
+    /// The parameters with which the plugin passed the call on, if it did. The inner `None` stands for the client's.
     pub fn passed_on(&self) -> Option<Option<Value>> {
         let passed = lock(&self.answers.passed).get(&self.token).cloned()?;
         Some(passed.map(|params| serde_json::from_slice(&params).unwrap_or_default()))

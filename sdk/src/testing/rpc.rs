@@ -1,4 +1,4 @@
-//! Methods that answer what the test says.
+//! Methods with the answers of the test.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

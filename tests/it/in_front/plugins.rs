@@ -49,6 +49,18 @@ fn rpc_calls_granted_methods_as_the_node_answers_them() {
 }
 
 #[test]
+fn rpc_on_a_thread_that_serves_connections_does_not_wait_for_the_node() {
+    let Some(host) = start_with(&[], &[policy(&["getblocktemplate", "getblock"], ", trusted = true")], &[]) else {
+        return;
+    };
+    let (code, message) = host.client().refused("asknodeinline", json!(["getblock", ["00"]]));
+    assert!(
+        code == INTERNAL && message.contains("cannot wait for this call on a thread that serves connections"),
+        "{message}"
+    );
+}
+
+#[test]
 fn template_filter_asks_the_node_where_there_is_no_group_mining() {
     let file = built().library("outrigger_template_filter").display().to_string();
     let filter = format!("{{ file = {file:?}, grants = [\"rpc/1\"], options = {{ min_feerate = 5000 }} }}");
@@ -57,11 +69,18 @@ fn template_filter_asks_the_node_where_there_is_no_group_mining() {
     let paid = pay(&mut node, &[2, 10]);
     let request = json!([{"rules": ["segwit"]}]);
     let whole = node.call("getblocktemplate", request.clone());
+    assert_eq!(whole["transactions"].as_array().unwrap().len(), 2);
     let template = client.call("getblocktemplate", request);
     let transactions = template["transactions"].as_array().unwrap();
     assert_eq!((transactions.len(), &transactions[0]["txid"]), (1, &paid[1]));
+    let cheap = whole["transactions"].as_array().unwrap().iter().find(|one| one["txid"] == paid[0]).unwrap();
+    let value = |template: &Value| template["coinbasevalue"].as_u64().unwrap();
+    assert_eq!(value(&template), value(&whole) - cheap["fee"].as_u64().unwrap());
     assert_eq!(template["previousblockhash"], whole["previousblockhash"]);
+    // Its errors and its judgements are the node's.
     assert_eq!(client.refused("getblocktemplate", json!([{}])), node.refused("getblocktemplate", json!([{}])));
+    let proposal = json!([{"mode": "proposal", "rules": ["segwit"], "data": "00"}]);
+    assert_eq!(client.refused("getblocktemplate", proposal.clone()), node.refused("getblocktemplate", proposal));
 }
 
 #[test]
@@ -85,30 +104,6 @@ fn wrappers_see_calls_that_the_node_answers_alone_and_in_batches() {
     let batch = seen.iter().filter(|call| **call == "getbestblockhash []").count();
     assert_eq!((batch, seen.len()), (256, 258));
     assert!(seen.contains(&"getblockhash [] {\"height\":0}"), "{seen:?}");
-}
-
-#[test]
-fn rpc_wraps_the_template_of_the_node() {
-    let Some(host) = start_with(&[], &[policy(&["getblocktemplate"], ", options = { min_feerate = 5000 }")], &[])
-    else {
-        return;
-    };
-    let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
-    let paid = pay(&mut node, &[2, 10]);
-    let request = json!([{"rules": ["segwit"]}]);
-    let whole = node.call("getblocktemplate", request.clone());
-    assert_eq!(whole["transactions"].as_array().unwrap().len(), 2);
-    let template = client.call("getblocktemplate", request);
-    let transactions = template["transactions"].as_array().unwrap();
-    assert_eq!((transactions.len(), &transactions[0]["txid"]), (1, &paid[1]));
-    let cheap = whole["transactions"].as_array().unwrap().iter().find(|one| one["txid"] == paid[0]).unwrap();
-    let value = |template: &Value| template["coinbasevalue"].as_u64().unwrap();
-    assert_eq!(value(&template), value(&whole) - cheap["fee"].as_u64().unwrap());
-    assert_eq!(template["previousblockhash"], whole["previousblockhash"]);
-    // Its errors and its judgements are the node's.
-    assert_eq!(client.refused("getblocktemplate", json!([{}])), node.refused("getblocktemplate", json!([{}])));
-    let proposal = json!([{"mode": "proposal", "rules": ["segwit"], "data": "00"}]);
-    assert_eq!(client.refused("getblocktemplate", proposal.clone()), node.refused("getblocktemplate", proposal));
 }
 
 #[test]

@@ -36,7 +36,7 @@ pub(super) fn check_settings(
     Ok(grants::check(manifest, config.grants(), services).map_err(StartError::from)?)
 }
 
-/// Checks what a plugin requires of the node.
+/// Checks a plugin's `requires` against the node.
 pub(super) fn check_requirements(manifest: &Manifest, requirements: &Requirements) -> Result<(), RegistryError> {
     let refused = |reason| RegistryError::Requires { plugin: manifest.id.clone(), reason };
     requirements(&manifest.requires).map_err(refused)

@@ -47,7 +47,7 @@ pub enum RegistryError {
     Start(#[from] StartError),
     #[error("plugin '{plugin}': {source}")]
     Option { plugin: String, source: OptionError },
-    /// The node lacks what the plugin requires.
+    /// The node does not meet a requirement of the plugin.
     #[error("plugin '{plugin}' {reason}")]
     Requires { plugin: String, reason: String },
     #[error("plugin '{plugin}': {source}")]
@@ -88,7 +88,7 @@ pub struct PluginsConfig {
     pub routes: Routes,
 }
 
-/// Checks what a plugin requires of the node. The error is the reason, with the setting.
+/// Checks a plugin's `requires` against the node. The error names the requirement and the node's setting.
 pub type Requirements = Box<dyn Fn(&Requires) -> Result<(), String> + Send + Sync>;
 
 /// Reads the configuration again, when an operator starts or reloads a plugin.
@@ -106,7 +106,7 @@ pub struct Environment {
     pub deadline: Option<Duration>,
     pub isolation: Isolation,
     pub executable: Arc<Executable>,
-    /// Checks what a plugin requires of the node; the reason if it is not there.
+    /// Compares a plugin's `requires` with the node.
     pub requirements: Requirements,
     /// The host's own methods, which no plugin may claim.
     pub builtins: &'static [&'static str],

@@ -114,7 +114,7 @@ fn matches(pattern: &str, method: &str) -> bool {
     pattern.strip_suffix('*').map_or(pattern == method, |beginning| method.starts_with(beginning))
 }
 
-/// The links of wrappers before a method, but for those that are in its route.
+/// The links of the wrappers before a method. A wrapper in the route of the method gets no second link.
 pub(super) fn wrapping(
     wrappers: &[Wrapper],
     method: &str,

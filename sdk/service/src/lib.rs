@@ -13,6 +13,7 @@
 pub mod chain;
 pub mod events;
 mod host;
+pub mod json;
 pub mod log;
 pub mod mempool;
 pub mod rpc;
@@ -34,6 +35,22 @@ pub use wallet::{WalletAdmin, WalletBook, WalletImport, WalletKeys, WalletPay, W
 use outrigger_values::{RpcError, RpcErrorCode};
 
 use wire::{ServiceShape, WireError};
+
+/// The services of a host.
+pub const SERVICES: [&ServiceShape; 12] = [
+    <dyn Chain as Described>::SHAPE,
+    <dyn Mempool as Described>::SHAPE,
+    <dyn WalletRead as Described>::SHAPE,
+    <dyn WalletBook as Described>::SHAPE,
+    <dyn WalletPay as Described>::SHAPE,
+    <dyn WalletImport as Described>::SHAPE,
+    <dyn WalletAdmin as Described>::SHAPE,
+    <dyn WalletKeys as Described>::SHAPE,
+    <dyn Signer as Described>::SHAPE,
+    <dyn Events as Described>::SHAPE,
+    <dyn Log as Described>::SHAPE,
+    <dyn Rpc as Described>::SHAPE,
+];
 
 /// A service whose functions and messages are described, for the C header and the record of what is frozen.
 pub trait Described {

@@ -122,9 +122,7 @@ impl Wire for SharedBlob {
     const SHAPE: &'static Shape = Blob::SHAPE;
 
     fn put(&self, out: &mut Writer) {
-        // As a Blob: the length, then the bytes.
-        u32::try_from(self.len()).unwrap_or(u32::MAX).put(out);
-        out.extend_from_slice(self);
+        out.put_byte_string(self);
     }
 
     fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {

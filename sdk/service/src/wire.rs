@@ -81,7 +81,7 @@ impl<'a> Reader<'a> {
 
     /// The number of items of a list, and where they go. The number is the writer's word: what it makes us reserve takes no more
     /// memory than the bytes that are there. Where items are larger in memory, the list grows as they come.
-    fn begin_list<T>(&mut self) -> Result<(usize, Vec<T>), WireError> {
+    pub(crate) fn begin_list<T>(&mut self) -> Result<(usize, Vec<T>), WireError> {
         let count = self.count()?;
         Ok((count, Vec::with_capacity(count.min(self.left() / size_of::<T>().max(1)))))
     }
@@ -112,6 +112,16 @@ pub struct Writer {
 }
 
 impl Writer {
+    /// Where nothing is written yet.
+    pub(crate) fn new(secret: bool) -> Self {
+        Self { bytes: Vec::new(), secret }
+    }
+
+    /// The message.
+    pub(crate) fn into_message(self) -> OwnedBytes {
+        if self.secret { OwnedBytes::secret(self.bytes) } else { self.bytes.into() }
+    }
+
     /// Appends bytes.
     pub fn extend_from_slice(&mut self, bytes: &[u8]) {
         let needed = self.bytes.len() + bytes.len();
@@ -128,15 +138,22 @@ impl Writer {
         self.extend_from_slice(&[byte]);
     }
 
-    /// Writes `value` behind the length of its encoding.
-    fn put_framed<T: Wire>(&mut self, value: &T) {
+    /// Appends a byte string: its length, then its bytes.
+    pub(crate) fn put_byte_string(&mut self, bytes: &[u8]) {
+        self.extend_from_slice(&count(bytes.len()));
+        self.extend_from_slice(bytes);
+    }
+
+    /// Puts the length of what `write` appends before it.
+    pub(crate) fn put_framed<R>(&mut self, write: impl FnOnce(&mut Self) -> R) -> R {
         let place = self.bytes.len();
-        put_len(0, self);
-        value.put(self);
+        self.extend_from_slice(&count(0));
+        let written = write(self);
         let len = self.bytes.len().saturating_sub(place + 4);
         if let Some(bytes) = self.bytes.get_mut(place..place + 4) {
             bytes.copy_from_slice(&count(len));
         }
+        written
     }
 }
 
@@ -159,8 +176,7 @@ pub trait Wire: Sized {
 
     /// The value as a message of its own. One that is encoded already gives its bytes away uncopied.
     fn into_message(self) -> OwnedBytes {
-        let bytes = to_bytes(&self);
-        if Self::SECRET { OwnedBytes::secret(bytes) } else { bytes.into() }
+        written(&self).into_message()
     }
 
     /// The value of a message of its own. One that is read in place keeps the bytes.
@@ -174,9 +190,13 @@ pub trait Wire: Sized {
 
 /// The encoding of `value`.
 pub fn to_bytes<T: Wire>(value: &T) -> Vec<u8> {
-    let mut out = Writer { bytes: Vec::new(), secret: T::SECRET };
+    written(value).bytes
+}
+
+fn written<T: Wire>(value: &T) -> Writer {
+    let mut out = Writer::new(T::SECRET);
     value.put(&mut out);
-    out.bytes
+    out
 }
 
 /// Reads a `T` from the beginning of `bytes`; what follows it is a newer writer's and is ignored.
@@ -232,10 +252,6 @@ impl Wire for () {
     }
 }
 
-fn put_len(len: usize, out: &mut Writer) {
-    out.extend_from_slice(&count(len));
-}
-
 /// A length or a number of items as it is written. No message comes near 4 GiB; one that did would be refused by its
 /// reader, not misread.
 pub(crate) fn count(len: usize) -> [u8; 4] {
@@ -245,8 +261,7 @@ pub(crate) fn count(len: usize) -> [u8; 4] {
 impl Wire for Blob {
     const SHAPE: &'static Shape = &Shape::ByteString;
     fn put(&self, out: &mut Writer) {
-        put_len(self.0.len(), out);
-        out.extend_from_slice(&self.0);
+        out.put_byte_string(&self.0);
     }
     fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         Ok(Self(reader.byte_string()?.to_vec()))
@@ -257,8 +272,7 @@ impl Wire for Secret {
     const SECRET: bool = true;
     const SHAPE: &'static Shape = &Shape::Secret;
     fn put(&self, out: &mut Writer) {
-        put_len(self.expose().len(), out);
-        out.extend_from_slice(self.expose().as_bytes());
+        out.put_byte_string(self.expose().as_bytes());
     }
     fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         String::get(reader).map(Self::new)
@@ -268,8 +282,7 @@ impl Wire for Secret {
 impl Wire for String {
     const SHAPE: &'static Shape = &Shape::Text;
     fn put(&self, out: &mut Writer) {
-        put_len(self.len(), out);
-        out.extend_from_slice(self.as_bytes());
+        out.put_byte_string(self.as_bytes());
     }
     fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         let error = reader.error();
@@ -281,7 +294,7 @@ impl<T: Wire> Wire for Vec<T> {
     const SECRET: bool = T::SECRET;
     const SHAPE: &'static Shape = &Shape::List(T::SHAPE);
     fn put(&self, out: &mut Writer) {
-        put_len(self.len(), out);
+        out.extend_from_slice(&count(self.len()));
         for item in self {
             item.put(out);
         }

@@ -4,7 +4,7 @@ use bitcoin::hashes::Hash;
 use bitcoin::{Amount, BlockHash, Network, OutPoint, ScriptBuf, SignedAmount, TxOut, Txid, Weight, Wtxid};
 use outrigger_values::FeeRate;
 
-use super::{Reader, Shape, Wire, WireError, Writer, put_len, wire_struct};
+use super::{Reader, Shape, Wire, WireError, Writer, wire_struct};
 
 macro_rules! wire_hash {
     ($($hash:ty),*) => {$(
@@ -28,9 +28,7 @@ wire_struct!(@of OutPoint { txid: Txid, vout: u32, });
 impl Wire for Network {
     const SHAPE: &'static Shape = &Shape::Text;
     fn put(&self, out: &mut Writer) {
-        let name = self.to_core_arg();
-        put_len(name.len(), out);
-        out.extend_from_slice(name.as_bytes());
+        out.put_byte_string(self.to_core_arg().as_bytes());
     }
     fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         let error = reader.error();
@@ -41,8 +39,7 @@ impl Wire for Network {
 impl Wire for ScriptBuf {
     const SHAPE: &'static Shape = &Shape::ByteString;
     fn put(&self, out: &mut Writer) {
-        put_len(self.len(), out);
-        out.extend_from_slice(self.as_bytes());
+        out.put_byte_string(self.as_bytes());
     }
     fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         Ok(Self::from_bytes(reader.byte_string()?.to_vec()))

@@ -15,7 +15,7 @@ impl<T: Wire> Wire for Framed<T> {
     const SECRET: bool = T::SECRET;
     const SHAPE: &'static Shape = &Shape::Framed(T::SHAPE);
     fn put(&self, out: &mut Writer) {
-        out.put_framed(&self.0);
+        out.put_framed(|out| self.0.put(out));
     }
     fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         from_bytes(reader.byte_string()?).map(Self)

@@ -1,0 +1,261 @@
+//! Messages as JSON, for programs that are not written in Rust, and for the messages of services that speak JSON alone.
+//!
+//! There is no code per type: a message is read by its [`Shape`] and written as JSON, and the other way round. The form:
+//!
+//! * A struct is an object with the names of the fields. A field that may be absent is null; a reader also takes it for absent where it
+//!   is left out. Fields that a later minor version added may be left out, from the last one on.
+//! * An enum is text, the variant's name as `snake_case`; a variant with fields is an object with that name as its only member, whose value
+//!   is an object of the fields.
+//! * Integers are JSON integers, also those of 64 bits. Amounts are satoshi, feerates satoshi per 1000 virtual bytes, weights weight units.
+//! * Bytes, scripts and byte arrays are hexadecimal digits, hashes too, in the order in which they are displayed.
+//! * Lists and tuples are arrays; what holds nothing is null. Secrets and names of networks are text.
+//!
+//! Answers may have members that the reader does not know, and it ignores them. A request with such a member is refused.
+//!
+//! JSON text and [`Value`]s that held a secret are wiped by the host's allocator when they are freed, as everywhere in the host.
+
+use bitcoin::hex::{DisplayHex, FromHex};
+use serde_json::{Map, Value};
+
+use crate::wire::{FieldShape, Reader, Shape, VariantShape, Wire, WireError, Writer, count, to_bytes};
+
+const HASH_LEN: usize = 32;
+
+/// Why JSON is no message of the wanted type.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{path}{}{problem}", if path.is_empty() { "" } else { ": " })]
+pub struct JsonError {
+    /// The member, as `requests[3].sighash`; empty for the whole.
+    pub path: String,
+    /// What is wrong with it. It never repeats the value, which may be secret.
+    pub problem: String,
+}
+
+impl JsonError {
+    fn new(problem: impl Into<String>) -> Self {
+        Self { path: String::new(), problem: problem.into() }
+    }
+
+    fn within(self, outer: &str) -> Self {
+        let dot = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
+        Self { path: format!("{outer}{dot}{}", self.path), ..self }
+    }
+}
+
+impl From<WireError> for JsonError {
+    fn from(error: WireError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+/// A message as JSON.
+///
+/// # Errors
+/// When the message holds a damaged one ([`Encoded`](crate::wire::Encoded)).
+pub fn to_json<T: Wire>(message: &T) -> Result<Value, WireError> {
+    read(T::SHAPE, &mut Reader::new(&to_bytes(message)))
+}
+
+/// The message that JSON holds. Unknown members are ignored.
+///
+/// # Errors
+/// When a member is missing or has no value of its type.
+pub fn from_json<T: Wire>(json: &Value) -> Result<T, JsonError> {
+    let mut out = Writer::new(T::SECRET);
+    put(T::SHAPE, json, false, &mut out)?;
+    Ok(T::from_message(out.into_message())?)
+}
+
+/// `P2shSegwit` as `p2sh_segwit`.
+pub fn snake(name: &str) -> String {
+    let mut out = String::new();
+    let mut previous = '_';
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() && previous != '_' && !previous.is_ascii_uppercase() {
+            out.push('_');
+        }
+        out.push(letter.to_ascii_lowercase());
+        previous = letter;
+    }
+    out
+}
+
+/// Reads what stands next in a message as JSON.
+fn read(shape: &Shape, reader: &mut Reader<'_>) -> Result<Value, WireError> {
+    Ok(match shape {
+        Shape::Bool => bool::get(reader)?.into(),
+        Shape::U8 => u8::get(reader)?.into(),
+        Shape::U16 => u16::get(reader)?.into(),
+        Shape::U32 => u32::get(reader)?.into(),
+        Shape::U64 => u64::get(reader)?.into(),
+        Shape::I32 => i32::get(reader)?.into(),
+        Shape::I64 => i64::get(reader)?.into(),
+        Shape::Array(len) => reader.take(*len)?.to_lower_hex_string().into(),
+        Shape::Hash => {
+            let mut hash: [u8; HASH_LEN] = reader.array()?;
+            hash.reverse();
+            hash.to_lower_hex_string().into()
+        }
+        Shape::Text | Shape::Secret => String::get(reader)?.into(),
+        Shape::ByteString => reader.byte_string()?.to_lower_hex_string().into(),
+        Shape::Option(inner) => match bool::get(reader)? {
+            true => read(inner, reader)?,
+            false => Value::Null,
+        },
+        Shape::List(item) => {
+            let (count, mut items) = reader.begin_list()?;
+            for _ in 0..count {
+                items.push(read(item, reader)?);
+            }
+            Value::Array(items)
+        }
+        Shape::Framed(inner) => read(inner, &mut Reader::new(reader.byte_string()?))?,
+        Shape::Tuple([]) => Value::Null,
+        Shape::Tuple(items) => items.iter().map(|item| read(item, reader)).collect::<Result<_, _>>()?,
+        Shape::Struct(known) => Value::Object(read_fields(known.fields, reader)?),
+        Shape::Enum(known) => {
+            let error = reader.error();
+            let tag = u8::get(reader)?;
+            let variant = known.variants.iter().find(|variant| variant.tag == tag).ok_or(error)?;
+            match variant.fields {
+                [] => snake(variant.name).into(),
+                fields => Map::from_iter([(snake(variant.name), read_fields(fields, reader)?.into())]).into(),
+            }
+        }
+    })
+}
+
+fn read_fields(fields: &[FieldShape], reader: &mut Reader<'_>) -> Result<Map<String, Value>, WireError> {
+    let mut members = Map::new();
+    for field in fields {
+        // An older writer ends here.
+        if field.since > 0 && reader.is_empty() {
+            break;
+        }
+        members.insert(field.name.to_owned(), read(field.shape, reader)?);
+    }
+    Ok(members)
+}
+
+/// Appends JSON as a message. `strict` refuses unknown members.
+fn put(shape: &Shape, json: &Value, strict: bool, out: &mut Writer) -> Result<(), JsonError> {
+    match shape {
+        Shape::Bool => json.as_bool().ok_or_else(|| expected("true or false"))?.put(out),
+        Shape::U8 => unsigned::<u8>(json)?.put(out),
+        Shape::U16 => unsigned::<u16>(json)?.put(out),
+        Shape::U32 => unsigned::<u32>(json)?.put(out),
+        Shape::U64 => unsigned::<u64>(json)?.put(out),
+        Shape::I32 => signed::<i32>(json)?.put(out),
+        Shape::I64 => signed::<i64>(json)?.put(out),
+        Shape::Array(len) => out.extend_from_slice(&bytes(json, Some(*len))?),
+        Shape::Hash => {
+            let hash = bytes(json, Some(HASH_LEN))?;
+            hash.iter().rev().for_each(|byte| out.push(*byte));
+        }
+        Shape::Text | Shape::Secret => out.put_byte_string(text(json)?.as_bytes()),
+        Shape::ByteString => out.put_byte_string(&bytes(json, None)?),
+        Shape::Option(_) if json.is_null() => false.put(out),
+        Shape::Option(inner) => {
+            true.put(out);
+            put(inner, json, strict, out)?;
+        }
+        Shape::List(item) => {
+            let items = array(json)?;
+            out.extend_from_slice(&count(items.len()));
+            put_items(items.iter().map(|json| (*item, json)), strict, out)?;
+        }
+        Shape::Framed(inner) => out.put_framed(|out| put(inner, json, strict, out))?,
+        Shape::Tuple([]) if json.is_null() => {}
+        Shape::Tuple(items) => {
+            let values = array(json)?;
+            if items.is_empty() || values.len() != items.len() {
+                return Err(expected(&format!("{} items", items.len())));
+            }
+            put_items(items.iter().copied().zip(values), strict, out)?;
+        }
+        Shape::Struct(known) => put_fields(known.fields, json, strict, out)?,
+        Shape::Enum(known) => put_variant(known.variants, json, strict, out)?,
+    }
+    Ok(())
+}
+
+fn put_items<'a>(
+    items: impl Iterator<Item = (&'a Shape, &'a Value)>,
+    strict: bool,
+    out: &mut Writer,
+) -> Result<(), JsonError> {
+    for (at, (shape, json)) in items.enumerate() {
+        put(shape, json, strict, out).map_err(|error| error.within(&format!("[{at}]")))?;
+    }
+    Ok(())
+}
+
+fn put_fields(fields: &[FieldShape], json: &Value, strict: bool, out: &mut Writer) -> Result<(), JsonError> {
+    let members = json.as_object().ok_or_else(|| expected("an object"))?;
+    let unknown = members.keys().find(|name| !fields.iter().any(|field| field.name == *name));
+    if let Some(name) = unknown.filter(|_| strict) {
+        return Err(JsonError::new("unknown").within(name));
+    }
+    for (at, field) in fields.iter().enumerate() {
+        let ends = || !fields.iter().skip(at).any(|later| members.contains_key(later.name));
+        match members.get(field.name) {
+            Some(json) => put(field.shape, json, strict, out).map_err(|error| error.within(field.name))?,
+            // The message ends here, as an older writer's does.
+            None if field.since > 0 && ends() => break,
+            None if matches!(field.shape, Shape::Option(_)) => false.put(out),
+            None => return Err(JsonError::new("missing").within(field.name)),
+        }
+    }
+    Ok(())
+}
+
+fn put_variant(variants: &[VariantShape], json: &Value, strict: bool, out: &mut Writer) -> Result<(), JsonError> {
+    let (name, members) = match json {
+        Value::Object(one) if one.len() == 1 => one.iter().next().map(|(name, json)| (name.as_str(), Some(json))),
+        _ => json.as_str().map(|name| (name, None)),
+    }
+    .ok_or_else(|| expected("a variant"))?;
+    let known = |variant: &&VariantShape| snake(variant.name) == name && variant.fields.is_empty() == members.is_none();
+    let variant = variants.iter().find(known).ok_or_else(|| {
+        let names: Vec<String> = variants.iter().map(|variant| snake(variant.name)).collect();
+        expected(&format!("one of {}", names.join(", ")))
+    })?;
+    out.push(variant.tag);
+    match members {
+        Some(json) => put_fields(variant.fields, json, strict, out).map_err(|error| error.within(&snake(variant.name))),
+        None => Ok(()),
+    }
+}
+
+fn expected(what: &str) -> JsonError {
+    JsonError::new(format!("expected {what}"))
+}
+
+fn unsigned<T: TryFrom<u64>>(json: &Value) -> Result<T, JsonError> {
+    let number = json.as_u64().and_then(|number| number.try_into().ok());
+    number.ok_or_else(|| expected(&format!("an integer of {} bits that is not negative", 8 * size_of::<T>())))
+}
+
+fn signed<T: TryFrom<i64>>(json: &Value) -> Result<T, JsonError> {
+    let number = json.as_i64().and_then(|number| number.try_into().ok());
+    number.ok_or_else(|| expected(&format!("an integer of {} bits", 8 * size_of::<T>())))
+}
+
+fn text(json: &Value) -> Result<&str, JsonError> {
+    json.as_str().ok_or_else(|| expected("text"))
+}
+
+fn array(json: &Value) -> Result<&Vec<Value>, JsonError> {
+    json.as_array().ok_or_else(|| expected("an array"))
+}
+
+fn bytes(json: &Value, len: Option<usize>) -> Result<Vec<u8>, JsonError> {
+    let read = Vec::<u8>::from_hex(text(json)?).map_err(|_| expected("hexadecimal digits"))?;
+    match len {
+        Some(len) if read.len() != len => Err(expected(&format!("{len} bytes"))),
+        _ => Ok(read),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,213 @@
+//! Each message has one JSON form, which gives it back.
+
+use std::collections::BTreeMap;
+
+use bitcoin::hashes::Hash;
+use bitcoin::{Amount, OutPoint, ScriptBuf, TxOut, Txid};
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::SERVICES;
+use crate::chain::BlockRef;
+use crate::events::{Event, RescanOutcome};
+use crate::log::Level;
+use crate::wire::{Blob, Framed};
+
+/// The longest list and text of a random message.
+const MOST_ITEMS: u64 = 3;
+
+/// A sequence of numbers (xorshift).
+pub(super) struct Random(pub u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+
+    fn bytes(&mut self, len: usize) -> Vec<u8> {
+        (0..len).map(|_| self.next() as u8).collect()
+    }
+}
+
+/// Appends a random message of a shape.
+pub(super) fn random(shape: &Shape, random: &mut Random, out: &mut Writer) {
+    match shape {
+        Shape::Bool => out.push(random.below(2) as u8),
+        Shape::U8 => out.push(random.next() as u8),
+        Shape::U16 => out.extend_from_slice(&random.bytes(2)),
+        Shape::U32 | Shape::I32 => out.extend_from_slice(&random.bytes(4)),
+        Shape::U64 | Shape::I64 => out.extend_from_slice(&random.bytes(8)),
+        Shape::Array(len) => out.extend_from_slice(&random.bytes(*len)),
+        Shape::Hash => out.extend_from_slice(&random.bytes(HASH_LEN)),
+        Shape::Text | Shape::Secret => {
+            let letters = ["a", "\"", "\\", "\0", "\u{e9}", "\u{1f600}"];
+            let text = (0..random.below(MOST_ITEMS + 1)).map(|_| letters[random.below(6) as usize]).collect::<String>();
+            out.put_byte_string(text.as_bytes());
+        }
+        Shape::ByteString => {
+            let len = random.below(MOST_ITEMS + 1) as usize;
+            out.put_byte_string(&random.bytes(len));
+        }
+        Shape::Option(inner) => {
+            let present = random.below(2);
+            out.push(present as u8);
+            if present == 1 {
+                self::random(inner, random, out);
+            }
+        }
+        Shape::List(item) => {
+            let len = random.below(MOST_ITEMS + 1) as usize;
+            out.extend_from_slice(&count(len));
+            (0..len).for_each(|_| self::random(item, random, out));
+        }
+        Shape::Framed(inner) => out.put_framed(|out| self::random(inner, random, out)),
+        Shape::Tuple(items) => items.iter().for_each(|item| self::random(item, random, out)),
+        Shape::Struct(known) => known.fields.iter().for_each(|field| self::random(field.shape, random, out)),
+        Shape::Enum(known) => {
+            let variant = &known.variants[random.below(known.variants.len() as u64) as usize];
+            out.push(variant.tag);
+            variant.fields.iter().for_each(|field| self::random(field.shape, random, out));
+        }
+    }
+}
+
+/// Each message by a name: the arguments and the result of each function, and the event.
+pub(super) fn messages() -> Vec<(String, &'static Shape)> {
+    let mut all = vec![("event".to_owned(), Event::SHAPE)];
+    for (service, function) in SERVICES.iter().flat_map(|service| service.functions.iter().map(move |f| (service, f))) {
+        let name = format!("{}.{}", service.name, function.name);
+        all.extend(function.request.iter().map(|field| (format!("{name} {}", field.name), field.shape)));
+        all.push((name, function.response));
+    }
+    all
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn each_message_comes_back_from_its_json(seed in 1_u64..) {
+        for (name, shape) in messages() {
+            let mut message = Writer::new(false);
+            random(shape, &mut Random(seed), &mut message);
+            let message = message.into_message();
+            let mut reader = Reader::new(&message);
+            let json = read(shape, &mut reader).unwrap();
+            prop_assert!(reader.is_empty(), "{name}");
+            let text = json.to_string();
+            let mut again = Writer::new(false);
+            put(shape, &serde_json::from_str(&text).unwrap(), true, &mut again).unwrap();
+            prop_assert_eq!(&*again.into_message(), &*message, "{} {}", name, text);
+        }
+    }
+
+    #[test]
+    fn damaged_messages_are_errors_and_no_panics(bytes in proptest::collection::vec(0_u8..4, 0..64)) {
+        for (_, shape) in messages() {
+            let _ = read(shape, &mut Reader::new(&bytes));
+        }
+    }
+}
+
+#[test]
+fn null_says_one_thing_only() {
+    fn look(shape: &'static Shape, is_optional: bool, path: &str) {
+        let null = matches!(shape, Shape::Option(_) | Shape::Tuple([]));
+        assert!(!(is_optional && null), "{path}: absent and present have one form");
+        match shape {
+            Shape::Option(inner) => look(inner, true, path),
+            Shape::List(inner) | Shape::Framed(inner) => look(inner, false, path),
+            Shape::Tuple(items) => items.iter().for_each(|item| look(item, false, path)),
+            Shape::Struct(known) => known.fields.iter().for_each(|field| look(field.shape, false, path)),
+            Shape::Enum(known) => {
+                let fields = known.variants.iter().flat_map(|variant| variant.fields);
+                fields.for_each(|field| look(field.shape, false, path));
+            }
+            _ => {}
+        }
+    }
+    messages().iter().for_each(|(name, shape)| look(shape, false, name));
+}
+
+#[test]
+fn messages_of_one_name_are_the_same() {
+    fn look(shape: &'static Shape, known: &mut BTreeMap<&'static str, &'static Shape>) {
+        let (name, fields): (_, Vec<&FieldShape>) = match shape {
+            Shape::Option(inner) | Shape::List(inner) | Shape::Framed(inner) => return look(inner, known),
+            Shape::Tuple(items) => return items.iter().for_each(|item| look(item, known)),
+            Shape::Struct(shape) => (shape.name, shape.fields.iter().collect()),
+            Shape::Enum(shape) => (shape.name, shape.variants.iter().flat_map(|variant| variant.fields).collect()),
+            _ => return,
+        };
+        assert_eq!(*known.entry(name).or_insert(shape), shape, "{name}");
+        fields.iter().for_each(|field| look(field.shape, known));
+    }
+    let mut known = BTreeMap::new();
+    messages().iter().for_each(|(_, shape)| look(shape, &mut known));
+    assert!(known.contains_key("SignBatch"), "{known:?}");
+}
+
+#[test]
+fn the_form_is_that_of_the_page() {
+    let mut txid = [0; 32];
+    txid[0] = 0xab;
+    let event = Event::WalletTransaction { wallet: "w".into(), txid: Txid::from_byte_array(txid) };
+    let shown = format!("{}ab", "00".repeat(31));
+    assert_eq!(to_json(&event).unwrap(), json!({"wallet_transaction": {"wallet": "w", "txid": shown}}));
+    let output = TxOut { value: Amount::MAX, script_pubkey: ScriptBuf::from_bytes(vec![0x51, 0xAC]) };
+    let coin = (OutPoint { txid: Txid::from_byte_array(txid), vout: 7 }, Some(output));
+    let expected = json!([{"txid": shown, "vout": 7}, {"value": u64::MAX, "script_pubkey": "51ac"}]);
+    assert_eq!(to_json(&coin).unwrap(), expected);
+    assert_eq!(from_json(&expected), Ok(coin));
+    let mixed = (Level::Warn, (), None::<u8>, Framed(vec![[1_u8, 0xf0]]), -1_i64);
+    assert_eq!(to_json(&mixed).unwrap(), json!(["warn", null, null, ["01f0"], -1]));
+    assert_eq!(to_json(&BlockRef::Height { height: 2 }).unwrap(), json!({"height": {"height": 2}}));
+}
+
+#[test]
+fn what_may_be_left_out_is_read_as_absent() {
+    let ended = json!({"rescan_finished": {"wallet": "w", "rescan": 1, "outcome": {"unreadable": {"block_time": 5}}}});
+    let outcome = RescanOutcome::Unreadable { block_time: 5 };
+    let whole = |last_height| Event::RescanFinished {
+        wallet: "w".into(),
+        rescan: 1,
+        outcome: outcome.clone(),
+        last_height,
+        widened: false,
+    };
+    assert_eq!(from_json(&ended), Ok(whole(None)));
+    let mut newer = ended.clone();
+    newer["rescan_finished"]["last_height"] = json!(9);
+    newer["rescan_finished"]["later"] = json!([1]);
+    assert_eq!(from_json(&newer), Ok(whole(Some(9))));
+    newer["rescan_finished"]["widened"] = json!(0);
+    assert_eq!(from_json::<Event>(&newer).unwrap_err().to_string(), "rescan_finished.widened: expected true or false");
+}
+
+#[test]
+fn json_that_is_no_message_is_refused_by_its_member() {
+    #[track_caller]
+    fn refused<T: Wire>(json: Value, error: &str) {
+        assert_eq!(from_json::<T>(&json).map(drop).unwrap_err().to_string(), error);
+    }
+    refused::<u8>(json!(256), "expected an integer of 8 bits that is not negative");
+    refused::<u64>(json!(-1), "expected an integer of 64 bits that is not negative");
+    refused::<u32>(json!(1.0), "expected an integer of 32 bits that is not negative");
+    refused::<i32>(json!(1_u64 << 31), "expected an integer of 32 bits");
+    refused::<Vec<String>>(json!(["a", 5]), "[1]: expected text");
+    refused::<Vec<OutPoint>>(json!([{"vout": 1}]), "[0].txid: missing");
+    refused::<Txid>(json!("00"), "expected 32 bytes");
+    refused::<Blob>(json!("0"), "expected hexadecimal digits");
+    refused::<(u8, u8)>(json!([1]), "expected 2 items");
+    refused::<()>(json!([]), "expected 0 items");
+    refused::<Level>(json!("loud"), "expected one of error, warn, info, debug");
+    refused::<Level>(json!({"warn": {}}), "expected one of error, warn, info, debug");
+    refused::<bitcoin::Network>(json!("liquid"), "message is damaged at byte 0 of 10");
+}

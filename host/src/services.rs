@@ -48,8 +48,8 @@ impl ServiceSource for HostServices {
         let scopes = OwnScopes::of(self.scopes.clone(), holder.instance, granted(holder));
         let node = self.node.clone();
         let wallets = |service| {
-            let (manager, scopes) = (self.manager.clone(), scopes.clone());
-            Arc::new(WalletService { manager, scopes, granted: granted_wallets(service, grants) })
+            let (manager, scopes, signing) = (self.manager.clone(), scopes.clone(), self.switchboard.clone());
+            Arc::new(WalletService { manager, scopes, granted: granted_wallets(service, grants), signing })
         };
         let [chain, mempool, read, book, pay, import, admin, keys, signer, rpc] = SERVICES;
         let exported = match service {

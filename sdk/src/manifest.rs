@@ -50,6 +50,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use outrigger_service::provider::KEYS_PROVIDER;
 use outrigger_standard::release::Rules;
 use outrigger_values::text::is_control;
 
@@ -83,6 +84,9 @@ pub struct Manifest {
     /// What it asks to reach beyond its services, where it runs in a process of its own: shown to the operator, who grants it.
     #[serde(default)]
     pub reach: Vec<ReachSpec>,
+    /// The services that it implements for the host ([`outrigger_service::provider::KEYS_PROVIDER`]).
+    #[serde(default)]
+    pub provides: Vec<String>,
     /// The events it wants to hear of ([`outrigger_service::events::TOPICS`]).
     #[serde(default)]
     pub events: Vec<String>,
@@ -353,6 +357,9 @@ impl Manifest {
         }
         if let Some(event) = manifest.events.iter().find(|e| !outrigger_service::events::TOPICS.contains(&e.as_str())) {
             return Err(ManifestError::UnknownEvent(event.clone()));
+        }
+        if let Some(service) = manifest.provides.iter().find(|service| *service != KEYS_PROVIDER) {
+            return Err(ManifestError::UnknownProvided(service.clone()));
         }
         // Null is the default of an option that may be left out.
         let bad = |option: &&OptionSpec| {

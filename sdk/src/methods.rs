@@ -46,7 +46,7 @@
 //!
 //! # The attribute `#[plugin]`
 //!
-//! `id` and `summary` are required. `version` is the crate's without it. `services`, `optional`, `events` and `reach` are lists of texts, `restartable` and `critical`
+//! `id` and `summary` are required. `version` is the crate's without it. `services`, `optional`, `provides`, `events` and `reach` are lists of texts, `restartable` and `critical`
 //! are flags; [`crate::manifest::Manifest`] describes them. `methods = [a, b]` names the modules whose methods the plugin has; without it, they are
 //! those of the module of the attribute. `requires(...)` is described at [`crate::manifest::Requires`].
 //!
@@ -77,6 +77,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use outrigger_service::provider::{self, KEYS_PROVIDER, KeysProvider};
 use outrigger_service::wire::Secret;
 use outrigger_values::params::{Type, json_words};
 use outrigger_values::typed;
@@ -297,6 +298,17 @@ impl Answer for Json {
     fn send(outcome: Result<Self, RpcError>, reply: Reply) {
         reply.send_json(outcome.map(|json| json.0));
     }
+}
+
+/// Answers a call of the host for a key of `keys-provider/1`; gives the reply back for other calls.
+#[doc(hidden)]
+pub fn provide<P: KeysProvider>(plugin: &P, call: &Call<'_>, reply: Reply) -> Option<Reply> {
+    let Some(function) = call.method.strip_prefix(KEYS_PROVIDER).and_then(|rest| rest.strip_prefix('.')) else {
+        return Some(reply);
+    };
+    let argument = call.params.0.first().unwrap_or(&Value::Null);
+    reply.send(provider::provide(plugin, function, argument));
+    None
 }
 
 /// `true` or `false` as JSON.

@@ -24,6 +24,7 @@ mod hardware_wallets;
 mod held_up;
 mod history;
 mod hooks;
+mod hsm_signer;
 mod import;
 mod import_rows;
 mod in_front;

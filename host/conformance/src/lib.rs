@@ -8,6 +8,7 @@ mod arguments;
 mod checks;
 mod loaded;
 mod protocol;
+mod provided;
 mod report;
 mod reporter;
 mod session;
@@ -170,13 +171,15 @@ fn run(args: &CheckArgs, folder: &Path) -> Result<Report, String> {
 
 /// What all checks have in common.
 fn job(args: &CheckArgs, folder: &Path, file: &PluginFile) -> Result<Job, String> {
-    let known = |name: &str| file.manifest.methods.iter().any(|method| method.name == name);
-    let calls = args.call.iter().map(|call| extra_call(call)).collect::<Result<Vec<_>, _>>()?;
+    let methods = [file.manifest.methods.clone(), provided::methods(&file.manifest)].concat();
+    let known = |name: &str| methods.iter().any(|method| method.name == name);
+    let mut calls = args.call.iter().map(|call| extra_call(call)).collect::<Result<Vec<_>, _>>()?;
     let named = args.method.iter().chain(calls.iter().map(|call| &call.method));
     if let Some(unknown) = named.into_iter().find(|name| !known(name)) {
         return Err(format!("the manifest lists no method '{unknown}'"));
     }
-    let all = file.manifest.methods.iter().map(|method| method.name.clone());
+    calls.extend(provided::calls(&file.manifest));
+    let all = methods.iter().map(|method| method.name.clone());
     Ok(Job {
         file: args.file.clone(),
         copies: folder.to_owned(),

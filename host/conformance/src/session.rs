@@ -22,6 +22,7 @@ use tokio::sync::oneshot::error::TryRecvError;
 
 use super::loaded::{Loaded, UNKNOWN};
 use super::protocol::{Finding, Job, Message, Step};
+use super::provided;
 use super::reporter::Reporter;
 use crate::Check;
 
@@ -85,7 +86,9 @@ impl<'r> Session<'r> {
     /// # Errors
     /// Why it cannot be opened.
     pub fn open(job: Job, reporter: &'r Reporter) -> Result<Self, String> {
-        let file = PluginFile::read(&job.file).map_err(|error| error.to_string())?;
+        let mut file = PluginFile::read(&job.file).map_err(|error| error.to_string())?;
+        let provided = provided::methods(&file.manifest);
+        file.manifest.methods.extend(provided);
         let open = || Loaded::open(file, &job.copies, job.isolated.as_deref());
         let loaded = reporter.step(&Step::of("open"), open)?;
         let (live, threads) = (AtomicUsize::new(0), threads().len());

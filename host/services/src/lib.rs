@@ -10,6 +10,7 @@ mod chain;
 mod granted;
 mod mempool;
 mod rpc;
+mod signer;
 mod wallet;
 
 use std::collections::HashMap;
@@ -24,6 +25,7 @@ pub use chain::ChainService;
 pub use granted::{GrantedAccess, GrantedWallets};
 pub use mempool::MempoolService;
 pub use rpc::{Onward, PluginCalls, RpcService};
+pub use signer::{Signature, SigningRules};
 pub use wallet::WalletService;
 
 use granted::within_both;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use bitcoin::{BlockHash, OutPoint, ScriptBuf, Txid, Wtxid};
 use outrigger_memory::wipe_stack;
 use outrigger_service::mempool::Admission;
-use outrigger_service::signer::{SignBatch, Signed};
 use outrigger_service::wallet::{
     AddressType, Balances, BalancesQuery, CoinBatch, CreateOptions, DescriptorImport, DescriptorInfo, HdKey,
     HistoryBatch, HistoryQuery, Import, ImportOutcome, LabelBatch, LabelledAddress, Received, ReceivedQuery,
@@ -13,10 +12,10 @@ use outrigger_service::wallet::{
 };
 use outrigger_service::wire::{Blob, Encoded, Secret};
 use outrigger_service::{
-    ErrorKind, Result, Scope, ServiceError, Signer, WalletAdmin, WalletBook, WalletImport, WalletKeys, WalletPay,
-    WalletRead,
+    ErrorKind, Result, Scope, ServiceError, WalletAdmin, WalletBook, WalletImport, WalletKeys, WalletPay, WalletRead,
 };
 
+use super::signer::SigningRules;
 use super::{GrantedWallets, OwnScopes};
 use outrigger_values::FeeRate;
 use outrigger_wallet_engine::{WalletManager, WalletView};
@@ -26,10 +25,11 @@ pub struct WalletService {
     pub scopes: OwnScopes,
     /// The wallets for which the instance may use the service.
     pub granted: GrantedWallets,
+    pub signing: Arc<dyn SigningRules>,
 }
 
 impl WalletService {
-    fn read<T>(&self, scope: Scope, read: impl FnOnce(&WalletView) -> Result<T>) -> Result<T> {
+    pub(super) fn read<T>(&self, scope: Scope, read: impl FnOnce(&WalletView) -> Result<T>) -> Result<T> {
         self.scopes.get(scope)?.with_view(&self.manager, |view| {
             self.granted.check(view.wallet().name())?;
             read(view)
@@ -37,7 +37,7 @@ impl WalletService {
     }
 
     /// Reads with the wallet's keys. The host computes with them on the plugin's thread, so it wipes the stack.
-    fn with_keys<T>(&self, scope: Scope, read: impl FnOnce(&WalletView) -> Result<T>) -> Result<T> {
+    pub(super) fn with_keys<T>(&self, scope: Scope, read: impl FnOnce(&WalletView) -> Result<T>) -> Result<T> {
         self.read(scope, |view| {
             let outcome = read(view);
             wipe_stack();
@@ -364,20 +364,5 @@ impl WalletKeys for WalletService {
 
     fn private_key(&self, scope: Scope, public_key_hash: [u8; 20]) -> Result<Option<Secret>> {
         self.with_keys(scope, |view| view.private_key(&public_key_hash))
-    }
-}
-
-#[deny(clippy::missing_trait_methods)]
-impl Signer for WalletService {
-    fn available(&self, scope: Scope, scripts: Vec<ScriptBuf>, public_keys: Vec<Blob>) -> Result<Vec<bool>> {
-        self.with_keys(scope, |view| view.available(scripts, public_keys))
-    }
-
-    fn sign(&self, scope: Scope, batch: SignBatch) -> Result<Vec<Option<Signed>>> {
-        self.with_keys(scope, |view| view.sign(&batch, &|| self.scopes.is_wanted(scope)))
-    }
-
-    fn sign_message(&self, scope: Scope, script: ScriptBuf, public_key: Blob, message: String) -> Result<Option<Blob>> {
-        self.with_keys(scope, |view| view.sign_message(&script, &public_key, &message))
     }
 }

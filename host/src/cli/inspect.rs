@@ -52,6 +52,9 @@ pub fn describe(file: &PluginFile) -> String {
     if manifest.wrapper.is_some() {
         lines.push("wraps     it can be put before methods of others, and then sees their arguments".to_owned());
     }
+    if !manifest.provides.is_empty() {
+        lines.push("provides  keys of wallets: `signer` in [wallet] can name it".to_owned());
+    }
     lines.push("methods".to_owned());
     lines.extend(manifest.methods.iter().map(|method| format!("  {}", method.usage())));
     if !manifest.options.is_empty() {

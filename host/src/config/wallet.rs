@@ -54,6 +54,8 @@ pub struct WalletConfig {
     pub walletrejectlongchains: bool,
     /// Whether transactions of wallets are submitted to the node.
     pub walletbroadcast: bool,
+    /// The plugin that signs for wallets which are created with an external signer (`-signer`).
+    pub signer: Option<String>,
 }
 
 impl Default for WalletConfig {
@@ -76,6 +78,7 @@ impl Default for WalletConfig {
             avoidpartialspends: spending.avoid_partial_spends,
             walletrejectlongchains: spending.reject_long_chains,
             walletbroadcast: true,
+            signer: None,
         }
     }
 }

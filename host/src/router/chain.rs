@@ -40,7 +40,7 @@ impl Deref for Links {
 }
 
 /// How a call ended at a link.
-enum AtLink {
+pub(super) enum AtLink {
     Answered(Result<Bytes, Failure>),
     /// The next link gets it, with these parameters or the client's.
     Passed(Option<Bytes>),
@@ -158,7 +158,7 @@ impl Router {
     }
 
     /// Calls a plugin's method and waits for its answer. Dropping the future cancels the call.
-    async fn at_link(&self, at: usize, link: &Link, call: &Call, asked: Option<&Arc<AtomicBool>>) -> AtLink {
+    pub(super) async fn at_link(&self, at: usize, link: &Link, call: &Call, asked: Option<&Arc<AtomicBool>>) -> AtLink {
         let (lease, fresh) = match self.lease(at, link, call) {
             Ok(Some(leased)) => leased,
             Ok(None) => return AtLink::Passed(None),
@@ -176,7 +176,8 @@ impl Router {
             return AtLink::Failed(Failure::Rpc(RpcError::internal(message)));
         }
         let deadline = lease.deadline.filter(|_| !method.long_running);
-        let waits = method.needs_tip && self.passthrough.is_some() && !self.finds_wallet_at_tip(method, call);
+        let waits = (method.needs_tip && self.passthrough.is_some() && !self.finds_wallet_at_tip(method, call))
+            || self.asks_signer(&lease, method, call);
         let may_run_inline = lease.trusted && stuck == 0 && !waits && !lease.waits_for_runner();
         let (token, answer) = self.calls.open(lease.id, link.position);
         let guard = CallGuard::new(&self.calls, token, |token, is_gone| {

@@ -13,6 +13,7 @@ mod long;
 mod observed;
 pub mod onward;
 pub mod openrpc;
+mod provider;
 mod rest;
 mod startup_gate;
 
@@ -34,12 +35,14 @@ use onward::{OnwardCall, Switchboard, may_not_wait};
 use outrigger_base::contain::contain;
 use outrigger_passthrough::Passthrough;
 use outrigger_plugins::calls::{self, AnswerOutcome, Calls, Overdue, Phase};
+use outrigger_plugins::grants::SIGNER;
 use outrigger_plugins::instance::{Instance, Lease};
 use outrigger_plugins::lane::Lane;
 use outrigger_plugins::pool::{Claimant, Overloaded, Pool, contained};
 use outrigger_plugins::registry::{Link, Registry};
 use outrigger_rpc::{Answer, Call, Dispatch, Failure, Origin};
 use outrigger_services::{Caller, Onward, Scopes};
+use outrigger_wallet_engine::WalletManager;
 pub use rest::PassedRest;
 pub use startup_gate::StartupGate;
 
@@ -57,12 +60,9 @@ pub struct Router {
     absent: Absent,
     /// If calls are forwarded to a node.
     passthrough: Option<Arc<Passthrough>>,
-    stands_at_tip: StandsAtTip,
+    wallets: Arc<WalletManager>,
     switchboard: Arc<Switchboard>,
 }
-
-/// Whether the wallet of a name, or the only one, is at the tip, so that no request to the node is needed.
-pub type StandsAtTip = Box<dyn Fn(Option<&str>) -> bool + Send + Sync>;
 
 impl Router {
     /// `max_long_calls` limits concurrent long polls.
@@ -73,11 +73,11 @@ impl Router {
         scopes: Arc<Scopes>,
         pool: Arc<Pool>,
         max_long_calls: usize,
-        stands_at_tip: StandsAtTip,
+        wallets: Arc<WalletManager>,
         switchboard: Arc<Switchboard>,
     ) -> Self {
         let (long, absent) = (LongCalls::new(max_long_calls), Absent::default());
-        Self { registry, builtins, calls, scopes, pool, long, absent, passthrough: None, stands_at_tip, switchboard }
+        Self { registry, builtins, calls, scopes, pool, long, absent, passthrough: None, wallets, switchboard }
     }
 
     pub fn passthrough(&self) -> Option<&Arc<Passthrough>> {
@@ -91,8 +91,14 @@ impl Router {
 
     /// Whether a call in front of a possibly slow node would not wait for it, so that it may run on a network thread.
     fn finds_wallet_at_tip(&self, method: &MethodSpec, call: &Call) -> bool {
-        let wallet = call.origin.wallet.as_deref().or(call.origin.only_wallet.as_deref());
-        method.inline && method.wallet_only && (self.stands_at_tip)(wallet)
+        method.inline && method.wallet_only && self.wallets.stands_at_tip(wallet_of(call))
+    }
+
+    /// Whether an inline call may wait for the plugin that signs for its wallet.
+    fn asks_signer(&self, lease: &Lease, method: &MethodSpec, call: &Call) -> bool {
+        method.inline
+            && lease.grants.iter().any(|grant| grant.service == SIGNER)
+            && self.wallets.has_external_signer(wallet_of(call))
     }
 
     /// A call's way on from a link.
@@ -259,6 +265,11 @@ impl Dispatch for Router {
             None => vec![Err(Failure::Overloaded); calls.len()],
         }
     }
+}
+
+/// The name of a call's wallet; `None` for the only one.
+fn wallet_of(call: &Call) -> Option<&str> {
+    call.origin.wallet.as_deref().or(call.origin.only_wallet.as_deref())
 }
 
 /// The context of a call's scope: its wallet, its user's restrictions, and whether it needs the tip.

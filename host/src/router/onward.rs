@@ -82,6 +82,8 @@ pub struct Front {
     pub service: Box<dyn Fn(Call) -> Answering + Send + Sync>,
     /// The router. It neither logs nor counts a call.
     pub dispatch: Box<dyn Fn(Call) -> Answering + Send + Sync>,
+    /// Calls of the host for a plugin that provides a service, by the plugin's id.
+    pub provider: Box<dyn Fn(String, Call) -> Answering + Send + Sync>,
 }
 
 /// The way of plugins' calls into the host.
@@ -118,7 +120,7 @@ impl Switchboard {
     }
 
     /// Waits for the answer of a call while somebody waits for that of `scope`.
-    fn wait(&self, scope: Scope, begin: impl FnOnce(&Front) -> Answering) -> Result<RpcReply> {
+    pub(super) fn wait(&self, scope: Scope, begin: impl FnOnce(&Front) -> Answering) -> Result<RpcReply> {
         let Some(front) = self.front.lock().clone() else {
             return refused(
                 ErrorKind::Unsupported,

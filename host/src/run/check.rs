@@ -9,6 +9,8 @@ use super::{RunError, configuration, data_folder, init_log, parts, places, requi
 use crate::router::builtins;
 use crate::services::ServiceNames;
 use outrigger_plugins::registry::{self, PluginsConfig};
+use outrigger_sdk::manifest::Manifest;
+use outrigger_service::provider::KEYS_PROVIDER;
 use outrigger_standard::work;
 
 /// Checks the configuration, the users, the files of enabled plugins with their options, grants and routes, the ports
@@ -29,6 +31,10 @@ pub fn check(args: &RunArgs) -> Result<String, RunError> {
     let configured = PluginsConfig { plugins: config.plugins.clone(), routes: config.routes.clone() };
     let manifests = registry::check(&configured, &folders, &builtins::RESERVED, &ServiceNames)
         .map_err(|failure| parts::plugin_error(&loaded, &failure))?;
+    parts::check_signer(&loaded, |signer| {
+        let provides = |manifest: &Manifest| manifest.provides.iter().any(|service| service == KEYS_PROVIDER);
+        manifests.iter().any(|manifest| manifest.id == signer && provides(manifest))
+    })?;
     let methods: usize = manifests.iter().map(|manifest| manifest.methods.len()).sum();
     let enabled = config.plugins.iter().enumerate().filter(|(_, plugin)| plugin.enabled).zip(&manifests);
     let required: Vec<_> = enabled.clone().map(|((position, _), manifest)| (position, manifest)).collect();

@@ -193,7 +193,7 @@ async fn serve(
             return Err(error);
         }
     };
-    let router = parts.router.clone();
+    let (router, providers) = (parts.router.clone(), parts.router.clone());
     parts.switchboard.connect(Front {
         service: Box::new(move |call| {
             let service = of_plugins.clone();
@@ -202,6 +202,10 @@ async fn serve(
         dispatch: Box::new(move |call| {
             let router = router.clone();
             Box::pin(async move { router.dispatch(call).await })
+        }),
+        provider: Box::new(move |plugin, call| {
+            let router = providers.clone();
+            Box::pin(async move { router.provider(&plugin, call).await })
         }),
     });
     frame.gate.open(parts.router.clone());

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bitcoin::Network;
 use outrigger_service::chain::Publication;
 use outrigger_service::events::Event;
+use outrigger_service::provider::KEYS_PROVIDER;
 use outrigger_standard::release::{self, Deprecated};
 use outrigger_standard::work;
 use tokio::sync::watch;
@@ -173,6 +174,7 @@ impl Parts {
         .map_err(|error| failed("plugins")(error.into()))?;
         let configured = PluginsConfig { plugins: config.plugins.clone(), routes: config.routes.clone() };
         registry.start(configured).map_err(|error| plugin_error(loaded, &error))?;
+        check_signer(loaded, |signer| registry.provider(signer, KEYS_PROVIDER, "").is_some())?;
         // Set once, only here.
         let _ = hub.wallets.set(manager.clone());
         let _ = hub.registry.set(registry.clone());
@@ -180,8 +182,6 @@ impl Parts {
             .map_err(|error| failed("built-in methods")(error.into()))?;
         let pool = Arc::new(pool);
         let long = config.rpc.max_long_calls();
-        let wallets = manager.clone();
-        let stands_at_tip = Box::new(move |wallet: Option<&str>| wallets.stands_at_tip(wallet));
         let router = Router::new(
             registry.clone(),
             builtins,
@@ -189,7 +189,7 @@ impl Parts {
             scopes,
             pool.clone(),
             long,
-            stands_at_tip,
+            manager.clone(),
             switchboard.clone(),
         );
         let router = match passthrough {
@@ -239,6 +239,17 @@ pub(super) fn plugin_error(loaded: &LoadedConfig, failure: &Failure) -> RunError
         _ => "file",
     };
     loaded.plugin_error(failure.plugin, key, reason).into()
+}
+
+/// Checks that the plugin of the setting `wallet.signer` provides keys.
+pub(super) fn check_signer(loaded: &LoadedConfig, provides: impl Fn(&str) -> bool) -> Result<(), RunError> {
+    match &loaded.config.wallet.signer {
+        Some(signer) if !provides(signer) => {
+            let reason = format!("no enabled plugin of this id provides {KEYS_PROVIDER}");
+            Err(loaded.error("wallet.signer", signer, reason).into())
+        }
+        _ => Ok(()),
+    }
 }
 
 fn network(config: &Config) -> Result<Network, RunError> {
@@ -308,6 +319,7 @@ fn open_wallets(
         keypool: config.wallet.keypool,
         spending: config.wallet.spending(),
         broadcast: config.wallet.walletbroadcast,
+        signer: config.wallet.signer.clone(),
         // The parent of the network's folder.
         data_directory: folder.parent().map(Path::to_owned),
         ..outrigger_wallet_engine::Settings::default()

@@ -45,11 +45,13 @@ use outrigger_node::Node;
 use outrigger_sdk::testing::{CallScopes, NoEvents, StubLog, StubRpc, TestPlugin};
 use outrigger_sdk::{FeeRate, Host, Plugin};
 use outrigger_service::events::Event;
+use outrigger_service::provider::{KeysProvider, provide};
 use outrigger_service::wallet::{CreateOptions, SpendSettings};
 use outrigger_service::wire::Secret;
-use outrigger_service::{Result, Scope};
+use outrigger_service::{ErrorKind, Result, Scope, ServiceError};
 use outrigger_services::{
-    Caller, ChainService, GrantedAccess, GrantedWallets, MempoolService, OwnScopes, Scopes, WalletService,
+    Caller, ChainService, GrantedAccess, GrantedWallets, MempoolService, OwnScopes, Scopes, Signature, SigningRules,
+    WalletService,
 };
 use outrigger_wallet_engine::{Settings, WalletManager, WalletView};
 use serde_json::Value;
@@ -66,6 +68,28 @@ const KDF_MEMORY_KIB: u32 = 64;
 /// From how many blocks on a wallet that is behind has them searched: few, so that tests come to both.
 const SEARCH_FROM: u32 = 4;
 
+/// The policies of wallets, which count what they judge, and the provider of keys.
+#[derive(Default)]
+struct Signing {
+    judged: AtomicU64,
+    provider: Mutex<Option<Box<dyn KeysProvider + Send>>>,
+}
+
+impl SigningRules for Signing {
+    fn allow(&self, _: &str, _: &Signature<'_>) -> Result<()> {
+        self.judged.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn ask(&self, _: Scope, _: &str, method: &str, argument: &Value) -> Result<Value> {
+        let refused = |reason: String| ServiceError::new(ErrorKind::Refused, reason);
+        let provider = lock(&self.provider);
+        let provider = provider.as_ref().ok_or_else(|| refused("no provider of keys".into()))?;
+        let (_, function) = method.split_once('.').unwrap_or_default();
+        provide(&**provider, function, argument).map_err(|error| refused(error.message))
+    }
+}
+
 /// A host. Its folder is removed with it.
 pub struct TestHost<N: Node + ?Sized = EmbeddedNode> {
     pub node: Arc<N>,
@@ -73,6 +97,7 @@ pub struct TestHost<N: Node + ?Sized = EmbeddedNode> {
     pub log: Arc<StubLog>,
     /// The methods of a bitcoind, as far as the test answers them.
     pub rpc: Arc<StubRpc>,
+    signing: Arc<Signing>,
     events: Arc<Mutex<Vec<Event>>>,
     scopes: Arc<Scopes>,
     next_call: AtomicU64,
@@ -113,7 +138,7 @@ impl<N: Node + 'static> TestHost<N> {
         let wallets = open_wallets(&folder, node.clone(), &events);
         node.observe(wallets.clone());
         let (log, scopes, next_call) = (Arc::default(), Arc::default(), AtomicU64::new(1 << 32));
-        Self { node, wallets, log, rpc: Arc::default(), events, scopes, next_call, folder }
+        Self { node, wallets, log, rpc: Arc::default(), signing: Arc::default(), events, scopes, next_call, folder }
     }
 
     /// As if the host had been stopped and, after `meanwhile`, started again on the same node and files. Plugins that were
@@ -130,7 +155,8 @@ impl<N: Node + 'static> TestHost<N> {
         let scopes = OwnScopes::of(self.scopes.clone(), 0, GrantedAccess::default());
         let node: Arc<dyn Node> = self.node.clone();
         let granted = GrantedWallets::all("wallet-read/1");
-        let wallet = Arc::new(WalletService { manager: self.wallets.clone(), scopes: scopes.clone(), granted });
+        let (manager, signing) = (self.wallets.clone(), self.signing.clone());
+        let wallet = Arc::new(WalletService { manager, scopes: scopes.clone(), granted, signing });
         Host {
             chain: Arc::new(ChainService {
                 node: node.clone(),
@@ -178,6 +204,7 @@ impl<N: Node + 'static> TestHost<N> {
             passphrase: Secret::default(),
             avoid_reuse: false,
             load_on_startup: Some(true),
+            external_signer: false,
         };
         change(&mut options);
         self.wallets.create(options)
@@ -189,6 +216,16 @@ impl<N: Node + 'static> TestHost<N> {
     /// As of [`WalletManager::select`].
     pub fn wallet(&self, name: &str) -> Result<WalletView> {
         self.wallets.select(Some(name))
+    }
+
+    /// The number of signings that have passed the wallets' policies, one for each transaction or message.
+    pub fn judged(&self) -> u64 {
+        self.signing.judged.load(Ordering::Relaxed)
+    }
+
+    /// From now on this provider signs for wallets with an external signer.
+    pub fn provide(&self, provider: impl KeysProvider + Send + 'static) {
+        *lock(&self.signing.provider) = Some(Box::new(provider));
     }
 
     /// What the wallets told since this was asked last.
@@ -219,6 +256,7 @@ fn open_wallets(folder: &TempDir, node: Arc<dyn Node>, events: &Arc<Mutex<Vec<Ev
         kdf_memory_kib: KDF_MEMORY_KIB,
         kdf_passes: 1,
         search_from: SEARCH_FROM,
+        signer: Some("provider".into()),
         ..Settings::default()
     };
     let events = events.clone();

@@ -42,6 +42,7 @@ impl Wallet {
             birth_time: u64::MAX,
             backup_needed: true,
             last_backup: 0,
+            signer: shared.settings.signer.clone().filter(|_| options.external_signer),
         };
         let t = store.tables;
         let mut txn = store.write()?;

@@ -89,6 +89,7 @@ use outrigger_standard::release::{self, Rules};
 pub use paying::Turn;
 use scrub::Scrubber;
 pub use settings::Settings;
+pub use signing::Signing;
 pub use view::WalletView;
 
 /// Receives the engine's events. The engine may call it under a wallet's write lock, so that the events of a wallet keep

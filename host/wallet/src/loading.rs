@@ -51,6 +51,18 @@ impl WalletManager {
                           private keys, so cannot be used for wallets with private keys disabled.";
             return Err(ServiceError::new(ErrorKind::Refused, detail));
         }
+        if options.external_signer {
+            let detail = match &self.shared.settings.signer {
+                None => "An external signer needs the host's setting `signer` in [wallet]",
+                Some(_) if !options.disable_private_keys => {
+                    "Private keys must be disabled when using an external signer"
+                }
+                Some(_) => "",
+            };
+            if !detail.is_empty() {
+                return Err(ServiceError::new(ErrorKind::Refused, detail));
+            }
+        }
         let _reserved = self.reserve_name(&options.name)?;
         let folder = self.folder(&options.name)?;
         if folder.join(DATA_FILE).exists() {

@@ -226,6 +226,11 @@ impl WalletManager {
         self.shared.node.is_caught_up() && self.find(name).is_ok_and(|wallet| stands(&wallet))
     }
 
+    /// Whether a plugin signs for the wallet of this name, or for the only one.
+    pub fn has_external_signer(&self, name: Option<&str>) -> bool {
+        self.find(name).is_ok_and(|wallet| wallet.signer().is_some())
+    }
+
     /// As [`Self::select`], without waiting for the tip.
     pub fn select_as_it_stands(&self, name: Option<&str>) -> ServiceResult<WalletView> {
         Ok(WalletView::open(self.find(name)?)?)

@@ -27,6 +27,8 @@ pub struct Settings {
     pub reorganisation_notice: Option<u32>,
     /// The number of blocks behind the tip from which a wallet lets the node search them for its scripts.
     pub search_from: u32,
+    /// The plugin that signs for new wallets with an external signer.
+    pub signer: Option<String>,
 }
 
 impl Default for Settings {
@@ -44,6 +46,7 @@ impl Default for Settings {
             allow_rewind_to: None,
             reorganisation_notice: None,
             search_from: 144,
+            signer: None,
         }
     }
 }

@@ -13,7 +13,7 @@ use outrigger_descriptor::{Descriptor, PrivateBranches};
 use outrigger_memory::parallel::map;
 use outrigger_script::TxContext;
 use outrigger_service::signer::{SignBatch, SignRequest, Signed};
-use outrigger_service::wallet::{AddressType, WalletOutputView};
+use outrigger_service::wallet::{AddressType, KeyOrigin, WalletOutputView};
 use outrigger_service::wire::{Blob, Secret};
 use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 use outrigger_sign::{SignatureKind, message_digest, sign_digest, sign_requests, signs_anything};
@@ -73,6 +73,18 @@ fn hashes_of(public_key: &[u8]) -> Vec<[u8; 20]> {
     }
 }
 
+/// A transaction whose inputs are to be signed, with the outputs that it spends.
+pub struct Signing {
+    pub transaction: Transaction,
+    pub spent: Vec<Option<TxOut>>,
+}
+
+impl Signing {
+    pub fn context(&self) -> TxContext<'_> {
+        TxContext::new(&self.transaction, &self.spent[..])
+    }
+}
+
 /// The descriptors of some scripts, and their expansions.
 #[derive(Default)]
 pub(super) struct Owners {
@@ -129,7 +141,7 @@ impl Wallet {
             Ok(encryption_key) => {
                 self.derive(txn, &places, &encryption_key)?.into_iter().map(|(public_key, _)| public_key).collect()
             }
-            Err(_) => self.public_keys(txn, &places)?,
+            Err(_) => self.origins(txn, &places)?.into_keys().collect(),
         };
         let mut available = Vec::with_capacity(public_keys.len());
         for public_key in public_keys {
@@ -146,16 +158,11 @@ impl Wallet {
         Ok(available)
     }
 
-    /// Signs requests while the caller waits; all of them are `None` once it does not.
-    pub(super) fn sign(
-        &self,
-        txn: &Reading<'_>,
-        batch: &SignBatch,
-        wanted: &(dyn Fn() -> bool + Sync),
-    ) -> ServiceResult<Vec<Option<Signed>>> {
-        let encryption_key = self.encryption_key()?;
+    /// Reads what is to be signed, and checks the outputs that were given for it. `None` for no requests.
+    pub(super) fn begin_signing(&self, txn: &Reading<'_>, batch: &SignBatch) -> ServiceResult<Option<Signing>> {
+        self.encryption_key()?;
         if batch.requests.is_empty() {
-            return Ok(Vec::new());
+            return Ok(None);
         }
         if batch.transaction.len() > MAX_TRANSACTION {
             return Err(ServiceError::new(ErrorKind::Refused, "The transaction is too large to sign"));
@@ -163,15 +170,42 @@ impl Wallet {
         let malformed = |error: consensus::encode::Error| ServiceError::new(ErrorKind::Malformed, error.to_string());
         let transaction: Transaction = consensus::deserialize(&batch.transaction).map_err(malformed)?;
         let spent = self.spent(txn, &transaction, &batch.spent)?;
+        Ok(Some(Signing { transaction, spent }))
+    }
+
+    /// Signs requests while the caller waits; all of them are `None` once it does not.
+    pub(super) fn sign(
+        &self,
+        txn: &Reading<'_>,
+        signing: &Signing,
+        batch: &SignBatch,
+        wanted: &(dyn Fn() -> bool + Sync),
+    ) -> ServiceResult<Vec<Option<Signed>>> {
+        let encryption_key = self.encryption_key()?;
         let keys = batch.requests.iter().map(|request| &*request.public_key.0);
         let ring = self.ring(txn, &batch.scripts, keys, &encryption_key)?;
-        let context = TxContext::new(&transaction, &spent[..]);
+        let context = signing.context();
         let sign = |request: &SignRequest, digest| {
             let key = ring.get(&request.public_key).filter(|_| !signs_anything(&context, request))?;
             Some(sign_digest(&key.0, digest, &request.into()))
         };
         let signed = sign_requests(&context, &batch.requests, wanted, sign);
         signed.ok_or_else(|| ServiceError::new(ErrorKind::Stale, "Nobody waits for the signatures any more"))
+    }
+
+    /// The keys of the descriptors that derive these scripts, for the plugin that signs: one for each public key.
+    pub(super) fn provided_keys<'k>(
+        &self,
+        txn: &Reading<'_>,
+        scripts: &[ScriptBuf],
+        public_keys: impl Iterator<Item = &'k Blob>,
+    ) -> Result<Vec<Option<KeyOrigin>>> {
+        let origins = self.origins(txn, &self.places(txn, scripts)?)?;
+        let find = |public_key: &[u8]| match public_key.len() {
+            X_ONLY => of_x_coordinate(public_key).iter().find_map(|public_key| origins.get(public_key)).cloned(),
+            _ => origins.get(public_key).cloned(),
+        };
+        Ok(public_keys.map(|public_key| find(public_key)).collect())
     }
 
     /// The spent outputs of a transaction. The wallet takes outputs of its own transactions from there, and refuses others in their
@@ -235,21 +269,21 @@ impl Wallet {
         Ok(places)
     }
 
-    /// The public keys at these positions, of descriptors with private keys.
-    fn public_keys(&self, txn: &Reading<'_>, places: &[DescriptorPosition]) -> Result<HashSet<Vec<u8>>> {
-        let mut public_keys = HashSet::new();
+    /// The public keys at these positions, with their origins, of descriptors with private keys.
+    fn origins(&self, txn: &Reading<'_>, places: &[DescriptorPosition]) -> Result<HashMap<Vec<u8>, KeyOrigin>> {
+        let mut all = HashMap::new();
         let mut owners = Owners::default();
         for places in places.chunks(MAX_EXPANDED) {
             self.expand(txn, places.iter().copied(), &mut owners)?;
             for ((number, _), expansion) in &owners.expansions {
-                if owners.descriptors.get(number).is_some_and(|(row, _)| row.has_private) {
-                    let scripts = expansion.scripts.iter();
-                    let origins = scripts.flat_map(|script| &script.origins);
-                    public_keys.extend(origins.map(|origin| origin.public_key.0.clone()));
+                let signs = |(row, _): &(DescriptorRow, _)| row.has_private || self.signer().is_some();
+                if owners.descriptors.get(number).is_some_and(signs) {
+                    let origins = expansion.scripts.iter().flat_map(|script| &script.origins);
+                    all.extend(origins.map(|origin| (origin.public_key.0.clone(), origin.clone())));
                 }
             }
         }
-        Ok(public_keys)
+        Ok(all)
     }
 
     /// The private keys at these positions, with their public keys. Each descriptor's text is decrypted once.

@@ -22,7 +22,7 @@ impl WalletViewpoint {
     /// The viewpoint of a call with this argument `include_watchonly`. By default, watched scripts count as ours in a
     /// wallet without private keys.
     pub fn of(call: &Call<'_>, wallet: &WalletInfo, watch_only: Option<bool>) -> Result<Self, ServiceError> {
-        let watch_only = watch_only.unwrap_or(!wallet.private_keys_enabled);
+        let watch_only = watch_only.unwrap_or(!wallet.signs());
         Ok(Self { synced: wallet.synced, watch_only, network: call.network()? })
     }
 

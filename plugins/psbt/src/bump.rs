@@ -61,7 +61,7 @@ impl PsbtPlugin {
         let mut replacement = replacement(options.map(Value::Object).as_ref(), call.network()?)?;
         let version = psbt_version::<u32>(call, version.as_ref())?;
         wallet.check_unlocked()?;
-        replacement.control.include_watching = !wallet.private_keys_enabled;
+        replacement.control.include_watching = !wallet.signs();
         let settings = call.host.wallet.spend_settings(call.scope)?;
         let replaced = replace(call.services(), &settings, txid, replacement, &mut thread_rng())?;
         let mut psbt = Psbt::of_version(replaced.funded.transaction.clone(), version);

@@ -216,7 +216,7 @@ impl PsbtPlugin {
         let services = call.services();
         let settings = &call.host.wallet.spend_settings(call.scope)?;
         let network = call.network()?;
-        let private_keys_enabled = wallet.private_keys_enabled;
+        let private_keys_enabled = wallet.signs();
         let funding = FundingCall { network, private_keys_enabled, outputs: outputs.len(), below_minimum: false };
         let mut control = CoinControl::default();
         funding.read_fee(&options, None, &mut control)?;

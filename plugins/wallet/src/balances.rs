@@ -111,7 +111,7 @@ impl WalletPlugin {
             return Err(RpcError::new(DEPRECATED, message));
         }
         let min_depth = minconf.map_or(Ok(0), int32)?;
-        let watch_only = include_watchonly.unwrap_or(!wallet.private_keys_enabled);
+        let watch_only = include_watchonly.unwrap_or(!wallet.signs());
         let avoid_reuse = arguments::avoid_reuse(avoid_reuse, &wallet)?;
         let balances = balances(call, min_depth, avoid_reuse)?;
         let watched = balances.watch_only.filter(|_| watch_only).map_or(Amount::ZERO, |totals| totals.trusted);

@@ -40,7 +40,7 @@ impl WalletPlugin {
         #[arg(kind = "object")] options: Option<&Value>,
     ) -> Result<Value, RpcError> {
         let wallet = call.wallet()?;
-        if !wallet.private_keys_enabled {
+        if !wallet.signs() {
             return Err(RpcError::wallet(
                 "bumpfee is not available with wallets that have private keys disabled. Use psbtbumpfee instead.",
             ));

@@ -66,6 +66,11 @@ impl WalletPlugin {
     #[method(private_keys)]
     fn encryptwallet(call: &Call<'_>, passphrase: Secret) -> Result<&'static str, RpcError> {
         let wallet = call.wallet()?;
+        if let Some(signer) = &wallet.signer {
+            return Err(RpcError::wallet(format!(
+                "Error: the plugin '{signer}' holds the keys of this wallet, nothing to encrypt."
+            )));
+        }
         if !wallet.private_keys_enabled {
             let message = "Error: wallet does not contain private keys, nothing to encrypt.";
             return Err(RpcError::new(RpcErrorCode::WALLET_ENCRYPTION_FAILED, message));

@@ -20,6 +20,7 @@ fn flags(wallet: &WalletInfo) -> Vec<&'static str> {
         ("disable_private_keys", !wallet.private_keys_enabled),
         ("blank", wallet.blank),
         ("descriptor_wallet", true),
+        ("external_signer", wallet.signer.is_some()),
     ];
     flags.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name).collect()
 }
@@ -63,12 +64,11 @@ impl WalletPlugin {
         if rules.wallet_info_feerate {
             put("paytxfee", amount::to_json(settings.pay_feerate.unwrap_or(FeeRate::ZERO)));
         }
-        put("private_keys_enabled", json!(wallet.private_keys_enabled));
+        put("private_keys_enabled", json!(wallet.signs()));
         put("avoid_reuse", json!(wallet.avoid_reuse));
         put("scanning", scanning);
         put("descriptors", json!(true));
-        // createwallet refuses external signers, so no wallet has one.
-        put("external_signer", json!(false));
+        put("external_signer", json!(wallet.signer.is_some()));
         put("blank", json!(wallet.blank));
         if wallet.birth_time > 0 {
             put("birthtime", json!(wallet.birth_time));

@@ -75,7 +75,8 @@ impl WalletPlugin {
     ///   warning.
     /// * `load_on_startup` (default: null) - Whether the host loads the wallet at every start; null keeps the
     ///   setting.
-    /// * `external_signer` - Must be false, because external signers are not supported.
+    /// * `external_signer` - Whether a plugin signs for the wallet: that of the host's setting wallet.signer. Private keys
+    ///   must be disabled.
     ///
     /// # Result
     /// {"name": "...", "warnings": ["...", ...]}    (json object) "warnings" is omitted if there are none.
@@ -102,10 +103,6 @@ impl WalletPlugin {
         if !descriptors {
             warnings.push(ONE_KIND.to_owned());
         }
-        if external_signer {
-            let message = "Compiled without external signing support (required for external signing)";
-            return Err(RpcError::wallet(message));
-        }
         let passphrase = passphrase.unwrap_or_default();
         if disable_private_keys && !passphrase.expose().is_empty() {
             return Err(RpcError::wallet(
@@ -113,7 +110,15 @@ impl WalletPlugin {
             ));
         }
         let name = wallet_name.clone();
-        let options = CreateOptions { name, disable_private_keys, blank, passphrase, avoid_reuse, load_on_startup };
+        let options = CreateOptions {
+            name,
+            disable_private_keys,
+            blank,
+            passphrase,
+            avoid_reuse,
+            load_on_startup,
+            external_signer,
+        };
         warnings.extend(call.host.admin.create(call.scope, options)?);
         Ok(named(Some(wallet_name), warnings))
     }

@@ -171,7 +171,7 @@ impl WalletPlugin {
 }
 
 fn require_private_keys(wallet: &WalletInfo) -> Result<(), RpcError> {
-    if wallet.private_keys_enabled {
+    if wallet.signs() {
         return Ok(());
     }
     Err(RpcError::wallet("Error: Private keys are disabled for this wallet"))

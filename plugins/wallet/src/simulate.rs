@@ -66,7 +66,7 @@ impl WalletPlugin {
     ) -> Result<Value, RpcError> {
         let wallet = call.wallet()?;
         let watch_only = options.map(include_watch_only).transpose()?.flatten();
-        let least = match watch_only.unwrap_or(!wallet.private_keys_enabled) {
+        let least = match watch_only.unwrap_or(!wallet.signs()) {
             true => Ownership::WatchOnly,
             false => Ownership::Spendable,
         };

@@ -12,7 +12,7 @@ use crate::pieces::{Pieces, string};
 const TEXTS: [&str; 2] = ["id", "summary"];
 const WRAPPERS: [&str; 3] = ["pooled", "inline", "observe"];
 const REQUIREMENTS: [&str; 5] = ["network", "release", "txindex", "blockfilterindex", "spent_outputs"];
-const LISTS: [&str; 5] = ["services", "optional", "events", "reach", "calls"];
+const LISTS: [&str; 6] = ["services", "optional", "events", "reach", "calls", "provides"];
 const FLAGS: [&str; 2] = ["restartable", "critical"];
 
 pub fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream> {
@@ -71,7 +71,7 @@ pub fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
             })?;
         } else {
             return Err(meta.error(
-                "expected id, summary, version, services, optional, events, reach, calls, requires, restartable, critical, wrapper or methods",
+                "expected id, summary, version, services, optional, provides, events, reach, calls, requires, restartable, critical, wrapper or methods",
             ));
         }
         given.push(name);
@@ -86,7 +86,8 @@ pub fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
     if !requires.is_empty() {
         head.json(&format!(",\"requires\":{{{}}}", requires.join(",")));
     }
-    complete(&mut block, &version, head, modules);
+    let provides = given.iter().any(|name| name == "provides");
+    complete(&mut block, &version, head, modules, provides);
     Ok(quote!(#block))
 }
 
@@ -102,7 +103,10 @@ fn list_item(input: ParseStream<'_>) -> Result<String> {
 }
 
 /// Adds `MANIFEST`, `call` and, if it is missing, `Options` to the implementation of `Plugin`.
-fn complete(block: &mut ItemImpl, version: &TokenStream, mut head: Pieces, modules: Option<Vec<Path>>) {
+fn complete(block: &mut ItemImpl, version: &TokenStream, mut head: Pieces, modules: Option<Vec<Path>>, provides: bool) {
+    let provided = provides.then(|| {
+        quote!(let ::core::option::Option::Some(reply) = ::outrigger_sdk::methods::provide(self, &call, reply) else { return };)
+    });
     let plugin = block.self_ty.clone();
     let tables: Vec<TokenStream> = match modules {
         None => vec![quote!(METHODS)],
@@ -133,6 +137,7 @@ fn complete(block: &mut ItemImpl, version: &TokenStream, mut head: Pieces, modul
     });
     block.items.push(syn::parse_quote! {
         fn call(&self, mut call: ::outrigger_sdk::Call<'_>, reply: ::outrigger_sdk::Reply) {
+            #provided
             #(let ::core::option::Option::Some(reply) = (#tables.answer)(self, &mut call, reply) else { return };)*
             <Self as ::outrigger_sdk::Plugin>::wrap(self, call, reply);
         }

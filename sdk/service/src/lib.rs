@@ -16,6 +16,7 @@ mod host;
 pub mod json;
 pub mod log;
 pub mod mempool;
+pub mod provider;
 pub mod rpc;
 pub mod signer;
 mod transport;

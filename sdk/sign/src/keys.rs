@@ -6,7 +6,8 @@ use bitcoin::ScriptBuf;
 use bitcoin::consensus::serialize;
 use bitcoin::key::TapTweak;
 use bitcoin::taproot::TapNodeHash;
-use secp256k1::{Keypair, Message, SecretKey};
+use secp256k1::ecdsa::{self, RecoverableSignature, RecoveryId};
+use secp256k1::{Keypair, Message, PublicKey, SecretKey, XOnlyPublicKey, schnorr};
 
 use super::digest::{SignatureKind, sign_requests};
 use super::secp::SECP;
@@ -128,6 +129,39 @@ fn sign_schnorr(message: &Message, mut keypair: Keypair) -> Vec<u8> {
     let signature = SECP.sign_schnorr_no_aux_rand(message, &keypair);
     keypair.non_secure_erase();
     signature.serialize().to_vec()
+}
+
+/// Whether a signature of a digest is by the private key of a public key in a script (33, 65 or 32 bytes), in the form in which
+/// [`sign_digest`] makes it. ECDSA signatures are DER with low S.
+pub fn verify_digest(public_key: &[u8], digest: [u8; 32], kind: &SignatureKind, signature: &[u8]) -> bool {
+    let message = Message::from_digest(digest);
+    let schnorr = |key: Option<XOnlyPublicKey>| {
+        let signature = schnorr::Signature::from_slice(signature);
+        key.zip(signature.ok()).is_some_and(|(key, signature)| SECP.verify_schnorr(&signature, &message, &key).is_ok())
+    };
+    match kind {
+        SignatureKind::Ecdsa => {
+            let (Ok(key), Ok(signature)) = (PublicKey::from_slice(public_key), ecdsa::Signature::from_der(signature))
+            else {
+                return false;
+            };
+            // libsecp256k1 verifies no signature with a high S.
+            SECP.verify_ecdsa(&message, &signature, &key).is_ok()
+        }
+        SignatureKind::EcdsaRecoverable => {
+            let Some((id, compact)) = signature.split_first() else { return false };
+            let id = RecoveryId::from_i32((*id).into());
+            let signature = id.and_then(|id| RecoverableSignature::from_compact(compact, id));
+            let signer = signature.and_then(|signature| SECP.recover_ecdsa(&message, &signature));
+            signer.is_ok_and(|signer| PublicKey::from_slice(public_key) == Ok(signer))
+        }
+        SignatureKind::Schnorr => schnorr(XOnlyPublicKey::from_slice(public_key).ok()),
+        SignatureKind::SchnorrTweaked { merkle_root } => {
+            let root = merkle_root.map(TapNodeHash::assume_hidden);
+            let tweaked = |key: XOnlyPublicKey| key.tap_tweak(&*SECP, root).0.to_x_only_public_key();
+            schnorr(XOnlyPublicKey::from_slice(public_key).ok().map(tweaked))
+        }
+    }
 }
 
 /// The keys of the call's wallet. They stay in the host.

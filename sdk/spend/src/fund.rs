@@ -128,7 +128,7 @@ pub fn fund_transaction(
 ) -> Result<Funded, RpcError> {
     let call = FundingCall {
         network: services.host.chain.network(services.scope)?,
-        private_keys_enabled: services.host.wallet.info(services.scope)?.private_keys_enabled,
+        private_keys_enabled: services.host.wallet.info(services.scope)?.signs(),
         outputs: transaction.output.len(),
         below_minimum,
     };

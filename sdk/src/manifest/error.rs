@@ -1,5 +1,6 @@
 //! Why manifests and options are refused.
 
+use outrigger_service::provider::KEYS_PROVIDER;
 use outrigger_values::params::json_words;
 use outrigger_values::text::printable;
 
@@ -54,6 +55,9 @@ pub enum ManifestError {
         /// The parameter.
         param: String,
     },
+    /// A service that no host asks plugins for.
+    #[error("the manifest provides '{0}', which no host asks plugins for; it may be '{KEYS_PROVIDER}'")]
+    UnknownProvided(String),
     /// An event that no host tells of.
     #[error("the manifest asks for an event '{0}' that does not exist")]
     UnknownEvent(String),

@@ -90,6 +90,7 @@ impl WalletState {
                 sources: all_sources(),
                 warnings: Vec::new(),
                 node_behind: None,
+                signer: None,
             },
             scripts: BTreeMap::new(),
             transactions: Vec::new(),

@@ -33,7 +33,7 @@ pub use change::ChangeError;
 pub use check::check;
 use note::Change;
 pub use routes::{Chain, Link, RouteTable};
-use routes::{Known, RouteError, Wrapper, wrapping};
+use routes::{Known, RouteError, Wrapper, providing, wrapping};
 
 /// The time limit for stopping all plugins together.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
@@ -253,6 +253,16 @@ impl Registry {
             .iter()
             .find(|plugin| plugin.is_called(name))
             .and_then(|plugin| plugin.instance.clone())
+    }
+
+    /// The link to a running plugin that provides a service to the host, for a call of this method.
+    pub fn provider(&self, plugin: &str, service: &str, method: &str) -> Option<Link> {
+        let serving = self.serving.load();
+        let provides = |instance: &&Arc<Instance>| {
+            let manifest = instance.manifest();
+            manifest.id == plugin && manifest.provides.iter().any(|provided| provided == service)
+        };
+        serving.running().find(provides).map(|instance| providing(instance, method))
     }
 
     /// Starts the plugins of the configuration. On failure those already started are stopped.

@@ -127,6 +127,22 @@ pub(super) fn wrapping(
     before.map(|wrapper| wrapper.link(method, signature, long_running)).collect()
 }
 
+/// The link of a plugin for calls of the host, to a service that the plugin provides.
+pub(super) fn providing(instance: &Arc<Instance>, method: &str) -> Link {
+    let name = method.to_owned();
+    let method = MethodSpec { name, private_keys: true, needs_tip: false, ..MethodSpec::default() };
+    Link {
+        id: instance.manifest().id.as_str().into(),
+        asks: asks(instance),
+        instance: Some(instance.clone()),
+        method: Arc::new(method),
+        signature: None,
+        position: usize::MAX,
+        latency: Arc::default(),
+        may_fail: false,
+    }
+}
+
 fn asks(instance: &Arc<Instance>) -> bool {
     instance.grants.iter().any(|grant| grant.service == RPC)
 }

@@ -54,6 +54,8 @@ pub(super) type StoredInfo = (usize, WalletInfo, Arc<[Unsent]>);
 
 pub struct Wallet {
     pub(super) name: String,
+    /// The plugin that signs for it.
+    signer: Option<Arc<str>>,
     pub(super) store: Store,
     pub(super) shared: Arc<Shared>,
     pub(super) slot: WalletNumber,
@@ -94,10 +96,12 @@ impl Wallet {
         let txn = store.read()?;
         let feed = Feed::new(store.tables.synced(&txn)?, store.tables.top(&txn)?);
         let locked_coins = store.tables.locked_coins(&txn)?;
+        let signer = store.tables.meta(&txn)?.signer.map(Into::into);
         drop(txn);
         Ok(Self {
             attempts: shared.attempts.of(&name),
             name,
+            signer,
             store,
             slot: shared.follower.new_slot(),
             descriptors: DescriptorCache::new(shared.network),
@@ -139,6 +143,10 @@ impl Wallet {
 
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    pub fn signer(&self) -> Option<&Arc<str>> {
+        self.signer.as_ref()
     }
 
     pub fn spend_settings(&self) -> SpendSettings {

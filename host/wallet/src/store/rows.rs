@@ -32,6 +32,9 @@ wire_struct! {
         pub backup_needed: bool,
         /// The time of the last backup, in seconds; 0 if there was none.
         pub last_backup: u64,
+        /// The plugin that signs for the wallet. Set when the wallet is created.
+        #[since(1)]
+        pub signer: Option<String>,
     }
 }
 

@@ -121,6 +121,7 @@ impl Harness {
             passphrase: Secret::default(),
             avoid_reuse: false,
             load_on_startup: Some(true),
+            external_signer: false,
         };
         change(&mut options);
         self.manager.create(options)

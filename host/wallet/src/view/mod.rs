@@ -17,7 +17,9 @@ use bitcoin::ScriptBuf;
 use outrigger_descriptor::{Descriptor, Expansion};
 use outrigger_service::chain::BlockRef;
 use outrigger_service::signer::{SignBatch, Signed};
-use outrigger_service::wallet::{CoinBatch, DescriptorInfo, Ownership, ScriptInfo, Synced, WalletCoin, WalletInfo};
+use outrigger_service::wallet::{
+    CoinBatch, DescriptorInfo, KeyOrigin, Ownership, ScriptInfo, Synced, WalletCoin, WalletInfo,
+};
 use outrigger_service::wire::{Blob, Secret, from_bytes};
 use outrigger_service::{ErrorKind, Result as ServiceResult};
 
@@ -29,7 +31,7 @@ use super::live::Wallet;
 use super::live::outgoing::Unsent;
 use super::ownership::label;
 use super::scrub;
-use super::signing::{MAX_EXPANDED, Owners};
+use super::signing::{MAX_EXPANDED, Owners, Signing};
 use super::store::rows::{CoinRow, DescriptorRow, ScriptRow};
 use super::store::tables::{Table, number_from_key, outpoint_from};
 use super::store::{Reading, Snapshot, Tables};
@@ -151,6 +153,7 @@ impl WalletView {
             sources: [external.sources(), internal.sources()].concat(),
             warnings: if t.is_scrub_due(txn)? { vec![scrub::WARNING.to_owned()] } else { Vec::new() },
             node_behind: None,
+            signer: meta.signer,
         })
     }
 
@@ -308,9 +311,28 @@ impl WalletView {
         Ok(self.wallet.available(&self.txn, &scripts, &public_keys)?)
     }
 
+    /// Reads what is to be signed, and checks the outputs that were given for it. `None` for no requests.
+    pub fn begin_signing(&self, batch: &SignBatch) -> ServiceResult<Option<Signing>> {
+        self.wallet.begin_signing(&self.txn, batch)
+    }
+
     /// Signs while `wanted`.
-    pub fn sign(&self, batch: &SignBatch, wanted: &(dyn Fn() -> bool + Sync)) -> ServiceResult<Vec<Option<Signed>>> {
-        self.wallet.sign(&self.txn, batch, wanted)
+    pub fn sign(
+        &self,
+        signing: &Signing,
+        batch: &SignBatch,
+        wanted: &(dyn Fn() -> bool + Sync),
+    ) -> ServiceResult<Vec<Option<Signed>>> {
+        self.wallet.sign(&self.txn, signing, batch, wanted)
+    }
+
+    /// The keys of the descriptors that derive these scripts, for the plugin that signs: one for each public key.
+    pub fn provided_keys<'k>(
+        &self,
+        scripts: &[ScriptBuf],
+        public_keys: impl Iterator<Item = &'k Blob>,
+    ) -> ServiceResult<Vec<Option<KeyOrigin>>> {
+        Ok(self.wallet.provided_keys(&self.txn, scripts, public_keys)?)
     }
 
     pub fn sign_message(&self, script: &ScriptBuf, public_key: &[u8], message: &str) -> ServiceResult<Option<Blob>> {

@@ -141,6 +141,7 @@ impl Tester {
             passphrase: Secret::default(),
             avoid_reuse: false,
             load_on_startup: None,
+            external_signer: false,
         };
         change(&mut options);
         let made = self.of(None, |host, scope| host.admin.create(scope, options));

@@ -445,10 +445,8 @@ fn transaction(txid: Txid, inputs: Vec<OutPoint>, script: &ScriptBuf) -> WalletT
 fn createwallet_and_restorewallet_refuse_bad_arguments() {
     let test = Fixture::new();
     let no_keys = "Passphrase provided but private keys are disabled. A passphrase is only used to encrypt private keys, so cannot be used for wallets with private keys disabled.";
-    let signer = "Compiled without external signing support (required for external signing)";
     test.refuses(&[
         ("createwallet", json!(["a", true, false, "pw"]), -4, no_keys),
-        ("createwallet", json!(["a", true, false, null, null, true, null, true]), -4, signer),
         ("restorewallet", json!(["third", "/backups/none.mdb"]), -8, "Backup file does not exist"),
     ]);
     test.answers("listwallets", json!([]), r#"["w"]"#);

@@ -23,6 +23,9 @@ wire_struct! {
         pub avoid_reuse: bool,
         /// Whether the host loads it at every start; none leaves the list as it is.
         pub load_on_startup: Option<bool>,
+        /// Whether the plugin of the host's setting `wallet.signer` has its keys (`keys-provider/1`). It never holds a private key itself.
+        #[since(1)]
+        pub external_signer: bool,
     }
 }
 
@@ -33,8 +36,8 @@ service! {
         /// wallet with keys that is not blank gets a random master key. From the key it derives active descriptors of each address
         /// type (BIP 44, 49, 84, 86), for receiving and for change, with the node's time as their birth.
         ///
-        /// `WalletExists` if a wallet of this name is on disk; `Refused` for a name that is no plain path, or for a passphrase without
-        /// private keys. A failed call leaves no files.
+        /// `WalletExists` if a wallet of this name is on disk; `Refused` for a name that is no plain path, for a passphrase without
+        /// private keys, and for an external signer with private keys or without the setting. A failed call leaves no files.
         fn create(options: CreateOptions) -> Vec<String>;
         /// Loads a wallet as the last of the loaded ones, locked if it is encrypted. It follows the chain from where it
         /// stood, and takes over the whole mempool. Gives its warnings.

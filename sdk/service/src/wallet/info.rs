@@ -92,10 +92,18 @@ wire_struct! {
         /// Where the node stands while it lacks blocks that the wallet has followed; none otherwise.
         #[since(1)]
         pub node_behind: Option<Synced>,
+        /// The plugin that signs for it (`keys-provider/1`). Such a wallet holds no private keys itself.
+        #[since(1)]
+        pub signer: Option<String>,
     }
 }
 
 impl WalletInfo {
+    /// Whether payments can be signed with its keys, which the wallet holds, or a plugin for it.
+    pub fn signs(&self) -> bool {
+        self.private_keys_enabled || self.signer.is_some()
+    }
+
     /// Refuses if the wallet is locked.
     ///
     /// # Errors

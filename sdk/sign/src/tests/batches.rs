@@ -8,11 +8,14 @@ use bitcoin::opcodes::all::OP_CHECKMULTISIG;
 use bitcoin::script::{Builder, PushBytesBuf};
 use bitcoin::{NetworkKind, ScriptBuf, Witness, base58};
 use proptest::prelude::*;
+use secp256k1::{SecretKey, ecdsa};
 
 use super::{pays, spend};
 use crate::collect::{Observer, collect};
+use crate::secp::SECP;
 use crate::{
-    InputError, KeySource, LocalKeys, Sighash, SignError, SolvingSet, WifKey, sign_transaction, sign_transaction_while,
+    InputError, KeySource, LocalKeys, Sighash, SignError, SignatureKind, SolvingSet, WifKey, sign_digest,
+    sign_transaction, sign_transaction_while, verify_digest,
 };
 use outrigger_script::{Checker, ScriptError, SigVersion, TxContext};
 use outrigger_service::signer::{Scheme, SignRequest, Signed};
@@ -313,4 +316,35 @@ fn a_signature_is_verified_once_however_often_it_is_met() {
         SigVersion::Base
     ));
     assert_eq!(observer.verified(), 1);
+}
+
+#[test]
+fn a_signature_verifies_by_its_own_key_and_digest_in_its_own_form() {
+    let secret = SecretKey::from_slice(&[7; 32]).unwrap();
+    let public_key = secret.public_key(&SECP);
+    let (whole, x) = (public_key.serialize(), public_key.x_only_public_key().0.serialize());
+    let other = SecretKey::from_slice(&[8; 32]).unwrap().public_key(&SECP).serialize();
+    let kinds: [(&[u8], &[u8], SignatureKind); 5] = [
+        (&whole, &other, SignatureKind::Ecdsa),
+        (&whole, &other, SignatureKind::EcdsaRecoverable),
+        (&x, &other[1..], SignatureKind::Schnorr),
+        (&x, &other[1..], SignatureKind::SchnorrTweaked { merkle_root: None }),
+        (&x, &other[1..], SignatureKind::SchnorrTweaked { merkle_root: Some([3; 32]) }),
+    ];
+    for (own, other, kind) in &kinds {
+        let signature = sign_digest(&secret, [1; 32], kind);
+        assert!(verify_digest(own, [1; 32], kind, &signature), "{kind:?}");
+        assert!(!verify_digest(own, [2; 32], kind, &signature), "{kind:?}");
+        assert!(!verify_digest(other, [1; 32], kind, &signature), "{kind:?}");
+        assert!(!verify_digest(own, [1; 32], kind, &signature[..signature.len() - 1]), "{kind:?}");
+        assert!(!verify_digest(&[], [1; 32], kind, &signature) && !verify_digest(own, [1; 32], kind, &[]), "{kind:?}");
+        let verifies = |(_, _, wrong): &&(&[u8], &[u8], SignatureKind)| verify_digest(own, [1; 32], wrong, &signature);
+        assert_eq!(kinds.iter().filter(verifies).count(), 1, "{kind:?}");
+    }
+    // bitcoind relays no signature with a high S.
+    let signature = sign_digest(&secret, [1; 32], &SignatureKind::EcdsaRecoverable);
+    let (r, s) = signature[1..].split_at(32);
+    let high = SecretKey::from_slice(s).unwrap().negate().secret_bytes();
+    let der = ecdsa::Signature::from_compact(&[r, &high].concat()).unwrap().serialize_der();
+    assert!(!verify_digest(&whole, [1; 32], &SignatureKind::Ecdsa, &der));
 }

@@ -1,0 +1,161 @@
+//! `signer/1`: signatures with the keys of a wallet, or of the plugin that has them.
+//!
+//! Each signature first passes the wallet's policies. The host asks policies and plugins with no lock held.
+
+use bitcoin::ScriptBuf;
+use outrigger_service::json::{from_json, to_json};
+use outrigger_service::provider::{KEYS_PROVIDER, KeysQuery, MessageQuery, ProviderBatch, ProviderRequest};
+use outrigger_service::signer::{SignBatch, SignRequest, Signed};
+use outrigger_service::wallet::KeyOrigin;
+use outrigger_service::wire::{Blob, Wire};
+use outrigger_service::{ErrorKind, Result, Scope, ServiceError, Signer};
+use outrigger_sign::{SignatureKind, digest, message_digest, signs_anything, verify_digest};
+use outrigger_wallet_engine::Signing;
+use serde_json::Value;
+
+use super::WalletService;
+
+/// What is about to be signed with a wallet's keys.
+pub enum Signature<'a> {
+    Inputs { signing: &'a Signing, requests: &'a [SignRequest] },
+    Message(&'a str),
+}
+
+/// Judges each signature, and reaches the plugins that sign.
+pub trait SigningRules: Send + Sync {
+    /// Judges a signature before it is made. There are no policies yet, so nothing is refused.
+    fn allow(&self, _wallet: &str, _signature: &Signature<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    /// Calls a method of the plugin `signer` that no client can call, and waits for its result while somebody waits for the call of
+    /// `scope`.
+    fn ask(&self, scope: Scope, signer: &str, method: &str, argument: &Value) -> Result<Value>;
+}
+
+/// A wallet's keys at the plugin that has them.
+struct Provider<'a> {
+    rules: &'a dyn SigningRules,
+    scope: Scope,
+    signer: String,
+    wallet: String,
+}
+
+impl Provider<'_> {
+    fn ask<T: Wire>(&self, function: &str, argument: Value) -> Result<T> {
+        let answer = self.rules.ask(self.scope, &self.signer, &format!("{KEYS_PROVIDER}.{function}"), &argument)?;
+        from_json(&answer).map_err(|error| self.refused(&format!("gave no valid answer: {error}")))
+    }
+
+    fn refused(&self, reason: &str) -> ServiceError {
+        let Self { signer, wallet, .. } = self;
+        let detail = format!("The plugin '{signer}', which signs for the wallet \"{wallet}\", {reason}");
+        ServiceError::new(ErrorKind::Refused, detail)
+    }
+
+    /// The answers for the keys of which the wallet knows the origin, as answers for all keys.
+    fn spread<T>(&self, keys: &[Option<KeyOrigin>], answers: Vec<T>) -> Result<Vec<Option<T>>> {
+        if answers.len() != keys.iter().flatten().count() {
+            return Err(self.refused("gave too few or too many answers"));
+        }
+        let mut answers = answers.into_iter();
+        Ok(keys.iter().map(|key| key.as_ref().and_then(|_| answers.next())).collect())
+    }
+
+    fn available(&self, keys: &[Option<KeyOrigin>]) -> Result<Vec<bool>> {
+        let known: Vec<KeyOrigin> = keys.iter().flatten().cloned().collect();
+        if known.is_empty() {
+            return Ok(vec![false; keys.len()]);
+        }
+        let query = KeysQuery { wallet: self.wallet.clone(), keys: known };
+        let available = self.spread(keys, self.ask::<Vec<bool>>("available", to_json(&query)?)?)?;
+        Ok(available.into_iter().map(Option::unwrap_or_default).collect())
+    }
+
+    fn sign(&self, signing: &Signing, batch: &SignBatch, keys: Vec<Option<KeyOrigin>>) -> Result<Vec<Option<Signed>>> {
+        let context = signing.context();
+        let requests = batch.requests.iter().zip(keys).map(|(request, key)| {
+            let (key, digest) = (key?, digest(&context, request).filter(|_| !signs_anything(&context, request))?);
+            Some(ProviderRequest { key, request: request.clone(), digest })
+        });
+        let requests: Vec<Option<ProviderRequest>> = requests.collect();
+        let asked: Vec<ProviderRequest> = requests.iter().flatten().cloned().collect();
+        if asked.is_empty() {
+            return Ok(vec![None; requests.len()]);
+        }
+        let (wallet, spent) = (self.wallet.clone(), signing.spent.clone());
+        let query = ProviderBatch { wallet, transaction: batch.transaction.clone(), spent, requests: asked };
+        let keys: Vec<Option<KeyOrigin>> = requests.iter().map(|request| Some(request.as_ref()?.key.clone())).collect();
+        let signatures = self.spread(&keys, self.ask::<Vec<Option<Blob>>>("sign", to_json(&query)?)?)?;
+        let signed = requests.into_iter().zip(signatures).map(|(asked, signature)| {
+            let (Some(ProviderRequest { request, digest, .. }), Some(Some(signature))) = (asked, signature) else {
+                return Ok(None);
+            };
+            if !verify_digest(&request.public_key, digest, &(&request).into(), &signature) {
+                return Err(self.refused(&format!("gave a wrong signature of input {}", request.input)));
+            }
+            Ok(Some(Signed { signature, digest }))
+        });
+        signed.collect()
+    }
+
+    fn message(&self, public_key: &[u8], key: Option<KeyOrigin>, message: String) -> Result<Option<Blob>> {
+        let Some(key) = key else { return Ok(None) };
+        let digest = message_digest(&message);
+        let query = MessageQuery { wallet: self.wallet.clone(), key, message, digest };
+        let signature = self.ask::<Option<Blob>>("message", to_json(&query)?)?;
+        let is_right =
+            |signature: &Blob| verify_digest(public_key, digest, &SignatureKind::EcdsaRecoverable, signature);
+        if signature.as_ref().is_some_and(|signature| !is_right(signature)) {
+            return Err(self.refused("gave a wrong signature of a message"));
+        }
+        Ok(signature)
+    }
+}
+
+impl WalletService {
+    /// The plugin that has the keys of the call's wallet, and the keys' origins; `None` if the wallet has them itself.
+    fn provider<'a>(
+        &'a self,
+        scope: Scope,
+        scripts: &[ScriptBuf],
+        public_keys: impl Iterator<Item = &'a Blob>,
+    ) -> Result<Option<(Provider<'a>, Vec<Option<KeyOrigin>>)>> {
+        self.read(scope, |view| {
+            let Some(signer) = view.wallet().signer() else { return Ok(None) };
+            let (rules, signer, wallet) = (&*self.signing, signer.to_string(), view.wallet().name().to_owned());
+            let keys = view.provided_keys(scripts, public_keys)?;
+            Ok(Some((Provider { rules, scope, signer, wallet }, keys)))
+        })
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Signer for WalletService {
+    fn available(&self, scope: Scope, scripts: Vec<ScriptBuf>, public_keys: Vec<Blob>) -> Result<Vec<bool>> {
+        match self.provider(scope, &scripts, public_keys.iter())? {
+            Some((provider, keys)) => provider.available(&keys),
+            None => self.with_keys(scope, |view| view.available(scripts, public_keys)),
+        }
+    }
+
+    fn sign(&self, scope: Scope, batch: SignBatch) -> Result<Vec<Option<Signed>>> {
+        let begun = self.read(scope, |view| Ok((view.wallet().name().to_owned(), view.begin_signing(&batch)?)))?;
+        let (wallet, Some(signing)) = begun else { return Ok(Vec::new()) };
+        self.signing.allow(&wallet, &Signature::Inputs { signing: &signing, requests: &batch.requests })?;
+        let public_keys = batch.requests.iter().map(|request| &request.public_key);
+        match self.provider(scope, &batch.scripts, public_keys)? {
+            Some((provider, keys)) => provider.sign(&signing, &batch, keys),
+            None => self.with_keys(scope, |view| view.sign(&signing, &batch, &|| self.scopes.is_wanted(scope))),
+        }
+    }
+
+    fn sign_message(&self, scope: Scope, script: ScriptBuf, public_key: Blob, message: String) -> Result<Option<Blob>> {
+        let wallet = self.read(scope, |view| Ok(view.wallet().name().to_owned()))?;
+        self.signing.allow(&wallet, &Signature::Message(&message))?;
+        match self.provider(scope, std::slice::from_ref(&script), std::iter::once(&public_key))? {
+            Some((provider, mut keys)) => provider.message(&public_key, keys.pop().flatten(), message),
+            None => self.with_keys(scope, |view| view.sign_message(&script, &public_key, &message)),
+        }
+    }
+}

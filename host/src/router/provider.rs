@@ -1,0 +1,64 @@
+//! Calls of the host for plugins that provide a service (`keys-provider/1`).
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use outrigger_rpc::{Answer, Call, Failure, Origin, Params, ResultText};
+use outrigger_service::provider::KEYS_PROVIDER;
+use outrigger_service::rpc::RpcReply;
+use outrigger_service::{ErrorKind, Result, Scope, ServiceError};
+use outrigger_services::SigningRules;
+use outrigger_values::RpcError;
+use serde_json::Value;
+
+use super::Router;
+use super::chain::AtLink;
+use super::onward::Switchboard;
+
+/// The user of these calls.
+const HOST_USER: &str = "host";
+
+impl Router {
+    /// Calls the keys provider of this id. Clients cannot call the method.
+    pub async fn provider(&self, plugin: &str, call: Call) -> Answer {
+        let away = || Failure::Rpc(RpcError::internal("it does not run, or provides no keys"));
+        let mut closed = None;
+        loop {
+            let link = self.registry.provider(plugin, KEYS_PROVIDER, &call.method).ok_or_else(away)?;
+            let instance = link.instance.as_ref().ok_or_else(away)?;
+            // A reload closes an instance after it has replaced the link.
+            if instance.lease().is_none() && closed.replace(instance.id) != Some(instance.id) {
+                continue;
+            }
+            let asked = link.asks.then(Arc::<AtomicBool>::default);
+            return match self.at_link(0, &link, &call, asked.as_ref()).await {
+                AtLink::Answered(answer) => answer.map(ResultText::from),
+                AtLink::Failed(failure) => Err(failure),
+                AtLink::Passed(_) => Err(Failure::Rpc(RpcError::internal("it gave no answer"))),
+            };
+        }
+    }
+}
+
+impl SigningRules for Switchboard {
+    fn ask(&self, scope: Scope, signer: &str, method: &str, argument: &Value) -> Result<Value> {
+        let refused = |reason: &str| {
+            let detail = format!("The plugin '{signer}', which has the keys of the wallet, did not answer: {reason}");
+            ServiceError::new(ErrorKind::Refused, detail)
+        };
+        let call = Call {
+            method: method.to_owned(),
+            params: Params::from_bytes(Value::Array(vec![argument.clone()]).to_string().into()),
+            origin: Origin::of_user(HOST_USER).into(),
+            may_stream: false,
+            through: Vec::new(),
+            makers: 0,
+        };
+        match self.wait(scope, |front| (front.provider)(signer.to_owned(), call)) {
+            Ok(RpcReply::Result { json }) => serde_json::from_slice(&json).map_err(|error| refused(&error.to_string())),
+            Ok(RpcReply::Error { message, .. }) => Err(refused(&message)),
+            Err(error) if error.kind == ErrorKind::Stale => Err(error),
+            Err(error) => Err(refused(&error.detail)),
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Signatures with keys of wallets and of a provider of keys: each passes the policies, and the host verifies the provider's.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing")]
+
+use std::str::FromStr;
+use std::sync::{Arc, Mutex};
+
+use bitcoin::absolute::LockTime;
+use bitcoin::bip32::{DerivationPath, Xpriv, Xpub};
+use bitcoin::consensus::serialize;
+use bitcoin::secp256k1::{Secp256k1, SecretKey};
+use bitcoin::transaction::Version;
+use bitcoin::{Amount, NetworkKind, ScriptBuf, Transaction, TxIn, TxOut};
+use outrigger_sdk::RpcError;
+use outrigger_sdk::sign::{SignatureKind, sign_digest};
+use outrigger_service::provider::{KeysProvider, KeysQuery, MessageQuery, ProviderBatch};
+use outrigger_service::signer::{Scheme, SignBatch, SignRequest};
+use outrigger_service::wallet::{DescriptorImport, Import, ImportOutcome, KeyOrigin};
+use outrigger_service::wire::{Blob, Secret};
+use outrigger_service::{ErrorKind, Scope};
+use outrigger_testing::TestHost;
+
+/// A provider with one master key, which answers as the test wants.
+#[derive(Clone)]
+struct Provider {
+    master: Xpriv,
+    answer: Arc<Mutex<Behaviour>>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Behaviour {
+    Honest,
+    SignsAnotherDigest,
+    SignsWithAnotherKey,
+    AnswersTooFew,
+    Refuses,
+}
+
+impl Provider {
+    fn new() -> Self {
+        let master = Xpriv::new_master(NetworkKind::Test, &[7; 32]).unwrap();
+        Self { master, answer: Arc::new(Mutex::new(Behaviour::Honest)) }
+    }
+
+    fn behave(&self, behaviour: Behaviour) {
+        *self.answer.lock().unwrap() = behaviour;
+    }
+
+    fn key(&self, origin: &KeyOrigin) -> SecretKey {
+        let secp = Secp256k1::new();
+        assert_eq!(origin.fingerprint, self.master.fingerprint(&secp).to_bytes());
+        let path = DerivationPath::from_str(&origin.path).unwrap();
+        match *self.answer.lock().unwrap() {
+            Behaviour::SignsWithAnotherKey => self.master.private_key,
+            _ => self.master.derive_priv(&secp, &path).unwrap().private_key,
+        }
+    }
+
+    fn digest(&self, digest: [u8; 32]) -> [u8; 32] {
+        if *self.answer.lock().unwrap() == Behaviour::SignsAnotherDigest { [1; 32] } else { digest }
+    }
+}
+
+impl KeysProvider for Provider {
+    fn available(&self, query: &KeysQuery) -> Result<Vec<bool>, RpcError> {
+        Ok(query.keys.iter().map(|_| true).collect())
+    }
+
+    fn sign(&self, batch: &ProviderBatch) -> Result<Vec<Option<Blob>>, RpcError> {
+        let sign = |request: &outrigger_service::provider::ProviderRequest| {
+            Some(Blob(sign_digest(&self.key(&request.key), self.digest(request.digest), &(&request.request).into())))
+        };
+        match *self.answer.lock().unwrap() {
+            Behaviour::AnswersTooFew => return Ok(Vec::new()),
+            Behaviour::Refuses => return Err(RpcError::wallet("The module is locked")),
+            _ => {}
+        }
+        Ok(batch.requests.iter().map(sign).collect())
+    }
+
+    fn message(&self, query: &MessageQuery) -> Result<Option<Blob>, RpcError> {
+        let digest = self.digest(query.digest);
+        Ok(Some(Blob(sign_digest(&self.key(&query.key), digest, &SignatureKind::EcdsaRecoverable))))
+    }
+}
+
+/// Two wallets with the same descriptors: "hot" has the private keys, the provider signs for "vault".
+fn wallets(host: &TestHost, provider: &Provider) {
+    host.provide(provider.clone());
+    host.create_wallet("hot", |options| options.blank = true).unwrap();
+    host.create_wallet("vault", |options| (options.disable_private_keys, options.external_signer) = (true, true))
+        .unwrap();
+    let secp = Secp256k1::new();
+    let fingerprint = provider.master.fingerprint(&secp);
+    for (kind, purpose) in [("wpkh", 84), ("tr", 86), ("pkh", 44)] {
+        let path = DerivationPath::from_str(&format!("m/{purpose}h/1h/0h")).unwrap();
+        let account = Xpub::from_priv(&secp, &provider.master.derive_priv(&secp, &path).unwrap());
+        let private = format!("{kind}({}/{purpose}h/1h/0h/0/*)", provider.master);
+        let public = format!("{kind}([{fingerprint}/{purpose}h/1h/0h]{account}/0/*)");
+        for (wallet, text) in [("hot", private), ("vault", public)] {
+            let (scope, _call) = host.open_call(Some(wallet));
+            let descriptor = DescriptorImport {
+                text: Secret::new(text),
+                range: None,
+                next_index: None,
+                active: true,
+                internal: None,
+                label: None,
+                timestamp: 0,
+            };
+            let outcomes = host.handle().import.import(scope, vec![Import::Descriptor { descriptor }]).unwrap();
+            assert!(matches!(outcomes[..], [ImportOutcome::Imported { .. }]), "{outcomes:?}");
+        }
+    }
+}
+
+/// A transaction that spends an output of each script, and the requests for its signatures.
+fn batch(host: &TestHost, scripts: &[ScriptBuf]) -> SignBatch {
+    let (scope, _call) = host.open_call(Some("vault"));
+    let infos = host.handle().wallet.scripts(scope, scripts.to_vec()).unwrap();
+    let spent = scripts.iter().map(|script| TxOut { value: Amount::from_sat(50_000), script_pubkey: script.clone() });
+    let transaction = Transaction {
+        version: Version::TWO,
+        lock_time: LockTime::ZERO,
+        input: vec![TxIn::default(); scripts.len()],
+        output: vec![TxOut { value: Amount::from_sat(49_000), script_pubkey: ScriptBuf::new() }],
+    };
+    let request = |(input, (script, info)): (u32, (&ScriptBuf, Option<outrigger_service::wallet::ScriptInfo>))| {
+        let info = info.unwrap();
+        let key = info.origins[0].public_key.clone();
+        let (scheme, sighash) = match script {
+            script if script.is_p2wpkh() => (Scheme::SegwitV0 { script_code: script.p2wpkh_script_code().unwrap() }, 1),
+            script if script.is_p2tr() => (Scheme::TaprootKey { merkle_root: None }, 0),
+            script => (Scheme::Legacy { script_code: script.clone() }, 1),
+        };
+        let public_key = if script.is_p2tr() { Blob(key[1..].to_vec()) } else { key };
+        SignRequest { input, public_key, scheme, sighash, annex: None }
+    };
+    SignBatch {
+        transaction: Blob(serialize(&transaction)),
+        spent: spent.map(Some).collect(),
+        scripts: scripts.to_vec(),
+        requests: (0..).zip(scripts.iter().zip(infos)).map(request).collect(),
+    }
+}
+
+/// An address of each type.
+fn scripts(host: &TestHost) -> Vec<ScriptBuf> {
+    use outrigger_service::wallet::AddressType::{Bech32, Bech32m, Legacy};
+    let (scope, _call) = host.open_call(Some("vault"));
+    let new = |kind| host.handle().book.new_address(scope, kind, false, None).unwrap();
+    [Bech32, Bech32m, Legacy].map(new).to_vec()
+}
+
+#[test]
+fn a_provider_signs_as_a_wallet_with_the_same_keys_and_each_signing_passes_the_policies() {
+    let (host, provider) = (TestHost::new(), Provider::new());
+    wallets(&host, &provider);
+    let scripts = scripts(&host);
+    let (batch, handle) = (batch(&host, &scripts), host.handle());
+    let mut signed = Vec::new();
+    for (count, wallet) in [(0, "hot"), (2, "vault")] {
+        let (scope, _call) = host.open_call(Some(wallet));
+        let keys = batch.requests.iter().map(|request| request.public_key.clone()).collect();
+        assert_eq!(handle.signer.available(scope, scripts.clone(), keys).unwrap(), [true; 3]);
+        assert_eq!(host.judged(), count);
+        let signatures = handle.signer.sign(scope, batch.clone()).unwrap();
+        assert!(signatures.iter().all(Option::is_some), "{wallet}: {signatures:?}");
+        assert_eq!(host.judged(), count + 1);
+        let key = batch.requests[2].public_key.clone();
+        let message = handle.signer.sign_message(scope, scripts[2].clone(), key, "text".into()).unwrap();
+        assert_eq!(host.judged(), count + 2);
+        signed.push((signatures, message.unwrap()));
+    }
+    assert_eq!(signed[0], signed[1]);
+}
+
+#[test]
+fn a_provider_that_lies_or_refuses_signs_nothing() {
+    let (host, provider) = (TestHost::new(), Provider::new());
+    wallets(&host, &provider);
+    let scripts = scripts(&host);
+    let (batch, handle) = (batch(&host, &scripts), host.handle());
+    let (scope, _call) = host.open_call(Some("vault"));
+    for (behaviour, reason) in [
+        (Behaviour::SignsAnotherDigest, "gave a wrong signature of input 0"),
+        (Behaviour::SignsWithAnotherKey, "gave a wrong signature of input 0"),
+        (Behaviour::AnswersTooFew, "gave too few or too many answers"),
+        (Behaviour::Refuses, "The module is locked"),
+    ] {
+        provider.behave(behaviour);
+        let refused = handle.signer.sign(scope, batch.clone()).unwrap_err();
+        assert_eq!(refused.kind, ErrorKind::Refused);
+        assert!(refused.detail.contains(reason), "{refused}");
+    }
+    provider.behave(Behaviour::SignsAnotherDigest);
+    let key = batch.requests[2].public_key.clone();
+    let refused = handle.signer.sign_message(scope, scripts[2].clone(), key, "text".into()).unwrap_err();
+    assert!(refused.detail.contains("gave a wrong signature of a message"), "{refused}");
+    // A key of nobody, and a digest that covers an unknown output, are not asked for.
+    provider.behave(Behaviour::Honest);
+    let mut foreign = batch.clone();
+    foreign.requests[0].public_key = Blob(vec![2; 33]);
+    foreign.spent[2] = None;
+    let signatures = handle.signer.sign(scope, foreign).unwrap();
+    assert_eq!(signatures.iter().map(Option::is_some).collect::<Vec<_>>(), [false, false, true]);
+}
+
+#[test]
+fn a_wallet_with_an_external_signer_has_no_keys_and_needs_the_setting() {
+    let mut host = TestHost::new();
+    let refused = host.create_wallet("keys", |options| options.external_signer = true).unwrap_err();
+    assert_eq!(refused.detail, "Private keys must be disabled when using an external signer");
+    wallets(&host, &Provider::new());
+    {
+        let (scope, _call) = host.open_call(Some("vault"));
+        let info = host.handle().wallet.info(scope).unwrap();
+        assert_eq!((info.signer.as_deref(), info.private_keys_enabled, info.signs()), (Some("provider"), false, true));
+        let texts = host.handle().keys.private_descriptors(scope).unwrap();
+        assert!(texts.iter().all(|info| !info.text.expose().contains("tprv")));
+        let (hot, _call) = host.open_call(Some("hot"));
+        assert_eq!(host.handle().wallet.info(hot).unwrap().signer, None);
+    }
+    // It keeps its signer when it is loaded again, and signs outside of calls, too.
+    host.restart(|_| {});
+    let handle = host.handle();
+    let named = Scope(handle.wallet.scope_of(Scope::NONE, "vault".into()).unwrap());
+    assert_eq!(handle.wallet.info(named).unwrap().signer.as_deref(), Some("provider"));
+}

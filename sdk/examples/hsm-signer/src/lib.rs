@@ -1,0 +1,116 @@
+//! A provider of keys: wallets whose keys are in another process, which stands for a hardware security module. All methods that
+//! sign with a wallet's keys use it.
+//!
+//! ```toml
+//! [wallet]
+//! signer = "hsm-signer"
+//!
+//! [[plugins]]
+//! file = "hsm_signer"
+//! reach = ["connect:unix:/run/hsm.sock"]
+//!
+//! [plugins.options]
+//! socket = "/run/hsm.sock"
+//! ```
+//!
+//! `bitcoin-cli -named createwallet wallet_name=vault disable_private_keys=true external_signer=true` makes a wallet for it,
+//! and importdescriptors gives the wallet the public descriptors.
+//!
+//! Plugin and daemon exchange lines of JSON: the name and the argument of a function of `keys-provider/1`, and its result or
+//! an error.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use outrigger_sdk::options::PluginOptions;
+use outrigger_sdk::service::json::{from_json, to_json};
+use outrigger_sdk::service::log::Level;
+use outrigger_sdk::service::provider::{KeysProvider, KeysQuery, MessageQuery, ProviderBatch};
+use outrigger_sdk::wire::{Blob, Wire};
+use outrigger_sdk::{Host, Plugin, RpcError, plugin};
+use serde_json::{Value, json};
+
+/// How long the daemon may take for an answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The longest line, in bytes. The requests for the largest transaction are shorter.
+const MAX_LINE: u64 = 256 << 20;
+
+#[derive(PluginOptions)]
+pub struct Options {
+    /// The Unix socket that the daemon listens on.
+    #[option(default = "/run/hsm.sock")]
+    socket: String,
+}
+
+pub struct HsmSigner {
+    host: Host,
+    socket: PathBuf,
+}
+
+#[plugin(
+    id = "hsm-signer",
+    summary = "Signs with keys that another process has",
+    optional = ["log/1"],
+    provides = ["keys-provider/1"],
+    reach = ["connect:unix:{socket}" = "The daemon that has the keys."],
+    methods = [],
+    restartable
+)]
+impl Plugin for HsmSigner {
+    type Options = Options;
+
+    fn new(host: Host, options: Options) -> Result<Self, String> {
+        Ok(Self { host, socket: options.socket.into() })
+    }
+}
+
+impl HsmSigner {
+    /// Asks the daemon. Each request has a connection of its own, so the plugin finds a restarted daemon again.
+    fn ask<T: Wire>(&self, function: &str, argument: &Value) -> Result<T, RpcError> {
+        let answer = self.exchange(&json!([function, argument])).map_err(|error| {
+            self.host.log(Level::Warn, format!("the daemon at {}: {error}", self.socket.display()));
+            RpcError::wallet("The signing daemon cannot be reached")
+        })?;
+        match answer.get("error").and_then(Value::as_str) {
+            Some(error) => Err(RpcError::wallet(error)),
+            None => from_json(&answer["result"]).map_err(|error| RpcError::internal(error.to_string())),
+        }
+    }
+
+    fn exchange(&self, request: &Value) -> io::Result<Value> {
+        let mut stream = UnixStream::connect(&self.socket)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        writeln!(stream, "{request}")?;
+        read_line(&stream)
+    }
+}
+
+/// Reads a line of JSON.
+///
+/// # Errors
+/// An end before the line's, or a line that is no JSON.
+pub fn read_line(from: impl Read) -> io::Result<Value> {
+    let mut line = String::new();
+    BufReader::new(from.take(MAX_LINE)).read_line(&mut line)?;
+    Ok(serde_json::from_str(&line)?)
+}
+
+impl KeysProvider for HsmSigner {
+    fn available(&self, query: &KeysQuery) -> Result<Vec<bool>, RpcError> {
+        self.ask("available", &to_json(query)?)
+    }
+
+    fn sign(&self, batch: &ProviderBatch) -> Result<Vec<Option<Blob>>, RpcError> {
+        self.ask("sign", &to_json(batch)?)
+    }
+
+    fn message(&self, query: &MessageQuery) -> Result<Option<Blob>, RpcError> {
+        self.ask("message", &to_json(query)?)
+    }
+}
+
+outrigger_sdk::export_plugin!(HsmSigner);

@@ -1,0 +1,237 @@
+//! The example `hsm-signer`: wallets whose keys are in another process. All methods that sign use them.
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use outrigger_tests::{Client, Host, HostOptions, built, groups};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// The master key of BIP 32's first test vector on test chains, and its public account keys.
+const MASTER: &str =
+    "tprv8ZgxMBicQKsPeDgjzdC36fs6bMjGApWDNLR9erAXMs5skhMv36j9MV5ecvfavji5khqjWaWSFhN3YcCUUdiKH6isR4Pwy3U5y5egddBr16m";
+/// An address of nobody here.
+const ELSEWHERE: &str = "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202";
+
+struct Hsm {
+    folder: TempDir,
+    daemon: Option<Child>,
+}
+
+impl Hsm {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("keys"), MASTER).unwrap();
+        let mut hsm = Self { folder, daemon: None };
+        hsm.start();
+        hsm
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn start(&mut self) {
+        let mut command = Command::new(built().program("hsm-daemon"));
+        command.arg(self.path("socket")).arg(self.path("keys")).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut daemon = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(daemon.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "listening\n");
+        self.daemon = Some(daemon);
+    }
+
+    fn stop(&mut self) {
+        if let Some(mut daemon) = self.daemon.take() {
+            drop(daemon.stdin.take());
+            daemon.wait().unwrap();
+        }
+    }
+
+    fn options(&self, rest: &str) -> HostOptions {
+        let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+        let text = text.replace("[wallet]\n", "[wallet]\nsigner = \"hsm-signer\"\n");
+        let plugin = built().library("outrigger_hsm_signer").display().to_string();
+        let socket = self.path("socket").display().to_string();
+        let entry = format!(
+            "\n[[plugins]]\nfile = {plugin:?}\ngrants = [\"log/1\"]\n{rest}\
+             reach = [\"connect:unix:{socket}\"]\noptions = {{ socket = {socket:?} }}\n"
+        );
+        std::fs::write(self.path("host.toml"), text + &entry).unwrap();
+        HostOptions { config: Some(self.path("host.toml")), ..HostOptions::default() }
+    }
+
+    fn host(&self) -> Host {
+        Host::start_with(self.options(""))
+    }
+}
+
+impl Drop for Hsm {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Imports active descriptors of the master key: private ones, or public ones of the same accounts.
+fn import(wallet: &mut Client, private: bool) {
+    let mut requests = Vec::new();
+    for (kind, purpose) in [("wpkh", 84), ("tr", 86), ("pkh", 44)] {
+        for branch in [0, 1] {
+            let text = format!("{kind}({MASTER}/{purpose}h/1h/0h/{branch}/*)");
+            let info = wallet.call("getdescriptorinfo", json!([text]));
+            let checked = match private {
+                true => format!("{text}#{}", info["checksum"].as_str().unwrap()),
+                false => public(kind, purpose, branch, wallet),
+            };
+            let internal = branch == 1;
+            requests.push(json!({"desc": checked, "timestamp": "now", "active": true, "internal": internal}));
+        }
+    }
+    for result in wallet.call("importdescriptors", json!([requests])).as_array().unwrap() {
+        assert_eq!(result["success"], json!(true), "{result}");
+    }
+}
+
+/// A descriptor's public text, as a wallet with the private keys lists it.
+fn public(kind: &str, purpose: u32, branch: u32, client: &mut Client) -> String {
+    let listed = client.wallet("hot").call("listdescriptors", json!([]));
+    let texts = listed["descriptors"].as_array().unwrap().iter().map(|one| one["desc"].as_str().unwrap());
+    let place = (format!("/{purpose}h/1h/0h]"), format!("/{branch}/*)"));
+    let matches = |text: &&str| text.starts_with(kind) && text.contains(&place.0) && text.contains(&place.1);
+    texts.into_iter().find(matches).unwrap().to_owned()
+}
+
+/// The wallets "hot", which has the keys, and "vault", which has not; both know the same addresses.
+fn wallets(host: &Host) -> (Client, Client) {
+    let mut client = host.client();
+    client.call("createwallet", json!({"wallet_name": "hot", "blank": true}));
+    let mut hot = client.wallet("hot");
+    import(&mut hot, true);
+    client.call("createwallet", json!({"wallet_name": "vault", "disable_private_keys": true, "external_signer": true}));
+    let mut vault = client.wallet("vault");
+    import(&mut vault, false);
+    (hot, vault)
+}
+
+fn fund(vault: &mut Client) {
+    for kind in ["bech32", "bech32m", "legacy"] {
+        let address = vault.call("getnewaddress", json!(["", kind]));
+        vault.call("generatetoaddress", json!([2, address]));
+    }
+    vault.call("generatetoaddress", json!([100, ELSEWHERE]));
+}
+
+#[test]
+fn hsm_signer_serves_every_method_that_signs() {
+    let hsm = Hsm::new();
+    let host = hsm.host();
+    let (mut hot, mut vault) = wallets(&host);
+    let info = vault.call("getwalletinfo", json!([]));
+    assert_eq!((&info["private_keys_enabled"], &info["external_signer"]), (&json!(true), &json!(true)), "{info}");
+    let held = "Error: the plugin 'hsm-signer' holds the keys of this wallet, nothing to encrypt.".to_owned();
+    assert_eq!(vault.refused("encryptwallet", json!(["x"])), (-4, held));
+    assert_eq!(vault.refused("listdescriptors", json!([true])).0, -4);
+    fund(&mut vault);
+
+    let txid = vault.call("sendtoaddress", json!([ELSEWHERE, 1]));
+    let bumped = vault.call("bumpfee", json!([txid]));
+    let many = vault.call("sendmany", json!(["", {ELSEWHERE: 1}]));
+    let sent = vault.call("send", json!([{ELSEWHERE: 60}]));
+    assert_eq!(sent["complete"], json!(true), "{sent}");
+    let mempool = vault.call("getrawmempool", json!([]));
+    for txid in [&bumped["txid"], &many, &sent["txid"]] {
+        assert!(mempool.as_array().unwrap().contains(txid), "{txid} {mempool}");
+    }
+    let funded = vault.call("walletcreatefundedpsbt", json!([[], [{ELSEWHERE: 2}]]));
+    let processed = vault.call("walletprocesspsbt", json!([funded["psbt"]]));
+    assert_eq!(processed["complete"], json!(true), "{processed}");
+
+    // The signatures are those of a wallet with the same keys.
+    let coins = vault.call("listunspent", json!([0]));
+    let inputs: Vec<Value> =
+        coins.as_array().unwrap().iter().map(|coin| json!({"txid": coin["txid"], "vout": coin["vout"]})).collect();
+    let raw = vault.call("createrawtransaction", json!([inputs, [{ELSEWHERE: 1}]]));
+    let signed = vault.call("signrawtransactionwithwallet", json!([raw]));
+    assert_eq!(signed["complete"], json!(true), "{signed}");
+    let prevtxs: Vec<Value> = coins.as_array().unwrap().iter().map(|coin| {
+        json!({"txid": coin["txid"], "vout": coin["vout"], "scriptPubKey": coin["scriptPubKey"], "amount": coin["amount"]})
+    }).collect();
+    assert_eq!(signed, hot.call("signrawtransactionwithwallet", json!([raw, prevtxs])));
+    let address = vault.call("getnewaddress", json!(["", "legacy"]));
+    let message = vault.call("signmessage", json!([address, "text"]));
+    assert_eq!(message, hot.call("signmessage", json!([address, "text"])));
+    assert_eq!(vault.call("sendall", json!([[ELSEWHERE]]))["complete"], json!(true));
+}
+
+#[test]
+fn hsm_signer_that_does_not_answer_stores_nothing_and_is_told_by_name() {
+    let mut hsm = Hsm::new();
+    let host = hsm.host();
+    let (_, mut vault) = wallets(&host);
+    fund(&mut vault);
+    let state = |vault: &mut Client| {
+        let transactions = vault.call("listtransactions", json!(["*", 1000]));
+        (transactions, vault.call("getbalances", json!([])), vault.call("getrawmempool", json!([])))
+    };
+    let before = state(&mut vault);
+    let refuse = |vault: &mut Client, reason: &str| {
+        for (method, params) in [
+            ("sendtoaddress", json!([ELSEWHERE, 1])),
+            ("send", json!([{ELSEWHERE: 1}])),
+            ("sendall", json!([[ELSEWHERE]])),
+        ] {
+            let (code, message) = vault.refused(method, params);
+            assert!(code == -4 && message.contains("'hsm-signer'") && message.contains(reason), "{method}: {message}");
+        }
+    };
+    hsm.stop();
+    refuse(&mut vault, "The signing daemon cannot be reached");
+    vault.call("stopplugin", json!(["hsm-signer"]));
+    refuse(&mut vault, "does not run");
+    assert_eq!(state(&mut vault), before);
+    hsm.start();
+    vault.call("startplugin", json!(["hsm-signer"]));
+    vault.call("reloadplugin", json!(["hsm-signer"]));
+    vault.call("sendtoaddress", json!([ELSEWHERE, 1]));
+    // No client calls the functions of a provider.
+    let (code, _) = vault.refused("keys-provider/1.sign", json!([{}]));
+    assert_eq!(code, -32601);
+}
+
+#[test]
+fn hsm_signer_isolated_signs_from_its_own_process() {
+    if !outrigger_sandbox::probe().suffices() {
+        outrigger_tests::skip_unprivileged("this system allows no sandbox");
+        return;
+    }
+    let hsm = Hsm::new();
+    let host = Host::start_with(hsm.options("isolated = true\n"));
+    let (_, mut vault) = wallets(&host);
+    fund(&mut vault);
+    vault.call("sendtoaddress", json!([ELSEWHERE, 1]));
+    let plugins = vault.call("listplugins", json!([]));
+    let told = plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "hsm-signer").unwrap();
+    assert_eq!((&told["isolated"], &told["denied"]["count"]), (&json!(true), &json!(0)), "{told}");
+}
+
+#[test]
+fn hsm_signer_passes_plugin_check_without_its_daemon() {
+    let library = built().library("outrigger_hsm_signer");
+    let output = Command::new(&built().binary).args(["plugin", "check", "--json"]).arg(library).output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["passed"], true, "{report:#}");
+    let checks = report["checks"].as_array().unwrap();
+    let parameters = checks.iter().find(|check| check["check"] == "parameters").unwrap();
+    assert!(parameters["detail"].as_str().unwrap().ends_with(" calls of 3 methods"), "{parameters}");
+}
+
+#[test]
+fn wallet_signer_must_be_a_plugin_that_provides_keys() {
+    let hsm = Hsm::new();
+    let config = hsm.options("enabled = false\n").config.unwrap();
+    let output = Command::new(&built().binary).args(["run", "--check", "--config"]).arg(&config).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains("no enabled plugin of this id provides keys-provider/1"), "{told}");
+}

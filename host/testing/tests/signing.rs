@@ -6,18 +6,22 @@ use std::sync::{Arc, Mutex};
 
 use bitcoin::absolute::LockTime;
 use bitcoin::bip32::{DerivationPath, Xpriv, Xpub};
+use bitcoin::consensus::encode::deserialize_hex;
 use bitcoin::consensus::serialize;
 use bitcoin::secp256k1::{Secp256k1, SecretKey};
 use bitcoin::transaction::Version;
-use bitcoin::{Amount, NetworkKind, ScriptBuf, Transaction, TxIn, TxOut};
+use bitcoin::{Amount, NetworkKind, PrivateKey, ScriptBuf, Transaction, TxIn, TxOut};
 use outrigger_sdk::RpcError;
+use outrigger_sdk::params::decode_hex;
 use outrigger_sdk::sign::{SignatureKind, sign_digest};
 use outrigger_service::provider::{KeysProvider, KeysQuery, MessageQuery, ProviderBatch};
 use outrigger_service::signer::{Scheme, SignBatch, SignRequest};
-use outrigger_service::wallet::{DescriptorImport, Import, ImportOutcome, KeyOrigin};
+use outrigger_service::wallet::{DescriptorImport, Import, ImportOutcome, KeyOrigin, KeysImport};
 use outrigger_service::wire::{Blob, Secret};
 use outrigger_service::{ErrorKind, Scope};
 use outrigger_testing::TestHost;
+use outrigger_vectors::read as vectors;
+use serde_json::Value;
 
 /// A provider with one master key, which answers as the test wants.
 #[derive(Clone)]
@@ -225,4 +229,58 @@ fn a_wallet_with_an_external_signer_has_no_keys_and_needs_the_setting() {
     let handle = host.handle();
     let named = Scope(handle.wallet.scope_of(Scope::NONE, "vault".into()).unwrap());
     assert_eq!(handle.wallet.info(named).unwrap().signer.as_deref(), Some("provider"));
+}
+
+#[test]
+fn a_wallet_signs_the_key_paths_of_bip_341_through_the_service() {
+    let Some(vectors) = vectors("bip341_wallet.json") else { return };
+    let spending = &vectors["keyPathSpending"][0];
+    let bytes = |value: &Value| -> Option<[u8; 32]> { decode_hex(value.as_str()?)?.try_into().ok() };
+    let output = |spent: &Value| TxOut {
+        value: Amount::from_sat(spent["amountSats"].as_u64().unwrap()),
+        script_pubkey: ScriptBuf::from_hex(spent["scriptPubKey"].as_str().unwrap()).unwrap(),
+    };
+    let transaction: Transaction = deserialize_hex(spending["given"]["rawUnsignedTx"].as_str().unwrap()).unwrap();
+    let spent: Vec<Option<TxOut>> =
+        spending["given"]["utxosSpent"].as_array().unwrap().iter().map(|spent| Some(output(spent))).collect();
+    let inputs = spending["inputSpending"].as_array().unwrap();
+    let wif = |input: &Value| {
+        let secret = SecretKey::from_slice(&bytes(&input["given"]["internalPrivkey"]).unwrap()).unwrap();
+        Secret::new(PrivateKey::new(secret, NetworkKind::Test).to_wif())
+    };
+    let request = |input: &Value| SignRequest {
+        input: u32::try_from(input["given"]["txinIndex"].as_u64().unwrap()).unwrap(),
+        public_key: Blob(bytes(&input["intermediary"]["internalPubkey"]).unwrap().to_vec()),
+        scheme: Scheme::TaprootKey { merkle_root: bytes(&input["given"]["merkleRoot"]) },
+        sighash: u8::try_from(input["given"]["hashType"].as_u64().unwrap()).unwrap(),
+        annex: None,
+    };
+    let host = TestHost::new();
+    host.create_wallet("w", |options| options.blank = true).unwrap();
+    let (scope, _call) = host.open_call(Some("w"));
+    let keys = KeysImport {
+        script_pubkeys: Vec::new(),
+        scripts: Vec::new(),
+        private_keys: inputs.iter().map(wif).collect(),
+        public_keys: Vec::new(),
+        origins: Vec::new(),
+        solving_data: true,
+        internal: false,
+        label: String::new(),
+        keypool: false,
+        timestamp: 1,
+    };
+    host.handle().import.import(scope, vec![Import::Keys { keys }]).unwrap();
+    let (transaction, requests) = (Blob(serialize(&transaction)), inputs.iter().map(request).collect());
+    let batch = SignBatch { transaction, spent, scripts: Vec::new(), requests };
+    let signed = host.handle().signer.sign(scope, batch).unwrap();
+    assert_eq!((signed.len(), inputs.len()), (7, 7));
+    for (input, signed) in inputs.iter().zip(signed) {
+        let signed = signed.unwrap();
+        let witness = decode_hex(input["expected"]["witness"][0].as_str().unwrap()).unwrap();
+        assert_eq!(
+            (&signed.signature[..], Some(signed.digest)),
+            (&witness[..64], bytes(&input["intermediary"]["sigHash"]))
+        );
+    }
 }

@@ -1,12 +1,16 @@
-//! `outrigger plugin new`, as a third party uses it: the crate is built outside of the workspace, in another profile and with
-//! other features of the dependencies than the host's, and is installed by the configuration that it came with.
+//! `outrigger plugin new` and `plugin dev`, as a third party uses them: the crate is built outside of the workspace, in another
+//! profile and with other features of the dependencies than the host's, and is installed by the configuration that it came with.
 
-use outrigger_tests::{Host, HostOptions, built};
+use outrigger_tests::{Client, Host, HostOptions, built, wait_for, wait_until};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 
 /// What the host's own build does not have: another optimisation, other features of what both are made of.
 const PROFILE: &str =
@@ -48,18 +52,26 @@ fn change(file: &Path, from: &str, to: &str) {
     fs::write(file, text.replacen(from, to, 1)).unwrap();
 }
 
-/// Builds and tests a new crate with nothing but what the workspace has downloaded. The library.
-fn build(folder: &Path, library: &str) -> PathBuf {
+/// A new crate that is built unlike the host, with nothing but what the workspace has downloaded.
+fn create_unlike(name: &str) -> PathBuf {
+    let folder = create(name, &workshop());
+    change(&folder.join("Cargo.toml"), "[profile.release]\n", PROFILE);
+    change(&folder.join("Cargo.toml"), "[dependencies]\n", DEPENDENCIES);
     fs::copy(workspace().join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
-    let target = workshop().join("target");
-    let cargo = |arguments: &[&str]| {
-        let mut command = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()));
-        command.args(arguments).args(["--release", "--offline", "--target-dir"]).arg(&target);
-        run(command.current_dir(folder))
-    };
-    let tests = String::from_utf8(cargo(&["test"]).stdout).unwrap();
+    folder
+}
+
+fn cargo(folder: &Path, command: &str) -> Output {
+    let mut cargo = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()));
+    cargo.args([command, "--release", "--offline", "--target-dir"]).arg(workshop().join("target"));
+    run(cargo.current_dir(folder))
+}
+
+/// Builds and tests a new crate. The library.
+fn build(folder: &Path, library: &str) -> PathBuf {
+    let tests = String::from_utf8(cargo(folder, "test").stdout).unwrap();
     assert!(tests.contains("2 passed; 0 failed"), "{tests}");
-    cargo(&["build"]);
+    cargo(folder, "build");
     let file = format!("target/release/liboutrigger_{library}{}", std::env::consts::DLL_SUFFIX);
     let installed = folder.join(&file);
     fs::create_dir_all(installed.parent().unwrap()).unwrap();
@@ -73,15 +85,14 @@ fn build(folder: &Path, library: &str) -> PathBuf {
 
 #[test]
 fn plugin_new_makes_a_crate_that_builds_installs_and_answers() {
-    let folder = create("acme-countdown", &workshop());
-    change(&folder.join("Cargo.toml"), "[profile.release]\n", PROFILE);
-    change(&folder.join("Cargo.toml"), "[dependencies]\n", DEPENDENCIES);
+    let folder = create_unlike("acme-countdown");
     let library = build(&folder, "acme_countdown");
     let checked = Command::new(&built().binary).args(["plugin", "check"]).arg(&library).output().unwrap();
     assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
     let config = folder.join("outrigger.toml");
     change(&config, "spacing_seconds = 600", "spacing_seconds = 60");
-    let host = Host::start_with(HostOptions { config: Some(config), ..HostOptions::default() });
+    let plugin_dirs = vec![library.parent().unwrap().to_owned()];
+    let host = Host::start_with(HostOptions { config: Some(config), plugin_dirs, ..HostOptions::default() });
     let mut client = host.client();
     assert_eq!(client.call("acmecountdown", json!([5])), json!({"blocks": 5, "seconds": 300}));
     let (code, message) = client.refused("acmecountdown", json!(["five"]));
@@ -94,6 +105,120 @@ fn plugin_new_makes_a_crate_that_builds_installs_and_answers() {
     );
     let help = client.call("help", json!([]));
     assert!(help.as_str().unwrap().contains("== AcmeCountdown ==\nacmecountdown height"), "{help}");
+}
+
+/// A running `outrigger plugin dev`.
+struct Dev {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Dev {
+    fn command(folder: &Path, datadir: &Path) -> Command {
+        let mut command = Command::new(&built().binary);
+        command.args(["plugin", "dev", "--datadir"]).arg(datadir).current_dir(folder);
+        command.env("CARGO_TARGET_DIR", workshop().join("target")).env("CARGO_NET_OFFLINE", "true");
+        command
+    }
+
+    fn start(folder: &Path, datadir: &Path) -> Self {
+        let mut child = Self::command(folder, datadir).stdout(Stdio::piped()).spawn().unwrap();
+        let (output, (lines, received)) = (BufReader::new(child.stdout.take().unwrap()), channel());
+        std::thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| lines.send(line)));
+        Self { child, lines: received }
+    }
+
+    /// Waits for the next line with this text.
+    fn told(&self, text: &str) -> String {
+        wait_for(text, || self.lines.try_iter().find(|line| line.contains(text)))
+    }
+
+    fn interrupt(&mut self) -> ExitStatus {
+        if self.child.try_wait().unwrap().is_none() {
+            kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
+        }
+        self.child.wait().unwrap()
+    }
+}
+
+impl Drop for Dev {
+    fn drop(&mut self) {
+        self.interrupt();
+    }
+}
+
+#[test]
+fn plugin_dev_builds_runs_reloads_and_keeps_what_runs() {
+    let folder = create_unlike("acme-dev");
+    // Without it a system that has no sandbox would start no plugin.
+    change(&folder.join("outrigger.toml"), "[[plugins]]", "[plugin_defaults]\nisolated = \"none\"\n\n[[plugins]]");
+    // Built here, where nothing waits for it: the command builds the crate alone.
+    cargo(&folder, "build");
+    // As with a umask of 0002: the host refuses the library where cargo has put it.
+    let release = workshop().join("target/release");
+    for open in [&folder, &release, &release.join("liboutrigger_acme_dev.so")] {
+        fs::set_permissions(open, fs::Permissions::from_mode(0o775)).unwrap();
+    }
+    let datadir = tempfile::tempdir().unwrap();
+    let mut dev = Dev::start(&folder, datadir.path());
+    let ready = dev.told("Outrigger is ready: http://");
+    let address = ready.split("http://").nth(1).and_then(|rest| rest.split('/').next()?.parse().ok()).unwrap();
+    let call = dev.told("outrigger call --datadir ");
+    let expected = format!(" call --datadir {} acmedev 1000", datadir.path().display());
+    assert!(call.ends_with(&expected), "{call}");
+    let mut client = Client::new(address, &fs::read_to_string(datadir.path().join("regtest/.cookie")).unwrap());
+    assert_eq!(client.call("acmedev", json!([5])), json!({"blocks": 5, "seconds": 3000}));
+
+    change(&folder.join("outrigger.toml"), "spacing_seconds = 600", "spacing_seconds = 60");
+    dev.told("dev: reloaded acme-dev 0.1.0 after ");
+    assert_eq!(client.call("acmedev", json!([5])), json!({"blocks": 5, "seconds": 300}));
+
+    let code = folder.join("src/lib.rs");
+    change(&code, "json!({\"blocks\": blocks,", "json!({\"from\": tip.height, \"blocks\": blocks,");
+    dev.told("dev: reloaded acme-dev 0.1.0 after ");
+    let answer = json!({"from": 0, "blocks": 5, "seconds": 300});
+    assert_eq!(client.call("acmedev", json!([5])), answer);
+
+    change(&code, "Ok(json!", "Ok(jsn!");
+    dev.told("dev: cargo build failed");
+    dev.told("dev: the running instance continues");
+    assert_eq!(client.call("acmedev", json!([5])), answer);
+    let once = Dev::command(&folder, datadir.path()).arg("--once").output().unwrap();
+    let error = String::from_utf8(once.stderr).unwrap();
+    assert!(!once.status.success() && error.contains("jsn") && error.ends_with("cargo build failed\n"), "{error}");
+
+    // What the check refuses is not loaded either.
+    change(&code, "Ok(jsn!", "Ok(json!");
+    change(
+        &code,
+        "host.log(Level::Info, \"ready\");",
+        "host.log(Level::Info, \"ready\");\n        assert!(options.spacing_seconds == 0);",
+    );
+    dev.told("dev: plugin check refuses the library");
+    dev.told("dev: the running instance continues");
+    assert_eq!(client.call("acmedev", json!([5])), answer);
+    assert!(dev.interrupt().success());
+    wait_until("the host has ended", || TcpStream::connect(address).is_err());
+}
+
+#[test]
+fn plugins_of_an_installed_host_are_found_below_its_lib() {
+    let top = tempfile::tempdir().unwrap();
+    let (bin, lib) = (top.path().join("bin"), top.path().join("lib/outrigger"));
+    let program = bin.join("outrigger");
+    let library = built().library("outrigger_chain");
+    for (folder, file) in [(&bin, &built().binary), (&lib, library)] {
+        fs::create_dir_all(folder).unwrap();
+        let installed = folder.join(file.file_name().unwrap());
+        fs::copy(file, &installed).unwrap();
+        for trusted in installed.ancestors().take_while(|trusted| trusted.starts_with(top.path())) {
+            fs::set_permissions(trusted, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+    }
+    let chain = "[[plugins]]\nfile = \"chain\"\ngrants = [\"chain/1\", \"mempool/1\", \"log/1\"]\n";
+    let (_config, options) = HostOptions::configured(chain);
+    let host = Host::start_with(HostOptions { program: Some(program), ..options });
+    assert_eq!(host.client().call("getblockcount", json!([])), json!(0));
 }
 
 #[test]
@@ -129,7 +254,8 @@ fn plugin_check_passes_our_groups_and_plugin_new_fills_in_its_files() {
     assert!(new("acme-hello").status.success());
     for file in ["Cargo.toml", "src/lib.rs", "outrigger.toml"] {
         let text = fs::read_to_string(folder.path().join("acme-hello").join(file)).unwrap();
-        assert!(!text.contains("{{"), "{file}: {text}");
+        let checkout = workspace().display().to_string();
+        assert!(!text.contains("{{") && !text.contains(&checkout), "{file}: {text}");
     }
     let again = String::from_utf8(new("acme-hello").stderr).unwrap();
     assert!(again.contains("acme-hello exists already"), "{again}");

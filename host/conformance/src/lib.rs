@@ -133,7 +133,8 @@ pub fn in_folder<T>(purpose: &str, run: impl FnOnce(&Path) -> Result<T, String>)
 
 fn run(args: &CheckArgs, folder: &Path) -> Result<Report, String> {
     let mut report = Report::new(!args.json);
-    let file = match PluginFile::read(&args.file) {
+    // As the host does at its start.
+    let file = match PluginFile::read(&args.file).and_then(|file| file.check_owner().map(|()| file)) {
         Ok(file) => file,
         Err(error) => {
             report.refused(&error.to_string());

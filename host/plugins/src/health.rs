@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
+use outrigger_abi::ErrorKind;
 use parking_lot::Mutex;
 
 use crate::calls::AnswerOutcome;
@@ -29,6 +30,16 @@ pub struct Health {
     /// Time inside the plugin's `call`, in nanoseconds.
     nanoseconds: AtomicU64,
     last_fault: Mutex<Option<String>>,
+}
+
+/// For operators and authors: which function of a plugin returned a status other than 0, and what to do.
+pub fn returned(what: &str, status: i32) -> String {
+    let advice = if status == ErrorKind::Internal as i32 {
+        "the plugin panicked, or its process ended: see its lines in the log, and after a repair call reloadplugin"
+    } else {
+        "its function must return 0, also when it refuses: see the header"
+    };
+    format!("{what} returned status {status}: {advice}")
 }
 
 /// How many calls an instance must answer with a result after a fault, until it counts as healthy again.
@@ -146,6 +157,14 @@ mod tests {
         recovery.fault();
         assert!((1..RECOVERED_AFTER).all(|_| !recovery.succeed()));
         assert!(recovery.succeed() && !recovery.is_pending() && !recovery.succeed());
+    }
+
+    #[test]
+    fn last_fault_says_where_what_happened_and_what_to_do() {
+        let panicked = returned("the call of acmetip", 18);
+        assert!(panicked.starts_with("the call of acmetip returned status 18: the plugin panicked"), "{panicked}");
+        assert!(panicked.ends_with("call reloadplugin"), "{panicked}");
+        assert!(returned("an event", -1).contains("must return 0"));
     }
 
     #[test]

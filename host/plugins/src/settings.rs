@@ -20,7 +20,8 @@ pub const DEFAULT_MAX_THREADS: u32 = 256;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PluginConfig {
-    /// The library: a path, or a bare name that is searched in `--plugin-dir` and beside the executable.
+    /// The library: a path, or a bare name that is searched in `--plugin-dir`, beside the executable and in
+    /// `../lib/outrigger` from there.
     pub file: String,
     #[serde(default = "enabled")]
     pub enabled: bool,

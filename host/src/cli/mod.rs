@@ -3,6 +3,7 @@
 mod auth;
 mod call;
 mod config;
+mod dev;
 mod inspect;
 mod plugin;
 mod scaffold;

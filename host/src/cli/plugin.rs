@@ -9,7 +9,7 @@ use outrigger_header::{Part, header};
 use outrigger_conformance as conformance;
 
 use super::inspect::describe;
-use super::{scaffold, show, timing};
+use super::{dev, scaffold, show, timing};
 use outrigger_plugins::file::PluginFile;
 
 /// What to do with a plugin's file.
@@ -47,6 +47,12 @@ pub enum PluginCommand {
         #[arg(long)]
         sdk: Option<PathBuf>,
     },
+    /// Builds the crate in the current folder, runs its plugin in a host of its own, and replaces it after each change.
+    ///
+    /// The host has the configuration `outrigger.toml` and an embedded chain. A library that does not build, or that
+    /// `plugin check` refuses, leaves the running instance in place. Changes of src, build.rs, Cargo.toml and
+    /// outrigger.toml count. Ctrl-C stops the host.
+    Dev(dev::DevArgs),
 }
 
 /// Runs the command.
@@ -65,6 +71,10 @@ pub fn run(command: &PluginCommand) -> ExitCode {
         PluginCommand::Time(args) => timing::time(args),
         PluginCommand::Header { folder } => write_header(folder),
         PluginCommand::New { name, sdk } => scaffold::create(name, sdk.as_deref()),
+        PluginCommand::Dev(args) => match dev::dev(args) {
+            Ok(()) => return ExitCode::SUCCESS,
+            Err(error) => Err(error),
+        },
     };
     match outcome {
         Ok(text) => show(&text),

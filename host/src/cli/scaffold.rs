@@ -1,7 +1,7 @@
 //! `outrigger plugin new`: writes a crate that builds, with a test that passes on a real chain.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// The crate's files, with the names in double curly brackets to be filled in.
 const FILES: [(&str, &str); 5] = [
@@ -25,12 +25,13 @@ pub fn create(name: &str, sdk: Option<&Path>) -> Result<String, String> {
         ));
     }
     let sdk = match sdk {
-        Some(sdk) => sdk.canonicalize().map_err(|error| format!("{}: {error}", sdk.display()))?,
+        Some(sdk) => sdk.to_owned(),
         None => {
             let executable = std::env::current_exe().map_err(|error| format!("this program's own file: {error}"))?;
             find_sdk(&executable)?
         }
     };
+    let sdk = sdk.canonicalize().map_err(|error| format!("{}: {error}", sdk.display()))?;
     if !sdk.join("Cargo.toml").is_file() {
         return Err(format!("{} holds no crate: --sdk is the folder of outrigger-sdk's Cargo.toml", sdk.display()));
     }
@@ -38,17 +39,17 @@ pub fn create(name: &str, sdk: Option<&Path>) -> Result<String, String> {
         let sdk = sdk.display();
         return Err(format!("{sdk} is not in a checkout of the project: the tests need host/testing beside it"));
     }
-    let folder = std::path::absolute(name).map_err(|error| format!("{name}: {error}"))?;
+    // Without links: `..` of a relative path follows the folders, not the links to them.
+    let current = std::env::current_dir().and_then(|folder| folder.canonicalize());
+    let folder = current.map_err(|error| format!("the current folder: {error}"))?.join(name);
     if folder.exists() {
         return Err(format!("{} exists already", folder.display()));
     }
     let names = Names::new(name, &sdk, &folder);
     names.write(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     Ok(format!(
-        "Wrote {name}/. Next:\n\n  cd {name}\n  cargo test\n  cargo build --release\n  outrigger plugin check {library_file}\n  \
-         outrigger run --config outrigger.toml\n\nand in a second terminal:\n\n  outrigger call {method} 1000\n\n\
-         README.md in there says more.",
-        library_file = names.library_file,
+        "Wrote {name}/. Next:\n\n  cd {name}\n  cargo test\n  outrigger plugin dev\n\nand in a second terminal:\n\n  \
+         outrigger call --datadir ~/.outrigger/dev/{name} {method} 1000\n\nREADME.md in there says more.",
         method = names.method,
     ))
 }
@@ -60,22 +61,20 @@ struct Names {
     library_file: String,
     method: String,
     title: String,
-    /// The folders of the SDK and of its hosts for tests, and the library's file, as TOML has texts.
+    /// The paths from the crate to the SDK and to its hosts for tests, as TOML has texts.
     sdk: String,
     testing: String,
-    file: String,
 }
 
 impl Names {
     fn new(name: &str, sdk: &Path, folder: &Path) -> Self {
         let library = name.replace('-', "_");
         let library_file = format!("target/release/liboutrigger_{library}{}", std::env::consts::DLL_SUFFIX);
-        let text = |path: &Path| toml::Value::String(path.display().to_string()).to_string();
+        let path = |to: &Path| toml::Value::String(relative(folder, to).display().to_string()).to_string();
         Self {
             name: name.to_owned(),
-            file: text(&folder.join(&library_file)),
-            sdk: text(sdk),
-            testing: text(&testing_beside(sdk)),
+            sdk: path(sdk),
+            testing: path(&testing_beside(sdk)),
             method: name.replace('-', ""),
             title: title(name),
             library,
@@ -100,13 +99,19 @@ impl Names {
             .replace("{{type}}", &format!("{}Plugin", self.title))
             .replace("{{sdk}}", &self.sdk)
             .replace("{{testing}}", &self.testing)
-            .replace("{{file}}", &self.file)
     }
 }
 
 /// The folder of the crate with the hosts for tests, in the checkout that holds the SDK.
 fn testing_beside(sdk: &Path) -> PathBuf {
     sdk.parent().unwrap_or(sdk).join("host").join("testing")
+}
+
+/// The path from one folder to another. Both are absolute and without links.
+fn relative(from: &Path, to: &Path) -> PathBuf {
+    let shared = from.components().zip(to.components()).take_while(|(from, to)| from == to).count();
+    let up = from.components().skip(shared).map(|_| Component::ParentDir);
+    up.chain(to.components().skip(shared)).collect()
 }
 
 /// `acme-mining` as `AcmeMining`.
@@ -159,7 +164,7 @@ mod tests {
 
     #[test]
     fn plugin_new_fills_in_every_placeholder() {
-        let names = Names::new("acme-mining", Path::new("/a \"b\"/sdk"), Path::new("/c"));
+        let names = Names::new("acme-mining", Path::new("/a \"b\"/sdk"), Path::new("/c/acme-mining"));
         for (file, text) in FILES {
             let filled = names.fill(text);
             assert!(!filled.contains("{{"), "{file}: {filled}");
@@ -167,6 +172,16 @@ mod tests {
         let code = names.fill(include_str!("scaffold/lib.rs.in"));
         assert!(code.contains("id = \"acme-mining\"") && code.contains("name = \"acmemining\""), "{code}");
         let cargo: toml::Table = toml::from_str(&names.fill(include_str!("scaffold/Cargo.toml.in"))).unwrap();
-        assert_eq!(cargo["dependencies"]["outrigger-sdk"]["path"].as_str(), Some("/a \"b\"/sdk"));
+        assert_eq!(cargo["dependencies"]["outrigger-sdk"]["path"].as_str(), Some("../../a \"b\"/sdk"));
+        let config: toml::Table = toml::from_str(&names.fill(include_str!("scaffold/outrigger.toml.in"))).unwrap();
+        assert_eq!(config["plugins"][1]["file"].as_str(), Some("acme-mining"));
+    }
+
+    #[test]
+    fn plugin_new_names_the_sdk_by_a_relative_path() {
+        let path = |from: &str, to: &str| relative(Path::new(from), Path::new(to));
+        assert_eq!(path("/src/outrigger/acme", "/src/outrigger/sdk"), Path::new("../sdk"));
+        assert_eq!(path("/home/a/acme", "/src/sdk"), Path::new("../../../src/sdk"));
+        assert_eq!(path("/src/sdk/acme", "/src/sdk"), Path::new(".."));
     }
 }

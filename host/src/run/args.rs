@@ -24,7 +24,8 @@ pub struct RunArgs {
     /// An address to listen on; port 0 lets the system choose. May be given several times.
     #[arg(long, value_name = "ADDR:PORT")]
     pub rpc_listen: Vec<SocketAddr>,
-    /// A folder to search for plugins, before the executable's own; may be given several times.
+    /// A folder to search for plugins, before the executable's own and ../lib/outrigger from there; may be given several
+    /// times.
     #[arg(long, value_name = "DIR")]
     pub plugin_dir: Vec<PathBuf>,
     /// Overrides a setting; may be given several times.

@@ -338,8 +338,10 @@ fn open_wallets(
     Ok(manager)
 }
 
-/// The folders in which bare names of plugins are searched: the given ones, then the executable's own.
+/// The folders in which bare names of plugins are searched: the given ones, the executable's own, and that of an
+/// installation below `bin` and `lib`.
 pub(super) fn plugin_folders(given: &[PathBuf]) -> Vec<PathBuf> {
     let own = std::env::current_exe().ok().and_then(|path| path.parent().map(Path::to_owned));
-    given.iter().cloned().chain(own).collect()
+    let installed = own.as_deref().and_then(Path::parent).map(|top| top.join("lib/outrigger"));
+    given.iter().cloned().chain(own).chain(installed).collect()
 }

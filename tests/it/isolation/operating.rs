@@ -102,7 +102,7 @@ fn plugin_check_isolated_names_what_ends_the_process_and_goes_on() {
         "faultdrop []: its reply was dropped unanswered",
         "faultpanic []: the call of faultpanic returned status 18",
     ] {
-        assert!(found.contains(&expected), "{expected}: {found:#?}");
+        assert!(found.iter().any(|finding| finding.starts_with(expected)), "{expected}: {found:#?}");
     }
     assert!(!found.iter().any(|finding| finding.contains("faultwho")), "{found:#?}");
 }
@@ -126,7 +126,7 @@ fn plugin_check_isolated_tells_faults_and_ends_in_functions_without_an_answer() 
         }
         let report = check("outrigger_faulty", &arguments);
         let found = findings(&report);
-        assert!(found.contains(&expected), "{option}: {found:#?}");
+        assert!(found.iter().any(|finding| finding.starts_with(expected)), "{option}: {found:#?}");
     }
 }
 

@@ -10,6 +10,7 @@ use outrigger_values::RpcErrorCode;
 
 use super::life::Stage;
 use super::{Instance, Lease};
+use crate::health::returned;
 
 impl Instance {
     /// Begins the end. No further call is routed to the instance. In the background it is asked to finish its calls,
@@ -63,7 +64,7 @@ impl Instance {
         if let Some(_inside) = self.enter() {
             let status = self.plugin.quiesce();
             if status != STATUS_OK {
-                self.health.fault(format!("quiesce returned status {status}"));
+                self.health.fault(returned("quiesce", status));
             }
         }
     }
@@ -94,7 +95,7 @@ impl Instance {
         // Called once per instance, after a failed start or by `wind_down`, with nobody inside.
         let status = self.plugin.stop();
         if has_served && status != STATUS_OK {
-            self.health.fault(format!("stop returned status {status}"));
+            self.health.fault(returned("stop", status));
         }
         // Before it is freed: threads that it leaves running must not act for it any more.
         self.context.end(Stage::Stopped);

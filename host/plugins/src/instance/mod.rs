@@ -28,7 +28,7 @@ use super::calls::{Answer, Calls, Run};
 use super::events::EventQueue;
 use super::file::{FileError, PluginFile};
 use super::grants::{Grant, ServiceSource};
-use super::health::{Health, State};
+use super::health::{Health, State, returned};
 use super::lane::Lane;
 use crate::LogLevel;
 use answers::Context;
@@ -350,7 +350,7 @@ impl Instance {
         self.health.spent(began.elapsed());
         if status != STATUS_OK {
             self.fail(token, "Internal error");
-            self.fault(format!("the call of {} returned status {status}", method.name));
+            self.fault(returned(&format!("the call of {}", method.name), status));
         }
     }
 
@@ -410,7 +410,7 @@ impl Instance {
         if let Some(_inside) = self.enter() {
             let status = self.plugin.cancel(token);
             if status != STATUS_OK {
-                self.fault(format!("a cancellation returned status {status}"));
+                self.fault(returned("a cancellation", status));
             }
         }
     }
@@ -420,7 +420,7 @@ impl Instance {
             let bytes = wire::to_bytes(event);
             let status = self.plugin.event(&bytes);
             if status != STATUS_OK {
-                self.fault(format!("an event returned status {status}"));
+                self.fault(returned("an event", status));
             }
         }
     }

@@ -32,12 +32,12 @@ pub struct Health {
     last_fault: Mutex<Option<String>>,
 }
 
-/// For operators and authors: which function of a plugin returned a status other than 0, and what to do.
+/// Says which function of a plugin returned a status other than 0, and what an operator or author can do.
 pub fn returned(what: &str, status: i32) -> String {
     let advice = if status == ErrorKind::Internal as i32 {
         "the plugin panicked, or its process ended: see its lines in the log, and after a repair call reloadplugin"
     } else {
-        "its function must return 0, also when it refuses: see the header"
+        "a function of a plugin returns 0, also when it refuses a call; its author can repair this"
     };
     format!("{what} returned status {status}: {advice}")
 }
@@ -164,7 +164,7 @@ mod tests {
         let panicked = returned("the call of acmetip", 18);
         assert!(panicked.starts_with("the call of acmetip returned status 18: the plugin panicked"), "{panicked}");
         assert!(panicked.ends_with("call reloadplugin"), "{panicked}");
-        assert!(returned("an event", -1).contains("must return 0"));
+        assert!(returned("an event", -1).starts_with("an event returned status -1: a function of a plugin returns 0"));
     }
 
     #[test]

@@ -154,9 +154,9 @@ impl Session<'_> {
     fn install(&self, file: &PluginFile, datadir: &Path) -> Result<(), String> {
         let id = &file.manifest.id;
         let folder = datadir.join(LIBRARY_FOLDER);
-        let options = configured_options(&file.manifest)?;
+        let arguments = check_arguments(&file.manifest)?;
         let copy = file.copy_into(&folder).map_err(|error| error.to_string())?;
-        let placed = self.check(&copy, &options).and_then(|()| {
+        let placed = self.check(&copy, &arguments).and_then(|()| {
             let name = candidates(id, &[folder]).into_iter().next().unwrap_or_default();
             fs::rename(&copy, &name).map_err(|error| format!("{}: {error}", name.display()))
         });
@@ -165,13 +165,12 @@ impl Session<'_> {
         })
     }
 
-    fn check(&self, library: &Path, options: &[String]) -> Result<(), String> {
+    fn check(&self, library: &Path, arguments: &[String]) -> Result<(), String> {
         if self.args.no_check {
             return Ok(());
         }
         let mut command = Command::new(&self.program);
-        command.args(["plugin", "check"]).arg(library);
-        let output = command.args(options.iter().flat_map(|option| ["--option", option])).output();
+        let output = command.args(["plugin", "check"]).args(arguments).arg(library).output();
         let output = output.map_err(|error| format!("plugin check: {error}"))?;
         if output.status.success() {
             return Ok(());
@@ -246,15 +245,20 @@ fn library(messages: &[u8], manifest: &Path) -> Option<PathBuf> {
     files.find(|file| file.ends_with(std::env::consts::DLL_SUFFIX)).map(PathBuf::from)
 }
 
-/// The options of the plugin in the configuration, for `plugin check`, which needs no secrets.
-fn configured_options(manifest: &Manifest) -> Result<Vec<String>, String> {
-    let loaded = LoadedConfig::read(Some(Path::new(CONFIG)), &[]).map_err(|error| error.to_string())?;
-    let plugin = loaded.config.plugins.iter().find(|plugin| plugin.file == manifest.id);
+/// The arguments of `plugin check` that make it run the plugin as the configuration does. It needs no secrets.
+fn check_arguments(manifest: &Manifest) -> Result<Vec<String>, String> {
+    let config = LoadedConfig::read(Some(Path::new(CONFIG)), &[]).map_err(|error| error.to_string())?.config;
+    let plugin = config.plugins.iter().find(|plugin| plugin.file == manifest.id);
     let plugin = plugin.ok_or_else(|| format!("{CONFIG} has no [[plugins]] with file = \"{}\"", manifest.id))?;
     let is_secret =
         |name: &str| manifest.options.iter().any(|option| option.name == name && option.kind == OptionType::Secret);
     let told = plugin.options.iter().filter(|(name, _)| !is_secret(name));
-    Ok(told.map(|(name, value)| format!("{name}={value}")).collect())
+    let mut arguments: Vec<String> = told.map(|(name, value)| format!("--option={name}={value}")).collect();
+    if config.plugin_defaults.isolated.applies_to(plugin) {
+        arguments.push("--isolated".to_owned());
+        arguments.extend(plugin.reach.iter().map(|reach| format!("--reach={reach}")));
+    }
+    Ok(arguments)
 }
 
 /// Replaces the plugin of the running host, or starts it again after the host has stopped it.

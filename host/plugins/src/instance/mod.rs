@@ -360,7 +360,7 @@ impl Instance {
 
     /// The plugin's code faulted, so its state may be damaged.
     fn fault(&self, what: String) {
-        tracing::error!(plugin = self.manifest().id, "{what}: a fault of the plugin");
+        tracing::error!(plugin = self.manifest().id, "a fault of the plugin: {what}");
         self.context.recovery.fault();
         self.health.fault(what);
         self.tell_supervisor(PluginFailure::Fault);

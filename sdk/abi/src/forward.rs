@@ -3,10 +3,8 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use super::ErrorKind;
 use super::bytes::{Bytes, OwnedBytes};
-use super::panics::caught;
-use super::service::{MAX_FUNCTIONS, Response, ServiceFn, ServiceTable, TableBox};
+use super::service::{MAX_FUNCTIONS, Response, ServiceFn, ServiceTable, TableBox, respond};
 
 /// The implementation behind a forwarded service.
 pub trait Forward: Send + Sync + 'static {
@@ -44,16 +42,9 @@ unsafe extern "C" fn forward<F: Forward, const INDEX: usize>(
     request: Bytes,
     response: *mut OwnedBytes,
 ) -> i32 {
-    let answer = caught(|| {
-        // SAFETY: `ctx` points to what the `ForwardedService` keeps, as the caller promises.
-        let forward = unsafe { &*ctx.cast::<F>() };
-        // SAFETY: the caller promises that the request is readable until this function returns.
-        forward.ask(INDEX, scope, unsafe { request.as_slice() })
-    });
-    let Response { status, bytes } = answer.unwrap_or(ErrorKind::Internal.into());
-    // SAFETY: the caller promises that `response` is writable; it has nothing to release yet.
-    unsafe { response.write(bytes) };
-    status
+    // SAFETY: `ctx` points to what the `ForwardedService` keeps, the request is readable until this function returns, and
+    // `response` is writable, as the caller promises.
+    unsafe { respond(response, || Ok((*ctx.cast::<F>()).ask(INDEX, scope, request.as_slice()))) }
 }
 
 /// A C function for each possible index of a table.
@@ -76,7 +67,7 @@ fn functions_of<F: Forward>() -> [ServiceFn; MAX_FUNCTIONS] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{RawService, STATUS_OK};
+    use crate::{ErrorKind, RawService, STATUS_OK};
 
     struct Echo;
 

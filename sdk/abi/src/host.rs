@@ -37,6 +37,35 @@ abi_functions! {
     /// Lifetime: any token may be passed, even that of a call long ended.
     #[since(1)]
     pub type WantedFn = fn(ctx: *const c_void, token: u64) -> i32;
+    /// Asks a service by its name and revision, and the name of a function. `request` is a JSON object of the arguments by their
+    /// names. If the status is 0, `response` is the result as JSON; otherwise the status is an [`crate::ErrorKind`], and `response`
+    /// has the detail as UTF-8. `scope` is the token of the call for which it works, or 0.
+    ///
+    /// Threads: any, from `init` until `stop` returns; one thread at a time per scope. Later the status is
+    /// [`crate::ErrorKind::Stale`].
+    ///
+    /// Ownership: names and request stay the caller's. `response` is written, not read; the caller always releases it.
+    ///
+    /// Lifetime: names and request are read until the function returns; `response` stays valid until it is released. A scope
+    /// ends when `call` returns for its token.
+    #[since(1)]
+    pub type AskJsonFn = fn(
+        ctx: *const c_void,
+        service: Bytes,
+        function: Bytes,
+        scope: u64,
+        request: Bytes,
+        response: *mut OwnedBytes
+    ) -> i32;
+    /// Shows an event as JSON. The status and the response are as of [`AskJsonFn`].
+    ///
+    /// Threads: any, from `init` until `stop` returns. Later the status is [`crate::ErrorKind::Stale`].
+    ///
+    /// Ownership: `event` stays the caller's. `response` is written, not read; the caller always releases it.
+    ///
+    /// Lifetime: `event` is read until the function returns; `response` stays valid until it is released.
+    #[since(1)]
+    pub type EventJsonFn = fn(ctx: *const c_void, event: Bytes, response: *mut OwnedBytes) -> i32;
 }
 
 abi_struct! {
@@ -61,6 +90,12 @@ abi_struct! {
         /// Says whether a call still waits.
         #[since(1)]
         pub wanted: WantedFn,
+        /// Asks a service with JSON.
+        #[since(1)]
+        pub ask_json: AskJsonFn,
+        /// Shows an event as JSON.
+        #[since(1)]
+        pub event_json: EventJsonFn,
     }
 }
 

@@ -33,14 +33,14 @@ use layout::{Declaration, Layout};
 pub use bytes::{Bytes, OwnedBytes, ReleaseFn};
 pub use entry::{HostHandle, PluginCode, RawCall, plugin_table};
 pub use forward::{Forward, ForwardedService};
-pub use host::{HostTable, ReplyFn, ServiceLookupFn, WantedFn};
+pub use host::{AskJsonFn, EventJsonFn, HostTable, ReplyFn, ServiceLookupFn, WantedFn};
 pub use manifest::{MANIFEST_HEADER_LEN, MANIFEST_MAGIC, ManifestHeader, manifest_bytes};
 pub use panics::caught;
 pub use plugin::{
     CallFn, CallFrame, CancelFn, CreateFn, DestroyFn, EventFn, InitFn, Instance, PLUGIN_MAGIC, PluginTable, QuiesceFn,
     StartFn, StopFn,
 };
-pub use serve::{HostCode, host_table};
+pub use serve::{HostCode, JsonCode, host_table};
 pub use service::{
     ExportedService, Method, RawService, Response, Service, ServiceFn, ServiceTable, function_index, shim,
 };
@@ -52,7 +52,8 @@ pub const ABI_MAJOR: u32 = 1;
 
 /// The minor version of this SDK.
 ///
-/// - 1 added [`HostTable::wanted`], [`CallFrame::deadline_ms`] and [`CallFrame::release`].
+/// - 1 added [`HostTable::wanted`], [`HostTable::ask_json`], [`HostTable::event_json`], [`CallFrame::deadline_ms`] and
+///   [`CallFrame::release`].
 pub const ABI_MINOR: u32 = 1;
 
 /// All declarations, each after its parts, for the C header.

@@ -113,19 +113,27 @@ pub unsafe extern "C" fn shim<M: Method>(
     request: Bytes,
     response: *mut OwnedBytes,
 ) -> i32 {
-    // Decoding and encoding may panic, too.
-    let answer = caught(|| {
-        // SAFETY: `ctx` points to the implementation that the `ExportedService` keeps, as the caller promises.
-        let Implementation { service, ended } = unsafe { &*ctx.cast::<Implementation<M::Service>>() };
-        if ended.load(Ordering::Acquire) {
-            return ErrorKind::Stale.into();
-        }
-        // SAFETY: the caller promises that the request is readable until this function returns.
-        let request = unsafe { request.as_slice() };
-        M::run(service, scope, request)
-    });
-    let Response { status, bytes } = answer.unwrap_or(ErrorKind::Internal.into());
-    // SAFETY: the caller promises that `response` is writable; it has nothing to release yet.
+    // SAFETY: `ctx` points to the implementation that the `ExportedService` keeps, the request is readable until this
+    // function returns, and `response` is writable, as the caller promises.
+    unsafe {
+        respond(response, || {
+            let Implementation { service, ended } = &*ctx.cast::<Implementation<M::Service>>();
+            if ended.load(Ordering::Acquire) {
+                return Err(ErrorKind::Stale);
+            }
+            Ok(M::run(service, scope, request.as_slice()))
+        })
+    }
+}
+
+/// Writes the response of a C function and returns its status. Also decoding and encoding may panic.
+///
+/// # Safety
+/// `response` is writable. It has nothing to release yet.
+pub(crate) unsafe fn respond(response: *mut OwnedBytes, run: impl FnOnce() -> Result<Response, ErrorKind>) -> i32 {
+    let answer = caught(run).unwrap_or(Err(ErrorKind::Internal));
+    let Response { status, bytes } = answer.unwrap_or_else(Response::from);
+    // SAFETY: the caller's promise.
     unsafe { response.write(bytes) };
     status
 }

@@ -1,23 +1,24 @@
 //! Messages as JSON, for programs that are not written in Rust, and for the messages of services that speak JSON alone.
 //!
-//! There is no code per type: a message is read by its [`Shape`] and written as JSON, and the other way round. The form:
-//!
-//! * A struct is an object with the names of the fields. A field that may be absent is null; a reader also takes it for absent where it
-//!   is left out. Fields that a later minor version added may be left out, from the last one on.
-//! * An enum is text, the variant's name as `snake_case`; a variant with fields is an object with that name as its only member, whose value
-//!   is an object of the fields.
-//! * Integers are JSON integers, also those of 64 bits. Amounts are satoshi, feerates satoshi per 1000 virtual bytes, weights weight units.
-//! * Bytes, scripts and byte arrays are hexadecimal digits, hashes too, in the order in which they are displayed.
-//! * Lists and tuples are arrays; what holds nothing is null. Secrets and names of networks are text.
-//!
-//! Answers may have members that the reader does not know, and it ignores them. A request with such a member is refused.
+//! There is no code per type: a message is read by its [`Shape`] and written as JSON, and the other way round.
 //!
 //! JSON text and [`Value`]s that held a secret are wiped by the host's allocator when they are freed, as everywhere in the host.
+//!
+#![doc = include_str!("json/form.md")]
+
+mod page;
+mod schema;
 
 use bitcoin::hex::{DisplayHex, FromHex};
+use outrigger_abi::{JsonCode, OwnedBytes, RawService, Response};
 use serde_json::{Map, Value};
 
+pub use page::page;
+pub use schema::schema;
+
+use crate::events::Event;
 use crate::wire::{FieldShape, Reader, Shape, VariantShape, Wire, WireError, Writer, count, to_bytes};
+use crate::{ErrorKind, SERVICES, Scope, ServiceError, transport};
 
 const HASH_LEN: usize = 32;
 
@@ -39,6 +40,12 @@ impl JsonError {
     fn within(self, outer: &str) -> Self {
         let dot = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
         Self { path: format!("{outer}{dot}{}", self.path), ..self }
+    }
+}
+
+impl From<JsonError> for ServiceError {
+    fn from(error: JsonError) -> Self {
+        Self::new(ErrorKind::Malformed, error.to_string())
     }
 }
 
@@ -64,6 +71,43 @@ pub fn from_json<T: Wire>(json: &Value) -> Result<T, JsonError> {
     let mut out = Writer::new(T::SECRET);
     put(T::SHAPE, json, false, &mut out)?;
     Ok(T::from_message(out.into_message())?)
+}
+
+/// Asks a function of a service with a JSON object of its arguments by their names. `service` is the table of the service `name`.
+///
+/// # Errors
+/// `Malformed` for other arguments, `Unsupported` for a function that the service does not have, and the function's own errors.
+pub fn ask(service: &RawService, name: &str, function: &str, scope: Scope, request: &Value) -> crate::Result<Value> {
+    let unknown = || ServiceError::new(ErrorKind::Unsupported, format!("There is no function {function} of {name}"));
+    let functions = SERVICES.iter().find(|known| known.name == name).ok_or_else(unknown)?.functions.iter();
+    let (index, shape) = functions.enumerate().find(|(_, known)| known.name == function).ok_or_else(unknown)?;
+    let mut message = Writer::new(true);
+    put_fields(shape.request, request, true, &mut message)?;
+    let response = transport::call(name, service, index, scope, &message.into_message())?;
+    read(shape.response, &mut Reader::new(&response)).map_err(transport::damaged)
+}
+
+/// The messages of a host's table.
+pub struct Json;
+
+impl JsonCode for Json {
+    fn ask(service: &RawService, name: &[u8], function: &[u8], scope: u64, request: &[u8]) -> Response {
+        let asked = || {
+            let malformed = |reason: String| ServiceError::new(ErrorKind::Malformed, reason);
+            let text = |bytes| str::from_utf8(bytes).map_err(|error| malformed(error.to_string()));
+            let request = serde_json::from_slice(request).map_err(|error| malformed(error.to_string()))?;
+            ask(service, text(name)?, text(function)?, Scope(scope), &request)
+        };
+        transport::respond(asked().map(message))
+    }
+
+    fn event(event: &[u8]) -> Response {
+        transport::respond(read(Event::SHAPE, &mut Reader::new(event)).map(message).map_err(ServiceError::from))
+    }
+}
+
+fn message(json: Value) -> OwnedBytes {
+    OwnedBytes::secret(json.to_string().into_bytes())
 }
 
 /// `P2shSegwit` as `p2sh_segwit`.

@@ -53,7 +53,7 @@ pub const SERVICES: [&ServiceShape; 12] = [
     <dyn Rpc as Described>::SHAPE,
 ];
 
-/// A service whose functions and messages are described, for the C header and the record of what is frozen.
+/// A service whose functions and messages are described.
 pub trait Described {
     /// The functions, in the order of the table.
     const SHAPE: &'static ServiceShape;
@@ -201,6 +201,7 @@ macro_rules! service {
                     since: 0 $(+ $since)?,
                     request: &[$($crate::wire::FieldShape {
                         name: stringify!($arg),
+                        docs: &[],
                         since: 0,
                         shape: <$arg_type as $crate::wire::Wire>::SHAPE,
                     }),*],

@@ -1,15 +1,19 @@
 //! Requests and answers of services as the bytes that cross the plugin ABI.
 
-use outrigger_abi::{ABI_MINOR, ErrorKind, RawService, Response, STATUS_OK};
-use zeroize::Zeroize;
+use outrigger_abi::{ABI_MINOR, ErrorKind, OwnedBytes, RawService, Response, STATUS_OK};
 
-use crate::wire::{self, Wire};
+use crate::wire::{self, Wire, WireError};
 use crate::{Result, Scope, ServiceError};
 
 /// Answers the bytes of a request, on the side that implements the service.
 pub(crate) fn answer<Q: Wire, R: Wire>(request: &[u8], run: impl FnOnce(Q) -> Result<R>) -> Response {
-    match wire::from_bytes(request).map_err(ServiceError::from).and_then(run) {
-        Ok(value) => Response { status: STATUS_OK, bytes: value.into_message() },
+    respond(wire::from_bytes(request).map_err(ServiceError::from).and_then(run).map(Wire::into_message))
+}
+
+/// The response of a service's function.
+pub(crate) fn respond(answer: Result<OwnedBytes>) -> Response {
+    match answer {
+        Ok(bytes) => Response { status: STATUS_OK, bytes },
         Err(error) => Response { status: error.kind as i32, bytes: error.detail.into_bytes().into() },
     }
 }
@@ -22,20 +26,26 @@ pub(crate) fn ask<Q: Wire, R: Wire>(
     scope: Scope,
     request: Q,
 ) -> Result<R> {
-    let mut message = wire::to_bytes(&request);
-    let Response { status, bytes } = service.call(index, scope.0, &message);
-    if Q::SECRET {
-        message.zeroize();
+    R::from_message(call(name, service, index, scope, &request.into_message())?).map_err(damaged)
+}
+
+/// Calls the function at `index` of a service's table.
+pub(crate) fn call(name: &str, service: &RawService, index: usize, scope: Scope, request: &[u8]) -> Result<OwnedBytes> {
+    let Response { status, bytes } = service.call(index, scope.0, request);
+    if status == STATUS_OK {
+        return Ok(bytes);
     }
-    if status != STATUS_OK {
-        let kind = ErrorKind::from_status(status);
-        if kind == ErrorKind::NotGranted && bytes.is_empty() {
-            return Err(ServiceError::new(kind, format!("The plugin's grants lack {name}")));
+    match ErrorKind::from_status(status) {
+        ErrorKind::NotGranted if bytes.is_empty() => {
+            Err(ServiceError::new(ErrorKind::NotGranted, format!("The plugin's grants lack {name}")))
         }
-        return Err(ServiceError::new(kind, String::from_utf8_lossy(&bytes)));
+        kind => Err(ServiceError::new(kind, String::from_utf8_lossy(&bytes))),
     }
-    R::from_message(bytes)
-        .map_err(|error| ServiceError::new(ErrorKind::Malformed, format!("{error} (ABI minor {ABI_MINOR})")))
+}
+
+/// The error for an answer that cannot be read.
+pub(crate) fn damaged(error: WireError) -> ServiceError {
+    ServiceError::new(ErrorKind::Malformed, format!("{error} (ABI minor {ABI_MINOR})"))
 }
 
 #[cfg(test)]
@@ -46,7 +56,7 @@ mod tests {
 
     use super::*;
     use crate::log::{Level, Log, LogClient};
-    use crate::wire::{Reader, Shape, WireError, Writer};
+    use crate::wire::{Reader, Shape, Writer};
 
     #[derive(Default)]
     struct Lines(Mutex<Vec<String>>);

@@ -65,18 +65,33 @@ unsafe extern "C" fn unwanted(_: *const c_void, _: u64) -> i32 {
     0
 }
 
-/// Makes a call with a host table and a frame of these sizes. What lies beyond them is damage that would show.
-fn ask(host_size: usize, frame_size: usize) -> String {
-    let answers = Answers::default();
-    let host = HostTable {
-        struct_size: host_size,
+unsafe extern "C" fn no_json(_: *const c_void, _: Bytes, _: Bytes, _: u64, _: Bytes, _: *mut OwnedBytes) -> i32 {
+    unreachable!("a plugin in Rust asks in binary")
+}
+
+unsafe extern "C" fn no_event(_: *const c_void, _: Bytes, _: *mut OwnedBytes) -> i32 {
+    unreachable!("a plugin in Rust reads events in binary")
+}
+
+/// A host that keeps its answers.
+fn keeping(answers: &Answers) -> HostTable {
+    HostTable {
+        struct_size: size_of::<HostTable>(),
         abi_major: ABI_MAJOR,
-        abi_minor: 0,
-        ctx: (&raw const answers).cast(),
+        abi_minor: ABI_MINOR,
+        ctx: (&raw const *answers).cast(),
         service: no_service,
         reply: keep,
         wanted: unwanted,
-    };
+        ask_json: no_json,
+        event_json: no_event,
+    }
+}
+
+/// Makes a call with a host table and a frame of these sizes. What lies beyond them is damage that would show.
+fn ask(host_size: usize, frame_size: usize) -> String {
+    let answers = Answers::default();
+    let host = HostTable { struct_size: host_size, abi_minor: 0, ..keeping(&answers) };
     let frame = CallFrame {
         struct_size: frame_size,
         token: 1,
@@ -155,15 +170,7 @@ impl Plugin for Explosive {
 #[test]
 fn a_panic_that_panics_again_when_it_is_dropped_ends_nothing() {
     let answers = Answers::default();
-    let host = HostTable {
-        struct_size: size_of::<HostTable>(),
-        abi_major: ABI_MAJOR,
-        abi_minor: ABI_MINOR,
-        ctx: (&raw const answers).cast(),
-        service: no_service,
-        reply: keep,
-        wanted: unwanted,
-    };
+    let host = keeping(&answers);
     let frame = CallFrame {
         struct_size: size_of::<CallFrame>(),
         token: 1,
@@ -262,15 +269,8 @@ fn entry_handles_kept_beyond_destroy_do_not_call_the_host() {
     let lines = Arc::new(crate::testing::StubLog::default());
     let log = Some(ExportedService::new::<dyn Log>(lines.clone()));
     let strict = Strict { log, ..Strict::default() };
-    let host = HostTable {
-        struct_size: size_of::<HostTable>(),
-        abi_major: ABI_MAJOR,
-        abi_minor: ABI_MINOR,
-        ctx: (&raw const strict).cast(),
-        service: find,
-        reply: answered,
-        wanted: asked,
-    };
+    let ctx = (&raw const strict).cast();
+    let host = HostTable { ctx, service: find, reply: answered, wanted: asked, ..keeping(&strict.answers) };
     let frame = |token, method: &'static str| CallFrame {
         struct_size: size_of::<CallFrame>(),
         token,

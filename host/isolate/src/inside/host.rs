@@ -8,6 +8,7 @@ use outrigger_abi::{
     ErrorKind, Forward, ForwardedService, HostCode, HostTable, OwnedBytes, PluginTable, Response, STATUS_OK,
     ServiceTable, UsedPlugin, host_table,
 };
+use outrigger_service::json::Json;
 use parking_lot::{Condvar, Mutex};
 
 use crate::body::{DiscardedBody, Message};
@@ -164,6 +165,8 @@ fn answer(channel: &mut Channel) -> Result<Message, FrameError> {
 }
 
 impl HostCode for Inside {
+    type Json = Json;
+
     fn service(&self, name: &[u8]) -> *const ServiceTable {
         let name = std::str::from_utf8(name).ok();
         let service = name.and_then(|name| self.services.get()?.get(name));

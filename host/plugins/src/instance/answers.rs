@@ -9,6 +9,7 @@ use outrigger_abi::{ExportedService, FAILED, HostCode, OwnedBytes, PASS_ON, STAT
 use outrigger_base::contain::contain;
 use outrigger_base::rate::Rate;
 use outrigger_service::ErrorKind;
+use outrigger_service::json::Json;
 use outrigger_values::RpcError;
 use outrigger_values::RpcErrorCode;
 use tokio::runtime::Handle;
@@ -49,10 +50,6 @@ impl Context {
     pub fn method_of(&self, token: u64) -> &str {
         let position = Calls::method_of(token);
         self.code.manifest.methods.get(position).map_or("unknown", |method| &method.name)
-    }
-
-    fn has_stopped(&self) -> bool {
-        self.life.has_stopped()
     }
 
     /// Logs an invalid answer, and returns the client's error.
@@ -96,16 +93,18 @@ impl Context {
 }
 
 impl HostCode for Context {
+    type Json = Json;
+
+    fn has_stopped(&self) -> bool {
+        self.life.has_stopped()
+    }
+
     fn service(&self, name: &[u8]) -> *const ServiceTable {
-        let name = std::str::from_utf8(name).ok().filter(|_| !self.has_stopped());
-        let service = name.and_then(|name| self.services.get(name));
+        let service = std::str::from_utf8(name).ok().and_then(|name| self.services.get(name));
         service.map_or(std::ptr::null(), |service| service.table())
     }
 
     fn reply(&self, token: u64, code: i32, body: OwnedBytes) -> i32 {
-        if self.has_stopped() {
-            return ErrorKind::Stale as i32;
-        }
         let answer = match self.rules.check(code, &body) {
             Err(bad) => Answer::Failed(self.refuse(token, bad)),
             Ok(()) if code == PASS_ON => {
@@ -144,7 +143,7 @@ impl HostCode for Context {
     }
 
     fn is_wanted(&self, token: u64) -> bool {
-        !self.has_stopped() && self.calls.is_waiting(self.id, token)
+        self.calls.is_waiting(self.id, token)
     }
 }
 

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use bitcoin::hashes::Hash;
-use bitcoin::{Amount, OutPoint, ScriptBuf, TxOut, Txid};
+use bitcoin::{Amount, BlockHash, OutPoint, ScriptBuf, TxOut, Txid};
+use outrigger_abi::ExportedService;
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::SERVICES;
-use crate::chain::BlockRef;
+use crate::chain::{BlockRef, Chain};
 use crate::events::{Event, RescanOutcome};
 use crate::log::Level;
 use crate::wire::{Blob, Framed};
@@ -191,6 +191,52 @@ fn what_may_be_left_out_is_read_as_absent() {
     assert_eq!(from_json::<Event>(&newer).unwrap_err().to_string(), "rescan_finished.widened: expected true or false");
 }
 
+/// The block of each hash is its last byte, for the call 5.
+struct Blocks;
+
+impl Chain for Blocks {
+    fn block(&self, scope: Scope, hash: BlockHash) -> crate::Result<Option<Blob>> {
+        match hash.as_byte_array() {
+            [7, ..] => Err(ServiceError::new(ErrorKind::Refused, "not \"seven\"")),
+            [first, ..] => Ok((scope == Scope(5)).then(|| Blob(vec![*first]))),
+        }
+    }
+}
+
+#[test]
+fn a_service_is_asked_with_json() {
+    let exported = ExportedService::new::<dyn Chain>(std::sync::Arc::new(Blocks));
+    #[allow(unsafe_code)]
+    // SAFETY: `exported` outlives the client.
+    let chain = unsafe { RawService::new(exported.table()) };
+    let asked = |service: &RawService, function: &str, scope, request: &str| {
+        let Response { status, bytes } = Json::ask(service, b"chain/1", function.as_bytes(), scope, request.as_bytes());
+        (status, String::from_utf8(bytes.to_vec()).unwrap())
+    };
+    let block = |scope, last: u8, more: &str| {
+        asked(&chain, "block", scope, &format!(r#"{{"hash": "{}{last:02x}"{more}}}"#, "00".repeat(31)))
+    };
+    let refused = |kind: ErrorKind, detail: &str| (kind as i32, detail.to_owned());
+    assert_eq!(block(5, 2, ""), (0, r#""02""#.to_owned()));
+    assert_eq!(block(0, 2, ""), (0, "null".to_owned()));
+    assert_eq!(block(5, 7, ""), refused(ErrorKind::Refused, "not \"seven\""));
+    assert_eq!(block(5, 2, r#", "height": 3"#), refused(ErrorKind::Malformed, "height: unknown"));
+    assert_eq!(asked(&chain, "block", 5, "{}"), refused(ErrorKind::Malformed, "hash: missing"));
+    assert_eq!(asked(&chain, "block", 5, "{").0, ErrorKind::Malformed as i32);
+    let none = refused(ErrorKind::Unsupported, "There is no function dig of chain/1");
+    assert_eq!(asked(&chain, "dig", 5, "{}"), none);
+    assert_eq!(asked(&chain, "tip", 5, "{}"), refused(ErrorKind::Unsupported, ""));
+    let not_granted = refused(ErrorKind::NotGranted, "The plugin's grants lack chain/1");
+    assert_eq!(asked(&RawService::NOT_GRANTED, "tip", 5, "{}"), not_granted);
+}
+
+#[test]
+fn an_event_is_shown_as_json() {
+    let shown = Json::event(&to_bytes(&Event::MempoolChanged { sequence: 3 }));
+    assert_eq!((shown.status, &*shown.bytes), (0, &br#"{"mempool_changed":{"sequence":3}}"#[..]));
+    assert_eq!(Json::event(&[200]).status, ErrorKind::Malformed as i32);
+}
+
 #[test]
 fn json_that_is_no_message_is_refused_by_its_member() {
     #[track_caller]
@@ -210,4 +256,127 @@ fn json_that_is_no_message_is_refused_by_its_member() {
     refused::<Level>(json!("loud"), "expected one of error, warn, info, debug");
     refused::<Level>(json!({"warn": {}}), "expected one of error, warn, info, debug");
     refused::<bitcoin::Network>(json!("liquid"), "message is damaged at byte 0 of 10");
+}
+
+/// Whether a schema accepts JSON, by the keywords that `schema` uses.
+fn accepts(root: &Value, schema: &Value, json: &Value) -> bool {
+    let each = |name: &str| schema[name].as_array().cloned().unwrap_or_default();
+    schema.as_object().unwrap().iter().all(|(keyword, rule)| match (keyword.as_str(), json) {
+        ("$schema" | "$defs" | "title" | "description", _) => true,
+        ("$ref", _) => {
+            let name = rule.as_str().unwrap().strip_prefix("#/$defs/").unwrap();
+            accepts(root, root["$defs"].get(name).unwrap(), json)
+        }
+        ("type", _) => match rule.as_str().unwrap() {
+            "boolean" => json.is_boolean(),
+            "integer" => json.is_u64() || json.is_i64(),
+            "string" => json.is_string(),
+            "array" => json.is_array(),
+            "object" => json.is_object(),
+            "null" => json.is_null(),
+            other => panic!("{other}"),
+        },
+        ("minimum", Value::Number(number)) => whole(number) >= whole(rule.as_number().unwrap()),
+        ("maximum", Value::Number(number)) => whole(number) <= whole(rule.as_number().unwrap()),
+        ("pattern", Value::String(text)) => {
+            let digits = text.chars().all(|digit| digit.is_ascii_hexdigit());
+            let len = rule.as_str().unwrap().strip_prefix("^[0-9a-fA-F]{").and_then(|rest| rest.strip_suffix("}$"));
+            digits && len.map_or(text.len() % 2 == 0, |len| text.len().to_string() == len)
+        }
+        ("const", _) => json == rule,
+        ("anyOf", _) => each("anyOf").iter().any(|one| accepts(root, one, json)),
+        ("oneOf", _) => each("oneOf").iter().filter(|one| accepts(root, one, json)).count() == 1,
+        ("prefixItems", Value::Array(items)) => {
+            items.iter().zip(&each("prefixItems")).all(|(item, one)| accepts(root, one, item))
+        }
+        ("minItems", Value::Array(items)) => items.len() as u64 >= rule.as_u64().unwrap(),
+        ("items", Value::Array(items)) if rule.is_boolean() => items.len() <= each("prefixItems").len(),
+        ("items", Value::Array(items)) => items.iter().all(|item| accepts(root, rule, item)),
+        ("required", Value::Object(members)) => {
+            each("required").iter().all(|name| members.contains_key(name.as_str().unwrap()))
+        }
+        ("properties", Value::Object(members)) => {
+            members.iter().all(|(name, json)| rule.get(name).is_none_or(|one| accepts(root, one, json)))
+        }
+        ("additionalProperties", Value::Object(members)) => {
+            members.keys().all(|name| schema["properties"].get(name).is_some())
+        }
+        ("minimum" | "maximum" | "pattern" | "prefixItems" | "minItems" | "items", _) => true,
+        ("required" | "properties" | "additionalProperties", _) => true,
+        (other, _) => panic!("the schema has {other}"),
+    })
+}
+
+fn whole(number: &serde_json::Number) -> i128 {
+    number.as_i128().unwrap()
+}
+
+/// A random message as JSON.
+fn random_json(shape: &Shape, seed: u64) -> Value {
+    let mut message = Writer::new(false);
+    random(shape, &mut Random(seed), &mut message);
+    read(shape, &mut Reader::new(&message.into_message())).unwrap()
+}
+
+#[test]
+fn the_schema_accepts_each_message_and_no_other() {
+    let schema = schema();
+    for seed in 1..20 {
+        for service in SERVICES {
+            for function in service.functions {
+                let name = format!("{}.{}", service.name, function.name);
+                let known = &schema["properties"][service.name]["properties"][function.name]["properties"];
+                let request: Map<String, Value> = function
+                    .request
+                    .iter()
+                    .map(|field| (field.name.to_owned(), random_json(field.shape, seed)))
+                    .collect();
+                assert!(accepts(&schema, &known["request"], &Value::Object(request.clone())), "{name} {request:?}");
+                let response = random_json(function.response, seed);
+                assert!(accepts(&schema, &known["response"], &response), "{name} {response}");
+                assert!(!accepts(&schema, &known["response"], &json!({"no": 1})), "{name}");
+                let mut more = request.clone();
+                more.insert("more".to_owned(), json!(null));
+                assert!(!accepts(&schema, &known["request"], &Value::Object(more)), "{name}");
+                // What an argument must not be, no message takes either.
+                for field in function.request {
+                    let mut other = request.clone();
+                    other.insert(field.name.to_owned(), json!(0.5));
+                    assert!(!accepts(&schema, &known["request"], &Value::Object(other)), "{name} {}", field.name);
+                    let mut fewer = request.clone();
+                    fewer.remove(field.name);
+                    let optional = matches!(field.shape, Shape::Option(_));
+                    assert_eq!(accepts(&schema, &known["request"], &Value::Object(fewer)), optional, "{name}");
+                }
+            }
+        }
+        let event = json!({"event": random_json(Event::SHAPE, seed)});
+        assert!(accepts(&schema, &schema, &event), "{event}");
+    }
+    assert!(!accepts(&schema, &schema, &json!({"event": "no_event"})));
+}
+
+#[test]
+fn the_page_has_each_service_function_and_message() {
+    let page = page();
+    for service in SERVICES {
+        let rest = page.split_once(&format!("\n## {}\n", service.name)).unwrap().1;
+        let section = rest.split("\n## ").next().unwrap();
+        for function in service.functions {
+            assert!(section.contains(&format!("\n### {0}\n\n`{0}(", function.name)), "{}", function.name);
+        }
+    }
+    assert!(page.contains("`block_info(block: BlockRef) -> BlockInfo or null`"), "{page}");
+    assert!(page.contains("\n### SignRequest\n\nA signature that is wanted.\n\n* `input` (u32): The input's index.\n"));
+    assert!(page.contains(
+        "\n* `\"mempool_changed\"`: Transactions came to or left the mempool (`mempool`).\n  * `sequence` (u64): "
+    ));
+    let known = schema();
+    for name in known["$defs"].as_object().unwrap().keys() {
+        assert!(page.contains(&format!("\n### {name}\n")), "{name}");
+    }
+    for rust in ["[`", "::", "Option<", "Vec<"] {
+        let line = page.lines().find(|line| line.contains(rust));
+        assert_eq!(line, None, "{rust}");
+    }
 }

@@ -4,7 +4,7 @@
 ///
 /// A field that was added after the first version of the ABI stands at the end and says with `#[since(MINOR)]` which
 /// minor version has it; where an older writer left it out it reads as its default. The macro takes documentation, one
-/// `derive`, and nothing else: what it declares is also described to the C header.
+/// `derive`, and nothing else: what it declares is also described, for JSON and its page.
 ///
 /// ```
 /// outrigger_service::wire_struct! {
@@ -38,16 +38,20 @@ macro_rules! wire_struct {
         pub struct $name {
             $($(#[doc = $field_doc])* pub $field: $type,)*
         }
-        $crate::wire_struct!(@of $name { $($(#[since($since)])? $field: $type,)* });
+        $crate::wire_struct!(@of $(#[doc = $doc])* $name { $($(#[doc = $field_doc])* $(#[since($since)])? $field: $type,)* });
     };
     // A struct that is declared elsewhere.
-    (@of $name:ident { $($(#[since($since:literal)])? $field:ident: $type:ty,)* }) => {
+    (@of $(#[doc = $doc:literal])* $name:ident {
+        $($(#[doc = $field_doc:literal])* $(#[since($since:literal)])? $field:ident: $type:ty,)*
+    }) => {
         impl $crate::wire::Wire for $name {
             const SECRET: bool = $(<$type as $crate::wire::Wire>::SECRET ||)* false;
             const SHAPE: &'static $crate::wire::Shape = &$crate::wire::Shape::Struct(&$crate::wire::StructShape {
                 name: stringify!($name),
+                docs: &[$($doc),*],
                 fields: &[$($crate::wire::FieldShape {
                     name: stringify!($field),
+                    docs: &[$($field_doc),*],
                     since: 0 $(+ $since)?,
                     shape: <$type as $crate::wire::Wire>::SHAPE,
                 }),*],
@@ -81,24 +85,31 @@ macro_rules! wire_enum {
         pub enum $name {
             $($(#[doc = $variant_doc])* $variant $({ $($(#[doc = $field_doc])* $field: $type,)* })?,)*
         }
-        $crate::wire_enum!(@of $name { $(
-            $(#[since($since)])? $variant $({ $($(#[since($field_since)])? $field: $type,)* })? = $tag,
+        $crate::wire_enum!(@of $(#[doc = $doc])* $name { $(
+            $(#[doc = $variant_doc])* $(#[since($since)])?
+            $variant $({ $($(#[doc = $field_doc])* $(#[since($field_since)])? $field: $type,)* })? = $tag,
         )* });
     };
     // An enum that is declared elsewhere.
-    (@of $name:ident { $(
-        $(#[since($since:literal)])? $variant:ident $({ $($(#[since($field_since:literal)])? $field:ident: $type:ty,)* })? = $tag:literal,
+    (@of $(#[doc = $doc:literal])* $name:ident { $(
+        $(#[doc = $variant_doc:literal])* $(#[since($since:literal)])?
+        $variant:ident $({
+            $($(#[doc = $field_doc:literal])* $(#[since($field_since:literal)])? $field:ident: $type:ty,)*
+        })? = $tag:literal,
     )* }) => {
         impl $crate::wire::Wire for $name {
             const SECRET: bool = $($($(<$type as $crate::wire::Wire>::SECRET ||)*)?)* false;
             const SHAPE: &'static $crate::wire::Shape = &$crate::wire::Shape::Enum(&$crate::wire::EnumShape {
                 name: stringify!($name),
+                docs: &[$($doc),*],
                 variants: &[$($crate::wire::VariantShape {
                     name: stringify!($variant),
+                    docs: &[$($variant_doc),*],
                     since: 0 $(+ $since)?,
                     tag: $tag,
                     fields: &[$($($crate::wire::FieldShape {
                         name: stringify!($field),
+                        docs: &[$($field_doc),*],
                         since: 0 $(+ $field_since)?,
                         shape: <$type as $crate::wire::Wire>::SHAPE,
                     }),*)?],

@@ -1,4 +1,4 @@
-//! The encoding of messages as data, from which the C header and the record of frozen layouts are made.
+//! The encoding of messages as data, by which messages become JSON, and from which their schema and their page are made.
 //!
 //! The macros that declare messages write it beside the code that encodes them, so that the two cannot differ.
 
@@ -50,6 +50,8 @@ pub enum Shape {
 pub struct StructShape {
     /// Its name.
     pub name: &'static str,
+    /// Its documentation; none for a type of another crate.
+    pub docs: Docs,
     /// Its fields in their order.
     pub fields: &'static [FieldShape],
 }
@@ -59,6 +61,8 @@ pub struct StructShape {
 pub struct FieldShape {
     /// Its name.
     pub name: &'static str,
+    /// Its documentation; none for a type of another crate.
+    pub docs: Docs,
     /// The minor version of the ABI that added it.
     pub since: u32,
     /// How it is encoded.
@@ -70,6 +74,8 @@ pub struct FieldShape {
 pub struct EnumShape {
     /// Its name.
     pub name: &'static str,
+    /// Its documentation; none for a type of another crate.
+    pub docs: Docs,
     /// What it can be.
     pub variants: &'static [VariantShape],
 }
@@ -79,6 +85,8 @@ pub struct EnumShape {
 pub struct VariantShape {
     /// Its name.
     pub name: &'static str,
+    /// Its documentation; none for a type of another crate.
+    pub docs: Docs,
     /// The minor version of the ABI that added it.
     pub since: u32,
     /// The byte that names it.

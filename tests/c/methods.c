@@ -18,249 +18,123 @@ static bool index_argument(const sample *self, const outrigger_call_t *call, siz
     return true;
 }
 
-/* Asks a service with what was written. False when it refuses: the call is answered then, and nothing is to be released. */
-static bool ask(const sample *self, const outrigger_call_t *call, const outrigger_service_t *service, size_t function,
-    outrigger_writer_t *request, outrigger_owned_bytes_t *response)
+/* Asks a service. False when it refuses: the call is answered then, and nothing is to be released. */
+static bool ask(const sample *self, const outrigger_call_t *call, const char *service, const char *function,
+    outrigger_bytes_t request, outrigger_owned_bytes_t *response)
 {
-    int32_t status = outrigger_ask_written(service, function, call->token, request, response);
+    int32_t status = outrigger_ask(self->host, service, function, call->token, request, response);
     if (status != OUTRIGGER_STATUS_OK) {
-        outrigger_reply_failure(self->host, call->token, status, response);
+        outrigger_reply_failure(self->host, call->token, response);
     }
     return status == OUTRIGGER_STATUS_OK;
 }
 
-/* Answers with what was printed from a response, or with an error where the response was damaged. */
-static void reply_read(
-    const sample *self, const outrigger_call_t *call, const outrigger_reader_t *reader, outrigger_writer_t *json)
+/* Prints a member of an object as it is, or null, behind `before`. */
+static void print_member(outrigger_writer_t *json, const char *before, outrigger_bytes_t object, const char *name)
 {
-    if (reader->failed) {
-        outrigger_writer_free(json);
-        outrigger_reply_error(self->host, call->token, OUTRIGGER_CODE_INTERNAL, "The service's answer is damaged");
-    } else {
-        outrigger_reply_written(self->host, call->token, json);
-    }
+    outrigger_bytes_t value = outrigger_json_member(object, name);
+    outrigger_print(json, "%s\"%s\":", before, name);
+    outrigger_append(json, value.len > 0 ? value : outrigger_text("null"));
 }
 
 static void tip(const sample *self, const outrigger_call_t *call)
 {
     outrigger_owned_bytes_t response = OUTRIGGER_NO_BYTES;
-    outrigger_writer_t request = OUTRIGGER_WRITER, json = OUTRIGGER_WRITER;
-    outrigger_reader_t reader;
-    outrigger_hash_t hash;
-    uint32_t height = 0;
-    if (!ask(self, call, self->chain, OUTRIGGER_FN_CHAIN_TIP, &request, &response)) {
+    outrigger_writer_t json = OUTRIGGER_WRITER;
+    if (!ask(self, call, "chain/1", "tip", outrigger_text("{}"), &response)) {
         return;
     }
-    reader = outrigger_read(outrigger_lend(&response));
-    outrigger_get_hash(&reader, &hash);
-    outrigger_get_u32(&reader, &height);
+    print_member(&json, "{", outrigger_lend(&response), "height");
+    print_member(&json, ",", outrigger_lend(&response), "hash");
+    outrigger_print(&json, "}");
     outrigger_release(&response);
-    outrigger_print(&json, "{\"height\":%u,\"hash\":\"", (unsigned)height);
-    outrigger_print_hash(&json, &hash);
-    outrigger_print(&json, "\"}");
-    reply_read(self, call, &reader, &json);
+    outrigger_reply_written(self->host, call->token, &json);
 }
 
-/* Writes a `block_ref`: the block that is named by its height, or by its hash in hexadecimal. */
-static bool put_block_argument(const sample *self, const outrigger_call_t *call, outrigger_writer_t *request)
+/* Prints the block that is named by its height, or by its hash in hexadecimal. */
+static bool print_block_argument(const sample *self, const outrigger_call_t *call, outrigger_writer_t *request)
 {
-    outrigger_bytes_t json = outrigger_argument(call, 0);
-    outrigger_writer_t text = OUTRIGGER_WRITER;
-    outrigger_hash_t hash;
+    outrigger_bytes_t block = outrigger_argument(call, 0);
+    outrigger_writer_t hash = OUTRIGGER_WRITER;
     uint32_t height = 0;
     bool good = true;
-    if (json.len > 0 && json.ptr[0] == '"') {
-        good = outrigger_json_text(json, &text) && outrigger_hash_from_hex(outrigger_written(&text), &hash);
-        outrigger_writer_free(&text);
+    if (block.len > 0 && block.ptr[0] == '"') {
+        good = outrigger_json_hex(block, &hash) && hash.len == 32;
+        outrigger_writer_free(&hash);
         if (!good) {
             outrigger_reply_error(self->host, call->token, OUTRIGGER_CODE_INVALID_PARAMETER, "Not a block hash");
-            return false;
         }
-        outrigger_put_u8(request, OUTRIGGER_BLOCK_REF_HASH);
-        outrigger_put_hash(request, &hash);
-        return true;
+        outrigger_print(request, "{\"block\":{\"hash\":{\"hash\":");
+        outrigger_append(request, block);
+        outrigger_print(request, "}}}");
+        return good;
     }
     good = index_argument(self, call, 0, &height);
-    outrigger_put_u8(request, OUTRIGGER_BLOCK_REF_HEIGHT);
-    outrigger_put_u32(request, height);
+    outrigger_print(request, "{\"block\":{\"height\":{\"height\":%u}}}", (unsigned)height);
     return good;
-}
-
-/* Passes over an `optional u32`. */
-static void skip_optional_u32(outrigger_reader_t *reader)
-{
-    bool present = false;
-    if (outrigger_get_bool(reader, &present) && present) {
-        outrigger_skip(reader, 4);
-    }
-}
-
-/* Prints a `block_info`. */
-static void print_block(outrigger_writer_t *json, outrigger_reader_t *reader)
-{
-    outrigger_bytes_t header = { NULL, 80 };
-    outrigger_hash_t next;
-    uint32_t height = 0;
-    bool present = false;
-    outrigger_skip(reader, 32);
-    if (!outrigger_take(reader, header.len, &header.ptr)) {
-        return;
-    }
-    outrigger_get_u32(reader, &height);
-    outrigger_skip(reader, 32); /* The work. */
-    skip_optional_u32(reader);
-    outrigger_skip(reader, 4 + 1 + 1); /* The median time, the state, and whether it is in the best chain. */
-    outrigger_print(json, "{\"height\":%u,\"header\":\"", (unsigned)height);
-    outrigger_print_hex(json, header);
-    outrigger_print(json, "\",\"next\":");
-    if (outrigger_get_bool(reader, &present) && present && outrigger_get_hash(reader, &next)) {
-        outrigger_print(json, "\"");
-        outrigger_print_hash(json, &next);
-        outrigger_print(json, "\"}");
-    } else {
-        outrigger_print(json, "null}");
-    }
 }
 
 static void block_header(const sample *self, const outrigger_call_t *call)
 {
     outrigger_writer_t request = OUTRIGGER_WRITER, json = OUTRIGGER_WRITER;
     outrigger_owned_bytes_t response = OUTRIGGER_NO_BYTES;
-    outrigger_reader_t reader;
-    bool known = false;
-    if (!put_block_argument(self, call, &request)) {
-        outrigger_writer_free(&request);
-        return;
+    if (print_block_argument(self, call, &request) &&
+        ask(self, call, "chain/1", "block_info", outrigger_written(&request), &response)) {
+        outrigger_bytes_t block = outrigger_lend(&response);
+        if (outrigger_is(block, "null")) {
+            outrigger_reply_error(self->host, call->token, OUTRIGGER_CODE_INVALID_ADDRESS_OR_KEY, "Block not found");
+        } else {
+            print_member(&json, "{", block, "height");
+            print_member(&json, ",", block, "header");
+            print_member(&json, ",", block, "next");
+            outrigger_print(&json, "}");
+            outrigger_reply_written(self->host, call->token, &json);
+        }
+        outrigger_release(&response);
     }
-    if (!ask(self, call, self->chain, OUTRIGGER_FN_CHAIN_BLOCK_INFO, &request, &response)) {
-        return;
-    }
-    reader = outrigger_read(outrigger_lend(&response));
-    outrigger_get_bool(&reader, &known);
-    if (!known) {
-        outrigger_reply_error(self->host, call->token, OUTRIGGER_CODE_INVALID_ADDRESS_OR_KEY, "Block not found");
-    } else {
-        print_block(&json, &reader);
-        reply_read(self, call, &reader, &json);
-    }
-    outrigger_release(&response);
+    outrigger_writer_free(&request);
 }
 
 static void wallet_info(const sample *self, const outrigger_call_t *call)
 {
     outrigger_owned_bytes_t response = OUTRIGGER_NO_BYTES;
-    outrigger_writer_t request = OUTRIGGER_WRITER, json = OUTRIGGER_WRITER;
-    outrigger_reader_t reader;
-    outrigger_bytes_t name;
-    uint32_t height = 0;
-    uint64_t transactions = 0;
-    bool locked = false, rescans = false;
-    if (!ask(self, call, self->wallet, OUTRIGGER_FN_WALLET_READ_INFO, &request, &response)) {
+    outrigger_writer_t json = OUTRIGGER_WRITER;
+    outrigger_bytes_t info;
+    if (!ask(self, call, "wallet-read/1", "info", outrigger_text("{}"), &response)) {
         return;
     }
-    reader = outrigger_read(outrigger_lend(&response));
-    outrigger_get_bytes(&reader, &name);
-    outrigger_skip(&reader, 32);
-    outrigger_get_u32(&reader, &height);
-    outrigger_skip(&reader, 4 + 4 + 4); /* The rest of `synced`, and four answers to yes or no. */
-    outrigger_get_bool(&reader, &locked);
-    outrigger_skip(&reader, 8);
-    if (outrigger_get_bool(&reader, &rescans) && rescans) {
-        outrigger_skip(&reader, 8 + 4);
-    }
-    outrigger_get_u64(&reader, &transactions);
-    outrigger_print(&json, "{\"name\":");
-    outrigger_print_json_text(&json, name);
-    outrigger_print(&json, ",\"height\":%u,\"transactions\":%llu,\"locked\":%s}", (unsigned)height,
-        (unsigned long long)transactions, locked ? "true" : "false");
-    /* The name pointed into the response, so that is released only now. */
+    info = outrigger_lend(&response);
+    print_member(&json, "{", info, "name");
+    print_member(&json, ",", outrigger_json_member(info, "synced"), "height");
+    print_member(&json, ",", info, "transactions");
+    print_member(&json, ",", info, "locked");
+    outrigger_print(&json, "}");
+    /* The members pointed into the response, so that is released only now. */
     outrigger_release(&response);
-    reply_read(self, call, &reader, &json);
+    outrigger_reply_written(self->host, call->token, &json);
 }
 
-/* Passes over a `tx_state`. */
-static void skip_state(outrigger_reader_t *reader)
+/* What outputs of a transaction pay to the wallet, in satoshi. */
+static int64_t received(outrigger_bytes_t outputs)
 {
-    uint8_t tag = 0;
-    outrigger_get_u8(reader, &tag);
-    if (tag == OUTRIGGER_TX_STATE_CONFIRMED) {
-        outrigger_skip(reader, 32 + 4 + 4 + 4);
-    } else if (tag == OUTRIGGER_TX_STATE_CONFLICTED) {
-        outrigger_skip(reader, 32 + 4);
-    }
-}
-
-/* Passes over a list whose items take `size` bytes each. */
-static void skip_list(outrigger_reader_t *reader, size_t size)
-{
-    uint32_t count = 0;
-    outrigger_get_u32(reader, &count);
-    outrigger_skip(reader, size * count);
-}
-
-/* What a `list of wallet_output` pays to the wallet, in satoshi. */
-static uint64_t received(outrigger_reader_t *reader)
-{
-    uint64_t value = 0, sum = 0;
-    uint32_t count = 0;
-    uint8_t ownership = 0;
-    bool labelled = false;
-    for (outrigger_get_u32(reader, &count); count > 0 && !reader->failed; count--) {
-        outrigger_get_u64(reader, &value);
-        outrigger_skip_bytes(reader);
-        outrigger_get_u8(reader, &ownership);
-        outrigger_skip(reader, 1);
-        if (outrigger_get_bool(reader, &labelled) && labelled) {
-            outrigger_skip_bytes(reader);
+    outrigger_bytes_t rest = outrigger_json_inside(outputs), output;
+    int64_t value = 0, sum = 0;
+    while (outrigger_json_next(&rest, &output)) {
+        if (outrigger_is(outrigger_json_member(output, "ownership"), "\"spendable\"") &&
+            outrigger_json_integer(outrigger_json_member(output, "value"), &value)) {
+            sum += value;
         }
-        skip_list(reader, 4);
-        sum += ownership == OUTRIGGER_OWNERSHIP_SPENDABLE ? value : 0;
     }
     return sum;
-}
-
-/* Prints a `history_row`. */
-static void print_row(outrigger_writer_t *json, outrigger_reader_t *rows)
-{
-    outrigger_bytes_t frame;
-    outrigger_reader_t row;
-    outrigger_hash_t txid;
-    uint32_t notes = 0;
-    bool coinbase = false, unsettled = false;
-    uint64_t sum = 0;
-    outrigger_get_bytes(rows, &frame);
-    row = outrigger_read(frame);
-    outrigger_skip(&row, 1);
-    skip_state(&row);
-    outrigger_get_hash(&row, &txid);
-    outrigger_skip(&row, 32 + 8 + 8 + 8);
-    outrigger_get_bool(&row, &coinbase);
-    outrigger_skip(&row, 1 + 4 + 8 + 8 + 8);
-    for (outrigger_get_u32(&row, &notes); notes > 0 && !row.failed; notes--) {
-        outrigger_skip_bytes(&row);
-        outrigger_skip_bytes(&row);
-    }
-    skip_list(&row, 32 + 4);
-    sum = received(&row);
-    if (row.failed) {
-        outrigger_fail(rows);
-    }
-    if (outrigger_get_bool(rows, &unsettled) && unsettled) {
-        skip_list(rows, 32);
-        skip_list(rows, 32);
-        outrigger_skip(rows, 1 + 1);
-    }
-    outrigger_print(json, "{\"txid\":\"");
-    outrigger_print_hash(json, &txid);
-    outrigger_print(json, "\",\"coinbase\":%s,\"received\":%llu}", coinbase ? "true" : "false", (unsigned long long)sum);
 }
 
 static void history(const sample *self, const outrigger_call_t *call)
 {
     outrigger_owned_bytes_t response = OUTRIGGER_NO_BYTES;
     outrigger_writer_t request = OUTRIGGER_WRITER, json = OUTRIGGER_WRITER;
-    outrigger_reader_t reader;
-    uint32_t limit = 0, count = 0, at = 0;
+    outrigger_bytes_t rest, row;
+    uint32_t limit = 0;
+    bool asked = false;
     if (!index_argument(self, call, 0, &limit)) {
         return;
     }
@@ -268,43 +142,44 @@ static void history(const sample *self, const outrigger_call_t *call)
         outrigger_reply_error(self->host, call->token, OUTRIGGER_CODE_INVALID_PARAMETER, "Count out of range");
         return;
     }
-    /* A `history_query`: all transactions, the newest first, from the beginning. */
-    outrigger_put_u8(&request, OUTRIGGER_HISTORY_RANGE_ALL);
-    outrigger_put_bool(&request, true);
-    outrigger_put_bool(&request, false);
-    outrigger_put_u32(&request, limit);
-    if (!ask(self, call, self->wallet, OUTRIGGER_FN_WALLET_READ_HISTORY, &request, &response)) {
+    /* All transactions, the newest first, from the beginning. */
+    outrigger_print(&request, "{\"query\":{\"range\":\"all\",\"reverse\":true,\"limit\":%u}}", (unsigned)limit);
+    asked = ask(self, call, "wallet-read/1", "history", outrigger_written(&request), &response);
+    outrigger_writer_free(&request);
+    if (!asked) {
         return;
     }
-    reader = outrigger_read(outrigger_lend(&response));
-    outrigger_get_u32(&reader, &count);
+    rest = outrigger_json_inside(outrigger_json_member(outrigger_lend(&response), "rows"));
     outrigger_print(&json, "[");
-    for (at = 0; at < count && !reader.failed; at++) {
-        outrigger_print(&json, "%s", at > 0 ? "," : "");
-        print_row(&json, &reader);
+    while (outrigger_json_next(&rest, &row)) {
+        outrigger_bytes_t transaction = outrigger_json_member(row, "transaction");
+        print_member(&json, json.len > 1 ? ",{" : "{", transaction, "txid");
+        print_member(&json, ",", transaction, "coinbase");
+        outrigger_print(&json, ",\"received\":%lld}", (long long)received(outrigger_json_member(transaction, "outputs")));
     }
     outrigger_print(&json, "]");
     outrigger_release(&response);
-    reply_read(self, call, &reader, &json);
+    outrigger_reply_written(self->host, call->token, &json);
 }
 
 static void wait_for_height(sample *self, const outrigger_call_t *call)
 {
     outrigger_owned_bytes_t response = OUTRIGGER_NO_BYTES;
-    outrigger_writer_t request = OUTRIGGER_WRITER, json = OUTRIGGER_WRITER;
-    outrigger_reader_t reader;
-    uint32_t height = 0, best = 0;
+    outrigger_writer_t json = OUTRIGGER_WRITER;
+    uint32_t height = 0;
+    int64_t best = 0;
+    bool known = false;
     if (!index_argument(self, call, 0, &height) ||
-        !ask(self, call, self->chain, OUTRIGGER_FN_CHAIN_TIP, &request, &response)) {
+        !ask(self, call, "chain/1", "tip", outrigger_text("{}"), &response)) {
         return;
     }
-    reader = outrigger_read(outrigger_lend(&response));
-    outrigger_skip(&reader, 32);
-    outrigger_get_u32(&reader, &best);
+    known = outrigger_json_integer(outrigger_json_member(outrigger_lend(&response), "height"), &best);
     outrigger_release(&response);
-    if (reader.failed || best >= height) {
-        outrigger_print(&json, "{\"height\":%u,\"late\":false}", (unsigned)best);
-        reply_read(self, call, &reader, &json);
+    if (!known) {
+        outrigger_reply_error(self->host, call->token, OUTRIGGER_CODE_INTERNAL, "The service's answer is damaged");
+    } else if (best >= height) {
+        outrigger_print(&json, "{\"height\":%lld,\"late\":false}", (long long)best);
+        outrigger_reply_written(self->host, call->token, &json);
     } else if (!room_keep(&self->room, call->token, height)) {
         outrigger_reply_error(self->host, call->token, OUTRIGGER_CODE_MISC, "Too many calls wait");
     }
@@ -364,11 +239,11 @@ static void log_text(const sample *self, const outrigger_call_t *call)
     if (!outrigger_json_text(outrigger_argument(call, 0), &text)) {
         outrigger_reply_error(self->host, call->token, OUTRIGGER_CODE_TYPE, "Expected a text");
     } else {
-        status = write_log(self, call->token, OUTRIGGER_LEVEL_WARN, outrigger_written(&text), &response);
+        status = write_log(self, call->token, "warn", outrigger_written(&text), &response);
         if (status == OUTRIGGER_STATUS_OK) {
             outrigger_reply_json(self->host, call->token, outrigger_text("true"));
         } else {
-            outrigger_reply_failure(self->host, call->token, status, &response);
+            outrigger_reply_failure(self->host, call->token, &response);
         }
     }
     outrigger_release(&response);

@@ -35,12 +35,16 @@ static int32_t refuse(outrigger_owned_bytes_t *error, const char *reason)
 }
 
 int32_t write_log(
-    const sample *self, uint64_t scope, uint8_t level, outrigger_bytes_t line, outrigger_owned_bytes_t *response)
+    const sample *self, uint64_t scope, const char *level, outrigger_bytes_t line, outrigger_owned_bytes_t *response)
 {
     outrigger_writer_t request = OUTRIGGER_WRITER;
-    outrigger_put_u8(&request, level);
-    outrigger_put_bytes(&request, line);
-    return outrigger_ask_written(self->log, OUTRIGGER_FN_LOG_WRITE, scope, &request, response);
+    int32_t status = OUTRIGGER_STATUS_OK;
+    outrigger_print(&request, "{\"level\":\"%s\",\"message\":", level);
+    outrigger_print_json_text(&request, line);
+    outrigger_print(&request, "}");
+    status = outrigger_ask(self->host, "log/1", "write", scope, outrigger_written(&request), response);
+    outrigger_writer_free(&request);
+    return status;
 }
 
 static void *create(void)
@@ -54,9 +58,6 @@ static int32_t init(
     sample *self = (sample *)instance;
     outrigger_bytes_t most = outrigger_json_member(options, "most_transactions");
     self->host = host;
-    self->chain = outrigger_find_service(host, OUTRIGGER_SERVICE_CHAIN);
-    self->wallet = outrigger_find_service(host, OUTRIGGER_SERVICE_WALLET_READ);
-    self->log = outrigger_find_service(host, OUTRIGGER_SERVICE_LOG);
     room_open(&self->room, host);
     if (!outrigger_json_integer(most, &self->most_transactions) || self->most_transactions < 1) {
         return refuse(error, "most_transactions must be at least 1");
@@ -72,7 +73,7 @@ static int32_t start(void *instance, outrigger_owned_bytes_t *error)
         return refuse(error, "the system gave no thread");
     }
     /* A log that cannot be written stops nothing. */
-    write_log(self, 0, OUTRIGGER_LEVEL_INFO, outrigger_text("the plugin in C has started"), &said);
+    write_log(self, 0, "info", outrigger_text("the plugin in C has started"), &said);
     outrigger_release(&said);
     return OUTRIGGER_STATUS_OK;
 }
@@ -91,19 +92,14 @@ static int32_t cancel(void *instance, uint64_t token)
 
 static int32_t hear(void *instance, outrigger_bytes_t bytes)
 {
-    outrigger_reader_t reader = outrigger_read(bytes);
-    uint32_t height = 0;
-    uint8_t tag = 0;
-    outrigger_get_u8(&reader, &tag);
-    if (tag == OUTRIGGER_EVENT_TIP_CHANGED) {
-        outrigger_skip(&reader, 32);
-        outrigger_get_u32(&reader, &height);
+    sample *self = (sample *)instance;
+    outrigger_owned_bytes_t event = OUTRIGGER_NO_BYTES;
+    int32_t status = outrigger_event_json(self->host, bytes, &event);
+    if (status == OUTRIGGER_STATUS_OK) {
+        room_hear(&self->room, outrigger_lend(&event));
     }
-    /* An event of a newer host that this plugin does not know is none of its concern. */
-    if (!reader.failed) {
-        room_hear(&((sample *)instance)->room, tag, height);
-    }
-    return OUTRIGGER_STATUS_OK;
+    outrigger_release(&event);
+    return status;
 }
 
 static int32_t quiesce(void *instance)

@@ -4,8 +4,7 @@
 
 #include <pthread.h>
 
-#include "outrigger_json.h"
-#include "outrigger_services.h"
+#include "outrigger.h"
 
 /* How many calls may wait at a time. */
 #define MAX_WAITING 64
@@ -35,7 +34,6 @@ typedef struct waiting_room {
 /* An instance of the plugin. A host may have several at a time, so nothing of it is static. */
 typedef struct sample {
     const outrigger_host_t *host;
-    const outrigger_service_t *chain, *wallet, *log;
     /* The option `most_transactions`. */
     int64_t most_transactions;
     waiting_room room;
@@ -44,17 +42,17 @@ typedef struct sample {
 /* Answers a call, or keeps it. */
 void answer(sample *self, const outrigger_call_t *call);
 
-/* Logs a line at a level (OUTRIGGER_LEVEL_...). */
+/* Logs a line at a level (`warn`). */
 int32_t write_log(
-    const sample *self, uint64_t scope, uint8_t level, outrigger_bytes_t line, outrigger_owned_bytes_t *response);
+    const sample *self, uint64_t scope, const char *level, outrigger_bytes_t line, outrigger_owned_bytes_t *response);
 
 void room_open(waiting_room *room, const outrigger_host_t *host);
 bool room_start(waiting_room *room);
 /* Keeps a call until the height is reached; false when too many wait. */
 bool room_keep(waiting_room *room, uint64_t token, uint32_t height);
 void room_cancel(waiting_room *room, uint64_t token);
-/* Hears of an event by its tag, and with OUTRIGGER_EVENT_TIP_CHANGED of the new height. */
-void room_hear(waiting_room *room, uint8_t event, uint32_t height);
+/* Hears of an event as JSON. */
+void room_hear(waiting_room *room, outrigger_bytes_t event);
 /* Has all that wait answered; none may be kept any more. */
 void room_drain(waiting_room *room);
 /* Ends the thread. */

@@ -86,14 +86,17 @@ void room_cancel(waiting_room *room, uint64_t token)
     pthread_mutex_unlock(&room->lock);
 }
 
-void room_hear(waiting_room *room, uint8_t event, uint32_t height)
+void room_hear(waiting_room *room, outrigger_bytes_t event)
 {
+    outrigger_bytes_t tip = outrigger_json_member(event, "tip_changed");
+    int64_t height = 0;
+    bool has_tip = outrigger_json_integer(outrigger_json_member(tip, "height"), &height);
     pthread_mutex_lock(&room->lock);
     room->events++;
-    if (event == OUTRIGGER_EVENT_TIP_CHANGED) {
-        room->height = height;
+    if (has_tip) {
+        room->height = (uint32_t)height;
         pthread_cond_signal(&room->changed);
-    } else if (event == OUTRIGGER_EVENT_SHUTTING_DOWN) {
+    } else if (outrigger_is(event, "\"shutting_down\"")) {
         /* The host is stopping: it lets clients have their answers before it goes on to `quiesce`. */
         room->draining = true;
         pthread_cond_signal(&room->changed);

@@ -3,8 +3,8 @@
 
 use std::process::Command;
 
-use outrigger_header::{Part, header};
-use outrigger_tests::{CPlugin, Client, Host, HostOptions, built, c_header, c_plugin, c_sample, groups, wait_for};
+use outrigger_header::{FILE, header};
+use outrigger_tests::{CPlugin, Client, Host, HostOptions, built, c_plugin, c_sample, groups, wait_for};
 use serde_json::{Value, json};
 
 const GRANTS: &str = "grants = [\"chain/1\", \"wallet-read/1\", \"log/1\"]\n";
@@ -41,7 +41,7 @@ fn grown(header: &str, name: &str, field: &str) -> String {
 
 /// The header of the minor version after this host's, in which both sides' tables have grown.
 fn header_of_the_future() -> String {
-    let header = grown(&c_header(), "outrigger_plugin_t", "int32_t (*future)(void *instance)");
+    let header = grown(&header(), "outrigger_plugin_t", "int32_t (*future)(void *instance)");
     let header = grown(&header, "outrigger_host_t", "uint64_t future");
     let minor = minor(&header);
     let define = |minor: u32| format!("#define OUTRIGGER_ABI_MINOR {minor}u");
@@ -77,12 +77,12 @@ fn check_methods(host: &Host) {
 
 #[test]
 fn c_plugin_reads_the_chain_and_a_wallet() {
-    check_methods(&start(&c_sample(&c_header(), &[])));
+    check_methods(&start(&c_sample(&header(), &[])));
 }
 
 #[test]
 fn c_plugin_checks_its_arguments_and_answers_with_codes() {
-    let plugin = c_sample(&c_header(), &[]);
+    let plugin = c_sample(&header(), &[]);
     let host = start(&plugin);
     let mut client = host.client();
     for (method, params, code, message) in [
@@ -121,7 +121,7 @@ fn until_waiting(client: &mut Client, calls: u64) -> Value {
 
 #[test]
 fn c_plugin_answers_late_from_a_thread_of_its_own() {
-    let plugin = c_sample(&c_header(), &[]);
+    let plugin = c_sample(&header(), &[]);
     let mut host = start(&plugin);
     let mut wallet = mine(&host);
     assert_eq!(wallet.call("cwaitforheight", json!([3])), json!({"height": 3, "late": false}));
@@ -160,7 +160,7 @@ fn c_plugin_answers_late_from_a_thread_of_its_own() {
 
 #[test]
 fn c_plugin_writes_to_the_log_and_reads_its_options() {
-    let plugin = c_sample(&c_header(), &[]);
+    let plugin = c_sample(&header(), &[]);
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
     let rest = format!("{GRANTS}options = {{ most_transactions = 1 }}\n");
@@ -183,26 +183,26 @@ fn c_plugin_writes_to_the_log_and_reads_its_options() {
 
 #[test]
 fn c_plugin_is_refused_a_service_that_is_not_granted() {
-    let plugin = c_sample(&c_header(), &[]);
+    let plugin = c_sample(&header(), &[]);
     let grants = "grants = [\"chain/1\", \"log/1\"]\n";
     let host = Host::start_with(plugin.options(&all_groups(), grants));
-    let refusal = (-32603, "The plugin lacks the grant for this service".to_owned());
+    let refusal = (-32603, "The plugin's grants lack wallet-read/1".to_owned());
     assert_eq!(host.new_wallet("w").refused("cwalletinfo", json!([])), refusal);
 }
 
 #[test]
 fn c_plugin_built_against_an_older_minor_version_runs() {
-    let own = format!("#define OUTRIGGER_ABI_MINOR {}u", minor(&c_header()));
-    let header = replaced(&c_header(), &own, "#define OUTRIGGER_ABI_MINOR 0u");
+    let own = format!("#define OUTRIGGER_ABI_MINOR {}u", minor(&header()));
+    let header = replaced(&header(), &own, "#define OUTRIGGER_ABI_MINOR 0u");
     let host = start(&c_sample(&header, &[]));
     check_methods(&host);
-    let versions = json!({"built": "1.0", "host": format!("1.{}", minor(&c_header()))});
+    let versions = json!({"built": "1.0", "host": format!("1.{}", minor(&header()))});
     assert_eq!(host.client().call("cversions", json!([])), versions);
 }
 
 #[test]
 fn c_plugin_built_against_a_newer_minor_version_runs_where_it_does_not_need_it() {
-    let (header, own) = (header_of_the_future(), minor(&c_header()));
+    let (header, own) = (header_of_the_future(), minor(&header()));
     let plugin = c_sample(&header, &["SAMPLE_OF_THE_FUTURE", &format!("SAMPLE_MINOR_NEEDED={own}")]);
     let host = start(&plugin);
     check_methods(&host);
@@ -222,11 +222,11 @@ fn refused(plugin: &CPlugin) -> String {
 
 #[test]
 fn c_plugin_that_needs_a_newer_abi_is_refused_with_both_versions() {
-    let own = minor(&c_header());
+    let own = minor(&header());
     let needed = format!("SAMPLE_MINOR_NEEDED={}", own + 1);
     let error = refused(&c_sample(&header_of_the_future(), &["SAMPLE_OF_THE_FUTURE", &needed]));
     assert!(error.contains(&format!("needs plugin ABI 1.{}, this host has 1.{own}", own + 1)), "{error}");
-    let header = replaced(&c_header(), "#define OUTRIGGER_ABI_MAJOR 1u", "#define OUTRIGGER_ABI_MAJOR 2u");
+    let header = replaced(&header(), "#define OUTRIGGER_ABI_MAJOR 1u", "#define OUTRIGGER_ABI_MAJOR 2u");
     let error = refused(&c_sample(&header, &[]));
     assert!(error.contains(&format!("needs plugin ABI 2.0, this host has 1.{own}")), "{error}");
 }
@@ -234,7 +234,7 @@ fn c_plugin_that_needs_a_newer_abi_is_refused_with_both_versions() {
 #[test]
 fn c_plugin_with_a_table_that_is_cut_short_is_refused() {
     let header =
-        replaced(&c_header(), "OUTRIGGER_PLUGIN_MAGIC, sizeof(outrigger_plugin_t)", "OUTRIGGER_PLUGIN_MAGIC, 96");
+        replaced(&header(), "OUTRIGGER_PLUGIN_MAGIC, sizeof(outrigger_plugin_t)", "OUTRIGGER_PLUGIN_MAGIC, 96");
     let error = refused(&c_sample(&header, &[]));
     assert!(error.contains("its function table does not begin as one, or is cut short"), "{error}");
 }
@@ -247,7 +247,7 @@ fn outrigger(arguments: &[&str]) -> (bool, String) {
 
 #[test]
 fn c_plugin_passes_plugin_check() {
-    let plugin = c_sample(&c_header(), &[]);
+    let plugin = c_sample(&header(), &[]);
     let library = plugin.library().display().to_string();
     let (good, report) = outrigger(&["plugin", "check", &library]);
     assert!(good, "{report}");
@@ -256,17 +256,25 @@ fn c_plugin_passes_plugin_check() {
 }
 
 #[test]
-fn plugin_header_writes_the_files_of_the_header() {
+fn plugin_header_writes_the_header() {
     let folder = tempfile::tempdir().unwrap();
     let include = folder.path().join("include");
     let (good, said) = outrigger(&["plugin", "header", include.to_str().unwrap()]);
     assert!(good, "{said}");
-    for part in Part::ALL {
-        assert_eq!(std::fs::read_to_string(include.join(part.file())).unwrap(), header(part));
-    }
-    let file = include.join(Part::Core.file());
+    let file = include.join(FILE);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), header());
     let (good, error) = outrigger(&["plugin", "header", file.to_str().unwrap()]);
     assert!(!good && error.contains("outrigger.h: "), "{error}");
+}
+
+#[test]
+fn plugin_services_prints_the_page_and_the_schema() {
+    let (good, page) = outrigger(&["plugin", "services"]);
+    assert!(good && page.contains("\n## chain/1\n") && page.contains("\n### SignRequest\n"), "{page}");
+    let (good, schema) = outrigger(&["plugin", "services", "--json"]);
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    assert_eq!((good, &schema["$schema"]), (true, &json!("https://json-schema.org/draft/2020-12/schema")));
+    assert_eq!(schema["$defs"]["Tip"]["properties"]["height"]["maximum"], json!(u32::MAX));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use outrigger_header::{Part, header};
+use outrigger_header::{FILE, header};
 use tempfile::TempDir;
 
 use crate::HostOptions;
@@ -19,11 +19,6 @@ const CPP: (&str, &str) = ("c++", "-std=c++17");
 /// A plugin's library. The file is deleted when the value is dropped.
 pub struct CPlugin {
     folder: TempDir,
-}
-
-/// The part of the header that every plugin includes.
-pub fn c_header() -> String {
-    header(Part::Core)
 }
 
 /// The sample plugin of `tests/c`, built against a header with these definitions (`NAME=VALUE`).
@@ -52,7 +47,7 @@ fn one_source(compiler: (&str, &str), source: &str, libraries: &[&str]) -> Resul
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join(if compiler == C { "plugin.c" } else { "plugin.cpp" });
     std::fs::write(&file, source).unwrap();
-    try_compile(compiler, &c_header(), &[file], folder.path(), &[], libraries)
+    try_compile(compiler, &header(), &[file], folder.path(), &[], libraries)
 }
 
 fn sources(path: &str) -> PathBuf {
@@ -72,10 +67,7 @@ fn try_compile(
     libraries: &[&str],
 ) -> Result<CPlugin, String> {
     let plugin = CPlugin { folder: tempfile::tempdir().unwrap() };
-    std::fs::write(plugin.folder.path().join("outrigger.h"), header).unwrap();
-    for part in [Part::Json, Part::Services] {
-        std::fs::write(plugin.folder.path().join(part.file()), outrigger_header::header(part)).unwrap();
-    }
+    std::fs::write(plugin.folder.path().join(FILE), header).unwrap();
     let mut command = Command::new(compiler);
     command.arg(standard).args(FLAGS).args(defines.iter().map(|define| format!("-D{define}")));
     command.arg("-I").arg(plugin.folder.path()).arg("-I").arg(include).args(files);

@@ -26,7 +26,7 @@ use serde_json::Value;
 
 pub use bitcoind::Bitcoind;
 pub use built::{Built, built};
-pub use c::{CPlugin, c_header, c_plugin, c_sample, cpp_plugin, linked_c_plugin};
+pub use c::{CPlugin, c_plugin, c_sample, cpp_plugin, linked_c_plugin};
 pub use client::{Client, Pending, Reply, RpcFailure};
 #[cfg(target_os = "linux")]
 pub use denied::denied;

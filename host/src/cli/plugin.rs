@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use outrigger_header::{Part, header};
+use outrigger_header::{FILE, header};
 
 use outrigger_conformance as conformance;
 
 use super::inspect::describe;
 use super::{dev, scaffold, show, timing};
 use outrigger_plugins::file::PluginFile;
+use outrigger_service::json;
 
 /// What to do with a plugin's file.
 #[derive(Subcommand)]
@@ -33,11 +34,17 @@ pub enum PluginCommand {
     },
     /// Tells how long a call of a plugin takes, on a host in memory.
     Time(timing::TimeArgs),
-    /// Writes the C header, the interface for plugins in C and C++: `outrigger.h` and two optional files.
+    /// Writes the C header, the interface for plugins in C and C++.
     Header {
         /// The folder, which is created if it is missing.
         #[arg(default_value = ".")]
         folder: PathBuf,
+    },
+    /// Prints the services of a host, their functions, and their messages as JSON, in Markdown.
+    Services {
+        /// Prints the JSON schema of the messages (draft 2020-12) instead.
+        #[arg(long)]
+        json: bool,
     },
     /// Writes a new plugin's crate, with a method, a manifest and a test.
     New {
@@ -70,6 +77,8 @@ pub fn run(command: &PluginCommand) -> ExitCode {
         }
         PluginCommand::Time(args) => timing::time(args),
         PluginCommand::Header { folder } => write_header(folder),
+        PluginCommand::Services { json: true } => Ok(format!("{:#}", json::schema())),
+        PluginCommand::Services { json: false } => Ok(json::page()),
         PluginCommand::New { name, sdk } => scaffold::create(name, sdk.as_deref()),
         PluginCommand::Dev(args) => match dev::dev(args) {
             Ok(()) => return ExitCode::SUCCESS,
@@ -86,11 +95,9 @@ pub fn run(command: &PluginCommand) -> ExitCode {
 }
 
 fn write_header(folder: &Path) -> Result<String, String> {
+    let path = folder.join(FILE);
     let failed = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
     std::fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
-    for part in Part::ALL {
-        let path = folder.join(part.file());
-        std::fs::write(&path, header(part)).map_err(|error| failed(&path, error))?;
-    }
-    Ok(format!("{} has the C header", folder.display()))
+    std::fs::write(&path, header()).map_err(|error| failed(&path, error))?;
+    Ok(format!("{} is the C header", path.display()))
 }

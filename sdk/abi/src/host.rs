@@ -2,6 +2,8 @@
 
 use std::ffi::c_void;
 
+#[cfg(doc)]
+use super::ErrorKind;
 use super::bytes::{Bytes, OwnedBytes};
 use super::layout::{abi_functions, abi_struct};
 use super::service::ServiceTable;
@@ -18,10 +20,10 @@ abi_functions! {
     pub type ServiceLookupFn = fn(ctx: *const c_void, name: Bytes) -> *const ServiceTable;
     /// Answers a call, exactly once. With `code` 0, `body` is the result as a line of JSON, else the message as UTF-8.
     ///
-    /// The status is 0, or [`crate::ErrorKind::Stale`] if the call was answered, cancelled or timed out before.
+    /// The status is 0, or [`ErrorKind::Stale`] if the call was answered, cancelled or timed out before.
     ///
     /// Threads: any, during `call` or later, until `stop` returns. After that the status is
-    /// [`crate::ErrorKind::Stale`].
+    /// [`ErrorKind::Stale`].
     ///
     /// Ownership: the host takes `body` in every case, and releases it on any thread.
     ///
@@ -38,11 +40,11 @@ abi_functions! {
     #[since(1)]
     pub type WantedFn = fn(ctx: *const c_void, token: u64) -> i32;
     /// Asks a service by its name and revision, and the name of a function. `request` is a JSON object of the arguments by their
-    /// names. If the status is 0, `response` is the result as JSON; otherwise the status is an [`crate::ErrorKind`], and `response`
-    /// has the detail as UTF-8. `scope` is the token of the call for which it works, or 0.
+    /// names. If the status is 0, `response` is the result as JSON; otherwise the status is an [`ErrorKind`], and `response` is an
+    /// error as bitcoind's, an object of `code` and `message`. `scope` is the token of the call for which it works, or 0.
     ///
     /// Threads: any, from `init` until `stop` returns; one thread at a time per scope. Later the status is
-    /// [`crate::ErrorKind::Stale`].
+    /// [`ErrorKind::Stale`].
     ///
     /// Ownership: names and request stay the caller's. `response` is written, not read; the caller always releases it.
     ///
@@ -59,7 +61,7 @@ abi_functions! {
     ) -> i32;
     /// Shows an event as JSON. The status and the response are as of [`AskJsonFn`].
     ///
-    /// Threads: any, from `init` until `stop` returns. Later the status is [`crate::ErrorKind::Stale`].
+    /// Threads: any, from `init` until `stop` returns. Later the status is [`ErrorKind::Stale`].
     ///
     /// Ownership: `event` stays the caller's. `response` is written, not read; the caller always releases it.
     ///
@@ -73,7 +75,7 @@ abi_struct! {
     ///
     /// This table, the service tables and the plugin's library stay in place for the life of the process. A plugin must
     /// end its threads in `stop`. A later call reads no freed memory and has no effect: it finds no service, and its
-    /// answer is refused with [`crate::ErrorKind::Stale`].
+    /// answer is refused with [`ErrorKind::Stale`].
     pub struct HostTable {
         /// The size of this struct in bytes.
         pub struct_size: usize,

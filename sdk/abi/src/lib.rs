@@ -56,13 +56,11 @@ pub const ABI_MAJOR: u32 = 1;
 ///   [`CallFrame::release`].
 pub const ABI_MINOR: u32 = 1;
 
-/// All declarations, each after its parts, for the C header.
-pub const DECLARATIONS: [Declaration; 10] = [
+/// The declarations for the C header, each after its parts. Only plugins in Rust use the tables of services.
+pub const DECLARATIONS: [Declaration; 8] = [
     Declaration::Struct(Bytes::LAYOUT),
     Declaration::Functions(bytes::FUNCTIONS),
     Declaration::Struct(OwnedBytes::LAYOUT),
-    Declaration::Functions(service::FUNCTIONS),
-    Declaration::Struct(ServiceTable::LAYOUT),
     Declaration::Functions(host::FUNCTIONS),
     Declaration::Struct(HostTable::LAYOUT),
     Declaration::Struct(CallFrame::LAYOUT),

@@ -2,6 +2,8 @@
 
 use std::ffi::c_void;
 
+#[cfg(doc)]
+use super::ErrorKind;
 use super::bytes::{Bytes, OwnedBytes};
 use super::host::HostTable;
 use super::layout::{Layout, abi_functions, abi_struct};
@@ -109,7 +111,7 @@ abi_functions! {
     /// Ownership: nothing changes hands.
     ///
     /// Lifetime: the host's table and the service tables stay valid for the life of the process. A later call of the
-    /// host is refused with [`crate::ErrorKind::Stale`].
+    /// host is refused with [`ErrorKind::Stale`].
     pub type StopFn = fn(instance: Instance) -> i32;
     /// Frees the instance.
     ///
@@ -150,7 +152,7 @@ abi_struct! {
         pub call: Option<CallFn>,
         /// Tells the plugin that nobody waits for a call's answer.
         pub cancel: Option<CancelFn>,
-        /// Handles an encoded `Event`.
+        /// Handles an event.
         pub event: Option<EventFn>,
         /// Tells the plugin that no call follows.
         pub quiesce: Option<QuiesceFn>,

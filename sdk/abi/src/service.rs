@@ -9,38 +9,34 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::ErrorKind;
 use super::bytes::{Bytes, OwnedBytes};
-use super::layout::{abi_functions, abi_struct};
 use super::panics::caught;
 
-abi_functions! {
-    const FUNCTIONS;
-    /// A function of a service.
-    ///
-    /// `scope` is the token of the call for which it works, or 0. If the status is 0, `response` has the encoded
-    /// result; otherwise the status is an [`ErrorKind`], and `response` has the detail as UTF-8.
-    ///
-    /// Threads: any, from `init` until `stop` returns; one thread at a time per scope. Later the status is
-    /// [`ErrorKind::Stale`].
-    ///
-    /// Ownership: `request` stays the caller's. `response` is written, not read; the caller always releases it.
-    ///
-    /// Lifetime: `request` is read until the function returns; `response` stays valid until it is released. A scope
-    /// ends when `call` returns for its token.
-    pub type ServiceFn = fn(ctx: *const c_void, scope: u64, request: Bytes, response: *mut OwnedBytes) -> i32;
-}
+/// A function of a service.
+///
+/// `scope` is the token of the call for which it works, or 0. If the status is 0, `response` has the encoded
+/// result; otherwise the status is an [`ErrorKind`], and `response` has the detail as UTF-8.
+///
+/// Threads: any, from `init` until `stop` returns; one thread at a time per scope. Later the status is
+/// [`ErrorKind::Stale`].
+///
+/// Ownership: `request` stays the caller's. `response` is written, not read; the caller always releases it.
+///
+/// Lifetime: `request` is read until the function returns; `response` stays valid until it is released. A scope
+/// ends when `call` returns for its token.
+pub type ServiceFn =
+    unsafe extern "C" fn(ctx: *const c_void, scope: u64, request: Bytes, response: *mut OwnedBytes) -> i32;
 
-abi_struct! {
-    /// The head of a service's table. Its functions follow, one pointer each, as many as `struct_size` covers.
-    ///
-    /// The table stays valid for the life of the process, even after the instance that found it has ended.
-    pub struct ServiceTable {
-        /// The size of the table in bytes, functions included.
-        pub struct_size: usize,
-        /// The first argument of each function.
-        pub ctx: *const c_void,
-        /// The first function.
-        functions: [Option<ServiceFn>; 0],
-    }
+/// The head of a service's table. Its functions follow, one pointer each, as many as `struct_size` covers.
+///
+/// The table stays valid for the life of the process, even after the instance that found it has ended.
+#[repr(C)]
+pub struct ServiceTable {
+    /// The size of the table in bytes, functions included.
+    pub struct_size: usize,
+    /// The first argument of each function.
+    pub ctx: *const c_void,
+    /// The first function.
+    functions: [Option<ServiceFn>; 0],
 }
 
 /// A service: its name in the ABI, and its functions in the order of the table.

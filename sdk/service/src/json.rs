@@ -10,8 +10,9 @@ mod page;
 mod schema;
 
 use bitcoin::hex::{DisplayHex, FromHex};
-use outrigger_abi::{JsonCode, OwnedBytes, RawService, Response};
-use serde_json::{Map, Value};
+use outrigger_abi::{JsonCode, OwnedBytes, RawService, Response, STATUS_OK};
+use outrigger_values::RpcError;
+use serde_json::{Map, Value, json};
 
 pub use page::page;
 pub use schema::schema;
@@ -92,22 +93,30 @@ pub struct Json;
 
 impl JsonCode for Json {
     fn ask(service: &RawService, name: &[u8], function: &[u8], scope: u64, request: &[u8]) -> Response {
+        let malformed = |reason: String| ServiceError::new(ErrorKind::Malformed, reason);
+        let text = |bytes| str::from_utf8(bytes).map_err(|error| malformed(error.to_string()));
         let asked = || {
-            let malformed = |reason: String| ServiceError::new(ErrorKind::Malformed, reason);
-            let text = |bytes| str::from_utf8(bytes).map_err(|error| malformed(error.to_string()));
             let request = serde_json::from_slice(request).map_err(|error| malformed(error.to_string()))?;
             ask(service, text(name)?, text(function)?, Scope(scope), &request)
         };
-        transport::respond(asked().map(message))
+        response(asked())
     }
 
     fn event(event: &[u8]) -> Response {
-        transport::respond(read(Event::SHAPE, &mut Reader::new(event)).map(message).map_err(ServiceError::from))
+        response(read(Event::SHAPE, &mut Reader::new(event)).map_err(ServiceError::from))
     }
 }
 
-fn message(json: Value) -> OwnedBytes {
-    OwnedBytes::secret(json.to_string().into_bytes())
+/// The result, or the error as a client of bitcoind would read it.
+fn response(answer: crate::Result<Value>) -> Response {
+    let (status, json) = match answer {
+        Ok(json) => (STATUS_OK, json),
+        Err(error) => {
+            let RpcError { code, message, .. } = RpcError::from(error.clone());
+            (error.kind as i32, json!({"code": code.0, "message": message}))
+        }
+    };
+    Response { status, bytes: OwnedBytes::secret(json.to_string().into_bytes()) }
 }
 
 /// `P2shSegwit` as `p2sh_segwit`.

@@ -7,13 +7,8 @@ use crate::{Result, Scope, ServiceError};
 
 /// Answers the bytes of a request, on the side that implements the service.
 pub(crate) fn answer<Q: Wire, R: Wire>(request: &[u8], run: impl FnOnce(Q) -> Result<R>) -> Response {
-    respond(wire::from_bytes(request).map_err(ServiceError::from).and_then(run).map(Wire::into_message))
-}
-
-/// The response of a service's function.
-pub(crate) fn respond(answer: Result<OwnedBytes>) -> Response {
-    match answer {
-        Ok(bytes) => Response { status: STATUS_OK, bytes },
+    match wire::from_bytes(request).map_err(ServiceError::from).and_then(run) {
+        Ok(value) => Response { status: STATUS_OK, bytes: value.into_message() },
         Err(error) => Response { status: error.kind as i32, bytes: error.detail.into_bytes().into() },
     }
 }

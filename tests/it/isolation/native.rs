@@ -8,7 +8,7 @@ use super::has_sandbox;
 /// What C and C++ have in common: an instance that is its host, and a table.
 const FRAME: &str = r#"
 #include <stdlib.h>
-#include "outrigger_json.h"
+#include "outrigger.h"
 OUTRIGGER_MANIFEST(0, "{\"id\": \"native\", \"version\": \"1.0.0\", \"summary\": \"Answers.\","
     " \"restartable\": true, \"methods\": [{\"name\": \"native\", \"category\": \"Native\", \"help\": \"Answers.\"}]}");
 

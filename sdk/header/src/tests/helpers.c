@@ -1,6 +1,5 @@
-/* Checks the header's own functions: text, JSON, writers, replies. */
-#include "outrigger_json.h"
-#include "outrigger_services.h"
+/* Checks the header's own functions: text, JSON, writers, requests, replies. */
+#include "outrigger.h"
 
 static int line_of_failure = 0;
 #define CHECK(holds) \
@@ -41,9 +40,21 @@ static void members(void)
 {
     static const char *const options = " { \"a\" : {\"b\": \"},\\\"\"} , \"b\":[1, 2],\"bc\":\"a:b\" ,\"x\\\"\":1, \"d\": 4 } ";
     CHECK(is_member("{}", "a", "") && is_member("[]", "a", "") && is_member("", "a", "") && is_member("{\"a\":1}", "", ""));
-    CHECK(is_member("{\"a\":1}", "a", "1") && is_member("{\"a\":1}", "b", "") && is_member("{\"a\":null}", "a", "null"));
+    CHECK(is_member("{\"a\":1}", "a", "1") && is_member("{\"a\":1}", "b", "") && is_member("{\"a\":null}", "a", ""));
     CHECK(is_member(options, "a", "{\"b\": \"},\\\"\"}") && is_member(options, "b", "[1, 2]") && is_member(options, "d", "4"));
     CHECK(is_member(options, "bc", "\"a:b\"") && is_member(options, "x", "") && is_member(options, "c", ""));
+}
+
+static void items(void)
+{
+    outrigger_bytes_t rest = outrigger_json_inside(outrigger_text(" [1 , null,[2,3] , \"a,b\"]")), item;
+    CHECK(outrigger_json_next(&rest, &item) && outrigger_is(item, "1"));
+    CHECK(outrigger_json_next(&rest, &item) && outrigger_is(item, "null") && outrigger_json_present(item).len == 0);
+    CHECK(outrigger_json_next(&rest, &item) && outrigger_is(item, "[2,3]"));
+    CHECK(outrigger_json_next(&rest, &item) && outrigger_is(item, "\"a,b\"") && outrigger_json_present(item).len == 5);
+    CHECK(!outrigger_json_next(&rest, &item) && !outrigger_json_next(&rest, &item) && item.len == 0);
+    rest = outrigger_json_inside(outrigger_text("5"));
+    CHECK(rest.len == 0 && !outrigger_json_next(&rest, &item));
 }
 
 static bool is_integer(const char *json, int64_t expected)
@@ -57,16 +68,12 @@ static void integers(void)
     static const char *const none[] = { "", "-", "1.0", "1e3", "x", "\"1\"", "9223372036854775808", "-9223372036854775809",
         "99999999999999999999", "[1]", "1 2", "+1" };
     int64_t number = 0;
-    bool truth = false;
     size_t at = 0;
     CHECK(is_integer("0", 0) && is_integer("-0", 0) && is_integer("-17", -17) && is_integer("42", 42));
     CHECK(is_integer("9223372036854775807", INT64_MAX) && is_integer("-9223372036854775808", INT64_MIN));
     for (at = 0; at < sizeof none / sizeof none[0]; at++) {
         CHECK(!outrigger_json_integer(outrigger_text(none[at]), &number) && number == 0);
     }
-    CHECK(outrigger_json_bool(outrigger_text("true"), &truth) && truth);
-    CHECK(outrigger_json_bool(outrigger_text("false"), &truth) && !truth);
-    CHECK(!outrigger_json_bool(outrigger_text("1"), &truth));
 }
 
 static bool is_text(const char *json, const char *expected)
@@ -106,11 +113,10 @@ static void texts(void)
 
 static void writers(void)
 {
-    outrigger_writer_t writer = OUTRIGGER_SECRET_WRITER;
-    outrigger_hash_t hash, back;
+    outrigger_writer_t writer = OUTRIGGER_WRITER, back = OUTRIGGER_WRITER;
     outrigger_owned_bytes_t copy = OUTRIGGER_NO_BYTES;
-    outrigger_bytes_t nothing = { NULL, 0 };
-    uint64_t number = 0;
+    outrigger_bytes_t nothing = { NULL, 0 }, huge = { (const uint8_t *)"x", SIZE_MAX / 2 };
+    static const char *const none[] = { "", "\"", "\"0\"", "\"0g\"", "\"/0\"", "\":0\"", "\"00", "00" };
     size_t at = 0;
     CHECK(outrigger_written(&writer).len == 0);
     for (at = 0; at < 1000; at++) {
@@ -118,36 +124,26 @@ static void writers(void)
     }
     CHECK(!writer.failed && writer.len == 1000 * 6 + 10 + 90 * 2 + 900 * 3);
     CHECK(memcmp(writer.bytes + writer.len - 9, "item 999,", 9) == 0);
-    outrigger_append(&writer, "x", SIZE_MAX / 2);
+    outrigger_append(&writer, huge);
     CHECK(writer.failed);
     outrigger_print(&writer, "nothing more");
     CHECK(writer.len == 8890);
     outrigger_writer_free(&writer);
-    CHECK(!writer.failed && writer.bytes == NULL && writer.secret);
-    for (at = 0; at < sizeof hash.bytes; at++) {
-        hash.bytes[at] = (uint8_t)(7 * at);
+    CHECK(!writer.failed && writer.bytes == NULL);
+    outrigger_print(&writer, "\"");
+    outrigger_print_hex(&writer, outrigger_text("\x01\xab\xff"));
+    outrigger_print(&writer, "\"");
+    CHECK(outrigger_is(outrigger_written(&writer), "\"01abff\""));
+    CHECK(outrigger_json_hex(outrigger_written(&writer), &back) && outrigger_is(outrigger_written(&back), "\x01\xab\xff"));
+    for (at = 0; at < sizeof none / sizeof none[0]; at++) {
+        CHECK(!outrigger_json_hex(outrigger_text(none[at]), &back));
     }
-    outrigger_print_hash(&writer, &hash);
-    CHECK(writer.len == 64 && memcmp(writer.bytes, "d9d2cb", 6) == 0);
-    CHECK(outrigger_hash_from_hex(outrigger_written(&writer), &back) && memcmp(&hash, &back, sizeof hash) == 0);
-    writer.bytes[63] = 'g';
-    CHECK(!outrigger_hash_from_hex(outrigger_written(&writer), &back));
-    writer.len = 62;
-    CHECK(!outrigger_hash_from_hex(outrigger_written(&writer), &back));
-    CHECK(outrigger_copy(outrigger_written(&writer), &copy) && copy.len == 62 && copy.ptr != writer.bytes);
+    CHECK(outrigger_copy(outrigger_written(&writer), &copy) && copy.len == 8 && copy.ptr != writer.bytes);
     outrigger_release(&copy);
     outrigger_release(&copy);
     CHECK(copy.ptr == NULL && outrigger_copy(nothing, &copy) && copy.release == NULL);
     outrigger_writer_free(&writer);
-    outrigger_put_i64(&writer, -2);
-    CHECK(writer.len == 8 && writer.bytes[0] == 0xfe && writer.bytes[7] == 0xff);
-    {
-        outrigger_reader_t reader = outrigger_read(outrigger_written(&writer));
-        int64_t read = 0;
-        CHECK(outrigger_get_i64(&reader, &read) && read == -2);
-        CHECK(!outrigger_get_unsigned(&reader, 1, &number) && reader.failed);
-    }
-    outrigger_writer_free(&writer);
+    outrigger_writer_free(&back);
 }
 
 /* A host that keeps the last reply. */
@@ -163,11 +159,19 @@ static int32_t reply(const void *ctx, uint64_t token, int32_t code, outrigger_ow
     return OUTRIGGER_STATUS_STALE;
 }
 
-static const outrigger_service_t *lookup(const void *ctx, outrigger_bytes_t name)
+/* Gives back what it is asked. */
+static int32_t ask(const void *ctx, outrigger_bytes_t service, outrigger_bytes_t function, uint64_t scope,
+    outrigger_bytes_t request, outrigger_owned_bytes_t *response)
 {
-    (void)ctx;
-    (void)name;
-    return NULL;
+    CHECK(ctx == (const void *)&last_code && outrigger_is(service, "chain/1") && outrigger_is(function, "tip") && scope == 5);
+    CHECK(outrigger_copy(request, response));
+    return outrigger_is(request, "{}") ? OUTRIGGER_STATUS_OK : OUTRIGGER_STATUS_REFUSED;
+}
+
+static int32_t event(const void *ctx, outrigger_bytes_t bytes, outrigger_owned_bytes_t *response)
+{
+    CHECK(ctx == (const void *)&last_code && outrigger_copy(bytes, response));
+    return OUTRIGGER_STATUS_OK;
 }
 
 static bool replied(int32_t status, int32_t code, const char *body)
@@ -175,17 +179,22 @@ static bool replied(int32_t status, int32_t code, const char *body)
     return status == OUTRIGGER_STATUS_STALE && last_code == code && outrigger_is(outrigger_lend(&last_body), body);
 }
 
+static bool asks(const outrigger_host_t *host, const char *request, int32_t status, outrigger_owned_bytes_t *response)
+{
+    return outrigger_ask(host, "chain/1", "tip", 5, outrigger_text(request), response) == status;
+}
+
 static void replies(void)
 {
     outrigger_host_t host;
     outrigger_writer_t json = OUTRIGGER_WRITER;
-    outrigger_owned_bytes_t detail = OUTRIGGER_NO_BYTES;
+    outrigger_owned_bytes_t response = OUTRIGGER_NO_BYTES;
     memset(&host, 0, sizeof host);
     host.struct_size = sizeof host;
     host.ctx = (const void *)&last_code;
     host.reply = reply;
-    host.service = lookup;
-    CHECK(outrigger_find_service(&host, OUTRIGGER_SERVICE_CHAIN) == NULL);
+    host.ask_json = ask;
+    host.event_json = event;
     CHECK(replied(outrigger_reply_json(&host, 5, outrigger_text("true")), 0, "true"));
     CHECK(replied(outrigger_reply_error(&host, 5, -8, "too \"much\""), -8, "too \"much\""));
     CHECK(replied(outrigger_reply_error(&host, 5, 0, "no code"), OUTRIGGER_CODE_MISC, "no code"));
@@ -195,13 +204,23 @@ static void replies(void)
     json.failed = true;
     CHECK(replied(outrigger_reply_written(&host, 5, &json), OUTRIGGER_CODE_OUT_OF_MEMORY, "Out of memory"));
     CHECK(json.bytes == NULL);
-    CHECK(outrigger_copy(outrigger_text("gone"), &detail));
-    CHECK(replied(outrigger_reply_failure(&host, 5, OUTRIGGER_STATUS_REFUSED, &detail), OUTRIGGER_CODE_WALLET, "gone"));
-    CHECK(detail.ptr == NULL && outrigger_copy(outrigger_text("ignored"), &detail));
-    CHECK(replied(outrigger_reply_failure(&host, 5, OUTRIGGER_STATUS_SHUTTING_DOWN, &detail),
-        OUTRIGGER_CODE_CLIENT_NOT_CONNECTED, "Shutting down"));
-    CHECK(detail.ptr == NULL);
-    CHECK(replied(outrigger_reply_failure(&host, 5, 999, NULL), OUTRIGGER_CODE_INTERNAL, "Internal error"));
+    CHECK(asks(&host, "{}", OUTRIGGER_STATUS_OK, &response) && outrigger_is(outrigger_lend(&response), "{}"));
+    outrigger_release(&response);
+    CHECK(outrigger_event_json(&host, outrigger_text("tip"), &response) == OUTRIGGER_STATUS_OK);
+    CHECK(outrigger_is(outrigger_lend(&response), "tip"));
+    outrigger_release(&response);
+    CHECK(asks(&host, "{\"code\": -4, \"message\": \"a \\\"b\\\"\"}", OUTRIGGER_STATUS_REFUSED, &response));
+    CHECK(replied(outrigger_reply_failure(&host, 5, &response), -4, "a \"b\"") && response.ptr == NULL);
+    CHECK(asks(&host, "{\"code\": 0, \"message\": \"\"}", OUTRIGGER_STATUS_REFUSED, &response));
+    CHECK(replied(outrigger_reply_failure(&host, 5, &response), OUTRIGGER_CODE_INTERNAL, "Internal error"));
+    CHECK(asks(&host, "{\"code\": 4294967295, \"message\": \"\"}", OUTRIGGER_STATUS_REFUSED, &response));
+    CHECK(replied(outrigger_reply_failure(&host, 5, &response), OUTRIGGER_CODE_INTERNAL, "Internal error"));
+    /* A host of minor 0. */
+    host.struct_size = offsetof(outrigger_host_t, wanted);
+    CHECK(asks(&host, "{}", OUTRIGGER_STATUS_UNSUPPORTED, &response) && response.len == 0);
+    CHECK(outrigger_event_json(&host, outrigger_text("tip"), &response) == OUTRIGGER_STATUS_UNSUPPORTED);
+    CHECK(replied(outrigger_reply_failure(&host, 5, &response), OUTRIGGER_CODE_INTERNAL, "Internal error"));
+    CHECK(outrigger_is_wanted(&host, 5));
     outrigger_release(&last_body);
 }
 
@@ -209,6 +228,7 @@ int main(void)
 {
     arguments();
     members();
+    items();
     integers();
     texts();
     writers();

@@ -216,17 +216,20 @@ fn a_service_is_asked_with_json() {
     let block = |scope, last: u8, more: &str| {
         asked(&chain, "block", scope, &format!(r#"{{"hash": "{}{last:02x}"{more}}}"#, "00".repeat(31)))
     };
-    let refused = |kind: ErrorKind, detail: &str| (kind as i32, detail.to_owned());
+    let refused = |kind: ErrorKind, code: i32, message: &str| {
+        (kind as i32, json!({"code": code, "message": message}).to_string())
+    };
+    let malformed = |message| refused(ErrorKind::Malformed, -32603, message);
     assert_eq!(block(5, 2, ""), (0, r#""02""#.to_owned()));
     assert_eq!(block(0, 2, ""), (0, "null".to_owned()));
-    assert_eq!(block(5, 7, ""), refused(ErrorKind::Refused, "not \"seven\""));
-    assert_eq!(block(5, 2, r#", "height": 3"#), refused(ErrorKind::Malformed, "height: unknown"));
-    assert_eq!(asked(&chain, "block", 5, "{}"), refused(ErrorKind::Malformed, "hash: missing"));
+    assert_eq!(block(5, 7, ""), refused(ErrorKind::Refused, -4, "not \"seven\""));
+    assert_eq!(block(5, 2, r#", "height": 3"#), malformed("height: unknown"));
+    assert_eq!(asked(&chain, "block", 5, "{}"), malformed("hash: missing"));
     assert_eq!(asked(&chain, "block", 5, "{").0, ErrorKind::Malformed as i32);
-    let none = refused(ErrorKind::Unsupported, "There is no function dig of chain/1");
-    assert_eq!(asked(&chain, "dig", 5, "{}"), none);
-    assert_eq!(asked(&chain, "tip", 5, "{}"), refused(ErrorKind::Unsupported, ""));
-    let not_granted = refused(ErrorKind::NotGranted, "The plugin's grants lack chain/1");
+    let none = "There is no function dig of chain/1";
+    assert_eq!(asked(&chain, "dig", 5, "{}"), refused(ErrorKind::Unsupported, -32603, none));
+    assert_eq!(asked(&chain, "tip", 5, "{}"), refused(ErrorKind::Unsupported, -32603, "Internal error"));
+    let not_granted = refused(ErrorKind::NotGranted, -32603, "The plugin's grants lack chain/1");
     assert_eq!(asked(&RawService::NOT_GRANTED, "tip", 5, "{}"), not_granted);
 }
 
@@ -378,5 +381,44 @@ fn the_page_has_each_service_function_and_message() {
     for rust in ["[`", "::", "Option<", "Vec<"] {
         let line = page.lines().find(|line| line.contains(rust));
         assert_eq!(line, None, "{rust}");
+    }
+}
+
+#[test]
+fn messages_grow_only_where_nothing_follows() {
+    let mut found = Vec::new();
+    for function in SERVICES.iter().flat_map(|service| service.functions) {
+        look(function.response, true, &mut found);
+        for (at, field) in function.request.iter().enumerate() {
+            look(field.shape, at + 1 == function.request.len(), &mut found);
+        }
+    }
+    look(Event::SHAPE, true, &mut found);
+    assert_eq!(found, Vec::<String>::new(), "these are read by older plugins as they were");
+
+    /// Finds types with later fields in a place where something follows. Only a whole message or a frame may grow, at its
+    /// end. Elsewhere an older reader would read the new field as the next one. `last`: nothing follows the type.
+    fn look(shape: &'static Shape, last: bool, found: &mut Vec<String>) {
+        let mut look_at_fields = |fields: &'static [FieldShape]| {
+            if !last && fields.iter().any(|field| field.since > 0) {
+                found.push(page::name(shape));
+            }
+            for (at, field) in fields.iter().enumerate() {
+                look(field.shape, last && at + 1 == fields.len(), found);
+            }
+        };
+        match shape {
+            Shape::Struct(known) => look_at_fields(known.fields),
+            Shape::Enum(known) => known.variants.iter().for_each(|case| look_at_fields(case.fields)),
+            Shape::Option(inner) => look(inner, last, found),
+            Shape::List(item) => look(item, false, found),
+            Shape::Framed(inner) => look(inner, true, found),
+            Shape::Tuple(items) => {
+                for (at, item) in items.iter().enumerate() {
+                    look(item, last && at + 1 == items.len(), found);
+                }
+            }
+            _ => {}
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use outrigger_sdk::service::chain::{BlockRef, Coin, Tip};
 use outrigger_sdk::service::events::Event;
+use outrigger_sdk::service::json::{from_json, to_json};
 use outrigger_sdk::service::mempool::Selected;
 use outrigger_sdk::service::signer::{SignBatch, SignRequest};
 use outrigger_sdk::service::wallet::{
@@ -13,6 +14,11 @@ fn check<T: Wire>(bytes: &[u8]) {
     if let Ok(message) = from_bytes::<T>(bytes) {
         let written = to_bytes(&message);
         assert_eq!(to_bytes(&from_bytes::<T>(&written).unwrap()), written);
+        assert_eq!(to_bytes(&from_json::<T>(&to_json(&message).unwrap()).unwrap()), written);
+    }
+    // JSON that is no message is refused, without a panic.
+    if let Ok(json) = serde_json::from_slice(bytes) {
+        drop(from_json::<T>(&json));
     }
 }
 

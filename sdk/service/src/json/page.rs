@@ -9,6 +9,7 @@ use crate::{ErrorKind, SERVICES};
 pub fn page() -> String {
     let mut messages = Vec::new();
     let mut out = format!("# The services of a host\n\n{}\n## Statuses\n\n", include_str!("form.md"));
+    out += "A function that fails gives one of these, and an object with `code` and `message` as a client of bitcoind would read them.\n\n";
     for (kind, name, docs) in ErrorKind::ALL {
         out += &format!("* {} `{name}`: {}\n", *kind as i32, docs.trim());
     }
@@ -21,7 +22,7 @@ pub fn page() -> String {
         }
     }
     gather(Event::SHAPE, &mut messages);
-    out += "\n## Messages\n";
+    out += "\n## Messages\n\nEvents are of the type `Event`.\n";
     messages.sort_by_key(|shape| name(shape));
     messages.iter().for_each(|shape| out += &message(shape));
     out
@@ -93,6 +94,7 @@ pub fn name(shape: &Shape) -> String {
         Shape::Secret => "secret".to_owned(),
         Shape::ByteString => "bytes".to_owned(),
         Shape::Option(inner) => format!("{} or null", name(inner)),
+        Shape::List(item @ Shape::Option(_)) => format!("list of ({})", name(item)),
         Shape::List(item) => format!("list of {}", name(item)),
         Shape::Framed(inner) => name(inner),
         Shape::Tuple([]) => "null".to_owned(),

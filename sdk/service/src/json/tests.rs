@@ -370,6 +370,7 @@ fn the_page_has_each_service_function_and_message() {
         }
     }
     assert!(page.contains("`block_info(block: BlockRef) -> BlockInfo or null`"), "{page}");
+    assert!(page.contains("`coins(outpoints: list of OutPoint) -> list of (Coin or null)`"));
     assert!(page.contains("\n### SignRequest\n\nA signature that is wanted.\n\n* `input` (u32): The input's index.\n"));
     assert!(page.contains(
         "\n* `\"mempool_changed\"`: Transactions came to or left the mempool (`mempool`).\n  * `sequence` (u64): "

@@ -53,6 +53,9 @@ pub const SERVICES: [&ServiceShape; 12] = [
     <dyn Rpc as Described>::SHAPE,
 ];
 
+/// The services that the host asks plugins for.
+pub const PROVIDED: [&ServiceShape; 1] = [&provider::SHAPE];
+
 /// A service whose functions and messages are described.
 pub trait Described {
     /// The functions, in the order of the table.

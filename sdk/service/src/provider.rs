@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::json::{from_json, to_json};
 use crate::signer::SignRequest;
-use crate::wire::{Blob, Wire, wire_struct};
+use crate::wire::{Blob, FieldShape, FunctionShape, ServiceShape, Shape, Wire, wire_struct};
 
 /// The service's name in manifests.
 pub const KEYS_PROVIDER: &str = "keys-provider/1";
@@ -76,6 +76,51 @@ wire_struct! {
         pub digest: [u8; 32],
     }
 }
+
+/// The service as its documentation shows it. Each function has one argument.
+pub const SHAPE: ServiceShape = {
+    const fn function(
+        name: &'static str,
+        docs: &'static [&'static str],
+        request: &'static [FieldShape],
+        response: &'static Shape,
+    ) -> FunctionShape {
+        FunctionShape { name, docs, since: 0, request, response }
+    }
+    const fn argument(shape: &'static Shape) -> FieldShape {
+        FieldShape { name: "message", docs: &[], since: 0, shape }
+    }
+    ServiceShape {
+        name: KEYS_PROVIDER,
+        docs: &[
+            " Keys of wallets that a plugin has. The host asks: it calls the method `keys-provider/1.FUNCTION` of the plugin.",
+        ],
+        functions: &[
+            function(
+                "available",
+                &[" Which of these keys the plugin has."],
+                &[argument(KeysQuery::SHAPE)],
+                <Vec<bool>>::SHAPE,
+            ),
+            function(
+                "sign",
+                &[
+                    " Signs each request; null for a key that the plugin does not have. ECDSA: DER with low S; Schnorr: 64 bytes; without the sighash byte.",
+                ],
+                &[argument(ProviderBatch::SHAPE)],
+                <Vec<Option<Blob>>>::SHAPE,
+            ),
+            function(
+                "message",
+                &[
+                    " Signs a message: the recovery id (0 to 3), then the 64 bytes of the compact form; null without the key.",
+                ],
+                &[argument(MessageQuery::SHAPE)],
+                <Option<Blob>>::SHAPE,
+            ),
+        ],
+    }
+};
 
 /// The keys of wallets, in a plugin.
 pub trait KeysProvider {

@@ -3,7 +3,7 @@
 use super::snake;
 use crate::events::Event;
 use crate::wire::{Docs, FieldShape, FunctionShape, Shape, Wire};
-use crate::{ErrorKind, SERVICES};
+use crate::{ErrorKind, PROVIDED, SERVICES};
 
 /// The services, their functions and messages.
 pub fn page() -> String {
@@ -13,7 +13,7 @@ pub fn page() -> String {
     for (kind, name, docs) in ErrorKind::ALL {
         out += &format!("* {} `{name}`: {}\n", *kind as i32, docs.trim());
     }
-    for service in SERVICES {
+    for service in SERVICES.iter().chain(&PROVIDED) {
         out += &format!("\n## {}\n\n{}\n", service.name, prose(service.docs));
         for known in service.functions {
             out += &function(known);

@@ -4,16 +4,16 @@ use serde_json::{Map, Value, json};
 
 use super::page::prose;
 use super::{HASH_LEN, snake};
-use crate::SERVICES;
 use crate::events::Event;
 use crate::wire::{Docs, FieldShape, Shape, VariantShape, Wire};
+use crate::{PROVIDED, SERVICES};
 
 /// The schema (draft 2020-12) of an object with a member for each service. That has a member for each function, and that one `request` and
 /// `response`. Another member of the object is an event.
 pub fn schema() -> Value {
     let mut defs = Map::new();
     let mut members = Map::new();
-    for service in SERVICES {
+    for service in SERVICES.iter().chain(&PROVIDED) {
         let function = |(name, docs, request, response): (&str, Docs, &[FieldShape], &Shape)| {
             let mut request = object(request, &mut defs);
             request["additionalProperties"] = false.into();

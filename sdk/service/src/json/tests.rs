@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::PROVIDED;
 use crate::chain::{BlockRef, Chain};
 use crate::events::{Event, RescanOutcome};
 use crate::log::Level;
@@ -325,7 +326,7 @@ fn random_json(shape: &Shape, seed: u64) -> Value {
 fn the_schema_accepts_each_message_and_no_other() {
     let schema = schema();
     for seed in 1..20 {
-        for service in SERVICES {
+        for service in SERVICES.iter().chain(&PROVIDED) {
             for function in service.functions {
                 let name = format!("{}.{}", service.name, function.name);
                 let known = &schema["properties"][service.name]["properties"][function.name]["properties"];
@@ -362,7 +363,7 @@ fn the_schema_accepts_each_message_and_no_other() {
 #[test]
 fn the_page_has_each_service_function_and_message() {
     let page = page();
-    for service in SERVICES {
+    for service in SERVICES.iter().chain(&PROVIDED) {
         let rest = page.split_once(&format!("\n## {}\n", service.name)).unwrap().1;
         let section = rest.split("\n## ").next().unwrap();
         for function in service.functions {

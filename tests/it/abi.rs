@@ -192,11 +192,12 @@ fn c_plugin_is_refused_a_service_that_is_not_granted() {
 
 #[test]
 fn c_plugin_built_against_an_older_minor_version_runs() {
-    let own = format!("#define OUTRIGGER_ABI_MINOR {}u", minor(&header()));
+    let minor = minor(&header());
+    let own = format!("#define OUTRIGGER_ABI_MINOR {minor}u");
     let header = replaced(&header(), &own, "#define OUTRIGGER_ABI_MINOR 0u");
     let host = start(&c_sample(&header, &[]));
     check_methods(&host);
-    let versions = json!({"built": "1.0", "host": format!("1.{}", minor(&header()))});
+    let versions = json!({"built": "1.0", "host": format!("1.{minor}")});
     assert_eq!(host.client().call("cversions", json!([])), versions);
 }
 

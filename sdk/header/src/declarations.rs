@@ -2,7 +2,7 @@
 
 use super::comment::{Glossary, WIDTH, comment, noted, since, with_parameters, wrap};
 use super::names::{abi_type, c_type, upper};
-use outrigger_abi::layout::{Declaration, FieldLayout, FunctionType, StructLayout};
+use outrigger_abi::layout::{Declaration, FunctionType, StructLayout};
 use outrigger_abi::{ABI_MINOR, DECLARATIONS, ErrorKind};
 use outrigger_values::error::RpcErrorCode;
 
@@ -31,7 +31,7 @@ pub(super) fn structs() -> String {
 fn structure(layout: &StructLayout, glossary: &Glossary) -> String {
     let name = abi_type(layout.name);
     let mut out = format!("\n{}typedef struct {name} {{\n", comment("", &glossary.paragraphs(layout.docs)));
-    for field in fields(layout) {
+    for field in layout.fields {
         out += &match function_type(field.rust_type) {
             Some(function) => member(field.name, function, glossary),
             None => {
@@ -63,9 +63,4 @@ fn member(name: &str, function: &FunctionType, glossary: &Glossary) -> String {
     let params: Vec<String> = function.params.iter().map(|(name, rust)| format!("{}{name}", c_type(rust))).collect();
     let head = format!("    {}(*{name})", c_type(function.result));
     format!("{}{};\n", comment("    ", &docs), with_parameters(&head, &params))
-}
-
-/// The fields. One without size only marks an offset beyond them.
-pub(super) fn fields(layout: &StructLayout) -> impl Iterator<Item = &FieldLayout> {
-    layout.fields.iter().filter(|field| field.size > 0)
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 use outrigger_abi::DECLARATIONS;
 use outrigger_abi::layout::Declaration;
 
-use super::super::declarations::{fields, structs};
+use super::super::declarations::structs;
 use super::super::names::abi_type;
 use super::super::{FILE, header};
 
@@ -70,7 +70,7 @@ fn c_header_has_each_field_where_rust_has_it() {
     let mut source = "#include \"outrigger.h\"\n".to_owned();
     for declaration in DECLARATIONS {
         let Declaration::Struct(layout) = declaration else { continue };
-        for field in fields(layout) {
+        for field in layout.fields {
             let place = format!("offsetof({}, {}) == {}", abi_type(layout.name), field.name, field.offset);
             source += &format!("OUTRIGGER_STATIC_ASSERT({place}, \"{place}\");\n");
         }

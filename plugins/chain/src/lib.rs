@@ -106,7 +106,3 @@ impl Plugin for ChainPlugin {
         self.waits.end();
     }
 }
-
-// Arguments may hold private keys, and parsing them frees copies.
-outrigger_sdk::wipe_freed_memory!();
-outrigger_sdk::export_plugin!(ChainPlugin);

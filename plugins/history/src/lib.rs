@@ -38,10 +38,5 @@ impl Plugin for HistoryPlugin {
     }
 }
 
-// A history is private. The allocator also serves long replies from huge pages.
-outrigger_sdk::wipe_freed_memory!();
-
-outrigger_sdk::export_plugin!(HistoryPlugin);
-
 #[cfg(test)]
 mod tests;

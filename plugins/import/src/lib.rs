@@ -137,7 +137,3 @@ fn imported<'a>(
         .map(|reservation| (wallet.name, reservation));
     Imported { pending: Pending::Outcomes(Outcomes { outcomes, timestamps, kind, from_time }), rescan }
 }
-
-// Arguments hold private keys, and libraries free copies of them without wiping.
-outrigger_sdk::wipe_freed_memory!();
-outrigger_sdk::export_plugin!(ImportPlugin);

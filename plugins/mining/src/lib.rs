@@ -109,5 +109,3 @@ impl Plugin for MiningPlugin {
         self.polls.end_thread();
     }
 }
-
-outrigger_sdk::export_plugin!(MiningPlugin);

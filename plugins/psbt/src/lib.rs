@@ -63,7 +63,3 @@ fn check_lock_time(psbt: &Psbt) -> Result<(), RpcError> {
 fn undecodable(message: impl Into<String>) -> RpcError {
     RpcError::new(RpcErrorCode::DESERIALIZATION, message)
 }
-
-// Arguments may hold private keys, and parsing them frees copies.
-outrigger_sdk::wipe_freed_memory!();
-outrigger_sdk::export_plugin!(PsbtPlugin);

@@ -158,7 +158,3 @@ impl SigningPlugin {
         message_signature(&signature, compressed).ok_or_else(|| RpcError::not_found("Sign failed"))
     }
 }
-
-// Arguments may hold private keys, and parsing them frees copies.
-outrigger_sdk::wipe_freed_memory!();
-outrigger_sdk::export_plugin!(SigningPlugin);

@@ -71,9 +71,5 @@ fn to_json(value: impl Serialize) -> Result<Json, RpcError> {
     serde_json::to_vec(&value).map(Json).map_err(|error| RpcError::internal(error.to_string()))
 }
 
-// Arguments may hold private keys, and parsing them frees copies.
-outrigger_sdk::wipe_freed_memory!();
-outrigger_sdk::export_plugin!(WalletPlugin);
-
 #[cfg(test)]
 mod tests;

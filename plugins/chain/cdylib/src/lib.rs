@@ -1,0 +1,6 @@
+//! The library of the group chain, which the host loads.
+
+// Arguments may hold private keys, and parsing them frees copies.
+outrigger_sdk::wipe_freed_memory!();
+
+outrigger_sdk::export_plugin!(group::ChainPlugin);

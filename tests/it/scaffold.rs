@@ -11,6 +11,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What the host's own build does not have: another optimisation, other features of what both are made of.
 const PROFILE: &str =
@@ -52,13 +53,17 @@ fn change(file: &Path, from: &str, to: &str) {
     fs::write(file, text.replacen(from, to, 1)).unwrap();
 }
 
+/// Held by a test that builds in the workshop: cargo makes another one wait.
+static BUILDS: Mutex<()> = Mutex::new(());
+
 /// A new crate that is built unlike the host, with nothing but what the workspace has downloaded.
-fn create_unlike(name: &str) -> PathBuf {
+fn create_unlike(name: &str) -> (PathBuf, MutexGuard<'static, ()>) {
+    let builds = BUILDS.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = create(name, &workshop());
     change(&folder.join("Cargo.toml"), "[profile.release]\n", PROFILE);
     change(&folder.join("Cargo.toml"), "[dependencies]\n", DEPENDENCIES);
     fs::copy(workspace().join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
-    folder
+    (folder, builds)
 }
 
 fn cargo(folder: &Path, command: &str) -> Output {
@@ -85,7 +90,7 @@ fn build(folder: &Path, library: &str) -> PathBuf {
 
 #[test]
 fn plugin_new_makes_a_crate_that_builds_installs_and_answers() {
-    let folder = create_unlike("acme-countdown");
+    let (folder, _builds) = create_unlike("acme-countdown");
     let library = build(&folder, "acme_countdown");
     let checked = Command::new(&built().binary).args(["plugin", "check"]).arg(&library).output().unwrap();
     assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
@@ -149,7 +154,7 @@ impl Drop for Dev {
 
 #[test]
 fn plugin_dev_builds_runs_reloads_and_keeps_what_runs() {
-    let folder = create_unlike("acme-dev");
+    let (folder, _builds) = create_unlike("acme-dev");
     // Without it a system that has no sandbox would start no plugin.
     change(&folder.join("outrigger.toml"), "[[plugins]]", "[plugin_defaults]\nisolated = \"none\"\n\n[[plugins]]");
     // Built here, where nothing waits for it: the command builds the crate alone.
@@ -255,7 +260,7 @@ fn plugin_check_passes_our_groups_and_plugin_new_fills_in_its_files() {
     for file in ["Cargo.toml", "src/lib.rs", "outrigger.toml"] {
         let text = fs::read_to_string(folder.path().join("acme-hello").join(file)).unwrap();
         let checkout = workspace().display().to_string();
-        assert!(!text.contains("{{") && !text.contains(&checkout), "{file}: {text}");
+        assert!(!text.contains("{{") && !text.contains(&format!("\"{checkout}")), "{file}: {text}");
     }
     let again = String::from_utf8(new("acme-hello").stderr).unwrap();
     assert!(again.contains("acme-hello exists already"), "{again}");

@@ -199,7 +199,9 @@ async fn reply(outcome: Answer) -> Result<RpcReply> {
             refused(ErrorKind::NodeUnavailable, &message)
         }
         Err(Failure::Rpc(error)) => Ok(RpcReply::Error { code: error.code.0, message: error.message }),
-        Err(Failure::Overloaded) => refused(ErrorKind::NodeUnavailable, "Work queue depth exceeded"),
+        Err(Failure::Overloaded) => {
+            Ok(RpcReply::Error { code: RpcErrorCode::INTERNAL.0, message: "Work queue depth exceeded".to_owned() })
+        }
         Err(Failure::Forbidden | Failure::UnknownMethod) => {
             refused(ErrorKind::NotGranted, "The node's -rpcwhitelist or the user's list refuses the method")
         }

@@ -7,12 +7,10 @@
 //!
 //! - [`mod@plugin`], [`mod@methods`], [`options`], [`manifest`], [`params`], [`typed`], [`amount`], [`FeeRate`], [`error`]: writing a plugin.
 //! - [`service`]: what the host offers, each service one trait. [`wire`]: how its messages are encoded.
-//! - [`script`], [`standard`], [`descriptor`], [`sign`]: Bitcoin's scripts: the engine, their kinds and texts, descriptors,
-//!   and the solver that makes scriptSigs and witnesses.
-//! - [`psbt`]: partially signed transactions.
-//! - [`spend`]: coin selection, fees, and transactions that a wallet's coins pay for.
-//! - [`memory`]: wiping of memory that may have held secrets. [`parallel`]: work on all processors. [`testing`]: a host of canned
-//!   answers. [`text`]: text of others, made fit for a terminal or a log.
+//! - [`script`], [`standard`], [`sign`]: Bitcoin's scripts: the engine, their kinds and texts, and the solver that makes scriptSigs
+//!   and witnesses.
+//! - [`wipe_freed_memory!`]: for a plugin that handles private keys or passphrases.
+//! - [`testing`]: a host of canned answers. [`text`]: text of others, made fit for a terminal or a log.
 //! - [`abi`]: the C interface between the two.
 //!
 //! This crate is what plugins depend on, and is little more than the face of the crates beside it, each of one subject. It never
@@ -30,32 +28,25 @@ pub mod options;
 #[doc(hidden)]
 pub mod outline;
 pub mod plugin;
-mod syntax;
 pub mod testing;
 
 #[doc(inline)]
 pub use outrigger_abi as abi;
 #[doc(inline)]
-pub use outrigger_descriptor as descriptor;
-#[doc(inline)]
 pub use outrigger_macros::{methods, plugin};
 #[doc(inline)]
-pub use outrigger_memory::{self as memory, parallel, wipe_freed_memory};
-#[doc(inline)]
-pub use outrigger_psbt_format as psbt;
+pub use outrigger_memory::wipe_freed_memory;
 #[doc(inline)]
 pub use outrigger_script as script;
 #[doc(inline)]
 pub use outrigger_service::{self as service, Host, wire};
 #[doc(inline)]
 pub use outrigger_sign as sign;
-pub use outrigger_spend as spend;
 #[doc(inline)]
 pub use outrigger_standard as standard;
 #[doc(inline)]
 pub use outrigger_values::{FeeRate, RpcError, RpcErrorCode, amount, error, params, text, typed};
 pub use plugin::{Call, Plugin, Reply};
-pub use syntax::descriptor_syntax;
 // What the SDK's own signatures are made of, so that a plugin meets it in the version that the SDK was built with.
 pub use {bitcoin, serde_json};
 

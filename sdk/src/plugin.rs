@@ -60,11 +60,6 @@ impl Call<'_> {
         Ok(self.host.rpc.next(self.scope, params)?.into_result()?.0)
     }
 
-    /// The services in the call's scope.
-    pub fn services(&self) -> outrigger_spend::Services<'_> {
-        outrigger_spend::Services { host: self.host, scope: self.scope, rules: self.rules }
-    }
-
     /// The wallet of the call.
     ///
     /// # Errors

@@ -1,8 +1,9 @@
 //! The checks, the public form and the addresses of descriptors.
 
-use outrigger_sdk::descriptor::{Checksum, Descriptor, checksum};
+use outrigger_kit::descriptor::{Checksum, Descriptor, checksum};
+use outrigger_kit::descriptor_syntax;
 use outrigger_sdk::standard::from_script;
-use outrigger_sdk::{Call, RpcError, descriptor_syntax, methods, params};
+use outrigger_sdk::{Call, RpcError, methods, params};
 use serde_json::{Map, Value, json};
 
 use crate::ChainPlugin;

@@ -4,10 +4,10 @@ use std::collections::{BTreeSet, HashMap};
 
 use bitcoin::hashes::Hash;
 use bitcoin::{OutPoint, Txid};
+use outrigger_kit::spend::EstimateMode;
 use outrigger_sdk::params::{self, Type};
 use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::service::mempool::{ClusterLimits, FeeEstimate, MempoolEntry};
-use outrigger_sdk::spend::EstimateMode;
 use outrigger_sdk::standard::policy::MAX_DATA_CARRIER;
 use outrigger_sdk::standard::release::Rules;
 use outrigger_sdk::{Call, RpcError, amount, methods, typed};

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use bitcoin::{Amount, OutPoint, Script, ScriptBuf};
+use outrigger_kit::descriptor::{Checksum, DerivedKeys, Descriptor, ExpandError};
+use outrigger_kit::{descriptor_syntax, parallel};
 use outrigger_sdk::amount::{self, Saturating};
-use outrigger_sdk::descriptor::{Checksum, DerivedKeys, Descriptor, ExpandError};
 use outrigger_sdk::params::{self, Type, encode_hex};
 use outrigger_sdk::service::chain::{BlockRef, FoundCoin, UnspentOutput};
 use outrigger_sdk::wire::Encoded;
-use outrigger_sdk::{Call, RpcError, descriptor_syntax, methods, parallel, typed};
+use outrigger_sdk::{Call, RpcError, methods, typed};
 use serde_json::{Map, Value, json};
 
 use crate::ChainPlugin;

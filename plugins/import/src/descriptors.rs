@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 
 use bitcoin::Network;
-use outrigger_sdk::descriptor::Descriptor;
+use outrigger_kit::descriptor::Descriptor;
+use outrigger_kit::descriptor_syntax;
 use outrigger_sdk::params::descriptor_range;
 use outrigger_sdk::service::wallet::{DescriptorImport, Import};
 use outrigger_sdk::wire::Secret;
-use outrigger_sdk::{Call, Reply, RpcError, RpcErrorCode, descriptor_syntax, methods, typed};
+use outrigger_sdk::{Call, Reply, RpcError, RpcErrorCode, methods, typed};
 use serde_json::Value;
 
 use crate::locktimes;

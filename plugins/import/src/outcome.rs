@@ -1,7 +1,7 @@
 //! The outcome of a request in the result of importmulti and importdescriptors.
 
+use outrigger_kit::descriptor::without_private_keys;
 use outrigger_sdk::RpcError;
-use outrigger_sdk::descriptor::without_private_keys;
 use outrigger_sdk::service::wallet::{Import, ImportOutcome};
 use serde::Serialize;
 

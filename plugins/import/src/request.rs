@@ -1,7 +1,7 @@
 //! Reading the fields of a request. A wrong type is refused as [`malformed`] whatever the field is; a field that is there
 //! and null has a wrong type.
 
-use outrigger_sdk::descriptor::{Checksum, Descriptor, Syntax, without_private_keys};
+use outrigger_kit::descriptor::{Checksum, Descriptor, Syntax, without_private_keys};
 use outrigger_sdk::params::{Type, descriptor_range, int64};
 use outrigger_sdk::service::wallet::Synced;
 use outrigger_sdk::{RpcError, RpcErrorCode};

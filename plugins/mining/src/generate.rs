@@ -14,8 +14,8 @@ use bitcoin::{
     Amount, Block, BlockHash, CompactTarget, Network, OutPoint, ScriptBuf, Sequence, Target, Transaction, TxIn,
     TxMerkleNode, TxOut, Txid, Witness, transaction,
 };
+use outrigger_kit::descriptor::{Checksum, Descriptor};
 use outrigger_sdk::amount::Saturating;
-use outrigger_sdk::descriptor::{Checksum, Descriptor};
 use outrigger_sdk::params::{self, encode_hex};
 use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::chain::{NextBlock, Verdict};

@@ -3,9 +3,10 @@
 use bitcoin::Txid;
 use bitcoin::hashes::Hash;
 use bitcoin::secp256k1::rand::thread_rng;
+use outrigger_kit::psbt::Psbt;
+use outrigger_kit::services;
+use outrigger_kit::spend::{replace, replacement};
 use outrigger_sdk::params::{Type, hash_text};
-use outrigger_sdk::psbt::Psbt;
-use outrigger_sdk::spend::{replace, replacement};
 use outrigger_sdk::{Call, RpcError, amount, methods, typed};
 use serde_json::{Map, Value, json};
 
@@ -63,7 +64,7 @@ impl PsbtPlugin {
         wallet.check_unlocked()?;
         replacement.control.include_watching = !wallet.signs();
         let settings = call.host.wallet.spend_settings(call.scope)?;
-        let replaced = replace(call.services(), &settings, txid, replacement, &mut thread_rng())?;
+        let replaced = replace(services(call), &settings, txid, replacement, &mut thread_rng())?;
         let mut psbt = Psbt::of_version(replaced.funded.transaction.clone(), version);
         fill(call, &wallet, &mut psbt, false, SignOptions { sighash: None, bip32_derivs: true, finalize: true })?;
         Ok(json!({

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bitcoin::{Amount, Network, Script, SignedAmount, TxIn, TxOut};
-use outrigger_sdk::params::encode_hex;
-use outrigger_sdk::psbt::{
+use outrigger_kit::psbt::{
     Bytes, ControlBlock, Fields, Input, MuSig2Key, MuSig2Signer, Origin, Output, PREIMAGES, Psbt, TaprootOrigin,
     VersionTwo, Xpub, proprietary,
 };
+use outrigger_sdk::params::encode_hex;
 use outrigger_sdk::sign::Sighash;
 use outrigger_sdk::standard::{asm, asm_sighash, classify, script_json, transaction_json};
 use outrigger_sdk::{Call, RpcError, amount, methods};

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use bitcoin::{OutPoint, SignedAmount, TxOut};
+use outrigger_kit::psbt::Psbt;
 use outrigger_sdk::params::encode_hex;
-use outrigger_sdk::psbt::Psbt;
 use outrigger_sdk::script::parse::is_unspendable;
 use outrigger_sdk::script::{Flags, WITNESS_SCALE_FACTOR, transaction_sigop_cost};
 use outrigger_sdk::sign::PartialTransaction;

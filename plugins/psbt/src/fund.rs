@@ -1,10 +1,11 @@
 //! `walletcreatefundedpsbt`.
 
+use outrigger_kit::psbt::Psbt;
+use outrigger_kit::services;
+use outrigger_kit::spend::funding_options::take_input_weights;
+use outrigger_kit::spend::options::fee_payers;
+use outrigger_kit::spend::{CoinControl, fund_transaction};
 use outrigger_sdk::params::{Params, Type};
-use outrigger_sdk::psbt::Psbt;
-use outrigger_sdk::spend::funding_options::take_input_weights;
-use outrigger_sdk::spend::options::fee_payers;
-use outrigger_sdk::spend::{CoinControl, fund_transaction};
 use outrigger_sdk::standard::{output_names, transaction_from_params};
 use outrigger_sdk::{Call, RpcError, amount, methods, typed};
 use serde_json::{Map, Value, json};
@@ -109,7 +110,7 @@ impl PsbtPlugin {
         let payers = fee_payers(given(&options, "subtractFeeFromOutputs"), &output_names(outputs))?;
         let control = CoinControl { add_inputs: transaction.input.is_empty(), ..CoinControl::default() };
         take_input_weights(inputs, &mut options)?;
-        let funded = fund_transaction(call.services(), settings, &transaction, &payers, Some(&options), true, control)?;
+        let funded = fund_transaction(services(call), settings, &transaction, &payers, Some(&options), true, control)?;
         let version = crate::psbt_version::<i32>(call, psbt_version)?;
         let mut psbt = Psbt::of_version(funded.transaction.clone(), version);
         let sign_options = SignOptions { sighash: None, bip32_derivs: bip32derivs, finalize: true };

@@ -16,8 +16,8 @@ mod tests;
 mod update;
 mod wallet;
 
+use outrigger_kit::psbt::{Psbt, PsbtVersion};
 use outrigger_sdk::options::NoOptions;
-use outrigger_sdk::psbt::{Psbt, PsbtVersion};
 use outrigger_sdk::{Call, Host, Plugin, RpcError, RpcErrorCode, plugin, typed};
 use serde_json::Value;
 

@@ -5,7 +5,7 @@
 use std::collections::{HashMap, HashSet};
 
 use bitcoin::Script;
-use outrigger_sdk::psbt::Origin;
+use outrigger_kit::psbt::Origin;
 use outrigger_sdk::service::wallet::{KeyOrigin, ScriptInfo};
 use outrigger_sdk::sign::SolvingSet;
 

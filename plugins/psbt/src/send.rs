@@ -4,13 +4,14 @@ use std::collections::HashSet;
 
 use bitcoin::secp256k1::rand::thread_rng;
 use bitcoin::{Transaction, consensus};
+use outrigger_kit::psbt::{Psbt, PsbtVersion};
+use outrigger_kit::services;
+use outrigger_kit::spend::feerate::feerate;
+use outrigger_kit::spend::funding_options::{FundingCall, read_max_depth, take_input_weights};
+use outrigger_kit::spend::options::fee_payers;
+use outrigger_kit::spend::{CoinControl, SpendError, Sweep, fund_transaction, locktime, sweep};
 use outrigger_sdk::params::encode_hex;
-use outrigger_sdk::psbt::{Psbt, PsbtVersion};
 use outrigger_sdk::service::wallet::WalletInfo;
-use outrigger_sdk::spend::feerate::feerate;
-use outrigger_sdk::spend::funding_options::{FundingCall, read_max_depth, take_input_weights};
-use outrigger_sdk::spend::options::fee_payers;
-use outrigger_sdk::spend::{CoinControl, SpendError, Sweep, fund_transaction, locktime, sweep};
 use outrigger_sdk::standard::{output_names, transaction_from_params, transaction_to_bytes};
 use outrigger_sdk::wire::Blob;
 use outrigger_sdk::{Call, RpcError, RpcErrorCode, methods, typed};
@@ -140,7 +141,7 @@ impl PsbtPlugin {
             typed::integer::<i32>(weight)?;
         }
         take_input_weights(&inputs.cloned().unwrap_or_default(), &mut options)?;
-        let services = call.services();
+        let services = services(call);
         call.host.pay.begin_payment(call.scope)?;
         let funded = fund_transaction(services, settings, &transaction, &payers, Some(&options), false, control)?;
         let finished = finish(call, &options, &wallet, funded.transaction.clone());
@@ -213,7 +214,7 @@ impl PsbtPlugin {
         if sharers.is_empty() {
             return Err(RpcError::invalid_parameter("Must provide at least one address without a specified amount"));
         }
-        let services = call.services();
+        let services = services(call);
         let settings = &call.host.wallet.spend_settings(call.scope)?;
         let network = call.network()?;
         let private_keys_enabled = wallet.signs();
@@ -267,7 +268,7 @@ fn finish(
     mut transaction: Transaction,
 ) -> Result<Value, RpcError> {
     if !options.contains_key("locktime") {
-        locktime::set(call.services(), wallet, &mut transaction, &mut thread_rng())?;
+        locktime::set(services(call), wallet, &mut transaction, &mut thread_rng())?;
     }
     let mut psbt = Psbt::of_version(transaction, PsbtVersion::of(&call.rules));
     let sign_options = SignOptions { sighash: None, bip32_derivs: true, finalize: true };

@@ -7,7 +7,8 @@ use bitcoin::key::UntweakedPublicKey;
 use bitcoin::secp256k1::{Secp256k1, VerifyOnly};
 use bitcoin::taproot::{LeafVersion, TaprootBuilder};
 use bitcoin::{Script, ScriptBuf, Transaction, TxOut, Witness};
-use outrigger_sdk::psbt::{ControlBlock, Input, Origin, Output, Psbt, TaprootOrigin};
+use outrigger_kit::parallel;
+use outrigger_kit::psbt::{ControlBlock, Input, Origin, Output, Psbt, TaprootOrigin};
 use outrigger_sdk::script::{Flags, SIGHASH_ANYONECANPAY, TransactionChecker, TxContext, verify_script};
 use outrigger_sdk::service::wallet::{SolvingData, TapLeaf, TaprootData};
 use outrigger_sdk::sign::{
@@ -16,7 +17,7 @@ use outrigger_sdk::sign::{
 };
 use outrigger_sdk::standard::release::Rules;
 use outrigger_sdk::wire::Blob;
-use outrigger_sdk::{Call, RpcError, parallel};
+use outrigger_sdk::{Call, RpcError};
 
 use crate::provider::{Origins, Providers, SigningProvider};
 use crate::undecodable;
@@ -25,7 +26,7 @@ use crate::undecodable;
 const INPUTS_PER_BATCH: usize = 8;
 /// The length of a Schnorr signature with the default sighash type, in bytes.
 const SCHNORR_LEN: usize = 64;
-/// The kinds of the preimages' hashes, in the order of [`outrigger_sdk::psbt::PREIMAGES`].
+/// The kinds of the preimages' hashes, in the order of [`outrigger_kit::psbt::PREIMAGES`].
 const KINDS: [HashKind; 4] = [HashKind::Ripemd160, HashKind::Sha256, HashKind::Hash160, HashKind::Hash256];
 /// The leaf version in the first byte of a control block. The other bit is the parity of the output key.
 const LEAF_VERSION_MASK: u8 = 0xfe;

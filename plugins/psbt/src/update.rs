@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use bitcoin::hashes::{Hash, hash160};
 use bitcoin::{Script, Txid};
-use outrigger_sdk::descriptor::{Checksum, Descriptor, limits, without_private_keys};
+use outrigger_kit::descriptor::{Checksum, Descriptor, limits, without_private_keys};
+use outrigger_kit::psbt::{PreviousTransaction, Psbt};
 use outrigger_sdk::params::{self, encode_hex};
-use outrigger_sdk::psbt::{PreviousTransaction, Psbt};
 use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::sign::{LocalKeys, Sighash, SignError, SolvingSet, WifKey};
 use outrigger_sdk::standard::{ScriptKind, classify, transaction_from_bytes, transaction_to_bytes};

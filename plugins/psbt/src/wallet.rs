@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use bitcoin::key::UntweakedPublicKey;
 use bitcoin::secp256k1::{Parity, Secp256k1, VerifyOnly};
 use bitcoin::{PublicKey, Script, ScriptBuf, TxIn, Txid};
-use outrigger_sdk::psbt::{Input, PreviousTransaction, Psbt};
+use outrigger_kit::psbt::{Input, PreviousTransaction, Psbt};
 use outrigger_sdk::service::wallet::{Ownership, ScriptInfo, SolvingData, WalletInfo};
 use outrigger_sdk::sign::{KeySource, LocalKeys, Sighash, WalletKeys};
 use outrigger_sdk::standard::transaction_from_bytes;

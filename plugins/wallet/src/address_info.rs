@@ -2,9 +2,9 @@
 
 use bitcoin::hashes::{Hash, hash160};
 use bitcoin::{Network, Script, ScriptBuf};
+use outrigger_kit::spend::known::{public_key, redeem_script, witness_script};
 use outrigger_sdk::params::encode_hex;
 use outrigger_sdk::service::wallet::{KeyOrigin, Ownership, ScriptInfo, SolvingData};
-use outrigger_sdk::spend::known::{public_key, redeem_script, witness_script};
 use outrigger_sdk::standard::{ScriptKind, address, classify};
 use outrigger_sdk::{Call, RpcError, methods};
 use serde_json::{Map, Value, json};

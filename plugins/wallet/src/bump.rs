@@ -3,8 +3,8 @@
 use bitcoin::Txid;
 use bitcoin::hashes::Hash;
 use bitcoin::secp256k1::rand::thread_rng;
+use outrigger_kit::spend::{replace, replacement};
 use outrigger_sdk::params::hash_text;
-use outrigger_sdk::spend::{replace, replacement};
 use outrigger_sdk::{Call, RpcError, amount, methods};
 use serde_json::{Value, json};
 
@@ -46,7 +46,7 @@ impl WalletPlugin {
             ));
         }
         let txid = Txid::from_byte_array(hash_text(txid, "txid")?);
-        let services = call.services();
+        let services = outrigger_kit::services(call);
         let settings = call.host.wallet.spend_settings(call.scope)?;
         let mut request = replacement(options, call.network()?)?;
         wallet.check_unlocked()?;

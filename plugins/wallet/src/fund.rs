@@ -1,8 +1,8 @@
 //! `fundrawtransaction`.
 
+use outrigger_kit::spend::options::fee_payers;
+use outrigger_kit::spend::{CoinControl, fund_transaction};
 use outrigger_sdk::params::{Type, encode_hex};
-use outrigger_sdk::spend::options::fee_payers;
-use outrigger_sdk::spend::{CoinControl, fund_transaction};
 use outrigger_sdk::standard::decode::{Form, transaction_of_form};
 use outrigger_sdk::standard::{transaction_from_hex, transaction_to_bytes};
 use outrigger_sdk::{Call, RpcError, RpcErrorCode, amount, methods, typed};
@@ -82,7 +82,7 @@ impl WalletPlugin {
         let payers =
             options.and_then(|options| options.get("subtractFeeFromOutputs")).filter(|payers| !payers.is_null());
         let payers = fee_payers(payers, &vec!["dummy"; transaction.output.len()])?;
-        let services = call.services();
+        let services = outrigger_kit::services(call);
         let settings = call.host.wallet.spend_settings(call.scope)?;
         let funded =
             fund_transaction(services, &settings, &transaction, &payers, options, true, CoinControl::default())?;

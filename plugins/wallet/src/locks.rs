@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use bitcoin::hashes::Hash;
 use bitcoin::{OutPoint, Txid};
+use outrigger_kit::services;
+use outrigger_kit::spend::coins;
 use outrigger_sdk::methods::Json;
 use outrigger_sdk::params::{Type, hash};
-use outrigger_sdk::spend::coins;
 use outrigger_sdk::{Call, RpcError, methods, typed};
 use serde_json::Value;
 
@@ -29,8 +30,8 @@ fn named_coins(call: &Call<'_>, list: &[Value], unlock: bool, persistent: bool) 
     let read = |value| outpoint(value).map_err(|error| unread = Err(error)).ok();
     let coins: Vec<OutPoint> = list.iter().map_while(read).collect();
     let outputs = output_counts(call, &coins)?;
-    let spent = coins::spent(call.services(), &coins)?;
-    let locked = coins::locked(call.services())?;
+    let spent = coins::spent(services(call), &coins)?;
+    let locked = coins::locked(services(call))?;
     for coin in &coins {
         let message = match outputs.get(&coin.txid) {
             None => "Invalid parameter, unknown transaction",

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use bitcoin::script::PushBytesBuf;
 use bitcoin::{Amount, Network, ScriptBuf, opcodes};
+use outrigger_kit::spend::Recipient;
+use outrigger_kit::spend::options::fee_payers;
 use outrigger_sdk::params::{self, Type};
-use outrigger_sdk::spend::Recipient;
-use outrigger_sdk::spend::options::fee_payers;
 use outrigger_sdk::{RpcError, amount, typed};
 use serde_json::Value;
 

@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use bitcoin::secp256k1::rand::seq::SliceRandom;
 use bitcoin::secp256k1::rand::thread_rng;
 use bitcoin::{ScriptBuf, Transaction, TxOut, Txid, consensus};
+use outrigger_kit::spend::options::fee_choice;
+use outrigger_kit::spend::{CoinControl, Funded, Recipient, fund};
 use outrigger_sdk::service::wallet::{MAX_TEXT_LEN, WalletInfo};
 use outrigger_sdk::sign::{Sighash, SolvingSet, WalletKeys, sign_transaction};
-use outrigger_sdk::spend::options::fee_choice;
-use outrigger_sdk::spend::{CoinControl, Funded, Recipient, fund};
 use outrigger_sdk::wire::Blob;
 use outrigger_sdk::{Call, RpcError, RpcErrorCode, amount, methods};
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ fn pay(
     verbose: bool,
 ) -> Result<Value, RpcError> {
     call.host.pay.begin_payment(call.scope)?;
-    let services = call.services();
+    let services = outrigger_kit::services(call);
     let settings = call.host.wallet.spend_settings(call.scope)?;
     let funded = fund(services, &settings, recipients, control, &mut thread_rng())
         .map_err(|error| error.with_code(RpcErrorCode::WALLET_INSUFFICIENT_FUNDS))?;

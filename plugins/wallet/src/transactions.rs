@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use bitcoin::{OutPoint, Txid};
+use outrigger_kit::spend::coins::BATCH;
 use outrigger_sdk::service::wallet::{WalletCoin, WalletTransactionView};
-use outrigger_sdk::spend::coins::BATCH;
 use outrigger_sdk::{Call, RpcError};
 
 /// Passes to `read` each transaction of the wallet that has one of these ids.

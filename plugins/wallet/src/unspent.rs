@@ -3,14 +3,15 @@
 use std::collections::HashSet;
 
 use bitcoin::{Amount, Network, OutPoint, ScriptBuf, Txid};
+use outrigger_kit::services;
+use outrigger_kit::spend::coins;
+use outrigger_kit::spend::known::{redeem_script, witness_script};
 use outrigger_sdk::amount::{self, Saturating};
 use outrigger_sdk::methods::Json;
 use outrigger_sdk::params::{Type, encode_hex, int32};
 use outrigger_sdk::service::ServiceError;
 use outrigger_sdk::service::mempool::MempoolEntry;
 use outrigger_sdk::service::wallet::{Ownership, ScriptInfo, WalletCoin, WalletInfo};
-use outrigger_sdk::spend::coins;
-use outrigger_sdk::spend::known::{redeem_script, witness_script};
 use outrigger_sdk::standard::{ScriptKind, address, classify};
 use outrigger_sdk::{Call, RpcError, methods, typed};
 use serde_json::{Map, Value, json};
@@ -166,10 +167,10 @@ impl WalletPlugin {
             include_unsafe,
             options: query_options.map_or(Ok(Options::default()), Options::parse)?,
         };
-        let locked = coins::locked(call.services())?;
+        let locked = coins::locked(services(call))?;
         let mut listing = Listing { call, wallet: &wallet, network, coins: Vec::new(), out: vec![b'['] };
-        let replacements = |page: &[WalletCoin]| coins::replacements(call.services(), page);
-        filter.each(coins::pages(call.services()), &locked, &wallet, replacements, |coin| listing.add(coin))?;
+        let replacements = |page: &[WalletCoin]| coins::replacements(services(call), page);
+        filter.each(coins::pages(services(call)), &locked, &wallet, replacements, |coin| listing.add(coin))?;
         listing.write()?;
         listing.out.push(b']');
         Ok(Json(listing.out))
@@ -195,11 +196,11 @@ impl Listing<'_> {
     /// Looks up and writes the batch.
     fn write(&mut self) -> Result<(), RpcError> {
         let (call, coins) = (self.call, std::mem::take(&mut self.coins));
-        let scripts = coins::scripts_of(call.services(), &coins)?;
-        let entries = coins::mempool_entries(call.services(), &coins)?;
+        let scripts = coins::scripts_of(services(call), &coins)?;
+        let entries = coins::mempool_entries(services(call), &coins)?;
         let parents = parent_texts(call, &coins)?;
         let avoids_reuse = self.wallet.avoid_reuse;
-        let spent_from = if avoids_reuse { Some(coins::spent_from(call.services(), &coins)?) } else { None };
+        let spent_from = if avoids_reuse { Some(coins::spent_from(services(call), &coins)?) } else { None };
         for coin in &coins {
             let details = Details {
                 depth: coins::depth(coin, &self.wallet.synced),

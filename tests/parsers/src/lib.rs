@@ -15,10 +15,10 @@ use std::str::from_utf8;
 
 use bitcoin::consensus::{deserialize, serialize};
 use bitcoin::{Network, Transaction};
-use outrigger_sdk::descriptor::{Checksum, Descriptor};
+use outrigger_kit::descriptor::{Checksum, Descriptor};
+use outrigger_kit::psbt::Psbt;
 use outrigger_sdk::manifest::Manifest;
 use outrigger_sdk::params::{decode_hex, encode_hex};
-use outrigger_sdk::psbt::Psbt;
 use outrigger_sdk::standard::release::{LAST, PRESENT, rules};
 use outrigger_sdk::standard::{asm, classify, transaction_from_hex};
 

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use bitcoin::consensus::deserialize;
 use bitcoin::{Amount, ScriptBuf, Transaction, TxOut, Witness};
+use outrigger_kit::psbt::{MuSig2Key, Origin, Psbt, VersionTwo};
 use outrigger_sdk::Plugin;
 use outrigger_sdk::params::decode_hex;
-use outrigger_sdk::psbt::{MuSig2Key, Origin, Psbt, VersionTwo};
 use serde_json::Value;
 
 use super::{TARGETS, Target, rules};

@@ -5,10 +5,11 @@ use std::sync::atomic::Ordering;
 use bitcoin::secp256k1::SecretKey;
 use bitcoin::secp256k1::constants::PUBLIC_KEY_SIZE;
 use bitcoin::{Network, NetworkKind, PrivateKey};
-use outrigger_sdk::descriptor::{Descriptor, Expansion, Syntax};
+use outrigger_kit::descriptor::{Descriptor, Expansion, Syntax};
+use outrigger_kit::parallel;
+use outrigger_sdk::RpcError;
 use outrigger_sdk::service::wallet::{AddressType, KeyOrigin};
 use outrigger_sdk::wire::Secret;
-use outrigger_sdk::{RpcError, parallel};
 
 use super::{Deriving, IRRELEVANT_KEY, Material, Part, key_id, ordered, private_key, spendable_warning};
 use crate::descriptors::{internal_of_multipath, label_of_multipath, range_of_unranged, range_too_large};

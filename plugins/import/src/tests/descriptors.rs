@@ -133,7 +133,7 @@ fn importdescriptors_tells_the_wallets_own_refusal() {
     harness.answers([ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: true }]);
     check(&harness, request.clone(), &success(&["Unknown output type, cannot set descriptor to active."]));
     // The message shows the descriptor without its private keys.
-    let shown = outrigger_sdk::descriptor::without_private_keys(&text);
+    let shown = outrigger_kit::descriptor::without_private_keys(&text);
     assert!(shown != text && shown.contains("tpub"));
     for (answer, code, message) in [
         (

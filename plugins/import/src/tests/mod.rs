@@ -7,7 +7,7 @@ mod pruned_funds;
 mod rescans;
 mod single;
 
-use outrigger_sdk::descriptor::checksum;
+use outrigger_kit::descriptor::checksum;
 use outrigger_sdk::service::events::Event;
 use outrigger_sdk::service::wallet::{DescriptorImport, Import, ImportOutcome, KeysImport};
 use outrigger_sdk::testing::{StubHost, TestPlugin, WalletState};

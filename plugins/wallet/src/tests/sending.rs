@@ -15,9 +15,9 @@ fn change_type(paid: &[AddressType], sources: &[AddressType]) -> AddressType {
         Bech32 => wpkh(91),
         Bech32m => ScriptBuf::from_bytes([&[0x51, 32][..], &key(91).1[1..]].concat()),
     };
-    let recipient = |script| outrigger_sdk::spend::Recipient { script, amount: Amount::ONE_SAT, subtract_fee: false };
+    let recipient = |script| outrigger_kit::spend::Recipient { script, amount: Amount::ONE_SAT, subtract_fee: false };
     let recipients: Vec<_> = paid.iter().map(script).map(recipient).collect();
-    outrigger_sdk::spend::change_type(&recipients, &info, Bech32)
+    outrigger_kit::spend::change_type(&recipients, &info, Bech32)
 }
 
 #[test]

@@ -74,4 +74,6 @@ pub use read::{WalletRead, WalletReadClient};
 pub use received::{Received, ReceivedBy, ReceivedQuery, ReceivedView};
 pub use script::{KeyOrigin, Ownership, ScriptInfo, SolvingData, TapLeaf, TaprootData};
 pub use spending::SpendSettings;
+// The host writes a history; others read it.
+#[doc(hidden)]
 pub use write::HistoryWriter;

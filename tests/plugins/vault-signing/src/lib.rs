@@ -169,4 +169,7 @@ impl KeySource for Vault<'_> {
     }
 }
 
+// Keys come with requests, and parsed requests are copies of them.
+outrigger_sdk::wipe_freed_memory!();
+
 outrigger_sdk::export_plugin!(VaultSigning);

@@ -1,0 +1,33 @@
+//! What the groups of methods in `plugins` share beside the SDK.
+//!
+//! - [`spend`]: coin selection, fees, and transactions that a wallet's coins pay for. [`services()`] is what it asks.
+//! - [`descriptor`]: output descriptors. [`descriptor_syntax`]: as a release of Bitcoin Core writes them.
+//! - [`psbt`]: partially signed transactions.
+//! - [`parallel`]: work on all processors.
+//!
+//! The crate is little more than the face of the crates beside it. It follows the needs of the groups and changes with them: an
+//! author of another plugin depends on `outrigger-sdk`, and is promised nothing of this crate.
+
+#![warn(missing_docs)]
+
+use outrigger_sdk::Call;
+use outrigger_sdk::standard::release::Rules;
+
+#[doc(inline)]
+pub use outrigger_descriptor as descriptor;
+#[doc(inline)]
+pub use outrigger_memory::parallel;
+#[doc(inline)]
+pub use outrigger_psbt_format as psbt;
+#[doc(inline)]
+pub use outrigger_spend as spend;
+
+/// The host's services in a call's scope, for [`spend`].
+pub fn services<'a>(call: &Call<'a>) -> spend::Services<'a> {
+    spend::Services { host: call.host, scope: call.scope, rules: call.rules }
+}
+
+/// The rules of a release for the text of descriptors.
+pub fn descriptor_syntax(rules: &Rules) -> descriptor::Syntax {
+    descriptor::Syntax { musig: rules.musig, unused: rules.unused, strict: rules.strict_descriptors }
+}

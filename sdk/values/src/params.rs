@@ -1,36 +1,19 @@
 //! A call's positional arguments, with bitcoind's checks and messages.
 //!
-//! A plugin's own methods read typed arguments with [`Params::read`]. The other accessors have bitcoind's messages.
+//! A wrapper reads the arguments of others with them. The arguments of a plugin's own methods are those of a function.
 //!
 //! ```
 //! use outrigger_values::params::Params;
-//! use outrigger_values::{RpcErrorCode, RpcError};
+//! use outrigger_values::RpcErrorCode;
 //! use serde_json::json;
 //!
-//! #[derive(serde::Deserialize, PartialEq, Debug)]
-//! #[serde(deny_unknown_fields)]
-//! struct Filter {
-//!     label: String,
-//!     depth: Option<u32>,
-//! }
-//!
-//! let params = Params(vec![json!(6), json!({"label": "rent"})]);
-//! assert_eq!(params.read::<u32>(0, "height")?, 6);
-//! assert_eq!(params.read::<Filter>(1, "filter")?, Filter { label: "rent".into(), depth: None });
-//! assert_eq!(params.read::<Option<bool>>(2, "verbose")?, None);
-//!
-//! let error = params.read::<u32>(1, "height").unwrap_err();
-//! assert_eq!(error.code, RpcErrorCode::TYPE);
-//! assert_eq!(error.message, "height: invalid type: object, expected an integer from 0 to 4294967295");
-//!
+//! let params = Params(vec![json!(6)]);
 //! // As in bitcoind, any argument may be null, and the messages are its own.
-//! assert_eq!(params.integer_or(3, 100)?, 100);
+//! assert_eq!((params.integer_or(0, 100), params.integer_or(3, 100)), (Ok(6), Ok(100)));
 //! let error = params.text(0).unwrap_err();
 //! assert_eq!((error.code, error.message.as_str()), (RpcErrorCode::MISC, "JSON value is not a string as expected"));
-//! # Ok::<(), RpcError>(())
 //! ```
 
-use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::error::RpcError;
@@ -61,21 +44,9 @@ impl Params {
         self.0.first_chunk_mut().unwrap()
     }
 
-    /// The argument `name` at `index` as any type that serde can read. An omitted argument is null, and so `None` for
-    /// an `Option`. Error -3 names the argument, its type and the expected type.
-    pub fn read<T: for<'de> Deserialize<'de>>(&self, index: usize, name: &str) -> Result<T, RpcError> {
-        T::deserialize(self.get(index))
-            .map_err(|error| RpcError::type_error(format!("{name}: {}", json_words(&error.to_string()))))
-    }
-
     /// The argument at `index` as text. Error -1.
     pub fn text(&self, index: usize) -> Result<&str, RpcError> {
         text(self.get(index))
-    }
-
-    /// The argument at `index` as a boolean, `default` if omitted. Error -1.
-    pub fn flag_or(&self, index: usize, default: bool) -> Result<bool, RpcError> {
-        self.given(index).map_or(Ok(default), flag)
     }
 
     /// The argument at `index` as an integer, `default` if omitted. Error -1.

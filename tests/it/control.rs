@@ -92,6 +92,10 @@ fn rpc_discover_lists_all_methods_with_their_parameters() {
     let sign = methods.iter().find(|method| method["name"] == "signrawtransactionwithkey").unwrap();
     let names: Vec<_> = sign["params"].as_array().unwrap().iter().map(|param| param["name"].clone()).collect();
     assert_eq!(json!(names), json!(["hexstring", "privkeys", "prevtxs", "sighashtype"]));
+    assert_eq!(sign["result"]["schema"], json!({"type": "object"}));
+    let untyped: Vec<&Value> =
+        methods.iter().filter(|method| method["result"]["schema"] == json!({})).map(|method| &method["name"]).collect();
+    assert_eq!(untyped, Vec::<&Value>::new());
 }
 
 #[test]

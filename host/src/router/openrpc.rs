@@ -43,8 +43,28 @@ fn method(spec: &MethodSpec) -> Value {
         "tags": [{"name": spec.category}],
         "paramStructure": "either",
         "params": spec.params.iter().map(param).collect::<Vec<_>>(),
-        "result": {"name": "result", "description": spec.result, "schema": {}},
+        "result": {"name": "result", "description": spec.result, "schema": result(&spec.result)},
     })
+}
+
+/// The types of a result, which its description names: `n    (numeric) The height.`
+fn result(description: &str) -> Value {
+    const TYPES: [(&str, &str); 7] = [
+        ("(json object)", "object"),
+        ("(json array)", "array"),
+        ("(string)", "string"),
+        ("(numeric)", "number"),
+        ("(boolean)", "boolean"),
+        ("(json boolean)", "boolean"),
+        ("(json null)", "null"),
+    ];
+    let named: Vec<&str> =
+        TYPES.iter().filter(|(words, _)| description.contains(words)).map(|(_, name)| *name).collect();
+    match named.as_slice() {
+        [] => json!({}),
+        [one] => json!({"type": one}),
+        several => json!({"type": several}),
+    }
 }
 
 fn param(spec: &ParamSpec) -> Value {
@@ -81,6 +101,14 @@ fn schema(kind: ParamType) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_type_of_a_result_is_that_of_its_description() {
+        assert_eq!(result("n    (numeric) The height."), json!({"type": "number"}));
+        let both = "\"hex\"    (string) The block.\n{...}    (json object) With verbosity 1.";
+        assert_eq!(result(both), json!({"type": ["object", "string"]}));
+        assert_eq!(result("What it finds."), json!({}));
+    }
 
     #[test]
     fn methods_are_listed_by_name_with_their_parameters() {

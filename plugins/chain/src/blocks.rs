@@ -214,7 +214,7 @@ impl ChainPlugin {
     /// * `blockhash` - The block.
     ///
     /// # Result
-    /// null
+    /// null    (json null)
     ///
     /// # Example
     /// 00000000c937983704a73af28acdec37b049d214adbda81d7e2a3dd146f6ed09
@@ -229,7 +229,7 @@ impl ChainPlugin {
     /// * `blockhash` - The block.
     ///
     /// # Result
-    /// null
+    /// null    (json null)
     ///
     /// # Example
     /// 00000000c937983704a73af28acdec37b049d214adbda81d7e2a3dd146f6ed09
@@ -244,7 +244,7 @@ impl ChainPlugin {
     /// * `timestamp` - The time in seconds; 0 restores the real clock.
     ///
     /// # Result
-    /// null
+    /// null    (json null)
     ///
     /// # Example
     /// 1700000000
@@ -264,7 +264,7 @@ impl ChainPlugin {
     /// Waits until the wallets have processed all blocks and mempool changes from before the call.
     ///
     /// # Result
-    /// null
+    /// null    (json null)
     #[method(category = "Blockchain", long_running)]
     fn syncwithvalidationinterfacequeue(call: &Call<'_>) -> Result<(), RpcError> {
         // Some calls read a wallet without waiting for the tip.

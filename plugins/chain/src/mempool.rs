@@ -74,7 +74,7 @@ impl ChainPlugin {
     /// ["txid", ...]    (json array)
     ///
     /// # Example
-    /// true
+    /// true    (boolean)
     #[method(category = "Blockchain")]
     fn getrawmempool(
         call: &Call<'_>,

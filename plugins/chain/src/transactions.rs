@@ -68,8 +68,9 @@ impl ChainPlugin {
     /// * `blockhash` - The only block to search.
     ///
     /// # Result
-    /// "hex" or {"in_active_chain": bool, "txid": "txid", ..., "hex": "hex", "blockhash": "hash", "confirmations": n,
-    /// "time": n, "blocktime": n}
+    /// "hex"    (string) With verbosity 0.
+    /// {"in_active_chain": bool, "txid": "txid", ..., "hex": "hex", "blockhash": "hash", "confirmations": n, "time": n,
+    /// "blocktime": n}    (json object) With verbosity 1 or 2.
     ///
     /// # Example
     /// 1075db55d416d3ca199f55b6084e2115b9345e16c5cf302fc80e9d5fbf5d48d0 1

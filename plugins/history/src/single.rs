@@ -93,7 +93,7 @@ impl HistoryPlugin {
     /// * `txid` - The transaction's id.
     ///
     /// # Result
-    /// null
+    /// null    (json null)
     ///
     /// # Example
     /// 1075db55d416d3ca199f55b6084e2115b9345e16c5cf302fc80e9d5fbf5d48d0
@@ -115,7 +115,7 @@ impl HistoryPlugin {
     /// * `comment_to` (default: unchanged) - The recipient of the payment. An empty text removes the comment.
     ///
     /// # Result
-    /// null
+    /// null    (json null)
     ///
     /// # Example
     /// 1075db55d416d3ca199f55b6084e2115b9345e16c5cf302fc80e9d5fbf5d48d0 rent

@@ -24,7 +24,7 @@ impl ImportPlugin {
     /// * `txoutproof` - The proof that it is in a block, from gettxoutproof.
     ///
     /// # Result
-    /// null
+    /// null    (json null)
     #[method]
     fn importprunedfunds(
         call: &Call<'_>,
@@ -60,7 +60,7 @@ impl ImportPlugin {
     /// * `txid` - The transaction's id.
     ///
     /// # Result
-    /// null
+    /// null    (json null)
     ///
     /// # Example
     /// 1075db55d416d3ca199f55b6084e2115b9345e16c5cf302fc80e9d5fbf5d48d0

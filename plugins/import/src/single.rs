@@ -69,7 +69,7 @@ impl ImportPlugin {
     /// * `p2sh` - Whether to watch the P2SH form of the script as well.
     ///
     /// # Result
-    /// null
+    /// null    (json null)
     ///
     /// # Example
     /// bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080 watched false
@@ -118,7 +118,7 @@ impl ImportPlugin {
     /// * `rescan` - Whether to rescan the chain and the mempool afterwards.
     ///
     /// # Result
-    /// null
+    /// null    (json null)
     ///
     /// # Example
     /// 0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798 watched false
@@ -156,7 +156,7 @@ impl ImportPlugin {
     /// * `rescan` - Whether to rescan the chain and the mempool afterwards.
     ///
     /// # Result
-    /// null
+    /// null    (json null)
     ///
     /// # Example
     /// "cSfcV..." mine false

@@ -104,7 +104,7 @@ impl MiningPlugin {
     /// * `fee_delta` - The amount to add to the fee, in satoshi; may be negative.
     ///
     /// # Result
-    /// true
+    /// true    (boolean)
     ///
     /// # Example
     /// 1075db55d416d3ca199f55b6084e2115b9345e16c5cf302fc80e9d5fbf5d48d0 0 10000
@@ -151,7 +151,7 @@ impl MiningPlugin {
     /// * `blockhash` - The block.
     ///
     /// # Result
-    /// null
+    /// null    (json null)
     ///
     /// # Example
     /// 00000000c937983704a73af28acdec37b049d214adbda81d7e2a3dd146f6ed09

@@ -77,7 +77,7 @@ impl MiningPlugin {
     /// * `hexdata` - The header.
     ///
     /// # Result
-    /// null
+    /// null    (json null)
     ///
     /// # Example
     /// 00000020...

@@ -49,8 +49,9 @@ impl SigningPlugin {
     ///   ALL|ANYONECANPAY, NONE|ANYONECANPAY or SINGLE|ANYONECANPAY.
     ///
     /// # Result
-    /// An object: hex, the transaction with its signatures; complete, whether every input verifies; errors, an array with an
-    /// object for each input that does not verify: txid and vout of the spent output, witness, scriptSig, sequence, error.
+    /// {"hex": "hex", "complete": true|false, "errors": [{...}, ...]}    (json object) hex: the transaction with its signatures. complete:
+    /// whether every input verifies. errors: an object for each input that does not verify, with txid, vout, witness, scriptSig,
+    /// sequence and error.
     ///
     /// # Example
     /// "020000000001..." "[\"cSfcV...\"]"
@@ -78,8 +79,9 @@ impl SigningPlugin {
     ///   ALL|ANYONECANPAY, NONE|ANYONECANPAY or SINGLE|ANYONECANPAY.
     ///
     /// # Result
-    /// An object: hex, the transaction with its signatures; complete, whether every input verifies; errors, an array with an
-    /// object for each input that does not verify: txid and vout of the spent output, witness, scriptSig, sequence, error.
+    /// {"hex": "hex", "complete": true|false, "errors": [{...}, ...]}    (json object) hex: the transaction with its signatures. complete:
+    /// whether every input verifies. errors: an object for each input that does not verify, with txid, vout, witness, scriptSig,
+    /// sequence and error.
     ///
     /// # Example
     /// "020000000001..."

@@ -1,4 +1,4 @@
-//! Work in the background: after each block, a thread of the plugin looks how many addresses a wallet has ahead.
+//! Work in the background: after each block, a thread of the plugin counts the unused addresses of a wallet.
 #![allow(clippy::unwrap_used, reason = "an example says what it expects by failing")]
 
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -13,7 +13,7 @@
 //! - [`testing`]: a host of canned answers. [`text`]: text of others, made fit for a terminal or a log.
 //! - [`abi`]: the C interface between the two.
 //!
-//! This crate is what plugins depend on, and is little more than the face of the crates beside it, each of one subject. It never
+//! Plugins depend on this crate. It re-exports other crates, each of one subject. It never
 //! depends on the host.
 
 #![warn(missing_docs)]

@@ -300,7 +300,7 @@ impl Answer for Json {
     }
 }
 
-/// Answers a call of the host for a key of `keys-provider/1`; gives the reply back for other calls.
+/// Answers a call of the host for a function of `keys-provider/1`; gives the reply back for other calls.
 #[doc(hidden)]
 pub fn provide<P: KeysProvider>(plugin: &P, call: &Call<'_>, reply: Reply) -> Option<Reply> {
     let Some(function) = call.method.strip_prefix(KEYS_PROVIDER).and_then(|rest| rest.strip_prefix('.')) else {

@@ -30,6 +30,18 @@ fn change(config: &tempfile::NamedTempFile, from: &str, to: &str) {
     std::fs::write(config.path(), text.replacen(from, to, 1)).unwrap();
 }
 
+#[test]
+fn a_wrapper_that_provides_keys_gets_no_client_s_call_as_the_host_s() {
+    let (host, _config) = start("again = [\"uptime\"]", "", "[routes]\nwrap = [\"chained\"]\n");
+    let mut client = host.client();
+    let query = json!([{"wallet": "w", "keys": []}]);
+    for method in ["keys-provider/1.available", "keys-provider/1.sign", "keys-provider/1.message", "a/b"] {
+        assert_eq!(client.refused(method, query.clone()), (-32601, "Method not found".to_owned()), "{method}");
+    }
+    let batch = json!([{"id": 1, "method": "keys-provider/1.available", "params": query}]).to_string();
+    assert!(client.post(&batch).body.contains("-32601"));
+}
+
 const REFUSED: (i64, &str) = (-77, "Refused on the way");
 
 #[track_caller]

@@ -3,10 +3,10 @@
 use bitcoin::{Amount, ScriptBuf, TxOut};
 use outrigger_sdk::manifest::{Manifest, MethodSpec, ParamSpec, ParamType};
 use outrigger_service::json::to_json;
-use outrigger_service::provider::{KEYS_PROVIDER, KeysQuery, MessageQuery, ProviderBatch, ProviderRequest};
+use outrigger_service::provider::{self, KEYS_PROVIDER, KeysQuery, MessageQuery, ProviderBatch, ProviderRequest};
 use outrigger_service::signer::{Scheme, SignRequest};
 use outrigger_service::wallet::KeyOrigin;
-use outrigger_service::wire::{Blob, Wire};
+use outrigger_service::wire::{Blob, FunctionShape, Wire};
 use serde_json::Value;
 
 use super::protocol::ExtraCall;
@@ -16,9 +16,6 @@ const PUBLIC_KEY: [u8; 33] = [
     2, 0x79, 0xbe, 0x66, 0x7e, 0xf9, 0xdc, 0xbb, 0xac, 0x55, 0xa0, 0x62, 0x95, 0xce, 0x87, 0x0b, 0x07, 0x02, 0x9b,
     0xfc, 0xdb, 0x2d, 0xce, 0x28, 0xd9, 0x59, 0xf2, 0x81, 0x5b, 0x16, 0xf8, 0x17, 0x98,
 ];
-
-/// The names of the functions of `keys-provider/1`.
-const FUNCTIONS: [&str; 3] = ["available", "sign", "message"];
 
 /// The functions as methods with one argument.
 pub fn methods(manifest: &Manifest) -> Vec<MethodSpec> {
@@ -37,8 +34,8 @@ pub fn methods(manifest: &Manifest) -> Vec<MethodSpec> {
         private_keys: true,
         ..MethodSpec::default()
     };
-    let functions = if manifest.provides.is_empty() { &[][..] } else { &FUNCTIONS };
-    functions.iter().map(|function| method(function)).collect()
+    let functions = if manifest.provides.is_empty() { &[][..] } else { provider::SHAPE.functions };
+    functions.iter().map(|function| method(function.name)).collect()
 }
 
 /// A call of each function with a valid message.
@@ -64,9 +61,9 @@ pub fn calls(manifest: &Manifest) -> Vec<ExtraCall> {
         argument(&ProviderBatch { wallet: wallet(), transaction: Blob(vec![2, 0, 0, 0]), spent, requests }),
         argument(&MessageQuery { wallet: wallet(), key: key(), message: "a message".into(), digest: [7; 32] }),
     ];
-    let call = |(function, argument): (&str, Value)| ExtraCall {
-        method: format!("{KEYS_PROVIDER}.{function}"),
+    let call = |(function, argument): (&FunctionShape, Value)| ExtraCall {
+        method: format!("{KEYS_PROVIDER}.{}", function.name),
         arguments: Value::Array(vec![argument]).to_string(),
     };
-    FUNCTIONS.into_iter().zip(arguments).map(call).collect()
+    provider::SHAPE.functions.iter().zip(arguments).map(call).collect()
 }

@@ -25,8 +25,8 @@ pub enum Answer {
     Failed(RpcError),
 }
 
-/// The bits of a token below the highest, which hold the method's position in the manifest. The highest bit marks other scopes
-/// than those of calls. The bits below are a counter.
+/// The bits of a token below the highest, which hold the method's position in the manifest. Below them, one bit marks other scopes
+/// than those of calls, and the rest is a counter.
 const METHOD_BITS: u32 = 11;
 
 /// The position of the lowest of those bits.

@@ -35,7 +35,7 @@ pub struct Health {
 /// Says which function of a plugin returned a status other than 0, and what an operator or author can do.
 pub fn returned(what: &str, status: i32) -> String {
     let advice = if status == ErrorKind::Internal as i32 {
-        "the plugin panicked, or its process ended: see its lines in the log, and after a repair call reloadplugin"
+        "the plugin panicked, failed internally, or its process ended: see its lines in the log, and after a repair call reloadplugin"
     } else {
         "a function of a plugin returns 0, also when it refuses a call; its author can repair this"
     };

@@ -86,8 +86,8 @@ pub struct Scopes {
     wanted: Option<Box<dyn Fn(u64) -> bool + Send + Sync>>,
 }
 
-/// The bit of the tokens of wallets that were opened by name; no call has it.
-const NAMED: u64 = 1 << 63;
+/// The bit of the tokens of wallets that were opened by name. No call has it, and JSON readers with 53 bits read it.
+const NAMED: u64 = 1 << 51;
 
 /// The most wallets that an instance may open by name.
 const MAX_NAMED: usize = 10_000;

@@ -3,6 +3,7 @@
 //! Each signature first passes the wallet's policies. The host asks policies and plugins with no lock held.
 
 use bitcoin::ScriptBuf;
+use bitcoin::consensus::serialize;
 use outrigger_service::json::{from_json, to_json};
 use outrigger_service::provider::{KEYS_PROVIDER, KeysQuery, MessageQuery, ProviderBatch, ProviderRequest};
 use outrigger_service::signer::{SignBatch, SignRequest, Signed};
@@ -15,7 +16,7 @@ use serde_json::Value;
 
 use super::WalletService;
 
-/// What is about to be signed with a wallet's keys.
+/// The inputs or the message to sign with a wallet's keys.
 pub enum Signature<'a> {
     Inputs { signing: &'a Signing, requests: &'a [SignRequest] },
     Message(&'a str),
@@ -84,7 +85,8 @@ impl Provider<'_> {
             return Ok(vec![None; requests.len()]);
         }
         let (wallet, spent) = (self.wallet.clone(), signing.spent.clone());
-        let query = ProviderBatch { wallet, transaction: batch.transaction.clone(), spent, requests: asked };
+        let query =
+            ProviderBatch { wallet, transaction: Blob(serialize(&signing.transaction)), spent, requests: asked };
         let keys: Vec<Option<KeyOrigin>> = requests.iter().map(|request| Some(request.as_ref()?.key.clone())).collect();
         let signatures = self.spread(&keys, self.ask::<Vec<Option<Blob>>>("sign", to_json(&query)?)?)?;
         let signed = requests.into_iter().zip(signatures).map(|(asked, signature)| {

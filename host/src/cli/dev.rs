@@ -316,7 +316,7 @@ impl Signals {
         Ok(Self { runtime, interrupt, terminate, hangup })
     }
 
-    /// Waits, at most until a signal comes. Whether one has come, also before.
+    /// Waits, at most until a signal comes. Returns whether a signal has come since the start.
     fn come_within(&mut self, limit: Duration) -> bool {
         let Self { runtime, interrupt, terminate, hangup } = self;
         runtime.block_on(async {

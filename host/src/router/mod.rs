@@ -22,7 +22,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use outrigger_sdk::manifest::MethodSpec;
-use outrigger_values::RpcError;
+use outrigger_values::{RpcError, RpcErrorCode};
 
 use crate::observe::Methods;
 use absent::Absent;
@@ -229,6 +229,11 @@ impl Methods for Router {
 
 impl Dispatch for Router {
     async fn dispatch(&self, call: Call) -> Answer {
+        // The functions that plugins provide to the host have such names. A wrapper that is a provider must not take a client's
+        // call for the host's.
+        if call.method.contains('/') {
+            return Err(Failure::Rpc(RpcError::new(RpcErrorCode::METHOD_NOT_FOUND, "Method not found")));
+        }
         let observed = self.registry.is_observed().then(|| Observed::of(&call));
         let answer = match self.links(&call) {
             Some(links) => self.walk(links, call).await,

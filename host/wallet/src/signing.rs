@@ -73,7 +73,7 @@ fn hashes_of(public_key: &[u8]) -> Vec<[u8; 20]> {
     }
 }
 
-/// A transaction whose inputs are to be signed, with the outputs that it spends.
+/// A transaction whose inputs are to be signed, without scriptSigs and witnesses, and the outputs that it spends.
 pub struct Signing {
     pub transaction: Transaction,
     pub spent: Vec<Option<TxOut>>,
@@ -168,7 +168,10 @@ impl Wallet {
             return Err(ServiceError::new(ErrorKind::Refused, "The transaction is too large to sign"));
         }
         let malformed = |error: consensus::encode::Error| ServiceError::new(ErrorKind::Malformed, error.to_string());
-        let transaction: Transaction = consensus::deserialize(&batch.transaction).map_err(malformed)?;
+        let mut transaction: Transaction = consensus::deserialize(&batch.transaction).map_err(malformed)?;
+        for input in &mut transaction.input {
+            (input.script_sig, input.witness) = Default::default();
+        }
         let spent = self.spent(txn, &transaction, &batch.spent)?;
         Ok(Some(Signing { transaction, spent }))
     }

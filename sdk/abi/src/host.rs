@@ -59,7 +59,7 @@ abi_functions! {
         request: Bytes,
         response: *mut OwnedBytes
     ) -> i32;
-    /// Shows an event as JSON. The status and the response are as of [`AskJsonFn`].
+    /// Converts an encoded event to JSON. The status and the response are as of [`AskJsonFn`].
     ///
     /// Threads: any, from `init` until `stop` returns. Later the status is [`ErrorKind::Stale`].
     ///
@@ -95,7 +95,7 @@ abi_struct! {
         /// Asks a service with JSON.
         #[since(1)]
         pub ask_json: AskJsonFn,
-        /// Shows an event as JSON.
+        /// Converts an encoded event to JSON.
         #[since(1)]
         pub event_json: EventJsonFn,
     }

@@ -56,7 +56,7 @@ pub const ABI_MAJOR: u32 = 1;
 ///   [`CallFrame::release`].
 pub const ABI_MINOR: u32 = 1;
 
-/// The declarations for the C header, each after its parts. Only plugins in Rust use the tables of services.
+/// The declarations for the C header, each after its parts. C gets no `ServiceTable`: it asks through `ask_json`.
 pub const DECLARATIONS: [Declaration; 8] = [
     Declaration::Struct(Bytes::LAYOUT),
     Declaration::Functions(bytes::FUNCTIONS),

@@ -8,12 +8,12 @@ use super::panics::caught;
 use super::service::{RawService, Response, ServiceTable, respond};
 use super::{ABI_MAJOR, ABI_MINOR, ErrorKind};
 
-/// Messages in JSON, of which this crate knows nothing.
+/// Converts messages to JSON and back. The service crate implements it.
 pub trait JsonCode {
     /// Asks a function of a service with JSON. `name` is the service's.
     fn ask(service: &RawService, name: &[u8], function: &[u8], scope: u64, request: &[u8]) -> Response;
 
-    /// Shows an event as JSON.
+    /// Converts an encoded event to JSON.
     fn event(event: &[u8]) -> Response;
 }
 

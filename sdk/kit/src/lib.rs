@@ -1,12 +1,11 @@
-//! What the groups of methods in `plugins` share beside the SDK.
+//! Code that the groups of methods in `plugins` share.
 //!
-//! - [`spend`]: coin selection, fees, and transactions that a wallet's coins pay for. [`services()`] is what it asks.
+//! - [`spend`]: coin selection, fees, and transactions that a wallet's coins pay for. It asks [`services()`].
 //! - [`descriptor`]: output descriptors. [`descriptor_syntax`]: as a release of Bitcoin Core writes them.
 //! - [`psbt`]: partially signed transactions.
 //! - [`parallel`]: work on all processors.
 //!
-//! The crate is little more than the face of the crates beside it. It follows the needs of the groups and changes with them: an
-//! author of another plugin depends on `outrigger-sdk`, and is promised nothing of this crate.
+//! The crate re-exports other crates. It has no stable interface; other plugins use `outrigger-sdk`.
 
 #![warn(missing_docs)]
 

@@ -13,6 +13,8 @@ const TEXTS: [&str; 2] = ["id", "summary"];
 const WRAPPERS: [&str; 3] = ["pooled", "inline", "observe"];
 const REQUIREMENTS: [&str; 5] = ["network", "release", "txindex", "blockfilterindex", "spent_outputs"];
 const LISTS: [&str; 6] = ["services", "optional", "events", "reach", "calls", "provides"];
+/// The only service that a plugin can provide.
+const KEYS_PROVIDER: &str = "keys-provider/1";
 const FLAGS: [&str; 2] = ["restartable", "critical"];
 
 pub fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream> {
@@ -42,6 +44,9 @@ pub fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
             let list;
             bracketed!(list in value);
             let items: Vec<String> = list.parse_terminated(list_item, Token![,])?.into_iter().collect();
+            if name == "provides" && items != [string(KEYS_PROVIDER)] {
+                return Err(meta.error(format!("expected [\"{KEYS_PROVIDER}\"]")));
+            }
             head.json(&format!(",\"{name}\":[{}]", items.join(",")));
         } else if FLAGS.contains(&name.as_str()) {
             head.json(&format!(",\"{name}\":true"));

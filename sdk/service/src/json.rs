@@ -88,7 +88,7 @@ pub fn ask(service: &RawService, name: &str, function: &str, scope: Scope, reque
     read(shape.response, &mut Reader::new(&response)).map_err(transport::damaged)
 }
 
-/// The messages of a host's table.
+/// Implements `ask_json` and `event_json` of a host's table.
 pub struct Json;
 
 impl JsonCode for Json {

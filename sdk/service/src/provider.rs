@@ -1,6 +1,6 @@
 //! `keys-provider/1`: keys of wallets that a plugin has, for example in a hardware security module.
 //!
-//! This service is the other way round: a plugin implements it, and the host asks. The plugin's manifest lists the service under
+//! A plugin implements this service, and the host calls it. The plugin's manifest lists the service under
 //! `provides`, the host's setting `wallet.signer` names the plugin, and createwallet with `external_signer` makes a wallet for
 //! it. Such a wallet has the descriptors' public keys alone. All methods that sign with the wallet's keys use the plugin.
 //!
@@ -29,7 +29,7 @@ wire_struct! {
     pub struct KeysQuery {
         /// The wallet's name.
         pub wallet: String,
-        /// The keys, each with fingerprint and path of its master key.
+        /// The keys, each with the fingerprint of its master key and the path from there, such as `m/84h/1h/0h/0/5`.
         pub keys: Vec<KeyOrigin>,
     }
 }
@@ -93,7 +93,7 @@ pub const SHAPE: ServiceShape = {
     ServiceShape {
         name: KEYS_PROVIDER,
         docs: &[
-            " Keys of wallets that a plugin has. The host asks: it calls the method `keys-provider/1.FUNCTION` of the plugin.",
+            " Keys of wallets that a plugin has. The host calls the plugin's method `keys-provider/1.FUNCTION`. The message is the only parameter, by position.",
         ],
         functions: &[
             function(
@@ -105,7 +105,7 @@ pub const SHAPE: ServiceShape = {
             function(
                 "sign",
                 &[
-                    " Signs each request; null for a key that the plugin does not have. ECDSA: DER with low S; Schnorr: 64 bytes; without the sighash byte.",
+                    " Signs each request; null for a key that the plugin does not have. ECDSA: DER with low S; Schnorr: 64 bytes; without the sighash byte. For `taproot_key`, the key is tweaked (BIP 341).",
                 ],
                 &[argument(ProviderBatch::SHAPE)],
                 <Vec<Option<Blob>>>::SHAPE,

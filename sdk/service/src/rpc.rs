@@ -86,8 +86,8 @@ service! {
         fn caller() -> CallerInfo;
 
         /// Passes the call of the scope to the next plugin of its chain, or after the last one to the host or the node, and gives their answer.
-        /// `params` is the JSON text of an array or an object; `None` for the client's. To leave the call to them altogether, use
-        /// `Reply::pass_on`, which costs less.
+        /// `params` is the bytes of a JSON array or object; without it, the client's. To leave the call to them altogether, a reply that
+        /// passes it on costs less.
         ///
         /// Fails with `Unsupported` on a thread that serves connections if the next one does not answer at once, so a
         /// method that uses it is not `inline` as a rule; with `Stale` when nobody waits any more; with `Malformed` for other parameters
@@ -96,7 +96,7 @@ service! {
         #[since(1)]
         fn next(params: Option<Blob>) -> RpcReply;
 
-        /// Calls a method. `params` is the JSON text of an array or an object, of at most 33,553,408 bytes. With `As::Caller` the user's
+        /// Calls a method. `params` is the bytes of a JSON array or object, of at most 33,553,408 bytes. With `As::Caller` the user's
         /// lists of methods and wallets hold, and the wallet is that of the call. The user of `As::Plugin` has the wallets of the
         /// plugin's grants: the call's wallet if it is one of them, else the only one. The audit log has a line for each of its calls.
         ///

@@ -1,6 +1,6 @@
 //! A call's positional arguments, with bitcoind's checks and messages.
 //!
-//! A wrapper reads the arguments of others with them. The arguments of a plugin's own methods are those of a function.
+//! A wrapper reads the arguments of other plugins' methods with [`Params`]. The arguments of a plugin's own methods are those of a function.
 //!
 //! ```
 //! use outrigger_values::params::Params;

@@ -49,7 +49,11 @@ impl Context {
 
     pub fn method_of(&self, token: u64) -> &str {
         let position = Calls::method_of(token);
-        self.code.manifest.methods.get(position).map_or("a wrapped or provided one", |method| &method.name)
+        self.code
+            .manifest
+            .methods
+            .get(position)
+            .map_or("a method of another plugin or of a service", |method| &method.name)
     }
 
     /// Logs an invalid answer, and returns the client's error.

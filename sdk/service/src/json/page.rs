@@ -41,7 +41,8 @@ fn message(shape: &Shape) -> String {
         Shape::Enum(known) => {
             let mut out = format!("\n### {}\n\n{}\n", known.name, prose(known.docs));
             for variant in known.variants {
-                out += &format!("\n* `\"{}\"`: {}{}", snake(variant.name), prose(variant.docs), since(variant.since));
+                let about = format!("{}{}", prose(variant.docs), since(variant.since));
+                out += &format!("\n* `\"{}\"`{}{about}", snake(variant.name), colon(&about));
                 out += &fields("  ", variant.fields);
             }
             out + "\n"
@@ -53,10 +54,13 @@ fn message(shape: &Shape) -> String {
 fn fields(margin: &str, fields: &[FieldShape]) -> String {
     let line = |field: &FieldShape| {
         let about = format!("{}{}", prose(field.docs), since(field.since));
-        let colon = if about.is_empty() { "" } else { ": " };
-        format!("\n{margin}* `{}` ({}){colon}{about}", field.name, name(field.shape))
+        format!("\n{margin}* `{}` ({}){}{about}", field.name, name(field.shape), colon(&about))
     };
     fields.iter().map(line).chain((margin.is_empty()).then(|| "\n".to_owned())).collect()
+}
+
+fn colon(about: &str) -> &'static str {
+    if about.is_empty() { "" } else { ": " }
 }
 
 fn since(minor: u32) -> String {

@@ -83,7 +83,9 @@ pub(super) fn random(shape: &Shape, random: &mut Random, out: &mut Writer) {
 /// Each message by a name: the arguments and the result of each function, and the event.
 pub(super) fn messages() -> Vec<(String, &'static Shape)> {
     let mut all = vec![("event".to_owned(), Event::SHAPE)];
-    for (service, function) in SERVICES.iter().flat_map(|service| service.functions.iter().map(move |f| (service, f))) {
+    for (service, function) in
+        SERVICES.iter().chain(&PROVIDED).flat_map(|service| service.functions.iter().map(move |f| (service, f)))
+    {
         let name = format!("{}.{}", service.name, function.name);
         all.extend(function.request.iter().map(|field| (format!("{name} {}", field.name), field.shape)));
         all.push((name, function.response));
@@ -389,7 +391,7 @@ fn the_page_has_each_service_function_and_message() {
 #[test]
 fn messages_grow_only_where_nothing_follows() {
     let mut found = Vec::new();
-    for function in SERVICES.iter().flat_map(|service| service.functions) {
+    for function in SERVICES.iter().chain(&PROVIDED).flat_map(|service| service.functions) {
         look(function.response, true, &mut found);
         for (at, field) in function.request.iter().enumerate() {
             look(field.shape, at + 1 == function.request.len(), &mut found);

@@ -5,7 +5,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use outrigger_sdk::options::PluginOptions;
+use outrigger_sdk::service::provider::{KeysProvider, KeysQuery, MessageQuery, ProviderBatch};
 use outrigger_sdk::service::rpc::As;
+use outrigger_sdk::wire::Blob;
 use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError, RpcErrorCode, methods, plugin};
 use serde_json::{Value, json};
 
@@ -40,6 +42,21 @@ pub struct Options {
     again: Vec<String>,
 }
 
+/// It has every key, and signs nothing rightly.
+impl KeysProvider for Chained {
+    fn available(&self, query: &KeysQuery) -> Result<Vec<bool>, RpcError> {
+        Ok(vec![true; query.keys.len()])
+    }
+
+    fn sign(&self, batch: &ProviderBatch) -> Result<Vec<Option<Blob>>, RpcError> {
+        Ok(vec![Some(Blob(vec![1; 64])); batch.requests.len()])
+    }
+
+    fn message(&self, _: &MessageQuery) -> Result<Option<Blob>, RpcError> {
+        Ok(Some(Blob(vec![1; 65])))
+    }
+}
+
 pub struct Chained {
     options: Options,
     seen: Mutex<Vec<String>>,
@@ -55,6 +72,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     id = "chained",
     summary = "Stands before the methods of others",
     optional = ["rpc/1", "chain/1", "wallet-read/1"],
+    provides = ["keys-provider/1"],
     wrapper = "pooled",
     restartable
 )]

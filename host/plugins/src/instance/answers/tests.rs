@@ -48,7 +48,7 @@ fn a_token_names_its_method() {
     let (second, _receiver) = context.calls.open(7, 1);
     let (third, _receiver) = context.calls.open(7, 2);
     let names = [first, second, third].map(|token| context.method_of(token));
-    assert_eq!(names, ["first", "second", "a wrapped or provided one"]);
+    assert_eq!(names, ["first", "second", "a method of another plugin or of a service"]);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use outrigger_tests::{Client, Host, HostOptions, built, groups};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -187,6 +188,10 @@ fn hsm_signer_that_does_not_answer_stores_nothing_and_is_told_by_name() {
     };
     hsm.stop();
     refuse(&mut vault, "The signing daemon cannot be reached");
+    let locking = json!({"lock_unspents": true});
+    assert_eq!(vault.refused("send", json!([{ELSEWHERE: 1}, null, null, null, locking])).0, -4);
+    assert_eq!(vault.refused("sendall", json!([[ELSEWHERE], null, null, null, locking])).0, -4);
+    assert_eq!(vault.call("listlockunspent", json!([])), json!([]));
     vault.call("stopplugin", json!(["hsm-signer"]));
     refuse(&mut vault, "does not run");
     assert_eq!(state(&mut vault), before);
@@ -197,6 +202,26 @@ fn hsm_signer_that_does_not_answer_stores_nothing_and_is_told_by_name() {
     // No client calls the functions of a provider.
     let (code, _) = vault.refused("keys-provider/1.sign", json!([{}]));
     assert_eq!(code, -32601);
+}
+
+#[test]
+fn hsm_signer_that_hangs_is_told_before_the_call_s_deadline() {
+    let hsm = Hsm::new();
+    let options = hsm.options("");
+    let text = std::fs::read_to_string(hsm.path("host.toml")).unwrap();
+    std::fs::write(hsm.path("host.toml"), text.replace("call_deadline_seconds = 120", "call_deadline_seconds = 3"))
+        .unwrap();
+    let host = Host::start_with(options);
+    let (_, mut vault) = wallets(&host);
+    let address = vault.call("getnewaddress", json!(["", "legacy"]));
+    let daemon = Pid::from_child(hsm.daemon.as_ref().unwrap());
+    kill_process(daemon, Signal::STOP).unwrap();
+    let (code, message) = vault.refused("signmessage", json!([address, "text"]));
+    kill_process(daemon, Signal::CONT).unwrap();
+    assert!(
+        code == -4 && message.contains("'hsm-signer'") && message.ends_with("it did not answer in time"),
+        "{message}"
+    );
 }
 
 #[test]

@@ -194,6 +194,11 @@ impl Calls {
         true
     }
 
+    /// When the code of a running call must have returned; `None` for no limit.
+    pub fn due(&self, token: u64) -> Option<Instant> {
+        self.state.of(token).running.get(&token).and_then(|running| running.run.due)
+    }
+
     /// Marks a call's code as returned. Returns whether it was overdue; `None` if the call was abandoned meanwhile.
     /// Such a call counts as running until [`Calls::end`], so that the plugin can be notified of the cancellation
     /// first.

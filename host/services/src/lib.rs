@@ -47,6 +47,8 @@ pub struct CallScope {
     inline: bool,
     of_call: bool,
     onward: Option<Arc<dyn Onward>>,
+    /// The ids of the plugins that made the call, one within the other.
+    makers: Vec<Arc<str>>,
     chain: Mutex<Option<Box<dyn Snapshot>>>,
     view: Mutex<Option<WalletView>>,
     /// Held from the begin of a payment to the end of the call.
@@ -68,12 +70,15 @@ pub struct Caller {
     pub inline: bool,
     /// The call's way on; `None` for a plugin without `rpc/1`.
     pub onward: Option<Arc<dyn Onward>>,
+    /// The ids of the plugins that made the call, one within the other.
+    pub makers: Vec<Arc<str>>,
 }
 
 impl Caller {
     /// A caller without restrictions.
     pub fn unbounded(wallet: Option<Arc<str>>) -> Self {
-        Self { wallet, only_wallet: None, folders: None, needs_tip: true, inline: false, onward: None }
+        let makers = Vec::new();
+        Self { wallet, only_wallet: None, folders: None, needs_tip: true, inline: false, onward: None, makers }
     }
 }
 
@@ -136,7 +141,7 @@ impl Scopes {
     }
 
     pub fn open(self: &Arc<Self>, token: u64, instance: u64, caller: Caller) -> ScopeGuard {
-        let Caller { wallet, only_wallet, folders, needs_tip, inline, onward } = caller;
+        let Caller { wallet, only_wallet, folders, needs_tip, inline, onward, makers } = caller;
         let any_block = !needs_tip;
         let of_call = true;
         let scope = CallScope {
@@ -147,6 +152,7 @@ impl Scopes {
             any_block,
             inline,
             onward,
+            makers,
             of_call,
             ..CallScope::default()
         };

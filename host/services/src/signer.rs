@@ -2,6 +2,8 @@
 //!
 //! Each signature first passes the wallet's policies. The host asks policies and plugins with no lock held.
 
+use std::sync::Arc;
+
 use bitcoin::ScriptBuf;
 use bitcoin::consensus::serialize;
 use outrigger_service::json::{from_json, to_json};
@@ -30,21 +32,27 @@ pub trait SigningRules: Send + Sync {
     }
 
     /// Calls a method of the plugin `signer` that no client can call, and waits for its result while somebody waits for the call of
-    /// `scope`.
-    fn ask(&self, scope: Scope, signer: &str, method: &str, argument: &Value) -> Result<Value>;
+    /// `scope`. The plugins `makers` made that call.
+    fn ask(&self, scope: Scope, makers: &[Arc<str>], signer: &str, method: &str, argument: &Value) -> Result<Value>;
 }
 
 /// A wallet's keys at the plugin that has them.
 struct Provider<'a> {
     rules: &'a dyn SigningRules,
+    /// The call that waits; [`Scope::NONE`] outside of calls.
     scope: Scope,
+    makers: Vec<Arc<str>>,
     signer: String,
     wallet: String,
 }
 
 impl Provider<'_> {
     fn ask<T: Wire>(&self, function: &str, argument: Value) -> Result<T> {
-        let answer = self.rules.ask(self.scope, &self.signer, &format!("{KEYS_PROVIDER}.{function}"), &argument)?;
+        if self.makers.iter().any(|maker| **maker == *self.signer) {
+            return Err(self.refused("asks for a signature of its own while it signs"));
+        }
+        let method = format!("{KEYS_PROVIDER}.{function}");
+        let answer = self.rules.ask(self.scope, &self.makers, &self.signer, &method, &argument)?;
         from_json(&answer).map_err(|error| self.refused(&format!("gave no valid answer: {error}")))
     }
 
@@ -123,11 +131,14 @@ impl WalletService {
         scripts: &[ScriptBuf],
         public_keys: impl Iterator<Item = &'a Blob>,
     ) -> Result<Option<(Provider<'a>, Vec<Option<KeyOrigin>>)>> {
-        self.read(scope, |view| {
+        let call = self.scopes.get(scope)?;
+        let (scope, makers) = (if call.of_call { scope } else { Scope::NONE }, call.makers.clone());
+        call.with_view(&self.manager, |view| {
+            self.granted.check(view.wallet().name())?;
             let Some(signer) = view.wallet().signer() else { return Ok(None) };
             let (rules, signer, wallet) = (&*self.signing, signer.to_string(), view.wallet().name().to_owned());
             let keys = view.provided_keys(scripts, public_keys)?;
-            Ok(Some((Provider { rules, scope, signer, wallet }, keys)))
+            Ok(Some((Provider { rules, scope, makers, signer, wallet }, keys)))
         })
     }
 }

@@ -122,8 +122,9 @@ impl Router {
         let mut lane = Lane::of(method, may_run_inline, &link.latency, params.as_bytes().len());
         // In front of a node the wallet was at the tip a moment ago, so the call does not wait.
         let (origin, inline_onward) = (&call.origin, onward.clone());
-        let inline_caller =
-            || caller(origin, inline_onward, method.inline, method.needs_tip && self.passthrough.is_none());
+        let inline_caller = || {
+            caller(origin, inline_onward, makers(call), method.inline, method.needs_tip && self.passthrough.is_none())
+        };
         let inline = (lane == Lane::Inline).then(|| InlineCall::begin(&link.latency));
         if let Some(_inline) = inline.flatten() {
             contained(|| {
@@ -137,11 +138,11 @@ impl Router {
         }
         lane = Lane::pooled(method);
         let (scopes, pool) = (self.scopes.clone(), self.pool.clone());
-        let (lease, method, origin) = (lease.clone(), method.clone(), origin.clone());
+        let (lease, method, origin, makers) = (lease.clone(), method.clone(), origin.clone(), makers(call));
         let wallet = origin.wallet.clone().or_else(|| origin.only_wallet.clone());
         let claimant = Claimant { owner: lease.owner, call: token, wallet };
         self.pool.submit(claimant, move || {
-            let _scope = scopes.open(token, lease.id, caller(&origin, onward, method.inline, method.needs_tip));
+            let _scope = scopes.open(token, lease.id, caller(&origin, onward, makers, method.inline, method.needs_tip));
             if lease.call(token, &method, params.as_bytes(), lane) {
                 lease.health.find_thread();
                 pool.found_lost(lease.owner);
@@ -272,13 +273,24 @@ impl Dispatch for Router {
     }
 }
 
+/// The ids of the plugins that made a call, one within the other.
+fn makers(call: &Call) -> Vec<Arc<str>> {
+    call.through.iter().take(call.makers).cloned().collect()
+}
+
 /// The name of a call's wallet; `None` for the only one.
 fn wallet_of(call: &Call) -> Option<&str> {
     call.origin.wallet.as_deref().or(call.origin.only_wallet.as_deref())
 }
 
 /// The context of a call's scope: its wallet, its user's restrictions, and whether it needs the tip.
-fn caller(origin: &Origin, onward: Option<Arc<dyn Onward>>, inline: bool, needs_tip: bool) -> Caller {
+fn caller(
+    origin: &Origin,
+    onward: Option<Arc<dyn Onward>>,
+    makers: Vec<Arc<str>>,
+    inline: bool,
+    needs_tip: bool,
+) -> Caller {
     let (wallet, only_wallet, folders) = (origin.wallet.clone(), origin.only_wallet.clone(), origin.folders.clone());
-    Caller { wallet, only_wallet, folders, needs_tip, inline, onward }
+    Caller { wallet, only_wallet, folders, needs_tip, inline, onward, makers }
 }

@@ -90,7 +90,7 @@ pub struct Front {
 pub struct Switchboard {
     runtime: Handle,
     /// The calls in flight, in which plugins make calls.
-    calls: Arc<Calls>,
+    pub(super) calls: Arc<Calls>,
     /// Not there while the host starts and stops.
     front: Mutex<Option<Arc<Front>>>,
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use outrigger_rpc::{Answer, Call, Failure, Origin, Params, ResultText};
 use outrigger_service::provider::KEYS_PROVIDER;
@@ -13,7 +14,10 @@ use serde_json::Value;
 
 use super::Router;
 use super::chain::AtLink;
-use super::onward::Switchboard;
+use super::onward::{Answering, Front, Switchboard};
+
+/// How long before the code of the asking call is overdue a provider must have answered. The client then reads why the call failed.
+const ANSWER_LEAD: Duration = Duration::from_secs(2);
 
 /// The user of these calls.
 const HOST_USER: &str = "host";
@@ -41,7 +45,7 @@ impl Router {
 }
 
 impl SigningRules for Switchboard {
-    fn ask(&self, scope: Scope, signer: &str, method: &str, argument: &Value) -> Result<Value> {
+    fn ask(&self, scope: Scope, makers: &[Arc<str>], signer: &str, method: &str, argument: &Value) -> Result<Value> {
         let refused = |reason: &str| {
             let detail = format!("The plugin '{signer}', which has the keys of the wallet, did not answer: {reason}");
             ServiceError::new(ErrorKind::Refused, detail)
@@ -51,10 +55,19 @@ impl SigningRules for Switchboard {
             params: Params::from_bytes(Value::Array(vec![argument.clone()]).to_string().into()),
             origin: Origin::of_user(HOST_USER).into(),
             may_stream: false,
-            through: Vec::new(),
-            makers: 0,
+            through: makers.iter().cloned().chain([signer.into()]).collect(),
+            makers: makers.len() + 1,
         };
-        match self.wait(scope, |front| (front.provider)(signer.to_owned(), call)) {
+        let until = self.calls.due(scope.0).and_then(|due| due.checked_sub(ANSWER_LEAD));
+        let begin = |front: &Front| -> Answering {
+            let answering = (front.provider)(signer.to_owned(), call);
+            let Some(until) = until else { return answering };
+            Box::pin(async move {
+                let late = |_| Err(Failure::Rpc(RpcError::internal("it did not answer in time")));
+                tokio::time::timeout_at(until.into(), answering).await.unwrap_or_else(late)
+            })
+        };
+        match self.wait(scope, begin) {
             Ok(RpcReply::Result { json }) => serde_json::from_slice(&json).map_err(|error| refused(&error.to_string())),
             Ok(RpcReply::Error { message, .. }) => Err(refused(&message)),
             Err(error) if error.kind == ErrorKind::Stale => Err(error),

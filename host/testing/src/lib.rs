@@ -72,6 +72,8 @@ const SEARCH_FROM: u32 = 4;
 #[derive(Default)]
 struct Signing {
     judged: AtomicU64,
+    /// The call for which the provider was asked last.
+    asked_for: AtomicU64,
     provider: Mutex<Option<Box<dyn KeysProvider + Send>>>,
 }
 
@@ -81,8 +83,9 @@ impl SigningRules for Signing {
         Ok(())
     }
 
-    fn ask(&self, _: Scope, _: &str, method: &str, argument: &Value) -> Result<Value> {
+    fn ask(&self, scope: Scope, _: &[Arc<str>], _: &str, method: &str, argument: &Value) -> Result<Value> {
         let refused = |reason: String| ServiceError::new(ErrorKind::Refused, reason);
+        self.asked_for.store(scope.0, Ordering::Relaxed);
         let provider = lock(&self.provider);
         let provider = provider.as_ref().ok_or_else(|| refused("no provider of keys".into()))?;
         let (_, function) = method.split_once('.').unwrap_or_default();
@@ -221,6 +224,11 @@ impl<N: Node + 'static> TestHost<N> {
     /// The number of signings that have passed the wallets' policies, one for each transaction or message.
     pub fn judged(&self) -> u64 {
         self.signing.judged.load(Ordering::Relaxed)
+    }
+
+    /// The call for which the provider was asked last; [`Scope::NONE`] outside of calls.
+    pub fn asked_for(&self) -> Scope {
+        Scope(self.signing.asked_for.load(Ordering::Relaxed))
     }
 
     /// From now on this provider signs for wallets with an external signer.

@@ -87,12 +87,13 @@ impl KeysProvider for Provider {
     }
 }
 
-/// Two wallets with the same descriptors: "hot" has the private keys, the provider signs for "vault".
-fn wallets(host: &TestHost, provider: &Provider) {
+/// Two wallets with the same descriptors: "hot" has the private keys, the provider signs for "vault". `begin` runs before the imports.
+fn wallets(host: &TestHost, provider: &Provider, begin: impl FnOnce()) {
     host.provide(provider.clone());
     host.create_wallet("hot", |options| options.blank = true).unwrap();
     host.create_wallet("vault", |options| (options.disable_private_keys, options.external_signer) = (true, true))
         .unwrap();
+    begin();
     let secp = Secp256k1::new();
     let fingerprint = provider.master.fingerprint(&secp);
     for (kind, purpose) in [("wpkh", 84), ("tr", 86), ("pkh", 44)] {
@@ -158,7 +159,7 @@ fn scripts(host: &TestHost) -> Vec<ScriptBuf> {
 #[test]
 fn a_provider_signs_as_a_wallet_with_the_same_keys_and_each_signing_passes_the_policies() {
     let (host, provider) = (TestHost::new(), Provider::new());
-    wallets(&host, &provider);
+    wallets(&host, &provider, || {});
     let scripts = scripts(&host);
     let (batch, handle) = (batch(&host, &scripts), host.handle());
     let mut signed = Vec::new();
@@ -181,7 +182,7 @@ fn a_provider_signs_as_a_wallet_with_the_same_keys_and_each_signing_passes_the_p
 #[test]
 fn a_provider_that_lies_or_refuses_signs_nothing() {
     let (host, provider) = (TestHost::new(), Provider::new());
-    wallets(&host, &provider);
+    wallets(&host, &provider, || {});
     let scripts = scripts(&host);
     let (batch, handle) = (batch(&host, &scripts), host.handle());
     let (scope, _call) = host.open_call(Some("vault"));
@@ -210,11 +211,39 @@ fn a_provider_that_lies_or_refuses_signs_nothing() {
 }
 
 #[test]
+fn a_key_is_asked_for_by_its_master_key_though_another_descriptor_names_none() {
+    for first in [true, false] {
+        let (host, provider) = (TestHost::new(), Provider::new());
+        let account = provider.master.derive_priv(&Secp256k1::new(), &DerivationPath::from_str("m/84h/1h/0h").unwrap());
+        let text = format!("wpkh({}/0/*)", Xpub::from_priv(&Secp256k1::new(), &account.unwrap()));
+        let import_other = || {
+            let (scope, _call) = host.open_call(Some("vault"));
+            let (text, range) = (Secret::new(text.clone()), None);
+            let (next_index, active, internal, label, timestamp) = (None, false, None, None, 0);
+            let descriptor = DescriptorImport { text, range, next_index, active, internal, label, timestamp };
+            host.handle().import.import(scope, vec![Import::Descriptor { descriptor }]).unwrap();
+        };
+        wallets(&host, &provider, || {
+            if first {
+                import_other()
+            }
+        });
+        if !first {
+            import_other();
+        }
+        let batch = batch(&host, &scripts(&host));
+        let (scope, _call) = host.open_call(Some("vault"));
+        // The provider knows its own master key alone.
+        assert!(host.handle().signer.sign(scope, batch).unwrap().iter().all(Option::is_some));
+    }
+}
+
+#[test]
 fn a_wallet_with_an_external_signer_has_no_keys_and_needs_the_setting() {
     let mut host = TestHost::new();
     let refused = host.create_wallet("keys", |options| options.external_signer = true).unwrap_err();
     assert_eq!(refused.detail, "Private keys must be disabled when using an external signer");
-    wallets(&host, &Provider::new());
+    wallets(&host, &Provider::new(), || {});
     {
         let (scope, _call) = host.open_call(Some("vault"));
         let info = host.handle().wallet.info(scope).unwrap();
@@ -225,10 +254,23 @@ fn a_wallet_with_an_external_signer_has_no_keys_and_needs_the_setting() {
         assert_eq!(host.handle().wallet.info(hot).unwrap().signer, None);
     }
     // It keeps its signer when it is loaded again, and signs outside of calls, too.
+    host.provide(Provider::new());
     host.restart(|_| {});
+    let batch = batch(&host, &scripts(&host));
     let handle = host.handle();
     let named = Scope(handle.wallet.scope_of(Scope::NONE, "vault".into()).unwrap());
     assert_eq!(handle.wallet.info(named).unwrap().signer.as_deref(), Some("provider"));
+    assert!(handle.signer.sign(named, batch).unwrap().iter().all(Option::is_some));
+    // A wallet by its name is no call that could end.
+    assert_eq!(host.asked_for(), Scope::NONE);
+    // An exported copy only watches.
+    let (scope, _call) = host.open_call(Some("vault"));
+    let file = host.path("copy").display().to_string();
+    handle.admin.export_watch_only(scope, file.clone()).unwrap();
+    handle.admin.restore(Scope::NONE, "copy".into(), file, None).unwrap();
+    let copy = Scope(handle.wallet.scope_of(Scope::NONE, "copy".into()).unwrap());
+    let info = handle.wallet.info(copy).unwrap();
+    assert_eq!((info.signer.as_deref(), info.signs()), (None, false));
 }
 
 #[test]

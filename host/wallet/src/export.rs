@@ -106,7 +106,7 @@ impl Export<'_> {
             }
         }
         self.to.meta.put(&mut self.out, PLAINTEXT_KEY, &EncryptionKey::random().to_plaintext())?;
-        let meta = MetaRow { private_keys_enabled: false, blank: false, ..self.from.meta(self.txn)? };
+        let meta = MetaRow { private_keys_enabled: false, blank: false, signer: None, ..self.from.meta(self.txn)? };
         Ok(self.to.meta.put(&mut self.out, b"meta", &to_bytes(&meta))?)
     }
 

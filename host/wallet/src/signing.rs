@@ -272,17 +272,26 @@ impl Wallet {
         Ok(places)
     }
 
-    /// The public keys at these positions, with their origins, of descriptors with private keys.
+    /// The public keys at these positions, with their origins, of descriptors with private keys. Of a key that several descriptors
+    /// derive, it is the origin with the longest path: one without an origin names the key itself as the master key.
     fn origins(&self, txn: &Reading<'_>, places: &[DescriptorPosition]) -> Result<HashMap<Vec<u8>, KeyOrigin>> {
-        let mut all = HashMap::new();
+        let mut all: HashMap<Vec<u8>, KeyOrigin> = HashMap::new();
         let mut owners = Owners::default();
         for places in places.chunks(MAX_EXPANDED) {
             self.expand(txn, places.iter().copied(), &mut owners)?;
-            for ((number, _), expansion) in &owners.expansions {
+            for place in places {
                 let signs = |(row, _): &(DescriptorRow, _)| row.has_private || self.signer().is_some();
-                if owners.descriptors.get(number).is_some_and(signs) {
-                    let origins = expansion.scripts.iter().flat_map(|script| &script.origins);
-                    all.extend(origins.map(|origin| (origin.public_key.0.clone(), origin.clone())));
+                if !owners.descriptors.get(&place.0).is_some_and(signs) {
+                    continue;
+                }
+                let scripts = owners.expansions.get(place).into_iter().flat_map(|expansion| &expansion.scripts);
+                for origin in scripts.flat_map(|script| &script.origins) {
+                    let steps = |origin: &KeyOrigin| origin.path.split('/').count();
+                    match all.entry(origin.public_key.0.clone()) {
+                        Entry::Occupied(known) if steps(known.get()) > steps(origin) => {}
+                        Entry::Occupied(mut known) => drop(known.insert(origin.clone())),
+                        Entry::Vacant(vacant) => drop(vacant.insert(origin.clone())),
+                    }
                 }
             }
         }

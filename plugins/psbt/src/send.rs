@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use bitcoin::secp256k1::rand::thread_rng;
-use bitcoin::{Transaction, consensus};
+use bitcoin::{OutPoint, Transaction, consensus};
 use outrigger_kit::psbt::{Psbt, PsbtVersion};
 use outrigger_kit::services;
 use outrigger_kit::spend::feerate::feerate;
@@ -143,9 +143,11 @@ impl PsbtPlugin {
         take_input_weights(&inputs.cloned().unwrap_or_default(), &mut options)?;
         let services = services(call);
         call.host.pay.begin_payment(call.scope)?;
+        let locked = call.host.wallet.locked_coins(call.scope)?;
         let funded = fund_transaction(services, settings, &transaction, &payers, Some(&options), false, control)?;
         let finished = finish(call, &options, &wallet, funded.transaction.clone());
         if finished.is_err() {
+            unlock(call, &locked, &funded.transaction);
             funded.give_back(services);
         }
         finished
@@ -251,12 +253,25 @@ impl PsbtPlugin {
         call.host.pay.begin_payment(call.scope)?;
         let whole = Sweep { transaction, sharers, named, send_max, replaceable };
         let transaction = sweep(services, settings, whole, control, feerate)?;
+        let locked = call.host.wallet.locked_coins(call.scope)?;
         if options.get("lock_unspents").map_or(Ok(false), typed::flag)? {
             let coins = transaction.input.iter().map(|input| input.previous_output).collect();
             services.host.book.lock_coins(services.scope, coins, false)?;
         }
-        finish(call, &options, &wallet, transaction)
+        let finished = finish(call, &options, &wallet, transaction.clone());
+        if finished.is_err() {
+            unlock(call, &locked, &transaction);
+        }
+        finished
     }
+}
+
+/// Unlocks the coins of a failed payment that were not locked before it. The client gets the payment's error, whatever happens here.
+fn unlock(call: &Call<'_>, before: &[OutPoint], transaction: &Transaction) {
+    let spent: HashSet<OutPoint> = transaction.input.iter().map(|input| input.previous_output).collect();
+    let mut coins = call.host.wallet.locked_coins(call.scope).unwrap_or_default();
+    coins.retain(|coin| spent.contains(coin) && !before.contains(coin));
+    let _ = call.host.book.unlock_coins(call.scope, coins);
 }
 
 /// Signs the payment (`FinishTransaction` of Bitcoin Core). Sends a complete transaction unless the options forbid it. The result

@@ -17,7 +17,7 @@ fn flags(wallet: &WalletInfo) -> Vec<&'static str> {
     let flags = [
         ("avoid_reuse", wallet.avoid_reuse),
         ("last_hardened_xpub_cached", true),
-        ("disable_private_keys", !wallet.private_keys_enabled),
+        ("disable_private_keys", !wallet.signs()),
         ("blank", wallet.blank),
         ("descriptor_wallet", true),
         ("external_signer", wallet.signer.is_some()),

@@ -343,6 +343,7 @@ impl WalletAdmin for StubWallet {
     fn create(&self, _: Scope, options: CreateOptions) -> Result<Vec<String>> {
         let mut state = WalletState::empty(&options.name);
         state.info.private_keys_enabled = !options.disable_private_keys;
+        state.info.signer = options.external_signer.then(|| "provider".to_owned());
         state.info.blank = options.blank;
         self.set(Some(state));
         Ok(Vec::new())

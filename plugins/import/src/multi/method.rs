@@ -49,7 +49,7 @@ impl ImportPlugin {
                 .iter()
                 .map(|request| request::timestamp(request, wallet.synced))
                 .collect::<Result<Vec<_>, _>>()?;
-            let mut checks = Checks::new(call.network()?, wallet.private_keys_enabled, &self.stopping);
+            let mut checks = Checks::new(call.network()?, &wallet, &self.stopping);
             let times = timestamps.iter().map(|timestamp| stored_time(*timestamp));
             let checked = requests.iter().zip(times).map(|(request, time)| checks.request(request, time)).collect();
             if checks.are_aborted() {

@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 use bitcoin::hashes::{Hash, hash160};
 use bitcoin::{Network, NetworkKind, ScriptBuf};
 use outrigger_sdk::RpcError;
-use outrigger_sdk::service::wallet::{Import, KeyOrigin, KeysImport};
+use outrigger_sdk::service::wallet::{Import, KeyOrigin, KeysImport, WalletInfo};
 use outrigger_sdk::sign::WifKey;
 use outrigger_sdk::wire::{Blob, Secret};
 use serde_json::Value;
@@ -102,6 +102,8 @@ struct Common<'a> {
 struct Checks<'h> {
     network: Network,
     private_keys_enabled: bool,
+    /// Whether payments can be signed with the wallet's keys.
+    signs: bool,
     deriving: Deriving<'h>,
 }
 
@@ -115,10 +117,11 @@ struct Deriving<'h> {
 }
 
 impl<'h> Checks<'h> {
-    fn new(network: Network, private_keys_enabled: bool, stopping: &'h AtomicBool) -> Self {
+    fn new(network: Network, wallet: &WalletInfo, stopping: &'h AtomicBool) -> Self {
         Self {
             network,
-            private_keys_enabled,
+            private_keys_enabled: wallet.private_keys_enabled,
+            signs: wallet.signs(),
             deriving: Deriving { budget: MAX_DERIVED_KEYS, stopping, aborted: false },
         }
     }
@@ -145,7 +148,7 @@ impl<'h> Checks<'h> {
         }
         let label = fields.text("label")?.unwrap_or_default();
         let keypool = fields.flag("keypool")?;
-        if keypool && self.private_keys_enabled {
+        if keypool && self.signs {
             let message = "Keys can only be imported to the keypool when private keys are disabled";
             return Err(RpcError::invalid_parameter(message));
         }

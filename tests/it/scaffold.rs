@@ -184,6 +184,10 @@ fn plugin_dev_builds_runs_reloads_and_keeps_what_runs() {
     let answer = json!({"from": 0, "blocks": 5, "seconds": 300});
     assert_eq!(client.call("acmedev", json!([5])), answer);
 
+    let second = Dev::command(&folder, datadir.path()).arg("--once").output().unwrap();
+    let error = String::from_utf8(second.stderr).unwrap();
+    assert!(!second.status.success() && error.contains("another `outrigger plugin dev` uses "), "{error}");
+
     change(&code, "Ok(json!", "Ok(jsn!");
     dev.told("dev: cargo build failed");
     dev.told("dev: the running instance continues");

@@ -2,7 +2,7 @@
 //! plugin after each change.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -10,7 +10,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use clap::Args;
 use outrigger_plugins::file::{PluginFile, candidates};
+use outrigger_plugins::trust::own_folder;
 use outrigger_sdk::manifest::{Manifest, OptionType};
+use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, kill_process};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -18,7 +20,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::call::connection::{CallError, Connection};
 use super::call::place;
-use crate::config::{LoadedConfig, expand_home};
+use crate::config::{Config, LoadedConfig, expand_home};
 
 /// The host's configuration, in the crate's folder.
 const CONFIG: &str = "outrigger.toml";
@@ -71,7 +73,7 @@ pub fn dev(args: &DevArgs) -> Result<(), String> {
     };
     let program = std::env::current_exe().map_err(|error| format!("this program's own file: {error}"))?;
     let mut signals = Signals::new().map_err(|error| format!("cannot listen for signals: {error}"))?;
-    let mut session = Session { args, manifest, program, host: None };
+    let mut session = Session { args, manifest, program, held: None, host: None };
     loop {
         let seen = look();
         match session.round() {
@@ -110,6 +112,8 @@ struct Session<'a> {
     manifest: PathBuf,
     /// This program.
     program: PathBuf,
+    /// The folder of the library, locked against another session.
+    held: Option<File>,
     host: Option<Child>,
 }
 
@@ -121,6 +125,7 @@ impl Session<'_> {
         let Manifest { id, version, .. } = &file.manifest;
         let datadir = self.args.datadir.clone().unwrap_or_else(|| Path::new(DATADIR).join(id));
         let datadir = expand_home(&datadir).map_err(|error| error.to_string())?;
+        self.hold(&datadir.join(LIBRARY_FOLDER))?;
         self.install(&file, &datadir)?;
         let is_running = self.is_running();
         if is_running {
@@ -132,6 +137,18 @@ impl Session<'_> {
         let done = format!("{what} {id} {version} after {:.1} s", began.elapsed().as_secs_f64());
         let call = self.call_of(&file.manifest, &datadir);
         Ok(if is_running { done } else { format!("{done}; in a second terminal:\n\n  {call}\n") })
+    }
+
+    /// Locks the folder of the library: another session would replace the library of this one.
+    fn hold(&mut self, folder: &Path) -> Result<(), String> {
+        if self.held.is_none() {
+            own_folder(folder).map_err(|error| error.to_string())?;
+            let opened = File::open(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+            flock(&opened, FlockOperation::NonBlockingLockExclusive)
+                .map_err(|_| format!("another `outrigger plugin dev` uses {}; see --datadir", folder.display()))?;
+            self.held = Some(opened);
+        }
+        Ok(())
     }
 
     /// Runs cargo, which prints its errors itself. The library.
@@ -247,7 +264,7 @@ fn library(messages: &[u8], manifest: &Path) -> Option<PathBuf> {
 
 /// The arguments of `plugin check` that make it run the plugin as the configuration does. It needs no secrets.
 fn check_arguments(manifest: &Manifest) -> Result<Vec<String>, String> {
-    let config = LoadedConfig::read(Some(Path::new(CONFIG)), &[]).map_err(|error| error.to_string())?.config;
+    let config = config()?;
     let plugin = config.plugins.iter().find(|plugin| plugin.file == manifest.id);
     let plugin = plugin.ok_or_else(|| format!("{CONFIG} has no [[plugins]] with file = \"{}\"", manifest.id))?;
     let is_secret =
@@ -261,10 +278,17 @@ fn check_arguments(manifest: &Manifest) -> Result<Vec<String>, String> {
     Ok(arguments)
 }
 
+fn config() -> Result<Config, String> {
+    LoadedConfig::read(Some(Path::new(CONFIG)), &[]).map(|loaded| loaded.config).map_err(|error| error.to_string())
+}
+
 /// Replaces the plugin of the running host, or starts it again after the host has stopped it.
 fn reload(id: &str, datadir: &Path) -> Result<(), String> {
+    let config = config()?;
+    // In front of a node, the network is the node's.
+    let network = config.backend.is_none().then_some(config.network);
     let ask = |method: &str| {
-        let folder = place::folder(datadir, None)?;
+        let folder = place::folder(datadir, network.as_deref())?;
         let connection = Connection::with_cookie(&folder, &place::url(&folder), None)?;
         Ok(connection.call(method, &json!([id]).to_string())?["error"]["message"].as_str().map(str::to_owned))
     };

@@ -188,7 +188,7 @@ fn plugin_check_report_has_a_line_for_each_check() {
     assert!(lines[2].starts_with("ok       options: 5 values of 1 options"), "{text}");
     let output = run(built().library("outrigger_faulty"), &["--only", "concurrency", "--method", "faultpanic"]);
     let text = String::from_utf8(output.stdout).unwrap();
-    let finding = "\n           the call of faultpanic returned status 18: the plugin panicked, or ";
+    let finding = "\n           the call of faultpanic returned status 18: the plugin panicked, ";
     assert!(text.contains("\nFAILED   concurrency: ") && text.contains(finding), "{text}");
     assert!(text.ends_with("\n1 ok, 1 failed, 0 skipped\n") && !output.status.success(), "{text}");
 }

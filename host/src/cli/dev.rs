@@ -118,7 +118,7 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// Builds, checks, and starts or reloads. Returns what was done, in a line or two.
+    /// Builds, checks, and starts or reloads. Returns a report of a line or two.
     fn round(&mut self) -> Result<String, String> {
         let began = Instant::now();
         let file = PluginFile::read(&self.build()?).map_err(|error| error.to_string())?;

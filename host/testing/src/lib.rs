@@ -68,7 +68,7 @@ const KDF_MEMORY_KIB: u32 = 64;
 /// From how many blocks on a wallet that is behind has them searched: few, so that tests come to both.
 const SEARCH_FROM: u32 = 4;
 
-/// The policies of wallets, which count what they judge, and the provider of keys.
+/// Counts the signatures that the policies judge, and asks the provider of keys.
 #[derive(Default)]
 struct Signing {
     judged: AtomicU64,

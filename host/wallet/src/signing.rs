@@ -158,7 +158,7 @@ impl Wallet {
         Ok(available)
     }
 
-    /// Reads what is to be signed, and checks the outputs that were given for it. `None` for no requests.
+    /// Reads the transaction to sign, and checks the outputs that were given for it. `None` for no requests.
     pub(super) fn begin_signing(&self, txn: &Reading<'_>, batch: &SignBatch) -> ServiceResult<Option<Signing>> {
         self.encryption_key()?;
         if batch.requests.is_empty() {

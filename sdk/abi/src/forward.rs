@@ -42,7 +42,7 @@ unsafe extern "C" fn forward<F: Forward, const INDEX: usize>(
     request: Bytes,
     response: *mut OwnedBytes,
 ) -> i32 {
-    // SAFETY: `ctx` points to what the `ForwardedService` keeps, the request is readable until this function returns, and
+    // SAFETY: `ctx` points into the `ForwardedService`, the request is readable until this function returns, and
     // `response` is writable, as the caller promises.
     unsafe { respond(response, || Ok((*ctx.cast::<F>()).ask(INDEX, scope, request.as_slice()))) }
 }

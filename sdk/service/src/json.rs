@@ -133,7 +133,7 @@ pub fn snake(name: &str) -> String {
     out
 }
 
-/// Reads what stands next in a message as JSON.
+/// Reads the next value of a message as JSON.
 fn read(shape: &Shape, reader: &mut Reader<'_>) -> Result<Value, WireError> {
     Ok(match shape {
         Shape::Bool => bool::get(reader)?.into(),

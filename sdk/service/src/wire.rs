@@ -144,7 +144,7 @@ impl Writer {
         self.extend_from_slice(bytes);
     }
 
-    /// Puts the length of what `write` appends before it.
+    /// Puts the length of the bytes that `write` appends before them.
     pub(crate) fn put_framed<R>(&mut self, write: impl FnOnce(&mut Self) -> R) -> R {
         let place = self.bytes.len();
         self.extend_from_slice(&count(0));

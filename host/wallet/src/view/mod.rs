@@ -311,7 +311,7 @@ impl WalletView {
         Ok(self.wallet.available(&self.txn, &scripts, &public_keys)?)
     }
 
-    /// Reads what is to be signed, and checks the outputs that were given for it. `None` for no requests.
+    /// Reads the transaction to sign, and checks the outputs that were given for it. `None` for no requests.
     pub fn begin_signing(&self, batch: &SignBatch) -> ServiceResult<Option<Signing>> {
         self.wallet.begin_signing(&self.txn, batch)
     }

@@ -4,7 +4,7 @@
 ///
 /// A field that was added after the first version of the ABI stands at the end and says with `#[since(MINOR)]` which
 /// minor version has it; where an older writer left it out it reads as its default. The macro takes documentation, one
-/// `derive`, and nothing else: what it declares is also described, for JSON and its page.
+/// `derive`, and nothing else: JSON and the page of services use its description.
 ///
 /// ```
 /// outrigger_service::wire_struct! {

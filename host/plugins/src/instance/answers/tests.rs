@@ -57,7 +57,7 @@ fn after_the_end_of_an_instance_the_hosts_functions_answer_stale_and_change_noth
     let context = context(&lines);
     let (token, receiver) = context.calls.open(7, 0);
     let table = outrigger_abi::host_table(context);
-    // SAFETY: the table is there for the life of the process, as its context is; what the functions read is lent to them.
+    // SAFETY: the table is there for the life of the process, as its context is; the functions borrow their arguments.
     let find = |name: &[u8]| unsafe { (table.service)(table.ctx, Bytes::lend(name)) };
     // SAFETY: as above.
     let wanted = || unsafe { (table.wanted)(table.ctx, token) };

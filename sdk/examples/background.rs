@@ -1,5 +1,5 @@
 //! Work in the background: after each block, a thread of the plugin counts the unused addresses of a wallet.
-#![allow(clippy::unwrap_used, reason = "an example says what it expects by failing")]
+#![allow(clippy::unwrap_used, reason = "a broken expectation fails the example")]
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};

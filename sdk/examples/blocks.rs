@@ -1,5 +1,5 @@
 //! Reading blocks: how many transactions the last ones hold.
-#![allow(clippy::unwrap_used, reason = "an example says what it expects by failing")]
+#![allow(clippy::unwrap_used, reason = "a broken expectation fails the example")]
 
 use outrigger_sdk::Host;
 use outrigger_sdk::service::chain::BlockRef;

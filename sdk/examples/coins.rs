@@ -1,5 +1,5 @@
 //! Reading coins in batches: what the coins with a label are worth.
-#![allow(clippy::unwrap_used, reason = "an example says what it expects by failing")]
+#![allow(clippy::unwrap_used, reason = "a broken expectation fails the example")]
 
 use outrigger_sdk::Host;
 use outrigger_sdk::amount::Saturating;

@@ -1,5 +1,5 @@
 //! Signing by keys of the plugin's own, as a hardware signer does.
-#![allow(clippy::unwrap_used, reason = "an example says what it expects by failing")]
+#![allow(clippy::unwrap_used, reason = "a broken expectation fails the example")]
 
 use outrigger_sdk::options::NoOptions;
 use outrigger_sdk::script::TxContext;

@@ -1,5 +1,5 @@
 //! Hearing of events: a plugin that counts blocks.
-#![allow(clippy::unwrap_used, reason = "an example says what it expects by failing")]
+#![allow(clippy::unwrap_used, reason = "a broken expectation fails the example")]
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -1,5 +1,5 @@
 //! A line in the log of the host.
-#![allow(clippy::unwrap_used, reason = "an example says what it expects by failing")]
+#![allow(clippy::unwrap_used, reason = "a broken expectation fails the example")]
 
 use outrigger_sdk::service::log::Level;
 use outrigger_sdk::testing::StubHost;

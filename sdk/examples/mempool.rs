@@ -1,5 +1,5 @@
 //! Reading the mempool: how much of it pays a feerate.
-#![allow(clippy::unwrap_used, reason = "an example says what it expects by failing")]
+#![allow(clippy::unwrap_used, reason = "a broken expectation fails the example")]
 
 use outrigger_sdk::bitcoin::{Amount, Transaction, absolute::LockTime, transaction::Version};
 use outrigger_sdk::service::{Scope, ServiceError};

@@ -1,5 +1,5 @@
 //! A method, wrapped: the node's own estimate of a feerate, and never less than a floor.
-#![allow(clippy::unwrap_used, reason = "an example says what it expects by failing")]
+#![allow(clippy::unwrap_used, reason = "a broken expectation fails the example")]
 
 use outrigger_sdk::bitcoin::Amount;
 use outrigger_sdk::serde_json::{Value, json};

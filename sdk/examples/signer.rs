@@ -1,5 +1,5 @@
 //! A signature by a key that never leaves the host.
-#![allow(clippy::unwrap_used, reason = "an example says what it expects by failing")]
+#![allow(clippy::unwrap_used, reason = "a broken expectation fails the example")]
 
 use outrigger_sdk::Host;
 use outrigger_sdk::bitcoin::absolute::LockTime;

@@ -1,13 +1,12 @@
 //! The example `hsm-signer`: wallets whose keys are in another process. All methods that sign use them.
 
-use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use outrigger_tests::{Client, Host, HostOptions, built, groups};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
-use tempfile::TempDir;
+
+use crate::key_daemon::KeyDaemon;
 
 /// The master key of BIP 32's first test vector on test chains, and its public account keys.
 const MASTER: &str =
@@ -15,63 +14,26 @@ const MASTER: &str =
 /// An address of nobody here.
 const ELSEWHERE: &str = "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202";
 
-struct Hsm {
-    folder: TempDir,
-    daemon: Option<Child>,
+fn daemon() -> KeyDaemon {
+    KeyDaemon::new("hsm-daemon", MASTER)
 }
 
-impl Hsm {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("keys"), MASTER).unwrap();
-        let mut hsm = Self { folder, daemon: None };
-        hsm.start();
-        hsm
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn start(&mut self) {
-        let mut command = Command::new(built().program("hsm-daemon"));
-        command.arg(self.path("socket")).arg(self.path("keys")).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut daemon = command.spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(daemon.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        assert_eq!(line, "listening\n");
-        self.daemon = Some(daemon);
-    }
-
-    fn stop(&mut self) {
-        if let Some(mut daemon) = self.daemon.take() {
-            drop(daemon.stdin.take());
-            daemon.wait().unwrap();
-        }
-    }
-
-    fn options(&self, rest: &str) -> HostOptions {
-        let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
-        let text = text.replace("[wallet]\n", "[wallet]\nsigner = \"hsm-signer\"\n");
-        let plugin = built().library("outrigger_hsm_signer").display().to_string();
-        let socket = self.path("socket").display().to_string();
-        let entry = format!(
-            "\n[[plugins]]\nfile = {plugin:?}\ngrants = [\"log/1\"]\n{rest}\
-             reach = [\"connect:unix:{socket}\"]\noptions = {{ socket = {socket:?} }}\n"
-        );
-        std::fs::write(self.path("host.toml"), text + &entry).unwrap();
-        HostOptions { config: Some(self.path("host.toml")), ..HostOptions::default() }
-    }
-
-    fn host(&self) -> Host {
-        Host::start_with(self.options(""))
-    }
+/// A host with the HSM's plugin, where `rest` belongs to the plugin's section.
+fn options(hsm: &KeyDaemon, rest: &str) -> HostOptions {
+    let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    let text = text.replace("[wallet]\n", "[wallet]\nsigner = \"hsm-signer\"\n");
+    let plugin = built().library("outrigger_hsm_signer").display().to_string();
+    let socket = hsm.socket();
+    let entry = format!(
+        "\n[[plugins]]\nfile = {plugin:?}\ngrants = [\"log/1\"]\n{rest}\
+         reach = [\"connect:unix:{socket}\"]\noptions = {{ socket = {socket:?} }}\n"
+    );
+    std::fs::write(hsm.path("host.toml"), text + &entry).unwrap();
+    HostOptions { config: Some(hsm.path("host.toml")), ..HostOptions::default() }
 }
 
-impl Drop for Hsm {
-    fn drop(&mut self) {
-        self.stop();
-    }
+fn start(hsm: &KeyDaemon) -> Host {
+    Host::start_with(options(hsm, ""))
 }
 
 /// Imports active descriptors of the master key: private ones, or public ones of the same accounts.
@@ -125,8 +87,8 @@ fn fund(vault: &mut Client) {
 
 #[test]
 fn hsm_signer_serves_every_method_that_signs() {
-    let hsm = Hsm::new();
-    let host = hsm.host();
+    let hsm = daemon();
+    let host = start(&hsm);
     let (mut hot, mut vault) = wallets(&host);
     let info = vault.call("getwalletinfo", json!([]));
     assert_eq!((&info["private_keys_enabled"], &info["external_signer"]), (&json!(true), &json!(true)), "{info}");
@@ -167,8 +129,8 @@ fn hsm_signer_serves_every_method_that_signs() {
 
 #[test]
 fn hsm_signer_that_does_not_answer_stores_nothing_and_is_told_by_name() {
-    let mut hsm = Hsm::new();
-    let host = hsm.host();
+    let mut hsm = daemon();
+    let host = start(&hsm);
     let (_, mut vault) = wallets(&host);
     fund(&mut vault);
     let state = |vault: &mut Client| {
@@ -206,18 +168,17 @@ fn hsm_signer_that_does_not_answer_stores_nothing_and_is_told_by_name() {
 
 #[test]
 fn hsm_signer_that_hangs_is_told_before_the_call_s_deadline() {
-    let hsm = Hsm::new();
-    let options = hsm.options("");
+    let hsm = daemon();
+    let options = options(&hsm, "");
     let text = std::fs::read_to_string(hsm.path("host.toml")).unwrap();
     std::fs::write(hsm.path("host.toml"), text.replace("call_deadline_seconds = 120", "call_deadline_seconds = 3"))
         .unwrap();
     let host = Host::start_with(options);
     let (_, mut vault) = wallets(&host);
     let address = vault.call("getnewaddress", json!(["", "legacy"]));
-    let daemon = Pid::from_child(hsm.daemon.as_ref().unwrap());
-    kill_process(daemon, Signal::STOP).unwrap();
+    kill_process(hsm.process_id(), Signal::STOP).unwrap();
     let (code, message) = vault.refused("signmessage", json!([address, "text"]));
-    kill_process(daemon, Signal::CONT).unwrap();
+    kill_process(hsm.process_id(), Signal::CONT).unwrap();
     assert!(
         code == -4 && message.contains("'hsm-signer'") && message.ends_with("it did not answer in time"),
         "{message}"
@@ -230,8 +191,8 @@ fn hsm_signer_isolated_signs_from_its_own_process() {
         outrigger_tests::skip_unprivileged("this system allows no sandbox");
         return;
     }
-    let hsm = Hsm::new();
-    let host = Host::start_with(hsm.options("isolated = true\n"));
+    let hsm = daemon();
+    let host = Host::start_with(options(&hsm, "isolated = true\n"));
     let (_, mut vault) = wallets(&host);
     fund(&mut vault);
     vault.call("sendtoaddress", json!([ELSEWHERE, 1]));
@@ -253,8 +214,8 @@ fn hsm_signer_passes_plugin_check_without_its_daemon() {
 
 #[test]
 fn wallet_signer_must_be_a_plugin_that_provides_keys() {
-    let hsm = Hsm::new();
-    let config = hsm.options("enabled = false\n").config.unwrap();
+    let hsm = daemon();
+    let config = options(&hsm, "enabled = false\n").config.unwrap();
     let output = Command::new(&built().binary).args(["run", "--check", "--config"]).arg(&config).output().unwrap();
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{told}");

@@ -1,5 +1,5 @@
 //! End-to-end tests: the built binary, driven over HTTP as a client drives it.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a broken expectation fails the test")]
 
 mod abi;
 mod architecture;
@@ -29,6 +29,7 @@ mod import;
 mod import_rows;
 mod in_front;
 mod isolation;
+mod key_daemon;
 mod kills;
 #[cfg(target_os = "linux")]
 mod long_arguments;

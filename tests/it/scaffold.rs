@@ -56,7 +56,7 @@ fn change(file: &Path, from: &str, to: &str) {
 /// Held by a test that builds in the workshop: cargo makes another one wait.
 static BUILDS: Mutex<()> = Mutex::new(());
 
-/// A new crate that is built unlike the host, with nothing but what the workspace has downloaded.
+/// Makes a crate that cargo builds unlike the host, from the dependencies that the workspace has downloaded.
 fn create_unlike(name: &str) -> (PathBuf, MutexGuard<'static, ()>) {
     let builds = BUILDS.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = create(name, &workshop());

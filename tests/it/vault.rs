@@ -1,12 +1,11 @@
 //! A third party's signing group in the place of ours, with keys in another process.
 
-use std::io::{BufRead, BufReader, Read};
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::io::Read;
 
 use outrigger_tests::{Client, Host, HostOptions, built, groups};
 use serde_json::{Value, json};
-use tempfile::TempDir;
+
+use crate::key_daemon::KeyDaemon;
 
 /// The keys 1 and 2 for test chains, compressed, and their public keys.
 const WIFS: [&str; 2] =
@@ -31,71 +30,30 @@ const KINDS: [&str; 9] = [
     "wsh(and_v(v:pk(A),older(5)))",
 ];
 
-struct Vault {
-    folder: TempDir,
-    daemon: Option<Child>,
+fn daemon() -> KeyDaemon {
+    KeyDaemon::new("vault-daemon", &WIFS.join("\n"))
 }
 
-impl Vault {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("keys"), WIFS.join("\n")).unwrap();
-        let mut vault = Self { folder, daemon: None };
-        vault.start();
-        vault
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn start(&mut self) {
-        let mut command = Command::new(built().program("vault-daemon"));
-        command.arg(self.path("socket")).arg(self.path("keys")).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut daemon = command.spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(daemon.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        assert_eq!(line, "listening\n");
-        self.daemon = Some(daemon);
-    }
-
-    fn stop(&mut self) {
-        if let Some(mut daemon) = self.daemon.take() {
-            drop(daemon.stdin.take());
-            assert!(daemon.wait().unwrap().success());
-        }
-    }
-
-    /// A host with the vault's plugin in the place of our group.
-    fn host(&self) -> Host {
-        let socket = self.path("socket").display().to_string();
-        // What it reaches where the tests isolate all plugins.
-        self.host_with(&format!("reach = [\"connect:unix:{socket}\"]\n"))
-    }
-
-    /// The same, where `rest` belongs to the plugin's section.
-    fn host_with(&self, rest: &str) -> Host {
-        let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
-        let plugin = built().library("outrigger_vault_signing").display().to_string();
-        let text = text.replace("file = \"signing\"", "file = \"signing\"\nenabled = false");
-        let socket = self.path("socket").display().to_string();
-        let entry = format!(
-            "\n[[plugins]]\nfile = \"{plugin}\"\ngrants = [\"chain/1\", \"mempool/1\", \"wallet-read/1\", \"log/1\"]\n\
-             {rest}[plugins.options]\nsocket = \"{socket}\"\n"
-        );
-        std::fs::write(self.path("host.toml"), text + &entry).unwrap();
-        let (config, log) = (Some(self.path("host.toml")), Some(self.path("log")));
-        Host::start_with(HostOptions { config, log, ..HostOptions::default() })
-    }
+/// A host with the vault's plugin in the place of our group.
+fn host(vault: &KeyDaemon) -> Host {
+    let socket = vault.socket();
+    // What it reaches where the tests isolate all plugins.
+    host_with(vault, &format!("reach = [\"connect:unix:{socket}\"]\n"))
 }
 
-impl Drop for Vault {
-    fn drop(&mut self) {
-        if let Some(daemon) = &mut self.daemon {
-            drop(daemon.stdin.take());
-            let _ = daemon.wait();
-        }
-    }
+/// The same, where `rest` belongs to the plugin's section.
+fn host_with(vault: &KeyDaemon, rest: &str) -> Host {
+    let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    let plugin = built().library("outrigger_vault_signing").display().to_string();
+    let text = text.replace("file = \"signing\"", "file = \"signing\"\nenabled = false");
+    let socket = vault.socket();
+    let entry = format!(
+        "\n[[plugins]]\nfile = \"{plugin}\"\ngrants = [\"chain/1\", \"mempool/1\", \"wallet-read/1\", \"log/1\"]\n\
+         {rest}[plugins.options]\nsocket = \"{socket}\"\n"
+    );
+    std::fs::write(vault.path("host.toml"), text + &entry).unwrap();
+    let (config, log) = (Some(vault.path("host.toml")), Some(vault.path("log")));
+    Host::start_with(HostOptions { config, log, ..HostOptions::default() })
 }
 
 fn descriptor(kind: &str, [a, b]: [&str; 2]) -> String {
@@ -145,8 +103,8 @@ fn spend(client: &mut Client, kinds: &[&str]) -> (Value, Value) {
 
 #[test]
 fn vault_answers_signrawtransaction_rpcs_as_our_group_does() {
-    let vault = Vault::new();
-    let (theirs, ours) = (vault.host(), Host::start());
+    let vault = daemon();
+    let (theirs, ours) = (host(&vault), Host::start());
     let mut theirs = wallet(&theirs, "watching", true, KEYS);
     let mut ours = wallet(&ours, "hot", false, WIFS);
     let (raw, prevtxs) = spend(&mut ours, &KINDS);
@@ -178,8 +136,8 @@ fn vault_answers_signrawtransaction_rpcs_as_our_group_does() {
 
 #[test]
 fn vault_signs_coins_of_a_watching_wallet_by_the_daemons_keys() {
-    let vault = Vault::new();
-    let host = vault.host();
+    let vault = daemon();
+    let host = host(&vault);
     let mut wallet = wallet(&host, "watching", true, KEYS);
     let spendable = &KINDS[..7];
     for kind in spendable {
@@ -203,8 +161,8 @@ fn vault_signs_coins_of_a_watching_wallet_by_the_daemons_keys() {
 
 #[test]
 fn vault_daemon_that_is_gone_is_told_and_found_when_it_is_back() {
-    let mut vault = Vault::new();
-    let host = vault.host();
+    let mut vault = daemon();
+    let host = host(&vault);
     let mut wallet = wallet(&host, "watching", true, KEYS);
     let (raw, prevtxs) = spend(&mut wallet, &KINDS[..2]);
     let mut sign = || wallet.try_call("signrawtransactionwithwallet", json!([raw, prevtxs]));
@@ -232,13 +190,13 @@ fn vault_isolated_signs_with_its_socket_granted_and_is_refused_and_reported_with
         outrigger_tests::skip_unprivileged("this system allows no sandbox");
         return;
     }
-    let vault = Vault::new();
-    let socket = vault.path("socket").display().to_string();
+    let vault = daemon();
+    let socket = vault.socket();
     let told = |client: &mut Client| {
         let plugins = client.call("listplugins", json!([]));
         plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "vault-signing").unwrap().clone()
     };
-    let host = vault.host_with(&format!("isolated = true\nreach = [\"connect:unix:{socket}\"]\n"));
+    let host = host_with(&vault, &format!("isolated = true\nreach = [\"connect:unix:{socket}\"]\n"));
     let mut granted = wallet(&host, "watching", true, KEYS);
     let (raw, prevtxs) = spend(&mut granted, &KINDS[..7]);
     let signed = granted.call("signrawtransactionwithwallet", json!([raw, prevtxs]));
@@ -247,7 +205,7 @@ fn vault_isolated_signs_with_its_socket_granted_and_is_refused_and_reported_with
     assert_eq!((&of_granted["isolated"], &of_granted["denied"]["count"]), (&json!(true), &json!(0)), "{of_granted}");
     drop(host);
 
-    let host = vault.host_with("isolated = true\n");
+    let host = host_with(&vault, "isolated = true\n");
     let mut without = wallet(&host, "watching", true, KEYS);
     let refused = without.refused("signrawtransactionwithwallet", json!([raw, prevtxs]));
     assert_eq!(refused, (-4, "The signing daemon cannot be reached".into()));
@@ -255,7 +213,7 @@ fn vault_isolated_signs_with_its_socket_granted_and_is_refused_and_reported_with
     // Without any connection granted, it gets no socket.
     assert_eq!(denied["last"], json!({"kind": "socket", "call": "socket", "argument": "family 1"}), "{denied}");
     drop(host);
-    let host = vault.host_with(&format!("isolated = true\nreach = [\"connect:unix:{socket}.other\"]\n"));
+    let host = host_with(&vault, &format!("isolated = true\nreach = [\"connect:unix:{socket}.other\"]\n"));
     let mut other = wallet(&host, "watching", true, KEYS);
     assert_eq!(other.refused("signrawtransactionwithwallet", json!([raw, prevtxs])).0, -4);
     let denied = told(&mut other)["denied"]["last"].clone();

@@ -14,7 +14,7 @@
 //! - If the host's wallets answer, no wallet method reaches the node's wallets, and the path upstream is always `/`.
 //! - No network thread blocks on the node.
 
-#![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing"))]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a broken expectation fails the test"))]
 
 mod batch;
 mod forward;

@@ -143,6 +143,11 @@ impl WalletService {
     }
 }
 
+/// Outside of calls each read selects the wallet anew: only the wallet whose policies have judged may sign.
+fn is_judged(name: &str, judged: &str) -> Result<()> {
+    if name == judged { Ok(()) } else { Err(ErrorKind::WalletNotLoaded.into()) }
+}
+
 #[deny(clippy::missing_trait_methods)]
 impl Signer for WalletService {
     fn available(&self, scope: Scope, scripts: Vec<ScriptBuf>, public_keys: Vec<Blob>) -> Result<Vec<bool>> {
@@ -158,8 +163,13 @@ impl Signer for WalletService {
         self.signing.allow(&wallet, &Signature::Inputs { signing: &signing, requests: &batch.requests })?;
         let public_keys = batch.requests.iter().map(|request| &request.public_key);
         match self.provider(scope, &batch.scripts, public_keys)? {
-            Some((provider, keys)) => provider.sign(&signing, &batch, keys),
-            None => self.with_keys(scope, |view| view.sign(&signing, &batch, &|| self.scopes.is_wanted(scope))),
+            Some((provider, keys)) => {
+                is_judged(&provider.wallet, &wallet).and_then(|()| provider.sign(&signing, &batch, keys))
+            }
+            None => self.with_keys(scope, |view| {
+                is_judged(view.wallet().name(), &wallet)?;
+                view.sign(&signing, &batch, &|| self.scopes.is_wanted(scope))
+            }),
         }
     }
 
@@ -167,8 +177,12 @@ impl Signer for WalletService {
         let wallet = self.read(scope, |view| Ok(view.wallet().name().to_owned()))?;
         self.signing.allow(&wallet, &Signature::Message(&message))?;
         match self.provider(scope, std::slice::from_ref(&script), std::iter::once(&public_key))? {
-            Some((provider, mut keys)) => provider.message(&public_key, keys.pop().flatten(), message),
-            None => self.with_keys(scope, |view| view.sign_message(&script, &public_key, &message)),
+            Some((provider, mut keys)) => is_judged(&provider.wallet, &wallet)
+                .and_then(|()| provider.message(&public_key, keys.pop().flatten(), message)),
+            None => self.with_keys(scope, |view| {
+                is_judged(view.wallet().name(), &wallet)?;
+                view.sign_message(&script, &public_key, &message)
+            }),
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Wallets on a node that hangs, cannot be reached, or gives no blocks. `histories` plays the other faults.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a broken expectation fails the test")]
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};

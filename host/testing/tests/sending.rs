@@ -1,5 +1,5 @@
 //! Payments of a wallet at the same time.
-#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+#![allow(clippy::unwrap_used, reason = "a broken expectation fails the test")]
 
 use outrigger_service::wallet::AddressType;
 use outrigger_service::{ErrorKind, Scope};

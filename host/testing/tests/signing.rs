@@ -1,5 +1,5 @@
 //! Signatures with keys of wallets and of a provider of keys: each passes the policies, and the host verifies the provider's.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a broken expectation fails the test")]
 
 use std::str::FromStr;
 use std::sync::{Arc, Mutex};

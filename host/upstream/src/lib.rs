@@ -20,7 +20,7 @@
 //! - Credentials are never logged. The cookie is read again when the node refuses it, since each start of bitcoind
 //!   makes a new one.
 
-#![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing"))]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a broken expectation fails the test"))]
 
 mod credentials;
 mod endpoint;

@@ -18,7 +18,7 @@
 //!   the former secret (`scrub`). Loading a wallet finishes an interrupted search.
 //! - A panic while a wallet follows the chain fails that wallet alone.
 
-#![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing"))]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a broken expectation fails the test"))]
 
 mod absolute;
 mod attempts;

@@ -4,7 +4,7 @@
 //! `wire.rs` has the common messages. The subscriber blocks a thread of its caller. The publisher runs on tokio and
 //! never waits: a slow subscriber loses messages.
 
-#![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing"))]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a broken expectation fails the test"))]
 
 mod endpoint;
 mod publisher;

@@ -8,7 +8,7 @@
 //! weight nor its greatest fee; an unused change address is returned to the wallet.
 
 #![warn(missing_docs)]
-#![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing"))]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a broken expectation fails the test"))]
 
 mod algorithm;
 mod available;

@@ -27,7 +27,7 @@
 //! - Heights, depths and fork points of a call come from one moment of the mirror. Coins, mempool and fees are live.
 //! - Nothing here runs on a network thread, and no lock except the sync's is held during a request to the node.
 
-#![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing"))]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a broken expectation fails the test"))]
 
 mod answers;
 mod blocks;

@@ -11,7 +11,7 @@
 //! moved, the reply is sent after a sync to disk. A power loss may lose the last block of a side branch, and never
 //! damages the tables.
 
-#![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing"))]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a broken expectation fails the test"))]
 
 mod change;
 mod decode;

@@ -1,7 +1,7 @@
 //! Confined processes. This program starts itself again, once as the host and once as the confined process.
 //!
 //! Each case runs as the tests' user, and if that is root, also as an unprivileged user.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a broken expectation fails the test")]
 
 #[cfg(target_os = "linux")]
 mod attempts;

@@ -4,7 +4,7 @@
 //!
 //! All runs play the same histories. `OUTRIGGER_HISTORIES=N` plays N of them, and `OUTRIGGER_SEED=S` others. A failing
 //! history is shrunk, and its steps are printed.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a broken expectation fails the test")]
 
 mod answers;
 mod asked;

@@ -3,7 +3,7 @@
 //! Not checked here: a full disk, a crash between two writes, the timed lock of an unlocked wallet, a running rescan,
 //! the limits of large answers, and contradictory imports (uncompressed keys in witness scripts, scripts nested deeper
 //! than P2SH around a witness script).
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a broken expectation fails the test")]
 
 mod addresses;
 mod coins;

@@ -8,10 +8,13 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bitcoin::consensus::deserialize;
 use bitcoin::consensus::encode::deserialize_hex;
 use bitcoin::{Transaction, Txid};
 use jsonrpsee::types::Request;
 use outrigger_rpc::{Answer, Failure, ResultText, origin_of};
+use outrigger_service::policy::Act;
+use outrigger_services::Judgement;
 use outrigger_upstream::Method;
 use parking_lot::Mutex;
 use rustix::fs::{Access, access};
@@ -147,6 +150,51 @@ struct Line<'a> {
     code: Option<i32>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     txid: Vec<Txid>,
+    /// The policy, for a verdict.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    policy: Option<&'a str>,
+    /// Why the policy refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+}
+
+impl AuditLog {
+    /// Adds the line of a policy's verdict.
+    pub fn judged(&self, judgement: &Judgement<'_>) {
+        let Judgement { policy, query, refusal } = judgement;
+        let txid = match &query.act {
+            Act::Sign { transaction } | Act::Send { transaction, .. } => {
+                deserialize(&transaction.transaction).map(|transaction: Transaction| transaction.compute_txid()).ok()
+            }
+            _ => None,
+        };
+        self.add(&Line {
+            time: now(),
+            user: &query.user,
+            peer: None,
+            wallet: Some(&query.wallet),
+            method: &query.method,
+            outcome: if refusal.is_some() { AuditOutcome::Refused } else { AuditOutcome::Ok },
+            code: None,
+            txid: txid.into_iter().collect(),
+            policy: Some(policy),
+            reason: *refusal,
+        });
+    }
+
+    fn add(&self, line: &Line<'_>) {
+        match serde_json::to_string(line) {
+            Ok(line) => self.append(&(line + "\n")),
+            Err(error) => tracing::error!(%error, "a line of the audit log cannot be written"),
+        }
+    }
+}
+
+fn now() -> String {
+    let mut time = String::new();
+    // Writing to a text does not fail.
+    let _ = SystemTime.format_time(&mut Writer::new(&mut time));
+    time
 }
 
 /// A call of the audit log, whose line is written on drop.
@@ -194,16 +242,10 @@ impl AuditEntry {
 
 impl Drop for AuditEntry {
     fn drop(&mut self) {
-        let mut time = String::new();
-        // Writing to a text does not fail.
-        let _ = SystemTime.format_time(&mut Writer::new(&mut time));
         let Self { log, user, peer, wallet, method, outcome, code, txid } = self;
         let (peer, wallet, txid) = (peer.take(), wallet.as_deref(), std::mem::take(txid));
-        let line = Line { time, user, peer, wallet, method, outcome: *outcome, code: *code, txid };
-        match serde_json::to_string(&line) {
-            Ok(line) => log.append(&(line + "\n")),
-            Err(error) => tracing::error!(%error, "a line of the audit log cannot be written"),
-        }
+        let (time, outcome, code) = (now(), *outcome, *code);
+        log.add(&Line { time, user, peer, wallet, method, outcome, code, txid, policy: None, reason: None });
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use outrigger_abi::ExportedService;
 use outrigger_node::Node;
 use outrigger_plugins::grants::{Grant, Holder, RPC, SERVICES, ServiceSource, known_wallets};
+use outrigger_rpc::PLUGIN_USER;
 use outrigger_sandbox::Reach;
 use outrigger_service::chain::Publication;
 use outrigger_service::{
@@ -48,8 +49,8 @@ impl ServiceSource for HostServices {
         let scopes = OwnScopes::of(self.scopes.clone(), holder.instance, granted(holder));
         let node = self.node.clone();
         let wallets = |service| {
-            let (manager, scopes, signing) = (self.manager.clone(), scopes.clone(), self.switchboard.clone());
-            Arc::new(WalletService { manager, scopes, granted: granted_wallets(service, grants), signing })
+            let (manager, scopes, providers) = (self.manager.clone(), scopes.clone(), self.switchboard.clone());
+            Arc::new(WalletService { manager, scopes, granted: granted_wallets(service, grants), providers })
         };
         let [chain, mempool, read, book, pay, import, admin, keys, signer, rpc] = SERVICES;
         let exported = match service {
@@ -86,6 +87,7 @@ fn granted(holder: &Holder<'_>) -> GrantedAccess {
         Some(files.filter(|(_, writes)| *writes || !writing).map(|(path, _)| path.to_owned()).collect())
     };
     GrantedAccess {
+        user: format!("{PLUGIN_USER}{}", holder.plugin),
         wallets: known_wallets(holder.grants).map(Into::into),
         reads: folders(false),
         writes: folders(true),
@@ -106,6 +108,7 @@ fn granted_methods(grants: &[Grant]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use outrigger_plugins::grants::{SIGNER, WALLET_READ};
+    use outrigger_rpc::PLUGIN_USER;
     use outrigger_service::ErrorKind;
 
     use super::*;

@@ -50,7 +50,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use outrigger_service::provider::KEYS_PROVIDER;
+use outrigger_service::PROVIDED;
 use outrigger_standard::release::Rules;
 use outrigger_values::text::is_control;
 
@@ -84,7 +84,7 @@ pub struct Manifest {
     /// What it asks to reach beyond its services, where it runs in a process of its own: shown to the operator, who grants it.
     #[serde(default)]
     pub reach: Vec<ReachSpec>,
-    /// The services that it implements for the host ([`outrigger_service::provider::KEYS_PROVIDER`]).
+    /// The services that it implements for the host ([`outrigger_service::PROVIDED`]).
     #[serde(default)]
     pub provides: Vec<String>,
     /// The events it wants to hear of ([`outrigger_service::events::TOPICS`]).
@@ -358,7 +358,8 @@ impl Manifest {
         if let Some(event) = manifest.events.iter().find(|e| !outrigger_service::events::TOPICS.contains(&e.as_str())) {
             return Err(ManifestError::UnknownEvent(event.clone()));
         }
-        if let Some(service) = manifest.provides.iter().find(|service| *service != KEYS_PROVIDER) {
+        let is_known = |service: &&String| PROVIDED.iter().any(|known| known.name == **service);
+        if let Some(service) = manifest.provides.iter().find(|service| !is_known(service)) {
             return Err(ManifestError::UnknownProvided(service.clone()));
         }
         // Null is the default of an option that may be left out.

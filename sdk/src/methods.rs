@@ -77,6 +77,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use outrigger_service::policy::{self, POLICY, Policy};
 use outrigger_service::provider::{self, KEYS_PROVIDER, KeysProvider};
 use outrigger_service::wire::Secret;
 use outrigger_values::params::{Type, json_words};
@@ -302,12 +303,26 @@ impl Answer for Json {
 
 /// Answers a call of the host for a function of `keys-provider/1`; gives the reply back for other calls.
 #[doc(hidden)]
-pub fn provide<P: KeysProvider>(plugin: &P, call: &Call<'_>, reply: Reply) -> Option<Reply> {
-    let Some(function) = call.method.strip_prefix(KEYS_PROVIDER).and_then(|rest| rest.strip_prefix('.')) else {
+pub fn provide_keys<P: KeysProvider>(plugin: &P, call: &Call<'_>, reply: Reply) -> Option<Reply> {
+    provide(KEYS_PROVIDER, call, reply, |function, argument| provider::provide(plugin, call.scope, function, argument))
+}
+
+/// The same for `policy/1`.
+#[doc(hidden)]
+pub fn provide_policy<P: Policy>(plugin: &P, call: &Call<'_>, reply: Reply) -> Option<Reply> {
+    provide(POLICY, call, reply, |function, argument| policy::provide(plugin, call.scope, function, argument))
+}
+
+fn provide(
+    service: &str,
+    call: &Call<'_>,
+    reply: Reply,
+    answer: impl FnOnce(&str, &Value) -> Result<Value, RpcError>,
+) -> Option<Reply> {
+    let Some(function) = call.method.strip_prefix(service).and_then(|rest| rest.strip_prefix('.')) else {
         return Some(reply);
     };
-    let argument = call.params.0.first().unwrap_or(&Value::Null);
-    reply.send(provider::provide(plugin, function, argument));
+    reply.send(answer(function, call.params.0.first().unwrap_or(&Value::Null)));
     None
 }
 

@@ -1,12 +1,16 @@
 //! The functions of the services that a plugin provides. They are called as its methods are.
 
-use bitcoin::{Amount, ScriptBuf, TxOut};
+use bitcoin::{Amount, OutPoint, ScriptBuf, TxOut};
 use outrigger_sdk::manifest::{Manifest, MethodSpec, ParamSpec, ParamType};
+use outrigger_service::PROVIDED;
 use outrigger_service::json::to_json;
-use outrigger_service::provider::{self, KEYS_PROVIDER, KeysQuery, MessageQuery, ProviderBatch, ProviderRequest};
+use outrigger_service::policy::{
+    Act, JudgedInput, JudgedOutput, JudgedTransaction, Owner, POLICY, PolicyQuery, SavedPolicy,
+};
+use outrigger_service::provider::{KeysQuery, MessageQuery, ProviderBatch, ProviderRequest};
 use outrigger_service::signer::{Scheme, SignRequest};
 use outrigger_service::wallet::KeyOrigin;
-use outrigger_service::wire::{Blob, FunctionShape, Wire};
+use outrigger_service::wire::{Blob, ServiceShape, Wire};
 use serde_json::Value;
 
 use super::protocol::ExtraCall;
@@ -17,6 +21,11 @@ const PUBLIC_KEY: [u8; 33] = [
     0xfc, 0xdb, 0x2d, 0xce, 0x28, 0xd9, 0x59, 0xf2, 0x81, 0x5b, 0x16, 0xf8, 0x17, 0x98,
 ];
 
+/// The services that a plugin provides.
+fn provided(manifest: &Manifest) -> impl Iterator<Item = &'static ServiceShape> {
+    PROVIDED.into_iter().filter(|service| manifest.provides.iter().any(|name| name == service.name))
+}
+
 /// The functions as methods with one argument.
 pub fn methods(manifest: &Manifest) -> Vec<MethodSpec> {
     let argument = ParamSpec {
@@ -25,25 +34,39 @@ pub fn methods(manifest: &Manifest) -> Vec<MethodSpec> {
         kind: ParamType::Any,
         required: true,
         default: String::new(),
-        help: "wallet keys public_key fingerprint path transaction spent requests key request digest message".into(),
+        help: "wallet keys public_key fingerprint path transaction spent requests key request digest message act user method".into(),
         members: Vec::new(),
     };
-    let method = |function: &str| MethodSpec {
-        name: format!("{KEYS_PROVIDER}.{function}"),
-        params: vec![argument.clone()],
-        private_keys: true,
-        ..MethodSpec::default()
-    };
-    let functions = if manifest.provides.is_empty() { &[][..] } else { provider::SHAPE.functions };
-    functions.iter().map(|function| method(function.name)).collect()
+    let method =
+        |name| MethodSpec { name, params: vec![argument.clone()], private_keys: true, ..MethodSpec::default() };
+    provided(manifest).flat_map(names).map(method).collect()
+}
+
+/// The methods of a service's functions.
+fn names(service: &'static ServiceShape) -> impl Iterator<Item = String> {
+    service.functions.iter().map(|function| format!("{}.{}", service.name, function.name))
 }
 
 /// A call of each function with a valid message.
 pub fn calls(manifest: &Manifest) -> Vec<ExtraCall> {
-    if manifest.provides.is_empty() {
-        return Vec::new();
-    }
-    let wallet = || "check".to_owned();
+    let of_service = |service: &'static ServiceShape| {
+        let arguments = if service.name == POLICY { judgements() } else { signatures() };
+        let call = |(method, argument)| ExtraCall { method, arguments: Value::Array(vec![argument]).to_string() };
+        names(service).zip(arguments).map(call)
+    };
+    provided(manifest).flat_map(of_service).collect()
+}
+
+fn argument(message: &impl Wire) -> Value {
+    to_json(message).unwrap_or_default()
+}
+
+fn wallet() -> String {
+    "check".into()
+}
+
+/// The messages of `keys-provider/1`.
+fn signatures() -> [Value; 3] {
     let key = || KeyOrigin {
         public_key: Blob(PUBLIC_KEY.to_vec()),
         fingerprint: [1, 2, 3, 4],
@@ -51,19 +74,34 @@ pub fn calls(manifest: &Manifest) -> Vec<ExtraCall> {
     };
     let scheme = Scheme::SegwitV0 { script_code: ScriptBuf::new() };
     let request = SignRequest { input: 0, public_key: key().public_key, scheme, sighash: 1, annex: None };
-    let spent = vec![Some(TxOut { value: Amount::ONE_BTC, script_pubkey: ScriptBuf::new() })];
     let requests = vec![ProviderRequest { key: key(), request, digest: [7; 32] }];
-    fn argument(message: &impl Wire) -> Value {
-        to_json(message).unwrap_or_default()
-    }
-    let arguments = [
+    let transaction = Blob(vec![2, 0, 0, 0]);
+    [
         argument(&KeysQuery { wallet: wallet(), keys: vec![key()] }),
-        argument(&ProviderBatch { wallet: wallet(), transaction: Blob(vec![2, 0, 0, 0]), spent, requests }),
+        argument(&ProviderBatch { wallet: wallet(), transaction, spent: vec![Some(output())], requests }),
         argument(&MessageQuery { wallet: wallet(), key: key(), message: "a message".into(), digest: [7; 32] }),
-    ];
-    let call = |(function, argument): (&FunctionShape, Value)| ExtraCall {
-        method: format!("{KEYS_PROVIDER}.{}", function.name),
-        arguments: Value::Array(vec![argument]).to_string(),
+    ]
+}
+
+fn output() -> TxOut {
+    TxOut { value: Amount::ONE_BTC, script_pubkey: ScriptBuf::new() }
+}
+
+/// The messages of `policy/1`.
+fn judgements() -> [Value; 3] {
+    let input = JudgedInput {
+        outpoint: OutPoint::null(),
+        output: Some(output()),
+        verified: true,
+        own: true,
+        sighashes: Blob(vec![1]),
     };
-    provider::SHAPE.functions.iter().zip(arguments).map(call).collect()
+    let outputs = vec![JudgedOutput { output: output(), owner: Owner::Foreign, committed: true }];
+    let (transaction, gives) = (Blob(vec![2, 0, 0, 0]), Some(Amount::ONE_BTC));
+    let act = Act::Sign { transaction: JudgedTransaction { transaction, inputs: vec![input], outputs, gives } };
+    [
+        argument(&PolicyQuery { wallet: wallet(), user: "check".into(), method: "sendtoaddress".into(), act }),
+        argument(&wallet()),
+        argument(&SavedPolicy { wallet: wallet(), state: Blob::default() }),
+    ]
 }

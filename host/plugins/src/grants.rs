@@ -28,6 +28,12 @@ pub const WALLET_KEYS: &str = "wallet-keys/1";
 pub const OF_WALLETS: [&str; 7] =
     [WALLET_READ, "wallet-book/1", "wallet-pay/1", WALLET_IMPORT, WALLET_ADMIN, WALLET_KEYS, SIGNER];
 
+/// The services whose functions may ask the policies of a wallet.
+pub const GUARDED: [&str; 4] = {
+    let [_, _, pay, _, admin, keys, signer] = OF_WALLETS;
+    [pay, admin, keys, signer]
+};
+
 /// The services that all instances share. `events/1` and `log/1` belong to one instance each.
 pub const SERVICES: [&str; 10] = {
     let [read, book, pay, import, admin, keys, signer] = OF_WALLETS;

@@ -9,6 +9,7 @@
 mod chain;
 mod granted;
 mod mempool;
+mod policy;
 mod rpc;
 mod signer;
 mod wallet;
@@ -24,8 +25,8 @@ use parking_lot::Mutex;
 pub use chain::ChainService;
 pub use granted::{GrantedAccess, GrantedWallets};
 pub use mempool::MempoolService;
+pub use policy::{Asked, Judgement, Providers};
 pub use rpc::{Onward, PluginCalls, RpcService};
-pub use signer::{Signature, SigningRules};
 pub use wallet::WalletService;
 
 use granted::within_both;
@@ -49,6 +50,10 @@ pub struct CallScope {
     onward: Option<Arc<dyn Onward>>,
     /// The ids of the plugins that made the call, one within the other.
     makers: Vec<Arc<str>>,
+    user: Option<Arc<str>>,
+    method: Option<Arc<str>>,
+    /// Whether a policy judges in it.
+    judges: bool,
     chain: Mutex<Option<Box<dyn Snapshot>>>,
     view: Mutex<Option<WalletView>>,
     /// Held from the begin of a payment to the end of the call.
@@ -72,13 +77,28 @@ pub struct Caller {
     pub onward: Option<Arc<dyn Onward>>,
     /// The ids of the plugins that made the call, one within the other.
     pub makers: Vec<Arc<str>>,
+    /// The user's name.
+    pub user: Option<Arc<str>>,
+    pub method: Option<Arc<str>>,
+    /// Whether the host asks a policy. Such a call only reads its wallet.
+    pub judges: bool,
 }
 
 impl Caller {
     /// A caller without restrictions.
     pub fn unbounded(wallet: Option<Arc<str>>) -> Self {
-        let makers = Vec::new();
-        Self { wallet, only_wallet: None, folders: None, needs_tip: true, inline: false, onward: None, makers }
+        Self {
+            wallet,
+            only_wallet: None,
+            folders: None,
+            needs_tip: true,
+            inline: false,
+            onward: None,
+            makers: Vec::new(),
+            user: None,
+            method: None,
+            judges: false,
+        }
     }
 }
 
@@ -141,7 +161,7 @@ impl Scopes {
     }
 
     pub fn open(self: &Arc<Self>, token: u64, instance: u64, caller: Caller) -> ScopeGuard {
-        let Caller { wallet, only_wallet, folders, needs_tip, inline, onward, makers } = caller;
+        let Caller { wallet, only_wallet, folders, needs_tip, inline, onward, makers, user, method, judges } = caller;
         let any_block = !needs_tip;
         let of_call = true;
         let scope = CallScope {
@@ -153,6 +173,9 @@ impl Scopes {
             inline,
             onward,
             makers,
+            user,
+            method,
+            judges,
             of_call,
             ..CallScope::default()
         };
@@ -265,7 +288,16 @@ impl CallScope {
     }
 }
 
+fn while_judging() -> ServiceError {
+    ServiceError::new(ErrorKind::Refused, "A policy that judges may only read its wallet, the chain and the mempool")
+}
+
 impl Call {
+    /// The user of the call, or the plugin outside of calls.
+    fn user(&self) -> &str {
+        self.user.as_deref().unwrap_or(&self.granted.user)
+    }
+
     /// Reads the call's view of the wallet.
     fn with_view<T>(&self, manager: &WalletManager, read: impl FnOnce(&WalletView) -> Result<T>) -> Result<T> {
         let mut view = self.view.lock();

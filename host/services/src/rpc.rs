@@ -8,7 +8,7 @@ use outrigger_service::{ErrorKind, Result, Rpc, Scope, ServiceError};
 
 use outrigger_base::nesting::{MAX_NESTING, depth};
 
-use super::OwnScopes;
+use super::{OwnScopes, while_judging};
 
 /// A call in progress at one plugin.
 pub trait Onward: Send + Sync {
@@ -46,10 +46,16 @@ pub struct RpcService {
 }
 
 impl RpcService {
+    fn call(&self, scope: Scope) -> Result<super::Call> {
+        let call = self.scopes.get(scope)?;
+        if call.judges { Err(while_judging()) } else { Ok(call) }
+    }
+
     /// The call of a scope.
     fn onward(&self, scope: Scope) -> Result<Arc<dyn Onward>> {
+        let call = self.call(scope)?;
         let outside = || ServiceError::new(ErrorKind::Malformed, "There is no call outside of calls");
-        self.scopes.get(scope)?.onward.clone().ok_or_else(outside)
+        call.onward.clone().ok_or_else(outside)
     }
 }
 
@@ -66,7 +72,7 @@ impl Rpc for RpcService {
     }
 
     fn call(&self, scope: Scope, method: String, params: Blob, account: As) -> Result<RpcReply> {
-        let call = self.scopes.get(scope)?;
+        let call = self.call(scope)?;
         if !self.methods.contains(&method) {
             let detail = format!(
                 "The plugin may not call the method '{method}': 'methods' of its grant of rpc/1 does not list it"

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use bitcoin::ScriptBuf;
 use bitcoin::consensus::serialize;
 use outrigger_service::json::{from_json, to_json};
+use outrigger_service::policy::Act;
 use outrigger_service::provider::{KEYS_PROVIDER, KeysQuery, MessageQuery, ProviderBatch, ProviderRequest};
-use outrigger_service::signer::{SignBatch, SignRequest, Signed};
+use outrigger_service::signer::{SignBatch, Signed};
 use outrigger_service::wallet::KeyOrigin;
 use outrigger_service::wire::{Blob, Wire};
 use outrigger_service::{ErrorKind, Result, Scope, ServiceError, Signer};
@@ -17,28 +18,11 @@ use outrigger_wallet_engine::Signing;
 use serde_json::Value;
 
 use super::WalletService;
-
-/// The inputs or the message to sign with a wallet's keys.
-pub enum Signature<'a> {
-    Inputs { signing: &'a Signing, requests: &'a [SignRequest] },
-    Message(&'a str),
-}
-
-/// Judges each signature, and reaches the plugins that sign.
-pub trait SigningRules: Send + Sync {
-    /// Judges a signature before it is made. There are no policies yet, so nothing is refused.
-    fn allow(&self, _wallet: &str, _signature: &Signature<'_>) -> Result<()> {
-        Ok(())
-    }
-
-    /// Calls a method of the plugin `signer` that no client can call, and waits for its result while somebody waits for the call of
-    /// `scope`. The plugins `makers` made that call.
-    fn ask(&self, scope: Scope, makers: &[Arc<str>], signer: &str, method: &str, argument: &Value) -> Result<Value>;
-}
+use super::policy::{Asked, Providers};
 
 /// A wallet's keys at the plugin that has them.
 struct Provider<'a> {
-    rules: &'a dyn SigningRules,
+    providers: &'a dyn Providers,
     /// The call that waits; [`Scope::NONE`] outside of calls.
     scope: Scope,
     makers: Vec<Arc<str>>,
@@ -52,7 +36,8 @@ impl Provider<'_> {
             return Err(self.refused("asks for a signature of its own while it signs"));
         }
         let method = format!("{KEYS_PROVIDER}.{function}");
-        let answer = self.rules.ask(self.scope, &self.makers, &self.signer, &method, &argument)?;
+        let asked = Asked { plugin: &self.signer, wallet: &self.wallet, method };
+        let answer = self.providers.ask(self.scope, &self.makers, &asked, &argument)?;
         from_json(&answer).map_err(|error| self.refused(&format!("gave no valid answer: {error}")))
     }
 
@@ -131,20 +116,20 @@ impl WalletService {
         scripts: &[ScriptBuf],
         public_keys: impl Iterator<Item = &'a Blob>,
     ) -> Result<Option<(Provider<'a>, Vec<Option<KeyOrigin>>)>> {
-        let call = self.scopes.get(scope)?;
+        let call = self.call(scope)?;
         let (scope, makers) = (if call.of_call { scope } else { Scope::NONE }, call.makers.clone());
         call.with_view(&self.manager, |view| {
             self.granted.check(view.wallet().name())?;
             let Some(signer) = view.wallet().signer() else { return Ok(None) };
-            let (rules, signer, wallet) = (&*self.signing, signer.to_string(), view.wallet().name().to_owned());
+            let (signer, wallet) = (signer.to_string(), view.wallet().name().to_owned());
             let keys = view.provided_keys(scripts, public_keys)?;
-            Ok(Some((Provider { rules, scope, makers, signer, wallet }, keys)))
+            Ok(Some((Provider { providers: &*self.providers, scope, makers, signer, wallet }, keys)))
         })
     }
 }
 
-/// Outside of calls each read selects the wallet anew: only the wallet whose policies have judged may sign.
-fn is_judged(name: &str, judged: &str) -> Result<()> {
+/// Outside of calls each read selects the wallet anew: only the wallet whose policies have judged may be used.
+pub(super) fn is_judged(name: &str, judged: &str) -> Result<()> {
     if name == judged { Ok(()) } else { Err(ErrorKind::WalletNotLoaded.into()) }
 }
 
@@ -158,29 +143,32 @@ impl Signer for WalletService {
     }
 
     fn sign(&self, scope: Scope, batch: SignBatch) -> Result<Vec<Option<Signed>>> {
-        let begun = self.read(scope, |view| Ok((view.wallet().name().to_owned(), view.begin_signing(&batch)?)))?;
+        let begun = self.read(scope, |view| Ok((view.wallet().clone(), view.begin_signing(&batch)?)))?;
         let (wallet, Some(signing)) = begun else { return Ok(Vec::new()) };
-        self.signing.allow(&wallet, &Signature::Inputs { signing: &signing, requests: &batch.requests })?;
+        self.judge(scope, &wallet, || {
+            let transaction = self.read(scope, |view| view.judged(&signing, &batch.requests))?;
+            Ok(Act::Sign { transaction })
+        })?;
         let public_keys = batch.requests.iter().map(|request| &request.public_key);
         match self.provider(scope, &batch.scripts, public_keys)? {
             Some((provider, keys)) => {
-                is_judged(&provider.wallet, &wallet).and_then(|()| provider.sign(&signing, &batch, keys))
+                is_judged(&provider.wallet, wallet.name()).and_then(|()| provider.sign(&signing, &batch, keys))
             }
             None => self.with_keys(scope, |view| {
-                is_judged(view.wallet().name(), &wallet)?;
+                is_judged(view.wallet().name(), wallet.name())?;
                 view.sign(&signing, &batch, &|| self.scopes.is_wanted(scope))
             }),
         }
     }
 
     fn sign_message(&self, scope: Scope, script: ScriptBuf, public_key: Blob, message: String) -> Result<Option<Blob>> {
-        let wallet = self.read(scope, |view| Ok(view.wallet().name().to_owned()))?;
-        self.signing.allow(&wallet, &Signature::Message(&message))?;
+        let wallet = self.read(scope, |view| Ok(view.wallet().clone()))?;
+        self.judge(scope, &wallet, || Ok(Act::SignMessage { message: message.clone() }))?;
         match self.provider(scope, std::slice::from_ref(&script), std::iter::once(&public_key))? {
-            Some((provider, mut keys)) => is_judged(&provider.wallet, &wallet)
+            Some((provider, mut keys)) => is_judged(&provider.wallet, wallet.name())
                 .and_then(|()| provider.message(&public_key, keys.pop().flatten(), message)),
             None => self.with_keys(scope, |view| {
-                is_judged(view.wallet().name(), &wallet)?;
+                is_judged(view.wallet().name(), wallet.name())?;
                 view.sign_message(&script, &public_key, &message)
             }),
         }

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use bitcoin::consensus::deserialize;
 use bitcoin::{BlockHash, OutPoint, ScriptBuf, Txid, Wtxid};
 use outrigger_memory::wipe_stack;
 use outrigger_service::mempool::Admission;
+use outrigger_service::policy::Act;
 use outrigger_service::wallet::{
     AddressType, Balances, BalancesQuery, CoinBatch, CreateOptions, DescriptorImport, DescriptorInfo, HdKey,
     HistoryBatch, HistoryQuery, Import, ImportOutcome, LabelBatch, LabelledAddress, Received, ReceivedQuery,
@@ -15,22 +17,32 @@ use outrigger_service::{
     ErrorKind, Result, Scope, ServiceError, WalletAdmin, WalletBook, WalletImport, WalletKeys, WalletPay, WalletRead,
 };
 
-use super::signer::SigningRules;
-use super::{GrantedWallets, OwnScopes};
+use super::policy::Providers;
+use super::signer::is_judged;
+use super::{Call, GrantedWallets, OwnScopes, while_judging};
 use outrigger_values::FeeRate;
-use outrigger_wallet_engine::{WalletManager, WalletView};
+use outrigger_wallet_engine::{Wallet, WalletManager, WalletView};
+
+/// The service by which a policy reads its wallet.
+const WALLET_READ: &str = "wallet-read/1";
 
 pub struct WalletService {
     pub manager: Arc<WalletManager>,
     pub scopes: OwnScopes,
     /// The wallets for which the instance may use the service.
     pub granted: GrantedWallets,
-    pub signing: Arc<dyn SigningRules>,
+    pub providers: Arc<dyn Providers>,
 }
 
 impl WalletService {
+    /// The call of a scope. The call of a policy that judges only reads wallets.
+    pub(super) fn call(&self, scope: Scope) -> Result<Call> {
+        let call = self.scopes.get(scope)?;
+        if call.judges && self.granted.service != WALLET_READ { Err(while_judging()) } else { Ok(call) }
+    }
+
     pub(super) fn read<T>(&self, scope: Scope, read: impl FnOnce(&WalletView) -> Result<T>) -> Result<T> {
-        self.scopes.get(scope)?.with_view(&self.manager, |view| {
+        self.call(scope)?.with_view(&self.manager, |view| {
             self.granted.check(view.wallet().name())?;
             read(view)
         })
@@ -45,22 +57,43 @@ impl WalletService {
         })
     }
 
+    /// [`Self::with_keys`], for results that have private keys.
+    fn give_keys<T>(&self, scope: Scope, read: impl FnOnce(&WalletView) -> Result<T>) -> Result<T> {
+        let judged = self.read(scope, |view| Ok(view.wallet().clone()))?;
+        self.judge(scope, &judged, || Ok(Act::GiveKeys))?;
+        self.with_keys(scope, |view| {
+            is_judged(view.wallet().name(), judged.name())?;
+            read(view)
+        })
+    }
+
+    /// Asks the policies whether a signed transaction may be sent.
+    fn judge_payment(&self, scope: Scope, raw: &[u8], replaces: Option<Txid>) -> Result<()> {
+        let wallet = self.read(scope, |view| Ok(view.wallet().clone()))?;
+        // The wallet refuses what is no transaction.
+        let Ok(transaction) = deserialize(raw) else { return Ok(()) };
+        self.judge(scope, &wallet, || {
+            let transaction = self.read(scope, |view| view.judged_payment(transaction))?;
+            Ok(Act::Send { transaction, replaces })
+        })
+    }
+
     fn check_may_use(&self, scope: Scope, name: &str) -> Result<()> {
-        self.scopes.get(scope)?.check_may_use(name)?;
+        self.call(scope)?.check_may_use(name)?;
         self.granted.check(name)
     }
 
     /// The wallets among these that caller and instance may use.
     fn usable(&self, scope: Scope, mut names: Vec<String>) -> Result<Vec<String>> {
-        let call = self.scopes.get(scope)?;
+        let call = self.call(scope)?;
         names.retain(|name| call.may_use(name) && self.granted.check(name).is_ok());
         Ok(names)
     }
 
     /// Changes the call's wallet. The call's later reads see the change. Most changes derive, encrypt or decrypt keys,
     /// so the host wipes the stack.
-    fn write<T>(&self, scope: Scope, write: impl FnOnce(&outrigger_wallet_engine::Wallet) -> Result<T>) -> Result<T> {
-        let call = self.scopes.get(scope)?;
+    fn write<T>(&self, scope: Scope, write: impl FnOnce(&Wallet) -> Result<T>) -> Result<T> {
+        let call = self.call(scope)?;
         let wallet = self.read(scope, |view| Ok(view.wallet().clone()))?;
         call.refresh();
         let outcome = write(&wallet);
@@ -211,6 +244,7 @@ impl WalletPay for WalletService {
     }
 
     fn send(&self, scope: Scope, raw: Blob, metadata: Vec<(String, String)>) -> Result<Option<Admission>> {
+        self.judge_payment(scope, &raw, None)?;
         self.write(scope, |wallet| wallet.send(&raw, metadata))
     }
 
@@ -221,11 +255,12 @@ impl WalletPay for WalletService {
         raw: Blob,
         metadata: Vec<(String, String)>,
     ) -> Result<Option<Admission>> {
+        self.judge_payment(scope, &raw, Some(replaced))?;
         self.write(scope, |wallet| wallet.replace(replaced, &raw, metadata))
     }
 
     fn begin_payment(&self, scope: Scope) -> Result<()> {
-        let call = self.scopes.get(scope)?;
+        let call = self.call(scope)?;
         if call.inline || !call.of_call {
             let message = "a payment is begun by a call of a method that the manifest does not mark 'inline'";
             return Err(ServiceError::new(ErrorKind::Unsupported, message));
@@ -293,7 +328,7 @@ impl WalletAdmin for WalletService {
 
     fn load(&self, scope: Scope, name: String, load_on_startup: Option<bool>) -> Result<Vec<String>> {
         self.check_may_use(scope, &name)?;
-        let folders = self.scopes.get(scope)?.readable();
+        let folders = self.call(scope)?.readable();
         let loaded = self.manager.load(name.clone(), load_on_startup);
         loaded.map_err(|error| self.manager.with_advice(&name, &folders, error))
     }
@@ -328,19 +363,25 @@ impl WalletAdmin for WalletService {
     }
 
     fn backup(&self, scope: Scope, file: String) -> Result<()> {
-        let folders = self.scopes.get(scope)?.writable();
+        let folders = self.call(scope)?.writable();
+        let wallet = self.read(scope, |view| Ok(view.wallet().clone()))?;
+        self.judge(scope, &wallet, || Ok(Act::Backup))?;
+        self.save_policies(scope, &wallet)?;
         self.write(scope, |wallet| wallet.backup(std::path::Path::new(&file), &folders))
     }
 
     fn export_watch_only(&self, scope: Scope, file: String) -> Result<()> {
-        let folders = self.scopes.get(scope)?.writable();
+        let folders = self.call(scope)?.writable();
+        let wallet = self.read(scope, |view| Ok(view.wallet().clone()))?;
+        self.judge(scope, &wallet, || Ok(Act::Export))?;
         self.write(scope, |wallet| wallet.export_watch_only(std::path::Path::new(&file), &folders))
     }
 
     fn restore(&self, scope: Scope, name: String, file: String, load_on_startup: Option<bool>) -> Result<Vec<String>> {
         self.check_may_use(scope, &name)?;
-        let folders = self.scopes.get(scope)?.readable();
-        self.manager.restore(name, std::path::Path::new(&file), &folders, load_on_startup)
+        let folders = self.call(scope)?.readable();
+        let guarded = |wallet: &Wallet| self.restore_policies(scope, wallet);
+        self.manager.restore(name, std::path::Path::new(&file), &folders, load_on_startup, &guarded)
     }
 
     fn add_own_descriptors(&self, scope: Scope, descriptors: Vec<DescriptorImport>) -> Result<Vec<ImportOutcome>> {
@@ -351,18 +392,18 @@ impl WalletAdmin for WalletService {
 #[deny(clippy::missing_trait_methods)]
 impl WalletKeys for WalletService {
     fn private_hd_keys(&self, scope: Scope) -> Result<Vec<HdKey>> {
-        self.with_keys(scope, |view| view.hd_keys(true))
+        self.give_keys(scope, |view| view.hd_keys(true))
     }
 
     fn private_imported_descriptors(&self, scope: Scope) -> Result<Vec<DescriptorInfo>> {
-        self.with_keys(scope, |view| view.imported_descriptors(true))
+        self.give_keys(scope, |view| view.imported_descriptors(true))
     }
 
     fn private_descriptors(&self, scope: Scope) -> Result<Vec<DescriptorInfo>> {
-        self.with_keys(scope, |view| view.descriptors(true))
+        self.give_keys(scope, |view| view.descriptors(true))
     }
 
     fn private_key(&self, scope: Scope, public_key_hash: [u8; 20]) -> Result<Option<Secret>> {
-        self.with_keys(scope, |view| view.private_key(&public_key_hash))
+        self.give_keys(scope, |view| view.private_key(&public_key_hash))
     }
 }

@@ -4,6 +4,7 @@ use bitcoin::Amount;
 use outrigger_service::wallet::{AddressType, SpendSettings};
 use outrigger_values::FeeRate;
 use outrigger_values::amount::{parse_fixed_point, to_text};
+use outrigger_wallet_engine::PolicyRule;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
@@ -56,6 +57,8 @@ pub struct WalletConfig {
     pub walletbroadcast: bool,
     /// The plugin that signs for wallets which are created with an external signer (`-signer`).
     pub signer: Option<String>,
+    /// The plugins that judge what wallets sign, send and give out.
+    pub policies: Vec<PolicyRule>,
 }
 
 impl Default for WalletConfig {
@@ -79,6 +82,7 @@ impl Default for WalletConfig {
             walletrejectlongchains: spending.reject_long_chains,
             walletbroadcast: true,
             signer: None,
+            policies: Vec::new(),
         }
     }
 }

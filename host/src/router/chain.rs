@@ -177,7 +177,7 @@ impl Router {
         }
         let deadline = lease.deadline.filter(|_| !method.long_running);
         let waits = (method.needs_tip && self.passthrough.is_some() && !self.finds_wallet_at_tip(method, call))
-            || self.asks_signer(&lease, method, call);
+            || self.asks_plugins(&lease, method, call);
         let may_run_inline = lease.trusted && stuck == 0 && !waits && !lease.waits_for_runner();
         let (token, answer) = self.calls.open(lease.id, link.position);
         let guard = CallGuard::new(&self.calls, token, |token, is_gone| {

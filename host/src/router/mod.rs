@@ -35,14 +35,16 @@ use onward::{OnwardCall, Switchboard, may_not_wait};
 use outrigger_base::contain::contain;
 use outrigger_passthrough::Passthrough;
 use outrigger_plugins::calls::{self, AnswerOutcome, Calls, Overdue, Phase};
-use outrigger_plugins::grants::SIGNER;
+use outrigger_plugins::grants::GUARDED;
 use outrigger_plugins::instance::{Instance, Lease};
 use outrigger_plugins::lane::Lane;
 use outrigger_plugins::pool::{Claimant, Overloaded, Pool, contained};
 use outrigger_plugins::registry::{Link, Registry};
-use outrigger_rpc::{Answer, Call, Dispatch, Failure, Origin};
+use outrigger_rpc::{Answer, Call, Dispatch, Failure};
+use outrigger_service::policy::POLICY;
 use outrigger_services::{Caller, Onward, Scopes};
 use outrigger_wallet_engine::WalletManager;
+use provider::is_of;
 pub use rest::PassedRest;
 pub use startup_gate::StartupGate;
 
@@ -94,11 +96,11 @@ impl Router {
         method.inline && method.wallet_only && self.wallets.stands_at_tip(wallet_of(call))
     }
 
-    /// Whether an inline call may wait for the plugin that signs for its wallet.
-    fn asks_signer(&self, lease: &Lease, method: &MethodSpec, call: &Call) -> bool {
+    /// Whether an inline call may wait for the plugin that signs for its wallet, or for those that judge.
+    fn asks_plugins(&self, lease: &Lease, method: &MethodSpec, call: &Call) -> bool {
         method.inline
-            && lease.grants.iter().any(|grant| grant.service == SIGNER)
-            && self.wallets.has_external_signer(wallet_of(call))
+            && lease.grants.iter().any(|grant| GUARDED.contains(&&*grant.service))
+            && self.wallets.asks_plugins(wallet_of(call))
     }
 
     /// A call's way on from a link.
@@ -121,10 +123,9 @@ impl Router {
         let method = &link.method;
         let mut lane = Lane::of(method, may_run_inline, &link.latency, params.as_bytes().len());
         // In front of a node the wallet was at the tip a moment ago, so the call does not wait.
-        let (origin, inline_onward) = (&call.origin, onward.clone());
-        let inline_caller = || {
-            caller(origin, inline_onward, makers(call), method.inline, method.needs_tip && self.passthrough.is_none())
-        };
+        let needs_tip = method.needs_tip && self.passthrough.is_none();
+        let inline_onward = onward.clone();
+        let inline_caller = || caller(link, call, inline_onward, needs_tip);
         let inline = (lane == Lane::Inline).then(|| InlineCall::begin(&link.latency));
         if let Some(_inline) = inline.flatten() {
             contained(|| {
@@ -137,12 +138,13 @@ impl Router {
             return Err(Overloaded);
         }
         lane = Lane::pooled(method);
-        let (scopes, pool) = (self.scopes.clone(), self.pool.clone());
-        let (lease, method, origin, makers) = (lease.clone(), method.clone(), origin.clone(), makers(call));
+        let (scopes, pool, origin) = (self.scopes.clone(), self.pool.clone(), &call.origin);
+        let caller = caller(link, call, onward, method.needs_tip);
+        let (lease, method) = (lease.clone(), method.clone());
         let wallet = origin.wallet.clone().or_else(|| origin.only_wallet.clone());
         let claimant = Claimant { owner: lease.owner, call: token, wallet };
         self.pool.submit(claimant, move || {
-            let _scope = scopes.open(token, lease.id, caller(&origin, onward, makers, method.inline, method.needs_tip));
+            let _scope = scopes.open(token, lease.id, caller);
             if lease.call(token, &method, params.as_bytes(), lane) {
                 lease.health.find_thread();
                 pool.found_lost(lease.owner);
@@ -283,14 +285,19 @@ fn wallet_of(call: &Call) -> Option<&str> {
     call.origin.wallet.as_deref().or(call.origin.only_wallet.as_deref())
 }
 
-/// The context of a call's scope: its wallet, its user's restrictions, and whether it needs the tip.
-fn caller(
-    origin: &Origin,
-    onward: Option<Arc<dyn Onward>>,
-    makers: Vec<Arc<str>>,
-    inline: bool,
-    needs_tip: bool,
-) -> Caller {
-    let (wallet, only_wallet, folders) = (origin.wallet.clone(), origin.only_wallet.clone(), origin.folders.clone());
-    Caller { wallet, only_wallet, folders, needs_tip, inline, onward, makers }
+/// The context of a call's scope at a link.
+fn caller(link: &Link, call: &Call, onward: Option<Arc<dyn Onward>>, needs_tip: bool) -> Caller {
+    let origin = &call.origin;
+    Caller {
+        wallet: origin.wallet.clone(),
+        only_wallet: origin.only_wallet.clone(),
+        folders: origin.folders.clone(),
+        needs_tip,
+        inline: link.method.inline,
+        onward,
+        makers: makers(call),
+        user: Some(origin.user.clone()),
+        method: Some(link.name.clone()),
+        judges: is_of(POLICY, &link.name),
+    }
 }

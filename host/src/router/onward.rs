@@ -25,6 +25,8 @@ use outrigger_values::{RpcError, RpcErrorCode};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
+use crate::audit::AuditLog;
+
 /// How long a call outside of calls may take.
 const UNSCOPED_PATIENCE: Duration = Duration::from_secs(120);
 
@@ -84,6 +86,8 @@ pub struct Front {
     pub dispatch: Box<dyn Fn(Call) -> Answering + Send + Sync>,
     /// Calls of the host for a plugin that provides a service, by the plugin's id.
     pub provider: Box<dyn Fn(String, Call) -> Answering + Send + Sync>,
+    /// Has the verdicts of policies.
+    pub audit: Option<Arc<AuditLog>>,
 }
 
 /// The way of plugins' calls into the host.
@@ -114,6 +118,10 @@ impl Switchboard {
         *self.front.lock() = None;
     }
 
+    pub(super) fn front(&self) -> Option<Arc<Front>> {
+        self.front.lock().clone()
+    }
+
     /// The calls of a plugin that may use these wallets; `None` for all.
     pub fn of_plugin(self: &Arc<Self>, plugin: &str, wallets: Option<Vec<String>>) -> PluginUser {
         PluginUser { switchboard: self.clone(), id: plugin.into(), wallets }
@@ -121,7 +129,7 @@ impl Switchboard {
 
     /// Waits for the answer of a call while somebody waits for that of `scope`.
     pub(super) fn wait(&self, scope: Scope, begin: impl FnOnce(&Front) -> Answering) -> Result<RpcReply> {
-        let Some(front) = self.front.lock().clone() else {
+        let Some(front) = self.front() else {
             return refused(
                 ErrorKind::Unsupported,
                 "Plugins call methods while the host is up, not while it starts or stops",

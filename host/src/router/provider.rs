@@ -1,14 +1,14 @@
-//! Calls of the host for plugins that provide a service (`keys-provider/1`).
+//! Calls of the host for plugins that provide a service (`keys-provider/1`, `policy/1`).
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use outrigger_rpc::{Answer, Call, Failure, Origin, Params, ResultText};
-use outrigger_service::provider::KEYS_PROVIDER;
+use outrigger_service::policy::POLICY;
 use outrigger_service::rpc::RpcReply;
 use outrigger_service::{ErrorKind, Result, Scope, ServiceError};
-use outrigger_services::SigningRules;
+use outrigger_services::{Asked, Judgement, Providers};
 use outrigger_values::RpcError;
 use serde_json::Value;
 
@@ -23,12 +23,13 @@ const ANSWER_LEAD: Duration = Duration::from_secs(2);
 const HOST_USER: &str = "host";
 
 impl Router {
-    /// Calls the keys provider of this id. Clients cannot call the method.
+    /// Calls a function of a service that a plugin provides. Clients cannot call the method.
     pub async fn provider(&self, plugin: &str, call: Call) -> Answer {
-        let away = || Failure::Rpc(RpcError::internal("it does not run, or provides no keys"));
+        let (service, _) = call.method.rsplit_once('.').unwrap_or_default();
+        let away = || Failure::Rpc(RpcError::internal(format!("it does not run, or does not provide {service}")));
         let mut closed = None;
         loop {
-            let link = self.registry.provider(plugin, KEYS_PROVIDER, &call.method).ok_or_else(away)?;
+            let link = self.registry.provider(plugin, service, &call.method).ok_or_else(away)?;
             let instance = link.instance.as_ref().ok_or_else(away)?;
             // A reload closes an instance after it has replaced the link.
             if instance.lease().is_none() && closed.replace(instance.id) != Some(instance.id) {
@@ -44,23 +45,32 @@ impl Router {
     }
 }
 
-impl SigningRules for Switchboard {
-    fn ask(&self, scope: Scope, makers: &[Arc<str>], signer: &str, method: &str, argument: &Value) -> Result<Value> {
+/// Whether a method is a function of a service.
+pub(super) fn is_of(service: &str, method: &str) -> bool {
+    method.strip_prefix(service).is_some_and(|rest| rest.starts_with('.'))
+}
+
+impl Providers for Switchboard {
+    fn ask(&self, scope: Scope, makers: &[Arc<str>], asked: &Asked<'_>, argument: &Value) -> Result<Value> {
+        let (plugin, is_policy) = (asked.plugin, is_of(POLICY, &asked.method));
         let refused = |reason: &str| {
-            let detail = format!("The plugin '{signer}', which has the keys of the wallet, did not answer: {reason}");
+            let role = if is_policy { "judges for the wallet" } else { "has the keys of the wallet" };
+            let detail = format!("The plugin '{plugin}', which {role}, did not answer: {reason}");
             ServiceError::new(ErrorKind::Refused, detail)
         };
+        // A policy reads the wallet for which it judges.
+        let wallet = is_policy.then(|| asked.wallet.into());
         let call = Call {
-            method: method.to_owned(),
+            method: asked.method.clone(),
             params: Params::from_bytes(Value::Array(vec![argument.clone()]).to_string().into()),
-            origin: Origin::of_user(HOST_USER).into(),
+            origin: Origin { wallet, ..Origin::of_user(HOST_USER) }.into(),
             may_stream: false,
-            through: makers.iter().cloned().chain([signer.into()]).collect(),
+            through: makers.iter().cloned().chain([plugin.into()]).collect(),
             makers: makers.len() + 1,
         };
         let until = self.calls.due(scope.0).and_then(|due| due.checked_sub(ANSWER_LEAD));
         let begin = |front: &Front| -> Answering {
-            let answering = (front.provider)(signer.to_owned(), call);
+            let answering = (front.provider)(plugin.to_owned(), call);
             let Some(until) = until else { return answering };
             Box::pin(async move {
                 let late = |_| Err(Failure::Rpc(RpcError::internal("it did not answer in time")));
@@ -72,6 +82,12 @@ impl SigningRules for Switchboard {
             Ok(RpcReply::Error { message, .. }) => Err(refused(&message)),
             Err(error) if error.kind == ErrorKind::Stale => Err(error),
             Err(error) => Err(refused(&error.detail)),
+        }
+    }
+
+    fn judged(&self, judgement: &Judgement<'_>) {
+        if let Some(audit) = self.front().and_then(|front| front.audit.clone()) {
+            audit.judged(judgement);
         }
     }
 }

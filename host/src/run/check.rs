@@ -10,7 +10,6 @@ use crate::router::builtins;
 use crate::services::ServiceNames;
 use outrigger_plugins::registry::{self, PluginsConfig};
 use outrigger_sdk::manifest::Manifest;
-use outrigger_service::provider::KEYS_PROVIDER;
 use outrigger_standard::work;
 
 /// Checks the configuration, the users, the files of enabled plugins with their options, grants and routes, the ports
@@ -31,9 +30,10 @@ pub fn check(args: &RunArgs) -> Result<String, RunError> {
     let configured = PluginsConfig { plugins: config.plugins.clone(), routes: config.routes.clone() };
     let manifests = registry::check(&configured, &folders, &builtins::RESERVED, &ServiceNames)
         .map_err(|failure| parts::plugin_error(&loaded, &failure))?;
-    parts::check_signer(&loaded, |signer| {
-        let provides = |manifest: &Manifest| manifest.provides.iter().any(|service| service == KEYS_PROVIDER);
-        manifests.iter().any(|manifest| manifest.id == signer && provides(manifest))
+    parts::check_providers(&loaded, |plugin, service| {
+        let provides =
+            |manifest: &&Manifest| manifest.id == plugin && manifest.provides.iter().any(|one| one == service);
+        manifests.iter().any(|manifest| provides(&manifest))
     })?;
     let methods: usize = manifests.iter().map(|manifest| manifest.methods.len()).sum();
     let enabled = config.plugins.iter().enumerate().filter(|(_, plugin)| plugin.enabled).zip(&manifests);

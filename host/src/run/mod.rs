@@ -134,6 +134,7 @@ async fn serve(
 ) -> Result<Parts, RunError> {
     let rpc = &loaded.config.rpc;
     let audit = open_audit(&loaded)?;
+    let verdicts = audit.clone();
     // From here on a signal stops in order: after READY, none may kill the host.
     let stopping = stop_requested(frame.stop.subscribe())?;
     let cookie = CookieFile::create(folder.join(".cookie")).map_err(|e| failed("cookie")(e.into()))?;
@@ -207,6 +208,7 @@ async fn serve(
             let router = providers.clone();
             Box::pin(async move { router.provider(&plugin, call).await })
         }),
+        audit: verdicts,
     });
     frame.gate.open(parts.router.clone());
     let outcome = tell_metrics(&loaded, frame, &parts, edge).await;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bitcoin::Network;
 use outrigger_service::chain::Publication;
 use outrigger_service::events::Event;
+use outrigger_service::policy::POLICY;
 use outrigger_service::provider::KEYS_PROVIDER;
 use outrigger_standard::release::{self, Deprecated};
 use outrigger_standard::work;
@@ -174,7 +175,7 @@ impl Parts {
         .map_err(|error| failed("plugins")(error.into()))?;
         let configured = PluginsConfig { plugins: config.plugins.clone(), routes: config.routes.clone() };
         registry.start(configured).map_err(|error| plugin_error(loaded, &error))?;
-        check_signer(loaded, |signer| registry.provider(signer, KEYS_PROVIDER, "").is_some())?;
+        check_providers(loaded, |plugin, service| registry.provider(plugin, service, "").is_some())?;
         // Set once, only here.
         let _ = hub.wallets.set(manager.clone());
         let _ = hub.registry.set(registry.clone());
@@ -241,14 +242,18 @@ pub(super) fn plugin_error(loaded: &LoadedConfig, failure: &Failure) -> RunError
     loaded.plugin_error(failure.plugin, key, reason).into()
 }
 
-/// Checks that the plugin of the setting `wallet.signer` provides keys.
-pub(super) fn check_signer(loaded: &LoadedConfig, provides: impl Fn(&str) -> bool) -> Result<(), RunError> {
-    match &loaded.config.wallet.signer {
-        Some(signer) if !provides(signer) => {
-            let reason = format!("no enabled plugin of this id provides {KEYS_PROVIDER}");
-            Err(loaded.error("wallet.signer", signer, reason).into())
+/// Checks that the plugins of the settings `wallet.signer` and `wallet.policies` provide these services.
+pub(super) fn check_providers(loaded: &LoadedConfig, provides: impl Fn(&str, &str) -> bool) -> Result<(), RunError> {
+    let wallet = &loaded.config.wallet;
+    let signer = wallet.signer.iter().map(|signer| ("wallet.signer", signer, KEYS_PROVIDER));
+    let rules = wallet.policies.iter().filter(|rule| !rule.remove);
+    let policies = rules.map(|rule| ("wallet.policies.plugin", &rule.plugin, POLICY));
+    match signer.chain(policies).find(|(_, plugin, service)| !provides(plugin, service)) {
+        Some((key, plugin, service)) => {
+            let reason = format!("no enabled plugin of this id provides {service}");
+            Err(loaded.error(key, plugin, reason).into())
         }
-        _ => Ok(()),
+        None => Ok(()),
     }
 }
 
@@ -320,6 +325,7 @@ fn open_wallets(
         spending: config.wallet.spending(),
         broadcast: config.wallet.walletbroadcast,
         signer: config.wallet.signer.clone(),
+        policies: config.wallet.policies.clone(),
         // The parent of the network's folder.
         data_directory: folder.parent().map(Path::to_owned),
         ..outrigger_wallet_engine::Settings::default()

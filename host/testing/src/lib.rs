@@ -45,15 +45,16 @@ use outrigger_node::Node;
 use outrigger_sdk::testing::{CallScopes, NoEvents, StubLog, StubRpc, TestPlugin};
 use outrigger_sdk::{FeeRate, Host, Plugin};
 use outrigger_service::events::Event;
-use outrigger_service::provider::{KeysProvider, provide};
+use outrigger_service::policy::{self, POLICY, Policy};
+use outrigger_service::provider::{self, KeysProvider};
 use outrigger_service::wallet::{CreateOptions, SpendSettings};
 use outrigger_service::wire::Secret;
 use outrigger_service::{ErrorKind, Result, Scope, ServiceError};
 use outrigger_services::{
-    Caller, ChainService, GrantedAccess, GrantedWallets, MempoolService, OwnScopes, Scopes, Signature, SigningRules,
-    WalletService,
+    Asked, Caller, ChainService, GrantedAccess, GrantedWallets, Judgement, MempoolService, OwnScopes, Providers,
+    Scopes, WalletService,
 };
-use outrigger_wallet_engine::{Settings, WalletManager, WalletView};
+use outrigger_wallet_engine::{PolicyRule, Settings, WalletManager, WalletView};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -68,28 +69,36 @@ const KDF_MEMORY_KIB: u32 = 64;
 /// From how many blocks on a wallet that is behind has them searched: few, so that tests come to both.
 const SEARCH_FROM: u32 = 4;
 
-/// Counts the signatures that the policies judge, and asks the provider of keys.
+/// The provider of keys and the policy of a test.
 #[derive(Default)]
-struct Signing {
+struct TestProviders {
+    /// The verdicts of the policy.
     judged: AtomicU64,
-    /// The call for which the provider was asked last.
+    /// The call for which one of them was asked last.
     asked_for: AtomicU64,
-    provider: Mutex<Option<Box<dyn KeysProvider + Send>>>,
+    keys: Mutex<Option<Box<dyn KeysProvider + Send>>>,
+    policy: Mutex<Option<Arc<dyn Policy + Send + Sync>>>,
 }
 
-impl SigningRules for Signing {
-    fn allow(&self, _: &str, _: &Signature<'_>) -> Result<()> {
-        self.judged.fetch_add(1, Ordering::Relaxed);
-        Ok(())
-    }
-
-    fn ask(&self, scope: Scope, _: &[Arc<str>], _: &str, method: &str, argument: &Value) -> Result<Value> {
+impl Providers for TestProviders {
+    fn ask(&self, scope: Scope, _: &[Arc<str>], asked: &Asked<'_>, argument: &Value) -> Result<Value> {
         let refused = |reason: String| ServiceError::new(ErrorKind::Refused, reason);
         self.asked_for.store(scope.0, Ordering::Relaxed);
-        let provider = lock(&self.provider);
-        let provider = provider.as_ref().ok_or_else(|| refused("no provider of keys".into()))?;
-        let (_, function) = method.split_once('.').unwrap_or_default();
-        provide(&**provider, function, argument).map_err(|error| refused(error.message))
+        let (service, function) = asked.method.rsplit_once('.').unwrap_or_default();
+        let answer = if service == POLICY {
+            let policy = lock(&self.policy).clone();
+            let policy = policy.ok_or_else(|| refused("no policy".into()))?;
+            policy::provide(&*policy, scope, function, argument)
+        } else {
+            let keys = lock(&self.keys);
+            let keys = keys.as_ref().ok_or_else(|| refused("no provider of keys".into()))?;
+            provider::provide(&**keys, scope, function, argument)
+        };
+        answer.map_err(|error| refused(error.message))
+    }
+
+    fn judged(&self, _: &Judgement<'_>) {
+        self.judged.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -100,7 +109,8 @@ pub struct TestHost<N: Node + ?Sized = EmbeddedNode> {
     pub log: Arc<StubLog>,
     /// The methods of a bitcoind, as far as the test answers them.
     pub rpc: Arc<StubRpc>,
-    signing: Arc<Signing>,
+    providers: Arc<TestProviders>,
+    guarded: Vec<PolicyRule>,
     events: Arc<Mutex<Vec<Event>>>,
     scopes: Arc<Scopes>,
     next_call: AtomicU64,
@@ -138,10 +148,11 @@ impl<N: Node + 'static> TestHost<N> {
 
     fn assemble(node: Arc<N>, folder: TempDir) -> Self {
         let events = Arc::default();
-        let wallets = open_wallets(&folder, node.clone(), &events);
+        let wallets = open_wallets(&folder, node.clone(), &events, Vec::new());
         node.observe(wallets.clone());
         let (log, scopes, next_call) = (Arc::default(), Arc::default(), AtomicU64::new(1 << 32));
-        Self { node, wallets, log, rpc: Arc::default(), signing: Arc::default(), events, scopes, next_call, folder }
+        let (providers, guarded) = (Arc::default(), Vec::new());
+        Self { node, wallets, log, rpc: Arc::default(), providers, guarded, events, scopes, next_call, folder }
     }
 
     /// As if the host had been stopped and, after `meanwhile`, started again on the same node and files. Plugins that were
@@ -149,7 +160,7 @@ impl<N: Node + 'static> TestHost<N> {
     pub fn restart(&mut self, meanwhile: impl FnOnce(&Self)) {
         self.wallets.shutdown();
         meanwhile(self);
-        self.wallets = open_wallets(&self.folder, self.node.clone(), &self.events);
+        self.wallets = open_wallets(&self.folder, self.node.clone(), &self.events, self.guarded.clone());
         self.node.observe(self.wallets.clone());
         self.wallets.is_told();
     }
@@ -158,8 +169,8 @@ impl<N: Node + 'static> TestHost<N> {
         let scopes = OwnScopes::of(self.scopes.clone(), 0, GrantedAccess::default());
         let node: Arc<dyn Node> = self.node.clone();
         let granted = GrantedWallets::all("wallet-read/1");
-        let (manager, signing) = (self.wallets.clone(), self.signing.clone());
-        let wallet = Arc::new(WalletService { manager, scopes: scopes.clone(), granted, signing });
+        let (manager, providers) = (self.wallets.clone(), self.providers.clone());
+        let wallet = Arc::new(WalletService { manager, scopes: scopes.clone(), granted, providers });
         Host {
             chain: Arc::new(ChainService {
                 node: node.clone(),
@@ -221,19 +232,27 @@ impl<N: Node + 'static> TestHost<N> {
         self.wallets.select(Some(name))
     }
 
-    /// The number of signings that have passed the wallets' policies, one for each transaction or message.
-    pub fn judged(&self) -> u64 {
-        self.signing.judged.load(Ordering::Relaxed)
+    /// Restarts the host with a policy of these wallets.
+    pub fn guard(&mut self, wallets: &[&str], policy: impl Policy + Send + Sync + 'static) {
+        *lock(&self.providers.policy) = Some(Arc::new(policy));
+        let wallets = wallets.iter().map(ToString::to_string).collect();
+        self.guarded = vec![PolicyRule { wallets, plugin: "policy".into(), remove: false }];
+        self.restart(|_| {});
     }
 
-    /// The call for which the provider was asked last; [`Scope::NONE`] outside of calls.
+    /// How often the policy has judged.
+    pub fn judged(&self) -> u64 {
+        self.providers.judged.load(Ordering::Relaxed)
+    }
+
+    /// The call for which provider or policy was asked last; [`Scope::NONE`] outside of calls.
     pub fn asked_for(&self) -> Scope {
-        Scope(self.signing.asked_for.load(Ordering::Relaxed))
+        Scope(self.providers.asked_for.load(Ordering::Relaxed))
     }
 
     /// From now on this provider signs for wallets with an external signer.
     pub fn provide(&self, provider: impl KeysProvider + Send + 'static) {
-        *lock(&self.signing.provider) = Some(Box::new(provider));
+        *lock(&self.providers.keys) = Some(Box::new(provider));
     }
 
     /// What the wallets told since this was asked last.
@@ -255,7 +274,12 @@ fn folder() -> TempDir {
 }
 
 #[allow(clippy::expect_used, reason = "a test's own failure")]
-fn open_wallets(folder: &TempDir, node: Arc<dyn Node>, events: &Arc<Mutex<Vec<Event>>>) -> Arc<WalletManager> {
+fn open_wallets(
+    folder: &TempDir,
+    node: Arc<dyn Node>,
+    events: &Arc<Mutex<Vec<Event>>>,
+    policies: Vec<PolicyRule>,
+) -> Arc<WalletManager> {
     let settings = Settings {
         keypool: TestHost::<EmbeddedNode>::KEYPOOL,
         spending: SpendSettings { fallback_feerate: Some(FALLBACK_FEERATE), ..SpendSettings::default() },
@@ -265,6 +289,7 @@ fn open_wallets(folder: &TempDir, node: Arc<dyn Node>, events: &Arc<Mutex<Vec<Ev
         kdf_passes: 1,
         search_from: SEARCH_FROM,
         signer: Some("provider".into()),
+        policies,
         ..Settings::default()
     };
     let events = events.clone();

@@ -14,6 +14,7 @@ use bitcoin::{Amount, NetworkKind, PrivateKey, ScriptBuf, Transaction, TxIn, TxO
 use outrigger_sdk::RpcError;
 use outrigger_sdk::params::decode_hex;
 use outrigger_sdk::sign::{SignatureKind, sign_digest};
+use outrigger_service::policy::{Policy, PolicyQuery, Verdict};
 use outrigger_service::provider::{KeysProvider, KeysQuery, MessageQuery, ProviderBatch};
 use outrigger_service::signer::{Scheme, SignBatch, SignRequest};
 use outrigger_service::wallet::{DescriptorImport, Import, ImportOutcome, KeyOrigin, KeysImport};
@@ -65,11 +66,11 @@ impl Provider {
 }
 
 impl KeysProvider for Provider {
-    fn available(&self, query: &KeysQuery) -> Result<Vec<bool>, RpcError> {
+    fn available(&self, _: Scope, query: &KeysQuery) -> Result<Vec<bool>, RpcError> {
         Ok(query.keys.iter().map(|_| true).collect())
     }
 
-    fn sign(&self, batch: &ProviderBatch) -> Result<Vec<Option<Blob>>, RpcError> {
+    fn sign(&self, _: Scope, batch: &ProviderBatch) -> Result<Vec<Option<Blob>>, RpcError> {
         let sign = |request: &outrigger_service::provider::ProviderRequest| {
             Some(Blob(sign_digest(&self.key(&request.key), self.digest(request.digest), &(&request.request).into())))
         };
@@ -81,9 +82,17 @@ impl KeysProvider for Provider {
         Ok(batch.requests.iter().map(sign).collect())
     }
 
-    fn message(&self, query: &MessageQuery) -> Result<Option<Blob>, RpcError> {
+    fn message(&self, _: Scope, query: &MessageQuery) -> Result<Option<Blob>, RpcError> {
         let digest = self.digest(query.digest);
         Ok(Some(Blob(sign_digest(&self.key(&query.key), digest, &SignatureKind::EcdsaRecoverable))))
+    }
+}
+
+struct AllowAll;
+
+impl Policy for AllowAll {
+    fn judge(&self, _: Scope, _: &PolicyQuery) -> Result<Verdict, RpcError> {
+        Ok(Verdict::Allow)
     }
 }
 
@@ -158,7 +167,9 @@ fn scripts(host: &TestHost) -> Vec<ScriptBuf> {
 
 #[test]
 fn a_provider_signs_as_a_wallet_with_the_same_keys_and_each_signing_passes_the_policies() {
-    let (host, provider) = (TestHost::new(), Provider::new());
+    let (mut host, provider) = (TestHost::new(), Provider::new());
+    // The other wallet has the same keys, and so the same policy.
+    host.guard(&["vault"], AllowAll);
     wallets(&host, &provider, || {});
     let scripts = scripts(&host);
     let (batch, handle) = (batch(&host, &scripts), host.handle());

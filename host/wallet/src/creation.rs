@@ -43,6 +43,7 @@ impl Wallet {
             backup_needed: true,
             last_backup: 0,
             signer: shared.settings.signer.clone().filter(|_| options.external_signer),
+            policies: Vec::new(),
         };
         let t = store.tables;
         let mut txn = store.write()?;

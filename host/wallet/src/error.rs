@@ -20,8 +20,8 @@ pub enum WalletError {
     Damaged(WireError),
     #[error("{0}")]
     File(#[from] std::io::Error),
-    #[error("the list of wallets to load at start, {}, cannot be read: {reason}", .path.display())]
-    LoadList { path: PathBuf, reason: String },
+    #[error("{list}, {}, cannot be read: {reason}", .path.display())]
+    List { list: &'static str, path: PathBuf, reason: String },
     #[error(transparent)]
     ClientFile(#[from] ClientFileError),
     #[error("Data is not in recognized format.")]

@@ -16,6 +16,7 @@ use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 
 use super::encrypt::EncryptionKey;
 use super::error::{Result, WalletError};
+use super::guards::POLICY_STATE;
 use super::keypool::identity_key;
 use super::live::Wallet;
 use super::store::rows::{CoinRow, DescriptorRow, KeyRow, MetaRow, ScriptRow};
@@ -101,12 +102,18 @@ impl Export<'_> {
     fn meta(&mut self) -> Result<()> {
         for row in self.from.meta.iter(self.txn)? {
             let (key, value) = row?;
-            if ![ENCRYPTION, PLAINTEXT_KEY, SCRUB, b"scrubbed"].contains(&key) {
+            if ![ENCRYPTION, PLAINTEXT_KEY, SCRUB, b"scrubbed"].contains(&key) && !key.starts_with(POLICY_STATE) {
                 self.to.meta.put(&mut self.out, key, value)?;
             }
         }
         self.to.meta.put(&mut self.out, PLAINTEXT_KEY, &EncryptionKey::random().to_plaintext())?;
-        let meta = MetaRow { private_keys_enabled: false, blank: false, signer: None, ..self.from.meta(self.txn)? };
+        let meta = MetaRow {
+            private_keys_enabled: false,
+            blank: false,
+            signer: None,
+            policies: Vec::new(),
+            ..self.from.meta(self.txn)?
+        };
         Ok(self.to.meta.put(&mut self.out, b"meta", &to_bytes(&meta))?)
     }
 

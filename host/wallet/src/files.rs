@@ -1,11 +1,13 @@
 //! Paths of wallets on disk, and the list of wallets to load at startup.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Component, Path, PathBuf};
 
 use outrigger_service::{ErrorKind, ServiceError};
+use serde::de::DeserializeOwned;
 
 use super::absolute::{self, ABSOLUTE, NAME_FILE};
 use super::error::{Result, WalletError};
@@ -20,11 +22,26 @@ const FRESH_LOAD_FILE: &str = "load.json.new";
 pub const NOTES_FILE: &str = "unfinished.json";
 /// The note while it is written.
 const FRESH_NOTES_FILE: &str = "unfinished.json.new";
+/// The keys of guarded wallets.
+const GUARDED_FILE: &str = "guarded.json";
+/// The same while it is written.
+const FRESH_GUARDED_FILE: &str = "guarded.json.new";
 /// A marker file beside a wallet's data: the data file may contain a former key. The data file says which.
 const FORMER_KEY_FILE: &str = "former-key";
 /// Names that no wallet's folder may have.
-const OWN_FILES: [&str; 9] =
-    [ABSOLUTE, MAKING, LOAD_FILE, FRESH_LOAD_FILE, NOTES_FILE, FRESH_NOTES_FILE, DATA_FILE, LOCK_FILE, FORMER_KEY_FILE];
+const OWN_FILES: [&str; 11] = [
+    ABSOLUTE,
+    MAKING,
+    LOAD_FILE,
+    FRESH_LOAD_FILE,
+    NOTES_FILE,
+    FRESH_NOTES_FILE,
+    GUARDED_FILE,
+    FRESH_GUARDED_FILE,
+    DATA_FILE,
+    LOCK_FILE,
+    FORMER_KEY_FILE,
+];
 /// The maximum depth of a wallet below the wallets' folder.
 const MAX_DEPTH: usize = 8;
 /// The longest wallet name, in bytes.
@@ -112,7 +129,7 @@ fn is_own(name: &OsStr) -> bool {
 
 /// Removes unfinished files of a killed process below `dir`.
 pub fn remove_unfinished(dir: &Path) -> Result<()> {
-    for fresh in [FRESH_LOAD_FILE, FRESH_NOTES_FILE].map(|name| dir.join(name)) {
+    for fresh in [FRESH_LOAD_FILE, FRESH_NOTES_FILE, FRESH_GUARDED_FILE].map(|name| dir.join(name)) {
         if fresh.is_file() {
             fs::remove_file(fresh)?;
         }
@@ -228,11 +245,26 @@ pub fn remove(dir: &Path, name: &str) -> Result<()> {
 
 /// The wallets to load at startup: the names in [`LOAD_FILE`], a JSON list.
 pub fn load_list(dir: &Path) -> Result<Vec<String>> {
-    let path = dir.join(LOAD_FILE);
-    let unreadable = |reason: String| WalletError::LoadList { path: path.clone(), reason };
+    read(dir, LOAD_FILE, "the list of wallets to load at start")
+}
+
+/// The policies of the keys of guarded wallets, a JSON object.
+pub fn guarded_keys(dir: &Path) -> Result<BTreeMap<String, BTreeSet<String>>> {
+    read(dir, GUARDED_FILE, "the list of the keys of guarded wallets")
+}
+
+/// Replaces that list.
+pub fn store_guarded_keys(dir: &Path, keys: &BTreeMap<String, BTreeSet<String>>) -> Result<()> {
+    replace(dir, (FRESH_GUARDED_FILE, GUARDED_FILE), &serde_json::to_vec(keys).map_err(io::Error::from)?)
+}
+
+/// The JSON of a file; the default if there is none.
+fn read<T: DeserializeOwned + Default>(dir: &Path, name: &str, list: &'static str) -> Result<T> {
+    let path = dir.join(name);
+    let unreadable = |reason: String| WalletError::List { list, path: path.clone(), reason };
     match fs::read(&path) {
         Ok(text) => serde_json::from_slice(&text).map_err(|error| unreadable(error.to_string())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(T::default()),
         Err(error) => Err(unreadable(error.to_string())),
     }
 }

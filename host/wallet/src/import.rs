@@ -344,6 +344,7 @@ impl Write<'_> {
             let place = private_key_at(&hash160(&public_key));
             if self.t.keys.get(self.reads(), &place)?.is_none() {
                 self.put(self.t.keys, &place, &encryption_key.wrap(&place, wif.expose())?)?;
+                self.adds_keys = true;
             }
             self.learn_key(origins.key_row(public_key, true), &mut learned)?;
         }

@@ -54,6 +54,8 @@ impl Write<'_> {
         let number = self.meta.next_descriptor;
         self.meta.next_descriptor = number.checked_add(1).ok_or(WalletError::damaged(0))?;
         self.store_private(number, parsed, encryption_key)?;
+        // A plugin may have the keys of a descriptor without private text.
+        self.adds_keys = true;
         let identity = identity_key(&parsed.identity());
         self.put(self.t.identities, &identity, &number.to_le_bytes())?;
         self.put_descriptor(number, &row)?;
@@ -65,6 +67,7 @@ impl Write<'_> {
         if let Some(text) = parsed.to_private_string() {
             let key = private_key_of(number);
             self.put(self.t.keys, &key, &encryption_key.wrap(&key, text.expose())?)?;
+            self.adds_keys = true;
         }
         Ok(())
     }

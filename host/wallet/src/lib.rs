@@ -36,6 +36,7 @@ mod export;
 mod files;
 mod follow;
 mod former_keys;
+mod guards;
 mod hardened;
 mod import;
 mod imported;
@@ -81,6 +82,8 @@ pub use copied::take_over;
 pub use encrypt::key_of_file as encryption_key;
 pub use files::remove as remove_wallet;
 use follow::thread::Follower;
+use guards::Guards;
+pub use guards::{Policies, PolicyRule};
 pub use live::Wallet;
 pub use manager::{WalletManager, WalletStatus};
 use outrigger_base::client_files::ClientFiles;
@@ -100,6 +103,7 @@ pub type Sink = Arc<dyn Fn(Event) + Send + Sync>;
 struct Shared {
     network: Network,
     settings: Settings,
+    guards: Guards,
     node: Arc<dyn Node>,
     sink: Sink,
     /// The loaded wallets and the threads that follow the node. Part of a reference cycle, which the manager's shutdown

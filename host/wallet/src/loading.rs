@@ -175,13 +175,14 @@ impl WalletManager {
         }
     }
 
-    /// restorewallet: creates a wallet from a backup file, within the rules for clients' files, and loads it.
+    /// restorewallet: creates a wallet from a backup file, within the rules for clients' files, and loads it once `guarded` agrees.
     pub fn restore(
         &self,
         name: String,
         backup: &Path,
         folders: &Folders,
         load_on_startup: Option<bool>,
+        guarded: &dyn Fn(&Wallet) -> ServiceResult<()>,
     ) -> ServiceResult<Vec<String>> {
         let _reserved = self.reserve_name(&name)?;
         let backup = self.shared.client_files.read(backup, folders).map_err(|error| match error {
@@ -202,7 +203,8 @@ impl WalletManager {
         self.check_files(0)?;
         self.wait_closed(&name, &folder)?;
         files::make_folder(&self.dir, &name)?;
-        let wallet = Arc::new(self.unpack(&name, backup, &folder).inspect_err(|_| files::discard(&folder))?);
+        let unpacked = self.unpack(&name, backup, &folder).and_then(|wallet| guarded(&wallet).map(|()| wallet));
+        let wallet = Arc::new(unpacked.inspect_err(|_| files::discard(&folder))?);
         let warnings = self.start_new(wallet, &folder)?;
         self.set_load_on_startup(&name, load_on_startup)?;
         Ok(warnings)

@@ -17,6 +17,7 @@ use super::attempts::AllAttempts;
 use super::error::{Result, WalletError};
 use super::follow::thread::Follower;
 use super::follow::{MAX_THREADS, previous};
+use super::guards::Guards;
 use super::live::Wallet;
 use super::live::feed::{Item, WaitOutcome};
 use super::live::lag::Lag;
@@ -108,6 +109,7 @@ impl WalletManager {
             dir: dir.to_owned(),
             shared: Arc::new(Shared {
                 network: node.network(),
+                guards: Guards::open(dir, settings.policies.clone())?,
                 settings,
                 node,
                 sink,
@@ -226,9 +228,13 @@ impl WalletManager {
         self.shared.node.is_caught_up() && self.find(name).is_ok_and(|wallet| stands(&wallet))
     }
 
-    /// Whether a plugin signs for the wallet of this name, or for the only one.
-    pub fn has_external_signer(&self, name: Option<&str>) -> bool {
-        self.find(name).is_ok_and(|wallet| wallet.signer().is_some())
+    /// Whether plugins sign or judge for the wallet of this name, or for the only one.
+    pub fn asks_plugins(&self, name: Option<&str>) -> bool {
+        let asks = |wallet: Arc<Wallet>| {
+            // A wallet whose policies cannot be read asks nobody, and signs nothing.
+            wallet.signer().is_some() || wallet.policies().is_ok_and(|policies| !policies.is_empty())
+        };
+        self.find(name).is_ok_and(asks)
     }
 
     /// As [`Self::select`], without waiting for the tip.

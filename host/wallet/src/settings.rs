@@ -3,6 +3,8 @@ use std::path::PathBuf;
 use bitcoin::BlockHash;
 use outrigger_service::wallet::SpendSettings;
 
+use super::guards::PolicyRule;
+
 /// The wallet settings of the host's configuration.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -29,6 +31,8 @@ pub struct Settings {
     pub search_from: u32,
     /// The plugin that signs for new wallets with an external signer.
     pub signer: Option<String>,
+    /// Which plugins judge for which wallets.
+    pub policies: Vec<PolicyRule>,
 }
 
 impl Default for Settings {
@@ -47,6 +51,7 @@ impl Default for Settings {
             reorganisation_notice: None,
             search_from: 144,
             signer: None,
+            policies: Vec::new(),
         }
     }
 }

@@ -77,6 +77,8 @@ fn hashes_of(public_key: &[u8]) -> Vec<[u8; 20]> {
 pub struct Signing {
     pub transaction: Transaction,
     pub spent: Vec<Option<TxOut>>,
+    /// Which of them are outputs of the wallet's own transactions.
+    pub known: Vec<bool>,
 }
 
 impl Signing {
@@ -172,8 +174,7 @@ impl Wallet {
         for input in &mut transaction.input {
             (input.script_sig, input.witness) = Default::default();
         }
-        let spent = self.spent(txn, &transaction, &batch.spent)?;
-        Ok(Some(Signing { transaction, spent }))
+        self.signing(txn, transaction, &batch.spent).map(Some)
     }
 
     /// Signs requests while the caller waits; all of them are `None` once it does not.
@@ -211,17 +212,17 @@ impl Wallet {
         Ok(public_keys.map(|public_key| find(public_key)).collect())
     }
 
-    /// The spent outputs of a transaction. The wallet takes outputs of its own transactions from there, and refuses others in their
-    /// place. It believes the caller about the rest.
-    fn spent(
+    /// A transaction and the outputs that it spends. The wallet takes outputs of its own transactions from there, and refuses others in
+    /// their place. It believes the caller about the rest.
+    pub(super) fn signing(
         &self,
         txn: &Reading<'_>,
-        transaction: &Transaction,
+        transaction: Transaction,
         given: &[Option<TxOut>],
-    ) -> ServiceResult<Vec<Option<TxOut>>> {
+    ) -> ServiceResult<Signing> {
         // Many inputs may spend one transaction, which is read once.
         let mut known: HashMap<Txid, Option<Vec<WalletOutputView<'_>>>> = HashMap::new();
-        let mut spent = Vec::with_capacity(transaction.input.len());
+        let (mut spent, mut is_known) = (Vec::new(), Vec::new());
         for (index, input) in transaction.input.iter().enumerate() {
             let (given, OutPoint { txid, vout }) = (given.get(index).cloned().flatten(), input.previous_output);
             let outputs = match known.entry(txid) {
@@ -231,6 +232,7 @@ impl Wallet {
                     vacant.insert(view.map(|view| view.outputs.iter().collect()))
                 }
             };
+            is_known.push(outputs.is_some());
             let Some(outputs) = outputs else {
                 spent.push(given);
                 continue;
@@ -245,7 +247,7 @@ impl Wallet {
             }
             spent.push(own);
         }
-        Ok(spent)
+        Ok(Signing { transaction, spent, known: is_known })
     }
 
     pub(super) fn sign_message(

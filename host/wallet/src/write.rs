@@ -41,6 +41,8 @@ pub struct Write<'w> {
     pub labels: LabelChanges,
     /// Coins to lock (true) or unlock after the commit.
     pub locks: Vec<(OutPoint, bool)>,
+    /// Whether it added keys with which the wallet signs.
+    pub adds_keys: bool,
 }
 
 /// Proof of a wallet's write lock. No thread queries the node while it holds the lock.
@@ -95,8 +97,12 @@ impl Wallet {
             sums: Sums::default(),
             labels: Vec::new(),
             locks: Vec::new(),
+            adds_keys: false,
         };
         let result = change(&mut write)?;
+        if write.adds_keys {
+            write.guard_keys()?;
+        }
         if write.meta != meta {
             put(t.meta, &mut write.txn, b"meta", &write.meta)?;
         }

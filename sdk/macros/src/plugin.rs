@@ -1,7 +1,7 @@
 //! `#[plugin]`: the manifest of a plugin, and the calls of its methods.
 
-use proc_macro2::TokenStream;
-use quote::quote;
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote};
 use syn::parse::{ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::{Error, ImplItem, ItemImpl, LitStr, Path, Result, Token, bracketed};
@@ -13,8 +13,8 @@ const TEXTS: [&str; 2] = ["id", "summary"];
 const WRAPPERS: [&str; 3] = ["pooled", "inline", "observe"];
 const REQUIREMENTS: [&str; 5] = ["network", "release", "txindex", "blockfilterindex", "spent_outputs"];
 const LISTS: [&str; 6] = ["services", "optional", "events", "reach", "calls", "provides"];
-/// The only service that a plugin can provide.
-const KEYS_PROVIDER: &str = "keys-provider/1";
+/// The services that a plugin can provide, and the functions of `outrigger_sdk::methods` that answer the host's calls.
+const PROVIDED: [(&str, &str); 2] = [("keys-provider/1", "provide_keys"), ("policy/1", "provide_policy")];
 const FLAGS: [&str; 2] = ["restartable", "critical"];
 
 pub fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream> {
@@ -22,7 +22,7 @@ pub fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
     let mut head = Pieces::default();
     let mut version = quote!(::core::env!("CARGO_PKG_VERSION"));
     let mut modules: Option<Vec<Path>> = None;
-    let (mut given, mut requires) = (Vec::new(), Vec::new());
+    let (mut given, mut requires, mut provided) = (Vec::new(), Vec::new(), Vec::new());
     let read = syn::meta::parser(|meta| {
         let name = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
         if given.contains(&name) {
@@ -44,8 +44,13 @@ pub fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
             let list;
             bracketed!(list in value);
             let items: Vec<String> = list.parse_terminated(list_item, Token![,])?.into_iter().collect();
-            if name == "provides" && items != [string(KEYS_PROVIDER)] {
-                return Err(meta.error(format!("expected [\"{KEYS_PROVIDER}\"]")));
+            if name == "provides" {
+                let known = |item: &String| PROVIDED.iter().find(|(service, _)| string(service) == *item);
+                let unknown =
+                    || meta.error(format!("expected one of {}", PROVIDED.map(|(service, _)| service).join(", ")));
+                for item in &items {
+                    provided.push(format_ident!("{}", known(item).ok_or_else(unknown)?.1));
+                }
             }
             head.json(&format!(",\"{name}\":[{}]", items.join(",")));
         } else if FLAGS.contains(&name.as_str()) {
@@ -91,8 +96,7 @@ pub fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
     if !requires.is_empty() {
         head.json(&format!(",\"requires\":{{{}}}", requires.join(",")));
     }
-    let provides = given.iter().any(|name| name == "provides");
-    complete(&mut block, &version, head, modules, provides);
+    complete(&mut block, &version, head, modules, &provided);
     Ok(quote!(#block))
 }
 
@@ -108,10 +112,13 @@ fn list_item(input: ParseStream<'_>) -> Result<String> {
 }
 
 /// Adds `MANIFEST`, `call` and, if it is missing, `Options` to the implementation of `Plugin`.
-fn complete(block: &mut ItemImpl, version: &TokenStream, mut head: Pieces, modules: Option<Vec<Path>>, provides: bool) {
-    let provided = provides.then(|| {
-        quote!(let ::core::option::Option::Some(reply) = ::outrigger_sdk::methods::provide(self, &call, reply) else { return };)
-    });
+fn complete(
+    block: &mut ItemImpl,
+    version: &TokenStream,
+    mut head: Pieces,
+    modules: Option<Vec<Path>>,
+    provided: &[Ident],
+) {
     let plugin = block.self_ty.clone();
     let tables: Vec<TokenStream> = match modules {
         None => vec![quote!(METHODS)],
@@ -142,7 +149,7 @@ fn complete(block: &mut ItemImpl, version: &TokenStream, mut head: Pieces, modul
     });
     block.items.push(syn::parse_quote! {
         fn call(&self, mut call: ::outrigger_sdk::Call<'_>, reply: ::outrigger_sdk::Reply) {
-            #provided
+            #(let ::core::option::Option::Some(reply) = ::outrigger_sdk::methods::#provided(self, &call, reply) else { return };)*
             #(let ::core::option::Option::Some(reply) = (#tables.answer)(self, &mut call, reply) else { return };)*
             <Self as ::outrigger_sdk::Plugin>::wrap(self, call, reply);
         }

@@ -16,6 +16,8 @@ mod host;
 pub mod json;
 pub mod log;
 pub mod mempool;
+pub mod policy;
+mod provided;
 pub mod provider;
 pub mod rpc;
 pub mod signer;
@@ -54,7 +56,7 @@ pub const SERVICES: [&ServiceShape; 12] = [
 ];
 
 /// The services that the host asks plugins for.
-pub const PROVIDED: [&ServiceShape; 1] = [&provider::SHAPE];
+pub const PROVIDED: [&ServiceShape; 2] = [&provider::SHAPE, &policy::SHAPE];
 
 /// A service whose functions and messages are described.
 pub trait Described {

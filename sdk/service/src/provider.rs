@@ -13,12 +13,11 @@
 //! The example `hsm-signer` of the SDK implements it.
 
 use bitcoin::TxOut;
-use outrigger_values::{KeyOrigin, RpcError};
-use serde_json::Value;
+use outrigger_values::KeyOrigin;
 
-use crate::json::{from_json, to_json};
+use crate::provided::provided;
 use crate::signer::SignRequest;
-use crate::wire::{Blob, FieldShape, FunctionShape, ServiceShape, Shape, Wire, wire_struct};
+use crate::wire::{Blob, wire_struct};
 
 /// The service's name in manifests.
 pub const KEYS_PROVIDER: &str = "keys-provider/1";
@@ -77,85 +76,15 @@ wire_struct! {
     }
 }
 
-/// The service as its documentation shows it. Each function has one argument.
-pub const SHAPE: ServiceShape = {
-    const fn function(
-        name: &'static str,
-        docs: &'static [&'static str],
-        request: &'static [FieldShape],
-        response: &'static Shape,
-    ) -> FunctionShape {
-        FunctionShape { name, docs, since: 0, request, response }
+provided! {
+    /// Keys of wallets that a plugin has.
+    pub trait KeysProvider = KEYS_PROVIDER {
+        /// Which of these keys the plugin has, in their order.
+        fn available(query: KeysQuery) -> Vec<bool>;
+        /// Signs each request, in their order; none for a key that the plugin does not have. ECDSA signatures are DER with low S, Schnorr
+        /// signatures have 64 bytes, both without the sighash byte. For a key path of taproot the key is tweaked (BIP 341).
+        fn sign(batch: ProviderBatch) -> Vec<Option<Blob>>;
+        /// Signs a message: the recovery id (0 to 3), then the 64 bytes of the compact form; none without the key.
+        fn message(query: MessageQuery) -> Option<Blob>;
     }
-    const fn argument(shape: &'static Shape) -> FieldShape {
-        FieldShape { name: "message", docs: &[], since: 0, shape }
-    }
-    ServiceShape {
-        name: KEYS_PROVIDER,
-        docs: &[
-            " Keys of wallets that a plugin has. The host calls the plugin's method `keys-provider/1.FUNCTION`. The message is the only parameter, by position.",
-        ],
-        functions: &[
-            function(
-                "available",
-                &[" Which of these keys the plugin has."],
-                &[argument(KeysQuery::SHAPE)],
-                <Vec<bool>>::SHAPE,
-            ),
-            function(
-                "sign",
-                &[
-                    " Signs each request; null for a key that the plugin does not have. ECDSA: DER with low S; Schnorr: 64 bytes; without the sighash byte. For `taproot_key`, the key is tweaked (BIP 341).",
-                ],
-                &[argument(ProviderBatch::SHAPE)],
-                <Vec<Option<Blob>>>::SHAPE,
-            ),
-            function(
-                "message",
-                &[
-                    " Signs a message: the recovery id (0 to 3), then the 64 bytes of the compact form; null without the key.",
-                ],
-                &[argument(MessageQuery::SHAPE)],
-                <Option<Blob>>::SHAPE,
-            ),
-        ],
-    }
-};
-
-/// The keys of wallets, in a plugin.
-pub trait KeysProvider {
-    /// Which of these keys it has, in their order.
-    ///
-    /// # Errors
-    /// The client's call is refused with -4 and the message.
-    fn available(&self, query: &KeysQuery) -> Result<Vec<bool>, RpcError>;
-
-    /// Signs each request, in their order; none for a key that it does not have. ECDSA signatures are DER with low S, Schnorr signatures
-    /// have 64 bytes, both without the sighash byte. For [`crate::signer::Scheme::TaprootKey`] the key is tweaked (BIP 341).
-    ///
-    /// # Errors
-    /// As [`Self::available`].
-    fn sign(&self, batch: &ProviderBatch) -> Result<Vec<Option<Blob>>, RpcError>;
-
-    /// Signs a message: the recovery id (0 to 3), then the 64 bytes of the compact form. None without the key.
-    ///
-    /// # Errors
-    /// As [`Self::available`].
-    fn message(&self, query: &MessageQuery) -> Result<Option<Blob>, RpcError>;
-}
-
-/// Answers a call of the host: the function's name, and its only argument.
-///
-/// # Errors
-/// An unknown function, an argument that is no such message, and the errors of the plugin.
-pub fn provide(provider: &dyn KeysProvider, function: &str, argument: &Value) -> Result<Value, RpcError> {
-    fn read<T: Wire>(argument: &Value) -> Result<T, RpcError> {
-        from_json(argument).map_err(|error| RpcError::internal(error.to_string()))
-    }
-    Ok(match function {
-        "available" => to_json(&provider.available(&read(argument)?)?)?,
-        "sign" => to_json(&provider.sign(&read(argument)?)?)?,
-        "message" => to_json(&provider.message(&read(argument)?)?)?,
-        _ => return Err(RpcError::no_method(function)),
-    })
 }

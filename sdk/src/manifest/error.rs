@@ -1,5 +1,6 @@
 //! Why manifests and options are refused.
 
+use outrigger_service::policy::POLICY;
 use outrigger_service::provider::KEYS_PROVIDER;
 use outrigger_values::params::json_words;
 use outrigger_values::text::printable;
@@ -56,7 +57,7 @@ pub enum ManifestError {
         param: String,
     },
     /// A service that no host asks plugins for.
-    #[error("the manifest provides '{0}', which no host asks plugins for; it may be '{KEYS_PROVIDER}'")]
+    #[error("the manifest provides '{0}', which no host asks plugins for; it may be '{KEYS_PROVIDER}' or '{POLICY}'")]
     UnknownProvided(String),
     /// An event that no host tells of.
     #[error("the manifest asks for an event '{0}' that does not exist")]

@@ -17,6 +17,8 @@ use outrigger_sdk::manifest::{Manifest, MethodSpec, WrapperKind};
 #[derive(Clone)]
 pub struct Link {
     pub id: Arc<str>,
+    /// The method's name.
+    pub name: Arc<str>,
     /// `None`: a wrapper that does not run.
     pub instance: Option<Arc<Instance>>,
     /// The method, for a wrapper without parameters and help.
@@ -98,6 +100,7 @@ impl Wrapper {
         };
         Link {
             id: self.id.clone(),
+            name: method.into(),
             asks: instance.as_ref().is_some_and(asks),
             instance,
             method: Arc::new(described),
@@ -129,9 +132,10 @@ pub(super) fn wrapping(
 
 /// The link of a plugin for calls of the host, to a service that the plugin provides.
 pub(super) fn providing(instance: &Arc<Instance>, method: &str) -> Link {
-    let name = method.to_owned();
-    let method = MethodSpec { name, private_keys: true, needs_tip: false, ..MethodSpec::default() };
+    let name: Arc<str> = method.into();
+    let method = MethodSpec { name: method.to_owned(), private_keys: true, needs_tip: false, ..MethodSpec::default() };
     Link {
+        name,
         id: instance.manifest().id.as_str().into(),
         asks: asks(instance),
         instance: Some(instance.clone()),
@@ -229,6 +233,7 @@ fn link(owner: Owner<'_>, name: &str) -> Link {
     let signature = manifest.zip(position).and_then(|(manifest, at)| manifest.methods.get(at).cloned().map(Arc::new));
     Link {
         id: id.into(),
+        name: name.into(),
         asks: instance.as_ref().is_some_and(asks),
         instance,
         method: signature.clone().unwrap_or_default(),

@@ -24,6 +24,7 @@ use super::attempts::UnlockAttempts;
 use super::descriptors::{DescriptorCache, SECP};
 use super::encrypt::EncryptionKey;
 use super::error::Result;
+use super::guards::Guarded;
 use super::labels::Labels;
 use super::latest::Latest;
 use super::reorganisations::Retreat;
@@ -56,6 +57,7 @@ pub struct Wallet {
     pub(super) name: String,
     /// The plugin that signs for it.
     signer: Option<Arc<str>>,
+    pub(super) guarded: Mutex<Guarded>,
     pub(super) store: Store,
     pub(super) shared: Arc<Shared>,
     pub(super) slot: WalletNumber,
@@ -96,12 +98,14 @@ impl Wallet {
         let txn = store.read()?;
         let feed = Feed::new(store.tables.synced(&txn)?, store.tables.top(&txn)?);
         let locked_coins = store.tables.locked_coins(&txn)?;
-        let signer = store.tables.meta(&txn)?.signer.map(Into::into);
+        let meta = store.tables.meta(&txn)?;
+        let (signer, guarded) = (meta.signer.map(Into::into), Guarded::stored(&meta.policies));
         drop(txn);
-        Ok(Self {
+        let wallet = Self {
             attempts: shared.attempts.of(&name),
             name,
             signer,
+            guarded: Mutex::new(guarded),
             store,
             slot: shared.follower.new_slot(),
             descriptors: DescriptorCache::new(shared.network),
@@ -124,7 +128,9 @@ impl Wallet {
             sums: Latest::default(),
             labels: Latest::default(),
             told: Mutex::new(None),
-        })
+        };
+        wallet.begin_guarding()?;
+        Ok(wallet)
     }
 
     /// The initial state: locked if the wallet is encrypted.

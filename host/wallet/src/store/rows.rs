@@ -35,6 +35,9 @@ wire_struct! {
         /// The plugin that signs for the wallet. Set when the wallet is created.
         #[since(1)]
         pub signer: Option<String>,
+        /// The plugins that judge for the wallet.
+        #[since(1)]
+        pub policies: Vec<String>,
     }
 }
 

@@ -3,6 +3,7 @@
 mod balances;
 mod history;
 mod imported;
+mod judged;
 mod keys;
 mod labels;
 mod received;

@@ -25,6 +25,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use outrigger_sdk::options::PluginOptions;
+use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::json::{from_json, to_json};
 use outrigger_sdk::service::log::Level;
 use outrigger_sdk::service::provider::{KeysProvider, KeysQuery, MessageQuery, ProviderBatch};
@@ -100,15 +101,15 @@ pub fn read_line(from: impl Read) -> io::Result<Value> {
 }
 
 impl KeysProvider for HsmSigner {
-    fn available(&self, query: &KeysQuery) -> Result<Vec<bool>, RpcError> {
+    fn available(&self, _: Scope, query: &KeysQuery) -> Result<Vec<bool>, RpcError> {
         self.ask("available", &to_json(query)?)
     }
 
-    fn sign(&self, batch: &ProviderBatch) -> Result<Vec<Option<Blob>>, RpcError> {
+    fn sign(&self, _: Scope, batch: &ProviderBatch) -> Result<Vec<Option<Blob>>, RpcError> {
         self.ask("sign", &to_json(batch)?)
     }
 
-    fn message(&self, query: &MessageQuery) -> Result<Option<Blob>, RpcError> {
+    fn message(&self, _: Scope, query: &MessageQuery) -> Result<Option<Blob>, RpcError> {
         self.ask("message", &to_json(query)?)
     }
 }

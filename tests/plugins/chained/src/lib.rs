@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use outrigger_sdk::options::PluginOptions;
+use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::provider::{KeysProvider, KeysQuery, MessageQuery, ProviderBatch};
 use outrigger_sdk::service::rpc::As;
 use outrigger_sdk::wire::Blob;
@@ -44,15 +45,15 @@ pub struct Options {
 
 /// It has every key, and signs nothing rightly.
 impl KeysProvider for Chained {
-    fn available(&self, query: &KeysQuery) -> Result<Vec<bool>, RpcError> {
+    fn available(&self, _: Scope, query: &KeysQuery) -> Result<Vec<bool>, RpcError> {
         Ok(vec![true; query.keys.len()])
     }
 
-    fn sign(&self, batch: &ProviderBatch) -> Result<Vec<Option<Blob>>, RpcError> {
+    fn sign(&self, _: Scope, batch: &ProviderBatch) -> Result<Vec<Option<Blob>>, RpcError> {
         Ok(vec![Some(Blob(vec![1; 64])); batch.requests.len()])
     }
 
-    fn message(&self, _: &MessageQuery) -> Result<Option<Blob>, RpcError> {
+    fn message(&self, _: Scope, _: &MessageQuery) -> Result<Option<Blob>, RpcError> {
         Ok(Some(Blob(vec![1; 65])))
     }
 }

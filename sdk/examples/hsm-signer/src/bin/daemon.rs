@@ -12,6 +12,7 @@ use outrigger_hsm_signer::read_line;
 use outrigger_sdk::RpcError;
 use outrigger_sdk::bitcoin::bip32::{DerivationPath, Xpriv};
 use outrigger_sdk::bitcoin::secp256k1::{All, Secp256k1, SecretKey};
+use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::provider::{
     KeysProvider, KeysQuery, MessageQuery, ProviderBatch, ProviderRequest, provide,
 };
@@ -44,18 +45,18 @@ impl Keys {
 }
 
 impl KeysProvider for Keys {
-    fn available(&self, query: &KeysQuery) -> Result<Vec<bool>, RpcError> {
+    fn available(&self, _: Scope, query: &KeysQuery) -> Result<Vec<bool>, RpcError> {
         Ok(query.keys.iter().map(|key| self.find(key).is_some()).collect())
     }
 
-    fn sign(&self, batch: &ProviderBatch) -> Result<Vec<Option<Blob>>, RpcError> {
+    fn sign(&self, _: Scope, batch: &ProviderBatch) -> Result<Vec<Option<Blob>>, RpcError> {
         let sign = |ProviderRequest { key, request, digest }: &ProviderRequest| {
             Some(Blob(sign_digest(&self.find(key)?, *digest, &request.into())))
         };
         Ok(batch.requests.iter().map(sign).collect())
     }
 
-    fn message(&self, query: &MessageQuery) -> Result<Option<Blob>, RpcError> {
+    fn message(&self, _: Scope, query: &MessageQuery) -> Result<Option<Blob>, RpcError> {
         let sign = |key| Blob(sign_digest(&key, query.digest, &SignatureKind::EcdsaRecoverable));
         Ok(self.find(&query.key).map(sign))
     }
@@ -83,7 +84,7 @@ fn main() -> io::Result<()> {
 fn serve(mut stream: &UnixStream, keys: &Keys) -> io::Result<()> {
     let request = read_line(stream)?;
     let function = request[0].as_str().unwrap_or_default();
-    let answer: Value = match provide(keys, function, &request[1]) {
+    let answer: Value = match provide(keys, Scope::NONE, function, &request[1]) {
         Ok(result) => json!({"result": result}),
         Err(error) => json!({"error": error.message}),
     };

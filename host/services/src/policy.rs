@@ -1,0 +1,107 @@
+//! The policies of wallets (`policy/1`): asked before a wallet signs, sends or gives out anything.
+
+use std::sync::Arc;
+
+use outrigger_service::json::{from_json, to_json};
+use outrigger_service::policy::{Act, POLICY, PolicyQuery, SavedPolicy, Verdict};
+use outrigger_service::wire::{Blob, Wire};
+use outrigger_service::{ErrorKind, Result, Scope, ServiceError};
+use outrigger_wallet_engine::Wallet;
+use serde_json::Value;
+
+use super::WalletService;
+
+/// Reaches the plugins that provide services to the host (`keys-provider/1`, `policy/1`).
+pub trait Providers: Send + Sync {
+    /// Calls a method of a plugin that no client can call, and waits for its result while somebody waits for the call of `scope`. The
+    /// plugins `makers` made that call.
+    fn ask(&self, scope: Scope, makers: &[Arc<str>], asked: &Asked<'_>, argument: &Value) -> Result<Value>;
+
+    /// Hears of the verdict of a policy.
+    fn judged(&self, judgement: &Judgement<'_>);
+}
+
+/// A function of a plugin, asked about a wallet.
+pub struct Asked<'a> {
+    pub plugin: &'a str,
+    pub wallet: &'a str,
+    /// As `policy/1.judge`.
+    pub method: String,
+}
+
+/// A verdict.
+pub struct Judgement<'a> {
+    pub policy: &'a str,
+    pub query: &'a PolicyQuery,
+    /// Why it was refused, if it was.
+    pub refusal: Option<&'a str>,
+}
+
+impl WalletService {
+    /// Asks the policies of a wallet, which must all allow the act. No lock is held meanwhile.
+    ///
+    /// # Errors
+    /// `Refused`, with the policy's name and its reason.
+    pub(super) fn judge(&self, scope: Scope, wallet: &Wallet, act: impl FnOnce() -> Result<Act>) -> Result<()> {
+        let policies = wallet.policies()?;
+        if policies.is_empty() {
+            return Ok(());
+        }
+        let call = self.call(scope)?;
+        let (user, method) = (call.user().to_owned(), call.method.as_deref().unwrap_or_default().to_owned());
+        let query = PolicyQuery { wallet: wallet.name().to_owned(), user, method, act: act()? };
+        let argument = to_json(&query)?;
+        for policy in &*policies {
+            let verdict = self.ask_policy::<Verdict>(scope, policy, wallet.name(), "judge", &argument);
+            let refusal = match &verdict {
+                Ok(Verdict::Allow) => None,
+                Ok(Verdict::Refuse { reason }) => Some(format!("The policy '{policy}' refuses: {reason}")),
+                Err(error) => Some(error.detail.clone()),
+            };
+            self.providers.judged(&Judgement { policy, query: &query, refusal: refusal.as_deref() });
+            if let Some(refusal) = refusal {
+                return Err(verdict.err().unwrap_or_else(|| ServiceError::new(ErrorKind::Refused, refusal)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts what the policies keep about a wallet into the wallet, from where its backups have it.
+    pub(super) fn save_policies(&self, scope: Scope, wallet: &Wallet) -> Result<()> {
+        for policy in &*wallet.policies()? {
+            let argument = to_json(&wallet.name().to_owned())?;
+            let state = self.ask_policy::<Option<Blob>>(scope, policy, wallet.name(), "save", &argument)?;
+            wallet.set_policy_state(policy, state)?;
+        }
+        Ok(())
+    }
+
+    /// Gives the policies of a restored wallet back what its backup has.
+    pub(super) fn restore_policies(&self, scope: Scope, wallet: &Wallet) -> Result<()> {
+        for policy in &*wallet.policies()? {
+            if let Some(state) = wallet.policy_state(policy)? {
+                let saved = to_json(&SavedPolicy { wallet: wallet.name().to_owned(), state })?;
+                self.ask_policy::<()>(scope, policy, wallet.name(), "restore", &saved)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn ask_policy<T: Wire>(
+        &self,
+        scope: Scope,
+        plugin: &str,
+        wallet: &str,
+        function: &str,
+        argument: &Value,
+    ) -> Result<T> {
+        let call = self.call(scope)?;
+        let scope = if call.of_call { scope } else { Scope::NONE };
+        let asked = Asked { plugin, wallet, method: format!("{POLICY}.{function}") };
+        let answer = self.providers.ask(scope, &call.makers, &asked, argument)?;
+        from_json(&answer).map_err(|error| {
+            let detail = format!("The policy '{plugin}' of the wallet \"{wallet}\" gave no valid answer: {error}");
+            ServiceError::new(ErrorKind::Refused, detail)
+        })
+    }
+}

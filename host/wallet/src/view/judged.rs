@@ -1,0 +1,133 @@
+//! What policies (`policy/1`) see of a transaction.
+
+use bitcoin::consensus::serialize;
+use bitcoin::{Amount, Transaction};
+use outrigger_service::Result as ServiceResult;
+use outrigger_service::policy::{JudgedInput, JudgedOutput, JudgedTransaction, Owner};
+use outrigger_service::signer::SignRequest;
+use outrigger_service::wallet::Ownership;
+use outrigger_service::wire::Blob;
+
+use super::WalletView;
+use crate::error::Result;
+use crate::ownership::label;
+use crate::signing::Signing;
+
+/// The flag of a sighash byte by which a signature commits to its own input alone, and the values of the other bits.
+const ANYONE_CAN_PAY: u8 = 0x80;
+const BASE: u8 = 0x1f;
+const NONE: u8 = 2;
+const SINGLE: u8 = 3;
+
+/// Whether a signature commits to an output, and to all inputs. Without the latter, another input of the wallet could be added whose
+/// signature counts on the same output.
+fn commits(request: &SignRequest, output: usize) -> bool {
+    request.sighash & ANYONE_CAN_PAY == 0
+        && match request.sighash & BASE {
+            NONE => false,
+            SINGLE => usize::try_from(request.input) == Ok(output),
+            _ => true,
+        }
+}
+
+/// What the wallet gives away: its inputs less its outputs; none if that cannot be said.
+fn gives(inputs: &[JudgedInput], outputs: &[JudgedOutput]) -> Option<Amount> {
+    let own = inputs.iter().filter(|input| input.own);
+    let mut spent = own.map(|input| input.output.as_ref().filter(|_| input.verified).map(|output| output.value));
+    let spent = spent.try_fold(Amount::ZERO, |sum, value| sum.checked_add(value?))?;
+    let own = outputs.iter().filter(|output| output.owner != Owner::Foreign && output.committed);
+    let kept = own.map(|output| output.output.value).try_fold(Amount::ZERO, Amount::checked_add)?;
+    Some(spent.checked_sub(kept).unwrap_or(Amount::ZERO))
+}
+
+impl WalletView {
+    /// What policies see of a transaction for which signatures are asked.
+    pub fn judged(&self, signing: &Signing, requests: &[SignRequest]) -> ServiceResult<JudgedTransaction> {
+        Ok(self.judge(signing, requests)?)
+    }
+
+    /// The same of a signed transaction that is to be sent.
+    pub fn judged_payment(&self, transaction: Transaction) -> ServiceResult<JudgedTransaction> {
+        let signing = self.wallet.signing(&self.txn, transaction, &[])?;
+        Ok(self.judge(&signing, &[])?)
+    }
+
+    fn judge(&self, signing: &Signing, requests: &[SignRequest]) -> Result<JudgedTransaction> {
+        let transaction = &signing.transaction;
+        let is_own = |script| -> Result<bool> {
+            let row = self.t().script(&self.txn, script)?;
+            Ok(row.is_some_and(|row| row.ownership() != Ownership::None))
+        };
+        let mut inputs = Vec::with_capacity(transaction.input.len());
+        for ((at, input), output) in transaction.input.iter().enumerate().zip(&signing.spent) {
+            let asked = requests.iter().filter(|request| usize::try_from(request.input) == Ok(at));
+            let mut sighashes: Vec<u8> = asked.map(|request| request.sighash).collect();
+            sighashes.sort_unstable();
+            sighashes.dedup();
+            inputs.push(JudgedInput {
+                outpoint: input.previous_output,
+                verified: signing.known.get(at).copied().unwrap_or_default(),
+                own: !sighashes.is_empty()
+                    || output.as_ref().map(|output| is_own(&output.script_pubkey)).transpose()?.unwrap_or_default(),
+                output: output.clone(),
+                sighashes: Blob(sighashes),
+            });
+        }
+        let mut outputs = Vec::with_capacity(transaction.output.len());
+        for (at, output) in transaction.output.iter().enumerate() {
+            let owner = match is_own(&output.script_pubkey)? {
+                false => Owner::Foreign,
+                true if label(self.t(), &self.txn, &output.script_pubkey)?.is_none() => Owner::Change,
+                true => Owner::Own,
+            };
+            let committed = requests.iter().all(|request| commits(request, at));
+            outputs.push(JudgedOutput { output: output.clone(), owner, committed });
+        }
+        let gives = gives(&inputs, &outputs);
+        Ok(JudgedTransaction { transaction: Blob(serialize(transaction)), inputs, outputs, gives })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bitcoin::{OutPoint, ScriptBuf, TxOut};
+    use outrigger_service::signer::Scheme;
+
+    use super::*;
+
+    fn request(input: u32, sighash: u8) -> SignRequest {
+        let scheme = Scheme::Legacy { script_code: ScriptBuf::new() };
+        SignRequest { input, public_key: Blob::default(), scheme, sighash, annex: None }
+    }
+
+    #[test]
+    fn signatures_commit_as_their_sighash_byte_says() {
+        for all in [0, 1, 4, 0x41] {
+            assert!(commits(&request(1, all), 0), "{all}");
+        }
+        for none in [2, 0x22, 0x80, 0x81, 0x82, 0x83, 0xff] {
+            assert!(!commits(&request(1, none), 1), "{none}");
+        }
+        assert!(commits(&request(1, 3), 1) && !commits(&request(1, 3), 0));
+    }
+
+    #[test]
+    fn what_is_not_committed_or_not_verified_counts_as_given() {
+        let output = |sat| TxOut { value: Amount::from_sat(sat), script_pubkey: ScriptBuf::new() };
+        let input = |sat, verified, own| JudgedInput {
+            outpoint: OutPoint::null(),
+            output: Some(output(sat)),
+            verified,
+            own,
+            sighashes: Blob::default(),
+        };
+        let paid = |sat, owner, committed| JudgedOutput { output: output(sat), owner, committed };
+        let inputs = [input(100, true, true), input(50, true, true), input(1000, false, false)];
+        let change = paid(90, Owner::Change, true);
+        let foreign = paid(55, Owner::Foreign, true);
+        assert_eq!(gives(&inputs, &[foreign.clone(), change.clone()]), Some(Amount::from_sat(60)));
+        assert_eq!(gives(&inputs, &[foreign, paid(90, Owner::Change, false)]), Some(Amount::from_sat(150)));
+        assert_eq!(gives(&inputs, &[paid(500, Owner::Own, true)]), Some(Amount::ZERO));
+        assert_eq!(gives(&[input(100, false, true)], &[change]), None);
+    }
+}

@@ -1,0 +1,82 @@
+//! Services that plugins implement and the host calls: `keys-provider/1`, `policy/1`.
+//!
+//! The host calls a function as the plugin's method `SERVICE.FUNCTION`, which no client can call. The only argument, by position,
+//! and the result are messages as JSON ([`crate::json`]).
+
+/// Declares such a service: the trait that a plugin implements, the service's description, and the function that answers the host's
+/// calls.
+macro_rules! provided {
+    (@item $(#[doc = $fn_doc:literal])* fn $function:ident($arg:ident: $arg_type:ty) -> $ret:ty) => {
+        $(#[doc = $fn_doc])*
+        ///
+        /// # Errors
+        /// The client's call is refused with -4 and the message.
+        fn $function(&self, scope: $crate::Scope, $arg: &$arg_type) -> Result<$ret, outrigger_values::RpcError>;
+    };
+    (@item $(#[doc = $fn_doc:literal])* fn $function:ident($arg:ident: $arg_type:ty) -> $ret:ty = $default:expr) => {
+        $(#[doc = $fn_doc])*
+        ///
+        /// # Errors
+        /// The client's call is refused with -4 and the message.
+        fn $function(&self, scope: $crate::Scope, $arg: &$arg_type) -> Result<$ret, outrigger_values::RpcError> {
+            let _ = (scope, $arg);
+            Ok($default)
+        }
+    };
+    ($(#[doc = $doc:literal])* pub trait $name:ident = $wire_name:ident {
+        $($(#[doc = $fn_doc:literal])* fn $function:ident($arg:ident: $arg_type:ty) -> $ret:ty $(= $default:expr)?;)*
+    }) => {
+        $(#[doc = $doc])*
+        ///
+        /// The scope is of the host's call.
+        pub trait $name {
+            $($crate::provided::provided! {
+                @item $(#[doc = $fn_doc])* fn $function($arg: $arg_type) -> $ret $(= $default)?
+            })*
+        }
+
+        /// The service's functions.
+        pub const SHAPE: $crate::wire::ServiceShape = $crate::wire::ServiceShape {
+            name: $wire_name,
+            docs: &[
+                $($doc,)*
+                "",
+                " The host calls the plugin's method `SERVICE.FUNCTION`. The message is the only parameter, by position.",
+            ],
+            functions: &[$($crate::wire::FunctionShape {
+                name: stringify!($function),
+                docs: &[$($fn_doc),*],
+                since: 0,
+                request: &[$crate::wire::FieldShape {
+                    name: "message",
+                    docs: &[],
+                    since: 0,
+                    shape: <$arg_type as $crate::wire::Wire>::SHAPE,
+                }],
+                response: <$ret as $crate::wire::Wire>::SHAPE,
+            }),*],
+        };
+
+        /// Answers a call of the host: the function's name, and its only argument.
+        ///
+        /// # Errors
+        /// An unknown function, an argument that is no such message, and the errors of the plugin.
+        pub fn provide(
+            plugin: &dyn $name,
+            scope: $crate::Scope,
+            function: &str,
+            argument: &serde_json::Value,
+        ) -> Result<serde_json::Value, outrigger_values::RpcError> {
+            use outrigger_values::RpcError;
+            let malformed = |error: $crate::json::JsonError| RpcError::internal(error.to_string());
+            match function {
+                $(stringify!($function) => {
+                    let argument: $arg_type = $crate::json::from_json(argument).map_err(malformed)?;
+                    Ok($crate::json::to_json(&plugin.$function(scope, &argument)?)?)
+                })*
+                _ => Err(RpcError::no_method(function)),
+            }
+        }
+    };
+}
+pub(crate) use provided;

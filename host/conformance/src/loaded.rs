@@ -102,6 +102,7 @@ impl Loaded {
             executable: self.executable.clone(),
             confinement: Some(Confinement { policy: Policy::BestEffort, reach: self.reach.clone() }),
             bounds: Bounds::NONE,
+            max_store: u64::MAX,
             is_checked: true,
             // Nobody restarts an instance after a fault.
             failures: std::sync::mpsc::channel().0,

@@ -128,6 +128,8 @@ pub struct Holder<'a> {
     pub grants: &'a [Grant],
     /// Its `reach` setting, if that bounds the files that the host reads and writes for it.
     pub reach: Option<&'a [Reach]>,
+    /// The bound of its store, in bytes.
+    pub max_store: u64,
 }
 
 pub trait ServiceSource: Send + Sync {
@@ -135,6 +137,9 @@ pub trait ServiceSource: Send + Sync {
 
     /// The table of a service for one instance; `None` if there is no such service.
     fn export(&self, service: &str, holder: &Holder<'_>) -> Option<Arc<ExportedService>>;
+
+    /// Tells which instances answer calls from now on, with their plugins' ids.
+    fn serving(&self, _running: &[(&str, u64)]) {}
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -150,6 +150,8 @@ pub struct Launch<'a> {
     pub confinement: Option<Confinement>,
     /// The limits of its process, if it is isolated.
     pub bounds: Bounds,
+    /// The bound of its store, in bytes.
+    pub max_store: u64,
     /// Whether `plugin check` runs it: see [`outrigger_isolate::Launch::is_checked`].
     pub is_checked: bool,
     /// The channel for failures, with the instance's id.

@@ -65,7 +65,8 @@ impl Instance {
         // The host must not open files for the plugin that the plugin must not open itself, unless it is trusted.
         let confinement = launch.confinement.as_ref().filter(|_| code.is_isolated() && !launch.trusted);
         let reach = confinement.map(|confinement| &confinement.reach[..]);
-        let holder = Holder { plugin: &plugin, instance: launch.id, grants: launch.grants, reach };
+        let (instance, grants, max_store) = (launch.id, launch.grants, launch.max_store);
+        let holder = Holder { plugin: &plugin, instance, grants, reach, max_store };
         let services = exported(&plugin, &launch, &holder, &events)?;
         let runners: Arc<Runners> = Arc::default();
         let make = maker(code, &launch, &runners);

@@ -165,6 +165,7 @@ impl Parts {
             folders: plugin_folders(&args.plugin_dir),
             folder: folder.join(PLUGINS_FOLDER),
             services: Box::new(services),
+            network: node.network(),
             release: release_of(&node, config),
             calls: calls.clone(),
             deadline: seconds(config.rpc.call_deadline_seconds),

@@ -17,6 +17,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
+use bitcoin::Network;
 use outrigger_isolate::{Executable, RunnerStatus};
 use outrigger_sdk::manifest::{MethodSpec, OptionError, Requires};
 use outrigger_sdk::standard::release::Rules;
@@ -36,6 +37,9 @@ pub use check::check;
 use note::Change;
 pub use routes::{Chain, Link, RouteTable};
 use routes::{Known, RouteError, Wrapper, providing, wrapping};
+
+/// The name of the folder of a plugin's own files.
+const PRIVATE_FOLDER: &str = "folder";
 
 /// The time limit for stopping all plugins together.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
@@ -102,6 +106,7 @@ pub struct Environment {
     /// The folder for copies of the files, and for one folder of each plugin.
     pub folder: PathBuf,
     pub services: Box<dyn ServiceSource>,
+    pub network: Network,
     pub release: ReleaseSource,
     pub calls: Arc<Calls>,
     /// The default deadline of a call; `None` for no limit.
@@ -361,6 +366,8 @@ impl Registry {
             confinement: plugin.config.confinement(),
             bounds: plugin.config.bounds(),
             max_store: plugin.config.max_store(),
+            folder: self.environment.folder.join(&code.manifest.id).join(PRIVATE_FOLDER),
+            network: self.environment.network,
             is_checked: false,
             failures: self.failures.clone(),
         };

@@ -29,6 +29,7 @@ pub mod options;
 #[doc(hidden)]
 pub mod outline;
 pub mod plugin;
+pub mod reservations;
 pub mod store;
 pub mod testing;
 

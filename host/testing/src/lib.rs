@@ -42,7 +42,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use outrigger_embedded::{EmbeddedNode, Settings as NodeSettings};
 use outrigger_node::Node;
-use outrigger_sdk::testing::{CallScopes, NoEvents, StubLog, StubRpc, StubStore, TestPlugin};
+use outrigger_sdk::testing::{CallScopes, NoEvents, StubInfo, StubLog, StubRpc, StubStore, TestPlugin};
 use outrigger_sdk::{FeeRate, Host, Plugin};
 use outrigger_service::events::Event;
 use outrigger_service::policy::{self, POLICY, Policy};
@@ -113,6 +113,9 @@ pub struct TestHost<N: Node + ?Sized = EmbeddedNode> {
     guarded: Vec<PolicyRule>,
     /// The store of its plugins, in memory.
     pub store: Arc<StubStore>,
+        let (log, rpc, store, info, providers, scopes) = Default::default();
+        let (guarded, next_call) = (Vec::new(), AtomicU64::new(1 << 32));
+        Self { node, wallets, log, rpc, store, info, providers, guarded, events, scopes, next_call, folder }
     events: Arc<Mutex<Vec<Event>>>,
     scopes: Arc<Scopes>,
     next_call: AtomicU64,
@@ -152,9 +155,9 @@ impl<N: Node + 'static> TestHost<N> {
         let events = Arc::default();
         let wallets = open_wallets(&folder, node.clone(), &events, Vec::new());
         node.observe(wallets.clone());
-        let (log, rpc, store, providers, scopes) = Default::default();
+        let (log, rpc, store, info, providers, scopes) = Default::default();
         let (guarded, next_call) = (Vec::new(), AtomicU64::new(1 << 32));
-        Self { node, wallets, log, rpc, store, providers, guarded, events, scopes, next_call, folder }
+        Self { node, wallets, log, rpc, store, info, providers, guarded, events, scopes, next_call, folder }
     }
 
     /// As if the host had been stopped and, after `meanwhile`, started again on the same node and files. Plugins that were
@@ -192,6 +195,7 @@ impl<N: Node + 'static> TestHost<N> {
             log: self.log.clone(),
             rpc: self.rpc.clone(),
             store: self.store.clone(),
+            info: self.info.clone(),
         }
     }
 

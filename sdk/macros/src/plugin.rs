@@ -15,7 +15,7 @@ const REQUIREMENTS: [&str; 5] = ["network", "release", "txindex", "blockfilterin
 const LISTS: [&str; 6] = ["services", "optional", "events", "reach", "calls", "provides"];
 /// The services that a plugin can provide, and the functions of `outrigger_sdk::methods` that answer the host's calls.
 const PROVIDED: [(&str, &str); 2] = [("keys-provider/1", "provide_keys"), ("policy/1", "provide_policy")];
-const FLAGS: [&str; 2] = ["restartable", "critical"];
+const FLAGS: [&str; 3] = ["restartable", "critical", "folder"];
 
 pub fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream> {
     let mut block: ItemImpl = syn::parse2(item)?;
@@ -81,7 +81,7 @@ pub fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
             })?;
         } else {
             return Err(meta.error(
-                "expected id, summary, version, services, optional, provides, events, reach, calls, requires, restartable, critical, wrapper or methods",
+                "expected id, summary, version, services, optional, provides, events, reach, calls, requires, restartable, critical, folder, wrapper or methods",
             ));
         }
         given.push(name);

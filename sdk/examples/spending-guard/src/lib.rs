@@ -1,0 +1,220 @@
+//! A policy of wallets: they give away at most an amount within a time, fees included, whichever method or plugin spends.
+//!
+//! ```toml
+//! [[wallet.policies]]
+//! wallets = ["hot*"]
+//! plugin = "spending-guard"
+//!
+//! [[plugins]]
+//! file = "spending_guard"
+//! grants = ["store/1", "chain/1", "wallet-read/1"]
+//!
+//! [plugins.options]
+//! limit = 50_000_000
+//! hours = 24
+//! ```
+//!
+//! A signature counts from the moment in which it is made: until a transaction that spends the same coins is six blocks deep, and then
+//! for the hours of the limit. All wallets of the guard share the limit. Time is that of the chain.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use outrigger_sdk::bitcoin::{Amount, OutPoint};
+use outrigger_sdk::options::PluginOptions;
+use outrigger_sdk::reservations::{Reservation, Reservations};
+use outrigger_sdk::service::policy::{Act, JudgedTransaction, Policy, PolicyQuery, SavedPolicy, Verdict};
+use outrigger_sdk::service::store::{KeyRange, StoreRow};
+use outrigger_sdk::service::{Result as ServiceResult, Scope};
+use outrigger_sdk::store::{Batch, open_store};
+use outrigger_sdk::wire::{Blob, from_bytes, to_bytes};
+use outrigger_sdk::{Call, Host, Plugin, RpcError, amount, methods, plugin};
+use serde_json::{Value, json};
+
+/// The version of the store.
+const VERSION: u32 = 1;
+
+/// How deep the spending of a coin must be before its reservation ends.
+const DEPTH: i64 = 6;
+
+/// How many rows are read at a time.
+const ROWS: u32 = 10_000;
+
+#[derive(PluginOptions)]
+pub struct Options {
+    /// The most that all guarded wallets give away, in satoshi.
+    limit: u64,
+    /// Within how many hours.
+    #[option(default = 24)]
+    hours: u32,
+    /// Whether backups may be written. They have the private keys.
+    #[option(default = false)]
+    backups: bool,
+}
+
+pub struct SpendingGuard {
+    host: Host,
+    limit: Amount,
+    seconds: u32,
+    backups: bool,
+    /// The store's rows. Locked from the look at the limit until the reservation is on disk. No service calls this plugin.
+    reserved: Mutex<Reservations>,
+}
+
+#[plugin(
+    id = "spending-guard",
+    summary = "Keeps wallets from giving away more than a limit",
+    services = ["store/1", "chain/1", "wallet-read/1"],
+    provides = ["policy/1"],
+    restartable
+)]
+impl Plugin for SpendingGuard {
+    type Options = Options;
+
+    fn new(host: Host, options: Options) -> Result<Self, String> {
+        let Options { limit, hours, backups } = options;
+        let seconds = hours.checked_mul(3600).ok_or("hours: too many")?;
+        Ok(Self { host, limit: Amount::from_sat(limit), seconds, backups, reserved: Mutex::default() })
+    }
+
+    fn start(&self) -> Result<(), String> {
+        open_store(&self.host, Scope::NONE, VERSION, |_, _| Ok(()))?;
+        self.read().map_err(|error| error.to_string())
+    }
+}
+
+fn refuse(reason: impl Into<String>) -> Verdict {
+    Verdict::Refuse { reason: reason.into() }
+}
+
+impl SpendingGuard {
+    fn reserved(&self) -> MutexGuard<'_, Reservations> {
+        self.reserved.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the reservations of the store.
+    fn read(&self) -> ServiceResult<()> {
+        let mut reserved = self.reserved();
+        let mut from = None;
+        loop {
+            let rows = self.host.store.range(Scope::NONE, KeyRange { from, to: None }, ROWS, false)?.read()?;
+            let read = rows.rows.iter().filter_map(|row| Reservation::read(&row.key, &row.value));
+            read.for_each(|(outpoint, reservation)| reserved.set(outpoint, reservation));
+            // The next key is the last one and a byte.
+            from = rows.rows.last().map(|row| Blob([&row.key[..], &[0]].concat()));
+            if !rows.more {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Stores reservations, and waits until they are on disk.
+    fn store(&self, scope: Scope, reserved: &mut Reservations, rows: &[(OutPoint, Reservation)]) -> ServiceResult<()> {
+        let mut batch = Batch::default();
+        rows.iter().for_each(|(outpoint, reservation)| batch.put(&Reservation::key(outpoint), &reservation.value()));
+        batch.commit_durably(&self.host, scope)?;
+        rows.iter().for_each(|(outpoint, reservation)| reserved.set(*outpoint, *reservation));
+        Ok(())
+    }
+
+    fn judge_transaction(&self, scope: Scope, transaction: &JudgedTransaction) -> Result<Verdict, RpcError> {
+        let Some(gives) = transaction.gives else {
+            return Ok(refuse("The amount of an input is not proven"));
+        };
+        let own: Vec<OutPoint> = transaction.inputs.iter().filter(|input| input.own).map(|one| one.outpoint).collect();
+        let now = self.host.chain.tip(scope)?.median_time;
+        let mut reserved = self.reserved();
+        let Some(row) = reserved.needed(gives, &own) else { return Ok(Verdict::Allow) };
+        for settled in [false, true] {
+            if settled {
+                self.settle(scope, &mut reserved, now)?;
+            }
+            let mut then = reserved.clone();
+            then.set(row.0, row.1);
+            if then.total(now) <= self.limit {
+                self.store(scope, &mut reserved, &[row])?;
+                return Ok(Verdict::Allow);
+            }
+        }
+        Ok(refuse(format!(
+            "{} BTC would be given away within {} hours, and the limit is {} BTC",
+            amount::to_text(reserved.total(now).checked_add(gives).unwrap_or(Amount::MAX_MONEY)),
+            self.seconds / 3600,
+            amount::to_text(self.limit)
+        )))
+    }
+
+    /// Lets the reservations of the call's wallet end whose coins are spent deep enough, and removes those that have ended.
+    fn settle(&self, scope: Scope, reserved: &mut Reservations, now: u32) -> ServiceResult<()> {
+        let open = reserved.iter().filter(|(_, reservation)| reservation.until.is_none());
+        let open: Vec<(OutPoint, Reservation)> =
+            open.map(|(outpoint, reservation)| (*outpoint, *reservation)).collect();
+        let spenders = self.host.wallet.spenders(scope, open.iter().map(|(outpoint, _)| *outpoint).collect())?;
+        let synced = self.host.wallet.info(scope)?.synced.height;
+        let mut ended = Vec::new();
+        for ((outpoint, reservation), spenders) in open.into_iter().zip(spenders) {
+            let batch = self.host.wallet.transactions(scope, spenders)?;
+            let spenders = batch.read()?.rows.into_iter().map(|row| row.transaction.0);
+            if spenders.into_iter().any(|spender| spender.state.depth(synced) >= DEPTH) {
+                let until = Some(now.saturating_add(self.seconds));
+                ended.push((outpoint, Reservation { until, ..reservation }));
+            }
+        }
+        self.store(scope, reserved, &ended)?;
+        let is_over = |reservation: &Reservation| reservation.until.is_some_and(|until| until <= now);
+        let over = reserved.iter().filter(|(_, reservation)| is_over(reservation)).map(|(outpoint, _)| *outpoint);
+        let over: Vec<OutPoint> = over.collect();
+        let mut batch = Batch::default();
+        over.iter().for_each(|outpoint| batch.delete(&Reservation::key(outpoint)));
+        batch.commit(&self.host, scope)?;
+        over.iter().for_each(|outpoint| reserved.remove(outpoint));
+        Ok(())
+    }
+}
+
+impl Policy for SpendingGuard {
+    fn judge(&self, scope: Scope, query: &PolicyQuery) -> Result<Verdict, RpcError> {
+        match &query.act {
+            Act::Sign { transaction } | Act::Send { transaction, .. } => self.judge_transaction(scope, transaction),
+            Act::GiveKeys => Ok(refuse("The private keys of guarded wallets are not given out")),
+            Act::Backup if !self.backups => Ok(refuse("A backup has the private keys")),
+            Act::SignMessage { .. } | Act::Backup | Act::Export => Ok(Verdict::Allow),
+        }
+    }
+
+    /// All reservations: other wallets may have the same coins.
+    fn save(&self, _: Scope, _: &String) -> Result<Option<Blob>, RpcError> {
+        let row = |(outpoint, reservation): (&OutPoint, &Reservation)| StoreRow {
+            key: Blob(Reservation::key(outpoint).to_vec()),
+            value: Blob(reservation.value().to_vec()),
+        };
+        Ok(Some(Blob(to_bytes(&self.reserved().iter().map(row).collect::<Vec<_>>()))))
+    }
+
+    fn restore(&self, scope: Scope, saved: &SavedPolicy) -> Result<(), RpcError> {
+        let rows: Vec<StoreRow> = from_bytes(&saved.state)?;
+        let mut reserved = self.reserved();
+        let stricter = |row: &StoreRow| {
+            let (outpoint, other) = Reservation::read(&row.key, &row.value)?;
+            Some((outpoint, reserved.stricter(&outpoint, other)))
+        };
+        let rows: Vec<(OutPoint, Reservation)> = rows.iter().filter_map(stricter).collect();
+        Ok(self.store(scope, &mut reserved, &rows)?)
+    }
+}
+
+#[methods(category = "Spending guard")]
+impl SpendingGuard {
+    /// Tells what guarded wallets have given away and may still give away.
+    ///
+    /// # Result
+    /// {"limit": n, "reserved": n, "hours": n}    (json object) The limit and what counts against it, in BTC.
+    #[method(needs_tip = false)]
+    fn guardstatus(&self, call: &Call<'_>) -> Result<Value, RpcError> {
+        let now = self.host.chain.tip(call.scope)?.median_time;
+        let reserved = self.reserved().total(now);
+        let (limit, reserved) = (amount::to_json(self.limit), amount::to_json(reserved));
+        Ok(json!({"limit": limit, "reserved": reserved, "hours": self.seconds / 3600}))
+    }
+}
+
+outrigger_sdk::export_plugin!(SpendingGuard);

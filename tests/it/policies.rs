@@ -1,0 +1,280 @@
+//! Policies of wallets (`policy/1`): no method, batch, wrapper or plugin gets past them, and without an answer nothing is signed.
+
+use std::collections::BTreeSet;
+
+use outrigger_tests::{Client, Host, HostOptions, built, groups};
+use rustix::process::{Signal, kill_process};
+use serde_json::{Value, json};
+
+/// An address of nobody here.
+const ELSEWHERE: &str = "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202";
+
+/// bitcoind's code of a wallet's error.
+const WALLET_ERROR: i64 = -4;
+
+const REFUSED: &str = "The policy 'judge' refuses: It is Sunday";
+
+/// The groups, with a policy of the wallets that begin with "hot". `options` and `rest` belong to the section of its plugin.
+fn text(plugin: &str, options: &str, rest: &str) -> String {
+    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    let groups = groups.replace("call_deadline_seconds = 120", "call_deadline_seconds = 4");
+    let file = built().library(&format!("outrigger_{plugin}")).display().to_string();
+    let id = plugin.replace('_', "-");
+    format!(
+        "{groups}\n[[plugins]]\nfile = {file:?}\n{rest}\noptions = {{ {options} }}\n\
+         \n[[wallet.policies]]\nwallets = [\"hot*\"]\nplugin = {id:?}\n"
+    )
+}
+
+fn host(text: &str) -> (Host, tempfile::NamedTempFile) {
+    let (config, options) = HostOptions::configured(text);
+    (Host::start_with(options), config)
+}
+
+/// Coins of a wallet: of each type two, mature.
+fn fund(wallet: &mut Client) {
+    for kind in ["bech32", "bech32m", "legacy", "p2sh-segwit"] {
+        let address = wallet.call("getnewaddress", json!(["", kind]));
+        wallet.call("generatetoaddress", json!([2, address]));
+    }
+    wallet.call("generatetoaddress", json!([100, ELSEWHERE]));
+}
+
+/// What the policy was asked since the last time: the acts and the methods.
+fn judged(client: &mut Client) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let judged = client.call("judged", json!([]));
+    judged.as_array().unwrap().iter().map(|one| (text(&one["act"]), text(&one["method"]))).collect()
+}
+
+/// The methods that ask a policy, with the acts that it sees. `make_calls` has their arguments.
+const ASKING: [(&str, &[&str]); 15] = [
+    ("signrawtransactionwithwallet", &["Sign"]),
+    ("signmessage", &["SignMessage"]),
+    ("walletprocesspsbt", &["Sign"]),
+    ("send", &["Sign", "Send"]),
+    ("sendall", &["Sign", "Send"]),
+    ("sendtoaddress", &["Sign", "Send"]),
+    ("sendmany", &["Sign", "Send"]),
+    ("bumpfee", &["Sign", "Send"]),
+    ("listdescriptors", &["GiveKeys"]),
+    ("gethdkeys", &["GiveKeys"]),
+    ("derivehdkey", &["GiveKeys"]),
+    ("createwalletdescriptor", &["GiveKeys"]),
+    ("dumpprivkey", &["GiveKeys"]),
+    ("backupwallet", &["Backup"]),
+    ("exportwatchonlywallet", &["Export"]),
+];
+
+/// The other methods of the plugins with a grant of which a policy guards functions. They neither sign with a wallet's keys nor give
+/// them out.
+const HARMLESS: &str = "abandontransaction addhdkey analyzepsbt combinepsbt combinerawtransaction converttopsbt createpsbt createwallet \
+    decodepsbt descriptorprocesspsbt encryptwallet finalizepsbt fundrawtransaction getaddressesbylabel getaddressinfo getbalance \
+    getbalances getnewaddress getrawchangeaddress getreceivedbyaddress getreceivedbylabel gettransaction getunconfirmedbalance \
+    getwalletbackupinfo getwalletinfo joinpsbts keypoolrefill listaddressgroupings listlabels listlockunspent listreceivedbyaddress \
+    listreceivedbylabel listsinceblock listtransactions listunspent listwalletdir listwallets loadwallet lockunspent psbtbumpfee \
+    restorewallet setcomment setlabel settxfee setwalletflag signmessagewithprivkey signrawtransactionwithkey simulaterawtransaction \
+    unloadwallet upgradewallet utxoupdatepsbt walletcreatefundedpsbt walletlock walletpassphrase walletpassphrasechange";
+
+/// The arguments of a call of each method that asks a policy.
+fn arguments(wallet: &mut Client, folder: &std::path::Path, round: &str) -> Vec<Value> {
+    let legacy = wallet.call("listunspent", json!([])).as_array().unwrap().iter().find_map(|coin| {
+        let address = coin["address"].as_str()?;
+        (address.starts_with('m') || address.starts_with('n')).then(|| address.to_owned())
+    });
+    let legacy = legacy.unwrap();
+    let funded = wallet.call("walletcreatefundedpsbt", json!([[], [{ELSEWHERE: 2}]]));
+    let raw = wallet.call("createrawtransaction", json!([[], [{ELSEWHERE: 1}]]));
+    let raw = wallet.call("fundrawtransaction", json!([raw]))["hex"].clone();
+    let recent = wallet.call("listtransactions", json!(["*", 1])).as_array().unwrap().last().cloned();
+    let file = |name: &str| folder.join(format!("{name}-{round}")).display().to_string();
+    let xpub = wallet.call("gethdkeys", json!([]))[0]["xpub"].clone();
+    vec![
+        json!([raw]),
+        json!([legacy, "text"]),
+        json!([funded["psbt"]]),
+        json!([{ELSEWHERE: 1}]),
+        json!([[ELSEWHERE]]),
+        json!([ELSEWHERE, 1]),
+        json!(["", {ELSEWHERE: 1}]),
+        json!([recent.map(|one| one["txid"].clone())]),
+        json!([true]),
+        json!([{"private": true}]),
+        json!(["m/1h", {"private": true, "hdkey": xpub}]),
+        json!(["bech32m", {"hdkey": xpub}]),
+        json!([legacy]),
+        json!([file("backup")]),
+        json!([file("export")]),
+    ]
+}
+
+#[test]
+fn policies_are_asked_by_every_method_that_signs_sends_or_gives_keys_out() {
+    let text = text("judge", "", "grants = []");
+    let (host, config) = host(&text);
+    let mut wallet = host.new_wallet("hot");
+    let folder = tempfile::tempdir().unwrap();
+    fund(&mut wallet);
+    let plugins = wallet.call("listplugins", json!([]));
+    let guarded = ["wallet-pay/1", "wallet-admin/1", "wallet-keys/1", "signer/1"];
+    let is_granted = |plugin: &&Value| {
+        plugin["grants"].as_array().unwrap().iter().any(|one| guarded.contains(&one.as_str().unwrap()))
+    };
+    let methods =
+        plugins.as_array().unwrap().iter().filter(is_granted).flat_map(|plugin| plugin["methods"].as_array().unwrap());
+    let found: BTreeSet<&str> = methods.map(|method| method.as_str().unwrap()).collect();
+    let known = HARMLESS.split_whitespace().chain(ASKING.map(|(method, _)| method));
+    assert_eq!(found, known.collect::<BTreeSet<_>>(), "each method of these plugins is in one of the lists");
+
+    wallet.call("sendtoaddress", json!([ELSEWHERE, 1]));
+    judged(&mut wallet);
+    std::fs::write(
+        config.path(),
+        text.replace(
+            "options = {  }",
+            "options = { refuse = [\"Sign\", \"SignMessage\", \"Send\", \"GiveKeys\", \"Backup\", \"Export\"] }",
+        ),
+    )
+    .unwrap();
+    wallet.call("reloadplugin", json!(["judge"]));
+    let state = |wallet: &mut Client| {
+        let methods = ["getbalances", "getrawmempool", "listlockunspent", "listunspent"];
+        methods.map(|method| wallet.call(method, json!([])))
+    };
+    let before = state(&mut wallet);
+    let refused = arguments(&mut wallet, folder.path(), "refused");
+    for ((method, acts), params) in ASKING.iter().zip(refused) {
+        assert_eq!(wallet.refused(method, params), (WALLET_ERROR, REFUSED.to_owned()), "{method}");
+        assert_eq!(judged(&mut wallet), [(acts[0].to_owned(), (*method).to_owned())], "{method}");
+    }
+    assert_eq!(state(&mut wallet), before);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+
+    std::fs::write(config.path(), &text).unwrap();
+    wallet.call("reloadplugin", json!(["judge"]));
+    for (at, (method, acts)) in ASKING.iter().enumerate() {
+        let params = arguments(&mut wallet, folder.path(), method).swap_remove(at);
+        judged(&mut wallet);
+        if let Err(error) = wallet.try_call(method, params) {
+            assert_eq!(*method, "createwalletdescriptor", "{error:?}");
+        }
+        let seen: Vec<String> = judged(&mut wallet).into_iter().map(|(act, _)| act).collect();
+        assert_eq!(seen, *acts, "{method}");
+        wallet.call("generatetoaddress", json!([1, ELSEWHERE]));
+        if *method == "sendall" || *method == "sendmany" {
+            fund(&mut wallet);
+            wallet.call("sendtoaddress", json!([ELSEWHERE, 1]));
+        }
+    }
+    // A wallet without a policy asks nobody.
+    let mut cold = host.new_wallet("cold");
+    cold.call("listdescriptors", json!([true]));
+    assert_eq!(judged(&mut cold), []);
+}
+
+#[test]
+fn no_way_to_a_method_leads_past_a_policy() {
+    let chained = built().library("outrigger_chained").display().to_string();
+    let grants = "grants = [\"wallet-read/1\", \"signer/1\", { service = \"rpc/1\", methods = [\"sendtoaddress\", \"dumpprivkey\"] }]";
+    let wrap = format!(
+        "\n[[plugins]]\nfile = {chained:?}\ngrants = [\"rpc/1\"]\noptions = {{ ask = [\"sendmany\"] }}\n\n[routes]\nwrap = [\"chained\"]\n"
+    );
+    let (host, _config) = host(&(text("judge", "refuse = [\"Sign\", \"GiveKeys\", \"SignMessage\"]", grants) + &wrap));
+    let mut wallet = host.new_wallet("hot");
+    fund(&mut wallet);
+    let refused = (WALLET_ERROR, REFUSED.to_owned());
+    assert_eq!(wallet.refused("sendmany", json!(["", {ELSEWHERE: 1}])), refused);
+    let call = |id: u32| json!({"id": id, "method": "sendtoaddress", "params": {"address": ELSEWHERE, "amount": id}});
+    let batch = wallet.post(&json!([call(1), call(2), {"id": 3, "method": "getbalance"}]).to_string());
+    assert_eq!(batch.body.matches(REFUSED).count(), 2, "{}", batch.body);
+    // Another user of the only loaded wallet, and the plugin itself.
+    let mut unnamed = host.client();
+    assert_eq!(unnamed.refused("sendtoaddress", json!([ELSEWHERE, 1])), refused);
+    judged(&mut wallet);
+    assert_eq!(wallet.refused("asjudge", json!(["sendtoaddress", [ELSEWHERE, 1]])), refused);
+    let seen = wallet.call("judged", json!([]));
+    assert_eq!((&seen[0]["user"], &seen[0]["method"]), (&json!("plugin:judge"), &json!("sendtoaddress")));
+    assert_eq!(wallet.refused("signasjudge", json!([])), refused);
+    assert_eq!(wallet.call("getrawmempool", json!([])), json!([]));
+}
+
+#[test]
+fn without_an_answer_of_its_policy_a_wallet_signs_nothing() {
+    let options = "hang = [\"SignMessage\"], panic = [\"GiveKeys\"]";
+    let (host, _config) = host(&text("judge", options, "grants = []"));
+    let mut wallet = host.new_wallet("hot");
+    fund(&mut wallet);
+    let address = wallet.call("getnewaddress", json!(["", "legacy"]));
+    let away = |wallet: &mut Client, method: &str, params: Value, reason: &str| {
+        let (code, message) = wallet.refused(method, params);
+        let begin = "The plugin 'judge', which judges for the wallet, did not answer: ";
+        assert!(code == WALLET_ERROR && message.starts_with(begin) && message.contains(reason), "{method} {message}");
+    };
+    away(&mut wallet, "signmessage", json!([address, "text"]), "it did not answer in time");
+    away(&mut wallet, "listdescriptors", json!([true]), "");
+    wallet.call("stopplugin", json!(["judge"]));
+    away(&mut wallet, "sendtoaddress", json!([ELSEWHERE, 1]), "it does not run");
+    assert_eq!(wallet.call("getrawmempool", json!([])), json!([]));
+    assert_eq!(wallet.call("listlockunspent", json!([])), json!([]));
+    wallet.call("startplugin", json!(["judge"]));
+    wallet.call("sendtoaddress", json!([ELSEWHERE, 1]));
+    let (code, _) = wallet.refused("policy/1.judge", json!([{}]));
+    assert_eq!(code, -32601);
+}
+
+#[test]
+fn a_policy_that_judges_reads_its_wallet_and_nothing_else() {
+    let grants = "grants = [\"wallet-read/1\", \"wallet-book/1\", \"wallet-pay/1\", \"wallet-admin/1\", \"wallet-keys/1\", \"signer/1\", \
+                  { service = \"rpc/1\", methods = [\"getblockcount\"] }]";
+    let (host, _config) = host(&text("judge", "reach = [\"Sign\"], sign = [\"SignMessage\"]", grants));
+    let mut wallet = host.new_wallet("hot");
+    fund(&mut wallet);
+    wallet.call("sendtoaddress", json!([ELSEWHERE, 1]));
+    let seen = wallet.call("judged", json!([]));
+    let reached: Vec<&str> = seen[0]["reached"].as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect();
+    assert_eq!(reached[..2], ["allowed"; 2]);
+    for refused in &reached[2..] {
+        assert_eq!(*refused, "Refused: A policy that judges may only read its wallet, the chain and the mempool");
+    }
+    // One that signs by itself has to judge that, too, and so on. In the end nothing is signed.
+    let address = wallet.call("getnewaddress", json!(["", "legacy"]));
+    let (code, message) = wallet.refused("signmessage", json!([address, "text"]));
+    assert!(code == WALLET_ERROR && message.contains("'judge'"), "{message}");
+    wallet.call("getbalance", json!([]));
+}
+
+#[test]
+fn verdicts_are_in_the_audit_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("audit");
+    let audit = format!("\n[audit]\nfile = {:?}\n", file.display().to_string());
+    let (host, _config) = host(&(text("judge", "refuse = [\"GiveKeys\"]", "grants = []") + &audit));
+    let mut wallet = host.new_wallet("hot");
+    fund(&mut wallet);
+    wallet.refused("listdescriptors", json!([true]));
+    let txid = wallet.call("sendtoaddress", json!([ELSEWHERE, 1]));
+    let lines = std::fs::read_to_string(&file).unwrap();
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let verdicts: Vec<&Value> = lines.iter().filter(|line| line["policy"] == "judge").collect();
+    assert_eq!((&verdicts[0]["outcome"], &verdicts[0]["reason"]), (&json!("refused"), &json!(REFUSED)));
+    assert_eq!(
+        (&verdicts[2]["outcome"], &verdicts[2]["txid"][0], &verdicts[2]["wallet"]),
+        (&json!("ok"), &txid, &json!("hot"))
+    );
+}
+
+#[test]
+fn wallet_policies_must_name_a_plugin_that_judges() {
+    let text = text("judge", "", "grants = []\nenabled = false");
+    let (config, _) = HostOptions::configured(&text);
+    let run = |check: &str| {
+        std::process::Command::new(&built().binary).args(["run", check, "--config"]).arg(config.path()).output()
+    };
+    let output = run("--check").unwrap();
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(
+        told.contains("wallet.policies") && told.contains("no enabled plugin of this id provides policy/1"),
+        "{told}"
+    );
+}

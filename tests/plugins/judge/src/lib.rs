@@ -1,0 +1,150 @@
+//! A policy of wallets. Each option names the acts with which it does something, as `Sign` or `GiveKeys`.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use outrigger_sdk::bitcoin::{OutPoint, ScriptBuf};
+use outrigger_sdk::options::PluginOptions;
+use outrigger_sdk::service::policy::{Policy, PolicyQuery, Verdict};
+use outrigger_sdk::service::rpc::As;
+use outrigger_sdk::service::wallet::BalancesQuery;
+use outrigger_sdk::service::{Result as ServiceResult, Scope};
+use outrigger_sdk::wire::Blob;
+use outrigger_sdk::{Call, Host, Plugin, RpcError, methods, plugin};
+use serde_json::{Value, json};
+
+#[derive(PluginOptions)]
+pub struct Options {
+    /// Refuses these.
+    #[option(default = [])]
+    refuse: Vec<String>,
+    /// Does not answer these.
+    #[option(default = [])]
+    hang: Vec<String>,
+    /// Panics in these.
+    #[option(default = [])]
+    panic: Vec<String>,
+    /// Asks the host for everything while it judges these.
+    #[option(default = [])]
+    reach: Vec<String>,
+    /// Signs by itself, outside of the call, while it judges these.
+    #[option(default = [])]
+    sign: Vec<String>,
+}
+
+pub struct Judge {
+    host: Host,
+    options: Options,
+    seen: Mutex<Vec<Value>>,
+    closed: Mutex<bool>,
+    closing: Condvar,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[plugin(
+    id = "judge",
+    summary = "Judges for wallets",
+    optional = ["wallet-read/1", "wallet-book/1", "wallet-pay/1", "wallet-admin/1", "wallet-keys/1", "signer/1", "rpc/1"],
+    provides = ["policy/1"],
+    restartable
+)]
+impl Plugin for Judge {
+    type Options = Options;
+
+    fn new(host: Host, options: Options) -> Result<Self, String> {
+        let (seen, closed, closing) = Default::default();
+        Ok(Self { host, options, seen, closed, closing })
+    }
+
+    fn quiesce(&self) {
+        *lock(&self.closed) = true;
+        self.closing.notify_all();
+    }
+}
+
+impl Judge {
+    /// What the host says to each request. The first two only read.
+    fn reach(&self, scope: Scope) -> Vec<String> {
+        let host = &self.host;
+        let told = |outcome: ServiceResult<()>| outcome.map_or_else(|error| error.to_string(), |()| "allowed".into());
+        let query = BalancesQuery { min_depth: 0, avoid_reuse: false };
+        [
+            host.wallet.info(scope).map(drop),
+            host.wallet.balances(scope, query).map(drop),
+            self.sign(scope),
+            host.pay.send(scope, Blob::default(), Vec::new()).map(drop),
+            host.keys.private_descriptors(scope).map(drop),
+            host.admin.lock(scope),
+            host.book.lock_coins(scope, vec![OutPoint::null()], false),
+            host.rpc.caller(scope).map(drop),
+            host.rpc.call(scope, "getblockcount".into(), Blob(b"[]".to_vec()), As::Plugin).map(drop),
+        ]
+        .map(told)
+        .to_vec()
+    }
+
+    fn sign(&self, scope: Scope) -> ServiceResult<()> {
+        self.host.signer.sign_message(scope, ScriptBuf::new(), Blob(vec![2; 33]), "text".into()).map(drop)
+    }
+}
+
+impl Policy for Judge {
+    fn judge(&self, scope: Scope, query: &PolicyQuery) -> Result<Verdict, RpcError> {
+        let act = format!("{:?}", query.act);
+        let act = act.split([' ', '{']).next().unwrap_or_default().to_owned();
+        let is_in = |acts: &[String]| acts.contains(&act);
+        let mut seen = json!({"wallet": query.wallet, "user": query.user, "method": query.method, "act": act});
+        if is_in(&self.options.reach) {
+            seen["reached"] = json!(self.reach(scope));
+        }
+        if is_in(&self.options.sign) {
+            let hot = Scope(self.host.wallet.scope_of(Scope::NONE, query.wallet.clone())?);
+            seen["signed"] = json!(self.sign(hot).map_err(|error| error.to_string()));
+        }
+        lock(&self.seen).push(seen);
+        if is_in(&self.options.panic) {
+            #[allow(clippy::panic, reason = "asked for")]
+            {
+                panic!("asked for");
+            }
+        }
+        if is_in(&self.options.hang) {
+            let mut closed = lock(&self.closed);
+            while !*closed {
+                closed = self.closing.wait(closed).unwrap_or_else(PoisonError::into_inner);
+            }
+        }
+        if is_in(&self.options.refuse) {
+            return Ok(Verdict::Refuse { reason: "It is Sunday".into() });
+        }
+        Ok(Verdict::Allow)
+    }
+}
+
+#[methods(category = "Test")]
+impl Judge {
+    /// Lists what the policy was asked since the last call.
+    #[method]
+    fn judged(&self) -> Result<Vec<Value>, RpcError> {
+        Ok(std::mem::take(&mut *lock(&self.seen)))
+    }
+
+    /// Calls a method as the plugin.
+    ///
+    /// * `method` - The method.
+    /// * `params` - Its parameters.
+    #[method]
+    fn asjudge(call: &Call<'_>, method: String, params: &Value) -> Result<Value, RpcError> {
+        call.host.call(call.scope, &method, params, As::Plugin)
+    }
+
+    /// Signs a message by the wallet of the call.
+    #[method]
+    fn signasjudge(&self, call: &Call<'_>) -> Result<Option<()>, RpcError> {
+        Ok(Some(self.sign(call.scope)?))
+    }
+}
+
+outrigger_sdk::export_plugin!(Judge);

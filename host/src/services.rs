@@ -117,7 +117,6 @@ fn granted_methods(grants: &[Grant]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use outrigger_plugins::grants::{SIGNER, WALLET_READ};
-    use outrigger_rpc::PLUGIN_USER;
     use outrigger_service::ErrorKind;
 
     use super::*;

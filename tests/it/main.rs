@@ -49,6 +49,7 @@ mod refusals;
 mod scaffold;
 mod signing;
 mod single_keys;
+mod spending_guard;
 mod startup;
 mod users;
 mod vault;

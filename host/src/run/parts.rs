@@ -17,7 +17,7 @@ use super::RunArgs;
 use super::backend::Backend;
 use super::{RunError, configuration, failed, requirements};
 use crate::active::Active;
-use crate::config::{Config, LoadedConfig, seconds};
+use crate::config::{BackendConfig, Config, LoadedConfig, Wallets, seconds};
 use crate::hooks::Hooks;
 use crate::metrics::CallMetrics;
 use crate::publish::{PublishError, Publisher};
@@ -252,6 +252,11 @@ pub(super) fn plugin_error(loaded: &LoadedConfig, failure: &Failure) -> RunError
 /// Checks that the plugins of the settings `wallet.signer` and `wallet.policies` provide these services.
 pub(super) fn check_providers(loaded: &LoadedConfig, provides: impl Fn(&str, &str) -> bool) -> Result<(), RunError> {
     let wallet = &loaded.config.wallet;
+    let is_of_node = |backend: &BackendConfig| backend.wallets == Wallets::Node;
+    if let (Some(rule), true) = (wallet.policies.first(), loaded.config.backend.as_ref().is_some_and(is_of_node)) {
+        let reason = "policies judge for the host's own wallets, and 'backend.wallets' is \"node\"".to_owned();
+        return Err(loaded.error("wallet.policies.plugin", &rule.plugin, reason).into());
+    }
     let signer = wallet.signer.iter().map(|signer| ("wallet.signer", signer, KEYS_PROVIDER));
     let rules = wallet.policies.iter().filter(|rule| !rule.remove);
     let policies = rules.map(|rule| ("wallet.policies.plugin", &rule.plugin, POLICY));

@@ -113,9 +113,8 @@ pub struct TestHost<N: Node + ?Sized = EmbeddedNode> {
     guarded: Vec<PolicyRule>,
     /// The store of its plugins, in memory.
     pub store: Arc<StubStore>,
-        let (log, rpc, store, info, providers, scopes) = Default::default();
-        let (guarded, next_call) = (Vec::new(), AtomicU64::new(1 << 32));
-        Self { node, wallets, log, rpc, store, info, providers, guarded, events, scopes, next_call, folder }
+    /// What it tells of itself.
+    pub info: Arc<StubInfo>,
     events: Arc<Mutex<Vec<Event>>>,
     scopes: Arc<Scopes>,
     next_call: AtomicU64,

@@ -12,6 +12,7 @@ use crate::instance::Instance;
 use crate::latency::Latency;
 use crate::settings::{MAX_LINKS, OnFailure, Routes, WRAP, Wrap};
 use outrigger_sdk::manifest::{Manifest, MethodSpec, WrapperKind};
+use outrigger_service::policy::POLICY;
 
 /// A plugin that a call goes through.
 #[derive(Clone)]
@@ -133,7 +134,10 @@ pub(super) fn wrapping(
 /// The link of a plugin for calls of the host, to a service that the plugin provides.
 pub(super) fn providing(instance: &Arc<Instance>, method: &str) -> Link {
     let name: Arc<str> = method.into();
-    let method = MethodSpec { name: method.to_owned(), private_keys: true, needs_tip: false, ..MethodSpec::default() };
+    // The caller waits for a policy anyway, so that of a trusted plugin runs on the caller's thread.
+    let inline = method.strip_prefix(POLICY).is_some_and(|rest| rest.starts_with('.'));
+    let method =
+        MethodSpec { name: method.to_owned(), private_keys: true, needs_tip: false, inline, ..MethodSpec::default() };
     Link {
         name,
         id: instance.manifest().id.as_str().into(),

@@ -26,9 +26,6 @@ pub struct Options {
     /// Asks the host for everything while it judges these.
     #[option(default = [])]
     reach: Vec<String>,
-    /// Signs by itself, outside of the call, while it judges these.
-    #[option(default = [])]
-    sign: Vec<String>,
 }
 
 pub struct Judge {
@@ -98,10 +95,6 @@ impl Policy for Judge {
         let mut seen = json!({"wallet": query.wallet, "user": query.user, "method": query.method, "act": act});
         if is_in(&self.options.reach) {
             seen["reached"] = json!(self.reach(scope));
-        }
-        if is_in(&self.options.sign) {
-            let hot = Scope(self.host.wallet.scope_of(Scope::NONE, query.wallet.clone())?);
-            seen["signed"] = json!(self.sign(hot).map_err(|error| error.to_string()));
         }
         lock(&self.seen).push(seen);
         if is_in(&self.options.panic) {

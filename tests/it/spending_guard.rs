@@ -1,0 +1,156 @@
+//! The example `spending-guard`: a limit that holds whatever spends, and over crashes, reloads and restores.
+
+use outrigger_tests::{Client, Host, HostOptions, built, groups, wait_until};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+/// An address of nobody here.
+const ELSEWHERE: &str = "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202";
+
+const WALLET_ERROR: i64 = -4;
+
+/// The groups with the guard of the wallets that begin with "hot". The limit is 10 BTC within two hours.
+fn text(rest: &str) -> String {
+    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    let file = built().library("outrigger_spending_guard").display().to_string();
+    format!(
+        "{groups}\n[[plugins]]\nfile = {file:?}\ngrants = [\"store/1\", \"chain/1\", \"wallet-read/1\"]\n{rest}\n\
+         [plugins.options]\nlimit = 1_000_000_000\nhours = 2\nbackups = true\n\
+         \n[[wallet.policies]]\nwallets = [\"hot*\"]\nplugin = \"spending-guard\"\n"
+    )
+}
+
+fn start(rest: &str) -> (Host, tempfile::NamedTempFile) {
+    let (config, options) = HostOptions::configured(&text(rest));
+    (Host::start_with(options), config)
+}
+
+/// Four mature coins of 50 BTC.
+fn fund(wallet: &mut Client) {
+    for kind in ["bech32", "bech32m", "legacy", "p2sh-segwit"] {
+        let address = wallet.call("getnewaddress", json!(["", kind]));
+        wallet.call("generatetoaddress", json!([1, address]));
+    }
+    wallet.call("generatetoaddress", json!([100, ELSEWHERE]));
+}
+
+fn reserved(client: &mut Client) -> f64 {
+    client.call("guardstatus", json!([]))["reserved"].as_f64().unwrap()
+}
+
+#[track_caller]
+fn is_refused(wallet: &mut Client, method: &str, params: Value) {
+    let (code, message) = wallet.refused(method, params);
+    let is_limit = message.starts_with("The policy 'spending-guard' refuses: ")
+        && message.ends_with("the limit is 10.00000000 BTC");
+    assert!(code == WALLET_ERROR && is_limit, "{method}: {code} {message}");
+}
+
+/// Mines blocks of a wallet's node over `hours`.
+fn pass(client: &mut Client, hours: u64) {
+    let now = client.call("getblockchaininfo", json!([]))["mediantime"].as_u64().unwrap();
+    client.call("setmocktime", json!([now + hours * 3600]));
+    client.call("generatetoaddress", json!([12, ELSEWHERE]));
+}
+
+#[test]
+fn spending_guard_counts_what_was_signed_until_it_is_buried_and_the_hours_are_over() {
+    let (host, _config) = start("");
+    let mut wallet = host.new_wallet("hot");
+    fund(&mut wallet);
+    assert_eq!(reserved(&mut wallet), 0.0);
+    let txid = wallet.call("sendtoaddress", json!([ELSEWHERE, 6]));
+    let first = reserved(&mut wallet);
+    assert!((6.0..6.01).contains(&first), "{first}");
+    is_refused(&mut wallet, "sendtoaddress", json!([ELSEWHERE, 4]));
+    is_refused(&mut wallet, "sendmany", json!(["", {ELSEWHERE: 4}]));
+    is_refused(&mut wallet, "send", json!([{ELSEWHERE: 4}]));
+    is_refused(&mut wallet, "sendall", json!([[ELSEWHERE]]));
+    // A replacement spends the same coin, so only its higher fee is added.
+    wallet.call("bumpfee", json!([txid]));
+    assert!(reserved(&mut wallet) - first < 0.01);
+    // Nothing is released by giving a payment up. The signature is still out there.
+    let mempool = wallet.call("getrawmempool", json!([]));
+    wallet.call("generateblock", json!([ELSEWHERE, []]));
+    assert_eq!(wallet.call("getrawmempool", json!([])), mempool);
+    is_refused(&mut wallet, "sendtoaddress", json!([ELSEWHERE, 4]));
+    // What gives nothing away but the fee is free to move.
+    let own = wallet.call("getnewaddress", json!([]));
+    wallet.call("sendtoaddress", json!([own, 40]));
+    wallet.call("sendtoaddress", json!([ELSEWHERE, 3]));
+    // A raw transaction, and sighash types that commit to less.
+    let raw = wallet.call("createrawtransaction", json!([[], [{ELSEWHERE: 0.5}]]));
+    let funded = wallet.call("fundrawtransaction", json!([raw]))["hex"].clone();
+    is_refused(&mut wallet, "signrawtransactionwithwallet", json!([funded, [], "NONE"]));
+    is_refused(&mut wallet, "signrawtransactionwithwallet", json!([funded, [], "ALL|ANYONECANPAY"]));
+    let signed = wallet.call("signrawtransactionwithwallet", json!([funded]));
+    assert_eq!(signed["complete"], json!(true));
+    // Keys are not given out, and the limit ends with the hours.
+    assert_eq!(wallet.refused("listdescriptors", json!([true])).0, WALLET_ERROR);
+    wallet.call("generatetoaddress", json!([6, ELSEWHERE]));
+    pass(&mut wallet, 1);
+    is_refused(&mut wallet, "sendtoaddress", json!([ELSEWHERE, 4]));
+    pass(&mut wallet, 3);
+    wallet.call("sendtoaddress", json!([ELSEWHERE, 8]));
+}
+
+#[test]
+fn spending_guard_keeps_the_limit_over_crashes_reloads_and_restores() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| json!([folder.path().join(name).display().to_string()]);
+    let (host, config) = start("");
+    let mut wallet = host.new_wallet("hot");
+    fund(&mut wallet);
+    wallet.call("backupwallet", file("before"));
+    wallet.call("sendtoaddress", json!([ELSEWHERE, 6]));
+    wallet.call("backupwallet", file("after"));
+    let before = reserved(&mut wallet);
+    wallet.call("reloadplugin", json!(["spending-guard"]));
+    assert_eq!(reserved(&mut wallet), before);
+    let host = host.kill_and_restart();
+    let mut wallet = host.client().wallet("hot");
+    wallet.call("loadwallet", json!(["hot"]));
+    assert_eq!(reserved(&mut wallet), before);
+    is_refused(&mut wallet, "sendtoaddress", json!([ELSEWHERE, 5]));
+    // A copy under another name spends the same coins under the same limit, also one from before the payment.
+    for name in ["before", "after"] {
+        wallet.call("restorewallet", json!([format!("copy-{name}"), file(name)[0]]));
+        let mut copy = host.client().wallet(&format!("copy-{name}"));
+        is_refused(&mut copy, "sendtoaddress", json!([ELSEWHERE, 5]));
+        assert_eq!(copy.refused("listdescriptors", json!([true])).0, WALLET_ERROR);
+    }
+    assert_eq!(reserved(&mut wallet), before);
+    drop(host);
+    // A new host, whose guard has seen nothing: the backup brings the reservations back.
+    let options = HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() };
+    let host = Host::start_with(options);
+    let mut client = host.client();
+    client.call("restorewallet", json!(["hot", file("after")[0]]));
+    assert_eq!(reserved(&mut client), before);
+}
+
+#[test]
+fn spending_guard_whose_process_is_killed_lets_nothing_pass_meanwhile() {
+    if !outrigger_sandbox::probe().suffices() {
+        outrigger_tests::skip_unprivileged("this system allows no sandbox");
+        return;
+    }
+    let (host, _config) = start("isolated = true");
+    let mut wallet = host.new_wallet("hot");
+    fund(&mut wallet);
+    let mut given = 0.0;
+    for _ in 0..2 {
+        let before = reserved(&mut wallet);
+        let plugins = wallet.call("listplugins", json!([]));
+        let guard = plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "spending-guard").unwrap();
+        let pid = i32::try_from(guard["pid"].as_i64().unwrap()).unwrap();
+        kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+        // It is asked again as soon as its next process is up, or the payment is refused.
+        if wallet.try_call("sendtoaddress", json!([ELSEWHERE, 2])).is_ok() {
+            given += 2.0;
+        }
+        wait_until("the guard is up again", || wallet.try_call("guardstatus", json!([])).is_ok());
+        assert!(reserved(&mut wallet) >= given && reserved(&mut wallet) >= before);
+    }
+    is_refused(&mut wallet, "sendtoaddress", json!([ELSEWHERE, 10]));
+}

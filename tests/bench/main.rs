@@ -11,6 +11,7 @@
 //! |---|---|
 //! | isolated | plugins in processes of their own beside the same in the host's |
 //! | chains | wrappers, observers, and asking the next plugin |
+//! | policies | signing with policies of the wallet |
 //! | template | templates, blocks and transactions |
 //! | history `[--in-front]` | the history of large wallets |
 //! | import | imports, rescans and large wallets |
@@ -34,6 +35,7 @@ mod isolated;
 mod load;
 mod passed;
 mod payments;
+mod policies;
 mod rescans;
 mod selection;
 mod signing;
@@ -122,6 +124,7 @@ fn main() {
     let in_front = arguments.iter().any(|argument| argument == "--in-front");
     match arguments.get(1).map(String::as_str) {
         Some("chains") => chains::run(),
+        Some("policies") => policies::run(),
         Some("isolated") => isolated::run(),
         Some("template") => template::run(bitcoind),
         Some("history") => history::run(bitcoind, in_front),

@@ -1,0 +1,83 @@
+//! What policies of wallets cost: signrawtransactionwithwallet of two P2WPKH inputs with and without one.
+
+use std::time::Instant;
+
+use outrigger_tests::{Client, Host, HostOptions, built, groups};
+use serde_json::{Value, json};
+
+use crate::{measure, median};
+
+const CALLS: usize = 3_000;
+const TURNS: usize = 5;
+/// How many transactions are signed that need a reservation of their own.
+const RESERVED: usize = 300;
+
+const ELSEWHERE: &str = "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202";
+
+pub fn run() {
+    println!("| what | us | more |\n|---|---|---|");
+    let row = |what: &str, one: f64, plain: f64| println!("| {what} | {one:.1} | {:.1} |", one - plain);
+    let plain = signed(None, "", false);
+    row("two inputs signed without a policy", plain, plain);
+    let keeping_nothing = |section| signed(Some("judge"), section, false);
+    row("the same with a policy that keeps nothing", keeping_nothing("trusted = true\n"), plain);
+    row("the same, the policy in a process of its own", keeping_nothing("isolated = true\n"), plain);
+    for (what, reserves) in [("that has reserved enough", false), ("that makes a reservation, on disk", true)] {
+        let guard = |section| signed(Some("spending_guard"), section, reserves);
+        row(&format!("the same with the spending guard {what}"), guard("trusted = true\n"), plain);
+        row("the same, the guard in a process of its own", guard("isolated = true\n"), plain);
+    }
+}
+
+/// The median of the medians of several hosts, in microseconds.
+fn signed(plugin: Option<&str>, section: &str, reserves: bool) -> f64 {
+    let mut turns: Vec<f64> = (0..TURNS).map(|_| once(plugin, section, reserves)).collect();
+    turns.sort_by(f64::total_cmp);
+    turns[TURNS / 2]
+}
+
+fn once(plugin: Option<&str>, section: &str, reserves: bool) -> f64 {
+    let policy = plugin.map(|plugin| {
+        let file = built().library(&format!("outrigger_{plugin}")).display().to_string();
+        let (grants, options) = match plugin {
+            "judge" => ("", ""),
+            _ => ("\"store/1\", \"chain/1\", \"wallet-read/1\"", "limit = 2_000_000_000_000_000"),
+        };
+        let id = plugin.replace('_', "-");
+        format!(
+            "[[plugins]]\nfile = {file:?}\nsandbox = \"best-effort\"\ngrants = [{grants}]\n{section}options = {{ {options} }}\n\
+             [[wallet.policies]]\nwallets = [\"hot\"]\nplugin = {id:?}\n"
+        )
+    });
+    let text = std::fs::read_to_string(groups("regtest.toml")).unwrap() + "\n" + &policy.unwrap_or_default();
+    let (_config, options) = HostOptions::configured(&text);
+    let host = Host::start_with(options);
+    let mut wallet = host.new_wallet("hot");
+    let address = wallet.call("getnewaddress", json!([]));
+    wallet.call("generatetoaddress", json!([2, address]));
+    wallet.call("generatetoaddress", json!([100, ELSEWHERE]));
+    if !reserves {
+        let params = json!([raw(&mut wallet, 0)]);
+        return measure(&mut wallet, CALLS, "signrawtransactionwithwallet", &params).0.as_secs_f64() * 1e6;
+    }
+    let raws: Vec<Value> = (0..RESERVED).map(|more| raw(&mut wallet, more)).collect();
+    let sign = |raw: Value| {
+        let request = json!({"id": 1, "method": "signrawtransactionwithwallet", "params": [raw]}).to_string();
+        let began = Instant::now();
+        let reply = wallet.post(&request);
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        began.elapsed()
+    };
+    median(raws.into_iter().map(sign).collect()).as_secs_f64() * 1e6
+}
+
+/// A transaction of the wallet's two coins that gives away some satoshi more.
+fn raw(wallet: &mut Client, more: usize) -> Value {
+    let coins = wallet.call("listunspent", json!([]));
+    let input = |coin: &Value| json!({"txid": coin["txid"], "vout": coin["vout"]});
+    let inputs: Vec<Value> = coins.as_array().unwrap().iter().map(input).collect();
+    assert_eq!(inputs.len(), 2);
+    let (given, own) = (1.0 + more as f64 / 1e6, coins[0]["address"].as_str().unwrap());
+    let outputs = json!([{ELSEWHERE: format!("{given:.8}")}, {own: format!("{:.8}", 98.9 - given)}]);
+    wallet.call("createrawtransaction", json!([inputs, outputs]))
+}

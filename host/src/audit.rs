@@ -14,7 +14,7 @@ use bitcoin::{Transaction, Txid};
 use jsonrpsee::types::Request;
 use outrigger_rpc::{Answer, Failure, ResultText, origin_of};
 use outrigger_service::policy::Act;
-use outrigger_services::Judgement;
+use outrigger_services::JudgedAct;
 use outrigger_upstream::Method;
 use parking_lot::Mutex;
 use rustix::fs::{Access, access};
@@ -160,8 +160,8 @@ struct Line<'a> {
 
 impl AuditLog {
     /// Adds the line of a policy's verdict.
-    pub fn judged(&self, judgement: &Judgement<'_>) {
-        let Judgement { policy, query, refusal } = judgement;
+    pub fn judged(&self, judgement: &JudgedAct<'_>) {
+        let JudgedAct { policy, query, refusal } = judgement;
         let txid = match &query.act {
             Act::Sign { transaction } | Act::Send { transaction, .. } => {
                 deserialize(&transaction.transaction).map(|transaction: Transaction| transaction.compute_txid()).ok()

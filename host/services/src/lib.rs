@@ -26,7 +26,7 @@ use parking_lot::Mutex;
 pub use chain::ChainService;
 pub use granted::{GrantedAccess, GrantedWallets};
 pub use mempool::MempoolService;
-pub use policy::{Asked, Judgement, Providers};
+pub use policy::{Asked, JudgedAct, Providers};
 pub use rpc::{Onward, PluginCalls, RpcService};
 pub use store::{MAX_STORE_MIB, STORE_FOLDER, StoreFile, StoreFileError, StoreService, Stores, remove as remove_store};
 pub use wallet::WalletService;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use outrigger_service::json::{from_json, to_json};
-use outrigger_service::policy::{Act, POLICY, PolicyQuery, SavedPolicy, Verdict};
+use outrigger_service::policy::{Act, Judgement, POLICY, PolicyQuery, SavedPolicy};
 use outrigger_service::wire::{Blob, Wire};
 use outrigger_service::{ErrorKind, Result, Scope, ServiceError};
 use outrigger_wallet_engine::Wallet;
@@ -18,7 +18,7 @@ pub trait Providers: Send + Sync {
     fn ask(&self, scope: Scope, makers: &[Arc<str>], asked: &Asked<'_>, argument: &Value) -> Result<Value>;
 
     /// Hears of the verdict of a policy.
-    fn judged(&self, judgement: &Judgement<'_>);
+    fn judged(&self, judgement: &JudgedAct<'_>);
 }
 
 /// A function of a plugin, asked about a wallet.
@@ -30,7 +30,7 @@ pub struct Asked<'a> {
 }
 
 /// A verdict.
-pub struct Judgement<'a> {
+pub struct JudgedAct<'a> {
     pub policy: &'a str,
     pub query: &'a PolicyQuery,
     /// Why it was refused, if it was.
@@ -52,13 +52,13 @@ impl WalletService {
         let query = PolicyQuery { wallet: wallet.name().to_owned(), user, method, act: act()? };
         let argument = to_json(&query)?;
         for policy in &*policies {
-            let verdict = self.ask_policy::<Verdict>(scope, policy, wallet.name(), "judge", &argument);
+            let verdict = self.ask_policy::<Judgement>(scope, policy, wallet.name(), "judge", &argument);
             let refusal = match &verdict {
-                Ok(Verdict::Allow) => None,
-                Ok(Verdict::Refuse { reason }) => Some(format!("The policy '{policy}' refuses: {reason}")),
+                Ok(Judgement::Allow) => None,
+                Ok(Judgement::Refuse { reason }) => Some(format!("The policy '{policy}' refuses: {reason}")),
                 Err(error) => Some(error.detail.clone()),
             };
-            self.providers.judged(&Judgement { policy, query: &query, refusal: refusal.as_deref() });
+            self.providers.judged(&JudgedAct { policy, query: &query, refusal: refusal.as_deref() });
             if let Some(refusal) = refusal {
                 return Err(verdict.err().unwrap_or_else(|| ServiceError::new(ErrorKind::Refused, refusal)));
             }

@@ -46,14 +46,14 @@ pub struct RpcService {
 }
 
 impl RpcService {
-    fn call(&self, scope: Scope) -> Result<super::Call> {
+    fn scope(&self, scope: Scope) -> Result<super::Call> {
         let call = self.scopes.get(scope)?;
         if call.judges { Err(while_judging()) } else { Ok(call) }
     }
 
     /// The call of a scope.
     fn onward(&self, scope: Scope) -> Result<Arc<dyn Onward>> {
-        let call = self.call(scope)?;
+        let call = self.scope(scope)?;
         let outside = || ServiceError::new(ErrorKind::Malformed, "There is no call outside of calls");
         call.onward.clone().ok_or_else(outside)
     }
@@ -72,7 +72,7 @@ impl Rpc for RpcService {
     }
 
     fn call(&self, scope: Scope, method: String, params: Blob, account: As) -> Result<RpcReply> {
-        let call = self.call(scope)?;
+        let call = self.scope(scope)?;
         if !self.methods.contains(&method) {
             let detail = format!(
                 "The plugin may not call the method '{method}': 'methods' of its grant of rpc/1 does not list it"

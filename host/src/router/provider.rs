@@ -8,7 +8,7 @@ use outrigger_rpc::{Answer, Call, Failure, Origin, Params, ResultText};
 use outrigger_service::policy::POLICY;
 use outrigger_service::rpc::RpcReply;
 use outrigger_service::{ErrorKind, Result, Scope, ServiceError};
-use outrigger_services::{Asked, Judgement, Providers};
+use outrigger_services::{Asked, JudgedAct, Providers};
 use outrigger_values::RpcError;
 use serde_json::Value;
 
@@ -88,7 +88,7 @@ impl Providers for Switchboard {
         }
     }
 
-    fn judged(&self, judgement: &Judgement<'_>) {
+    fn judged(&self, judgement: &JudgedAct<'_>) {
         if let Some(audit) = self.front().and_then(|front| front.audit.clone()) {
             audit.judged(judgement);
         }

@@ -51,7 +51,7 @@ use outrigger_service::wallet::{CreateOptions, SpendSettings};
 use outrigger_service::wire::Secret;
 use outrigger_service::{ErrorKind, Result, Scope, ServiceError};
 use outrigger_services::{
-    Asked, Caller, ChainService, GrantedAccess, GrantedWallets, Judgement, MempoolService, OwnScopes, Providers,
+    Asked, Caller, ChainService, GrantedAccess, GrantedWallets, JudgedAct, MempoolService, OwnScopes, Providers,
     Scopes, WalletService,
 };
 use outrigger_wallet_engine::{PolicyRule, Settings, WalletManager, WalletView};
@@ -97,7 +97,7 @@ impl Providers for TestProviders {
         answer.map_err(|error| refused(error.message))
     }
 
-    fn judged(&self, _: &Judgement<'_>) {
+    fn judged(&self, _: &JudgedAct<'_>) {
         self.judged.fetch_add(1, Ordering::Relaxed);
     }
 }

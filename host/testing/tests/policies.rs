@@ -8,7 +8,7 @@ use bitcoin::consensus::serialize;
 use bitcoin::transaction::Version;
 use bitcoin::{Amount, OutPoint, ScriptBuf, Transaction, TxIn, TxOut};
 use outrigger_sdk::RpcError;
-use outrigger_service::policy::{Act, JudgedTransaction, Owner, Policy, PolicyQuery, SavedPolicy, Verdict};
+use outrigger_service::policy::{Act, JudgedTransaction, Judgement, Owner, Policy, PolicyQuery, SavedPolicy};
 use outrigger_service::signer::{Scheme, SignBatch, SignRequest};
 use outrigger_service::wallet::{AddressType, DescriptorImport, Import, ImportOutcome};
 use outrigger_service::wire::{Blob, Secret};
@@ -34,11 +34,11 @@ impl Watch {
 }
 
 impl Policy for Watch {
-    fn judge(&self, _: Scope, query: &PolicyQuery) -> Result<Verdict, RpcError> {
+    fn judge(&self, _: Scope, query: &PolicyQuery) -> Result<Judgement, RpcError> {
         self.seen.lock().unwrap().push(query.clone());
         Ok(match self.reason.lock().unwrap().clone() {
-            Some(reason) => Verdict::Refuse { reason },
-            None => Verdict::Allow,
+            Some(reason) => Judgement::Refuse { reason },
+            None => Judgement::Allow,
         })
     }
 

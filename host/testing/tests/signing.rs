@@ -14,7 +14,7 @@ use bitcoin::{Amount, NetworkKind, PrivateKey, ScriptBuf, Transaction, TxIn, TxO
 use outrigger_sdk::RpcError;
 use outrigger_sdk::params::decode_hex;
 use outrigger_sdk::sign::{SignatureKind, sign_digest};
-use outrigger_service::policy::{Policy, PolicyQuery, Verdict};
+use outrigger_service::policy::{Judgement, Policy, PolicyQuery};
 use outrigger_service::provider::{KeysProvider, KeysQuery, MessageQuery, ProviderBatch};
 use outrigger_service::signer::{Scheme, SignBatch, SignRequest};
 use outrigger_service::wallet::{DescriptorImport, Import, ImportOutcome, KeyOrigin, KeysImport};
@@ -91,8 +91,8 @@ impl KeysProvider for Provider {
 struct AllowAll;
 
 impl Policy for AllowAll {
-    fn judge(&self, _: Scope, _: &PolicyQuery) -> Result<Verdict, RpcError> {
-        Ok(Verdict::Allow)
+    fn judge(&self, _: Scope, _: &PolicyQuery) -> Result<Judgement, RpcError> {
+        Ok(Judgement::Allow)
     }
 }
 

@@ -125,7 +125,7 @@ wire_struct! {
 wire_enum! {
     /// A judgement.
     #[derive(Clone, PartialEq, Eq, Debug)]
-    pub enum Verdict {
+    pub enum Judgement {
         /// The policy has nothing against it.
         Allow = 0,
         /// It must not be done.
@@ -151,7 +151,7 @@ provided! {
     /// Judges what wallets sign, send and give out.
     pub trait Policy = POLICY {
         /// Allows an act of a wallet, or refuses it.
-        fn judge(query: PolicyQuery) -> Verdict;
+        fn judge(query: PolicyQuery) -> Judgement;
         /// What the policy keeps about the wallet of this name, for a backup of the wallet; none if nothing.
         fn save(wallet: String) -> Option<Blob> = None;
         /// Takes back what a backup of the wallet has. What the policy knows already still holds: the stricter of both counts.

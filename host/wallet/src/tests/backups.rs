@@ -51,7 +51,7 @@ fn a_backup_of_a_live_wallet_opens_as_the_same_wallet() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing unfinished is left");
     let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&file).unwrap().permissions());
     assert_eq!(mode & 0o777, 0o600);
-    harness.manager.restore("copy".into(), &file, &None, Some(true)).unwrap();
+    harness.manager.restore("copy".into(), &file, &None, Some(true), &|_| Ok(())).unwrap();
     assert_eq!(content(&harness.manager.select(Some("copy")).unwrap()), before);
     assert_eq!(content(&harness.view()), before);
     // The copy follows the chain from its own position and hands out the same addresses.
@@ -80,7 +80,7 @@ fn an_encrypted_wallet_comes_back_locked_and_opens_with_its_passphrase() {
     harness.create("w", |options| options.passphrase = Secret::new("p".into()));
     let (_folder, file) = place();
     harness.view().wallet().backup(&file, &None).unwrap();
-    harness.manager.restore("copy".into(), &file, &None, None).unwrap();
+    harness.manager.restore("copy".into(), &file, &None, None, &|_| Ok(())).unwrap();
     let copy = harness.manager.select(Some("copy")).unwrap();
     assert!(copy.info().unwrap().locked);
     assert_eq!(kind_of(copy.wallet().unlock(Secret::new("q".into()), 10)), ErrorKind::PassphraseIncorrect);
@@ -118,8 +118,9 @@ fn restorewallet_of_what_is_no_backup_makes_no_wallet() {
     let harness = Harness::with_wallet();
     let (folder, file) = place();
     harness.view().wallet().backup(&file, &None).unwrap();
-    let restore =
-        |name: &str, file: &std::path::Path| harness.manager.restore(name.into(), file, &None, Some(true)).unwrap_err();
+    let restore = |name: &str, file: &std::path::Path| {
+        harness.manager.restore(name.into(), file, &None, Some(true), &|_| Ok(())).unwrap_err()
+    };
     let missing = restore("new", &folder.path().join("none"));
     assert_eq!((missing.kind, missing.detail.as_str()), (ErrorKind::NotFound, "Backup file does not exist"));
     let exists = restore("w", &file);
@@ -136,12 +137,12 @@ fn restorewallet_of_what_is_no_backup_makes_no_wallet() {
         assert!(refused.detail.contains(said), "{}", refused.detail);
         assert!(!harness.dir.path().join("new").exists());
     }
-    assert_eq!(kind_of(harness.manager.restore("../new".into(), &file, &None, None)), ErrorKind::Refused);
+    assert_eq!(kind_of(harness.manager.restore("../new".into(), &file, &None, None, &|_| Ok(()))), ErrorKind::Refused);
     assert_eq!(harness.manager.list(), ["w"]);
     std::fs::write(&file, whole).unwrap();
     harness.manager.unload("w".into(), None).unwrap();
     assert_eq!(restore("w", &file).kind, ErrorKind::WalletExists);
-    harness.manager.restore("new".into(), &file, &None, None).unwrap();
+    harness.manager.restore("new".into(), &file, &None, None, &|_| Ok(())).unwrap();
 }
 
 #[test]
@@ -171,7 +172,7 @@ fn backupwallet_replaces_a_backup_and_no_other_file() {
         assert_eq!(std::fs::read(harness.dir.path().join(own)).ok(), before, "{own}");
     }
     let data = harness.dir.path().join("w/data.mdb");
-    let refused = harness.manager.restore("copy".into(), &data, &None, None).unwrap_err();
+    let refused = harness.manager.restore("copy".into(), &data, &None, None, &|_| Ok(())).unwrap_err();
     assert_eq!(
         (refused.kind, refused.detail.as_str()),
         (ErrorKind::Refused, "The backup file cannot be read: it lies in the data directory")
@@ -193,7 +194,7 @@ fn an_export_has_no_private_key() {
         let bytes = std::fs::read(&file).unwrap();
         assert!(!bytes.windows(key.len()).any(|window| window == key), "the key that encrypts the private keys");
         let copy = format!("copy{passphrase}");
-        harness.manager.restore(copy.clone(), &file, &None, None).unwrap();
+        harness.manager.restore(copy.clone(), &file, &None, None, &|_| Ok(())).unwrap();
         let copied = harness.manager.select(Some(&copy)).unwrap();
         let info = copied.info().unwrap();
         assert!(!info.private_keys_enabled && !info.encrypted);

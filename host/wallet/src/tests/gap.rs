@@ -79,7 +79,7 @@ fn a_restored_or_loaded_wallet_scans_again_where_payments_came_near_the_end_of_w
             harness.events.lock().clear();
             let warnings = match name {
                 "w" => harness.manager.load(name.into(), None),
-                _ => harness.manager.restore(name.into(), &file, &None, None),
+                _ => harness.manager.restore(name.into(), &file, &None, None, &|_| Ok(())),
             };
             let warnings = warnings.unwrap();
             assert_eq!(

@@ -22,7 +22,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use outrigger_sdk::bitcoin::{Amount, OutPoint};
 use outrigger_sdk::options::PluginOptions;
 use outrigger_sdk::reservations::{Reservation, Reservations};
-use outrigger_sdk::service::policy::{Act, JudgedTransaction, Policy, PolicyQuery, SavedPolicy, Verdict};
+use outrigger_sdk::service::policy::{Act, JudgedTransaction, Judgement, Policy, PolicyQuery, SavedPolicy};
 use outrigger_sdk::service::store::{KeyRange, StoreRow};
 use outrigger_sdk::service::{Result as ServiceResult, Scope};
 use outrigger_sdk::store::{Batch, open_store};
@@ -82,8 +82,8 @@ impl Plugin for SpendingGuard {
     }
 }
 
-fn refuse(reason: impl Into<String>) -> Verdict {
-    Verdict::Refuse { reason: reason.into() }
+fn refuse(reason: impl Into<String>) -> Judgement {
+    Judgement::Refuse { reason: reason.into() }
 }
 
 impl SpendingGuard {
@@ -116,14 +116,14 @@ impl SpendingGuard {
         Ok(())
     }
 
-    fn judge_transaction(&self, scope: Scope, transaction: &JudgedTransaction) -> Result<Verdict, RpcError> {
+    fn judge_transaction(&self, scope: Scope, transaction: &JudgedTransaction) -> Result<Judgement, RpcError> {
         let Some(gives) = transaction.gives else {
             return Ok(refuse("The amount of an input is not proven"));
         };
         let own: Vec<OutPoint> = transaction.inputs.iter().filter(|input| input.own).map(|one| one.outpoint).collect();
         let now = self.host.chain.tip(scope)?.median_time;
         let mut reserved = self.reserved();
-        let Some(row) = reserved.needed(gives, &own) else { return Ok(Verdict::Allow) };
+        let Some(row) = reserved.needed(gives, &own) else { return Ok(Judgement::Allow) };
         for settled in [false, true] {
             if settled {
                 self.settle(scope, &mut reserved, now)?;
@@ -132,7 +132,7 @@ impl SpendingGuard {
             then.set(row.0, row.1);
             if then.total(now) <= self.limit {
                 self.store(scope, &mut reserved, &[row])?;
-                return Ok(Verdict::Allow);
+                return Ok(Judgement::Allow);
             }
         }
         Ok(refuse(format!(
@@ -172,12 +172,12 @@ impl SpendingGuard {
 }
 
 impl Policy for SpendingGuard {
-    fn judge(&self, scope: Scope, query: &PolicyQuery) -> Result<Verdict, RpcError> {
+    fn judge(&self, scope: Scope, query: &PolicyQuery) -> Result<Judgement, RpcError> {
         match &query.act {
             Act::Sign { transaction } | Act::Send { transaction, .. } => self.judge_transaction(scope, transaction),
             Act::GiveKeys => Ok(refuse("The private keys of guarded wallets are not given out")),
             Act::Backup if !self.backups => Ok(refuse("A backup has the private keys")),
-            Act::SignMessage { .. } | Act::Backup | Act::Export => Ok(Verdict::Allow),
+            Act::SignMessage { .. } | Act::Backup | Act::Export => Ok(Judgement::Allow),
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use outrigger_sdk::bitcoin::{OutPoint, ScriptBuf};
 use outrigger_sdk::options::PluginOptions;
-use outrigger_sdk::service::policy::{Policy, PolicyQuery, Verdict};
+use outrigger_sdk::service::policy::{Judgement, Policy, PolicyQuery};
 use outrigger_sdk::service::rpc::As;
 use outrigger_sdk::service::wallet::BalancesQuery;
 use outrigger_sdk::service::{Result as ServiceResult, Scope};
@@ -88,7 +88,7 @@ impl Judge {
 }
 
 impl Policy for Judge {
-    fn judge(&self, scope: Scope, query: &PolicyQuery) -> Result<Verdict, RpcError> {
+    fn judge(&self, scope: Scope, query: &PolicyQuery) -> Result<Judgement, RpcError> {
         let act = format!("{:?}", query.act);
         let act = act.split([' ', '{']).next().unwrap_or_default().to_owned();
         let is_in = |acts: &[String]| acts.contains(&act);
@@ -110,9 +110,9 @@ impl Policy for Judge {
             }
         }
         if is_in(&self.options.refuse) {
-            return Ok(Verdict::Refuse { reason: "It is Sunday".into() });
+            return Ok(Judgement::Refuse { reason: "It is Sunday".into() });
         }
-        Ok(Verdict::Allow)
+        Ok(Judgement::Allow)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use outrigger_base::progress::Progress;
 use outrigger_sdk::manifest::MethodSpec;
 use parking_lot::Mutex;
 use slab::Slab;
@@ -13,6 +14,16 @@ pub struct Active(Mutex<Slab<Begun>>);
 struct Begun {
     method: Arc<MethodSpec>,
     at: Instant,
+    progress: Option<Arc<Progress>>,
+}
+
+/// A call in progress.
+pub struct Listed {
+    pub method: Arc<MethodSpec>,
+    /// How long it has been running.
+    pub duration: Duration,
+    /// How much of how much is done, if its plugin has said so.
+    pub progress: Option<(u64, u64)>,
 }
 
 /// A call in progress, until dropped.
@@ -22,17 +33,22 @@ pub struct ActiveCall {
 }
 
 impl Active {
-    pub fn begin(self: &Arc<Self>, method: Arc<MethodSpec>) -> ActiveCall {
-        let place = self.0.lock().insert(Begun { method, at: Instant::now() });
+    pub fn begin(self: &Arc<Self>, method: Arc<MethodSpec>, progress: Option<Arc<Progress>>) -> ActiveCall {
+        let place = self.0.lock().insert(Begun { method, at: Instant::now(), progress });
         ActiveCall { active: self.clone(), place }
     }
 
-    /// The methods of the calls in order of their begin, each with its running time.
-    pub fn list(&self) -> Vec<(Arc<MethodSpec>, Duration)> {
+    /// The calls in order of their begin.
+    pub fn list(&self) -> Vec<Listed> {
         let now = Instant::now();
-        let mut calls: Vec<_> = self.0.lock().iter().map(|(_, call)| (call.at, call.method.clone())).collect();
+        let listed = |call: &Begun| Listed {
+            method: call.method.clone(),
+            duration: now.saturating_duration_since(call.at),
+            progress: call.progress.as_ref().and_then(|progress| progress.get()),
+        };
+        let mut calls: Vec<_> = self.0.lock().iter().map(|(_, call)| (call.at, listed(call))).collect();
         calls.sort_by_key(|(at, _)| *at);
-        calls.into_iter().map(|(at, method)| (method, now.saturating_duration_since(at))).collect()
+        calls.into_iter().map(|(_, call)| call).collect()
     }
 }
 
@@ -53,21 +69,21 @@ mod tests {
     }
 
     fn names(active: &Active) -> Vec<String> {
-        active.list().into_iter().map(|(method, _)| method.name.clone()).collect()
+        active.list().into_iter().map(|call| call.method.name.clone()).collect()
     }
 
     #[test]
     fn calls_are_listed_in_the_order_in_which_they_began_until_they_end() {
         let active = Arc::new(Active::default());
-        let first = active.begin(method("a"));
+        let first = active.begin(method("a"), None);
         std::thread::scope(|scope| {
-            let second = scope.spawn(|| active.begin(method("b"))).join().unwrap();
-            let third = active.begin(method("c"));
+            let second = scope.spawn(|| active.begin(method("b"), None)).join().unwrap();
+            let third = active.begin(method("c"), None);
             assert_eq!(names(&active), ["a", "b", "c"]);
             drop(first);
-            let fourth = active.begin(method("d"));
+            let fourth = active.begin(method("d"), None);
             assert_eq!(names(&active), ["b", "c", "d"]);
-            let lengths: Vec<_> = active.list().into_iter().map(|(_, length)| length).collect();
+            let lengths: Vec<_> = active.list().into_iter().map(|call| call.duration).collect();
             assert!(lengths.is_sorted_by(|a, b| a >= b), "{lengths:?}");
             drop((second, third, fourth));
         });

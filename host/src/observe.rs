@@ -8,6 +8,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use jsonrpsee::core::middleware::{Batch, BatchEntry, Notification, RpcServiceT};
 use jsonrpsee::types::Request;
+use outrigger_base::progress::Progress;
 use outrigger_rpc::{Answer, Failure, RpcService, origin_of};
 use outrigger_sdk::manifest::MethodSpec;
 use tracing::{Instrument, Span};
@@ -73,16 +74,21 @@ fn span_of(request: &Request<'_>) -> Span {
 }
 
 impl<S, M: Methods> Observe<S, M> {
-    fn begin(&self, request: &Request<'_>) -> Observation {
+    fn begin(&self, request: &mut Request<'_>) -> Observation {
         let name = request.method_name();
         tracing::debug!("call");
         let spec = self.methods.spec(name);
+        let progress = spec.as_ref().filter(|spec| spec.long_running).map(|_| Arc::<Progress>::default());
         let log = self.audit.as_ref().filter(|_| is_audited(name, || spec.clone()));
-        Observation {
+        let observation = Observation {
             meter: self.metrics.begin(name, spec.is_some()),
             audit: log.map(|log| Box::new(AuditEntry::begin(log, request))),
-            _active: spec.map(|method| Active::begin(&self.active, method)),
+            _active: spec.map(|method| Active::begin(&self.active, method, progress.clone())),
+        };
+        if let Some(progress) = progress {
+            request.extensions_mut().insert(progress);
         }
+        observation
     }
 }
 
@@ -103,18 +109,18 @@ impl<S: RpcService, M: Methods> RpcServiceT for Observe<S, M> {
     type NotificationResponse = Answer;
     type BatchResponse = Vec<Answer>;
 
-    fn call<'a>(&self, request: Request<'a>) -> impl Future<Output = Answer> + Send + 'a {
+    fn call<'a>(&self, mut request: Request<'a>) -> impl Future<Output = Answer> + Send + 'a {
         let span = span_of(&request);
-        let observation = span.in_scope(|| self.begin(&request));
+        let observation = span.in_scope(|| self.begin(&mut request));
         self.service.call(request).inspect(|answer| observation.ended(answer)).instrument(span)
     }
 
-    fn batch<'a>(&self, batch: Batch<'a>) -> impl Future<Output = Vec<Answer>> + Send + 'a {
-        let observe = |entry: &_| match entry {
+    fn batch<'a>(&self, mut batch: Batch<'a>) -> impl Future<Output = Vec<Answer>> + Send + 'a {
+        let observe = |entry: &mut _| match entry {
             Ok(BatchEntry::Call(request)) => Some(span_of(request).in_scope(|| self.begin(request))),
             _ => None,
         };
-        let observations: Vec<Observation> = batch.iter().filter_map(observe).collect();
+        let observations: Vec<Observation> = batch.iter_mut().filter_map(observe).collect();
         self.service.batch(batch).inspect(|answers| {
             observations.into_iter().zip(answers).for_each(|(observation, answer)| observation.ended(answer));
         })

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use outrigger_abi::{ErrorKind, FAILED, HostHandle, PASS_ON, PluginCode, PluginTable, RawCall};
+use outrigger_service::about::HostInfoClient;
 use outrigger_service::log::{Level, Log, LogClient};
-use outrigger_service::{Host, Scope, wire};
+use outrigger_service::{Host, HostInfo, Scope, wire};
 use outrigger_standard::release::Rules;
 
 use crate::options::PluginOptions;
@@ -32,7 +33,10 @@ struct Running<P> {
 }
 
 /// Sends replies to the host.
-struct HostReplies(HostHandle);
+struct HostReplies {
+    handle: HostHandle,
+    info: HostInfoClient,
+}
 
 impl ReplySink for HostReplies {
     fn reply(&self, token: u64, outcome: Result<Vec<u8>, RpcError>) -> bool {
@@ -42,23 +46,28 @@ impl ReplySink for HostReplies {
             Err(error) if error.code.0 == 0 => (RpcErrorCode::MISC.0, error.message.into_bytes()),
             Err(error) => (error.code.0, error.message.into_bytes()),
         };
-        self.0.reply(token, code, body.into())
+        self.handle.reply(token, code, body.into())
     }
 
     fn reply_shared(&self, token: u64, json: Arc<Vec<u8>>) -> bool {
-        self.0.reply(token, 0, json.into())
+        self.handle.reply(token, 0, json.into())
     }
 
     fn pass(&self, token: u64, params: Option<Vec<u8>>) -> bool {
-        self.0.reply(token, PASS_ON, params.unwrap_or_default().into())
+        self.handle.reply(token, PASS_ON, params.unwrap_or_default().into())
     }
 
     fn drop_call(&self, token: u64, message: &str) -> bool {
-        self.0.reply(token, FAILED, message.as_bytes().to_vec().into())
+        self.handle.reply(token, FAILED, message.as_bytes().to_vec().into())
     }
 
     fn wanted(&self, token: u64) -> bool {
-        self.0.is_wanted(token)
+        self.handle.is_wanted(token)
+    }
+
+    fn progress(&self, token: u64, done: u64, total: u64) {
+        // Older hosts show none.
+        let _ = self.info.progress(Scope::NONE, token, done, total);
     }
 }
 
@@ -82,7 +91,11 @@ impl<P: Plugin> PluginCode for Running<P> {
         let services = Host::reached_by(&|name| host.service(name));
         let options = serde_json::from_slice(options).map_err(|error| error.to_string())?;
         let plugin = P::new(services.clone(), P::Options::read(options)?)?;
-        Ok(Self { plugin, host: services, replies: Arc::new(HostReplies(host)) })
+        Ok(Self {
+            plugin,
+            host: services,
+            replies: Arc::new(HostReplies { info: HostInfoClient::new(host.service("host/1")), handle: host }),
+        })
     }
 
     fn start(&self) -> Result<(), String> {

@@ -44,6 +44,7 @@
 mod error;
 mod help;
 mod reach;
+mod timer;
 
 use std::borrow::Cow;
 
@@ -56,6 +57,7 @@ use outrigger_values::text::is_control;
 
 pub use error::{ManifestError, OptionError};
 pub use reach::ReachSpec;
+pub use timer::TimerSpec;
 
 /// The group in `help` of methods that bitcoind does not have.
 const OWN_CATEGORY: &str = "Outrigger";
@@ -102,6 +104,9 @@ pub struct Manifest {
     /// Whether the host makes a private folder for its files.
     #[serde(default)]
     pub folder: bool,
+    /// Times at which it hears of an event.
+    #[serde(default)]
+    pub timers: Vec<TimerSpec>,
     /// What it requires of the node.
     #[serde(default)]
     pub requires: Requires,
@@ -372,6 +377,7 @@ impl Manifest {
         if let Some(option) = manifest.options.iter().find(bad) {
             return Err(ManifestError::OptionDefault(option.name.clone()));
         }
+        manifest.timers.iter().try_for_each(TimerSpec::check)?;
         manifest.reach.iter().try_for_each(|reach| reach.check(&manifest.options))?;
         Ok(manifest)
     }

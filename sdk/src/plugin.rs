@@ -100,6 +100,9 @@ pub trait ReplySink: Send + Sync {
 
     /// Whether the call still waits for its answer.
     fn wanted(&self, token: u64) -> bool;
+
+    /// Says how far a call is.
+    fn progress(&self, _token: u64, _done: u64, _total: u64) {}
 }
 
 /// The right to answer one call, now or later, from any thread.
@@ -193,6 +196,13 @@ impl Reply {
     /// asks now and then.
     pub fn is_wanted(&self) -> bool {
         self.sink.as_ref().is_some_and(|sink| sink.wanted(self.token))
+    }
+
+    /// Says how far the call is: `done` of `total`, in any unit. getrpcinfo and `outrigger call` show it for `long_running` methods.
+    pub fn progress(&self, done: u64, total: u64) {
+        if let Some(sink) = &self.sink {
+            sink.progress(self.token, done, total);
+        }
     }
 
     /// Answers. Whether the answer was still wanted: false once the client has gone or the time is over.

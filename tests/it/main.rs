@@ -41,6 +41,7 @@ mod operator;
 mod packages;
 mod plugin_control;
 mod plugin_log;
+mod plugin_services;
 mod policies;
 mod profiles;
 mod psbt_versions;

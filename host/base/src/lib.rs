@@ -10,5 +10,6 @@ pub mod contain;
 pub mod nearest;
 pub mod nesting;
 pub mod offload;
+pub mod progress;
 pub mod rate;
 pub mod tokens;

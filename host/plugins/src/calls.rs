@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
@@ -10,6 +11,7 @@ use outrigger_values::RpcError;
 use tokio::sync::oneshot;
 
 use crate::lane::Lane;
+use outrigger_base::progress::Progress;
 use outrigger_base::tokens::{ByToken, TokenMap};
 
 /// How a plugin's call ended.
@@ -74,6 +76,7 @@ struct Pending {
     instance: u64,
     answer: oneshot::Sender<Answer>,
     phase: Phase,
+    progress: Option<Arc<Progress>>,
 }
 
 /// Where a call's code runs, and its time limit.
@@ -140,8 +143,24 @@ impl Calls {
         let method = u64::try_from(method).unwrap_or(LAST_METHOD).min(LAST_METHOD);
         let token = (self.next.fetch_add(1, Ordering::Relaxed) + 1) | method << METHOD_SHIFT;
         let (answer, receiver) = oneshot::channel();
-        self.state.of(token).pending.insert(token, Pending { instance, answer, phase: Phase::Queued });
+        self.state.of(token).pending.insert(token, Pending { instance, answer, phase: Phase::Queued, progress: None });
         (token, receiver)
+    }
+
+    /// From now on the plugin says there how far the call is.
+    pub fn show_progress(&self, token: u64, progress: Arc<Progress>) {
+        if let Some(pending) = self.state.of(token).pending.get_mut(&token) {
+            pending.progress = Some(progress);
+        }
+    }
+
+    /// An instance says how far a call of it is.
+    pub fn progressed(&self, instance: u64, token: u64, done: u64, total: u64) {
+        let state = self.state.of(token);
+        let pending = state.pending.get(&token).filter(|pending| pending.instance == instance);
+        if let Some(progress) = pending.and_then(|pending| pending.progress.as_ref()) {
+            progress.set(done, total);
+        }
     }
 
     /// The position of a token's method in the manifest; `usize::MAX` if unknown.

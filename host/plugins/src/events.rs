@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use outrigger_sdk::manifest::TimerSpec;
 use outrigger_service::events::Event;
 use outrigger_service::{Events, Result, Scope};
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -15,6 +17,8 @@ const QUEUE_DEPTH: usize = 4096;
 
 struct QueueState {
     events: VecDeque<Event>,
+    /// When each timer is due.
+    due: Vec<Instant>,
     /// Whether an event is being delivered.
     delivering: bool,
     closed: bool,
@@ -22,6 +26,7 @@ struct QueueState {
 
 pub struct EventQueue {
     topics: Vec<String>,
+    timers: Vec<TimerSpec>,
     /// The only wallets whose events the instance gets; `None` for all.
     wallets: Option<Vec<String>>,
     state: Mutex<QueueState>,
@@ -30,10 +35,11 @@ pub struct EventQueue {
 }
 
 impl EventQueue {
-    /// A queue for the manifest's topics, and for events of these wallets, or of all.
-    pub fn new(topics: Vec<String>, wallets: Option<Vec<String>>) -> Arc<Self> {
-        let state = Mutex::new(QueueState { events: VecDeque::new(), delivering: false, closed: false });
-        Arc::new(Self { topics, wallets, state, changed: Condvar::new(), dropped: AtomicU64::new(0) })
+    /// A queue for the manifest's topics and timers, and for events of these wallets, or of all.
+    pub fn new(topics: Vec<String>, timers: Vec<TimerSpec>, wallets: Option<Vec<String>>) -> Arc<Self> {
+        let due = timers.iter().map(next).collect();
+        let state = Mutex::new(QueueState { events: VecDeque::new(), due, delivering: false, closed: false });
+        Arc::new(Self { topics, timers, wallets, state, changed: Condvar::new(), dropped: AtomicU64::new(0) })
     }
 
     /// Queues an event if the instance subscribes to it.
@@ -69,7 +75,17 @@ impl EventQueue {
                 if state.closed {
                     return;
                 }
-                self.changed.wait(&mut state);
+                let (now, first) = (Instant::now(), state.due.iter().enumerate().min_by_key(|(_, due)| **due));
+                match first.map(|(at, due)| (at, *due)) {
+                    None => self.changed.wait(&mut state),
+                    Some((at, due)) if due <= now => {
+                        if let (Some(timer), Some(due)) = (self.timers.get(at), state.due.get_mut(at)) {
+                            *due = next(timer);
+                            break Event::Timer { name: timer.name.clone() };
+                        }
+                    }
+                    Some((_, due)) => drop(self.changed.wait_until(&mut state, due)),
+                }
             };
             drop(state);
             contain("telling a plugin what happened", || deliver(event));
@@ -100,6 +116,12 @@ impl EventQueue {
     }
 }
 
+/// When a timer is due next.
+fn next(timer: &TimerSpec) -> Instant {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Instant::now() + timer.next(now.as_secs())
+}
+
 /// `events/1` of one instance.
 pub struct EventsService(pub Arc<EventQueue>);
 
@@ -116,7 +138,7 @@ mod tests {
 
     #[test]
     fn instance_hears_of_the_wallets_that_it_was_granted() {
-        let queue = EventQueue::new(vec!["wallet-lock".into(), "tip".into()], Some(vec!["hot".into()]));
+        let queue = EventQueue::new(vec!["wallet-lock".into(), "tip".into()], Vec::new(), Some(vec!["hot".into()]));
         for wallet in ["hot", "cold"] {
             queue.offer(&Event::WalletLockChanged { wallet: wallet.into(), locked: true });
         }
@@ -126,8 +148,25 @@ mod tests {
     }
 
     #[test]
+    fn a_timer_comes_again_and_again_beside_other_events() {
+        let timer = TimerSpec { name: "often".into(), every: Some(1), at: None };
+        let queue = EventQueue::new(Vec::new(), vec![timer], None);
+        queue.lock().due[0] = Instant::now();
+        let seen = Mutex::new(Vec::new());
+        queue.run(|event| {
+            let mut seen = seen.lock();
+            seen.push(event);
+            if seen.len() == 2 {
+                queue.close();
+            }
+        });
+        let timer = || Event::Timer { name: "often".into() };
+        assert_eq!(seen.into_inner(), [timer(), timer()]);
+    }
+
+    #[test]
     fn only_wanted_events_arrive_in_order_and_surplus_is_counted() {
-        let queue = EventQueue::new(vec!["mempool".into()], None);
+        let queue = EventQueue::new(vec!["mempool".into()], Vec::new(), None);
         queue.offer(&Event::WalletLockChanged { wallet: "w".into(), locked: true });
         for sequence in 0..QUEUE_DEPTH as u64 + 2 {
             queue.offer(&Event::MempoolChanged { sequence });

@@ -77,7 +77,7 @@ pub fn known_wallets(grants: &[Grant]) -> Option<Vec<String>> {
 }
 
 /// The services that each instance has its own copy of.
-pub(super) const OWN_SERVICES: [&str; 2] = ["events/1", "log/1"];
+pub(super) const OWN_SERVICES: [&str; 3] = ["events/1", "log/1", "metrics/1"];
 
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(from = "GrantForm")]

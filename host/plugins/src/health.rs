@@ -1,5 +1,6 @@
 //! A plugin's health: counters and faults, over all its instances.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use outrigger_abi::ErrorKind;
 use parking_lot::Mutex;
 
 use crate::calls::AnswerOutcome;
+use crate::metrics::PluginMetrics;
 
 /// A plugin's counters, over all its instances.
 #[derive(Default)]
@@ -30,6 +32,7 @@ pub struct Health {
     /// Time inside the plugin's `call`, in nanoseconds.
     nanoseconds: AtomicU64,
     last_fault: Mutex<Option<String>>,
+    pub metrics: Arc<PluginMetrics>,
 }
 
 /// Says which function of a plugin returned a status other than 0, and what an operator or author can do.

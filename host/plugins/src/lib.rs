@@ -22,6 +22,7 @@ pub mod lane;
 pub mod latency;
 pub mod log;
 pub mod memory;
+pub mod metrics;
 pub mod pool;
 pub mod registry;
 pub mod secrets;

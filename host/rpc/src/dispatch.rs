@@ -14,6 +14,7 @@ use super::client::Client;
 use super::method_list::is_allowed;
 use super::result::ResultText;
 use outrigger_base::client_files::Folders;
+use outrigger_base::progress::Progress;
 
 /// The parameters of a call: the JSON text of an array or an object.
 ///
@@ -127,6 +128,8 @@ pub struct Call {
     pub through: Vec<Arc<str>>,
     /// How many of these, the first ones, made calls of which this one is the last. The others have only seen it.
     pub makers: usize,
+    /// Where a plugin says how far it is, for a call that may take long.
+    pub progress: Option<Arc<Progress>>,
 }
 
 impl Call {

@@ -96,9 +96,18 @@ fn call_of(request: Request<'_>) -> Call {
         in_batch: false,
         through: Vec::new(),
     };
+    let progress = extensions.remove();
     let RequestContext { origin, body, in_batch, through } = extensions.remove().unwrap_or_else(nobody);
     let params = params.map_or(Params::none(), |raw| Params::of(&raw, &body));
-    Call { method: method.into_owned(), params, origin, may_stream: !in_batch, makers: through.len(), through }
+    Call {
+        method: method.into_owned(),
+        params,
+        origin,
+        may_stream: !in_batch,
+        makers: through.len(),
+        through,
+        progress,
+    }
 }
 
 /// The request of a call that a plugin made, for a whole [`RpcService`].

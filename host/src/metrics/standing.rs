@@ -12,6 +12,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 
 use outrigger_node::{Link, Node};
 use outrigger_passthrough::Passthrough;
+use outrigger_plugins::metrics::Series;
 use outrigger_plugins::pool::Pool;
 use outrigger_plugins::registry::{Plugin, Registry};
 use outrigger_rpc::EdgeFigures;
@@ -193,8 +194,39 @@ impl Standing {
         page.family("plugin_store_bytes", "Bytes that a plugin's store takes", "plugin", used)?;
         let bounds = stores.iter().map(|(plugin, usage)| (plugin.clone(), number(usage.bound)));
         page.family("plugin_store_bound_bytes", "Bytes that a plugin's store may take", "plugin", bounds)?;
-        isolated(page, &serving.plugins)
+        isolated(page, &serving.plugins)?;
+        let dropped = |plugin: &Plugin| (plugin.id().to_owned(), number(plugin.health.metrics.read().1));
+        let help = "Samples of a plugin beyond its number of series";
+        page.counters("plugin_samples_dropped", help, "plugin", serving.plugins.iter().map(dropped))?;
+        serving.plugins.iter().try_for_each(|plugin| own(page, plugin))
     }
+}
+
+/// The metrics that a plugin records itself (`metrics/1`).
+fn own(page: &mut Page<'_>, plugin: &Plugin) -> fmt::Result {
+    for (name, metric) in plugin.health.metrics.read().0 {
+        let name = format!("plugin_{}_{name}", plugin.id().replace('-', "_"));
+        let kind = match metric.series.values().next() {
+            Some(Series::Counter(_)) => MetricType::Counter,
+            Some(Series::Histogram { .. }) => MetricType::Histogram,
+            _ => MetricType::Gauge,
+        };
+        let mut encoder = page.0.encode_descriptor(&name, &metric.help, None, kind)?;
+        for (labels, series) in &metric.series {
+            let mut encoder = encoder.encode_family(labels)?;
+            match series {
+                Series::Counter(count) => ConstCounter::new(*count).encode(encoder)?,
+                Series::Gauge(level) => ConstGauge::new(*level).encode(encoder)?,
+                Series::Histogram { buckets, sum, count } => {
+                    let beyond = count.saturating_sub(buckets.iter().map(|(_, sizes)| sizes).sum());
+                    let buckets = buckets.iter().map(|(bound, sizes)| (number(*bound), *sizes));
+                    let buckets: Vec<(f64, u64)> = buckets.chain([(f64::MAX, beyond)]).collect();
+                    encoder.encode_histogram::<Vec<(String, String)>>(number(*sum), *count, &buckets, None)?;
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 fn isolated(page: &mut Page<'_>, plugins: &[Plugin]) -> fmt::Result {

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::{arguments, openrpc};
-use crate::active::Active;
+use crate::active::{Active, Listed};
 use outrigger_passthrough::{DUMP_CONVERSIONS, NodeHelp, Passthrough};
 use outrigger_plugins::instance::Instance;
 use outrigger_plugins::registry::{Chain, ChangeError, Link, Plugin, Registry, RouteTable};
@@ -179,9 +179,14 @@ impl Builtins {
 
     fn rpc_info(&self) -> Value {
         let micros = |length: Duration| u64::try_from(length.as_micros()).unwrap_or(u64::MAX);
-        let calls = self.active.list().into_iter();
-        let calls: Vec<Value> =
-            calls.map(|(method, length)| json!({"method": method.name, "duration": micros(length)})).collect();
+        let told = |call: Listed| {
+            let mut told = json!({"method": call.method.name, "duration": micros(call.duration)});
+            if let Some((done, total)) = call.progress {
+                told["progress"] = json!({"done": done, "total": total});
+            }
+            told
+        };
+        let calls: Vec<Value> = self.active.list().into_iter().map(told).collect();
         // The log goes to standard error, whose path is unknown.
         json!({"active_commands": calls, "logpath": ""})
     }

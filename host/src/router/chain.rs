@@ -220,6 +220,9 @@ impl Router {
             || self.asks_plugins(&lease, method, call);
         let may_run_inline = lease.trusted && stuck == 0 && !waits && !lease.waits_for_runner();
         let (token, answer) = self.calls.open(lease.id, link.position);
+        if let Some(progress) = &call.progress {
+            self.calls.show_progress(token, progress.clone());
+        }
         let guard = CallGuard::new(&self.calls, token, |token, is_gone| {
             lease.health.gone.fetch_add(u64::from(is_gone), Ordering::Relaxed);
             lease.leave_cancel(token);

@@ -258,7 +258,7 @@ impl Onward for OnwardCall {
         }
         let (params, through) = (Params::from_bytes(params.0.into()), self.makers());
         let (origin, makers) = (self.call.origin.clone(), through.len());
-        let call = Call { method, params, origin, may_stream: false, through, makers };
+        let call = Call { method, params, origin, may_stream: false, through, makers, progress: None };
         self.switchboard.wait(scope, |front| (front.service)(call))
     }
 }
@@ -303,7 +303,7 @@ impl PluginCalls for PluginUser {
         let (wallet, only_wallet) = self.wallets(wallet);
         let origin = Origin { wallet, only_wallet, allowed, ..Origin::of_user(&format!("{PLUGIN_USER}{}", self.id)) };
         let (params, makers) = (Params::from_bytes(params.0.into()), through.len());
-        let call = Call { method, params, origin: origin.into(), may_stream: false, through, makers };
+        let call = Call { method, params, origin: origin.into(), may_stream: false, through, makers, progress: None };
         self.switchboard.wait(scope, |front| (front.service)(call))
     }
 }

@@ -70,6 +70,7 @@ impl Providers for Switchboard {
             may_stream: false,
             through: makers.iter().cloned().chain([plugin.into()]).collect(),
             makers: makers.len() + 1,
+            progress: None,
         };
         let until = self.calls.due(scope.0).and_then(|due| due.checked_sub(ANSWER_LEAD));
         let begin = |front: &Front| -> Answering {

@@ -83,6 +83,7 @@ mod tests {
         gate.stage("Loading wallets…");
         let origin = Arc::new(Origin::of_user("u"));
         let call = Call {
+            progress: None,
             method: "uptime".into(),
             params: Params::none(),
             origin,

@@ -42,7 +42,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use outrigger_embedded::{EmbeddedNode, Settings as NodeSettings};
 use outrigger_node::Node;
-use outrigger_sdk::testing::{CallScopes, NoEvents, StubInfo, StubLog, StubRpc, StubStore, TestPlugin};
+use outrigger_sdk::testing::{CallScopes, NoEvents, StubInfo, StubLog, StubMetrics, StubRpc, StubStore, TestPlugin};
 use outrigger_sdk::{FeeRate, Host, Plugin};
 use outrigger_service::events::Event;
 use outrigger_service::policy::{self, POLICY, Policy};
@@ -194,6 +194,7 @@ impl<N: Node + 'static> TestHost<N> {
             log: self.log.clone(),
             rpc: self.rpc.clone(),
             store: self.store.clone(),
+            metrics: Arc::new(StubMetrics::default()),
             info: self.info.clone(),
         }
     }

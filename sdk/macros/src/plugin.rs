@@ -22,7 +22,7 @@ pub fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
     let mut head = Pieces::default();
     let mut version = quote!(::core::env!("CARGO_PKG_VERSION"));
     let mut modules: Option<Vec<Path>> = None;
-    let (mut given, mut requires, mut provided) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut given, mut requires, mut provided, mut timers) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let read = syn::meta::parser(|meta| {
         let name = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
         if given.contains(&name) {
@@ -79,9 +79,20 @@ pub fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
                 });
                 Ok(())
             })?;
+        } else if name == "timers" {
+            meta.parse_nested_meta(|meta| {
+                let name = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
+                let time = match meta.value()?.parse::<syn::Lit>()? {
+                    syn::Lit::Int(seconds) => format!("\"every\":{}", seconds.base10_digits()),
+                    syn::Lit::Str(time) => format!("\"at\":{}", string(&time.value())),
+                    other => return Err(Error::new(other.span(), "expected seconds, or a time such as \"03:30\"")),
+                };
+                timers.push(format!("{{\"name\":{},{time}}}", string(&name)));
+                Ok(())
+            })?;
         } else {
             return Err(meta.error(
-                "expected id, summary, version, services, optional, provides, events, reach, calls, requires, restartable, critical, folder, wrapper or methods",
+                "expected id, summary, version, services, optional, provides, events, timers, reach, calls, requires, restartable, critical, folder, wrapper or methods",
             ));
         }
         given.push(name);
@@ -92,6 +103,9 @@ pub fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
         if !given.iter().any(|name| name == needed) {
             return Err(Error::new_spanned(&block.self_ty, format!("the plugin has no {needed}")));
         }
+    }
+    if !timers.is_empty() {
+        head.json(&format!(",\"timers\":[{}]", timers.join(",")));
     }
     if !requires.is_empty() {
         head.json(&format!(",\"requires\":{{{}}}", requires.join(",")));

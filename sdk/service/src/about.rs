@@ -32,5 +32,10 @@ service! {
         /// Tells them. Nothing but the release changes while the plugin runs.
         #[since(1)]
         fn about() -> About;
+
+        /// Says how far the call of this token is, for `getrpcinfo` and `outrigger call`: `done` of `total`, in any unit. Methods that are
+        /// `long_running` show it. Nothing happens for a call that has ended.
+        #[since(1)]
+        fn progress(token: u64, done: u64, total: u64) -> ();
     }
 }

@@ -83,6 +83,13 @@ wire_enum! {
             /// How long it took, in microseconds.
             microseconds: u64,
         } = 7,
+        /// The time of a timer of the manifest has come (`timers`). Times that passed meanwhile, for example while the machine slept, are
+        /// one event. Always told to the plugin of the timer, and to nobody else.
+        #[since(1)]
+        Timer {
+            /// The timer's name.
+            name: String,
+        } = 8,
         /// The host is stopping; kept reply tokens should be answered now (always told).
         ShuttingDown = 5,
     }
@@ -98,7 +105,7 @@ impl Event {
             Self::RescanFinished { .. } => Some("rescan"),
             Self::WalletLockChanged { .. } => Some("wallet-lock"),
             Self::WalletReorganised { .. } => Some("reorganisation"),
-            Self::CallEnded { .. } | Self::ShuttingDown => None,
+            Self::CallEnded { .. } | Self::Timer { .. } | Self::ShuttingDown => None,
         }
     }
 }
@@ -111,7 +118,11 @@ impl Event {
             | Self::RescanFinished { wallet, .. }
             | Self::WalletLockChanged { wallet, .. }
             | Self::WalletReorganised { wallet, .. } => Some(wallet),
-            Self::TipChanged { .. } | Self::MempoolChanged { .. } | Self::CallEnded { .. } | Self::ShuttingDown => None,
+            Self::TipChanged { .. }
+            | Self::MempoolChanged { .. }
+            | Self::CallEnded { .. }
+            | Self::Timer { .. }
+            | Self::ShuttingDown => None,
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::chain::{Chain, ChainClient};
 use crate::events::{Events, EventsClient};
 use crate::log::{Level, Log, LogClient};
 use crate::mempool::{Mempool, MempoolClient};
+use crate::metrics::{Measure, Metrics, MetricsClient, Sample};
 use crate::rpc::{As, Rpc, RpcClient};
 use crate::signer::{Signer, SignerClient};
 use crate::store::{Store, StoreClient};
@@ -53,6 +54,8 @@ pub struct Host {
     pub rpc: Arc<dyn Rpc>,
     /// The plugin's own store.
     pub store: Arc<dyn Store>,
+    /// The plugin's own metrics.
+    pub metrics: Arc<dyn Metrics>,
     /// The host and the plugin.
     pub info: Arc<dyn HostInfo>,
 }
@@ -74,6 +77,7 @@ impl Host {
             log: Arc::new(LogClient::new(service("log/1"))),
             rpc: Arc::new(RpcClient::new(service("rpc/1"))),
             store: Arc::new(StoreClient::new(service("store/1"))),
+            metrics: Arc::new(MetricsClient::new(service("metrics/1"))),
             info: Arc::new(HostInfoClient::new(service("host/1"))),
         }
     }
@@ -108,6 +112,13 @@ impl Host {
         let params = Blob(params.to_string().into_bytes());
         let json = self.rpc.call(scope, method.to_owned(), params, account)?.into_result()?;
         serde_json::from_slice(&json).map_err(|error| RpcError::internal(error.to_string()))
+    }
+
+    /// Records a sample of a metric of the plugin ([`Metrics::record`]). One that cannot be recorded stops nothing.
+    pub fn measure(&self, name: &str, help: &str, labels: &[(&str, &str)], measure: Measure) {
+        let labels = labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let _ =
+            self.metrics.record(Scope::NONE, vec![Sample { name: name.into(), help: help.into(), labels, measure }]);
     }
 
     /// Writes a line to the host's log. A log that cannot be written stops nothing.

@@ -17,6 +17,7 @@ mod host;
 pub mod json;
 pub mod log;
 pub mod mempool;
+pub mod metrics;
 pub mod policy;
 mod provided;
 pub mod provider;
@@ -33,6 +34,7 @@ pub use events::Events;
 pub use host::Host;
 pub use log::Log;
 pub use mempool::Mempool;
+pub use metrics::Metrics;
 pub use outrigger_abi::ErrorKind;
 pub use rpc::Rpc;
 pub use signer::Signer;
@@ -44,7 +46,7 @@ use outrigger_values::{RpcError, RpcErrorCode};
 use wire::{ServiceShape, WireError};
 
 /// The services of a host.
-pub const SERVICES: [&ServiceShape; 14] = [
+pub const SERVICES: [&ServiceShape; 15] = [
     <dyn Chain as Described>::SHAPE,
     <dyn Mempool as Described>::SHAPE,
     <dyn WalletRead as Described>::SHAPE,
@@ -58,6 +60,7 @@ pub const SERVICES: [&ServiceShape; 14] = [
     <dyn Log as Described>::SHAPE,
     <dyn Rpc as Described>::SHAPE,
     <dyn Store as Described>::SHAPE,
+    <dyn Metrics as Described>::SHAPE,
     <dyn HostInfo as Described>::SHAPE,
 ];
 

@@ -19,6 +19,9 @@ pub enum ManifestError {
     /// An id with other characters than lower-case letters, digits and `-`.
     #[error("the plugin id '{}' is not made of lower-case letters, digits and '-'", printable(.0))]
     Id(String),
+    /// A timer without a time.
+    #[error("the timer '{}' must have 'every', 1 to 2592000 seconds, or 'at', a time such as \"03:30\"", printable(.0))]
+    Timer(String),
     /// A method's name that is not plain.
     #[error(
         "the method name '{}' is not plain: it must be made of letters, digits, '_', '.' and '-', and of at most {MAX_METHOD_NAME}",

@@ -37,6 +37,7 @@
 mod chain;
 mod info;
 mod mempool;
+mod metrics;
 mod rows;
 mod rpc;
 mod signer;
@@ -54,6 +55,7 @@ use serde_json::Value;
 pub use chain::StubChain;
 pub use info::StubInfo;
 pub use mempool::StubMempool;
+pub use metrics::StubMetrics;
 pub use rows::KnownTransaction;
 pub use rpc::StubRpc;
 pub use store::StubStore;
@@ -84,6 +86,8 @@ pub struct StubHost {
     pub rpc: Arc<StubRpc>,
     /// The store of its plugins.
     pub store: Arc<StubStore>,
+    /// The metrics of its plugins.
+    pub metrics: Arc<StubMetrics>,
     /// What it tells of itself.
     pub info: Arc<StubInfo>,
 }
@@ -136,8 +140,8 @@ impl StubHost {
         let chain = Arc::new(StubChain::new());
         let mempool = Arc::new(StubMempool::new(chain.clone()));
         let wallet = Arc::new(StubWallet::new(mempool.clone()));
-        let (log, rpc, store, info) = Default::default();
-        Self { wallet, mempool, chain, log, rpc, store, info }
+        let (log, rpc, store, metrics, info) = Default::default();
+        Self { wallet, mempool, chain, log, rpc, store, metrics, info }
     }
 
     /// What a plugin gets to see of it.
@@ -156,6 +160,7 @@ impl StubHost {
             log: self.log.clone(),
             rpc: self.rpc.clone(),
             store: self.store.clone(),
+            metrics: self.metrics.clone(),
             info: self.info.clone(),
         }
     }

@@ -12,7 +12,7 @@ use outrigger_isolate::{Launch as RunnerLaunch, Proxy, RunnerStatus, Runners};
 use outrigger_sandbox::Reach;
 use outrigger_service::about::About;
 use outrigger_service::events::Event;
-use outrigger_service::{Events, HostInfo, Log};
+use outrigger_service::{Events, HostInfo, Log, Metrics};
 use outrigger_values::text::printable;
 use serde_json::Value;
 
@@ -25,6 +25,7 @@ use crate::events::{EventQueue, EventsService};
 use crate::grants::{self, Grant, GrantError, HOST, Holder, OWN_SERVICES};
 use crate::health::Recovery;
 use crate::log::LogService;
+use crate::metrics::MetricsService;
 use crate::trust::{TrustError, own_folder};
 use outrigger_base::contain::contain;
 
@@ -67,7 +68,8 @@ impl Instance {
     pub fn start(code: &Arc<LoadedLibrary>, mut launch: Launch<'_>) -> Result<Arc<Self>, StartError> {
         let plugin = code.manifest.id.clone();
         grants::check(&code.manifest, launch.grants, launch.services)?;
-        let events = EventQueue::new(code.manifest.events.clone(), grants::known_wallets(launch.grants));
+        let timers = code.manifest.timers.clone();
+        let events = EventQueue::new(code.manifest.events.clone(), timers, grants::known_wallets(launch.grants));
         let folder = private_folder(code, &mut launch)?;
         // The host must not open files for the plugin that the plugin must not open itself, unless it is trusted.
         let confinement = launch.confinement.as_ref().filter(|_| code.is_isolated() && !launch.trusted);
@@ -247,7 +249,7 @@ fn tell_missing(plugin: &str, status: &RunnerStatus) {
     }
 }
 
-/// The services of an instance: the granted ones, with its own `events/1` and `log/1`, and `host/1`.
+/// The services of an instance: the granted ones, with its own `events/1`, `log/1` and `metrics/1`, and `host/1`.
 fn exported(
     plugin: &str,
     launch: &Launch<'_>,
@@ -255,7 +257,7 @@ fn exported(
     events: &Arc<EventQueue>,
     folder: Option<String>,
 ) -> Result<HashMap<String, Arc<ExportedService>>, GrantError> {
-    let [own_events, own_log] = OWN_SERVICES;
+    let [own_events, own_log, own_metrics] = OWN_SERVICES;
     let service = |grant: &Grant| {
         let service = match grant.service.as_str() {
             name if name == own_events => {
@@ -264,6 +266,10 @@ fn exported(
             name if name == own_log => {
                 let log = LogService::new(plugin, launch.trusted, launch.panic_text, launch.log);
                 Some(Arc::new(ExportedService::new::<dyn Log>(Arc::new(log))))
+            }
+            name if name == own_metrics => {
+                let metrics = MetricsService(launch.health.metrics.clone());
+                Some(Arc::new(ExportedService::new::<dyn Metrics>(Arc::new(metrics))))
             }
             name => launch.services.export(name, holder),
         };
@@ -279,7 +285,8 @@ fn exported(
         deadline_seconds: launch.deadline.map(|deadline| deadline.as_secs()),
         max_answer_bytes: (!launch.trusted).then_some(launch.max_answer_bytes as u64),
     };
-    let about = AboutService { about, release: launch.release.clone() };
+    let (release, calls, instance) = (launch.release.clone(), launch.calls.clone(), launch.id);
+    let about = AboutService { about, release, calls, instance };
     services.insert(HOST.to_owned(), Arc::new(ExportedService::new::<dyn HostInfo>(Arc::new(about))));
     Ok(services)
 }

@@ -100,7 +100,7 @@ fn attempt(args: &CallArgs, typed: &[TypedArgument]) -> Result<Value, CallError>
         return connection.call(&args.method, &arguments);
     }
     let succeeded = |reply: &Result<Value, CallError>| reply.as_ref().is_ok_and(|reply| reply["error"].is_null());
-    progress::beside(&connection, || connection.call(&args.method, &arguments), succeeded)
+    progress::beside(&connection, &args.method, || connection.call(&args.method, &arguments), succeeded)
 }
 
 /// The arguments on the command line, and behind them those of standard input.

@@ -121,7 +121,7 @@ fn make(host: &Side, name: &str, content: &Content, passphrase: Option<&Zeroizin
 fn import(host: &Side, name: &str, descriptors: &[Descriptor]) -> Result<(), MoveError> {
     let requests: Vec<Value> = descriptors.iter().map(request).collect();
     let call = || host.ask::<Vec<ImportResult>>("importdescriptors", &json!([requests]));
-    let outcomes = progress::beside(&host.connection, call, Result::is_ok)?;
+    let outcomes = progress::beside(&host.connection, "importdescriptors", call, Result::is_ok)?;
     let failed: Vec<String> = outcomes
         .into_iter()
         .filter(|outcome| !outcome.success)

@@ -81,6 +81,7 @@ fn describe(event: &Event) -> Value {
             json!({"topic": "reorganisation", "wallet": wallet, "blocks": blocks, "transactions": transactions})
         }
         Event::CallEnded { method, .. } => json!({"topic": "call", "method": method}),
+        Event::Timer { name } => json!({"topic": "timer", "name": name}),
         Event::ShuttingDown => json!({"topic": "shutdown"}),
     }
 }

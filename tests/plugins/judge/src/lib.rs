@@ -4,12 +4,14 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use outrigger_sdk::bitcoin::{OutPoint, ScriptBuf};
 use outrigger_sdk::options::PluginOptions;
+use outrigger_sdk::service::events::Event;
+use outrigger_sdk::service::metrics::Measure;
 use outrigger_sdk::service::policy::{Judgement, Policy, PolicyQuery};
 use outrigger_sdk::service::rpc::As;
 use outrigger_sdk::service::wallet::BalancesQuery;
 use outrigger_sdk::service::{Result as ServiceResult, Scope};
 use outrigger_sdk::wire::Blob;
-use outrigger_sdk::{Call, Host, Plugin, RpcError, methods, plugin};
+use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError, methods, plugin};
 use serde_json::{Value, json};
 
 #[derive(PluginOptions)]
@@ -34,6 +36,9 @@ pub struct Judge {
     seen: Mutex<Vec<Value>>,
     closed: Mutex<bool>,
     closing: Condvar,
+    /// The events of its timers.
+    timers: Mutex<Vec<String>>,
+    working: Mutex<Vec<Reply>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -43,7 +48,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[plugin(
     id = "judge",
     summary = "Judges for wallets",
-    optional = ["wallet-read/1", "wallet-book/1", "wallet-pay/1", "wallet-admin/1", "wallet-keys/1", "signer/1", "rpc/1"],
+    timers(soon = 1),
+    optional = ["metrics/1", "wallet-read/1", "wallet-book/1", "wallet-pay/1", "wallet-admin/1", "wallet-keys/1", "signer/1", "rpc/1"],
     provides = ["policy/1"],
     restartable
 )]
@@ -51,11 +57,18 @@ impl Plugin for Judge {
     type Options = Options;
 
     fn new(host: Host, options: Options) -> Result<Self, String> {
-        let (seen, closed, closing) = Default::default();
-        Ok(Self { host, options, seen, closed, closing })
+        let (seen, closed, closing, timers, working) = Default::default();
+        Ok(Self { host, options, seen, closed, closing, timers, working })
+    }
+
+    fn event(&self, event: Event) {
+        if let Event::Timer { name } = event {
+            lock(&self.timers).push(name);
+        }
     }
 
     fn quiesce(&self) {
+        lock(&self.working).clear();
         *lock(&self.closed) = true;
         self.closing.notify_all();
     }
@@ -96,6 +109,15 @@ impl Policy for Judge {
         if is_in(&self.options.reach) {
             seen["reached"] = json!(self.reach(scope));
         }
+        self.host.measure("verdicts", "Verdicts", &[("act", &act)], Measure::Count { by: 1 });
+        let bounds = vec![2, 10];
+        self.host.measure("act_letters", "Letters of acts", &[], Measure::Observed { value: act.len() as u64, bounds });
+        self.host.measure(
+            "last_act_letters",
+            "Letters of the last act",
+            &[],
+            Measure::Level { value: act.len() as i64 },
+        );
         lock(&self.seen).push(seen);
         if is_in(&self.options.panic) {
             #[allow(clippy::panic, reason = "asked for")]
@@ -122,6 +144,26 @@ impl Judge {
     #[method]
     fn judged(&self) -> Result<Vec<Value>, RpcError> {
         Ok(std::mem::take(&mut *lock(&self.seen)))
+    }
+
+    /// Lists the events of timers.
+    #[method]
+    fn timers(&self) -> Result<Vec<String>, RpcError> {
+        Ok(lock(&self.timers).clone())
+    }
+
+    /// Says how far it is, and does not end by itself.
+    #[method(long_running)]
+    fn work(&self, reply: Reply) {
+        reply.progress(3, 10);
+        lock(&self.working).push(reply);
+    }
+
+    /// Ends the calls of `work`.
+    #[method]
+    fn endwork(&self) -> Result<usize, RpcError> {
+        let working = std::mem::take(&mut *lock(&self.working));
+        Ok(working.into_iter().map(|reply| reply.send(Ok(()))).count())
     }
 
     /// Calls a method as the plugin.

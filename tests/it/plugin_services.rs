@@ -1,0 +1,63 @@
+//! Metrics, timers and progress of plugins.
+
+use outrigger_tests::{Host, HostOptions, built, groups, wait_until};
+use serde_json::{Value, json};
+
+/// A host with the plugin `judge`, which judges for the wallet "hot".
+fn start(more: &str) -> Host {
+    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    let file = built().library("outrigger_judge").display().to_string();
+    let text = format!(
+        "{groups}\n[[plugins]]\nfile = {file:?}\ngrants = [\"metrics/1\"]\n\
+         [[wallet.policies]]\nwallets = [\"hot\"]\nplugin = \"judge\"\n"
+    );
+    let (_config, options) = HostOptions::configured(&text.replace("[metrics]\n", &format!("[metrics]\n{more}")));
+    Host::start_with(options)
+}
+
+#[test]
+fn metrics_of_a_plugin_are_on_the_page_also_after_a_reload() {
+    let host = start("listen = \"127.0.0.1:0\"\n");
+    let mut wallet = host.new_wallet("hot");
+    wallet.call("listdescriptors", json!([true]));
+    wallet.call("reloadplugin", json!(["judge"]));
+    wallet.call("listdescriptors", json!([true]));
+    let page = crate::metrics::ask(host.metrics.unwrap(), "GET /metrics");
+    for line in [
+        "# TYPE outrigger_plugin_judge_verdicts counter",
+        "outrigger_plugin_judge_verdicts_total{act=\"GiveKeys\"} 4",
+        "outrigger_plugin_judge_last_act_letters 8",
+        "outrigger_plugin_judge_act_letters_sum 32.0",
+        "outrigger_plugin_judge_act_letters_count 4",
+        "outrigger_plugin_judge_act_letters_bucket{le=\"2.0\"} 0",
+        "outrigger_plugin_judge_act_letters_bucket{le=\"10.0\"} 4",
+        "outrigger_plugin_judge_act_letters_bucket{le=\"+Inf\"} 4",
+        "outrigger_plugin_samples_dropped_total{plugin=\"judge\"} 0.0",
+    ] {
+        assert!(page.lines().any(|found| found == line), "{line}\n{page}");
+    }
+}
+
+#[test]
+fn a_timer_of_a_plugin_comes_again_and_again() {
+    let host = start("");
+    let mut client = host.client();
+    wait_until("the timer has come twice", || client.call("timers", json!([])).as_array().unwrap().len() >= 2);
+    assert_eq!(client.call("timers", json!([]))[0], json!("soon"));
+}
+
+#[test]
+fn the_progress_of_a_call_is_shown_while_it_runs() {
+    let host = start("");
+    let mut client = host.client();
+    let work = client.begin(&json!({"id": 1, "method": "work"}).to_string());
+    let progress = |told: &Value| {
+        let calls = told["active_commands"].as_array().unwrap();
+        calls.iter().find(|call| call["method"] == "work").map(|call| call["progress"].clone())
+    };
+    let wanted = Some(json!({"done": 3, "total": 10}));
+    wait_until("the call says how far it is", || progress(&client.call("getrpcinfo", json!([]))) == wanted);
+    assert_eq!(client.call("endwork", json!([])), json!(1));
+    assert!(work.finish().body.contains("null"));
+    assert_eq!(progress(&client.call("getrpcinfo", json!([]))), None);
+}

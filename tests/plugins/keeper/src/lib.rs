@@ -1,5 +1,7 @@
 //! A plugin that keeps a number in its store and in a file of its folder, which only one instance may have open.
 
+mod bench;
+
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -16,7 +18,7 @@ use serde_json::{Value, json};
 const COUNT: &[u8] = b"count";
 
 #[derive(PluginOptions)]
-struct Options {
+pub struct Options {
     /// The version of the store.
     #[option(default = 1)]
     version: u32,
@@ -28,7 +30,7 @@ struct Options {
     locks: bool,
 }
 
-struct Keeper {
+pub struct Keeper {
     host: Host,
     options: Options,
     /// The locked file. The lock ends when the instance is freed.
@@ -47,7 +49,7 @@ fn open(folder: &str, locks: bool) -> Result<File, String> {
     Ok(file)
 }
 
-#[plugin(id = "keeper", summary = "Keeps a number", services = ["store/1"], restartable, folder)]
+#[plugin(id = "keeper", summary = "Keeps a number", services = ["store/1"], restartable, folder, methods = [self, bench])]
 impl Plugin for Keeper {
     type Options = Options;
 

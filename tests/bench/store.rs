@@ -36,7 +36,7 @@ struct Plain {
 }
 
 impl Plain {
-    #[expect(unsafe_code, reason = "opening a memory map")]
+    #[allow(unsafe_code, reason = "opening a memory map")]
     fn filled() -> Self {
         let folder = tempfile::tempdir().unwrap();
         // SAFETY: nobody else has the file.
@@ -69,7 +69,8 @@ impl Plain {
     fn walk(&self) -> f64 {
         let began = Instant::now();
         let txn = self.env.read_txn().unwrap();
-        let bytes: usize = self.rows.iter(&txn).unwrap().map(|row| std::hint::black_box(row.unwrap().1.to_vec()).len()).sum();
+        let bytes: usize =
+            self.rows.iter(&txn).unwrap().map(|row| std::hint::black_box(row.unwrap().1.to_vec()).len()).sum();
         assert_eq!(bytes as u64, ROWS * 64);
         began.elapsed().as_nanos() as f64 / ROWS as f64
     }

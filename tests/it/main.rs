@@ -52,6 +52,7 @@ mod signing;
 mod single_keys;
 mod spending_guard;
 mod startup;
+mod stores;
 mod users;
 mod vault;
 mod wallet;

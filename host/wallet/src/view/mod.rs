@@ -5,6 +5,7 @@ mod history;
 mod imported;
 mod keys;
 mod labels;
+mod log;
 mod received;
 mod sources;
 

@@ -27,14 +27,14 @@ const MAX_EVENTS: u32 = 1_000;
 const MAX_PAYMENTS: usize = 4_000;
 
 /// A wallet, and the number after which a call wants its entries.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 struct Cursor {
     wallet: String,
     scope: Scope,
     since: u64,
 }
 
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 struct Wanted {
     cursors: Vec<Cursor>,
     /// Whether `next` is an object: a number for each wallet.
@@ -75,7 +75,8 @@ impl Waits {
     }
 
     fn wait(self: &Arc<Self>, waiter: Waiter) {
-        {
+        let (token, wanted) = (waiter.reply.token(), waiter.wanted.clone());
+        let closed = {
             let mut waiters = self.lock();
             waiters.waiting.insert(waiter.reply.token(), waiter);
             if waiters.thread.is_none() && !waiters.closed {
@@ -86,9 +87,15 @@ impl Waits {
                 }
             }
             self.changed.notify_one();
-        }
+            waiters.closed
+        };
         // An entry may have come before the insertion.
-        self.answer_due(None);
+        if closed || !matches!(wanted.has_news(&self.host), Ok(false)) {
+            let waiter = self.lock().waiting.remove(&token);
+            if let Some(waiter) = waiter {
+                waiter.reply.send_shared(wanted.answer(&self.host));
+            }
+        }
     }
 
     /// Answers the calls with new entries, an error or a timeout. `wallet` is the only one to look at.
@@ -117,9 +124,12 @@ impl Waits {
             };
             waiters.waiting.extract_if(is_due).map(|(_, waiter)| waiter).collect()
         };
-        due.into_iter().for_each(|Waiter { reply, wanted, .. }| {
-            reply.send(wanted.answer(&self.host));
-        });
+        // Calls that wait for the same share an answer.
+        let mut answers = HashMap::new();
+        for Waiter { reply, wanted, .. } in due {
+            let answer = answers.entry(wanted).or_insert_with_key(|wanted| wanted.answer(&self.host));
+            reply.send_shared(answer.clone());
+        }
     }
 
     /// Drops a call after its client has left.
@@ -212,7 +222,12 @@ impl Wanted {
         Ok(false)
     }
 
-    fn answer(&self, host: &Host) -> Result<Value, RpcError> {
+    /// The answer, as JSON.
+    fn answer(&self, host: &Host) -> Result<Arc<Vec<u8>>, RpcError> {
+        self.events(host).map(|answer| Arc::new(answer.to_string().into_bytes()))
+    }
+
+    fn events(&self, host: &Host) -> Result<Value, RpcError> {
         let limit = (MAX_EVENTS / u32::try_from(self.cursors.len()).unwrap_or(u32::MAX)).clamp(1, MAX_LOG_ENTRIES);
         let (mut events, mut missed, mut payments) = (Vec::new(), Vec::new(), 0);
         let mut next = BTreeMap::new();
@@ -326,7 +341,7 @@ impl HistoryPlugin {
         match begun {
             Ok((wanted, deadline, None)) => self.waits.wait(Waiter { reply, wanted, deadline }),
             Ok((.., Some(answer))) => {
-                reply.send(Ok(answer));
+                reply.send_shared(Ok(answer));
             }
             Err(error) => {
                 reply.fail(error);

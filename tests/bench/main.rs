@@ -21,6 +21,7 @@
 //! | passed | what passing calls on costs |
 //! | rescans | rescans, headers and new blocks in front of a bitcoind |
 //! | wallets `[--wallets N] [--in-front]` | many loaded wallets |
+//! | subscribers | how soon 1,000 subscriptions are told of a payment and of a block |
 //! | growth `[--largest N] [--wallets N]` | how the cost of wallet calls grows with the wallet |
 //! | store | reads of a plugin's store beside those of LMDB |
 //! | soak `[--minutes N]` | a long mixed load |
@@ -42,6 +43,7 @@ mod selection;
 mod signing;
 mod soak;
 mod store;
+mod subscribers;
 mod template;
 mod transactions;
 mod wallets;
@@ -127,6 +129,7 @@ fn main() {
     match arguments.get(1).map(String::as_str) {
         Some("chains") => chains::run(),
         Some("policies") => policies::run(),
+        Some("subscribers") => subscribers::run(),
         Some("isolated") => isolated::run(),
         Some("template") => template::run(bitcoind),
         Some("history") => history::run(bitcoind, in_front),

@@ -11,6 +11,7 @@ mod granted;
 mod mempool;
 mod rpc;
 mod signer;
+mod steps;
 mod wallet;
 
 use std::collections::HashMap;

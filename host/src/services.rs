@@ -51,7 +51,7 @@ impl ServiceSource for HostServices {
             let (manager, scopes, signing) = (self.manager.clone(), scopes.clone(), self.switchboard.clone());
             Arc::new(WalletService { manager, scopes, granted: granted_wallets(service, grants), signing })
         };
-        let [chain, mempool, read, book, pay, import, admin, keys, signer, rpc] = SERVICES;
+        let [chain, mempool, read, book, pay, import, admin, keys, signer, rpc, _] = SERVICES;
         let exported = match service {
             name if name == chain => {
                 let (published, wallets) = (self.published.clone(), self.manager.clone());

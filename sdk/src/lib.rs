@@ -9,6 +9,7 @@
 //! - [`service`]: what the host offers, each service one trait. [`wire`]: how its messages are encoded.
 //! - [`script`], [`standard`], [`sign`]: Bitcoin's scripts: the engine, their kinds and texts, and the solver that makes scriptSigs
 //!   and witnesses.
+//! - [`store`]: keeping state.
 //! - [`wipe_freed_memory!`]: for a plugin that handles private keys or passphrases.
 //! - [`testing`]: a host of canned answers. [`text`]: text of others, made fit for a terminal or a log.
 //! - [`abi`]: the C interface between the two.
@@ -28,6 +29,7 @@ pub mod options;
 #[doc(hidden)]
 pub mod outline;
 pub mod plugin;
+pub mod store;
 pub mod testing;
 
 #[doc(inline)]

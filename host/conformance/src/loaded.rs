@@ -19,8 +19,8 @@ use outrigger_sdk::testing::{StubHost, StubRpc, WalletState};
 use outrigger_service::rpc::{As, CallerInfo, RpcReply};
 use outrigger_service::wire::Blob;
 use outrigger_service::{
-    Chain, ErrorKind, Mempool, Rpc, Scope, ServiceError, Signer, WalletAdmin, WalletBook, WalletImport, WalletKeys,
-    WalletPay, WalletRead,
+    Chain, ErrorKind, Mempool, Rpc, Scope, ServiceError, Signer, Store, WalletAdmin, WalletBook, WalletImport,
+    WalletKeys, WalletPay, WalletRead,
 };
 use outrigger_values::{RpcError, RpcErrorCode};
 use serde_json::{Map, Value};
@@ -136,7 +136,7 @@ impl ServiceSource for InMemory<'_> {
     }
 
     fn export(&self, service: &str, holder: &Holder<'_>) -> Option<Arc<ExportedService>> {
-        let StubHost { chain, mempool, wallet, rpc, .. } = self.0;
+        let StubHost { chain, mempool, wallet, rpc, store, .. } = self.0;
         Some(Arc::new(match service {
             "chain/1" => ExportedService::new::<dyn Chain>(chain.clone()),
             "mempool/1" => ExportedService::new::<dyn Mempool>(mempool.clone()),
@@ -147,6 +147,7 @@ impl ServiceSource for InMemory<'_> {
             "wallet-admin/1" => ExportedService::new::<dyn WalletAdmin>(wallet.clone()),
             "wallet-keys/1" => ExportedService::new::<dyn WalletKeys>(wallet.clone()),
             "signer/1" => ExportedService::new::<dyn Signer>(wallet.clone()),
+            "store/1" => ExportedService::new::<dyn Store>(store.clone()),
             RPC => {
                 let methods = holder.grants.iter().find_map(|grant| grant.methods.clone());
                 let granted = GrantedMethods { rpc: rpc.clone(), methods: methods.unwrap_or_default() };

@@ -29,9 +29,9 @@ pub const OF_WALLETS: [&str; 7] =
     [WALLET_READ, "wallet-book/1", "wallet-pay/1", WALLET_IMPORT, WALLET_ADMIN, WALLET_KEYS, SIGNER];
 
 /// The services that all instances share. `events/1` and `log/1` belong to one instance each.
-pub const SERVICES: [&str; 10] = {
+pub const SERVICES: [&str; 11] = {
     let [read, book, pay, import, admin, keys, signer] = OF_WALLETS;
-    ["chain/1", "mempool/1", read, book, pay, import, admin, keys, signer, RPC]
+    ["chain/1", "mempool/1", read, book, pay, import, admin, keys, signer, RPC, STORE]
 };
 
 /// Services of former hosts, and what took their place.
@@ -41,6 +41,8 @@ const FORMER: [(&str, &str); 2] = [
 ];
 
 pub const RPC: &str = "rpc/1";
+
+pub const STORE: &str = "store/1";
 
 /// Whether a plugin with these grants may hold private keys or passphrases in memory: it has a service that handles secrets, or its
 /// manifest marks a method so, has a secret option or says that it sees the arguments of others.

@@ -1,14 +1,14 @@
 //! `outrigger plugin inspect`: what a plugin says of itself, in words by which an operator can judge what to grant.
 
 use outrigger_plugins::file::PluginFile;
-use outrigger_plugins::grants::RPC;
+use outrigger_plugins::grants::{RPC, STORE};
 use outrigger_sandbox::Reach;
 use outrigger_sdk::manifest::{Manifest, ReachSpec};
 use outrigger_values::text::printable;
 use serde_json::Map;
 
 /// The services, and what whoever is granted one can do.
-const SERVICES: [(&str, &str); 12] = [
+const SERVICES: [(&str, &str); 13] = [
     (
         "chain/1",
         "read the chain; submit blocks, declare blocks invalid and valid again; have the host write the unspent outputs to a file",
@@ -28,6 +28,7 @@ const SERVICES: [(&str, &str); 12] = [
     ("wallet-keys/1", "read the private keys of the granted wallets"),
     ("signer/1", "sign any transaction and message with the private keys of the granted wallets"),
     (RPC, "ask who comes next in the chain of a call, and call these methods"),
+    (STORE, "keep keys and values in a file of its own, within `max_store_mib`"),
     ("events/1", "ask how many events it has missed"),
     ("log/1", "write lines to the host's log"),
 ];

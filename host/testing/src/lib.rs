@@ -42,7 +42,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use outrigger_embedded::{EmbeddedNode, Settings as NodeSettings};
 use outrigger_node::Node;
-use outrigger_sdk::testing::{CallScopes, NoEvents, StubLog, StubRpc, TestPlugin};
+use outrigger_sdk::testing::{CallScopes, NoEvents, StubLog, StubRpc, StubStore, TestPlugin};
 use outrigger_sdk::{FeeRate, Host, Plugin};
 use outrigger_service::events::Event;
 use outrigger_service::provider::{KeysProvider, provide};
@@ -100,6 +100,8 @@ pub struct TestHost<N: Node + ?Sized = EmbeddedNode> {
     pub log: Arc<StubLog>,
     /// The methods of a bitcoind, as far as the test answers them.
     pub rpc: Arc<StubRpc>,
+    /// The store of its plugins, in memory.
+    pub store: Arc<StubStore>,
     signing: Arc<Signing>,
     events: Arc<Mutex<Vec<Event>>>,
     scopes: Arc<Scopes>,
@@ -140,8 +142,9 @@ impl<N: Node + 'static> TestHost<N> {
         let events = Arc::default();
         let wallets = open_wallets(&folder, node.clone(), &events);
         node.observe(wallets.clone());
-        let (log, scopes, next_call) = (Arc::default(), Arc::default(), AtomicU64::new(1 << 32));
-        Self { node, wallets, log, rpc: Arc::default(), signing: Arc::default(), events, scopes, next_call, folder }
+        let (log, rpc, store, signing, scopes) = Default::default();
+        let next_call = AtomicU64::new(1 << 32);
+        Self { node, wallets, log, rpc, store, signing, events, scopes, next_call, folder }
     }
 
     /// As if the host had been stopped and, after `meanwhile`, started again on the same node and files. Plugins that were
@@ -178,6 +181,7 @@ impl<N: Node + 'static> TestHost<N> {
             events: Arc::new(NoEvents),
             log: self.log.clone(),
             rpc: self.rpc.clone(),
+            store: self.store.clone(),
         }
     }
 

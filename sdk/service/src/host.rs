@@ -14,6 +14,7 @@ use crate::log::{Level, Log, LogClient};
 use crate::mempool::{Mempool, MempoolClient};
 use crate::rpc::{As, Rpc, RpcClient};
 use crate::signer::{Signer, SignerClient};
+use crate::store::{Store, StoreClient};
 use crate::wallet::{
     WalletAdmin, WalletAdminClient, WalletBook, WalletBookClient, WalletImport, WalletImportClient, WalletKeys,
     WalletKeysClient, WalletPay, WalletPayClient, WalletRead, WalletReadClient,
@@ -49,6 +50,8 @@ pub struct Host {
     pub log: Arc<dyn Log>,
     /// Calls of methods.
     pub rpc: Arc<dyn Rpc>,
+    /// The plugin's own store.
+    pub store: Arc<dyn Store>,
 }
 
 impl Host {
@@ -67,6 +70,7 @@ impl Host {
             events: Arc::new(EventsClient::new(service("events/1"))),
             log: Arc::new(LogClient::new(service("log/1"))),
             rpc: Arc::new(RpcClient::new(service("rpc/1"))),
+            store: Arc::new(StoreClient::new(service("store/1"))),
         }
     }
 

@@ -19,6 +19,7 @@ pub mod mempool;
 pub mod provider;
 pub mod rpc;
 pub mod signer;
+pub mod store;
 mod transport;
 pub mod wallet;
 pub mod wire;
@@ -31,6 +32,7 @@ pub use mempool::Mempool;
 pub use outrigger_abi::ErrorKind;
 pub use rpc::Rpc;
 pub use signer::Signer;
+pub use store::Store;
 pub use wallet::{WalletAdmin, WalletBook, WalletImport, WalletKeys, WalletPay, WalletRead};
 
 use outrigger_values::{RpcError, RpcErrorCode};
@@ -38,7 +40,7 @@ use outrigger_values::{RpcError, RpcErrorCode};
 use wire::{ServiceShape, WireError};
 
 /// The services of a host.
-pub const SERVICES: [&ServiceShape; 12] = [
+pub const SERVICES: [&ServiceShape; 13] = [
     <dyn Chain as Described>::SHAPE,
     <dyn Mempool as Described>::SHAPE,
     <dyn WalletRead as Described>::SHAPE,
@@ -51,6 +53,7 @@ pub const SERVICES: [&ServiceShape; 12] = [
     <dyn Events as Described>::SHAPE,
     <dyn Log as Described>::SHAPE,
     <dyn Rpc as Described>::SHAPE,
+    <dyn Store as Described>::SHAPE,
 ];
 
 /// The services that the host asks plugins for.

@@ -39,6 +39,7 @@ mod mempool;
 mod rows;
 mod rpc;
 mod signer;
+mod store;
 mod wallet;
 mod wallet_state;
 
@@ -53,6 +54,7 @@ pub use chain::StubChain;
 pub use mempool::StubMempool;
 pub use rows::KnownTransaction;
 pub use rpc::StubRpc;
+pub use store::StubStore;
 pub use wallet::StubWallet;
 pub use wallet_state::WalletState;
 
@@ -78,6 +80,8 @@ pub struct StubHost {
     pub log: Arc<StubLog>,
     /// The methods that plugins call.
     pub rpc: Arc<StubRpc>,
+    /// The store of its plugins.
+    pub store: Arc<StubStore>,
 }
 
 /// The lines that plugins logged.
@@ -128,7 +132,7 @@ impl StubHost {
         let chain = Arc::new(StubChain::new());
         let mempool = Arc::new(StubMempool::new(chain.clone()));
         let wallet = Arc::new(StubWallet::new(mempool.clone()));
-        Self { wallet, mempool, chain, log: Arc::default(), rpc: Arc::default() }
+        Self { wallet, mempool, chain, log: Arc::default(), rpc: Arc::default(), store: Arc::default() }
     }
 
     /// What a plugin gets to see of it.
@@ -146,6 +150,7 @@ impl StubHost {
             events: Arc::new(NoEvents),
             log: self.log.clone(),
             rpc: self.rpc.clone(),
+            store: self.store.clone(),
         }
     }
 

@@ -1,0 +1,205 @@
+//! Keeping state in the plugin's store ([`outrigger_service::Store`]).
+//!
+//! ```
+//! use outrigger_sdk::service::Scope;
+//! use outrigger_sdk::service::store::KeyRange;
+//! use outrigger_sdk::store::{Batch, open_store};
+//! use outrigger_sdk::testing::StubHost;
+//!
+//! let host = StubHost::new().handle();
+//! open_store(&host, Scope::NONE, 1, |_, batch| Ok(batch.put(b"limit", b"5000")))?;
+//! let mut batch = Batch::default();
+//! batch.put(b"paid/1", b"alice");
+//! batch.put(b"paid/2", b"bob");
+//! batch.commit_durably(&host, Scope::NONE)?;
+//! let paid = host.store.range(Scope::NONE, KeyRange::prefix(b"paid/"), 10, true)?;
+//! assert_eq!(paid.view()?.rows.iter().map(|row| row.value).collect::<Vec<_>>(), [&b"bob"[..], b"alice"]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::collections::BTreeMap;
+use std::ops::RangeBounds;
+
+use outrigger_service::store::{KeyRange, StoreChange, StoreRow};
+use outrigger_service::wire::Blob;
+use outrigger_service::{Host, Result as ServiceResult, Scope};
+
+/// Changes that are stored together. The last change of a key counts.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    /// By key; `None` for one that goes.
+    keys: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    ranges: Vec<KeyRange>,
+    version: Option<u32>,
+}
+
+impl Batch {
+    /// Stores a value.
+    pub fn put(&mut self, key: &[u8], value: &[u8]) {
+        self.keys.insert(key.to_vec(), Some(value.to_vec()));
+    }
+
+    /// Removes a key.
+    pub fn delete(&mut self, key: &[u8]) {
+        self.keys.insert(key.to_vec(), None);
+    }
+
+    /// Removes the keys of a range, also those that the batch has put there before.
+    pub fn delete_range(&mut self, range: KeyRange) {
+        // The host refuses the commit for other bounds.
+        if let Ok(Some(bounds)) = range.bounds() {
+            self.keys.retain(|key, _| !bounds.contains(&&key[..]));
+        }
+        self.ranges.push(range);
+    }
+
+    /// Sets the store's version.
+    pub fn set_version(&mut self, version: u32) {
+        self.version = Some(version);
+    }
+
+    /// Whether it changes nothing.
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty() && self.ranges.is_empty() && self.version.is_none()
+    }
+
+    /// The change, for [`outrigger_service::Store::commit`].
+    pub fn into_change(self, durable: bool) -> StoreChange {
+        let mut change =
+            StoreChange { deleted_ranges: self.ranges, version: self.version, durable, ..Default::default() };
+        for (key, value) in self.keys {
+            match value {
+                Some(value) => change.puts.push(StoreRow { key: Blob(key), value: Blob(value) }),
+                None => change.deletes.push(Blob(key)),
+            }
+        }
+        change
+    }
+
+    /// Stores the changes, or nothing.
+    ///
+    /// # Errors
+    /// As of [`outrigger_service::Store::commit`].
+    pub fn commit(self, host: &Host, scope: Scope) -> ServiceResult<()> {
+        host.store.commit(scope, self.into_change(false))
+    }
+
+    /// As [`Batch::commit`], and waits until they are on disk.
+    ///
+    /// # Errors
+    /// As of [`outrigger_service::Store::commit`].
+    pub fn commit_durably(self, host: &Host, scope: Scope) -> ServiceResult<()> {
+        host.store.commit(scope, self.into_change(true))
+    }
+}
+
+/// Brings the store to a version, in [`Plugin::start`](crate::Plugin::start). `migrate` gets each older version, from that of the store on
+/// (0 for a new store), and the changes that make the next version of it. They are committed together with the version.
+///
+/// # Errors
+/// A reason for the operator: the store has a newer version, a migration failed, or the store did.
+pub fn open_store(
+    host: &Host,
+    scope: Scope,
+    version: u32,
+    mut migrate: impl FnMut(u32, &mut Batch) -> Result<(), String>,
+) -> Result<(), String> {
+    let found = host.store.version(scope).map_err(|error| error.to_string())?;
+    if found > version {
+        return Err(format!("the store has version {found}, but this plugin knows only versions up to {version}"));
+    }
+    for older in found..version {
+        let failed = |reason: String| format!("the store stays at version {older}: {reason}");
+        let mut batch = Batch::default();
+        migrate(older, &mut batch).map_err(failed)?;
+        batch.set_version(older + 1);
+        batch.commit_durably(host, scope).map_err(|error| failed(error.to_string()))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::StubHost;
+
+    fn range(from: &[u8], to: &[u8]) -> KeyRange {
+        KeyRange { from: Some(Blob(from.to_vec())), to: Some(Blob(to.to_vec())) }
+    }
+
+    #[test]
+    fn the_last_change_of_a_key_counts() {
+        let stub = StubHost::new();
+        let host = stub.handle();
+        let mut batch = Batch::default();
+        for key in [b"a", b"b", b"c", b"d"] {
+            batch.put(key, b"old");
+        }
+        batch.commit(&host, Scope::NONE).unwrap();
+        let mut batch = Batch::default();
+        batch.put(b"a", b"gone");
+        batch.delete(b"a");
+        batch.delete(b"b");
+        batch.put(b"b", b"new");
+        batch.put(b"c", b"gone");
+        batch.delete_range(range(b"c", b"z"));
+        batch.put(b"e", b"new");
+        assert!(!batch.is_empty() && Batch::default().is_empty());
+        batch.commit_durably(&host, Scope::NONE).unwrap();
+        let expected = [(b"b".to_vec(), b"new".to_vec()), (b"e".to_vec(), b"new".to_vec())];
+        assert_eq!(stub.store.rows(), BTreeMap::from(expected));
+    }
+
+    #[test]
+    fn a_change_deletes_ranges_then_keys_then_puts() {
+        let stub = StubHost::new();
+        let row = |key: &[u8]| StoreRow { key: Blob(key.to_vec()), value: Blob(b"v".to_vec()) };
+        let commit = |change| stub.handle().store.commit(Scope::NONE, change);
+        commit(StoreChange { puts: vec![row(b"a"), row(b"b"), row(b"x")], ..Default::default() }).unwrap();
+        let deletes = vec![Blob(b"a".to_vec()), Blob(b"x".to_vec())];
+        let change = StoreChange {
+            puts: vec![row(b"a")],
+            deletes,
+            deleted_ranges: vec![range(b"a", b"c")],
+            ..Default::default()
+        };
+        commit(change).unwrap();
+        assert_eq!(stub.store.rows().into_keys().collect::<Vec<_>>(), [b"a"]);
+    }
+
+    #[test]
+    fn a_store_over_its_bound_is_left_as_it_was() {
+        let stub = StubHost::new();
+        stub.store.set_bound(10);
+        let mut batch = Batch::default();
+        batch.put(b"k", b"123456789");
+        batch.commit(&stub.handle(), Scope::NONE).unwrap();
+        let mut batch = Batch::default();
+        batch.put(b"l", b"");
+        batch.set_version(7);
+        let refused = batch.commit(&stub.handle(), Scope::NONE).unwrap_err();
+        assert_eq!(refused.kind, outrigger_service::ErrorKind::Refused);
+        assert_eq!((stub.store.rows().len(), stub.handle().store.version(Scope::NONE)), (1, Ok(0)));
+    }
+
+    #[test]
+    fn a_store_goes_through_every_version_and_a_newer_one_is_refused() {
+        let stub = StubHost::new();
+        let host = stub.handle();
+        let mut seen = Vec::new();
+        let mut open = |version, fails_at| {
+            open_store(&host, Scope::NONE, version, |older, batch| {
+                seen.push(older);
+                batch.put(format!("from {older}").as_bytes(), b"");
+                if Some(older) == fails_at { Err("no".to_owned()) } else { Ok(()) }
+            })
+        };
+        assert_eq!(open(2, None), Ok(()));
+        assert_eq!(open(2, None), Ok(()));
+        assert_eq!(open(4, Some(3)), Err("the store stays at version 3: no".to_owned()));
+        let newer = Err("the store has version 3, but this plugin knows only versions up to 2".to_owned());
+        assert_eq!(open(2, None), newer);
+        assert_eq!(seen, [0, 1, 2, 3]);
+        assert_eq!(stub.store.rows().len(), 3);
+    }
+}

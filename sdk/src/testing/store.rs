@@ -1,0 +1,118 @@
+//! A store in memory.
+
+use std::collections::BTreeMap;
+use std::ops::RangeBounds;
+use std::sync::Mutex;
+
+use outrigger_service::store::{
+    KeyRange, MAX_ANSWER, RowsWriter, StoreChange, StoreRows, StoreUsage, answer_too_large, check_keys,
+};
+use outrigger_service::wire::{Blob, Encoded};
+use outrigger_service::{ErrorKind, Result, Scope, ServiceError, Store};
+
+use super::lock;
+
+/// The bound of a host's store without `max_store_mib`.
+const BOUND: u64 = 256 << 20;
+
+/// A store in memory. It counts the bytes of keys and values alone.
+pub struct StubStore(Mutex<State>);
+
+struct State {
+    rows: BTreeMap<Vec<u8>, Vec<u8>>,
+    version: u32,
+    bound: u64,
+    failure: Option<ServiceError>,
+}
+
+impl State {
+    /// The state, unless the store fails.
+    fn working(&mut self) -> Result<&mut Self> {
+        self.failure.clone().map_or(Ok(self), Err)
+    }
+}
+
+fn bytes(rows: &BTreeMap<Vec<u8>, Vec<u8>>) -> u64 {
+    rows.iter().map(|(key, value)| (key.len() + value.len()) as u64).sum()
+}
+
+impl Default for StubStore {
+    fn default() -> Self {
+        Self(Mutex::new(State { rows: BTreeMap::new(), version: 0, bound: BOUND, failure: None }))
+    }
+}
+
+impl StubStore {
+    /// Bounds the store from now on, in bytes.
+    pub fn set_bound(&self, bound: u64) {
+        lock(&self.0).bound = bound;
+    }
+
+    /// How every function fails from now on; `None` ends it.
+    pub fn fail(&self, failure: Option<ServiceError>) {
+        lock(&self.0).failure = failure;
+    }
+
+    /// All rows.
+    pub fn rows(&self) -> BTreeMap<Vec<u8>, Vec<u8>> {
+        lock(&self.0).rows.clone()
+    }
+}
+
+impl Store for StubStore {
+    fn get(&self, _: Scope, keys: Vec<Blob>) -> Result<Vec<Option<Blob>>> {
+        check_keys(&keys)?;
+        let mut state = lock(&self.0);
+        let rows = &state.working()?.rows;
+        let values: Vec<_> = keys.iter().map(|key| rows.get(&key.0).map(|value| Blob(value.clone()))).collect();
+        let bytes: usize = values.iter().flatten().map(|value| value.len()).sum();
+        if bytes > MAX_ANSWER { Err(answer_too_large()) } else { Ok(values) }
+    }
+
+    fn range(&self, _: Scope, range: KeyRange, limit: u32, reverse: bool) -> Result<Encoded<StoreRows>> {
+        let mut state = lock(&self.0);
+        let rows = &state.working()?.rows;
+        let mut answer = RowsWriter::new(limit);
+        let Some(bounds) = range.bounds()? else { return Ok(answer.finish(false)) };
+        let mut rows = rows.range::<[u8], _>(bounds);
+        let more = match reverse {
+            false => rows.any(|(key, value)| !answer.push(key, value)),
+            true => rows.rev().any(|(key, value)| !answer.push(key, value)),
+        };
+        Ok(answer.finish(more))
+    }
+
+    fn commit(&self, _: Scope, change: StoreChange) -> Result<()> {
+        change.check()?;
+        let mut state = lock(&self.0);
+        let State { rows, version, bound, .. } = state.working()?;
+        let mut changed = rows.clone();
+        for range in &change.deleted_ranges {
+            let Some(bounds) = range.bounds()? else { continue };
+            changed.retain(|key, _| !bounds.contains(&&key[..]));
+        }
+        for key in &change.deletes {
+            changed.remove(&key.0);
+        }
+        changed.extend(change.puts.into_iter().map(|row| (row.key.0, row.value.0)));
+        if bytes(&changed) > *bound {
+            return Err(ServiceError::new(
+                ErrorKind::Refused,
+                format!("The store may take at most {bound} bytes; nothing was stored"),
+            ));
+        }
+        *rows = changed;
+        *version = change.version.unwrap_or(*version);
+        Ok(())
+    }
+
+    fn version(&self, _: Scope) -> Result<u32> {
+        Ok(lock(&self.0).working()?.version)
+    }
+
+    fn usage(&self, _: Scope) -> Result<StoreUsage> {
+        let mut state = lock(&self.0);
+        let state = state.working()?;
+        Ok(StoreUsage { bytes: bytes(&state.rows), bound: state.bound })
+    }
+}

@@ -21,7 +21,7 @@ pub use error::StoreError;
 pub use examine::{check, examine};
 pub use heed::Error as StorageError;
 pub use make::{MAKING, finish, make, make_by, sign};
-pub use table::{CHECK_LEN, Checksum, META, Pair, Rows, Table};
+pub use table::{CHECK_LEN, Checksum, META, Pair, Reading, Rows, Table};
 
 use std::io::{Error, ErrorKind};
 

@@ -73,7 +73,7 @@ pub struct Table {
 }
 
 /// A write transaction derefs to it, too.
-type Reading<'t> = RoTxn<'t>;
+pub type Reading<'t> = RoTxn<'t>;
 
 impl Table {
     pub(super) fn new(rows: Database<Bytes, Bytes>, name: &'static str, file: FileNumber) -> Self {
@@ -130,6 +130,12 @@ impl Table {
 
     pub fn len(&self, txn: &Reading<'_>) -> Result<u64> {
         self.rows.len(txn).map_err(|error| self.table_error(error))
+    }
+
+    /// The number of pages that the rows take.
+    pub fn pages(&self, txn: &Reading<'_>) -> Result<u64> {
+        let stat = self.rows.stat(txn).map_err(|error| self.table_error(error))?;
+        Ok((stat.branch_pages + stat.leaf_pages + stat.overflow_pages) as u64)
     }
 
     pub fn is_empty(&self, txn: &Reading<'_>) -> Result<bool> {

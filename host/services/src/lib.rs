@@ -12,6 +12,7 @@ mod mempool;
 mod rpc;
 mod signer;
 mod steps;
+mod store;
 mod wallet;
 
 use std::collections::HashMap;
@@ -27,6 +28,7 @@ pub use granted::{GrantedAccess, GrantedWallets};
 pub use mempool::MempoolService;
 pub use rpc::{Onward, PluginCalls, RpcService};
 pub use signer::{Signature, SigningRules};
+pub use store::{MAX_STORE_MIB, STORE_FOLDER, StoreFile, StoreFileError, StoreService, Stores, remove as remove_store};
 pub use wallet::WalletService;
 
 use granted::within_both;

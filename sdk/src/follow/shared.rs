@@ -56,7 +56,7 @@ impl Shared {
     }
 
     pub fn set_cursor(&self, cursor: Option<Cursor>) {
-        self.lock().cursor = cursor;
+        self.change(|state| state.cursor = cursor);
     }
 
     /// Waits until the follower is woken, but at most for `pause`. Gives the number of the look that follows; none at the end.

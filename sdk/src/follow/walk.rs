@@ -48,12 +48,12 @@ pub(super) fn run<F: Follower>(follower: F, host: Host, shared: &Shared) {
                 // What was not committed comes again.
                 walk.at = None;
                 let trouble = failure.to_string();
-                shared.finish_look(look, Some(&trouble));
-                if is_over(&failure) {
-                    return shared.end(&trouble);
+                let level = if is_others(&failure) { Level::Debug } else { Level::Warn };
+                if level == Level::Warn {
+                    shared.finish_look(look, Some(&trouble));
                 }
                 if trouble != last {
-                    walk.host.log(Level::Warn, format!("the chain is not followed for now: {trouble}"));
+                    walk.host.log(level, format!("the chain is not followed for now: {trouble}"));
                 }
                 last = trouble;
                 (pause, retry) = (retry, (retry * 2).min(LAST_PAUSE));
@@ -62,8 +62,8 @@ pub(super) fn run<F: Follower>(follower: F, host: Host, shared: &Shared) {
     }
 }
 
-/// Whether the host has ended this instance, or a newer one has the store.
-fn is_over(failure: &Failure) -> bool {
+/// Whether another instance of the plugin writes the store: during a reload the older one does, until the newer one answers calls.
+fn is_others(failure: &Failure) -> bool {
     failure.downcast_ref::<ServiceError>().is_some_and(|error| error.kind == ErrorKind::Stale)
 }
 
@@ -97,10 +97,13 @@ impl<F: Follower> Walk<'_, F> {
         let cursor = match kept {
             Kept::Elsewhere(cursor) => cursor,
             Kept::InStore => {
-                // From now on an older instance of the plugin commits nothing.
-                Batch::default().commit(&self.host, Scope::NONE)?;
+                // If it is this instance that writes the store, no other one commits after the position is read.
+                let writes = Batch::default().commit(&self.host, Scope::NONE);
                 let found = self.host.store.get(Scope::NONE, vec![Blob(CURSOR_KEY.to_vec())])?;
-                found.into_iter().next().flatten().map(|cursor| from_bytes(&cursor)).transpose()?
+                let cursor = found.into_iter().next().flatten().map(|cursor| from_bytes(&cursor)).transpose()?;
+                // Calls of this instance may wait for what another one commits.
+                self.shared.set_cursor(cursor);
+                writes.map(|()| cursor)?
             }
         };
         self.at = Some((kept, cursor));

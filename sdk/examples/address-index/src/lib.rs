@@ -9,17 +9,18 @@
 
 use std::time::Duration;
 
+use outrigger_sdk::amount::Saturating;
 use outrigger_sdk::bitcoin::hashes::{Hash, sha256};
 use outrigger_sdk::bitcoin::{Amount, ScriptBuf, Txid};
 use outrigger_sdk::follow::{BlockWithSpent, CURSOR_KEY, Follow, Follower, Following, Result as FollowResult};
 use outrigger_sdk::options::NoOptions;
 use outrigger_sdk::service::events::Event;
 use outrigger_sdk::service::store::{KeyRange, MAX_ROWS};
-use outrigger_sdk::service::{ErrorKind, Host, ServiceError};
+use outrigger_sdk::service::{ErrorKind, Scope, ServiceError};
 use outrigger_sdk::standard::to_script;
 use outrigger_sdk::store::{Batch, open_store};
 use outrigger_sdk::wire::Blob;
-use outrigger_sdk::{Call, Plugin, RpcError, amount, methods, plugin};
+use outrigger_sdk::{Call, Host, Plugin, RpcError, amount, methods, plugin};
 use serde_json::{Value, json};
 
 /// The version of the rows.
@@ -96,7 +97,8 @@ fn rows(block: &BlockWithSpent, mut row: impl FnMut(Vec<u8>, Vec<u8>)) {
             let entry = Entry { height, position, spends, index, txid, amount };
             row(entry.key(script.as_bytes()), entry.value());
         };
-        for (index, output) in (0..).zip(&transaction.output).filter(|(_, output)| !output.script_pubkey.is_op_return()) {
+        for (index, output) in (0..).zip(&transaction.output).filter(|(_, output)| !output.script_pubkey.is_op_return())
+        {
             entry(false, index, &output.script_pubkey, output.value);
         }
         for (index, output) in (0..).zip(spent) {
@@ -134,7 +136,7 @@ pub struct AddressIndex {
 )]
 impl Plugin for AddressIndex {
     fn new(host: Host, _: NoOptions) -> Result<Self, String> {
-        open_store(&host, outrigger_sdk::service::Scope::NONE, VERSION, |_, _| Ok(()))?;
+        open_store(&host, Scope::NONE, VERSION, |_, _| Ok(()))?;
         Ok(Self { following: host.follow(Index)? })
     }
 
@@ -154,32 +156,25 @@ impl AddressIndex {
     /// * `script` - An address, or a script in hex.
     ///
     /// # Result
-    /// {"balance": n, "received": n, "spent": n, "outputs": n, "spends": n}    (json object)
+    /// {"balance": n, "received": n, "spent": n}    (json object)
     #[method]
     fn getscriptbalance(&self, call: &Call<'_>, script: String) -> Result<Value, RpcError> {
         let key = self.ready(call, &script)?;
         // Entries are read in parts, between which a block may come.
         loop {
             let before = cursor(call)?;
-            let (mut sums, mut counts) = ([0_u64; 2], [0_u64; 2]);
-            let mut from = key.to_vec();
-            while let Some(next) = self::read(call, &key, from, MAX_ROWS as u32, |entry| {
-                let [received, spent] = &mut sums;
-                let sum = if entry.spends { spent } else { received };
-                *sum = sum.saturating_add(entry.amount.to_sat());
-                let [outputs, spends] = &mut counts;
-                *if entry.spends { spends } else { outputs } += 1;
-            })? {
-                from = next;
+            let [mut received, mut spent] = [Amount::ZERO; 2];
+            let mut next = Some(key.to_vec());
+            while let Some(from) = next {
+                next = read(call, &key, from, MAX_ROWS as u32, |entry| {
+                    let sum = if entry.spends { &mut spent } else { &mut received };
+                    *sum = sum.saturating_add(entry.amount);
+                })?;
             }
             if before == cursor(call)? {
-                let [received, spent] = sums.map(Amount::from_sat);
                 let balance = received.checked_sub(spent).ok_or_else(damaged)?;
                 let [balance, received, spent] = [balance, received, spent].map(amount::to_json);
-                let [outputs, spends] = counts;
-                return Ok(json!({
-                    "balance": balance, "received": received, "spent": spent, "outputs": outputs, "spends": spends,
-                }));
+                return Ok(json!({"balance": balance, "received": received, "spent": spent}));
             }
         }
     }

@@ -1,0 +1,27 @@
+//! The example `address-index` in front of a node: blocks and the outputs that they spend are the node's.
+
+use super::start_with;
+use crate::address_index::{World, section};
+
+#[test]
+fn address_index_has_the_balances_of_the_node_with_and_without_rest() {
+    for arguments in [&["-rest=1"][..], &[]] {
+        let group = |file: &str, grants: &str| format!("{{ file = \"{file}\", trusted = true, grants = [{grants}] }}");
+        let wallet = "\"chain/1\", \"mempool/1\", \"wallet-read/1\", \"wallet-book/1\", \"wallet-pay/1\", \
+                      \"wallet-import/1\", \"wallet-admin/1\", \"wallet-keys/1\", \"signer/1\", \"log/1\"";
+        let import = "\"chain/1\", \"wallet-read/1\", \"wallet-book/1\", \"wallet-import/1\", \"events/1\", \"log/1\"";
+        let plugins = [group("wallet", wallet), group("import", import), format!("{{ {} }}", section(", "))];
+        let Some(host) = start_with(arguments, &plugins, &[]) else { return };
+        let mut node = host.node.as_ref().unwrap().client();
+        let mut world = World::new(&host, 11);
+        world.mine(&mut node, 20);
+        world.mine(&mut node, 100);
+        world.pay(&mut node, 6);
+        assert!(world.compare() > 300);
+        world.reorganise(&mut node);
+        world.compare();
+        world.pay(&mut node, 2);
+        world.compare();
+        world.check_history();
+    }
+}

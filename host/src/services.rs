@@ -8,10 +8,10 @@ use outrigger_plugins::grants::{Grant, Holder, RPC, SERVICES, ServiceSource, kno
 use outrigger_sandbox::Reach;
 use outrigger_service::chain::Publication;
 use outrigger_service::{
-    Chain, Mempool, Rpc, Signer, WalletAdmin, WalletBook, WalletImport, WalletKeys, WalletPay, WalletRead,
+    Chain, Mempool, Rpc, Signer, Store, WalletAdmin, WalletBook, WalletImport, WalletKeys, WalletPay, WalletRead,
 };
 use outrigger_services::{
-    ChainService, GrantedAccess, GrantedWallets, MempoolService, OwnScopes, RpcService, Scopes, WalletService,
+    ChainService, GrantedAccess, GrantedWallets, MempoolService, OwnScopes, RpcService, Scopes, Stores, WalletService,
 };
 use outrigger_wallet_engine::WalletManager;
 
@@ -36,6 +36,7 @@ pub struct HostServices {
     pub switchboard: Arc<Switchboard>,
     pub manager: Arc<WalletManager>,
     pub scopes: Arc<Scopes>,
+    pub stores: Arc<Stores>,
 }
 
 impl ServiceSource for HostServices {
@@ -51,7 +52,7 @@ impl ServiceSource for HostServices {
             let (manager, scopes, signing) = (self.manager.clone(), scopes.clone(), self.switchboard.clone());
             Arc::new(WalletService { manager, scopes, granted: granted_wallets(service, grants), signing })
         };
-        let [chain, mempool, read, book, pay, import, admin, keys, signer, rpc, _] = SERVICES;
+        let [chain, mempool, read, book, pay, import, admin, keys, signer, rpc, store] = SERVICES;
         let exported = match service {
             name if name == chain => {
                 let (published, wallets) = (self.published.clone(), self.manager.clone());
@@ -73,9 +74,17 @@ impl ServiceSource for HostServices {
                     scopes,
                 }))
             }
+            name if name == store => {
+                let store = self.stores.of(holder.plugin, holder.instance, holder.max_store);
+                ExportedService::new::<dyn Store>(Arc::new(store))
+            }
             _ => return None,
         };
         Some(Arc::new(exported))
+    }
+
+    fn serving(&self, running: &[(&str, u64)]) {
+        self.stores.serving(running);
     }
 }
 

@@ -99,6 +99,9 @@ pub struct Manifest {
     /// Whether the host must stop when it dies.
     #[serde(default)]
     pub critical: bool,
+    /// Whether the host makes a private folder for its files.
+    #[serde(default)]
+    pub folder: bool,
     /// What it requires of the node.
     #[serde(default)]
     pub requires: Requires,

@@ -1,10 +1,11 @@
 //! A plugin on a host in memory, opened and started by the loader of the real host.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use bitcoin::Network;
 use outrigger_abi::ExportedService;
 use outrigger_isolate::{Bounds, Confinement, Executable, RunnerStatus};
 use outrigger_plugins::answer::DEFAULT_MAX_BYTES;
@@ -47,6 +48,8 @@ pub struct Loaded {
     pub runners: Arc<RunnerStatus>,
     executable: Arc<Executable>,
     reach: Vec<Reach>,
+    /// The folder with one private folder for each instance: a plugin may lock its files.
+    folder: PathBuf,
     instances: AtomicU64,
 }
 
@@ -66,6 +69,7 @@ impl Loaded {
             runners: Arc::default(),
             executable: Arc::new(Executable::current().map_err(|error| error.to_string())?),
             reach: isolated.unwrap_or_default().to_vec(),
+            folder: copies.to_owned(),
             instances: AtomicU64::new(1),
         })
     }
@@ -84,8 +88,9 @@ impl Loaded {
             Grant { methods, ..Grant::all(name) }
         };
         let grants: Vec<Grant> = services.map(grant).collect();
+        let id = self.instances.fetch_add(1, Ordering::Relaxed);
         let launch = Launch {
-            id: self.instances.fetch_add(1, Ordering::Relaxed),
+            id,
             owner: 1,
             trusted: false,
             panic_text: true,
@@ -102,6 +107,9 @@ impl Loaded {
             executable: self.executable.clone(),
             confinement: Some(Confinement { policy: Policy::BestEffort, reach: self.reach.clone() }),
             bounds: Bounds::NONE,
+            max_store: u64::MAX,
+            folder: self.folder.join(format!("folder-{id}")),
+            network: Network::Regtest,
             is_checked: true,
             // Nobody restarts an instance after a fault.
             failures: std::sync::mpsc::channel().0,

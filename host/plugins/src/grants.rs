@@ -44,6 +44,9 @@ pub const RPC: &str = "rpc/1";
 
 pub const STORE: &str = "store/1";
 
+/// The service that each plugin has without a grant.
+pub(super) const HOST: &str = "host/1";
+
 /// Whether a plugin with these grants may hold private keys or passphrases in memory: it has a service that handles secrets, or its
 /// manifest marks a method so, has a secret option or says that it sees the arguments of others.
 pub(super) fn may_hold_secrets(grants: &[Grant], manifest: &Manifest) -> bool {
@@ -128,6 +131,8 @@ pub struct Holder<'a> {
     pub grants: &'a [Grant],
     /// Its `reach` setting, if that bounds the files that the host reads and writes for it.
     pub reach: Option<&'a [Reach]>,
+    /// The bound of its store, in bytes.
+    pub max_store: u64,
 }
 
 pub trait ServiceSource: Send + Sync {
@@ -135,6 +140,9 @@ pub trait ServiceSource: Send + Sync {
 
     /// The table of a service for one instance; `None` if there is no such service.
     fn export(&self, service: &str, holder: &Holder<'_>) -> Option<Arc<ExportedService>>;
+
+    /// Tells which instances answer calls from now on, with their plugins' ids.
+    fn serving(&self, _running: &[(&str, u64)]) {}
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -206,7 +214,8 @@ pub fn check(manifest: &Manifest, grants: &[Grant], source: &dyn ServiceSource) 
             return Err(GrantError::Twice { plugin: plugin(), service });
         }
     }
-    match manifest.services.iter().find(|service| !grants.iter().any(|grant| grant.service == **service)) {
+    let is_missing = |service: &&String| *service != HOST && !grants.iter().any(|grant| grant.service == **service);
+    match manifest.services.iter().find(is_missing) {
         Some(service) => Err(GrantError::Missing { plugin: plugin(), service: service.clone() }),
         None => Ok(()),
     }

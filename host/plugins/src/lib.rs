@@ -10,6 +10,7 @@
 //! - A plugin gets a share of the pool's threads and queue, one wallet at most half of the threads (`pool`). Code that does not return
 //!   costs its thread, which the pool replaces.
 
+mod about;
 pub mod answer;
 pub mod calls;
 pub mod events;
@@ -27,4 +28,4 @@ pub mod secrets;
 mod settings;
 pub mod trust;
 
-pub use settings::{Isolation, LogLevel, MAX_LINKS, PluginConfig, Routes, Sandbox, Wrap, seconds};
+pub use settings::{Isolation, LogLevel, MAX_LINKS, PluginConfig, Reload, Routes, Sandbox, Wrap, seconds};

@@ -17,6 +17,9 @@ use crate::grants::Grant;
 pub const DEFAULT_MAX_MEMORY_MIB: u32 = 2048;
 pub const DEFAULT_MAX_THREADS: u32 = 256;
 
+/// The default bound of a plugin's store, in MiB.
+pub const DEFAULT_MAX_STORE_MIB: u32 = 256;
+
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PluginConfig {
@@ -61,6 +64,12 @@ pub struct PluginConfig {
     /// The thread limit of its process; default 256.
     #[serde(default)]
     pub max_threads: Option<u32>,
+    /// The bound of its store, in MiB; default 256.
+    #[serde(default)]
+    pub max_store_mib: Option<u32>,
+    /// Whether a new instance starts beside the old one, or after it has ended.
+    #[serde(default)]
+    pub reload: Reload,
     #[serde(default)]
     grants: Option<Vec<Grant>>,
     /// Its options, as declared in its manifest.
@@ -181,6 +190,17 @@ impl LogLevel {
     }
 }
 
+/// When the instance that takes the place of another one starts.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Reload {
+    /// While the old one still answers calls.
+    #[default]
+    Beside,
+    /// After the old one has ended. Calls wait meanwhile.
+    After,
+}
+
 /// The sandbox of an isolated plugin's process.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -229,6 +249,11 @@ impl PluginConfig {
     pub fn bounds(&self) -> Bounds {
         let memory = u64::from(self.max_memory_mib.unwrap_or(DEFAULT_MAX_MEMORY_MIB)) << 20;
         Bounds { memory, threads: self.max_threads.unwrap_or(DEFAULT_MAX_THREADS).into() }
+    }
+
+    /// The bound of its store, in bytes.
+    pub fn max_store(&self) -> u64 {
+        u64::from(self.max_store_mib.unwrap_or(DEFAULT_MAX_STORE_MIB)) << 20
     }
 
     pub fn grants(&self) -> &[Grant] {

@@ -50,6 +50,9 @@ pub fn describe(file: &PluginFile) -> String {
     if !manifest.events.is_empty() {
         lines.push(format!("hears of  {}", manifest.events.join(" ")));
     }
+    if manifest.folder {
+        lines.push("folder    it keeps files in a folder of its own below the data directory".to_owned());
+    }
     if manifest.wrapper.is_some() {
         lines.push("wraps     it can be put before methods of others, and then sees their arguments".to_owned());
     }

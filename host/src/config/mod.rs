@@ -14,6 +14,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use bitcoin::hex::DisplayHex;
+use outrigger_services::MAX_STORE_MIB;
 use outrigger_standard::release::{self, Deprecated};
 use outrigger_standard::work;
 use outrigger_upstream::Endpoint;
@@ -302,6 +303,10 @@ impl LoadedConfig {
                 let reason = format!("must be at least {least}, not {bound}");
                 return Err(self.plugin_error(Some(position), key, reason));
             }
+        }
+        if let Some(bound) = plugin.max_store_mib.filter(|bound| !(1..=MAX_STORE_MIB).contains(bound)) {
+            let reason = format!("must be from 1 to {MAX_STORE_MIB}, not {bound}");
+            return Err(self.plugin_error(Some(position), "max_store_mib", reason));
         }
         match plugin.deadline_seconds {
             Some(limit) if limit > MAX_DEADLINE_SECONDS => {

@@ -15,6 +15,7 @@ use outrigger_passthrough::Passthrough;
 use outrigger_plugins::pool::Pool;
 use outrigger_plugins::registry::{Plugin, Registry};
 use outrigger_rpc::EdgeFigures;
+use outrigger_services::Stores;
 use outrigger_wallet_engine::{WalletManager, WalletStatus};
 
 const MILLIONTH: f64 = 1e-6;
@@ -25,6 +26,7 @@ pub struct Standing {
     pub wallets: Arc<WalletManager>,
     pub plugins: Arc<Registry>,
     pub pool: Arc<Pool>,
+    pub stores: Arc<Stores>,
     pub edge: Arc<EdgeFigures>,
     pub passthrough: Option<Arc<Passthrough>>,
 }
@@ -186,6 +188,11 @@ impl Standing {
         told("plugin_busy_seconds", "Time inside a plugin's code", |plugin| {
             number(plugin.health.microseconds()) * MILLIONTH
         })?;
+        let stores = self.stores.usage();
+        let used = stores.iter().map(|(plugin, usage)| (plugin.clone(), number(usage.bytes)));
+        page.family("plugin_store_bytes", "Bytes that a plugin's store takes", "plugin", used)?;
+        let bounds = stores.iter().map(|(plugin, usage)| (plugin.clone(), number(usage.bound)));
+        page.family("plugin_store_bound_bytes", "Bytes that a plugin's store may take", "plugin", bounds)?;
         isolated(page, &serving.plugins)
     }
 }

@@ -3,14 +3,16 @@
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use outrigger_base::offload::read_offloaded;
 use outrigger_plugins::MAX_LINKS;
 use outrigger_plugins::calls::{self, CallGuard, Phase};
-use outrigger_plugins::instance::Lease;
+use outrigger_plugins::instance::{Instance, Lease};
 use outrigger_plugins::registry::{Chain, Link};
 use outrigger_rpc::{Answer, COOKIE_USER, Call, Failure, Params, ResultText, half_closed};
+use outrigger_sdk::manifest::MethodSpec;
 use outrigger_upstream::{Method, method};
 use outrigger_values::{RpcError, RpcErrorCode};
 
@@ -37,6 +39,15 @@ impl Deref for Links {
             Self::Wrappers(links) => links,
         }
     }
+}
+
+/// The right to call the instance of a link.
+struct Leased {
+    lease: Lease,
+    /// The link as it is now, if it has changed.
+    fresh: Option<Link>,
+    /// How long the call waited for the instance.
+    waited: Duration,
 }
 
 /// How a call ended at a link.
@@ -128,26 +139,55 @@ impl Router {
     }
 
     /// Leases the instance of a link for one call, and gives the link as it is now if it has changed; `None` if meanwhile no
-    /// plugin concerns the method.
+    /// plugin concerns the method. Waits for the successor of an instance that ends first, at most until the call's deadline.
     ///
-    /// An instance is closed only after its routes are replaced. A closed instance therefore means that the links are outdated,
-    /// so they are read again. The same closed instance twice means that the host is stopping.
-    fn lease(&self, at: usize, link: &Link, call: &Call) -> Result<Option<(Lease, Option<Link>)>, RpcError> {
-        let away =
-            || RpcError::internal(format!("The plugin '{}', which this call goes through, does not run", link.id));
-        let mut fresh: Option<Link> = None;
-        let mut closed = None;
+    /// An instance is closed only after its routes are replaced, or before its successor starts. A closed instance therefore
+    /// means that the links are outdated, so they are read again. The same closed instance twice means that the host is stopping.
+    async fn lease(&self, at: usize, link: &Link, call: &Call) -> Result<Option<Leased>, Failure> {
+        let away = || {
+            let message = format!("The plugin '{}', which this call goes through, does not run", link.id);
+            Failure::Rpc(RpcError::internal(message))
+        };
+        let (mut fresh, mut closed, mut waited): (Option<Link>, _, _) = (None, None, Duration::ZERO);
         loop {
-            let instance = fresh.as_ref().unwrap_or(link).instance.as_ref().ok_or_else(away)?;
+            let link = fresh.as_ref().unwrap_or(link);
+            let instance = link.instance.as_ref().ok_or_else(away)?;
             if let Some(lease) = instance.lease() {
-                return Ok(Some((lease, fresh)));
+                return Ok(Some(Leased { lease, fresh, waited }));
             }
-            if closed.replace(instance.id) == Some(instance.id) {
-                return Err(RpcError::new(RpcErrorCode::CLIENT_NOT_CONNECTED, "Shutting down"));
+            let began = Instant::now();
+            if self.wait_for_successor(instance, &link.method, waited).await? {
+                waited += began.elapsed();
+            } else if closed.replace(instance.id) == Some(instance.id) {
+                return Err(Failure::Rpc(RpcError::new(RpcErrorCode::CLIENT_NOT_CONNECTED, "Shutting down")));
             }
             let Some(links) = self.links(call) else { return Ok(None) };
             fresh = Some(links.get(at).filter(|same| same.id == link.id).cloned().ok_or_else(away)?);
         }
+    }
+
+    /// Waits for the successor of an instance. False at once if none is about to start.
+    async fn wait_for_successor(
+        &self,
+        instance: &Instance,
+        method: &MethodSpec,
+        waited: Duration,
+    ) -> Result<bool, Failure> {
+        if !self.registry.awaits_successor(instance.id) {
+            return Ok(false);
+        }
+        if may_not_wait() {
+            return Err(Failure::Overloaded);
+        }
+        // Boxed: every call reserves room for this future.
+        let successor = Box::pin(self.registry.successor(instance.id));
+        let Some(limit) = instance.deadline.filter(|_| !method.long_running) else { return Ok(successor.await) };
+        let late = |_| {
+            let seconds = limit.as_secs();
+            let message = format!("{} was not answered within {seconds} s: its plugin is being replaced", method.name);
+            Failure::Rpc(RpcError::internal(message))
+        };
+        tokio::time::timeout(limit.saturating_sub(waited), successor).await.map_err(late)
     }
 
     /// The parameters as the link gets them.
@@ -159,10 +199,10 @@ impl Router {
 
     /// Calls a plugin's method and waits for its answer. Dropping the future cancels the call.
     pub(super) async fn at_link(&self, at: usize, link: &Link, call: &Call, asked: Option<&Arc<AtomicBool>>) -> AtLink {
-        let (lease, fresh) = match self.lease(at, link, call) {
+        let Leased { lease, fresh, waited } = match self.lease(at, link, call).await {
             Ok(Some(leased)) => leased,
             Ok(None) => return AtLink::Passed(None),
-            Err(error) => return AtLink::Failed(Failure::Rpc(error)),
+            Err(failure) => return AtLink::Failed(failure),
         };
         let link = fresh.as_ref().unwrap_or(link);
         let params = match self.arguments(link, &call.params) {
@@ -205,7 +245,7 @@ impl Router {
                 }
             }
             None => answer.await,
-            Some(limit) => match tokio::time::timeout(limit, answer).await {
+            Some(limit) => match tokio::time::timeout(limit.saturating_sub(waited), answer).await {
                 Ok(answer) => answer,
                 Err(_) => return AtLink::Failed(self.expired(token, &lease, method, guard.expired(), limit)),
             },

@@ -30,8 +30,11 @@ impl Router {
         loop {
             let link = self.registry.provider(plugin, KEYS_PROVIDER, &call.method).ok_or_else(away)?;
             let instance = link.instance.as_ref().ok_or_else(away)?;
-            // A reload closes an instance after it has replaced the link.
-            if instance.lease().is_none() && closed.replace(instance.id) != Some(instance.id) {
+            // A reload closes an instance after it has replaced the link, or before the successor starts.
+            if instance.lease().is_none()
+                && (Box::pin(self.registry.successor(instance.id)).await
+                    || closed.replace(instance.id) != Some(instance.id))
+            {
                 continue;
             }
             let asked = link.asks.then(Arc::<AtomicBool>::default);

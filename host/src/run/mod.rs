@@ -262,6 +262,7 @@ async fn tell_metrics(
         wallets: parts.manager.clone(),
         plugins: parts.registry.clone(),
         pool: parts.pool.clone(),
+        stores: parts.stores.clone(),
         edge,
         passthrough: parts.router.passthrough().cloned(),
     };

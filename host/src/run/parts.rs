@@ -30,12 +30,15 @@ use outrigger_plugins::file::FileError;
 use outrigger_plugins::instance::{ReleaseSource, StartError};
 use outrigger_plugins::pool::Pool;
 use outrigger_plugins::registry::{Environment, Failure, PluginsConfig, Registry, RegistryError, Reread};
-use outrigger_services::Scopes;
+use outrigger_services::{Scopes, Stores};
 use tokio::runtime::Handle;
 
 use crate::router::onward::Switchboard;
 use crate::services::HostServices;
 use outrigger_wallet_engine::WalletManager;
+
+/// The folder, within that of the chain's data, of copies of libraries and of the plugins' own files.
+pub const PLUGINS_FOLDER: &str = "plugins";
 
 /// How long stopping waits for calls that are still running.
 const POOL_PATIENCE: Duration = Duration::from_secs(2);
@@ -116,6 +119,7 @@ pub struct Parts {
     pub pool: Arc<Pool>,
     pub router: Arc<Router>,
     pub switchboard: Arc<Switchboard>,
+    pub stores: Arc<Stores>,
 }
 
 impl Parts {
@@ -148,17 +152,20 @@ impl Parts {
             front.map(|(node, backend)| Arc::new(node.passthrough(config, backend, &manager, frame.stop.subscribe())));
         let switchboard = Arc::new(Switchboard::new(Handle::current(), calls.clone()));
         let published = publish(loaded, &node)?;
+        let stores = Arc::new(Stores::new(folder.join(PLUGINS_FOLDER)));
         let services = HostServices {
             node: node.clone(),
             published,
             switchboard: switchboard.clone(),
             manager: manager.clone(),
             scopes: scopes.clone(),
+            stores: stores.clone(),
         };
         let registry = Registry::new(Environment {
             folders: plugin_folders(&args.plugin_dir),
-            copies: folder.join("plugins"),
+            folder: folder.join(PLUGINS_FOLDER),
             services: Box::new(services),
+            network: node.network(),
             release: release_of(&node, config),
             calls: calls.clone(),
             deadline: seconds(config.rpc.call_deadline_seconds),
@@ -198,7 +205,7 @@ impl Parts {
         };
         let router = Arc::new(router);
         router.watch().map_err(|error| failed("the watch over calls")(error.into()))?;
-        Ok(Self { node, manager, registry, pool, router, switchboard })
+        Ok(Self { node, manager, registry, pool, router, switchboard, stores })
     }
 
     /// Stops the parts in reverse order of their dependencies.

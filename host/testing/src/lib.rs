@@ -42,7 +42,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use outrigger_embedded::{EmbeddedNode, Settings as NodeSettings};
 use outrigger_node::Node;
-use outrigger_sdk::testing::{CallScopes, NoEvents, StubLog, StubRpc, StubStore, TestPlugin};
+use outrigger_sdk::testing::{CallScopes, NoEvents, StubInfo, StubLog, StubRpc, StubStore, TestPlugin};
 use outrigger_sdk::{FeeRate, Host, Plugin};
 use outrigger_service::events::Event;
 use outrigger_service::provider::{KeysProvider, provide};
@@ -102,6 +102,8 @@ pub struct TestHost<N: Node + ?Sized = EmbeddedNode> {
     pub rpc: Arc<StubRpc>,
     /// The store of its plugins, in memory.
     pub store: Arc<StubStore>,
+    /// What it tells of itself.
+    pub info: Arc<StubInfo>,
     signing: Arc<Signing>,
     events: Arc<Mutex<Vec<Event>>>,
     scopes: Arc<Scopes>,
@@ -142,9 +144,9 @@ impl<N: Node + 'static> TestHost<N> {
         let events = Arc::default();
         let wallets = open_wallets(&folder, node.clone(), &events);
         node.observe(wallets.clone());
-        let (log, rpc, store, signing, scopes) = Default::default();
+        let (log, rpc, store, info, signing, scopes) = Default::default();
         let next_call = AtomicU64::new(1 << 32);
-        Self { node, wallets, log, rpc, store, signing, events, scopes, next_call, folder }
+        Self { node, wallets, log, rpc, store, info, signing, events, scopes, next_call, folder }
     }
 
     /// As if the host had been stopped and, after `meanwhile`, started again on the same node and files. Plugins that were
@@ -182,6 +184,7 @@ impl<N: Node + 'static> TestHost<N> {
             log: self.log.clone(),
             rpc: self.rpc.clone(),
             store: self.store.clone(),
+            info: self.info.clone(),
         }
     }
 

@@ -15,7 +15,7 @@ const REQUIREMENTS: [&str; 5] = ["network", "release", "txindex", "blockfilterin
 const LISTS: [&str; 6] = ["services", "optional", "events", "reach", "calls", "provides"];
 /// The only service that a plugin can provide.
 const KEYS_PROVIDER: &str = "keys-provider/1";
-const FLAGS: [&str; 2] = ["restartable", "critical"];
+const FLAGS: [&str; 3] = ["restartable", "critical", "folder"];
 
 pub fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream> {
     let mut block: ItemImpl = syn::parse2(item)?;
@@ -76,7 +76,7 @@ pub fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
             })?;
         } else {
             return Err(meta.error(
-                "expected id, summary, version, services, optional, provides, events, reach, calls, requires, restartable, critical, wrapper or methods",
+                "expected id, summary, version, services, optional, provides, events, reach, calls, requires, restartable, critical, folder, wrapper or methods",
             ));
         }
         given.push(name);

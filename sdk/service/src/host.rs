@@ -8,6 +8,7 @@ use outrigger_abi::RawService;
 use outrigger_values::RpcError;
 use serde_json::Value;
 
+use crate::about::{About, HostInfo, HostInfoClient};
 use crate::chain::{Chain, ChainClient};
 use crate::events::{Events, EventsClient};
 use crate::log::{Level, Log, LogClient};
@@ -52,6 +53,8 @@ pub struct Host {
     pub rpc: Arc<dyn Rpc>,
     /// The plugin's own store.
     pub store: Arc<dyn Store>,
+    /// The host and the plugin.
+    pub info: Arc<dyn HostInfo>,
 }
 
 impl Host {
@@ -71,7 +74,16 @@ impl Host {
             log: Arc::new(LogClient::new(service("log/1"))),
             rpc: Arc::new(RpcClient::new(service("rpc/1"))),
             store: Arc::new(StoreClient::new(service("store/1"))),
+            info: Arc::new(HostInfoClient::new(service("host/1"))),
         }
+    }
+
+    /// The plugin's id, folder and limits, the network and the release ([`HostInfo::about`]).
+    ///
+    /// # Errors
+    /// `Stale` after `stop`.
+    pub fn about(&self) -> Result<About> {
+        self.info.about(Scope::NONE)
     }
 
     /// The scope of a wallet by its name ([`WalletRead::scope_of`]), for work of the plugin's own: limits of a call's user do not hold.

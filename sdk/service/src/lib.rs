@@ -10,6 +10,7 @@
 
 #![warn(missing_docs)]
 
+pub mod about;
 pub mod chain;
 pub mod events;
 mod host;
@@ -24,6 +25,7 @@ mod transport;
 pub mod wallet;
 pub mod wire;
 
+pub use about::HostInfo;
 pub use chain::Chain;
 pub use events::Events;
 pub use host::Host;
@@ -40,7 +42,7 @@ use outrigger_values::{RpcError, RpcErrorCode};
 use wire::{ServiceShape, WireError};
 
 /// The services of a host.
-pub const SERVICES: [&ServiceShape; 13] = [
+pub const SERVICES: [&ServiceShape; 14] = [
     <dyn Chain as Described>::SHAPE,
     <dyn Mempool as Described>::SHAPE,
     <dyn WalletRead as Described>::SHAPE,
@@ -54,6 +56,7 @@ pub const SERVICES: [&ServiceShape; 13] = [
     <dyn Log as Described>::SHAPE,
     <dyn Rpc as Described>::SHAPE,
     <dyn Store as Described>::SHAPE,
+    <dyn HostInfo as Described>::SHAPE,
 ];
 
 /// The services that the host asks plugins for.

@@ -35,6 +35,7 @@
 //! `outrigger-testing`, which starts plugins by the same [`TestPlugin`].
 
 mod chain;
+mod info;
 mod mempool;
 mod rows;
 mod rpc;
@@ -51,6 +52,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::Value;
 
 pub use chain::StubChain;
+pub use info::StubInfo;
 pub use mempool::StubMempool;
 pub use rows::KnownTransaction;
 pub use rpc::StubRpc;
@@ -82,6 +84,8 @@ pub struct StubHost {
     pub rpc: Arc<StubRpc>,
     /// The store of its plugins.
     pub store: Arc<StubStore>,
+    /// What it tells of itself.
+    pub info: Arc<StubInfo>,
 }
 
 /// The lines that plugins logged.
@@ -132,7 +136,8 @@ impl StubHost {
         let chain = Arc::new(StubChain::new());
         let mempool = Arc::new(StubMempool::new(chain.clone()));
         let wallet = Arc::new(StubWallet::new(mempool.clone()));
-        Self { wallet, mempool, chain, log: Arc::default(), rpc: Arc::default(), store: Arc::default() }
+        let (log, rpc, store, info) = Default::default();
+        Self { wallet, mempool, chain, log, rpc, store, info }
     }
 
     /// What a plugin gets to see of it.
@@ -151,6 +156,7 @@ impl StubHost {
             log: self.log.clone(),
             rpc: self.rpc.clone(),
             store: self.store.clone(),
+            info: self.info.clone(),
         }
     }
 

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
+use bitcoin::Network;
 use outrigger_abi::{HostTable, PluginTable, RawCall, STATUS_OK, UsedPlugin};
 use outrigger_isolate::{Bounds, Confinement, Executable, RunnerStatus, Runners};
 use outrigger_memory::wipe_stack;
@@ -150,6 +151,11 @@ pub struct Launch<'a> {
     pub confinement: Option<Confinement>,
     /// The limits of its process, if it is isolated.
     pub bounds: Bounds,
+    /// The bound of its store, in bytes.
+    pub max_store: u64,
+    /// Its private folder, which is made if its manifest asks for it.
+    pub folder: PathBuf,
+    pub network: Network,
     /// Whether `plugin check` runs it: see [`outrigger_isolate::Launch::is_checked`].
     pub is_checked: bool,
     /// The channel for failures, with the instance's id.

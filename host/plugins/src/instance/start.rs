@@ -9,19 +9,23 @@ use std::time::Duration;
 use outrigger_abi::{ExportedService, UsedPlugin, host_table};
 use outrigger_base::rate::Rate;
 use outrigger_isolate::{Launch as RunnerLaunch, Proxy, RunnerStatus, Runners};
+use outrigger_sandbox::Reach;
+use outrigger_service::about::About;
 use outrigger_service::events::Event;
-use outrigger_service::{Events, Log};
+use outrigger_service::{Events, HostInfo, Log};
 use outrigger_values::text::printable;
 use serde_json::Value;
 
 use super::answers::{Context, NOTES_PER_SECOND};
 use super::life::{Life, Stage};
 use super::{Code, Instance, Launch, LoadedLibrary, PluginFailure, Since};
+use crate::about::AboutService;
 use crate::answer::AnswerRules;
 use crate::events::{EventQueue, EventsService};
-use crate::grants::{self, Grant, GrantError, Holder, OWN_SERVICES};
+use crate::grants::{self, Grant, GrantError, HOST, Holder, OWN_SERVICES};
 use crate::health::Recovery;
 use crate::log::LogService;
+use crate::trust::{TrustError, own_folder};
 use outrigger_base::contain::contain;
 
 /// The time limit for a library's constructors, and for `create`, `init` and `start` together.
@@ -44,6 +48,8 @@ pub enum StartError {
     TooLong(String),
     #[error("plugin '{plugin}': {source}")]
     Thread { plugin: String, source: std::io::Error },
+    #[error("the folder of the plugin '{plugin}': {source}")]
+    Folder { plugin: String, source: TrustError },
 }
 
 impl StartError {
@@ -58,15 +64,17 @@ impl Instance {
     ///
     /// # Errors
     /// The failed step. Nothing of the instance is left then, unless a function does not return.
-    pub fn start(code: &Arc<LoadedLibrary>, launch: Launch<'_>) -> Result<Arc<Self>, StartError> {
+    pub fn start(code: &Arc<LoadedLibrary>, mut launch: Launch<'_>) -> Result<Arc<Self>, StartError> {
         let plugin = code.manifest.id.clone();
         grants::check(&code.manifest, launch.grants, launch.services)?;
         let events = EventQueue::new(code.manifest.events.clone(), grants::known_wallets(launch.grants));
+        let folder = private_folder(code, &mut launch)?;
         // The host must not open files for the plugin that the plugin must not open itself, unless it is trusted.
         let confinement = launch.confinement.as_ref().filter(|_| code.is_isolated() && !launch.trusted);
         let reach = confinement.map(|confinement| &confinement.reach[..]);
-        let holder = Holder { plugin: &plugin, instance: launch.id, grants: launch.grants, reach };
-        let services = exported(&plugin, &launch, &holder, &events)?;
+        let (instance, grants, max_store) = (launch.id, launch.grants, launch.max_store);
+        let holder = Holder { plugin: &plugin, instance, grants, reach, max_store };
+        let services = exported(&plugin, &launch, &holder, &events, folder)?;
         let runners: Arc<Runners> = Arc::default();
         let make = maker(code, &launch, &runners);
         let context: &Context = Box::leak(Box::new(Context {
@@ -204,7 +212,7 @@ fn maker(
             let launch = RunnerLaunch {
                 plugin: code.manifest.id.clone(),
                 library: library.clone(),
-                services: launch.grants.iter().map(|grant| grant.service.clone()).collect(),
+                services: launch.grants.iter().map(|grant| grant.service.clone()).chain([HOST.to_owned()]).collect(),
                 restartable: code.manifest.restartable,
                 is_checked: launch.is_checked,
                 inline: code
@@ -239,12 +247,13 @@ fn tell_missing(plugin: &str, status: &RunnerStatus) {
     }
 }
 
-/// The services of an instance: the granted ones, with its own `events/1` and `log/1`.
+/// The services of an instance: the granted ones, with its own `events/1` and `log/1`, and `host/1`.
 fn exported(
     plugin: &str,
     launch: &Launch<'_>,
     holder: &Holder<'_>,
     events: &Arc<EventQueue>,
+    folder: Option<String>,
 ) -> Result<HashMap<String, Arc<ExportedService>>, GrantError> {
     let [own_events, own_log] = OWN_SERVICES;
     let service = |grant: &Grant| {
@@ -261,5 +270,32 @@ fn exported(
         let missing = || GrantError::no_service(plugin.to_owned(), grant.service.clone(), launch.services);
         service.map(|service| (grant.service.clone(), service)).ok_or_else(missing)
     };
-    launch.grants.iter().map(service).collect()
+    let mut services: HashMap<_, _> = launch.grants.iter().map(service).collect::<Result<_, _>>()?;
+    let about = About {
+        plugin: plugin.to_owned(),
+        network: launch.network,
+        release: 0,
+        folder,
+        deadline_seconds: launch.deadline.map(|deadline| deadline.as_secs()),
+        max_answer_bytes: (!launch.trusted).then_some(launch.max_answer_bytes as u64),
+    };
+    let about = AboutService { about, release: launch.release.clone() };
+    services.insert(HOST.to_owned(), Arc::new(ExportedService::new::<dyn HostInfo>(Arc::new(about))));
+    Ok(services)
+}
+
+/// Makes the folder that the plugin's manifest asks for, which an isolated plugin may reach then.
+fn private_folder(code: &LoadedLibrary, launch: &mut Launch<'_>) -> Result<Option<String>, StartError> {
+    if !code.manifest.folder {
+        return Ok(None);
+    }
+    let failed = |source| StartError::Folder { plugin: code.manifest.id.clone(), source };
+    own_folder(&launch.folder).map_err(failed)?;
+    // An absolute path without links, as the sandbox wants it.
+    let folder = launch.folder.canonicalize();
+    let folder = folder.map_err(|source| failed(TrustError::Io { path: launch.folder.clone(), source }))?;
+    if let Some(confinement) = &mut launch.confinement {
+        confinement.reach.push(Reach::Write(folder.clone()));
+    }
+    Ok(Some(folder.to_string_lossy().into_owned()))
 }

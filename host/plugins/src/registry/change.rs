@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use super::note::Change;
 use super::{Plugin, PluginsConfig, Registry, RegistryError, Serving};
-use crate::instance::Instance;
+use crate::instance::{Instance, LoadedLibrary};
+use crate::{Reload, Routes};
 
 /// How long the calls of a replaced or stopped instance may continue in the background before the host answers them.
-const DRAIN_PATIENCE: Duration = Duration::from_secs(600);
+pub(super) const DRAIN_PATIENCE: Duration = Duration::from_secs(600);
 
-/// Why a change was refused. Nothing has changed then.
+/// Why a change was refused. Nothing has changed then, but for [`ChangeError::Down`].
 #[derive(Debug, thiserror::Error)]
 pub enum ChangeError {
     /// Neither running nor in the configuration.
@@ -29,6 +30,12 @@ pub enum ChangeError {
     Plugin(#[from] RegistryError),
     #[error("Shutting down")]
     Stopping,
+    /// With `reload = "after"`.
+    #[error("{reason}. The former library of the plugin '{id}' was started again")]
+    WentBack { id: String, reason: Box<ChangeError> },
+    /// With `reload = "after"`.
+    #[error("{reason}. The plugin '{id}' does not run, since its former library did not start again either: {again}")]
+    Down { id: String, reason: Box<ChangeError>, again: Box<ChangeError> },
 }
 
 impl Registry {
@@ -51,7 +58,8 @@ impl Registry {
     }
 
     /// Replaces a running plugin by the present content of its file and configuration. The new instance starts beside
-    /// the old one, which finishes its calls. If the new one does not start, the old one continues.
+    /// the old one, which finishes its calls. If the new one does not start, the old one continues. With `reload = "after"`
+    /// the old one ends first, and its library is started again if the new one does not start.
     pub fn reload_plugin(&self, name: &str, asked_by: &str) -> Result<Arc<Instance>, ChangeError> {
         let _changing = self.changing.lock();
         self.noted(Change::Reload, name, asked_by, || self.reload_named(name))
@@ -120,6 +128,7 @@ impl Registry {
         position: usize,
         configured: PluginsConfig,
     ) -> Result<Arc<Instance>, ChangeError> {
+        let former = plugins.clone();
         let others: Vec<Plugin> =
             plugins.iter().enumerate().filter(|(at, _)| *at != position).map(|(_, plugin)| plugin.clone()).collect();
         let unknown = || ChangeError::Unknown(String::new());
@@ -129,17 +138,39 @@ impl Registry {
         plugin.config = fresh.cloned().ok_or_else(|| ChangeError::Unknown(plugin.id().to_owned()))?;
         let code = self.open(plugin, others.iter())?;
         let old = plugin.instance.take();
+        if plugin.config.reload == Reload::Beside {
+            let started = self.replace(plugins, position, code, configured.routes)?;
+            if let Some(old) = old {
+                self.retire(&old);
+            }
+            return Ok(started);
+        }
+        let _replacing = self.end_first(plugin, old.as_ref());
+        let started = self.replace(plugins, position, code, configured.routes);
+        match old {
+            Some(_) => started.map_err(|error| self.go_back(former, position, error)),
+            None => started,
+        }
+    }
+
+    /// Starts an instance of the code for the plugin at a position, and serves it.
+    pub(super) fn replace(
+        &self,
+        mut plugins: Vec<Plugin>,
+        position: usize,
+        code: Arc<LoadedLibrary>,
+        routes: Routes,
+    ) -> Result<Arc<Instance>, ChangeError> {
+        let unknown = || ChangeError::Unknown(String::new());
+        let plugin = plugins.get_mut(position).ok_or_else(unknown)?;
         self.launch(plugin, code)?;
         let started = plugin.instance.clone().ok_or_else(unknown)?;
         let taken_down = |error: ChangeError| {
             self.retire(&started);
             error
         };
-        let serving = self.serve(plugins, configured.routes, false).map_err(|(_, error)| taken_down(error.into()))?;
+        let serving = self.serve(plugins, routes, false).map_err(|(_, error)| taken_down(error.into()))?;
         self.publish(serving).map_err(taken_down)?;
-        if let Some(old) = old {
-            self.retire(&old);
-        }
         Ok(started)
     }
 
@@ -149,7 +180,7 @@ impl Registry {
         if *stopped {
             return Err(ChangeError::Stopping);
         }
-        self.serving.store(Arc::new(serving));
+        self.serve_from_now_on(serving);
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 //! The served state is one value that is replaced as a whole. Changes are made one at a time. An instance is retired
 //! only after its routes are gone, and a routed call keeps its instance until it has ended.
 
+mod after;
 mod change;
 mod check;
 mod note;
@@ -16,11 +17,13 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
+use bitcoin::Network;
 use outrigger_isolate::{Executable, RunnerStatus};
 use outrigger_sdk::manifest::{MethodSpec, OptionError, Requires};
 use outrigger_sdk::standard::release::Rules;
 use outrigger_service::events::Event;
 use parking_lot::Mutex;
+use tokio::sync::watch;
 
 use super::calls::Calls;
 use super::file::FileError;
@@ -34,6 +37,9 @@ pub use check::check;
 use note::Change;
 pub use routes::{Chain, Link, RouteTable};
 use routes::{Known, RouteError, Wrapper, providing, wrapping};
+
+/// The name of the folder of a plugin's own files.
+const PRIVATE_FOLDER: &str = "folder";
 
 /// The time limit for stopping all plugins together.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
@@ -97,9 +103,10 @@ pub type Reread = Box<dyn Fn() -> Result<PluginsConfig, String> + Send + Sync>;
 pub struct Environment {
     /// Folders in which bare names are searched.
     pub folders: Vec<PathBuf>,
-    /// The folder for copies of the files.
-    pub copies: PathBuf,
+    /// The folder for copies of the files, and for one folder of each plugin.
+    pub folder: PathBuf,
     pub services: Box<dyn ServiceSource>,
+    pub network: Network,
     pub release: ReleaseSource,
     pub calls: Arc<Calls>,
     /// The default deadline of a call; `None` for no limit.
@@ -187,6 +194,8 @@ pub struct Registry {
     changing: Mutex<()>,
     /// Retired instances that may not have ended, or may have threads of the host inside.
     retired: Mutex<Vec<Arc<Instance>>>,
+    /// Instances that end before their successors start.
+    replacing: watch::Sender<Vec<u64>>,
     /// Set when the host stops. Held while a change is published.
     stopped: Mutex<bool>,
     failures: Sender<(u64, PluginFailure)>,
@@ -202,6 +211,7 @@ impl Registry {
             serving: ArcSwap::default(),
             changing: Mutex::new(()),
             retired: Mutex::default(),
+            replacing: watch::Sender::default(),
             stopped: Mutex::new(false),
             failures,
         });
@@ -280,7 +290,7 @@ impl Registry {
                 for instance in plugins.iter().filter_map(|plugin| plugin.instance.as_ref()) {
                     Change::Start.made("the configuration", &instance.code);
                 }
-                self.serving.store(Arc::new(serving));
+                self.serve_from_now_on(serving);
                 Ok(())
             }
             Err(failure) => {
@@ -327,7 +337,7 @@ impl Registry {
         }
         check::check_settings(&plugin.config, &file.manifest, &*self.environment.services)?;
         check::check_requirements(&file.manifest, &self.environment.requirements)?;
-        let (id, copies) = (id.clone(), self.environment.copies.clone());
+        let (id, copies) = (id.clone(), self.environment.folder.clone());
         let isolated = self.environment.isolation.applies_to(&plugin.config);
         // Unless it is isolated, the library's constructors run here.
         let code = start::in_time(&id, move || LoadedLibrary::open(file, &copies, isolated), drop)??;
@@ -355,6 +365,9 @@ impl Registry {
             executable: self.environment.executable.clone(),
             confinement: plugin.config.confinement(),
             bounds: plugin.config.bounds(),
+            max_store: plugin.config.max_store(),
+            folder: self.environment.folder.join(&code.manifest.id).join(PRIVATE_FOLDER),
+            network: self.environment.network,
             is_checked: false,
             failures: self.failures.clone(),
         };
@@ -375,6 +388,13 @@ impl Registry {
         let routes = routes::routes(&known, &configured, &wrappers, self.environment.builtins, is_strict)?;
         drop(known);
         Ok(Serving { plugins, routes, wrappers, configured })
+    }
+
+    fn serve_from_now_on(&self, serving: Serving) {
+        self.serving.store(Arc::new(serving));
+        let serving = self.serving();
+        let running: Vec<_> = serving.running().map(|instance| (&*instance.manifest().id, instance.id)).collect();
+        self.environment.services.serving(&running);
     }
 
     /// What differs for the release of Bitcoin Core whose answers clients expect.

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::note::Change;
 use super::{Plugin, Registry, Serving};
+use crate::Reload;
 use crate::instance::PluginFailure;
 use outrigger_base::contain::contain;
 
@@ -114,7 +115,13 @@ impl Registry {
         }
         let failed = |error: &dyn std::fmt::Display| Some(error.to_string());
         let (old, code) = (plugin.instance.take(), plugin.code.clone().ok_or(None)?);
-        self.launch(plugin, code).map_err(|error| failed(&error))?;
+        let replacing = (plugin.config.reload == Reload::After).then(|| self.end_first(plugin, old.as_ref()));
+        if let Err(error) = self.launch(plugin, code) {
+            if replacing.is_some() {
+                self.serve_without(plugins, position, configured);
+            }
+            return Err(failed(&error));
+        }
         plugin.restarts.push(now);
         plugin.restart_count += 1;
         let started = plugin.instance.clone();

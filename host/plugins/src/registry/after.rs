@@ -1,0 +1,97 @@
+//! Plugins whose instances must not run beside each other (`reload = "after"`): the old one ends before its successor starts, and
+//! calls wait for that.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::change::{ChangeError, DRAIN_PATIENCE};
+use super::{Plugin, Registry};
+use crate::Routes;
+use crate::instance::Instance;
+
+/// How long the end of an isolated plugin's process may take after that of its instance.
+const PROCESS_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often the host looks whether the process has ended.
+const PROCESS_POLL: Duration = Duration::from_millis(2);
+
+/// An instance that ends before its successor starts. Calls wait until this is dropped.
+pub(super) struct Replacing<'a> {
+    registry: &'a Registry,
+    instance: Option<u64>,
+}
+
+impl Drop for Replacing<'_> {
+    fn drop(&mut self) {
+        self.registry.replacing.send_modify(|replacing| replacing.retain(|id| Some(*id) != self.instance));
+    }
+}
+
+impl Registry {
+    /// Ends all instances of a plugin. Calls to `old`, the one that serves, wait for its successor from now on; calls that it has begun
+    /// have until their deadline.
+    pub(super) fn end_first(&self, plugin: &Plugin, old: Option<&Arc<Instance>>) -> Replacing<'_> {
+        let replacing = Replacing { registry: self, instance: old.map(|old| old.id) };
+        if let Some(old) = old {
+            self.replacing.send_modify(|replacing| replacing.push(old.id));
+            self.retire(old);
+        }
+        let ending: Vec<_> =
+            self.retired.lock().iter().filter(|instance| instance.owner == plugin.owner).cloned().collect();
+        for instance in &ending {
+            let patience = instance.deadline.unwrap_or(DRAIN_PATIENCE);
+            instance.retire(patience);
+            instance.wait_ended(Instant::now() + patience + PROCESS_PATIENCE);
+        }
+        let until = Instant::now() + PROCESS_PATIENCE;
+        while plugin.runners.pid().is_some() && Instant::now() < until {
+            std::thread::sleep(PROCESS_POLL);
+        }
+        replacing
+    }
+
+    /// Whether an instance ends before its successor starts, which has not happened yet.
+    pub fn awaits_successor(&self, instance: u64) -> bool {
+        self.replacing.borrow().contains(&instance)
+    }
+
+    /// Waits for the successor of an instance. False at once if none is about to start.
+    pub async fn successor(&self, instance: u64) -> bool {
+        let mut replacing = self.replacing.subscribe();
+        let is_awaited = replacing.borrow_and_update().contains(&instance);
+        // The registry has the sender.
+        is_awaited && replacing.wait_for(|replacing| !replacing.contains(&instance)).await.is_ok()
+    }
+
+    /// Starts the former library and configuration of a plugin again, since its successor has failed for a reason.
+    pub(super) fn go_back(&self, plugins: Vec<Plugin>, position: usize, reason: ChangeError) -> ChangeError {
+        let routes = self.serving().configured.clone();
+        let Some((plugin, code)) = plugins.get(position).and_then(|plugin| Some((plugin, plugin.code.clone()?))) else {
+            return reason;
+        };
+        let id = plugin.id().to_owned();
+        // The successor may have started before it failed.
+        let _replacing = self.end_first(plugin, None);
+        match self.replace(plugins.clone(), position, code, routes.clone()) {
+            Ok(_) => ChangeError::WentBack { id, reason: Box::new(reason) },
+            Err(again) => {
+                self.serve_without(plugins, position, routes);
+                ChangeError::Down { id, reason: Box::new(reason), again: Box::new(again) }
+            }
+        }
+    }
+
+    /// Serves without a plugin, whose instance has ended.
+    pub(super) fn serve_without(&self, mut plugins: Vec<Plugin>, position: usize, routes: Routes) {
+        if let Some(plugin) = plugins.get_mut(position) {
+            plugin.instance = None;
+        }
+        let published = match self.serve(plugins, routes, false) {
+            Ok(serving) => self.publish(serving).map_err(|error| error.to_string()),
+            Err((_, error)) => Err(error.to_string()),
+        };
+        if let Err(error) = published {
+            tracing::error!(error, "the routes of a plugin that has ended stay");
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! `host/1`: what the host tells each plugin of itself and of the plugin. Every plugin has it, without a grant.
+//!
+//! The example `folder` of the SDK shows it in use.
+
+use bitcoin::Network;
+
+use super::service;
+use crate::wire::wire_struct;
+
+wire_struct! {
+    /// A plugin and its host.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct About {
+        /// The plugin's id.
+        pub plugin: String,
+        /// The network of the node's chain.
+        pub network: Network,
+        /// The release of Bitcoin Core whose answers clients expect now.
+        pub release: u32,
+        /// The plugin's private folder, if its manifest has `folder`.
+        pub folder: Option<String>,
+        /// After how many seconds the host answers the plugin's calls in its place; none if it does not.
+        pub deadline_seconds: Option<u64>,
+        /// The longest answer of the plugin, in bytes; none for any.
+        pub max_answer_bytes: Option<u64>,
+    }
+}
+
+service! {
+    /// The host and the plugin.
+    pub trait HostInfo as HostInfoClient = "host/1" {
+        /// Tells them. Nothing but the release changes while the plugin runs.
+        #[since(1)]
+        fn about() -> About;
+    }
+}

@@ -1,0 +1,34 @@
+//! What a host tells its plugins of itself.
+
+use std::sync::Mutex;
+
+use bitcoin::Network;
+use outrigger_service::about::About;
+use outrigger_service::{HostInfo, Result, Scope};
+use outrigger_standard::release::PRESENT;
+
+use super::lock;
+
+/// Tells of a plugin `test` on regtest, without a folder and limits, unless a test sets something else.
+pub struct StubInfo(Mutex<About>);
+
+impl Default for StubInfo {
+    fn default() -> Self {
+        let (plugin, network, release) = ("test".to_owned(), Network::Regtest, PRESENT);
+        let about = About { plugin, network, release, folder: None, deadline_seconds: None, max_answer_bytes: None };
+        Self(Mutex::new(about))
+    }
+}
+
+impl StubInfo {
+    /// Changes what plugins are told.
+    pub fn set(&self, change: impl FnOnce(&mut About)) {
+        change(&mut lock(&self.0));
+    }
+}
+
+impl HostInfo for StubInfo {
+    fn about(&self, _: Scope) -> Result<About> {
+        Ok(lock(&self.0).clone())
+    }
+}

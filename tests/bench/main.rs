@@ -11,6 +11,7 @@
 //! |---|---|
 //! | isolated | plugins in processes of their own beside the same in the host's |
 //! | chains | wrappers, observers, and asking the next plugin |
+//! | follow | a plugin that follows 20,000 blocks |
 //! | template | templates, blocks and transactions |
 //! | history `[--in-front]` | the history of large wallets |
 //! | import | imports, rescans and large wallets |
@@ -27,6 +28,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark that cannot run has nothing to say")]
 
 mod chains;
+mod follow;
 mod growth;
 mod history;
 mod import;
@@ -122,6 +124,7 @@ fn main() {
     let in_front = arguments.iter().any(|argument| argument == "--in-front");
     match arguments.get(1).map(String::as_str) {
         Some("chains") => chains::run(),
+        Some("follow") => follow::run(),
         Some("isolated") => isolated::run(),
         Some("template") => template::run(bitcoind),
         Some("history") => history::run(bitcoind, in_front),

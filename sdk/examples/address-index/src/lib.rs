@@ -23,14 +23,8 @@ use outrigger_sdk::wire::Blob;
 use outrigger_sdk::{Call, Host, Plugin, RpcError, amount, methods, plugin};
 use serde_json::{Value, json};
 
-/// The version of the rows.
-const VERSION: u32 = 1;
-
 /// How long a call waits for the index.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// The most entries of an answer.
-const MAX_ENTRIES: u32 = 1_000;
 
 /// The begin of a script's rows.
 type ScriptKey = [u8; 33];
@@ -136,7 +130,7 @@ pub struct AddressIndex {
 )]
 impl Plugin for AddressIndex {
     fn new(host: Host, _: NoOptions) -> Result<Self, String> {
-        open_store(&host, Scope::NONE, VERSION, |_, _| Ok(()))?;
+        open_store(&host, Scope::NONE, 1, |_, _| Ok(()))?;
         Ok(Self { following: host.follow(Index)? })
     }
 
@@ -183,7 +177,7 @@ impl AddressIndex {
     ///
     /// * `script` - An address, or a script in hex.
     /// * `first_height` - Where to begin.
-    /// * `count` - The most entries, at most 1000.
+    /// * `count` - The most entries, at most 10000.
     ///
     /// # Result
     /// {"entries": [{"height": n, "txid": "hex", "vout" or "vin": n, "amount": n}, ...], "more": bool}    (json object)
@@ -198,7 +192,7 @@ impl AddressIndex {
         let key = self.ready(call, &script)?;
         let from = [&key[..], &first_height.to_be_bytes()].concat();
         let mut entries = Vec::new();
-        let next = read(call, &key, from, count.min(MAX_ENTRIES), |entry| entries.push(entry.to_json()))?;
+        let next = read(call, &key, from, count, |entry| entries.push(entry.to_json()))?;
         Ok(json!({"entries": entries, "more": next.is_some()}))
     }
 

@@ -169,6 +169,11 @@ mod tests {
         batch.delete_range(range(b"c", b"z"));
         batch.put(b"e", b"new");
         assert!(!batch.is_empty() && Batch::default().is_empty());
+        let seen = |batch: &Batch| [b"a", b"b", b"c", b"d", b"e"].map(|key| batch.get(&host, Scope::NONE, key).unwrap());
+        let new = Some(b"new".to_vec());
+        assert_eq!(seen(&batch), [None, new.clone(), None, None, new.clone()]);
+        assert_eq!(seen(&Batch::default())[3], Some(b"old".to_vec()));
+        assert!(batch.bytes() >= b"bnewenew".len() && Batch::default().bytes() == 0);
         batch.commit_durably(&host, Scope::NONE).unwrap();
         let expected = [(b"b".to_vec(), b"new".to_vec()), (b"e".to_vec(), b"new".to_vec())];
         assert_eq!(stub.store.rows(), BTreeMap::from(expected));

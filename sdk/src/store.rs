@@ -169,7 +169,8 @@ mod tests {
         batch.delete_range(range(b"c", b"z"));
         batch.put(b"e", b"new");
         assert!(!batch.is_empty() && Batch::default().is_empty());
-        let seen = |batch: &Batch| [b"a", b"b", b"c", b"d", b"e"].map(|key| batch.get(&host, Scope::NONE, key).unwrap());
+        let seen =
+            |batch: &Batch| [b"a", b"b", b"c", b"d", b"e"].map(|key| batch.get(&host, Scope::NONE, key).unwrap());
         let new = Some(b"new".to_vec());
         assert_eq!(seen(&batch), [None, new.clone(), None, None, new.clone()]);
         assert_eq!(seen(&Batch::default())[3], Some(b"old".to_vec()));

@@ -38,7 +38,7 @@ pub(super) fn run<F: Follower>(follower: F, host: Host, shared: &Shared) {
     let mut walk = Walk { follower, host, shared, at: None, told: Instant::now() };
     let (mut pause, mut retry, mut last) = (Duration::ZERO, FIRST_PAUSE, String::new());
     while let Some(look) = shared.next_look(pause) {
-        match walk.to_tip() {
+        match walk.catch_up() {
             Ok(()) => {
                 (pause, retry) = (POLL, FIRST_PAUSE);
                 last.clear();
@@ -69,7 +69,7 @@ fn is_others(failure: &Failure) -> bool {
 
 impl<F: Follower> Walk<'_, F> {
     /// Takes over all blocks up to the tip.
-    fn to_tip(&mut self) -> Result {
+    fn catch_up(&mut self) -> Result {
         self.told = Instant::now();
         while !self.shared.has_ended() {
             let (kept, at) = match self.at {

@@ -23,6 +23,7 @@
 extern crate self as outrigger_sdk;
 
 pub mod entry;
+pub mod follow;
 pub mod manifest;
 pub mod methods;
 pub mod options;

@@ -31,16 +31,19 @@ pub struct Batch {
     keys: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
     ranges: Vec<KeyRange>,
     version: Option<u32>,
+    bytes: usize,
 }
 
 impl Batch {
     /// Stores a value.
     pub fn put(&mut self, key: &[u8], value: &[u8]) {
+        self.bytes += key.len() + value.len();
         self.keys.insert(key.to_vec(), Some(value.to_vec()));
     }
 
     /// Removes a key.
     pub fn delete(&mut self, key: &[u8]) {
+        self.bytes += key.len();
         self.keys.insert(key.to_vec(), None);
     }
 
@@ -56,6 +59,27 @@ impl Batch {
     /// Sets the store's version.
     pub fn set_version(&mut self, version: u32) {
         self.version = Some(version);
+    }
+
+    /// The bytes of all keys and values that were put or deleted: at least those of the change.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The value of a key once the batch is committed.
+    ///
+    /// # Errors
+    /// As of [`outrigger_service::Store::get`].
+    pub fn get(&self, host: &Host, scope: Scope, key: &[u8]) -> ServiceResult<Option<Vec<u8>>> {
+        if let Some(value) = self.keys.get(key) {
+            return Ok(value.clone());
+        }
+        let goes = |range: &KeyRange| matches!(range.bounds(), Ok(Some(bounds)) if bounds.contains(&key));
+        if self.ranges.iter().any(goes) {
+            return Ok(None);
+        }
+        let found = host.store.get(scope, vec![Blob(key.to_vec())])?;
+        Ok(found.into_iter().next().flatten().map(|value| value.0))
     }
 
     /// Whether it changes nothing.
@@ -145,6 +169,12 @@ mod tests {
         batch.delete_range(range(b"c", b"z"));
         batch.put(b"e", b"new");
         assert!(!batch.is_empty() && Batch::default().is_empty());
+        let seen =
+            |batch: &Batch| [b"a", b"b", b"c", b"d", b"e"].map(|key| batch.get(&host, Scope::NONE, key).unwrap());
+        let new = Some(b"new".to_vec());
+        assert_eq!(seen(&batch), [None, new.clone(), None, None, new.clone()]);
+        assert_eq!(seen(&Batch::default())[3], Some(b"old".to_vec()));
+        assert!(batch.bytes() >= b"bnewenew".len() && Batch::default().bytes() == 0);
         batch.commit_durably(&host, Scope::NONE).unwrap();
         let expected = [(b"b".to_vec(), b"new".to_vec()), (b"e".to_vec(), b"new".to_vec())];
         assert_eq!(stub.store.rows(), BTreeMap::from(expected));

@@ -12,6 +12,7 @@
 //! | isolated | plugins in processes of their own beside the same in the host's |
 //! | chains | wrappers, observers, and asking the next plugin |
 //! | policies | signing with policies of the wallet |
+//! | follow | a plugin that follows 20,000 blocks |
 //! | template | templates, blocks and transactions |
 //! | history `[--in-front]` | the history of large wallets |
 //! | import | imports, rescans and large wallets |
@@ -30,6 +31,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark that cannot run has nothing to say")]
 
 mod chains;
+mod follow;
 mod growth;
 mod history;
 mod import;
@@ -130,6 +132,7 @@ fn main() {
         Some("chains") => chains::run(),
         Some("policies") => policies::run(),
         Some("subscribers") => subscribers::run(),
+        Some("follow") => follow::run(),
         Some("isolated") => isolated::run(),
         Some("template") => template::run(bitcoind),
         Some("history") => history::run(bitcoind, in_front),

@@ -27,11 +27,11 @@ pub struct Payer {
 }
 
 /// The script of coins that anybody can spend.
-fn anyone() -> ScriptBuf {
+pub fn anyone() -> ScriptBuf {
     ScriptBuf::from_bytes(vec![0x51])
 }
 
-fn spend(inputs: &[OutPoint], outputs: Vec<TxOut>) -> Transaction {
+pub fn spend(inputs: &[OutPoint], outputs: Vec<TxOut>) -> Transaction {
     let input = |outpoint: &OutPoint| TxIn {
         previous_output: *outpoint,
         script_sig: ScriptBuf::new(),
@@ -46,7 +46,7 @@ fn spend(inputs: &[OutPoint], outputs: Vec<TxOut>) -> Transaction {
     }
 }
 
-fn output(value: u64, script_pubkey: ScriptBuf) -> TxOut {
+pub fn output(value: u64, script_pubkey: ScriptBuf) -> TxOut {
     TxOut { value: Amount::from_sat(value), script_pubkey }
 }
 
@@ -141,7 +141,7 @@ fn bare(template: &Value) -> Block {
 }
 
 /// Mines a block with these transactions, and gives its coinbase, which anybody can spend.
-fn mine(client: &mut Client, follower: Option<&mut Client>, transactions: Vec<Transaction>) -> Txid {
+pub fn mine(client: &mut Client, follower: Option<&mut Client>, transactions: Vec<Transaction>) -> Txid {
     let template = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
     let mut block = bare(&template);
     block.txdata.extend(transactions);

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a broken expectation fails the test")]
 
 mod abi;
+mod address_index;
 mod architecture;
 mod call;
 mod chain;

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bitcoin::consensus::deserialize;
-use bitcoin::{Block, BlockHash, Network, OutPoint, ScriptBuf, SignedAmount, Transaction, Txid};
+use bitcoin::{Block, BlockHash, Network, OutPoint, ScriptBuf, SignedAmount, Transaction, TxOut, Txid};
 use outrigger_service::chain::{
     BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, CoinSearch, ConfirmedTransaction, Deployment, NextBlock,
     SpentOutputs, Tip, UnspentOutput, Verdict,
@@ -313,6 +313,14 @@ pub trait Snapshot: Send {
     /// A block's undo data: the outputs that each transaction spent, empty for the coinbase; `None` if the block was
     /// never connected.
     fn spent_outputs(&self, hash: BlockHash) -> Result<Option<Vec<SpentOutputs>>>;
+
+    /// The outputs that a connected block spends, one for each input in the block's order, without the coinbase's. `block` is
+    /// its serialisation. `None` as in [`Snapshot::spent_outputs`].
+    fn spent_by(&self, hash: BlockHash, _block: &[u8]) -> Result<Option<Vec<TxOut>>> {
+        let outputs =
+            |spent: Vec<SpentOutputs>| spent.into_iter().flat_map(|spent| spent.coins).map(|coin| coin.output);
+        Ok(self.spent_outputs(hash)?.map(|spent| outputs(spent).collect()))
+    }
 
     /// The transaction of this id on the best chain.
     fn transaction(&self, txid: Txid) -> Result<Option<ConfirmedTransaction>>;

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use bitcoin::{BlockHash, Network, OutPoint, ScriptBuf, Txid};
 use outrigger_service::chain::{
-    BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, CoinSearch, ConfirmedTransaction, Deployment, NextBlock,
-    Publication, SpentOutputs, Tip, UnspentOutput, Verdict,
+    BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, CoinSearch, ConfirmedTransaction, Cursor, Deployment, NextBlock,
+    Publication, SpentOutputs, Steps, Tip, UnspentOutput, Verdict,
 };
 use outrigger_service::wire::{Blob, Encoded};
 use outrigger_service::{Chain, Result, Scope};
 
 use super::OwnScopes;
+use super::steps::StepReads;
 use outrigger_node::{Gap, Node, NodeError, Snapshot};
 use outrigger_wallet_engine::WalletManager;
 
@@ -142,6 +143,13 @@ impl Chain for ChainService {
             Gap::Background { first } => Some(first),
             Gap::None | Gap::Pruned { .. } => None,
         })
+    }
+
+    fn steps(&self, scope: Scope, after: Option<Cursor>, limit: u32, with_spent: bool) -> Result<Steps> {
+        let node = &*self.node;
+        self.scopes
+            .get(scope)?
+            .with_chain(node, |snapshot| Steps::collect(&StepReads { node, snapshot, with_spent }, after, limit))
     }
 
     fn network(&self, _: Scope) -> Result<Network> {

@@ -12,6 +12,7 @@ mod mempool;
 mod policy;
 mod rpc;
 mod signer;
+mod steps;
 mod store;
 mod wallet;
 

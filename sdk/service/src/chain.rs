@@ -2,9 +2,12 @@
 //!
 //! The example `blocks` of the SDK shows it in use.
 
-use bitcoin::{Amount, BlockHash, Network, OutPoint, ScriptBuf, Txid};
+mod steps;
+
+use bitcoin::{Amount, BlockHash, Network, OutPoint, ScriptBuf, TxOut, Txid};
 
 pub use outrigger_values::Coin;
+pub use steps::{MAX_STEP_BYTES, MAX_STEPS, StepSource};
 
 use super::service;
 use crate::wire::{Blob, Encoded, view_by_value, wire_enum, wire_struct, wire_view};
@@ -316,6 +319,46 @@ wire_struct! {
 }
 
 wire_struct! {
+    /// The block up to which a follower has followed the chain.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct Cursor {
+        /// Its hash.
+        pub hash: BlockHash,
+        /// Its height.
+        pub height: u32,
+    }
+}
+
+wire_struct! {
+    /// A block that a follower disconnects or connects.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct Step {
+        /// Its hash.
+        pub hash: BlockHash,
+        /// Its height.
+        pub height: u32,
+        /// Its serialisation.
+        pub block: Blob,
+        /// The outputs that it spends, one for each input in the block's order, without the coinbase's; empty where they were not
+        /// asked for.
+        pub spent: Vec<TxOut>,
+    }
+}
+
+wire_struct! {
+    /// The next steps of a follower.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct Steps {
+        /// The blocks to disconnect, the last one first.
+        pub disconnect: Vec<Step>,
+        /// The blocks to connect after that, in the order of their heights.
+        pub connect: Vec<Step>,
+        /// The best block. The follower has all blocks once it stands there.
+        pub tip: Cursor,
+    }
+}
+
+wire_struct! {
     /// A topic that is published over ZMQ at an address.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct Publication {
@@ -400,5 +443,11 @@ service! {
         /// lacking then come by themselves.
         #[since(1)]
         fn background_validation() -> Option<u32>;
+        /// The next steps of a follower that has followed the chain up to a block: those to disconnect if the best chain has left
+        /// it, then those to connect; without a block they begin at genesis. At most so many blocks (and 1,000), fewer where they
+        /// are large, but one at least where there is any. Fails with `NotFound` for a block that the chain does not know at that
+        /// height, and with `Unsupported` where the node has pruned a block or the outputs that it spends.
+        #[since(1)]
+        fn steps(after: Option<Cursor>, limit: u32, with_spent: bool) -> Steps;
     }
 }

@@ -14,8 +14,8 @@ use bitcoin::{
 
 use super::lock;
 use outrigger_service::chain::{
-    BlockInfo, BlockRef, BlockState, ChainInfo, ChainTip, Coin, CoinSearch, ConfirmedTransaction, Deployment,
-    DeploymentRule, FoundCoin, NextBlock, Publication, SpentOutputs, Tip, UnspentOutput, Verdict,
+    BlockInfo, BlockRef, BlockState, ChainInfo, ChainTip, Coin, CoinSearch, ConfirmedTransaction, Cursor, Deployment,
+    DeploymentRule, FoundCoin, NextBlock, Publication, SpentOutputs, StepSource, Steps, Tip, UnspentOutput, Verdict,
 };
 use outrigger_service::wire::{Blob, Encoded};
 use outrigger_service::{Chain, ErrorKind, Result, Scope};
@@ -196,6 +196,24 @@ impl State {
         })
     }
 
+    fn block_info(&self, block: BlockRef) -> Option<BlockInfo> {
+        match block {
+            BlockRef::Hash { hash } => self.info(&hash),
+            BlockRef::Height { height } => self.info(self.best.get(height as usize)?),
+        }
+    }
+
+    fn fork_point(&self, hash: BlockHash) -> Option<BlockInfo> {
+        let mut at = hash;
+        while let Some((block, height)) = self.blocks.get(&at) {
+            if self.best.get(*height as usize) == Some(&at) {
+                return self.info(&at);
+            }
+            at = block.header.prev_blockhash;
+        }
+        None
+    }
+
     fn judge(&self, raw: &[u8]) -> std::result::Result<Block, Verdict> {
         let block: Block = consensus::deserialize(raw).map_err(|_| Verdict::Undecodable)?;
         if !block.txdata.first().is_some_and(Transaction::is_coinbase) {
@@ -214,6 +232,34 @@ impl State {
             });
         }
         Ok(block)
+    }
+}
+
+/// The chain for followers.
+struct StubSteps<'a> {
+    state: &'a State,
+    with_spent: bool,
+}
+
+impl StepSource for StubSteps<'_> {
+    fn tip(&self) -> Result<Cursor> {
+        let Tip { hash, height, .. } = self.state.tip();
+        Ok(Cursor { hash, height })
+    }
+
+    fn info(&self, block: BlockRef) -> Result<Option<BlockInfo>> {
+        Ok(self.state.block_info(block))
+    }
+
+    fn fork_point(&self, hash: BlockHash) -> Result<Option<BlockInfo>> {
+        Ok(self.state.fork_point(hash))
+    }
+
+    fn read(&self, at: Cursor) -> Result<(Blob, Vec<TxOut>)> {
+        let (block, _) = self.state.blocks.get(&at.hash).ok_or(ErrorKind::NotFound)?;
+        let spent = self.state.undo.get(&at.hash).filter(|_| self.with_spent).into_iter().flatten();
+        let outputs = spent.flat_map(|spent| &spent.coins).map(|coin| coin.output.clone()).collect();
+        Ok((consensus::serialize(block).into(), outputs))
     }
 }
 
@@ -237,12 +283,7 @@ impl Chain for StubChain {
     }
 
     fn block_info(&self, _: Scope, block: BlockRef) -> Result<Option<BlockInfo>> {
-        let state = lock(&self.0);
-        let hash = match block {
-            BlockRef::Hash { hash } => Some(hash),
-            BlockRef::Height { height } => state.best.get(height as usize).copied(),
-        };
-        Ok(hash.and_then(|hash| state.info(&hash)))
+        Ok(lock(&self.0).block_info(block))
     }
 
     fn block(&self, _: Scope, hash: BlockHash) -> Result<Option<Blob>> {
@@ -271,15 +312,7 @@ impl Chain for StubChain {
     }
 
     fn fork_point(&self, _: Scope, hash: BlockHash) -> Result<Option<BlockInfo>> {
-        let state = lock(&self.0);
-        let mut at = hash;
-        while let Some((block, height)) = state.blocks.get(&at) {
-            if state.best.get(*height as usize) == Some(&at) {
-                return Ok(state.info(&at));
-            }
-            at = block.header.prev_blockhash;
-        }
-        Ok(None)
+        Ok(lock(&self.0).fork_point(hash))
     }
 
     fn tips(&self, _: Scope) -> Result<Vec<ChainTip>> {
@@ -392,6 +425,10 @@ impl Chain for StubChain {
 
     fn background_validation(&self, _: Scope) -> Result<Option<u32>> {
         Ok(lock(&self.0).background)
+    }
+
+    fn steps(&self, _: Scope, after: Option<Cursor>, limit: u32, with_spent: bool) -> Result<Steps> {
+        Steps::collect(&StubSteps { state: &lock(&self.0), with_spent }, after, limit)
     }
 
     fn network(&self, _: Scope) -> Result<Network> {

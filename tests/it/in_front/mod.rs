@@ -1,5 +1,6 @@
 //! The host in front of a real bitcoind.
 
+mod address_index;
 mod answers;
 mod beside;
 mod chain;

@@ -1,5 +1,6 @@
 //! The parts of the node's answers that the host reads.
 
+use bitcoin::consensus::encode::{Decodable, VarInt};
 use bitcoin::hex::FromHex;
 use bitcoin::{Amount, BlockHash, OutPoint, ScriptBuf, SignedAmount, TxOut, Txid};
 use outrigger_service::chain::Coin;
@@ -233,6 +234,17 @@ impl PrevoutAnswer {
     pub fn coin(self) -> Coin {
         Coin { output: output(self.value, self.script_pubkey), height: self.height, coinbase: self.generated }
     }
+}
+
+/// The outputs that each transaction of a block spends, of `/rest/spenttxouts`; `None` if the bytes have another form.
+pub fn read_spent(mut bytes: &[u8]) -> Option<Vec<Vec<TxOut>>> {
+    let mut transactions = Vec::new();
+    // Nothing is reserved by numbers of the node's.
+    for _ in 0..VarInt::consensus_decode(&mut bytes).ok()?.0 {
+        let count = VarInt::consensus_decode(&mut bytes).ok()?.0;
+        transactions.push((0..count).map(|_| TxOut::consensus_decode(&mut bytes).ok()).collect::<Option<_>>()?);
+    }
+    bytes.is_empty().then_some(transactions)
 }
 
 /// `getmempoolentry`.

@@ -6,11 +6,11 @@ use serde::de::DeserializeOwned;
 
 use super::answers::{
     AcceptAnswer, BlockAnswer, ChainAnswer, ChallengeAnswer, CoinAnswer, EntryAnswer, FeeAnswer, Hex, MempoolAnswer,
-    PrevoutAnswer, SignedBtc, SpenderAnswer, StatesAnswer, TipAnswer,
+    PrevoutAnswer, SignedBtc, SpenderAnswer, StatesAnswer, TipAnswer, read_spent,
 };
 use super::template::{DeploymentsAnswer, Selections, Template};
 
-/// Parses the JSON text of a result as each type, and converts it as the host does, on this tip. Returns the number of
+/// Parses the text of a result as each type, and converts it as the host does, on this tip. Returns the number of
 /// types that accept it.
 pub fn read_all(text: &[u8], tip: Tip) -> usize {
     let was_read = [
@@ -34,6 +34,7 @@ pub fn read_all(text: &[u8], tip: Tip) -> usize {
         read(text, |_: BlockHash| ()),
         read(text, |_: SignedBtc| ()),
         read(text, |_: Hex| ()),
+        read_spent(text).is_some(),
     ];
     was_read.into_iter().filter(|read| *read).count()
 }

@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use bitcoin::consensus::encode::serialize;
-use bitcoin::{Block, BlockHash, OutPoint, Transaction, Txid};
+use bitcoin::consensus::encode::{deserialize, serialize};
+use bitcoin::{Block, BlockHash, OutPoint, TxIn, TxOut, Txid};
 use outrigger_node::{CoinScripts, Findings, NodeError, ReadBlock, Result, ScriptSet, Snapshot};
 use outrigger_service::chain::{
     BlockInfo, BlockRef, BlockState, ChainInfo, ChainTip, Coin, CoinSearch, ConfirmedTransaction, SpentOutputs, Tip,
@@ -14,7 +14,9 @@ use outrigger_service::wire::Blob;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::answers::{BlockAnswer, ChainAnswer, CoinAnswer, Hex, PrevoutAnswer, TipAnswer, TransactionAnswer};
+use super::answers::{
+    BlockAnswer, ChainAnswer, CoinAnswer, Hex, PrevoutAnswer, TipAnswer, TransactionAnswer, read_spent,
+};
 use super::blocks::{MISC, block, transaction};
 use super::chain::Entry;
 use super::error::AskError;
@@ -57,6 +59,37 @@ impl NodeSnapshot {
             Some(entry) => Ok(Some(entry)),
             None => Ok(self.follower.learn(hash)?),
         }
+    }
+
+    /// A block's spent outputs by getblock, unproven.
+    fn told_spent(&self, hash: BlockHash) -> Result<Option<Vec<SpentOutputs>>> {
+        let block: BlockAnswer = match self.rpc().ask("getblock", &json!([hash, 3])) {
+            Err(error) if matches!(error.code(), Some(INVALID_ADDRESS_OR_KEY | MISC)) => return Ok(None),
+            answer => answer?,
+        };
+        let spent = |(at, transaction): (usize, TransactionAnswer)| {
+            let coins = transaction.vin.into_iter().map(|input| input.prevout.map(PrevoutAnswer::coin));
+            match at {
+                0 => Some(SpentOutputs { coins: Vec::new() }),
+                // A node without undo data, or an old one, does not report spent outputs.
+                _ => coins.collect::<Option<Vec<Coin>>>().map(|coins| SpentOutputs { coins }),
+            }
+        };
+        Ok(block.tx.into_iter().enumerate().map(spent).collect())
+    }
+
+    /// Refuses spent outputs that contradict their block. No header commits to them, but the inputs reveal part of them.
+    fn check_spent<'a>(
+        &self,
+        block: &Block,
+        counts: impl Iterator<Item = usize>,
+        outputs: impl Iterator<Item = &'a TxOut>,
+    ) -> Result<()> {
+        if is_possible(block, counts, outputs) {
+            return Ok(());
+        }
+        let hash = block.block_hash();
+        Err(self.rpc().unproven(format!("its undo data of block {hash} contradicts the block")).into())
     }
 
     pub(crate) fn info_of(&self, entry: &Entry) -> Result<BlockInfo> {
@@ -102,17 +135,20 @@ const LENIENT_BLOCKS: [&str; 3] = [
     "00000000dd30457c001f4095d208cc1296b0eed002427aa599874af7a432b105",
 ];
 
-/// Whether the block's inputs can spend these outputs. Two blocks of the main chain and one of testnet3 break script
-/// rules (`script_flag_exceptions` in Bitcoin Core).
-fn is_possible(block: &Block, spent: &[SpentOutputs]) -> bool {
-    let can_spend = |(transaction, spent): (&Transaction, &SpentOutputs)| {
-        let inputs = if transaction.is_coinbase() { &[] } else { &*transaction.input };
-        let scripts = spent.coins.iter().map(|coin| &coin.output.script_pubkey);
-        inputs.len() == spent.coins.len()
-            && inputs.iter().zip(scripts).all(|(input, script)| !contradicts(input, script))
-    };
-    LENIENT_BLOCKS.contains(&block.block_hash().to_string().as_str())
-        || (block.txdata.len() == spent.len() && block.txdata.iter().zip(spent).all(can_spend))
+/// The first release whose REST interface has the outputs that a block spends.
+const SPENT_BY_REST: u32 = 30;
+
+/// Whether the block's inputs can spend these outputs: so many for each transaction. Two blocks of the main chain and one of
+/// testnet3 break script rules (`script_flag_exceptions` in Bitcoin Core).
+fn is_possible<'a>(
+    block: &Block,
+    counts: impl Iterator<Item = usize>,
+    mut outputs: impl Iterator<Item = &'a TxOut>,
+) -> bool {
+    let inputs = || block.txdata.iter().map(|tx| if tx.is_coinbase() { &[][..] } else { &tx.input[..] });
+    let can_spend = |input| outputs.next().is_some_and(|output| !contradicts(input, &output.script_pubkey));
+    inputs().map(<[TxIn]>::len).eq(counts)
+        && (LENIENT_BLOCKS.contains(&block.block_hash().to_string().as_str()) || inputs().flatten().all(can_spend))
 }
 
 /// The result if a transaction was not found: it is unknown, or the node has no transaction index, or an incomplete
@@ -162,25 +198,25 @@ impl Snapshot for NodeSnapshot {
     }
 
     fn spent_outputs(&self, hash: BlockHash) -> Result<Option<Vec<SpentOutputs>>> {
-        let block: BlockAnswer = match self.rpc().ask("getblock", &json!([hash, 3])) {
-            Err(error) if matches!(error.code(), Some(INVALID_ADDRESS_OR_KEY | MISC)) => return Ok(None),
-            answer => answer?,
-        };
-        let spent = |(at, transaction): (usize, TransactionAnswer)| {
-            let coins = transaction.vin.into_iter().map(|input| input.prevout.map(PrevoutAnswer::coin));
-            match at {
-                0 => Some(SpentOutputs { coins: Vec::new() }),
-                // A node without undo data, or an old one, does not report spent outputs.
-                _ => coins.collect::<Option<Vec<Coin>>>().map(|coins| SpentOutputs { coins }),
-            }
-        };
-        // No header commits to spent outputs, but the inputs reveal part of them.
-        let Some((proven, _)) = self::block(self.rpc(), hash)? else { return Ok(None) };
-        let spent: Option<Vec<SpentOutputs>> = block.tx.into_iter().enumerate().map(spent).collect();
-        if spent.as_ref().is_some_and(|spent| !is_possible(&proven.block, spent)) {
-            return Err(self.rpc().unproven(format!("its undo data of block {hash} contradicts the block")).into());
+        let Some(spent) = self.told_spent(hash)? else { return Ok(None) };
+        let Some((proven, _)) = block(self.rpc(), hash)? else { return Ok(None) };
+        let outputs = spent.iter().flat_map(|spent| &spent.coins).map(|coin| &coin.output);
+        self.check_spent(&proven.block, spent.iter().map(|spent| spent.coins.len()), outputs)?;
+        Ok(Some(spent))
+    }
+
+    fn spent_by(&self, hash: BlockHash, block: &[u8]) -> Result<Option<Vec<TxOut>>> {
+        let block = deserialize(block).map_err(|error| NodeError::Internal(format!("block {hash}: {error}")))?;
+        let by_rest = self.follower.release().is_some_and(|release| release >= SPENT_BY_REST);
+        let path = format!("/rest/spenttxouts/{hash}.bin");
+        if by_rest && let Some(spent) = self.rpc().rest(&path)?.as_deref().and_then(read_spent) {
+            self.check_spent(&block, spent.iter().map(Vec::len), spent.iter().flatten())?;
+            return Ok(Some(spent.into_iter().flatten().collect()));
         }
-        Ok(spent)
+        let Some(spent) = self.told_spent(hash)? else { return Ok(None) };
+        let counts = spent.iter().map(|spent| spent.coins.len());
+        self.check_spent(&block, counts, spent.iter().flat_map(|spent| &spent.coins).map(|coin| &coin.output))?;
+        Ok(Some(spent.into_iter().flat_map(|spent| spent.coins).map(|coin| coin.output).collect()))
     }
 
     fn transaction(&self, txid: Txid) -> Result<Option<ConfirmedTransaction>> {
@@ -311,5 +347,37 @@ mod tests {
         );
         assert!(matches!(reading, Some(Err(NodeError::Unavailable(_)))));
         assert_eq!(missing(-8, "parameter 1 must be of length 64"), None);
+    }
+
+    #[test]
+    fn spent_outputs_by_rest_are_read_whole_or_not_at_all() {
+        let output = |value: u8| [&[value, 0, 0, 0, 0, 0, 0, 0, 1][..], &[0x51]].concat();
+        // Three transactions: the coinbase, one of two inputs, one of one input.
+        let bytes = [&[3, 0, 2][..], &output(1), &output(2), &[1], &output(3)].concat();
+        let read = read_spent(&bytes).unwrap();
+        let values: Vec<Vec<u64>> =
+            read.iter().map(|spent| spent.iter().map(|output| output.value.to_sat()).collect()).collect();
+        assert_eq!(values, [vec![], vec![1, 2], vec![3]]);
+        assert!((0..bytes.len()).all(|end| read_spent(&bytes[..end]).is_none()));
+        assert_eq!(read_spent(&[&bytes[..], &[0]].concat()), None);
+        assert_eq!(read_spent(&[&[0xff; 9][..], &bytes].concat()), None);
+    }
+
+    #[test]
+    fn spent_outputs_are_so_many_for_each_transaction_of_the_block() {
+        let genesis = bitcoin::constants::genesis_block(bitcoin::Network::Regtest);
+        let mut block = genesis.clone();
+        let mut spender = genesis.txdata[0].clone();
+        spender.input[0].previous_output = OutPoint::new(spender.compute_txid(), 0);
+        spender.input.push(spender.input[0].clone());
+        block.txdata.push(spender);
+        let output =
+            TxOut { value: bitcoin::Amount::ONE_SAT, script_pubkey: bitcoin::ScriptBuf::from_bytes(vec![0x51]) };
+        let possible = |counts: &[usize]| {
+            let outputs = vec![output.clone(); counts.iter().sum()];
+            is_possible(&block, counts.iter().copied(), outputs.iter())
+        };
+        assert!(possible(&[0, 2]));
+        assert!(![&[0, 1][..], &[0, 3], &[1, 2], &[2, 0], &[2], &[0, 2, 0]].into_iter().any(possible));
     }
 }

@@ -1,0 +1,159 @@
+//! The follower's thread.
+
+use std::time::{Duration, Instant};
+
+use outrigger_service::chain::{Cursor, MAX_STEPS, Step};
+use outrigger_service::log::Level;
+use outrigger_service::wire::{Blob, from_bytes, to_bytes};
+use outrigger_service::{ErrorKind, Host, Scope, ServiceError};
+
+use super::shared::Shared;
+use super::{BlockWithSpent, CURSOR_KEY, Failure, Follower, Kept, Result};
+use crate::store::Batch;
+
+/// How often the follower looks without being woken: events may be lost.
+const POLL: Duration = Duration::from_secs(10);
+
+/// How often a follower that catches up says so.
+const PROGRESS: Duration = Duration::from_secs(10);
+
+/// The pauses after failures: they double.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const LAST_PAUSE: Duration = Duration::from_secs(30);
+
+/// From how many bytes of changes on they are committed.
+const COMMIT_BYTES: usize = 4 << 20;
+
+struct Walk<'a, F> {
+    follower: F,
+    host: Host,
+    shared: &'a Shared,
+    /// Where the follower stands; none until it is known.
+    at: Option<(Kept, Option<Cursor>)>,
+    /// When the follower last was at the tip or told its progress.
+    told: Instant,
+}
+
+pub(super) fn run<F: Follower>(follower: F, host: Host, shared: &Shared) {
+    let mut walk = Walk { follower, host, shared, at: None, told: Instant::now() };
+    let (mut pause, mut retry, mut last) = (Duration::ZERO, FIRST_PAUSE, String::new());
+    while let Some(look) = shared.next_look(pause) {
+        match walk.catch_up() {
+            Ok(()) => {
+                (pause, retry) = (POLL, FIRST_PAUSE);
+                last.clear();
+                shared.finish_look(look, None);
+            }
+            Err(failure) => {
+                // What was not committed comes again.
+                walk.at = None;
+                let trouble = failure.to_string();
+                let level = if is_others(&failure) { Level::Debug } else { Level::Warn };
+                if level == Level::Warn {
+                    shared.finish_look(look, Some(&trouble));
+                }
+                if trouble != last {
+                    walk.host.log(level, format!("the chain is not followed for now: {trouble}"));
+                }
+                last = trouble;
+                (pause, retry) = (retry, (retry * 2).min(LAST_PAUSE));
+            }
+        }
+    }
+}
+
+/// Whether another instance of the plugin writes the store: during a reload the older one does, until the newer one answers calls.
+fn is_others(failure: &Failure) -> bool {
+    failure.downcast_ref::<ServiceError>().is_some_and(|error| error.kind == ErrorKind::Stale)
+}
+
+impl<F: Follower> Walk<'_, F> {
+    /// Takes over all blocks up to the tip.
+    fn catch_up(&mut self) -> Result {
+        self.told = Instant::now();
+        while !self.shared.has_ended() {
+            let (kept, at) = match self.at {
+                Some(at) => at,
+                None => self.find()?,
+            };
+            let steps = self.host.chain.steps(Scope::NONE, at, MAX_STEPS, F::WITH_SPENT)?;
+            let tip = steps.tip;
+            let at = self.take_over(kept, at, steps.disconnect, steps.connect)?;
+            if at == Some(tip) {
+                return Ok(());
+            }
+            if self.told.elapsed() >= PROGRESS {
+                self.told = Instant::now();
+                let height = at.map_or(0, |at| at.height);
+                self.host.log(Level::Info, format!("the chain is followed to block {height} of {}", tip.height));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the follower's position.
+    fn find(&mut self) -> Result<(Kept, Option<Cursor>)> {
+        let kept = self.follower.kept()?;
+        let cursor = match kept {
+            Kept::Elsewhere(cursor) => cursor,
+            Kept::InStore => {
+                // If it is this instance that writes the store, no other one commits after the position is read.
+                let writes = Batch::default().commit(&self.host, Scope::NONE);
+                let found = self.host.store.get(Scope::NONE, vec![Blob(CURSOR_KEY.to_vec())])?;
+                let cursor = found.into_iter().next().flatten().map(|cursor| from_bytes(&cursor)).transpose()?;
+                // Calls of this instance may wait for what another one commits.
+                self.shared.set_cursor(cursor);
+                writes.map(|()| cursor)?
+            }
+        };
+        self.at = Some((kept, cursor));
+        self.shared.set_cursor(cursor);
+        Ok((kept, cursor))
+    }
+
+    /// Takes over these blocks, in commits of many of them. Gives the last one.
+    fn take_over(
+        &mut self,
+        kept: Kept,
+        mut at: Option<Cursor>,
+        disconnect: Vec<Step>,
+        connect: Vec<Step>,
+    ) -> Result<Option<Cursor>> {
+        let mut batch = Batch::default();
+        let mut left = disconnect.len() + connect.len();
+        let steps =
+            disconnect.into_iter().map(|step| (step, false)).chain(connect.into_iter().map(|step| (step, true)));
+        for (step, connects) in steps {
+            if self.shared.has_ended() {
+                break;
+            }
+            let block = BlockWithSpent::read(step, F::WITH_SPENT)?;
+            let next = if connects {
+                self.follower.connect(&block, &mut batch)?;
+                Cursor { hash: block.hash, height: block.height }
+            } else {
+                self.follower.disconnect(&block, &mut batch)?;
+                Cursor { hash: block.block.header.prev_blockhash, height: block.height.saturating_sub(1) }
+            };
+            at = Some(next);
+            left -= 1;
+            if left == 0 || batch.bytes() >= COMMIT_BYTES {
+                self.commit(kept, next, std::mem::take(&mut batch))?;
+            }
+        }
+        Ok(at)
+    }
+
+    fn commit(&mut self, kept: Kept, cursor: Cursor, mut batch: Batch) -> Result {
+        match kept {
+            Kept::Elsewhere(_) => self.follower.commit(cursor)?,
+            Kept::InStore => {
+                batch.put(CURSOR_KEY, &to_bytes(&cursor));
+                batch.commit(&self.host, Scope::NONE)?;
+            }
+        }
+        self.at = Some((kept, Some(cursor)));
+        self.shared.set_cursor(Some(cursor));
+        Ok(())
+    }
+}

@@ -1,0 +1,79 @@
+//! How fast a plugin follows the chain: the example `address-index`, from genesis to the tip, with spent outputs.
+
+use std::time::{Duration, Instant};
+
+use bitcoin::{OutPoint, ScriptBuf, Txid};
+use outrigger_tests::{Client, Host, HostOptions, built, groups};
+use serde_json::json;
+
+use crate::payments::{anyone, mine, output, spend};
+use crate::{Row, median};
+
+const BLOCKS: usize = 20_000;
+/// The transactions of a block, each with one input and two outputs.
+const PAYMENTS: usize = 3;
+const SUBSIDY: u64 = 5_000_000_000;
+const PAID: u64 = 10_000;
+const MATURITY: usize = 100;
+const SCRIPTS: usize = 1_000;
+const TURNS: usize = 3;
+
+pub fn run() {
+    let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    let (config, options) = HostOptions::configured(&text);
+    let mut host = Host::start_with(options);
+    let script = make_chain(&mut host.client());
+    let library = built().library("outrigger_address_index").display().to_string();
+    let mut times = [Vec::new(), Vec::new()];
+    for turn in 0..2 * TURNS {
+        let how = ["trusted = true", "isolated = true\nsandbox = \"best-effort\""][turn % 2];
+        let grants = "grants = [\"chain/1\", \"store/1\", \"events/1\", \"log/1\"]";
+        let plugin = format!("\n[[plugins]]\nfile = {library:?}\n{how}\n{grants}\n");
+        std::fs::write(config.path(), text.clone() + &plugin).unwrap();
+        assert!(host.terminate().success());
+        // Nothing of the index is left.
+        let _ = std::fs::remove_dir_all(host.network_folder().join("plugins").join("address-index"));
+        let began = Instant::now();
+        host = host.start_again();
+        let mut client = host.client();
+        let balance = loop {
+            if let Ok(balance) = client.try_call("getscriptbalance", json!([script.to_hex_string()])) {
+                break balance;
+            }
+        };
+        times[turn % 2].push(began.elapsed());
+        let expected = (BLOCKS * PAYMENTS).div_ceil(SCRIPTS) as u64 * PAID;
+        assert_eq!((balance["balance"].as_f64().unwrap() * 1e8).round() as u64, expected);
+    }
+    println!("| what | outrigger | bitcoind | unit | ratio |\n|---|---|---|---|---|");
+    for (how, times) in ["in the host's process", "in a process of its own"].into_iter().zip(times) {
+        let what = format!("{BLOCKS} blocks of {} transactions followed by address-index, {how}", PAYMENTS + 1);
+        let seconds = |time: Duration| time.as_secs_f64();
+        Row { what, unit: "s, with the host's start", ours: seconds(median(times)), theirs: None }.print();
+    }
+}
+
+/// A script of the payments.
+fn payee(number: usize) -> ScriptBuf {
+    ScriptBuf::from_bytes([&[0, 20], &[0x17; 18][..], &(number as u16).to_be_bytes()].concat())
+}
+
+/// Mines blocks with payments, and gives the first payee's script.
+fn make_chain(client: &mut Client) -> ScriptBuf {
+    let coinbases: Vec<Txid> = (0..PAYMENTS).map(|_| mine(client, None, Vec::new())).collect();
+    let mut coins: Vec<OutPoint> = coinbases.into_iter().map(|txid| OutPoint { txid, vout: 0 }).collect();
+    for _ in 0..MATURITY {
+        mine(client, None, Vec::new());
+    }
+    for block in 0..BLOCKS {
+        let left = SUBSIDY - PAID * (block as u64 + 1);
+        let pay = |(line, coin): (usize, &OutPoint)| {
+            let payee = payee((block * PAYMENTS + line) % SCRIPTS);
+            spend(&[*coin], vec![output(left, anyone()), output(PAID, payee)])
+        };
+        let payments: Vec<_> = coins.iter().enumerate().map(pay).collect();
+        coins = payments.iter().map(|payment| OutPoint { txid: payment.compute_txid(), vout: 0 }).collect();
+        mine(client, None, payments);
+    }
+    payee(0)
+}

@@ -1,0 +1,34 @@
+//! The example `address-index` in front of a node: blocks and the outputs that they spend are the node's.
+
+use outrigger_tests::bitcoind;
+
+use super::start_behind_relay_with;
+use crate::address_index::{World, section};
+
+#[test]
+fn address_index_has_the_balances_of_the_node_with_and_without_rest() {
+    for arguments in [&["-rest=1"][..], &[]] {
+        let group = |file: &str, grants: &str| format!("{{ file = \"{file}\", trusted = true, grants = [{grants}] }}");
+        let wallet = "\"chain/1\", \"mempool/1\", \"wallet-read/1\", \"wallet-book/1\", \"wallet-pay/1\", \
+                      \"wallet-import/1\", \"wallet-admin/1\", \"wallet-keys/1\", \"signer/1\", \"log/1\"";
+        let import = "\"chain/1\", \"wallet-read/1\", \"wallet-book/1\", \"wallet-import/1\", \"events/1\", \"log/1\"";
+        let plugins = [group("wallet", wallet), group("import", import), format!("{{ {} }}", section(", "))];
+        let plugins = format!("plugins=[{}]", plugins.join(", "));
+        let Some((host, relay)) = start_behind_relay_with(arguments, &[&plugins]) else { return };
+        let mut node = host.node.as_ref().unwrap().client();
+        let mut world = World::new(&host, 11);
+        // The coins stay mature when the last hundred blocks go.
+        world.mine(&mut node, 200);
+        world.pay(&mut node, 6);
+        let paid = world.compare();
+        assert!(paid > 100, "{paid}");
+        world.check_history();
+        world.reorganise(&mut node);
+        world.compare();
+        world.pay(&mut node, 2);
+        world.compare();
+        // By REST the node gives blocks, and since release 30 the outputs that they spend.
+        let has_all = !arguments.is_empty() && bitcoind::release(&mut node) >= 30;
+        assert_eq!(relay.count("getblock") == 0, has_all);
+    }
+}

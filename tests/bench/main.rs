@@ -22,6 +22,7 @@
 //! | rescans | rescans, headers and new blocks in front of a bitcoind |
 //! | wallets `[--wallets N] [--in-front]` | many loaded wallets |
 //! | growth `[--largest N] [--wallets N]` | how the cost of wallet calls grows with the wallet |
+//! | store | reads of a plugin's store beside those of LMDB |
 //! | soak `[--minutes N]` | a long mixed load |
 //!
 //! Prints medians beside bitcoind's, with their ratio, and the machine.
@@ -40,6 +41,7 @@ mod rescans;
 mod selection;
 mod signing;
 mod soak;
+mod store;
 mod template;
 mod transactions;
 mod wallets;
@@ -142,6 +144,7 @@ fn main() {
             let number = |name| option(name).map(|number| number.parse().unwrap());
             growth::run(bitcoind, number("--largest"), number("--wallets"));
         }
+        Some("store") => store::run(),
         Some("soak") => soak::run(minutes),
         _ => start(bitcoind),
     }

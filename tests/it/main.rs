@@ -50,6 +50,7 @@ mod scaffold;
 mod signing;
 mod single_keys;
 mod startup;
+mod stores;
 mod users;
 mod vault;
 mod wallet;

@@ -7,6 +7,7 @@ mod dev;
 mod inspect;
 mod plugin;
 mod scaffold;
+mod store;
 mod timing;
 mod wallet;
 

@@ -9,7 +9,7 @@ use outrigger_header::{FILE, header};
 use outrigger_conformance as conformance;
 
 use super::inspect::describe;
-use super::{dev, scaffold, show, timing};
+use super::{dev, scaffold, show, store, timing};
 use outrigger_plugins::file::PluginFile;
 use outrigger_service::json;
 
@@ -60,6 +60,8 @@ pub enum PluginCommand {
     /// `plugin check` refuses, leaves the running instance in place. Changes of src, build.rs, Cargo.toml and
     /// outrigger.toml count. Ctrl-C stops the host.
     Dev(dev::DevArgs),
+    /// Copies or removes what a plugin keeps in its store, while no host runs on the data directory.
+    Store(store::StoreArgs),
 }
 
 /// Runs the command.
@@ -80,6 +82,7 @@ pub fn run(command: &PluginCommand) -> ExitCode {
         PluginCommand::Services { json: true } => Ok(format!("{:#}", json::schema())),
         PluginCommand::Services { json: false } => Ok(json::page()),
         PluginCommand::New { name, sdk } => scaffold::create(name, sdk.as_deref()),
+        PluginCommand::Store(args) => store::run(args),
         PluginCommand::Dev(args) => match dev::dev(args) {
             Ok(()) => return ExitCode::SUCCESS,
             Err(error) => Err(error),

@@ -47,6 +47,7 @@ use outrigger_rpc::{
     Authenticator, CookieFile, Dispatch, EdgeFigures, Gateway, NetworkThreads, RpcUser, STACK_BYTES, Server, Workers,
     request_of,
 };
+pub use parts::PLUGINS_FOLDER;
 use parts::{Frame, Parts};
 use users::users;
 
@@ -375,14 +376,18 @@ fn stop_requested(mut stop: watch::Receiver<bool>) -> Result<impl Future<Output 
 /// How often the lock file is made again if somebody removes it.
 const LOCK_ATTEMPTS: usize = 10;
 
-struct FolderLock {
+pub struct FolderLock {
     /// Of the directory itself, whose lock cannot be bypassed by unlinking a file.
     _folder: File,
     /// Of the file `.lock`, which earlier versions lock.
     _file: File,
 }
 
-fn lock_folder(folder: &Path) -> Result<FolderLock, RunError> {
+/// Locks the data directory, in which one host runs at a time.
+///
+/// # Errors
+/// It is in use, or others may change it.
+pub fn lock_folder(folder: &Path) -> Result<FolderLock, RunError> {
     let io = |error: std::io::Error| RunError::Failed(format!("{}: {error}", folder.display()));
     // The directory must be private: it has keys, the cookie, and code that is loaded.
     trust::own_folder(folder).map_err(|error| RunError::Failed(format!("the data directory: {error}")))?;

@@ -1,7 +1,6 @@
 //! A store in memory.
 
 use std::collections::BTreeMap;
-use std::ops::RangeBounds;
 use std::sync::Mutex;
 
 use outrigger_service::store::{
@@ -20,25 +19,34 @@ pub struct StubStore(Mutex<State>);
 
 struct State {
     rows: BTreeMap<Vec<u8>, Vec<u8>>,
+    bytes: u64,
     version: u32,
     bound: u64,
     failure: Option<ServiceError>,
 }
 
 impl State {
+    /// Sets or removes the value of a key. Returns the key and its former value.
+    fn set(&mut self, key: Vec<u8>, value: Option<Vec<u8>>) -> (Vec<u8>, Option<Vec<u8>>) {
+        let size = |value: &Vec<u8>| (key.len() + value.len()) as u64;
+        let added = value.as_ref().map_or(0, size);
+        let former = match value {
+            Some(value) => self.rows.insert(key.clone(), value),
+            None => self.rows.remove(&key),
+        };
+        self.bytes = self.bytes + added - former.as_ref().map_or(0, size);
+        (key, former)
+    }
+
     /// The state, unless the store fails.
     fn working(&mut self) -> Result<&mut Self> {
         self.failure.clone().map_or(Ok(self), Err)
     }
 }
 
-fn bytes(rows: &BTreeMap<Vec<u8>, Vec<u8>>) -> u64 {
-    rows.iter().map(|(key, value)| (key.len() + value.len()) as u64).sum()
-}
-
 impl Default for StubStore {
     fn default() -> Self {
-        Self(Mutex::new(State { rows: BTreeMap::new(), version: 0, bound: BOUND, failure: None }))
+        Self(Mutex::new(State { rows: BTreeMap::new(), bytes: 0, version: 0, bound: BOUND, failure: None }))
     }
 }
 
@@ -85,24 +93,25 @@ impl Store for StubStore {
     fn commit(&self, _: Scope, change: StoreChange) -> Result<()> {
         change.check()?;
         let mut state = lock(&self.0);
-        let State { rows, version, bound, .. } = state.working()?;
-        let mut changed = rows.clone();
+        let state = state.working()?;
+        let (mut before, bytes) = (Vec::new(), state.bytes);
         for range in &change.deleted_ranges {
             let Some(bounds) = range.bounds()? else { continue };
-            changed.retain(|key, _| !bounds.contains(&&key[..]));
+            let keys: Vec<_> = state.rows.range::<[u8], _>(bounds).map(|(key, _)| key.clone()).collect();
+            before.extend(keys.into_iter().map(|key| state.set(key, None)));
         }
-        for key in &change.deletes {
-            changed.remove(&key.0);
+        before.extend(change.deletes.into_iter().map(|key| state.set(key.0, None)));
+        before.extend(change.puts.into_iter().map(|row| state.set(row.key.0, Some(row.value.0))));
+        let bound = state.bound;
+        // A store that is too large may still shrink.
+        if state.bytes > bound.max(bytes) {
+            for (key, value) in before.into_iter().rev() {
+                state.set(key, value);
+            }
+            let detail = format!("The store may take at most {bound} bytes; nothing was stored");
+            return Err(ServiceError::new(ErrorKind::Refused, detail));
         }
-        changed.extend(change.puts.into_iter().map(|row| (row.key.0, row.value.0)));
-        if bytes(&changed) > *bound {
-            return Err(ServiceError::new(
-                ErrorKind::Refused,
-                format!("The store may take at most {bound} bytes; nothing was stored"),
-            ));
-        }
-        *rows = changed;
-        *version = change.version.unwrap_or(*version);
+        state.version = change.version.unwrap_or(state.version);
         Ok(())
     }
 
@@ -113,6 +122,6 @@ impl Store for StubStore {
     fn usage(&self, _: Scope) -> Result<StoreUsage> {
         let mut state = lock(&self.0);
         let state = state.working()?;
-        Ok(StoreUsage { bytes: bytes(&state.rows), bound: state.bound })
+        Ok(StoreUsage { bytes: state.bytes, bound: state.bound })
     }
 }

@@ -43,6 +43,7 @@ impl Registry {
             instance.retire(patience);
             instance.wait_ended(Instant::now() + patience + PROCESS_PATIENCE);
         }
+        self.tell_serving(replacing.instance);
         let until = Instant::now() + PROCESS_PATIENCE;
         while plugin.runners.pid().is_some() && Instant::now() < until {
             std::thread::sleep(PROCESS_POLL);

@@ -392,8 +392,14 @@ impl Registry {
 
     fn serve_from_now_on(&self, serving: Serving) {
         self.serving.store(Arc::new(serving));
+        self.tell_serving(None);
+    }
+
+    /// Tells the services which instances serve, without one that has ended.
+    fn tell_serving(&self, without: Option<u64>) {
         let serving = self.serving();
-        let running: Vec<_> = serving.running().map(|instance| (&*instance.manifest().id, instance.id)).collect();
+        let running = serving.running().filter(|instance| Some(instance.id) != without);
+        let running: Vec<_> = running.map(|instance| (&*instance.manifest().id, instance.id)).collect();
         self.environment.services.serving(&running);
     }
 

@@ -1,0 +1,82 @@
+//! What `bench store` measures.
+#![allow(clippy::indexing_slicing, clippy::cast_possible_truncation, reason = "a benchmark")]
+
+use std::time::Instant;
+
+use outrigger_sdk::service::store::KeyRange;
+use outrigger_sdk::store::Batch;
+use outrigger_sdk::wire::Blob;
+use outrigger_sdk::{Call, RpcError, methods};
+use serde_json::Value;
+
+use crate::Keeper;
+
+/// The rows of a commit.
+const BATCH: usize = 10_000;
+
+/// The key of a row of the benchmark. Its neighbours are elsewhere in the store.
+fn key(row: u64) -> [u8; 16] {
+    let mixed = (row + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut key = [0; 16];
+    key[..8].copy_from_slice(&mixed.to_be_bytes());
+    key[8..].copy_from_slice(&row.to_be_bytes());
+    key
+}
+
+#[methods(category = "Benchmark")]
+impl Keeper {
+    /// Fills the store with rows of 16 and 64 bytes.
+    ///
+    /// * `rows` - How many.
+    #[method]
+    fn keeperfill(call: &Call<'_>, rows: u64) -> Result<Value, RpcError> {
+        for first in (0..rows).step_by(BATCH) {
+            let mut batch = Batch::default();
+            (first..rows.min(first + BATCH as u64)).for_each(|row| batch.put(&key(row), &[row as u8; 64]));
+            batch.commit(call.host, call.scope)?;
+        }
+        Ok(Value::Null)
+    }
+
+    /// Reads rows by their keys, and gives the nanoseconds for each.
+    ///
+    /// * `rows` - How many rows there are.
+    /// * `reads` - How many are read.
+    /// * `together` - How many are read at a time.
+    #[method]
+    fn keepergets(call: &Call<'_>, rows: u64, reads: u64, together: u64) -> Result<f64, RpcError> {
+        let began = Instant::now();
+        let mut found = 0;
+        for first in (0..reads).step_by(together as usize) {
+            let keys =
+                (first..first + together).map(|read| Blob(key(read.wrapping_mul(7919) % rows).to_vec())).collect();
+            found += call.host.store.get(call.scope, keys)?.iter().flatten().count();
+        }
+        let each = began.elapsed().as_nanos() as f64 / found as f64;
+        Ok(each)
+    }
+
+    /// Reads all rows in their order, and gives the nanoseconds for each.
+    ///
+    /// * `together` - How many are read at a time.
+    #[method]
+    fn keeperwalk(call: &Call<'_>, together: u32) -> Result<f64, RpcError> {
+        let began = Instant::now();
+        let (mut range, mut rows, mut bytes) = (KeyRange::default(), 0_u64, 0);
+        loop {
+            let answer = call.host.store.range(call.scope, range.clone(), together, false)?;
+            let page = answer.view()?;
+            let mut last = &[][..];
+            for row in page.rows.iter() {
+                (rows, bytes, last) = (rows + 1, bytes + row.value.len(), row.key);
+            }
+            if !page.more {
+                break;
+            }
+            range.from = Some(Blob([last, &[0]].concat()));
+        }
+        assert_eq!(bytes as u64, rows * 64);
+        let each = began.elapsed().as_nanos() as f64 / rows as f64;
+        Ok(each)
+    }
+}

@@ -73,7 +73,7 @@ const HARMLESS: &str = "abandontransaction addhdkey analyzepsbt combinepsbt comb
     getwalletbackupinfo getwalletinfo joinpsbts keypoolrefill listaddressgroupings listlabels listlockunspent listreceivedbyaddress \
     listreceivedbylabel listsinceblock listtransactions listunspent listwalletdir listwallets loadwallet lockunspent psbtbumpfee \
     restorewallet setcomment setlabel settxfee setwalletflag signmessagewithprivkey signrawtransactionwithkey simulaterawtransaction \
-    unloadwallet upgradewallet utxoupdatepsbt walletcreatefundedpsbt walletlock walletpassphrase walletpassphrasechange";
+    unloadwallet upgradewallet utxoupdatepsbt waitevents walletcreatefundedpsbt walletlock walletpassphrase walletpassphrasechange";
 
 /// The arguments of a call of each method that asks a policy.
 fn arguments(wallet: &mut Client, folder: &std::path::Path, round: &str) -> Vec<Value> {

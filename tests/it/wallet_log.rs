@@ -69,7 +69,7 @@ fn check_all_kinds(host: &Host) {
     assert_eq!((&deep["blockhash"], &deep["blockheight"]), (&block, &json!(102)));
 
     wallet.call("invalidateblock", json!([block]));
-    let told = log.expect(&[(&second, "reorganised"), (&first, "replaced")]);
+    let told = log.expect(&[(&second, "reorganised"), (&first, "seen"), (&first, "replaced")]);
     let reorganised = told.iter().find(|event| event["txid"] == second).unwrap();
     assert_eq!((&reorganised["blockhash"], &reorganised["blockheight"]), (&block, &json!(102)));
     wallet.call("abandontransaction", json!([first]));

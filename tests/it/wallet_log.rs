@@ -113,6 +113,7 @@ fn waitevents_goes_on_after_a_kill_and_gives_no_number_again_after_a_restore() {
     log.expect(&[(&paid, "confirmed")]);
     let before = wallet.call("waitevents", json!([0]))["events"].clone();
     let host = host.kill_and_restart();
+    host.client().call("loadwallet", json!(["w"]));
     let mut wallet = host.client().wallet("w");
     assert_eq!(wallet.call("waitevents", json!([0]))["events"], before);
     wallet.call("generatetoaddress", json!([3, FOREIGN]));

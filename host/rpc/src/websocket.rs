@@ -114,7 +114,7 @@ impl<S: RpcService> Shared<S> {
             log_forbidden(&self.caller, method);
             return Err(RpcError::internal("The user may not call this method"));
         }
-        request.params.as_ref().map_or(Ok(()), |params| Ok(well_formed(params, &self.asking.limits)?))
+        request.params.as_ref().map_or(Ok(()), |params| well_formed(params, &self.asking.limits))
     }
 
     /// Begins or ends a subscription. Whoever may begin one may end it.

@@ -31,7 +31,7 @@ const NOTIFICATION: &str = "events";
 pub(super) const MAX_SUBSCRIPTIONS: u32 = 16;
 /// The timeout of the first question, in milliseconds: it is answered at once.
 const AT_ONCE: u32 = 1;
-/// The pause after an answer without events: a plugin that stops answers at once.
+/// The pause after an answer without events, which a plugin that stops gives at once, and while the host is overloaded.
 const PAUSE: Duration = Duration::from_millis(100);
 /// How many times `max_unread_bytes` one connection's unread messages may have: a message alone may have that many.
 const MAX_UNREAD: u64 = 2;
@@ -56,7 +56,7 @@ impl<S> Clone for Asking<S> {
 }
 
 impl<S: RpcService> Asking<S> {
-    pub async fn ask(&self, mut request: RpcRequest<'_>) -> Result<Bytes, RpcError> {
+    pub async fn ask(&self, mut request: RpcRequest<'_>) -> Result<Bytes, Failure> {
         let origin = self.origin.clone();
         request.extensions_mut().insert(RequestContext {
             origin,
@@ -64,14 +64,15 @@ impl<S: RpcService> Asking<S> {
             in_batch: false,
             through: Vec::new(),
         });
-        let result = self.service.call(request).await.map_err(Failure::into_rpc_error)?;
+        let result = self.service.call(request).await?;
         let (most, len) = (self.limits.max_unread_bytes, result.len());
         match result.whole(usize::try_from(most).unwrap_or(usize::MAX)).await {
             Ok(Some(text)) => Ok(text),
             Ok(None) => Err(RpcError::internal(format!(
                 "The answer has {len} bytes, and a WebSocket's message at most {most} (rpc.max_unread_bytes)"
-            ))),
-            Err(error) => Err(RpcError::internal(format!("The answer broke off: {error}"))),
+            ))
+            .into()),
+            Err(error) => Err(RpcError::internal(format!("The answer broke off: {error}")).into()),
         }
     }
 
@@ -84,10 +85,16 @@ impl<S: RpcService> Asking<S> {
         }
     }
 
+    /// Asks a method. While the host is overloaded, asks again.
     async fn ask_for<T: for<'de> Deserialize<'de>>(&self, method: &'static str, params: Value) -> Result<T, RpcError> {
         let params = to_raw_value(&params).map_err(|_| unreadable(method))?;
-        let answer = self.ask(RpcRequest::owned(method.to_owned(), Some(params), Id::Null)).await?;
-        serde_json::from_slice(&answer).map_err(|_| unreadable(method))
+        loop {
+            match self.ask(RpcRequest::owned(method.to_owned(), Some(params.clone()), Id::Null)).await {
+                Err(Failure::Overloaded) => tokio::time::sleep(PAUSE).await,
+                Err(failure) => return Err(failure.into_rpc_error()),
+                Ok(answer) => return serde_json::from_slice(&answer).map_err(|_| unreadable(method)),
+            }
+        }
     }
 }
 

@@ -23,7 +23,7 @@ use tokio::sync::Semaphore;
 use super::auth::Caller;
 use super::client::Client;
 use super::conversation::{Conversation, MAX_UNDER_WAY};
-use super::dispatch::Origin;
+use super::dispatch::{Failure, Origin};
 use super::envelope::{Reply, ReplyBody, log_forbidden, well_formed};
 use super::gateway::RpcService;
 use super::limits::Limits;
@@ -114,7 +114,7 @@ impl<S: RpcService> Shared<S> {
             log_forbidden(&self.caller, method);
             return Err(RpcError::internal("The user may not call this method"));
         }
-        request.params.as_ref().map_or(Ok(()), |params| Ok(well_formed(params, &self.asking.limits)?))
+        request.params.as_ref().map_or(Ok(()), |params| well_formed(params, &self.asking.limits))
     }
 
     /// Begins or ends a subscription. Whoever may begin one may end it.
@@ -129,7 +129,7 @@ impl<S: RpcService> Shared<S> {
         self.admit(request.method_name(), &request)?;
         // The reader stops at the same number, apart from messages that it has already read.
         let _running = self.running.acquire().await;
-        self.asking.ask(request).await
+        self.asking.ask(request).await.map_err(Failure::into_rpc_error)
     }
 
     fn queue(&self, response: &MethodResponse) {

@@ -240,6 +240,7 @@ async fn a_subscription_of_a_client_that_does_not_read_asks_for_no_more_events()
     }
     // Its queue has room for 16, and the sockets for some megabytes.
     assert!(asked() < 60, "{}", asked());
+    drop(silent);
     running.stop().await;
 }
 

@@ -27,9 +27,9 @@ fn metrics_of_a_plugin_are_on_the_page_also_after_a_reload() {
     for line in [
         "# TYPE outrigger_plugin_judge_verdicts counter",
         "outrigger_plugin_judge_verdicts_total{act=\"GiveKeys\"} 4",
-        "outrigger_plugin_judge_last_act_letters 8",
-        "outrigger_plugin_judge_act_letters_sum 32.0",
-        "outrigger_plugin_judge_act_letters_count 4",
+        "outrigger_plugin_judge_last_act_letters{} 8",
+        "outrigger_plugin_judge_act_letters_sum{} 32.0",
+        "outrigger_plugin_judge_act_letters_count{} 4",
         "outrigger_plugin_judge_act_letters_bucket{le=\"2.0\"} 0",
         "outrigger_plugin_judge_act_letters_bucket{le=\"10.0\"} 4",
         "outrigger_plugin_judge_act_letters_bucket{le=\"+Inf\"} 4",

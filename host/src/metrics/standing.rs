@@ -220,7 +220,7 @@ fn own(page: &mut Page<'_>, plugin: &Plugin) -> fmt::Result {
                 Series::Histogram { buckets, sum, count } => {
                     let beyond = count.saturating_sub(buckets.iter().map(|(_, sizes)| sizes).sum());
                     let buckets = buckets.iter().map(|(bound, sizes)| (number(*bound), *sizes));
-                    let buckets: Vec<(f64, u64)> = buckets.chain([(f64::MAX, beyond)]).collect();
+                    let buckets: Vec<(f64, u64)> = buckets.chain([(f64::INFINITY, beyond)]).collect();
                     encoder.encode_histogram::<Vec<(String, String)>>(number(*sum), *count, &buckets, None)?;
                 }
             }

@@ -1,5 +1,5 @@
 // A service that no host asks a plugin for.
-//~ expected ["keys-provider/1"]
+//~ expected one of keys-provider/1, policy/1
 
 use outrigger_sdk::options::NoOptions;
 use outrigger_sdk::{Host, Plugin, plugin};

@@ -221,3 +221,25 @@ fn wallet_signer_must_be_a_plugin_that_provides_keys() {
     assert_eq!(output.status.code(), Some(2), "{told}");
     assert!(told.contains("no enabled plugin of this id provides keys-provider/1"), "{told}");
 }
+
+#[test]
+fn a_policy_judges_what_hsm_signer_signs_and_other_wallets_with_its_keys() {
+    let hsm = daemon();
+    let options = options(&hsm, "");
+    let judge = built().library("outrigger_judge").display().to_string();
+    let text = std::fs::read_to_string(hsm.path("host.toml")).unwrap();
+    let policy = format!(
+        "\n[[plugins]]\nfile = {judge:?}\noptions = {{ refuse = [\"Sign\", \"SignMessage\"] }}\n\
+         [[wallet.policies]]\nwallets = [\"vault\"]\nplugin = \"judge\"\n"
+    );
+    std::fs::write(hsm.path("host.toml"), text + &policy).unwrap();
+    let host = Host::start_with(options);
+    let (mut hot, mut vault) = wallets(&host);
+    fund(&mut vault);
+    let refused = (-4, "The policy 'judge' refuses: It is Sunday".to_owned());
+    for wallet in [&mut vault, &mut hot] {
+        assert_eq!(wallet.refused("sendtoaddress", json!([ELSEWHERE, 1])), refused);
+        let address = wallet.call("getnewaddress", json!(["", "legacy"]));
+        assert_eq!(wallet.refused("signmessage", json!([address, "text"])), refused);
+    }
+}

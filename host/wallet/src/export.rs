@@ -16,7 +16,7 @@ use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 
 use super::encrypt::EncryptionKey;
 use super::error::{Result, WalletError};
-use super::guards::POLICY_STATE;
+use super::guarding::POLICY_STATE;
 use super::keypool::identity_key;
 use super::live::Wallet;
 use super::store::rows::{CoinRow, DescriptorRow, KeyRow, MetaRow, ScriptRow};

@@ -2,8 +2,7 @@ use std::path::PathBuf;
 
 use bitcoin::BlockHash;
 use outrigger_service::wallet::SpendSettings;
-
-use super::guards::PolicyRule;
+use serde::Deserialize;
 
 /// The wallet settings of the host's configuration.
 #[derive(Clone, Debug)]
@@ -53,5 +52,26 @@ impl Default for Settings {
             signer: None,
             policies: Vec::new(),
         }
+    }
+}
+
+/// A setting `[[wallet.policies]]`.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PolicyRule {
+    /// The names of wallets. One that ends with `*` means all names that begin so.
+    pub wallets: Vec<String>,
+    /// The id of the plugin.
+    pub plugin: String,
+    /// Takes the policy away from these wallets.
+    #[serde(default)]
+    pub remove: bool,
+}
+
+impl PolicyRule {
+    pub fn concerns(&self, wallet: &str) -> bool {
+        let is_named =
+            |name: &String| name.strip_suffix('*').map_or(name == wallet, |beginning| wallet.starts_with(beginning));
+        self.wallets.iter().any(is_named)
     }
 }

@@ -229,7 +229,7 @@ fn a_restored_wallet_gives_no_number_again() {
     let lost = log(&harness);
     harness.manager.unload("w".into(), None).unwrap();
     std::fs::remove_dir_all(harness.dir.path().join("w")).unwrap();
-    harness.manager.restore("w".into(), &file, &None, None).unwrap();
+    harness.manager.restore("w".into(), &file, &None, None, &|_| Ok(())).unwrap();
     let restored = log(&harness);
     assert_eq!(restored.entries[0], lost.entries[0]);
     // The second one is still in the mempool.

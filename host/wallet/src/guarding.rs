@@ -1,0 +1,153 @@
+//! A wallet's policies, and the keys by which copies of it are found.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
+
+use bitcoin::bip32::Xpub;
+use bitcoin::hashes::{Hash, sha256};
+use bitcoin::hex::DisplayHex;
+use outrigger_service::Result as ServiceResult;
+use outrigger_service::wire::{Blob, from_bytes};
+
+use super::descriptors::{bad_descriptor, parse_stored};
+use super::error::{Result, WalletError};
+use super::guards::{KeyId, Policies};
+use super::live::Wallet;
+use super::store::Reading;
+use super::store::rows::{DescriptorRow, KeyRow};
+use super::store::tables::number_from_key;
+use super::write::Write;
+
+impl Wallet {
+    /// The plugins that judge for the wallet. Another wallet with the same key may have got policies since the last time.
+    ///
+    /// # Errors
+    /// The list of keys cannot be stored, or the wallet not be read.
+    pub fn policies(&self) -> Result<Policies> {
+        let guards = &self.shared.guards;
+        let version = guards.version.load(Ordering::SeqCst);
+        let known = self.guarded.lock().policies.clone();
+        if self.guarded.lock().version == version || (known.is_empty() && guards.is_idle()) {
+            return Ok(known);
+        }
+        let txn = self.store.read()?;
+        let keys = self.guarded_keys(&txn)?;
+        self.settle_policies(&keys, version)
+    }
+
+    /// Finds the policies for these private keys. At run time policies are only added.
+    fn settle_policies(&self, keys: &BTreeSet<KeyId>, version: u64) -> Result<Policies> {
+        let mut guarded = self.guarded.lock();
+        guarded.policies = self.shared.guards.settle(&self.name, &guarded.policies, keys)?;
+        guarded.version = version;
+        Ok(guarded.policies.clone())
+    }
+
+    /// Gives a wallet that is loaded its policies, and stores them.
+    pub(super) fn begin_guarding(&self) -> Result<()> {
+        let before = self.guarded.lock().policies.clone();
+        let now = self.policies()?;
+        if before == now || self.read_only().is_some() {
+            return Ok(());
+        }
+        for removed in before.iter().filter(|name| !now.contains(name)) {
+            tracing::warn!(wallet = self.name(), policy = &**removed, "the configuration takes a policy away");
+        }
+        self.write(|write| {
+            write.meta.policies = now.iter().map(ToString::to_string).collect();
+            Ok(())
+        })
+    }
+
+    /// The keys with which the wallet, or the plugin that has its keys, signs.
+    fn guarded_keys(&self, txn: &Reading<'_>) -> Result<BTreeSet<KeyId>> {
+        let (t, is_provided) = (&self.store.tables, self.signer().is_some());
+        let mut keys = BTreeSet::new();
+        for entry in t.descriptors.iter(txn)? {
+            let (number, row) = entry?;
+            let row: DescriptorRow = from_bytes(row).map_err(WalletError::Damaged)?;
+            if row.has_private || is_provided {
+                keys.extend(self.keys_of(number_from_key(number)?, &row, is_provided)?);
+            }
+        }
+        for entry in t.imported_keys.iter(txn)? {
+            let row: KeyRow = from_bytes(entry?.1).map_err(WalletError::Damaged)?;
+            keys.extend(single(&row.public_key).filter(|_| row.private));
+        }
+        Ok(keys)
+    }
+
+    /// The keys of a descriptor that are the wallet's own.
+    fn keys_of(&self, number: u32, row: &DescriptorRow, is_provided: bool) -> Result<Vec<KeyId>> {
+        let parsed = parse_stored(number, &row.identity, self.shared.network)?;
+        let all = parsed.extended_keys();
+        if all.is_empty() {
+            // A descriptor of single keys. Those of co-signers count as well.
+            let expansion = parsed.expand(0).map_err(|error| bad_descriptor(number, &error))?;
+            let origins = expansion.scripts.iter().flat_map(|script| &script.origins);
+            return Ok(origins.filter_map(|origin| single(&origin.public_key)).collect());
+        }
+        let is_own = |(xpub, _): &(Xpub, _)| is_provided || row.holds(&xpub.to_string());
+        let mut keys: Vec<KeyId> = all.iter().filter(|key| is_own(key)).map(|(xpub, _)| extended(xpub)).collect();
+        if keys.len() == all.len() {
+            // So are the keys behind their hardened steps.
+            let normalised = parse_stored(number, &row.public, self.shared.network)?;
+            keys.extend(normalised.extended_keys().iter().map(|(xpub, _)| extended(xpub)));
+        }
+        Ok(keys)
+    }
+}
+
+fn extended(xpub: &Xpub) -> KeyId {
+    let bytes = [&xpub.public_key.serialize()[..], &xpub.chain_code.to_bytes()[..]].concat();
+    sha256::Hash::hash(&bytes).to_string()
+}
+
+fn single(public_key: &[u8]) -> Option<KeyId> {
+    let x = if public_key.len() == 32 { Some(public_key) } else { public_key.get(1..33) };
+    x.map(|x| x.to_lower_hex_string())
+}
+
+impl Wallet {
+    /// What a policy keeps about the wallet, as the wallet's backup has it.
+    pub fn policy_state(&self, policy: &str) -> ServiceResult<Option<Blob>> {
+        let txn = self.store.read().map_err(WalletError::from)?;
+        let state = self.store.tables.meta.get(&txn, &state_key(policy)).map_err(WalletError::from)?;
+        Ok(state.map(|state| Blob(state.to_vec())))
+    }
+
+    pub fn set_policy_state(&self, policy: &str, state: Option<Blob>) -> ServiceResult<()> {
+        if self.policy_state(policy)? == state {
+            return Ok(());
+        }
+        let key = state_key(policy);
+        // Works in a read-only wallet, too, as backups do.
+        Ok(self.write_in(&self.lock_writes(), |write| match state {
+            Some(state) => write.put(write.t.meta, &key, &state),
+            None => write.delete(write.t.meta, &key).map(drop),
+        })?)
+    }
+}
+
+/// What the keys of policies' states in the table `meta` begin with.
+pub const POLICY_STATE: &[u8] = b"policy ";
+
+/// The key of a policy's state in the table `meta`.
+fn state_key(policy: &str) -> Vec<u8> {
+    [POLICY_STATE, policy.as_bytes()].concat()
+}
+
+impl Write<'_> {
+    /// Called before a write commits that added keys. The wallet has the policies of its keys before it can sign with them.
+    pub(super) fn guard_keys(&mut self) -> Result<()> {
+        let guards = &self.wallet.shared.guards;
+        if guards.is_idle() && self.meta.policies.is_empty() {
+            return Ok(());
+        }
+        let version = guards.version.load(Ordering::SeqCst);
+        let keys = self.wallet.guarded_keys(self.reads())?;
+        let policies = self.wallet.settle_policies(&keys, version)?;
+        self.meta.policies = policies.iter().map(ToString::to_string).collect();
+        Ok(())
+    }
+}

@@ -221,6 +221,7 @@ mod tests {
             let params = Params::from_text(&format!("[{number}]"));
             let origin = Arc::new(Origin::of_user("a"));
             let call = Call {
+                progress: None,
                 method: "getblockhash".to_owned(),
                 params,
                 origin,

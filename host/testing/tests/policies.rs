@@ -146,6 +146,8 @@ fn a_policy_sees_whose_each_output_is_and_what_is_given_away() {
     assert_eq!((signed(&seen[0]).gives, signed(&seen[0]).inputs[0].verified), (None, false));
 }
 
+type Attempt<'a> = Box<dyn Fn() -> outrigger_service::Result<()> + 'a>;
+
 #[test]
 fn a_refusal_keeps_a_wallet_from_signing_sending_and_giving_anything_out() {
     let (host, watch, coin) = guarded();
@@ -156,7 +158,7 @@ fn a_refusal_keeps_a_wallet_from_signing_sending_and_giving_anything_out() {
     let script = coin.1.script_pubkey.clone();
     let file = |name: &str| host.path(name).display().to_string();
     watch.refuse(Some("It is Sunday"));
-    let acts: [(&str, Box<dyn Fn() -> Result<(), outrigger_service::ServiceError>>); 9] = [
+    let acts: [(&str, Attempt<'_>); 9] = [
         ("Sign", Box::new(|| handle.signer.sign(scope, batch.clone()).map(drop))),
         (
             "SignMessage",

@@ -111,7 +111,7 @@ fn single(public_key: &[u8]) -> Option<KeyId> {
 impl Wallet {
     /// What a policy keeps about the wallet, as the wallet's backup has it.
     pub fn policy_state(&self, policy: &str) -> ServiceResult<Option<Blob>> {
-        let txn = self.store.read().map_err(WalletError::from)?;
+        let txn = self.store.read()?;
         let state = self.store.tables.meta.get(&txn, &state_key(policy)).map_err(WalletError::from)?;
         Ok(state.map(|state| Blob(state.to_vec())))
     }

@@ -163,7 +163,7 @@ impl Judge {
     #[method]
     fn endwork(&self) -> Result<usize, RpcError> {
         let working = std::mem::take(&mut *lock(&self.working));
-        Ok(working.into_iter().map(|reply| reply.send(Ok(()))).count())
+        Ok(working.into_iter().map(|reply| usize::from(reply.send(Ok(())))).sum())
     }
 
     /// Calls a method as the plugin.

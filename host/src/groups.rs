@@ -17,7 +17,7 @@ const GROUPS: [(&str, &str); 7] = [
     (
         "history",
         "abandontransaction getreceivedbyaddress getreceivedbylabel gettransaction listaddressgroupings \
-         listreceivedbyaddress listreceivedbylabel listsinceblock listtransactions setcomment",
+         listreceivedbyaddress listreceivedbylabel listsinceblock listtransactions setcomment waitevents",
     ),
     (
         "import",

@@ -6,13 +6,14 @@ use outrigger_sdk::manifest::MethodSpec;
 use outrigger_upstream::{Method, MethodSet};
 
 /// The host's methods that bitcoind does not have, except rpc.discover, which every user may call.
-const OWN: [(&str, Method); 6] = [
+const OWN: [(&str, Method); 7] = [
     ("getwalletbackupinfo", Method::of_host(MethodSet::Wallet, false)),
     ("listplugins", Method::of_host(MethodSet::NodeAdmin, false)),
     ("reloadplugin", Method::of_host(MethodSet::NodeAdmin, true)),
     ("setcomment", Method::of_host(MethodSet::Wallet, true)),
     ("startplugin", Method::of_host(MethodSet::NodeAdmin, true)),
     ("stopplugin", Method::of_host(MethodSet::NodeAdmin, true)),
+    ("waitevents", Method::of_host(MethodSet::Wallet, false)),
 ];
 
 /// The properties of a method; `None` if only a third party's plugin or a later node has it.

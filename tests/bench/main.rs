@@ -20,6 +20,7 @@
 //! | passed | what passing calls on costs |
 //! | rescans | rescans, headers and new blocks in front of a bitcoind |
 //! | wallets `[--wallets N] [--in-front]` | many loaded wallets |
+//! | subscribers | how soon 1,000 subscriptions are told of a payment and of a block |
 //! | growth `[--largest N] [--wallets N]` | how the cost of wallet calls grows with the wallet |
 //! | soak `[--minutes N]` | a long mixed load |
 //!
@@ -38,6 +39,7 @@ mod rescans;
 mod selection;
 mod signing;
 mod soak;
+mod subscribers;
 mod template;
 mod transactions;
 mod wallets;
@@ -122,6 +124,7 @@ fn main() {
     let in_front = arguments.iter().any(|argument| argument == "--in-front");
     match arguments.get(1).map(String::as_str) {
         Some("chains") => chains::run(),
+        Some("subscribers") => subscribers::run(),
         Some("isolated") => isolated::run(),
         Some("template") => template::run(bitcoind),
         Some("history") => history::run(bitcoind, in_front),

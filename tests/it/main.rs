@@ -55,4 +55,5 @@ mod users;
 mod vault;
 mod wallet;
 mod wallet_kills;
+mod wallet_log;
 mod websocket;

@@ -222,12 +222,43 @@ fn check(client: &mut Client, answered: &mut Answered, everything: bool) {
             listed["descriptors"].as_array().unwrap().iter().filter_map(|listed| listed["desc"].as_str()).collect();
         assert!(owned.imported.iter().all(|text| listed.contains(text.as_str())), "{name}: {:?}", owned.imported);
         assert!(listed.len() >= 8, "{name} has been made with fewer descriptors than it needs: {}", listed.len());
+        check_log(&mut wallet, name);
         // Each coin is one that the chain has.
         let coins = if everything { wallet.call("listunspent", json!([1])) } else { json!([]) };
         for coin in coins.as_array().unwrap() {
             let out = client.call("gettxout", json!([coin["txid"], coin["vout"], false]));
             assert_eq!(out["value"], coin["amount"], "{name}: {coin}");
         }
+    }
+}
+
+/// Checks that the log's last word on each transaction is where it stands, and that it tells once that one is deep.
+fn check_log(wallet: &mut Client, name: &str) {
+    let (mut told, mut since) = (BTreeMap::<String, Value>::new(), json!(0));
+    loop {
+        let answer = wallet.call("waitevents", json!([since, 1]));
+        let events = answer["events"].as_array().unwrap();
+        if events.is_empty() {
+            break;
+        }
+        for event in events {
+            assert!(event["number"].as_u64() > since.as_u64(), "{name}: {event}");
+            since = event["number"].clone();
+            let before = told.insert(event["txid"].as_str().unwrap().to_owned(), event.clone());
+            let follows =
+                before.is_some_and(|before| before["kind"] == "confirmed" && before["blockhash"] == event["blockhash"]);
+            assert!(event["kind"] != "deep" || follows, "{name}: {event}");
+        }
+    }
+    for listed in wallet.call("listsinceblock", json!([]))["transactions"].as_array().unwrap() {
+        let last = &told[listed["txid"].as_str().unwrap()];
+        let kinds: &[&str] = match listed["confirmations"].as_i64().unwrap() {
+            6.. => &["deep"],
+            1.. => &["confirmed"],
+            0 => &["seen", "replaced", "abandoned", "reorganised"],
+            _ => &["conflicted"],
+        };
+        assert!(kinds.iter().any(|kind| last["kind"] == *kind), "{name}: {last} of {listed}");
     }
 }
 

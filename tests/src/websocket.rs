@@ -39,7 +39,8 @@ impl WebSocket {
         }
     }
 
-    fn receive(&mut self) -> Value {
+    /// The next message.
+    pub fn receive(&mut self) -> Value {
         loop {
             let [kind, length] = self.bytes();
             let length = match length {

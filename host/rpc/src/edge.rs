@@ -30,6 +30,7 @@ use super::figures::EdgeFigures;
 use super::gateway::RpcService;
 use super::limits::Limits;
 use super::rest::{REST_ENTRY, REST_PATH, Rest};
+use super::subscriptions::Tips;
 use super::unread::Unread;
 use super::websocket;
 
@@ -58,6 +59,8 @@ pub(super) struct Edge<S> {
     attempts: Attempts,
     unread: Arc<Unread>,
     figures: Arc<EdgeFigures>,
+    /// The newest block, for subscriptions.
+    tips: OnceLock<Tips>,
 }
 
 impl<S: RpcService> Edge<S> {
@@ -65,12 +68,18 @@ impl<S: RpcService> Edge<S> {
         let (busy_poll, attempts) = (BusyPoll::new(limits.busy_poll), Attempts::new(limits.wrong_credentials_delay));
         let figures = Arc::<EdgeFigures>::default();
         let unread = Unread::new(limits.max_unread_bytes, figures.clone());
-        Self { service: Arc::new(service), auth, limits, rest: OnceLock::new(), busy_poll, attempts, unread, figures }
+        let (service, rest, tips) = (Arc::new(service), OnceLock::new(), OnceLock::new());
+        Self { service, auth, limits, rest, busy_poll, attempts, unread, figures, tips }
     }
 
     /// Sets the REST interface, once. Without it, `/rest/` does not exist.
     pub(super) fn answer_rest_by(&self, rest: Arc<dyn Rest>) {
         let _ = self.rest.set(rest);
+    }
+
+    /// Sets the newest block, once. Without it, subscriptions tell no blocks.
+    pub(super) fn tell_blocks_by(&self, tips: Tips) {
+        let _ = self.tips.set(tips);
     }
 
     pub(super) fn busy_poll(&self) -> &Arc<BusyPoll> {
@@ -123,7 +132,9 @@ impl<S: RpcService> Edge<S> {
             Ok((caller, Target::WebSocket(wallet))) => {
                 let origin = caller.origin(wallet);
                 // Boxed, since every connection reserves room for it.
-                return Box::pin(websocket::accept(&self.service, &self.limits, client, caller, origin, head)).await;
+                let tips = self.tips.get().cloned();
+                let accepted = websocket::accept(&self.service, &self.limits, client, caller, origin, head, tips);
+                return Box::pin(accepted).await;
             }
             Ok((caller, Target::Rest(rest))) => {
                 discard(body).await;

@@ -42,6 +42,7 @@ mod rest;
 mod result;
 mod server;
 mod slots;
+mod subscriptions;
 mod threads;
 mod unread;
 mod websocket;
@@ -60,6 +61,7 @@ pub use result::{ResultStream, ResultText};
 #[cfg(test)]
 pub use server::DrainReport;
 pub use server::{Server, listen};
+pub use subscriptions::Tips;
 pub use threads::{CallHere, NetworkThreads, STACK_BYTES, Workers};
 
 #[cfg(test)]

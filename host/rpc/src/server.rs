@@ -23,6 +23,7 @@ use super::limits::Limits;
 use super::peers::Peers;
 use super::rest::Rest;
 use super::slots::{ConnectionSlot, ConnectionSlots};
+use super::subscriptions::Tips;
 use super::threads::Workers;
 
 /// How many connections are refused with an HTTP answer at a time. Further ones are closed without an answer.
@@ -83,6 +84,13 @@ impl<S: RpcService> Server<S> {
     #[must_use]
     pub fn with_rest(self, rest: Arc<dyn Rest>) -> Self {
         self.edge.answer_rest_by(rest);
+        self
+    }
+
+    /// Tells subscribers each of these blocks.
+    #[must_use]
+    pub fn with_tips(self, tips: Tips) -> Self {
+        self.edge.tell_blocks_by(tips);
         self
     }
 

@@ -12,8 +12,8 @@ use http::header::{CONNECTION, ORIGIN, UPGRADE};
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use jsonrpsee::core::middleware::{Batch, BatchEntry, Notification, RpcServiceBuilder, RpcServiceT};
-use jsonrpsee::core::server::{BatchResponseBuilder, MethodResponse, Methods, ResponsePayload};
-use jsonrpsee::server::middleware::rpc::RpcService as Unused;
+use jsonrpsee::core::server::{BatchResponseBuilder, MethodResponse, ResponsePayload};
+use jsonrpsee::server::middleware::rpc::RpcService as Subscriptions;
 use jsonrpsee::server::{BatchRequestConfig, ConnectionState, PingConfig, ServerConfig, stop_channel, ws};
 use jsonrpsee::types::{ErrorObject, Id, Request as RpcRequest};
 use outrigger_values::{RpcError, RpcErrorCode};
@@ -25,14 +25,12 @@ use super::client::Client;
 use super::conversation::{Conversation, MAX_UNDER_WAY};
 use super::dispatch::{Failure, Origin};
 use super::envelope::{Reply, ReplyBody, log_forbidden, well_formed};
-use super::gateway::{RequestContext, RpcService};
+use super::gateway::RpcService;
 use super::limits::Limits;
+use super::subscriptions::{self, Asking, MAX_SUBSCRIPTIONS, SUBSCRIBE, Tips, UNSUBSCRIBE};
 
 /// How many answers can wait in a connection's queue before calls wait.
 const QUEUED_ANSWERS: u32 = 16;
-
-/// How many times `max_unread_bytes` one connection's unread answers may have: an answer alone may have that many.
-const MAX_UNREAD: u64 = 2;
 
 /// How often the host pings a client, and how long the client may stay silent.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
@@ -60,6 +58,7 @@ pub(super) async fn accept<S: RpcService>(
     caller: Caller,
     origin: Origin,
     head: Parts,
+    tips: Option<Tips>,
 ) -> Response<ReplyBody> {
     let bytes = |limit: usize| u32::try_from(limit).unwrap_or(u32::MAX);
     let config = ServerConfig::builder()
@@ -68,18 +67,20 @@ pub(super) async fn accept<S: RpcService>(
         .max_response_body_size(bytes(limits.max_body_bytes))
         .set_batch_request_config(BatchRequestConfig::Limit(bytes(limits.max_batch)))
         .set_message_buffer_capacity(QUEUED_ANSWERS)
+        .max_subscriptions_per_connection(MAX_SUBSCRIPTIONS)
         .enable_ws_ping(PingConfig::new().ping_interval(PING_INTERVAL).inactive_limit(SILENCE))
         .build();
     let (stopped, stop) = stop_channel();
     let Ok(permit) = Arc::new(Semaphore::new(1)).acquire_owned().await else { return refused("no permit") };
-    let shared = (service.clone(), limits.clone(), client.clone(), Arc::new(origin), Arc::new(caller));
-    let calls = RpcServiceBuilder::new().layer_fn(move |unused| {
-        let (service, limits, client, origin, caller) = shared.clone();
-        let running = Semaphore::new(MAX_UNDER_WAY);
-        Calls(Arc::new(Shared { service, limits, client, origin, caller, running, _until_dropped: unused }))
+    let (service, origin, caller) = (service.clone(), Arc::new(origin), Arc::new(caller));
+    let asking = Asking { service, limits: limits.clone(), client: client.clone(), origin };
+    let methods = subscriptions::methods(asking.clone(), tips);
+    let calls = RpcServiceBuilder::new().layer_fn(move |subscriptions| {
+        let (asking, caller, running) = (asking.clone(), caller.clone(), Semaphore::new(MAX_UNDER_WAY));
+        Calls(Arc::new(Shared { asking, caller, running, subscriptions }))
     });
     let state = ConnectionState::new(stopped, 0, permit);
-    match ws::connect(Request::from_parts(head, ()), config, Methods::new(), state, calls).await {
+    match ws::connect(Request::from_parts(head, ()), config, methods, state, calls).await {
         Ok((response, messages)) => {
             client.upgrade(Conversation { messages: messages.boxed(), stop });
             response.map(|_| Reply::empty(StatusCode::SWITCHING_PROTOCOLS).body)
@@ -98,48 +99,41 @@ fn refused(reason: &'static str) -> Response<ReplyBody> {
 struct Calls<S>(Arc<Shared<S>>);
 
 struct Shared<S> {
-    service: Arc<S>,
-    limits: Limits,
-    client: Arc<Client>,
-    origin: Arc<Origin>,
+    asking: Asking<S>,
     caller: Arc<Caller>,
     running: Semaphore,
-    /// jsonrpsee's own service, without methods. A stopped connection drains until this is dropped.
-    _until_dropped: Unused,
+    /// jsonrpsee's own service, with the methods of subscriptions alone. A stopped connection drains until this is
+    /// dropped.
+    subscriptions: Subscriptions,
 }
 
 impl<S: RpcService> Shared<S> {
-    async fn outcome(&self, mut request: RpcRequest<'_>) -> Result<Bytes, RpcError> {
-        if !self.caller.may_call(request.method_name()) {
-            log_forbidden(&self.caller, request.method_name());
+    /// Checks the user's list and the parameters.
+    fn admit(&self, method: &str, request: &RpcRequest<'_>) -> Result<(), RpcError> {
+        if !self.caller.may_call(method) {
+            log_forbidden(&self.caller, method);
             return Err(RpcError::internal("The user may not call this method"));
         }
-        if let Some(params) = &request.params {
-            well_formed(params, &self.limits)?;
-        }
-        let asked =
-            RequestContext { origin: self.origin.clone(), body: Bytes::new(), in_batch: false, through: Vec::new() };
-        request.extensions_mut().insert(asked);
-        // The reader stops at the same number, apart from messages that it has already read.
-        let _running = self.running.acquire().await;
-        let result = self.service.call(request).await.map_err(Failure::into_rpc_error)?;
-        let (most, len) = (self.limits.max_unread_bytes, result.len());
-        match result.whole(usize::try_from(most).unwrap_or(usize::MAX)).await {
-            Ok(Some(text)) => Ok(text),
-            Ok(None) => Err(RpcError::internal(format!(
-                "The answer has {len} bytes, and a WebSocket's message at most {most} (rpc.max_unread_bytes)"
-            ))),
-            Err(error) => Err(RpcError::internal(format!("The answer broke off: {error}"))),
+        request.params.as_ref().map_or(Ok(()), |params| well_formed(params, &self.asking.limits))
+    }
+
+    /// Begins or ends a subscription. Whoever may begin one may end it.
+    async fn subscribe(&self, request: RpcRequest<'_>) -> MethodResponse {
+        match self.admit(SUBSCRIBE, &request) {
+            Ok(()) => self.subscriptions.call(request).await,
+            Err(error) => MethodResponse::error(request.id, error_object(error)),
         }
     }
 
-    /// Counts an answer as unread, and closes the connection of a client with too many unread bytes.
+    async fn outcome(&self, request: RpcRequest<'_>) -> Result<Bytes, RpcError> {
+        self.admit(request.method_name(), &request)?;
+        // The reader stops at the same number, apart from messages that it has already read.
+        let _running = self.running.acquire().await;
+        self.asking.ask(request).await.map_err(Failure::into_rpc_error)
+    }
+
     fn queue(&self, response: &MethodResponse) {
-        let unread = self.client.activity().queued(response.as_json().get().len() as u64);
-        if unread > self.limits.max_unread_bytes.saturating_mul(MAX_UNREAD) {
-            tracing::warn!(peer = %self.client.peer(), unread, "a WebSocket's client does not read its answers");
-            self.client.link().close();
-        }
+        self.asking.count_unread(response.as_json().get().len());
     }
 
     async fn answer(&self, request: RpcRequest<'_>) -> ResponsePayload<'static, Box<RawValue>> {
@@ -161,8 +155,14 @@ impl<S: RpcService> RpcServiceT for Calls<S> {
     type BatchResponse = MethodResponse;
 
     fn call<'a>(&self, request: RpcRequest<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
-        let (shared, under_way) = (self.0.clone(), UnderWay::begin(&self.0.client));
+        let (shared, under_way) = (self.0.clone(), UnderWay::begin(&self.0.asking.client));
         async move {
+            if [SUBSCRIBE, UNSUBSCRIBE].contains(&request.method_name()) {
+                let response = shared.subscribe(request).await;
+                drop(under_way);
+                shared.queue(&response);
+                return response;
+            }
             let id = request.id.clone();
             let (answer, queued) = shared.answer(request).await.notify_on_completion();
             // The message stays in flight until its answer is queued.
@@ -174,9 +174,9 @@ impl<S: RpcService> RpcServiceT for Calls<S> {
     }
 
     fn batch<'a>(&self, batch: Batch<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
-        let (shared, under_way) = (self.0.clone(), UnderWay::begin(&self.0.client));
+        let (shared, under_way) = (self.0.clone(), UnderWay::begin(&self.0.asking.client));
         async move {
-            let most = usize::try_from(shared.limits.max_unread_bytes).unwrap_or(usize::MAX);
+            let most = usize::try_from(shared.asking.limits.max_unread_bytes).unwrap_or(usize::MAX);
             let mut responses = BatchResponseBuilder::new_with_limit(most);
             for entry in batch {
                 let response = match entry {

@@ -10,7 +10,7 @@ use outrigger_service::policy::Act;
 use outrigger_service::wallet::{
     AddressType, Balances, BalancesQuery, CoinBatch, CreateOptions, DescriptorImport, DescriptorInfo, HdKey,
     HistoryBatch, HistoryQuery, Import, ImportOutcome, LabelBatch, LabelledAddress, Received, ReceivedQuery,
-    Replaceable, ScriptInfo, SpendSettings, WalletInfo,
+    Replaceable, ScriptInfo, SpendSettings, WalletInfo, WalletLog,
 };
 use outrigger_service::wire::{Blob, Encoded, Secret};
 use outrigger_service::{
@@ -199,6 +199,18 @@ impl WalletRead for WalletService {
 
     fn balances(&self, scope: Scope, query: BalancesQuery) -> Result<Balances> {
         self.read(scope, |view| view.balances(&query))
+    }
+
+    fn log(&self, scope: Scope, after: u64, limit: u32) -> Result<WalletLog> {
+        let call = self.scopes.get(scope)?;
+        if call.of_call {
+            return self.read(scope, |view| view.log(after, limit));
+        }
+        // A thread of the plugin follows the log: it must not wait for the chain.
+        let view = self.manager.select_as_it_stands(call.selected()?)?;
+        call.check_may_use(view.wallet().name())?;
+        self.granted.check(view.wallet().name())?;
+        view.log(after, limit)
     }
 
     fn received(&self, scope: Scope, query: ReceivedQuery) -> Result<Encoded<Vec<Received>>> {

@@ -157,6 +157,7 @@ async fn serve(
         .await
         .map_err(|error| failed("cannot listen")(error.into()))?
         .with_peers(rpc.peers())
+        .with_tips(frame.hub.tips())
         .with_workers(workers);
     let server = match &loaded.config.backend {
         Some(backend) if backend.rest_passthrough => {

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bitcoin::Network;
+use outrigger_rpc::Tips;
 use outrigger_service::chain::Publication;
 use outrigger_service::events::Event;
 use outrigger_service::policy::POLICY;
@@ -49,6 +50,8 @@ const POOL_PATIENCE: Duration = Duration::from_secs(2);
 pub struct Hub {
     registry: OnceLock<Arc<Registry>>,
     wallets: OnceLock<Arc<WalletManager>>,
+    /// Hash and height of the newest block.
+    tip: watch::Sender<Option<(String, u32)>>,
 }
 
 impl Hub {
@@ -57,6 +60,10 @@ impl Hub {
         if let Some(registry) = self.registry.get() {
             registry.tell(event);
         }
+    }
+
+    pub fn tips(&self) -> Tips {
+        self.tip.subscribe()
     }
 
     /// The host is about to stop: cancels work that would delay it.
@@ -71,7 +78,10 @@ impl Hub {
 impl Observer for Hub {
     fn notify(&self, event: NodeEvent) {
         match event {
-            NodeEvent::TipChanged { hash, height } => self.tell(&Event::TipChanged { hash, height }),
+            NodeEvent::TipChanged { hash, height } => {
+                self.tip.send_replace(Some((hash.to_string(), height)));
+                self.tell(&Event::TipChanged { hash, height });
+            }
             NodeEvent::TransactionAdded { sequence, .. } | NodeEvent::TransactionRemoved { sequence, .. } => {
                 self.tell(&Event::MempoolChanged { sequence });
             }

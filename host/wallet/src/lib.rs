@@ -46,6 +46,7 @@ mod latest;
 mod live;
 mod loading;
 mod locks;
+mod log;
 mod manager;
 mod matching;
 mod ownership;

@@ -154,6 +154,7 @@ impl Write<'_> {
         };
         self.meta.next_order_position += 1;
         self.meta.birth_time = self.meta.birth_time.min(row.time);
+        self.note_new(&row);
         self.index(&row)?;
         self.put(self.t.raw, &row.order_position.to_be_bytes(), &serialize(transaction))?;
         self.unlock_coins(&row.inputs)?;

@@ -133,16 +133,20 @@ impl Write<'_> {
 
     fn rederive_outputs(&mut self, txid: Txid, spending: &mut BTreeSet<Txid>) -> Result<()> {
         let Some(mut row) = self.t.transaction(self.reads(), &txid)? else { return Ok(()) };
-        let mut outputs = Vec::with_capacity(row.outputs.len());
+        let (mut outputs, mut owned_anew) = (Vec::with_capacity(row.outputs.len()), false);
         for (vout, output) in (0_u32..).zip(&row.outputs) {
             let known = self.t.script(self.reads(), &output.script)?;
             let fresh = owned_output(output.value, &output.script, known.as_ref());
             if fresh.ownership != output.ownership {
+                owned_anew = true;
                 spending.extend(self.t.spenders(self.reads(), &OutPoint { txid, vout })?);
             }
             outputs.push(fresh);
         }
         if outputs != row.outputs {
+            if owned_anew {
+                self.note_payments_changed(&row)?;
+            }
             row.outputs = outputs;
             self.put_transaction(&row)?;
         }
@@ -153,6 +157,7 @@ impl Write<'_> {
         let Some(mut row) = self.t.transaction(self.reads(), &txid)? else { return Ok(()) };
         let fresh = debit(&self.t, self.reads(), &row.inputs)?;
         if fresh != (row.debit_spendable, row.debit_watch_only) {
+            self.note_payments_changed(&row)?;
             (row.debit_spendable, row.debit_watch_only) = fresh;
             self.put_transaction(&row)?;
         }

@@ -15,6 +15,7 @@ use super::encrypt::EncryptionKey;
 use super::error::{Result, WalletError};
 use super::labels::LabelChanges;
 use super::live::Wallet;
+use super::log::{LogNotes, next_due};
 use super::store::rows::MetaRow;
 use super::store::tables::{CHANGES, Table, put};
 use super::store::{Reading, Tables, Writing};
@@ -39,6 +40,7 @@ pub struct Write<'w> {
     pub grown: Vec<(u32, u32)>,
     pub sums: Sums,
     pub labels: LabelChanges,
+    pub log: LogNotes,
     /// Coins to lock (true) or unlock after the commit.
     pub locks: Vec<(OutPoint, bool)>,
     /// Whether it added keys with which the wallet signs.
@@ -79,7 +81,7 @@ impl Wallet {
     /// [`Self::write`] under a lock already held.
     pub(super) fn write_in<R>(
         &self,
-        _: &WriteGuard<'_>,
+        guard: &WriteGuard<'_>,
         change: impl FnOnce(&mut Write<'_>) -> Result<R>,
     ) -> Result<R> {
         let t = self.store.tables;
@@ -96,6 +98,7 @@ impl Wallet {
             grown: Vec::new(),
             sums: Sums::default(),
             labels: Vec::new(),
+            log: LogNotes::default(),
             locks: Vec::new(),
             adds_keys: false,
         };
@@ -110,6 +113,9 @@ impl Wallet {
             put(t.meta, &mut write.txn, b"synced", &write.synced)?;
             write.remember_block()?;
         }
+        let log = self.store.log_in(&mut write.txn)?;
+        let logged = write.write_log(log)?;
+        let due = next_due(log, write.reads())?;
         let Write { txn, changed, synced: now, locks, sums, labels, .. } = write;
         self.sums.announce(txn.id(), sums);
         self.labels.announce(txn.id(), labels);
@@ -120,11 +126,25 @@ impl Wallet {
         self.labels.end(last);
         committed?;
         self.note_locks(&locks);
-        self.feed.note_stored(synced, now);
+        self.store.keep_log(log);
+        self.feed.note_stored(synced, now, due);
         for txid in changed {
             (self.shared.sink)(Event::WalletTransaction { wallet: self.name.clone(), txid });
         }
+        if let Some(last) = logged {
+            (self.shared.sink)(Event::WalletLogged { wallet: self.name.clone(), last });
+        }
+        self.log_passed(guard);
         Ok(result)
+    }
+
+    /// The wallet may have passed, while it was written to, the block that makes a transaction of this write deep.
+    fn log_passed(&self, guard: &WriteGuard<'_>) {
+        if self.feed.is_due()
+            && let Err(error) = self.write_in(guard, |_| Ok(()))
+        {
+            tracing::warn!(wallet = self.name(), %error, "the log of the wallet waits for its next write");
+        }
     }
 }
 

@@ -1,5 +1,5 @@
 //! The operation group `history`: gettransaction, listsinceblock, listtransactions, abandontransaction, setcomment,
-//! getreceivedbyaddress, getreceivedbylabel, listreceivedbyaddress, listreceivedbylabel, listaddressgroupings.
+//! getreceivedbyaddress, getreceivedbylabel, listreceivedbyaddress, listreceivedbylabel, listaddressgroupings, waitevents.
 //!
 //! The plugin counts depths, confirmations and `lastblock` from the wallet's last block, never from the chain's tip. The tip
 //! may be ahead of the wallet, and then a client that polls would skip transactions.
@@ -18,23 +18,51 @@ mod since;
 mod single;
 mod texts;
 mod viewpoint;
+mod waiting;
+
+use std::sync::Arc;
 
 use outrigger_sdk::options::NoOptions;
+use outrigger_sdk::service::events::Event;
 use outrigger_sdk::{Host, Plugin, plugin};
+use waiting::Waits;
 
-pub struct HistoryPlugin;
+pub struct HistoryPlugin {
+    waits: Arc<Waits>,
+}
 
 #[plugin(
     id = "history",
     summary = "A wallet's transactions, and the payments to its addresses",
     services = ["chain/1", "wallet-read/1", "log/1"],
     optional = ["wallet-book/1", "wallet-pay/1"],
+    events = ["wallet-log"],
     restartable,
-    methods = [groupings, list, received, since, single]
+    methods = [groupings, list, received, since, single, waiting]
 )]
 impl Plugin for HistoryPlugin {
-    fn new(_: Host, _: NoOptions) -> Result<Self, String> {
-        Ok(Self)
+    fn new(host: Host, _: NoOptions) -> Result<Self, String> {
+        Ok(Self { waits: Waits::new(host) })
+    }
+
+    fn cancel(&self, token: u64) {
+        self.waits.cancel(token);
+    }
+
+    fn event(&self, event: Event) {
+        match event {
+            Event::WalletLogged { wallet, .. } => self.waits.answer_due(Some(&wallet)),
+            Event::ShuttingDown => self.waits.close(),
+            _ => {}
+        }
+    }
+
+    fn quiesce(&self) {
+        self.waits.close();
+    }
+
+    fn stop(&self) {
+        self.waits.end();
     }
 }
 

@@ -83,6 +83,14 @@ wire_enum! {
             /// How long it took, in microseconds.
             microseconds: u64,
         } = 7,
+        /// The log of a wallet has new entries, which `log` of `wallet-read/1` reads (`wallet-log`).
+        #[since(1)]
+        WalletLogged {
+            /// The wallet's name.
+            wallet: String,
+            /// The number of the newest entry.
+            last: u64,
+        } = 8,
         /// The host is stopping; kept reply tokens should be answered now (always told).
         ShuttingDown = 5,
     }
@@ -98,6 +106,7 @@ impl Event {
             Self::RescanFinished { .. } => Some("rescan"),
             Self::WalletLockChanged { .. } => Some("wallet-lock"),
             Self::WalletReorganised { .. } => Some("reorganisation"),
+            Self::WalletLogged { .. } => Some("wallet-log"),
             Self::CallEnded { .. } | Self::ShuttingDown => None,
         }
     }
@@ -110,14 +119,16 @@ impl Event {
             Self::WalletTransaction { wallet, .. }
             | Self::RescanFinished { wallet, .. }
             | Self::WalletLockChanged { wallet, .. }
-            | Self::WalletReorganised { wallet, .. } => Some(wallet),
+            | Self::WalletReorganised { wallet, .. }
+            | Self::WalletLogged { wallet, .. } => Some(wallet),
             Self::TipChanged { .. } | Self::MempoolChanged { .. } | Self::CallEnded { .. } | Self::ShuttingDown => None,
         }
     }
 }
 
 /// The names that a manifest may ask for.
-pub const TOPICS: [&str; 6] = ["tip", "mempool", "wallet-transaction", "rescan", "wallet-lock", "reorganisation"];
+pub const TOPICS: [&str; 7] =
+    ["tip", "mempool", "wallet-transaction", "rescan", "wallet-lock", "reorganisation", "wallet-log"];
 
 /// The most transactions that [`Event::WalletReorganised`] lists. `listsinceblock` lists all.
 pub const MAX_REORGANISED: usize = 1000;

@@ -14,7 +14,7 @@ use outrigger_service::mempool::Admission;
 use outrigger_service::wallet::{
     AddressType, Balances, BalancesQuery, CoinBatch, CreateOptions, DescriptorImport, DescriptorInfo, HdKey,
     HistoryBatch, HistoryQuery, Import, ImportOutcome, LabelBatch, LabelledAddress, LabelledScript, Ownership,
-    Received, ReceivedQuery, Replaceable, ScriptInfo, SpendSettings, TxState, WalletInfo,
+    Received, ReceivedQuery, Replaceable, ScriptInfo, SpendSettings, TxState, WalletInfo, WalletLog,
 };
 use outrigger_service::wire::{Blob, Encoded, Secret};
 use outrigger_service::{
@@ -71,6 +71,14 @@ impl WalletRead for StubWallet {
 
     fn scripts(&self, _: Scope, scripts: Vec<ScriptBuf>) -> Result<Vec<Option<ScriptInfo>>> {
         self.with(|state| scripts.iter().map(|script| state.scripts.get(script).cloned()).collect())
+    }
+
+    fn log(&self, _: Scope, after: u64, limit: u32) -> Result<WalletLog> {
+        self.with(|state| {
+            let later = state.log.iter().filter(|entry| entry.number > after).take(limit.max(1) as usize);
+            let last = state.log.last().map_or(0, |entry| entry.number);
+            WalletLog { wallet: state.info.name.clone(), entries: later.cloned().collect(), last, dropped: 0 }
+        })
     }
 
     fn transactions(&self, _: Scope, txids: Vec<Txid>) -> Result<Encoded<HistoryBatch>> {

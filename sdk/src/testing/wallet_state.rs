@@ -8,8 +8,8 @@ use secp256k1::SecretKey;
 
 use super::rows::KnownTransaction;
 use outrigger_service::wallet::{
-    AddressSource, AddressType, Balances, BalancesQuery, DescriptorInfo, HdKey, Import, ImportOutcome, Ownership,
-    Received, ReceivedBy, ReceivedQuery, ScriptInfo, SpendSettings, Synced, TxState, WalletCoin, WalletInfo,
+    AddressSource, AddressType, Balances, BalancesQuery, DescriptorInfo, HdKey, Import, ImportOutcome, LogEntry,
+    Ownership, Received, ReceivedBy, ReceivedQuery, ScriptInfo, SpendSettings, Synced, TxState, WalletCoin, WalletInfo,
     WalletOutput, WalletTransaction,
 };
 use outrigger_service::wire::{Blob, Secret};
@@ -24,6 +24,8 @@ pub struct WalletState {
     pub scripts: BTreeMap<ScriptBuf, ScriptInfo>,
     /// The transactions, by their order position.
     pub transactions: Vec<KnownTransaction>,
+    /// The log, by the numbers of its entries.
+    pub log: Vec<LogEntry>,
     /// The texts of descriptors by the numbers that outputs name.
     pub descriptor_texts: BTreeMap<u32, String>,
     /// The coins.
@@ -94,6 +96,7 @@ impl WalletState {
             },
             scripts: BTreeMap::new(),
             transactions: Vec::new(),
+            log: Vec::new(),
             descriptor_texts: BTreeMap::new(),
             coins: Vec::new(),
             spent_from: BTreeSet::new(),

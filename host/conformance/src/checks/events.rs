@@ -30,7 +30,7 @@ pub fn events(session: &Session<'_>) -> Outcome {
     Ok(format!("{ROUNDS} of each kind beside {calls} calls; {asked}"))
 }
 
-fn all_kinds(harness: &Harness<'_>, round: u32) -> [Event; 6] {
+fn all_kinds(harness: &Harness<'_>, round: u32) -> [Event; 7] {
     let hash = harness.behind.chain.mine(vec![]);
     let txid = Txid::from_byte_array(hash.to_byte_array());
     let is_odd = round % 2 == 1;
@@ -52,6 +52,7 @@ fn all_kinds(harness: &Harness<'_>, round: u32) -> [Event; 6] {
             widened: is_odd,
         },
         Event::WalletLockChanged { wallet: wallet.clone(), locked: is_odd },
+        Event::WalletLogged { wallet: wallet.clone(), last: u64::from(round) },
         Event::WalletReorganised { wallet, blocks: round, transactions: vec![txid] },
     ]
 }

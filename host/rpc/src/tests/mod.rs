@@ -17,7 +17,7 @@ use outrigger_values::RpcError;
 use outrigger_values::RpcErrorCode;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
@@ -32,6 +32,10 @@ struct Node {
     waiting: AtomicUsize,
     calls: AtomicUsize,
     dropped: Arc<AtomicUsize>,
+    /// How many questions for events were answered.
+    events: AtomicUsize,
+    /// How many of them are answered; the next one waits.
+    most_events: AtomicUsize,
 }
 
 struct CountDrop(Arc<AtomicUsize>);
@@ -43,6 +47,8 @@ impl Drop for CountDrop {
 }
 
 const STREAM: u64 = 3_000_000;
+/// The length of a text in an event.
+const EVENT: usize = 1_000_000;
 
 fn sevens(count: u64) -> impl hyper::body::Body<Data = Bytes, Error = std::io::Error> + Send {
     const FRAME: u64 = 100_000;
@@ -72,6 +78,19 @@ impl Dispatch for Node {
                 std::mem::forget(guard);
                 Ok(Bytes::from_static(b"true").into())
             }
+            "waitevents" if call.params.as_bytes().starts_with(b"[null") => {
+                Ok(Bytes::from_static(br#"{"events":[],"next":0,"missed":[]}"#).into())
+            }
+            "waitevents" => {
+                let _guard = CountDrop(Arc::clone(&self.dropped));
+                let number = self.events.load(Ordering::SeqCst);
+                if number >= self.most_events.load(Ordering::SeqCst) {
+                    std::future::pending::<()>().await;
+                }
+                self.events.store(number + 1, Ordering::SeqCst);
+                let event = format!(r#"{{"kind":"seen","number":{number},"text":"{}"}}"#, "x".repeat(EVENT));
+                Ok(Bytes::from(format!(r#"{{"events":[{event}],"next":{number},"missed":["w"]}}"#)).into())
+            }
             _ => Err(RpcError::new(RpcErrorCode::METHOD_NOT_FOUND, "Method not found").into()),
         }
     }
@@ -82,6 +101,7 @@ struct Running {
     node: Arc<Node>,
     edge: Arc<edge::Edge<Gateway<Node>>>,
     figures: Arc<EdgeFigures>,
+    tip: watch::Sender<Option<(String, u32)>>,
     stop: Option<oneshot::Sender<()>>,
     served: JoinHandle<DrainReport>,
 }
@@ -95,13 +115,15 @@ impl Running {
         let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
         let gateway = Gateway::new(Arc::clone(&node));
         let server = Server::bind(&[any_port], false, gateway, auth, limits).await.expect("bind");
+        let (tip, tips) = watch::channel(None);
+        let server = server.with_tips(tips);
         let (address, edge, figures) = (server.local_addrs()[0], server.edge().clone(), server.figures());
         let (stop, stopped) = oneshot::channel::<()>();
         let shutdown = async move {
             let _dropped_or_sent = stopped.await;
         };
         let served = tokio::spawn(server.serve(shutdown));
-        Self { address, node, edge, figures, stop: Some(stop), served }
+        Self { address, node, edge, figures, tip, stop: Some(stop), served }
     }
 
     async fn connect(&self) -> TcpStream {

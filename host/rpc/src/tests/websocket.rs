@@ -193,3 +193,69 @@ async fn websocket_whose_client_reads_nothing_is_closed_at_the_bound() {
     until(|| running.figures.open.load(Ordering::SeqCst) == 0).await;
     running.stop().await;
 }
+
+#[tokio::test]
+async fn a_subscription_tells_blocks_and_events_until_it_is_ended() {
+    let running = Running::start(Limits::default()).await;
+    running.node.most_events.store(1, Ordering::SeqCst);
+    let mut socket = Socket::of_user(&running).await;
+    let id = socket.ask(call(1, "subscribe_events")).await["result"].clone();
+    let mut next = async || {
+        let message = socket.receive().await.expect("a notification");
+        assert_eq!((&message["method"], &message["params"]["subscription"]), (&json!("events"), &id));
+        message["params"]["result"].clone()
+    };
+    assert_eq!(next().await, json!({"kind": "missed", "wallets": ["w"]}));
+    assert_eq!(next().await["number"], 0);
+    running.tip.send_replace(Some(("aa".into(), 7)));
+    assert_eq!(next().await, json!({"kind": "block", "blockhash": "aa", "blockheight": 7}));
+    let end = json!({"jsonrpc": "2.0", "id": 2, "method": "unsubscribe_events", "params": [id]});
+    assert_eq!(socket.ask(end).await["result"], true);
+    // The first question was answered, and the waiting one is dropped.
+    until(|| running.node.dropped.load(Ordering::SeqCst) == 2).await;
+    running.tip.send_replace(Some(("bb".into(), 8)));
+    assert_eq!(socket.ask(call(3, "getblockcount")).await["result"], 101, "no block is told any more");
+    for id in 4..4 + u64::from(subscriptions::MAX_SUBSCRIPTIONS) {
+        assert_ne!(socket.ask(call(id, "subscribe_events")).await["result"], Value::Null);
+    }
+    assert_eq!(socket.ask(call(99, "subscribe_events")).await["error"]["code"], -32006);
+    // The connection's end drops all questions.
+    drop(socket);
+    until(|| running.node.dropped.load(Ordering::SeqCst) == 2 + subscriptions::MAX_SUBSCRIPTIONS as usize).await;
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_subscription_of_a_client_that_does_not_read_asks_for_no_more_events() {
+    let running = Running::start(Limits::default()).await;
+    running.node.most_events.store(usize::MAX, Ordering::SeqCst);
+    let mut silent = Socket::of_user(&running).await;
+    silent.send(&call(1, "subscribe_events")).await;
+    let asked = || running.node.events.load(Ordering::SeqCst);
+    until(|| asked() >= 3).await;
+    // Others are served, and time passes.
+    let mut socket = Socket::of_user(&running).await;
+    for id in 0..2000 {
+        assert_eq!(socket.ask(call(id, "getblockcount")).await["result"], 101);
+    }
+    // Its queue has room for 16, and the sockets for some megabytes.
+    assert!(asked() < 60, "{}", asked());
+    drop(silent);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_subscription_is_refused_to_a_user_without_the_method_and_with_wrong_arguments() {
+    let running = Running::start(Limits::default()).await;
+    let headers = format!("Authorization: Basic {}\r\n", STANDARD.encode("restricted:p"));
+    let mut socket = Socket::open(&running, "/", &headers).await.expect("upgrade");
+    for method in ["subscribe_events", "unsubscribe_events"] {
+        assert_eq!(socket.ask(call(1, method)).await["error"]["message"], "The user may not call this method");
+    }
+    let mut socket = Socket::of_user(&running).await;
+    for params in [json!({"other": 1}), json!([0, [], 1])] {
+        let request = json!({"jsonrpc": "2.0", "id": 1, "method": "subscribe_events", "params": params});
+        assert_eq!(socket.ask(request).await["error"]["code"], -32602, "{params}");
+    }
+    running.stop().await;
+}

@@ -13,6 +13,7 @@ mod cast;
 mod clients;
 mod faulty;
 mod fed_back;
+mod logged;
 mod naive;
 mod outages;
 mod steps;
@@ -92,6 +93,7 @@ fn compare(world: &World, number: usize) -> Result<(), String> {
         equal(&what, ask("listtransactions", arguments), &expected)?;
     }
     balances_agree(world)?;
+    logged::log_agrees(world)?;
     if world.has_read_all { coins_agree(world) } else { Ok(()) }
 }
 

@@ -77,7 +77,8 @@ impl Wallet {
     fn passes(&self, block: &DecodedBlock) -> Result<bool> {
         // Prevents another write from adding a script or coin of the block between the check and the move.
         let _guard = self.lock_for_following()?;
-        let untouched = !block.concerns(&self.shared.follower.index, self.slot);
+        let due = block.info.height >= self.feed.position().due;
+        let untouched = !due && !block.concerns(&self.shared.follower.index, self.slot);
         if untouched {
             self.feed.stand_at(synced_at(&block.info));
         }

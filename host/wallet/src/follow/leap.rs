@@ -104,7 +104,7 @@ impl Wallet {
         if self.synced() != *from {
             return Ok(Growth::Held);
         }
-        if hits.is_empty() {
+        if hits.is_empty() && last.height < self.feed.position().due {
             // Under the write lock: if the number of scripts has not changed, the search covered all of them.
             if self.store.tables.scripts.len(&*self.store.read()?)? != wanted.count() {
                 return Ok(Growth::Unknown);

@@ -164,7 +164,9 @@ impl Wallet {
                     || !t.mempool_conflicts_of(&txn, OF_MEMPOOL, txid)?.is_empty())
             }
             Step::Connect(block) => {
-                Ok(block.previous() == Some(self.synced().hash) && block.concerns(index, self.slot))
+                let place = self.feed.position();
+                let is_due = block.info.height >= place.due;
+                Ok(block.previous() == Some(place.now.hash) && (is_due || block.concerns(index, self.slot)))
             }
             Step::Disconnect(_) => Ok(true),
         }

@@ -76,6 +76,7 @@ impl Write<'_> {
         if row.state == state {
             return Ok(());
         }
+        self.note_standing(&row)?;
         let (table, key) = self.history_place(&row);
         // After a reorganisation, another transaction may have taken the key.
         if table.get(self.reads(), &key)? == Some(row.order_position.to_be_bytes().as_slice()) {
@@ -194,11 +195,13 @@ impl Write<'_> {
             if self.t.mempool_conflicts.get(self.reads(), &key)?.is_some() {
                 continue;
             }
+            let row = self.t.transaction(self.reads(), &other)?;
+            row.iter().try_for_each(|row| self.note_standing(row))?;
             self.wallet.follow_conflict(&txid);
             self.put(self.t.mempool_conflicts, &key, &[])?;
             let key = [conflict_key(OF_MEMPOOL, &txid).as_slice(), other.as_byte_array()].concat();
             self.put(self.t.mempool_conflicts, &key, &[])?;
-            if let Some(row) = self.t.transaction(self.reads(), &other)? {
+            if let Some(row) = row {
                 pending.extend(self.children(&row)?);
             }
             fresh.push(other);
@@ -216,6 +219,8 @@ impl Write<'_> {
     }
 
     fn forget_conflict(&mut self, ours: &Txid, in_mempool: &Txid) -> Result<()> {
+        let row = self.t.transaction(self.reads(), ours)?;
+        row.iter().try_for_each(|row| self.note_standing(row))?;
         for (side, one, other) in [(OF_WALLET, ours, in_mempool), (OF_MEMPOOL, in_mempool, ours)] {
             let key = [conflict_key(side, one).as_slice(), other.as_byte_array()].concat();
             self.delete(self.t.mempool_conflicts, &key)?;
@@ -225,6 +230,7 @@ impl Write<'_> {
 
     /// Removes a transaction without children from all tables.
     pub fn remove(&mut self, row: WalletTransaction) -> Result<()> {
+        self.note_standing(&row)?;
         for other in self.t.mempool_conflicts_of(self.reads(), OF_WALLET, &row.txid)? {
             self.forget_conflict(&row.txid, &other)?;
         }

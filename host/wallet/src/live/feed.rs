@@ -60,6 +60,8 @@ pub struct SyncPosition {
     pub stored_height: u32,
     /// The greatest height at which a transaction of the wallet is confirmed or conflicted.
     pub top: u32,
+    /// The height of the next block that makes a transaction deep, which is written to the log.
+    pub due: u32,
 }
 
 struct State {
@@ -96,8 +98,8 @@ pub struct Feed {
 
 impl Feed {
     /// An idle queue, for a wallet whose stored position is `now`.
-    pub fn new(now: Synced, top: u32) -> Self {
-        let position = SyncPosition { now, stored: now.hash, stored_height: now.height, top };
+    pub fn new(now: Synced, top: u32, due: u32) -> Self {
+        let position = SyncPosition { now, stored: now.hash, stored_height: now.height, top, due };
         let (items, stage) = (VecDeque::new(), Stage::Idle);
         let state = State { items, pushed: 0, done: 0, stage, stopping: false, position };
         Self {
@@ -159,7 +161,7 @@ impl Feed {
         if state.position.now.hash != from {
             return true;
         }
-        let passes = untouched(&state.position);
+        let passes = to.height < state.position.due && untouched(&state.position);
         if passes {
             state.position.now = to;
         }
@@ -172,12 +174,19 @@ impl Feed {
     }
 
     /// A write that started at position `began` has committed and stored position `stored`.
-    pub fn note_stored(&self, began: Synced, stored: Synced) {
+    pub fn note_stored(&self, began: Synced, stored: Synced, due: u32) {
         let mut state = self.state.lock();
         (state.position.stored, state.position.stored_height) = (stored.hash, stored.height);
+        state.position.due = due;
         if began != stored {
             state.position.now = stored;
         }
+    }
+
+    /// Whether the wallet stands where a transaction is deep that the log does not tell so.
+    pub fn is_due(&self) -> bool {
+        let position = self.position();
+        position.now.height >= position.due
     }
 
     /// No transaction is confirmed or conflicted above this height any more.

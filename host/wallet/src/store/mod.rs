@@ -8,6 +8,7 @@ pub mod rows;
 pub mod tables;
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 pub use heed::EnvClosingEvent as Closing;
 pub use heed::RoTxn as Reading;
@@ -15,7 +16,7 @@ pub use heed::RwTxn as Writing;
 use heed::types::Bytes;
 use heed::{RoRange, WithoutTls};
 
-pub use tables::Tables;
+pub use tables::{LogTables, Tables};
 
 use super::error::{Result, WalletError};
 use super::settings::Settings;
@@ -35,6 +36,8 @@ const ROOM: u64 = 4;
 pub struct Store {
     env: Environment,
     pub tables: Tables,
+    /// Unset in a wallet of a former build, until its next write.
+    log: OnceLock<LogTables>,
 }
 
 pub type Snapshot = Reading<'static, WithoutTls>;
@@ -53,7 +56,7 @@ fn opening(folder: &Path, settings: &Settings) -> Opening {
     Opening {
         map_size: map_size(settings.least_map, file),
         max_readers: settings.max_readers,
-        tables: u32::try_from(tables::NAMES.len()).unwrap_or(u32::MAX),
+        tables: u32::try_from(tables::NAMES.len() + LogTables::COUNT).unwrap_or(u32::MAX),
         lazy: false,
     }
 }
@@ -73,9 +76,10 @@ impl Store {
         let env = Environment::open(folder, opening)?;
         let mut txn = env.write()?;
         let tables = Tables::create(&env, &mut txn)?;
+        let log = LogTables::make(&env, &mut txn)?.into();
         outrigger_disk::sign(tables.meta, &mut txn)?;
         txn.commit()?;
-        Ok(Self { env, tables })
+        Ok(Self { env, tables, log })
     }
 
     /// Checks the whole file in `folder` and opens its tables. Fails with [`WalletError::NotAWallet`] if a table is
@@ -85,9 +89,43 @@ impl Store {
         let env = Environment::open(folder, &opening(folder, settings))?;
         let txn = env.read()?;
         let tables = Tables::open(&env, &txn)?.ok_or(WalletError::NotAWallet)?;
+        let log = LogTables::open(&env, &txn)?.map(OnceLock::from).unwrap_or_default();
         // On commit, table handles opened by a read transaction become the environment's.
         txn.commit()?;
-        Ok(Self { env, tables })
+        Ok(Self { env, tables, log })
+    }
+
+    /// Copies the rows to a file as former builds made it, without the tables of the log.
+    #[cfg(test)]
+    pub fn copy_as_former(&self, folder: &Path, settings: &Settings) -> Result<()> {
+        let env = Environment::open(folder, &opening(folder, settings))?;
+        let (from, mut txn) = (self.read()?, env.write()?);
+        let tables = Tables::create(&env, &mut txn)?;
+        for (from_table, to) in self.tables.all().into_iter().zip(tables.all()) {
+            for row in from_table.iter(&from)? {
+                let (key, value) = row?;
+                if key != tables::LOG_STATE {
+                    to.put(&mut txn, key, value)?;
+                }
+            }
+        }
+        outrigger_disk::sign(tables.meta, &mut txn)?;
+        Ok(txn.commit()?)
+    }
+
+    /// The tables of the log; `None` in a wallet of a former build that was not written to since.
+    pub fn log(&self) -> Option<LogTables> {
+        self.log.get().copied()
+    }
+
+    /// The tables of the log, which are made if they are missing. After the commit, [`Self::keep_log`] keeps them.
+    pub fn log_in(&self, txn: &mut Writing<'_>) -> Result<LogTables> {
+        Ok(self.log().map_or_else(|| LogTables::make(&self.env, txn), Ok)?)
+    }
+
+    /// The write that may have made the tables has committed.
+    pub fn keep_log(&self, tables: LogTables) {
+        self.log.get_or_init(|| tables);
     }
 
     pub fn read(&self) -> Result<Reading<'_, WithoutTls>> {

@@ -6,9 +6,9 @@
 //! A transaction's row is a message of the SDK, [`outrigger_service::wallet::WalletTransaction`]: plugins receive the
 //! row as stored.
 
-use bitcoin::{Amount, BlockHash, ScriptBuf};
+use bitcoin::{Amount, BlockHash, ScriptBuf, Txid};
 use outrigger_descriptor::Descriptor;
-use outrigger_service::wallet::{KeyOrigin, Ownership, TxState};
+use outrigger_service::wallet::{KeyOrigin, LogKind, Ownership, TxState};
 use outrigger_service::wire::{Blob, wire_struct};
 use outrigger_values::params::encode_hex;
 
@@ -229,6 +229,29 @@ wire_struct! {
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct BlockRow {
         pub hash: BlockHash,
+    }
+}
+
+wire_struct! {
+    /// An entry of the log. Its payments are read from the transaction's row.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct LogRow {
+        pub kind: LogKind,
+        pub txid: Txid,
+        pub block: Option<BlockHash>,
+        pub height: Option<u32>,
+        /// When it was written, in seconds.
+        pub time: u64,
+    }
+}
+
+wire_struct! {
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub struct LogStateRow {
+        /// The number of the newest entry ever written; 0 for none.
+        pub last: u64,
+        /// The number of the newest entry that was dropped; 0 for none.
+        pub dropped: u64,
     }
 }
 

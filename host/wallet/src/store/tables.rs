@@ -2,7 +2,7 @@
 //!
 //! | table | key | value |
 //! |---|---|---|
-//! | meta | name | one row each: `meta`, `program`, `synced`, `chain`, `rescan`, `changes`, `scrub`, `scrubbed`, and `seal` (encrypted) or `clear` (not); `lock`, txid, vout (LE), empty, for each coin that stays locked; `witness`, txid, wtxid, serialisation, for each witness of a transaction that is not shown |
+//! | meta | name | one row each: `meta`, `program`, `synced`, `chain`, `rescan`, `changes`, `log`, `scrub`, `scrubbed`, and `seal` (encrypted) or `clear` (not); `lock`, txid, vout (LE), empty, for each coin that stays locked; `witness`, txid, wtxid, serialisation, for each witness of a transaction that is not shown |
 //! | descriptors | number (BE) | [`DescriptorRow`] |
 //! | identities | SHA-256 of the identity | number (LE) of the descriptor |
 //! | active | address type, internal | number (LE) of the descriptor |
@@ -19,6 +19,8 @@
 //! | spends | txid, vout (LE) of the prevout, then the spender's txid | |
 //! | outputs | SHA-256 of the address's script, txid, vout (LE) | |
 //! | coins | txid, vout (LE) | [`CoinRow`](super::rows::CoinRow) |
+//! | log | number (BE) | [`LogRow`](super::rows::LogRow) |
+//! | log_due | height (BE), order position (BE) of a transaction that is confirmed and not deep | |
 //! | blocks | height (BE) | [`BlockRow`](super::rows::BlockRow) |
 //! | mempool_conflicts | `w`, the wallet's transaction, the other in the mempool; and `m`, the other, the wallet's | |
 //! | derived | number of a descriptor (BE), index (BE) | definite public descriptors of its scripts at the index, one per line |
@@ -27,6 +29,8 @@
 //! | imported_watch | SHA-256 of the script | birth time in seconds (LE) |
 //! | imported_uses | HASH160 of a key or script, then HASH160 of a known script that names it | |
 //! | imported_pool | internal, number (BE) | HASH160 of the public key |
+//!
+//! Wallets of former builds lack `log` and `log_due` until their next write.
 //!
 //! Transactions are keyed by order position (nOrderPos in Bitcoin Core), which is nearly the order of the chain, so
 //! transactions listed together are stored together.
@@ -46,6 +50,9 @@ use outrigger_disk::{Environment, StoreError};
 
 /// In the table `meta`: how many changes have required a backup.
 pub const CHANGES: &[u8] = b"changes";
+
+/// In the table `meta`: the [`LogStateRow`](super::rows::LogStateRow).
+pub const LOG_STATE: &[u8] = b"log";
 
 /// In the table `meta`: the wallet's [`ChainIdentity`](outrigger_node::ChainIdentity).
 pub const CHAIN: &[u8] = b"chain";
@@ -128,6 +135,10 @@ macro_rules! tables {
             pub fn create(env: &Environment, txn: &mut RwTxn<'_>) -> std::result::Result<Self, StoreError> {
                 Ok(Self { $($name: env.make_table(txn, stringify!($name))?,)* })
             }
+            #[cfg(test)]
+            pub fn all(&self) -> Vec<Table> {
+                vec![$(self.$name),*]
+            }
             /// Opens the tables; `None` if one is missing.
             pub fn open(env: &Environment, txn: &RoTxn<'_>) -> std::result::Result<Option<Self>, StoreError> {
                 $(let Some($name) = env.table(txn, stringify!($name))? else { return Ok(None) };)*
@@ -163,6 +174,28 @@ tables!(
     imported_uses,
     imported_pool,
 );
+
+/// The tables of the log.
+#[derive(Clone, Copy)]
+pub struct LogTables {
+    pub entries: Table,
+    pub due: Table,
+}
+
+impl LogTables {
+    pub const COUNT: usize = 2;
+
+    /// Opens the tables, or creates them.
+    pub fn make(env: &Environment, txn: &mut RwTxn<'_>) -> std::result::Result<Self, StoreError> {
+        Ok(Self { entries: env.make_table(txn, "log")?, due: env.make_table(txn, "log_due")? })
+    }
+
+    /// Opens the tables; `None` if one is missing.
+    pub fn open(env: &Environment, txn: &RoTxn<'_>) -> std::result::Result<Option<Self>, StoreError> {
+        let tables = (env.table(txn, "log")?, env.table(txn, "log_due")?);
+        Ok(tables.0.zip(tables.1).map(|(entries, due)| Self { entries, due }))
+    }
+}
 
 pub fn get<T: Wire>(table: Table, txn: &RoTxn<'_>, key: &[u8]) -> Result<Option<T>> {
     table.get(txn, key)?.map(|bytes| from_bytes(bytes).map_err(WalletError::Damaged)).transpose()

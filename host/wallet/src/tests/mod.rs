@@ -9,6 +9,7 @@ mod gap;
 mod history;
 mod imports;
 mod locks;
+mod log;
 mod many;
 mod pruned_funds;
 mod rescans;

@@ -6,6 +6,7 @@ mod imported;
 mod judged;
 mod keys;
 mod labels;
+mod log;
 mod received;
 mod sources;
 

@@ -36,6 +36,12 @@
 //! **A locked wallet** (encrypted and not unlocked) answers everything but what needs its keys: `import`, `refill_keypool`, signing
 //! and [`WalletKeys`] fail with `WalletLocked`.
 //!
+//! **The log** of a wallet has an entry for each change of where a transaction stands, and one when it has 6 confirmations. Entries are
+//! written with the change, and each once. One write may cover several changes of a transaction, and then tells the last. An import
+//! that changes what of a known transaction is the wallet's writes the entry of where it stands again. Numbers follow the host's
+//! clock, so that they are not given again after a wallet was restored from a backup. The log keeps 100,000 entries, for at most
+//! 90 days.
+//!
 //! **Errors** beside those that are named: `Storage` (nothing was stored), `ShuttingDown`, `Stale` (the call has ended).
 //! Only the caller's rules refuse an empty passphrase: it is not checked here.
 //! The example `coins` of the SDK shows them in use.
@@ -48,6 +54,7 @@ mod import;
 mod info;
 mod keys;
 mod limits;
+mod log;
 mod pay;
 mod read;
 mod received;
@@ -69,6 +76,7 @@ pub use import::{DescriptorImport, Import, ImportOutcome, KeysImport, WalletImpo
 pub use info::{AddressSource, AddressType, RescanProgress, Synced, WalletInfo};
 pub use keys::{DescriptorInfo, HdKey, WalletKeys, WalletKeysClient};
 pub use limits::{MAX_LABEL_LEN, MAX_SCRIPT_LEN, MAX_TEXT_LEN, check_label, check_script, check_text};
+pub use log::{LOG_DEPTH, LogCategory, LogEntry, LogKind, LogPayment, MAX_LOG_ENTRIES, WalletLog};
 pub use pay::{WalletPay, WalletPayClient};
 pub use read::{WalletRead, WalletReadClient};
 pub use received::{Received, ReceivedBy, ReceivedQuery, ReceivedView};

@@ -4,7 +4,7 @@ use bitcoin::{OutPoint, ScriptBuf, Txid, Wtxid};
 
 use super::{
     Balances, BalancesQuery, CoinBatch, DescriptorInfo, HdKey, HistoryBatch, HistoryQuery, LabelBatch, LabelledAddress,
-    Received, ReceivedQuery, Replaceable, ScriptInfo, SpendSettings, WalletInfo,
+    Received, ReceivedQuery, Replaceable, ScriptInfo, SpendSettings, WalletInfo, WalletLog,
 };
 #[cfg(doc)]
 use super::{Ownership, UnsettledState};
@@ -81,5 +81,9 @@ service! {
         fn alternate_wtxids(txids: Vec<Txid>) -> Vec<Vec<Wtxid>>;
         /// What holds for payments of the wallet: what the operator has set for all, and what `set_pay_feerate` has.
         fn spend_settings() -> SpendSettings;
+        /// The log from the entry after number `after` on (0 for all that is kept), at most `limit` entries and 256, of the newest
+        /// state outside of calls. Does not wait for the chain's tip outside of calls.
+        #[since(1)]
+        fn log(after: u64, limit: u32) -> WalletLog;
     }
 }

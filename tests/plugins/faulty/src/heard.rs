@@ -80,6 +80,7 @@ fn describe(event: &Event) -> Value {
         Event::WalletReorganised { wallet, blocks, transactions } => {
             json!({"topic": "reorganisation", "wallet": wallet, "blocks": blocks, "transactions": transactions})
         }
+        Event::WalletLogged { wallet, last } => json!({"topic": "wallet-log", "wallet": wallet, "last": last}),
         Event::CallEnded { method, .. } => json!({"topic": "call", "method": method}),
         Event::ShuttingDown => json!({"topic": "shutdown"}),
     }

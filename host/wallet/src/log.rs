@@ -1,0 +1,250 @@
+//! The log of a wallet: a numbered entry for each change of where a transaction stands. The write that changes it writes
+//! the entry, too.
+//!
+//! A write notes how a transaction stands before it first changes it, and compares that at its end with how the
+//! transaction stands then. The table `log_due` has the confirmed transactions that are not deep yet. The block that makes
+//! one deep moves it to the log, also if that block does not touch the wallet otherwise (`SyncPosition::due`).
+//!
+//! A number is the time in microseconds, or one more than the last number if that is greater. So a wallet restored from a
+//! backup does not give numbers again that it has given since the backup.
+//!
+//! Entries do not hold payments: they are read from the transaction's row (`view/log.rs`).
+
+use std::collections::HashMap;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bitcoin::{BlockHash, Txid};
+use outrigger_service::wallet::{LOG_DEPTH, LogKind, TxState, WalletTransaction};
+
+use super::error::{Result, WalletError};
+use super::store::rows::{LogRow, LogStateRow};
+use super::store::tables::{LOG_STATE, LogTables, get, height_key, number_from_key};
+use super::store::{Reading, Tables};
+use super::write::Write;
+
+/// The most entries.
+const MAX_ENTRIES: u64 = 100_000;
+/// The greatest age of an entry, in microseconds: 90 days.
+const MAX_AGE: u64 = 90 * 24 * 3600 * 1_000_000;
+/// The most entries that one write drops because of their age.
+const MAX_AGED_PER_WRITE: usize = 1_000;
+
+/// The height of a block that makes a transaction deep, while no transaction waits for one.
+pub const NEVER: u32 = u32::MAX;
+
+/// Where a transaction stands, as the log tells it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Standing {
+    Unknown,
+    Unconfirmed,
+    Replaced,
+    Confirmed(BlockHash, u32),
+    Conflicted(BlockHash, u32),
+    Abandoned,
+}
+
+impl Standing {
+    fn kind(self) -> LogKind {
+        match self {
+            Self::Unknown => LogKind::Removed,
+            Self::Unconfirmed => LogKind::Seen,
+            Self::Replaced => LogKind::Replaced,
+            Self::Confirmed(..) => LogKind::Confirmed,
+            Self::Conflicted(..) => LogKind::Conflicted,
+            Self::Abandoned => LogKind::Abandoned,
+        }
+    }
+
+    fn block(self) -> Option<(BlockHash, u32)> {
+        match self {
+            Self::Confirmed(block, height) | Self::Conflicted(block, height) => Some((block, height)),
+            _ => None,
+        }
+    }
+}
+
+struct Note {
+    txid: Txid,
+    order_position: u64,
+    /// Where it stood before the write.
+    before: Standing,
+    /// Whether its payments have changed, so that the log tells again where it stands.
+    again: bool,
+}
+
+/// The transactions that a write changes, in the order of their first change.
+#[derive(Default)]
+pub struct LogNotes {
+    notes: Vec<Note>,
+    places: HashMap<Txid, usize>,
+}
+
+impl LogNotes {
+    fn has(&self, txid: &Txid) -> bool {
+        self.places.contains_key(txid)
+    }
+
+    fn add(&mut self, row: &WalletTransaction, before: Standing) {
+        self.places.insert(row.txid, self.notes.len());
+        self.notes.push(Note { txid: row.txid, order_position: row.order_position, before, again: false });
+    }
+}
+
+/// The height of the next block that makes a transaction deep, or [`NEVER`].
+pub fn next_due(tables: LogTables, txn: &Reading<'_>) -> Result<u32> {
+    let first = tables.due.iter(txn)?.next().transpose()?;
+    Ok(first.map_or(Ok(NEVER), |(key, _)| due_height(key))?.saturating_add(LOG_DEPTH - 1))
+}
+
+/// The height of the transaction's block, in a key of `log_due`.
+fn due_height(key: &[u8]) -> Result<u32> {
+    number_from_key(key.get(..4).unwrap_or_default())
+}
+
+fn due_key(height: u32, order_position: u64) -> Vec<u8> {
+    height_key(height, &order_position.to_be_bytes())
+}
+
+fn microseconds() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn standing(t: &Tables, txn: &Reading<'_>, txid: &Txid, state: &TxState) -> Result<Standing> {
+    Ok(match *state {
+        TxState::Confirmed { block, height, .. } => Standing::Confirmed(block, height),
+        TxState::Conflicted { block, height } => Standing::Conflicted(block, height),
+        TxState::Abandoned => Standing::Abandoned,
+        TxState::InMempool | TxState::Inactive if t.is_mempool_conflicted(txn, txid)? => Standing::Replaced,
+        TxState::InMempool | TxState::Inactive => Standing::Unconfirmed,
+    })
+}
+
+impl Write<'_> {
+    /// Called before the first change of where a transaction stands.
+    pub fn note_standing(&mut self, row: &WalletTransaction) -> Result<()> {
+        if !self.log.has(&row.txid) {
+            let before = standing(&self.t, self.reads(), &row.txid, &row.state)?;
+            self.log.add(row, before);
+        }
+        Ok(())
+    }
+
+    /// A transaction is new.
+    pub fn note_new(&mut self, row: &WalletTransaction) {
+        if !self.log.has(&row.txid) {
+            self.log.add(row, Standing::Unknown);
+        }
+    }
+
+    /// Other payments of a known transaction are the wallet's than before.
+    pub fn note_payments_changed(&mut self, row: &WalletTransaction) -> Result<()> {
+        self.note_standing(row)?;
+        let place = self.log.places.get(&row.txid).copied();
+        if let Some(note) = place.and_then(|place| self.log.notes.get_mut(place)) {
+            note.again = true;
+        }
+        Ok(())
+    }
+
+    /// Writes the entries of this write. Returns the number of the last one, if any.
+    pub fn write_log(&mut self, tables: LogTables) -> Result<Option<u64>> {
+        let mut entries = Vec::new();
+        for note in std::mem::take(&mut self.log).notes {
+            self.log_change(&note, tables, &mut entries)?;
+        }
+        self.log_deep(tables, &mut entries)?;
+        if entries.is_empty() {
+            return Ok(None);
+        }
+        let now = microseconds();
+        let mut state: LogStateRow = get(self.t.meta, self.reads(), LOG_STATE)?.unwrap_or_default();
+        for entry in &entries {
+            state.last = state.last.saturating_add(1).max(now);
+            self.store_row(tables.entries, &state.last.to_be_bytes(), entry)?;
+        }
+        self.drop_old(tables, &mut state, now.saturating_sub(MAX_AGE), MAX_ENTRIES)?;
+        self.store_row(self.t.meta, LOG_STATE, &state)?;
+        Ok(Some(state.last))
+    }
+
+    fn log_entry(&self, kind: LogKind, txid: Txid, place: Option<(BlockHash, u32)>) -> LogRow {
+        let (block, height) = place.unzip();
+        LogRow { kind, txid, block, height, time: self.wallet.shared.node.time() }
+    }
+
+    fn log_change(&mut self, note: &Note, tables: LogTables, entries: &mut Vec<LogRow>) -> Result<()> {
+        let txid = note.txid;
+        let row = self.t.transaction_view(self.reads(), &txid)?;
+        let (now, order_position) = match row {
+            Some(row) => (standing(&self.t, self.reads(), &txid, &row.state)?, row.order_position),
+            None => (Standing::Unknown, note.order_position),
+        };
+        if now == note.before && (!note.again || now == Standing::Unknown) {
+            return Ok(());
+        }
+        let mut reorganised = false;
+        if let Standing::Confirmed(block, height) = note.before
+            && now != note.before
+        {
+            self.delete(tables.due, &due_key(height, note.order_position))?;
+            reorganised = now != Standing::Unknown;
+            if reorganised {
+                entries.push(self.log_entry(LogKind::Reorganised, txid, Some((block, height))));
+            }
+        }
+        if !reorganised || now != Standing::Unconfirmed {
+            entries.push(self.log_entry(now.kind(), txid, now.block()));
+        }
+        if let Standing::Confirmed(_, height) = now {
+            self.put(tables.due, &due_key(height, order_position), &[])?;
+        }
+        Ok(())
+    }
+
+    /// Moves the transactions that are deep now to the log.
+    fn log_deep(&mut self, tables: LogTables, entries: &mut Vec<LogRow>) -> Result<()> {
+        let Some(deepest) = self.synced.height.saturating_add(1).checked_sub(LOG_DEPTH) else { return Ok(()) };
+        let mut due = Vec::new();
+        for entry in tables.due.iter(self.reads())? {
+            let (key, _) = entry?;
+            if due_height(key)? > deepest {
+                break;
+            }
+            due.push(key.to_vec());
+        }
+        for key in due {
+            let row = self.t.transaction_at(self.reads(), key.get(4..).unwrap_or_default())?;
+            if let TxState::Confirmed { block, height, .. } = row.state {
+                entries.push(self.log_entry(LogKind::Deep, row.txid, Some((block, height))));
+            }
+            self.delete(tables.due, &key)?;
+        }
+        Ok(())
+    }
+
+    /// Drops the entries whose number is below `oldest`, and the oldest ones beyond the number `most`.
+    pub fn drop_old(&mut self, tables: LogTables, state: &mut LogStateRow, oldest: u64, most: u64) -> Result<()> {
+        let excess = tables.entries.len(self.reads())?.saturating_sub(most);
+        let excess = usize::try_from(excess).unwrap_or(usize::MAX);
+        let mut dropped = Vec::new();
+        for entry in tables.entries.iter(self.reads())? {
+            let number = log_number(entry?.0)?;
+            let is_old = number < oldest && dropped.len() < MAX_AGED_PER_WRITE;
+            if !is_old && dropped.len() >= excess {
+                break;
+            }
+            dropped.push(number);
+        }
+        for number in dropped {
+            self.delete(tables.entries, &number.to_be_bytes())?;
+            state.dropped = number;
+        }
+        Ok(())
+    }
+}
+
+/// The number of an entry, from its key.
+pub fn log_number(key: &[u8]) -> Result<u64> {
+    Ok(u64::from_be_bytes(key.try_into().map_err(|_| WalletError::damaged(key.len()))?))
+}

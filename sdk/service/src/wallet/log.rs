@@ -1,0 +1,111 @@
+//! The numbered log of a wallet.
+
+use bitcoin::{BlockHash, ScriptBuf, SignedAmount, Txid};
+
+use crate::wire::{wire_enum, wire_struct};
+
+/// At how many confirmations a transaction counts as deep ([`LogKind::Deep`]).
+pub const LOG_DEPTH: u32 = 6;
+
+/// The most entries in one answer.
+pub const MAX_LOG_ENTRIES: u32 = 256;
+
+wire_enum! {
+    /// What happened to a transaction of a wallet.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum LogKind {
+        /// It is unconfirmed: new, or possible again after an abandonment, a replacement or a conflict.
+        Seen = 0,
+        /// A block confirmed it.
+        Confirmed = 1,
+        /// It has 6 confirmations.
+        Deep = 2,
+        /// A reorganisation took its block out of the chain.
+        Reorganised = 3,
+        /// A block confirmed another transaction that makes it impossible.
+        Conflicted = 4,
+        /// A transaction of the mempool makes it impossible while it is there.
+        Replaced = 5,
+        /// It was abandoned, or is a coinbase without a block, or builds on such a transaction.
+        Abandoned = 6,
+        /// The wallet does not have it any more: a client removed it, or the node failed before it got it.
+        Removed = 7,
+    }
+}
+
+wire_enum! {
+    /// The category of a payment, as `listtransactions` names it.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum LogCategory {
+        /// From the wallet.
+        Send = 0,
+        /// To the wallet.
+        Receive = 1,
+        /// To the wallet by a coinbase that can be spent.
+        Generate = 2,
+        /// To the wallet by a coinbase that cannot be spent yet.
+        Immature = 3,
+        /// To the wallet by a coinbase without a block.
+        Orphan = 4,
+    }
+}
+
+wire_struct! {
+    /// A payment: an output to the wallet, or an output of a transaction that spends from the wallet. Change is left out.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct LogPayment {
+        /// The output's number.
+        pub vout: u32,
+        /// Its script.
+        pub script: ScriptBuf,
+        /// Its address; none where the script has none.
+        pub address: Option<String>,
+        /// The label of the address; none where the address book has no entry.
+        pub label: Option<String>,
+        /// The category.
+        pub category: LogCategory,
+        /// What the wallet gains by it, in satoshi: negative for what it sends.
+        pub amount: SignedAmount,
+    }
+}
+
+wire_struct! {
+    /// An entry of the log.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct LogEntry {
+        /// Its number: greater than those of all entries before it. Numbers are not consecutive.
+        pub number: u64,
+        /// What happened.
+        pub kind: LogKind,
+        /// The transaction.
+        pub txid: Txid,
+        /// The block that confirms the transaction, makes it impossible, or was taken out of the chain.
+        pub block: Option<BlockHash>,
+        /// The height of that block.
+        pub height: Option<u32>,
+        /// When the entry was written, in seconds.
+        pub time: u64,
+        /// What the payments of a transaction that spends from the wallet leave out: the fee, as a negative amount. None where
+        /// it spends nothing of the wallet.
+        pub fee: Option<SignedAmount>,
+        /// The payments, with the labels of now; empty where the wallet does not have the transaction any more. With the fee they
+        /// sum up to what the wallet gains.
+        pub payments: Vec<LogPayment>,
+    }
+}
+
+wire_struct! {
+    /// A part of the log.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct WalletLog {
+        /// The wallet's name.
+        pub wallet: String,
+        /// The entries, by number.
+        pub entries: Vec<LogEntry>,
+        /// The number of the newest entry that was ever written; 0 for none.
+        pub last: u64,
+        /// The number of the newest entry that was dropped because of its age, or of too many; 0 for none. Who has read up to a
+        /// smaller number has missed entries.
+        pub dropped: u64,
+    }
+}

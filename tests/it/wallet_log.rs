@@ -1,0 +1,231 @@
+//! What happens to the transactions of wallets, told by `waitevents` and by subscriptions.
+
+use outrigger_tests::{Client, Host, HostOptions, WebSocket};
+use serde_json::{Value, json};
+
+use crate::users::{ALICE, configuration};
+
+const FOREIGN: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+/// How long the host may take for an event, in milliseconds.
+const PATIENCE: u64 = 60_000;
+
+/// Reads the log of a client's wallet.
+struct Reader {
+    wallet: Client,
+    since: Value,
+}
+
+impl Reader {
+    /// From now on.
+    fn of(mut wallet: Client) -> Self {
+        let since = wallet.call("waitevents", json!([]))["next"].clone();
+        Self { wallet, since }
+    }
+
+    /// The kinds of the next events of a transaction, as many as wanted.
+    #[track_caller]
+    fn expect(&mut self, expected: &[(&Value, &str)]) -> Vec<Value> {
+        let mut told = Vec::new();
+        while told.len() < expected.len() {
+            let answer = self.wallet.call("waitevents", json!([self.since, PATIENCE]));
+            assert_ne!(answer["events"], json!([]), "expected {expected:?}, told {told:#?}");
+            assert_eq!(answer["missed"], json!([]));
+            self.since = answer["next"].clone();
+            let events = answer["events"].as_array().unwrap().clone();
+            told.extend(events.into_iter().filter(|event| expected.iter().any(|(txid, _)| **txid == event["txid"])));
+        }
+        let mut kinds: Vec<String> = told.iter().map(|event| format!("{} {}", event["txid"], event["kind"])).collect();
+        let mut wanted: Vec<String> = expected.iter().map(|(txid, kind)| format!("{txid} {}", json!(kind))).collect();
+        kinds.sort();
+        wanted.sort();
+        assert_eq!(kinds, wanted, "{told:#?}");
+        told
+    }
+}
+
+fn check_all_kinds(host: &Host) {
+    let mut wallet = host.new_wallet("w");
+    let mine = wallet.call("getnewaddress", json!(["rent"]));
+    wallet.call("generatetoaddress", json!([101, mine]));
+    let mut log = Reader::of(host.client().wallet("w"));
+    let first = wallet.call("sendtoaddress", json!([FOREIGN, 1]));
+    let seen = log.expect(&[(&first, "seen")]).remove(0);
+    assert_eq!((&seen["wallet"], &seen["blockhash"]), (&json!("w"), &Value::Null));
+    let detail = wallet.call("gettransaction", json!([first]))["details"][0].clone();
+    let payment = &seen["payments"][0];
+    for key in ["address", "category", "amount", "vout"] {
+        assert_eq!(payment[key], detail[key], "{key}");
+    }
+    assert_eq!((&seen["fee"], seen["payments"].as_array().unwrap().len()), (&detail["fee"], 1));
+
+    let second = wallet.call("bumpfee", json!([first]))["txid"].clone();
+    log.expect(&[(&second, "seen"), (&first, "replaced")]);
+    let block = wallet.call("generatetoaddress", json!([1, FOREIGN]))[0].clone();
+    for event in log.expect(&[(&second, "confirmed"), (&first, "conflicted")]) {
+        assert_eq!((&event["blockhash"], &event["blockheight"]), (&block, &json!(102)));
+    }
+    wallet.call("generatetoaddress", json!([5, FOREIGN]));
+    let deep = log.expect(&[(&second, "deep")]).remove(0);
+    assert_eq!((&deep["blockhash"], &deep["blockheight"]), (&block, &json!(102)));
+
+    wallet.call("invalidateblock", json!([block]));
+    let told = log.expect(&[(&second, "reorganised"), (&first, "seen"), (&first, "replaced")]);
+    let reorganised = told.iter().find(|event| event["txid"] == second).unwrap();
+    assert_eq!((&reorganised["blockhash"], &reorganised["blockheight"]), (&block, &json!(102)));
+    wallet.call("abandontransaction", json!([first]));
+    log.expect(&[(&first, "abandoned")]);
+    wallet.call("removeprunedfunds", json!([first]));
+    let removed = log.expect(&[(&first, "removed")]).remove(0);
+    assert_eq!(removed["payments"], json!([]));
+}
+
+#[test]
+fn waitevents_tells_all_that_happens_to_a_transaction() {
+    check_all_kinds(&Host::start());
+}
+
+/// In front of a node; `None` without one.
+fn in_front() -> Option<Host> {
+    outrigger_tests::bitcoind::installed()?;
+    Some(Host::start_with(HostOptions::in_front_of(&[])))
+}
+
+#[test]
+fn in_front_waitevents_tells_all_that_happens_to_a_transaction() {
+    if let Some(host) = in_front() {
+        check_all_kinds(&host);
+    }
+}
+
+#[test]
+fn waitevents_goes_on_after_a_kill_and_gives_no_number_again_after_a_restore() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("backup").display().to_string();
+    let host = Host::start();
+    let mut wallet = host.new_wallet("w");
+    let mine = wallet.call("getnewaddress", json!([]));
+    wallet.call("generatetoaddress", json!([101, mine]));
+    wallet.call("backupwallet", json!([file]));
+    let mut log = Reader::of(host.client().wallet("w"));
+    let paid = wallet.call("sendtoaddress", json!([FOREIGN, 1]));
+    log.expect(&[(&paid, "seen")]);
+    wallet.call("generatetoaddress", json!([3, FOREIGN]));
+    log.expect(&[(&paid, "confirmed")]);
+    let told = |wallet: &mut Client| -> Vec<String> {
+        let events = wallet.call("waitevents", json!([0]))["events"].clone();
+        let told = |event: &Value| format!("{} {} {}", event["number"], event["kind"], event["txid"]);
+        events.as_array().unwrap().iter().map(told).collect()
+    };
+    let before = told(&mut wallet);
+    let host = host.kill_and_restart();
+    host.client().call("loadwallet", json!(["w"]));
+    let mut wallet = host.client().wallet("w");
+    // The wallet may not have followed the last blocks when the log was read before.
+    assert_eq!(told(&mut wallet)[..before.len()], before);
+    wallet.call("generatetoaddress", json!([3, FOREIGN]));
+    let mut log = Reader { wallet: host.client().wallet("w"), since: log.since };
+    log.expect(&[(&paid, "deep")]);
+    assert_eq!(wallet.call("waitevents", json!([log.since, 1]))["events"], json!([]));
+
+    let lost = log.since.as_u64().unwrap();
+    wallet.call("unloadwallet", json!(["w"]));
+    host.client().call("restorewallet", json!(["restored", file]));
+    let mut log = Reader { wallet: host.client().wallet("restored"), since: json!(lost) };
+    for event in log.expect(&[(&paid, "confirmed"), (&paid, "deep")]) {
+        assert!(event["number"].as_u64().unwrap() > lost, "{event}");
+    }
+}
+
+#[test]
+fn waitevents_waits_for_several_wallets_within_the_users_limits() {
+    let config = configuration(&format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\nwallet = \"a\"\n"));
+    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    let (mut one, mut other) = (host.new_wallet("a"), host.new_wallet("b"));
+    let mut client = host.client();
+    let next = client.call("waitevents", json!([null, 0, ["a", "b"]]))["next"].clone();
+    let waiting = client.begin(&json!({"id": 1, "method": "waitevents", "params": [next, PATIENCE]}).to_string());
+    let address = other.call("getnewaddress", json!([]));
+    other.call("generatetoaddress", json!([1, address]));
+    let answer: Value = serde_json::from_str(&waiting.finish().body).unwrap();
+    let told = &answer["result"];
+    assert_eq!((&told["events"][0]["wallet"], &told["events"][0]["kind"]), (&json!("b"), &json!("confirmed")));
+    assert_eq!((&told["next"]["a"], &told["next"]["b"]), (&next["a"], &told["events"][0]["number"]));
+
+    let mut alice = Client::new(host.address, "alice:pass:word");
+    assert_eq!(alice.refused("waitevents", json!([{"b": 0}])).0, -18);
+    assert_eq!(alice.refused("waitevents", json!([0, 0, ["a", "b"]])).0, -18);
+    let waiting = alice.begin(&json!({"id": 1, "method": "waitevents", "params": [0, PATIENCE]}).to_string());
+    one.call("unloadwallet", json!(["a"]));
+    let answer: Value = serde_json::from_str(&waiting.finish().body).unwrap();
+    assert_eq!(answer["error"]["code"], -18);
+}
+
+/// The next events of a subscription, until the one of this kind.
+fn until(socket: &mut WebSocket, id: &Value, kind: &str) -> Value {
+    loop {
+        let message = socket.receive();
+        assert_eq!((&message["method"], &message["params"]["subscription"]), (&json!("events"), id), "{message}");
+        let event = message["params"]["result"].clone();
+        if event["kind"] == kind {
+            return event;
+        }
+    }
+}
+
+fn check_subscription(host: &Host) {
+    let mut wallet = host.new_wallet("w");
+    let mine = wallet.call("getnewaddress", json!([]));
+    let mut socket = host.client().websocket();
+    let id = socket.call("subscribe_events", json!([])).unwrap();
+    let block = wallet.call("generatetoaddress", json!([101, mine]))[100].clone();
+    loop {
+        let told = until(&mut socket, &id, "block");
+        if told["blockhash"] == block {
+            assert_eq!(told["blockheight"], 101);
+            break;
+        }
+    }
+    let mut of_wallet = host.client().wallet("w").websocket();
+    let other = of_wallet.call("subscribe_events", json!({"since": 0})).unwrap();
+    assert_eq!(until(&mut of_wallet, &other, "confirmed")["payments"][0]["address"], mine);
+    let paid = wallet.call("sendtoaddress", json!([FOREIGN, 1]));
+    for (socket, id) in [(&mut socket, &id), (&mut of_wallet, &other)] {
+        assert_eq!(until(socket, id, "seen")["txid"], paid);
+    }
+    assert_eq!(of_wallet.call("unsubscribe_events", json!([other])), Ok(json!(true)));
+    wallet.call("sendtoaddress", json!([FOREIGN, 1]));
+    // The next message is the answer: no event came before it.
+    assert_eq!(of_wallet.call("unsubscribe_events", json!([other])), Ok(json!(false)));
+}
+
+#[test]
+fn subscribe_events_tells_blocks_and_payments() {
+    check_subscription(&Host::start());
+}
+
+#[test]
+fn in_front_subscribe_events_tells_blocks_and_payments() {
+    if let Some(host) = in_front() {
+        check_subscription(&host);
+    }
+}
+
+#[test]
+fn subscribe_events_keeps_to_the_users_wallet_and_list() {
+    let bob = ALICE.replacen("alice", "bob", 1);
+    let config = configuration(&format!(
+        "[[rpc.users]]\nrpcauth = \"{ALICE}\"\nwallet = \"a\"\n\n[[rpc.users]]\nrpcauth = \"{bob}\"\nmethods = [\"waitevents\"]\n"
+    ));
+    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    host.new_wallet("a");
+    host.new_wallet("b");
+    let mut alice = Client::new(host.address, "alice:pass:word").websocket();
+    assert_eq!(alice.call("subscribe_events", json!([null, ["b"]])), Err(-18));
+    assert!(alice.call("subscribe_events", json!([])).is_ok());
+    let mut bob = Client::new(host.address, "bob:pass:word").websocket();
+    assert_eq!(bob.call("subscribe_events", json!([])), Err(-32603));
+    assert_eq!(host.client().refused("subscribe_events", json!([])).0, -32601);
+    // A wallet that is unloaded ends the subscription with an error.
+    host.client().call("unloadwallet", json!(["a"]));
+    assert_eq!(alice.receive()["params"]["error"]["code"], -18);
+}

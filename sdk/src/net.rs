@@ -40,7 +40,26 @@ const MAX_ANSWER: usize = 2048;
 /// # Errors
 /// `PermissionDenied` if `reach` has no such entry, or the reason of the failure.
 pub fn connect(host: &Host, to: &str) -> io::Result<UnixStream> {
-    ask(host, &format!("connect:{to}")).map(|(stream, _)| stream)
+    let stream = begin(host, to)?;
+    finish(&stream)?;
+    Ok(stream)
+}
+
+/// Begins what [`connect`] does, without waiting. [`finish`] waits, at most for the stream's read timeout, and a `shutdown` by another
+/// thread ends its wait.
+///
+/// # Errors
+/// As of [`connect`].
+pub fn begin(host: &Host, to: &str) -> io::Result<UnixStream> {
+    ask(host, &format!("connect:{to}"))
+}
+
+/// Waits for the connection.
+///
+/// # Errors
+/// As of [`connect`]. No bytes may be sent then.
+pub fn finish(stream: &UnixStream) -> io::Result<()> {
+    answer(stream).map(drop)
 }
 
 /// The listening socket of `tcp:IP:PORT` or `unix:PATH`, to be converted to a `TcpListener` or a `UnixListener`. The host has opened
@@ -50,26 +69,34 @@ pub fn connect(host: &Host, to: &str) -> io::Result<UnixStream> {
 /// # Errors
 /// `PermissionDenied` if `reach` has no such entry.
 pub fn listener(host: &Host, at: &str) -> io::Result<OwnedFd> {
-    let (_, listener) = ask(host, &format!("listen:{at}"))?;
+    let listener = answer(&ask(host, &format!("listen:{at}"))?)?;
     listener.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the host sent no socket"))
 }
 
-fn ask(host: &Host, entry: &str) -> io::Result<(UnixStream, Option<OwnedFd>)> {
-    let refused = |reason: &str| io::Error::new(io::ErrorKind::PermissionDenied, reason);
+fn refused(reason: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, reason)
+}
+
+fn ask(host: &Host, entry: &str) -> io::Result<UnixStream> {
     let about = host.about().map_err(io::Error::other)?;
     let path = about.sockets.ok_or_else(|| refused("the plugin's reach has no connections"))?;
     let mut stream = UnixStream::connect(path)?;
     stream.write_all(format!("{entry}\n").as_bytes())?;
-    let (line, socket) = answer(&stream)?;
+    Ok(stream)
+}
+
+/// Waits for the host's answer. Returns the socket that comes with it.
+fn answer(stream: &UnixStream) -> io::Result<Option<OwnedFd>> {
+    let (line, socket) = read_line(stream)?;
     match line.split_once(' ').unwrap_or((&line, "")) {
-        ("ok", _) => Ok((stream, socket)),
+        ("ok", _) => Ok(socket),
         ("refused", reason) => Err(refused(reason)),
         (_, reason) => Err(io::Error::other(reason.to_owned())),
     }
 }
 
 /// Reads a line and nothing behind it, with the socket that comes with it.
-fn answer(stream: &UnixStream) -> io::Result<(String, Option<OwnedFd>)> {
+fn read_line(stream: &UnixStream) -> io::Result<(String, Option<OwnedFd>)> {
     let (mut line, mut socket) = (Vec::new(), None);
     loop {
         let mut byte = [0];

@@ -56,4 +56,5 @@ mod vault;
 mod wallet;
 mod wallet_kills;
 mod wallet_log;
+mod webhooks;
 mod websocket;

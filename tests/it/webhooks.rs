@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 use bitcoin::hashes::{Hash, HashEngine, Hmac, HmacEngine, sha256};
 use outrigger_tests::{Authority, Client, Host, HostOptions, accept_tls, built, groups, wait_for, wait_until};
+use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -42,7 +43,10 @@ struct Receiver {
 impl Receiver {
     /// With TLS if there is an authority for the certificate of `localhost`.
     fn start(mode: Mode, authority: Option<&Authority>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::serve(TcpListener::bind("127.0.0.1:0").unwrap(), mode, authority)
+    }
+
+    fn serve(listener: TcpListener, mode: Mode, authority: Option<&Authority>) -> Self {
         let state = State { mode, taken: BTreeMap::new(), asked: 0, held: Vec::new() };
         let receiver = Self { port: listener.local_addr().unwrap().port(), state: Arc::new(Mutex::new(state)) };
         let (serving, config) = (receiver.clone(), authority.map(|authority| authority.server("localhost", false)));
@@ -224,10 +228,11 @@ fn webhooks_of_other_receivers_do_not_wait_for_one_that_fails() {
         let folder = tempfile::tempdir().unwrap();
         let [good, refusing, silent] =
             [Mode::Takes, Mode::Refuses, Mode::NeverAnswers].map(|mode| Receiver::start(mode, None));
-        // Nobody listens there until later.
-        let away = TcpListener::bind("127.0.0.1:0").unwrap();
+        // It has its port, and refuses connections until it listens.
+        let away = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        bind(&away, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        let away = TcpListener::from(away);
         let port = away.local_addr().unwrap().port();
-        drop(away);
         let urls = [&good, &refusing, &silent].map(|receiver| receiver.url("http"));
         let urls = [&urls[..], &[format!("http://localhost:{port}/hook?a=b")]].concat();
         let host = start(&folder, &urls, isolated);
@@ -246,7 +251,10 @@ fn webhooks_of_other_receivers_do_not_wait_for_one_that_fails() {
         for receiver in [&refusing, &silent] {
             receiver.set(Mode::Takes);
         }
-        wait_until("the others have all events", || refusing.taken() == all && silent.taken() == all);
+        listen(&away, 16).unwrap();
+        let away = Receiver::serve(away, Mode::Takes, None);
+        let others = [&refusing, &silent, &away];
+        wait_until("the others have all events", || others.iter().all(|receiver| receiver.taken() == all));
         assert_eq!(hook(&host, 1)["dead"], json!(0));
     }
 }

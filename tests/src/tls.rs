@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd};
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 
@@ -16,6 +16,8 @@ impl Authority {
     /// Writes its certificate to a file, for the variable `SSL_CERT_FILE` of a host.
     pub fn new(file: &Path) -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
+        // Certificates name their issuer.
+        params.distinguished_name.push(DnType::CommonName, file.file_stem().unwrap().to_str().unwrap());
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
         let text = STANDARD.encode(issuer.der());

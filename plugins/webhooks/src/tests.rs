@@ -180,7 +180,7 @@ fn a_refused_entry_waits_alone_until_it_is_a_dead_letter() {
     }
     // The first twelve pauses double, to 2048 seconds; the others are an hour.
     assert_eq!(*attempts.borrow(), 1 + 12 + (PATIENCE - 4095).div_ceil(3600));
-    assert!(at >= PATIENCE && at < PATIENCE + 3600);
+    assert!((PATIENCE..PATIENCE + 3600).contains(&at));
     let (queue, now) = (setup.round().queue, at + 7200);
     assert_eq!((queue.dead_count, queue.dead.len(), queue.waiting.len()), (1, 1, 0));
     assert_eq!(queue.dead[&(2, "w".to_owned())].error, "500");

@@ -65,7 +65,7 @@ fn answer(call: &Call<'_>) -> Result<Value, RpcError> {
             let stream = net::connect(call.host, call.params.text(0)?);
             stream.and_then(talk).map(Value::from).map_err(told)
         }
-        "hostileaccept" => accept(call).map(Value::from).map_err(told),
+        "hostileaccept" => accept(call).map(Value::from),
         "hostileaccepts" => {
             let listener = net::listener(call.host, call.params.text(0)?).map_err(told)?;
             Ok(json!(TcpListener::from(listener).local_addr().map_err(told)?))

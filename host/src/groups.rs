@@ -1,7 +1,7 @@
 //! The bundled groups and their methods, so that the host knows methods of groups that are off.
 
 /// The methods of each group. A test compares them with the libraries.
-const GROUPS: [(&str, &str); 7] = [
+const GROUPS: [(&str, &str); 8] = [
     (
         "chain",
         "createmultisig createrawtransaction decoderawtransaction decodescript deriveaddresses estimatesmartfee \
@@ -48,6 +48,7 @@ const GROUPS: [(&str, &str); 7] = [
          lockunspent restorewallet sendmany sendtoaddress setlabel settxfee setwalletflag simulaterawtransaction \
          unloadwallet upgradewallet walletlock walletpassphrase walletpassphrasechange",
     ),
+    ("webhooks", "listwebhooks"),
 ];
 
 /// Whether a plugin of this id and bare file name is a bundled group.

@@ -6,9 +6,10 @@ use outrigger_sdk::manifest::MethodSpec;
 use outrigger_upstream::{Method, MethodSet};
 
 /// The host's methods that bitcoind does not have, except rpc.discover, which every user may call.
-const OWN: [(&str, Method); 7] = [
+const OWN: [(&str, Method); 8] = [
     ("getwalletbackupinfo", Method::of_host(MethodSet::Wallet, false)),
     ("listplugins", Method::of_host(MethodSet::NodeAdmin, false)),
+    ("listwebhooks", Method::of_host(MethodSet::NodeAdmin, false)),
     ("reloadplugin", Method::of_host(MethodSet::NodeAdmin, true)),
     ("setcomment", Method::of_host(MethodSet::Wallet, true)),
     ("startplugin", Method::of_host(MethodSet::NodeAdmin, true)),

@@ -9,7 +9,7 @@
 //! - [`service`]: what the host offers, each service one trait. [`wire`]: how its messages are encoded.
 //! - [`script`], [`standard`], [`sign`]: Bitcoin's scripts: the engine, their kinds and texts, and the solver that makes scriptSigs
 //!   and witnesses.
-//! - [`store`]: keeping state.
+//! - [`store`]: keeping state. [`mod@net`]: connections that the host makes.
 //! - [`wipe_freed_memory!`]: for a plugin that handles private keys or passphrases.
 //! - [`testing`]: a host of canned answers. [`text`]: text of others, made fit for a terminal or a log.
 //! - [`abi`]: the C interface between the two.
@@ -26,6 +26,8 @@ pub mod entry;
 pub mod follow;
 pub mod manifest;
 pub mod methods;
+#[cfg(unix)]
+pub mod net;
 pub mod options;
 #[doc(hidden)]
 pub mod outline;

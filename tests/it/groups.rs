@@ -72,7 +72,7 @@ fn groups_that_are_disabled_are_gone() {
 #[test]
 fn groups_that_are_off_are_known_with_all_their_methods() {
     // A user's list may name methods of groups that are off, and no others.
-    let groups = ["chain", "history", "import", "mining", "psbt", "signing", "wallet"];
+    let groups = ["chain", "history", "import", "mining", "psbt", "signing", "wallet", "webhooks"];
     let methods: Vec<String> = groups
         .iter()
         .flat_map(|group| {

@@ -59,4 +59,5 @@ mod vault;
 mod wallet;
 mod wallet_kills;
 mod wallet_log;
+mod webhooks;
 mod websocket;

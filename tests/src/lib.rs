@@ -16,6 +16,7 @@ pub mod miner;
 pub mod pair;
 mod privileges;
 mod relay;
+mod tls;
 mod wait;
 mod websocket;
 
@@ -34,6 +35,7 @@ pub use gate::{Gate, Waiting};
 pub use host::{Host, HostOptions, groups, isolated};
 pub use privileges::skip_unprivileged;
 pub use relay::{Held, Point, Relay};
+pub use tls::{Authority, accept_tls};
 pub use wait::{comes_within, wait_for, wait_until};
 pub use websocket::WebSocket;
 

@@ -106,6 +106,7 @@ impl Loaded {
             runners: self.runners.clone(),
             executable: self.executable.clone(),
             confinement: Some(Confinement { policy: Policy::BestEffort, reach: self.reach.clone() }),
+            reach: self.reach.clone(),
             bounds: Bounds::NONE,
             max_store: u64::MAX,
             folder: self.folder.join(format!("folder-{id}")),

@@ -151,7 +151,7 @@ impl RunnerStatus {
         }
     }
 
-    pub(crate) fn denied(&self, denial: &Denial) {
+    pub fn denied(&self, denial: &Denial) {
         self.state.lock().denials.add(denial.clone());
     }
 

@@ -19,6 +19,10 @@ const FILE_SIZE: u64 = 4 << 30;
 /// How many denials of a runner are logged per second; all are counted.
 const LOGGED_PER_SECOND: u32 = 10;
 
+/// The advice after a denied look-up of a name.
+const LOOKUP: &str = "a look-up of a name needs connect:tcp:NAME:PORT or connect:tls:NAME:PORT in the plugin's reach, \
+                      and the host resolves the name: the plugin connects by net::connect of the SDK";
+
 /// What this system supports, determined once.
 pub fn support() -> &'static Support {
     static SUPPORT: OnceLock<Support> = OnceLock::new();
@@ -45,7 +49,8 @@ pub fn plan(launch: &Launch) -> Result<Option<Plan>, String> {
 pub fn begin(control: &UnixStream, plan: &Plan, launch: &Launch) -> std::io::Result<Option<Notifier>> {
     let Some(listener) = Listener::receive(control.as_fd())? else { return Ok(None) };
     let (plugin, status, runners) = (launch.plugin.clone(), launch.status.clone(), launch.runners.clone());
-    let mut log = Log { plugin, status, runners, rate: Rate::per_second(LOGGED_PER_SECOND) };
+    let (rate, lookups) = (Rate::per_second(LOGGED_PER_SECOND), Rate::once_a_minute());
+    let mut log = Log { plugin, status, runners, rate, lookups };
     Notifier::start(listener, plan, Box::new(move |event| log.hear(&event))).map(Some)
 }
 
@@ -54,6 +59,8 @@ struct Log {
     status: Arc<RunnerStatus>,
     runners: Arc<Runners>,
     rate: Rate,
+    /// Of the advice about look-ups of names.
+    lookups: Rate,
 }
 
 impl Log {
@@ -65,6 +72,9 @@ impl Log {
                 // The statistics count all of them.
                 if self.rate.allows(drop) {
                     tracing::warn!(plugin, kind, "the sandbox denied the plugin: {denial}");
+                }
+                if denial.is_lookup() && self.lookups.allows(drop) {
+                    tracing::warn!(plugin, "{LOOKUP}");
                 }
             }
             Event::Flood => {

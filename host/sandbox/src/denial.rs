@@ -63,6 +63,20 @@ impl Denial {
     }
 }
 
+/// The files that a C library reads to resolve a name.
+const RESOLVING: [&str; 5] =
+    ["/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/host.conf", "/var/run/nscd/socket"];
+
+impl Denial {
+    /// Whether a look-up of a name was probably meant. The name is not known: it would be in the query that the process cannot send.
+    #[must_use]
+    pub fn is_lookup(&self) -> bool {
+        let argument = self.argument.trim_start_matches("unix:");
+        RESOLVING.contains(&argument)
+            || (self.kind == Kind::Connect && argument.starts_with("tcp:") && argument.ends_with(":53"))
+    }
+}
+
 impl fmt::Display for Denial {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.argument.as_str() {
@@ -124,6 +138,11 @@ mod tests {
         let by_kind = BTreeMap::from([("open".into(), of(2, "open /a?b?")), ("bpf".into(), of(1, "bpf"))]);
         assert_eq!(all.by_kind, by_kind);
         assert_eq!(all.last.unwrap().to_string(), "open /a?b?");
+        let is_lookup = |kind, argument| Denial::new(kind, "call", argument).is_lookup();
+        assert!(is_lookup(Kind::Open, "/etc/resolv.conf") && is_lookup(Kind::Connect, "tcp:127.0.0.53:53"));
+        assert!(
+            is_lookup(Kind::Connect, "unix:/var/run/nscd/socket") && !is_lookup(Kind::Connect, "tcp:127.0.0.1:8053")
+        );
         assert_eq!(Denial::new(Kind::Open, "open", &"x".repeat(5000)).argument.len(), MAX_ARGUMENT);
     }
 }

@@ -10,6 +10,19 @@ use serde::{Deserialize, Serialize};
 /// In bytes, without the terminating zero.
 const MAX_SOCKET_PATH: usize = 107;
 
+/// The longest host name and the longest part of it between dots, in bytes.
+const MAX_NAME: usize = 253;
+const MAX_LABEL: usize = 63;
+
+/// The texts that an entry begins with.
+const READ: &str = "read:";
+const WRITE: &str = "write:";
+const UNIX: &str = "connect:unix:";
+const TCP: &str = "connect:tcp:";
+const TLS: &str = "connect:tls:";
+const LISTEN_TCP: &str = "listen:tcp:";
+const LISTEN_UNIX: &str = "listen:unix:";
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Reach {
@@ -22,21 +35,72 @@ pub enum Reach {
     Unix(PathBuf),
     /// Connecting to this address by TCP.
     Tcp(SocketAddr),
+    /// Connecting to this name by TCP. The host resolves it.
+    TcpName(Endpoint),
+    /// Connecting by TLS, with the certificate checked. The host resolves and connects.
+    Tls(Endpoint),
+    /// Accepting connections at this address. The host makes the socket.
+    ListenTcp(SocketAddr),
+    /// Accepting connections at this path. The host makes the socket.
+    ListenUnix(PathBuf),
+}
+
+/// A host by its name, or by its address in the form of [`IpAddr`], and a port.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Endpoint {
+    pub host: String,
+    pub port: u16,
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.host.contains(':') {
+            true => write!(to, "[{}]:{}", self.host, self.port),
+            false => write!(to, "{}:{}", self.host, self.port),
+        }
+    }
+}
+
+impl Endpoint {
+    fn parse(text: &str) -> Option<Self> {
+        let (host, port) = text.rsplit_once(':')?;
+        Some(Self { host: name(host)?, port: port.parse().ok().filter(|port| *port != 0)? })
+    }
+}
+
+/// A host name in lower case. No text passes that a resolver could read as an address, such as `127.1`.
+fn name(text: &str) -> Option<String> {
+    let is_label = |label: &str| {
+        (1..=MAX_LABEL).contains(&label.len())
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
+    };
+    let last = text.rsplit('.').next()?;
+    let is_name =
+        text.len() <= MAX_NAME && text.split('.').all(is_label) && !last.starts_with(|c: char| c.is_ascii_digit());
+    is_name.then(|| text.to_ascii_lowercase())
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReachError {
-    #[error("'{0}' is not a valid reach: it must begin with read:, write:, connect:unix: or connect:tcp:")]
+    #[error(
+        "'{0}' is not a valid reach: it must begin with {READ}, {WRITE}, {UNIX}, {TCP}, {TLS}, {LISTEN_TCP} or {LISTEN_UNIX}"
+    )]
     Kind(String),
     #[error("'{0}' is not a valid reach: its path must be absolute, without '.' and '..', and not '/' itself")]
     Path(String),
     #[error("'{0}' is not a valid reach: the path of a Unix socket has at most {MAX_SOCKET_PATH} bytes")]
     SocketPath(String),
-    /// Host names are not resolved: a DNS server would choose the target.
     #[error(
-        "'{0}' is not a valid reach: the address is IP:PORT, such as 127.0.0.1:8443 or [::1]:8443, with a port above 0"
+        "'{0}' is not a valid reach: it ends with IP:PORT or NAME:PORT, such as 127.0.0.1:8443, [::1]:8443 or \
+         hooks.example.com:443, with a port above 0"
     )]
     Address(String),
+    #[error(
+        "'{0}' is not a valid reach: it ends with IP:PORT, such as 127.0.0.1:8443 or [::1]:8443, with a port above 0"
+    )]
+    Listen(String),
 }
 
 /// The path of a grant, if it is absolute and plain.
@@ -51,28 +115,44 @@ fn path(text: &str, grant: &str) -> Result<PathBuf, ReachError> {
     Ok(rebuilt)
 }
 
+/// The path of a Unix socket.
+fn socket_path(text: &str, grant: &str) -> Result<PathBuf, ReachError> {
+    let socket = path(text, grant)?;
+    match socket.as_os_str().len() {
+        ..=MAX_SOCKET_PATH => Ok(socket),
+        _ => Err(ReachError::SocketPath(grant.to_owned())),
+    }
+}
+
 impl FromStr for Reach {
     type Err = ReachError;
 
     fn from_str(grant: &str) -> Result<Self, ReachError> {
-        if let Some(text) = grant.strip_prefix("read:") {
+        let address = |text: &str| text.parse::<SocketAddr>().ok().filter(|address| address.port() != 0).map(canonical);
+        let wrong = || ReachError::Address(grant.to_owned());
+        if let Some(text) = grant.strip_prefix(READ) {
             return Ok(Self::Read(path(text, grant)?));
         }
-        if let Some(text) = grant.strip_prefix("write:") {
+        if let Some(text) = grant.strip_prefix(WRITE) {
             return Ok(Self::Write(path(text, grant)?));
         }
-        if let Some(text) = grant.strip_prefix("connect:unix:") {
-            let socket = path(text, grant)?;
-            return match socket.as_os_str().len() {
-                ..=MAX_SOCKET_PATH => Ok(Self::Unix(socket)),
-                _ => Err(ReachError::SocketPath(grant.to_owned())),
-            };
+        if let Some(text) = grant.strip_prefix(UNIX) {
+            return Ok(Self::Unix(socket_path(text, grant)?));
         }
-        let Some(text) = grant.strip_prefix("connect:tcp:") else { return Err(ReachError::Kind(grant.to_owned())) };
-        match text.parse::<SocketAddr>() {
-            Ok(address) if address.port() != 0 => Ok(Self::Tcp(canonical(address))),
-            _ => Err(ReachError::Address(grant.to_owned())),
+        if let Some(text) = grant.strip_prefix(TCP) {
+            let name = || Endpoint::parse(text).map(Self::TcpName);
+            return address(text).map(Self::Tcp).or_else(name).ok_or_else(wrong);
         }
+        if let Some(text) = grant.strip_prefix(TLS) {
+            let of_address = |address: SocketAddr| Endpoint { host: address.ip().to_string(), port: address.port() };
+            let endpoint = address(text).map(of_address).or_else(|| Endpoint::parse(text));
+            return endpoint.map(Self::Tls).ok_or_else(wrong);
+        }
+        if let Some(text) = grant.strip_prefix(LISTEN_TCP) {
+            return address(text).map(Self::ListenTcp).ok_or_else(|| ReachError::Listen(grant.to_owned()));
+        }
+        let Some(text) = grant.strip_prefix(LISTEN_UNIX) else { return Err(ReachError::Kind(grant.to_owned())) };
+        Ok(Self::ListenUnix(socket_path(text, grant)?))
     }
 }
 
@@ -93,10 +173,14 @@ impl From<Reach> for String {
 impl fmt::Display for Reach {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Read(path) => write!(to, "read:{}", path.display()),
-            Self::Write(path) => write!(to, "write:{}", path.display()),
-            Self::Unix(path) => write!(to, "connect:unix:{}", path.display()),
-            Self::Tcp(address) => write!(to, "connect:tcp:{address}"),
+            Self::Read(path) => write!(to, "{READ}{}", path.display()),
+            Self::Write(path) => write!(to, "{WRITE}{}", path.display()),
+            Self::Unix(path) => write!(to, "{UNIX}{}", path.display()),
+            Self::Tcp(address) => write!(to, "{TCP}{address}"),
+            Self::TcpName(endpoint) => write!(to, "{TCP}{endpoint}"),
+            Self::Tls(endpoint) => write!(to, "{TLS}{endpoint}"),
+            Self::ListenTcp(address) => write!(to, "{LISTEN_TCP}{address}"),
+            Self::ListenUnix(path) => write!(to, "{LISTEN_UNIX}{}", path.display()),
         }
     }
 }
@@ -110,12 +194,21 @@ impl Reach {
             Self::Write(path) => format!("may read and write {}", path.display()),
             Self::Unix(path) => format!("may connect to the Unix socket {}", path.display()),
             Self::Tcp(address) => format!("may connect to {address} by TCP"),
+            Self::TcpName(endpoint) => format!("may connect to {endpoint} by TCP"),
+            Self::Tls(endpoint) => format!("may connect to {endpoint} by TLS"),
+            Self::ListenTcp(address) => format!("may accept connections at {address}"),
+            Self::ListenUnix(path) => format!("may accept connections at the Unix socket {}", path.display()),
         }
     }
 
     #[must_use]
     pub fn is_connect(&self) -> bool {
-        matches!(self, Self::Unix(_) | Self::Tcp(_))
+        matches!(self, Self::Unix(_) | Self::Tcp(_) | Self::TcpName(_) | Self::Tls(_))
+    }
+
+    #[must_use]
+    pub fn is_listen(&self) -> bool {
+        matches!(self, Self::ListenTcp(_) | Self::ListenUnix(_))
     }
 
     /// The granted file or folder, and whether writing is granted.
@@ -124,7 +217,7 @@ impl Reach {
         match self {
             Self::Read(path) => Some((path, false)),
             Self::Write(path) => Some((path, true)),
-            Self::Unix(_) | Self::Tcp(_) => None,
+            _ => None,
         }
     }
 
@@ -156,6 +249,11 @@ mod tests {
             ("connect:unix:/run/vault.sock", "may connect to the Unix socket /run/vault.sock"),
             ("connect:tcp:127.0.0.1:8443", "may connect to 127.0.0.1:8443 by TCP"),
             ("connect:tcp:[::1]:8443", "may connect to [::1]:8443 by TCP"),
+            ("connect:tcp:localhost:8080", "may connect to localhost:8080 by TCP"),
+            ("connect:tls:hooks.example.com:443", "may connect to hooks.example.com:443 by TLS"),
+            ("connect:tls:[::1]:443", "may connect to [::1]:443 by TLS"),
+            ("listen:tcp:127.0.0.1:9000", "may accept connections at 127.0.0.1:9000"),
+            ("listen:unix:/run/acme.sock", "may accept connections at the Unix socket /run/acme.sock"),
         ] {
             let reach: Reach = text.parse().unwrap();
             assert_eq!((reach.to_string().as_str(), reach.words().as_str()), (text, words));
@@ -164,6 +262,8 @@ mod tests {
             assert_eq!(serde_json::from_str::<Reach>(&json).unwrap(), reach);
         }
         assert_eq!("connect:tcp:[::ffff:10.0.0.1]:80".parse(), Ok(Reach::Tcp("10.0.0.1:80".parse().unwrap())));
+        let endpoint = Endpoint { host: "hooks.example.com".into(), port: 443 };
+        assert_eq!("connect:tls:Hooks.Example.COM:443".parse(), Ok(Reach::Tls(endpoint)));
         assert_eq!("read:/etc//acme/".parse(), Ok(Reach::Read("/etc/acme".into())));
     }
 
@@ -176,10 +276,38 @@ mod tests {
         {
             assert_eq!(text.parse::<Reach>(), Err(ReachError::Path(text.into())));
         }
-        for text in
-            ["connect:tcp:localhost:80", "connect:tcp:127.0.0.1", "connect:tcp:127.0.0.1:0", "connect:tcp:::1:80"]
-        {
-            assert_eq!(text.parse::<Reach>(), Err(ReachError::Address(text.into())));
+        let label = "a".repeat(MAX_LABEL + 1);
+        let name = format!("{}com", "a.".repeat(MAX_NAME / 2));
+        let wrong = [
+            "localhost",
+            "127.0.0.1",
+            "127.0.0.1:0",
+            "::1:80",
+            "127.1:80",
+            "a.0x7f:80",
+            "0:80",
+            "a..b:1",
+            ".a:1",
+            "a.:1",
+        ];
+        let wrong = wrong.into_iter().chain([
+            "-a:1",
+            "a-:1",
+            "a/b:1",
+            "a b:1",
+            "a:0",
+            "a:65536",
+            "a:b:1",
+            ":1",
+            "*.example.com:443",
+        ]);
+        for end in wrong.map(str::to_owned).chain([format!("{label}:1"), format!("{name}:1")]) {
+            for text in [format!("connect:tcp:{end}"), format!("connect:tls:{end}")] {
+                assert_eq!(text.parse::<Reach>(), Err(ReachError::Address(text)));
+            }
+        }
+        for text in ["listen:tcp:localhost:80", "listen:tcp:127.0.0.1:0", "listen:tcp:9000"] {
+            assert_eq!(text.parse::<Reach>(), Err(ReachError::Listen(text.into())));
         }
         let long = format!("connect:unix:/{}", "a".repeat(107));
         assert_eq!(long.parse::<Reach>(), Err(ReachError::SocketPath(long.clone())));

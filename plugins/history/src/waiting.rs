@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::log::Level;
-use outrigger_sdk::service::wallet::{LogCategory, LogEntry, LogKind, LogPayment, MAX_LOG_ENTRIES};
-use outrigger_sdk::{Call, Host, Reply, RpcError, amount, methods, typed};
-use serde_json::{Map, Value, json};
+use outrigger_sdk::service::wallet::MAX_LOG_ENTRIES;
+use outrigger_sdk::{Call, Host, Reply, RpcError, methods, typed};
+use serde_json::{Value, json};
 
 use crate::HistoryPlugin;
 
@@ -241,7 +241,7 @@ impl Wanted {
                 for entry in &log.entries {
                     payments += entry.payments.len();
                     reached = entry.number;
-                    events.push(event(wallet, entry));
+                    events.push(entry.to_json(wallet));
                 }
             }
             next.insert(wallet, reached);
@@ -252,52 +252,6 @@ impl Wanted {
         };
         Ok(json!({"events": events, "next": next, "missed": missed}))
     }
-}
-
-fn event(wallet: &str, entry: &LogEntry) -> Value {
-    let kind = match entry.kind {
-        LogKind::Seen => "seen",
-        LogKind::Confirmed => "confirmed",
-        LogKind::Deep => "deep",
-        LogKind::Reorganised => "reorganised",
-        LogKind::Conflicted => "conflicted",
-        LogKind::Replaced => "replaced",
-        LogKind::Abandoned => "abandoned",
-        LogKind::Removed => "removed",
-    };
-    let mut event = Map::new();
-    let mut put = |key: &str, value: Value| event.insert(key.to_owned(), value);
-    put("number", json!(entry.number));
-    put("wallet", json!(wallet));
-    put("kind", json!(kind));
-    put("txid", json!(entry.txid));
-    if let (Some(block), Some(height)) = (entry.block, entry.height) {
-        put("blockhash", json!(block));
-        put("blockheight", json!(height));
-    }
-    put("time", json!(entry.time));
-    if let Some(fee) = entry.fee {
-        put("fee", amount::to_json(fee));
-    }
-    put("payments", entry.payments.iter().map(payment).collect());
-    Value::Object(event)
-}
-
-fn payment(payment: &LogPayment) -> Value {
-    let category = match payment.category {
-        LogCategory::Send => "send",
-        LogCategory::Receive => "receive",
-        LogCategory::Generate => "generate",
-        LogCategory::Immature => "immature",
-        LogCategory::Orphan => "orphan",
-    };
-    let mut told = json!({"category": category, "amount": amount::to_json(payment.amount), "vout": payment.vout});
-    for (key, text) in [("address", &payment.address), ("label", &payment.label)] {
-        if let Some(text) = text {
-            told[key] = json!(text);
-        }
-    }
-    told
 }
 
 /// A timeout in milliseconds, of which 0 means none.

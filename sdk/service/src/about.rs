@@ -23,6 +23,9 @@ wire_struct! {
         pub deadline_seconds: Option<u64>,
         /// The longest answer of the plugin, in bytes; none for any.
         pub max_answer_bytes: Option<u64>,
+        /// The Unix socket at which the host makes the connections and listening sockets of the plugin's `reach`; none if it has no
+        /// such entries. `net` of the SDK uses it.
+        pub sockets: Option<String>,
     }
 }
 

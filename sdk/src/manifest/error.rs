@@ -6,6 +6,7 @@ use outrigger_values::params::json_words;
 use outrigger_values::text::printable;
 
 use super::MAX_METHOD_NAME;
+use super::reach::KINDS;
 
 /// Members of earlier manifests, and their successors.
 const FORMER: [(&str, &str); 1] = [("node_methods", "calls")];
@@ -67,8 +68,9 @@ pub enum ManifestError {
     UnknownEvent(String),
     /// What a plugin asks to reach is of no known kind.
     #[error(
-        "the manifest asks to reach '{}', which does not begin with read:, write:, connect:unix: or connect:tcp:",
-        printable(.0)
+        "the manifest asks to reach '{}', which does not begin with {}",
+        printable(.0),
+        KINDS.join(", ")
     )]
     ReachKind(String),
     /// What a plugin asks to reach depends on an option that it does not have.

@@ -6,14 +6,15 @@ use serde_json::{Map, Value};
 use super::{ManifestError, OptionSpec, OptionType};
 
 /// What the text of a [`ReachSpec`] begins with.
-const KINDS: [&str; 4] = ["read:", "write:", "connect:unix:", "connect:tcp:"];
+pub(super) const KINDS: [&str; 7] =
+    ["read:", "write:", "connect:unix:", "connect:tcp:", "connect:tls:", "listen:tcp:", "listen:unix:"];
 
 /// One thing that the plugin asks to reach. The configuration decides what is granted.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReachSpec {
     /// As a configuration grants it: `read:/etc/acme`, `write:/var/lib/acme`, `connect:unix:/run/vault.sock`,
-    /// `connect:tcp:127.0.0.1:8443`. `{name}` stands for the value of the option of that name.
+    /// `connect:tcp:127.0.0.1:8443`, `connect:tls:hooks.example.com:443`, `listen:tcp:127.0.0.1:9000`. `{name}` stands for the value of the option of that name.
     pub to: String,
     /// What for, in a line that an operator reads before granting it.
     pub help: String,

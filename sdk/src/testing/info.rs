@@ -15,7 +15,8 @@ pub struct StubInfo(Mutex<About>);
 impl Default for StubInfo {
     fn default() -> Self {
         let (plugin, network, release) = ("test".to_owned(), Network::Regtest, PRESENT);
-        let about = About { plugin, network, release, folder: None, deadline_seconds: None, max_answer_bytes: None };
+        let (folder, deadline_seconds, max_answer_bytes, sockets) = (None, None, None, None);
+        let about = About { plugin, network, release, folder, deadline_seconds, max_answer_bytes, sockets };
         Self(Mutex::new(about))
     }
 }

@@ -2,6 +2,8 @@
 //! makes of it.
 
 #[cfg(target_os = "linux")]
+mod connecting;
+#[cfg(target_os = "linux")]
 mod crashes;
 #[cfg(target_os = "linux")]
 mod degraded;

@@ -72,6 +72,7 @@ impl Instance {
     fn abandon(&self) {
         tracing::error!(plugin = self.manifest().id, "the plugin's instance is abandoned");
         self.context.end(Stage::Abandoned);
+        self.sockets.lock().take();
         // The end of its process releases the host's threads in it.
         if let Some(runners) = &self.runners {
             runners.abandon();
@@ -99,6 +100,7 @@ impl Instance {
         }
         // Before it is freed: threads that it leaves running must not act for it any more.
         self.context.end(Stage::Stopped);
+        self.sockets.lock().take();
         self.plugin.destroy();
         self.life().advance(Stage::Freed);
     }

@@ -19,9 +19,11 @@ use bitcoin::Network;
 use outrigger_abi::{HostTable, PluginTable, RawCall, STATUS_OK, UsedPlugin};
 use outrigger_isolate::{Bounds, Confinement, Executable, RunnerStatus, Runners};
 use outrigger_memory::wipe_stack;
+use outrigger_sandbox::Reach;
 use outrigger_sdk::manifest::{Manifest, MethodSpec};
 use outrigger_service::events::Event;
 use outrigger_service::wire;
+use outrigger_sockets::{Listening, Sockets};
 use outrigger_values::RpcError;
 use parking_lot::{Mutex, MutexGuard};
 
@@ -149,6 +151,8 @@ pub struct Launch<'a> {
     pub runners: Arc<RunnerStatus>,
     pub executable: Arc<Executable>,
     pub confinement: Option<Confinement>,
+    /// The connections that the host makes for it are among these, wherever it runs.
+    pub reach: Vec<Reach>,
     /// The limits of its process, if it is isolated.
     pub bounds: Bounds,
     /// The bound of its store, in bytes.
@@ -187,6 +191,8 @@ pub struct Instance {
     /// When the current delivery of an event began.
     delivering: Since,
     failures: Sender<(u64, PluginFailure)>,
+    /// Closed at its end.
+    sockets: Mutex<Option<Sockets>>,
     // A plugin's threads may hold pointers to these two beyond its end, so they are never freed.
     host_table: &'static HostTable,
     context: &'static Context,
@@ -255,6 +261,11 @@ impl Drop for Inside<'_> {
 }
 
 impl Instance {
+    /// Its listening sockets, which stay open while they are held.
+    pub fn listening(&self) -> Vec<Arc<Listening>> {
+        self.sockets.lock().as_ref().map(|sockets| sockets.listening().to_vec()).unwrap_or_default()
+    }
+
     /// A lease for a call; `None` while the instance drains.
     pub fn lease(self: &Arc<Self>) -> Option<Lease> {
         let serves = self.life().begin_lease();

@@ -9,11 +9,13 @@ use std::time::Duration;
 use outrigger_abi::{ExportedService, UsedPlugin, host_table};
 use outrigger_base::rate::Rate;
 use outrigger_isolate::{Launch as RunnerLaunch, Proxy, RunnerStatus, Runners};
-use outrigger_sandbox::Reach;
+use outrigger_sandbox::{Denial, Kind, Reach};
 use outrigger_service::about::About;
 use outrigger_service::events::Event;
 use outrigger_service::{Events, HostInfo, Log, Metrics};
+use outrigger_sockets::{Place, Sockets, SocketsError};
 use outrigger_values::text::printable;
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::answers::{Context, NOTES_PER_SECOND};
@@ -51,6 +53,8 @@ pub enum StartError {
     Thread { plugin: String, source: std::io::Error },
     #[error("the folder of the plugin '{plugin}': {source}")]
     Folder { plugin: String, source: TrustError },
+    #[error("plugin '{plugin}': {source}")]
+    Sockets { plugin: String, source: SocketsError },
 }
 
 impl StartError {
@@ -71,12 +75,14 @@ impl Instance {
         let timers = code.manifest.timers.clone();
         let events = EventQueue::new(code.manifest.events.clone(), timers, grants::known_wallets(launch.grants));
         let folder = private_folder(code, &mut launch)?;
+        let sockets = sockets(&plugin, &mut launch)?;
         // The host must not open files for the plugin that the plugin must not open itself, unless it is trusted.
         let confinement = launch.confinement.as_ref().filter(|_| code.is_isolated() && !launch.trusted);
         let reach = confinement.map(|confinement| &confinement.reach[..]);
         let (instance, grants, max_store) = (launch.id, launch.grants, launch.max_store);
         let holder = Holder { plugin: &plugin, instance, grants, reach, max_store };
-        let services = exported(&plugin, &launch, &holder, &events, folder)?;
+        let socket = sockets.as_ref().map(|sockets| sockets.path().to_string_lossy().into_owned());
+        let services = exported(&plugin, &launch, &holder, &events, (folder, socket))?;
         let runners: Arc<Runners> = Arc::default();
         let make = maker(code, &launch, &runners);
         let context: &Context = Box::leak(Box::new(Context {
@@ -112,6 +118,7 @@ impl Instance {
                 cancelling: Since::default(),
                 delivering: Since::default(),
                 failures: launch.failures,
+                sockets: Mutex::new(sockets),
                 host_table: Box::leak(Box::new(host_table(context))),
                 context,
             });
@@ -255,7 +262,7 @@ fn exported(
     launch: &Launch<'_>,
     holder: &Holder<'_>,
     events: &Arc<EventQueue>,
-    folder: Option<String>,
+    (folder, sockets): (Option<String>, Option<String>),
 ) -> Result<HashMap<String, Arc<ExportedService>>, GrantError> {
     let [own_events, own_log, own_metrics] = OWN_SERVICES;
     let service = |grant: &Grant| {
@@ -284,6 +291,7 @@ fn exported(
         folder,
         deadline_seconds: launch.deadline.map(|deadline| deadline.as_secs()),
         max_answer_bytes: (!launch.trusted).then_some(launch.max_answer_bytes as u64),
+        sockets,
     };
     let (release, calls, instance) = (launch.release.clone(), launch.calls.clone(), launch.id);
     let about = AboutService { about, release, calls, instance };
@@ -305,4 +313,29 @@ fn private_folder(code: &LoadedLibrary, launch: &mut Launch<'_>) -> Result<Optio
         confinement.reach.push(Reach::Write(folder.clone()));
     }
     Ok(Some(folder.to_string_lossy().into_owned()))
+}
+
+/// Makes the connections and listening sockets of its `reach` available, also to an isolated plugin.
+fn sockets(plugin: &str, launch: &mut Launch<'_>) -> Result<Option<Sockets>, StartError> {
+    let (status, rate, id) = (launch.runners.clone(), Rate::per_second(NOTES_PER_SECOND), plugin.to_owned());
+    let denied = move |entry: &str| {
+        let (call, argument) = entry.split_once(':').unwrap_or(("connect", entry));
+        let kind = if call == "listen" { Kind::Socket } else { Kind::Connect };
+        let denial = Denial::new(kind, if call == "listen" { call } else { "connect" }, argument);
+        status.denied(&denial);
+        if rate.allows(drop) {
+            tracing::warn!(
+                plugin = id,
+                kind = kind.name(),
+                "the host denied the plugin: {denial}; its reach has no such entry"
+            );
+        }
+    };
+    let place = if launch.is_checked { Place::Free } else { Place::Entry };
+    let sockets = Sockets::open(plugin, &launch.reach, place, Box::new(denied));
+    let sockets = sockets.map_err(|source| StartError::Sockets { plugin: plugin.to_owned(), source })?;
+    if let (Some(sockets), Some(confinement)) = (&sockets, &mut launch.confinement) {
+        confinement.reach.push(Reach::Unix(sockets.path().to_owned()));
+    }
+    Ok(sockets)
 }

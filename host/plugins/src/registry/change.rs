@@ -138,6 +138,8 @@ impl Registry {
         plugin.config = fresh.cloned().ok_or_else(|| ChangeError::Unknown(plugin.id().to_owned()))?;
         let code = self.open(plugin, others.iter())?;
         let old = plugin.instance.take();
+        // No connection is refused between the end of the old one and the start of the new one.
+        let _listening = old.as_ref().map(|old| old.listening());
         if plugin.config.reload == Reload::Beside {
             let started = self.replace(plugins, position, code, configured.routes)?;
             if let Some(old) = old {

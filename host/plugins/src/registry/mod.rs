@@ -364,6 +364,7 @@ impl Registry {
             runners: plugin.runners.clone(),
             executable: self.environment.executable.clone(),
             confinement: plugin.config.confinement(),
+            reach: plugin.config.reach.clone(),
             bounds: plugin.config.bounds(),
             max_store: plugin.config.max_store(),
             folder: self.environment.folder.join(&code.manifest.id).join(PRIVATE_FOLDER),

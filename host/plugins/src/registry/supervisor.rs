@@ -115,6 +115,7 @@ impl Registry {
         }
         let failed = |error: &dyn std::fmt::Display| Some(error.to_string());
         let (old, code) = (plugin.instance.take(), plugin.code.clone().ok_or(None)?);
+        let _listening = old.as_ref().map(|old| old.listening());
         let replacing = (plugin.config.reload == Reload::After).then(|| self.end_first(plugin, old.as_ref()));
         if let Err(error) = self.launch(plugin, code) {
             if replacing.is_some() {

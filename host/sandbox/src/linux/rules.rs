@@ -169,6 +169,9 @@ pub(super) const OPENING: &[c_long] = &[libc::SYS_openat];
 const KEEPING: &[c_long] =
     &[libc::SYS_fsync, libc::SYS_fdatasync, libc::SYS_flock, libc::SYS_fallocate, libc::SYS_umask];
 
+/// The process can make no listening socket itself.
+const ACCEPTING: &[c_long] = &[libc::SYS_accept, libc::SYS_accept4];
+
 /// Changes of folders. Only a root and Landlock bound them.
 const CHANGING: &[c_long] = &[libc::SYS_mkdirat, libc::SYS_unlinkat, libc::SYS_renameat2];
 #[cfg(target_arch = "x86_64")]
@@ -345,6 +348,9 @@ pub(super) fn compile(shape: &Shape<'_>) -> RuleResult<[BpfProgram; 2]> {
     }
     if writes(shape) {
         calls.extend(KEEPING);
+    }
+    if shape.reach.iter().any(Reach::is_listen) {
+        calls.extend(ACCEPTING);
     }
     // They name files anywhere, and the host does not execute them for the process.
     if writes(shape) && shape.bounded {

@@ -287,6 +287,8 @@ fn reached(plan: &Plan, shared: c_int) {
                 say_result("udp", std::net::UdpSocket::bind("127.0.0.1:0"));
                 say_result("listen", std::net::TcpListener::bind("127.0.0.1:0"));
             }
+            // The host makes these, not the sandbox: a test of the whole host has them.
+            Reach::TcpName(_) | Reach::Tls(_) | Reach::ListenTcp(_) | Reach::ListenUnix(_) => {}
         }
     }
 }

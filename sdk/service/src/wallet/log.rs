@@ -1,6 +1,8 @@
 //! The numbered log of a wallet.
 
 use bitcoin::{BlockHash, ScriptBuf, SignedAmount, Txid};
+use outrigger_values::amount;
+use serde_json::{Map, Value, json};
 
 use crate::wire::{wire_enum, wire_struct};
 
@@ -108,4 +110,71 @@ wire_struct! {
         /// smaller number has missed entries.
         pub dropped: u64,
     }
+}
+
+impl LogKind {
+    /// All kinds.
+    pub const ALL: [Self; 8] = [
+        Self::Seen,
+        Self::Confirmed,
+        Self::Deep,
+        Self::Reorganised,
+        Self::Conflicted,
+        Self::Replaced,
+        Self::Abandoned,
+        Self::Removed,
+    ];
+
+    /// The name for clients.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Seen => "seen",
+            Self::Confirmed => "confirmed",
+            Self::Deep => "deep",
+            Self::Reorganised => "reorganised",
+            Self::Conflicted => "conflicted",
+            Self::Replaced => "replaced",
+            Self::Abandoned => "abandoned",
+            Self::Removed => "removed",
+        }
+    }
+}
+
+impl LogEntry {
+    /// The entry of a wallet as clients get it.
+    pub fn to_json(&self, wallet: &str) -> Value {
+        let mut event = Map::new();
+        let mut put = |key: &str, value: Value| event.insert(key.to_owned(), value);
+        put("number", json!(self.number));
+        put("wallet", json!(wallet));
+        put("kind", json!(self.kind.name()));
+        put("txid", json!(self.txid));
+        if let (Some(block), Some(height)) = (self.block, self.height) {
+            put("blockhash", json!(block));
+            put("blockheight", json!(height));
+        }
+        put("time", json!(self.time));
+        if let Some(fee) = self.fee {
+            put("fee", amount::to_json(fee));
+        }
+        put("payments", self.payments.iter().map(payment).collect());
+        Value::Object(event)
+    }
+}
+
+fn payment(payment: &LogPayment) -> Value {
+    let category = match payment.category {
+        LogCategory::Send => "send",
+        LogCategory::Receive => "receive",
+        LogCategory::Generate => "generate",
+        LogCategory::Immature => "immature",
+        LogCategory::Orphan => "orphan",
+    };
+    let mut told = json!({"category": category, "amount": amount::to_json(payment.amount), "vout": payment.vout});
+    for (key, text) in [("address", &payment.address), ("label", &payment.label)] {
+        if let Some(text) = text {
+            told[key] = json!(text);
+        }
+    }
+    told
 }

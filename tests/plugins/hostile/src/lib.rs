@@ -7,14 +7,14 @@ mod raw;
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
-use std::os::unix::net::UnixStream;
+use std::net::{TcpListener, TcpStream, ToSocketAddrs};
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::thread;
 use std::time::Duration;
 
 use outrigger_sdk::options::NoOptions;
 use outrigger_sdk::params::int64;
-use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError, RpcErrorCode};
+use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError, RpcErrorCode, net};
 use serde_json::{Value, json};
 
 use crate::raw::Argument;
@@ -61,6 +61,19 @@ fn answer(call: &Call<'_>) -> Result<Value, RpcError> {
         "hostileread" => read(call.params.text(0)?).map(Value::from).map_err(refused),
         "hostilewrite" => fs::write(call.params.text(0)?, "written").map(|()| Value::Null).map_err(refused),
         "hostileconnect" => connect(call.params.text(0)?).map(Value::from).map_err(refused),
+        "hostilereach" => {
+            let stream = net::connect(call.host, call.params.text(0)?);
+            stream.and_then(talk).map(Value::from).map_err(told)
+        }
+        "hostileaccept" => accept(call).map(Value::from),
+        "hostileaccepts" => {
+            let listener = net::listener(call.host, call.params.text(0)?).map_err(told)?;
+            Ok(json!(TcpListener::from(listener).local_addr().map_err(told)?))
+        }
+        "hostilelookup" => {
+            let found = (call.params.text(0)?, 80).to_socket_addrs().map_err(told)?;
+            Ok(json!(found.collect::<Vec<_>>()))
+        }
         "hostilesay" => {
             let text = call.params.text(0)?;
             writeln!(io::stderr(), "{text}").map(|()| Value::Null).map_err(refused)
@@ -106,6 +119,30 @@ fn answer(call: &Call<'_>) -> Result<Value, RpcError> {
 fn refused(error: io::Error) -> RpcError {
     let number = error.raw_os_error().map_or_else(|| error.to_string(), |number| number.to_string());
     RpcError::new(REFUSED, number)
+}
+
+/// An error of the connections that the host makes, with its kind.
+fn told(error: io::Error) -> RpcError {
+    RpcError::new(REFUSED, format!("{:?}: {error}", error.kind()))
+}
+
+/// Accepts one connection, hears a line and answers `welcome`.
+fn accept(call: &Call<'_>) -> Result<String, RpcError> {
+    let at = call.params.text(0)?;
+    let listener = net::listener(call.host, at).map_err(told)?;
+    let heard = match at.starts_with("tcp:") {
+        true => TcpListener::from(listener).accept().and_then(|(stream, _)| hear(stream)),
+        false => UnixListener::from(listener).accept().and_then(|(stream, _)| hear(stream)),
+    };
+    heard.map_err(told)
+}
+
+fn hear(stream: impl Read + Write) -> io::Result<String> {
+    let mut stream = BufReader::new(stream);
+    let mut line = String::new();
+    stream.read_line(&mut line)?;
+    stream.get_mut().write_all(b"welcome\n")?;
+    Ok(line.trim_end().to_owned())
 }
 
 fn argument(value: &Value) -> Result<Argument, RpcError> {

@@ -1,0 +1,90 @@
+//! The operation group `webhooks`: posts the entries of wallets' logs to URLs of the operator, at least once each. listwebhooks.
+//!
+//! The host resolves names, connects and checks certificates (`reach`), so the plugin belongs in a process of its own.
+
+mod deliver;
+mod http;
+mod options;
+mod queue;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{Builder, JoinHandle};
+
+use outrigger_sdk::service::Scope;
+use outrigger_sdk::service::events::Event;
+use outrigger_sdk::store::open_store;
+use outrigger_sdk::{Host, Plugin, methods, plugin};
+use serde_json::Value;
+
+use deliver::Delivery;
+use options::Options;
+
+/// The version of the store.
+const STORE: u32 = 1;
+
+pub struct WebhooksPlugin {
+    host: Host,
+    deliveries: Vec<Arc<Delivery>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+#[plugin(
+    id = "webhooks",
+    summary = "Posts what happens to wallets to URLs",
+    services = ["wallet-read/1", "store/1", "log/1"],
+    events = ["wallet-log"],
+    restartable,
+    methods = [self]
+)]
+impl Plugin for WebhooksPlugin {
+    type Options = Options;
+
+    fn new(host: Host, options: Options) -> Result<Self, String> {
+        let deliveries = options.hooks()?.into_iter().map(|hook| Arc::new(Delivery::new(host.clone(), hook))).collect();
+        Ok(Self { host, deliveries, threads: Mutex::default() })
+    }
+
+    fn start(&self) -> Result<(), String> {
+        open_store(&self.host, Scope::NONE, STORE, |_, _| Ok(()))?;
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        for delivery in &self.deliveries {
+            let delivery = delivery.clone();
+            let run = move || delivery.run(&|_, letter| delivery.post(letter));
+            threads.push(Builder::new().name("webhook".into()).spawn(run).map_err(|error| error.to_string())?);
+        }
+        Ok(())
+    }
+
+    fn event(&self, event: Event) {
+        if matches!(event, Event::WalletLogged { .. }) {
+            self.deliveries.iter().for_each(|delivery| delivery.wake());
+        }
+    }
+
+    fn quiesce(&self) {
+        self.deliveries.iter().for_each(|delivery| delivery.quiesce());
+    }
+
+    fn stop(&self) {
+        self.deliveries.iter().for_each(|delivery| delivery.stop());
+        for thread in self.threads.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+#[methods(category = "Wallet")]
+impl WebhooksPlugin {
+    /// Lists the hooks: how many entries each has delivered since the plugin started, how many wait to be repeated, and how many were
+    /// given up after three days (dead letters), of which the last hundred are shown.
+    ///
+    /// # Result
+    /// [{"url": "...", "delivered": n, "waiting": n, "dead": n, "dead_letters": [...], "last_error": "..."}, ...]    (json array)
+    #[method(inline, needs_tip = false)]
+    fn listwebhooks(&self) -> Result<Vec<Value>, outrigger_sdk::RpcError> {
+        Ok(self.deliveries.iter().map(|delivery| delivery.report()).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,70 @@
+//! The options: which hooks there are, and their secrets.
+
+use std::collections::HashMap;
+
+use outrigger_sdk::options::PluginOptions;
+use outrigger_sdk::service::wallet::LogKind;
+use outrigger_sdk::wire::Secret;
+use serde::Deserialize;
+
+use crate::http::Url;
+
+const MAX_HOOKS: usize = 16;
+
+#[derive(PluginOptions)]
+pub struct Options {
+    /// The hooks, each { url, secret, wallets, kinds }: where to post, the name of its secret, the wallets (all without it), and
+    /// the kinds of entries (all without it).
+    hooks: Vec<HookOptions>,
+    /// The secrets, one in a line: its name, a blank and its text.
+    secrets: Secret,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HookOptions {
+    url: String,
+    secret: String,
+    wallets: Option<Vec<String>>,
+    kinds: Option<Vec<String>>,
+}
+
+/// A hook as the operator has configured it.
+pub struct Hook {
+    pub url: Url,
+    pub secret: Secret,
+    /// All without it.
+    pub wallets: Option<Vec<String>>,
+    pub kinds: Vec<LogKind>,
+}
+
+impl Options {
+    /// The hooks.
+    ///
+    /// # Errors
+    /// The first mistake, for the operator.
+    pub fn hooks(self) -> Result<Vec<Hook>, String> {
+        if self.hooks.len() > MAX_HOOKS {
+            return Err(format!("there are more than {MAX_HOOKS} hooks"));
+        }
+        let lines = self.secrets.expose().lines().filter_map(|line| line.trim().split_once(' '));
+        let secrets: HashMap<&str, &str> = lines.map(|(name, text)| (name, text.trim())).collect();
+        let mut hooks: Vec<Hook> = Vec::new();
+        for given in self.hooks {
+            let url = Url::parse(&given.url).map_err(|reason| format!("the hook '{}': {reason}", given.url))?;
+            if hooks.iter().any(|hook| hook.url.text == url.text) {
+                return Err(format!("two hooks have the URL '{}'", url.text));
+            }
+            let secret = secrets.get(&*given.secret).filter(|text| !text.is_empty());
+            let secret = secret.ok_or_else(|| format!("the secret '{}' is not among the secrets", given.secret))?;
+            let kind = |name: &String| {
+                let known = LogKind::ALL.into_iter().find(|kind| kind.name() == name);
+                known.ok_or_else(|| format!("there is no kind '{name}'"))
+            };
+            let kinds = given.kinds.map(|kinds| kinds.iter().map(kind).collect::<Result<Vec<_>, _>>());
+            let kinds = kinds.transpose()?.unwrap_or_else(|| LogKind::ALL.to_vec());
+            hooks.push(Hook { url, secret: Secret::new((*secret).to_owned()), wallets: given.wallets, kinds });
+        }
+        Ok(hooks)
+    }
+}

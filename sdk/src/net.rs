@@ -1,0 +1,118 @@
+//! Connections and listening sockets that the host makes, by the entries of the plugin's `reach` in the configuration. A plugin needs
+//! neither name servers nor certificates. It works the same in a process of its own and in the host's.
+//!
+//! ```no_run
+//! # fn in_a_plugin(host: &outrigger_sdk::Host) -> std::io::Result<()> {
+//! use std::io::{Read, Write};
+//! use std::net::TcpListener;
+//!
+//! use outrigger_sdk::net;
+//!
+//! // reach = ["connect:tls:hooks.example.com:443", "listen:tcp:127.0.0.1:9000"]
+//! let mut stream = net::connect(host, "tls:hooks.example.com:443")?;
+//! stream.write_all(b"GET / HTTP/1.0\r\n\r\n")?;
+//! let mut answer = String::new();
+//! stream.read_to_string(&mut answer)?;
+//!
+//! let listener: TcpListener = net::listener(host, "tcp:127.0.0.1:9000")?.into();
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A plugin in another language connects to the Unix socket `sockets` of `host/1`, and sends the entry and a line end. The host answers
+//! with a line, `ok`, `refused REASON` or `failed REASON`. After `ok` the bytes of the connection follow. A listening socket comes with the `ok`, as
+//! `SCM_RIGHTS`.
+
+use std::io::{self, IoSliceMut, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+
+use outrigger_service::Host;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+
+/// The longest answer, in bytes.
+const MAX_ANSWER: usize = 2048;
+
+/// Connects to `tcp:NAME:PORT`, `tcp:IP:PORT`, `tls:NAME:PORT` or `unix:PATH`. For `tls` the host checks the certificate, and the stream
+/// carries the plain bytes. Waits up to 30 seconds.
+///
+/// # Errors
+/// `PermissionDenied` if `reach` has no such entry, or the reason of the failure.
+pub fn connect(host: &Host, to: &str) -> io::Result<UnixStream> {
+    let stream = begin(host, to)?;
+    finish(&stream)?;
+    Ok(stream)
+}
+
+/// Begins what [`connect`] does, without waiting. [`finish`] waits, at most for the stream's read timeout, and a `shutdown` by another
+/// thread ends its wait.
+///
+/// # Errors
+/// As of [`connect`].
+pub fn begin(host: &Host, to: &str) -> io::Result<UnixStream> {
+    ask(host, &format!("connect:{to}"))
+}
+
+/// Waits for the connection.
+///
+/// # Errors
+/// As of [`connect`]. No bytes may be sent then.
+pub fn finish(stream: &UnixStream) -> io::Result<()> {
+    answer(stream).map(drop)
+}
+
+/// The listening socket of `tcp:IP:PORT` or `unix:PATH`, to be converted to a `TcpListener` or a `UnixListener`. The host has opened
+/// it before the plugin started. All instances of the plugin share it, so that connections wait in it while the plugin is reloaded. A plugin
+/// accepts none after its `quiesce`.
+///
+/// # Errors
+/// `PermissionDenied` if `reach` has no such entry.
+pub fn listener(host: &Host, at: &str) -> io::Result<OwnedFd> {
+    let listener = answer(&ask(host, &format!("listen:{at}"))?)?;
+    listener.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the host sent no socket"))
+}
+
+fn refused(reason: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, reason)
+}
+
+fn ask(host: &Host, entry: &str) -> io::Result<UnixStream> {
+    let about = host.about().map_err(io::Error::other)?;
+    let path = about.sockets.ok_or_else(|| refused("the plugin's reach has no connections"))?;
+    let mut stream = UnixStream::connect(path)?;
+    stream.write_all(format!("{entry}\n").as_bytes())?;
+    Ok(stream)
+}
+
+/// Waits for the host's answer. Returns the socket that comes with it.
+fn answer(stream: &UnixStream) -> io::Result<Option<OwnedFd>> {
+    let (line, socket) = read_line(stream)?;
+    match line.split_once(' ').unwrap_or((&line, "")) {
+        ("ok", _) => Ok(socket),
+        ("refused", reason) => Err(refused(reason)),
+        (_, reason) => Err(io::Error::other(reason.to_owned())),
+    }
+}
+
+/// Reads a line and nothing behind it, with the socket that comes with it.
+fn read_line(stream: &UnixStream) -> io::Result<(String, Option<OwnedFd>)> {
+    let (mut line, mut socket) = (Vec::new(), None);
+    loop {
+        let mut byte = [0];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let receive = || recvmsg(stream, &mut [IoSliceMut::new(&mut byte)], &mut control, RecvFlags::CMSG_CLOEXEC);
+        let received = rustix::io::retry_on_intr(receive)?;
+        for message in control.drain() {
+            if let RecvAncillaryMessage::ScmRights(mut rights) = message {
+                socket = rights.next().or(socket);
+            }
+        }
+        match byte {
+            _ if received.bytes == 0 || line.len() == MAX_ANSWER => return Err(io::ErrorKind::UnexpectedEof.into()),
+            [b'\n'] => return Ok((String::from_utf8_lossy(&line).into_owned(), socket)),
+            [byte] => line.push(byte),
+        }
+    }
+}

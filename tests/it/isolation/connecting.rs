@@ -1,0 +1,188 @@
+//! Connections and listening sockets that the host makes for a plugin, in its process and in one of its own.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+
+use outrigger_tests::{Authority, Client, Host, HostOptions, accept_tls, built};
+use serde_json::{Value, json};
+use tempfile::{NamedTempFile, TempDir};
+
+use super::{has_sandbox, hostile};
+
+/// The section of `hostile`, in the host's process and in one of its own.
+const PLACES: [&str; 2] = ["isolated = false", "isolated = true"];
+
+fn places() -> Vec<&'static str> {
+    let has_sandbox = has_sandbox();
+    PLACES.into_iter().filter(|place| has_sandbox || *place == PLACES[0]).collect()
+}
+
+fn start(place: &str, reach: &[String], rest: &str, options: HostOptions) -> (NamedTempFile, Host) {
+    let section = format!("{place}\nreach = {}\ngrants = [\"log/1\"]\n{rest}", json!(reach));
+    let (config, own) = HostOptions::with_plugin("", built().library("outrigger_hostile"), &section);
+    (config, Host::start_with(HostOptions { config: own.config, ..options }))
+}
+
+/// Answers each connection's line with `welcome`.
+fn greet(stream: impl Read + Write) {
+    let mut stream = BufReader::new(stream);
+    let mut line = String::new();
+    if stream.read_line(&mut line).is_ok() {
+        let _ = stream.get_mut().write_all(b"welcome\n");
+    }
+}
+
+fn listen() -> (TcpListener, u16) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    (listener, port)
+}
+
+#[track_caller]
+fn fails(client: &mut Client, entry: &str, reason: &str) {
+    let (code, told) = client.refused("hostilereach", json!([entry]));
+    assert!(code == -90 && told.contains(reason), "{entry}: {told}");
+}
+
+/// Servers with certificates of the authority in the file: of the name `localhost`, an expired one, one of another name, and one of
+/// an authority that nobody trusts.
+fn tls_servers(folder: &TempDir) -> [u16; 4] {
+    let trusted = Authority::new(&folder.path().join("roots.pem"));
+    let other = Authority::new(&folder.path().join("others.pem"));
+    let configs = [
+        trusted.server("localhost", false),
+        trusted.server("localhost", true),
+        trusted.server("hooks.example.com", false),
+        other.server("localhost", false),
+    ];
+    configs.map(|config| {
+        let (listener, port) = listen();
+        std::thread::spawn(move || listener.incoming().for_each(|stream| greet(accept_tls(&config, stream.unwrap()))));
+        port
+    })
+}
+
+#[test]
+fn connect_tls_checks_the_certificate_and_gives_plain_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let ports = tls_servers(&folder);
+    let roots = folder.path().join("roots.pem").display().to_string();
+    for place in places() {
+        let reach = ports.map(|port| format!("connect:tls:localhost:{port}"));
+        let options =
+            HostOptions { environment: vec![("SSL_CERT_FILE".to_owned(), roots.clone())], ..HostOptions::default() };
+        let (_config, host) = start(place, &reach, "", options);
+        let mut client = host.client();
+        let [right, expired, other_name, untrusted] = ports.map(|port| format!("tls:localhost:{port}"));
+        assert_eq!(client.call("hostilereach", json!([right])), json!("welcome"), "{place}");
+        fails(&mut client, &expired, "expired");
+        fails(&mut client, &other_name, "not valid for name");
+        fails(&mut client, &untrusted, "UnknownIssuer");
+        // A name in capitals is the same entry. Neither another port nor plain TCP is.
+        assert_eq!(client.call("hostilereach", json!([right.replace("localhost", "LocalHost")])), json!("welcome"));
+        fails(
+            &mut client,
+            "tls:localhost:1",
+            "PermissionDenied: the plugin's reach has no \"connect:tls:localhost:1\"",
+        );
+        fails(&mut client, &right.replace("tls", "tcp"), "PermissionDenied");
+        fails(&mut client, &right.replace("localhost", "127.0.0.1"), "PermissionDenied");
+        if place == PLACES[1] {
+            let denied = hostile(&mut client)["denied"].clone();
+            assert_eq!((&denied["count"], &denied["last"]["call"]), (&json!(3), &json!("connect")), "{denied}");
+        }
+    }
+}
+
+#[test]
+fn connect_tcp_takes_a_name() {
+    let (listener, port) = listen();
+    std::thread::spawn(move || listener.incoming().for_each(|stream| greet(stream.unwrap())));
+    let ways = [format!("tcp:localhost:{port}"), format!("tcp:127.0.0.1:{port}")];
+    for place in places() {
+        let reach = ways.clone().map(|way| format!("connect:{way}"));
+        let (_config, host) = start(place, &reach, "", HostOptions::default());
+        for way in &ways {
+            assert_eq!(host.client().call("hostilereach", json!([way])), json!("welcome"), "{place} {way}");
+        }
+        let (_config, host) = start(place, &[], "", HostOptions::default());
+        fails(&mut host.client(), &ways[0], "PermissionDenied: the plugin's reach has no connections");
+    }
+}
+
+#[test]
+fn look_up_that_the_sandbox_denies_is_told_with_the_entry_that_it_needs() {
+    if !has_sandbox() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    let (_config, host) = start(PLACES[1], &[], "", HostOptions { log: Some(log.clone()), ..HostOptions::default() });
+    assert_eq!(host.client().refused("hostilelookup", json!(["hooks.example.com"])).0, -90);
+    let told = fs::read_to_string(log).unwrap();
+    let advice = "a look-up of a name needs connect:tcp:NAME:PORT or connect:tls:NAME:PORT in the plugin's reach";
+    assert_eq!(told.matches(advice).count(), 1, "{told}");
+}
+
+/// Says a line to a listening plugin, without waiting for its answer.
+fn say_tcp(to: SocketAddr, line: &str) -> BufReader<TcpStream> {
+    let mut stream = TcpStream::connect(to).unwrap();
+    writeln!(stream, "{line}").unwrap();
+    BufReader::new(stream)
+}
+
+fn heard(mut from: impl BufRead) -> String {
+    let mut line = String::new();
+    from.read_line(&mut line).unwrap();
+    line
+}
+
+#[test]
+fn listening_socket_is_handed_over_and_a_reload_loses_no_connection() {
+    for place in places() {
+        for reload in ["beside", "after"] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("socket");
+            // The port is free again for the host.
+            let (listener, port) = listen();
+            drop(listener);
+            let (tcp, unix) = (format!("tcp:127.0.0.1:{port}"), format!("unix:{}", path.display()));
+            let reach = [format!("listen:{tcp}"), format!("listen:{unix}")];
+            let rest = format!("reload = \"{reload}\"\n");
+            let (_config, host) = start(place, &reach, &rest, HostOptions::default());
+            let mut client = host.client();
+            let address: SocketAddr = format!("127.0.0.1:{port}").parse().unwrap();
+            assert_eq!(client.call("hostileaccepts", json!([tcp])), json!(address));
+            let first = say_tcp(address, "before");
+            let mut local = UnixStream::connect(&path).unwrap();
+            writeln!(local, "by a path").unwrap();
+            client.call("reloadplugin", json!(["hostile"]));
+            let second = say_tcp(address, "after");
+            for line in ["before", "after"] {
+                assert_eq!(client.call("hostileaccept", json!([tcp])), json!(line), "{place} {reload}");
+            }
+            assert_eq!([heard(first), heard(second)], ["welcome\n"; 2]);
+            assert_eq!(client.call("hostileaccept", json!([unix])), json!("by a path"));
+            assert_eq!(heard(BufReader::new(local)), "welcome\n");
+            let other = client.refused("hostileaccept", json!(["tcp:127.0.0.1:1"])).1;
+            assert!(other.starts_with("PermissionDenied"), "{other}");
+            client.call("stopplugin", json!(["hostile"]));
+            while TcpStream::connect(address).is_ok() || path.exists() {}
+        }
+    }
+}
+
+#[test]
+fn plugin_whose_address_is_in_use_does_not_start() {
+    let (_listener, port) = listen();
+    let section = format!("reach = [\"listen:tcp:127.0.0.1:{port}\"]\n");
+    let (_config, options) = super::alone(&section);
+    let told = String::from_utf8(Host::fail(&options).stderr).unwrap();
+    assert!(told.contains(&format!("plugin 'hostile': listen:tcp:127.0.0.1:{port}: Address already in use")), "{told}");
+    let port_0: Value = json!("listen:tcp:127.0.0.1:0");
+    let (_config, options) = super::alone(&format!("reach = [{port_0}]\n"));
+    let told = String::from_utf8(Host::fail(&options).stderr).unwrap();
+    assert!(told.contains("with a port above 0"), "{told}");
+}

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use outrigger_sdk::manifest::TimerSpec;
 use outrigger_service::events::Event;
@@ -12,13 +12,16 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use outrigger_base::contain::contain;
 
+/// How often the clock is looked at while a timer waits.
+const LOOK_AT_CLOCK: Duration = Duration::from_secs(30);
+
 /// How many events wait for a slow subscriber before newer ones are dropped.
 const QUEUE_DEPTH: usize = 4096;
 
 struct QueueState {
     events: VecDeque<Event>,
-    /// When each timer is due.
-    due: Vec<Instant>,
+    /// When each timer is due, in seconds of the Unix time.
+    due: Vec<u64>,
     /// Whether an event is being delivered.
     delivering: bool,
     closed: bool,
@@ -68,6 +71,15 @@ impl EventQueue {
             let mut state = self.lock();
             state.delivering = false;
             let event = loop {
+                let (now, first) = (now(), state.due.iter().enumerate().min_by_key(|(_, due)| **due));
+                let first = first.map(|(at, due)| (at, *due));
+                if let Some((at, _)) = first.filter(|(_, due)| *due <= now)
+                    && let (Some(timer), Some(due)) = (self.timers.get(at), state.due.get_mut(at))
+                {
+                    *due = next(timer);
+                    state.delivering = true;
+                    break Event::Timer { name: timer.name.clone() };
+                }
                 if let Some(event) = state.events.pop_front() {
                     state.delivering = true;
                     break event;
@@ -75,16 +87,13 @@ impl EventQueue {
                 if state.closed {
                     return;
                 }
-                let (now, first) = (Instant::now(), state.due.iter().enumerate().min_by_key(|(_, due)| **due));
-                match first.map(|(at, due)| (at, *due)) {
+                match first {
                     None => self.changed.wait(&mut state),
-                    Some((at, due)) if due <= now => {
-                        if let (Some(timer), Some(due)) = (self.timers.get(at), state.due.get_mut(at)) {
-                            *due = next(timer);
-                            break Event::Timer { name: timer.name.clone() };
-                        }
+                    // The clock may be set meanwhile, and the machine may sleep.
+                    Some((_, due)) => {
+                        let wait = Duration::from_secs(due - now).min(LOOK_AT_CLOCK);
+                        self.changed.wait_for(&mut state, wait);
                     }
-                    Some((_, due)) => drop(self.changed.wait_until(&mut state, due)),
                 }
             };
             drop(state);
@@ -116,10 +125,14 @@ impl EventQueue {
     }
 }
 
+/// The clock, in seconds of the Unix time.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
 /// When a timer is due next.
-fn next(timer: &TimerSpec) -> Instant {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Instant::now() + timer.next(now.as_secs())
+fn next(timer: &TimerSpec) -> u64 {
+    now() + timer.next(now()).as_secs()
 }
 
 /// `events/1` of one instance.
@@ -151,7 +164,7 @@ mod tests {
     fn a_timer_comes_again_and_again_beside_other_events() {
         let timer = TimerSpec { name: "often".into(), every: Some(1), at: None };
         let queue = EventQueue::new(Vec::new(), vec![timer], None);
-        queue.lock().due[0] = Instant::now();
+        queue.lock().due[0] = 0;
         let seen = Mutex::new(Vec::new());
         queue.run(|event| {
             let mut seen = seen.lock();

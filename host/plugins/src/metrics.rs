@@ -58,6 +58,9 @@ pub struct Metric {
     pub series: BTreeMap<Labels, Series>,
 }
 
+/// What Prometheus appends to names.
+const ENDINGS: [&str; 6] = ["_total", "_sum", "_count", "_bucket", "_created", "_info"];
+
 /// The metrics of a plugin.
 #[derive(Default)]
 pub struct PluginMetrics {
@@ -111,6 +114,15 @@ fn check(sample: &Sample) -> Result<()> {
     let mut names = std::iter::once(&sample.name).chain(sample.labels.iter().map(|(name, _)| name));
     if !names.all(|name| is_name(name)) {
         return Err(malformed("a name has 1 to 64 letters, digits and '_', and no digit first"));
+    }
+    let reserved = |name: &str| name.starts_with("__") || name == "le";
+    let is_twice =
+        |(at, (name, _)): (usize, &(String, String))| sample.labels.iter().take(at).any(|(one, _)| one == name);
+    if sample.labels.iter().any(|(name, _)| reserved(name)) || sample.labels.iter().enumerate().any(is_twice) {
+        return Err(malformed("a label is given twice, or has a name of Prometheus' own"));
+    }
+    if sample.help.chars().any(char::is_control) || ENDINGS.iter().any(|ending| sample.name.ends_with(ending)) {
+        return Err(malformed("a help has control characters, or a name ends as Prometheus' own do"));
     }
     let mut texts = std::iter::once(&sample.help).chain(sample.labels.iter().map(|(_, value)| value));
     if texts.any(|text| text.len() > MAX_TEXT) || sample.labels.len() > MAX_ITEMS {
@@ -185,6 +197,13 @@ mod tests {
         for name in ["", "1a", "a-b", "a b", "ü", &"a".repeat(MAX_NAME + 1)] {
             assert!(metrics.record(sample(name, "", Measure::Count { by: 1 })).is_err(), "{name}");
         }
+        for labels in [vec![("le", "1")], vec![("__name__", "x")], vec![("a", "1"), ("a", "2")]] {
+            let labels = labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            assert!(metrics.record(Sample { labels, ..sample("a", "", Measure::Count { by: 1 }) }).is_err());
+        }
+        let help = "x\noutrigger_chain_height 0".to_owned();
+        assert!(metrics.record(Sample { help, ..sample("a", "", Measure::Count { by: 1 }) }).is_err());
+        assert!(metrics.record(sample("a_total", "", Measure::Count { by: 1 })).is_err());
         let long = metrics.record(sample("a", &"v".repeat(MAX_TEXT + 1), Measure::Count { by: 1 }));
         assert_eq!(long.unwrap_err().kind, ErrorKind::Malformed);
         for bounds in [vec![2, 1], vec![1, 1], (0..21).collect()] {

@@ -117,7 +117,7 @@ pub struct Scopes {
 /// The bit of the tokens of wallets that were opened by name. No call has it, and JSON readers with 53 bits read it.
 const NAMED: u64 = 1 << 51;
 
-/// The most wallets that an instance may open by name.
+/// The most wallets that an instance has open by name. One more takes the place of the oldest.
 const MAX_NAMED: usize = 10_000;
 
 /// The wallets that instances have opened by name, outside of calls. Such a scope keeps no snapshot.
@@ -245,8 +245,12 @@ impl OwnScopes {
         if let Some(token) = own.get(name) {
             return Ok(Scope(*token));
         }
-        if own.len() >= MAX_NAMED {
-            return Err(ServiceError::new(ErrorKind::Refused, "The plugin has opened too many wallets by name"));
+        if own.len() >= MAX_NAMED
+            && let Some((oldest, token)) =
+                own.iter().min_by_key(|(_, token)| **token).map(|(name, token)| (name.clone(), *token))
+        {
+            own.remove(&oldest);
+            named.of_tokens.remove(&token);
         }
         let (name, token) = (Arc::<str>::from(name), NAMED | named.next);
         named.next = named.next.wrapping_add(1);

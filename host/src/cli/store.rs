@@ -90,7 +90,8 @@ pub fn run(args: &StoreArgs) -> Result<String, String> {
     let data = place::folder(&args.datadir, args.network.as_deref()).map_err(|error| error.to_string())?;
     let _lock = lock_folder(&data).map_err(|error| error.to_string())?;
     let folder = data.join(PLUGINS_FOLDER).join(id).join(STORE_FOLDER);
-    let exists = folder.exists();
+    // An import that failed leaves an empty folder.
+    let exists = folder.join(outrigger_disk::DATA_FILE).exists();
     match &args.command {
         StoreCommand::Import { .. } if exists => {
             Err(format!("The plugin '{id}' has a store, {}; drop it first", folder.display()))

@@ -1,5 +1,6 @@
 //! The state of the host's parts, read at each scrape.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -40,7 +41,7 @@ impl fmt::Debug for Standing {
 
 impl Collector for Standing {
     fn encode(&self, encoder: DescriptorEncoder) -> fmt::Result {
-        let mut page = Page(encoder);
+        let mut page = Page(encoder, BTreeSet::new());
         self.edge(&mut page)?;
         page.gauge("calls_queued", "Calls that wait for a thread", count(self.pool.queued()))?;
         self.chain(&mut page)?;
@@ -206,6 +207,10 @@ impl Standing {
 fn own(page: &mut Page<'_>, plugin: &Plugin) -> fmt::Result {
     for (name, metric) in plugin.health.metrics.read().0 {
         let name = format!("plugin_{}_{name}", plugin.id().replace('-', "_"));
+        // A family of the host, or of a plugin with a similar id.
+        if !page.1.insert(name.clone()) {
+            continue;
+        }
         let kind = match metric.series.values().next() {
             Some(Series::Counter(_)) => MetricType::Counter,
             Some(Series::Histogram { .. }) => MetricType::Histogram,
@@ -288,15 +293,18 @@ fn process(page: &mut Page<'_>) -> fmt::Result {
     Ok(())
 }
 
-struct Page<'a>(DescriptorEncoder<'a>);
+/// The page, and the names of its families.
+struct Page<'a>(DescriptorEncoder<'a>, BTreeSet<String>);
 
 impl Page<'_> {
     fn gauge(&mut self, name: &str, help: &str, value: f64) -> fmt::Result {
+        self.1.insert(name.to_owned());
         let encoder = self.0.encode_descriptor(name, help, None, MetricType::Gauge)?;
         ConstGauge::new(value).encode(encoder)
     }
 
     fn counter(&mut self, name: &str, help: &str, value: f64) -> fmt::Result {
+        self.1.insert(name.to_owned());
         let encoder = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
         ConstCounter::new(value).encode(encoder)
     }
@@ -318,6 +326,7 @@ impl Page<'_> {
         help: &str,
         values: impl Iterator<Item = ([(&'static str, String); N], f64)>,
     ) -> fmt::Result {
+        self.1.insert(name.to_owned());
         let mut encoder = self.0.encode_descriptor(name, help, None, MetricType::Gauge)?;
         for (labels, value) in values {
             ConstGauge::new(value).encode(encoder.encode_family(&labels)?)?;
@@ -341,6 +350,7 @@ impl Page<'_> {
         help: &str,
         values: impl Iterator<Item = ([(&'static str, String); N], f64)>,
     ) -> fmt::Result {
+        self.1.insert(name.to_owned());
         let mut encoder = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
         for (labels, value) in values {
             ConstCounter::new(value).encode(encoder.encode_family(&labels)?)?;

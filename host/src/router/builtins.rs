@@ -117,7 +117,7 @@ impl Builtins {
             Err(error) => return Some(Err(error)),
         };
         let answer = match spec.name.as_str() {
-            "startplugin" | "stopplugin" | "reloadplugin" => self.change(&spec.name, &params, &call.origin.user).await,
+            "startplugin" | "stopplugin" | "reloadplugin" => self.change(call, &params).await,
             "help" => self.help_of(&params, &call.origin).await,
             "rpc.discover" | "getopenrpcinfo" => Ok(self.discover(call).await),
             name => self.run(name, &params),
@@ -157,10 +157,15 @@ impl Builtins {
     }
 
     /// Starts, stops or reloads a plugin, on a thread that may block.
-    async fn change(&self, method: &str, params: &[Value], user: &str) -> Result<Value, RpcError> {
+    async fn change(&self, call: &Call, params: &[Value]) -> Result<Value, RpcError> {
         let name = params.first().and_then(Value::as_str).unwrap_or_default().to_owned();
-        let (registry, method) = (self.registry.clone(), method.to_owned());
-        let asked_by = format!("the user {}", printable(user));
+        // The change would wait for this call.
+        if call.through.iter().any(|id| **id == *name) {
+            let message = format!("The call goes through the plugin '{name}', which it would end");
+            return Err(RpcError::invalid_parameter(message));
+        }
+        let (registry, method) = (self.registry.clone(), call.method.clone());
+        let asked_by = format!("the user {}", printable(&call.origin.user));
         let change = move || match method.as_str() {
             "startplugin" => registry.start_plugin(&name, &asked_by).map(|started| changed(&started, None)),
             "reloadplugin" => {

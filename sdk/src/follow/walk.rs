@@ -39,6 +39,8 @@ pub(super) fn run<F: Follower>(follower: F, host: Host, shared: &Shared) {
     let (mut pause, mut retry, mut last) = (Duration::ZERO, FIRST_PAUSE, String::new());
     while let Some(look) = shared.next_look(pause) {
         match walk.catch_up() {
+            // It has stopped before the tip.
+            Ok(()) if shared.has_ended() => {}
             Ok(()) => {
                 (pause, retry) = (POLL, FIRST_PAUSE);
                 last.clear();

@@ -41,9 +41,11 @@ impl Registry {
         for instance in &ending {
             let patience = instance.deadline.unwrap_or(DRAIN_PATIENCE);
             instance.retire(patience);
-            instance.wait_ended(Instant::now() + patience + PROCESS_PATIENCE);
+            if !instance.wait_ended(Instant::now() + patience + PROCESS_PATIENCE) {
+                tracing::error!(plugin = plugin.id(), "an instance has not ended; its successor starts beside it");
+            }
         }
-        self.tell_serving(replacing.instance);
+        self.tell_serving(Some(plugin.owner));
         let until = Instant::now() + PROCESS_PATIENCE;
         while plugin.runners.pid().is_some() && Instant::now() < until {
             std::thread::sleep(PROCESS_POLL);

@@ -396,10 +396,10 @@ impl Registry {
         self.tell_serving(None);
     }
 
-    /// Tells the services which instances serve, without one that has ended.
+    /// Tells the services which instances serve. Those of the plugin `without` have ended, or are about to be replaced.
     fn tell_serving(&self, without: Option<u64>) {
         let serving = self.serving();
-        let running = serving.running().filter(|instance| Some(instance.id) != without);
+        let running = serving.running().filter(|instance| Some(instance.owner) != without);
         let running: Vec<_> = running.map(|instance| (&*instance.manifest().id, instance.id)).collect();
         self.environment.services.serving(&running);
     }

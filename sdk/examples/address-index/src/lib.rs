@@ -4,8 +4,10 @@
 //! [[plugins]]
 //! file = "address_index"
 //! grants = ["chain/1", "store/1", "events/1", "log/1"]
-//! max_store_mib = 65536       # about 100 bytes for each output and each input of the chain
+//! max_store_mib = 32768       # about 100 bytes for each output and each input of the chain
 //! ```
+//!
+//! The largest store holds some 300 million outputs and inputs. The main network has more: an index of it keeps its rows in its own folder.
 
 use std::time::Duration;
 

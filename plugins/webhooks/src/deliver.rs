@@ -72,11 +72,21 @@ pub struct Round {
     failures: u32,
     paused: u64,
     last_error: Option<String>,
+    /// Whether the last attempt was a repetition: new entries take turns with them.
+    has_repeated: bool,
 }
 
 impl Round {
     pub fn new(queue: Queue) -> Self {
-        Self { queue, news: VecDeque::new(), delivered: 0, failures: 0, paused: 0, last_error: None }
+        Self {
+            queue,
+            news: VecDeque::new(),
+            delivered: 0,
+            failures: 0,
+            paused: 0,
+            last_error: None,
+            has_repeated: false,
+        }
     }
 }
 
@@ -172,8 +182,8 @@ impl Delivery {
         if round.paused > now {
             return Ok(false);
         }
-        let next = round.queue.due(now)?;
-        let Some(letter) = next.map_or_else(|| self.next(round), |letter| Ok(Some(letter)))? else { return Ok(false) };
+        let Some(letter) = self.choose(round, now)? else { return Ok(false) };
+        round.has_repeated = round.queue.waiting.contains_key(&letter.key);
         match post(&self.hook, &letter) {
             Ok(()) => {
                 round.queue.delivered(&letter.key)?;
@@ -207,6 +217,20 @@ impl Delivery {
             }
         }
         Ok(true)
+    }
+
+    /// The entry to post now. While the receiver does not answer, it is asked with an entry that waits, and no other one joins those.
+    fn choose(&self, round: &mut Round, now: u64) -> Result<Option<Letter>> {
+        if round.has_repeated
+            && round.failures == 0
+            && let Some(letter) = self.next(round)?
+        {
+            return Ok(Some(letter));
+        }
+        match round.queue.due(now)? {
+            Some(letter) => Ok(Some(letter)),
+            None => self.next(round),
+        }
     }
 
     /// The next entry that the hook wants.

@@ -183,7 +183,8 @@ impl Queue {
         if let Some((number, wallet)) = &ahead {
             batch.put(&self.key("position/", wallet.as_bytes()), &number.to_be_bytes());
         }
-        batch.commit_durably(&self.host, Scope::NONE)?;
+        // A crash of the machine may lose the last commits. Then their entries are posted again.
+        batch.commit(&self.host, Scope::NONE)?;
         if let Some((number, wallet)) = ahead {
             self.positions.insert(wallet, number);
         }

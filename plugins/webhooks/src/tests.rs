@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::deliver::{Delivery, Failure, Round, idempotency_key, signature};
 use crate::http::{Url, post};
 use crate::options::{Hook, Options};
-use crate::queue::{MAX_DEAD, PATIENCE, Queue};
+use crate::queue::{Letter, MAX_DEAD, PATIENCE, Queue};
 
 fn hooks(options: Value) -> Result<Vec<Hook>, String> {
     Options::read(options.as_object().unwrap().clone())?.hooks()
@@ -133,7 +133,7 @@ impl Setup {
     /// Steps until there is nothing to post at this time.
     fn steps(&self, round: &mut Round, now: u64, answer: impl Fn(u64) -> Result<(), Failure> + Send + Sync + 'static) {
         let posted = self.posted.clone();
-        let post = move |_: &Hook, letter: &crate::queue::Letter| {
+        let post = move |_: &Hook, letter: &Letter| {
             let body: Value = serde_json::from_str(&letter.body).unwrap();
             assert_eq!((&body["number"], &body["wallet"]), (&json!(letter.key.0), &json!("w")));
             posted.lock().unwrap().push(letter.key.0);
@@ -186,6 +186,22 @@ fn a_refused_entry_waits_alone_until_it_is_a_dead_letter() {
     assert_eq!(queue.dead[&(2, "w".to_owned())].error, "500");
     setup.steps(&mut setup.round(), now, |_| Ok(()));
     assert!(setup.posted().is_empty());
+}
+
+#[test]
+fn new_entries_take_turns_with_repetitions() {
+    let setup = Setup::new(1..=20);
+    let mut round = setup.round();
+    let post = |_: &Hook, letter: &Letter| {
+        setup.posted.lock().unwrap().push(letter.key.0);
+        Err(Failure::Refused("500".into()))
+    };
+    // At each step, an entry that was refused before is due.
+    for now in 0..40 {
+        assert!(setup.delivery.step(&mut round, &post, now).unwrap());
+    }
+    let posted = setup.posted();
+    assert!((1..=20).all(|number| posted.contains(&number)), "{posted:?}");
 }
 
 #[test]

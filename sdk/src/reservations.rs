@@ -1,7 +1,8 @@
 //! What a policy has let a wallet give away, so that it can keep a limit.
 //!
 //! A signature cannot be taken back: whoever has it may send the transaction at any time, as long as its inputs are unspent. So each
-//! signed transaction is reserved for at the outpoints that it spends. Two transactions that spend the same outpoint cannot both be
+//! signed transaction is reserved for at the outpoints that it spends. Its signatures have to commit to all inputs: one with ANYONECANPAY
+//! outlives the spending of the other inputs, and a policy has to refuse it. Two transactions that spend the same outpoint cannot both be
 //! confirmed, and the outpoint has to be reserved for the larger one only. A reservation is released after a transaction that spends
 //! the outpoint is confirmed, and never because a payment was abandoned or replaced.
 
@@ -33,7 +34,7 @@ impl Reservations {
     pub fn total(&self, now: u32) -> Amount {
         let counts = |reservation: &&Reservation| reservation.until.is_none_or(|until| until > now);
         let amounts = self.0.values().filter(counts).map(|reservation| reservation.amount);
-        amounts.fold(Amount::ZERO, |sum, amount| sum.checked_add(amount).unwrap_or(Amount::MAX_MONEY))
+        amounts.fold(Amount::ZERO, sum)
     }
 
     /// The reservation to be made before a transaction is signed that spends these outpoints of the wallets and gives away this much.
@@ -42,10 +43,10 @@ impl Reservations {
         let outpoints: BTreeSet<&OutPoint> = outpoints.iter().collect();
         let first = *outpoints.first()?;
         let open = outpoints.iter().filter_map(|outpoint| self.0.get(outpoint)).filter(|known| known.until.is_none());
-        let reserved = open.map(|known| known.amount).try_fold(Amount::ZERO, Amount::checked_add)?;
+        let reserved = open.map(|known| known.amount).fold(Amount::ZERO, sum);
         let more = gives.checked_sub(reserved).filter(|more| *more > Amount::ZERO)?;
         let before = self.0.get(first).map_or(Amount::ZERO, |known| known.amount);
-        Some((*first, Reservation { amount: before.checked_add(more).unwrap_or(Amount::MAX_MONEY), until: None }))
+        Some((*first, Reservation { amount: sum(before, more), until: None }))
     }
 
     /// Sets the reservation of an outpoint.
@@ -69,6 +70,11 @@ impl Reservations {
         let until = known.until.zip(other.until).map(|(one, other)| one.max(other));
         Reservation { amount: known.amount.max(other.amount), until }
     }
+}
+
+/// A sum that is the largest amount if it overflows.
+fn sum(one: Amount, other: Amount) -> Amount {
+    one.checked_add(other).unwrap_or(Amount::MAX)
 }
 
 impl Reservation {

@@ -237,6 +237,14 @@ fn a_policy_judges_what_hsm_signer_signs_and_other_wallets_with_its_keys() {
     let (mut hot, mut vault) = wallets(&host);
     fund(&mut vault);
     let refused = (-4, "The policy 'judge' refuses: It is Sunday".to_owned());
+    // Another wallet of the same provider, which may name the same keys otherwise.
+    vault.call("createwallet", json!({"wallet_name": "other", "disable_private_keys": true, "external_signer": true}));
+    let coin = vault.call("listunspent", json!([]))[0].clone();
+    let import = json!([[{"desc": coin["desc"], "timestamp": "now"}]]);
+    assert_eq!(vault.wallet("other").call("importdescriptors", import)[0]["success"], json!(true));
+    let raw =
+        vault.call("createrawtransaction", json!([[{"txid": coin["txid"], "vout": coin["vout"]}], [{ELSEWHERE: 1}]]));
+    assert_eq!(vault.wallet("other").refused("signrawtransactionwithwallet", json!([raw])), refused);
     for wallet in [&mut vault, &mut hot] {
         assert_eq!(wallet.refused("sendtoaddress", json!([ELSEWHERE, 1])), refused);
         let address = wallet.call("getnewaddress", json!(["", "legacy"]));

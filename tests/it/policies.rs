@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 /// An address of nobody here.
 const ELSEWHERE: &str = "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202";
 
+/// A key that no wallet here has.
+const OTHER_KEY: &str = "wpkh(cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA)";
+
 /// bitcoind's code of a wallet's error.
 const WALLET_ERROR: i64 = -4;
 
@@ -47,7 +50,7 @@ fn judged(client: &mut Client) -> Vec<(String, String)> {
 }
 
 /// The methods that ask a policy, with the acts that it sees. `make_calls` has their arguments.
-const ASKING: [(&str, &[&str]); 15] = [
+const ASKING: [(&str, &[&str]); 17] = [
     ("signrawtransactionwithwallet", &["Sign"]),
     ("signmessage", &["SignMessage"]),
     ("walletprocesspsbt", &["Sign"]),
@@ -63,15 +66,18 @@ const ASKING: [(&str, &[&str]); 15] = [
     ("dumpprivkey", &["GiveKeys"]),
     ("backupwallet", &["Backup"]),
     ("exportwatchonlywallet", &["Export"]),
+    ("importdescriptors", &["Import"]),
+    ("importmulti", &["Import"]),
 ];
 
 /// The other methods of the plugins with a grant of which a policy guards functions. They neither sign with a wallet's keys nor give
-/// them out.
-const HARMLESS: &str = "abandontransaction addhdkey analyzepsbt combinepsbt combinerawtransaction converttopsbt createpsbt createwallet \
+/// them out, or need what a test makes with effort: importprunedfunds and the imports of single keys and addresses end in the same functions as
+/// the other imports.
+const HARMLESS: &str = "abandontransaction abortrescan addhdkey analyzepsbt combinepsbt combinerawtransaction converttopsbt createpsbt createwallet \
     decodepsbt descriptorprocesspsbt encryptwallet finalizepsbt fundrawtransaction getaddressesbylabel getaddressinfo getbalance \
     getbalances getnewaddress getrawchangeaddress getreceivedbyaddress getreceivedbylabel gettransaction getunconfirmedbalance \
-    getwalletbackupinfo getwalletinfo joinpsbts keypoolrefill listaddressgroupings listlabels listlockunspent listreceivedbyaddress \
-    listreceivedbylabel listsinceblock listtransactions listunspent listwalletdir listwallets loadwallet lockunspent psbtbumpfee \
+    getwalletbackupinfo getwalletinfo importaddress importprivkey importprunedfunds importpubkey joinpsbts keypoolrefill listaddressgroupings listlabels listlockunspent listreceivedbyaddress \
+    listreceivedbylabel listsinceblock listtransactions listunspent listwalletdir listwallets loadwallet lockunspent psbtbumpfee removeprunedfunds rescanblockchain \
     restorewallet setcomment setlabel settxfee setwalletflag signmessagewithprivkey signrawtransactionwithkey simulaterawtransaction \
     unloadwallet upgradewallet utxoupdatepsbt waitevents walletcreatefundedpsbt walletlock walletpassphrase walletpassphrasechange";
 
@@ -82,6 +88,7 @@ fn arguments(wallet: &mut Client, folder: &std::path::Path, round: &str) -> Vec<
     let raw = wallet.call("createrawtransaction", json!([[], [{ELSEWHERE: 1}]]));
     let raw = wallet.call("fundrawtransaction", json!([raw]))["hex"].clone();
     let recent = wallet.call("listtransactions", json!(["*", 1])).as_array().unwrap().last().cloned();
+    let checksum = wallet.call("getdescriptorinfo", json!([OTHER_KEY]))["checksum"].clone();
     let file = |name: &str| folder.join(format!("{name}-{round}")).display().to_string();
     let xpub = wallet.call("gethdkeys", json!([]))[0]["xpub"].clone();
     vec![
@@ -100,6 +107,8 @@ fn arguments(wallet: &mut Client, folder: &std::path::Path, round: &str) -> Vec<
         json!([legacy]),
         json!([file("backup")]),
         json!([file("export")]),
+        json!([[{"desc": format!("{OTHER_KEY}#{}", checksum.as_str().unwrap()), "timestamp": "now"}]]),
+        json!([[{"scriptPubKey": {"address": ELSEWHERE}, "timestamp": "now"}]]),
     ]
 }
 
@@ -111,7 +120,7 @@ fn policies_are_asked_by_every_method_that_signs_sends_or_gives_keys_out() {
     let folder = tempfile::tempdir().unwrap();
     fund(&mut wallet);
     let plugins = wallet.call("listplugins", json!([]));
-    let guarded = ["wallet-pay/1", "wallet-admin/1", "wallet-keys/1", "signer/1"];
+    let guarded = ["wallet-pay/1", "wallet-import/1", "wallet-admin/1", "wallet-keys/1", "signer/1"];
     let is_granted = |plugin: &&Value| {
         plugin["grants"].as_array().unwrap().iter().any(|one| guarded.contains(&one.as_str().unwrap()))
     };
@@ -127,7 +136,7 @@ fn policies_are_asked_by_every_method_that_signs_sends_or_gives_keys_out() {
         config.path(),
         text.replace(
             "options = {  }",
-            "options = { refuse = [\"Sign\", \"SignMessage\", \"Send\", \"GiveKeys\", \"Backup\", \"Export\"] }",
+            "options = { refuse = [\"Sign\", \"SignMessage\", \"Send\", \"GiveKeys\", \"Backup\", \"Export\", \"Import\"] }",
         ),
     )
     .unwrap();

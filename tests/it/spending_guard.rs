@@ -14,7 +14,7 @@ fn text(rest: &str) -> String {
     let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
     let file = built().library("outrigger_spending_guard").display().to_string();
     format!(
-        "{groups}\n[[plugins]]\nfile = {file:?}\ngrants = [\"store/1\", \"chain/1\", \"wallet-read/1\"]\n{rest}\n\
+        "{groups}\n[[plugins]]\nfile = {file:?}\ngrants = [\"store/1\", \"chain/1\", \"wallet-read/1\"]\nreload = \"after\"\n{rest}\n\
          [plugins.options]\nlimit = 1_000_000_000\nhours = 2\nbackups = true\n\
          \n[[wallet.policies]]\nwallets = [\"hot*\"]\nplugin = \"spending-guard\"\n"
     )
@@ -82,7 +82,14 @@ fn spending_guard_counts_what_was_signed_until_it_is_buried_and_the_hours_are_ov
     let raw = wallet.call("createrawtransaction", json!([[], [{ELSEWHERE: 0.5}]]));
     let funded = wallet.call("fundrawtransaction", json!([raw]))["hex"].clone();
     is_refused(&mut wallet, "signrawtransactionwithwallet", json!([funded, [], "NONE"]));
-    is_refused(&mut wallet, "signrawtransactionwithwallet", json!([funded, [], "ALL|ANYONECANPAY"]));
+    let (code, message) = wallet.refused("signrawtransactionwithwallet", json!([funded, [], "ALL|ANYONECANPAY"]));
+    assert!(
+        code == WALLET_ERROR && message.ends_with("A signature with ANYONECANPAY outlives the transaction"),
+        "{message}"
+    );
+    // An address of another does not become the wallet's own by an import.
+    let import = json!([[{"scriptPubKey": {"address": ELSEWHERE}, "timestamp": "now"}]]);
+    assert_eq!(wallet.refused("importmulti", import).0, WALLET_ERROR);
     let signed = wallet.call("signrawtransactionwithwallet", json!([funded]));
     assert_eq!(signed["complete"], json!(true));
     // Keys are not given out, and the limit ends with the hours.

@@ -29,9 +29,9 @@ pub const OF_WALLETS: [&str; 7] =
     [WALLET_READ, "wallet-book/1", "wallet-pay/1", WALLET_IMPORT, WALLET_ADMIN, WALLET_KEYS, SIGNER];
 
 /// The services whose functions may ask the policies of a wallet.
-pub const GUARDED: [&str; 4] = {
-    let [_, _, pay, _, admin, keys, signer] = OF_WALLETS;
-    [pay, admin, keys, signer]
+pub const GUARDED: [&str; 5] = {
+    let [_, _, pay, import, admin, keys, signer] = OF_WALLETS;
+    [pay, import, admin, keys, signer]
 };
 
 /// The services that all instances share. `events/1` and `log/1` belong to one instance each.

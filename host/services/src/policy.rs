@@ -38,7 +38,8 @@ pub struct JudgedAct<'a> {
 }
 
 impl WalletService {
-    /// Asks the policies of a wallet, which must all allow the act. No lock is held meanwhile.
+    /// Asks the policies of a wallet, which must all allow the act. No lock and no write transaction is held meanwhile; other payments of
+    /// the wallet wait.
     ///
     /// # Errors
     /// `Refused`, with the policy's name and its reason.
@@ -47,6 +48,7 @@ impl WalletService {
         if policies.is_empty() {
             return Ok(());
         }
+        self.restore_policies(scope, wallet)?;
         let call = self.call(scope)?;
         let (user, method) = (call.user().to_owned(), call.method.as_deref().unwrap_or_default().to_owned());
         let query = PolicyQuery { wallet: wallet.name().to_owned(), user, method, act: act()? };
@@ -76,12 +78,14 @@ impl WalletService {
         Ok(())
     }
 
-    /// Gives the policies of a restored wallet back what its backup has.
+    /// Gives the policies of a restored wallet back what its backup has. A restore that was interrupted is completed before the first
+    /// judgement.
     pub(super) fn restore_policies(&self, scope: Scope, wallet: &Wallet) -> Result<()> {
         for policy in &*wallet.policies()? {
-            if let Some(state) = wallet.policy_state(policy)? {
+            if let Some(state) = wallet.pending_policy_state(policy) {
                 let saved = to_json(&SavedPolicy { wallet: wallet.name().to_owned(), state })?;
                 self.ask_policy::<()>(scope, policy, wallet.name(), "restore", &saved)?;
+                wallet.policy_restored(policy)?;
             }
         }
         Ok(())

@@ -67,14 +67,30 @@ impl WalletService {
         })
     }
 
-    /// Asks the policies whether a signed transaction may be sent.
-    fn judge_payment(&self, scope: Scope, raw: &[u8], replaces: Option<Txid>) -> Result<()> {
+    /// Asks the policies whether a signed transaction may be sent. Returns the wallet.
+    fn judge_payment(&self, scope: Scope, raw: &[u8], replaces: Option<Txid>) -> Result<Arc<Wallet>> {
         let wallet = self.read(scope, |view| Ok(view.wallet().clone()))?;
-        // The wallet refuses what is no transaction.
-        let Ok(transaction) = deserialize(raw) else { return Ok(()) };
+        // The wallet refuses bytes that are no transaction.
+        let Ok(transaction) = deserialize(raw) else { return Ok(wallet) };
         self.judge(scope, &wallet, || {
             let transaction = self.read(scope, |view| view.judged_payment(transaction))?;
             Ok(Act::Send { transaction, replaces })
+        })?;
+        Ok(wallet)
+    }
+
+    /// [`Self::write`] once the wallet's policies allow the act.
+    fn judged_write<T>(&self, scope: Scope, act: Act, write: impl FnOnce(&Wallet) -> Result<T>) -> Result<T> {
+        let wallet = self.read(scope, |view| Ok(view.wallet().clone()))?;
+        self.judge(scope, &wallet, || Ok(act))?;
+        self.write_judged(scope, &wallet, write)
+    }
+
+    /// [`Self::write`] to the wallet whose policies have judged.
+    fn write_judged<T>(&self, scope: Scope, judged: &Wallet, write: impl FnOnce(&Wallet) -> Result<T>) -> Result<T> {
+        self.write(scope, |wallet| {
+            is_judged(wallet.name(), judged.name())?;
+            write(wallet)
         })
     }
 
@@ -256,8 +272,8 @@ impl WalletPay for WalletService {
     }
 
     fn send(&self, scope: Scope, raw: Blob, metadata: Vec<(String, String)>) -> Result<Option<Admission>> {
-        self.judge_payment(scope, &raw, None)?;
-        self.write(scope, |wallet| wallet.send(&raw, metadata))
+        let wallet = self.judge_payment(scope, &raw, None)?;
+        self.write_judged(scope, &wallet, |wallet| wallet.send(&raw, metadata))
     }
 
     fn replace(
@@ -267,8 +283,8 @@ impl WalletPay for WalletService {
         raw: Blob,
         metadata: Vec<(String, String)>,
     ) -> Result<Option<Admission>> {
-        self.judge_payment(scope, &raw, Some(replaced))?;
-        self.write(scope, |wallet| wallet.replace(replaced, &raw, metadata))
+        let wallet = self.judge_payment(scope, &raw, Some(replaced))?;
+        self.write_judged(scope, &wallet, |wallet| wallet.replace(replaced, &raw, metadata))
     }
 
     fn begin_payment(&self, scope: Scope) -> Result<()> {
@@ -299,7 +315,7 @@ impl WalletPay for WalletService {
 #[deny(clippy::missing_trait_methods)]
 impl WalletImport for WalletService {
     fn import(&self, scope: Scope, requests: Vec<Import>) -> Result<Vec<ImportOutcome>> {
-        self.write(scope, |wallet| wallet.import(requests))
+        self.judged_write(scope, Act::Import, |wallet| wallet.import(requests))
     }
 
     fn rescan_reserve(&self, scope: Scope) -> Result<u64> {
@@ -323,7 +339,7 @@ impl WalletImport for WalletService {
     }
 
     fn add_confirmed(&self, scope: Scope, raw: Blob, block: BlockHash, index: u32) -> Result<()> {
-        self.write(scope, |wallet| wallet.add_confirmed(&raw, block, index))
+        self.judged_write(scope, Act::Import, |wallet| wallet.add_confirmed(&raw, block, index))
     }
 
     fn remove_transaction(&self, scope: Scope, txid: Txid) -> Result<()> {
@@ -379,14 +395,15 @@ impl WalletAdmin for WalletService {
         let wallet = self.read(scope, |view| Ok(view.wallet().clone()))?;
         self.judge(scope, &wallet, || Ok(Act::Backup))?;
         self.save_policies(scope, &wallet)?;
-        self.write(scope, |wallet| wallet.backup(std::path::Path::new(&file), &folders))
+        let copied = self.write_judged(scope, &wallet, |wallet| wallet.backup(std::path::Path::new(&file), &folders));
+        // Only the copy keeps it.
+        wallet.policies()?.iter().try_for_each(|policy| wallet.set_policy_state(policy, None))?;
+        copied
     }
 
     fn export_watch_only(&self, scope: Scope, file: String) -> Result<()> {
         let folders = self.call(scope)?.writable();
-        let wallet = self.read(scope, |view| Ok(view.wallet().clone()))?;
-        self.judge(scope, &wallet, || Ok(Act::Export))?;
-        self.write(scope, |wallet| wallet.export_watch_only(std::path::Path::new(&file), &folders))
+        self.judged_write(scope, Act::Export, |wallet| wallet.export_watch_only(std::path::Path::new(&file), &folders))
     }
 
     fn restore(&self, scope: Scope, name: String, file: String, load_on_startup: Option<bool>) -> Result<Vec<String>> {
@@ -397,7 +414,7 @@ impl WalletAdmin for WalletService {
     }
 
     fn add_own_descriptors(&self, scope: Scope, descriptors: Vec<DescriptorImport>) -> Result<Vec<ImportOutcome>> {
-        self.write(scope, |wallet| wallet.add_own_descriptors(descriptors))
+        self.judged_write(scope, Act::Import, |wallet| wallet.add_own_descriptors(descriptors))
     }
 }
 

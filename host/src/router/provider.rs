@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use outrigger_rpc::{Answer, Call, Failure, Origin, Params, ResultText};
+use outrigger_rpc::{Answer, Call, CallHere, Failure, Origin, Params, ResultText};
 use outrigger_service::policy::POLICY;
 use outrigger_service::rpc::RpcReply;
 use outrigger_service::{ErrorKind, Result, Scope, ServiceError};
@@ -61,6 +61,11 @@ impl Providers for Switchboard {
             let detail = format!("The plugin '{plugin}', which {role}, did not answer: {reason}");
             ServiceError::new(ErrorKind::Refused, detail)
         };
+        if is_policy && CallHere::is_possible() {
+            return Err(refused(
+                "an inline method of a plugin cannot wait for a policy on a thread that serves connections",
+            ));
+        }
         // A policy reads the wallet for which it judges.
         let wallet = is_policy.then(|| asked.wallet.into());
         let call = Call {

@@ -158,7 +158,7 @@ fn a_refusal_keeps_a_wallet_from_signing_sending_and_giving_anything_out() {
     let script = coin.1.script_pubkey.clone();
     let file = |name: &str| host.path(name).display().to_string();
     watch.refuse(Some("It is Sunday"));
-    let acts: [(&str, Attempt<'_>); 9] = [
+    let acts: [(&str, Attempt<'_>); 11] = [
         ("Sign", Box::new(|| handle.signer.sign(scope, batch.clone()).map(drop))),
         (
             "SignMessage",
@@ -171,6 +171,8 @@ fn a_refusal_keeps_a_wallet_from_signing_sending_and_giving_anything_out() {
         ("GiveKeys", Box::new(|| handle.keys.private_hd_keys(scope).map(drop))),
         ("Backup", Box::new(|| handle.admin.backup(scope, file("backup")))),
         ("Export", Box::new(|| handle.admin.export_watch_only(scope, file("export")))),
+        ("Import", Box::new(|| handle.import.import(scope, Vec::new()).map(drop))),
+        ("Import", Box::new(|| handle.import.add_confirmed(scope, raw.clone(), host.node.tip().hash, 0))),
     ];
     for (name, act) in &acts {
         let refused = act().unwrap_err();
@@ -258,7 +260,6 @@ fn copies_of_a_guarded_wallet_are_guarded_whatever_their_names() {
 #[test]
 fn a_wallet_that_is_loaded_is_guarded_once_another_with_its_key_is() {
     let (host, watch, _) = guarded();
-    watch.refuse(Some("no"));
     let key = "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
     let text = |path: &str| format!("wpkh({key}/{path}/*)");
     host.create_wallet("early", |options| options.blank = true).unwrap();
@@ -266,5 +267,6 @@ fn a_wallet_that_is_loaded_is_guarded_once_another_with_its_key_is() {
     let keys = || host.handle().keys.private_descriptors(host.open_call(Some("early")).0).map(drop);
     assert_eq!(keys(), Ok(()));
     assert!(matches!(import(&host, "guarded", text("2")), ImportOutcome::Imported { .. }));
+    watch.refuse(Some("no"));
     assert_eq!(keys().unwrap_err().detail, "The policy 'policy' refuses: no");
 }

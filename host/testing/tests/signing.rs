@@ -173,8 +173,8 @@ fn a_provider_signs_as_a_wallet_with_the_same_keys_and_each_signing_passes_the_p
     wallets(&host, &provider, || {});
     let scripts = scripts(&host);
     let (batch, handle) = (batch(&host, &scripts), host.handle());
-    let mut signed = Vec::new();
-    for (count, wallet) in [(0, "hot"), (2, "vault")] {
+    let (mut signed, before) = (Vec::new(), host.judged());
+    for (count, wallet) in [(before, "hot"), (before + 2, "vault")] {
         let (scope, _call) = host.open_call(Some(wallet));
         let keys = batch.requests.iter().map(|request| request.public_key.clone()).collect();
         assert_eq!(handle.signer.available(scope, scripts.clone(), keys).unwrap(), [true; 3]);

@@ -35,6 +35,14 @@ impl Wallet {
         self.settle_policies(&keys, version)
     }
 
+    /// Whether it has policies, or may have got some since the last look. Reads nothing.
+    pub(super) fn may_be_guarded(&self) -> bool {
+        let guards = &self.shared.guards;
+        let guarded = self.guarded.lock();
+        let is_current = guarded.version == guards.version.load(Ordering::SeqCst);
+        !guarded.policies.is_empty() || !(is_current || guards.is_idle())
+    }
+
     /// Finds the policies for these private keys. At run time policies are only added.
     fn settle_policies(&self, keys: &BTreeSet<KeyId>, version: u64) -> Result<Policies> {
         let mut guarded = self.guarded.lock();
@@ -45,6 +53,13 @@ impl Wallet {
 
     /// Gives a wallet that is loaded its policies, and stores them.
     pub(super) fn begin_guarding(&self) -> Result<()> {
+        let txn = self.store.read()?;
+        for entry in self.store.tables.meta.prefix_iter(&txn, POLICY_STATE)? {
+            let (key, state) = entry?;
+            let policy = String::from_utf8_lossy(key.get(POLICY_STATE.len()..).unwrap_or_default()).into_owned();
+            self.guarded.lock().pending.insert(policy, state.to_vec());
+        }
+        drop(txn);
         let before = self.guarded.lock().policies.clone();
         let now = self.policies()?;
         if before == now || self.read_only().is_some() {
@@ -62,7 +77,8 @@ impl Wallet {
     /// The keys with which the wallet, or the plugin that has its keys, signs.
     fn guarded_keys(&self, txn: &Reading<'_>) -> Result<BTreeSet<KeyId>> {
         let (t, is_provided) = (&self.store.tables, self.signer().is_some());
-        let mut keys = BTreeSet::new();
+        // A provider finds its keys by origins that any wallet may name.
+        let mut keys: BTreeSet<KeyId> = self.signer().map(|signer| format!("signer {signer}")).into_iter().collect();
         for entry in t.descriptors.iter(txn)? {
             let (number, row) = entry?;
             let row: DescriptorRow = from_bytes(row).map_err(WalletError::Damaged)?;
@@ -109,17 +125,20 @@ fn single(public_key: &[u8]) -> Option<KeyId> {
 }
 
 impl Wallet {
-    /// What a policy keeps about the wallet, as the wallet's backup has it.
-    pub fn policy_state(&self, policy: &str) -> ServiceResult<Option<Blob>> {
-        let txn = self.store.read()?;
-        let state = self.store.tables.meta.get(&txn, &state_key(policy)).map_err(WalletError::from)?;
-        Ok(state.map(|state| Blob(state.to_vec())))
+    /// What the wallet's backup had of a policy's state, until the policy has it back.
+    pub fn pending_policy_state(&self, policy: &str) -> Option<Blob> {
+        self.guarded.lock().pending.get(policy).cloned().map(Blob)
     }
 
+    /// The policy has its state back.
+    pub fn policy_restored(&self, policy: &str) -> ServiceResult<()> {
+        self.set_policy_state(policy, None)?;
+        self.guarded.lock().pending.remove(policy);
+        Ok(())
+    }
+
+    /// Sets what the wallet's next copy has of a policy's state.
     pub fn set_policy_state(&self, policy: &str, state: Option<Blob>) -> ServiceResult<()> {
-        if self.policy_state(policy)? == state {
-            return Ok(());
-        }
         let key = state_key(policy);
         // Works in a read-only wallet, too, as backups do.
         Ok(self.write_in(&self.lock_writes(), |write| match state {

@@ -75,13 +75,19 @@ impl Guards {
 #[derive(Default)]
 pub struct Guarded {
     pub policies: Policies,
+    /// What the backup of the wallet had of policies' states, until they have it back.
+    pub pending: BTreeMap<String, Vec<u8>>,
     pub version: u64,
 }
 
 impl Guarded {
     /// The stored policies.
     pub fn stored(names: &[String]) -> Self {
-        Self { policies: names.iter().map(|name| Arc::from(name.as_str())).collect(), version: 0 }
+        Self {
+            policies: names.iter().map(|name| Arc::from(name.as_str())).collect(),
+            version: 0,
+            pending: BTreeMap::new(),
+        }
     }
 }
 

@@ -230,11 +230,7 @@ impl WalletManager {
 
     /// Whether plugins sign or judge for the wallet of this name, or for the only one.
     pub fn asks_plugins(&self, name: Option<&str>) -> bool {
-        let asks = |wallet: Arc<Wallet>| {
-            // A wallet whose policies cannot be read asks nobody, and signs nothing.
-            wallet.signer().is_some() || wallet.policies().is_ok_and(|policies| !policies.is_empty())
-        };
-        self.find(name).is_ok_and(asks)
+        self.find(name).is_ok_and(|wallet| wallet.signer().is_some() || wallet.may_be_guarded())
     }
 
     /// As [`Self::select`], without waiting for the tip.

@@ -2,7 +2,7 @@
 //!
 //! The setting `[[wallet.policies]]` names the plugin and its wallets. The host asks all policies of a wallet wherever money or keys
 //! can leave it, whatever method, plugin or user asks: before it or a provider of keys signs, before a transaction is sent or
-//! replaced, before private keys are given out, and before a backup or an export is written. All policies must allow. Without an
+//! replaced, before private keys are given out, before a backup or an export is written, and before an import. All policies must allow. Without an
 //! answer in time nothing is signed, sent or given out, and the client's error (-4) names the plugin.
 //!
 //! The host asks with no lock held. While a policy judges, it may read the wallet of the call ([`crate::WalletRead`]); the functions that sign, pay,
@@ -104,6 +104,8 @@ wire_enum! {
         Backup = 4,
         /// A copy without private keys (exportwatchonlywallet).
         Export = 5,
+        /// An import of keys, scripts, descriptors or transactions, from any of which the wallet learns that outputs or payments are its own.
+        Import = 6,
     }
 }
 

@@ -54,10 +54,12 @@ impl WalletView {
 
     fn judge(&self, signing: &Signing, requests: &[SignRequest]) -> Result<JudgedTransaction> {
         let transaction = &signing.transaction;
-        let is_own = |script| -> Result<bool> {
+        let ownership = |script| -> Result<Ownership> {
             let row = self.t().script(&self.txn, script)?;
-            Ok(row.is_some_and(|row| row.ownership() != Ownership::None))
+            Ok(row.map_or(Ownership::None, |row| row.ownership()))
         };
+        // What is only watched may be anybody's: an input of it counts as given, an output does not count as kept.
+        let is_own = |script| ownership(script).map(|ownership| ownership != Ownership::None);
         let mut inputs = Vec::with_capacity(transaction.input.len());
         for ((at, input), output) in transaction.input.iter().enumerate().zip(&signing.spent) {
             let asked = requests.iter().filter(|request| usize::try_from(request.input) == Ok(at));
@@ -75,10 +77,10 @@ impl WalletView {
         }
         let mut outputs = Vec::with_capacity(transaction.output.len());
         for (at, output) in transaction.output.iter().enumerate() {
-            let owner = match is_own(&output.script_pubkey)? {
-                false => Owner::Foreign,
-                true if label(self.t(), &self.txn, &output.script_pubkey)?.is_none() => Owner::Change,
-                true => Owner::Own,
+            let owner = match ownership(&output.script_pubkey)? {
+                Ownership::None | Ownership::WatchOnly => Owner::Foreign,
+                Ownership::Spendable if label(self.t(), &self.txn, &output.script_pubkey)?.is_none() => Owner::Change,
+                Ownership::Spendable => Owner::Own,
             };
             let committed = requests.iter().all(|request| commits(request, at));
             outputs.push(JudgedOutput { output: output.clone(), owner, committed });

@@ -8,6 +8,7 @@
 //! [[plugins]]
 //! file = "spending_guard"
 //! grants = ["store/1", "chain/1", "wallet-read/1"]
+//! reload = "after"
 //!
 //! [plugins.options]
 //! limit = 50_000_000
@@ -35,6 +36,9 @@ const VERSION: u32 = 1;
 
 /// How deep the spending of a coin must be before its reservation ends.
 const DEPTH: i64 = 6;
+
+/// The flag of a sighash byte by which a signature commits to its own input alone.
+const ANYONE_CAN_PAY: u8 = 0x80;
 
 /// How many rows are read at a time.
 const ROWS: u32 = 10_000;
@@ -109,6 +113,9 @@ impl SpendingGuard {
 
     /// Stores reservations, and waits until they are on disk.
     fn store(&self, scope: Scope, reserved: &mut Reservations, rows: &[(OutPoint, Reservation)]) -> ServiceResult<()> {
+        if rows.is_empty() {
+            return Ok(());
+        }
         let mut batch = Batch::default();
         rows.iter().for_each(|(outpoint, reservation)| batch.put(&Reservation::key(outpoint), &reservation.value()));
         batch.commit_durably(&self.host, scope)?;
@@ -120,18 +127,22 @@ impl SpendingGuard {
         let Some(gives) = transaction.gives else {
             return Ok(refuse("The amount of an input is not proven"));
         };
+        if transaction.inputs.iter().any(|input| input.sighashes.iter().any(|byte| byte & ANYONE_CAN_PAY != 0)) {
+            return Ok(refuse("A signature with ANYONECANPAY outlives the transaction"));
+        }
         let own: Vec<OutPoint> = transaction.inputs.iter().filter(|input| input.own).map(|one| one.outpoint).collect();
         let now = self.host.chain.tip(scope)?.median_time;
         let mut reserved = self.reserved();
-        let Some(row) = reserved.needed(gives, &own) else { return Ok(Judgement::Allow) };
+        let row = reserved.needed(gives, &own);
         for settled in [false, true] {
             if settled {
                 self.settle(scope, &mut reserved, now)?;
             }
             let mut then = reserved.clone();
-            then.set(row.0, row.1);
+            row.iter().for_each(|(outpoint, reservation)| then.set(*outpoint, *reservation));
+            // Also where nothing more is needed: a restored reservation may be larger than the limit.
             if then.total(now) <= self.limit {
-                self.store(scope, &mut reserved, &[row])?;
+                self.store(scope, &mut reserved, row.as_slice())?;
                 return Ok(Judgement::Allow);
             }
         }
@@ -175,6 +186,7 @@ impl Policy for SpendingGuard {
     fn judge(&self, scope: Scope, query: &PolicyQuery) -> Result<Judgement, RpcError> {
         match &query.act {
             Act::Sign { transaction } | Act::Send { transaction, .. } => self.judge_transaction(scope, transaction),
+            Act::Import => Ok(refuse("An import could make outputs of others count as the wallet's")),
             Act::GiveKeys => Ok(refuse("The private keys of guarded wallets are not given out")),
             Act::Backup if !self.backups => Ok(refuse("A backup has the private keys")),
             Act::SignMessage { .. } | Act::Backup | Act::Export => Ok(Judgement::Allow),
@@ -192,12 +204,17 @@ impl Policy for SpendingGuard {
 
     fn restore(&self, scope: Scope, saved: &SavedPolicy) -> Result<(), RpcError> {
         let rows: Vec<StoreRow> = from_bytes(&saved.state)?;
+        let latest = self.host.chain.tip(scope)?.median_time.saturating_add(self.seconds);
         let mut reserved = self.reserved();
         let stricter = |row: &StoreRow| {
             let (outpoint, other) = Reservation::read(&row.key, &row.value)?;
+            let other = Reservation { until: other.until.map(|until| until.min(latest)), ..other };
             Some((outpoint, reserved.stricter(&outpoint, other)))
         };
         let rows: Vec<(OutPoint, Reservation)> = rows.iter().filter_map(stricter).collect();
+        if rows.iter().any(|(_, reservation)| reservation.amount > self.limit) {
+            return Err(RpcError::wallet("The backup reserves more than the limit"));
+        }
         Ok(self.store(scope, &mut reserved, &rows)?)
     }
 }

@@ -1,6 +1,6 @@
 //! What a policy has let a wallet give away, so that it can keep a limit.
 //!
-//! A signature cannot be taken back: whoever has it may send the transaction at any time, as long as its inputs are unspent. So each
+//! A signature cannot be taken back: its holder may send the transaction at any time, as long as its inputs are unspent. So each
 //! signed transaction is reserved for at the outpoints that it spends. Its signatures have to commit to all inputs: one with ANYONECANPAY
 //! outlives the spending of the other inputs, and a policy has to refuse it. Two transactions that spend the same outpoint cannot both be
 //! confirmed, and the outpoint has to be reserved for the larger one only. A reservation is released after a transaction that spends

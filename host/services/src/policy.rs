@@ -68,7 +68,7 @@ impl WalletService {
         Ok(())
     }
 
-    /// Puts what the policies keep about a wallet into the wallet, from where its backups have it.
+    /// Stores each policy's state in the wallet, so that the next backup has it.
     pub(super) fn save_policies(&self, scope: Scope, wallet: &Wallet) -> Result<()> {
         for policy in &*wallet.policies()? {
             let argument = to_json(&wallet.name().to_owned())?;

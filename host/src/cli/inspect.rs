@@ -4,11 +4,12 @@ use outrigger_plugins::file::PluginFile;
 use outrigger_plugins::grants::{RPC, STORE};
 use outrigger_sandbox::Reach;
 use outrigger_sdk::manifest::{Manifest, ReachSpec};
+use outrigger_service::policy::POLICY;
 use outrigger_values::text::printable;
 use serde_json::Map;
 
 /// The services, and what whoever is granted one can do.
-const SERVICES: [(&str, &str); 13] = [
+const SERVICES: [(&str, &str); 15] = [
     (
         "chain/1",
         "read the chain; submit blocks, declare blocks invalid and valid again; have the host write the unspent outputs to a file",
@@ -29,6 +30,8 @@ const SERVICES: [(&str, &str); 13] = [
     ("signer/1", "sign any transaction and message with the private keys of the granted wallets"),
     (RPC, "ask who comes next in the chain of a call, and call these methods"),
     (STORE, "keep keys and values in a file of its own, within `max_store_mib`"),
+    ("metrics/1", "show metrics of its own on the host's page of metrics"),
+    ("host/1", "ask for its own id, folder and limits, and for the network and the release"),
     ("events/1", "ask how many events it has missed"),
     ("log/1", "write lines to the host's log"),
 ];
@@ -56,8 +59,16 @@ pub fn describe(file: &PluginFile) -> String {
     if manifest.wrapper.is_some() {
         lines.push("wraps     it can be put before methods of others, and then sees their arguments".to_owned());
     }
-    if !manifest.provides.is_empty() {
-        lines.push("provides  keys of wallets: `signer` in [wallet] can name it".to_owned());
+    for service in &manifest.provides {
+        lines.push(if service == POLICY {
+            "provides  judgements of wallets: `[[wallet.policies]]` can name it".to_owned()
+        } else {
+            "provides  keys of wallets: `signer` in [wallet] can name it".to_owned()
+        });
+    }
+    if !manifest.timers.is_empty() {
+        let timers: Vec<&str> = manifest.timers.iter().map(|timer| timer.name.as_str()).collect();
+        lines.push(format!("timers    {}", timers.join(" ")));
     }
     lines.push("methods".to_owned());
     lines.extend(manifest.methods.iter().map(|method| format!("  {}", method.usage())));
@@ -106,17 +117,13 @@ fn reach(manifest: &Manifest) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::services::ServiceNames;
-    use outrigger_plugins::grants::ServiceSource;
 
     #[test]
     fn every_service_of_the_host_is_put_in_words() {
         let mut described = SERVICES.map(|(name, _)| name).to_vec();
-        let mut known = ServiceNames.names().to_vec();
-        known.extend(["events/1", "log/1"]);
+        let mut known = outrigger_service::SERVICES.map(|service| service.name).to_vec();
         described.sort_unstable();
         known.sort_unstable();
-        known.dedup();
         assert_eq!(described, known);
     }
 }

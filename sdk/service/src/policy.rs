@@ -6,7 +6,7 @@
 //! answer in time nothing is signed, sent or given out, and the client's error (-4) names the plugin.
 //!
 //! The host asks with no lock held. While a policy judges, it may read the wallet of the call ([`crate::WalletRead`]); the functions that sign, pay,
-//! give keys out or call methods are refused in that call.
+//! give keys out, change the wallet or call methods are refused in that call.
 //!
 //! The example `spending-guard` of the SDK implements it.
 

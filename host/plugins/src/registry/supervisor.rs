@@ -117,7 +117,7 @@ impl Registry {
         let (old, code) = (plugin.instance.take(), plugin.code.clone().ok_or(None)?);
         let _listening = old.as_ref().map(|old| old.listening());
         let replacing = (plugin.config.reload == Reload::After).then(|| self.end_first(plugin, old.as_ref()));
-        // The one that failed writes the plugin's store no more.
+        // The failed instance no longer writes the store.
         self.tell_serving(Some(plugin.owner));
         if let Err(error) = self.launch(plugin, code) {
             self.tell_serving(None);

@@ -58,7 +58,7 @@ impl WalletView {
             let row = self.t().script(&self.txn, script)?;
             Ok(row.map_or(Ownership::None, |row| row.ownership()))
         };
-        // What is only watched may be anybody's: an input of it counts as given, an output does not count as kept.
+        // A watched script may be anybody's: an input of it counts as given, an output does not count as kept.
         let is_own = |script| ownership(script).map(|ownership| ownership != Ownership::None);
         let mut inputs = Vec::with_capacity(transaction.input.len());
         for ((at, input), output) in transaction.input.iter().enumerate().zip(&signing.spent) {

@@ -47,16 +47,32 @@ struct Current {
     is_failing: bool,
 }
 
+impl Current {
+    fn open(path: &Path) -> io::Result<Self> {
+        let file = OpenOptions::new().append(true).create(true).mode(MODE).open(path)?;
+        file.set_permissions(Permissions::from_mode(MODE))?;
+        let length = file.metadata()?.len();
+        Ok(Self { file, length, is_failing: false })
+    }
+}
+
 impl AuditLog {
     /// Opens the file at `path`. When it would grow beyond `max_bytes`, it is rotated; `keep` former files are kept.
     ///
     /// # Errors
     /// It cannot be opened for writing by its owner alone.
     pub fn open(path: PathBuf, max_bytes: u64, keep: u32) -> io::Result<Self> {
-        let file = OpenOptions::new().append(true).create(true).mode(MODE).open(&path)?;
-        file.set_permissions(Permissions::from_mode(MODE))?;
-        let length = file.metadata()?.len();
-        Ok(Self { path, max_bytes, keep, current: Mutex::new(Current { file, length, is_failing: false }) })
+        let current = Mutex::new(Current::open(&path)?);
+        Ok(Self { path, max_bytes, keep, current })
+    }
+
+    /// Opens the file at the path again, which another program may have moved. What is returned takes it into use.
+    ///
+    /// # Errors
+    /// As of [`Self::open`].
+    pub fn reopened(&self) -> io::Result<impl FnOnce() + '_> {
+        let fresh = Current::open(&self.path)?;
+        Ok(|| *self.current.lock() = fresh)
     }
 
     /// Whether [`Self::open`] would succeed. The file is neither made nor changed.
@@ -190,7 +206,7 @@ impl AuditLog {
     }
 }
 
-fn now() -> String {
+pub fn now() -> String {
     let mut time = String::new();
     // Writing to a text does not fail.
     let _ = SystemTime.format_time(&mut Writer::new(&mut time));
@@ -235,7 +251,9 @@ impl AuditEntry {
                 (AuditOutcome::Ok, None)
             }
             Err(Failure::Rpc(error)) => (AuditOutcome::Error, Some(error.code.0)),
-            Err(Failure::Overloaded | Failure::Forbidden | Failure::UnknownMethod) => (AuditOutcome::Refused, None),
+            Err(Failure::Overloaded | Failure::Limited(_) | Failure::Forbidden | Failure::UnknownMethod) => {
+                (AuditOutcome::Refused, None)
+            }
         };
     }
 }

@@ -56,6 +56,10 @@ pub fn is_bundled(name: &str) -> bool {
     GROUPS.iter().any(|(group, _)| *group == name)
 }
 
+pub fn names() -> impl Iterator<Item = &'static str> {
+    GROUPS.iter().map(|(group, _)| *group)
+}
+
 /// The group and the method of this name.
 pub fn group_of(method: &str) -> Option<(&'static str, &'static str)> {
     all().find(|(known, _)| *known == method)

@@ -3,8 +3,10 @@
 
 mod active;
 mod audit;
+mod backups;
 mod cli;
 mod config;
+mod console;
 mod groups;
 mod hooks;
 mod methods;
@@ -12,11 +14,22 @@ mod metrics;
 mod notify;
 mod observe;
 mod publish;
+mod quotas;
 mod router;
 mod run;
 mod services;
 
-pub fn main() -> std::process::ExitCode {
+use std::process::ExitCode;
+
+use outrigger_isolate::inside;
+pub use outrigger_plugins::linked::LinkedPlugin;
+
+/// The program, which links these plugins.
+pub fn main(linked: &'static [LinkedPlugin]) -> ExitCode {
     // First, since a runner must still have only one thread.
-    if outrigger_isolate::inside::is_asked_for() { outrigger_isolate::inside::run() } else { cli::main() }
+    if inside::is_asked_for() {
+        return inside::run(|name| linked.iter().find(|one| one.name == name).map(|one| one.table));
+    }
+    outrigger_abi::keep_panic_hook();
+    cli::main(linked)
 }

@@ -6,10 +6,12 @@ use outrigger_sdk::manifest::MethodSpec;
 use outrigger_upstream::{Method, MethodSet};
 
 /// The host's methods that bitcoind does not have, except rpc.discover, which every user may call.
-const OWN: [(&str, Method); 8] = [
+const OWN: [(&str, Method); 10] = [
+    ("gethostinfo", Method::of_host(MethodSet::NodeAdmin, false)),
     ("getwalletbackupinfo", Method::of_host(MethodSet::Wallet, false)),
     ("listplugins", Method::of_host(MethodSet::NodeAdmin, false)),
     ("listwebhooks", Method::of_host(MethodSet::NodeAdmin, false)),
+    ("reload", Method::of_host(MethodSet::NodeAdmin, true)),
     ("reloadplugin", Method::of_host(MethodSet::NodeAdmin, true)),
     ("setcomment", Method::of_host(MethodSet::Wallet, true)),
     ("startplugin", Method::of_host(MethodSet::NodeAdmin, true)),

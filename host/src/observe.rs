@@ -49,7 +49,7 @@ impl Observation {
     fn ended(self, answer: &Answer) {
         self.meter.ended(match answer {
             Ok(_) => Outcome::Ok,
-            Err(Failure::Overloaded) => Outcome::Overloaded,
+            Err(Failure::Overloaded | Failure::Limited(_)) => Outcome::Overloaded,
             Err(_) => Outcome::Error,
         });
         if let Some(entry) = self.audit {

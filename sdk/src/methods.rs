@@ -46,8 +46,8 @@
 //!
 //! # The attribute `#[plugin]`
 //!
-//! `id` and `summary` are required. `version` is the crate's without it. `services`, `optional`, `provides`, `events` and `reach` are lists of
-//! texts, `restartable`, `critical` and `folder` are flags; [`crate::manifest::Manifest`] describes them. `methods = [a, b]` names the modules
+//! `id` and `summary` are required. `version` is the crate's without it. `services`, `optional`, `provides`, `events`, `reach` and `calls` are
+//! lists of texts, `wrapper` is a text, `timers(name = ...)` has seconds or times of the day, `restartable`, `critical` and `folder` are flags; [`crate::manifest::Manifest`] describes them. `methods = [a, b]` names the modules
 //! whose methods the plugin has; without it, they are those of the module of the attribute. `requires(...)` is described at
 //! [`crate::manifest::Requires`].
 //!

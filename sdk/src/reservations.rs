@@ -6,28 +6,25 @@
 //! confirmed, and the outpoint has to be reserved for the larger one only. A reservation is released after a transaction that spends
 //! the outpoint is confirmed, and never because a payment was abandoned or replaced.
 
-use std::collections::btree_map::Iter;
 use std::collections::{BTreeMap, BTreeSet};
 
-use bitcoin::hashes::Hash;
-use bitcoin::{Amount, OutPoint, Txid};
+use bitcoin::{Amount, OutPoint};
+use outrigger_service::wire::wire_struct;
 
-/// The length of a row's key and value.
-const KEY: usize = 36;
-const VALUE: usize = 16;
-
-/// What is reserved at an outpoint.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Reservation {
-    /// The amount, in satoshi.
-    pub amount: Amount,
-    /// The time in seconds from which on it no longer counts. None while the outpoint may still be spent.
-    pub until: Option<u32>,
+wire_struct! {
+    /// What is reserved at an outpoint.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct Reservation {
+        /// The amount, in satoshi.
+        pub amount: Amount,
+        /// The time in seconds from which on it no longer counts. None while the outpoint may still be spent.
+        pub until: Option<u32>,
+    }
 }
 
 /// The reservations of wallets, by outpoint.
 #[derive(Clone, Default, Debug)]
-pub struct Reservations(BTreeMap<OutPoint, Reservation>);
+pub struct Reservations(pub BTreeMap<OutPoint, Reservation>);
 
 impl Reservations {
     /// What counts against a limit at a time, in seconds.
@@ -49,21 +46,6 @@ impl Reservations {
         Some((*first, Reservation { amount: sum(before, more), until: None }))
     }
 
-    /// Sets the reservation of an outpoint.
-    pub fn set(&mut self, outpoint: OutPoint, reservation: Reservation) {
-        self.0.insert(outpoint, reservation);
-    }
-
-    /// Forgets the reservation of an outpoint.
-    pub fn remove(&mut self, outpoint: &OutPoint) {
-        self.0.remove(outpoint);
-    }
-
-    /// The reservations, in the order of their outpoints.
-    pub fn iter(&self) -> Iter<'_, OutPoint, Reservation> {
-        self.0.iter()
-    }
-
     /// The stricter one of two reservations of an outpoint.
     pub fn stricter(&self, outpoint: &OutPoint, other: Reservation) -> Reservation {
         let Some(known) = self.0.get(outpoint) else { return other };
@@ -77,53 +59,15 @@ fn sum(one: Amount, other: Amount) -> Amount {
     one.checked_add(other).unwrap_or(Amount::MAX)
 }
 
-impl Reservation {
-    /// The key of an outpoint's row in a store.
-    pub fn key(outpoint: &OutPoint) -> [u8; KEY] {
-        let mut key = [0; KEY];
-        let (txid, vout) = key.split_at_mut(32);
-        txid.copy_from_slice(&outpoint.txid.to_byte_array());
-        vout.copy_from_slice(&outpoint.vout.to_be_bytes());
-        key
-    }
-
-    /// The row's value.
-    pub fn value(&self) -> [u8; VALUE] {
-        let mut value = [0; VALUE];
-        let (amount, until) = value.split_at_mut(8);
-        amount.copy_from_slice(&self.amount.to_sat().to_be_bytes());
-        until.copy_from_slice(&self.until.map_or(u64::MAX, u64::from).to_be_bytes());
-        value
-    }
-
-    /// Reads a row. None if it is none.
-    pub fn read(key: &[u8], value: &[u8]) -> Option<(OutPoint, Self)> {
-        let key: [u8; KEY] = key.try_into().ok()?;
-        let (txid, vout) = (key.first_chunk::<32>()?, key.last_chunk::<4>()?);
-        let value: [u8; VALUE] = value.try_into().ok()?;
-        let (amount, until) = (u64::from_be_bytes(*value.first_chunk()?), u64::from_be_bytes(*value.last_chunk()?));
-        let outpoint = OutPoint::new(Txid::from_byte_array(*txid), u32::from_be_bytes(*vout));
-        Some((outpoint, Self { amount: Amount::from_sat(amount), until: until.try_into().ok() }))
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use bitcoin::Txid;
+    use bitcoin::hashes::Hash;
+
     use super::*;
 
     fn outpoint(number: u32) -> OutPoint {
         OutPoint::new(Txid::all_zeros(), number)
-    }
-
-    #[test]
-    fn rows_come_back() {
-        for until in [None, Some(0), Some(u32::MAX)] {
-            let reservation = Reservation { amount: Amount::from_sat(7), until };
-            let read = Reservation::read(&Reservation::key(&outpoint(9)), &reservation.value());
-            assert_eq!(read, Some((outpoint(9), reservation)));
-        }
-        assert_eq!(Reservation::read(&[0; 35], &[0; 16]), None);
-        assert_eq!(Reservation::read(&[0; 36], &[0; 15]), None);
     }
 
     #[test]
@@ -132,7 +76,7 @@ mod tests {
         let mut sign = |gives, outpoints: &[u32]| {
             let outpoints: Vec<OutPoint> = outpoints.iter().copied().map(outpoint).collect();
             if let Some((outpoint, reservation)) = reservations.needed(Amount::from_sat(gives), &outpoints) {
-                reservations.set(outpoint, reservation);
+                reservations.0.insert(outpoint, reservation);
             }
             reservations.total(0).to_sat()
         };
@@ -149,12 +93,12 @@ mod tests {
         let reservation = |amount, until| Reservation { amount: Amount::from_sat(amount), until };
         let mut reservations = Reservations::default();
         assert_eq!(reservations.stricter(&outpoint(1), reservation(5, Some(1))), reservation(5, Some(1)));
-        reservations.set(outpoint(1), reservation(7, Some(3)));
+        reservations.0.insert(outpoint(1), reservation(7, Some(3)));
         assert_eq!(reservations.stricter(&outpoint(1), reservation(5, Some(4))), reservation(7, Some(4)));
         assert_eq!(reservations.stricter(&outpoint(1), reservation(9, None)), reservation(9, None));
         assert_eq!((reservations.total(2), reservations.total(3)), (Amount::from_sat(7), Amount::ZERO));
-        reservations.remove(&outpoint(1));
-        assert_eq!(reservations.iter().count(), 0);
+        reservations.0.remove(&outpoint(1));
+        assert_eq!(reservations.0.len(), 0);
     }
 
     /// A random number below `bound` (xorshift).
@@ -219,7 +163,7 @@ mod tests {
                         let asked: Vec<OutPoint> = outpoints.iter().copied().map(outpoint).collect();
                         let mut then = reservations.clone();
                         if let Some((outpoint, reservation)) = then.needed(Amount::from_sat(gives), &asked) {
-                            then.set(outpoint, reservation);
+                            then.0.insert(outpoint, reservation);
                         }
                         if then.total(now).to_sat() > LIMIT {
                             refused += 1;

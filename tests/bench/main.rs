@@ -24,8 +24,10 @@
 //! | wallets `[--wallets N] [--in-front]` | many loaded wallets |
 //! | subscribers | how soon 1,000 subscriptions are told of a payment and of a block |
 //! | growth `[--largest N] [--wallets N]` | how the cost of wallet calls grows with the wallet |
+//! | tls | what TLS costs a call on a kept-alive connection |
 //! | store | reads of a plugin's store beside those of LMDB |
-//! | soak `[--minutes N]` | a long mixed load |
+//! | storm | wrong passwords through proxies, beside a client with the right one |
+//! | soak `[--minutes N]` | a long mixed load beside reloads, backups, crashes, and restarts of the bitcoind |
 //!
 //! Prints medians beside bitcoind's, with their ratio, and the machine.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark that cannot run has nothing to say")]
@@ -45,8 +47,10 @@ mod selection;
 mod signing;
 mod soak;
 mod store;
+mod storm;
 mod subscribers;
 mod template;
+mod tls;
 mod transactions;
 mod wallets;
 
@@ -150,8 +154,10 @@ fn main() {
             let number = |name| option(name).map(|number| number.parse().unwrap());
             growth::run(bitcoind, number("--largest"), number("--wallets"));
         }
+        Some("tls") => tls::run(),
         Some("store") => store::run(),
-        Some("soak") => soak::run(minutes),
+        Some("storm") => storm::run(),
+        Some("soak") => soak::run(minutes, bitcoind),
         _ => start(bitcoind),
     }
 }

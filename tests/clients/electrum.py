@@ -1,10 +1,12 @@
 """ElectrumX, an Electrum server (PyPI e-x), over the host's RPC: it indexes the chain, gives Merkle proofs, and sends payments."""
 
 import base64
+import contextlib
 import hashlib
 import json
 import os
 import pathlib
+import random
 import socket
 import subprocess
 import sys
@@ -22,9 +24,12 @@ PATIENCE = 60
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port on which nothing listens, below those that Linux gives to outgoing connections."""
+    while True:
+        port = random.randrange(10_000, 32_000)
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 class Rpc:

@@ -204,3 +204,41 @@ def payjoin(prefix):
 def curl():
     """curl, which no package manager of a language brings; where it is not there, it is the system's to install."""
     return program("curl")
+
+
+# Programs of the system, and the packages of Debian that have them. Tests that need a missing one are skipped.
+OF_THE_SYSTEM = {
+    "nginx": "nginx",
+    "haproxy": "haproxy",
+    "caddy": "caddy",
+    "promtool": "prometheus",
+    "chromium": "chromium",
+    "mmdebstrap": "mmdebstrap",
+    "lintian": "lintian",
+    "minisign": "minisign",
+    "podman": "podman",
+    "crun": "crun",
+    "iptables": "iptables",
+}
+
+# Debian asks it before a package starts a service.
+POLICY = pathlib.Path("/usr/sbin/policy-rc.d")
+
+
+def of_the_system(_prefix):
+    missing = [package for name, package in OF_THE_SYSTEM.items() if shutil.which(name) is None]
+    if missing:
+        apt = program("apt-get")
+        starts = not POLICY.exists()
+        try:
+            if starts:
+                POLICY.write_text("#!/bin/sh\nexit 101\n")
+                POLICY.chmod(0o755)
+            attempt([apt, "-qq", "update"])
+            attempt([apt, "-qq", "install", "--yes", "--no-install-recommends", *missing])
+        except OSError as error:
+            raise NotInstalled(str(error)) from error
+        finally:
+            if starts:
+                POLICY.unlink(missing_ok=True)
+    return ", ".join(OF_THE_SYSTEM)

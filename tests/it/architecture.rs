@@ -19,7 +19,9 @@ fn crates(folder: &Path, found: &mut Vec<(String, BTreeSet<String>)>) {
     }
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if path.is_dir() && path.file_name().is_some_and(|name| name != "src" && name != "examples") {
+        if path.is_dir()
+            && path.file_name().is_some_and(|name| !["src", "examples", "cdylib"].contains(&name.to_str().unwrap()))
+        {
             crates(&path, found);
         }
     }
@@ -40,6 +42,7 @@ fn architecture_list_of_crates_is_that_of_the_manifests_and_has_no_circle() {
     let mut found = Vec::new();
     crates(&root.join("sdk"), &mut found);
     crates(&root.join("host"), &mut found);
+    crates(&root.join("plugins"), &mut found);
     found.sort();
     let mut sorted = written.clone();
     sorted.sort();
@@ -55,7 +58,55 @@ fn architecture_list_of_crates_is_that_of_the_manifests_and_has_no_circle() {
     }
 }
 
-const PAGES: [&str; 14] = [
+#[test]
+fn architecture_crates_for_others_have_the_licence_and_read_no_file_of_another_crate() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap();
+    let licence = std::fs::read(root.join("LICENSE")).unwrap();
+    let mut sources = Vec::new();
+    ["host", "plugins", "sdk"].iter().for_each(|folder| rust_files(&root.join(folder), &mut sources));
+    let mut checked = BTreeSet::new();
+    for source in sources {
+        let own = Path::new(&source).ancestors().find(|folder| folder.join("Cargo.toml").is_file()).unwrap();
+        if std::fs::read_to_string(own.join("Cargo.toml")).unwrap().contains("publish.workspace") {
+            continue;
+        }
+        if checked.insert(own.to_owned()) {
+            assert!(std::fs::read(own.join("LICENSE")).is_ok_and(|text| text == licence), "{}", own.display());
+        }
+        let text = std::fs::read_to_string(&source).unwrap();
+        for included in text.split("include_str!(\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+            let up = included.split('/').filter(|part| *part == "..").count();
+            let folder = Path::new(&source).parent().unwrap().ancestors().nth(up).unwrap();
+            assert!(folder.starts_with(own), "{source} includes {included}");
+        }
+    }
+    assert!(checked.len() > 30, "{checked:?}");
+}
+
+#[test]
+fn architecture_groups_are_named_by_the_program_alone_and_use_its_allocator() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let (mut of_host, mut of_groups) = (Vec::new(), Vec::new());
+    rust_files(&root.join("host"), &mut of_host);
+    rust_files(&root.join("plugins"), &mut of_groups);
+    let groups = std::fs::read_dir(root.join("plugins")).unwrap().map(|entry| entry.unwrap().path());
+    let groups = groups.filter(|path| path.is_dir()).map(|path| path.file_name().unwrap().to_str().unwrap().to_owned());
+    let paths: Vec<String> = groups.map(|group| format!("outrigger_{group}::")).collect();
+    of_groups.retain(|file| !file.contains("/cdylib/"));
+    // Tests of the hosts for tests run groups.
+    of_host.retain(|file| !file.contains("/host/testing/tests/"));
+    assert!(paths.len() == 8 && of_groups.len() > 50, "{paths:?}");
+    for file in of_host.iter().chain(&of_groups) {
+        let text = std::fs::read_to_string(file).unwrap();
+        // Two crates with an allocator cannot be linked together.
+        let is_program = file.ends_with("host/src/main.rs");
+        assert_eq!(text.contains("wipe_freed_memory!()"), is_program, "{file}");
+        let named = paths.iter().filter(|path| text.contains(*path)).count();
+        assert_eq!(named, if is_program { paths.len() } else { 0 }, "{file} names groups");
+    }
+}
+
+const PAGES: [&str; 16] = [
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "README.md",
@@ -65,6 +116,8 @@ const PAGES: [&str; 14] = [
     "config/hardware-wallets.md",
     "config/operate.md",
     "config/plugins.md",
+    "config/proxies.md",
+    "config/publishing.md",
     "config/security.md",
     "plugins/README.md",
     "sdk/C.md",

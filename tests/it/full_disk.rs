@@ -60,13 +60,13 @@ fn importdescriptors_without_room_is_refused_whole_and_the_wallet_stays() {
 
 /// A file system of its own, in memory or in a file. Making one takes rights that not every machine gives: a test that gets none
 /// says so and ends.
-struct SmallDisk {
+pub struct SmallDisk {
     folder: tempfile::TempDir,
     _image: Option<tempfile::NamedTempFile>,
 }
 
 impl SmallDisk {
-    fn in_memory(bytes: u64) -> Option<Self> {
+    pub fn in_memory(bytes: u64) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let size = format!("size={bytes}");
         Self::mount(&["-t", "tmpfs", "-o", &size, "none"], folder, None)
@@ -93,13 +93,17 @@ impl SmallDisk {
         Some(Self { folder, _image: image })
     }
 
+    pub fn path(&self) -> &std::path::Path {
+        self.folder.path()
+    }
+
     fn free(&self) -> u64 {
         let disk = rustix::fs::statvfs(self.folder.path()).unwrap();
         disk.f_bavail * disk.f_frsize
     }
 
     /// Does something while all of the disk but `room` bytes is taken.
-    fn filled_but<T>(&self, room: u64, work: impl FnOnce() -> T) -> T {
+    pub fn filled_but<T>(&self, room: u64, work: impl FnOnce() -> T) -> T {
         let ballast = tempfile::NamedTempFile::new_in(self.folder.path()).unwrap();
         let mut length = 0;
         // What the file system takes to keep account of the file comes off, too.

@@ -1,6 +1,6 @@
 //! A plugin whose code does not return holds up its own callers and nobody else, and `listplugins` shows it.
 
-use outrigger_tests::{Client, Gate, Host, HostOptions, Waiting, built, groups, isolated};
+use outrigger_tests::{Client, Gate, Host, HostOptions, Waiting, built, groups, isolated, skip};
 use serde_json::{Value, json};
 
 use crate::faults::{self, await_told, faulty};
@@ -146,7 +146,7 @@ fn plugin_answers_that_are_long_and_no_json_reach_nobody() {
 #[test]
 fn reloadplugin_that_is_long_in_making_an_instance_holds_up_no_call() {
     if isolated() {
-        eprintln!("skipped: what slows an instance down is kept by the library, of which each process has its own");
+        skip("what slows an instance down is kept by the library, of which each process has its own");
         return;
     }
     let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();

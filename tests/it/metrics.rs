@@ -70,6 +70,42 @@ fn metrics_tell_prometheus_of_calls_chain_wallets_and_plugins() {
 }
 
 #[test]
+fn health_is_told_on_the_rpc_port_too_without_credentials_and_nothing_else_is() {
+    let set = vec!["metrics.listen=127.0.0.1:0".to_owned()];
+    let host = Host::start_with(HostOptions { set, ..HostOptions::default() });
+    let mut client = host.client();
+    let mut asked = |request: &str| client.send(&format!("{request} HTTP/1.1\r\nHost: x\r\n\r\n"));
+    for page in ["/healthz", "/readyz"] {
+        let reply = asked(&format!("GET {page}"));
+        assert_eq!((reply.status, reply.body.as_str()), (200, ""), "{page}");
+        assert_eq!(asked(&format!("HEAD {page}")).status, 200, "{page}");
+        let reply = asked(&format!("POST {page}"));
+        assert_eq!((reply.status, reply.header("allow")), (405, Some("GET, HEAD")), "{page}");
+        assert!(ask(host.metrics.unwrap(), &format!("HEAD {page}")).starts_with("HTTP/1.1 200"), "{page}");
+    }
+    // As before: bitcoind's answers.
+    for (request, status) in [
+        ("GET /", 405),
+        ("GET /metrics", 404),
+        ("GET /healthz/", 404),
+        ("GET /healthz?a", 404),
+        ("GET http://x/healthz", 404),
+        ("POST /", 401),
+    ] {
+        assert_eq!(asked(request).status, status, "{request}");
+    }
+    // A wallet of the start is missing.
+    host.client().call("createwallet", json!({"wallet_name": "w", "load_on_startup": true}));
+    let folder = host.network_folder().join("wallets");
+    std::fs::rename(folder.join("w"), folder.join("elsewhere")).unwrap();
+    let host = host.restart();
+    let mut client = host.client();
+    for (page, status) in [("/healthz", 200), ("/readyz", 503)] {
+        assert_eq!(client.send(&format!("HEAD {page} HTTP/1.1\r\nHost: x\r\n\r\n")).status, status, "{page}");
+    }
+}
+
+#[test]
 fn host_is_not_ready_while_a_wallet_of_its_start_is_missing() {
     let set = vec!["metrics.listen=127.0.0.1:0".to_owned()];
     let host = Host::start_with(HostOptions { set, ..HostOptions::default() });

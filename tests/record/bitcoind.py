@@ -5,9 +5,11 @@ decimals) and key order survive into the recordings.
 """
 
 import base64
+import contextlib
 import decimal
 import http.client
 import json
+import random
 import re
 import shutil
 import socket
@@ -67,9 +69,12 @@ class RpcError(Exception):
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port on which nothing listens, below those that Linux gives to outgoing connections."""
+    while True:
+        port = random.randrange(10_000, 32_000)
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def parse_exact(text):

@@ -1,7 +1,7 @@
 //! A real bitcoind without peers.
 
 use std::ffi::OsString;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::{Client, copy_folder};
+use crate::{Client, copy_folder, free_port, skip};
 
 /// How long a node may take to answer.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -42,7 +42,7 @@ pub fn installed() -> Option<PathBuf> {
     if found.is_none() {
         let required = std::env::var_os("OUTRIGGER_BITCOIND").is_some();
         assert!(!required, "no bitcoind: tests/clients/install brings one");
-        eprintln!("skipped: no bitcoind here (tests/clients/install brings one, or name it by OUTRIGGER_BITCOIND)");
+        skip("no bitcoind here (tests/clients/install brings one, or name it by OUTRIGGER_BITCOIND)");
     }
     found
 }
@@ -66,7 +66,7 @@ impl Bitcoind {
 
     /// The same on another chain.
     pub fn start_on(path: impl AsRef<Path>, chain: &'static str, arguments: &[&str]) -> (Self, Duration) {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let folder = tempfile::tempdir().unwrap();
         // It does not start with two files.
         if !arguments.iter().any(|argument| argument.starts_with("-conf=")) {

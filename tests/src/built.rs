@@ -1,7 +1,7 @@
 //! The binary and the plugins, as cargo built them.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
@@ -9,6 +9,8 @@ use serde_json::Value;
 
 pub struct Built {
     pub binary: PathBuf,
+    /// The binary in a folder without libraries, where it runs its own copies of the groups.
+    pub alone: PathBuf,
     /// The plugins' libraries, by the name of their crate's library.
     pub libraries: HashMap<String, PathBuf>,
     pub programs: HashMap<String, PathBuf>,
@@ -73,10 +75,23 @@ fn read(messages: &str) -> Built {
             }
         }
     }
+    let binary = binary.unwrap_or_else(|| panic!("cargo built no binary 'outrigger'"));
     Built {
-        binary: binary.unwrap_or_else(|| panic!("cargo built no binary 'outrigger'")),
+        alone: alone(&binary),
+        binary,
         libraries,
         programs,
         sdk: sdk.unwrap_or_else(|| panic!("cargo built no SDK")),
     }
+}
+
+fn alone(binary: &Path) -> PathBuf {
+    let folder = binary.with_file_name("alone").join("bin");
+    std::fs::create_dir_all(&folder).unwrap();
+    let (place, fresh) = (folder.join("outrigger"), folder.join(std::process::id().to_string()));
+    std::fs::hard_link(binary, &fresh).unwrap();
+    std::fs::rename(&fresh, &place).unwrap();
+    // Where both are the same file already, renaming leaves both.
+    let _ = std::fs::remove_file(&fresh);
+    place
 }

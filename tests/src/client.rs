@@ -172,12 +172,13 @@ fn read_reply(method: &str, reply: &Reply) -> Result<Value, RpcFailure> {
     }
 }
 
-fn exchange(stream: &mut BufReader<TcpStream>, request: &str) -> std::io::Result<Reply> {
+/// Sends a request as it stands and reads one reply.
+pub fn exchange(stream: &mut BufReader<impl Read + Write>, request: &str) -> std::io::Result<Reply> {
     stream.get_mut().write_all(request.as_bytes())?;
     read(stream)
 }
 
-fn read(stream: &mut BufReader<TcpStream>) -> std::io::Result<Reply> {
+fn read(stream: &mut impl BufRead) -> std::io::Result<Reply> {
     let mut line = String::new();
     stream.read_line(&mut line)?;
     let status = line.split(' ').nth(1).and_then(|status| status.parse().ok());

@@ -31,6 +31,8 @@ pub struct HostOptions {
     pub open_files: Option<u64>,
     /// Further limits, as arguments of the shell's `ulimit`.
     pub limits: Vec<&'static str>,
+    /// Whether the configuration file says the log's level; otherwise it is `warn`.
+    pub level_of_file: bool,
     /// Whether it is started in its data directory, which is then named by a relative path.
     pub relative: bool,
     /// The program, where it is another than the one that was built.
@@ -45,6 +47,12 @@ pub struct HostOptions {
 /// Whether all plugins are to run in processes of their own: what libraries keep for all their instances is kept for each then.
 pub fn isolated() -> bool {
     std::env::var_os("OUTRIGGER_ISOLATED").is_some_and(|which| which == "all")
+}
+
+/// Whether hosts run without the folder of libraries, and so with the program's own copies of the groups. A test that names a folder
+/// of plugins is about files.
+fn is_inside(options: &HostOptions) -> bool {
+    std::env::var_os("OUTRIGGER_GROUPS").is_some_and(|form| form == "inside") && options.plugin_dirs.is_empty()
 }
 
 /// Arguments of a node that has all that the embedded chain has.
@@ -95,6 +103,8 @@ pub struct Host {
     pub node: Option<Bitcoind>,
     /// Where it listens: the first of its addresses.
     pub address: SocketAddr,
+    /// The line by which it said that it was ready.
+    pub ready: String,
     /// Where it tells its metrics, if it does.
     pub metrics: Option<SocketAddr>,
 }
@@ -155,13 +165,13 @@ impl Host {
         let mut child = command(options, folder.path()).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.split("http://").nth(1).and_then(|rest| rest.split('/').next()?.parse().ok());
+        let address = line.split("://").nth(1).and_then(|rest| rest.split('/').next()?.parse().ok());
         let Some(address) = address else { return Err((folder, child.wait().unwrap())) };
         let metrics = line.split("metrics: http://").nth(1).and_then(|rest| rest.split('/').next()?.parse().ok());
         // "... (regtest, FOLDER)": where the chain's data is.
         let network_folder =
             line.split_once(", ").and_then(|(_, rest)| rest.split(')').next()).unwrap_or_default().into();
-        Ok(Self { child, folder, options: options.clone(), network_folder, node: None, address, metrics })
+        Ok(Self { child, folder, options: options.clone(), network_folder, node: None, address, ready: line, metrics })
     }
 
     pub fn client(&self) -> Client {
@@ -272,7 +282,7 @@ impl Drop for Host {
 }
 
 /// The configuration that ships with the project, for this node. Payments that name no feerate pay as on the embedded chain.
-fn configuration(node: &Bitcoind) -> String {
+pub fn configuration(node: &Bitcoind) -> String {
     let text = std::fs::read_to_string(groups("bitcoind.toml")).unwrap();
     let replaced = [
         ("network = \"main\"", format!("network = \"{}\"", node.chain)),
@@ -294,7 +304,9 @@ fn program(options: &HostOptions) -> Command {
     let files = options.open_files.map(|limit| format!("ulimit -n {limit}; "));
     let others = options.limits.iter().map(|limit| format!("ulimit {limit}; "));
     let limits: String = [size, files].into_iter().flatten().chain(others).collect();
-    let binary = options.program.as_ref().unwrap_or_else(|| &built().binary);
+    let built = built();
+    let own = if is_inside(options) { &built.alone } else { &built.binary };
+    let binary = options.program.as_ref().unwrap_or(own);
     if limits.is_empty() {
         return Command::new(binary);
     }
@@ -326,8 +338,11 @@ fn command(options: &HostOptions, datadir: &Path) -> Command {
     }
     // In the host's process unless the variable asks for others: most tests of untrusted plugins are about that.
     let isolated = std::env::var("OUTRIGGER_ISOLATED").unwrap_or_else(|_| "none".to_owned());
-    for set in [&format!("plugin_defaults.isolated='{isolated}'")[..], "log.level=warn", "chain.map_gib=16"] {
+    for set in [&format!("plugin_defaults.isolated='{isolated}'")[..], "chain.map_gib=16"] {
         command.args(["--set", set]);
+    }
+    if !options.level_of_file {
+        command.args(["--set", "log.level=warn"]);
     }
     for set in &options.set {
         command.args(["--set", set]);

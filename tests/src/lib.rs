@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failure here is a failure of the test that called it")]
 
 pub mod bitcoind;
+mod browser;
 mod built;
 mod c;
 mod client;
@@ -14,8 +15,10 @@ mod gate;
 mod host;
 pub mod miner;
 pub mod pair;
-mod privileges;
+mod ports;
+pub mod proxy;
 mod relay;
+mod skipping;
 mod tls;
 mod wait;
 mod websocket;
@@ -26,16 +29,18 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 pub use bitcoind::Bitcoind;
+pub use browser::Browser;
 pub use built::{Built, built};
 pub use c::{CPlugin, c_plugin, c_sample, cpp_plugin, linked_c_plugin};
-pub use client::{Client, Pending, Reply, RpcFailure};
+pub use client::{Client, Pending, Reply, RpcFailure, exchange};
 #[cfg(target_os = "linux")]
 pub use denied::denied;
 pub use gate::{Gate, Waiting};
-pub use host::{Host, HostOptions, groups, isolated};
-pub use privileges::skip_unprivileged;
+pub use host::{Host, HostOptions, configuration, groups, isolated};
+pub use ports::free_port;
 pub use relay::{Held, Point, Relay};
-pub use tls::{Authority, accept_tls};
+pub use skipping::{skip, skip_unprivileged, skip_without};
+pub use tls::{Authority, Issued, accept_tls};
 pub use wait::{comes_within, wait_for, wait_until};
 pub use websocket::WebSocket;
 

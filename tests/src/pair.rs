@@ -10,7 +10,7 @@ use bitcoin::transaction::Version;
 use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Witness};
 use serde_json::{Value, json};
 
-use crate::{Bitcoind, Client, Host, HostOptions, bitcoind, wait_until};
+use crate::{Bitcoind, Client, Host, HostOptions, bitcoind, skip, wait_until};
 
 /// The script that a coin's script is the hash of: it is always satisfied.
 const WITNESS_SCRIPT: [u8; 1] = [0x51];
@@ -91,7 +91,7 @@ impl Pair {
     pub fn is_later(&self) -> bool {
         let is_later = bitcoind::release(&mut self.node.client()) > 31;
         if is_later {
-            eprintln!("skipped: the host checks packages in the order of releases until 31");
+            skip("the host checks packages in the order of releases until 31");
         }
         is_later
     }

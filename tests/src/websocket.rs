@@ -24,19 +24,29 @@ impl WebSocket {
         Self(stream)
     }
 
+    /// The connection below.
+    pub fn into_stream(self) -> TcpStream {
+        self.0.into_inner()
+    }
+
     /// Makes a call: its result, or the code of its error.
     pub fn call(&mut self, method: &str, params: Value) -> Result<Value, i64> {
-        let text = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
-        let mut frame = vec![0x81, 0x80 | 126];
-        frame.extend_from_slice(&u16::try_from(text.len()).unwrap().to_be_bytes());
-        frame.extend_from_slice(&[0; 4]);
-        frame.extend_from_slice(text.as_bytes());
-        self.0.get_mut().write_all(&frame).unwrap();
+        self.send(&json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}));
         let answer = self.receive();
         match &answer["error"] {
             Value::Null => Ok(answer["result"].clone()),
             error => Err(error["code"].as_i64().unwrap()),
         }
+    }
+
+    /// Sends a message.
+    pub fn send(&mut self, message: &Value) {
+        let text = message.to_string();
+        let mut frame = vec![0x81, 0x80 | 126];
+        frame.extend_from_slice(&u16::try_from(text.len()).unwrap().to_be_bytes());
+        frame.extend_from_slice(&[0; 4]);
+        frame.extend_from_slice(text.as_bytes());
+        self.0.get_mut().write_all(&frame).unwrap();
     }
 
     /// The next message.

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What the virtual machine of tests/systemd/run does: it starts each unit as its page says, attacks it, stops it, and says what it saw."""
+"""What the virtual machine of tests/systemd/run does: it upgrades the package, starts each unit as its page says, attacks it, stops it,
+and says what it saw."""
 
 import json
 import os
@@ -11,8 +12,8 @@ import time
 import traceback
 
 TRIAL = pathlib.Path("/trial")
-PROGRAM = "/usr/local/lib/outrigger/outrigger"
-CONFIG = pathlib.Path("/etc/outrigger/outrigger.toml")
+PROGRAM = "/usr/bin/outrigger"
+CONFIGS = pathlib.Path("/etc/outrigger")
 GROUPS = pathlib.Path("/sys/fs/cgroup/system.slice")
 
 # Every plugin runs in a process of its own, and this one besides.
@@ -26,6 +27,16 @@ max_threads = 100
 """
 MEMORY = 512 << 20
 THREADS = 100
+
+SOCKET = pathlib.Path("/run/outrigger/rpc.sock")
+LISTEN = f'listen = ["127.0.0.1:8337", "unix:{SOCKET}"]'
+
+# A user whom a reload adds, and the same line with a mistake.
+ADDED = f"""
+[[rpc.users]]
+rpcauth = "alice:0123456789abcdef${'0' * 64}"
+"""
+MISTAKE = ADDED.replace("rpcauth", "rpcaut")
 
 NODE = """[Service]
 User=bitcoin
@@ -64,23 +75,15 @@ def until(what, look):
 def run(*command, may_fail=False):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0 and not may_fail:
-        raise Failed(f"{' '.join(command)}: {done.stdout}{done.stderr}")
+        raise Failed(f"{' '.join(map(str, command))}: {done.stdout}{done.stderr}")
     return done
 
 
-class Unit:
-    """One of the units, on a data directory of its own."""
+class Service:
+    """A unit with a host."""
 
-    def __init__(self, name, configuration):
+    def __init__(self, name):
         self.name = name
-        self.group = GROUPS / name
-        for folder in ("/var/lib/outrigger", "/var/lib/private/outrigger"):
-            path = pathlib.Path(folder)
-            path.unlink() if path.is_symlink() else shutil.rmtree(path, ignore_errors=True)
-        CONFIG.parent.mkdir(exist_ok=True)
-        CONFIG.write_text(configuration + HOSTILE)
-        shutil.copy(TRIAL / name, "/etc/systemd/system")
-        run("systemctl", "daemon-reload")
 
     def call(self, method, *params, wallet=None):
         """A method's answer, or the number and text of its error."""
@@ -99,6 +102,24 @@ class Unit:
 
     def main(self):
         return int(self.property("MainPID"))
+
+
+class Unit(Service):
+    """One of the units, on a data directory of its own."""
+
+    def __init__(self, name, configuration):
+        super().__init__(name)
+        self.group = GROUPS / name
+        self.configuration = configuration.replace("\n[rpc]\n", f"\n[rpc]\n{LISTEN}\n") + HOSTILE
+        shutil.rmtree("/var/lib/outrigger", ignore_errors=True)
+        CONFIGS.mkdir(exist_ok=True)
+        self.configure()
+        shutil.copy(TRIAL / name, "/etc/systemd/system")
+        run("systemctl", "daemon-reload")
+
+    def configure(self, added=""):
+        for file in ("outrigger.toml", "bitcoind.toml"):
+            (CONFIGS / file).write_text(self.configuration + added)
 
     def plugins(self):
         return {plugin["id"]: plugin for plugin in self.call("listplugins")}
@@ -172,6 +193,25 @@ def works(unit):
     holds("and sees what is mined to it", seen, seen == 50)
 
 
+def reloaded(unit):
+    """The calls of this trial come by the Unix socket, which `outrigger call` takes first."""
+    mode = oct(SOCKET.stat().st_mode & 0o777)
+    holds("the Unix socket is the operator's alone", mode, mode == "0o600")
+    began, main = time.time(), unit.main()
+    unit.configure(ADDED)
+    run("systemctl", "reload", unit.name)
+    journal = unit.journal(began)
+    holds("systemctl reload takes a user on", journal, "rpc.users: 'alice' was added" in journal)
+    unit.configure(MISTAKE)
+    failed = run("systemctl", "reload", unit.name, may_fail=True).returncode != 0
+    journal = unit.journal(began)
+    holds("and fails for a mistake, which the journal names", journal, failed and "rpcaut" in journal)
+    unit.configure()
+    run("systemctl", "reload", unit.name)
+    seen = (unit.main(), unit.property("ActiveState"))
+    holds("the host is the same", seen, seen == (main, "active"))
+
+
 def attacked(unit):
     began = time.time()
     attempts = (("hostileread", "/etc/shadow"), ("hostileread", f"/proc/{unit.main()}/mem"), ("hostileconnect", "127.0.0.1:22"))
@@ -240,7 +280,7 @@ def try_out(unit):
     print(unit.name, flush=True)
     began = time.time()
     try:
-        for part in (checked, started, works, attacked, crashed, host_killed, stopped):
+        for part in (checked, started, works, reloaded, attacked, crashed, host_killed, stopped):
             part(unit)
         return True
     except Exception as error:  # pylint: disable=broad-except
@@ -248,6 +288,35 @@ def try_out(unit):
         print("\n".join(unit.journal(began).splitlines()[-60:]), flush=True)
         run("systemctl", "stop", unit.name, may_fail=True)
         return False
+
+
+def upgraded():
+    """Upgrades the package while its unit runs, and purges it. Leaves the user and the data directory."""
+    print("the package", flush=True)
+    unit = Service("outrigger.service")
+    try:
+        run("dpkg", "--install", TRIAL / "old.deb")
+        run("systemctl", "start", unit.name)
+        unit.call("createwallet", "wallet_name=w", "load_on_startup=true")
+        before = unit.main()
+        run("dpkg", "--install", TRIAL / "new.deb")
+        holds("an upgrade starts the running unit anew", unit.property("ActiveState"), unit.property("ActiveState") == "active")
+        after = unit.main()
+        program = os.readlink(f"/proc/{after}/exe")
+        holds("with the new program", (before, after, program), after not in (0, before) and program == PROGRAM)
+        holds("and with its wallet", unit.call("listwallets"), unit.call("listwallets") == ["w"])
+        run("dpkg", "--remove", "outrigger")
+        holds("a removal stops it", after, not alive([after]))
+        run("dpkg", "--purge", "outrigger")
+        return True
+    except Exception as error:  # pylint: disable=broad-except
+        print(f"FAILED: {error if isinstance(error, Failed) else traceback.format_exc()}")
+        print(run("journalctl", "--unit", unit.name, "--output=cat", "--no-pager", "--lines=60").stdout, flush=True)
+        return False
+    finally:
+        run("systemctl", "stop", unit.name, may_fail=True)
+        run("dpkg", "--purge", "outrigger", may_fail=True)
+        shutil.rmtree(CONFIGS, ignore_errors=True)
 
 
 def everyone_isolated(file):
@@ -260,8 +329,7 @@ def everyone_isolated(file):
 
 def with_node():
     """Starts bitcoind as its unit would, and configures the host as the page of the unit for it says."""
-    for user in ("bitcoin", "outrigger"):
-        run("useradd", "--system", "--no-create-home", "--user-group", user)
+    run("useradd", "--system", "--no-create-home", "--user-group", "bitcoin")
     folder = TRIAL / "bitcoind/usr"
     loader = next(folder.rglob("ld-linux-*.so.2"))
     libraries = next(folder.rglob("libc.so.6")).parent
@@ -282,8 +350,14 @@ def with_node():
 def main():
     release = run("systemctl", "--version").stdout.splitlines()[0]
     print(f"{release}, Linux {os.uname().release}", flush=True)
-    shutil.copytree(TRIAL / "outrigger", "/usr/local/lib/outrigger")
-    results = [try_out(Unit("outrigger.service", everyone_isolated("regtest.toml")))]
+    results = [upgraded()] if (TRIAL / "new.deb").is_file() else []
+    shutil.copytree(TRIAL / "outrigger", "/usr/lib/outrigger", dirs_exist_ok=True)
+    shutil.move("/usr/lib/outrigger/outrigger", PROGRAM)
+    # The package does these two, and its removal leaves the user.
+    run("useradd", "--system", "--no-create-home", "--user-group", "outrigger", may_fail=True)
+    SOCKET.parent.mkdir(exist_ok=True)
+    shutil.chown(SOCKET.parent, "outrigger", "outrigger")
+    results.append(try_out(Unit("outrigger.service", everyone_isolated("regtest.toml"))))
     if (TRIAL / "bitcoind").is_dir():
         results.append(try_out(Unit("outrigger-bitcoind.service", with_node())))
     print("all of it holds" if all(results) else "not all of it holds", flush=True)

@@ -6,6 +6,7 @@
 //! further such row. If more connections are in use than half of the CPUs, none is polled.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -13,7 +14,6 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 use tokio::io::ReadBuf;
-use tokio::net::TcpStream;
 
 /// How many misses in a row are a failure. One miss says little: while the thread sleeps, the client's CPU often does
 /// too, and wakes more slowly than a busy one.
@@ -49,7 +49,7 @@ impl BusyPoll {
     }
 
     /// Polls for bytes or, with `PEEK`, for their arrival; `None` after the patience.
-    fn look(&self, stream: &TcpStream, buffer: &mut ReadBuf<'_>, flags: RecvFlags) -> Option<io::Result<()>> {
+    fn look(&self, stream: &impl AsFd, buffer: &mut ReadBuf<'_>, flags: RecvFlags) -> Option<io::Result<()>> {
         if !self.take_place() {
             return None;
         }
@@ -91,17 +91,17 @@ impl BusyPollState {
     }
 
     /// After a send, polls for the response if that is likely to pay; `None` for a miss.
-    pub fn look(&mut self, stream: &TcpStream, buffer: &mut ReadBuf<'_>) -> Option<io::Result<()>> {
+    pub fn look(&mut self, stream: &impl AsFd, buffer: &mut ReadBuf<'_>) -> Option<io::Result<()>> {
         self.look_with(stream, buffer, RecvFlags::empty())
     }
 
     /// The same, but leaves the bytes in the socket.
-    pub fn wait(&mut self, stream: &TcpStream) {
+    pub fn wait(&mut self, stream: &impl AsFd) {
         // The next read meets the same error.
         let _ = self.look_with(stream, &mut ReadBuf::new(&mut [0]), RecvFlags::PEEK);
     }
 
-    fn look_with(&mut self, stream: &TcpStream, buffer: &mut ReadBuf<'_>, flags: RecvFlags) -> Option<io::Result<()>> {
+    fn look_with(&mut self, stream: &impl AsFd, buffer: &mut ReadBuf<'_>, flags: RecvFlags) -> Option<io::Result<()>> {
         let sent = self.busy_poll.sent.fetch_add(1, Ordering::Relaxed) + 1;
         let others = sent - std::mem::replace(&mut self.sent, sent) - 1;
         if others >= self.busy_poll.places as u64 {
@@ -130,7 +130,7 @@ impl BusyPollState {
 mod tests {
     use std::io::Write;
 
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
 

@@ -13,3 +13,4 @@ pub mod offload;
 pub mod progress;
 pub mod rate;
 pub mod tokens;
+pub mod unix_socket;

@@ -17,9 +17,12 @@ pub fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Op
         .map(|(_, name)| name)
 }
 
-/// `; did you mean ...?` for the end of a message; empty without a similar name.
+/// `; did you mean ...?` for the end of a message; empty without a similar name, and if the name itself is known.
 pub fn suggestion<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    nearest(wanted, known).map(|name| format!("; did you mean '{name}'?")).unwrap_or_default()
+    nearest(wanted, known)
+        .filter(|name| *name != wanted)
+        .map(|name| format!("; did you mean '{name}'?"))
+        .unwrap_or_default()
 }
 
 /// Longer names are not compared: the work grows with the product of the lengths.

@@ -5,7 +5,7 @@
 //! with file I/O and only reads it through the map; the caller checks the data before it is opened ([`super::pages`]).
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Seek as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use heed::{CompactionOption, Env, EnvClosingEvent, EnvFlags, EnvOpenOptions, RoT
 use rustix::fs::{FallocateFlags, fallocate};
 
 use super::damage::{Damage, OpenFile};
+use super::error::StoreError;
 use super::table::{Result, Table};
 
 pub const DATA_FILE: &str = "data.mdb";
@@ -27,6 +28,8 @@ const READER: u64 = 64;
 const TABLE_HEAD: u64 = 16;
 /// The unit of allocation, in bytes.
 const BLOCK: u64 = 4096;
+/// How often a copy is made beside writes before they wait for one.
+const FREE_COPIES: usize = 3;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Opening {
@@ -130,6 +133,27 @@ impl Environment {
     /// Copies the tables to an empty file, without free pages.
     pub fn copy_to(&self, file: &mut File) -> Result<()> {
         Ok(self.env.copy_to_file(file, CompactionOption::Enabled)?)
+    }
+
+    /// Copies the tables to an empty file, and gives the result of `read` at the moment of the copy. Writes go on, unless
+    /// they have changed the tables during each of the first copies.
+    pub fn copy_with<T, E: From<StoreError>>(
+        &self,
+        file: &mut File,
+        read: impl FnOnce(&RoTxn<'_>) -> std::result::Result<T, E>,
+    ) -> std::result::Result<T, E> {
+        let mut copies = 0;
+        loop {
+            let waiting = (copies == FREE_COPIES).then(|| self.write()).transpose()?;
+            let txn = self.read()?;
+            file.set_len(0).and_then(|()| file.rewind()).map_err(StoreError::from)?;
+            self.copy_to(file)?;
+            // LMDB copies from a snapshot of its own.
+            if self.env.info().last_txn_id == txn.id() || waiting.is_some() {
+                return read(&txn);
+            }
+            copies += 1;
+        }
     }
 
     pub fn folder(&self) -> &Path {

@@ -31,14 +31,20 @@ pub fn check(folder: &Path, layout_key: &[u8], layout: &[u8]) -> Result<(), Stor
     let file = folder.join(DATA_FILE);
     let bad = |fault| StoreError::BadFile { file: file.clone(), fault };
     finish(folder)?;
-    let data = DataFile::open(&file).map_err(bad)?;
-    let glance = glance(&data, layout_key).map_err(bad)?;
+    check_file(&DataFile::open(&file).map_err(bad)?, &file, layout_key, layout)
+}
+
+/// The same for an open file, which errors call `file`.
+pub fn check_file(data: &DataFile, file: &Path, layout_key: &[u8], layout: &[u8]) -> Result<(), StoreError> {
+    let bad = |fault| StoreError::BadFile { file: file.to_owned(), fault };
+    let glance = glance(data, layout_key).map_err(bad)?;
     // Checked first: another version's file may look damaged to this one.
     if let Some(found) = glance.sure_layout().and_then(|row| row.get(..layout.len())).filter(|found| *found != layout) {
         let (found, known) = (number(found), number(layout));
-        return Err(StoreError::OtherLayout { file, found, known, program: glance.program.unwrap_or_default() });
+        let (file, program) = (file.to_owned(), glance.program.unwrap_or_default());
+        return Err(StoreError::OtherLayout { file, found, known, program });
     }
-    let examined = examine(&data, layout_key).map_err(bad)?;
+    let examined = examine(data, layout_key).map_err(bad)?;
     let states_layout = examined.layout.is_some();
     examined.check().map_err(bad)?;
     if states_layout { Ok(()) } else { Err(bad(Fault::Foreign)) }

@@ -18,7 +18,7 @@ mod table;
 pub use damage::Damage;
 pub use environment::{DATA_FILE, Environment, LOCK_FILE, Opening};
 pub use error::StoreError;
-pub use examine::{check, examine};
+pub use examine::{check, check_file, examine};
 pub use heed::Error as StorageError;
 pub use make::{MAKING, finish, make, make_by, sign};
 pub use table::{CHECK_LEN, Checksum, META, Pair, Reading, Rows, Table};

@@ -1,15 +1,15 @@
 //! The messages before the first call.
 
-use std::path::PathBuf;
-
 use outrigger_sandbox::{Plan, Support};
 use serde::{Deserialize, Serialize};
+
+use crate::launch::RunnerCode;
 
 /// The first message to a runner.
 #[derive(Serialize, Deserialize)]
 pub struct Hello {
     pub host: u32,
-    pub library: PathBuf,
+    pub code: RunnerCode,
     /// The sandbox plan, with the features that the kernel supports.
     pub sandbox: Option<(Plan, Support)>,
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use outrigger_sandbox::{Policy, Reach};
+use serde::{Deserialize, Serialize};
 
 use crate::executable::Executable;
 use crate::status::{RunnerStatus, Runners};
@@ -18,10 +19,18 @@ pub struct Confinement {
     pub reach: Vec<Reach>,
 }
 
+/// The code that a runner runs.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum RunnerCode {
+    /// The copy of the plugin's library.
+    Library(PathBuf),
+    /// A plugin that the program links, by its name.
+    Linked(String),
+}
+
 pub struct Launch {
     pub plugin: String,
-    /// The copy of its library.
-    pub library: PathBuf,
+    pub code: RunnerCode,
     pub services: Vec<String>,
     /// Whether it may be restarted after a crash.
     pub restartable: bool,

@@ -1,7 +1,8 @@
 //! Plugins in their own processes.
 //!
 //! The boundary is the plugin ABI. In the host, an isolated instance is a proxy: it implements the plugin's
-//! functions as messages to a *runner*, a process of the same program that runs the unchanged library ([`inside`]). In
+//! functions as messages to a *runner*, a process of the same program that runs the unchanged library, or a plugin that the
+//! program links ([`inside`]). In
 //! the runner, the plugin's host table and services are messages back. Neither side interprets the payload.
 //!
 //! Host and runner exchange messages over *channels*, which are sockets. A channel connects one thread of the host with
@@ -37,7 +38,7 @@ mod usage;
 mod watch;
 
 pub use executable::Executable;
-pub use launch::{Confinement, Launch};
+pub use launch::{Confinement, Launch, RunnerCode};
 pub use proxy::Proxy;
 pub use status::{Crash, RunnerStatus, Runners};
 pub use usage::Bounds;

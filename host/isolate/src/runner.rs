@@ -131,7 +131,7 @@ impl Runner {
         control.set_read_timeout(Some(READY_PATIENCE)).map_err(|error| error.to_string())?;
         let plan = watch::plan(launch)?;
         let sandbox = plan.clone().map(|plan| (plan, watch::support().clone()));
-        let hello = Hello { host: std::process::id(), library: launch.library.clone(), sandbox };
+        let hello = Hello { host: std::process::id(), code: launch.code.clone(), sandbox };
         let hello = serde_json::to_vec(&hello).map_err(|error| error.to_string())?;
         let mut channel = Channel::to_host(control.try_clone().map_err(|error| error.to_string())?);
         channel.send(Head::new(Kind::Hello), &[&hello]).map_err(|error| error.to_string())?;

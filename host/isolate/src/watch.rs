@@ -10,7 +10,7 @@ use outrigger_sandbox::{
 };
 
 use crate::channels::MAX_CHANNELS;
-use crate::launch::{Confinement, Launch};
+use crate::launch::{Confinement, Launch, RunnerCode};
 use crate::status::{RunnerStatus, Runners};
 
 /// The largest file that a runner may write, in bytes.
@@ -36,10 +36,15 @@ pub fn plan(launch: &Launch) -> Result<Option<Plan>, String> {
     if *policy == Policy::Require && !support.suffices() {
         return Err(SandboxError::Missing { missing: support.missing.clone() }.to_string());
     }
-    let closure = library_closure(&launch.library).map_err(|error| error.to_string())?;
+    let library = match &launch.code {
+        RunnerCode::Library(library) => Some(library.clone()),
+        // The system has mapped the program and its libraries before.
+        RunnerCode::Linked(_) => None,
+    };
+    let closure = library.as_deref().map(library_closure).transpose().map_err(|error| error.to_string())?;
     let open_files = Limits::default().open_files + MAX_CHANNELS as u64;
     let limits = Limits { file_size: Some(FILE_SIZE), open_files };
-    Ok(Some(Plan { library: launch.library.clone(), closure, reach: reach.clone(), limits, policy: *policy }))
+    Ok(Some(Plan { library, closure: closure.unwrap_or_default(), reach: reach.clone(), limits, policy: *policy }))
 }
 
 /// Starts answering a process's forwarded system calls; `None` if the system does not forward any.

@@ -1,18 +1,18 @@
 //! The file of a descriptor wallet: an SQLite database with one table of records.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use bitcoin::NetworkKind;
 use bitcoin::p2p::Magic;
+use bitcoin::{Address, Network, OutPoint, Transaction};
 use outrigger_descriptor::checksum;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use zeroize::Zeroizing;
 
 use crate::error::FileError;
 use crate::keys::{DecryptedMasterKey, PrivateKeys};
-use crate::record::{self, DescriptorId, DescriptorRecord, MasterKey, Record};
-use crate::{Active, Comment, Content, Descriptor};
+use crate::record::{self, DescriptorId, DescriptorRecord, MasterKey, Record, State};
+use crate::{Active, Coin, Comment, Content, Descriptor};
 
 /// `WALLET_FLAG_AVOID_REUSE` and other wallet flags.
 const AVOID_REUSE: u64 = 1;
@@ -30,13 +30,16 @@ pub fn read(path: &Path, passphrase: impl FnOnce() -> Option<Zeroizing<String>>)
 
 #[derive(Default)]
 struct Records {
-    is_main: bool,
+    /// `None` in the file of a custom signet.
+    network: Option<Network>,
     flags: u64,
     descriptors: Vec<DescriptorRecord>,
     keys: Vec<(Vec<u8>, Zeroizing<[u8; 32]>)>,
     encrypted: Vec<(Vec<u8>, Vec<u8>)>,
     master_keys: Vec<MasterKey>,
     active: HashMap<DescriptorId, Active>,
+    confirmed: Vec<Transaction>,
+    used: HashSet<String>,
     content: Content,
 }
 
@@ -72,7 +75,8 @@ impl Records {
         }
         // The network's message start bytes.
         let magic: i32 = database.query_row("PRAGMA application_id", [], |row| row.get(0))?;
-        let mut records = Self { is_main: Magic::from_bytes(magic.to_be_bytes()) == Magic::BITCOIN, ..Self::default() };
+        let mut records =
+            Self { network: Network::from_magic(Magic::from_bytes(magic.to_be_bytes())), ..Self::default() };
         let mut query = database.prepare("SELECT key, value FROM main")?;
         let mut rows = query.query([])?;
         while let Some(row) = rows.next()? {
@@ -95,16 +99,47 @@ impl Records {
                 self.active.insert(descriptor, if is_change { Active::Change } else { Active::Receiving });
             }
             Record::Label { address, label } => self.content.labels.push((address, label)),
-            Record::Transaction { txid, comment, to, received } => {
+            Record::Used { address } => {
+                self.used.insert(address);
+            }
+            Record::Transaction { transaction, state, comment, to, received } => {
+                let txid = transaction.compute_txid();
                 self.content.transactions.push(txid);
                 self.content.received.push((txid, received.into()));
                 if !comment.is_empty() || !to.is_empty() {
                     self.content.comments.push(Comment { txid, comment, to });
                 }
+                match state {
+                    State::Confirmed => self.confirmed.push(*transaction),
+                    State::Pending => {
+                        self.content.pending.extend(transaction.input.iter().map(|input| input.previous_output))
+                    }
+                    State::Dead => {}
+                }
             }
             Record::Locked(outpoint) => self.content.locked.push(outpoint),
             Record::Other => {}
         }
+    }
+
+    fn coins(&self) -> Vec<Coin> {
+        let inputs = self.confirmed.iter().flat_map(|transaction| &transaction.input);
+        let spent: HashSet<OutPoint> = inputs.map(|input| input.previous_output).collect();
+        let network = self.network.unwrap_or(Network::Signet);
+        let mut coins = Vec::new();
+        for transaction in &self.confirmed {
+            let txid = transaction.compute_txid();
+            for (vout, output) in (0..).zip(&transaction.output) {
+                let outpoint = OutPoint { txid, vout };
+                let Ok(address) = Address::from_script(&output.script_pubkey, network) else { continue };
+                if !spent.contains(&outpoint) {
+                    let address = address.to_string();
+                    let is_used = self.used.contains(&address);
+                    coins.push(Coin { output: outpoint, value: output.value, address, is_used });
+                }
+            }
+        }
+        coins
     }
 
     /// The private keys, decrypted if necessary.
@@ -131,7 +166,8 @@ impl Records {
     }
 
     fn into_content(self, keys: &PrivateKeys) -> Content {
-        let network = if self.is_main { NetworkKind::Main } else { NetworkKind::Test };
+        let coins = self.coins();
+        let network = self.network.unwrap_or(Network::Signet).into();
         let active = self.active;
         let descriptor = |DescriptorRecord { id, text, timestamp, next_index, range }: DescriptorRecord| {
             let mut private = keys.put_into(&text, network);
@@ -143,6 +179,6 @@ impl Records {
             let range = is_ranged.then_some(range);
             Descriptor { text: private, timestamp, range, next_index, active: active.get(&id).copied() }
         };
-        Content { descriptors: self.descriptors.into_iter().map(descriptor).collect(), ..self.content }
+        Content { descriptors: self.descriptors.into_iter().map(descriptor).collect(), coins, ..self.content }
     }
 }

@@ -8,7 +8,8 @@ mod file;
 mod keys;
 mod record;
 
-use bitcoin::{OutPoint, Txid};
+use bitcoin::{Amount, OutPoint, Txid};
+use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 pub use error::FileError;
@@ -31,6 +32,10 @@ pub struct Content {
     pub comments: Vec<Comment>,
     pub locked: Vec<OutPoint>,
     pub transactions: Vec<Txid>,
+    /// The outputs of confirmed transactions that no other confirmed one spends, foreign ones included. Only a file tells them.
+    pub coins: Vec<Coin>,
+    /// The outputs that unconfirmed transactions spend.
+    pub pending: Vec<OutPoint>,
     /// Times of receipt, in Unix seconds. May include other transactions.
     pub received: Vec<(Txid, u64)>,
 }
@@ -50,10 +55,20 @@ pub struct Descriptor {
 }
 
 /// The side of an active descriptor.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "lowercase")]
 pub enum Active {
     Receiving,
     Change,
+}
+
+#[derive(PartialEq, Eq, Debug)]
+pub struct Coin {
+    pub output: OutPoint,
+    pub value: Amount,
+    pub address: String,
+    /// Whether coins of its address were spent while the wallet avoided reuse.
+    pub is_used: bool,
 }
 
 /// The comments of a transaction.

@@ -14,6 +14,13 @@ const SECRET_LEN: usize = 32;
 /// this length.
 const BEFORE_SECRET: [u8; 5] = [0x02, 0x01, 0x01, 0x04, 0x20];
 
+/// What an abandoned transaction has for its block's hash: the number 1.
+const ABANDONED: [u8; 32] = {
+    let mut hash = [0; 32];
+    hash[0] = 1;
+    hash
+};
+
 /// A hash of the descriptor's text.
 pub type DescriptorId = [u8; 32];
 
@@ -47,13 +54,26 @@ pub enum Record {
     },
     /// A transaction, with its comments and the time of its receipt, in Unix seconds.
     Transaction {
-        txid: Txid,
+        transaction: Box<Transaction>,
+        state: State,
         comment: String,
         to: String,
         received: u32,
     },
     Locked(OutPoint),
+    /// An address whose coins were spent while the wallet avoided reuse.
+    Used {
+        address: String,
+    },
     Other,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    Confirmed,
+    Pending,
+    /// Abandoned, or in conflict with a block.
+    Dead,
 }
 
 #[derive(PartialEq, Eq, Debug)]
@@ -125,6 +145,10 @@ pub fn read(key: &[u8], value: &[u8]) -> Result<Record, RecordError> {
         "activeinternalspk" => Record::Active { descriptor: value.array()?, is_change: true },
         "name" => Record::Label { address: key.text()?, label: value.text()? },
         "tx" => transaction(&mut value)?,
+        "destdata" => match (key.text()?, key.text()?.as_str()) {
+            (address, "used") => Record::Used { address },
+            _ => Record::Other,
+        },
         "lockedutxo" => Record::Locked(OutPoint { txid: Txid::from_byte_array(key.array()?), vout: key.u32()? }),
         _ => Record::Other,
     })
@@ -135,12 +159,17 @@ fn transaction(value: &mut Reader<'_>) -> Result<Record, RecordError> {
     let (transaction, length): (Transaction, usize) =
         encode::deserialize_partial(value.0).map_err(|_| RecordError::Transaction)?;
     value.take(length)?;
-    // Block hash, Merkle branch (obsolete) and position in the block: not needed.
-    value.take(32)?;
+    let block: [u8; 32] = value.array()?;
+    // The Merkle branch, which is obsolete.
     for _ in 0..value.count()? {
         value.take(32)?;
     }
-    value.u32()?;
+    let position = value.u32()?.cast_signed();
+    let state = match (position, block) {
+        (0, block) if block == [0; 32] => State::Pending,
+        (0.., _) if block != ABANDONED => State::Confirmed,
+        _ => State::Dead,
+    };
     // Previous transactions, which no release with descriptor wallets has written.
     if value.count()? != 0 {
         return Err(RecordError::Number);
@@ -161,7 +190,7 @@ fn transaction(value: &mut Reader<'_>) -> Result<Record, RecordError> {
     // `fTimeReceivedIsTxTime`.
     value.u32()?;
     let received = value.u32()?;
-    Ok(Record::Transaction { txid: transaction.compute_txid(), comment, to, received })
+    Ok(Record::Transaction { transaction: Box::new(transaction), state, comment, to, received })
 }
 
 /// The private key in a DER encoding.

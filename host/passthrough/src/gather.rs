@@ -222,6 +222,7 @@ mod tests {
             let origin = Arc::new(Origin::of_user("a"));
             let call = Call {
                 progress: None,
+                held: None,
                 method: "getblockhash".to_owned(),
                 params,
                 origin,

@@ -144,7 +144,9 @@ impl Passthrough {
             Err(Failure::Overloaded) => {
                 RestReply::text(StatusCode::SERVICE_UNAVAILABLE, "The node takes no more requests")
             }
-            Err(Failure::Forbidden | Failure::UnknownMethod) => RestReply::text(StatusCode::FORBIDDEN, ""),
+            Err(Failure::Forbidden | Failure::UnknownMethod | Failure::Limited(_)) => {
+                RestReply::text(StatusCode::FORBIDDEN, "")
+            }
         }
     }
 

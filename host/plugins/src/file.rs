@@ -30,8 +30,13 @@ const MANIFEST_SYMBOL: &str = "outrigger_manifest";
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// Not found under any of these paths.
-    #[error("plugin '{name}' was not found; looked for {}", list(.looked_for))]
-    NotFound { name: String, looked_for: Vec<PathBuf> },
+    #[error("plugin '{name}' was not found; looked for {}{why}", list(.looked_for))]
+    NotFound {
+        name: String,
+        looked_for: Vec<PathBuf>,
+        /// Why the program's own copy was not taken, if it has one.
+        why: &'static str,
+    },
     /// The file cannot be read, or its copy cannot be written.
     #[error("{}: {source}", .path.display())]
     Io { path: PathBuf, source: std::io::Error },
@@ -95,7 +100,7 @@ pub fn find(name: &str, folders: &[PathBuf]) -> Result<PathBuf, FileError> {
     let looked_for = candidates(name, folders);
     match looked_for.iter().find(|path| path.is_file()) {
         Some(path) => Ok(path.clone()),
-        None => Err(FileError::NotFound { name: name.to_owned(), looked_for }),
+        None => Err(FileError::NotFound { name: name.to_owned(), looked_for, why: "" }),
     }
 }
 

@@ -20,6 +20,7 @@ pub mod health;
 pub mod instance;
 pub mod lane;
 pub mod latency;
+pub mod linked;
 pub mod log;
 pub mod memory;
 pub mod metrics;

@@ -25,6 +25,10 @@ const MAX_REPLACED: usize = 64;
 /// While a thread waits for a call of its plugin, the pool starts another thread. The most threads that wait so.
 const MAX_LENT: usize = 512;
 
+/// How long a surplus thread waits for work before it ends: plugins that call others soon need it again, and a start takes longer than most
+/// calls.
+const SPARE_TIME: Duration = Duration::from_secs(1);
+
 thread_local! {
     /// The pool of this thread, and the call that runs on it.
     static RUNS: RefCell<Option<(Arc<SharedPool>, u64, u64)>> = const { RefCell::new(None) };
@@ -327,17 +331,24 @@ impl SharedPool {
 
     /// Waits for the next job; `None` when the thread is to end.
     fn next(&self) -> Option<Job> {
-        let mut state = self.lock();
+        let is_spare = |state: &PoolState| state.threads > self.wanted(state);
+        let (mut state, mut end) = (self.lock(), Instant::now() + SPARE_TIME);
         loop {
-            if let Some(job) = state.take(self.threads) {
+            let has_room = state.closed || state.running.values().sum::<usize>() < self.wanted(&state);
+            if has_room && let Some(job) = state.take(self.threads) {
                 return Some(job);
             }
-            if state.closed || state.threads > self.wanted(&state) {
+            if state.closed || is_spare(&state) && Instant::now() >= end {
                 state.threads -= 1;
                 self.ended.notify_all();
                 return None;
             }
-            self.arrived.wait(&mut state);
+            if is_spare(&state) {
+                self.arrived.wait_until(&mut state, end);
+            } else {
+                self.arrived.wait(&mut state);
+                end = Instant::now() + SPARE_TIME;
+            }
         }
     }
 }

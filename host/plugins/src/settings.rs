@@ -23,8 +23,8 @@ pub const DEFAULT_MAX_STORE_MIB: u32 = 256;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PluginConfig {
-    /// The library: a path, or a bare name that is searched in `--plugin-dir`, beside the executable and in
-    /// `../lib/outrigger` from there.
+    /// The library: a path, or a bare name that is searched in `--plugin-dir`, beside the executable, in
+    /// `../lib/outrigger` from there, and among the plugins that the program links.
     pub file: String,
     #[serde(default = "enabled")]
     pub enabled: bool,

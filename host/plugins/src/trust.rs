@@ -7,6 +7,9 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
+
 /// Write permission of group and others.
 const OTHERS_WRITE: u32 = 0o022;
 
@@ -62,6 +65,27 @@ pub fn own_folder(folder: &Path) -> Result<(), TrustError> {
         tracing::warn!(folder = %folder.display(), "its mode was {mode:04o}; it is {OWN:04o} now, since it is private");
     }
     check_way(&folder)
+}
+
+/// Whether [`own_folder`] would succeed, and files could be made in the folder. Nothing is changed.
+///
+/// # Errors
+/// As of [`own_folder`].
+pub fn check_own_folder(folder: &Path) -> Result<(), TrustError> {
+    let missing = || at(folder)(io::ErrorKind::NotFound.into());
+    let found = folder.ancestors().find(|found| found.exists()).ok_or_else(missing)?;
+    let metadata = fs::metadata(found).map_err(at(found))?;
+    if !metadata.is_dir() {
+        let error = if found == folder { Errno::EXIST } else { Errno::NOTDIR };
+        return Err(at(folder)(error.into()));
+    }
+    let way = fs::canonicalize(found).map_err(at(found))?;
+    // The start closes it to others, and then may write in it.
+    if found == folder && metadata.mode() & OTHERS != 0 && metadata.uid() == own_user() {
+        return way.parent().map_or(Ok(()), check_way);
+    }
+    check_way(&way)?;
+    access(found, Access::WRITE_OK | Access::EXEC_OK).map_err(|error| at(folder)(error.into()))
 }
 
 /// Whether only root and the host's user may change a file.

@@ -23,6 +23,7 @@ pub(super) struct Activity(Mutex<ActivityState>);
 
 struct ActivityState {
     began: Duration,
+    needs_credentials: bool,
     /// When bytes were last received or sent, or a call last ended.
     last_activity: Duration,
     /// When the first byte of the request head that is being read arrived.
@@ -35,7 +36,14 @@ struct ActivityState {
 impl Activity {
     /// Counts the connection as active now.
     pub(super) fn since(began: Duration) -> Self {
-        let state = ActivityState { began, last_activity: now(), head_since: None, in_call: false, unsent: 0 };
+        let state = ActivityState {
+            began,
+            needs_credentials: true,
+            last_activity: now(),
+            head_since: None,
+            in_call: false,
+            unsent: 0,
+        };
         Self(Mutex::new(state))
     }
 
@@ -57,6 +65,11 @@ impl Activity {
         let mut state = self.lock();
         state.last_activity = now;
         state.unsent = state.unsent.saturating_sub(bytes as u64);
+    }
+
+    /// The connection has no time limit for credentials any more. It still makes room for others.
+    pub(super) fn needs_no_credentials(&self) {
+        self.lock().needs_credentials = false;
     }
 
     /// A call begins. No timeout but the one for credentials applies until [`Activity::end_call`].
@@ -93,7 +106,9 @@ impl Activity {
         let credentials_due = state.began.checked_add(limits.unauthenticated_timeout);
         let inactive_at = if state.in_call { None } else { state.inactive_at(limits) };
         match credentials_due {
-            Some(due) if !is_authenticated => Some(inactive_at.map_or(due, |at| at.min(due))),
+            Some(due) if !is_authenticated && state.needs_credentials => {
+                Some(inactive_at.map_or(due, |at| at.min(due)))
+            }
             _ => inactive_at,
         }
     }

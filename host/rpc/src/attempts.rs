@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::time::sleep;
 
+use super::peers::Peer;
+
 /// How many wrong credentials of an address are checked without a pause.
 pub(super) const CREDIT: u32 = 16;
 
@@ -24,6 +26,9 @@ const MAX_ADDRESSES: usize = 4096;
 /// The network part of an IPv6 address: one client may have all addresses of a /64.
 const V6_NETWORK: u128 = !0 << 64;
 
+/// The entry of guessers that are not tracked.
+const OTHERS: Peer = Peer::Ip(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+
 /// The addresses that sent wrong credentials lately.
 pub(super) struct Attempts {
     /// The delay for each wrong attempt.
@@ -33,7 +38,7 @@ pub(super) struct Attempts {
     /// When the last delay ends, in milliseconds since `begin`.
     paid_at: AtomicU64,
     begin: Instant,
-    addresses: Mutex<HashMap<IpAddr, Guesser>>,
+    addresses: Mutex<HashMap<Peer, Guesser>>,
 }
 
 struct Guesser {
@@ -72,7 +77,7 @@ impl Attempts {
 
     /// Records wrong credentials. Returns the delay of their answer: wrong attempts of an address are answered one
     /// after the other.
-    pub(super) fn wrong(&self, peer: IpAddr, now: Instant) -> Duration {
+    pub(super) fn wrong(&self, peer: Peer, now: Instant) -> Duration {
         let mut addresses = self.lock();
         let address = self.place(&mut addresses, peer, now);
         let guesser = addresses.entry(address).or_insert(Guesser { paid_at: now, waiting: 0 });
@@ -87,7 +92,7 @@ impl Attempts {
     ///
     /// # Errors
     /// [`TooMany`] if [`MAX_WAITING`] requests of that address wait already.
-    pub(super) async fn wait_for_turn(&self, peer: IpAddr) -> Result<(), TooMany> {
+    pub(super) async fn wait_for_turn(&self, peer: Peer) -> Result<(), TooMany> {
         let mut waiting: Option<Waiting<'_>> = None;
         loop {
             let Some(pause) = self.pause(peer, Instant::now()) else { return Ok(()) };
@@ -98,12 +103,11 @@ impl Attempts {
         }
     }
 
-    /// Records wrong credentials. Returns their answer's delay: wrong attempts of an address are answered in turn.
-    fn pause(&self, peer: IpAddr, now: Instant) -> Option<Duration> {
+    /// How long a request of an address waits before its credentials are checked; `None`: not at all.
+    fn pause(&self, peer: Peer, now: Instant) -> Option<Duration> {
         let mut addresses = self.lock();
         let address = network(peer);
-        let others = Ipv4Addr::UNSPECIFIED.into();
-        let known = if addresses.contains_key(&address) { address } else { others };
+        let known = if addresses.contains_key(&address) { address } else { OTHERS };
         let guesser = addresses.get(&known)?;
         if guesser.paid_at <= now && guesser.waiting == 0 {
             self.forget(&mut addresses, now);
@@ -113,10 +117,10 @@ impl Attempts {
         (!pause.is_zero()).then_some(pause)
     }
 
-    fn wait(&self, peer: IpAddr) -> Result<Waiting<'_>, TooMany> {
+    fn wait(&self, peer: Peer) -> Result<Waiting<'_>, TooMany> {
         let mut addresses = self.lock();
         let address = network(peer);
-        let known = if addresses.contains_key(&address) { address } else { Ipv4Addr::UNSPECIFIED.into() };
+        let known = if addresses.contains_key(&address) { address } else { OTHERS };
         match addresses.get_mut(&known) {
             Some(guesser) if guesser.waiting < MAX_WAITING => {
                 guesser.waiting += 1;
@@ -127,16 +131,16 @@ impl Attempts {
     }
 
     /// The key of an address: its network, or the shared entry if the table is full.
-    fn place(&self, addresses: &mut HashMap<IpAddr, Guesser>, peer: IpAddr, now: Instant) -> IpAddr {
+    fn place(&self, addresses: &mut HashMap<Peer, Guesser>, peer: Peer, now: Instant) -> Peer {
         if addresses.len() >= MAX_ADDRESSES {
             self.forget(addresses, now);
         }
         let address = network(peer);
         let has_room = addresses.len() < MAX_ADDRESSES || addresses.contains_key(&address);
-        if has_room { address } else { Ipv4Addr::UNSPECIFIED.into() }
+        if has_room { address } else { OTHERS }
     }
 
-    fn forget(&self, addresses: &mut HashMap<IpAddr, Guesser>, now: Instant) {
+    fn forget(&self, addresses: &mut HashMap<Peer, Guesser>, now: Instant) {
         addresses.retain(|_, guesser| guesser.paid_at > now || guesser.waiting > 0);
         self.noted.store(addresses.len(), Ordering::Relaxed);
     }
@@ -146,7 +150,7 @@ impl Attempts {
         self.lock().values().map(|guesser| guesser.waiting).sum()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<IpAddr, Guesser>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Peer, Guesser>> {
         // Every operation leaves the table consistent, so poisoning is ignored.
         self.addresses.lock()
     }
@@ -155,7 +159,7 @@ impl Attempts {
 /// A request that waits for its credentials to be checked.
 struct Waiting<'a> {
     attempts: &'a Attempts,
-    address: IpAddr,
+    address: Peer,
 }
 
 impl Drop for Waiting<'_> {
@@ -166,11 +170,11 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// The key of a client: its IPv4 address, or its IPv6 network.
-fn network(peer: IpAddr) -> IpAddr {
-    match peer.to_canonical() {
-        IpAddr::V6(address) => IpAddr::V6((u128::from(address) & V6_NETWORK).into()),
-        v4 => v4,
+/// The key of a client: its IPv4 address, its IPv6 network, or its user on this machine.
+fn network(peer: Peer) -> Peer {
+    match peer {
+        Peer::Ip(IpAddr::V6(address)) => Peer::Ip(IpAddr::V6((u128::from(address) & V6_NETWORK).into())),
+        other => other,
     }
 }
 
@@ -180,8 +184,8 @@ mod tests {
 
     const DELAY: Duration = Duration::from_millis(250);
 
-    fn address(text: &str) -> IpAddr {
-        text.parse().unwrap()
+    fn address(text: &str) -> Peer {
+        Peer::Ip(text.parse().unwrap())
     }
 
     #[test]
@@ -190,7 +194,7 @@ mod tests {
         let (one, other) = (address("10.0.0.1"), address("10.0.0.2"));
         assert!(attempts.is_quiet());
         assert_eq!((attempts.wrong(one, now), attempts.wrong(one, now)), (DELAY, 2 * DELAY));
-        assert_eq!(attempts.wrong(address("::ffff:10.0.0.1"), now), 3 * DELAY);
+        assert_eq!(attempts.wrong(address("10.0.0.1"), now), 3 * DELAY);
         assert_eq!(attempts.wrong(other, now), DELAY);
         assert_eq!(attempts.wrong(one, now + 3 * DELAY), DELAY);
         assert_eq!(attempts.wrong(address("fd00::1"), now), DELAY);
@@ -229,7 +233,7 @@ mod tests {
     fn addresses_beyond_those_that_are_noted_count_as_one() {
         let (attempts, now) = (Attempts::new(DELAY), Instant::now());
         for number in 1..=u32::try_from(MAX_ADDRESSES).unwrap() {
-            assert_eq!(attempts.wrong(IpAddr::V4(number.into()), now), DELAY);
+            assert_eq!(attempts.wrong(Peer::Ip(IpAddr::V4(number.into())), now), DELAY);
         }
         assert_eq!(attempts.wrong(address("10.0.0.1"), now), DELAY);
         assert_eq!(attempts.wrong(address("10.0.0.2"), now), 2 * DELAY);

@@ -17,10 +17,11 @@ use subtle::{Choice, ConstantTimeEq};
 use thiserror::Error;
 use zeroize::Zeroizing;
 
-use super::client::Client;
+use super::client::{Client, Identity};
 use super::cookie::{COOKIE_USER, CookieFile};
 use super::dispatch::Origin;
 use super::method_list::is_allowed;
+use super::peers::Peer;
 use outrigger_base::client_files::Folders;
 
 /// Bytes of salt in a user made from a clear password, as bitcoind's `rpcauth.py` takes.
@@ -34,24 +35,66 @@ pub struct Caller {
     folders: Folders,
     unknown_methods: bool,
     client: Option<Arc<Client>>,
+    login: Login,
+    peer: Option<Peer>,
+}
+
+/// What showed who the caller is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Login {
+    /// Nothing yet, or the cookie.
+    Other,
+    /// The salted HMAC of the password.
+    Password([u8; 32]),
+    /// The user of the client's process.
+    Process(u32),
+    Certificate,
 }
 
 impl Caller {
     pub fn unrestricted(name: &str) -> Self {
-        Self { name: Arc::from(name), allowed: None, wallet: None, folders: None, unknown_methods: false, client: None }
+        Self {
+            name: Arc::from(name),
+            allowed: None,
+            wallet: None,
+            folders: None,
+            unknown_methods: false,
+            client: None,
+            login: Login::Other,
+            peer: None,
+        }
+    }
+
+    /// Whether both are the same entry of a user, who logged in the same way.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.name, &other.name) && self.login == other.login
+    }
+
+    /// Whether this has all rights of a former entry of the user.
+    pub(super) fn covers(&self, former: &Self) -> bool {
+        let methods = match (&self.allowed, &former.allowed) {
+            (None, _) => true,
+            (Some(own), Some(former)) => own.is_superset(former),
+            (Some(_), None) => false,
+        };
+        methods
+            && self.wallet == former.wallet
+            && self.folders == former.folders
+            && self.unknown_methods >= former.unknown_methods
     }
 
     pub fn name(&self) -> &Arc<str> {
         &self.name
     }
 
-    pub(super) fn on(mut self, client: Arc<Client>) -> Self {
-        self.client = Some(client);
+    /// The user on a connection. `peer` is the client, which may be another than the connection's.
+    pub(super) fn on(mut self, client: Arc<Client>, peer: Peer) -> Self {
+        (self.client, self.peer) = (Some(client), Some(peer));
         self
     }
 
-    pub(super) fn client(&self) -> Option<&Arc<Client>> {
-        self.client.as_ref()
+    pub(super) fn peer(&self) -> Option<Peer> {
+        self.peer
     }
 
     /// The origin of a request's calls; `wallet` is the wallet in its path.
@@ -64,6 +107,7 @@ impl Caller {
             allowed: self.allowed.clone(),
             unknown_methods: self.unknown_methods,
             client: self.client.clone(),
+            peer: self.peer,
         }
     }
 
@@ -93,8 +137,10 @@ pub enum RpcUserError {
 #[derive(Clone, Debug)]
 pub struct RpcUser {
     caller: Caller,
-    salt: String,
-    hmac: [u8; 32],
+    /// The salt and the HMAC; `None` for a user that no password logs in.
+    secret: Option<(String, [u8; 32])>,
+    /// The user of this machine whose processes it is on a Unix socket.
+    process_user: Option<u32>,
 }
 
 impl RpcUser {
@@ -104,7 +150,7 @@ impl RpcUser {
             return Err(RpcUserError::Form { name: name.to_owned() });
         };
         let hmac = <[u8; 32]>::from_hex(hmac).map_err(|_| RpcUserError::Hmac { name: name.to_owned() })?;
-        Self::new(name, salt.to_owned(), hmac)
+        Self::new(name, Some((salt.to_owned(), hmac)))
     }
 
     /// A user with a clear password (`rpcuser`, `rpcpassword`). The password is salted and hashed at once.
@@ -116,7 +162,15 @@ impl RpcUser {
         OsRng.fill_bytes(&mut salt);
         let salt = salt.to_lower_hex_string();
         let hmac = password_hmac(&salt, password.as_bytes());
-        Self::new(name, salt, hmac)
+        Self::new(name, Some((salt, hmac)))
+    }
+
+    /// A user without a password: its uid or certificate identifies it.
+    ///
+    /// # Errors
+    /// [`RpcUserError::Name`].
+    pub fn without_password(name: &str) -> Result<Self, RpcUserError> {
+        Self::new(name, None)
     }
 
     pub fn name(&self) -> &str {
@@ -127,15 +181,17 @@ impl RpcUser {
         self.caller.may_call(method)
     }
 
+    /// The `rpcauth` entry; without a password only the name.
     pub fn entry(&self) -> String {
-        format!("{}:{}${}", self.caller.name, self.salt, self.hmac.to_lower_hex_string())
+        let secret = self.secret.as_ref().map(|(salt, hmac)| format!(":{salt}${}", hmac.to_lower_hex_string()));
+        format!("{}{}", self.caller.name, secret.unwrap_or_default())
     }
 
-    fn new(name: &str, salt: String, hmac: [u8; 32]) -> Result<Self, RpcUserError> {
+    fn new(name: &str, secret: Option<(String, [u8; 32])>) -> Result<Self, RpcUserError> {
         if name.is_empty() || name == COOKIE_USER || name.contains(':') {
             return Err(RpcUserError::Name { name: name.to_owned() });
         }
-        Ok(Self { caller: Caller::unrestricted(name), salt, hmac })
+        Ok(Self { caller: Caller::unrestricted(name), secret, process_user: None })
     }
 
     /// Restricts the user to `methods` and to the methods that list them. Others are answered HTTP 403.
@@ -166,9 +222,31 @@ impl RpcUser {
         self
     }
 
+    /// Identifies the user by the user of its processes, on a Unix socket.
+    #[must_use]
+    pub fn with_process_user(mut self, id: u32) -> Self {
+        self.process_user = Some(id);
+        self
+    }
+
+    /// The user, logged in this way.
+    fn by(&self, login: Login) -> Caller {
+        Caller { login, ..self.caller.clone() }
+    }
+
+    /// Whether the user can still log in this way. Whose certificates count is not known here.
+    fn accepts(&self, login: Login) -> bool {
+        match login {
+            Login::Other => false,
+            Login::Password(former) => self.secret.as_ref().is_some_and(|(_, hmac)| *hmac == former),
+            Login::Process(id) => self.process_user == Some(id),
+            Login::Certificate => true,
+        }
+    }
+
     fn matches(&self, name: &[u8], password: &[u8]) -> Choice {
-        let hmac = password_hmac(&self.salt, password);
-        self.caller.name.as_bytes().ct_eq(name) & self.hmac.ct_eq(&hmac)
+        let Some((salt, hmac)) = &self.secret else { return Choice::from(0) };
+        self.caller.name.as_bytes().ct_eq(name) & hmac.ct_eq(&password_hmac(salt, password))
     }
 }
 
@@ -190,6 +268,7 @@ pub struct Authenticator {
 }
 
 /// The text `__cookie__:PASSWORD`, not shown by `Debug` and wiped on drop.
+#[derive(Clone)]
 struct CookieSecret(Zeroizing<String>);
 
 impl std::fmt::Debug for CookieSecret {
@@ -218,6 +297,33 @@ impl Authenticator {
         self
     }
 
+    /// The same cookie, with other users.
+    pub(super) fn with_users(&self, users: Vec<RpcUser>) -> Self {
+        Self { cookie: self.cookie.clone(), users }
+    }
+
+    /// The present entry of a user that a former authenticator accepted; `None` if the user or that login is gone.
+    pub(super) fn successor(&self, former: &Caller) -> Option<&Caller> {
+        let cookie = self.cookie.as_ref().map(|(caller, _)| caller);
+        let accepting = self.users.iter().filter(|user| user.accepts(former.login)).map(|user| &user.caller);
+        cookie.into_iter().chain(accepting).find(|caller| caller.name == former.name)
+    }
+
+    /// The user of a uid or a certificate; `None` if only credentials can name the user.
+    pub(super) fn identified(&self, identity: &Identity) -> Result<Option<Caller>, AuthenticationFailure> {
+        match identity {
+            Identity::Process(id) => {
+                let user = self.users.iter().find(|user| user.process_user == Some(*id));
+                Ok(user.map(|user| user.by(Login::Process(*id))))
+            }
+            Identity::Certificate { name, clients } => {
+                let mut users = self.users.iter().filter(|_| !clients.are_replaced());
+                let user = users.find(|user| name.as_deref() == Some(user.name()));
+                user.map(|user| Some(user.by(Login::Certificate))).ok_or(AuthenticationFailure)
+            }
+        }
+    }
+
     /// The authenticated user of `header`.
     pub(super) fn check(&self, header: &HeaderValue) -> Result<Caller, AuthenticationFailure> {
         let credentials = basic_credentials(header.as_bytes()).ok_or(AuthenticationFailure)?;
@@ -229,14 +335,16 @@ impl Authenticator {
         if let Some((caller, secret)) = &self.cookie
             && bool::from(secret.0.as_bytes().ct_eq(&credentials))
         {
-            found = Some(caller);
+            found = Some(caller.clone());
         }
         for user in &self.users {
-            if bool::from(user.matches(name, password)) {
-                found = Some(&user.caller);
+            if bool::from(user.matches(name, password))
+                && let Some((_, hmac)) = &user.secret
+            {
+                found = Some(user.by(Login::Password(*hmac)));
             }
         }
-        found.cloned().ok_or(AuthenticationFailure)
+        found.ok_or(AuthenticationFailure)
     }
 }
 
@@ -252,6 +360,30 @@ fn basic_credentials(header: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn successor_has_the_same_password_and_covers_what_is_not_less() {
+        let user = || RpcUser::from_rpcauth(ENTRY).expect("user");
+        let listed = |methods: &[&str]| user().allowing(methods.iter().map(|&method| method.to_owned()));
+        let of = |user: RpcUser| Authenticator::new().with_user(user);
+        let covers = |now: RpcUser, former: RpcUser| {
+            let login = former.secret.as_ref().map_or(Login::Other, |(_, hmac)| Login::Password(*hmac));
+            let (now, former) = (of(now), former.by(login));
+            now.successor(&former).map(|caller| caller.covers(&former))
+        };
+        assert_eq!(covers(user(), user()), Some(true));
+        assert_eq!(covers(user(), listed(&["a"])), Some(true));
+        assert_eq!(covers(listed(&["a", "b"]), listed(&["a"])), Some(true));
+        assert_eq!(covers(listed(&["a"]), listed(&["a", "b"])), Some(false));
+        assert_eq!(covers(listed(&["a"]), user()), Some(false));
+        assert_eq!(covers(user().confined_to("w"), user()), Some(false));
+        assert_eq!(covers(user(), user().with_unknown_methods()), Some(false));
+        assert_eq!(covers(RpcUser::with_password("bob", "other").expect("user"), user()), None);
+        assert_eq!(covers(RpcUser::with_password("eve", "x").expect("user"), user()), None);
+        let remains = |now: RpcUser, login| of(now).successor(&user().by(login)).is_some();
+        assert!(remains(user().with_process_user(7), Login::Process(7)) && remains(user(), Login::Certificate));
+        assert!(!remains(user().with_process_user(8), Login::Process(7)) && !remains(user(), Login::Process(7)));
+    }
 
     const ENTRY: &str =
         "bob:cb77f0957de88ff388cf817ddbc7273$9eaa166ace0d94a29c6eceb831a42458e93faeb79f895a7ee4ce03f4343f8f55";

@@ -1,8 +1,8 @@
 //! The client at the other end of a connection.
 
+use std::any::Any;
 use std::fmt;
 use std::future::pending;
-use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -11,13 +11,15 @@ use outrigger_values::{RpcError, RpcErrorCode};
 use parking_lot::Mutex;
 use subtle::ConstantTimeEq;
 use tokio::io::Interest;
-use tokio::net::TcpStream;
 use tokio::time::sleep;
 
 use super::activity::Activity;
 use super::conversation::{Conversation, ReadGate};
+use super::peers::Peer;
 use super::proof::{Proof, prove};
 use super::slots::Link;
+use super::socket::Socket;
+use super::tls::TlsClients;
 
 /// How often the socket of a client with unread bytes is checked for the end of its stream.
 const LOOK_BEHIND_UNREAD: Duration = Duration::from_secs(1);
@@ -33,13 +35,24 @@ pub fn half_closed() -> RpcError {
     RpcError::new(RpcErrorCode::CLIENT_NOT_CONNECTED, HALF_CLOSED)
 }
 
+/// The identity that a connection itself shows, beside the credentials of its requests.
+pub(super) enum Identity {
+    /// The common name of the client's certificate, which must be a user's; `None` if it does not have exactly one.
+    Certificate { name: Option<String>, clients: Arc<TlsClients> },
+    /// The user of the client's process, who may be a user of the RPC server.
+    Process(u32),
+}
+
 /// The client at the other end of a connection, as its requests and calls know it.
 pub struct Client {
     link: Arc<Link>,
-    stream: TcpStream,
+    stream: Socket,
     activity: Activity,
-    /// A proof of the credentials that were accepted.
-    proof: OnceLock<Proof>,
+    /// A proof of the first accepted credentials, and their client: a proxy's connection serves several clients.
+    proof: OnceLock<(Proof, Peer)>,
+    /// The user of the newest request, as `admission.rs` keeps it.
+    user: Mutex<Option<Arc<dyn Any + Send + Sync>>>,
+    identity: OnceLock<Identity>,
     gate: ReadGate,
     conversation: Mutex<Option<Conversation>>,
 }
@@ -52,16 +65,26 @@ impl fmt::Debug for Client {
 
 impl Client {
     /// `began` is a time of [`activity::now`](super::activity::now).
-    pub(super) fn new(link: Arc<Link>, stream: TcpStream, began: Duration) -> Arc<Self> {
-        let (activity, proof) = (Activity::since(began), OnceLock::new());
-        Arc::new(Self { link, stream, activity, proof, gate: ReadGate::default(), conversation: Mutex::default() })
+    pub(super) fn new(link: Arc<Link>, stream: Socket, began: Duration) -> Arc<Self> {
+        let (activity, proof, identity) = (Activity::since(began), OnceLock::new(), OnceLock::new());
+        let (user, gate, conversation) = Default::default();
+        Arc::new(Self { link, stream, activity, proof, user, identity, gate, conversation })
+    }
+
+    /// Sets the identity, once.
+    pub(super) fn identify(&self, identity: Identity) {
+        let _ = self.identity.set(identity);
+    }
+
+    pub(super) fn identity(&self) -> Option<&Identity> {
+        self.identity.get()
     }
 
     pub(super) fn link(&self) -> &Arc<Link> {
         &self.link
     }
 
-    pub(super) fn stream(&self) -> &TcpStream {
+    pub(super) fn stream(&self) -> &Socket {
         &self.stream
     }
 
@@ -83,20 +106,29 @@ impl Client {
         self.conversation.lock().take()
     }
 
-    pub fn peer(&self) -> IpAddr {
+    pub fn peer(&self) -> Peer {
         self.link.peer()
     }
 
-    pub(super) fn authenticated_with(&self, credentials: &HeaderValue) {
+    pub(super) fn authenticated_with(&self, credentials: &HeaderValue, peer: Peer) {
         if !self.link.is_authenticated() {
-            self.proof.get_or_init(|| prove(credentials));
+            self.proof.get_or_init(|| (prove(credentials), peer));
             self.link.authenticate();
         }
     }
 
-    /// Whether these credentials were accepted on this connection before.
-    pub(super) fn has_shown(&self, credentials: &HeaderValue) -> bool {
-        self.proof.get().is_some_and(|proof| proof.ct_eq(&prove(credentials)).into())
+    pub(super) fn set_user(&self, user: Arc<dyn Any + Send + Sync>) {
+        *self.user.lock() = Some(user);
+    }
+
+    pub(super) fn user(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        self.user.lock().clone()
+    }
+
+    /// Whether these credentials of that client were accepted on this connection before.
+    pub(super) fn has_shown(&self, credentials: &HeaderValue, peer: Peer) -> bool {
+        let is_same = |(proof, shown_by): &(Proof, Peer)| *shown_by == peer && proof.ct_eq(&prove(credentials)).into();
+        self.proof.get().is_some_and(is_same)
     }
 
     /// Returns when the client has closed its sending side. It may still wait for an answer.

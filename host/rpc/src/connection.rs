@@ -20,15 +20,22 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
 use outrigger_base::busy_poll::BusyPollState;
 
 use super::activity::now;
-use super::client::{Client, InCall};
-use super::edge::{ConnectionRefusal, Edge};
+use super::client::{Client, Identity, InCall};
+use super::edge::Edge;
 use super::gateway::RpcService;
 use super::limits::Limits;
+use super::peers::Peer;
+use super::proxy_protocol;
+use super::refusal::ConnectionRefusal;
 use super::slots::ConnectionSlot;
+use super::socket::Socket;
+use super::tls::{HANDSHAKE_BYTE, HANDSHAKE_TIMEOUT, Tls, common_name};
 use super::unread::UnreadReply;
 
 /// How many times within the shorter timeout a connection is checked.
@@ -52,45 +59,137 @@ const KEEPALIVE_PROBES: u32 = 3;
 #[cfg(target_os = "linux")]
 const SEND_TIMEOUT: Duration = Duration::from_secs(18);
 
+/// How a connection begins.
+#[derive(Clone)]
+pub(super) struct Entrance {
+    /// The certificate, if it speaks TLS.
+    pub tls: Option<Arc<Tls>>,
+    /// Whether a header of the PROXY protocol comes first.
+    pub is_proxied: bool,
+}
+
 /// Serves `stream`, which holds this slot, until either side closes it, it times out, it is closed for a new
 /// connection, or `stopping` turns true and the call in flight has ended.
 pub(super) async fn serve<S: RpcService>(
-    stream: TcpStream,
+    mut stream: Socket,
     slot: ConnectionSlot,
+    Entrance { tls, is_proxied }: Entrance,
     edge: Arc<Edge<S>>,
     mut stopping: watch::Receiver<bool>,
 ) {
-    if let Err(error) = watch_peer(&stream) {
+    if let Some(Err(error)) = stream.tcp().map(watch_peer) {
         tracing::debug!(%error, "cannot have the client's machine watched");
     }
     let (limits, began) = (edge.limits(), now());
-    let mut first = [0];
-    tokio::select! {
-        // An error means that the client is gone; that is handled below.
-        _ = stream.peek(&mut first) => {}
+    let first = tokio::select! {
+        first = first_byte(&mut stream, is_proxied, &slot) => first,
         () = sleep(limits.idle_timeout.min(limits.unauthenticated_timeout)) => return,
         () = slot.0.closed() => return,
         _ = stopping.wait_for(|stopping| *stopping) => return,
+    };
+    // A client that is gone has no first byte.
+    let Some(first) = first else { return };
+    if !edge.admission().access().allowed.allows(slot.0.peer()) {
+        tracing::warn!(peer = %slot.0.peer(), "an RPC client of a network that is not allowed");
+        // As without a proxy, a client of TLS gets no answer.
+        if tls.is_none() {
+            Box::pin(refuse(stream, limits, ConnectionRefusal::Network)).await;
+        }
+        return;
+    }
+    if tls.is_some() && first != HANDSHAKE_BYTE {
+        return Box::pin(refuse(stream, limits, ConnectionRefusal::Plain)).await;
     }
     // Buffers are allocated on the first byte.
     let client = Client::new(slot.0.clone(), stream, began);
-    Box::pin(converse(client, edge, stopping)).await;
+    if let Peer::Unix(user) = client.peer() {
+        client.identify(Identity::Process(user));
+    }
+    let socket = WatchedSocket::new(client.clone(), &edge);
+    match tls {
+        None => Box::pin(converse(client, socket, edge, stopping)).await,
+        Some(tls) => {
+            let left = limits.unauthenticated_timeout.saturating_sub(now().saturating_sub(began));
+            let greeted = Box::pin(shake_hands(&client, socket, &tls, left, stopping.clone())).await;
+            if let Some(socket) = greeted {
+                Box::pin(converse(client, socket, edge, stopping)).await;
+            }
+        }
+    }
+}
+
+/// Waits for the first byte of the client, after the header of its proxy if there is one.
+async fn first_byte(stream: &mut Socket, is_proxied: bool, slot: &ConnectionSlot) -> Option<u8> {
+    if is_proxied {
+        // Boxed, since every connection reserves room for it.
+        match Box::pin(proxy_protocol::read(stream)).await {
+            // Without a client, the proxy looks whether the host lives.
+            Ok(client) => slot.0.is_of(client.map(Peer::Ip)),
+            Err(error) => {
+                tracing::warn!(peer = %slot.0.peer(), %error, "no header of the PROXY protocol");
+                return None;
+            }
+        }
+    }
+    stream.peek().await.ok().flatten()
+}
+
+/// The TLS handshake, within `left`. The connection holds its slot meanwhile, and can be closed for a new one.
+async fn shake_hands(
+    client: &Client,
+    socket: WatchedSocket,
+    tls: &Tls,
+    left: Duration,
+    mut stopping: watch::Receiver<bool>,
+) -> Option<TlsStream<WatchedSocket>> {
+    let current = tls.current();
+    let handshake = TlsAcceptor::from(current.config.clone()).accept(socket);
+    let ended = tokio::select! {
+        ended = timeout(HANDSHAKE_TIMEOUT.min(left), handshake) => ended,
+        () = client.link().closed() => return None,
+        _ = stopping.wait_for(|stopping| *stopping) => return None,
+    };
+    match ended.map_err(io::Error::from).and_then(|greeted| greeted) {
+        Ok(stream) => {
+            if current.clients.are_users {
+                let certificate = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
+                let (name, clients) = (certificate.and_then(common_name), current.clients.clone());
+                client.identify(Identity::Certificate { name, clients });
+            }
+            Some(stream)
+        }
+        Err(error) => {
+            tracing::debug!(peer = %client.peer(), %error, "a TLS handshake failed");
+            None
+        }
+    }
 }
 
 /// Serves HTTP, and after an upgrade the WebSocket.
-async fn converse<S: RpcService>(client: Arc<Client>, edge: Arc<Edge<S>>, stopping: watch::Receiver<bool>) {
-    serve_http(&client, &edge, stopping.clone()).await;
+async fn converse<S: RpcService>(
+    client: Arc<Client>,
+    socket: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    edge: Arc<Edge<S>>,
+    stopping: watch::Receiver<bool>,
+) {
+    serve_http(&client, socket, &edge, stopping.clone()).await;
     if let Some(conversation) = client.take_conversation() {
         tokio::select! {
             () = conversation.run(stopping) => {}
             () = reset(client.stream()) => {}
             () = client.link().closed() => {}
+            () = edge.admission().lost(&client, true) => {}
         }
     }
 }
 
-async fn serve_http<S: RpcService>(client: &Arc<Client>, edge: &Arc<Edge<S>>, mut stopping: watch::Receiver<bool>) {
-    let io = TokioIo::new(WatchedSocket::new(client.clone(), edge));
+async fn serve_http<S: RpcService>(
+    client: &Arc<Client>,
+    socket: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    edge: &Arc<Edge<S>>,
+    mut stopping: watch::Receiver<bool>,
+) {
+    let io = TokioIo::new(socket);
     let service = service_fn(|request| {
         let in_call = InCall::begin(client);
         let (edge, client) = (Arc::clone(edge), Arc::clone(client));
@@ -105,6 +204,7 @@ async fn serve_http<S: RpcService>(client: &Arc<Client>, edge: &Arc<Edge<S>>, mu
         tokio::select! {
             () = expiry(client, edge.limits()) => {}
             () = reset(client.stream()) => {}
+            () = edge.admission().lost(client, false) => {}
             () = client.link().closed() => {
                 // Bytes in the send buffer are discarded with the connection.
                 if client.activity().unsent() > 0 {
@@ -133,7 +233,7 @@ async fn serve_http<S: RpcService>(client: &Arc<Client>, edge: &Arc<Edge<S>>, mu
 
 /// Returns when the client is known to be gone: its machine reset the connection or stopped answering. A half-closed
 /// connection does not count: the client may still wait for its answer.
-async fn reset(stream: &TcpStream) {
+async fn reset(stream: &Socket) {
     if stream.ready(Interest::ERROR).await.is_err() {
         // The runtime is shutting down.
         std::future::pending().await
@@ -152,7 +252,7 @@ pub(super) fn watch_peer(stream: &TcpStream) -> io::Result<()> {
 }
 
 /// Answers the first request on `stream` with the reason of the refusal, and closes it.
-pub(super) async fn refuse(stream: TcpStream, limits: &Limits, reason: ConnectionRefusal) {
+pub(super) async fn refuse(stream: Socket, limits: &Limits, reason: ConnectionRefusal) {
     let service = service_fn(|_| async { Ok::<_, Infallible>(reason.into_response()) });
     let connection = builder(limits).serve_connection(TokioIo::new(stream), service);
     if let Ok(ended) = timeout(REFUSAL_TIMEOUT, connection).await {
@@ -268,11 +368,7 @@ impl AsyncRead for WatchedSocket {
 
 impl WatchedSocket {
     /// Writes without buffering.
-    fn write(
-        &mut self,
-        cx: &mut Context<'_>,
-        write: impl Fn(&TcpStream) -> io::Result<usize>,
-    ) -> Poll<io::Result<usize>> {
+    fn write(&mut self, cx: &mut Context<'_>, write: impl Fn(&Socket) -> io::Result<usize>) -> Poll<io::Result<usize>> {
         loop {
             if self.client.stream().poll_write_ready(cx)?.is_pending() {
                 self.unread.blocked(self.client.activity().unsent());

@@ -1,5 +1,6 @@
 //! The boundary between the network edge and the rest of the host: calls in, reply bytes out.
 
+use std::any::Any;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::future::Future;
@@ -12,6 +13,7 @@ use serde_json::value::RawValue;
 
 use super::client::Client;
 use super::method_list::is_allowed;
+use super::peers::Peer;
 use super::result::ResultText;
 use outrigger_base::client_files::Folders;
 use outrigger_base::progress::Progress;
@@ -98,6 +100,8 @@ pub struct Origin {
     pub unknown_methods: bool,
     /// The client; `None` without a connection.
     pub client: Option<Arc<Client>>,
+    /// The client's address, behind a trusted proxy as that tells it.
+    pub peer: Option<Peer>,
 }
 
 impl Origin {
@@ -111,6 +115,7 @@ impl Origin {
             allowed: None,
             unknown_methods: false,
             client: None,
+            peer: None,
         }
     }
 }
@@ -130,7 +135,12 @@ pub struct Call {
     pub makers: usize,
     /// Where a plugin says how far it is, for a call that may take long.
     pub progress: Option<Arc<Progress>>,
+    /// Kept until the plugin's code has ended, also where nobody waits for its answer any more.
+    pub held: Option<Held>,
 }
+
+/// A value of a layer that a request's extensions carry into its call.
+pub type Held = Arc<dyn Any + Send + Sync>;
 
 impl Call {
     pub fn may_call(&self, method: &str) -> bool {
@@ -145,6 +155,8 @@ pub enum Failure {
     /// The host is overloaded: HTTP 503, `Work queue depth exceeded`. Within a batch, whose status is always 200, error
     /// -32603 with that message.
     Overloaded,
+    /// A limit of the user is reached, with a text that names it: HTTP 429, within a batch error -32603.
+    Limited(String),
     /// The node refuses the method (`-rpcwhitelist`): HTTP 403, within a batch error -32603.
     Forbidden,
     /// The host does not know this method of the node, and the user may not call such methods. As [`Self::Forbidden`],

@@ -3,7 +3,6 @@
 //! The response type is the host's own [`Answer`], so a reply of many megabytes is never copied into jsonrpsee's JSON.
 
 use std::future::Future;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -14,6 +13,7 @@ use serde_json::value::RawValue;
 use tokio::task::JoinSet;
 
 use super::dispatch::{Answer, Call, Dispatch, Failure, Origin, Params};
+use super::peers::Peer;
 
 /// bitcoind's message when its work queue is full.
 pub(super) const OVERLOADED: &str = "Work queue depth exceeded";
@@ -63,6 +63,7 @@ impl Failure {
         match self {
             Self::Rpc(error) => error,
             Self::Overloaded => RpcError::internal(OVERLOADED),
+            Self::Limited(message) => RpcError::internal(message),
             Self::Forbidden => RpcError::internal(FORBIDDEN),
             Self::UnknownMethod => RpcError::internal(UNKNOWN_METHOD),
         }
@@ -96,7 +97,7 @@ fn call_of(request: Request<'_>) -> Call {
         in_batch: false,
         through: Vec::new(),
     };
-    let progress = extensions.remove();
+    let (progress, held) = (extensions.remove(), extensions.remove());
     let RequestContext { origin, body, in_batch, through } = extensions.remove().unwrap_or_else(nobody);
     let params = params.map_or(Params::none(), |raw| Params::of(&raw, &body));
     Call {
@@ -107,6 +108,7 @@ fn call_of(request: Request<'_>) -> Call {
         makers: through.len(),
         through,
         progress,
+        held,
     }
 }
 
@@ -172,7 +174,7 @@ pub struct RequestOrigin<'r> {
     /// The user; empty without the envelope's context.
     pub user: &'r str,
     /// The client's address; `None` without a connection.
-    pub peer: Option<IpAddr>,
+    pub peer: Option<Peer>,
     /// The wallet in the path, else the user's only wallet.
     pub wallet: Option<&'r str>,
 }
@@ -181,7 +183,7 @@ pub fn origin_of<'r>(request: &'r Request<'_>) -> RequestOrigin<'r> {
     let Some(RequestContext { origin, .. }) = request.extensions().get() else { return RequestOrigin::default() };
     RequestOrigin {
         user: &origin.user,
-        peer: origin.client.as_ref().map(|client| client.peer()),
+        peer: origin.peer,
         wallet: origin.wallet.as_deref().or(origin.only_wallet.as_deref()),
     }
 }

@@ -23,8 +23,10 @@
 //! - Bodies are never logged: they carry keys and passphrases.
 
 mod activity;
+mod admission;
 mod attempts;
 mod auth;
+mod body;
 mod client;
 mod connection;
 mod conversation;
@@ -33,36 +35,50 @@ mod dispatch;
 mod edge;
 mod envelope;
 mod figures;
+mod forwarded;
 mod gateway;
+mod health;
 mod limits;
+mod listen;
 mod method_list;
+mod pages;
 mod peers;
 mod proof;
+mod proxy_protocol;
+mod refusal;
 mod rest;
 mod result;
 mod server;
 mod slots;
+mod socket;
 mod subscriptions;
 mod threads;
+mod tls;
 mod unread;
 mod websocket;
 
 pub use auth::{Authenticator, RpcUser, RpcUserError};
 pub use client::{Client, HALF_CLOSED_PATIENCE, half_closed};
 pub use cookie::{COOKIE_USER, CookieFile};
-pub use dispatch::{Answer, Call, Dispatch, Failure, Origin, PLUGIN_USER, Params};
+pub use dispatch::{Answer, Call, Dispatch, Failure, Held, Origin, PLUGIN_USER, Params};
 pub use envelope::count_calls;
 pub use figures::EdgeFigures;
+pub use forwarded::read_forwarding;
 pub use gateway::{Gateway, RequestOrigin, RpcService, origin_of, request_of};
+pub use health::{Readiness, health};
 pub use limits::Limits;
-pub use peers::Peers;
+pub use listen::{ListenAddress, ListenError, listen, try_unix};
+pub use pages::Page;
+pub use peers::{Access, Peer, Peers};
+pub use proxy_protocol::read_proxy_header;
 pub use rest::{REST_ENTRY, Rest, RestReply};
 pub use result::{ResultStream, ResultText};
 #[cfg(test)]
 pub use server::DrainReport;
-pub use server::{Server, listen};
+pub use server::Server;
 pub use subscriptions::Tips;
 pub use threads::{CallHere, NetworkThreads, STACK_BYTES, Workers};
+pub use tls::{Tls, TlsError, TlsSettings};
 
 #[cfg(test)]
 mod tests;

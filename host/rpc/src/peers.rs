@@ -1,8 +1,27 @@
-//! The IP allow-list.
+//! The addresses of clients, and the IP allow-list.
 
+use std::fmt;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
+
+/// The address of a client.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Peer {
+    /// Never an IPv4-mapped IPv6 address.
+    Ip(IpAddr),
+    /// A process of this machine on the Unix socket, by its user.
+    Unix(u32),
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ip(address) => write!(f, "{address}"),
+            Self::Unix(user) => write!(f, "unix:{user}"),
+        }
+    }
+}
 
 /// The IP allow-list. Loopback is always allowed, as with bitcoind's `rpcallowip`.
 #[derive(Clone, Debug, Default)]
@@ -18,10 +37,29 @@ impl Peers {
         self.0.is_empty()
     }
 
-    /// An IPv4-mapped IPv6 address counts as IPv4.
-    pub fn allows(&self, address: IpAddr) -> bool {
-        let address = address.to_canonical();
+    /// The rights of a Unix socket's file decide about its clients.
+    pub fn allows(&self, peer: Peer) -> bool {
+        let Peer::Ip(address) = peer else { return true };
         address.is_loopback() || self.0.iter().any(|network| network.contains(&address))
+    }
+}
+
+/// The accepted networks, and the trusted proxies.
+#[derive(Clone, Debug, Default)]
+pub struct Access {
+    pub allowed: Peers,
+    /// The networks of proxies that tell the addresses of their clients.
+    pub trusted: Vec<IpNet>,
+    /// Whether a proxy on the Unix socket may do so too.
+    pub trusts_unix: bool,
+}
+
+impl Access {
+    pub(super) fn trusts(&self, peer: Peer) -> bool {
+        match peer {
+            Peer::Ip(address) => self.trusted.iter().any(|network| network.contains(&address)),
+            Peer::Unix(_) => self.trusts_unix,
+        }
     }
 }
 
@@ -31,7 +69,7 @@ mod tests {
 
     fn allows(networks: &[&str], address: &str) -> bool {
         let networks = networks.iter().map(|network| network.parse().unwrap()).collect();
-        Peers::of(networks).allows(address.parse().unwrap())
+        Peers::of(networks).allows(Peer::Ip(address.parse::<IpAddr>().unwrap().to_canonical()))
     }
 
     #[test]

@@ -2,43 +2,38 @@
 
 use std::future::{Future, poll_fn};
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use outrigger_base::rate::Rate;
-use thiserror::Error;
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use super::auth::Authenticator;
-use super::connection;
-use super::edge::{ConnectionRefusal, Edge};
+use super::auth::{Authenticator, RpcUser};
+use super::connection::{self, Entrance};
+use super::edge::Edge;
 use super::figures::EdgeFigures;
 use super::gateway::RpcService;
+use super::health::Readiness;
 use super::limits::Limits;
-use super::peers::Peers;
+use super::listen::{Arrival, ListenAddress, Listener};
+use super::pages::Page;
+use super::peers::{Access, Peer};
+use super::refusal::ConnectionRefusal;
 use super::rest::Rest;
 use super::slots::{ConnectionSlot, ConnectionSlots};
+use super::socket::Socket;
 use super::subscriptions::Tips;
 use super::threads::Workers;
+use super::tls::Tls;
 
 /// How many connections are refused with an HTTP answer at a time. Further ones are closed without an answer.
 const MAX_REFUSALS: usize = 64;
 
 /// Pause after a failed `accept`, for example without free file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-
-#[derive(Debug, Error)]
-pub enum ServerError {
-    #[error("cannot listen for RPC on {address}: {source}")]
-    Bind { address: SocketAddr, source: io::Error },
-    #[error("no address to listen for RPC on")]
-    Nowhere,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DrainReport {
@@ -47,10 +42,10 @@ pub struct DrainReport {
 }
 
 pub struct Server<S> {
-    listeners: Vec<TcpListener>,
-    addresses: Vec<SocketAddr>,
+    listeners: Vec<Listener>,
+    addresses: Vec<ListenAddress>,
     edge: Arc<Edge<S>>,
-    peers: Peers,
+    tls: Option<Arc<Tls>>,
     workers: Workers,
 }
 
@@ -61,29 +56,35 @@ impl<S> std::fmt::Debug for Server<S> {
 }
 
 impl<S: RpcService> Server<S> {
-    /// Listens on these addresses; port 0 takes a free port. `may_lack_ipv6`: an IPv6 address that this machine does
-    /// not have is skipped, unless no other is left. Connections wait until [`Server::serve`].
-    pub async fn bind(
-        wanted: &[SocketAddr],
-        may_lack_ipv6: bool,
+    /// Serves the connections of listeners, which wait until [`Server::serve`].
+    pub fn new(
+        listeners: Vec<(Listener, ListenAddress)>,
         service: S,
         auth: Arc<Authenticator>,
         limits: Limits,
-    ) -> Result<Self, ServerError> {
-        let (listeners, addresses) = listen(wanted, may_lack_ipv6).await?.into_iter().unzip();
+    ) -> Self {
+        let (listeners, addresses) = listeners.into_iter().unzip();
         let edge = Arc::new(Edge::new(service, auth, limits));
-        Ok(Self { listeners, addresses, edge, peers: Peers::default(), workers: Workers::default() })
+        Self { listeners, addresses, edge, tls: None, workers: Workers::default() }
     }
 
     #[must_use]
-    pub fn with_peers(mut self, peers: Peers) -> Self {
-        self.peers = peers;
+    pub fn with_access(self, access: Access) -> Self {
+        self.edge.admission().set_access(access);
         self
     }
 
+    /// Speaks TLS only, except on Unix sockets.
     #[must_use]
-    pub fn with_rest(self, rest: Arc<dyn Rest>) -> Self {
-        self.edge.answer_rest_by(rest);
+    pub fn with_tls(mut self, tls: Arc<Tls>) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
+    /// Answers REST requests; `is_open`: also those without credentials.
+    #[must_use]
+    pub fn with_rest(self, rest: Arc<dyn Rest>, is_open: bool) -> Self {
+        self.edge.answer_rest_by(rest, is_open);
         self
     }
 
@@ -91,6 +92,20 @@ impl<S: RpcService> Server<S> {
     #[must_use]
     pub fn with_tips(self, tips: Tips) -> Self {
         self.edge.tell_blocks_by(tips);
+        self
+    }
+
+    /// Answers `/readyz` by this.
+    #[must_use]
+    pub fn with_readiness(self, readiness: Readiness) -> Self {
+        self.edge.answer_readiness_by(readiness);
+        self
+    }
+
+    /// Shows these pages to browsers.
+    #[must_use]
+    pub fn with_pages(self, pages: &'static [Page]) -> Self {
+        self.edge.show(pages);
         self
     }
 
@@ -105,13 +120,24 @@ impl<S: RpcService> Server<S> {
         self.edge.figures().clone()
     }
 
+    /// Replaces the users, the networks and, of a server with TLS, the certificate. Connections that are no longer allowed end.
+    pub fn admission(&self) -> impl Fn(Vec<RpcUser>, Access, Option<Tls>) + Send + Sync + use<S> {
+        let (edge, tls) = (self.edge.clone(), self.tls.clone());
+        move |users, access, fresh| {
+            if let (Some(tls), Some(fresh)) = (&tls, fresh) {
+                tls.replace(fresh);
+            }
+            edge.admission().replace(users, access);
+        }
+    }
+
     #[cfg(test)]
     pub(super) fn edge(&self) -> &Arc<Edge<S>> {
         &self.edge
     }
 
     /// The bound addresses with their actual ports; at least one.
-    pub fn local_addrs(&self) -> &[SocketAddr] {
+    pub fn local_addrs(&self) -> &[ListenAddress] {
         &self.addresses
     }
 
@@ -120,20 +146,16 @@ impl<S: RpcService> Server<S> {
     ///
     /// The dispatcher should end long polls when shutdown begins, or they use up the grace time.
     pub async fn serve(self, shutdown: impl Future<Output = ()>) -> DrainReport {
-        let Self { mut listeners, edge, peers, workers, .. } = self;
+        let Self { mut listeners, edge, tls, workers, .. } = self;
         let (stop, stopping) = watch::channel(false);
-        let mut connections = Connections::new(edge, stopping, workers);
+        let mut connections = Connections::new(edge, tls, stopping, workers);
         {
             let mut shutdown = std::pin::pin!(shutdown);
             loop {
                 tokio::select! {
                     () = &mut shutdown => break,
                     accepted = accept(&mut listeners) => match accepted {
-                        Ok((stream, peer)) if peers.allows(peer.ip()) => connections.take(stream, peer),
-                        Ok((stream, peer)) => {
-                            tracing::warn!(peer = %peer.ip().to_canonical(), "an RPC client of a network that is not allowed");
-                            connections.refuse(stream, ConnectionRefusal::Network);
-                        }
+                        Ok(arrival) => connections.admit(arrival),
                         Err(error) => connections.on_accept_error(&error).await,
                     },
                     // Removes finished tasks from the set.
@@ -149,7 +171,7 @@ impl<S: RpcService> Server<S> {
 }
 
 /// The next connection. Listeners take turns.
-async fn accept(listeners: &mut [TcpListener]) -> io::Result<(TcpStream, SocketAddr)> {
+async fn accept(listeners: &mut [Listener]) -> io::Result<Arrival> {
     listeners.rotate_left(1);
     poll_fn(|context| {
         let ready = listeners.iter().map(|listener| listener.poll_accept(context)).find(Poll::is_ready);
@@ -158,36 +180,9 @@ async fn accept(listeners: &mut [TcpListener]) -> io::Result<(TcpStream, SocketA
     .await
 }
 
-/// Listens on each address. Returns the listeners with their actual addresses.
-///
-/// # Errors
-/// An address cannot be listened on (missing IPv6 addresses are skipped with `may_lack_ipv6`), or none is left.
-pub async fn listen(wanted: &[SocketAddr], may_lack_ipv6: bool) -> Result<Vec<(TcpListener, SocketAddr)>, ServerError> {
-    let mut listeners = Vec::new();
-    for &address in wanted {
-        let failed = |source| ServerError::Bind { address, source };
-        match TcpListener::bind(address).await {
-            Err(error) if may_lack_ipv6 && address.is_ipv6() && is_missing(&error) && !listeners.is_empty() => {
-                tracing::info!(%address, %error, "this machine has no IPv6: not listening on this address");
-            }
-            listener => {
-                let listener = listener.map_err(failed)?;
-                let address = listener.local_addr().map_err(failed)?;
-                listeners.push((listener, address));
-            }
-        }
-    }
-    if listeners.is_empty() { Err(ServerError::Nowhere) } else { Ok(listeners) }
-}
-
-/// Whether the machine does not have the address or its family.
-fn is_missing(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::AddrNotAvailable
-        || error.raw_os_error() == Some(rustix::io::Errno::AFNOSUPPORT.raw_os_error())
-}
-
 struct Connections<S> {
     edge: Arc<Edge<S>>,
+    tls: Option<Arc<Tls>>,
     stopping: watch::Receiver<bool>,
     workers: Workers,
     slots: Arc<ConnectionSlots>,
@@ -198,19 +193,33 @@ struct Connections<S> {
 }
 
 impl<S: RpcService> Connections<S> {
-    fn new(edge: Arc<Edge<S>>, stopping: watch::Receiver<bool>, workers: Workers) -> Self {
+    fn new(edge: Arc<Edge<S>>, tls: Option<Arc<Tls>>, stopping: watch::Receiver<bool>, workers: Workers) -> Self {
         let slots = ConnectionSlots::new(edge.limits().max_connections, edge.figures().clone());
         let (refusals, tasks) = (Arc::new(Semaphore::new(MAX_REFUSALS)), JoinSet::new());
-        Self { edge, stopping, workers, slots, refusals, tasks, accept_errors: Rate::once_a_minute() }
+        Self { edge, tls, stopping, workers, slots, refusals, tasks, accept_errors: Rate::once_a_minute() }
     }
 
-    fn take(&mut self, stream: TcpStream, peer: SocketAddr) {
+    fn admit(&mut self, arrival: Arrival) {
+        let Arrival { stream, peer, is_proxied } = arrival;
+        let access = self.edge.admission().access();
+        if is_proxied && !access.trusts(peer) {
+            tracing::warn!(%peer, "an RPC client that is no trusted proxy, at the address of proxies");
+        } else if access.allowed.allows(peer) {
+            let tls = self.tls.clone().filter(|_| stream.tcp().is_some());
+            self.take(stream, peer, Entrance { tls, is_proxied });
+        } else {
+            tracing::warn!(%peer, "an RPC client of a network that is not allowed");
+            self.refuse(stream, ConnectionRefusal::Network);
+        }
+    }
+
+    fn take(&mut self, stream: Socket, peer: Peer, entrance: Entrance) {
         // Without it, Nagle's algorithm holds a reply of several writes back until the client's delayed ACK.
-        if let Err(error) = stream.set_nodelay(true) {
+        if let Some(Err(error)) = stream.tcp().map(|stream| stream.set_nodelay(true)) {
             tracing::debug!(%error, "cannot set TCP_NODELAY");
         }
-        if let Some(slot) = self.slots.enter(peer.ip()) {
-            if let Err(error) = self.serve(stream, slot) {
+        if let Some(slot) = self.slots.enter(peer) {
+            if let Err(error) = self.serve(stream, slot, entrance) {
                 tracing::warn!(%error, "an RPC connection could not be given to a thread");
             }
         } else {
@@ -220,18 +229,18 @@ impl<S: RpcService> Connections<S> {
     }
 
     /// Spawns the task that serves `stream`, on a network thread unless all are blocked.
-    fn serve(&mut self, stream: TcpStream, slot: ConnectionSlot) -> io::Result<()> {
+    fn serve(&mut self, stream: Socket, slot: ConnectionSlot, entrance: Entrance) -> io::Result<()> {
         let (edge, stopping) = (Arc::clone(&self.edge), self.stopping.clone());
         let Some(thread) = self.workers.take() else {
-            self.tasks.spawn(connection::serve(stream, slot, edge, stopping));
+            self.tasks.spawn(connection::serve(stream, slot, entrance, edge, stopping));
             return Ok(());
         };
         // Registers the socket with the runtime of the thread that serves it.
-        let stream = stream.into_std()?;
+        let stream = stream.detach()?;
         let handle = thread.handle.clone();
         let work = async move {
-            match TcpStream::from_std(stream) {
-                Ok(stream) => connection::serve(stream, slot, edge, stopping).await,
+            match stream.attach() {
+                Ok(stream) => connection::serve(stream, slot, entrance, edge, stopping).await,
                 Err(error) => tracing::warn!(%error, "an RPC connection cannot be polled"),
             }
             drop(thread);
@@ -240,8 +249,12 @@ impl<S: RpcService> Connections<S> {
         Ok(())
     }
 
-    /// Answers a client with the reason of its refusal, unless [`MAX_REFUSALS`] answers are in progress.
-    fn refuse(&mut self, stream: TcpStream, reason: ConnectionRefusal) {
+    /// Answers a client with the reason of its refusal, unless [`MAX_REFUSALS`] answers are in progress. With TLS the
+    /// connection is closed: a handshake costs more than the refusal is worth.
+    fn refuse(&mut self, stream: Socket, reason: ConnectionRefusal) {
+        if self.tls.is_some() && stream.tcp().is_some() {
+            return;
+        }
         if let Ok(refusal) = Arc::clone(&self.refusals).try_acquire_owned() {
             let edge = Arc::clone(&self.edge);
             self.tasks.spawn(async move {

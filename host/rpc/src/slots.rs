@@ -6,14 +6,14 @@
 //! slots.
 
 use std::collections::{BTreeMap, HashMap};
-use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use super::figures::EdgeFigures;
+use super::peers::Peer;
 
 /// Unauthenticated connections from unknown addresses get one in this many of the slots.
 const UNKNOWN_ONE_IN: usize = 2;
@@ -38,13 +38,15 @@ struct SlotState {
     /// Unauthenticated connections from known addresses, the oldest first.
     pending_known: BTreeMap<u64, Arc<Link>>,
     /// The addresses that have shown credentials, each with the value of `accepted` when it last did.
-    known_addresses: HashMap<IpAddr, u64>,
+    known_addresses: HashMap<Peer, u64>,
 }
 
 /// The edge's view of an open connection.
 pub(super) struct Link {
     number: u64,
-    peer: IpAddr,
+    peer: Peer,
+    /// The client behind a proxy of the PROXY protocol, if the proxy has named one.
+    client: OnceLock<Option<Peer>>,
     slots: Arc<ConnectionSlots>,
     authenticated: AtomicBool,
     closed: Notify,
@@ -60,8 +62,7 @@ impl ConnectionSlots {
     }
 
     /// A slot for a new connection; `None` if connections with credentials hold all slots.
-    pub(super) fn enter(self: &Arc<Self>, peer: IpAddr) -> Option<ConnectionSlot> {
-        let peer = peer.to_canonical();
+    pub(super) fn enter(self: &Arc<Self>, peer: Peer) -> Option<ConnectionSlot> {
         let mut state = self.lock();
         let known = state.known_addresses.contains_key(&peer);
         if !known && state.pending_unknown.len() >= self.max_unknown {
@@ -73,7 +74,8 @@ impl ConnectionSlots {
         state.open += 1;
         state.accepted += 1;
         let (number, slots) = (state.accepted, self.clone());
-        let link = Link { number, peer, slots, authenticated: AtomicBool::new(false), closed: Notify::new() };
+        let (client, authenticated) = (OnceLock::new(), AtomicBool::new(false));
+        let link = Link { number, peer, client, slots, authenticated, closed: Notify::new() };
         let link = Arc::new(link);
         let pending = if known { &mut state.pending_known } else { &mut state.pending_unknown };
         pending.insert(number, link.clone());
@@ -108,7 +110,7 @@ impl SlotState {
     }
 
     /// Remembers an address. Beyond [`MAX_KNOWN`], the least recent one is dropped.
-    fn remember(&mut self, peer: IpAddr) {
+    fn remember(&mut self, peer: Peer) {
         if self.known_addresses.len() >= MAX_KNOWN && !self.known_addresses.contains_key(&peer) {
             let oldest = self.known_addresses.iter().min_by_key(|(_, last)| **last).map(|(peer, _)| *peer);
             if let Some(oldest) = oldest {
@@ -120,9 +122,24 @@ impl SlotState {
 }
 
 impl Link {
-    /// The client's address; IPv4-mapped IPv6 addresses become IPv4.
-    pub(super) fn peer(&self) -> IpAddr {
-        self.peer
+    /// The client, as far as the connection itself tells.
+    pub(super) fn peer(&self) -> Peer {
+        self.client.get().copied().flatten().unwrap_or(self.peer)
+    }
+
+    /// The proxy of the PROXY protocol, if there is one.
+    pub(super) fn proxy(&self) -> Option<Peer> {
+        self.client.get().map(|_| self.peer)
+    }
+
+    /// Whether a proxy of the PROXY protocol has named no client.
+    pub(super) fn hides_client(&self) -> bool {
+        self.client.get().is_some_and(Option::is_none)
+    }
+
+    /// A trusted proxy has told its client, once.
+    pub(super) fn is_of(&self, client: Option<Peer>) {
+        let _ = self.client.set(client);
     }
 
     pub(super) fn is_authenticated(&self) -> bool {
@@ -167,8 +184,10 @@ mod tests {
 
     use super::*;
 
-    const ONE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1));
-    const OTHER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 2));
+    use std::net::{IpAddr, Ipv4Addr};
+
+    const ONE: Peer = Peer::Ip(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)));
+    const OTHER: Peer = Peer::Ip(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)));
 
     fn is_closed(slot: &ConnectionSlot) -> bool {
         let closed = pin!(slot.0.closed());
@@ -222,10 +241,10 @@ mod tests {
     fn slots_bound_the_remembered_addresses() {
         let slots = ConnectionSlots::new(usize::MAX, Arc::default());
         for number in 0..=u32::try_from(MAX_KNOWN).unwrap() {
-            slots.enter(IpAddr::V4(number.into())).unwrap().0.authenticate();
+            slots.enter(Peer::Ip(IpAddr::V4(number.into()))).unwrap().0.authenticate();
         }
         let state = slots.lock();
         assert_eq!(state.known_addresses.len(), MAX_KNOWN);
-        assert!(!state.known_addresses.contains_key(&IpAddr::V4(0.into())));
+        assert!(!state.known_addresses.contains_key(&Peer::Ip(IpAddr::V4(0.into()))));
     }
 }

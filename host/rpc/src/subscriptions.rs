@@ -80,7 +80,8 @@ impl<S: RpcService> Asking<S> {
     pub fn count_unread(&self, bytes: usize) {
         let unread = self.client.activity().queued(bytes as u64);
         if unread > self.limits.max_unread_bytes.saturating_mul(MAX_UNREAD) {
-            tracing::warn!(peer = %self.client.peer(), unread, "a WebSocket's client does not read its answers");
+            let peer = self.origin.peer.map(tracing::field::display);
+            tracing::warn!(peer, unread, "a WebSocket's client does not read its answers");
             self.client.link().close();
         }
     }
@@ -90,7 +91,7 @@ impl<S: RpcService> Asking<S> {
         let params = to_raw_value(&params).map_err(|_| unreadable(method))?;
         loop {
             match self.ask(RpcRequest::owned(method.to_owned(), Some(params.clone()), Id::Null)).await {
-                Err(Failure::Overloaded) => tokio::time::sleep(PAUSE).await,
+                Err(Failure::Overloaded | Failure::Limited(_)) => tokio::time::sleep(PAUSE).await,
                 Err(failure) => return Err(failure.into_rpc_error()),
                 Ok(answer) => return serde_json::from_slice(&answer).map_err(|_| unreadable(method)),
             }

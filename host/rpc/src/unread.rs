@@ -140,6 +140,7 @@ impl Drop for UnreadReply {
 
 #[cfg(test)]
 mod tests {
+    use super::super::peers::Peer;
     use super::super::slots::{ConnectionSlot, ConnectionSlots};
     use super::*;
 
@@ -147,7 +148,7 @@ mod tests {
     fn unread_answer_that_was_left_for_longest_is_dropped() {
         let figures = Arc::<EdgeFigures>::default();
         let (slots, unread) = (ConnectionSlots::new(9, figures.clone()), Unread::new(100, figures.clone()));
-        let links: Vec<ConnectionSlot> = (0..4).map(|_| slots.enter([10, 0, 0, 1].into()).unwrap()).collect();
+        let links: Vec<ConnectionSlot> = (0..4).map(|_| slots.enter(Peer::Ip([10, 0, 0, 1].into())).unwrap()).collect();
         let mut replies: Vec<_> = links.iter().map(|slot| UnreadReply::new(unread.clone(), slot.0.clone())).collect();
         let held = |number: usize| unread.lock().held.values().any(|held| Arc::ptr_eq(&held.link, &links[number].0));
         let bytes = || figures.unread_bytes.load(Ordering::Relaxed);

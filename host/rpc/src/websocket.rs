@@ -50,6 +50,12 @@ pub(super) fn allows_origin(headers: &HeaderMap, listed: &[String]) -> bool {
     headers.get_all(ORIGIN).iter().all(|origin| listed.iter().any(|listed| listed.as_bytes() == origin.as_bytes()))
 }
 
+/// Whether the page of another site, whose origin is not listed, makes a request.
+pub(super) fn is_cross_site(headers: &HeaderMap, listed: &[String]) -> bool {
+    let own = headers.get("sec-fetch-site").is_some_and(|site| site == "same-origin" || site == "none");
+    !own && !allows_origin(headers, listed)
+}
+
 /// Answers the upgrade request. The session begins after the answer is sent.
 pub(super) async fn accept<S: RpcService>(
     service: &Arc<S>,
@@ -117,7 +123,7 @@ impl<S: RpcService> Shared<S> {
         request.params.as_ref().map_or(Ok(()), |params| well_formed(params, &self.asking.limits))
     }
 
-    /// Begins or ends a subscription. Whoever may begin one may end it.
+    /// Begins or ends a subscription. The right to subscribe includes the right to unsubscribe.
     async fn subscribe(&self, request: RpcRequest<'_>) -> MethodResponse {
         match self.admit(SUBSCRIBE, &request) {
             Ok(()) => self.subscriptions.call(request).await,

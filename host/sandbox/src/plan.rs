@@ -9,7 +9,8 @@ use crate::reach::Reach;
 /// Paths must be UTF-8, since they are sent as JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    pub library: PathBuf,
+    /// The library that the process loads; `None` if all of its code is in the program.
+    pub library: Option<PathBuf>,
     /// The other files that loading the library needs: see [`library_closure`](crate::library_closure).
     pub closure: Vec<PathBuf>,
     pub reach: Vec<Reach>,

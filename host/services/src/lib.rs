@@ -29,7 +29,10 @@ pub use granted::{GrantedAccess, GrantedWallets};
 pub use mempool::MempoolService;
 pub use policy::{Asked, JudgedAct, Providers};
 pub use rpc::{Onward, PluginCalls, RpcService};
-pub use store::{MAX_STORE_MIB, STORE_FOLDER, StoreFile, StoreFileError, StoreService, Stores, remove as remove_store};
+pub use store::{
+    LAYOUT as STORE_LAYOUT, MAX_STORE_MIB, STORE_FOLDER, StoreContents, StoreFile, StoreFileError, StoreService,
+    Stores, check_file as check_store_file, remove as remove_store,
+};
 pub use wallet::WalletService;
 
 use granted::within_both;

@@ -162,7 +162,7 @@ impl Signer for WalletService {
     }
 
     fn sign_message(&self, scope: Scope, script: ScriptBuf, public_key: Blob, message: String) -> Result<Option<Blob>> {
-        let wallet = self.read(scope, |view| Ok(view.wallet().clone()))?;
+        let wallet = self.wallet(scope)?;
         self.judge(scope, &wallet, || Ok(Act::SignMessage { message: message.clone() }))?;
         match self.provider(scope, std::slice::from_ref(&script), std::iter::once(&public_key))? {
             Some((provider, mut keys)) => is_judged(&provider.wallet, wallet.name())

@@ -48,6 +48,11 @@ impl WalletService {
         })
     }
 
+    /// The wallet of a call.
+    pub(super) fn wallet(&self, scope: Scope) -> Result<Arc<Wallet>> {
+        self.read(scope, |view| Ok(view.wallet().clone()))
+    }
+
     /// Reads with the wallet's keys. The host computes with them on the plugin's thread, so it wipes the stack.
     pub(super) fn with_keys<T>(&self, scope: Scope, read: impl FnOnce(&WalletView) -> Result<T>) -> Result<T> {
         self.read(scope, |view| {
@@ -59,7 +64,7 @@ impl WalletService {
 
     /// [`Self::with_keys`], for results that have private keys.
     fn give_keys<T>(&self, scope: Scope, read: impl FnOnce(&WalletView) -> Result<T>) -> Result<T> {
-        let judged = self.read(scope, |view| Ok(view.wallet().clone()))?;
+        let judged = self.wallet(scope)?;
         self.judge(scope, &judged, || Ok(Act::GiveKeys))?;
         self.with_keys(scope, |view| {
             is_judged(view.wallet().name(), judged.name())?;
@@ -69,7 +74,7 @@ impl WalletService {
 
     /// Asks the policies whether a signed transaction may be sent. Returns the wallet.
     fn judge_payment(&self, scope: Scope, raw: &[u8], replaces: Option<Txid>) -> Result<Arc<Wallet>> {
-        let wallet = self.read(scope, |view| Ok(view.wallet().clone()))?;
+        let wallet = self.wallet(scope)?;
         // The wallet refuses bytes that are no transaction.
         let Ok(transaction) = deserialize(raw) else { return Ok(wallet) };
         self.judge(scope, &wallet, || {
@@ -80,8 +85,8 @@ impl WalletService {
     }
 
     /// [`Self::write`] once the wallet's policies allow the act.
-    fn judged_write<T>(&self, scope: Scope, act: Act, write: impl FnOnce(&Wallet) -> Result<T>) -> Result<T> {
-        let wallet = self.read(scope, |view| Ok(view.wallet().clone()))?;
+    fn write_if_allowed<T>(&self, scope: Scope, act: Act, write: impl FnOnce(&Wallet) -> Result<T>) -> Result<T> {
+        let wallet = self.wallet(scope)?;
         self.judge(scope, &wallet, || Ok(act))?;
         self.write_judged(scope, &wallet, write)
     }
@@ -110,7 +115,7 @@ impl WalletService {
     /// so the host wipes the stack.
     fn write<T>(&self, scope: Scope, write: impl FnOnce(&Wallet) -> Result<T>) -> Result<T> {
         let call = self.call(scope)?;
-        let wallet = self.read(scope, |view| Ok(view.wallet().clone()))?;
+        let wallet = self.wallet(scope)?;
         call.refresh();
         let outcome = write(&wallet);
         wipe_stack();
@@ -295,7 +300,7 @@ impl WalletPay for WalletService {
         }
         let mut turn = call.turn.lock();
         if turn.is_none() {
-            let wallet = self.read(scope, |view| Ok(view.wallet().clone()))?;
+            let wallet = self.wallet(scope)?;
             // The call keeps no snapshot open while it waits, and then reads the results of earlier payments.
             call.refresh();
             *turn = Some(wallet.begin_payment(&|| self.scopes.is_wanted(scope))?);
@@ -315,7 +320,7 @@ impl WalletPay for WalletService {
 #[deny(clippy::missing_trait_methods)]
 impl WalletImport for WalletService {
     fn import(&self, scope: Scope, requests: Vec<Import>) -> Result<Vec<ImportOutcome>> {
-        self.judged_write(scope, Act::Import, |wallet| wallet.import(requests))
+        self.write_if_allowed(scope, Act::Import, |wallet| wallet.import(requests))
     }
 
     fn rescan_reserve(&self, scope: Scope) -> Result<u64> {
@@ -339,7 +344,7 @@ impl WalletImport for WalletService {
     }
 
     fn add_confirmed(&self, scope: Scope, raw: Blob, block: BlockHash, index: u32) -> Result<()> {
-        self.judged_write(scope, Act::Import, |wallet| wallet.add_confirmed(&raw, block, index))
+        self.write_if_allowed(scope, Act::Import, |wallet| wallet.add_confirmed(&raw, block, index))
     }
 
     fn remove_transaction(&self, scope: Scope, txid: Txid) -> Result<()> {
@@ -392,7 +397,7 @@ impl WalletAdmin for WalletService {
 
     fn backup(&self, scope: Scope, file: String) -> Result<()> {
         let folders = self.call(scope)?.writable();
-        let wallet = self.read(scope, |view| Ok(view.wallet().clone()))?;
+        let wallet = self.wallet(scope)?;
         self.judge(scope, &wallet, || Ok(Act::Backup))?;
         self.save_policies(scope, &wallet)?;
         let copied = self.write_judged(scope, &wallet, |wallet| wallet.backup(std::path::Path::new(&file), &folders));
@@ -403,7 +408,9 @@ impl WalletAdmin for WalletService {
 
     fn export_watch_only(&self, scope: Scope, file: String) -> Result<()> {
         let folders = self.call(scope)?.writable();
-        self.judged_write(scope, Act::Export, |wallet| wallet.export_watch_only(std::path::Path::new(&file), &folders))
+        self.write_if_allowed(scope, Act::Export, |wallet| {
+            wallet.export_watch_only(std::path::Path::new(&file), &folders)
+        })
     }
 
     fn restore(&self, scope: Scope, name: String, file: String, load_on_startup: Option<bool>) -> Result<Vec<String>> {
@@ -414,7 +421,7 @@ impl WalletAdmin for WalletService {
     }
 
     fn add_own_descriptors(&self, scope: Scope, descriptors: Vec<DescriptorImport>) -> Result<Vec<ImportOutcome>> {
-        self.judged_write(scope, Act::Import, |wallet| wallet.add_own_descriptors(descriptors))
+        self.write_if_allowed(scope, Act::Import, |wallet| wallet.add_own_descriptors(descriptors))
     }
 }
 

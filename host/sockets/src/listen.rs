@@ -4,11 +4,11 @@ use std::fs;
 use std::io;
 use std::net::TcpListener;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::FileTypeExt;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
+use outrigger_base::unix_socket::is_abandoned;
 use outrigger_sandbox::Reach;
 use parking_lot::Mutex;
 
@@ -75,13 +75,8 @@ impl Drop for Listening {
 /// Binds a Unix socket. A socket that a killed process has left there is replaced.
 fn bind(path: &Path) -> io::Result<UnixListener> {
     let bound = UnixListener::bind(path);
-    let is_left = || {
-        let is_socket = fs::symlink_metadata(path).is_ok_and(|about| about.file_type().is_socket());
-        let refuses = || UnixStream::connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
-        is_socket && refuses()
-    };
     match bound {
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_left() => {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_abandoned(path) => {
             fs::remove_file(path)?;
             UnixListener::bind(path)
         }

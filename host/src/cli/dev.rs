@@ -201,7 +201,7 @@ impl Session<'_> {
         let failed = |error: io::Error| format!("the host cannot be started: {error}");
         let mut command = Command::new(&self.program);
         command.args(["run", "--config", CONFIG, "--rpc-listen", LISTEN, "--datadir"]).arg(datadir);
-        command.arg("--plugin-dir").arg(datadir.join(LIBRARY_FOLDER));
+        command.arg("--dev-dir").arg(datadir.join(LIBRARY_FOLDER));
         let mut host = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(failed)?;
         let mut output = BufReader::new(host.stdout.take().ok_or_else(|| failed(io::ErrorKind::BrokenPipe.into()))?);
         let mut ready = String::new();

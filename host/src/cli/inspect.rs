@@ -1,7 +1,9 @@
 //! `outrigger plugin inspect`: what a plugin says of itself, in words by which an operator can judge what to grant.
 
-use outrigger_plugins::file::PluginFile;
+use outrigger_abi::ManifestHeader;
+use outrigger_plugins::file::{FileError, PluginFile};
 use outrigger_plugins::grants::{RPC, STORE};
+use outrigger_plugins::linked::LinkedPlugin;
 use outrigger_sandbox::Reach;
 use outrigger_sdk::manifest::{Manifest, ReachSpec};
 use outrigger_service::policy::POLICY;
@@ -37,17 +39,27 @@ const SERVICES: [(&str, &str); 15] = [
 ];
 
 /// What a plugin's file says.
-pub fn describe(file: &PluginFile) -> String {
-    let (manifest, header) = (&file.manifest, &file.header);
-    let mut lines = vec![
-        format!("{} {}: {}", manifest.id, manifest.version, manifest.summary),
-        format!("file      {}", file.path.display()),
-        format!("sha256    {}", file.hash),
-        format!(
-            "abi       {}.{}, runs on {}.{} and later",
-            header.abi_major, header.abi_minor_built, header.abi_major, header.abi_minor_needed
-        ),
-    ];
+pub fn describe_file(file: &PluginFile) -> String {
+    let place = vec![format!("file      {}", file.path.display()), format!("sha256    {}", file.hash)];
+    describe(&file.manifest, &file.header, place)
+}
+
+/// What a plugin of the program says.
+///
+/// # Errors
+/// Its manifest is invalid.
+pub fn describe_linked(plugin: &LinkedPlugin) -> Result<String, FileError> {
+    let place = vec!["form      built into the program, for use without a file".to_owned()];
+    Ok(describe(&plugin.manifest()?, &plugin.header(), place))
+}
+
+fn describe(manifest: &Manifest, header: &ManifestHeader, place: Vec<String>) -> String {
+    let mut lines = vec![format!("{} {}: {}", manifest.id, manifest.version, manifest.summary)];
+    lines.extend(place);
+    lines.push(format!(
+        "abi       {}.{}, runs on {}.{} and later",
+        header.abi_major, header.abi_minor_built, header.abi_major, header.abi_minor_needed
+    ));
     lines.extend(services(manifest));
     lines.extend(reach(manifest));
     if !manifest.events.is_empty() {

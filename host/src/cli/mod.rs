@@ -1,4 +1,4 @@
-//! The command line: `run`, `call`, `config`, `plugin`, `wallet`.
+//! The command line: `run`, `call`, `reload`, `config`, `plugin`, `wallet`.
 
 mod auth;
 mod call;
@@ -6,19 +6,25 @@ mod config;
 mod dev;
 mod inspect;
 mod plugin;
+mod reload;
 mod scaffold;
 mod store;
 mod timing;
+mod top;
+mod versions;
 mod wallet;
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser, Subcommand};
 
+use crate::backups;
 use crate::run::{self, RunArgs};
 use outrigger_base::nearest::nearest;
+use outrigger_plugins::linked::LinkedPlugin;
 
 /// The exit code of a failure at run time.
 const EXIT_FAILED: u8 = 1;
@@ -31,10 +37,16 @@ const EXIT_BAD_USAGE: u8 = 2;
 
 /// Extends a Bitcoin node with JSON-RPC operations that live in plugins.
 #[derive(Parser)]
-#[command(name = "outrigger", version, about)]
+#[command(name = "outrigger", disable_version_flag = true, arg_required_else_help = true, about)]
 struct Cli {
+    /// Prints the version.
+    #[arg(short = 'V', long)]
+    version: bool,
+    /// With --version, also prints the version of each file format that this program reads and writes.
+    #[arg(long, requires = "version")]
+    formats: bool,
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Subcommand)]
@@ -43,6 +55,12 @@ enum Command {
     Run(RunArgs),
     /// Calls a method of a running host and prints what it answers.
     Call(call::CallArgs),
+    /// Shows node, wallets, plugins, and calls in flight of a running host.
+    Top(top::TopArgs),
+    /// Has a running host read its configuration again.
+    ///
+    /// Users, allowed networks, trusted proxies, TLS, the log's level and plugins' options change, all or none. Other changed settings are named.
+    Reload(call::place::HostAt),
     /// Makes a user: prints the lines for the configuration, and a fresh password to standard error.
     Auth {
         /// The user's name.
@@ -53,19 +71,31 @@ enum Command {
         /// The shell.
         shell: clap_complete::Shell,
     },
+    /// Writes the manual pages, one for each command, into a folder.
+    #[command(hide = true)]
+    Manual {
+        /// The folder.
+        folder: PathBuf,
+    },
     /// Brings configuration files of earlier versions up to date.
     #[command(subcommand)]
     Config(config::ConfigCommand),
     /// Looks at plugins' files, tries them, and begins new ones.
     #[command(subcommand)]
     Plugin(plugin::PluginCommand),
-    /// Brings wallets of a bitcoind here.
+    /// Copies, exports, imports and restores wallets.
     #[command(subcommand)]
     Wallet(wallet::WalletCommand),
+    /// Checks the copy on standard input, for the host's backups.
+    #[command(name = backups::check::COMMAND, hide = true)]
+    CheckCopy {
+        /// What it is a copy of.
+        kind: backups::Kind,
+    },
 }
 
 /// Prints a command's result. A reader that has gone has read enough; an output that takes nothing is a failure.
-fn show(text: &str) -> ExitCode {
+pub fn show(text: &str) -> ExitCode {
     match shown(writeln!(io::stdout(), "{text}")) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -108,8 +138,13 @@ fn not_understood(error: &clap::Error) -> ExitCode {
     }
 }
 
+fn refused(error: &dyn std::fmt::Display, code: u8) -> ExitCode {
+    eprintln!("outrigger: {error}");
+    ExitCode::from(code)
+}
+
 /// Runs the command that was given.
-pub fn main() -> ExitCode {
+pub fn main(linked: &'static [LinkedPlugin]) -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(mut error) => {
@@ -119,27 +154,38 @@ pub fn main() -> ExitCode {
             return not_understood(&error);
         }
     };
-    match cli.command {
+    let Some(command) = cli.command.filter(|_| !cli.version) else { return show(&versions::versions(cli.formats)) };
+    match command {
         Command::Run(args) => {
-            match if args.check { run::check(&args).map(Some) } else { run::run(&args).map(|()| None) } {
-                Ok(None) => ExitCode::SUCCESS,
-                Ok(Some(checked)) => show(&checked),
-                Err(error) => {
-                    eprintln!("outrigger: {error}");
-                    let bad_configuration = matches!(error, run::RunError::Configuration(_));
-                    ExitCode::from(if bad_configuration { EXIT_BAD_CONFIGURATION } else { EXIT_FAILED })
-                }
+            let args = RunArgs { linked, ..args };
+            match args.check {
+                Some(before) => match run::check(&args, before) {
+                    Ok(checked) => show(&checked),
+                    Err(error) => refused(&error, EXIT_BAD_CONFIGURATION),
+                },
+                None => match run::run(&args) {
+                    Ok(()) => ExitCode::SUCCESS,
+                    Err(error @ run::RunError::Configuration(_)) => refused(&error, EXIT_BAD_CONFIGURATION),
+                    Err(error) => refused(&error, EXIT_FAILED),
+                },
             }
         }
         Command::Call(args) => call::call(&args),
+        Command::Top(args) => top::top(&args),
+        Command::Reload(args) => reload::reload(&args),
         Command::Auth { name } => auth::auth(&name),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "outrigger", &mut text);
             show(String::from_utf8_lossy(&text).trim_end())
         }
+        Command::Manual { folder } => match clap_mangen::generate_to(Cli::command(), folder) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => refused(&format!("the manual pages cannot be written: {error}"), EXIT_FAILED),
+        },
         Command::Config(command) => config::run(&command),
-        Command::Plugin(command) => plugin::run(&command),
+        Command::Plugin(command) => plugin::run(&command, linked),
         Command::Wallet(command) => wallet::run(&command),
+        Command::CheckCopy { kind } => backups::check::run(kind),
     }
 }

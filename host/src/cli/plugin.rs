@@ -8,9 +8,10 @@ use outrigger_header::{FILE, header};
 
 use outrigger_conformance as conformance;
 
-use super::inspect::describe;
+use super::inspect::{describe_file, describe_linked};
 use super::{dev, scaffold, show, store, timing};
 use outrigger_plugins::file::PluginFile;
+use outrigger_plugins::linked::LinkedPlugin;
 use outrigger_service::json;
 
 /// What to do with a plugin's file.
@@ -18,7 +19,7 @@ use outrigger_service::json;
 pub enum PluginCommand {
     /// Shows what a plugin says of itself, without running any of its code.
     Inspect {
-        /// The plugin's file.
+        /// The plugin's file, or the name of a bundled group for the program's own copy.
         file: PathBuf,
     },
     /// Runs a plugin on a host in memory and checks that it keeps to the ABI.
@@ -65,10 +66,15 @@ pub enum PluginCommand {
 }
 
 /// Runs the command.
-pub fn run(command: &PluginCommand) -> ExitCode {
+pub fn run(command: &PluginCommand, linked: &[LinkedPlugin]) -> ExitCode {
     let outcome = match command {
         PluginCommand::Inspect { file } => {
-            PluginFile::read(file).map(|file| describe(&file)).map_err(|error| error.to_string())
+            let own = linked.iter().find(|own| file.as_os_str() == own.name && !file.exists());
+            let described = match own {
+                Some(own) => describe_linked(own),
+                None => PluginFile::read(file).map(|file| describe_file(&file)),
+            };
+            described.map_err(|error| error.to_string())
         }
         PluginCommand::Check(args) => return conformance::check(args, show),
         PluginCommand::CheckPart { job } => {

@@ -29,6 +29,9 @@ pub struct BackendConfig {
     /// Whether GET requests of the node's REST interface are forwarded.
     #[serde(default)]
     pub rest_passthrough: bool,
+    /// Whether these need no credentials.
+    #[serde(default)]
+    pub rest_anonymous: bool,
     /// Connections to the node, each with one request at a time.
     #[serde(default = "default_connections")]
     pub connections: usize,

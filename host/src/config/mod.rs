@@ -3,68 +3,32 @@
 //! An unknown key is an error, and errors name the file and the key, and the line if it is known.
 
 mod backend;
+mod backup;
+mod check;
 pub mod former;
 mod notify;
+mod reach;
 #[cfg(test)]
 mod reference;
 mod settings;
 mod wallet;
+mod words;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use bitcoin::hex::DisplayHex;
-use outrigger_services::MAX_STORE_MIB;
-use outrigger_standard::release::{self, Deprecated};
 use outrigger_standard::work;
-use outrigger_upstream::Endpoint;
-use outrigger_values::params::toml_words;
 use serde::Deserialize;
 
 pub use notify::{NotifyConfig, Publication, Topic};
 pub use settings::{BackendConfig, Config, LogFormat, PluginConfig, UnknownMethods, UserConfig, Wallets, seconds};
 
 /// The default configuration of `run`: `config/regtest.toml`.
-pub const BUILT_IN: &str = include_str!("../../../config/regtest.toml");
+pub const BUILT_IN: &str = include_str!("../../config/regtest.toml");
 
 /// The default configuration of `run --bitcoind`: `config/bitcoind.toml`.
-pub const FOR_BITCOIND: &str = include_str!("../../../config/bitcoind.toml");
-
-/// The most address space that a database may reserve, in GiB.
-const MAX_MAP_GIB: u64 = 65_536;
-
-/// The most disk for block filters, in MiB: many times those of the whole main chain.
-const MAX_FILTER_CACHE_MIB: u64 = 1 << 20;
-
-/// The highest limit of fee estimates, in satoshi per virtual byte: all bitcoins for a transaction of two million.
-const MAX_ESTIMATE: u64 = 1 << 30;
-
-/// Spinning longer would cost others more CPU time than it saves.
-const MAX_BUSY_POLL_MICROSECONDS: u64 = 1000;
-/// The largest queue of a subscriber.
-const MAX_HIGH_WATER_MARK: u64 = 1_000_000;
-
-/// The most addresses that are derived ahead.
-const MAX_KEYPOOL: u64 = 100_000;
-/// The highest `wallet.txconfirmtarget`, in blocks: that of the node's estimator.
-const MAX_CONFIRMATION_TARGET: u64 = 1008;
-
-/// The longest deadline of a call: a day.
-const MAX_DEADLINE_SECONDS: u64 = 86_400;
-
-/// The least memory, in MiB, of an isolated plugin's process, and the least number of threads: each thread of the host
-/// in the plugin has one there.
-const MIN_PLUGIN_MEMORY_MIB: u32 = 64;
-const MIN_PLUGIN_THREADS: u32 = 64;
-
-/// The least limit of a plugin's answers, in bytes.
-const MIN_ANSWER_BYTES: u64 = 1024;
-
-/// The highest limit.
-const MAX_ANSWER_BYTES: u64 = 1 << 32;
-
-/// The deepest nesting of a body that may be configured, as in bitcoind.
-const MAX_NESTING: u64 = 512;
+pub const FOR_BITCOIND: &str = include_str!("../../config/bitcoind.toml");
 
 /// The prefix of the folder name of a custom signet's data.
 pub const CUSTOM_SIGNET: &str = "signet_";
@@ -108,6 +72,7 @@ pub struct LoadedConfig {
     pub config: Config,
     name: String,
     text: String,
+    sets: Vec<String>,
 }
 
 impl LoadedConfig {
@@ -132,189 +97,14 @@ impl LoadedConfig {
         };
         let config = parse(&name, &text)?;
         let config = if sets.is_empty() { config } else { apply(&name, &text, sets)? };
-        let loaded = Self { config, name, text };
+        let loaded = Self { config, name, text, sets: sets.to_vec() };
         loaded.check()?;
         Ok(loaded)
     }
 
-    /// Checks rules that types cannot express.
-    pub fn check(&self) -> Result<(), ConfigError> {
-        let config = &self.config;
-        if config.backend.is_none() && config.network != "regtest" {
-            let reason = format!("the embedded chain is regtest; '{}' is not supported", config.network);
-            return Err(self.error("network", &config.network, reason));
-        }
-        if let Some(backend) = &config.backend {
-            self.check_backend(backend)?;
-        }
-        if let Some(unknown) = config.deprecatedrpc.iter().find(|name| !Deprecated::NAMES.contains(&name.as_str())) {
-            let known = Deprecated::NAMES.join(", ");
-            let reason = format!("'{unknown}' is no deprecated feature; there are: {known}");
-            return Err(self.error("deprecatedrpc", unknown, reason));
-        }
-        self.check_notify(&config.notify)?;
-        let ranges = [
-            ("rpc.threads", config.rpc.threads as u64, 1, 1024),
-            ("rpc.queue_depth", config.rpc.queue_depth as u64, 1, 1 << 20),
-            ("rpc.call_deadline_seconds", config.rpc.call_deadline_seconds, 0, MAX_DEADLINE_SECONDS),
-            ("rpc.max_body_bytes", config.rpc.max_body_bytes as u64, 1024, 1 << 32),
-            ("rpc.max_header_bytes", config.rpc.max_header_bytes as u64, 8192, 1 << 24),
-            ("rpc.max_batch", config.rpc.max_batch as u64, 1, 1 << 32),
-            ("rpc.max_nesting", config.rpc.max_nesting as u64, 16, MAX_NESTING),
-            ("rpc.max_connections", config.rpc.max_connections as u64, 1, 1 << 20),
-            ("rpc.max_long_calls", config.rpc.max_long_calls() as u64, 0, 1 << 20),
-            ("rpc.header_timeout_seconds", config.rpc.header_timeout_seconds, 1, MAX_DEADLINE_SECONDS),
-            ("rpc.body_timeout_seconds", config.rpc.body_timeout_seconds, 1, MAX_DEADLINE_SECONDS),
-            ("rpc.idle_timeout_seconds", config.rpc.idle_timeout_seconds, 1, MAX_DEADLINE_SECONDS),
-            (
-                "rpc.unauthenticated_timeout_seconds",
-                config.rpc.unauthenticated_timeout_seconds,
-                1,
-                MAX_DEADLINE_SECONDS,
-            ),
-            ("rpc.max_unread_bytes", config.rpc.max_unread_bytes, 1 << 20, 1 << 40),
-            ("rpc.shutdown_grace_seconds", config.rpc.shutdown_grace_seconds, 0, MAX_DEADLINE_SECONDS),
-            ("rpc.busy_poll_microseconds", config.rpc.busy_poll_microseconds, 0, MAX_BUSY_POLL_MICROSECONDS),
-            (
-                "release",
-                u64::from(config.release.unwrap_or(release::PRESENT)),
-                u64::from(release::FIRST),
-                u64::from(release::LAST),
-            ),
-            ("chain.map_gib", config.chain.map_gib as u64, 1, MAX_MAP_GIB),
-            ("chain.mempool_mb", config.chain.mempool_mb, 5, 1 << 20),
-            ("audit.max_bytes", config.audit.max_bytes, 4096, 1 << 40),
-            ("audit.keep", u64::from(config.audit.keep), 1, 1000),
-            ("wallet.keypool", u64::from(config.wallet.keypool), 1, MAX_KEYPOOL),
-            ("wallet.txconfirmtarget", u64::from(config.wallet.txconfirmtarget), 1, MAX_CONFIRMATION_TARGET),
-            (
-                "backend.filter_cache_mib",
-                config.backend.as_ref().map_or(0, |backend| backend.filter_cache_mib),
-                0,
-                MAX_FILTER_CACHE_MIB,
-            ),
-            (
-                "backend.busy_poll_microseconds",
-                config.backend.as_ref().map_or(0, |backend| backend.busy_poll_microseconds),
-                0,
-                MAX_BUSY_POLL_MICROSECONDS,
-            ),
-            (
-                "backend.max_estimate",
-                config.backend.as_ref().map_or(1, |backend| backend.max_estimate),
-                1,
-                MAX_ESTIMATE,
-            ),
-            ("backend.connections", config.backend.as_ref().map_or(1, |backend| backend.connections as u64), 1, 1024),
-        ];
-        let marks = config.notify.high_water_marks().map(|(key, mark)| (key, mark, 1, MAX_HIGH_WATER_MARK));
-        for (key, value, least, most) in ranges.into_iter().chain(marks) {
-            if !(least..=most).contains(&value) {
-                return Err(self.error(
-                    key,
-                    &value.to_string(),
-                    format!("must be from {least} to {most}, not {value}"),
-                ));
-            }
-        }
-        let relayed = config.mempool_limits().relay_feerate;
-        if let Some(reason) = config.wallet.max_fee_fault(relayed) {
-            return Err(self.error("wallet.maxtxfee", "", reason));
-        }
-        for (position, plugin) in config.plugins.iter().enumerate() {
-            self.check_plugin(position, plugin)?;
-        }
-        Ok(())
-    }
-
-    fn check_backend(&self, backend: &BackendConfig) -> Result<(), ConfigError> {
-        let network = &self.config.network;
-        if work::network(network).is_err() {
-            let reason = format!("must be main, test, testnet4, signet or regtest, not '{network}'");
-            return Err(self.error("network", network, reason));
-        }
-        if let Some(challenge) = &backend.signet_challenge {
-            let error = |reason: &str| Err(self.error("backend.signet_challenge", challenge, reason.to_owned()));
-            if network != "signet" {
-                return error("allowed only with network = \"signet\"");
-            }
-            if challenge.is_empty() || backend.chain(bitcoin::Network::Signet).is_none() {
-                return error("must be a script in hexadecimal");
-            }
-        }
-        if let Err(error) = backend.url.parse::<Endpoint>() {
-            return Err(self.error("backend.url", &backend.url, error.to_string()));
-        }
-        let wraps_all = self
-            .config
-            .routes
-            .wrap
-            .iter()
-            .any(|wrap| wrap.methods.is_empty() || wrap.methods.iter().any(|name| name == "*"));
-        if backend.rest_passthrough && wraps_all {
-            let reason =
-                "its requests would go past the plugin that is put before every method (routes.wrap)".to_owned();
-            return Err(self.error("backend.rest_passthrough", "true", reason));
-        }
-        if let Err(error) = backend.zmq() {
-            return Err(self.error("backend.zmq", &backend.zmq, format!("must be auto, off, or an endpoint: {error}")));
-        }
-        match (&backend.cookie, &backend.user, &backend.password_file) {
-            (Some(_), Some(user), _) => {
-                Err(self.error("backend.user", user, "cannot be combined with backend.cookie".to_owned()))
-            }
-            (_, Some(user), None) => Err(self.error("backend.user", user, "needs backend.password_file".to_owned())),
-            (_, None, Some(file)) => {
-                let file = file.display().to_string();
-                Err(self.error("backend.password_file", &file, "needs backend.user".to_owned()))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn check_notify(&self, notify: &NotifyConfig) -> Result<(), ConfigError> {
-        let publications = notify.publications();
-        let publications = publications.map_err(|(key, error)| self.error(key, "", error.to_string()))?;
-        match publications.first() {
-            Some(first) if self.config.backend.is_some() => {
-                let reason = "not supported in front of a bitcoind, which publishes by itself".to_owned();
-                Err(self.error(&format!("zmqpub{}", first.topic.name()), "", reason))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn check_plugin(&self, position: usize, plugin: &PluginConfig) -> Result<(), ConfigError> {
-        let digits = |pin: &String| pin.len() == 64 && pin.bytes().all(|byte| byte.is_ascii_hexdigit());
-        if plugin.sha256.as_ref().is_some_and(|pin| !digits(pin)) {
-            let reason = "must be the 64 hexadecimal digits of a SHA-256".to_owned();
-            return Err(self.plugin_error(Some(position), "sha256", reason));
-        }
-        if !(MIN_ANSWER_BYTES..=MAX_ANSWER_BYTES).contains(&(plugin.max_answer_bytes() as u64)) {
-            let reason = format!("must be from {MIN_ANSWER_BYTES} to {MAX_ANSWER_BYTES}");
-            return Err(self.plugin_error(Some(position), "max_answer_bytes", reason));
-        }
-        let bounds = [
-            ("max_memory_mib", plugin.max_memory_mib, MIN_PLUGIN_MEMORY_MIB),
-            ("max_threads", plugin.max_threads, MIN_PLUGIN_THREADS),
-        ];
-        for (key, bound, least) in bounds {
-            if let Some(bound) = bound.filter(|bound| *bound < least) {
-                let reason = format!("must be at least {least}, not {bound}");
-                return Err(self.plugin_error(Some(position), key, reason));
-            }
-        }
-        if let Some(bound) = plugin.max_store_mib.filter(|bound| !(1..=MAX_STORE_MIB).contains(bound)) {
-            let reason = format!("must be from 1 to {MAX_STORE_MIB}, not {bound}");
-            return Err(self.plugin_error(Some(position), "max_store_mib", reason));
-        }
-        match plugin.deadline_seconds {
-            Some(limit) if limit > MAX_DEADLINE_SECONDS => {
-                let reason = format!("must be from 0 to {MAX_DEADLINE_SECONDS}, not {limit}");
-                Err(self.plugin_error(Some(position), "deadline_seconds", reason))
-            }
-            _ => Ok(()),
-        }
+    /// The settings as they were written, those of the command line included.
+    pub fn table(&self) -> Result<toml::Table, ConfigError> {
+        table(&self.name, &self.text, &self.sets)
     }
 
     /// The name of the folder, within the data directory, of the chain's data: the network's, and for a custom signet
@@ -360,7 +150,7 @@ impl LoadedConfig {
         ConfigError { file: self.name.clone(), line, key: Some(format!("{array}.{key}")), reason }
     }
 
-    /// An error about the first line that sets `key` to a value that contains `value`.
+    /// An error about the first line that sets `key` to a value that contains `value`, or else begins the table of that name.
     pub fn error(&self, key: &str, value: &str, reason: String) -> ConfigError {
         let (section, last) = key.rsplit_once('.').unwrap_or(("", key));
         let mut open = "";
@@ -370,6 +160,7 @@ impl LoadedConfig {
             open = section_of(line).unwrap_or(open);
             open == section && sets(line)
         });
+        let line = line.or_else(|| self.text.lines().position(|line| section_of(line) == Some(key)));
         let line = line.map(|index| index + 1);
         ConfigError { file: self.name.clone(), line, key: Some(key.to_owned()), reason }
     }
@@ -396,7 +187,7 @@ fn parse(name: &str, text: &str) -> Result<Config, ConfigError> {
             (section, key) => key.or(section),
         };
         let former = key.as_deref().and_then(former::refusal);
-        let reason = former.unwrap_or_else(|| toml_words(error.message().trim_end()));
+        let reason = former.unwrap_or_else(|| words::in_words(error.message().trim_end()));
         ConfigError { file: name.to_owned(), line, key, reason }
     })
 }
@@ -421,6 +212,13 @@ fn section_of(line: &str) -> Option<&str> {
 }
 
 fn apply(name: &str, text: &str, sets: &[String]) -> Result<Config, ConfigError> {
+    let table = table(name, text, sets)?;
+    let refused =
+        |reason| ConfigError { file: format!("--set {}", sets.join(" --set ")), line: None, key: None, reason };
+    Config::deserialize(toml::Value::Table(table)).map_err(|error| refused(words::in_words(error.message())))
+}
+
+fn table(name: &str, text: &str, sets: &[String]) -> Result<toml::Table, ConfigError> {
     let error = |set: &str, reason: String| ConfigError { file: format!("--set {set}"), line: None, key: None, reason };
     let mut table: toml::Table = toml::from_str(text).map_err(|e| error(name, e.message().to_owned()))?;
     for set in sets {
@@ -432,7 +230,7 @@ fn apply(name: &str, text: &str, sets: &[String]) -> Result<Config, ConfigError>
         let value = value.parse::<toml::Value>().unwrap_or_else(|_| toml::Value::String(value.to_owned()));
         insert(&mut table, path, value).map_err(|reason| error(set, reason))?;
     }
-    Config::deserialize(toml::Value::Table(table)).map_err(|e| error(&sets.join(" --set "), toml_words(e.message())))
+    Ok(table)
 }
 
 fn insert(table: &mut toml::Table, path: &str, value: toml::Value) -> Result<(), String> {

@@ -1,6 +1,9 @@
 //! Notifications: ZMQ messages, and started programs. The keys are bitcoind's.
 
+use std::path::Path;
+
 use outrigger_zmq::{BadZmqEndpoint, ZmqEndpoint};
+use rustix::fs::{Access, access};
 use serde::{Deserialize, Deserializer};
 
 /// The default queue of a subscriber, as in bitcoind.
@@ -129,6 +132,23 @@ impl NotifyConfig {
         Ok(publications)
     }
 
+    /// The key of a program that cannot be started, and the reason.
+    pub fn program_fault(&self) -> Option<(&'static str, String)> {
+        let programs = [
+            ("blocknotify", &self.blocknotify),
+            ("walletnotify", &self.walletnotify),
+            ("startupnotify", &self.startupnotify),
+            ("shutdownnotify", &self.shutdownnotify),
+        ];
+        let set = programs.into_iter().filter_map(|(key, words)| Some((key, words.first()?)));
+        let mut missing = set.filter(|(_, program)| !is_program(program));
+        missing.next().map(|(key, program)| {
+            let advice =
+                "write a list of a program and its arguments, each a text of its own, since no shell reads them";
+            (key, format!("there is no program '{program}'; {advice}"))
+        })
+    }
+
     /// The keys of the high-water marks with their values.
     pub fn high_water_marks(&self) -> [(&'static str, u64); 5] {
         [
@@ -138,6 +158,18 @@ impl NotifyConfig {
             ("notify.zmqpubrawtxhwm", self.zmqpubrawtxhwm.into()),
             ("notify.zmqpubsequencehwm", self.zmqpubsequencehwm.into()),
         ]
+    }
+}
+
+/// Whether the system finds a program of this name, as a path or in `PATH`.
+fn is_program(name: &str) -> bool {
+    let is_executable = |path: &Path| path.is_file() && access(path, Access::EXEC_OK).is_ok();
+    match name.contains('/') {
+        true => is_executable(Path::new(name)),
+        false => {
+            let folders = std::env::var_os("PATH").unwrap_or_default();
+            !name.is_empty() && std::env::split_paths(&folders).any(|folder| is_executable(&folder.join(name)))
+        }
     }
 }
 
@@ -158,6 +190,10 @@ fn one_or_several<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Stri
 mod tests {
     use super::*;
 
+    fn told_program(line: &str) -> Option<(&'static str, String)> {
+        toml::from_str::<NotifyConfig>(line).unwrap().program_fault()
+    }
+
     #[test]
     fn publications_are_in_bitcoinds_order_with_zmqs_addresses() {
         let config: NotifyConfig = toml::from_str(
@@ -172,6 +208,12 @@ mod tests {
             ("sequence", "ipc:///run/b", HIGH_WATER_MARK),
         ];
         assert_eq!(told, expected);
+        assert_eq!(told_program("blocknotify = ['sh', '-c', 'true']"), None);
+        assert_eq!(told_program("startupnotify = ['/bin/sh']"), None);
+        for wrong in ["sh -c true", "", "/nonexistent", "/"] {
+            let (key, reason) = told_program(&format!("walletnotify = ['{wrong}']")).unwrap();
+            assert!(key == "walletnotify" && reason.starts_with(&format!("there is no program '{wrong}'")), "{reason}");
+        }
         let wrong: NotifyConfig = toml::from_str("zmqpubrawtx = 'localhost'").unwrap();
         assert_eq!(wrong.publications().unwrap_err().0, "zmqpubrawtx");
     }

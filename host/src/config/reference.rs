@@ -10,8 +10,8 @@ use toml::{Table, Value};
 
 use super::notify::NotifyConfig;
 use super::settings::{
-    AuditConfig, BackendConfig, ChainConfig, Config, LogConfig, MetricsConfig, PluginConfig, PluginDefaults, RpcConfig,
-    UserConfig, WalletConfig,
+    AuditConfig, BackendConfig, BackupConfig, ChainConfig, Config, LogConfig, MetricsConfig, PluginConfig,
+    PluginDefaults, RpcConfig, TlsConfig, UserConfig, WalletConfig,
 };
 use super::{BUILT_IN, parse};
 
@@ -100,6 +100,7 @@ fn every_key_of_the_code_stands_in_the_reference_and_no_other() {
         ("log", keys::<LogConfig>()),
         ("metrics", keys::<MetricsConfig>()),
         ("audit", keys::<AuditConfig>()),
+        ("backup", keys::<BackupConfig>()),
         ("notify", keys::<NotifyConfig>()),
         ("plugin_defaults", keys::<PluginDefaults>()),
         ("plugins", keys::<PluginConfig>()),
@@ -114,6 +115,7 @@ fn every_key_of_the_code_stands_in_the_reference_and_no_other() {
         assert_eq!(known, written(&table[name]), "[{name}]");
     }
     assert_eq!(keys::<UserConfig>(), written(&table["rpc"]["users"]), "[[rpc.users]]");
+    assert_eq!(keys::<TlsConfig>(), written(&table["rpc"]["tls"]), "[rpc.tls]");
 }
 
 #[test]

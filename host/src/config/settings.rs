@@ -1,23 +1,24 @@
 //! The settings, with their defaults.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ipnet::IpNet;
-use serde::de::Error;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 
 use super::notify::NotifyConfig;
 use outrigger_embedded::MempoolLimits;
 use outrigger_plugins::{Isolation, Routes};
 pub use outrigger_plugins::{PluginConfig, seconds};
-use outrigger_rpc::{Limits, Peers};
+use outrigger_rpc::{Access, Limits, ListenAddress, Peers};
 
 use outrigger_standard::release;
 use outrigger_values::FeeRate;
 
 pub use super::backend::{BackendConfig, Wallets};
+pub use super::backup::BackupConfig;
+pub use super::reach::TlsConfig;
+use super::reach::{IpNetwork, Proxy, one_or_several};
 pub use super::wallet::WalletConfig;
 
 #[derive(Clone, Debug, Deserialize)]
@@ -54,6 +55,8 @@ pub struct Config {
     #[serde(default)]
     pub audit: AuditConfig,
     #[serde(default)]
+    pub backup: BackupConfig,
+    #[serde(default)]
     pub notify: NotifyConfig,
     #[serde(default)]
     pub plugin_defaults: PluginDefaults,
@@ -87,9 +90,12 @@ pub struct PluginDefaults {
 #[serde(deny_unknown_fields, default)]
 pub struct RpcConfig {
     /// The addresses to listen on, or a single one. Port 0 lets the system choose. By default a port of this machine:
-    /// 18443 on the embedded chain, else the network's default RPC port plus 5, over IPv4 and IPv6.
+    /// 18443 on the embedded chain, else the network's default RPC port plus 5, over IPv4 and IPv6. `unix:` and a path is a
+    /// Unix socket.
     #[serde(deserialize_with = "one_or_several")]
-    pub listen: Vec<SocketAddr>,
+    pub listen: Vec<ListenAddress>,
+    /// The mode of Unix sockets.
+    pub socket_mode: u32,
     /// Threads that run plugins' code.
     pub threads: usize,
     /// Calls that may wait for a thread; more are answered 503.
@@ -117,8 +123,10 @@ pub struct RpcConfig {
     /// Bytes of unread answers on all connections. Beyond, the connections that have read nothing for the longest time
     /// are reset.
     pub max_unread_bytes: u64,
-    /// The origins of web pages that may open a WebSocket: `https://wallet.example`.
+    /// The origins of web pages that may open a WebSocket, and make calls of users by certificate: `https://wallet.example`.
     pub websocket_origins: Vec<String>,
+    /// Whether browsers get the page `/console`; by default if only this machine can connect, without proxies.
+    pub console: Option<bool>,
     /// How long stopping waits for calls in flight, in seconds.
     pub shutdown_grace_seconds: u64,
     /// How long a thread spins for the connection's next request after an answer, in microseconds; 0: not at all.
@@ -126,8 +134,12 @@ pub struct RpcConfig {
     /// Networks whose clients are accepted, beside this machine's own: `10.0.0.0/8`, `10.0.0.0/255.0.0.0`, `fd00::/8`
     /// or single addresses.
     pub allow_from: Vec<IpNetwork>,
+    /// Networks of proxies that tell the addresses of their clients, and `unix` for one on a Unix socket.
+    pub trusted_proxies: Vec<Proxy>,
     /// A bitcoin.conf whose `rpcauth`, `rpcwhitelist` and `rpcwhitelistdefault` apply here too.
     pub bitcoin_conf: Option<PathBuf>,
+    /// TLS at all addresses; default: plain HTTP.
+    pub tls: Option<TlsConfig>,
     /// Users beside the cookie's.
     pub users: Vec<UserConfig>,
 }
@@ -156,45 +168,15 @@ impl RpcConfig {
         self.max_long_calls.unwrap_or(self.max_connections / 2)
     }
 
-    pub fn peers(&self) -> Peers {
-        Peers::of(self.allow_from.iter().map(|network| network.0).collect())
-    }
-}
-
-/// Parses an address, or a list of addresses.
-fn one_or_several<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<SocketAddr>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(
-        untagged,
-        expecting = "expected an address and port as \"127.0.0.1:8337\" or \"[::1]:8337\", or a list of these"
-    )]
-    enum Listen {
-        One(SocketAddr),
-        Several(Vec<SocketAddr>),
-    }
-    Ok(match Listen::deserialize(deserializer)? {
-        Listen::One(address) => vec![address],
-        Listen::Several(addresses) => addresses,
-    })
-}
-
-#[derive(Clone, Copy, Debug)]
-pub struct IpNetwork(pub IpNet);
-
-impl<'de> Deserialize<'de> for IpNetwork {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let single = || text.parse::<IpAddr>().ok().map(IpNet::from);
-        let masked = || {
-            let (address, mask) = text.split_once('/')?;
-            let (address, mask): (IpAddr, IpAddr) = (address.parse().ok()?, mask.parse().ok()?);
-            (address.is_ipv4() == mask.is_ipv4()).then(|| IpNet::with_netmask(address, mask).ok())?
+    pub fn access(&self) -> Access {
+        let allowed = Peers::of(self.allow_from.iter().map(|network| network.0).collect());
+        let network = |proxy: &Proxy| match proxy {
+            Proxy::Network(network) => Some(network.0),
+            Proxy::Unix => None,
         };
-        text.parse().ok().or_else(single).or_else(masked).map(Self).ok_or_else(|| {
-            D::Error::custom(format!(
-                "'{text}' is not a network: write an address, or one with its prefix or mask as in 10.0.0.0/8"
-            ))
-        })
+        let trusted: Vec<_> = self.trusted_proxies.iter().filter_map(network).collect();
+        let trusts_unix = trusted.len() < self.trusted_proxies.len();
+        Access { allowed, trusted, trusts_unix }
     }
 }
 
@@ -202,7 +184,14 @@ impl<'de> Deserialize<'de> for IpNetwork {
 #[serde(deny_unknown_fields)]
 pub struct UserConfig {
     /// `NAME:SALT$HMAC`, as made by `outrigger auth NAME`.
-    pub rpcauth: String,
+    #[serde(default)]
+    pub rpcauth: Option<String>,
+    /// The name of a user without a password, in place of `rpcauth`.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// The user of this machine whose processes are this user on a Unix socket, without credentials.
+    #[serde(default)]
+    pub uid: Option<u32>,
     /// The methods that the user may call, and `rpc.discover`, which shows these; default: all.
     #[serde(default)]
     pub methods: Option<Vec<String>>,
@@ -216,6 +205,22 @@ pub struct UserConfig {
     /// The treatment of methods that the host does not know and `methods` does not name.
     #[serde(default)]
     pub unknown_methods: UnknownMethods,
+    /// The most calls a second, each element of a batch being one; as many may come at once. Default: no limit.
+    #[serde(default)]
+    pub max_calls_per_second: Option<u32>,
+    /// The most calls at a time. Default: no limit.
+    #[serde(default)]
+    pub max_concurrent_calls: Option<u32>,
+    /// The most wallets that the user has made and that are there. Default: no limit.
+    #[serde(default)]
+    pub max_wallets: Option<u32>,
+}
+
+impl UserConfig {
+    pub fn name(&self) -> &str {
+        let of_entry = self.rpcauth.as_deref().and_then(|entry| entry.split(':').next());
+        self.name.as_deref().or(of_entry).unwrap_or_default()
+    }
 }
 
 /// The treatment of a user's calls of methods that only the node knows.
@@ -239,6 +244,7 @@ impl Default for RpcConfig {
     fn default() -> Self {
         Self {
             listen: Vec::new(),
+            socket_mode: 0o600,
             threads: 8,
             queue_depth: 256,
             call_deadline_seconds: 120,
@@ -254,10 +260,13 @@ impl Default for RpcConfig {
             unauthenticated_timeout_seconds: 10,
             max_unread_bytes: 256 << 20,
             websocket_origins: Vec::new(),
+            console: None,
             shutdown_grace_seconds: 10,
             busy_poll_microseconds: 50,
             allow_from: Vec::new(),
+            trusted_proxies: Vec::new(),
             bitcoin_conf: None,
+            tls: None,
             users: Vec::new(),
         }
     }
@@ -323,30 +332,4 @@ fn default_network() -> String {
 
 fn default_datadir() -> PathBuf {
     PathBuf::from("~/.outrigger")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn networks_are_written_with_a_prefix_a_mask_or_neither() {
-        let read = |text: &str| {
-            serde_json::from_value::<IpNetwork>(serde_json::Value::from(text)).map(|network| network.0.to_string())
-        };
-        let cases = [
-            ("10.0.0.0/8", "10.0.0.0/8"),
-            ("10.0.0.0/255.0.0.0", "10.0.0.0/8"),
-            ("192.168.1.7/255.255.255.255", "192.168.1.7/32"),
-            ("0.0.0.0/0.0.0.0", "0.0.0.0/0"),
-            ("fd00::/ff00::", "fd00::/8"),
-            ("192.168.1.7", "192.168.1.7/32"),
-        ];
-        for (written, network) in cases {
-            assert_eq!(read(written).unwrap(), network, "{written}");
-        }
-        for wrong in ["", "10.0.0.0/", "10.0.0.0/255.0.255.0", "10.0.0.0/ff00::", "10.0.0.0/33", "ten"] {
-            assert!(read(wrong).unwrap_err().to_string().contains("is not a network"), "{wrong}");
-        }
-    }
 }

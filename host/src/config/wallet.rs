@@ -17,6 +17,12 @@ const HIGH_MAX_FEE: Amount = Amount::ONE_BTC;
 /// The highest `maxapsfee` without a warning (`HIGH_APS_FEE`).
 const HIGH_GROUPING_FEE: Amount = Amount::from_sat(10_000);
 
+/// The highest feerate of a setting: 0.1 BTC/kvB, above which `sendrawtransaction` refuses a transaction
+/// (`DEFAULT_MAX_RAW_TX_FEE_RATE`). A setting above it was meant in another unit.
+const MAX_FEERATE: FeeRate = FeeRate::from_sat_per_kvb(10_000_000);
+/// The highest `maxtxfee` and `maxapsfee`, ten times that of the warning.
+const MAX_FEE: Amount = Amount::from_sat(1_000_000_000);
+
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct WalletConfig {
@@ -126,6 +132,37 @@ impl WalletConfig {
         high.map(|(_, name, what)| format!("wallet.{name} is set very high; this is {what}")).collect()
     }
 
+    /// The key of a setting that was meant in another unit, and the reason.
+    pub fn unit_fault(&self) -> Option<(&'static str, String)> {
+        let feerates = [
+            ("wallet.fallbackfee", self.fallbackfee),
+            ("wallet.mintxfee", self.mintxfee),
+            ("wallet.discardfee", self.discardfee),
+            ("wallet.consolidatefeerate", self.consolidatefeerate),
+        ];
+        let fees = [("wallet.maxtxfee", self.maxtxfee), ("wallet.maxapsfee", self.maxapsfee.unwrap_or(Amount::ZERO))];
+        let feerate = feerates.into_iter().find(|(_, feerate)| *feerate > MAX_FEERATE);
+        let feerate = feerate.map(|(key, feerate)| {
+            let (own, most) = (to_text(feerate.fee(1000)), to_text(MAX_FEERATE.fee(1000)));
+            let virtual_byte = feerate.to_sat_per_kvb() / 1000;
+            let reason = format!(
+                "unreasonably high: {own} BTC per 1000 virtual bytes is {virtual_byte} satoshi per virtual byte; the unit is BTC per 1000 \
+                 virtual bytes, and at most {most} is allowed (1 satoshi per virtual byte is 0.00001)"
+            );
+            (key, reason)
+        });
+        let fee = fees.into_iter().find(|(_, fee)| *fee > MAX_FEE).map(|(key, fee)| {
+            let (own, most) = (to_text(fee), to_text(MAX_FEE));
+            (
+                key,
+                format!(
+                    "unreasonably high: {own} BTC for one transaction; the unit is BTC, and at most {most} is allowed"
+                ),
+            )
+        });
+        feerate.or(fee)
+    }
+
     /// The error if the highest fee is below the cost of relaying 1000 virtual bytes.
     pub fn max_fee_fault(&self, relayed: FeeRate) -> Option<String> {
         let least = relayed.fee(1000);
@@ -224,6 +261,27 @@ mod tests {
     fn high_fees_are_told_and_a_greatest_one_below_what_is_relayed_is_refused() {
         let high = "fallbackfee = 0.02\nmintxfee = 0.02\ndiscardfee = 0.02\nmaxtxfee = 1.1\nmaxapsfee = 0.001";
         assert_eq!(read(high).unwrap().warnings().len(), 5);
+        assert_eq!(read(high).unwrap().unit_fault(), None);
+        for (line, expected) in [
+            (
+                "fallbackfee = 10",
+                "10.00000000 BTC per 1000 virtual bytes is 1000000 satoshi per virtual byte; the unit is BTC",
+            ),
+            ("mintxfee = 1", "at most 0.10000000 is allowed (1 satoshi per virtual byte is 0.00001)"),
+            ("discardfee = 0.11", "unreasonably high: "),
+            ("consolidatefeerate = 10", "unreasonably high: "),
+            (
+                "maxtxfee = 10000",
+                "10000.00000000 BTC for one transaction; the unit is BTC, and at most 10.00000000 is allowed",
+            ),
+            ("maxapsfee = 1000", "unreasonably high: "),
+        ] {
+            let (key, reason) = read(line).unwrap().unit_fault().unwrap();
+            assert!(
+                line.starts_with(key.trim_start_matches("wallet.")) && reason.contains(expected),
+                "{key}: {reason}"
+            );
+        }
         let fault = read("maxtxfee = 0.00000999").unwrap().max_fee_fault(FeeRate::from_sat_per_kvb(1_000));
         let message = "must be at least the minimum relay fee of 0.00001000 BTC, or transactions get stuck";
         assert_eq!(fault.as_deref(), Some(message));

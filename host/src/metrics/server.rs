@@ -14,6 +14,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use outrigger_base::rate::Rate;
+use outrigger_rpc::health;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use tokio::net::{TcpListener, TcpStream};
@@ -100,17 +101,13 @@ fn respond(method: &Method, path: &str, pages: &Pages) -> Response<Full<Bytes>> 
         *response.status_mut() = status;
         response
     };
-    if !matches!(path, "/metrics" | "/healthz" | "/readyz") {
-        return empty(StatusCode::NOT_FOUND);
+    if let Some(status) = health(method, path, &pages.is_ready) {
+        return empty(status);
     }
-    if method != Method::GET {
-        return empty(StatusCode::METHOD_NOT_ALLOWED);
-    }
-    match path {
-        "/healthz" => return empty(StatusCode::OK),
-        "/readyz" if (pages.is_ready)() => return empty(StatusCode::OK),
-        "/readyz" => return empty(StatusCode::SERVICE_UNAVAILABLE),
-        _ => {}
+    match (path, method) {
+        ("/metrics", &Method::GET | &Method::HEAD) => {}
+        ("/metrics", _) => return empty(StatusCode::METHOD_NOT_ALLOWED),
+        _ => return empty(StatusCode::NOT_FOUND),
     }
     let mut text = String::new();
     if encode(&mut text, &pages.registry).is_err() {

@@ -10,7 +10,9 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
+use serde_json::{Value, json};
 
+use crate::backups::{Figure, Figures, Kind};
 use outrigger_node::{Link, Node};
 use outrigger_passthrough::Passthrough;
 use outrigger_plugins::metrics::Series;
@@ -29,6 +31,9 @@ pub struct Standing {
     pub plugins: Arc<Registry>,
     pub pool: Arc<Pool>,
     pub stores: Arc<Stores>,
+    /// `None` without backups.
+    /// With the longest time between two backups, in seconds.
+    pub backups: Option<(Figures, u64)>,
     pub edge: Arc<EdgeFigures>,
     pub passthrough: Option<Arc<Passthrough>>,
 }
@@ -47,6 +52,7 @@ impl Collector for Standing {
         self.chain(&mut page)?;
         self.wallets(&mut page)?;
         self.plugins(&mut page)?;
+        self.backups(&mut page)?;
         process(&mut page)
     }
 }
@@ -107,12 +113,7 @@ impl Standing {
         let filters = [("kept", link.filters_kept), ("node", link.filters_fetched)];
         let filters = filters.into_iter().map(|(from, count)| (from.to_owned(), number(count)));
         page.counters("node_filters", "Block filters read by rescans, by source", "from", filters)?;
-        let mut figures = vec![("own", [link.requests, link.failures, link.replies, link.reply_microseconds])];
-        if let Some(passed) = self.passthrough.as_ref().map(|passed| passed.figures()) {
-            let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-            let counts = [&passed.requests, &passed.failures, &passed.replies, &passed.reply_microseconds].map(read);
-            figures.push(("passed", counts));
-        }
+        let figures = self.requests(&link);
         let mut counters = |name, help, at: usize, unit: f64| {
             let counts = figures.iter().map(|(what, counts)| ((*what).to_owned(), number(counts[at]) * unit));
             page.counters(name, help, "what", counts)
@@ -123,6 +124,33 @@ impl Standing {
         counters("node_replies", "Replies of the node", 2, 1.0)?;
         let help = "Time from the requests to the node to the first bytes of its replies";
         counters("node_reply_seconds", help, 3, MILLIONTH)
+    }
+
+    /// The answer of `gethostinfo`.
+    pub fn info(&self) -> Value {
+        let mut info = json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "connections": self.edge.open.load(Ordering::Relaxed),
+            "waiting_calls": self.pool.queued(),
+        });
+        if let Some(link) = self.node.link() {
+            let sum = |at: usize| self.requests(&link).iter().map(|(_, counts)| counts[at]).sum::<u64>();
+            info["node"] = json!({
+                "reached": link.reached, "blocks_behind": link.behind, "replies": sum(2), "time_us": sum(3),
+            });
+        }
+        info
+    }
+
+    /// Requests, failures, replies and the microseconds of replies: of the host's own requests, and of forwarded calls.
+    fn requests(&self, link: &Link) -> Vec<(&'static str, [u64; 4])> {
+        let mut figures = vec![("own", [link.requests, link.failures, link.replies, link.reply_microseconds])];
+        if let Some(passed) = self.passthrough.as_ref().map(|passed| passed.figures()) {
+            let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+            let counts = [&passed.requests, &passed.failures, &passed.replies, &passed.reply_microseconds].map(read);
+            figures.push(("passed", counts));
+        }
+        figures
     }
 
     /// Readiness: the node is reachable, allows all needed methods and is not stalled, and each wallet to be loaded is
@@ -168,6 +196,23 @@ impl Standing {
             "wallet",
             each(|wallet| Some(number(wallet.wrong_passphrases))),
         )
+    }
+
+    fn backups(&self, page: &mut Page<'_>) -> fmt::Result {
+        let Some((figures, every)) = &self.backups else { return Ok(()) };
+        page.gauge("backup_every_seconds", "The longest time between two backups (backup.every)", number(*every))?;
+        let figures = figures.lock().clone();
+        for (kind, what, label) in [(Kind::Wallet, "wallet", "wallet"), (Kind::Store, "plugin_store", "plugin")] {
+            let of = |value: fn(&Figure) -> u64| {
+                let of_kind = figures.iter().filter(move |(source, _)| source.kind == kind);
+                of_kind.map(move |(source, figure)| (source.name.clone(), number(value(figure))))
+            };
+            let help = "Time of the last good backup, in seconds since 1970; 0 without one";
+            page.family(&format!("{what}_last_backup_time_seconds"), help, label, of(|figure| figure.last_good))?;
+            let help = "Failed backups since the host started";
+            page.counters(&format!("{what}_backup_failures"), help, label, of(|figure| figure.failures))?;
+        }
+        Ok(())
     }
 
     fn plugins(&self, page: &mut Page<'_>) -> fmt::Result {

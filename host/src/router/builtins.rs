@@ -1,9 +1,9 @@
 //! The host's own methods.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -17,20 +17,25 @@ use tokio::sync::watch;
 
 use super::{arguments, openrpc};
 use crate::active::{Active, Listed};
+use crate::metrics::Standing;
+use crate::run::{Reloaded, Reloading};
 use outrigger_passthrough::{DUMP_CONVERSIONS, NodeHelp, Passthrough};
 use outrigger_plugins::instance::Instance;
+use outrigger_plugins::metrics::{Labels, Metric, PluginMetrics, Series};
 use outrigger_plugins::registry::{Chain, ChangeError, Link, Plugin, Registry, RouteTable};
 use outrigger_rpc::{Call, Failure, Origin, Params};
 
 const SPECS: &str = include_str!("builtins.json");
 
-pub const NAMES: [&str; 12] = [
+pub const NAMES: [&str; 14] = [
     "echo",
     "echojson",
+    "gethostinfo",
     "getopenrpcinfo",
     "getrpcinfo",
     "help",
     "listplugins",
+    "reload",
     "reloadplugin",
     "rpc.discover",
     "startplugin",
@@ -71,6 +76,8 @@ const GENERATE: &str = "generate";
 const GENERATE_HELP: &str =
     "generate\n\nhas been replaced by the -generate cli option. Refer to -help for more information.\n";
 
+const STARTING: &str = "The host is starting";
+
 /// How long the answer to stopplugin and reloadplugin waits for the old instance's end.
 const END_PATIENCE: Duration = Duration::from_secs(1);
 
@@ -83,6 +90,8 @@ pub struct Builtins {
     active: Arc<Active>,
     /// The node's methods, if calls are forwarded.
     passthrough: Option<Arc<Passthrough>>,
+    reloading: Reloading,
+    standing: Arc<OnceLock<Standing>>,
 }
 
 impl Builtins {
@@ -95,10 +104,12 @@ impl Builtins {
         stop: watch::Sender<bool>,
         active: Arc<Active>,
         passthrough: Option<Arc<Passthrough>>,
+        reloading: Reloading,
+        standing: Arc<OnceLock<Standing>>,
     ) -> Result<Self, serde_json::Error> {
         let specs: Vec<MethodSpec> = serde_json::from_str(SPECS)?;
         let specs = specs.into_iter().map(Arc::new).collect();
-        Ok(Self { specs, registry, started: Instant::now(), stop, active, passthrough })
+        Ok(Self { specs, registry, started: Instant::now(), stop, active, passthrough, reloading, standing })
     }
 
     /// The description of one of these methods.
@@ -118,6 +129,7 @@ impl Builtins {
         };
         let answer = match spec.name.as_str() {
             "startplugin" | "stopplugin" | "reloadplugin" => self.change(call, &params).await,
+            "reload" => self.reload(call).await,
             "help" => self.help_of(&params, &call.origin).await,
             "rpc.discover" | "getopenrpcinfo" => Ok(self.discover(call).await),
             name => self.run(name, &params),
@@ -133,6 +145,7 @@ impl Builtins {
                 Ok(json!("Outrigger stopping"))
             }
             "uptime" => Ok(json!(self.started.elapsed().as_secs())),
+            "gethostinfo" => self.standing.get().map(Standing::info).ok_or_else(|| RpcError::misc(STARTING)),
             "getrpcinfo" => Ok(self.rpc_info()),
             "echo" | "echojson" => Ok(json!(params)),
             "listplugins" => Ok(self.list_plugins()),
@@ -140,7 +153,7 @@ impl Builtins {
         }
     }
 
-    /// Describes the methods that the user may call, those of the node included if it describes them.
+    /// Describes the methods that the user may call, those of the node included.
     async fn discover(&self, call: &Call) -> Value {
         let mut document = {
             let (serving, rules) = (self.registry.serving(), self.registry.rules());
@@ -149,8 +162,12 @@ impl Builtins {
             openrpc::document(methods.iter().map(|spec| &**spec).filter(|spec| call.may_call(&spec.name)))
         };
         if let Some(node) = &self.passthrough
-            && let (Some(theirs), Ok(help)) = (node.document().await, node.read_help().await)
+            && let Ok(help) = node.read_help().await
         {
+            let theirs = match node.document().await {
+                Some(document) => document,
+                None => openrpc::of_help(&help, &node.conversions().await.unwrap_or_default()),
+            };
             openrpc::add(&mut document, theirs, |name| !self.answers(name) && node.shows(&call.origin, name, &help));
         }
         document
@@ -180,6 +197,23 @@ impl Builtins {
             ChangeError::Stopping => RpcError::new(RpcErrorCode::CLIENT_NOT_CONNECTED, error.to_string()),
             _ => RpcError::new(RpcErrorCode::MISC, error.to_string()),
         })
+    }
+
+    /// Reads the configuration again, on a thread that may block.
+    async fn reload(&self, call: &Call) -> Result<Value, RpcError> {
+        if !call.through.is_empty() {
+            // It would wait for this call.
+            return Err(RpcError::misc("The call goes through a plugin, which a reload may end"));
+        }
+        let (reloading, asked_by) = (self.reloading.clone(), format!("the user {}", printable(&call.origin.user)));
+        let reload = move || match reloading.get() {
+            Some(reloader) => reloader.reload(&asked_by).map_err(RpcError::misc),
+            None => Err(RpcError::misc(STARTING)),
+        };
+        let done = tokio::task::spawn_blocking(reload).await;
+        let Reloaded { changes, restart } =
+            done.map_err(|_| RpcError::internal("The reload ended without a result"))??;
+        Ok(json!({"changes": changes, "restart": restart}))
     }
 
     fn rpc_info(&self) -> Value {
@@ -336,8 +370,9 @@ fn described(plugin: &Plugin, routes: &RouteTable) -> Value {
         "id": plugin.id(),
         "version": code.map(|code| &code.manifest.version),
         "summary": code.map(|code| &code.manifest.summary),
-        "file": code.map(|code| code.file.display().to_string()),
-        "hash": code.map(|code| &code.hash),
+        "file": code.and_then(|code| code.file.as_ref()).map(|file| file.display().to_string()),
+        "hash": code.and_then(|code| code.hash.as_ref()),
+        "form": code.map(|code| code.form()),
         "abi": code.map(|code| format!("{}.{}", outrigger_abi::ABI_MAJOR, code.abi_minor)),
         "state": state,
         "methods": routes.iter().filter_map(answered).collect::<Vec<_>>(),
@@ -361,9 +396,22 @@ fn described(plugin: &Plugin, routes: &RouteTable) -> Value {
         "stale_answers": count(&health.stale),
         "faults": count(&health.faults),
         "last_fault": health.last_fault(),
+        "metrics": measured(&health.metrics),
         "restarts": plugin.restart_count,
         "events_dropped": instance.map_or(0, |instance| instance.events.dropped_count()),
     })
+}
+
+/// The plugin's own metrics: those of `metrics/1`.
+fn measured(metrics: &PluginMetrics) -> Value {
+    let value = |series: &Series| match series {
+        Series::Counter(count) => json!(count),
+        Series::Gauge(level) => json!(level),
+        Series::Histogram { sum, count, .. } => json!({"count": count, "sum": sum}),
+    };
+    let series = |(labels, series): (&Labels, &Series)| json!({"labels": labels.iter().cloned().collect::<BTreeMap<_, _>>(), "value": value(series)});
+    let metric = |(name, metric): (String, Metric)| (name, metric.series.iter().map(series).collect::<Value>());
+    metrics.read().0.into_iter().map(metric).collect()
 }
 
 #[cfg(test)]

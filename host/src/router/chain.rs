@@ -21,7 +21,7 @@ use super::onward::may_not_wait;
 use super::{Router, long};
 
 /// The methods by which an operator gets rid of a wrapper. The user of the cookie calls them past all wrappers.
-const NEVER_WRAPPED: [&str; 5] = ["listplugins", "reloadplugin", "startplugin", "stop", "stopplugin"];
+const NEVER_WRAPPED: [&str; 6] = ["listplugins", "reload", "reloadplugin", "startplugin", "stop", "stopplugin"];
 
 /// The links of a call.
 pub enum Links {

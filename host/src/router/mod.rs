@@ -143,7 +143,9 @@ impl Router {
         let (lease, method) = (lease.clone(), method.clone());
         let wallet = origin.wallet.clone().or_else(|| origin.only_wallet.clone());
         let claimant = Claimant { owner: lease.owner, call: token, wallet };
+        let held = call.held.clone();
         self.pool.submit(claimant, move || {
+            let _held = held;
             let _scope = scopes.open(token, lease.id, caller);
             if lease.call(token, &method, params.as_bytes(), lane) {
                 lease.health.find_thread();

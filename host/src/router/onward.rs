@@ -210,6 +210,7 @@ async fn reply(outcome: Answer) -> Result<RpcReply> {
         Err(Failure::Overloaded) => {
             Ok(RpcReply::Error { code: RpcErrorCode::INTERNAL.0, message: "Work queue depth exceeded".to_owned() })
         }
+        Err(Failure::Limited(message)) => refused(ErrorKind::Refused, &message),
         Err(Failure::Forbidden | Failure::UnknownMethod) => {
             refused(ErrorKind::NotGranted, "The node's -rpcwhitelist or the user's list refuses the method")
         }
@@ -258,7 +259,7 @@ impl Onward for OnwardCall {
         }
         let (params, through) = (Params::from_bytes(params.0.into()), self.makers());
         let (origin, makers) = (self.call.origin.clone(), through.len());
-        let call = Call { method, params, origin, may_stream: false, through, makers, progress: None };
+        let call = Call { method, params, origin, may_stream: false, through, makers, progress: None, held: None };
         self.switchboard.wait(scope, |front| (front.service)(call))
     }
 }
@@ -303,7 +304,16 @@ impl PluginCalls for PluginUser {
         let (wallet, only_wallet) = self.wallets(wallet);
         let origin = Origin { wallet, only_wallet, allowed, ..Origin::of_user(&format!("{PLUGIN_USER}{}", self.id)) };
         let (params, makers) = (Params::from_bytes(params.0.into()), through.len());
-        let call = Call { method, params, origin: origin.into(), may_stream: false, through, makers, progress: None };
+        let call = Call {
+            method,
+            params,
+            origin: origin.into(),
+            may_stream: false,
+            through,
+            makers,
+            progress: None,
+            held: None,
+        };
         self.switchboard.wait(scope, |front| (front.service)(call))
     }
 }

@@ -1,5 +1,9 @@
 //! `rpc.discover`: an OpenRPC document of all methods of a running host, made of the manifests.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use outrigger_passthrough::NodeHelp;
 use outrigger_sdk::manifest::{MethodSpec, ParamSpec, ParamType};
 use serde_json::{Value, json};
 
@@ -32,6 +36,42 @@ pub fn add(document: &mut Value, mut other: Value, shows: impl Fn(&str) -> bool)
         methods.extend(others.drain(..).filter(|method| shows(&name(method))));
         methods.sort_by_key(name);
     }
+}
+
+/// Describes the methods of a node that has no document: Bitcoin Core before 31. `rows` are the arguments of its methods, each as
+/// method, position, name, and whether it is text. Whether an argument may be left out is not in them.
+pub fn of_help(help: &NodeHelp, rows: &[Value]) -> Value {
+    let describe = |row: &Value| {
+        let schema = if row[3] == true { json!({"type": "string"}) } else { json!({}) };
+        let name = row[2].as_str().unwrap_or_default().split('|').next();
+        json!({"name": name, "description": "", "required": false, "schema": schema})
+    };
+    let params = |name: &str| {
+        let mut params = BTreeMap::<u64, Value>::new();
+        for row in rows.iter().filter(|row| row[0] == name) {
+            match params.entry(row[1].as_u64().unwrap_or_default()) {
+                Entry::Vacant(vacant) => drop(vacant.insert(describe(row))),
+                // A member of an object, which a named call may give as an argument.
+                Entry::Occupied(mut object) => match &mut object.get_mut()[MEMBERS] {
+                    Value::Array(members) => members.push(describe(row)),
+                    none => *none = json!([describe(row)]),
+                },
+            }
+        }
+        params.into_values().collect::<Value>()
+    };
+    let methods = help.iter().map(|(name, known)| {
+        json!({
+            "name": name,
+            "summary": known.usage,
+            "description": known.usage,
+            "tags": [{"name": known.category}],
+            "paramStructure": "either",
+            "params": params(name),
+            "result": {"name": "result", "description": "", "schema": {}},
+        })
+    });
+    json!({"methods": methods.collect::<Vec<_>>()})
 }
 
 fn method(spec: &MethodSpec) -> Value {
@@ -108,6 +148,25 @@ mod tests {
         let both = "\"hex\"    (string) The block.\n{...}    (json object) With verbosity 1.";
         assert_eq!(result(both), json!({"type": ["object", "string"]}));
         assert_eq!(result("What it finds."), json!({}));
+    }
+
+    #[test]
+    fn a_node_without_a_document_is_described_by_its_help() {
+        let help = NodeHelp::parse("== Wallet ==\nsend [{\"address\":amount,...},...] ( options )\nping\n");
+        let rows = json!([
+            ["send", 0, "outputs", false],
+            ["send", 1, "options", false],
+            ["send", 1, "change|change_address", true],
+            ["other", 0, "x", true]
+        ]);
+        let document = of_help(&help, rows.as_array().unwrap());
+        let param =
+            |name: &str, schema: Value| json!({"name": name, "description": "", "required": false, "schema": schema});
+        let mut options = param("options", json!({}));
+        options[MEMBERS] = json!([param("change", json!({"type": "string"}))]);
+        assert_eq!(document["methods"][0]["params"], json!([]));
+        assert_eq!(document["methods"][1]["params"], json!([param("outputs", json!({})), options]));
+        assert_eq!(document["methods"][1]["tags"][0]["name"], json!("Wallet"));
     }
 
     #[test]

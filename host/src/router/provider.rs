@@ -76,6 +76,7 @@ impl Providers for Switchboard {
             through: makers.iter().cloned().chain([plugin.into()]).collect(),
             makers: makers.len() + 1,
             progress: None,
+            held: None,
         };
         let until = self.calls.due(scope.0).and_then(|due| due.checked_sub(ANSWER_LEAD));
         let begin = |front: &Front| -> Answering {

@@ -84,6 +84,7 @@ mod tests {
         let origin = Arc::new(Origin::of_user("u"));
         let call = Call {
             progress: None,
+            held: None,
             method: "uptime".into(),
             params: Params::none(),
             origin,

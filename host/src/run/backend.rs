@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bitcoin::{Network, Transaction};
-use outrigger_bitcoind::{BitcoindNode, OpenError, Settings, greeting};
+use outrigger_bitcoind::{BitcoindNode, OpenError, Rpc, Settings, greeting};
 use outrigger_node::{ChainIdentity, Node, NodeEvent, Observer};
 use outrigger_passthrough::{NodeTip, Passthrough, Taps, WalletOwner};
 use outrigger_upstream::{Endpoint, Upstream};
@@ -13,8 +13,9 @@ use outrigger_values::FeeRate;
 use outrigger_wallet_engine::WalletManager;
 use tokio::sync::watch;
 
-use super::configuration::login;
-use super::{RunError, failed};
+use super::configuration::known_login;
+use super::rights::refuse_lacking;
+use super::{RunError, failed, no_threads};
 use crate::config::{BackendConfig, Config, LoadedConfig, Wallets, seconds};
 
 /// Concurrent requests of services and wallets to the node.
@@ -68,9 +69,11 @@ impl Backend {
     ) -> Result<Self, RunError> {
         let endpoint: Endpoint =
             config.url.parse().map_err(|error| RunError::Failed(format!("backend.url: {error}")))?;
-        let login = login(config).map_err(|reason| RunError::Failed(format!("backend: {reason}")))?;
+        let login = known_login(loaded, config)?;
         let chain = config.chain(network).unwrap_or_else(|| ChainIdentity::of(network));
-        let upstream = Upstream::new(endpoint, login, config.connections)
+        // Not greeted: a node that refuses the greeting's method would refuse every other with it.
+        let plain = Upstream::new(endpoint.clone(), login.clone(), 1);
+        let upstream = Upstream::new(endpoint, login.clone(), config.connections)
             .greeted(Arc::new(greeting(chain.clone())))
             .polled(Duration::from_micros(config.busy_poll_microseconds));
         // Separate from the clients' requests, which must not keep the host from following the node.
@@ -92,6 +95,7 @@ impl Backend {
             may_wait: config.long_connections > 0,
         };
         let node = BitcoindNode::open(service, &settings).map_err(|error| open_error(loaded, error))?;
+        refuse_lacking(loaded, &Rpc::start(Arc::new(plain)).map_err(no_threads)?, &login)?;
         if let Some(warning) = node.node_release().and_then(|release| too_many_connections(config, release)) {
             tracing::warn!("{warning}");
         }

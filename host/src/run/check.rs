@@ -1,42 +1,45 @@
 //! `outrigger run --check`: errors that would keep the host from starting, as far as they can be found without starting
 //! it.
 
-use super::RunArgs;
 use super::confined::{ConfinementReport, bounded};
 use super::limits::check_limits;
+use super::log::init_log;
 use super::node_report::report;
-use super::{RunError, configuration, data_folder, init_log, parts, places, requirements, users};
+use super::{Before, RunArgs, RunError, configuration, data_folder, parts, places, requirements, users};
 use crate::router::builtins;
 use crate::services::ServiceNames;
+use outrigger_plugins::linked::Found;
 use outrigger_plugins::registry::{self, PluginsConfig};
 use outrigger_sdk::manifest::Manifest;
 use outrigger_standard::work;
 
-/// Checks the configuration, the users, the files of enabled plugins with their options, grants and routes, the ports
-/// and the audit log's file, and queries the node. It executes no plugin code and writes nothing. Returns a summary,
+/// Checks the configuration, the users, the files of enabled plugins with their options, grants and routes, the data
+/// directory, the ports and the audit log's file, and queries the node. It executes no plugin code and writes nothing. Returns a summary,
 /// and lines about grants of the node's methods, the sandbox of isolated plugins, and the node.
 ///
 /// # Errors
 /// As [`run`](super::run).
-pub fn check(args: &RunArgs) -> Result<String, RunError> {
+pub fn check(args: &RunArgs, before: Before) -> Result<String, RunError> {
     check_limits(None)?;
     let loaded = configuration(args)?;
-    init_log(&loaded)?;
+    drop(init_log(&loaded)?);
     check_limits(Some(&loaded.config))?;
     let data = data_folder(&loaded)?;
-    let folders = parts::plugin_folders(&args.plugin_dir);
-    users(&loaded, &folders)?;
+    let sources = parts::sources(args);
+    users(&loaded, &sources)?;
+    loaded.tls()?;
     let config = &loaded.config;
     let configured = PluginsConfig { plugins: config.plugins.clone(), routes: config.routes.clone() };
-    let manifests = registry::check(&configured, &folders, &builtins::RESERVED, &ServiceNames)
+    let found = registry::check(&configured, &sources, &builtins::RESERVED, &ServiceNames)
         .map_err(|failure| parts::plugin_error(&loaded, &failure))?;
+    let manifests: Vec<&Manifest> = found.iter().map(Found::manifest).collect();
     parts::check_providers(&loaded, |plugin, service| {
         let provides =
             |manifest: &&Manifest| manifest.id == plugin && manifest.provides.iter().any(|one| one == service);
-        manifests.iter().any(|manifest| provides(&manifest))
+        manifests.iter().any(provides)
     })?;
     let methods: usize = manifests.iter().map(|manifest| manifest.methods.len()).sum();
-    let enabled = config.plugins.iter().enumerate().filter(|(_, plugin)| plugin.enabled).zip(&manifests);
+    let enabled = config.plugins.iter().enumerate().filter(|(_, plugin)| plugin.enabled).zip(manifests.iter().copied());
     let required: Vec<_> = enabled.clone().map(|((position, _), manifest)| (position, manifest)).collect();
     if let Ok(network) = work::network(&config.network) {
         for (position, manifest) in &required {
@@ -61,8 +64,11 @@ pub fn check(args: &RunArgs) -> Result<String, RunError> {
         granted.map(|grant| format!("\nplugin '{}' is granted {grant}", manifest.id))
     });
     let of_node: String = of_node.collect();
-    let untried = places::try_places(&loaded, &data)?;
+    places::try_places(&loaded, args, &data, before)?;
     let used = format!("The configuration is valid: {} plugins with {methods} methods{of_node}", manifests.len());
     let node = config.backend.as_ref().map(|backend| report(&loaded, backend, &required)).transpose()?;
-    Ok([vec![used], untried.into_iter().collect(), isolated, node.unwrap_or_default()].concat().join("\n"))
+    let own: Vec<_> = found.iter().filter(|one| one.path().is_none()).map(|one| &*one.manifest().id).collect();
+    let built_in = format!("the program's own copies run, since no folder has their libraries: {}", own.join(", "));
+    let built_in = (!own.is_empty()).then_some(built_in);
+    Ok([vec![used], built_in.into_iter().collect(), isolated, node.unwrap_or_default()].concat().join("\n"))
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bitcoin::Network;
 use outrigger_bitcoind::{Rpc, chain_of, cookie_of, default_ports};
 use outrigger_plugins::Routes;
+use outrigger_rpc::ListenAddress;
 use outrigger_upstream::{Endpoint, Login, Upstream};
 
 use super::RunArgs;
@@ -39,6 +40,7 @@ pub fn configuration(args: &RunArgs) -> Result<LoadedConfig, ConfigError> {
     }
     if !args.rpc_listen.is_empty() {
         loaded.config.rpc.listen.clone_from(&args.rpc_listen);
+        loaded.check_proxies()?;
     }
     if let Some(network) = &args.network {
         loaded.set_network(network)?;
@@ -46,7 +48,32 @@ pub fn configuration(args: &RunArgs) -> Result<LoadedConfig, ConfigError> {
     if args.without_third_parties {
         leave_out_third_parties(&mut loaded.config);
     }
+    check_addresses(&loaded)?;
     Ok(loaded)
+}
+
+/// Refuses an address that is to be listened on twice.
+fn check_addresses(loaded: &LoadedConfig) -> Result<(), ConfigError> {
+    let listen = loaded.config.listen();
+    let is_same = |one: &ListenAddress, other: &ListenAddress| match (one.socket(), other.socket()) {
+        (Some(one), Some(other)) => one == other && one.port() != 0,
+        _ => one == other,
+    };
+    let is_repeated =
+        |(at, address): &(usize, &ListenAddress)| listen.iter().take(*at).any(|one| is_same(one, address));
+    if let Some((_, address)) = listen.iter().enumerate().find(is_repeated) {
+        return Err(loaded.error("rpc.listen", "", format!("{address} is listed twice")));
+    }
+    let is_shared =
+        |metrics: &SocketAddr| metrics.port() != 0 && listen.iter().any(|one| one.socket() == Some(*metrics));
+    let shared = loaded.config.metrics.listen.filter(is_shared);
+    match shared {
+        Some(metrics) => {
+            let reason = format!("clients have {metrics} (rpc.listen); choose another port for metrics");
+            Err(loaded.error("metrics.listen", "", reason))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Disables all plugins but the bundled groups, and takes them out of the routes. The entries keep their places.
@@ -84,6 +111,16 @@ fn for_node(url: &str, args: &RunArgs) -> Result<LoadedConfig, ConfigError> {
     Ok(loaded)
 }
 
+/// The host's credentials for the node, or the error with its place.
+pub fn known_login(loaded: &LoadedConfig, backend: &BackendConfig) -> Result<Login, ConfigError> {
+    let login = login(backend).map_err(|reason| loaded.error("backend.cookie", "", reason))?;
+    // A cookie may come later, with the node.
+    if let Login::Password { .. } = &login {
+        login.read().map_err(|error| loaded.error("backend.password_file", "", error.to_string()))?;
+    }
+    Ok(login)
+}
+
 /// The host's credentials for the node.
 ///
 /// # Errors
@@ -111,14 +148,15 @@ pub fn default_login(url: &str) -> Result<Login, String> {
 }
 
 impl Config {
-    pub fn listen(&self) -> Vec<SocketAddr> {
+    pub fn listen(&self) -> Vec<ListenAddress> {
+        let v4 = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)).into();
         let of_network = |(network, _): &(Network, u16)| network.to_core_arg() == self.network;
         match &self.backend {
             _ if !self.rpc.listen.is_empty() => self.rpc.listen.clone(),
-            None => vec![SocketAddr::from((Ipv4Addr::LOCALHOST, EMBEDDED_PORT))],
+            None => vec![v4(EMBEDDED_PORT)],
             Some(_) => {
                 let port = default_ports().find(of_network).map_or(EMBEDDED_PORT, |(_, port)| port) + PORT_OFFSET;
-                vec![SocketAddr::from((Ipv4Addr::LOCALHOST, port)), SocketAddr::from((Ipv6Addr::LOCALHOST, port))]
+                vec![v4(port), SocketAddr::from((Ipv6Addr::LOCALHOST, port)).into()]
             }
         }
     }
@@ -140,6 +178,10 @@ mod tests {
         assert_eq!(listen(FOR_BITCOIND, &["network=signet"]).unwrap(), "127.0.0.1:38337 [::1]:38337");
         assert_eq!(listen("", &["rpc.listen=10.0.0.1:1"]).unwrap(), "10.0.0.1:1");
         assert_eq!(listen("", &["rpc.listen=['10.0.0.1:1', '[::]:2']"]).unwrap(), "10.0.0.1:1 [::]:2");
+        assert_eq!(listen("", &["rpc.listen=unix:/run/rpc.sock"]).unwrap(), "unix:/run/rpc.sock");
+        for wrong in ["rpc.listen=unix:rpc.sock", "rpc.listen=localhost:8332"] {
+            assert!(listen("", &[wrong]).unwrap_err().contains("is no address"), "{wrong}");
+        }
         assert!(listen("", &["rpc.listen=8332"]).unwrap_err().contains("expected an address and port"));
     }
 }

@@ -2,15 +2,20 @@
 
 mod args;
 mod backend;
+mod backups;
 mod bitcoin_conf;
 mod check;
 mod configuration;
 mod confined;
 mod limits;
+mod log;
 mod node_report;
 mod parts;
 mod places;
+mod refusals;
+mod reload;
 mod requirements;
+mod rights;
 mod users;
 
 use std::fs::File;
@@ -27,28 +32,33 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
-use tracing_subscriber::EnvFilter;
 
 use crate::audit::AuditLog;
-use crate::config::{ConfigError, LoadedConfig, LogFormat, NoHome, expand_home};
+use crate::config::{ConfigError, LoadedConfig, NoHome, expand_home};
+use crate::console::PAGES;
 use crate::metrics::{self, MetricsServer, Standing};
 use crate::observe::Observe;
+use crate::quotas::{Bounded, Quotas};
 use crate::router::PassedRest;
 use crate::router::onward::Front;
 use crate::{hooks, notify};
-pub use args::RunArgs;
+pub use args::{Before, RunArgs};
 pub use check::check;
 use configuration::configuration;
-pub use configuration::default_login;
+pub use configuration::{default_login, login as backend_login};
 use limits::check_limits;
-use outrigger_plugins::log::OWN_LEVEL;
+use log::{SetLog, init_log};
 use outrigger_plugins::{memory, trust};
 use outrigger_rpc::{
-    Authenticator, CookieFile, Dispatch, EdgeFigures, Gateway, NetworkThreads, RpcUser, STACK_BYTES, Server, Workers,
-    request_of,
+    Authenticator, CookieFile, Dispatch, EdgeFigures, Gateway, ListenAddress, NetworkThreads, RpcUser, STACK_BYTES,
+    Server, Workers, request_of,
 };
+use parking_lot::Mutex;
 pub use parts::PLUGINS_FOLDER;
 use parts::{Frame, Parts};
+use refusals::{datadir_error, in_use, listen_error, metrics_error};
+use reload::{Applied, Reloader, at_hangup};
+pub use reload::{Reloaded, Reloading};
 use users::users;
 
 /// Network threads beyond one for each core. They do I/O and run inline methods; all other calls run on the pool.
@@ -67,6 +77,9 @@ const MOST_OTHER_FILES: usize = 1024;
 
 /// The file in the network's data folder with the addresses that the host listens on, one in a line.
 pub const ADDRESS_FILE: &str = ".address";
+
+/// The file there with the credentials of the cookie's user.
+pub const COOKIE_FILE: &str = ".cookie";
 
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -87,13 +100,13 @@ fn failed(what: &str) -> impl Fn(Box<dyn std::error::Error>) -> RunError + '_ {
 pub fn run(args: &RunArgs) -> Result<(), RunError> {
     check_limits(None)?;
     let loaded = configuration(args)?;
-    init_log(&loaded)?;
+    let set_log = init_log(&loaded)?;
     check_limits(Some(&loaded.config))?;
     memory::give_back_large_blocks();
-    let users = users(&loaded, &parts::plugin_folders(&args.plugin_dir))?;
+    let users = users(&loaded, &parts::sources(args))?;
     let folder = data_folder(&loaded)?;
     // Held as long as the host runs: two hosts must not share a data directory.
-    let _lock = lock_folder(&folder)?;
+    let _lock = lock_folder(&folder).map_err(|error| datadir_error(&loaded, args, &error.to_string()))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(FRONT_THREADS)
         .thread_stack_size(STACK_BYTES)
@@ -102,7 +115,7 @@ pub fn run(args: &RunArgs) -> Result<(), RunError> {
         .map_err(no_threads)?;
     let network = NetworkThreads::start(network_threads()).map_err(no_threads)?;
     let frame = Frame::default();
-    let parts = runtime.block_on(serve(Arc::new(loaded), args, users, &folder, &frame, network.workers()));
+    let parts = runtime.block_on(serve(Arc::new(loaded), args, users, &folder, &frame, network.workers(), set_log));
     if let Ok(parts) = &parts {
         parts.stop();
     }
@@ -124,6 +137,16 @@ fn network_threads() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get) + SPARE_NETWORK_THREADS
 }
 
+/// The socket in the data folder for commands of this machine, which then need no certificate. Not beside a configured one.
+fn own_socket(listen: &[ListenAddress], folder: &Path) -> Option<ListenAddress> {
+    let is_configured = listen.iter().any(|address| matches!(address, ListenAddress::Unix(_)));
+    let socket = ListenAddress::Unix(folder.join(".rpc.sock"));
+    if !is_configured && !socket.is_possible() {
+        tracing::warn!(%socket, "a path of a socket is shorter: commands on this machine need the host's certificate");
+    }
+    (!is_configured && socket.is_possible()).then_some(socket)
+}
+
 /// Listens and serves until the host is stopped. While the parts are assembled, calls are answered with -28.
 async fn serve(
     loaded: Arc<LoadedConfig>,
@@ -132,13 +155,17 @@ async fn serve(
     folder: &Path,
     frame: &Frame,
     workers: Workers,
+    set_log: SetLog,
 ) -> Result<Parts, RunError> {
     let rpc = &loaded.config.rpc;
+    let tls = loaded.tls()?.map(Arc::new);
     let audit = open_audit(&loaded)?;
     let verdicts = audit.clone();
     // From here on a signal stops in order: after READY, none may kill the host.
     let stopping = stop_requested(frame.stop.subscribe())?;
-    let cookie = CookieFile::create(folder.join(".cookie")).map_err(|e| failed("cookie")(e.into()))?;
+    let cookie = CookieFile::create(folder.join(COOKIE_FILE)).map_err(|e| failed("cookie")(e.into()))?;
+    let applied = Mutex::new(Applied::of(&loaded, &users));
+    at_hangup(frame.reloading.clone())?;
     let known = users.into_iter().fold(Authenticator::new().with_cookie(&cookie), Authenticator::with_user);
     let observe = |service| Observe {
         service,
@@ -147,34 +174,52 @@ async fn serve(
         active: frame.active.clone(),
         audit: audit.clone(),
     };
-    let service = RpcServiceBuilder::new().layer_fn(observe).service(Gateway::new(frame.gate.clone()));
-    let of_plugins = Arc::new(observe(Gateway::new(frame.gate.clone())));
+    let quotas = Quotas::new(&loaded.config.rpc.users, folder);
+    let bounded = |service| Bounded { service: Arc::new(service), quotas: quotas.clone() };
+    let service =
+        RpcServiceBuilder::new().layer_fn(observe).layer_fn(bounded).service(Gateway::new(frame.gate.clone()));
+    let of_plugins = Arc::new(observe(bounded(Gateway::new(frame.gate.clone()))));
     let mut limits = rpc.limits();
     limits.max_connections = connections(limits.max_connections, raise_file_limit());
-    let listen = loaded.config.listen();
+    let mut listen = loaded.config.listen();
+    if tls.is_some() {
+        listen.extend(own_socket(&listen, folder));
+    }
     // The default includes IPv6, which not every machine has.
     let may_lack_ipv6 = rpc.listen.is_empty();
-    let server = Server::bind(&listen, may_lack_ipv6, service, Arc::new(known), limits)
+    let listeners = outrigger_rpc::listen(&listen, may_lack_ipv6, rpc.socket_mode)
         .await
-        .map_err(|error| failed("cannot listen")(error.into()))?
-        .with_peers(rpc.peers())
+        .map_err(|error| listen_error(&loaded, &error))?;
+    let server = Server::new(listeners, service, Arc::new(known), limits)
+        .with_access(rpc.access())
         .with_tips(frame.hub.tips())
+        .with_readiness(frame.readiness())
         .with_workers(workers);
+    let is_for_others = listen.iter().any(ListenAddress::is_for_others) || !rpc.trusted_proxies.is_empty();
+    let has_console = rpc.console.unwrap_or(!is_for_others);
+    let server = if has_console { server.with_pages(&PAGES) } else { server };
+    let server = match &tls {
+        Some(tls) => server.with_tls(tls.clone()),
+        None => server,
+    };
     let server = match &loaded.config.backend {
         Some(backend) if backend.rest_passthrough => {
-            server.with_rest(Arc::new(PassedRest { gate: frame.gate.clone(), metrics: frame.metrics.clone() }))
+            let rest = PassedRest { gate: frame.gate.clone(), metrics: frame.metrics.clone() };
+            server.with_rest(Arc::new(rest), backend.rest_anonymous)
         }
         _ => server,
     };
-    if let Some(listen) = listen.iter().find(|listen| rpc.peers().is_local() && !listen.ip().is_loopback()) {
+    if let Some(listen) = listen.iter().find(|listen| rpc.access().allowed.is_local() && listen.is_for_others()) {
         tracing::warn!(%listen, "only this machine's clients are accepted: rpc.allow_from names no network");
     }
+    let admit = Box::new(server.admission());
     let (addresses, edge) = (server.local_addrs().to_vec(), server.figures());
     for address in &addresses {
         tracing::info!(%address, "listening");
     }
-    // For `outrigger call`, which uses the first.
-    let lines: String = addresses.iter().map(|address| format!("{address}\n")).collect();
+    let urls: Vec<String> = addresses.iter().map(|address| address.url(tls.is_some())).collect();
+    // For `outrigger call`, which is no proxy.
+    let lines: String = urls.iter().filter(|url| !url.starts_with("proxy:")).map(|url| format!("{url}\n")).collect();
     if let Err(error) = std::fs::write(folder.join(ADDRESS_FILE), lines) {
         tracing::warn!(%error, "the file with the host's addresses cannot be written");
     }
@@ -212,8 +257,24 @@ async fn serve(
         }),
         audit: verdicts,
     });
+    quotas.know(&parts.manager);
+    // Set once, only here.
+    let _ = frame.reloading.set(Reloader {
+        args: reload::arguments(args, &loaded.config.network),
+        sources: parts::sources(args),
+        admit,
+        quotas,
+        set_log,
+        audit,
+        registry: parts.registry.clone(),
+        started: loaded.table()?,
+        applied,
+    });
     frame.gate.open(parts.router.clone());
-    let outcome = tell_metrics(&loaded, frame, &parts, edge).await;
+    let standing = standing(&parts, edge);
+    // Set once, only here.
+    let _ = frame.standing.set(standing.clone());
+    let outcome = tell_metrics(&loaded, frame, standing).await;
     match &outcome {
         Err(_) => {
             frame.stop.send_replace(true);
@@ -221,7 +282,6 @@ async fn serve(
         Ok(metrics) => {
             let metrics = metrics.map(|metrics| format!(", metrics: http://{metrics}/metrics")).unwrap_or_default();
             let network = &loaded.config.network;
-            let urls: Vec<String> = addresses.iter().map(|address| format!("http://{address}/")).collect();
             let ready = format!("Outrigger is ready: {} ({network}, {}){metrics}", urls.join(" "), folder.display());
             // A closed standard output is no reason to stop.
             if let Err(error) = writeln!(std::io::stdout(), "{ready}") {
@@ -253,23 +313,26 @@ async fn assemble(loaded: &Arc<LoadedConfig>, args: &RunArgs, folder: &Path, fra
     assembled.unwrap_or_else(|_| Err(RunError::Failed("the start ended without a result".to_owned())))
 }
 
-/// Opens the metrics' port, if configured, and returns its address. It closes with the runtime.
-async fn tell_metrics(
-    loaded: &LoadedConfig,
-    frame: &Frame,
-    parts: &Parts,
-    edge: Arc<EdgeFigures>,
-) -> Result<Option<SocketAddr>, RunError> {
-    let Some(listen) = loaded.config.metrics.listen else { return Ok(None) };
-    let standing = Standing {
+fn standing(parts: &Parts, edge: Arc<EdgeFigures>) -> Standing {
+    Standing {
         node: parts.node.clone(),
         wallets: parts.manager.clone(),
         plugins: parts.registry.clone(),
         pool: parts.pool.clone(),
         stores: parts.stores.clone(),
+        backups: parts.backups.clone(),
         edge,
         passthrough: parts.router.passthrough().cloned(),
-    };
+    }
+}
+
+/// Opens the metrics' port, if configured, and returns its address. It closes with the runtime.
+async fn tell_metrics(
+    loaded: &LoadedConfig,
+    frame: &Frame,
+    standing: Standing,
+) -> Result<Option<SocketAddr>, RunError> {
+    let Some(listen) = loaded.config.metrics.listen else { return Ok(None) };
     let failed = |error: std::io::Error| metrics_error(loaded, listen, &error);
     let asked = standing.clone();
     let registry = metrics::registry(&frame.metrics, standing);
@@ -277,11 +340,6 @@ async fn tell_metrics(
     let address = server.local_addr().map_err(failed)?;
     tokio::spawn(server.serve());
     Ok(Some(address))
-}
-
-fn metrics_error(loaded: &LoadedConfig, listen: SocketAddr, error: &std::io::Error) -> RunError {
-    let reason = format!("cannot listen on {listen}: {error}");
-    loaded.error("metrics.listen", &listen.to_string(), reason).into()
 }
 
 fn data_folder(loaded: &LoadedConfig) -> Result<PathBuf, ConfigError> {
@@ -302,33 +360,6 @@ fn audit_file(loaded: &LoadedConfig) -> Result<Option<(PathBuf, impl Fn(String) 
     let refuse = |reason: String| loaded.error("audit.file", &file.display().to_string(), reason);
     let path = expand_home(file).map_err(|error| refuse(error.to_string()))?;
     Ok(Some((path, refuse)))
-}
-
-fn log_filter(loaded: &LoadedConfig) -> Result<EnvFilter, ConfigError> {
-    let level = &loaded.config.log.level;
-    // The filter itself would take an unknown word for a target's name, and log everything of that target.
-    let known = |directive: &str| {
-        let name = directive.rsplit('=').next().unwrap_or(directive).trim();
-        name.parse::<tracing_subscriber::filter::LevelFilter>().is_ok()
-    };
-    if let Some(unknown) = level.split(',').find(|directive| !known(directive)) {
-        let reason = format!("'{unknown}' is not a level: use error, warn, info, debug, trace or off, or target=level");
-        return Err(loaded.error("log.level", level, reason));
-    }
-    // The lines of plugins with levels of their own.
-    let of_plugins = loaded.config.plugins.iter().filter_map(|plugin| plugin.log).max();
-    let level = of_plugins.map_or_else(|| level.clone(), |most| format!("{level},{OWN_LEVEL}={}", most.name()));
-    EnvFilter::try_new(&level).map_err(|error| loaded.error("log.level", &level, error.to_string()))
-}
-
-fn init_log(loaded: &LoadedConfig) -> Result<(), ConfigError> {
-    let filter = log_filter(loaded)?;
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    match loaded.config.log.format {
-        LogFormat::Text => builder.with_ansi(false).init(),
-        LogFormat::Json => builder.json().init(),
-    }
-    Ok(())
 }
 
 /// Every connection is an open file, and the soft limit is often far below the hard one. Returns the new soft limit.
@@ -360,13 +391,6 @@ fn connections(allowed: usize, files: Option<u64>) -> usize {
 fn stop_requested(mut stop: watch::Receiver<bool>) -> Result<impl Future<Output = ()>, RunError> {
     let listen = |kind| signal(kind).map_err(|error| RunError::Failed(format!("cannot listen for signals: {error}")));
     let (mut terminate, mut interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
-    let mut hangup = listen(SignalKind::hangup())?;
-    // bitcoind reopens its log on SIGHUP. Here the log is standard error, so the signal is ignored.
-    tokio::spawn(async move {
-        while hangup.recv().await.is_some() {
-            tracing::info!("SIGHUP: the log goes to standard error, so there is no file to reopen");
-        }
-    });
     Ok(async move {
         tokio::select! {
             _ = terminate.recv() => {}
@@ -379,10 +403,12 @@ fn stop_requested(mut stop: watch::Receiver<bool>) -> Result<impl Future<Output 
 /// How often the lock file is made again if somebody removes it.
 const LOCK_ATTEMPTS: usize = 10;
 
+const LOCK_FILE: &str = ".lock";
+
 pub struct FolderLock {
     /// Of the directory itself, whose lock cannot be bypassed by unlinking a file.
     _folder: File,
-    /// Of the file `.lock`, which earlier versions lock.
+    /// Of [`LOCK_FILE`], which earlier versions lock.
     _file: File,
 }
 
@@ -393,8 +419,8 @@ pub struct FolderLock {
 pub fn lock_folder(folder: &Path) -> Result<FolderLock, RunError> {
     let io = |error: std::io::Error| RunError::Failed(format!("{}: {error}", folder.display()));
     // The directory must be private: it has keys, the cookie, and code that is loaded.
-    trust::own_folder(folder).map_err(|error| RunError::Failed(format!("the data directory: {error}")))?;
-    let in_use = || RunError::Failed(format!("{} is in use by another Outrigger", folder.display()));
+    trust::own_folder(folder).map_err(|error| RunError::Failed(error.to_string()))?;
+    let in_use = || RunError::Failed(in_use(folder));
     let lock = |file: &File| flock(file, FlockOperation::NonBlockingLockExclusive);
     let of_folder = File::open(folder).map_err(io)?;
     match lock(&of_folder) {
@@ -403,7 +429,7 @@ pub fn lock_folder(folder: &Path) -> Result<FolderLock, RunError> {
         Err(error) => tracing::warn!(%error, "only the file .lock locks the data directory"),
         Ok(()) => {}
     }
-    let path = folder.join(".lock");
+    let path = folder.join(LOCK_FILE);
     for _ in 0..LOCK_ATTEMPTS {
         let file = File::create(&path).map_err(io)?;
         lock(&file).map_err(|error| if error == Errno::WOULDBLOCK { in_use() } else { io(error.into()) })?;

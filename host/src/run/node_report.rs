@@ -4,17 +4,18 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use outrigger_bitcoind::{AskError, NEEDS, NetworkAnswer, OpenError, Rpc, abilities, chain_of, foreign};
+use outrigger_bitcoind::{AskError, NetworkAnswer, OpenError, Rpc, abilities, chain_of, foreign};
 use outrigger_node::{Abilities, ChainIdentity};
 use outrigger_passthrough::NodeHelp;
 use outrigger_sdk::manifest::Manifest;
 use outrigger_standard::{release, work};
-use outrigger_upstream::{Endpoint, Login, Upstream, UpstreamError};
+use outrigger_upstream::{Endpoint, Upstream, UpstreamError};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::backend::{OWN_CONNECTIONS, open_error, too_many_connections};
-use super::configuration::login;
+use super::configuration::known_login;
+use super::rights::{refuse_lacking, refused};
 use super::{RunError, requirements};
 use crate::config::{BackendConfig, LoadedConfig, Wallets};
 
@@ -37,7 +38,7 @@ pub fn report(
     backend: &BackendConfig,
     plugins: &[(usize, &Manifest)],
 ) -> Result<Vec<String>, RunError> {
-    let login = login(backend).map_err(|reason| RunError::Failed(format!("backend: {reason}")))?;
+    let login = known_login(loaded, backend)?;
     let endpoint: Endpoint = backend.url.parse().map_err(|error| RunError::Failed(format!("backend.url: {error}")))?;
     let upstream = Upstream::new(endpoint.clone(), login.clone(), 1);
     let rpc = Rpc::start(Arc::new(upstream)).map_err(super::no_threads)?;
@@ -53,9 +54,9 @@ pub fn report(
     if let Some((found, expected)) = found.zip(expected).filter(|(found, expected)| found != expected) {
         return Err(open_error(loaded, OpenError::Foreign(foreign(&found, &expected))));
     }
+    refuse_lacking(loaded, &rpc, &login)?;
     let refused = match refused(&rpc, &login) {
-        Ok((refused, true)) => return Err(loaded.error("backend", "", refused).into()),
-        Ok((refused, false)) => Some(refused).filter(|text| !text.is_empty()),
+        Ok(refused) => Some(refused).filter(|text| !text.is_empty()),
         Err(error) => return cannot(error),
     };
     match rpc.ask("getblockchaininfo", &json!([])) {
@@ -98,39 +99,6 @@ fn check_release(node: &Node, loaded: &LoadedConfig, backend: &BackendConfig) ->
         Some(reason) => Err(loaded.error("backend.connections", "", reason).into()),
         None => Ok(()),
     }
-}
-
-/// The methods that the node's -rpcwhitelist refuses to the host's user, as lines with the remedy, and whether the host
-/// needs one of them.
-fn refused(rpc: &Rpc, login: &Login) -> Result<(String, bool), AskError> {
-    let (mut lines, mut is_vital, user) = (Vec::new(), false, login.user());
-    for need in &NEEDS {
-        let mut refused = Vec::new();
-        for &method in need.methods {
-            if !rpc.may_call(method)? {
-                refused.push(method);
-            }
-        }
-        if !refused.is_empty() {
-            is_vital |= need.is_vital;
-            lines.push(format!(
-                "rpcwhitelist: the node does not allow its user '{user}' to call {} ({})",
-                refused.join(", "),
-                need.purpose
-            ));
-        }
-    }
-    if !lines.is_empty() {
-        let mut all: Vec<_> = NEEDS.iter().flat_map(|need| need.methods).copied().collect();
-        all.sort_unstable();
-        all.dedup();
-        lines.push(format!(
-            "rpcwhitelist: the host asks for no more with this line in bitcoin.conf, in the place of all others for '{user}', since the \
-             node takes what is common to them; add the methods that clients call through the host:\nrpcwhitelist={user}:{}",
-            all.join(",")
-        ));
-    }
-    Ok((lines.join("\n"), is_vital))
 }
 
 struct Node {
@@ -278,11 +246,13 @@ fn built(index: &Value, [without, remedy]: [&str; 2]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use outrigger_bitcoind::NEEDS;
+
     use super::*;
 
     #[test]
     fn page_lists_the_methods_that_the_host_calls() {
-        let page = include_str!("../../../config/bitcoind.md");
+        let page = include_str!("../../config/bitcoind.md");
         for need in &NEEDS {
             let told = if need.is_vital { "the check fails" } else { "the check says so" };
             let row = format!("| {} | {told} | {} |\n", need.purpose, need.methods.join(", "));

@@ -1,11 +1,12 @@
 //! The host's parts: their assembly, and the order in which they stop.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bitcoin::Network;
-use outrigger_rpc::Tips;
+use outrigger_base::nearest::suggestion;
+use outrigger_rpc::{Readiness, Tips};
 use outrigger_service::chain::Publication;
 use outrigger_service::events::Event;
 use outrigger_service::policy::POLICY;
@@ -16,20 +17,26 @@ use tokio::sync::watch;
 
 use super::RunArgs;
 use super::backend::Backend;
-use super::{RunError, configuration, failed, requirements};
+use super::backups;
+use super::refusals::publish_error;
+use super::reload::{Reloading, arguments};
+use super::{RunError, configuration, failed, places, requirements};
 use crate::active::Active;
+use crate::backups::Figures;
 use crate::config::{BackendConfig, Config, LoadedConfig, Wallets, seconds};
+use crate::groups;
 use crate::hooks::Hooks;
-use crate::metrics::CallMetrics;
+use crate::metrics::{CallMetrics, Standing};
 use crate::publish::{PublishError, Publisher};
 use crate::router::builtins::{self, Builtins};
 use crate::router::{Router, StartupGate};
 use outrigger_embedded::EmbeddedNode;
 use outrigger_isolate::Executable;
-use outrigger_node::{Node, NodeError, NodeEvent, Observer};
+use outrigger_node::{Node, NodeEvent, Observer};
 use outrigger_plugins::calls::Calls;
 use outrigger_plugins::file::FileError;
 use outrigger_plugins::instance::{ReleaseSource, StartError};
+use outrigger_plugins::linked::Sources;
 use outrigger_plugins::pool::Pool;
 use outrigger_plugins::registry::{Environment, Failure, PluginsConfig, Registry, RegistryError, Reread};
 use outrigger_services::{Scopes, Stores};
@@ -100,17 +107,26 @@ pub struct Frame {
     pub fatal: Arc<OnceLock<String>>,
     pub metrics: CallMetrics,
     pub active: Arc<Active>,
+    /// Set once the host is up.
+    pub standing: Arc<OnceLock<Standing>>,
+    pub reloading: Reloading,
 }
 
 impl Default for Frame {
     fn default() -> Self {
         let (stop, _) = watch::channel(false);
-        let (gate, hub, fatal, active) = Default::default();
-        Self { gate, hub, stop, fatal, metrics: CallMetrics::default(), active }
+        let (gate, hub, fatal, active, standing, reloading) = Default::default();
+        Self { gate, hub, stop, fatal, metrics: CallMetrics::default(), active, standing, reloading }
     }
 }
 
 impl Frame {
+    /// What `/readyz` answers.
+    pub fn readiness(&self) -> Readiness {
+        let standing = self.standing.clone();
+        Arc::new(move || standing.get().is_some_and(Standing::is_ready))
+    }
+
     /// Stops the host, and keeps the first reason.
     fn stop_for(&self) -> Box<dyn Fn(String) + Send + Sync> {
         let (stop, fatal) = (self.stop.clone(), self.fatal.clone());
@@ -131,6 +147,8 @@ pub struct Parts {
     pub router: Arc<Router>,
     pub switchboard: Arc<Switchboard>,
     pub stores: Arc<Stores>,
+    /// With the longest time between two backups, in seconds; `None` without backups.
+    pub backups: Option<(Figures, u64)>,
 }
 
 impl Parts {
@@ -140,6 +158,7 @@ impl Parts {
     /// The failure of a part.
     pub fn assemble(loaded: &LoadedConfig, args: &RunArgs, folder: &Path, frame: &Frame) -> Result<Self, RunError> {
         let (config, hub) = (&loaded.config, &frame.hub);
+        places::check_folders(config, folder)?;
         frame.gate.stage("Loading the chain…");
         let (node, backend) = open_node(loaded, folder)?;
         let calls = Arc::new(Calls::default());
@@ -164,6 +183,8 @@ impl Parts {
         let switchboard = Arc::new(Switchboard::new(Handle::current(), calls.clone()));
         let published = publish(loaded, &node)?;
         let stores = Arc::new(Stores::new(folder.join(PLUGINS_FOLDER)));
+        let executable =
+            Arc::new(Executable::current().map_err(|error| failed("the program's own file")(error.into()))?);
         let services = HostServices {
             node: node.clone(),
             published,
@@ -173,7 +194,7 @@ impl Parts {
             stores: stores.clone(),
         };
         let registry = Registry::new(Environment {
-            folders: plugin_folders(&args.plugin_dir),
+            sources: sources(args),
             folder: folder.join(PLUGINS_FOLDER),
             services: Box::new(services),
             network: node.network(),
@@ -181,9 +202,7 @@ impl Parts {
             calls: calls.clone(),
             deadline: seconds(config.rpc.call_deadline_seconds),
             isolation: config.plugin_defaults.isolated,
-            executable: Arc::new(
-                Executable::current().map_err(|error| failed("the program's own file")(error.into()))?,
-            ),
+            executable: executable.clone(),
             requirements: requirements::of_node(&node),
             builtins: &builtins::RESERVED,
             reread: reread(args, &config.network),
@@ -196,7 +215,9 @@ impl Parts {
         // Set once, only here.
         let _ = hub.wallets.set(manager.clone());
         let _ = hub.registry.set(registry.clone());
-        let builtins = Builtins::new(registry.clone(), frame.stop.clone(), frame.active.clone(), passthrough.clone())
+        let (stop, active, reloading) = (frame.stop.clone(), frame.active.clone(), frame.reloading.clone());
+        let standing = frame.standing.clone();
+        let builtins = Builtins::new(registry.clone(), stop, active, passthrough.clone(), reloading, standing)
             .map_err(|error| failed("built-in methods")(error.into()))?;
         let pool = Arc::new(pool);
         let long = config.rpc.max_long_calls();
@@ -216,7 +237,8 @@ impl Parts {
         };
         let router = Arc::new(router);
         router.watch().map_err(|error| failed("the watch over calls")(error.into()))?;
-        Ok(Self { node, manager, registry, pool, router, switchboard, stores })
+        let backups = backups::start(loaded, folder, &manager, &stores, executable)?;
+        Ok(Self { node, manager, registry, pool, router, switchboard, stores, backups })
     }
 
     /// Stops the parts in reverse order of their dependencies.
@@ -235,8 +257,7 @@ impl Parts {
 
 /// Reads the configuration again, for plugins that are started or reloaded.
 fn reread(args: &RunArgs, network: &str) -> Reread {
-    // The network is known, so the node is not queried again.
-    let args = RunArgs { network: Some(network.to_owned()), ..args.clone() };
+    let args = arguments(args, network);
     Box::new(move || {
         let LoadedConfig { config, .. } = configuration(&args).map_err(|error| error.to_string())?;
         Ok(PluginsConfig { plugins: config.plugins, routes: config.routes })
@@ -245,7 +266,10 @@ fn reread(args: &RunArgs, network: &str) -> Reread {
 
 /// A plugin that does not start is a configuration error, with its place, unless the system failed.
 pub(super) fn plugin_error(loaded: &LoadedConfig, failure: &Failure) -> RunError {
-    let reason = failure.error.to_string();
+    let mut reason = failure.error.to_string();
+    if let RegistryError::File(FileError::NotFound { name, .. }) = &failure.error {
+        reason += &suggestion(name, groups::names());
+    }
     let key = match &failure.error {
         RegistryError::Route { method, .. } => return loaded.error(&format!("routes.{method}"), "", reason).into(),
         RegistryError::File(FileError::Io { .. }) | RegistryError::Start(StartError::Thread { .. }) => {
@@ -304,10 +328,7 @@ fn open_node(loaded: &LoadedConfig, folder: &Path) -> Result<(Arc<dyn Node>, Opt
         mempool: config.mempool_limits(),
         ..outrigger_embedded::Settings::default()
     };
-    match EmbeddedNode::open(&folder.join("chain"), settings) {
-        Ok(node) => Ok((node, None)),
-        Err(error) => Err(failed("chain")(NodeError::from(error).into())),
-    }
+    Ok((EmbeddedNode::open(&folder.join(places::CHAIN), settings).map_err(places::chain_error)?, None))
 }
 
 /// Starts the configured publications, and returns them.
@@ -318,7 +339,7 @@ fn publish(loaded: &LoadedConfig, node: &Arc<dyn Node>) -> Result<Arc<[Publicati
         return Ok(Arc::default());
     }
     node.observe(Arc::new(Publisher::start(node, &publications).map_err(|error| match &error {
-        PublishError::Bind(address, _) => loaded.error("notify", address, error.to_string()).into(),
+        PublishError::Bind(address, error) => publish_error(loaded, address, error),
         _ => RunError::Failed(error.to_string()),
     })?));
     let told = publications.into_iter().map(|one| Publication {
@@ -366,10 +387,11 @@ fn open_wallets(
     Ok(manager)
 }
 
-/// The folders in which bare names of plugins are searched: the given ones, the executable's own, and that of an
-/// installation below `bin` and `lib`.
-pub(super) fn plugin_folders(given: &[PathBuf]) -> Vec<PathBuf> {
+/// Where plugins are searched: in the given folders, the executable's own, and that of an installation below `bin` and
+/// `lib`, and then in the program.
+pub(super) fn sources(args: &RunArgs) -> Sources {
     let own = std::env::current_exe().ok().and_then(|path| path.parent().map(Path::to_owned));
     let installed = own.as_deref().and_then(Path::parent).map(|top| top.join("lib/outrigger"));
-    given.iter().cloned().chain(own).chain(installed).collect()
+    let folders = args.plugin_dir.iter().chain(&args.dev_dir).cloned().chain(own).chain(installed).collect();
+    Sources { folders, linked: args.linked, are_named: !args.plugin_dir.is_empty() }
 }

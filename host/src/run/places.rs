@@ -1,54 +1,114 @@
 //! Checks the data folder, files and ports that the host would use at its start, without changing them.
 
 use std::fs::File;
+use std::io;
 use std::path::Path;
 
-use outrigger_rpc::listen;
+use outrigger_embedded::{EmbeddedError, EmbeddedNode};
+use outrigger_node::NodeError;
+use outrigger_plugins::trust;
+use outrigger_rpc::{ListenAddress, ListenError, listen, try_unix};
 use outrigger_zmq::{PubSocket, ZmqEndpoint};
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{Access, FlockOperation, access, flock};
 use rustix::io::Errno;
 use tokio::net::TcpListener;
 
-use super::{RunError, audit_file, failed, metrics_error};
+use super::refusals::{datadir_error, in_use, listen_error, metrics_error, publish_error};
+use super::{Before, LOCK_FILE, RunArgs, RunError, audit_file, failed};
 use crate::audit::AuditLog;
-use crate::config::LoadedConfig;
+use crate::config::{Config, LoadedConfig};
 
-/// Checks them. Returns a line if the ports were not checked.
+/// The folder of the embedded chain, below the folder of the network.
+pub const CHAIN: &str = "chain";
+
+/// Checks the places. Before a restart, it leaves out the ones that the running host has open.
 ///
 /// # Errors
 /// As of the start.
-pub fn try_places(loaded: &LoadedConfig, folder: &Path) -> Result<Option<String>, RunError> {
+pub fn try_places(loaded: &LoadedConfig, args: &RunArgs, folder: &Path, before: Before) -> Result<(), RunError> {
     if let Some((file, refuse)) = audit_file(loaded)? {
         AuditLog::check(&file).map_err(|error| refuse(error.to_string()))?;
     }
-    if is_in_use(folder) {
-        let folder = folder.display();
-        return Ok(Some(format!("{folder} is in use by a running Outrigger: its ports are not checked")));
+    super::backups::folder(loaded, folder)?;
+    let refuse = |reason: String| datadir_error(loaded, args, &reason);
+    trust::check_own_folder(folder).map_err(|error| refuse(error.to_string()))?;
+    match before {
+        Before::Start if is_in_use(folder) => Err(refuse(in_use(folder))),
+        Before::Restart if is_in_use(folder) => Ok(()),
+        _ => {
+            super::backups::check_unused(loaded, folder)?;
+            check_folders(&loaded.config, folder)?;
+            if loaded.config.backend.is_none() {
+                // A host that has started meanwhile writes to the file.
+                EmbeddedNode::check(&folder.join(CHAIN)).map_err(|error| match is_in_use(folder) {
+                    true => refuse(in_use(folder)),
+                    false => chain_error(error),
+                })?;
+            }
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.map_err(super::no_threads)?.block_on(try_ports(loaded))
+        }
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(super::no_threads)?.block_on(try_ports(loaded))?;
-    Ok(None)
+}
+
+pub fn chain_error(error: EmbeddedError) -> RunError {
+    failed("chain")(NodeError::from(error).into())
+}
+
+/// Checks the folders of chain and wallets below the data folder.
+///
+/// # Errors
+/// A file is in the place of one.
+pub fn check_folders(config: &Config, folder: &Path) -> Result<(), RunError> {
+    for name in [chain_folder(config), "wallets"] {
+        let path = folder.join(name);
+        if path.metadata().is_ok_and(|metadata| !metadata.is_dir()) {
+            return Err(RunError::Failed(format!("{} is not a folder", path.display())));
+        }
+    }
+    Ok(())
+}
+
+/// The folder of the embedded chain, or of the node's headers.
+fn chain_folder(config: &Config) -> &'static str {
+    if config.backend.is_some() { "headers" } else { CHAIN }
 }
 
 /// Whether a host runs on this data folder.
 fn is_in_use(folder: &Path) -> bool {
-    let locked = |folder: File| flock(&folder, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK);
-    File::open(folder).is_ok_and(locked)
+    let locked = |file: File| flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK);
+    [folder, &folder.join(LOCK_FILE)].into_iter().any(|path| File::open(path).is_ok_and(locked))
 }
 
 /// Listens on all ports at the same time, since two settings may name the same.
 async fn try_ports(loaded: &LoadedConfig) -> Result<(), RunError> {
     let config = &loaded.config;
-    let rpc = listen(&config.listen(), config.rpc.listen.is_empty()).await;
-    let _rpc = rpc.map_err(|error| failed("cannot listen")(error.into()))?;
+    let (ports, sockets): (Vec<_>, Vec<_>) =
+        config.listen().into_iter().partition(|address| !matches!(address, ListenAddress::Unix(_)));
+    let refuse = |error: ListenError| listen_error(loaded, &error);
+    for address in sockets {
+        if let ListenAddress::Unix(path) = &address {
+            try_unix(path).map_err(|source| refuse(ListenError::Bind { address: address.clone(), source }))?;
+        }
+    }
+    let _rpc = match ports.is_empty() {
+        true => Vec::new(),
+        false => listen(&ports, config.rpc.listen.is_empty(), config.rpc.socket_mode).await.map_err(refuse)?,
+    };
     let mut published = Vec::new();
     for one in config.notify.publications().unwrap_or_default() {
-        // A Unix socket replaces an existing one.
-        if matches!(one.endpoint, ZmqEndpoint::Tcp(..)) && published.iter().all(|(known, _)| *known != one.address) {
-            let bound = PubSocket::bind(&one.endpoint, 1).await;
-            let refuse =
-                |error| loaded.error("notify", &one.address, format!("cannot listen at {}: {error}", one.address));
-            published.push((one.address.clone(), bound.map_err(refuse)?));
+        let refuse = |error: io::Error| publish_error(loaded, &one.address, &error);
+        match &one.endpoint {
+            // A Unix socket replaces an existing one.
+            ZmqEndpoint::Ipc(path) => {
+                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+                access(folder, Access::WRITE_OK | Access::EXEC_OK).map_err(|error| refuse(error.into()))?;
+            }
+            ZmqEndpoint::Tcp(..) if published.iter().all(|(known, _)| *known != one.address) => {
+                let bound = PubSocket::bind(&one.endpoint, 1).await;
+                published.push((one.address.clone(), bound.map_err(refuse)?));
+            }
+            ZmqEndpoint::Tcp(..) => {}
         }
     }
     if let Some(metrics) = config.metrics.listen {

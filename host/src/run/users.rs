@@ -2,39 +2,73 @@
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 use super::bitcoin_conf;
-use crate::config::{ConfigError, LoadedConfig, UnknownMethods, UserConfig, expand_home};
+use crate::config::{ConfigError, LoadedConfig, UnknownMethods, UserConfig, Wallets, expand_home};
 use crate::router::builtins;
 use crate::{groups, methods};
 use outrigger_base::nearest::suggestion;
-use outrigger_plugins::file::{PluginFile, find};
+use outrigger_plugins::linked::Sources;
 use outrigger_rpc::{REST_ENTRY, RpcUser};
 use outrigger_upstream::MethodSet;
 use zeroize::Zeroizing;
 
-/// The configured users. `folders` are the plugin folders.
+/// The configured users. `sources` have the plugins.
 ///
 /// # Errors
 /// An invalid entry, a duplicate name, or an unknown method, also one of `routes.wrap`.
-pub fn users(loaded: &LoadedConfig, folders: &[PathBuf]) -> Result<Vec<RpcUser>, ConfigError> {
+pub fn users(loaded: &LoadedConfig, sources: &Sources) -> Result<Vec<RpcUser>, ConfigError> {
     let users = &loaded.config.rpc.users;
-    let known = KnownMethods { loaded, folders, of_plugins: OnceCell::new() };
-    let name = |configured: &UserConfig| configured.rpcauth.split(':').next().unwrap_or_default().to_owned();
+    let known = KnownMethods { loaded, sources, of_plugins: OnceCell::new() };
     let user = |(position, configured): (usize, &UserConfig)| {
-        let user = RpcUser::from_rpcauth(&configured.rpcauth)
-            .map_err(|error| loaded.user_error(position, "rpcauth", error.to_string()))?;
-        // With duplicate names, the restrictions of one entry would not apply to those who know the other's password.
-        if users.iter().take(position).any(|earlier| name(earlier) == name(configured)) {
-            let reason = format!("an earlier user has the name {:?}", name(configured));
-            return Err(loaded.user_error(position, "rpcauth", reason));
+        let (key, user) = match (&configured.rpcauth, &configured.name) {
+            (Some(entry), None) => ("rpcauth", RpcUser::from_rpcauth(entry)),
+            (None, Some(name)) => ("name", RpcUser::without_password(name)),
+            _ => {
+                let reason = "a user has either rpcauth or, without a password, name".to_owned();
+                return Err(loaded.user_error(position, "rpcauth", reason));
+            }
+        };
+        let refuse = |reason| loaded.user_error(position, key, reason);
+        let user = user.map_err(|error| refuse(error.to_string()))?;
+        if configured.rpcauth.is_none() && !is_identified(loaded, configured) {
+            return Err(refuse(
+                "nothing identifies a user without a password: set uid, or rpc.tls.client_users".to_owned(),
+            ));
         }
+        // With duplicate names, the restrictions of one entry would not apply to those who know the other's password.
+        if users.iter().take(position).any(|earlier| earlier.name() == configured.name()) {
+            return Err(refuse(format!("an earlier user has the name {:?}", configured.name())));
+        }
+        let user = match configured.uid {
+            Some(uid) if users.iter().take(position).any(|earlier| earlier.uid == Some(uid)) => {
+                return Err(loaded.user_error(position, "uid", format!("an earlier user has the uid {uid}")));
+            }
+            Some(uid) => user.with_process_user(uid),
+            None => user,
+        };
         let expanded = configured.methods.as_ref().map(|entries| known.expand(entries)).transpose();
         let user = match expanded.map_err(|reason| loaded.user_error(position, "methods", reason))? {
             Some(methods) => user.allowing(methods),
             None => user,
         };
+        let limits = [
+            ("max_calls_per_second", configured.max_calls_per_second),
+            ("max_concurrent_calls", configured.max_concurrent_calls),
+        ];
+        if let Some((key, _)) = limits.into_iter().find(|(_, most)| *most == Some(0)) {
+            return Err(loaded.user_error(position, key, "must be at least 1".to_owned()));
+        }
+        let is_of_node = loaded.config.backend.as_ref().is_some_and(|backend| backend.wallets == Wallets::Node);
+        if configured.max_wallets.is_some() && is_of_node {
+            let reason = "the node's wallets are not counted: remove it, or backend.wallets = \"node\"".to_owned();
+            return Err(loaded.user_error(position, "max_wallets", reason));
+        }
+        if let Some(folder) = configured.folders.iter().flatten().find(|folder| !folder.is_absolute()) {
+            let resolved = std::path::absolute(folder).unwrap_or_default();
+            let reason = format!("'{}' must be an absolute path, such as {}", folder.display(), resolved.display());
+            return Err(loaded.user_error(position, "folders", reason));
+        }
         let user = match &configured.folders {
             Some(folders) => user.keeping_files_in(folders),
             None => user,
@@ -60,6 +94,11 @@ pub fn users(loaded: &LoadedConfig, folders: &[PathBuf]) -> Result<Vec<RpcUser>,
     Ok(all)
 }
 
+/// Whether a connection can identify a user.
+fn is_identified(loaded: &LoadedConfig, user: &UserConfig) -> bool {
+    user.uid.is_some() || loaded.config.rpc.tls.as_ref().is_some_and(|tls| tls.client_users)
+}
+
 /// The users of the configured bitcoin.conf, none with a name of `others`.
 fn of_bitcoin_conf(loaded: &LoadedConfig, others: &[RpcUser]) -> Result<Vec<RpcUser>, ConfigError> {
     let Some(file) = &loaded.config.rpc.bitcoin_conf else { return Ok(Vec::new()) };
@@ -79,7 +118,7 @@ fn of_bitcoin_conf(loaded: &LoadedConfig, others: &[RpcUser]) -> Result<Vec<RpcU
 /// enabled or not.
 struct KnownMethods<'a> {
     loaded: &'a LoadedConfig,
-    folders: &'a [PathBuf],
+    sources: &'a Sources,
     /// The plugins' methods; their files are read on demand.
     of_plugins: OnceCell<OfPlugins>,
 }
@@ -130,9 +169,10 @@ impl KnownMethods<'_> {
         self.of_plugins.get_or_init(|| {
             let mut found = OfPlugins::default();
             for plugin in &self.loaded.config.plugins {
-                let file = find(&plugin.file, self.folders).and_then(|path| PluginFile::read(&path));
-                match file {
-                    Ok(file) => found.methods.extend(file.manifest.methods.into_iter().map(|method| method.name)),
+                match self.sources.read(plugin) {
+                    Ok(plugin) => {
+                        found.methods.extend(plugin.manifest().methods.iter().map(|method| method.name.clone()));
+                    }
                     Err(error) => {
                         tracing::warn!(%error, "not all methods that users may call can be checked");
                         found.incomplete = true;

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 
+use super::contents::WalletContents;
 use super::error::{Result, WalletError};
 use super::live::Wallet;
 use super::store::{DATA_FILE, LAYOUT_KEY};
@@ -49,15 +50,42 @@ impl Wallet {
             };
             ServiceError::new(ErrorKind::Refused, detail)
         })?;
+        self.note_backup(before, now)
+    }
+
+    /// Notes a backup of this time that has the first `changes` of the changes that require one.
+    pub fn note_backup(&self, changes: u64, time: u64) -> ServiceResult<()> {
         // Works in a read-only wallet, too.
         Ok(self.write_in(&self.lock_writes(), |write| {
-            // The copy may lack changes made since `before`.
-            if write.t.changes(write.reads())? == before {
+            if write.t.changes(write.reads())? == changes {
                 write.meta.backup_needed = false;
             }
-            write.meta.last_backup = now;
+            write.meta.last_backup = time;
             Ok(())
         })?)
+    }
+
+    /// Copies the wallet to an empty file, and tells what the copy has to hold.
+    ///
+    /// # Errors
+    /// The file cannot be written, or the wallet's own file is damaged.
+    pub fn copy_out(&self, to: &mut File) -> ServiceResult<WalletContents> {
+        if let Some(damage) = self.store.damage() {
+            return Err(WalletError::Store(damage.into()).into());
+        }
+        Ok(self.store.copy_with(to, |txn| WalletContents::of(&self.store, txn))?)
+    }
+
+    /// Whether the last backup lacks keys, or there is none.
+    pub fn needs_backup(&self) -> ServiceResult<bool> {
+        let txn = self.store.read()?;
+        Ok(self.store.tables.meta(&txn)?.backup_needed)
+    }
+
+    /// How many changes have required a backup, and the time of the last backup in seconds, 0 if there is none.
+    pub fn backed_up(&self) -> ServiceResult<(u64, u64)> {
+        let txn = self.store.read()?;
+        Ok((self.store.tables.changes(&txn)?, self.store.tables.meta(&txn)?.last_backup))
     }
 }
 

@@ -23,8 +23,10 @@
 mod absolute;
 mod attempts;
 mod backup;
+mod bell;
 mod binding;
 mod coins;
+mod contents;
 mod copied;
 mod creation;
 mod descriptors;
@@ -81,6 +83,8 @@ use outrigger_service::chain::{BlockInfo, BlockRef};
 use outrigger_service::events::Event;
 
 use attempts::AllAttempts;
+use bell::Bell;
+pub use contents::{WalletContents, check_file};
 pub use copied::take_over;
 pub use encrypt::key_of_file as encryption_key;
 pub use files::remove as remove_wallet;
@@ -96,6 +100,7 @@ pub use paying::Turn;
 use scrub::Scrubber;
 pub use settings::{PolicyRule, Settings};
 pub use signing::Signing;
+pub use store::LAYOUT;
 pub use view::WalletView;
 
 /// Receives the engine's events. The engine may call it under a wallet's write lock, so that the events of a wallet keep
@@ -116,6 +121,8 @@ struct Shared {
     attempts: AllAttempts,
     /// Removes former secrets from wallets' files if that was not possible at once.
     scrubber: Arc<Scrubber>,
+    /// Rings when a wallet needs a backup, is loaded or is unloaded.
+    backups_due: Bell,
     /// The host is stopping: long imports abort.
     stopping: AtomicBool,
 }

@@ -263,6 +263,7 @@ impl WalletManager {
         self.follower.add(wallet);
         let warnings = self.settle_in(wallet, before, known).inspect_err(|_| self.forget(wallet))?;
         self.missing.lock().remove(wallet.name());
+        self.shared.backups_due.ring();
         Ok(warnings)
     }
 
@@ -313,6 +314,10 @@ impl WalletManager {
         // Waits for running work on the wallet without blocking loads of other wallets.
         wallet.feed.wait_quiet();
         wallet.store_place(&wallet.lock_writes());
+        if let Some(hook) = self.on_unload.get() {
+            hook(wallet);
+            self.shared.backups_due.ring();
+        }
         self.set_load_on_startup(wallet.name(), load_on_startup)?;
         Ok(Vec::new())
     }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,7 @@ use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 use parking_lot::{Condvar, Mutex};
 
 use super::attempts::AllAttempts;
+use super::bell::Bell;
 use super::error::{Result, WalletError};
 use super::follow::thread::Follower;
 use super::follow::{MAX_THREADS, previous};
@@ -62,7 +63,10 @@ pub struct WalletManager {
     pub(super) missing: Mutex<BTreeSet<String>>,
     /// Whether the mempool has accepted a transaction from a wallet at load.
     pub(super) resubmitted: AtomicBool,
+    pub(super) on_unload: OnceLock<UnloadHook>,
 }
+
+type UnloadHook = Box<dyn Fn(&Wallet) + Send + Sync>;
 
 /// Names reserved against concurrent operations.
 #[derive(Default)]
@@ -117,6 +121,7 @@ impl WalletManager {
                 client_files: Arc::new(client_files),
                 attempts: AllAttempts::default(),
                 scrubber,
+                backups_due: Bell::new(),
                 stopping: AtomicBool::new(false),
             }),
             follower,
@@ -126,6 +131,7 @@ impl WalletManager {
             list: Mutex::default(),
             missing: Mutex::default(),
             resubmitted: AtomicBool::new(false),
+            on_unload: OnceLock::new(),
         });
         Follower::start(&manager.shared)?;
         manager.load_all(files::load_list(dir)?);
@@ -285,6 +291,22 @@ impl WalletManager {
         self.follower.loaded()
     }
 
+    /// The loaded wallet of this name.
+    pub fn loaded_wallet(&self, name: &str) -> Option<Arc<Wallet>> {
+        self.follower.named(name)
+    }
+
+    /// Calls `hook` with each wallet that is unloaded, before its file is closed. Only the first call has an effect.
+    pub fn on_unload(&self, hook: impl Fn(&Wallet) + Send + Sync + 'static) {
+        let _ = self.on_unload.set(Box::new(hook));
+    }
+
+    /// Waits until a wallet is loaded, is unloaded or needs a backup, or this time has passed. `seen` is the result of the last call, and
+    /// at first 0; `None`: the host stops.
+    pub fn wait_backup_due(&self, seen: u64, patience: Duration) -> Option<u64> {
+        self.shared.backups_due.wait(seen, patience)
+    }
+
     /// In load order.
     pub fn list(&self) -> Vec<String> {
         self.follower.names()
@@ -323,6 +345,7 @@ impl WalletManager {
     /// Stops rescans, which resume at the next load, and the follower threads.
     pub fn shutdown(&self) {
         self.give_up_imports();
+        self.shared.backups_due.stop();
         self.shared.scrubber.stop();
         let loaded = self.follower.loaded();
         loaded.iter().for_each(|wallet| rescan::stop(wallet));

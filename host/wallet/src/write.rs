@@ -45,6 +45,8 @@ pub struct Write<'w> {
     pub locks: Vec<(OutPoint, bool)>,
     /// Whether it added keys with which the wallet signs.
     pub adds_keys: bool,
+    /// Whether the last backup lacks a change of this write.
+    needs_backup: bool,
 }
 
 /// Proof of a wallet's write lock. No thread queries the node while it holds the lock.
@@ -101,6 +103,7 @@ impl Wallet {
             log: LogNotes::default(),
             locks: Vec::new(),
             adds_keys: false,
+            needs_backup: false,
         };
         let result = change(&mut write)?;
         if write.adds_keys {
@@ -116,7 +119,7 @@ impl Wallet {
         let log = self.store.log_in(&mut write.txn)?;
         let logged = write.write_log(log)?;
         let due = next_due(log, write.reads())?;
-        let Write { txn, changed, synced: now, locks, sums, labels, .. } = write;
+        let Write { txn, changed, synced: now, locks, sums, labels, needs_backup, .. } = write;
         self.sums.announce(txn.id(), sums);
         self.labels.announce(txn.id(), labels);
         let committed = txn.commit();
@@ -128,6 +131,9 @@ impl Wallet {
         self.note_locks(&locks);
         self.store.keep_log(log);
         self.feed.note_stored(synced, now, due);
+        if needs_backup {
+            self.shared.backups_due.ring();
+        }
         for txid in changed {
             (self.shared.sink)(Event::WalletTransaction { wallet: self.name.clone(), txid });
         }
@@ -180,7 +186,7 @@ impl<'w> Write<'w> {
 
     /// Records that the last backup lacks a change.
     pub fn note_backup_needed(&mut self) -> Result<()> {
-        self.meta.backup_needed = true;
+        (self.meta.backup_needed, self.needs_backup) = (true, true);
         // A counter, so that a backup notices changes made while it was copied.
         let count = self.t.changes(self.reads())?.wrapping_add(1);
         self.store_row(self.t.meta, CHANGES, &count)

@@ -27,7 +27,6 @@ mod waiting;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use outrigger_sdk::options::NoOptions;
@@ -36,7 +35,7 @@ use outrigger_sdk::{Host, Plugin, plugin};
 
 use crate::filters::FilterHeaders;
 use crate::scan::Scan;
-use crate::waiting::Waits;
+use crate::waiting::BlockWaits;
 
 pub struct ChainPlugin {
     /// Whether the tip was ever recent. As in bitcoind, the initial block download ends only once.
@@ -44,7 +43,7 @@ pub struct ChainPlugin {
     coin_scan: Scan,
     block_scan: Scan,
     filter_headers: FilterHeaders,
-    waits: Arc<Waits>,
+    waits: BlockWaits,
 }
 
 #[plugin(
@@ -80,7 +79,7 @@ impl Plugin for ChainPlugin {
             coin_scan: Scan::default(),
             block_scan: Scan::default(),
             filter_headers: FilterHeaders::default(),
-            waits: Waits::new(host),
+            waits: BlockWaits::new(host),
         })
     }
 

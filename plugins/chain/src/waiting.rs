@@ -1,26 +1,17 @@
-//! Calls that wait for a block: `waitfornewblock`, `waitforblock` and `waitforblockheight`.
-//!
-//! A waiting call holds no thread. The tip event answers it. The first waiting call starts one thread, which answers the calls
-//! after their timeout. That thread also polls the tip, because an event may be lost. The plugin sends no reply and calls no
-//! service under the lock.
+//! Calls that wait for a block: `waitfornewblock`, `waitforblock` and `waitforblockheight`. The tip event answers them.
 
-use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Instant;
 
 use bitcoin::BlockHash;
+use outrigger_kit::waits::{Waiter, Waits, deadline};
+use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::chain::Tip;
-use outrigger_sdk::service::log::Level;
-use outrigger_sdk::service::{Scope, ServiceError};
 use outrigger_sdk::{Call, Host, Reply, RpcError, methods, typed};
 use serde_json::{Value, json};
 
 use crate::ChainPlugin;
 use crate::blocks::block_hash;
-
-const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The best block that ends a wait.
 #[derive(Clone, Copy)]
@@ -42,153 +33,60 @@ impl Until {
     }
 }
 
-struct Waiter {
-    reply: Reply,
-    until: Until,
-    /// None means no timeout.
-    deadline: Option<Instant>,
-}
-
-impl Waiter {
-    fn answer(self, tip: &Result<Tip, ServiceError>) {
-        let tip = tip.as_ref().map(|tip| json!({"hash": tip.hash, "height": tip.height}));
-        self.reply.send(tip.map_err(|error| error.clone().into()));
-    }
-}
-
-#[derive(Default)]
-struct Waiters {
-    /// The waiting calls, by the tokens of their replies.
-    waiting: HashMap<u64, Waiter>,
-    /// Whether calls get their answers at once, because the host stops or another instance takes over.
-    closed: bool,
-    /// Whether the thread has to end.
-    ended: bool,
-    thread: Option<JoinHandle<()>>,
-}
-
-pub struct Waits {
+/// The calls that wait for blocks.
+#[derive(Clone)]
+pub struct BlockWaits {
     host: Host,
-    waiters: Mutex<Waiters>,
-    changed: Condvar,
+    waits: Arc<Waits<Until>>,
 }
 
-impl Waits {
-    pub fn new(host: Host) -> Arc<Self> {
-        Arc::new(Self { host, waiters: Mutex::default(), changed: Condvar::new() })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Waiters> {
-        self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
+impl BlockWaits {
+    pub fn new(host: Host) -> Self {
+        Self { waits: Waits::new(host.clone()), host }
     }
 
     /// Answers a call now or later.
-    fn answer(self: &Arc<Self>, request: Result<Request, RpcError>, reply: Reply) {
+    fn answer(&self, request: Result<Request, RpcError>, reply: Reply) {
         match request {
-            Ok((until, timeout)) => self.wait(Waiter { reply, until, deadline: timeout.and_then(deadline_after) }),
+            Ok((wanted, deadline)) => {
+                let waits = self.clone();
+                self.waits.keep(Waiter { reply, wanted, deadline }, move || waits.answer_due());
+                self.answer_due();
+            }
             Err(error) => {
                 reply.fail(error);
             }
         }
     }
 
-    fn wait(self: &Arc<Self>, waiter: Waiter) {
-        {
-            let mut waiters = self.lock();
-            waiters.waiting.insert(waiter.reply.token(), waiter);
-            if waiters.thread.is_none() && !waiters.closed {
-                let waits = self.clone();
-                match std::thread::Builder::new().name("waits".into()).spawn(move || waits.run()) {
-                    Ok(thread) => waiters.thread = Some(thread),
-                    Err(error) => self.host.log(Level::Warn, format!("calls cannot wait for blocks: {error}")),
-                }
-            }
-            self.changed.notify_one();
-        }
-        // The block may have come before the insertion.
-        self.answer_due();
-    }
-
     /// Answers the calls whose block or timeout has come.
     pub fn answer_due(&self) {
         let tip = self.host.chain.tip(Scope::NONE);
-        let now = Instant::now();
-        let due: Vec<Waiter> = {
-            let mut waiters = self.lock();
-            let closed = waiters.closed;
-            let is_due = |_: &u64, waiter: &mut Waiter| {
-                // If the node cannot be read, the calls keep waiting.
-                let is_met = tip.as_ref().is_ok_and(|tip| waiter.until.is_met(tip));
-                closed || is_met || waiter.deadline.is_some_and(|deadline| deadline <= now)
-            };
-            waiters.waiting.extract_if(is_due).map(|(_, waiter)| waiter).collect()
-        };
-        due.into_iter().for_each(|waiter| waiter.answer(&tip));
+        // If the node cannot be read, the calls keep waiting.
+        let due = self.waits.take_due(|until| tip.as_ref().is_ok_and(|tip| until.is_met(tip)));
+        for waiter in due {
+            let tip = tip.as_ref().map(|tip| json!({"hash": tip.hash, "height": tip.height}));
+            waiter.reply.send(tip.map_err(|error| error.clone().into()));
+        }
     }
 
-    /// Drops a call after its client has left.
     pub fn cancel(&self, token: u64) {
-        let canceled = self.lock().waiting.remove(&token);
-        // Dropping the reply sends it, so the lock must be free by now.
-        drop(canceled);
+        self.waits.cancel(token);
     }
 
     /// Answers all calls with the current best block, and lets no more wait.
     pub fn close(&self) {
-        self.lock().closed = true;
+        self.waits.close();
         self.answer_due();
     }
 
-    /// Ends the thread.
     pub fn end(&self) {
-        let thread = {
-            let mut waiters = self.lock();
-            waiters.ended = true;
-            waiters.thread.take()
-        };
-        self.changed.notify_all();
-        if let Some(thread) = thread {
-            // The SDK's hook has logged any panic of the thread.
-            let _ = thread.join();
-        }
-    }
-
-    fn run(&self) {
-        let mut waiters = self.lock();
-        while !waiters.ended {
-            if waiters.waiting.is_empty() {
-                waiters = self.changed.wait(waiters).unwrap_or_else(PoisonError::into_inner);
-                continue;
-            }
-            let first = waiters.waiting.values().filter_map(|waiter| waiter.deadline).min();
-            let pause =
-                first.map_or(POLL_INTERVAL, |first| first.saturating_duration_since(Instant::now()).min(POLL_INTERVAL));
-            if !pause.is_zero() {
-                waiters = self.changed.wait_timeout(waiters, pause).unwrap_or_else(PoisonError::into_inner).0;
-            }
-            drop(waiters);
-            // The thread has to survive a panic, because no other thread watches the timeouts.
-            if catch_unwind(AssertUnwindSafe(|| self.answer_due())).is_err() {
-                self.host.log(Level::Error, "a look at the tip for calls that wait panicked");
-            }
-            waiters = self.lock();
-        }
+        self.waits.end();
     }
 }
 
-/// None if the clock cannot represent the deadline.
-fn deadline_after(timeout: Duration) -> Option<Instant> {
-    Instant::now().checked_add(timeout)
-}
-
-/// The condition and the timeout of a call. None means no timeout.
-type Request = (Until, Option<Duration>);
-
-/// A timeout in milliseconds, of which 0 means none.
-fn duration(timeout: i32) -> Result<Option<Duration>, RpcError> {
-    let timeout = u64::try_from(timeout).map_err(|_| RpcError::misc("Negative timeout"))?;
-    Ok((timeout > 0).then(|| Duration::from_millis(timeout)))
-}
+/// The condition and the deadline of a call.
+type Request = (Until, Option<Instant>);
 
 #[methods(category = "Blockchain", inline, long_running)]
 impl ChainPlugin {
@@ -204,7 +102,7 @@ impl ChainPlugin {
     #[method]
     fn waitfornewblock(&self, call: &Call<'_>, #[arg(default = 0)] timeout: i32, reply: Reply) {
         let request =
-            duration(timeout).and_then(|timeout| Ok((Until::Other(call.host.chain.tip(call.scope)?.hash), timeout)));
+            deadline(timeout).and_then(|deadline| Ok((Until::Other(call.host.chain.tip(call.scope)?.hash), deadline)));
         self.waits.answer(request, reply);
     }
 
@@ -222,7 +120,7 @@ impl ChainPlugin {
     fn waitforblock(&self, blockhash: &str, #[arg(kind = "numeric")] timeout: Option<&Value>, reply: Reply) {
         let request = block_hash(blockhash, "blockhash").and_then(|hash| {
             let timeout = timeout.map_or(Ok(0), typed::integer)?;
-            Ok((Until::Block(hash), duration(timeout)?))
+            Ok((Until::Block(hash), deadline(timeout)?))
         });
         self.waits.answer(request, reply);
     }
@@ -239,7 +137,7 @@ impl ChainPlugin {
     /// 100 1000
     #[method]
     fn waitforblockheight(&self, height: i32, #[arg(default = 0)] timeout: i32, reply: Reply) {
-        let request = duration(timeout).map(|timeout| (Until::Height(height.into()), timeout));
+        let request = deadline(timeout).map(|deadline| (Until::Height(height.into()), deadline));
         self.waits.answer(request, reply);
     }
 }

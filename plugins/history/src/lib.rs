@@ -20,15 +20,13 @@ mod texts;
 mod viewpoint;
 mod waiting;
 
-use std::sync::Arc;
-
 use outrigger_sdk::options::NoOptions;
 use outrigger_sdk::service::events::Event;
 use outrigger_sdk::{Host, Plugin, plugin};
-use waiting::Waits;
+use waiting::LogWaits;
 
 pub struct HistoryPlugin {
-    waits: Arc<Waits>,
+    waits: LogWaits,
 }
 
 #[plugin(
@@ -42,7 +40,7 @@ pub struct HistoryPlugin {
 )]
 impl Plugin for HistoryPlugin {
     fn new(host: Host, _: NoOptions) -> Result<Self, String> {
-        Ok(Self { waits: Waits::new(host) })
+        Ok(Self { waits: LogWaits::new(host) })
     }
 
     fn cancel(&self, token: u64) {

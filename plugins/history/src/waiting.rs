@@ -1,24 +1,16 @@
-//! waitevents: the entries of wallets' logs after a number, now or when there are some.
-//!
-//! A waiting call holds no thread. The event of a wallet's log answers it. The first waiting call starts one thread, which
-//! answers the calls after their timeout. That thread also looks at the logs, because an event may be lost and a wallet be
-//! unloaded. The plugin sends no reply and calls no service under the lock.
+//! waitevents: the entries of wallets' logs after a number, now or when there are some. The event of a wallet's log answers a waiting call.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
+use outrigger_kit::waits::{Waiter, Waits, deadline};
 use outrigger_sdk::service::Scope;
-use outrigger_sdk::service::log::Level;
 use outrigger_sdk::service::wallet::MAX_LOG_ENTRIES;
 use outrigger_sdk::{Call, Host, Reply, RpcError, methods, typed};
 use serde_json::{Value, json};
 
 use crate::HistoryPlugin;
 
-const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// The most wallets of a call.
 const MAX_WALLETS: usize = 1_000;
 /// The most entries in an answer, but at least one of each wallet.
@@ -41,144 +33,61 @@ struct Wanted {
     by_wallet: bool,
 }
 
-struct Waiter {
-    reply: Reply,
-    wanted: Wanted,
-    /// None means no timeout.
-    deadline: Option<Instant>,
-}
-
-#[derive(Default)]
-struct Waiters {
-    /// The waiting calls, by the tokens of their replies.
-    waiting: HashMap<u64, Waiter>,
-    /// Whether calls get their answers at once, because the host stops or another instance takes over.
-    closed: bool,
-    /// Whether the thread has to end.
-    ended: bool,
-    thread: Option<JoinHandle<()>>,
-}
-
-pub struct Waits {
+/// The calls that wait for entries of logs.
+#[derive(Clone)]
+pub struct LogWaits {
     host: Host,
-    waiters: Mutex<Waiters>,
-    changed: Condvar,
+    waits: Arc<Waits<Wanted>>,
 }
 
-impl Waits {
-    pub fn new(host: Host) -> Arc<Self> {
-        Arc::new(Self { host, waiters: Mutex::default(), changed: Condvar::new() })
+impl LogWaits {
+    pub fn new(host: Host) -> Self {
+        Self { waits: Waits::new(host.clone()), host }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiters> {
-        self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wait(self: &Arc<Self>, waiter: Waiter) {
-        let (token, wanted) = (waiter.reply.token(), waiter.wanted.clone());
-        let closed = {
-            let mut waiters = self.lock();
-            waiters.waiting.insert(waiter.reply.token(), waiter);
-            if waiters.thread.is_none() && !waiters.closed {
-                let waits = self.clone();
-                match std::thread::Builder::new().name("waits".into()).spawn(move || waits.run()) {
-                    Ok(thread) => waiters.thread = Some(thread),
-                    Err(error) => self.host.log(Level::Warn, format!("calls cannot wait for events: {error}")),
-                }
-            }
-            self.changed.notify_one();
-            waiters.closed
-        };
-        // An entry may have come before the insertion.
-        if closed || !matches!(wanted.has_news(&self.host), Ok(false)) {
-            let waiter = self.lock().waiting.remove(&token);
-            if let Some(waiter) = waiter {
-                waiter.reply.send_shared(wanted.answer(&self.host));
-            }
+    fn wait(&self, waiter: Waiter<Wanted>) {
+        let (token, wanted, waits) = (waiter.reply.token(), waiter.wanted.clone(), self.clone());
+        let closed = self.waits.keep(waiter, move || waits.answer_due(None));
+        // An entry may have come before the call was kept.
+        if (closed || !matches!(wanted.has_news(&self.host), Ok(false)))
+            && let Some(waiter) = self.waits.take(token)
+        {
+            waiter.reply.send_shared(wanted.answer(&self.host));
         }
     }
 
     /// Answers the calls with new entries, an error or a timeout. `wallet` is the only one to look at.
     pub fn answer_due(&self, wallet: Option<&str>) {
         let is_asked = |cursor: &&Cursor| wallet.is_none_or(|wallet| wallet == cursor.wallet);
-        let scopes: BTreeSet<u64> = {
-            let waiters = self.lock();
-            let cursors = waiters.waiting.values().flat_map(|waiter| &waiter.wanted.cursors);
-            cursors.filter(is_asked).map(|cursor| cursor.scope.0).collect()
-        };
+        let mut scopes = BTreeSet::new();
+        self.waits.each(|wanted| scopes.extend(wanted.cursors.iter().filter(is_asked).map(|cursor| cursor.scope.0)));
         let last = |scope: u64| self.host.wallet.log(Scope(scope), u64::MAX, 1).map(|log| log.last);
         let seen: HashMap<u64, _> = scopes.into_iter().map(|scope| (scope, last(scope))).collect();
-        // A wallet that cannot be read is told to the client by another look at it.
+        // If a wallet cannot be read, the call's own look tells the client why.
         let is_met = |cursor: &Cursor| {
             seen.get(&cursor.scope.0)
                 .is_some_and(|last| last.as_ref().is_ok_and(|last| *last > cursor.since) || last.is_err())
         };
-        let now = Instant::now();
-        let due: Vec<Waiter> = {
-            let mut waiters = self.lock();
-            let closed = waiters.closed;
-            let is_due = |_: &u64, waiter: &mut Waiter| {
-                closed
-                    || waiter.deadline.is_some_and(|deadline| deadline <= now)
-                    || waiter.wanted.cursors.iter().any(is_met)
-            };
-            waiters.waiting.extract_if(is_due).map(|(_, waiter)| waiter).collect()
-        };
         // Calls that wait for the same share an answer.
         let mut answers = HashMap::new();
-        for Waiter { reply, wanted, .. } in due {
+        for Waiter { reply, wanted, .. } in self.waits.take_due(|wanted| wanted.cursors.iter().any(is_met)) {
             let answer = answers.entry(wanted).or_insert_with_key(|wanted| wanted.answer(&self.host));
             reply.send_shared(answer.clone());
         }
     }
 
-    /// Drops a call after its client has left.
     pub fn cancel(&self, token: u64) {
-        let canceled = self.lock().waiting.remove(&token);
-        // Dropping the reply sends it, so the lock must be free by now.
-        drop(canceled);
+        self.waits.cancel(token);
     }
 
     /// Answers all calls, and lets no more wait.
     pub fn close(&self) {
-        self.lock().closed = true;
+        self.waits.close();
         self.answer_due(None);
     }
 
-    /// Ends the thread.
     pub fn end(&self) {
-        let thread = {
-            let mut waiters = self.lock();
-            waiters.ended = true;
-            waiters.thread.take()
-        };
-        self.changed.notify_all();
-        if let Some(thread) = thread {
-            // The SDK's hook has logged any panic of the thread.
-            let _ = thread.join();
-        }
-    }
-
-    fn run(&self) {
-        let mut waiters = self.lock();
-        while !waiters.ended {
-            if waiters.waiting.is_empty() {
-                waiters = self.changed.wait(waiters).unwrap_or_else(PoisonError::into_inner);
-                continue;
-            }
-            let first = waiters.waiting.values().filter_map(|waiter| waiter.deadline).min();
-            let pause =
-                first.map_or(POLL_INTERVAL, |first| first.saturating_duration_since(Instant::now()).min(POLL_INTERVAL));
-            if !pause.is_zero() {
-                waiters = self.changed.wait_timeout(waiters, pause).unwrap_or_else(PoisonError::into_inner).0;
-            }
-            drop(waiters);
-            // The thread has to survive a panic, because no other thread watches the timeouts.
-            if catch_unwind(AssertUnwindSafe(|| self.answer_due(None))).is_err() {
-                self.host.log(Level::Error, "a look at the logs of wallets for calls that wait panicked");
-            }
-            waiters = self.lock();
-        }
+        self.waits.end();
     }
 }
 
@@ -252,13 +161,6 @@ impl Wanted {
         };
         Ok(json!({"events": events, "next": next, "missed": missed}))
     }
-}
-
-/// A timeout in milliseconds, of which 0 means none.
-fn deadline(timeout: i32) -> Result<Option<Instant>, RpcError> {
-    let timeout = u64::try_from(timeout).map_err(|_| RpcError::misc("Negative timeout"))?;
-    let deadline = Instant::now().checked_add(Duration::from_millis(timeout));
-    Ok(deadline.filter(|_| timeout > 0))
 }
 
 #[methods(category = "Wallet")]

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use outrigger_sdk::bitcoin::hashes::{Hash, HashEngine, Hmac, HmacEngine, sha256};
 use outrigger_sdk::service::log::Level;
+use outrigger_sdk::service::metrics::Measure;
 use outrigger_sdk::service::wallet::LogEntry;
 use outrigger_sdk::service::{Result, Scope};
 use outrigger_sdk::{Host, net};
@@ -156,6 +157,7 @@ impl Delivery {
             let now = now();
             let has_tried = self.step(round, post, now)?;
             self.lock().report = self.report_of(round);
+            self.measure(&round.queue);
             if !has_tried {
                 let due = round.queue.waiting.values().map(|failing| failing.next).min();
                 // While the hook pauses, neither news nor repetitions are posted.
@@ -289,6 +291,15 @@ impl Delivery {
             "dead_letters": letters,
             "last_error": round.last_error,
         })
+    }
+
+    /// Records the numbers of waiting entries and of dead letters. A URL may have a secret in its path, and metrics are public.
+    fn measure(&self, queue: &Queue) {
+        let number = self.hook.number.to_string();
+        let hook = [("hook", number.as_str()), ("receiver", self.hook.url.entry.as_str())];
+        let level = |number: u64| Measure::Level { value: i64::try_from(number).unwrap_or(i64::MAX) };
+        self.host.measure("waiting", "Events that wait to be repeated", &hook, level(queue.waiting.len() as u64));
+        self.host.measure("dead_letters", "Events that were given up after three days", &hook, level(queue.dead_count));
     }
 
     /// Posts a letter through the host.

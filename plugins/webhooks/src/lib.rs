@@ -32,6 +32,7 @@ pub struct WebhooksPlugin {
     id = "webhooks",
     summary = "Posts what happens to wallets to URLs",
     services = ["wallet-read/1", "store/1", "log/1"],
+    optional = ["metrics/1"],
     events = ["wallet-log"],
     restartable,
     methods = [self]

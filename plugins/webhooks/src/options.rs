@@ -31,6 +31,8 @@ pub struct HookOptions {
 
 /// A hook as the operator has configured it.
 pub struct Hook {
+    /// Its place in the options, from 0.
+    pub number: usize,
     pub url: Url,
     pub secret: Secret,
     /// All without it.
@@ -63,7 +65,8 @@ impl Options {
             };
             let kinds = given.kinds.map(|kinds| kinds.iter().map(kind).collect::<Result<Vec<_>, _>>());
             let kinds = kinds.transpose()?.unwrap_or_else(|| LogKind::ALL.to_vec());
-            hooks.push(Hook { url, secret: Secret::new((*secret).to_owned()), wallets: given.wallets, kinds });
+            let secret = Secret::new((*secret).to_owned());
+            hooks.push(Hook { number: hooks.len(), url, secret, wallets: given.wallets, kinds });
         }
         Ok(hooks)
     }

@@ -35,7 +35,7 @@ pub use entry::{HostHandle, PluginCode, RawCall, plugin_table};
 pub use forward::{Forward, ForwardedService};
 pub use host::{AskJsonFn, EventJsonFn, HostTable, ReplyFn, ServiceLookupFn, WantedFn};
 pub use manifest::{MANIFEST_HEADER_LEN, MANIFEST_MAGIC, ManifestHeader, manifest_bytes};
-pub use panics::caught;
+pub use panics::{caught, keep_panic_hook};
 pub use plugin::{
     CallFn, CallFrame, CancelFn, CreateFn, DestroyFn, EventFn, InitFn, Instance, PLUGIN_MAGIC, PluginTable, QuiesceFn,
     StartFn, StopFn,

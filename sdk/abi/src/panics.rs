@@ -1,7 +1,8 @@
 //! Reports a plugin's panics: the place and the text, which may contain a secret and is not copied here.
 
 use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, set_hook};
+use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, set_hook, take_hook};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 
 /// Receives the place of a panic and its text, if it has one.
@@ -9,6 +10,9 @@ pub(super) type Reporter = Arc<dyn Fn(String, Option<&str>) + Send + Sync>;
 
 /// The reporters of this library's live instances, by address. Addresses are only compared.
 static REPORTERS: Mutex<Vec<(usize, Reporter)>> = Mutex::new(Vec::new());
+
+/// Whether panics that no reporter gets go to the hook that was there before.
+static KEEPS_HOOK: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     /// The instance that this thread runs; 0 if none, as on a thread that the plugin started.
@@ -22,11 +26,26 @@ fn with_reporters<T>(body: impl FnOnce(&mut Vec<(usize, Reporter)>) -> T) -> T {
 
 /// Sends panics in an instance to its reporter, instead of to standard error.
 ///
-/// Each library has its own copy of the standard library, and so its own panic hook.
+/// Each library has its own copy of the standard library, and so its own panic hook. A host that links plugins shares
+/// its hook with them.
 pub(super) fn report_to(instance: usize, reporter: Reporter) {
     static HOOK: Once = Once::new();
-    HOOK.call_once(|| set_hook(Box::new(report)));
+    HOOK.call_once(|| {
+        let former = take_hook();
+        set_hook(Box::new(move |info| {
+            let keeps = KEEPS_HOOK.load(Ordering::Relaxed);
+            if !report(place_of(info), text_of(info), keeps) && keeps {
+                former(info);
+            }
+        }));
+    });
     with_reporters(|reporters| reporters.push((instance, reporter)));
+}
+
+/// Leaves panics outside of instances to the present hook. A host that links plugins calls this, since its own panics are
+/// not theirs.
+pub fn keep_panic_hook() {
+    KEEPS_HOOK.store(true, Ordering::Relaxed);
 }
 
 /// Drops an instance's reporter.
@@ -53,18 +72,81 @@ pub(super) fn inside<T>(instance: usize, body: impl FnOnce() -> T) -> T {
     body()
 }
 
-fn report(info: &PanicHookInfo<'_>) {
+/// Returns whether a reporter got the panic.
+fn report(place: String, text: Option<&str>, own_only: bool) -> bool {
     // A thread that the plugin started belongs to no known instance, so any reporter gets its panics. Without a
     // reporter the panic is not shown; the host still notices the fault.
     let inside = INSIDE.get();
     let reporter = with_reporters(|reporters| {
         let own = reporters.iter().find(|(instance, _)| *instance == inside);
-        let any = || reporters.last().filter(|_| inside == 0);
+        let any = || reporters.last().filter(|_| inside == 0 && !own_only);
         own.or_else(any).map(|(_, reporter)| reporter.clone())
     });
-    let place = info.location().map_or_else(|| "an unknown place".to_owned(), ToString::to_string);
-    if let Some(report) = reporter {
-        let (text, owned) = (info.payload().downcast_ref::<&str>(), info.payload().downcast_ref::<String>());
-        report(format!("panic at {place}"), text.copied().or(owned.map(String::as_str)));
+    reporter.inspect(|report| report(place, text)).is_some()
+}
+
+fn place_of(info: &PanicHookInfo<'_>) -> String {
+    info.location().map_or_else(|| "panic at an unknown place".to_owned(), |place| format!("panic at {place}"))
+}
+
+fn text_of<'a>(info: &'a PanicHookInfo<'_>) -> Option<&'a str> {
+    let (text, owned) = (info.payload().downcast_ref::<&str>(), info.payload().downcast_ref::<String>());
+    text.copied().or(owned.map(String::as_str))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No panic happens here: the hook and the reporters are the process's, and other tests' panics reach both.
+    #[test]
+    fn an_instance_gets_its_own_panics_and_others_only_where_no_hook_is_kept() {
+        const INSTANCE: usize = 7;
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let reporter = told.clone();
+        let tell = move |_, text: Option<&str>| reporter.lock().unwrap().extend(text.map(str::to_owned));
+        with_reporters(|reporters| reporters.push((INSTANCE, Arc::new(tell))));
+        let panics = |text, own_only| report("panic at a place".to_owned(), Some(text), own_only);
+        assert!(!panics("of the host", true));
+        assert!(inside(INSTANCE, || panics("of the plugin", true)));
+        assert!(inside(INSTANCE, || !inside(0, || panics("of a service", true))));
+        assert!(!inside(8, || panics("of a proxy", true)));
+        assert!(!inside(8, || panics("of another instance", false)));
+        assert!(inside(INSTANCE, || panics("of the plugin again", false)));
+        forget(INSTANCE);
+        assert!(!inside(INSTANCE, || panics("of a plugin that ended", false)));
+        assert_eq!(*told.lock().unwrap(), ["of the plugin", "of the plugin again"]);
+    }
+
+    /// The sources of all functions that plugins call.
+    const SOURCES: [(&str, &str); 5] = [
+        ("serve.rs", include_str!("serve.rs")),
+        ("forward.rs", include_str!("forward.rs")),
+        ("bytes.rs", include_str!("bytes.rs")),
+        ("service.rs", include_str!("service.rs")),
+        ("entry.rs", include_str!("entry.rs")),
+    ];
+
+    #[test]
+    fn every_function_of_the_interface_contains_panics() {
+        let mut found = 0;
+        for (file, source) in SOURCES {
+            let code = source.split("#[cfg(test)]").next().unwrap();
+            // The first part precedes the first such function.
+            for function in code.split("extern \"C\" fn ").skip(1) {
+                let Some((head, body)) = function.split_once(" {\n") else { continue };
+                let name = head.split(['(', '<']).next().unwrap();
+                // A function type, and the declaration of one.
+                if name.is_empty() {
+                    continue;
+                }
+                let body = body.split("\n}\n").next().unwrap();
+                let contained =
+                    ["caught(", "respond(", "guarded(", "with::<P>("].iter().any(|word| body.contains(word));
+                assert!(contained, "{file}: {name} lets panics out");
+                found += 1;
+            }
+        }
+        assert!(found >= 18, "only {found} functions were found");
     }
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::ErrorKind;
 use super::bytes::{Bytes, OwnedBytes};
-use super::panics::caught;
+use super::panics::{caught, inside};
 
 /// A function of a service.
 ///
@@ -127,7 +127,8 @@ pub unsafe extern "C" fn shim<M: Method>(
 /// # Safety
 /// `response` is writable. It has nothing to release yet.
 pub(crate) unsafe fn respond(response: *mut OwnedBytes, run: impl FnOnce() -> Result<Response, ErrorKind>) -> i32 {
-    let answer = caught(run).unwrap_or(Err(ErrorKind::Internal));
+    // The code is the host's, though the thread runs a plugin.
+    let answer = inside(0, || caught(run)).unwrap_or(Err(ErrorKind::Internal));
     let Response { status, bytes } = answer.unwrap_or_else(Response::from);
     // SAFETY: the caller's promise.
     unsafe { response.write(bytes) };
@@ -136,15 +137,8 @@ pub(crate) unsafe fn respond(response: *mut OwnedBytes, run: impl FnOnce() -> Re
 
 pub(crate) const MAX_FUNCTIONS: usize = 128;
 
-/// The memory of a table with the most functions.
-#[repr(C)]
-struct WholeTable {
-    head: ServiceTable,
-    functions: [Option<ServiceFn>; MAX_FUNCTIONS],
-}
-
-/// A table on the heap, at a fixed address.
-pub(crate) struct TableBox(NonNull<WholeTable>);
+/// A table on the heap, at a fixed address: the words of a [`ServiceTable`] with all its functions.
+pub(crate) struct TableBox(NonNull<[*const c_void]>);
 
 // SAFETY: the table is never written after `new`, and its builder is responsible for `ctx`.
 unsafe impl Send for TableBox {}
@@ -152,18 +146,13 @@ unsafe impl Send for TableBox {}
 unsafe impl Sync for TableBox {}
 
 impl TableBox {
-    /// A table of these functions, at most 128.
-    pub fn new(ctx: *const c_void, functions: impl IntoIterator<Item = ServiceFn>) -> Self {
-        let mut table = [None; MAX_FUNCTIONS];
-        let mut count = 0;
-        for (place, function) in table.iter_mut().zip(functions) {
-            *place = Some(function);
-            count += 1;
-        }
-        let struct_size = size_of::<ServiceTable>() + count * size_of::<Option<ServiceFn>>();
-        let head = ServiceTable { struct_size, ctx, functions: [] };
+    /// A table of these functions.
+    pub fn new(ctx: *const c_void, functions: impl ExactSizeIterator<Item = ServiceFn>) -> Self {
+        let struct_size = size_of::<ServiceTable>() + functions.len() * size_of::<Option<ServiceFn>>();
+        let head = [std::ptr::without_provenance(struct_size), ctx];
+        let words = head.into_iter().chain(functions.map(|function| function as *const c_void)).collect();
         // A raw pointer, since moving a `Box` would invalidate pointers derived from it.
-        Self(NonNull::from(Box::leak(Box::new(WholeTable { head, functions: table }))))
+        Self(NonNull::from(Box::leak(words)))
     }
 
     /// The table, valid as long as `self`.
@@ -392,7 +381,7 @@ mod tests {
         unsafe extern "C" fn never(_: *const c_void, _: u64, _: Bytes, _: *mut OwnedBytes) -> i32 {
             unreachable!("the host is called")
         }
-        let table = TableBox::new(std::ptr::null(), [never as ServiceFn]);
+        let table = TableBox::new(std::ptr::null(), [never as ServiceFn].into_iter());
         let ended = Arc::new(AtomicBool::new(true));
         // SAFETY: `table` outlives the client.
         let client = unsafe { RawService::new(table.as_ptr()) }.until(ended);
@@ -401,7 +390,7 @@ mod tests {
 
     #[test]
     fn service_functions_that_lack_are_unsupported_and_services_not_granted_are_named() {
-        let short = TableBox::new(std::ptr::null(), []);
+        let short = TableBox::new(std::ptr::null(), [].into_iter());
         // SAFETY: the table has no functions and outlives its use.
         let service = unsafe { RawService::new(short.as_ptr()) };
         assert_eq!(write(&service, 0, b""), failed(ErrorKind::Unsupported));

@@ -4,10 +4,13 @@
 //! - [`descriptor`]: output descriptors. [`descriptor_syntax`]: as a release of Bitcoin Core writes them.
 //! - [`psbt`]: partially signed transactions.
 //! - [`parallel`]: work on all processors.
+//! - [`waits`]: calls that wait.
 //!
 //! The crate re-exports other crates. It has no stable interface; other plugins use `outrigger-sdk`.
 
 #![warn(missing_docs)]
+
+pub mod waits;
 
 use outrigger_sdk::Call;
 use outrigger_sdk::standard::release::Rules;

@@ -114,7 +114,7 @@ impl Host {
         serde_json::from_slice(&json).map_err(|error| RpcError::internal(error.to_string()))
     }
 
-    /// Records a sample of a metric of the plugin ([`Metrics::record`]). One that cannot be recorded stops nothing.
+    /// Records a sample of a metric of the plugin ([`Metrics::record`]). Errors are ignored.
     pub fn measure(&self, name: &str, help: &str, labels: &[(&str, &str)], measure: Measure) {
         let labels = labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let _ =

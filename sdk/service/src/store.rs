@@ -134,9 +134,9 @@ wire_struct! {
     pub struct StoreChange {
         /// New rows, and rows that get another value.
         pub puts: Vec<StoreRow>,
-        /// Keys that go. One that is not there stays away.
+        /// Keys to delete. A missing key is no error.
         pub deletes: Vec<Blob>,
-        /// Ranges whose keys go.
+        /// Ranges of keys to delete.
         pub deleted_ranges: Vec<KeyRange>,
         /// The version of the store from now on; none leaves it.
         pub version: Option<u32>,

@@ -18,6 +18,7 @@ mod keys;
 mod kills;
 mod looking_back;
 mod lost_answers;
+mod mistakes;
 mod moving;
 mod never_twice;
 mod nodes;

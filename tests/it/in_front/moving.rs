@@ -13,8 +13,6 @@ use super::{ADDRESS, start};
 const PASSPHRASE: &str = "a long passphrase";
 const TYPES: [&str; 4] = ["legacy", "p2sh-segwit", "bech32", "bech32m"];
 
-/// How what is not compared is told.
-const NOT_COMPARED: &str = "balances: not compared, since the file does not tell them";
 const UNLOAD: &str = "unload the original at the node: both would choose the same coins";
 
 fn move_wallet(host: &Host, arguments: &[&str], input: &str) -> Output {
@@ -33,6 +31,13 @@ fn from_node(host: &Host, arguments: &[&str], input: &str) -> Output {
     move_wallet(host, &[&["import-from-node"], arguments, &place].concat(), input)
 }
 
+fn to_node(host: &Host, arguments: &[&str], input: &str) -> Output {
+    let node = host.node.as_ref().unwrap();
+    let (url, cookie) = (format!("http://{}", node.address), node.cookie());
+    let place = ["--bitcoind", &url, "--bitcoind-cookie", cookie.to_str().unwrap()];
+    move_wallet(host, &[&["export-to-node"], arguments, &place].concat(), input)
+}
+
 fn from_file(host: &Host, file: &Path, arguments: &[&str], input: &str) -> Output {
     move_wallet(host, &[&["import-from-file", file.to_str().unwrap()], arguments].concat(), input)
 }
@@ -42,7 +47,7 @@ fn from_file(host: &Host, file: &Path, arguments: &[&str], input: &str) -> Outpu
 fn report(output: &Output) -> String {
     let (report, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{report}\n{error}");
-    let equal = |line: &str| line.ends_with(" equal, 0 different") || line.starts_with(NOT_COMPARED) || line == UNLOAD;
+    let equal = |line: &str| line.ends_with(" equal, 0 different") || line == UNLOAD;
     assert!(report.lines().skip(1).all(equal), "{report}");
     report.into_owned()
 }
@@ -164,7 +169,7 @@ fn wallet_file_of_the_node_is_copied_once_it_is_unloaded() {
             assert!(wrong.contains("the passphrase is not the wallet's"), "{wrong}");
         }
         let told = report(&from_file(&host, &file, &[name], input));
-        assert!(told.contains(NOT_COMPARED), "{told}");
+        assert!(told.contains("\nbalances: 2 equal") && !told.contains("\ncoins: 0 equal"), "{told}");
         assert_eq!(std::fs::read(&file).unwrap(), before);
         client.call("loadwallet", json!([name]));
         let mut copy = host.client().wallet(name);
@@ -211,6 +216,102 @@ fn wallet_of_ours_moves_to_the_node_with_its_descriptors() {
     let count = |wallet: &mut Client| wallet.call("getwalletinfo", json!([]))["txcount"].clone();
     assert_eq!(count(&mut copy), count(&mut original));
     check_next_addresses(&mut original, &mut copy);
+}
+
+#[test]
+fn export_to_node_gives_the_wallet_back_and_says_what_bitcoind_cannot_take() {
+    let Some(host) = start(&["-fallbackfee=0.0001"]) else { return };
+    let mut ours = host.client();
+    let node = host.node.as_ref().unwrap().client();
+    for (name, private, options, input) in [
+        ("open", true, json!({}), ""),
+        ("sealed", true, json!({"passphrase": PASSPHRASE}), "a long passphrase\n"),
+        ("watched", false, json!({"avoid_reuse": true}), ""),
+    ] {
+        let mut original = used_wallet(&mut ours, name, &options);
+        let flags: &[&str] = if private { &["--private"] } else { &[] };
+        let output = to_node(&host, &[&[name], flags].concat(), input);
+        let (told, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{told}\n{error}");
+        let note = "not taken by bitcoind: 1 comments of transactions, for which it has no call";
+        let equal = |line: &str| line.ends_with(" equal, 0 different") || line == note;
+        assert!(told.lines().skip(1).all(|line| equal(line) || line.contains("unload the original")), "{told}");
+        assert!(told.contains(note) && !told.contains("tprv"), "{told}");
+        let mut copy = node.wallet(name);
+        assert_eq!(copy.call("getbalances", json!([])), original.call("getbalances", json!([])));
+        assert_eq!(copy.call("listlockunspent", json!([])), original.call("listlockunspent", json!([])));
+        assert_eq!(copy.call("listlabels", json!([])), original.call("listlabels", json!([])));
+        assert_eq!(copy.call("getwalletinfo", json!([]))["private_keys_enabled"], json!(private));
+        check_next_addresses(&mut original, &mut copy);
+        if private {
+            unlock(&mut copy, &options);
+            copy.call("sendtoaddress", json!([ADDRESS, 1]));
+        }
+        let again = refusal(&to_node(&host, &[&[name], flags].concat(), input));
+        assert!(again.contains("the node has a wallet") && again.contains("--as"), "{again}");
+    }
+    // The configuration of the host names the node, too.
+    let config = host.datadir().join("bitcoind.toml");
+    let arguments = ["export-to-node", "open", "--as", "third", "--config", config.to_str().unwrap()];
+    let output = move_wallet(&host, &arguments, "");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(node.wallet("third").call("getwalletinfo", json!([]))["private_keys_enabled"], json!(false));
+}
+
+#[test]
+fn export_to_node_of_keys_beside_a_watched_address_says_what_bitcoind_refuses_and_shows_no_key() {
+    let Some(host) = start(&["-fallbackfee=0.0001"]) else { return };
+    let (mut ours, mut node) = (host.client(), host.node.as_ref().unwrap().client());
+    let mut original = used_wallet(&mut ours, "mixed", &json!({}));
+    let key = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87K7XCyj5v";
+    original.call("importprivkey", json!([key, "a single key", false]));
+    node.call("createwallet", json!(["theirs"]));
+    let watched = node.wallet("theirs").call("getnewaddress", json!([]));
+    original.call("importaddress", json!([watched, "watched", false]));
+    let output = to_node(&host, &["mixed", "--private"], "");
+    let (report, told) = (String::from_utf8_lossy(&output.stdout), refusal(&output));
+    assert!(told.contains("the copy differs from the original"), "{told}");
+    let refused = |line: &&str| line.starts_with("not taken by bitcoind: a descriptor addr(...): ");
+    assert_eq!(told.lines().filter(refused).count(), 1, "{told}");
+    assert!(told.contains("Cannot import descriptor without private keys"), "{told}");
+    assert!(told.contains("only in the original: addr(...)#"), "{told}");
+    for secret in ["tprv", key] {
+        assert!(!told.contains(secret) && !report.contains(secret), "{report}\n{told}");
+    }
+    // Everything else is there.
+    let mut copy = node.wallet("mixed");
+    assert_eq!(copy.call("getbalances", json!([])), original.call("getbalances", json!([])));
+    check_next_addresses(&mut original, &mut copy);
+}
+
+#[test]
+fn wallet_that_avoids_reuse_only_later_is_told_to_differ_from_its_copy() {
+    let Some(host) = start(&["-fallbackfee=0.0001"]) else { return };
+    let node = host.node.as_ref().unwrap();
+    let mut client = node.client();
+    client.call("createwallet", json!(["late"]));
+    let mut original = client.wallet("late");
+    let mine = original.call("getnewaddress", json!([]));
+    client.call("generatetoaddress", json!([1, mine]));
+    client.call("generatetoaddress", json!([100, ADDRESS]));
+    original.call("sendtoaddress", json!([ADDRESS, 1]));
+    // Eight more coins of the address that was spent from.
+    client.call("generatetoaddress", json!([8, mine]));
+    client.call("generatetoaddress", json!([101, ADDRESS]));
+    original.call("setwalletflag", json!(["avoid_reuse", true]));
+    let balance = |wallet: &mut Client| wallet.call("getbalances", json!([]))["mine"]["used"].as_f64();
+    assert_eq!(balance(&mut original), Some(0.0));
+    let told = refusal(&from_node(&host, &["late", "--as", "of-the-node"], ""));
+    assert!(told.contains("only in the copy: used 400."), "{told}");
+    original.call("unloadwallet", json!([]));
+    let told = refusal(&from_file(&host, &node.wallet_file("late"), &["of-the-file"], ""));
+    assert!(told.contains("only in the copy: used 400."), "{told}");
+    assert!(told.contains("only since avoid_reuse was set"), "{told}");
+    // Once the node has marked the addresses, nothing differs.
+    client.call("loadwallet", json!(["late"]));
+    original.call("rescanblockchain", json!([]));
+    original.call("unloadwallet", json!([]));
+    report(&from_file(&host, &node.wallet_file("late"), &["again"], ""));
 }
 
 #[test]

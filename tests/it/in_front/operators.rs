@@ -182,6 +182,34 @@ fn rest_is_passed_on_with_credentials_where_the_configuration_says_so() {
 }
 
 #[test]
+fn rest_needs_no_credentials_where_the_configuration_says_so() {
+    let set = ["backend.rest_passthrough=true", "backend.rest_anonymous=true"].map(str::to_owned);
+    let users = format!("rpc.users=[{{ rpcauth = '{}', methods = ['@read'] }}]", crate::users::ALICE);
+    let Some(path) = bitcoind::installed() else { return };
+    let (node, _) = Bitcoind::start_with(path, &["-rest=1"]);
+    let options = HostOptions { set: set.into_iter().chain([users]).collect(), ..HostOptions::in_front_of(&[]) };
+    let host = Host::start_before(tempfile::tempdir().unwrap(), options, Some(node));
+    let mut client = host.client();
+    let get = |path: &str, credentials: &str| format!("GET {path} HTTP/1.1\r\nHost: x\r\n{credentials}\r\n");
+    let direct = host.node.as_ref().unwrap().client().send(&get("/rest/chaininfo.json", ""));
+    let ours = client.send(&get("/rest/chaininfo.json", ""));
+    assert_eq!((ours.status, ours.body), (200, direct.body));
+    // Calls, and credentials that are given, are checked as elsewhere.
+    let wrong = "Authorization: Basic YWxpY2U6d3Jvbmc=\r\n";
+    assert_eq!(client.send(&get("/rest/chaininfo.json", wrong)).status, 401);
+    let alice = "Authorization: Basic YWxpY2U6cGFzczp3b3Jk\r\n";
+    assert_eq!(client.send(&get("/rest/chaininfo.json", alice)).status, 403);
+    assert_eq!(client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}").status, 401);
+    assert_eq!(client.send(&get("/", "")).status, 405);
+    let needs = Host::fail(&HostOptions {
+        set: vec!["backend.url='http://127.0.0.1:1'".to_owned(), "backend.rest_anonymous=true".to_owned()],
+        ..HostOptions::default()
+    });
+    let error = String::from_utf8(needs.stderr).unwrap();
+    assert!(needs.status.code() == Some(2) && error.contains("needs backend.rest_passthrough"), "{error}");
+}
+
+#[test]
 fn rest_replies_without_a_length_are_passed_on_whole_or_refused() {
     const PATH: &str = "/rest/chaininfo.json";
     let Some((host, relay)) = start_behind_relay_with(&[], &["backend.rest_passthrough=true"]) else { return };

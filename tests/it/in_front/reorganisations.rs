@@ -1,9 +1,7 @@
 //! Reorganisations between two nodes that are split and joined: the wallets tell what bitcoind's wallet tells.
 
-use std::net::TcpListener;
-
 use outrigger_tests::bitcoind::{self, twin};
-use outrigger_tests::{Bitcoind, Client, Host, HostOptions, wait_until};
+use outrigger_tests::{Bitcoind, Client, Host, HostOptions, free_port, wait_until};
 use serde_json::{Value, json};
 
 const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
@@ -19,7 +17,7 @@ struct Split {
 impl Split {
     fn start() -> Option<Self> {
         let path = bitcoind::installed()?;
-        let peer = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+        let peer = format!("127.0.0.1:{}", free_port());
         let (other, _) = Bitcoind::start_with(path, &["-listen=1", &format!("-bind={peer}")]);
         let host = Host::start_with(HostOptions::in_front_of(&[]));
         Some(Self { host, other, peer })

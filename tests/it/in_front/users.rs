@@ -33,6 +33,26 @@ fn users_method_list_holds_for_passed_methods_and_batches() {
 }
 
 #[test]
+fn users_limits_take_the_calls_of_a_batch_one_by_one() {
+    let batch = |calls| Value::from(vec![json!({"id": 1, "method": "getblockhash", "params": [0]}); calls]).to_string();
+    let answered = |settings, calls| {
+        let (_host, mut alice) = with_user(settings, &[])?;
+        Some(alice.post(&batch(calls)).body.matches(r#""error":null"#).count())
+    };
+    let Some(one_at_a_time) = answered("max_concurrent_calls = 1", 300) else { return };
+    assert_eq!(one_at_a_time, 300);
+    // As many as the user may make, and not none.
+    assert!((20..200).contains(&answered("max_calls_per_second = 20", 200).unwrap()));
+    // The node's wallets are not counted, so they cannot be limited.
+    let user = format!("rpc.users=[{{ rpcauth = '{ALICE}', max_wallets = 1 }}]");
+    let backend = ["backend.url=http://127.0.0.1:1", "backend.cookie=/nonexistent", "backend.wallets=node"];
+    let set = backend.map(str::to_owned).into_iter().chain([user]).collect();
+    let output = Host::fail(&HostOptions { set, ..HostOptions::default() });
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains("max_wallets") && error.contains("the node's wallets are not counted"), "{error}");
+}
+
+#[test]
 fn user_without_a_list_touches_no_files_of_the_node() {
     let Some((host, mut alice)) = with_user("", &[]) else { return };
     alice.call("getblockcount", json!([]));

@@ -7,7 +7,7 @@ use super::{ADDRESS, start};
 
 /// What the host asks of the node itself, and what the tests call.
 const ALLOWED: &str = "-rpcwhitelist=__cookie__:getbestblockhash,getblock,getblockchaininfo,getblockcount,getblockhash,getblockheader,\
-                       getindexinfo,getmempoolinfo,getnetworkinfo,getrawmempool,getrpcinfo,getzmqnotifications,generatetoaddress,help,\
+                       getindexinfo,getmempoolentry,getmempoolinfo,getnetworkinfo,getrawmempool,getrawtransaction,getrpcinfo,getzmqnotifications,generatetoaddress,help,\
                        pruneblockchain,stop,uptime,waitfornewblock";
 
 fn start_refusing() -> Option<Host> {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use outrigger_tests::{Host, HostOptions, built, denied};
+use outrigger_tests::{Host, HostOptions, built, denied, skip};
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
 
@@ -44,7 +44,7 @@ fn degraded_system_without_landlock_or_namespaces_has_the_other_bound_files() {
     let cases = [(LANDLOCK, support.root, "Landlock"), (NAMESPACES, support.landlock_abi > 0, "a root of its own")];
     for (calls, suffices, lacks) in cases {
         if !suffices {
-            eprintln!("skipped: this system has nothing in the place of {lacks}");
+            skip(&format!("this system has nothing in the place of {lacks}"));
             continue;
         }
         let (host, log) = start(calls, "\"require\"");

@@ -6,7 +6,7 @@ use bitcoin::consensus::encode::{deserialize_hex, serialize_hex};
 use bitcoin::secp256k1::{Secp256k1, SecretKey};
 use bitcoin::{Address, Network, PrivateKey, PublicKey, ScriptBuf, Transaction, Witness, opcodes};
 use outrigger_tests::bitcoind::{self, installed, twin};
-use outrigger_tests::{Bitcoind, Client, Host, HostOptions};
+use outrigger_tests::{Bitcoind, Client, Host, HostOptions, skip};
 use serde_json::{Value, json};
 
 use crate::compared::told;
@@ -334,7 +334,7 @@ fn simulaterawtransaction_answers_as_bitcoind() {
 fn settxfee_answers_as_bitcoind_and_holds_until_the_wallet_is_unloaded() {
     let Some(mut pair) = Pair::start(&["maxtxfee=0.01", "mintxfee=0.00002"]) else { return };
     if pair.release > 30 {
-        return eprintln!("skipped: settxfee is in no release after 30");
+        return skip("settxfee is in no release after 30");
     }
     pair.fund(1);
     let amounts =

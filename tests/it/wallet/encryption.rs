@@ -2,6 +2,7 @@
 
 use bitcoin::bip32::{ChildNumber, Xpriv};
 use bitcoin::secp256k1::Secp256k1;
+use memchr::memmem;
 use outrigger_tests::Host;
 use serde_json::{Value, json};
 use std::fs::File;
@@ -69,12 +70,8 @@ fn copies(process: u32, secrets: &[(&str, Vec<u8>)]) -> Vec<String> {
         // A part that was unmapped meanwhile holds nothing any more.
         let Ok(()) = memory.read_exact(&mut bytes) else { continue };
         for (what, secret) in secrets {
-            let first: [u8; 8] = secret[..8].try_into().unwrap();
-            for (at, _) in bytes.windows(8).enumerate().filter(|(_, window)| *window == first) {
-                if bytes[at..].starts_with(secret) {
-                    found.push(format!("{what} at {at:#x} of {range} ({name})"));
-                }
-            }
+            let places = memmem::find_iter(&bytes, secret);
+            found.extend(places.map(|at| format!("{what} at {at:#x} of {range} ({name})")));
         }
     }
     found

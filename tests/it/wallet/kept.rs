@@ -1,6 +1,6 @@
 //! Payments that the mempool refuses, beside a real bitcoind: the wallet keeps them, and offers them again later.
 
-use outrigger_tests::{Client, Host, HostOptions, bitcoind};
+use outrigger_tests::{Client, Host, HostOptions, bitcoind, skip};
 use serde_json::{Value, json};
 
 use super::compared::{FOREIGN, Pair};
@@ -56,7 +56,7 @@ fn refused_payments(client: &mut Client) -> Vec<Value> {
 fn payments_that_the_mempool_refuses_are_kept_as_by_bitcoind() {
     let Some(mut pair) = Pair::start(&["walletrejectlongchains=false"]) else { return };
     if pair.release > 30 {
-        return eprintln!("skipped: mempools since 31 take longer chains than that of the embedded chain");
+        return skip("mempools since 31 take longer chains than that of the embedded chain");
     }
     pair.fund(1);
     let [ours, theirs] = [&mut pair.ours, &mut pair.theirs].map(refused_payments);

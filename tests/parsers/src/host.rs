@@ -10,13 +10,28 @@ use bytes::Bytes;
 
 use outrigger_disk::pages::DataFile;
 use outrigger_embedded::decode_block;
-use outrigger_rpc::Limits;
+use outrigger_rpc::{Limits, Peer};
 use outrigger_sdk::service::chain::Tip;
 use outrigger_upstream::StatusCode;
 use serde::de::IgnoredAny;
 
 pub fn envelope(bytes: &[u8]) {
     outrigger_rpc::count_calls(bytes, &Limits::default());
+}
+
+/// The headers in which a proxy names its client: the client is read again from its own text.
+pub fn forwarded(bytes: &[u8]) {
+    for client in outrigger_rpc::read_forwarding(bytes).into_iter().flatten() {
+        let Peer::Ip(address) = client else { panic!("{client:?}") };
+        assert_eq!(outrigger_rpc::read_forwarding(address.to_string().as_bytes()), [None, Some(client)]);
+    }
+}
+
+/// The header of the PROXY protocol: what follows it is not read.
+pub fn proxy_header(bytes: &[u8]) {
+    let Some((_, length)) = outrigger_rpc::read_proxy_header(bytes) else { return };
+    let (header, rest) = bytes.split_at(length);
+    assert_eq!(outrigger_rpc::read_proxy_header(header), outrigger_rpc::read_proxy_header(bytes), "{rest:?}");
 }
 
 /// A block, as `submitblock` takes it: one that is read is written as it was read, and its transactions are named rightly.

@@ -30,7 +30,7 @@ pub struct Target {
     pub run: fn(&[u8]),
 }
 
-pub const TARGETS: [Target; 16] = [
+pub const TARGETS: [Target; 18] = [
     Target { name: "signing", run: signing },
     Target { name: "descriptor", run: descriptor },
     Target { name: "transaction", run: transaction },
@@ -47,6 +47,8 @@ pub const TARGETS: [Target; 16] = [
     Target { name: "psbt", run: psbt },
     Target { name: "zmq_subscriber", run: host::zmq_subscriber },
     Target { name: "runner_message", run: host::runner_message },
+    Target { name: "forwarded", run: host::forwarded },
+    Target { name: "proxy_header", run: host::proxy_header },
 ];
 
 /// Runs the target of this name.

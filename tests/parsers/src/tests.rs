@@ -223,6 +223,15 @@ fn corpus(name: &str) -> Vec<Vec<u8>> {
             ]
         }
         "psbt" => psbts(),
+        "forwarded" => texts(&[
+            "for=192.0.2.43, For=\"[2001:db8:cafe::17]:4711\";proto=http;by=203.0.113.43;host=\"a\\\"b\"",
+            "198.51.100.7, 192.0.2.1:80, ::ffff:127.0.0.1",
+        ]),
+        "proxy_header" => [(0x11, 12), (0x21, 36), (0x31, 216), (0, 0)]
+            .map(|(family, length)| {
+                [b"\r\n\r\n\0\r\nQUIT\n\x21", &[family, 0, length][..], &vec![9; length.into()], b"POST /"].concat()
+            })
+            .into(),
         "runner_message" => {
             let head = |kind: u8, len: u8| {
                 let mut head = [0_u8; 32];
@@ -289,4 +298,4 @@ macro_rules! tests {
     };
 }
 
-tests! { signing descriptor transaction block messages envelope manifest amount database zmq node_reply node_result node_wallet psbt zmq_subscriber runner_message }
+tests! { signing descriptor transaction block messages envelope manifest amount database zmq node_reply node_result node_wallet psbt zmq_subscriber runner_message forwarded proxy_header }

@@ -13,7 +13,7 @@ mod meta;
 mod page;
 mod tree;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt as _;
@@ -85,8 +85,7 @@ impl DataFile {
 
     /// Checks every page of every tree, and passes each row to `visitor`, table by table in key order.
     pub fn walk(&self, visitor: Visitor<'_>) -> Result<(), Fault> {
-        let mut walk =
-            Walk { file: self, seen: VisitedPages::new(self.meta.last_page, self.pages), tables: Vec::new() };
+        let mut walk = self.new_walk();
         Tree::new("free pages", Rows::Free, self.meta.free).walk(&mut walk, visitor)?;
         Tree::new("tables", Rows::Tables, self.meta.main).walk(&mut walk, visitor)?;
         for (name, table) in std::mem::take(&mut walk.tables) {
@@ -111,6 +110,20 @@ impl DataFile {
         let Some(row) = tables.find(self, table.as_bytes())? else { return Ok(None) };
         let stated = page::TreeRecord::read(&row).ok_or_else(|| tables.fault("a row that is not a table"))?;
         Tree::new(table, Rows::Values, stated).find(self, key)
+    }
+
+    /// The number of rows of each table, which [`Self::walk`] compares with the rows.
+    pub fn rows(&self) -> Result<BTreeMap<String, u64>, Fault> {
+        let (mut walk, mut rows) = (self.new_walk(), BTreeMap::new());
+        Tree::new("tables", Rows::Tables, self.meta.main).walk(&mut walk, &mut |_, _, _| Ok(()))?;
+        for (name, table) in walk.tables {
+            rows.insert(name, table.rows);
+        }
+        Ok(rows)
+    }
+
+    fn new_walk(&self) -> Walk<'_> {
+        Walk { file: self, seen: VisitedPages::new(self.meta.last_page, self.pages), tables: Vec::new() }
     }
 
     /// Checks the commit number of each meta page. A flipped bit could make the older one the newer, which would lose

@@ -31,8 +31,18 @@ impl Executable {
     /// # Errors
     /// The path names another file now, on systems that start programs only by path.
     pub fn command(&self, plugin: &str) -> std::io::Result<Command> {
+        let mut command = self.own_command(RUNNER_COMMAND)?;
+        command.arg0(format!("outrigger-runner {plugin}"));
+        Ok(command)
+    }
+
+    /// A command that starts the program with this argument, without environment and in the root folder.
+    ///
+    /// # Errors
+    /// The path names another file now, on systems that start programs only by path.
+    pub fn own_command(&self, argument: &str) -> std::io::Result<Command> {
         let mut command = Command::new(self.0.place()?);
-        command.arg0(format!("outrigger-runner {plugin}")).arg(RUNNER_COMMAND).env_clear().current_dir("/");
+        command.arg(argument).env_clear().current_dir("/");
         Ok(command)
     }
 }

@@ -1,12 +1,14 @@
-//! The runner: a process that runs one plugin's library and is controlled by the host.
+//! The runner: a process that runs one plugin and is controlled by the host.
 
 mod host;
 mod plugin;
 
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::process::ExitCode;
 
+use outrigger_abi::PluginTable;
 use outrigger_sandbox::confine;
 use rustix::process::getppid;
 
@@ -14,6 +16,7 @@ use crate::channel::Channel;
 use crate::executable::RUNNER_COMMAND;
 use crate::frame::{FrameError, Head, Kind};
 use crate::greeting::Hello;
+use crate::launch::RunnerCode;
 use crate::library::{self, LibraryError};
 use crate::passing::{self, Purpose};
 use host::Inside;
@@ -26,13 +29,13 @@ pub fn is_asked_for() -> bool {
     std::env::args_os().nth(1).is_some_and(|argument| argument == RUNNER_COMMAND)
 }
 
-/// Runs a plugin for the host, whose socket is the standard input, until that is closed. It must be called first in the
-/// program, while there is only one thread.
-pub fn run() -> ExitCode {
+/// Runs a plugin for the host, whose socket is the standard input, until that is closed. `linked` finds the plugins of
+/// the program. It must be called first in the program, while there is only one thread.
+pub fn run(linked: impl Fn(&str) -> Option<&'static PluginTable>) -> ExitCode {
     let Ok(control) = std::io::stdin().as_fd().try_clone_to_owned().map(UnixStream::from) else {
         return ExitCode::FAILURE;
     };
-    match serve(&control) {
+    match serve(&control, linked) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("the runner ends: {error}");
@@ -41,7 +44,7 @@ pub fn run() -> ExitCode {
     }
 }
 
-fn serve(control: &UnixStream) -> Result<(), FrameError> {
+fn serve(control: &UnixStream, linked: impl Fn(&str) -> Option<&'static PluginTable>) -> Result<(), FrameError> {
     end_with_the_host();
     let mut channel = Channel::to_host(control.try_clone()?);
     let (head, hello) = channel.receive(usize::MAX)?;
@@ -66,19 +69,25 @@ fn serve(control: &UnixStream) -> Result<(), FrameError> {
     let mut channel = Channel::to_host(control.try_clone()?);
     // Before the library's constructors, which may write to the socket.
     channel.send(Head::new(Kind::Confined), &[&enforced])?;
-    match library::open(&hello.library) {
+    let table = match &hello.code {
+        RunnerCode::Library(path) => open(path),
+        RunnerCode::Linked(name) => linked(name).ok_or_else(|| format!("the program has no plugin '{name}'")),
+    };
+    match table {
         Ok(table) => {
-            let inside = Inside::new(Box::leak(Box::new(table)));
+            let inside = Inside::new(table);
             channel.send(Head::new(Kind::Ready), &[])?;
             take_channels(control, inside)
         }
-        Err(error) => {
-            let reason = match error {
-                LibraryError::Open(said) => format!("its library cannot be opened: {said}"),
-                LibraryError::NoPlugin(reason) => format!("its library is not a plugin: {reason}"),
-            };
-            channel.send(Head { code: 1, ..Head::new(Kind::Ready) }, &[reason.as_bytes()])
-        }
+        Err(reason) => channel.send(Head { code: 1, ..Head::new(Kind::Ready) }, &[reason.as_bytes()]),
+    }
+}
+
+fn open(library: &Path) -> Result<&'static PluginTable, String> {
+    match library::open(library) {
+        Ok(table) => Ok(Box::leak(Box::new(table))),
+        Err(LibraryError::Open(said)) => Err(format!("its library cannot be opened: {said}")),
+        Err(LibraryError::NoPlugin(reason)) => Err(format!("its library is not a plugin: {reason}")),
     }
 }
 

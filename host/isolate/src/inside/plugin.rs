@@ -41,7 +41,7 @@ impl Inside {
             return (ErrorKind::Malformed as i32, OwnedBytes::EMPTY);
         };
         let host = self.host(&begin);
-        // SAFETY: the table is the library's, which stays open.
+        // SAFETY: a plugin's table, whose library stays open or is the program.
         let Some(instance) = (unsafe { UsedPlugin::create(self.table) }) else {
             let reason = b"its create function returned null".to_vec();
             return (ErrorKind::Internal as i32, reason.into());

@@ -20,7 +20,7 @@ use outrigger_disk::{Environment, Opening, StoreError, Table};
 use super::chain::Entry;
 use super::error::MirrorError;
 
-const LAYOUT: [u8; 1] = [1];
+pub const LAYOUT: u8 = 1;
 const LAYOUT_KEY: &[u8] = b"layout";
 const BYTES_KEY: &[u8] = b"bytes";
 
@@ -111,7 +111,7 @@ impl File {
         let path = folder.join(outrigger_disk::DATA_FILE);
         // LMDB does not shrink an existing map.
         let is_usable = |file: std::fs::Metadata| {
-            file.len() <= map_size && outrigger_disk::check(folder, LAYOUT_KEY, &LAYOUT).is_ok()
+            file.len() <= map_size && outrigger_disk::check(folder, LAYOUT_KEY, &[LAYOUT]).is_ok()
         };
         if path.metadata().is_ok_and(|file| !is_usable(file)) {
             tracing::warn!(file = %path.display(), "the cached block filters are damaged or too many, and are fetched again");
@@ -122,7 +122,7 @@ impl File {
         let env = Environment::open(folder, &opening)?;
         let mut txn = env.write()?;
         let (filters, meta) = (env.make_table(&mut txn, "filters")?, env.make_table(&mut txn, "meta")?);
-        meta.put(&mut txn, LAYOUT_KEY, &LAYOUT)?;
+        meta.put(&mut txn, LAYOUT_KEY, &[LAYOUT])?;
         txn.commit()?;
         Ok(Self { env, filters, meta })
     }

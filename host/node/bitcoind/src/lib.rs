@@ -58,7 +58,9 @@ pub mod zmq;
 
 pub use answers::NetworkAnswer;
 pub use error::{AskError, OpenError, SyncError};
+pub use filters::LAYOUT as FILTERS_LAYOUT;
 pub use hints::ZmqSetting;
+pub use mirror::LAYOUT as HEADERS_LAYOUT;
 pub use needs::{NEEDS, Need};
 pub use node::{BitcoindNode, Settings};
 pub use probe::{chain_of, cookie_of, default_ports, foreign, greeting};

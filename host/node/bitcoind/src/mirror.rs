@@ -18,7 +18,7 @@ use outrigger_node::ChainIdentity;
 use super::chain::{Entry, MEDIAN_TIME_SPAN, hash_from};
 use super::error::MirrorError;
 
-const LAYOUT: [u8; 1] = [1];
+pub const LAYOUT: u8 = 1;
 const LAYOUT_KEY: &[u8] = b"layout";
 const CHAIN_KEY: &[u8] = b"chain";
 const RELEASE_KEY: &[u8] = b"release";
@@ -66,7 +66,7 @@ impl Mirror {
         std::fs::create_dir_all(folder).map_err(StoreError::from)?;
         let file = folder.join(outrigger_disk::DATA_FILE);
         if file.exists()
-            && let Err(error) = outrigger_disk::check(folder, LAYOUT_KEY, &LAYOUT)
+            && let Err(error) = outrigger_disk::check(folder, LAYOUT_KEY, &[LAYOUT])
         {
             tracing::warn!(%error, "the mirror of the node's headers is rebuilt");
             std::fs::remove_file(&file).map_err(StoreError::from)?;
@@ -81,7 +81,7 @@ impl Mirror {
         };
         if tables.meta.get(&txn, LAYOUT_KEY)?.is_none() {
             let entry = Entry::genesis(genesis);
-            tables.meta.put(&mut txn, LAYOUT_KEY, &LAYOUT)?;
+            tables.meta.put(&mut txn, LAYOUT_KEY, &[LAYOUT])?;
             tables.put_best(&mut txn, &entry)?;
             tables.meta.put(&mut txn, TIP_KEY, entry.hash().as_byte_array())?;
             tables.meta.put(&mut txn, CHAIN_KEY, &chain.to_bytes())?;

@@ -46,6 +46,7 @@ use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use decode::decode_block;
 pub use error::EmbeddedError;
 pub use params::{MempoolLimits, Settings};
+pub use store::LAYOUT;
 
 use mempool::Pool;
 use outrigger_node::{NodeEvent, Observer};
@@ -86,6 +87,14 @@ struct Chain {
 }
 
 impl EmbeddedNode {
+    /// Checks the chain's file in `dir`, if there is one, as [`Self::open`] does. Changes nothing.
+    ///
+    /// # Errors
+    /// It is damaged, or of another version of the program.
+    pub fn check(dir: &Path) -> Result<(), EmbeddedError> {
+        Store::check(dir)
+    }
+
     /// Opens the chain in `dir`, and creates it if there is none.
     ///
     /// A damaged mempool file is no error: the log names it, and the node restores the transactions before the damage.

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use bitcoin::Network;
 use outrigger_abi::{HostTable, PluginTable, RawCall, STATUS_OK, UsedPlugin};
-use outrigger_isolate::{Bounds, Confinement, Executable, RunnerStatus, Runners};
+use outrigger_isolate::{Bounds, Confinement, Executable, RunnerCode, RunnerStatus, Runners};
 use outrigger_memory::wipe_stack;
 use outrigger_sandbox::Reach;
 use outrigger_sdk::manifest::{Manifest, MethodSpec};
@@ -33,6 +33,7 @@ use super::file::{FileError, PluginFile};
 use super::grants::{Grant, ServiceSource};
 use super::health::{Health, State, returned};
 use super::lane::Lane;
+use super::linked::{BUILT_IN, Found, LIBRARY};
 use crate::LogLevel;
 use answers::Context;
 use life::Life;
@@ -43,9 +44,10 @@ const GRACE: Duration = Duration::from_secs(1);
 
 /// A plugin's loaded code. Instances are made of it, possibly several times.
 pub struct LoadedLibrary {
-    pub file: PathBuf,
+    /// `None` if its code is in the program.
+    pub file: Option<PathBuf>,
     /// The SHA-256 of the file's content, in hexadecimal.
-    pub hash: String,
+    pub hash: Option<String>,
     /// The minor version of the ABI that it was built with.
     pub abi_minor: u32,
     pub manifest: Manifest,
@@ -54,8 +56,8 @@ pub struct LoadedLibrary {
 
 enum Code {
     InProcess(&'static PluginTable),
-    /// In its own process, which opens this copy of the file.
-    Isolated(PathBuf),
+    /// In its own process, which runs this.
+    Isolated(RunnerCode),
 }
 
 /// A library that was not loaded, of a plugin with these methods.
@@ -81,8 +83,8 @@ fn test_library(methods: &[&str]) -> Arc<LoadedLibrary> {
         methods.iter().map(|name| serde_json::json!({"name": name, "category": "Test", "help": ""})).collect();
     let manifest = serde_json::json!({"id": "idle", "version": "1", "summary": "", "methods": methods}).to_string();
     Arc::new(LoadedLibrary {
-        file: PathBuf::new(),
-        hash: String::new(),
+        file: None,
+        hash: None,
         abi_minor: 0,
         manifest: Manifest::parse(manifest.as_bytes()).unwrap(),
         code: Code::InProcess(Box::leak(Box::new(outrigger_sdk::entry::plugin_table::<Idle>(0)))),
@@ -96,9 +98,39 @@ impl LoadedLibrary {
     /// # Errors
     /// As of [`PluginFile::open`].
     pub fn open(file: PluginFile, copies: &Path, isolated: bool) -> Result<Self, FileError> {
-        let code = if isolated { Code::Isolated(file.copy_into(copies)?) } else { Code::InProcess(file.open(copies)?) };
+        let code = match isolated {
+            true => Code::Isolated(RunnerCode::Library(file.copy_into(copies)?)),
+            false => Code::InProcess(file.open(copies)?),
+        };
         let PluginFile { path, hash, header, manifest, .. } = file;
-        Ok(Self { file: path, hash: hash.to_string(), abi_minor: header.abi_minor_built, manifest, code })
+        let (file, hash) = (Some(path), Some(hash.to_string()));
+        Ok(Self { file, hash, abi_minor: header.abi_minor_built, manifest, code })
+    }
+
+    /// The same for a file or a plugin of the program.
+    pub fn of(found: Found, copies: &Path, isolated: bool) -> Result<Self, FileError> {
+        match found {
+            Found::File(file) => Self::open(*file, copies, isolated),
+            Found::Linked(linked, manifest) => {
+                let code = match isolated {
+                    true => Code::Isolated(RunnerCode::Linked(linked.name.to_owned())),
+                    false => Code::InProcess(linked.table),
+                };
+                let abi_minor = linked.table.abi_minor_built;
+                Ok(Self { file: None, hash: None, abi_minor, manifest: *manifest, code })
+            }
+        }
+    }
+
+    /// Whether both were made of the same content for the same kind of process. An ended instance keeps its code, so instances
+    /// share it.
+    pub fn is_same(&self, other: &Self) -> bool {
+        (&self.file, &self.hash, self.is_isolated()) == (&other.file, &other.hash, other.is_isolated())
+    }
+
+    /// Where its code is: [`BUILT_IN`] or [`LIBRARY`].
+    pub fn form(&self) -> &'static str {
+        if self.file.is_some() { LIBRARY } else { BUILT_IN }
     }
 
     pub fn is_isolated(&self) -> bool {

@@ -213,14 +213,14 @@ fn maker(
     match &code.code {
         Code::InProcess(table) => {
             let table = *table;
-            // SAFETY: a plugin's table, whose library is never closed.
+            // SAFETY: a plugin's table, whose library is never closed or is the program.
             Box::new(move || unsafe { UsedPlugin::create(table) })
         }
-        Code::Isolated(library) => {
+        Code::Isolated(runs) => {
             let (failures, id) = (launch.failures.clone(), launch.id);
             let launch = RunnerLaunch {
                 plugin: code.manifest.id.clone(),
-                library: library.clone(),
+                code: runs.clone(),
                 services: launch.grants.iter().map(|grant| grant.service.clone()).chain([HOST.to_owned()]).collect(),
                 restartable: code.manifest.restartable,
                 is_checked: launch.is_checked,

@@ -28,8 +28,8 @@ impl Drop for Replacing<'_> {
 }
 
 impl Registry {
-    /// Ends all instances of a plugin. Calls to `old`, the one that serves, wait for its successor from now on; calls that it has begun
-    /// have until their deadline.
+    /// Ends all instances of a plugin. New calls to `old`, the serving instance, wait for its successor. Calls that `old` has begun end by
+    /// their deadline.
     pub(super) fn end_first(&self, plugin: &Plugin, old: Option<&Arc<Instance>>) -> Replacing<'_> {
         let replacing = Replacing { registry: self, instance: old.map(|old| old.id) };
         if let Some(old) = old {

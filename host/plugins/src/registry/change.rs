@@ -9,7 +9,8 @@ use std::time::Duration;
 use super::note::Change;
 use super::{Plugin, PluginsConfig, Registry, RegistryError, Serving};
 use crate::instance::{Instance, LoadedLibrary};
-use crate::{Reload, Routes};
+use crate::linked::BUILT_IN;
+use crate::{PluginConfig, Reload, Routes};
 
 /// How long the calls of a replaced or stopped instance may continue in the background before the host answers them.
 pub(super) const DRAIN_PATIENCE: Duration = Duration::from_secs(600);
@@ -24,6 +25,11 @@ pub enum ChangeError {
     Running(String),
     #[error("The plugin '{0}' is not running; startplugin starts it")]
     NotRunning(String),
+    /// The program's own copy runs already.
+    #[error(
+        "A reload of the plugin '{0}' needs its library in a folder: the program's own copy changes with the program"
+    )]
+    BuiltIn(String),
     #[error("The configuration cannot be used: {0}")]
     Configuration(String),
     #[error(transparent)]
@@ -53,7 +59,7 @@ impl Registry {
             Some(plugin) if plugin.instance.as_ref().is_some_and(|own| !own.has_crashed()) => {
                 Err(ChangeError::Running(plugin.id().to_owned()))
             }
-            _ => self.bring_up(plugins, position, configured),
+            _ => self.bring_up(plugins, position, configured, false),
         }
     }
 
@@ -71,7 +77,7 @@ impl Registry {
         let position = self.position_of(&mut plugins, &configured, name)?;
         match plugins.get(position) {
             Some(plugin) if plugin.instance.is_none() => Err(ChangeError::NotRunning(plugin.id().to_owned())),
-            _ => self.bring_up(plugins, position, configured),
+            _ => self.bring_up(plugins, position, configured, false),
         }
     }
 
@@ -83,6 +89,39 @@ impl Registry {
     pub fn stop_plugin(&self, name: &str, asked_by: &str) -> Result<Arc<Instance>, ChangeError> {
         let _changing = self.changing.lock();
         self.noted(Change::Stop, name, asked_by, || self.stop_named(name))
+    }
+
+    /// Reloads the running plugins whose options, or the secrets in them, differ from those of `fresh`. If one does not
+    /// start, those before it get their former options back. Returns their ids.
+    ///
+    /// # Errors
+    /// Why a plugin does not run with its new options.
+    pub fn reload_options(&self, fresh: &[PluginConfig], asked_by: &str) -> Result<Vec<String>, ChangeError> {
+        let _changing = self.changing.lock();
+        let serving = self.serving();
+        let plugins = serving.plugins.iter().map(|plugin| plugin.config.clone()).collect();
+        let former = PluginsConfig { plugins, routes: serving.configured.clone() };
+        let mut next = former.clone();
+        let mut changed = Vec::new();
+        for (position, (config, plugin)) in next.plugins.iter_mut().zip(&serving.plugins).enumerate() {
+            let Some(fresh) = fresh.iter().find(|fresh| fresh.file == config.file) else { continue };
+            if plugin.instance.is_some() && !plugin.has_options(fresh) {
+                config.options.clone_from(&fresh.options);
+                changed.push((position, plugin.id().to_owned()));
+            }
+        }
+        let bring = |(position, id): &(usize, String), configured: &PluginsConfig| {
+            let make = || self.bring_up(self.serving().plugins.clone(), *position, configured.clone(), true);
+            self.noted(Change::Reload, id, asked_by, make)
+        };
+        for (done, plugin) in changed.iter().enumerate() {
+            if let Err(error) = bring(plugin, &next) {
+                // A plugin that does not start again is in the log.
+                changed.iter().take(done).rev().for_each(|plugin| drop(bring(plugin, &former)));
+                return Err(error);
+            }
+        }
+        Ok(changed.into_iter().map(|(_, id)| id).collect())
     }
 
     /// Makes a change and logs its outcome.
@@ -121,12 +160,14 @@ impl Registry {
         (self.environment.reread)().map_err(ChangeError::Configuration)
     }
 
-    /// Starts a new instance of the plugin at a position, in the place of an existing one.
+    /// Starts a new instance of the plugin at a position, in the place of an existing one. The program's own code is new only in its
+    /// options, `for_options`.
     fn bring_up(
         &self,
         mut plugins: Vec<Plugin>,
         position: usize,
         configured: PluginsConfig,
+        for_options: bool,
     ) -> Result<Arc<Instance>, ChangeError> {
         let former = plugins.clone();
         let others: Vec<Plugin> =
@@ -137,6 +178,11 @@ impl Registry {
         // A plugin that was removed from the configuration is not started, also not with its former settings.
         plugin.config = fresh.cloned().ok_or_else(|| ChangeError::Unknown(plugin.id().to_owned()))?;
         let code = self.open(plugin, others.iter())?;
+        let runs = plugin.instance.as_ref().is_some_and(|old| !old.has_crashed());
+        let was_built_in = plugin.code.as_ref().is_some_and(|code| code.form() == BUILT_IN);
+        if runs && code.form() == BUILT_IN && !(for_options && was_built_in) {
+            return Err(ChangeError::BuiltIn(plugin.id().to_owned()));
+        }
         let old = plugin.instance.take();
         // No connection is refused between the end of the old one and the start of the new one.
         let _listening = old.as_ref().map(|old| old.listening());

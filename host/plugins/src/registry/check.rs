@@ -1,26 +1,28 @@
 //! Checks of plugins that execute none of their code.
 
-use std::path::PathBuf;
-
-use outrigger_sdk::manifest::Manifest;
+use bitcoin::hashes::{Hash, sha256};
+use outrigger_base::nearest::suggestion;
+use outrigger_sdk::manifest::{Manifest, OptionError};
 use serde_json::{Map, Value};
 
 use super::routes::{Known, routes, wrappers};
 use super::{Failure, PluginsConfig, RegistryError, Requirements};
 use crate::PluginConfig;
-use crate::file::{PluginFile, find};
 use crate::grants::{self, ServiceSource};
 use crate::instance::StartError;
+use crate::linked::{Found, Sources};
 use crate::secrets::reveal;
 
-/// Reads a plugin's file, and checks its owner, permissions and pinned SHA-256.
-pub(super) fn read(config: &PluginConfig, folders: &[PathBuf]) -> Result<PluginFile, RegistryError> {
-    let file = PluginFile::read(&find(&config.file, folders)?)?;
-    file.check_owner()?;
-    if let Some(pinned) = &config.sha256 {
-        file.check_pin(pinned)?;
+/// Finds a plugin, and checks the owner, permissions and pinned SHA-256 of its file.
+pub(super) fn read(config: &PluginConfig, sources: &Sources) -> Result<Found, RegistryError> {
+    let found = sources.read(config)?;
+    if let Found::File(file) = &found {
+        file.check_owner()?;
+        if let Some(pinned) = &config.sha256 {
+            file.check_pin(pinned)?;
+        }
     }
-    Ok(file)
+    Ok(found)
 }
 
 /// Checks the configured options and grants of a plugin.
@@ -49,36 +51,47 @@ pub(super) fn check_requirements(manifest: &Manifest, requirements: &Requirement
 pub(super) fn options(config: &PluginConfig, manifest: &Manifest) -> Result<Map<String, Value>, RegistryError> {
     let plugin = || manifest.id.clone();
     let options = manifest.options(&config.options);
-    let mut options = options.map_err(|source| RegistryError::Option { plugin: plugin(), source })?;
+    let mut options = options.map_err(|source| {
+        let known = manifest.options.iter().map(|option| &*option.name);
+        let suggestion = match &source {
+            OptionError::Unknown(name) => suggestion(name, known),
+            _ => String::new(),
+        };
+        RegistryError::Option { plugin: plugin(), source, suggestion }
+    })?;
     reveal(manifest, &mut options).map_err(|source| RegistryError::Secret { plugin: plugin(), source })?;
     Ok(options)
 }
 
-/// Checks the plugins and routes of a configuration without starting them. Returns the manifests of the enabled
-/// plugins.
+pub(super) fn digest(options: &Map<String, Value>) -> sha256::Hash {
+    sha256::Hash::hash(&serde_json::to_vec(options).unwrap_or_default())
+}
+
+/// Checks the plugins and routes of a configuration without starting them. Returns the enabled plugins.
 ///
 /// # Errors
 /// The first error that would keep the host from starting, and its plugin.
 pub fn check(
     configured: &PluginsConfig,
-    folders: &[PathBuf],
+    sources: &Sources,
     builtins: &[&str],
     services: &dyn ServiceSource,
-) -> Result<Vec<Manifest>, Failure> {
-    let mut files: Vec<(usize, PluginFile)> = Vec::new();
+) -> Result<Vec<Found>, Failure> {
+    let mut all: Vec<(usize, Found)> = Vec::new();
     for (position, config) in configured.plugins.iter().enumerate().filter(|(_, config)| config.enabled) {
         let failed = |error| Failure { plugin: Some(position), error };
-        let file = read(config, folders).map_err(failed)?;
-        check_settings(config, &file.manifest, services).map_err(failed)?;
-        if let Some((_, first)) = files.iter().find(|(_, earlier)| earlier.manifest.id == file.manifest.id) {
-            let (id, first, second) = (file.manifest.id.clone(), first.path.clone(), file.path.clone());
+        let found = read(config, sources).map_err(failed)?;
+        let manifest = found.manifest();
+        check_settings(config, manifest, services).map_err(failed)?;
+        if let Some((_, first)) = all.iter().find(|(_, earlier)| earlier.manifest().id == manifest.id) {
+            let (id, first, second) = (manifest.id.clone(), first.path(), found.path());
             return Err(failed(RegistryError::SameId { id, first, second }));
         }
-        files.push((position, file));
+        all.push((position, found));
     }
-    let known = files.iter().map(|(position, file)| Known {
+    let known = all.iter().map(|(position, found)| Known {
         position: *position,
-        manifest: &file.manifest,
+        manifest: found.manifest(),
         runs: true,
         instance: None,
     });
@@ -87,5 +100,5 @@ pub fn check(
     let wrappers = wrappers(&known, &configured.routes, true).map_err(failed)?;
     routes(&known, &configured.routes, &wrappers, builtins, true).map_err(failed)?;
     drop(known);
-    Ok(files.into_iter().map(|(_, file)| file.manifest).collect())
+    Ok(all.into_iter().map(|(_, found)| found).collect())
 }

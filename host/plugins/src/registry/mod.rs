@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use bitcoin::Network;
+use bitcoin::hashes::sha256;
 use outrigger_isolate::{Executable, RunnerStatus};
 use outrigger_sdk::manifest::{MethodSpec, OptionError, Requires};
 use outrigger_sdk::standard::release::Rules;
@@ -30,6 +31,7 @@ use super::file::FileError;
 use super::grants::{ServiceSource, may_hold_secrets};
 use super::health::Health;
 use super::instance::{Instance, Launch, LoadedLibrary, PluginFailure, ReleaseSource, StartError, start};
+use super::linked::Sources;
 use crate::secrets::SecretError;
 use crate::{Isolation, PluginConfig, Routes};
 pub use change::ChangeError;
@@ -51,15 +53,20 @@ pub enum RegistryError {
     File(#[from] FileError),
     #[error(transparent)]
     Start(#[from] StartError),
-    #[error("plugin '{plugin}': {source}")]
-    Option { plugin: String, source: OptionError },
+    #[error("plugin '{plugin}': {source}{suggestion}")]
+    Option { plugin: String, source: OptionError, suggestion: String },
     /// The node does not meet a requirement of the plugin.
     #[error("plugin '{plugin}' {reason}")]
     Requires { plugin: String, reason: String },
     #[error("plugin '{plugin}': {source}")]
     Secret { plugin: String, source: SecretError },
-    #[error("two plugins have the id '{id}': {} and {}", .first.display(), .second.display())]
-    SameId { id: String, first: PathBuf, second: PathBuf },
+    #[error("two plugins have the id '{id}': {} and {}", place(.first), place(.second))]
+    SameId {
+        id: String,
+        /// `None` for the program's own copy.
+        first: Option<PathBuf>,
+        second: Option<PathBuf>,
+    },
     /// The file has a plugin with another id now.
     #[error("the file of the plugin '{id}' holds a plugin '{found}' now")]
     OtherId { id: String, found: String },
@@ -77,7 +84,11 @@ pub enum RegistryError {
     Reserved { method: String, plugin: String },
     /// A route or an entry of `wrap` that cannot be, with the reason.
     #[error("[routes] {method} = \"{plugin}\": {reason}")]
-    Route { method: String, plugin: String, reason: &'static str },
+    Route { method: String, plugin: String, reason: String },
+}
+
+fn place(file: &Option<PathBuf>) -> String {
+    file.as_ref().map_or_else(|| "the program's own copy".to_owned(), |file| file.display().to_string())
 }
 
 /// An error, and the position of its plugin in the configuration.
@@ -101,8 +112,7 @@ pub type Requirements = Box<dyn Fn(&Requires) -> Result<(), String> + Send + Syn
 pub type Reread = Box<dyn Fn() -> Result<PluginsConfig, String> + Send + Sync>;
 
 pub struct Environment {
-    /// Folders in which bare names are searched.
-    pub folders: Vec<PathBuf>,
+    pub sources: Sources,
     /// The folder for copies of the files, and for one folder of each plugin.
     pub folder: PathBuf,
     pub services: Box<dyn ServiceSource>,
@@ -141,6 +151,8 @@ pub struct Plugin {
     pub restart_count: u64,
     /// Whether the supervisor stopped it because it kept crashing.
     pub in_quarantine: bool,
+    /// A digest of the running instance's options, its secrets included.
+    options: Option<sha256::Hash>,
 }
 
 impl Plugin {
@@ -157,12 +169,21 @@ impl Plugin {
             restarts,
             restart_count,
             in_quarantine: false,
+            options: None,
         }
     }
 
     /// The id in its manifest, or its configured name while its file was not read.
     pub fn id(&self) -> &str {
         self.code.as_ref().map_or(&self.config.file, |code| &code.manifest.id)
+    }
+
+    /// Whether its newest instance has these options, with the secrets that their places have now. Not if these cannot be read.
+    fn has_options(&self, config: &PluginConfig) -> bool {
+        let same = |code: &Arc<LoadedLibrary>| {
+            check::options(config, &code.manifest).is_ok_and(|now| Some(check::digest(&now)) == self.options)
+        };
+        self.code.as_ref().is_some_and(same)
     }
 
     fn is_called(&self, name: &str) -> bool {
@@ -317,36 +338,39 @@ impl Registry {
         Ok(())
     }
 
-    /// Reads, checks and opens a plugin's file. `others` are the other configured plugins.
+    /// Finds, checks and opens a plugin's code. `others` are the other configured plugins.
     fn open<'a>(
         &self,
         plugin: &Plugin,
         mut others: impl Iterator<Item = &'a Plugin>,
     ) -> Result<Arc<LoadedLibrary>, RegistryError> {
         // Checks that run none of its code.
-        let file = check::read(&plugin.config, &self.environment.folders)?;
-        let id = &file.manifest.id;
+        let found = check::read(&plugin.config, &self.environment.sources)?;
+        let manifest = found.manifest();
+        let id = &manifest.id;
         let same = others.find_map(|other| other.code.as_ref().filter(|code| code.manifest.id == *id));
         if let Some(first) = same {
-            return Err(RegistryError::SameId { id: id.clone(), first: first.file.clone(), second: file.path });
+            return Err(RegistryError::SameId { id: id.clone(), first: first.file.clone(), second: found.path() });
         }
         if let Some(before) = &plugin.code
             && before.manifest.id != *id
         {
             return Err(RegistryError::OtherId { id: before.manifest.id.clone(), found: id.clone() });
         }
-        check::check_settings(&plugin.config, &file.manifest, &*self.environment.services)?;
-        check::check_requirements(&file.manifest, &self.environment.requirements)?;
+        check::check_settings(&plugin.config, manifest, &*self.environment.services)?;
+        check::check_requirements(manifest, &self.environment.requirements)?;
         let (id, copies) = (id.clone(), self.environment.folder.clone());
         let isolated = self.environment.isolation.applies_to(&plugin.config);
         // Unless it is isolated, the library's constructors run here.
-        let code = start::in_time(&id, move || LoadedLibrary::open(file, &copies, isolated), drop)??;
-        Ok(Arc::new(code))
+        let code = start::in_time(&id, move || LoadedLibrary::of(found, &copies, isolated), drop)??;
+        let before = plugin.code.as_ref().filter(|before| before.is_same(&code));
+        Ok(before.cloned().unwrap_or_else(|| Arc::new(code)))
     }
 
     /// Starts an instance of the code for the plugin.
     fn launch(&self, plugin: &mut Plugin, code: Arc<LoadedLibrary>) -> Result<(), RegistryError> {
         let options = check::options(&plugin.config, &code.manifest)?;
+        let digest = check::digest(&options);
         let launch = Launch {
             id: self.next_id.fetch_add(1, Ordering::Relaxed),
             owner: plugin.owner,
@@ -374,6 +398,7 @@ impl Registry {
         };
         plugin.instance = Some(Instance::start(&code, launch)?);
         plugin.in_quarantine = false;
+        plugin.options = Some(digest);
         plugin.code = Some(code);
         Ok(())
     }

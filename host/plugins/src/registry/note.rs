@@ -23,8 +23,8 @@ impl Change {
             Self::Reload => "reloaded the plugin",
             Self::Restart => "started the plugin again",
         };
-        let (manifest, hash) = (&code.manifest, &code.hash);
-        tracing::info!(plugin = manifest.id, version = manifest.version, hash, asked_by, "{what}");
+        let (manifest, form, hash) = (&code.manifest, code.form(), code.hash.as_deref());
+        tracing::info!(plugin = manifest.id, version = manifest.version, form, hash, asked_by, "{what}");
     }
 
     /// The change failed, and the plugin is unchanged. `name` may come from a request; there may be no such plugin.

@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use outrigger_base::nearest::suggestion;
+
 use super::RegistryError;
 use crate::grants::RPC;
 use crate::instance::Instance;
@@ -158,8 +160,14 @@ fn asks(instance: &Arc<Instance>) -> bool {
 /// An error, and the position of its plugin.
 pub(super) type RouteError = (Option<usize>, RegistryError);
 
-fn refused<T>(method: &str, plugin: &str, reason: &'static str) -> Result<T, RouteError> {
-    Err((None, RegistryError::Route { method: method.to_owned(), plugin: plugin.to_owned(), reason }))
+fn refused<T>(method: &str, plugin: &str, reason: impl Into<String>) -> Result<T, RouteError> {
+    let (method, plugin) = (method.to_owned(), plugin.to_owned());
+    Err((None, RegistryError::Route { method, plugin, reason: reason.into() }))
+}
+
+fn not_enabled(id: &str, plugins: &[Known<'_>]) -> String {
+    let meant = suggestion(id, plugins.iter().map(|plugin| &*plugin.manifest.id));
+    format!("no such plugin is enabled{meant}")
 }
 
 /// A plugin whose manifest is known.
@@ -183,7 +191,7 @@ pub(super) fn wrappers(
             Some(None) => {
                 return refused(WRAP, &wrap.plugin, "that plugin wraps no methods: its manifest has no `wrapper`");
             }
-            None if is_strict => return refused(WRAP, &wrap.plugin, "no such plugin is enabled"),
+            None if is_strict => return refused(WRAP, &wrap.plugin, not_enabled(&wrap.plugin, plugins)),
             kind => kind.flatten(),
         };
         let instance = plugin.and_then(|plugin| plugin.instance.clone());
@@ -296,8 +304,11 @@ pub(super) fn owners<'a>(
                 Some(plugin) if plugin.manifest.methods.iter().any(|known| known.name == *method) => {
                     Owner::Known(plugin)
                 }
-                Some(_) => return refused(method, id, "that plugin has no such method"),
-                None if is_strict => return refused(method, id, "no such plugin is enabled"),
+                Some(plugin) => {
+                    let meant = suggestion(method, plugin.manifest.methods.iter().map(|known| &*known.name));
+                    return refused(method, id, format!("that plugin has no such method{meant}"));
+                }
+                None if is_strict => return refused(method, id, not_enabled(id, plugins)),
                 None => Owner::Missing(id),
             });
         }

@@ -90,6 +90,7 @@ async fn answer_single<S: RpcService>(
         Err(Failure::Overloaded) => {
             return Reply::text(StatusCode::SERVICE_UNAVAILABLE, OVERLOADED);
         }
+        Err(Failure::Limited(message)) => return Reply::text(StatusCode::TOO_MANY_REQUESTS, message),
         Err(Failure::Forbidden) => return Reply::empty(StatusCode::FORBIDDEN),
         Err(Failure::UnknownMethod) => return Reply::text(StatusCode::FORBIDDEN, UNKNOWN_METHOD),
     };
@@ -115,7 +116,7 @@ pub(super) fn log_forbidden(caller: &Caller, method: &str) {
     let end = method.char_indices().nth(LOGGED_METHOD_CHARS).map_or(method.len(), |(end, _)| end);
     let (user, method) = (&**caller.name(), method.get(..end).unwrap_or_default());
     tracing::warn!(
-        peer = caller.client().map(|client| field::display(client.peer())),
+        peer = caller.peer().map(field::display),
         user,
         method,
         "RPC request for a method not allowed to the user"

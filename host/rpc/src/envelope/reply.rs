@@ -42,8 +42,8 @@ impl Reply {
         Self { status, content: Content::Empty, body: ReplyBody::default() }
     }
 
-    pub(crate) fn text(status: StatusCode, words: &'static str) -> Self {
-        let body = ReplyBody::from_pieces(vec![Bytes::from_static(words.as_bytes()).into()]);
+    pub(crate) fn text(status: StatusCode, words: impl Into<Bytes>) -> Self {
+        let body = ReplyBody::from_pieces(vec![words.into().into()]);
         Self { status, content: Content::Text, body }
     }
 

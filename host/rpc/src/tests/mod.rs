@@ -114,10 +114,12 @@ impl Running {
         let auth = Arc::new(Authenticator::new().with_user(user("u")).with_user(restricted));
         let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
         let gateway = Gateway::new(Arc::clone(&node));
-        let server = Server::bind(&[any_port], false, gateway, auth, limits).await.expect("bind");
+        let listeners = listen(&[any_port.into()], false, 0o600).await.expect("bind");
+        let server = Server::new(listeners, gateway, auth, limits);
         let (tip, tips) = watch::channel(None);
         let server = server.with_tips(tips);
-        let (address, edge, figures) = (server.local_addrs()[0], server.edge().clone(), server.figures());
+        let ListenAddress::Tcp(address) = server.local_addrs()[0] else { panic!("no TCP") };
+        let (edge, figures) = (server.edge().clone(), server.figures());
         let (stop, stopped) = oneshot::channel::<()>();
         let shutdown = async move {
             let _dropped_or_sent = stopped.await;

@@ -66,8 +66,7 @@ pub(super) fn plain(path: &Path) -> PathBuf {
 
 impl Files {
     pub(super) fn new(plan: &Plan) -> Self {
-        let libraries: HashSet<PathBuf> =
-            std::iter::once(&plan.library).chain(&plan.closure).map(|path| plain(path)).collect();
+        let libraries: HashSet<PathBuf> = plan.library.iter().chain(&plan.closure).map(|path| plain(path)).collect();
         let names = libraries.iter().filter_map(|path| path.file_name()).map(OsString::from).collect();
         Self { libraries, names, reach: plan.reach.clone() }
     }
@@ -153,7 +152,7 @@ mod tests {
     #[test]
     fn a_name_is_granted_absent_or_refused() {
         let files = Files::new(&Plan {
-            library: "/data/copies/abc.so".into(),
+            library: Some("/data/copies/abc.so".into()),
             closure: vec!["/lib/libz.so.1".into(), "/opt/a/../lib/libq.so".into()],
             reach: ["read:/etc/acme", "write:/var/lib/acme"].map(|text| text.parse().unwrap()).into(),
             limits: Limits::default(),

@@ -21,7 +21,7 @@ fn writing() -> BitFlags<AccessFs> {
 /// Restricts this thread permanently. Returns the enforced Landlock ABI version, or 0.
 pub(super) fn restrict(plan: &Plan) -> Result<u32, SandboxError> {
     let mut rules = create().map_err(step)?;
-    for library in std::iter::once(&plan.library).chain(&plan.closure) {
+    for library in plan.library.iter().chain(&plan.closure) {
         rules = allow(rules, library, AccessFs::ReadFile.into())?;
     }
     for (path, writes) in plan.reach.iter().filter_map(|reach| reach.files()) {

@@ -102,7 +102,7 @@ struct Source {
 
 /// Outer folders first.
 fn sources(plan: &Plan) -> Result<Vec<Source>, SandboxError> {
-    let libraries = std::iter::once(&plan.library).chain(&plan.closure).map(|path| (path.as_path(), false, true));
+    let libraries = plan.library.iter().chain(&plan.closure).map(|path| (path.as_path(), false, true));
     let granted = plan.reach.iter().filter_map(|reach| reach.files()).map(|(path, writes)| (path, writes, false));
     let mut all = Vec::new();
     for (path, writes, runs) in granted.chain(libraries) {

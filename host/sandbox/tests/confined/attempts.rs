@@ -170,7 +170,7 @@ fn connect_existing(descriptor: c_int) -> std::io::Result<()> {
 
 /// Calls of an honest library.
 fn ordinary(plan: &Plan) {
-    let library = CString::new(plan.library.to_str().unwrap()).unwrap();
+    let library = CString::new(plan.library.as_ref().unwrap().to_str().unwrap()).unwrap();
     // SAFETY: the system's library has harmless constructors.
     let opened = unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     if opened.is_null() {
@@ -371,7 +371,7 @@ fn measure(plan: &Plan) {
     };
     timed("refused_kill", 20_000, &mut || flood(1));
     timed("refused_open", 20_000, &mut || drop(fs::File::open("/etc/passwd")));
-    timed("granted_open", 20_000, &mut || drop(fs::File::open(&plan.library)));
+    timed("granted_open", 20_000, &mut || drop(fs::File::open(plan.library.as_ref().unwrap())));
     timed("allowed_getppid", 1_000_000, &mut || {
         // SAFETY: it has no arguments.
         unsafe { libc::getppid() };

@@ -61,7 +61,7 @@ pub fn plan(reach: &[String], without: &[Layer], policy: Policy) -> (Plan, Suppo
     let library = library();
     let plan = Plan {
         closure: library_closure(&library).unwrap(),
-        library,
+        library: Some(library),
         reach: reach.iter().map(|text| text.parse().unwrap()).collect(),
         limits: Limits { file_size: Some(1 << 20), ..Limits::default() },
         policy,

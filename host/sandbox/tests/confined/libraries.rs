@@ -48,8 +48,8 @@ pub fn a_library_is_opened_with_its_own() {
             return;
         }
         let (mut own, _) = plan(&[], &[], Policy::BestEffort);
-        own.library = at("outer.so");
-        own.closure = outrigger_sandbox::library_closure(&own.library).unwrap();
+        own.library = Some(at("outer.so"));
+        own.closure = outrigger_sandbox::library_closure(&at("outer.so")).unwrap();
         for name in &names {
             assert!(own.closure.contains(&name.into()), "{name} {:?}", own.closure);
         }

@@ -1,9 +1,11 @@
 //! The file of a store.
 
-use std::fs::{self, DirBuilder};
+use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 
+use outrigger_disk::pages::{DataFile, Fault};
 use outrigger_disk::{DATA_FILE, Environment, META, Opening, StorageError, StoreError, Table};
 use outrigger_service::store::{
     Bounds, KeyRange, MAX_ANSWER, RowsWriter, StoreChange, StoreRows, answer_too_large, check_key, check_keys,
@@ -24,7 +26,8 @@ const OPENING: Opening = Opening { map_size: MAP_SIZE, max_readers: MAX_READERS,
 
 const ROWS: &str = "rows";
 const LAYOUT_KEY: &[u8] = b"layout";
-const LAYOUT: u32 = 1;
+/// The version of the layout that this code reads and writes.
+pub const LAYOUT: u32 = 1;
 const VERSION_KEY: &[u8] = b"version";
 
 /// Why a store did not do what it was asked.
@@ -76,7 +79,7 @@ impl StoreFile {
         let txn = env.read()?;
         let missing = |name| StoreError::BadFile {
             file: folder.join(DATA_FILE),
-            fault: outrigger_disk::pages::Fault::Row { table: "the list of tables".to_owned(), key: name },
+            fault: Fault::Row { table: "the list of tables".to_owned(), key: name },
         };
         let table = |name: &'static str| env.table(&txn, name)?.ok_or_else(|| missing(name.to_owned()));
         let (rows, meta) = (table(ROWS)?, table(META)?);
@@ -191,6 +194,14 @@ impl StoreFile {
         Ok(self.rows.pages(txn)? * self.env.page_size())
     }
 
+    /// Copies the store to an empty file. Returns the number of rows of each table of the copy.
+    pub fn copy_out(&self, to: &mut File) -> Result<StoreContents> {
+        self.env.copy_with(to, |txn| {
+            let rows = [(ROWS, self.rows.len(txn)?), (META, self.meta.len(txn)?)];
+            Ok(rows.map(|(name, rows)| (name.to_owned(), rows)).into())
+        })
+    }
+
     pub fn usage(&self) -> Result<u64> {
         self.bytes(&*self.env.read()?)
     }
@@ -200,6 +211,20 @@ impl StoreFile {
         let version = self.meta.get(&txn, VERSION_KEY)?.and_then(|bytes| bytes.try_into().ok());
         Ok(version.map_or(0, u32::from_le_bytes))
     }
+}
+
+/// The number of rows of each table.
+pub type StoreContents = BTreeMap<String, u64>;
+
+/// Checks each page and row of a store's file. Returns the number of rows of each table.
+///
+/// # Errors
+/// Damage, or another layout.
+pub fn check_file(file: &File, path: &Path) -> Result<StoreContents> {
+    let bad = |fault| StoreError::BadFile { file: path.to_owned(), fault };
+    let data = DataFile::of(file.try_clone()?).map_err(bad)?;
+    outrigger_disk::check_file(&data, path, LAYOUT_KEY, &LAYOUT.to_le_bytes())?;
+    Ok(data.rows().map_err(bad)?)
 }
 
 /// Removes a store.

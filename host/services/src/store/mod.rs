@@ -3,6 +3,7 @@
 mod file;
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,7 +13,7 @@ use outrigger_service::wire::{Blob, Encoded};
 use outrigger_service::{ErrorKind, Result, Scope, ServiceError, Store};
 use parking_lot::Mutex;
 
-pub use file::{MAX_STORE_MIB, StoreFile, StoreFileError, remove};
+pub use file::{LAYOUT, MAX_STORE_MIB, StoreContents, StoreFile, StoreFileError, check_file, remove};
 
 /// From which share of its bound on a store is nearly full, in percent.
 const NEAR_PERCENT: u64 = 80;
@@ -80,6 +81,20 @@ impl Stores {
             let serving = running.iter().find(|(of, _)| of == plugin);
             store.writers.lock().serving = serving.map(|(_, instance)| *instance);
         }
+    }
+
+    /// The plugins whose stores are open.
+    pub fn plugins(&self) -> Vec<String> {
+        self.open.lock().keys().cloned().collect()
+    }
+
+    /// Copies the store of a plugin to an empty file; `None` if it is not open.
+    ///
+    /// # Errors
+    /// The store is damaged, or the file cannot be written.
+    pub fn copy_out(&self, plugin: &str, to: &mut File) -> Option<std::result::Result<StoreContents, StoreFileError>> {
+        let store = self.open.lock().get(plugin).cloned()?;
+        Some(store.file.copy_out(to))
     }
 
     /// How full the stores are, by plugin.

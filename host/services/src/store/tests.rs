@@ -123,8 +123,7 @@ fn a_value_damaged_on_disk_is_never_given() {
         bytes[at] ^= 1;
     }
     // As a disk does it: below the open file.
-    std::os::unix::fs::FileExt::write_all_at(&std::fs::File::options().write(true).open(&path).unwrap(), &bytes, 0)
-        .unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&File::options().write(true).open(&path).unwrap(), &bytes, 0).unwrap();
     for _ in 0..2 {
         assert_eq!(open.get(Scope::NONE, vec![blob(b"key")]).unwrap_err().kind, ErrorKind::Storage);
         assert_eq!(open.range(Scope::NONE, KeyRange::default(), 1, false).unwrap_err().kind, ErrorKind::Storage);

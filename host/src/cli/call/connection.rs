@@ -1,8 +1,8 @@
 //! One call over HTTP, on a connection of its own.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -10,39 +10,25 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use super::arguments::ArgumentError;
-use crate::config::NoHome;
+pub use super::error::CallError;
+use super::stream::{self, Stream};
+use crate::run::COOKIE_FILE;
 
-/// Why a call came to nothing.
-#[derive(Debug, thiserror::Error)]
-pub enum CallError {
-    #[error("{0}")]
-    Io(#[from] std::io::Error),
-    #[error("cannot reach the host at {address}: {source}; is it running?")]
-    Connect { address: String, source: std::io::Error },
-    /// Hosts have run on several networks.
-    #[error("hosts have run here on several networks ({0}): name one by --network")]
-    Networks(String),
-    /// The cookie cannot be read.
-    #[error("cannot read the cookie {}: {source}; is the host running?", .path.display())]
-    Cookie { path: PathBuf, source: std::io::Error },
-    #[error("the host answered {0}")]
-    Status(String),
-    #[error("waited {seconds} seconds: {last}")]
-    Waited { seconds: u64, last: String },
-    #[error("the host's answer is not JSON-RPC")]
-    Answer,
-    #[error("{0}")]
-    Arguments(#[from] ArgumentError),
-    #[error("{0}")]
-    NoHome(#[from] NoHome),
+#[derive(Clone, Copy)]
+enum Way {
+    Tcp,
+    Tls,
+    Unix,
 }
 
 /// Where calls go, and as whom.
 pub struct Connection {
+    way: Way,
     address: String,
+    ca: Option<PathBuf>,
     uri: String,
     credentials: Zeroizing<String>,
+    patience: Option<Duration>,
 }
 
 impl Connection {
@@ -51,21 +37,44 @@ impl Connection {
     /// # Errors
     /// When the cookie cannot be read.
     pub fn with_cookie(folder: &Path, url: &str, wallet: Option<&str>) -> Result<Self, CallError> {
-        let file = folder.join(".cookie");
+        let file = folder.join(COOKIE_FILE);
         let cookie = std::fs::read_to_string(&file).map_err(|source| CallError::Cookie { path: file, source })?;
         let credentials = Zeroizing::new(STANDARD.encode(Zeroizing::new(cookie).trim()));
-        Ok(Self { address: address(url), uri: path(wallet), credentials })
+        Ok(Self::new(url, wallet, credentials))
     }
 
     /// Calls with what stands in the header `Authorization`.
     pub fn with_authorization(header: &str, url: &str) -> Self {
         let encoded = header.strip_prefix("Basic ").unwrap_or(header);
-        Self { address: address(url), uri: path(None), credentials: Zeroizing::new(encoded.to_owned()) }
+        Self::new(url, None, Zeroizing::new(encoded.to_owned()))
+    }
+
+    fn new(url: &str, wallet: Option<&str>, credentials: Zeroizing<String>) -> Self {
+        let (way, address) = match (url.strip_prefix("https://"), url.strip_prefix("unix:")) {
+            (Some(address), _) => (Way::Tls, address),
+            (None, Some(path)) => (Way::Unix, path),
+            (None, None) => (Way::Tcp, url.trim_start_matches("http://")),
+        };
+        let address = address.trim_end_matches('/').to_owned();
+        Self { way, address, ca: None, uri: path(wallet), credentials, patience: None }
+    }
+
+    /// Trusts the authorities in a file instead of the system's.
+    pub fn trusting(mut self, ca: Option<&Path>) -> Self {
+        self.ca = ca.map(Path::to_owned);
+        self
+    }
+
+    /// Fails if the host sends nothing for this time. Without it, calls wait for as long as they take.
+    pub fn within(mut self, patience: Duration) -> Self {
+        self.patience = Some(patience);
+        self
     }
 
     /// The same for another wallet.
     pub fn of_wallet(&self, wallet: &str) -> Self {
-        Self { address: self.address.clone(), uri: path(Some(wallet)), credentials: self.credentials.clone() }
+        let (address, ca, credentials) = (self.address.clone(), self.ca.clone(), self.credentials.clone());
+        Self { way: self.way, address, ca, uri: path(Some(wallet)), credentials, patience: self.patience }
     }
 
     /// Makes a call whose `params` are JSON, and gives the reply whole, be it a result or an error.
@@ -75,14 +84,19 @@ impl Connection {
     pub fn call(&self, method: &str, params: &str) -> Result<Value, CallError> {
         let method = json!(method);
         let body = Zeroizing::new(format!(r#"{{"jsonrpc":"1.0","id":"call","method":{method},"params":{params}}}"#));
-        let Self { address, uri, credentials } = self;
+        let Self { address, uri, credentials, .. } = self;
         let head = format!(
-            "POST {uri} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Basic {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+            "POST {uri} HTTP/1.1\r\nHost: {}\r\nAuthorization: Basic {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+            // The path of a socket is no host.
+            if matches!(self.way, Way::Unix) { "localhost" } else { address },
             **credentials,
             body.len()
         );
-        let connected = TcpStream::connect(address);
-        let mut stream = connected.map_err(|source| CallError::Connect { address: address.clone(), source })?;
+        let mut stream: Box<dyn Stream> = match self.way {
+            Way::Tcp => Box::new(stream::tcp(address, self.patience)?),
+            Way::Tls => Box::new(stream::tls(address, self.ca.as_deref(), self.patience)?),
+            Way::Unix => Box::new(stream::unix(address, self.patience)?),
+        };
         stream.write_all(Zeroizing::new(head).as_bytes())?;
         stream.write_all(body.as_bytes())?;
         let mut reply = String::new();
@@ -94,11 +108,6 @@ impl Connection {
         }
         serde_json::from_str(body).map_err(|_| CallError::Status(body.trim().to_owned()))
     }
-}
-
-/// The address in a URL.
-fn address(url: &str) -> String {
-    url.trim_start_matches("http://").trim_end_matches('/').to_owned()
 }
 
 /// What stands for itself in a wallet's name in a path: what RFC 3986 reserves for nothing.

@@ -5,13 +5,14 @@
 
 mod arguments;
 pub(super) mod connection;
+mod error;
 pub(super) mod place;
 pub(super) mod progress;
+mod stream;
 pub(super) mod terminal;
 mod wait;
 
 use std::io::{BufRead, IsTerminal};
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -20,18 +21,14 @@ use zeroize::Zeroizing;
 
 use super::show;
 use arguments::TypedArgument;
-use connection::{CallError, Connection};
+use connection::CallError;
 use terminal::HiddenInput;
 
 /// What `call` is told on the command line.
 #[derive(Args)]
 pub struct CallArgs {
-    /// The host's data directory, where its cookie is.
-    #[arg(long, default_value = "~/.outrigger")]
-    datadir: PathBuf,
-    /// The network of the host; by default the only one that a host has run on in the data directory.
-    #[arg(long)]
-    network: Option<String>,
+    #[command(flatten)]
+    at: place::HostAt,
     /// Where it listens; by default where it said that it does when it last started.
     #[arg(long, value_name = "URL")]
     rpc_connect: Option<String>,
@@ -81,9 +78,7 @@ fn exchange(args: &CallArgs) -> Result<Value, CallError> {
 }
 
 fn attempt(args: &CallArgs, typed: &[TypedArgument]) -> Result<Value, CallError> {
-    let folder = place::folder(&args.datadir, args.network.as_deref())?;
-    let url = args.rpc_connect.clone().unwrap_or_else(|| place::url(&folder));
-    let connection = Connection::with_cookie(&folder, &url, args.wallet.as_deref())?;
+    let connection = args.at.connect(args.rpc_connect.as_deref(), args.wallet.as_deref())?;
     let mut document = None;
     if !typed.is_empty() {
         let reply = connection.call("rpc.discover", "[]")?;

@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::connection::CallError;
+use clap::Args;
+
+use super::connection::{CallError, Connection};
 use crate::config::{CUSTOM_SIGNET, expand_home};
-use crate::run::ADDRESS_FILE;
+use crate::run::{ADDRESS_FILE, COOKIE_FILE};
 
 /// The network where nothing says another.
 const DEFAULT: &str = "regtest";
@@ -15,7 +17,43 @@ const NETWORKS: [&str; 5] = ["main", "test", "testnet4", "signet", "regtest"];
 /// Where the host of the embedded chain listens by default.
 const DEFAULT_URL: &str = "http://127.0.0.1:18443";
 
-/// The folder of a network's data: of the network named, else of the only one that a host has run on.
+/// The host that a command calls.
+#[derive(Args)]
+pub struct HostAt {
+    /// The host's data directory, where its cookie is.
+    #[arg(long, default_value = "~/.outrigger")]
+    pub datadir: PathBuf,
+    /// The network of the host. By default the command takes the only network in the data directory, or the network of the
+    /// only running host.
+    #[arg(long)]
+    pub network: Option<String>,
+    /// A file with the authority of the host's certificate, in PEM, for a host with TLS; by default the system's authorities.
+    #[arg(long, value_name = "FILE")]
+    pub ca_file: Option<PathBuf>,
+}
+
+impl HostAt {
+    /// The folder of the host's data.
+    ///
+    /// # Errors
+    /// As [`folder`].
+    pub fn folder(&self) -> Result<PathBuf, CallError> {
+        folder(&self.datadir, self.network.as_deref())
+    }
+
+    /// A connection to `at`, by default the address that the host last started with.
+    ///
+    /// # Errors
+    /// As [`folder`], and if the cookie cannot be read.
+    pub fn connect(&self, at: Option<&str>, wallet: Option<&str>) -> Result<Connection, CallError> {
+        let folder = self.folder()?;
+        let url = at.map_or_else(|| url(&folder), str::to_owned);
+        Ok(Connection::with_cookie(&folder, &url, wallet)?.trusting(self.ca_file.as_deref()))
+    }
+}
+
+/// The folder of a network's data. Without a name, this is the only network in the data directory, or the network of the only
+/// running host: a host that stops in order removes its cookie.
 ///
 /// # Errors
 /// When there are several; when nobody says where the home directory is.
@@ -32,6 +70,10 @@ pub fn folder(datadir: &Path, network: Option<&str>) -> Result<PathBuf, CallErro
     };
     let mut found: Vec<String> = names.filter(has_run).collect();
     found.sort_unstable();
+    let runs = |name: &String| datadir.join(name).join(COOKIE_FILE).exists();
+    if let [only] = found.iter().filter(|name| runs(name)).collect::<Vec<_>>()[..] {
+        return Ok(datadir.join(only));
+    }
     match found.as_slice() {
         [] => Ok(datadir.join(DEFAULT)),
         [only] => Ok(datadir.join(only)),
@@ -42,8 +84,15 @@ pub fn folder(datadir: &Path, network: Option<&str>) -> Result<PathBuf, CallErro
 /// Where the host of this folder listens, as it said when it last started.
 pub fn url(folder: &Path) -> String {
     let said = std::fs::read_to_string(folder.join(ADDRESS_FILE)).ok();
-    let first = said.as_deref().and_then(|said| said.lines().next());
-    first.map_or_else(|| DEFAULT_URL.to_owned(), |address| format!("http://{}", address.trim()))
+    let lines = || said.iter().flat_map(|said| said.lines());
+    // A Unix socket needs no certificate.
+    let best = lines().find(|line| line.starts_with("unix:")).or_else(|| lines().next());
+    match best.map(str::trim) {
+        None => DEFAULT_URL.to_owned(),
+        Some(url) if url.contains("://") || url.starts_with("unix:") => url.to_owned(),
+        // As written by former versions.
+        Some(address) => format!("http://{address}"),
+    }
 }
 
 #[cfg(test)]
@@ -63,9 +112,19 @@ mod tests {
         ran("main", "127.0.0.1:8337\n[::1]:8337\n");
         assert_eq!(of(None).unwrap(), datadir.path().join("main"));
         assert_eq!(url(&of(None).unwrap()), "http://127.0.0.1:8337");
-        ran("signet_54d26fbd", "127.0.0.1:1");
+        ran("signet_54d26fbd", "https://127.0.0.1:1\n");
+        assert_eq!(url(&datadir.path().join("signet_54d26fbd")), "https://127.0.0.1:1");
+        std::fs::write(datadir.path().join("main").join(ADDRESS_FILE), "https://127.0.0.1:1/\nunix:/rpc.sock\n")
+            .unwrap();
+        assert_eq!(url(&datadir.path().join("main")), "unix:/rpc.sock");
         ran("other", "127.0.0.1:1");
         assert!(of(None).unwrap_err().to_string().contains("main, signet_54d26fbd"));
         assert_eq!(of(Some("signet")).unwrap(), datadir.path().join("signet"));
+        let cookie =
+            |network: &str| std::fs::write(datadir.path().join(network).join(COOKIE_FILE), "user:secret").unwrap();
+        cookie("main");
+        assert_eq!(of(None).unwrap(), datadir.path().join("main"));
+        cookie("signet_54d26fbd");
+        assert!(of(None).is_err());
     }
 }

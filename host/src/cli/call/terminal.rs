@@ -22,7 +22,8 @@ impl HiddenInput {
             return Ok(None);
         }
         let before = tcgetattr(stdin())?;
-        restore_on_signal(before.clone())?;
+        let to_restore = before.clone();
+        at_signal(move || restore(&to_restore))?;
         let mut hidden = before.clone();
         hidden.local_modes.remove(LocalModes::ECHO);
         // The ends of lines are shown, so that whoever types sees that they are taken.
@@ -44,7 +45,10 @@ fn restore(before: &Termios) {
 }
 
 /// Ends the process in order on the signals that would end it at once.
-fn restore_on_signal(before: Termios) -> io::Result<()> {
+///
+/// # Errors
+/// No signals can be listened for.
+pub fn at_signal(tidy: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let (mut interrupt, mut terminate, mut hangup) = {
         let _within = runtime.enter();
@@ -58,7 +62,7 @@ fn restore_on_signal(before: Termios) -> io::Result<()> {
                 _ = hangup.recv() => SignalKind::hangup().as_raw_value(),
             }
         });
-        restore(&before);
+        tidy();
         // What a shell makes of a program that a signal has ended.
         exit(128 + number)
     };

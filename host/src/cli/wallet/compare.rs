@@ -1,9 +1,11 @@
 //! Comparing a copy with its original.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display, Formatter};
 
-use outrigger_node_wallet::Content;
+use bitcoin::{Amount, OutPoint, Txid};
+use outrigger_descriptor::checksum;
+use outrigger_node_wallet::{Active, Comment, Content, Descriptor};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -15,7 +17,7 @@ use super::side::Side;
 #[derive(Default)]
 pub struct Comparison {
     lines: Vec<Line>,
-    /// What cannot be compared, and why.
+    /// What cannot be compared, or why something differs.
     left_out: Option<&'static str>,
 }
 
@@ -58,43 +60,146 @@ impl Display for Comparison {
 }
 
 /// Compares with the wallet of a running node: balances, descriptors, addresses, confirmed history, transactions, labels
-/// and locked outputs.
+/// and locked outputs. `node` has the original, and `host` the copy. Comments are left out unless `has_comments`.
 ///
 /// # Errors
 /// As [`Side::ask`].
-pub fn with_node(node: &Side, host: &Side, content: &Content) -> Result<Comparison, MoveError> {
+pub fn with_node(node: &Side, host: &Side, content: &Content, has_comments: bool) -> Result<Comparison, MoveError> {
     let mut compared = Comparison::default();
     compared.add("balances", &balances(node)?, &balances(host)?);
     let theirs = listed(node, false)?;
-    compared.add("descriptors", &shown(&theirs), &shown(&listed(host, false)?));
     let mut addresses = BTreeSet::new();
     for descriptor in theirs.iter().filter(|descriptor| descriptor.desc.contains('*')) {
         let next = descriptor.next_index;
         addresses.extend(node.ask::<Vec<String>>("deriveaddresses", &json!([*descriptor.desc, [next, next]]))?);
     }
     let known: Vec<String> = addresses.into_iter().collect();
+    let theirs: Vec<_> = theirs.into_iter().map(Descriptor::from).collect();
+    add_descriptors(&mut compared, &theirs, listed(host, false)?, false);
     compared.add("next addresses", &owned(node, &known)?, &owned(host, &known)?);
     let (theirs, ours) = (history(node)?, history(host)?);
-    compared.add("confirmed entries of the history", &confirmed(&theirs), &confirmed(&ours));
+    compared.add(
+        "confirmed entries of the history",
+        &confirmed(&theirs, has_comments),
+        &confirmed(&ours, has_comments),
+    );
     add_transactions(&mut compared, &ours, content);
-    add_notes(&mut compared, host, content)?;
+    add_notes(&mut compared, host, content, false)?;
     Ok(compared)
 }
 
-/// The line on balances after a copy from a file.
-const NO_BALANCES: &str = "balances: not compared, since the file does not tell them; once the node has the wallet loaded, compare its \
-                           getbalances with the copy's";
-
-/// Compares with what was read of a file: its transactions as far as they are confirmed, labels and locked outputs.
+/// Compares with what was read of a file: its confirmed coins, their sums, its transactions, labels and locked outputs. Where the wallet avoids
+/// reuse, coins differ if only one of the two takes their address for used: bitcoind marks addresses only while `avoid_reuse` is set.
 ///
 /// # Errors
 /// As [`Side::ask`].
 pub fn with_content(host: &Side, content: &Content) -> Result<Comparison, MoveError> {
-    let mut compared = Comparison { left_out: Some(NO_BALANCES), ..Comparison::default() };
+    let mut compared = Comparison::default();
+    add_coins(&mut compared, host, content)?;
     add_transactions(&mut compared, &history(host)?, content);
-    add_notes(&mut compared, host, content)?;
+    add_notes(&mut compared, host, content, false)?;
     Ok(compared)
 }
+
+/// Compares a wallet with the contents of a file, and with the `balances` in the file, if they can be compared. In an older wallet it looks
+/// only at the entries of the file.
+///
+/// # Errors
+/// As [`Side::ask`].
+pub fn with_file(
+    host: &Side,
+    content: &Content,
+    balances_there: Option<Value>,
+    is_older: bool,
+) -> Result<Comparison, MoveError> {
+    let mut compared = Comparison::default();
+    match balances_there.map(Balances::deserialize) {
+        Some(Ok(there)) if !is_older => compared.add("balances", &there.lines(), &balances(host)?),
+        _ => compared.left_out = Some(NO_FILE_BALANCES),
+    }
+    // Private descriptors of a locked wallet are not listed.
+    if !content.encrypted {
+        let ours = listed(host, content.private_keys)?;
+        add_descriptors(&mut compared, &content.descriptors, ours, is_older);
+    }
+    add_notes(&mut compared, host, content, is_older)?;
+    let noted = history(host)?.into_iter().filter(|entry| !entry.comment.is_empty() || !entry.to.is_empty());
+    let noted: BTreeMap<Txid, [String; 2]> = noted.map(|entry| (entry.txid, [entry.comment, entry.to])).collect();
+    let note = |txid: &Txid, [comment, to]: [&String; 2]| format!("{txid} \"{comment}\" \"{to}\"");
+    let theirs = content.comments.iter().map(|Comment { txid, comment, to }| match noted.get(txid) {
+        // An empty text changes nothing.
+        Some([ours, ours_to]) if is_older => {
+            note(txid, [if comment.is_empty() { ours } else { comment }, if to.is_empty() { ours_to } else { to }])
+        }
+        _ => note(txid, [comment, to]),
+    });
+    let theirs = theirs.collect();
+    let ours = noted.iter().map(|(txid, [comment, to])| note(txid, [comment, to]));
+    compared.add("comments", &theirs, &narrowed(ours, &theirs, is_older));
+    Ok(compared)
+}
+
+/// The line on balances after an import.
+const NO_FILE_BALANCES: &str = "balances: not compared, since the file does not tell them for the present block";
+
+/// All, or only the entries of the file.
+fn narrowed<T: Ord>(ours: impl Iterator<Item = T>, theirs: &BTreeSet<T>, is_older: bool) -> BTreeSet<T> {
+    ours.filter(|one| !is_older || theirs.contains(one)).collect()
+}
+
+#[derive(Deserialize)]
+struct ListedCoin {
+    txid: Txid,
+    vout: u32,
+    #[serde(default)]
+    reused: bool,
+}
+
+/// The confirmed coins of the transactions in a file, and their sums.
+fn add_coins(compared: &mut Comparison, host: &Side, content: &Content) -> Result<(), MoveError> {
+    let addresses: BTreeSet<&String> = content.coins.iter().map(|coin| &coin.address).collect();
+    let addresses: Vec<String> = addresses.into_iter().cloned().collect();
+    let owned = owned(host, &addresses)?;
+    let unspent: Vec<ListedCoin> =
+        host.ask("listunspent", &json!([1, MAX_CONFIRMATIONS, [], true, {"include_immature_coinbase": true}]))?;
+    let mut ours: BTreeMap<OutPoint, Option<bool>> =
+        unspent.iter().map(|coin| (OutPoint { txid: coin.txid, vout: coin.vout }, Some(coin.reused))).collect();
+    // Locked coins are not listed, and so not told to be used or not.
+    ours.extend(locked(host)?.into_iter().map(|output| (output, None)));
+    let (mut there, mut here) = (BTreeSet::new(), BTreeSet::new());
+    let (mut sums_there, mut sums_here) = ([Amount::ZERO; 2], [Amount::ZERO; 2]);
+    for coin in content.coins.iter().filter(|coin| !content.pending.contains(&coin.output)) {
+        let is_used_there = content.avoid_reuse && coin.is_used;
+        let show = |is_used| format!("{} {}{}", coin.output, coin.value, if is_used { ", used" } else { "" });
+        let add = |sums: &mut [Amount; 2], is_used| {
+            let sum = &mut sums[usize::from(is_used)];
+            *sum = sum.checked_add(coin.value).unwrap_or(*sum);
+        };
+        if owned.contains(&coin.address) {
+            there.insert(show(is_used_there));
+            add(&mut sums_there, is_used_there);
+        }
+        if let Some(is_used) = ours.get(&coin.output) {
+            let is_used = is_used.unwrap_or(is_used_there);
+            here.insert(show(is_used));
+            add(&mut sums_here, is_used);
+        }
+    }
+    let lines = |[free, used]: [Amount; 2]| BTreeSet::from([format!("confirmed {free}"), format!("used {used}")]);
+    if sums_here != sums_there && content.avoid_reuse {
+        compared.left_out = Some(LATE_REUSE);
+    }
+    compared.add("balances", &lines(sums_there), &lines(sums_here));
+    compared.add("coins", &there, &here);
+    Ok(())
+}
+
+/// The line on coins that only the copy takes for used.
+const LATE_REUSE: &str = "bitcoind takes an address for used only since avoid_reuse was set; its rescanblockchain finds those that were \
+                          spent from before. The copy knows all of them";
+
+/// The most confirmations that `listunspent` is asked for.
+const MAX_CONFIRMATIONS: u32 = 9_999_999;
 
 /// The transactions that the copy is to have.
 fn add_transactions(compared: &mut Comparison, ours: &[Entry], content: &Content) {
@@ -104,11 +209,15 @@ fn add_transactions(compared: &mut Comparison, ours: &[Entry], content: &Content
     compared.add("transactions", &theirs, &ours.intersection(&theirs).cloned().collect());
 }
 
-fn add_notes(compared: &mut Comparison, host: &Side, content: &Content) -> Result<(), MoveError> {
+fn add_notes(compared: &mut Comparison, host: &Side, content: &Content, is_older: bool) -> Result<(), MoveError> {
     let pair = |(address, label): &(String, String)| format!("{address} \"{label}\"");
-    compared.add("labels", &content.labels.iter().map(pair).collect(), &labels(host)?.iter().map(pair).collect());
-    let ours = locked(host)?;
-    compared.add("locked outputs", &content.locked.iter().collect(), &ours.iter().collect());
+    let theirs: BTreeSet<String> = content.labels.iter().map(pair).collect();
+    let ours = labels(host)?;
+    // Addresses that the copy takes for given out, since they were paid, have an empty label.
+    let ours = ours.iter().filter(|one| !one.1.is_empty() || theirs.contains(&pair(one))).map(pair);
+    compared.add("labels", &theirs, &narrowed(ours, &theirs, is_older));
+    let theirs = content.locked.iter().copied().collect();
+    compared.add("locked outputs", &theirs, &narrowed(locked(host)?.into_iter(), &theirs, is_older));
     Ok(())
 }
 
@@ -117,18 +226,60 @@ struct Balances {
     mine: serde_json::Map<String, Value>,
 }
 
-fn balances(side: &Side) -> Result<BTreeSet<String>, MoveError> {
-    let Balances { mine } = side.ask("getbalances", &json!([]))?;
-    Ok(mine.iter().map(|(kind, amount)| format!("{kind} {amount}")).collect())
+impl Balances {
+    fn lines(&self) -> BTreeSet<String> {
+        self.mine.iter().map(|(kind, amount)| format!("{kind} {amount}")).collect()
+    }
 }
 
-/// Descriptors as they are compared: the mark of hardened steps may differ, and how far they are derived.
-fn shown(listed: &[ListedDescriptor]) -> BTreeSet<String> {
-    let show = |ListedDescriptor { desc, active, internal, next_index, .. }: &ListedDescriptor| {
-        let body = desc.split_once('#').map_or(desc.as_str(), |(body, _)| body).replace('\'', "h");
-        format!("{body} active: {active}, change: {internal}, next index: {next_index}")
-    };
-    listed.iter().map(show).collect()
+fn balances(side: &Side) -> Result<BTreeSet<String>, MoveError> {
+    side.ask::<Balances>("getbalances", &json!([])).map(|balances| balances.lines())
+}
+
+/// A descriptor as it is compared. Its text may have private keys and is not shown.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Shown {
+    /// Without the checksum, and with `h` as the mark of hardened steps.
+    body: String,
+    active: Option<bool>,
+    /// The first index and the end (exclusive).
+    range: Option<(u32, u32)>,
+    next_index: u32,
+}
+
+impl From<&Descriptor> for Shown {
+    fn from(Descriptor { text, active, range, next_index, .. }: &Descriptor) -> Self {
+        let body = text.split_once('#').map_or(text.as_str(), |(body, _)| body).replace('\'', "h");
+        Self { body, active: active.map(|active| active == Active::Change), range: *range, next_index: *next_index }
+    }
+}
+
+impl Display for Shown {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self { body, active, range, next_index } = self;
+        let (kind, checksum) = (body.split('(').next().unwrap_or_default(), checksum(body).unwrap_or_default());
+        let (is_active, is_change) = (active.is_some(), *active == Some(true));
+        write!(f, "{kind}(...)#{checksum} active: {is_active}, change: {is_change}, next index: {next_index}")?;
+        range.map_or(Ok(()), |(begin, end)| write!(f, ", range: {begin} to {}", end.saturating_sub(1)))
+    }
+}
+
+/// The copy may know more than the original: it derives further ahead, and a next index comes from the chain, too. It
+/// differs if its range lacks an index of the original's, or if its next index is smaller.
+fn add_descriptors(compared: &mut Comparison, theirs: &[Descriptor], ours: Vec<ListedDescriptor>, is_older: bool) {
+    let ours: Vec<Shown> = ours.into_iter().map(|one| Shown::from(&Descriptor::from(one))).collect();
+    let theirs = theirs.iter().map(|one| {
+        let mut one = Shown::from(one);
+        if let Some(copy) = ours.iter().find(|ours| (&ours.body, ours.active) == (&one.body, one.active)) {
+            one.next_index = copy.next_index.max(one.next_index);
+            let both = one.range.zip(copy.range);
+            let lacks = both.is_some_and(|((begin, end), (first, last))| begin < first || end > last);
+            one.range = if lacks { one.range } else { copy.range };
+        }
+        one
+    });
+    let theirs = theirs.collect();
+    compared.add("descriptors", &theirs, &narrowed(ours.into_iter(), &theirs, is_older));
 }
 
 /// Those of the addresses that are the wallet's.
@@ -142,13 +293,51 @@ fn owned(side: &Side, addresses: &[String]) -> Result<BTreeSet<String>, MoveErro
 }
 
 /// The confirmed entries of a wallet's history.
-fn confirmed(history: &[Entry]) -> BTreeSet<String> {
+fn confirmed(history: &[Entry], has_comments: bool) -> BTreeSet<String> {
     let show = |entry: &Entry| {
         let Entry { txid, vout, category, amount, fee, comment, to, .. } = entry;
         let fee = fee.as_ref().map_or_else(String::new, |fee| format!(", fee {fee}"));
-        let noted =
-            if comment.is_empty() && to.is_empty() { String::new() } else { format!(" \"{comment}\" \"{to}\"") };
+        let noted = if !has_comments || (comment.is_empty() && to.is_empty()) {
+            String::new()
+        } else {
+            format!(" \"{comment}\" \"{to}\"")
+        };
         format!("{txid}:{vout} {category} {amount}{fee}{noted}")
     };
     history.iter().filter(|entry| entry.confirmations > 0).map(show).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The printed differences of two descriptors, each given as range and next index.
+    fn told(original: ((u32, u32), u32), copy: ((u32, u32), u32), is_older: bool) -> Vec<String> {
+        let listed = |(range, next_index): ((u32, u32), u32)| -> ListedDescriptor {
+            let desc = "wpkh(xpub/0/*)#x";
+            let row = json!({"desc": desc, "timestamp": 0, "active": true, "range": range, "next_index": next_index});
+            serde_json::from_value(row).unwrap()
+        };
+        let mut compared = Comparison::default();
+        add_descriptors(&mut compared, &[listed(original).into()], vec![listed(copy)], is_older);
+        let rows = compared.lines.into_iter().flat_map(|line| line.differs);
+        rows.map(|row| row.split_once(", next index: ").map_or_else(String::new, |(_, rest)| rest.to_owned())).collect()
+    }
+
+    #[test]
+    fn descriptor_of_a_copy_that_lacks_indexes_of_the_original_differs() {
+        let original = ((5, 5000), 4501);
+        for copy in [original, ((5, 5500), 4501), ((0, 5000), 4501), ((5, 5000), 4600)] {
+            assert_eq!(told(original, copy, false), [""; 0], "{copy:?}");
+        }
+        for (copy, shown) in [
+            (((5, 4999), 4501), "4501, range: 5 to 4999"),
+            (((6, 5000), 4501), "4501, range: 6 to 5000"),
+            (((5, 5000), 4500), "4500, range: 5 to 5000"),
+        ] {
+            assert_eq!(told(original, copy, false), ["4501, range: 5 to 5000", shown], "{copy:?}");
+            // An older wallet is asked for the entries of the file alone.
+            assert_eq!(told(original, copy, true), ["4501, range: 5 to 5000"], "{copy:?}");
+        }
+    }
 }

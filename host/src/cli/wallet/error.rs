@@ -1,10 +1,12 @@
 //! Why a wallet does not move.
 
+use std::path::PathBuf;
+
 use outrigger_node_wallet::FileError;
 use outrigger_upstream::CredentialsError;
 
 use crate::cli::call::connection::CallError;
-use crate::config::NoHome;
+use crate::config::{ConfigError, NoHome};
 
 /// Why a wallet does not move. Nothing of a secret stands in it.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +28,13 @@ pub enum MoveError {
     Io(#[from] std::io::Error),
     #[error("{0}")]
     NoHome(#[from] NoHome),
+    /// A backup's file, and what is wrong with it.
+    #[error("{0}")]
+    Backup(String),
+    #[error("{0}")]
+    Configuration(#[from] ConfigError),
+    #[error("{} has no [backend]", .0.display())]
+    NoBackend(PathBuf),
     #[error("the node: {0}")]
     Login(String),
     #[error("the node's credentials cannot be read: {0}")]
@@ -34,18 +43,18 @@ pub enum MoveError {
     NoPort(String),
     #[error("the node and the host are on different chains")]
     OtherChain,
-    #[error("the node's wallet is a legacy wallet: migrate it with bitcoind's migratewallet first")]
-    Legacy,
-    /// Its descriptors are not listed with their private keys; why, in the node's words.
+    #[error("{0}'s wallet is a legacy wallet: migrate it with bitcoind's migratewallet first")]
+    Legacy(&'static str),
+    /// Its descriptors are not listed with their private keys; why, in the side's words.
     #[error(
-        "the node does not list the wallet's descriptors with their private keys ({0}), as it does not where others hold some of the keys: \
-         unload the wallet there, and copy it from its file by import-from-file"
+        "{side} does not list the wallet's descriptors with their private keys ({message}), as it does not where others hold some of the keys{}",
+        if *side == "the host" { "" } else { ": unload the wallet there, and copy it from its file by import-from-file" }
     )]
-    NotListed(String),
-    #[error("the keys of the node's wallet are in an external signer, which is not supported")]
-    ExternalSigner,
-    #[error("the host has a wallet \"{0}\" already: name the copy by --as, or add to that one by --into-existing")]
-    Exists(String),
+    NotListed { side: &'static str, message: String },
+    #[error("the keys of {0}'s wallet are in an external signer, which is not supported")]
+    ExternalSigner(&'static str),
+    #[error("{side} has a wallet \"{name}\" already: name the copy by --as{}", if *side == "the host" { ", or add to that one by --into-existing" } else { "" })]
+    Exists { side: &'static str, name: String },
     /// Some descriptors are not imported.
     #[error(
         "{} of the descriptors cannot be imported into \"{wallet}\", the first since: {first}\nRun the command again once that is \
@@ -59,4 +68,8 @@ pub enum MoveError {
     /// The copy is not the original.
     #[error("the copy differs from the original\n{0}")]
     Differs(String),
+    #[error("the wallet differs from the file\n{0}")]
+    FileDiffers(String),
+    #[error("the two passphrases differ")]
+    Passphrases,
 }

@@ -1,10 +1,14 @@
-//! `outrigger wallet`: brings wallets of a bitcoind here.
+//! `outrigger wallet`: copies, exports, imports and restores wallets.
 
 mod compare;
 mod error;
+mod export;
+mod formats;
 mod node;
 mod put;
+mod restore;
 mod side;
+mod to_node;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -18,21 +22,30 @@ use serde_json::json;
 use zeroize::Zeroizing;
 
 use super::call::connection::Connection;
-use super::call::place;
+use super::call::place::HostAt;
 use super::call::terminal::HiddenInput;
 use super::show;
-use crate::config::expand_home;
-use crate::run::default_login;
+use crate::config::{LoadedConfig, expand_home};
+use crate::run::{backend_login, default_login};
 use error::MoveError;
+pub use formats::VERSION as EXPORT_VERSION;
 use side::Side;
 
-/// Brings wallets of a bitcoind here.
+/// Copies, exports, imports and restores wallets.
 #[derive(Subcommand)]
 pub enum WalletCommand {
     /// Copies a descriptor wallet that a running bitcoind has loaded, and compares the copy with it.
     ImportFromNode(FromNode),
     /// Copies a descriptor wallet from bitcoind's file of it (wallet.dat), which is only read.
     ImportFromFile(FromFile),
+    /// Writes descriptors, labels, locked outputs and comments of a wallet to a file.
+    Export(export::Export),
+    /// Gives a wallet back to a bitcoind, as far as that takes it, and compares.
+    ExportToNode(to_node::ToNode),
+    /// Reads a file of `export`, descriptors of Sparrow or Specter, or labels (BIP 329).
+    Import(export::Import),
+    /// Makes a wallet of a backup, or tells what the backup holds.
+    Restore(restore::Restore),
 }
 
 /// Where the copy goes.
@@ -44,12 +57,8 @@ struct Target {
     /// Imports into a wallet of the host that is there already, as after a copy that did not come to its end.
     #[arg(long)]
     into_existing: bool,
-    /// The host's data directory, where its cookie is.
-    #[arg(long, default_value = "~/.outrigger")]
-    datadir: PathBuf,
-    /// The network of the host; by default the only one that a host has run on in the data directory.
-    #[arg(long)]
-    network: Option<String>,
+    #[command(flatten)]
+    at: HostAt,
 }
 
 /// What `import-from-node` is told on the command line.
@@ -57,6 +66,18 @@ struct Target {
 pub struct FromNode {
     /// The wallet's name at the node.
     name: String,
+    #[command(flatten)]
+    node: NodeAt,
+    #[command(flatten)]
+    target: Target,
+}
+
+/// Where a node is.
+#[derive(Args)]
+struct NodeAt {
+    /// A configuration of a host in front of the node; its `[backend]` names the node.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["bitcoind", "bitcoind_cookie", "bitcoind_user"])]
+    config: Option<PathBuf>,
     /// The node; by default at the default port of the host's network.
     #[arg(long, value_name = "URL")]
     bitcoind: Option<String>,
@@ -69,8 +90,6 @@ pub struct FromNode {
     /// The file with that password.
     #[arg(long, value_name = "FILE", requires = "bitcoind_user")]
     bitcoind_password_file: Option<PathBuf>,
-    #[command(flatten)]
-    target: Target,
 }
 
 /// What `import-from-file` is told on the command line.
@@ -89,6 +108,10 @@ pub fn run(command: &WalletCommand) -> ExitCode {
     let done = match command {
         WalletCommand::ImportFromNode(args) => from_node(args),
         WalletCommand::ImportFromFile(args) => from_file(args),
+        WalletCommand::Export(args) => args.run(),
+        WalletCommand::ExportToNode(args) => args.run(),
+        WalletCommand::Import(args) => args.run(),
+        WalletCommand::Restore(args) => args.run(),
     };
     match done {
         Ok(report) => show(report.trim_end()),
@@ -100,26 +123,27 @@ pub fn run(command: &WalletCommand) -> ExitCode {
 }
 
 fn from_node(args: &FromNode) -> Result<String, MoveError> {
-    let folder = place::folder(&args.target.datadir, args.target.network.as_deref())?;
-    let node = Side::new("the node", node_connection(args, &folder)?.of_wallet(&args.name));
+    let folder = args.target.at.folder()?;
+    let node = Side::new("the node", args.node.connection(&folder)?.of_wallet(&args.name));
     let name = args.target.r#as.as_deref().unwrap_or(&args.name);
-    let host = args.target.host(&folder, name)?;
+    let host = args.target.host(name)?;
     check_chains(&node, &host)?;
     let mut passphrase = None;
-    let content = node::read(&node, || Ok(passphrase.insert(ask_passphrase(&args.name)?).clone()))?;
+    let ask = || Ok(passphrase.insert(ask_passphrase(&args.name, COPY_TOO)?).clone());
+    let content = node::read(&node, true, ask)?;
     args.target.put(&host, &folder, name, &content, passphrase.as_ref())?;
-    let compared = compare::with_node(&node, &host, &content)?;
+    let compared = compare::with_node(&node, &host, &content, true)?;
     finish(name, &content, &compared)
 }
 
 fn from_file(args: &FromFile) -> Result<String, MoveError> {
-    let folder = place::folder(&args.target.datadir, args.target.network.as_deref())?;
+    let folder = args.target.at.folder()?;
     let name = args.target.r#as.as_deref().unwrap_or(&args.name);
-    let host = args.target.host(&folder, name)?;
+    let host = args.target.host(name)?;
     let mut passphrase = None;
     let file = expand_home(&args.file)?;
     let content = read(&file, || {
-        passphrase = ask_passphrase(&file.display().to_string()).ok();
+        passphrase = ask_passphrase(&file.display().to_string(), COPY_TOO).ok();
         passphrase.clone()
     })?;
     args.target.put(&host, &folder, name, &content, passphrase.as_ref())?;
@@ -132,25 +156,22 @@ fn from_file(args: &FromFile) -> Result<String, MoveError> {
 /// # Errors
 /// Where something differs: the report stands in the error.
 fn finish(name: &str, content: &Content, compared: &compare::Comparison) -> Result<String, MoveError> {
-    let Content { descriptors, labels, comments, locked, .. } = content;
-    let counts = format!(
-        "{} descriptors, {} labels, {} comments, {} locked outputs",
-        descriptors.len(),
-        labels.len(),
-        comments.len(),
-        locked.len()
-    );
-    let report = format!("copied to the wallet \"{name}\": {counts}\n{compared}");
+    let report = format!("copied to the wallet \"{name}\": {}\n{compared}", counts(content));
     match compared.is_equal() {
         true => Ok(report + "unload the original at the node: both would choose the same coins"),
         false => Err(MoveError::Differs(report)),
     }
 }
 
+fn counts(content: &Content) -> String {
+    let Content { descriptors, labels, comments, locked, .. } = content;
+    let [descriptors, labels, comments, locked] = [descriptors.len(), labels.len(), comments.len(), locked.len()];
+    format!("{descriptors} descriptors, {labels} labels, {comments} comments, {locked} locked outputs")
+}
+
 impl Target {
-    fn host(&self, folder: &Path, wallet: &str) -> Result<Side, MoveError> {
-        let url = place::url(folder);
-        Ok(Side::new("the host", Connection::with_cookie(folder, &url, Some(wallet))?))
+    fn host(&self, wallet: &str) -> Result<Side, MoveError> {
+        Ok(Side::new("the host", self.at.connect(None, Some(wallet))?))
     }
 
     fn put(
@@ -168,21 +189,37 @@ impl Target {
     }
 }
 
-/// How the node is reached: as it is told, else as bitcoind has it by default.
-fn node_connection(args: &FromNode, folder: &Path) -> Result<Connection, MoveError> {
-    let network = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let port = || default_ports().find(|(known, _)| known.to_core_arg() == network).map(|(_, port)| port);
-    let url = match &args.bitcoind {
-        Some(url) => url.clone(),
-        None => format!("http://127.0.0.1:{}", port().ok_or_else(|| MoveError::NoPort(network.to_owned()))?),
-    };
-    let login = match (&args.bitcoind_user, &args.bitcoind_password_file, &args.bitcoind_cookie) {
-        (Some(user), Some(file), _) => Login::Password { user: user.clone(), file: expand_home(file)? },
-        (_, _, Some(cookie)) => Login::Cookie(expand_home(cookie)?),
-        _ => default_login(&url).map_err(MoveError::Login)?,
-    };
-    let header = login.read()?;
-    Ok(Connection::with_authorization(header.to_str().unwrap_or_default(), &url))
+impl NodeAt {
+    /// How the node is reached: as it is told, else as bitcoind has it by default.
+    fn connection(&self, folder: &Path) -> Result<Connection, MoveError> {
+        let (url, login) = match &self.config {
+            Some(file) => {
+                let loaded = LoadedConfig::read(Some(file), &[])?;
+                let backend = loaded.config.backend.ok_or_else(|| MoveError::NoBackend(file.clone()))?;
+                let login = backend_login(&backend).map_err(MoveError::Login)?;
+                (backend.url, login)
+            }
+            None => self.told(folder)?,
+        };
+        let header = login.read()?;
+        Ok(Connection::with_authorization(header.to_str().unwrap_or_default(), &url))
+    }
+
+    /// The node that the command line tells.
+    fn told(&self, folder: &Path) -> Result<(String, Login), MoveError> {
+        let network = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let port = || default_ports().find(|(known, _)| known.to_core_arg() == network).map(|(_, port)| port);
+        let url = match &self.bitcoind {
+            Some(url) => url.clone(),
+            None => format!("http://127.0.0.1:{}", port().ok_or_else(|| MoveError::NoPort(network.to_owned()))?),
+        };
+        let login = match (&self.bitcoind_user, &self.bitcoind_password_file, &self.bitcoind_cookie) {
+            (Some(user), Some(file), _) => Login::Password { user: user.clone(), file: expand_home(file)? },
+            (_, _, Some(cookie)) => Login::Cookie(expand_home(cookie)?),
+            _ => default_login(&url).map_err(MoveError::Login)?,
+        };
+        Ok((url, login))
+    }
 }
 
 /// Refuses a copy between two chains: the first block tells them apart, but for signets.
@@ -191,12 +228,31 @@ fn check_chains(node: &Side, host: &Side) -> Result<(), MoveError> {
     if genesis(node)? == genesis(host)? { Ok(()) } else { Err(MoveError::OtherChain) }
 }
 
-/// Reads the passphrase of the original from standard input. The copy gets the same.
-fn ask_passphrase(of: &str) -> Result<Zeroizing<String>, MoveError> {
+/// What a prompt tells of the passphrase.
+const COPY_TOO: &str = ", which the copy gets too";
+
+/// Reads a passphrase from standard input.
+fn ask_passphrase(of: &str, told: &str) -> Result<Zeroizing<String>, MoveError> {
     let hidden = HiddenInput::begin()?;
     if hidden.is_some() {
-        eprintln!("The passphrase of {of}, which the copy gets too (it is not shown):");
+        eprintln!("The passphrase of {of}{told} (it is not shown):");
     }
+    read_passphrase()
+}
+
+/// Reads the passphrase of a new wallet. A terminal shows no mistake, and so is asked twice.
+fn ask_new_passphrase(of: &str) -> Result<Zeroizing<String>, MoveError> {
+    let hidden = HiddenInput::begin()?;
+    if hidden.is_none() {
+        return read_passphrase();
+    }
+    eprintln!("The passphrase that the new wallet {of} gets (it is not shown):");
+    let passphrase = read_passphrase()?;
+    eprintln!("The same again:");
+    if read_passphrase()? == passphrase { Ok(passphrase) } else { Err(MoveError::Passphrases) }
+}
+
+fn read_passphrase() -> Result<Zeroizing<String>, MoveError> {
     let mut line = Zeroizing::new(String::new());
     std::io::stdin().read_line(&mut line)?;
     Ok(Zeroizing::new(line.trim_end_matches(['\r', '\n']).to_owned()))

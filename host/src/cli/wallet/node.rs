@@ -1,6 +1,7 @@
 //! Reading a wallet that a running bitcoind has loaded.
 
 use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use bitcoin::{OutPoint, Txid};
 use outrigger_node_wallet::{Active, Comment, Content, Descriptor};
@@ -15,7 +16,7 @@ use super::side::Side;
 const WALLET_ERROR: i64 = -4;
 
 /// For how long the node's wallet is unlocked, in seconds: as long as its descriptors are listed.
-const UNLOCKED_FOR: u32 = 60;
+const UNLOCKED_FOR: u64 = 60;
 
 #[derive(Deserialize)]
 struct Info {
@@ -94,31 +95,38 @@ pub struct Entry {
     pub to: String,
 }
 
-/// Reads a wallet of the node. Where its keys are locked, they are unlocked with the passphrase, and locked again.
+/// Reads a wallet of a side, with its private keys or without. Where they are locked, they are unlocked with the passphrase, and locked
+/// again.
 ///
 /// # Errors
 /// A wallet that cannot be copied; what the node refuses.
 pub fn read(
     node: &Side,
+    private: bool,
     passphrase: impl FnOnce() -> Result<Zeroizing<String>, MoveError>,
 ) -> Result<Content, MoveError> {
     let info: Info = node.ask("getwalletinfo", &json!([]))?;
     match info {
-        Info { descriptors: false, .. } => return Err(MoveError::Legacy),
-        Info { external_signer: true, .. } => return Err(MoveError::ExternalSigner),
+        Info { descriptors: false, .. } => return Err(MoveError::Legacy(node.name)),
+        Info { external_signer: true, .. } if private => return Err(MoveError::ExternalSigner(node.name)),
         _ => {}
     }
-    // The copy is under the passphrase too, so it is needed also where the original is unlocked.
-    let passphrase = info.unlocked_until.map(|_| passphrase()).transpose()?;
-    let unlock = passphrase.as_ref().filter(|_| info.unlocked_until == Some(0));
-    if let Some(passphrase) = unlock {
-        node.ask::<Value>("walletpassphrase", &json!([**passphrase, UNLOCKED_FOR]))?;
+    let private = private && info.private_keys_enabled;
+    let encrypted = private && info.unlocked_until.is_some();
+    // A copy is under the passphrase too, so it is needed also where the original is unlocked.
+    let passphrase = encrypted.then(passphrase).transpose()?;
+    let until = info.unlocked_until.unwrap_or_default();
+    if let Some(passphrase) = &passphrase {
+        // Tried also where the original is unlocked, which then stays so for its time.
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
+        let seconds = until.saturating_sub(now).max(UNLOCKED_FOR);
+        node.ask::<Value>("walletpassphrase", &json!([**passphrase, seconds]))?;
     }
-    let listed = listed(node, info.private_keys_enabled).map_err(|error| match error {
-        MoveError::Refused { code: WALLET_ERROR, message, .. } => MoveError::NotListed(message),
+    let listed = listed(node, private).map_err(|error| match error {
+        MoveError::Refused { code: WALLET_ERROR, message, .. } => MoveError::NotListed { side: node.name, message },
         error => error,
     });
-    if unlock.is_some() {
+    if passphrase.is_some() && until == 0 {
         node.ask::<Value>("walletlock", &json!([]))?;
     }
     let history = history(node)?;
@@ -132,8 +140,8 @@ pub fn read(
     let comments: BTreeMap<Txid, Comment> =
         noted.map(|Entry { txid, comment, to, .. }| (txid, Comment { txid, comment, to })).collect();
     Ok(Content {
-        private_keys: info.private_keys_enabled,
-        encrypted: info.unlocked_until.is_some(),
+        private_keys: private,
+        encrypted,
         avoid_reuse: info.avoid_reuse,
         blank: info.blank,
         descriptors: listed?.into_iter().map(Descriptor::from).collect(),
@@ -142,6 +150,7 @@ pub fn read(
         locked: locked(node)?,
         transactions,
         received,
+        ..Content::default()
     })
 }
 

@@ -9,23 +9,24 @@ use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 use super::error::MoveError;
+use super::node;
 use super::side::Side;
 use crate::cli::call::progress;
 
-/// For how long the copy is unlocked, in seconds: a rescan may take hours. It is locked again at the end.
-const UNLOCKED_FOR: u32 = 100_000_000;
+/// For how long the copy is unlocked, in seconds: a rescan may take hours. It is locked again at the end, unless the command is killed.
+const UNLOCKED_FOR: u32 = 86_400;
 /// bitcoind's code for a wallet that is there already.
 const WALLET_ALREADY_THERE: [i64; 2] = [-4, -35];
 
 #[derive(Deserialize)]
-struct ImportResult {
-    success: bool,
-    error: Option<ImportFailure>,
+pub struct ImportResult {
+    pub success: bool,
+    pub error: Option<ImportFailure>,
 }
 
 #[derive(Deserialize)]
-struct ImportFailure {
-    message: String,
+pub struct ImportFailure {
+    pub message: String,
 }
 
 /// Makes a wallet of the host, in this folder of wallets, with this content. What fails leaves no wallet.
@@ -61,33 +62,51 @@ pub fn put(
     content: &Content,
     passphrase: Option<&Zeroizing<String>>,
 ) -> Result<(), MoveError> {
-    let unlock = passphrase.filter(|_| content.encrypted && content.private_keys);
-    if let Some(passphrase) = unlock {
-        host.ask::<Value>("walletpassphrase", &json!([**passphrase, UNLOCKED_FOR]))?;
-    }
-    let imported = import(host, name, &content.descriptors);
-    if unlock.is_some() {
-        host.ask::<Value>("walletlock", &json!([]))?;
-    }
-    imported?;
+    unlocked(host, content, passphrase, || import(host, name, &content.descriptors))?;
     for (address, label) in &content.labels {
         host.ask::<Value>("setlabel", &json!([address, label]))?;
     }
     for Comment { txid, comment, to } in &content.comments {
         // One that is in no block and no mempool, the copy does not know.
+        // No text changes nothing, and an empty one would remove what is there.
+        let [comment, to] = [comment, to].map(|text| Some(text).filter(|text| !text.is_empty()));
         match host.ask::<Value>("setcomment", &json!([txid, comment, to])) {
             Err(MoveError::Refused { .. }) => {}
             other => other.map(drop)?,
         }
     }
-    let locked: Vec<Value> =
-        content.locked.iter().map(|output| json!({"txid": output.txid, "vout": output.vout})).collect();
-    if !locked.is_empty() {
-        // Those of an earlier copy are locked already, which is an error.
-        host.ask::<Value>("lockunspent", &json!([true]))?;
-        host.ask::<Value>("lockunspent", &json!([false, locked, true]))?;
+    // Those of an earlier copy are locked already.
+    let locked = node::locked(host)?;
+    for output in content.locked.iter().filter(|output| !locked.contains(output)) {
+        // One that is spent, or of a transaction that the wallet does not have, is told when the two are compared.
+        let output = json!([{"txid": output.txid, "vout": output.vout}]);
+        match host.ask::<Value>("lockunspent", &json!([false, output, true])) {
+            Err(MoveError::Refused { .. }) => {}
+            other => other.map(drop)?,
+        }
     }
     Ok(())
+}
+
+/// Does something while the copy is unlocked.
+///
+/// # Errors
+/// What the side refuses.
+pub fn unlocked<T>(
+    side: &Side,
+    content: &Content,
+    passphrase: Option<&Zeroizing<String>>,
+    work: impl FnOnce() -> Result<T, MoveError>,
+) -> Result<T, MoveError> {
+    let unlock = passphrase.filter(|_| content.encrypted && content.private_keys);
+    if let Some(passphrase) = unlock {
+        side.ask::<Value>("walletpassphrase", &json!([**passphrase, UNLOCKED_FOR]))?;
+    }
+    let done = work();
+    if unlock.is_some() {
+        side.ask::<Value>("walletlock", &json!([]))?;
+    }
+    done
 }
 
 /// Adds what no call tells, which takes a wallet that is not loaded.
@@ -98,7 +117,16 @@ fn complete(host: &Side, wallets: &Path, name: &str, content: &Content) -> Resul
     taken.map_err(|error| MoveError::NotCompleted(error.to_string()))
 }
 
-fn make(host: &Side, name: &str, content: &Content, passphrase: Option<&Zeroizing<String>>) -> Result<(), MoveError> {
+/// Makes an empty wallet.
+///
+/// # Errors
+/// A wallet of this name exists. The text is the side's refusal.
+pub fn make(
+    host: &Side,
+    name: &str,
+    content: &Content,
+    passphrase: Option<&Zeroizing<String>>,
+) -> Result<(), MoveError> {
     let passphrase = passphrase.filter(|_| content.encrypted).map_or("", |passphrase| passphrase.as_str());
     let options = json!({
         "wallet_name": name,
@@ -112,15 +140,14 @@ fn make(host: &Side, name: &str, content: &Content, passphrase: Option<&Zeroizin
         Err(MoveError::Refused { code, message, .. })
             if WALLET_ALREADY_THERE.contains(&code) && message.contains("already exists") =>
         {
-            Err(MoveError::Exists(name.to_owned()))
+            Err(MoveError::Exists { side: host.name, name: name.to_owned() })
         }
         other => other.map(drop),
     }
 }
 
 fn import(host: &Side, name: &str, descriptors: &[Descriptor]) -> Result<(), MoveError> {
-    let requests: Vec<Value> = descriptors.iter().map(request).collect();
-    let call = || host.ask::<Vec<ImportResult>>("importdescriptors", &json!([requests]));
+    let call = || request_all(host, descriptors);
     let outcomes = progress::beside(&host.connection, "importdescriptors", call, Result::is_ok)?;
     let failed: Vec<String> = outcomes
         .into_iter()
@@ -133,6 +160,18 @@ fn import(host: &Side, name: &str, descriptors: &[Descriptor]) -> Result<(), Mov
             Err(MoveError::NotImported { wallet: name.to_owned(), count: failed.len(), first: first.clone() })
         }
     }
+}
+
+/// Imports descriptors. Returns the outcome of each.
+///
+/// # Errors
+/// As [`Side::ask`].
+pub fn request_all(side: &Side, descriptors: &[Descriptor]) -> Result<Vec<ImportResult>, MoveError> {
+    if descriptors.is_empty() {
+        return Ok(Vec::new());
+    }
+    let requests: Vec<Value> = descriptors.iter().map(request).collect();
+    side.ask("importdescriptors", &json!([requests]))
 }
 
 /// The request of importdescriptors for a descriptor.

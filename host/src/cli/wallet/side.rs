@@ -9,7 +9,7 @@ use crate::cli::call::connection::Connection;
 
 /// A node or a host, as it is asked about one wallet.
 pub struct Side {
-    name: &'static str,
+    pub name: &'static str,
     /// The connection to it.
     pub connection: Connection,
 }

@@ -152,6 +152,11 @@ impl Store {
         Ok(self.env.copy_to(file)?)
     }
 
+    /// Copies the tables to an empty file, and gives the result of `read` at the same moment.
+    pub fn copy_with<T>(&self, file: &mut std::fs::File, read: impl FnOnce(&Reading<'_>) -> Result<T>) -> Result<T> {
+        self.env.copy_with(file, read)
+    }
+
     pub fn folder(&self) -> &Path {
         self.env.folder()
     }

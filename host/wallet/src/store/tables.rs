@@ -135,7 +135,7 @@ macro_rules! tables {
             pub fn create(env: &Environment, txn: &mut RwTxn<'_>) -> std::result::Result<Self, StoreError> {
                 Ok(Self { $($name: env.make_table(txn, stringify!($name))?,)* })
             }
-            #[cfg(test)]
+            /// In the order of [`NAMES`].
             pub fn all(&self) -> Vec<Table> {
                 vec![$(self.$name),*]
             }

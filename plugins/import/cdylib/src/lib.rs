@@ -3,4 +3,4 @@
 // Arguments hold private keys, and libraries free copies of them without wiping.
 outrigger_sdk::wipe_freed_memory!();
 
-outrigger_sdk::export_plugin!(group::ImportPlugin);
+outrigger_sdk::export_plugin!(outrigger_import::ImportPlugin);

@@ -1,3 +1,3 @@
 //! The library of the group mining, which the host loads.
 
-outrigger_sdk::export_plugin!(group::MiningPlugin);
+outrigger_sdk::export_plugin!(outrigger_mining::MiningPlugin);

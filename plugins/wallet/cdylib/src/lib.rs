@@ -3,4 +3,4 @@
 // Arguments may hold private keys, and parsing them frees copies.
 outrigger_sdk::wipe_freed_memory!();
 
-outrigger_sdk::export_plugin!(group::WalletPlugin);
+outrigger_sdk::export_plugin!(outrigger_wallet::WalletPlugin);

@@ -3,4 +3,4 @@
 // Secrets and histories are private.
 outrigger_sdk::wipe_freed_memory!();
 
-outrigger_sdk::export_plugin!(group::WebhooksPlugin);
+outrigger_sdk::export_plugin!(outrigger_webhooks::WebhooksPlugin);

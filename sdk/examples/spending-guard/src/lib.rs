@@ -24,7 +24,7 @@ use outrigger_sdk::bitcoin::{Amount, OutPoint};
 use outrigger_sdk::options::PluginOptions;
 use outrigger_sdk::reservations::{Reservation, Reservations};
 use outrigger_sdk::service::policy::{Act, JudgedTransaction, Judgement, Policy, PolicyQuery, SavedPolicy};
-use outrigger_sdk::service::store::{KeyRange, StoreRow};
+use outrigger_sdk::service::store::KeyRange;
 use outrigger_sdk::service::{Result as ServiceResult, Scope};
 use outrigger_sdk::store::{Batch, open_store};
 use outrigger_sdk::wire::{Blob, from_bytes, to_bytes};
@@ -101,8 +101,9 @@ impl SpendingGuard {
         let mut from = None;
         loop {
             let rows = self.host.store.range(Scope::NONE, KeyRange { from, to: None }, ROWS, false)?.read()?;
-            let read = rows.rows.iter().filter_map(|row| Reservation::read(&row.key, &row.value));
-            read.for_each(|(outpoint, reservation)| reserved.set(outpoint, reservation));
+            for row in &rows.rows {
+                reserved.0.insert(from_bytes(&row.key)?, from_bytes(&row.value)?);
+            }
             // The next key is the last one and a byte.
             from = rows.rows.last().map(|row| Blob([&row.key[..], &[0]].concat()));
             if !rows.more {
@@ -117,9 +118,9 @@ impl SpendingGuard {
             return Ok(());
         }
         let mut batch = Batch::default();
-        rows.iter().for_each(|(outpoint, reservation)| batch.put(&Reservation::key(outpoint), &reservation.value()));
+        rows.iter().for_each(|(outpoint, reservation)| batch.put(&to_bytes(outpoint), &to_bytes(reservation)));
         batch.commit_durably(&self.host, scope)?;
-        rows.iter().for_each(|(outpoint, reservation)| reserved.set(*outpoint, *reservation));
+        reserved.0.extend(rows.iter().copied());
         Ok(())
     }
 
@@ -139,7 +140,7 @@ impl SpendingGuard {
                 self.settle(scope, &mut reserved, now)?;
             }
             let mut then = reserved.clone();
-            row.iter().for_each(|(outpoint, reservation)| then.set(*outpoint, *reservation));
+            then.0.extend(row);
             // Also where nothing more is needed: a restored reservation may be larger than the limit.
             if then.total(now) <= self.limit {
                 self.store(scope, &mut reserved, row.as_slice())?;
@@ -156,7 +157,7 @@ impl SpendingGuard {
 
     /// Lets the reservations of the call's wallet end whose coins are spent deep enough, and removes those that have ended.
     fn settle(&self, scope: Scope, reserved: &mut Reservations, now: u32) -> ServiceResult<()> {
-        let open = reserved.iter().filter(|(_, reservation)| reservation.until.is_none());
+        let open = reserved.0.iter().filter(|(_, reservation)| reservation.until.is_none());
         let open: Vec<(OutPoint, Reservation)> =
             open.map(|(outpoint, reservation)| (*outpoint, *reservation)).collect();
         let spenders = self.host.wallet.spenders(scope, open.iter().map(|(outpoint, _)| *outpoint).collect())?;
@@ -172,12 +173,12 @@ impl SpendingGuard {
         }
         self.store(scope, reserved, &ended)?;
         let is_over = |reservation: &Reservation| reservation.until.is_some_and(|until| until <= now);
-        let over = reserved.iter().filter(|(_, reservation)| is_over(reservation)).map(|(outpoint, _)| *outpoint);
+        let over = reserved.0.iter().filter(|(_, reservation)| is_over(reservation)).map(|(outpoint, _)| *outpoint);
         let over: Vec<OutPoint> = over.collect();
         let mut batch = Batch::default();
-        over.iter().for_each(|outpoint| batch.delete(&Reservation::key(outpoint)));
+        over.iter().for_each(|outpoint| batch.delete(&to_bytes(outpoint)));
         batch.commit(&self.host, scope)?;
-        over.iter().for_each(|outpoint| reserved.remove(outpoint));
+        reserved.0.retain(|outpoint, _| !over.contains(outpoint));
         Ok(())
     }
 }
@@ -195,23 +196,18 @@ impl Policy for SpendingGuard {
 
     /// All reservations: other wallets may have the same coins.
     fn save(&self, _: Scope, _: &String) -> Result<Option<Blob>, RpcError> {
-        let row = |(outpoint, reservation): (&OutPoint, &Reservation)| StoreRow {
-            key: Blob(Reservation::key(outpoint).to_vec()),
-            value: Blob(reservation.value().to_vec()),
-        };
-        Ok(Some(Blob(to_bytes(&self.reserved().iter().map(row).collect::<Vec<_>>()))))
+        let rows: Vec<(OutPoint, Reservation)> = self.reserved().0.iter().map(|(one, other)| (*one, *other)).collect();
+        Ok(Some(Blob(to_bytes(&rows))))
     }
 
     fn restore(&self, scope: Scope, saved: &SavedPolicy) -> Result<(), RpcError> {
-        let rows: Vec<StoreRow> = from_bytes(&saved.state)?;
+        let mut rows: Vec<(OutPoint, Reservation)> = from_bytes(&saved.state)?;
         let latest = self.host.chain.tip(scope)?.median_time.saturating_add(self.seconds);
         let mut reserved = self.reserved();
-        let stricter = |row: &StoreRow| {
-            let (outpoint, other) = Reservation::read(&row.key, &row.value)?;
-            let other = Reservation { until: other.until.map(|until| until.min(latest)), ..other };
-            Some((outpoint, reserved.stricter(&outpoint, other)))
-        };
-        let rows: Vec<(OutPoint, Reservation)> = rows.iter().filter_map(stricter).collect();
+        for (outpoint, reservation) in &mut rows {
+            reservation.until = reservation.until.map(|until| until.min(latest));
+            *reservation = reserved.stricter(outpoint, *reservation);
+        }
         if rows.iter().any(|(_, reservation)| reservation.amount > self.limit) {
             return Err(RpcError::wallet("The backup reserves more than the limit"));
         }

@@ -106,7 +106,7 @@ wire_struct! {
         pub entries: Vec<LogEntry>,
         /// The number of the newest entry that was ever written; 0 for none.
         pub last: u64,
-        /// The number of the newest entry that was dropped because of its age, or of too many; 0 for none. Who has read up to a
+        /// The number of the newest entry that was dropped because of its age, or of too many; 0 for none. A reader up to a
         /// smaller number has missed entries.
         pub dropped: u64,
     }

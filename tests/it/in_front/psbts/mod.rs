@@ -5,7 +5,7 @@ mod known;
 mod random;
 mod trees;
 
-use outrigger_tests::{Client, Host, bitcoind};
+use outrigger_tests::{Client, Host, bitcoind, skip};
 use serde_json::{Value, json};
 
 use super::{ADDRESS, start};
@@ -121,7 +121,7 @@ fn psbt_versions_are_made_and_refused_as_by_the_node() {
     let Some(host) = start(&[]) else { return };
     let mut both = Both::of(&host);
     if !both.has_version_two() {
-        return println!("skipped: the node makes no PSBTs of version 2");
+        return skip("the node makes no PSBTs of version 2");
     }
     let (zero, two) = (fields::psbt("", "", ""), fields::psbt_of_two("", "", ""));
     let input = json!([{"txid": "11".repeat(32), "vout": 0}]);
@@ -157,7 +157,7 @@ fn wallets_make_psbts_of_the_version_that_is_asked_for() {
     let theirs = bitcoind::twin(host.node.as_ref().unwrap().client(), &mut client);
     let mut both = Both { ours: client.wallet("w"), theirs };
     if !both.has_version_two() {
-        return println!("skipped: the node makes no PSBTs of version 2");
+        return skip("the node makes no PSBTs of version 2");
     }
     let mine = both.call("getnewaddress", json!([]));
     both.ours.call("generatetoaddress", json!([2, mine]));

@@ -20,12 +20,13 @@ use heed::{RoTxn, WithoutTls};
 use super::EmbeddedError;
 use super::params::Settings;
 pub use outrigger_disk::Table;
-use outrigger_disk::{DATA_FILE, Damage, Environment, META, Opening};
+use outrigger_disk::pages::DataFile;
+use outrigger_disk::{DATA_FILE, Damage, Environment, META, Opening, StoreError};
 
 /// A read transaction, or a write transaction that is read.
 pub type Reading<'a> = RoTxn<'a, WithoutTls>;
 
-const LAYOUT: u64 = 2;
+pub const LAYOUT: u64 = 2;
 
 /// Keys of the table `meta`.
 mod meta {
@@ -65,6 +66,16 @@ pub struct Store {
 const NAMES: &[&str] = &["index", "best", "blocks", "undo", "coins", "transactions", "digests", "leaves", META];
 
 impl Store {
+    /// Checks the database in `dir`, if it exists, and changes nothing.
+    pub fn check(dir: &Path) -> Result<(), EmbeddedError> {
+        let file = dir.join(DATA_FILE);
+        if !file.exists() {
+            return Ok(());
+        }
+        let data = DataFile::open(&file).map_err(|fault| StoreError::BadFile { file: file.clone(), fault })?;
+        Ok(outrigger_disk::check_file(&data, &file, meta::LAYOUT, &LAYOUT.to_le_bytes())?)
+    }
+
     /// Checks the database in `dir` and opens it. Creates both if they do not exist.
     pub fn open(dir: &Path, settings: &Settings) -> Result<Self, EmbeddedError> {
         fs::create_dir_all(dir).map_err(EmbeddedError::Directory)?;

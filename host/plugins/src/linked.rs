@@ -1,0 +1,100 @@
+//! Plugins that the program links, and where the code of a configured plugin is found: in a file, or in the program.
+
+use std::path::PathBuf;
+
+use outrigger_abi::{ManifestHeader, PluginTable};
+use outrigger_sdk::Plugin;
+use outrigger_sdk::entry::plugin_table;
+use outrigger_sdk::manifest::Manifest;
+
+use crate::PluginConfig;
+use crate::file::{FileError, PluginFile, find};
+
+/// The form of a plugin whose code is in the program, and of one whose code is a library.
+pub const BUILT_IN: &str = "built-in";
+pub const LIBRARY: &str = "library";
+
+/// A plugin that the program links. Its library would export the same table and manifest.
+#[derive(Clone, Copy)]
+pub struct LinkedPlugin {
+    /// The bare name that the configuration has for it.
+    pub name: &'static str,
+    pub table: &'static PluginTable,
+    manifest: &'static str,
+}
+
+impl LinkedPlugin {
+    pub const fn of<P: Plugin>(name: &'static str) -> Self {
+        Self { name, table: const { &plugin_table::<P>(0) }, manifest: P::MANIFEST }
+    }
+
+    /// # Errors
+    /// The manifest is invalid, which would keep the plugin's library from being built.
+    pub fn manifest(&self) -> Result<Manifest, FileError> {
+        let failed = |source| FileError::Manifest { path: PathBuf::from(self.name), source };
+        Manifest::parse(self.manifest.as_bytes()).map_err(failed)
+    }
+
+    /// The ABI that it was built for.
+    pub fn header(&self) -> ManifestHeader {
+        let PluginTable { abi_major, abi_minor_needed, abi_minor_built, .. } = *self.table;
+        ManifestHeader { abi_major, abi_minor_needed, abi_minor_built, len: self.manifest.len() as u32 }
+    }
+}
+
+/// Where the code of plugins is searched.
+#[derive(Clone, Default)]
+pub struct Sources {
+    /// The folders for bare names.
+    pub folders: Vec<PathBuf>,
+    /// They stand in for bare names that no folder has.
+    pub linked: &'static [LinkedPlugin],
+    /// Whether the operator named folders, which must then have the files.
+    pub are_named: bool,
+}
+
+impl Sources {
+    /// Finds a configured plugin and reads its manifest, without executing any of its code. The program's own code is
+    /// taken only if no other choice can be meant.
+    ///
+    /// # Errors
+    /// [`FileError::NotFound`] with every path that was tried, or why the file is not a plugin.
+    pub fn read(&self, config: &PluginConfig) -> Result<Found, FileError> {
+        let (name, looked_for) = match find(&config.file, &self.folders) {
+            Ok(path) => return PluginFile::read(&path).map(|file| Found::File(Box::new(file))),
+            Err(FileError::NotFound { name, looked_for, .. }) => (name, looked_for),
+            Err(error) => return Err(error),
+        };
+        let linked = self.linked.iter().find(|linked| linked.name == config.file);
+        let why = match linked {
+            Some(_) if self.are_named => "; the program's own copy is not used with --plugin-dir",
+            Some(_) if config.sha256.is_some() => "; the program's own copy is not used with sha256",
+            Some(linked) => return linked.manifest().map(|manifest| Found::Linked(*linked, Box::new(manifest))),
+            None => "",
+        };
+        Err(FileError::NotFound { name, looked_for, why })
+    }
+}
+
+/// The code of a configured plugin. None of it has been executed.
+pub enum Found {
+    File(Box<PluginFile>),
+    Linked(LinkedPlugin, Box<Manifest>),
+}
+
+impl Found {
+    pub fn manifest(&self) -> &Manifest {
+        match self {
+            Self::File(file) => &file.manifest,
+            Self::Linked(_, manifest) => manifest,
+        }
+    }
+
+    /// The path of its file; `None` if it is in the program.
+    pub fn path(&self) -> Option<PathBuf> {
+        match self {
+            Self::File(file) => Some(file.path.clone()),
+            Self::Linked(..) => None,
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Pages for browsers. They need no credentials, since they hold no data: they make calls as the user who signs in on them.
+
+use http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use http::request::Parts;
+use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
+
+use super::envelope::{Reply, ReplyBody};
+use super::refusal::into_response;
+
+/// A page, or a part of one.
+#[derive(Debug)]
+pub struct Page {
+    pub path: &'static str,
+    pub content_type: &'static str,
+    pub text: &'static str,
+}
+
+/// Nothing of other servers is loaded, no inline script runs, and no other page may show this one.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
+                      base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+const HEADERS: [(HeaderName, &str); 5] = [
+    (CONTENT_SECURITY_POLICY, POLICY),
+    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (X_FRAME_OPTIONS, "DENY"),
+    (REFERRER_POLICY, "no-referrer"),
+    // A later version of the program has other pages.
+    (CACHE_CONTROL, "no-cache"),
+];
+
+/// The answer to a GET of one of the pages.
+pub(super) fn page(head: &Parts, pages: &'static [Page]) -> Option<Response<ReplyBody>> {
+    let path = head.uri.path_and_query().filter(|_| head.uri.authority().is_none() && head.method == Method::GET)?;
+    let page = pages.iter().find(|page| page.path == path.as_str())?;
+    let mut response = into_response(Reply::text(StatusCode::OK, page.text));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(page.content_type));
+    headers.extend(HEADERS.map(|(name, value)| (name, HeaderValue::from_static(value))));
+    Some(response)
+}

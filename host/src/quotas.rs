@@ -1,0 +1,337 @@
+//! Limits of single users: calls a second, calls at a time, and wallets. A layer below [`Observe`](crate::observe::Observe), so that
+//! refused calls are in log, metrics and audit log.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use arc_swap::ArcSwap;
+use futures_util::FutureExt;
+use futures_util::future::Either;
+use jsonrpsee::core::middleware::{Batch, BatchEntry, Notification, RpcServiceT};
+use jsonrpsee::types::Request;
+use outrigger_rpc::{Answer, Failure, Held, ResultText, RpcService, origin_of};
+use outrigger_values::{RpcError, RpcErrorCode};
+use outrigger_wallet_engine::WalletManager;
+use parking_lot::Mutex;
+use serde_json::Value;
+
+use crate::config::UserConfig;
+
+/// The file in the network's data folder with the users who made wallets: a JSON object of wallets' and users' names.
+const OWNERS_FILE: &str = "wallet-owners.json";
+const FRESH_OWNERS_FILE: &str = "wallet-owners.json.fresh";
+
+/// The methods that make a wallet.
+const MAKERS: [&str; 2] = ["createwallet", "restorewallet"];
+
+/// The limits of all users that have any, and the wallets that they made.
+pub struct Quotas {
+    users: ArcSwap<HashMap<String, Arc<Quota>>>,
+    folder: PathBuf,
+    wallets: OnceLock<Arc<WalletManager>>,
+    /// Held while a user with a quota makes a wallet.
+    making: tokio::sync::Mutex<()>,
+}
+
+/// The settings of a user.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct UserLimits {
+    calls_per_second: Option<u32>,
+    concurrent_calls: Option<u32>,
+    wallets: Option<u32>,
+}
+
+/// What a user has left.
+struct Quota {
+    limits: UserLimits,
+    /// These stay when the limits change.
+    bucket: Arc<Mutex<Bucket>>,
+    running: Arc<AtomicUsize>,
+}
+
+/// A call's share of the calls at a time, until dropped.
+struct Place(Arc<AtomicUsize>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// The calls that a user may make at once. It fills up within a second.
+struct Bucket {
+    calls: f64,
+    filled: Instant,
+}
+
+impl UserLimits {
+    pub fn of(user: &UserConfig) -> Self {
+        Self {
+            calls_per_second: user.max_calls_per_second,
+            concurrent_calls: user.max_concurrent_calls,
+            wallets: user.max_wallets,
+        }
+    }
+}
+
+impl Quota {
+    fn of(limits: UserLimits) -> Self {
+        let bucket = Bucket { calls: f64::from(limits.calls_per_second.unwrap_or(0)), filled: Instant::now() };
+        Self { limits, bucket: Arc::new(Mutex::new(bucket)), running: Arc::default() }
+    }
+
+    /// Takes a place for a call.
+    fn enter(&self, now: Instant) -> Result<Place, Failure> {
+        let place = Place(self.running.clone());
+        let others = self.running.fetch_add(1, Ordering::AcqRel);
+        if let Some(most) = self.limits.concurrent_calls.filter(|most| others >= *most as usize) {
+            let message = format!("The user may have {most} calls at a time (rpc.users.max_concurrent_calls)");
+            return Err(Failure::Limited(message));
+        }
+        let Some(most) = self.limits.calls_per_second else { return Ok(place) };
+        let mut bucket = self.bucket.lock();
+        let gained = now.saturating_duration_since(bucket.filled).as_secs_f64() * f64::from(most);
+        bucket.calls = (bucket.calls + gained).min(f64::from(most));
+        bucket.filled = now;
+        if bucket.calls < 1.0 {
+            return Err(Failure::Limited(format!(
+                "The user may make {most} calls a second (rpc.users.max_calls_per_second)"
+            )));
+        }
+        bucket.calls -= 1.0;
+        Ok(place)
+    }
+}
+
+impl Quotas {
+    /// The limits of these users. `folder` is the network's data folder.
+    pub fn new(users: &[UserConfig], folder: &Path) -> Arc<Self> {
+        let (wallets, making) = Default::default();
+        let quotas = Self { users: ArcSwap::default(), folder: folder.to_owned(), wallets, making };
+        quotas.replace(users);
+        Arc::new(quotas)
+    }
+
+    /// Takes other limits. The calls in progress still count, unless their user had no limits.
+    pub fn replace(&self, users: &[UserConfig]) {
+        let former = self.users.load_full();
+        let limited = users.iter().map(|user| (user.name().to_owned(), UserLimits::of(user)));
+        let limited = limited.filter(|(_, limits)| *limits != UserLimits::default());
+        let quota = |(name, limits): (String, UserLimits)| {
+            let quota = match former.get(&name) {
+                Some(quota) => Quota { limits, bucket: quota.bucket.clone(), running: quota.running.clone() },
+                None => Quota::of(limits),
+            };
+            (name, Arc::new(quota))
+        };
+        self.users.store(Arc::new(limited.map(quota).collect()));
+    }
+
+    /// Sets the wallets, once they are open.
+    pub fn know(&self, wallets: &Arc<WalletManager>) {
+        let _ = self.wallets.set(wallets.clone());
+    }
+
+    fn of(&self, user: &str) -> Option<Arc<Quota>> {
+        self.users.load().get(user).cloned()
+    }
+
+    fn owners(&self) -> io::Result<BTreeMap<String, String>> {
+        match fs::read(self.folder.join(OWNERS_FILE)) {
+            Ok(text) => Ok(serde_json::from_slice(&text)?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(BTreeMap::new()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Refuses a further wallet of a user who has as many as the quota says.
+    fn check_wallets(&self, user: &str, most: u32) -> Result<(), Failure> {
+        let failed = |error: &dyn std::fmt::Display| RpcError::misc(format!("{OWNERS_FILE}: {error}"));
+        let owners = self.owners().map_err(|error| failed(&error))?;
+        let manager = self.wallets.get().ok_or_else(|| RpcError::misc("The host is starting"))?;
+        let there = manager.directory().map_err(|error| failed(&error))?;
+        let own = owners.iter().filter(|(wallet, owner)| *owner == user && there.contains(wallet)).count();
+        if own >= most as usize {
+            let message = format!("The user has made {own} wallets, and may make {most} (rpc.users.max_wallets)");
+            return Err(RpcError::new(RpcErrorCode::WALLET, message).into());
+        }
+        Ok(())
+    }
+
+    fn record(&self, wallet: &str, user: &str) -> io::Result<()> {
+        let mut owners = self.owners()?;
+        owners.insert(wallet.to_owned(), user.to_owned());
+        let fresh = self.folder.join(FRESH_OWNERS_FILE);
+        let file = fs::File::create(&fresh)?;
+        serde_json::to_writer(&file, &owners)?;
+        file.sync_all()?;
+        fs::rename(&fresh, self.folder.join(OWNERS_FILE))?;
+        fs::File::open(&self.folder)?.sync_all()
+    }
+}
+
+/// The layer.
+pub struct Bounded<S> {
+    pub service: Arc<S>,
+    pub quotas: Arc<Quotas>,
+}
+
+impl<S: RpcService> RpcService for Bounded<S> {
+    fn takes_together(&self, method: &str) -> bool {
+        self.service.takes_together(method)
+    }
+
+    fn refuses_other_versions(&self) -> bool {
+        self.service.refuses_other_versions()
+    }
+}
+
+impl<S: RpcService> Bounded<S> {
+    /// Makes a wallet for a user with a quota of wallets.
+    async fn make(service: Arc<S>, quotas: Arc<Quotas>, user: String, most: u32, request: Request<'static>) -> Answer {
+        let _making = quotas.making.lock().await;
+        let (asked, name) = (quotas.clone(), user.clone());
+        let checked = tokio::task::spawn_blocking(move || asked.check_wallets(&name, most)).await;
+        checked.unwrap_or_else(|_| Err(RpcError::internal("The quota cannot be read").into()))?;
+        let answer = service.call(request).await?;
+        let made = match &answer {
+            ResultText::Bytes(text) => serde_json::from_slice::<Value>(text).ok(),
+            ResultText::Stream(_) => None,
+        };
+        if let Some(wallet) = made.as_ref().and_then(|made| made["name"].as_str()).map(str::to_owned) {
+            let keeper = quotas.clone();
+            let record = move || keeper.record(&wallet, &user);
+            if let Ok(Err(error)) = tokio::task::spawn_blocking(record).await {
+                tracing::error!(%error, "the owner of a new wallet was not recorded; it counts for no quota");
+            }
+        }
+        Ok(answer)
+    }
+}
+
+fn owned(request: Request<'_>) -> Request<'static> {
+    let Request { method, params, id, extensions, .. } = request;
+    let mut owned = Request::owned(method.into_owned(), params.map(Cow::into_owned), id.into_owned());
+    *owned.extensions_mut() = extensions;
+    owned
+}
+
+impl<S: RpcService> RpcServiceT for Bounded<S> {
+    type MethodResponse = Answer;
+    type NotificationResponse = Answer;
+    type BatchResponse = Vec<Answer>;
+
+    fn call<'a>(&self, mut request: Request<'a>) -> impl Future<Output = Answer> + Send + 'a {
+        let user = origin_of(&request).user;
+        let Some(quota) = self.quotas.of(user) else { return Either::Left(Either::Left(self.service.call(request))) };
+        let place = match quota.enter(Instant::now()) {
+            Ok(place) => place,
+            Err(refused) => return Either::Left(Either::Right(std::future::ready(Err(refused)))),
+        };
+        let quota_of_wallets = quota.limits.wallets.filter(|_| MAKERS.contains(&request.method_name()));
+        // Boxed: every connection reserves room for it, and few users have limits.
+        Either::Right(match quota_of_wallets {
+            None => {
+                // The answer frees the place. Without one, since the client is gone, the plugin's code holds it until it ends.
+                let place = Arc::new(Mutex::new(Some(place)));
+                let held: Held = place.clone();
+                request.extensions_mut().insert(held);
+                self.service.call(request).inspect(move |_| drop(place.lock().take())).boxed()
+            }
+            Some(most) => {
+                let (service, quotas, user) = (self.service.clone(), self.quotas.clone(), user.to_owned());
+                let made = Self::make(service, quotas, user, most, owned(request)).inspect(move |_| drop(place));
+                // A task of its own: a wallet is recorded also where the client is gone.
+                let lost = |_| Err(RpcError::internal("The call was lost").into());
+                async move { tokio::spawn(made).await.unwrap_or_else(lost) }.boxed()
+            }
+        })
+    }
+
+    /// The calls of a user with limits are made one after the other, since each takes a place.
+    fn batch<'a>(&self, batch: Batch<'a>) -> impl Future<Output = Vec<Answer>> + Send + 'a {
+        let first = batch.iter().find_map(|entry| match entry {
+            Ok(BatchEntry::Call(request)) => Some(request),
+            _ => None,
+        });
+        if first.and_then(|request| self.quotas.of(origin_of(request).user)).is_none() {
+            return Either::Left(self.service.batch(batch));
+        }
+        let bounded = Self { service: self.service.clone(), quotas: self.quotas.clone() };
+        let calls = async move {
+            let mut answers = Vec::new();
+            for entry in batch {
+                if let Ok(BatchEntry::Call(request)) = entry {
+                    answers.push(bounded.call(request).await);
+                }
+            }
+            answers
+        };
+        Either::Right(calls.boxed())
+    }
+
+    fn notification<'a>(&self, notification: Notification<'a>) -> impl Future<Output = Answer> + Send + 'a {
+        self.service.notification(notification)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn refused(entered: Result<Place, Failure>) -> Option<String> {
+        match entered {
+            Err(Failure::Limited(message)) => Some(message),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn calls_a_second_are_spent_at_once_and_come_back_over_a_second() {
+        let quota = Quota::of(UserLimits { calls_per_second: Some(4), ..UserLimits::default() });
+        let began = Instant::now();
+        let enter = |after: u64| refused(quota.enter(began + Duration::from_millis(after)));
+        assert!((0..4).all(|_| enter(0).is_none()));
+        assert_eq!(enter(100).as_deref(), Some("The user may make 4 calls a second (rpc.users.max_calls_per_second)"));
+        assert_eq!(enter(350), None);
+        // No more than a second's calls are saved.
+        assert!((0..4).all(|_| enter(60_000).is_none()) && enter(60_000).is_some());
+    }
+
+    #[test]
+    fn calls_at_a_time_are_places_that_ended_calls_give_back() {
+        let quota = Quota::of(UserLimits { concurrent_calls: Some(2), ..UserLimits::default() });
+        let now = Instant::now();
+        let held = (quota.enter(now).ok(), quota.enter(now).ok());
+        assert_eq!(
+            refused(quota.enter(now)).as_deref(),
+            Some("The user may have 2 calls at a time (rpc.users.max_concurrent_calls)")
+        );
+        drop(held);
+        assert!(quota.enter(now).is_ok());
+    }
+
+    #[test]
+    fn changed_limits_count_the_calls_in_progress_and_those_made() {
+        let user = |most: u32| {
+            let text = format!("name = \"a\"\nmax_concurrent_calls = {most}\nmax_calls_per_second = {most}");
+            vec![toml::from_str::<UserConfig>(&text).unwrap()]
+        };
+        let (quotas, now) = (Quotas::new(&user(1), Path::new("")), Instant::now());
+        let held = quotas.of("a").unwrap().enter(now).ok();
+        quotas.replace(&user(2));
+        let quota = quotas.of("a").unwrap();
+        assert!(held.is_some() && refused(quota.enter(now)).is_some(), "there is no call left");
+        let later = now + Duration::from_secs(9);
+        let second = quota.enter(later).ok();
+        assert!(second.is_some() && refused(quota.enter(later)).is_some(), "there is no place left");
+    }
+}

@@ -1,0 +1,56 @@
+//! Errors of places that the configuration names: the data directory and the addresses. `run` and `run --check` give the same text.
+
+use std::error::Error;
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use super::{RunArgs, RunError};
+use crate::config::LoadedConfig;
+
+/// An error about the data directory.
+pub fn datadir_error(loaded: &LoadedConfig, args: &RunArgs, reason: &str) -> RunError {
+    let reason = format!("the data directory: {reason}");
+    RunError::Failed(match &args.datadir {
+        Some(_) => format!("--datadir: {reason}"),
+        None => loaded.error("datadir", &loaded.config.datadir.display().to_string(), reason).to_string(),
+    })
+}
+
+/// The reason if another host has the data directory.
+pub fn in_use(folder: &Path) -> String {
+    format!("{} is in use by another Outrigger; stop it, or give this one another --datadir", folder.display())
+}
+
+/// An error about an address of `rpc.listen`.
+pub fn listen_error(loaded: &LoadedConfig, error: &dyn Error) -> RunError {
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
+    let reason = format!("{error}{}", cause.map_or("", remedy));
+    RunError::Failed(loaded.error("rpc.listen", "", reason).to_string())
+}
+
+/// An error about `metrics.listen`.
+pub fn metrics_error(loaded: &LoadedConfig, listen: SocketAddr, error: &io::Error) -> RunError {
+    let reason = format!("cannot listen on {listen}: {error}{}", remedy(error));
+    loaded.error("metrics.listen", &listen.to_string(), reason).into()
+}
+
+/// An error about an address of `[notify]`.
+pub fn publish_error(loaded: &LoadedConfig, address: &str, error: &io::Error) -> RunError {
+    let topics = loaded.config.notify.publications().unwrap_or_default();
+    let key = topics.iter().find(|one| one.address == address).map_or("", |one| one.topic.name());
+    let reason = format!("cannot listen at {address}: {error}{}", remedy(error));
+    loaded.error(&format!("notify.zmqpub{key}"), "", reason).into()
+}
+
+/// The way out of an error of listening.
+fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            "; stop the program that listens there (`ss -ltnp` names it), or choose another port"
+        }
+        io::ErrorKind::AddrNotAvailable => "; this machine has no such address (`ip address` lists them)",
+        io::ErrorKind::PermissionDenied => "; ports below 1024 need CAP_NET_BIND_SERVICE",
+        _ => "",
+    }
+}

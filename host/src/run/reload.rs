@@ -1,0 +1,264 @@
+//! Reading the configuration again while the host runs, by SIGHUP or the method `reload`: users, allowed networks, the log's level,
+//! plugins' options; the audit log's file is opened again. Everything is prepared before anything changes.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use outrigger_plugins::linked::Sources;
+use outrigger_plugins::registry::Registry;
+use outrigger_rpc::{Access, RpcUser, Tls};
+use parking_lot::Mutex;
+use toml::{Table, Value};
+use tracing_subscriber::EnvFilter;
+
+use super::configuration::configuration;
+use super::log::{SetLog, log_filter};
+use super::users::users;
+use super::{RunArgs, RunError};
+use crate::audit::AuditLog;
+use crate::config::{ConfigError, LoadedConfig};
+use crate::quotas::{Quotas, UserLimits};
+
+/// The keys that a reload applies. Those of plugins' options are compared by the registry.
+const APPLIED: [&str; 5] = ["log.level", "rpc.allow_from", "rpc.bitcoin_conf", "rpc.trusted_proxies", "rpc.users"];
+
+/// The table of keys that a reload applies unless it was added or removed.
+const TLS: &str = "rpc.tls.";
+
+/// Replaces the users, the networks, and the certificate if there is one.
+pub type Admit = Box<dyn Fn(Vec<RpcUser>, Access, Option<Tls>) + Send + Sync>;
+
+/// Set once the host is up.
+pub type Reloading = Arc<OnceLock<Reloader>>;
+
+pub struct Reloader {
+    pub args: RunArgs,
+    /// Where plugins are.
+    pub sources: Sources,
+    pub admit: Admit,
+    pub quotas: Arc<Quotas>,
+    pub set_log: SetLog,
+    pub audit: Option<Arc<AuditLog>>,
+    pub registry: Arc<Registry>,
+    /// The configuration of the start, with which everything else goes on.
+    pub started: Table,
+    pub applied: Mutex<Applied>,
+}
+
+/// What a reload has changed.
+#[derive(Default)]
+pub struct Reloaded {
+    pub changes: Vec<String>,
+    /// The changed settings that a restart would apply.
+    pub restart: Vec<String>,
+}
+
+/// The settings in force that a reload compares with the file.
+pub struct Applied {
+    /// A fingerprint of each user's entry, by name.
+    users: BTreeMap<String, String>,
+    /// Other settings, by key, as text.
+    others: [(&'static str, String); 4],
+}
+
+impl Applied {
+    pub fn of(loaded: &LoadedConfig, users: &[RpcUser]) -> Self {
+        let limits = |name: &str| {
+            let configured = loaded.config.rpc.users.iter().find(|user| user.name() == name);
+            configured.map(UserLimits::of).unwrap_or_default()
+        };
+        let entry = |user: &RpcUser| (user.name().to_owned(), format!("{user:?} {:?}", limits(user.name())));
+        let rpc = &loaded.config.rpc;
+        let allowed: Vec<_> = rpc.allow_from.iter().map(|network| network.0.to_string()).collect();
+        let others = [
+            ("rpc.allow_from", format!("[{}]", allowed.join(", "))),
+            ("rpc.trusted_proxies", format!("{:?}", rpc.trusted_proxies)),
+            ("rpc.tls", format!("{:?}", rpc.tls)),
+            ("log.level", loaded.config.log.level.clone()),
+        ];
+        Self { users: users.iter().map(entry).collect(), others }
+    }
+
+    /// The changes to these settings, a line each.
+    fn changes(&self, next: &Self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (name, entry) in &next.users {
+            match self.users.get(name) {
+                None => lines.push(format!("rpc.users: '{name}' was added")),
+                Some(former) if former != entry => lines.push(format!("rpc.users: '{name}' was changed")),
+                Some(_) => {}
+            }
+        }
+        let removed = self.users.keys().filter(|name| !next.users.contains_key(*name));
+        lines.extend(removed.map(|name| format!("rpc.users: '{name}' was removed")));
+        for ((key, former), (_, now)) in self.others.iter().zip(&next.others) {
+            if former != now {
+                lines.push(format!("{key}: {now} (before: {former})"));
+            }
+        }
+        lines
+    }
+}
+
+/// The parts of a reload that cannot fail any more.
+struct Prepared {
+    loaded: LoadedConfig,
+    table: Table,
+    users: Vec<RpcUser>,
+    filter: EnvFilter,
+    tls: Option<Tls>,
+}
+
+impl Reloader {
+    /// Reads the configuration again, and applies all changes that need no restart. `asked_by` is the operator, for the log.
+    ///
+    /// # Errors
+    /// Why nothing has changed.
+    pub fn reload(&self, asked_by: &str) -> Result<Reloaded, String> {
+        let outcome = self.change(asked_by);
+        match &outcome {
+            Ok(Reloaded { changes, restart }) => {
+                for change in changes {
+                    tracing::info!(asked_by, "reload: {change}");
+                }
+                for setting in restart {
+                    tracing::warn!(asked_by, setting, "reload: a restart would apply this change");
+                }
+                if changes.is_empty() {
+                    tracing::info!(asked_by, "reload: no changes");
+                }
+            }
+            Err(reason) => tracing::error!(asked_by, reason, "the configuration was not reloaded; nothing has changed"),
+        }
+        outcome
+    }
+
+    fn change(&self, asked_by: &str) -> Result<Reloaded, String> {
+        // Held so that reloads are made one after the other.
+        let mut applied = self.applied.lock();
+        let Prepared { loaded, table, users, filter, tls } = self.prepare().map_err(|error| error.to_string())?;
+        let audit = self.audit.as_ref().map(|audit| audit.reopened()).transpose();
+        let audit = audit.map_err(|error| format!("audit.file: {error}"))?;
+        let next = Applied::of(&loaded, &users);
+        let former = (self.set_log)(filter).map_err(|error| format!("log.level: {error}"))?;
+        // Only this can still fail, and then goes back by itself.
+        let reloaded = self.registry.reload_options(&loaded.config.plugins, asked_by).map_err(|error| {
+            let _ = (self.set_log)(former);
+            error.to_string()
+        })?;
+        self.quotas.replace(&loaded.config.rpc.users);
+        (self.admit)(users, loaded.config.rpc.access(), tls);
+        let mut changes = applied.changes(&next);
+        changes.extend(reloaded.into_iter().map(|id| format!("plugins.options: the plugin '{id}' was reloaded")));
+        if let Some(swap) = audit {
+            swap();
+            changes.push("audit.file: opened again".to_owned());
+        }
+        *applied = next;
+        let restart = differences(&self.started, &table);
+        Ok(Reloaded { changes, restart })
+    }
+
+    fn prepare(&self) -> Result<Prepared, ConfigError> {
+        let loaded = configuration(&self.args)?;
+        let users = users(&loaded, &self.sources)?;
+        let filter = log_filter(&loaded)?;
+        let (table, tls) = (loaded.table()?, loaded.tls()?);
+        Ok(Prepared { loaded, table, users, filter, tls })
+    }
+}
+
+/// The settings that differ and that a reload does not apply.
+fn differences(former: &Table, now: &Table) -> Vec<String> {
+    let mut found = Vec::new();
+    compare("", former, now, &mut found);
+    let has_tls = |table: &Table| table.get("rpc").and_then(|rpc| rpc.get("tls")).is_some();
+    let applies_tls = has_tls(former) == has_tls(now);
+    found.retain(|key| !(APPLIED.contains(&key.as_str()) || applies_tls && key.starts_with(TLS)));
+    found
+}
+
+fn compare(prefix: &str, former: &Table, now: &Table, found: &mut Vec<String>) {
+    let added = now.keys().filter(|key| !former.contains_key(*key));
+    for key in former.keys().chain(added) {
+        let name = format!("{prefix}{key}");
+        match (former.get(key), now.get(key)) {
+            (Some(Value::Table(former)), Some(Value::Table(now))) => compare(&format!("{name}."), former, now, found),
+            (None, Some(Value::Table(now))) => compare(&format!("{name}."), &Table::new(), now, found),
+            (Some(Value::Table(former)), None) => compare(&format!("{name}."), former, &Table::new(), found),
+            (Some(Value::Array(former)), Some(Value::Array(now))) if name == "plugins" => plugins(former, now, found),
+            (former, now) if former != now => found.push(name),
+            _ => {}
+        }
+    }
+}
+
+/// The plugins' settings that differ, their options left out.
+fn plugins(former: &[Value], now: &[Value], found: &mut Vec<String>) {
+    let by_file = |all: &[Value]| -> BTreeMap<String, Table> {
+        let named = |plugin: &Value| Some((plugin.get("file")?.as_str()?.to_owned(), plugin.as_table()?.clone()));
+        all.iter().filter_map(named).collect()
+    };
+    let (former, now) = (by_file(former), by_file(now));
+    for file in former.keys().chain(now.keys().filter(|file| !former.contains_key(*file))) {
+        let without_options = |plugins: &BTreeMap<String, Table>| {
+            let mut table = plugins.get(file).cloned();
+            if let Some(table) = &mut table {
+                table.remove("options");
+            }
+            table
+        };
+        match (without_options(&former), without_options(&now)) {
+            (Some(former), Some(now)) => compare(&format!("plugins.{file}."), &former, &now, found),
+            _ => found.push(format!("plugins.{file}")),
+        }
+    }
+}
+
+/// The arguments of a reload: the network is known, so the node is not queried again.
+pub fn arguments(args: &RunArgs, network: &str) -> RunArgs {
+    RunArgs { network: Some(network.to_owned()), ..args.clone() }
+}
+
+/// Reloads at each SIGHUP.
+///
+/// # Errors
+/// The system does not register the signal.
+pub fn at_hangup(reloading: Reloading) -> Result<(), RunError> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut hangup = signal(SignalKind::hangup())
+        .map_err(|error| RunError::Failed(format!("cannot listen for signals: {error}")))?;
+    tokio::spawn(async move {
+        while hangup.recv().await.is_some() {
+            let reloading = reloading.clone();
+            // Its outcome is in the log.
+            let reload = move || match reloading.get() {
+                Some(reloader) => drop(reloader.reload("SIGHUP")),
+                None => tracing::warn!("SIGHUP: the host is starting, and nothing was reloaded"),
+            };
+            let _ = tokio::task::spawn_blocking(reload).await;
+        }
+    });
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_that_need_a_restart_are_named_and_others_are_not() {
+        let of = |text: &str| text.parse::<Table>().unwrap();
+        let former = of(
+            "[rpc]\nthreads = 8\nallow_from = []\n[[plugins]]\nfile = 'a'\noptions = { x = 1 }\n[[plugins]]\nfile = 'b'\n",
+        );
+        let now = of(
+            "network = 'main'\n[rpc]\nthreads = 4\nallow_from = ['10.0.0.0/8']\n[log]\nlevel = 'debug'\n[audit]\nkeep = 2\n\
+             [[plugins]]\nfile = 'a'\ntrusted = true\noptions = { x = 2 }\n[[plugins]]\nfile = 'c'\n",
+        );
+        let mut found = differences(&former, &now);
+        found.sort_unstable();
+        assert_eq!(found, ["audit.keep", "network", "plugins.a.trusted", "plugins.b", "plugins.c", "rpc.threads"]);
+        assert_eq!(differences(&former, &former), [""; 0]);
+    }
+}

@@ -1,0 +1,249 @@
+//! The program without libraries: it runs its own copies of the groups, where the configuration can mean nothing else.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use outrigger_tests::{Client, Host, HostOptions, built, groups, wait_until};
+use serde_json::{Value, json};
+use tempfile::{NamedTempFile, TempDir};
+
+use crate::isolation::has_sandbox;
+
+const GROUPS: [&str; 8] = ["chain", "mining", "wallet", "import", "signing", "psbt", "history", "webhooks"];
+
+fn alone(options: HostOptions) -> Host {
+    Host::start_with(with_program(options))
+}
+
+fn with_program(options: HostOptions) -> HostOptions {
+    HostOptions { program: Some(built().alone.clone()), ..options }
+}
+
+/// All eight groups, with this file of secrets.
+fn with_webhooks(secrets: &Path) -> (NamedTempFile, HostOptions) {
+    fs::write(secrets, "shop a shared secret\n").unwrap();
+    let text = fs::read_to_string(groups("regtest.toml")).unwrap();
+    let grants = "grants = [\"wallet-read/1\", \"store/1\", \"log/1\"]";
+    let rest = format!("{grants}\noptions = {{ hooks = [], secrets = {{ file = {secrets:?} }} }}\n");
+    HostOptions::with_plugin(&text, Path::new("webhooks"), &rest)
+}
+
+fn listed(client: &mut Client) -> Vec<Value> {
+    client.call("listplugins", json!([])).as_array().unwrap().clone()
+}
+
+fn one(client: &mut Client, id: &str) -> Value {
+    listed(client).into_iter().find(|plugin| plugin["id"] == id).unwrap()
+}
+
+/// A call of each group but webhooks.
+fn each_group_answers(host: &Host) {
+    let key = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87K7XCyj5v";
+    let mut wallet = host.new_wallet("w");
+    let address = wallet.call("getnewaddress", json!([]));
+    wallet.call("generatetoaddress", json!([1, address]));
+    assert_eq!(wallet.call("getblockcount", json!([])), json!(1));
+    assert_eq!(wallet.call("listtransactions", json!([]))[0]["category"], "immature");
+    let imported = json!([{"desc": format!("wpkh({key})#pdry7alk"), "timestamp": "now"}]);
+    assert_eq!(wallet.call("importdescriptors", json!([imported]))[0]["success"], true);
+    assert!(wallet.call("createpsbt", json!([[], [{"data": "00"}]])).as_str().unwrap().starts_with("cHNidP"));
+    assert!(wallet.call("signmessagewithprivkey", json!([key, "text"])).as_str().unwrap().ends_with('='));
+}
+
+#[test]
+fn built_in_groups_answer_from_the_program_alone() {
+    let host = alone(HostOptions { relative: true, ..HostOptions::default() });
+    each_group_answers(&host);
+    let plugins = listed(&mut host.client());
+    let ids: Vec<&str> = plugins.iter().map(|plugin| plugin["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, &GROUPS[..7], "the configuration lists no other");
+    for plugin in &plugins {
+        assert_eq!(
+            (&plugin["form"], &plugin["file"], &plugin["hash"], &plugin["state"]),
+            (&json!("built-in"), &Value::Null, &Value::Null, &json!("running"))
+        );
+    }
+    assert_eq!(host.client().refused("listwebhooks", json!([])).0, -32601);
+}
+
+#[test]
+fn built_in_groups_that_are_not_listed_do_not_run() {
+    let host = alone(HostOptions { config: Some(groups("signing-only.toml")), ..HostOptions::default() });
+    let plugins = listed(&mut host.client());
+    assert_eq!((plugins.len(), &plugins[0]["id"], &plugins[0]["form"]), (1, &json!("signing"), &json!("built-in")));
+    assert_eq!(host.client().refused("getblockcount", json!([])).0, -32601);
+}
+
+#[test]
+fn built_in_groups_in_processes_of_their_own_are_held_as_libraries_are() {
+    if !has_sandbox() {
+        return;
+    }
+    let secrets = NamedTempFile::new().unwrap();
+    let (_config, options) = with_webhooks(secrets.path());
+    let options = HostOptions { set: vec!["plugin_defaults.isolated='all'".to_owned()], ..options };
+    let (host, of_files) =
+        (alone(options.clone()), Host::start_with(HostOptions { program: Some(built().binary.clone()), ..options }));
+    for host in [&host, &of_files] {
+        each_group_answers(host);
+        assert_eq!(host.client().call("listwebhooks", json!([])), json!([]));
+    }
+    let mut client = host.client();
+    for (plugin, of_file) in listed(&mut client).iter().zip(listed(&mut of_files.client())) {
+        assert_eq!((&plugin["form"], &of_file["form"]), (&json!("built-in"), &json!("library")));
+        assert_eq!((&plugin["isolated"], &plugin["crashes"]), (&json!(true), &json!(0)));
+        for key in ["id", "version", "sandbox", "denied", "methods", "grants"] {
+            assert_eq!(plugin[key], of_file[key], "{}: {key}", plugin["id"]);
+        }
+        // Nothing is in the process's own root, where others find the library. Only root may look.
+        let folders = |plugin: &Value| fs::read_dir(format!("/proc/{}/root", plugin["pid"])).map(Iterator::count);
+        if let (Ok(own), Ok(others), true) = (folders(plugin), folders(&of_file), plugin["sandbox"]["root"] == true) {
+            assert!(own == 0 && others > 0, "{}: {own}, {others}", plugin["id"]);
+        }
+    }
+    let pid = one(&mut client, "chain")["pid"].as_u64().unwrap();
+    let pid_of = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    rustix::process::kill_process(pid_of, rustix::process::Signal::KILL).unwrap();
+    wait_until("another process runs the group", || {
+        let now = one(&mut host.client(), "chain");
+        now["crashes"] == 1 && now["pid"].as_u64().is_some_and(|now| now != pid)
+    });
+    assert_eq!(client.call("getblockcount", json!([])), json!(1));
+}
+
+/// The program as `cargo install` leaves it, in a folder that libraries can be put into.
+struct Installed(TempDir);
+
+impl Installed {
+    fn new() -> Self {
+        let installed = Self(tempfile::tempdir().unwrap());
+        installed.put(&built().binary);
+        installed
+    }
+
+    /// By another process: a child that another test makes meanwhile would hold the copy open for writing, and such a file cannot
+    /// be started.
+    fn put(&self, file: &Path) {
+        fs::create_dir_all(self.bin()).unwrap();
+        assert!(Command::new("cp").arg(file).arg(self.bin()).status().unwrap().success());
+    }
+
+    fn bin(&self) -> PathBuf {
+        self.0.path().join("bin")
+    }
+
+    fn options(&self) -> HostOptions {
+        HostOptions { program: Some(self.bin().join("outrigger")), ..HostOptions::default() }
+    }
+}
+
+#[test]
+fn built_in_group_is_reloaded_from_a_file_alone() {
+    let installed = Installed::new();
+    let host = Host::start_with(installed.options());
+    let mut client = host.client();
+    let refused = "A reload of the plugin 'mining' needs its library in a folder: the program's own copy changes with the program";
+    assert_eq!(client.refused("reloadplugin", json!(["mining"])), (-1, refused.to_owned()));
+    assert_eq!(client.call("getblocktemplate", json!([{"rules": ["segwit"]}]))["height"], 1);
+    // A stop and a start make a new instance of it.
+    client.call("stopplugin", json!(["mining"]));
+    let started = client.call("startplugin", json!(["mining"]));
+    assert_eq!((&started["id"], &started["hash"]), (&json!("mining"), &Value::Null));
+    assert_eq!(one(&mut client, "mining")["form"], "built-in");
+
+    installed.put(built().library("outrigger_mining"));
+    assert_eq!(client.call("reloadplugin", json!(["mining"]))["hash"].as_str().map(str::len), Some(64));
+    let (mining, chain) = (one(&mut client, "mining"), one(&mut client, "chain"));
+    assert_eq!((&mining["form"], &chain["form"]), (&json!("library"), &json!("built-in")));
+    assert_eq!(client.call("getblocktemplate", json!([{"rules": ["segwit"]}]))["height"], 1);
+    // A file that has gone does not make way for the program's copy while it runs.
+    fs::remove_file(installed.bin().join(built().library("outrigger_mining").file_name().unwrap())).unwrap();
+    assert_eq!(client.refused("reloadplugin", json!(["mining"])).1, refused);
+    assert_eq!(one(&mut client, "mining")["form"], "library");
+}
+
+#[test]
+fn built_in_group_gets_new_options_by_a_reload() {
+    let secrets = NamedTempFile::new().unwrap();
+    let (config, options) = with_webhooks(secrets.path());
+    let host = alone(options);
+    assert_eq!(host.client().call("listwebhooks", json!([])), json!([]));
+    let text = fs::read_to_string(config.path()).unwrap();
+    let hook = "hooks = [{ url = \"http://127.0.0.1:9/\", secret = \"shop\" }]";
+    fs::write(config.path(), text.replace("hooks = []", hook)).unwrap();
+    let mut command = Command::new(&built().alone);
+    let output = command.arg("reload").arg("--datadir").arg(host.datadir()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(host.client().call("listwebhooks", json!([])).as_array().unwrap().len(), 1);
+    assert_eq!(one(&mut host.client(), "webhooks")["form"], "built-in");
+}
+
+#[test]
+fn built_in_group_makes_way_for_a_file() {
+    let installed = Installed::new();
+    installed.put(built().library("outrigger_signing"));
+    let config = Some(groups("signing-only.toml"));
+    let host = Host::start_with(HostOptions { config, ..installed.options() });
+    assert_eq!(one(&mut host.client(), "signing")["form"], "library");
+}
+
+#[test]
+fn built_in_group_is_refused_where_a_file_is_meant() {
+    let grants = "grants = [\"chain/1\", \"mempool/1\", \"events/1\", \"log/1\"]\n";
+    let refused = |section: &str, plugin_dirs: &[PathBuf]| {
+        let (_config, options) = HostOptions::configured(&format!("[[plugins]]\n{section}\n{grants}"));
+        let output = Host::fail(&with_program(HostOptions { plugin_dirs: plugin_dirs.to_vec(), ..options }));
+        assert_eq!(output.status.code(), Some(2), "{section}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let bin = built().alone.parent().unwrap();
+    let beside = bin.join("liboutrigger_mining.so").display().to_string();
+    let (missing, pin) = ("/nonexistent/mining", "00".repeat(32));
+    for (section, expected) in [
+        (format!("file = \"{missing}\""), format!("plugin '{missing}' was not found; looked for {missing}\n")),
+        ("file = \"./mining\"".to_owned(), "plugin './mining' was not found; looked for ./mining".to_owned()),
+        ("file = \"mining.so\"".to_owned(), "plugin 'mining.so' was not found; looked for mining.so".to_owned()),
+        (
+            format!("file = \"mining\"\nsha256 = \"{pin}\""),
+            "; the program's own copy is not used with sha256\n".to_owned(),
+        ),
+        ("file = \"acme-mining\"".to_owned(), "plugin 'acme-mining' was not found; looked for ".to_owned()),
+        ("file = \"mining\"\noptions = { min_feerate = 9000 }".to_owned(), "plugin 'mining': ".to_owned()),
+    ] {
+        let error = refused(&section, &[]);
+        assert!(error.contains(&expected), "{section}: {error}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let error = refused("file = \"mining\"", &[folder.path().to_owned()]);
+    let named = folder.path().join("liboutrigger_mining.so").display().to_string();
+    assert!(error.contains(&named) && error.contains(&beside), "{error}");
+    assert!(error.ends_with("; the program's own copy is not used with --plugin-dir\n"), "{error}");
+}
+
+#[test]
+fn built_in_groups_are_told_before_the_start() {
+    let run = |program: &Path, arguments: &[&str]| {
+        let output = Command::new(program).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let alone = &built().alone;
+    for group in GROUPS {
+        let file = built().library(&format!("outrigger_{group}")).display().to_string();
+        let (own, of_file) = (run(alone, &["plugin", "inspect", group]), run(alone, &["plugin", "inspect", &file]));
+        let place = format!("\nfile      {file}\n");
+        assert!(own.contains("\nform      built into the program") && of_file.contains(&place), "{own}{of_file}");
+        let rest = |text: &str| {
+            let lines =
+                text.lines().filter(|line| !["file ", "sha256 ", "form "].iter().any(|key| line.starts_with(key)));
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(rest(&own), rest(&of_file));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let check = ["run", "--check", "--rpc-listen", "127.0.0.1:0", "--datadir", folder.path().to_str().unwrap()];
+    let told = format!("the program's own copies run, since no folder has their libraries: {}", GROUPS[..7].join(", "));
+    assert!(run(alone, &check).contains(&told));
+    assert!(!run(&built().binary, &check).contains("the program's own copies"));
+}

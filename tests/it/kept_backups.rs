@@ -1,0 +1,321 @@
+//! The backups that a host makes by itself: what they hold, that each was checked, and that nothing is lost where one cannot be made.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use age::secrecy::ExposeSecret;
+use outrigger_tests::{Client, Host, HostOptions, built, wait_for, wait_until};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::full_disk::SmallDisk;
+use super::kills::{Numbers, setting};
+use super::metrics::ask;
+
+const XPRV: &str =
+    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
+const KILLS: u64 = 12;
+/// The longest that a host lives after a start, in microseconds.
+const MAX_LIFE: u64 = 400_000;
+
+/// A host that makes backups in this folder.
+fn options(folder: &Path, more: &[&str]) -> HostOptions {
+    let folder = format!("backup.folder={}", folder.display());
+    let metrics = "metrics.listen=127.0.0.1:0";
+    let set = [&[folder.as_str(), metrics], more].concat();
+    HostOptions { set: set.into_iter().map(str::to_owned).collect(), ..HostOptions::default() }
+}
+
+/// The backups of a wallet, the oldest first.
+fn backups(folder: &Path, wallet: &str) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder.join("regtest/wallets").join(wallet)) else { return Vec::new() };
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.retain(|file| !file.to_str().unwrap().ends_with(".unfinished"));
+    files.sort();
+    files
+}
+
+/// Waits for a backup that is none of these.
+fn next(folder: &Path, wallet: &str, former: &[PathBuf]) -> PathBuf {
+    wait_for("a new backup", || backups(folder, wallet).pop().filter(|newest| !former.contains(newest)))
+}
+
+fn restore(arguments: &[&str]) -> Output {
+    Command::new(&built().binary).args(["wallet", "restore"]).args(arguments).output().unwrap()
+}
+
+/// What a backup holds.
+#[track_caller]
+fn told(file: &Path, more: &[&str]) -> String {
+    let output = restore(&[&["--dry-run", file.to_str().unwrap()], more].concat());
+    let (told, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{told}{error}");
+    told.into_owned()
+}
+
+/// Imports a descriptor with private keys.
+fn import(wallet: &mut Client, number: u64) -> String {
+    let text = format!("wpkh({XPRV}/{number}/*)");
+    let checksum = wallet.call("getdescriptorinfo", json!([text]))["checksum"].as_str().unwrap().to_owned();
+    let text = format!("{text}#{checksum}");
+    let imported = wallet.call("importdescriptors", json!([[{"desc": text, "timestamp": "now", "range": [0, 4]}]]));
+    assert_eq!(imported[0]["success"], json!(true), "{imported}");
+    text
+}
+
+/// No number until the wallet was looked at first.
+fn metric(host: &Host, name: &str) -> f64 {
+    let page = ask(host.metrics.unwrap(), "GET /metrics");
+    let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix("{wallet=\"w\"} "));
+    line.map_or(f64::NAN, |value| value.parse().unwrap())
+}
+
+#[test]
+fn backups_come_at_once_after_new_keys_and_the_newest_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let host = Host::start_with(options(folder.path(), &["backup.keep=3", "wallet.keypool=5"]));
+    let mut wallet = host.new_wallet("w");
+    let mut made = vec![next(folder.path(), "w", &[])];
+    assert_eq!(fs::metadata(&made[0]).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(fs::metadata(made[0].parent().unwrap()).unwrap().permissions().mode() & 0o777, 0o700);
+    let first = told(&made[0], &[]);
+    for line in
+        ["name: w", "network: regtest", "descriptors: 8", "transactions: 0", "private keys: yes", "damage: none"]
+    {
+        assert!(first.lines().any(|found| found == line), "{line}\n{first}");
+    }
+    assert!(!first.contains("tprv"), "{first}");
+    let address = wallet.call("getnewaddress", json!(["rent"]));
+    wallet.call("generatetoaddress", json!([2, address]));
+    for number in 0..4 {
+        import(&mut wallet, number);
+        made.push(next(folder.path(), "w", &made));
+    }
+    wait_until("older ones are removed", || backups(folder.path(), "w") == made[2..]);
+    let newest = told(&made[4], &[]);
+    assert!(newest.contains("\ndescriptors: 12\n") && newest.contains("\ntransactions: 2\n"), "{newest}");
+    wait_until("the backup is noted", || {
+        wallet.call("getwalletbackupinfo", json!([]))["backup_needed"] == json!(false)
+    });
+    assert!(metric(&host, "outrigger_wallet_last_backup_time_seconds") > 1e9);
+    assert_eq!(metric(&host, "outrigger_wallet_backup_failures_total"), 0.0);
+    // The newest makes the same wallet, by the command too.
+    let file = made[4].to_str().unwrap();
+    let restored = restore(&[file, "--as", "copy", "--datadir", host.datadir().to_str().unwrap()]);
+    assert!(restored.status.success(), "{}", String::from_utf8_lossy(&restored.stderr));
+    let mut copy = host.client().wallet("copy");
+    assert_eq!(
+        copy.call("listdescriptors", json!([true]))["descriptors"],
+        wallet.call("listdescriptors", json!([true]))["descriptors"]
+    );
+    assert_eq!(copy.call("getbalances", json!([])), wallet.call("getbalances", json!([])));
+    assert_eq!(copy.call("getaddressesbylabel", json!(["rent"])), wallet.call("getaddressesbylabel", json!(["rent"])));
+    // A restart makes no further one: nothing has changed, and the last is not old.
+    let host = host.restart();
+    host.client().call("loadwallet", json!(["w"]));
+    // Wallets come in the order in which they were loaded.
+    host.new_wallet("later");
+    next(folder.path(), "later", &[]);
+    assert_eq!(backups(folder.path(), "w"), made[2..]);
+}
+
+#[test]
+fn backups_of_a_locked_wallet_come_in_time_and_are_encrypted_to_a_recipient() {
+    let (folder, identity) = (tempfile::tempdir().unwrap(), age::x25519::Identity::generate());
+    let key = folder.path().join("identity");
+    fs::write(&key, identity.to_string().expose_secret()).unwrap();
+    let recipient = format!("backup.recipient={}", identity.to_public());
+    let host = Host::start_with(options(folder.path(), &["backup.every=1s", &recipient, "wallet.keypool=5"]));
+    let mut client = host.client();
+    client.call("createwallet", json!({"wallet_name": "w", "passphrase": "a passphrase"}));
+    let first = next(folder.path(), "w", &[]);
+    let second = next(folder.path(), "w", std::slice::from_ref(&first));
+    assert!(second.to_str().unwrap().ends_with(".mdb.age"));
+    let sealed = fs::read(&second).unwrap();
+    assert!(sealed.starts_with(b"age-encryption.org/v1"), "it is not encrypted");
+    let none = restore(&["--dry-run", second.to_str().unwrap()]);
+    assert!(String::from_utf8_lossy(&none.stderr).contains("name the file with the identity"), "{none:?}");
+    let key = key.to_str().unwrap();
+    let contents = told(&second, &["--identity", key]);
+    for line in ["encrypted with a passphrase: yes", "encrypted with age: yes", "damage: none"] {
+        assert!(contents.lines().any(|found| found == line), "{line}\n{contents}");
+    }
+    // A flipped bit is seen, and nothing that is not encrypted stays anywhere.
+    let damaged = folder.path().join("damaged");
+    let mut bytes = sealed;
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&damaged, bytes).unwrap();
+    assert_eq!(restore(&["--dry-run", damaged.to_str().unwrap(), "--identity", key]).status.code(), Some(1));
+    let datadir = host.datadir().to_str().unwrap();
+    let restored = restore(&[second.to_str().unwrap(), "--as", "copy", "--identity", key, "--datadir", datadir]);
+    assert!(restored.status.success(), "{}", String::from_utf8_lossy(&restored.stderr));
+    let mut copy = client.wallet("copy");
+    copy.call("walletpassphrase", json!(["a passphrase", 60]));
+    assert!(backups(folder.path(), "w").iter().all(|file| file.to_str().unwrap().ends_with(".age")));
+}
+
+#[test]
+fn a_folder_that_vanished_is_told_and_nothing_is_written_in_its_place() {
+    let place = tempfile::tempdir().unwrap();
+    let (folder, away) = (place.path().join("backups"), place.path().join("away"));
+    fs::create_dir(&folder).unwrap();
+    let host = Host::start_with(options(&folder, &["wallet.keypool=5"]));
+    let mut wallet = host.new_wallet("w");
+    let first = next(&folder, "w", &[]);
+    wait_until("the backup is told", || metric(&host, "outrigger_wallet_last_backup_time_seconds") > 0.0);
+    fs::rename(&folder, &away).unwrap();
+    import(&mut wallet, 1);
+    wait_until("the failure is told", || metric(&host, "outrigger_wallet_backup_failures_total") >= 1.0);
+    assert_eq!(metric(&host, "outrigger_wallet_last_backup_time_seconds"), 0.0, "none can be found");
+    assert!(!folder.exists());
+    fs::rename(&away, &folder).unwrap();
+    import(&mut wallet, 2);
+    let second = next(&folder, "w", &[first]);
+    assert!(told(&second, &[]).contains("\ndescriptors: 10\n"));
+    // Without the folder, and with one in the data directory, no host starts.
+    let inside = host.datadir().join("inside");
+    fs::create_dir(&inside).unwrap();
+    let failed = Host::fail_in(host.datadir(), &options(&inside, &[]));
+    assert_eq!(failed.status.code(), Some(1), "the data directory is in use");
+    drop(host);
+    for (folder, why) in
+        [(&place.path().join("none"), "the folder must exist"), (&first_file(&folder), "it is not a folder")]
+    {
+        let failed = Host::fail(&options(folder, &[]));
+        let error = String::from_utf8_lossy(&failed.stderr).into_owned();
+        assert!(failed.status.code() == Some(2) && error.contains("backup.folder") && error.contains(why), "{error}");
+    }
+    let datadir = tempfile::tempdir().unwrap();
+    let failed = Host::fail_in(datadir.path(), &options(datadir.path(), &[]));
+    assert!(String::from_utf8_lossy(&failed.stderr).contains("it is in the data directory"), "{failed:?}");
+}
+
+#[test]
+fn a_new_wallet_of_a_former_name_is_backed_up_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let host = Host::start_with(options(folder.path(), &["wallet.keypool=5"]));
+    host.new_wallet("w");
+    let first = next(folder.path(), "w", &[]);
+    wait_until("the backup is noted", || {
+        host.client().wallet("w").call("getwalletbackupinfo", json!([]))["backup_needed"] == json!(false)
+    });
+    host.client().call("unloadwallet", json!(["w"]));
+    fs::remove_dir_all(host.network_folder().join("wallets/w")).unwrap();
+    // It has as many changes as the former one.
+    host.new_wallet("w");
+    let second = next(folder.path(), "w", std::slice::from_ref(&first));
+    let keys = |file: &Path| told(file, &[]).lines().find(|line| line.contains("pub")).unwrap().to_owned();
+    assert_ne!(keys(&first), keys(&second));
+}
+
+#[test]
+fn wallets_that_are_unloaded_at_once_are_backed_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let host = Host::start_with(options(folder.path(), &["wallet.keypool=5"]));
+    let mut client = host.client();
+    for name in ["a", "b", "c", "d"] {
+        let mut wallet = host.new_wallet(name);
+        import(&mut wallet, 0);
+        client.call("unloadwallet", json!([name]));
+    }
+    // It is loaded while its backup may still be due.
+    client.call("loadwallet", json!(["d"]));
+    for name in ["a", "b", "c", "d"] {
+        wait_until("the backup has the imported keys", || {
+            backups(folder.path(), name).last().is_some_and(|newest| told(newest, &[]).contains("\ndescriptors: 9\n"))
+        });
+    }
+    assert_eq!(client.call("listwallets", json!([])), json!(["d"]));
+}
+
+#[test]
+fn a_second_host_with_the_same_folder_does_not_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let _first = Host::start_with(options(folder.path(), &[]));
+    let failed = Host::fail(&options(folder.path(), &[]));
+    let error = String::from_utf8_lossy(&failed.stderr);
+    assert!(failed.status.code() == Some(2) && error.contains("another host makes its backups in"), "{error}");
+}
+
+fn first_file(folder: &Path) -> PathBuf {
+    backups(folder, "w").remove(0)
+}
+
+#[test]
+fn a_full_disk_leaves_the_last_backup_and_no_half_one() {
+    let Some(disk) = SmallDisk::in_memory(32 << 20) else { return };
+    let host = Host::start_with(options(disk.path(), &["wallet.keypool=5", "backup.keep=1"]));
+    let mut wallet = host.new_wallet("w");
+    let first = next(disk.path(), "w", &[]);
+    disk.filled_but(8 << 10, || {
+        import(&mut wallet, 1);
+        wait_until("the failure is told", || metric(&host, "outrigger_wallet_backup_failures_total") >= 1.0);
+        assert_eq!(fs::read_dir(first.parent().unwrap()).unwrap().count(), 1, "nothing unfinished is left");
+        assert!(told(&first, &[]).contains("\ndescriptors: 8\n"));
+    });
+    import(&mut wallet, 2);
+    next(disk.path(), "w", &[first]);
+}
+
+#[test]
+fn a_kill_at_any_instant_leaves_whole_backups_and_the_last_keys_are_backed_up_in_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut numbers = Numbers(setting("OUTRIGGER_KILLS_SEED", 0x5eed) | 1);
+    let mut host = Host::start_with(options(folder.path(), &["backup.every=1s", "wallet.keypool=5", "backup.keep=5"]));
+    host.client().call("createwallet", json!({"wallet_name": "w", "load_on_startup": true}));
+    let mut imported = 0;
+    for kill in 0..setting("OUTRIGGER_KILLS", KILLS) {
+        let mut wallet = host.client().wallet("w");
+        for _ in 0..numbers.below(3) {
+            import(&mut wallet, imported);
+            imported += 1;
+        }
+        std::thread::sleep(std::time::Duration::from_micros(numbers.below(MAX_LIFE)));
+        host.kill();
+        for backup in backups(folder.path(), "w") {
+            assert!(told(&backup, &[]).ends_with("damage: none\n"), "kill {kill}: {}", backup.display());
+        }
+        host = host.start_again();
+    }
+    let expected = format!("\ndescriptors: {}\n", 8 + imported);
+    wait_until("the last keys are backed up", || {
+        backups(folder.path(), "w").last().is_some_and(|newest| told(newest, &[]).contains(&expected))
+    });
+    let all = || fs::read_dir(folder.path().join("regtest/wallets/w")).unwrap().map(|entry| entry.unwrap().file_name());
+    wait_until("nothing unfinished is left", || all().all(|name| !name.to_str().unwrap().ends_with(".unfinished")));
+}
+
+#[test]
+fn a_copy_that_is_not_whole_does_not_pass_the_check() {
+    let folder = tempfile::tempdir().unwrap();
+    let host = Host::start_with(options(folder.path(), &["wallet.keypool=5"]));
+    host.new_wallet("w");
+    let bytes = fs::read(next(folder.path(), "w", &[])).unwrap();
+    let place: TempDir = tempfile::tempdir().unwrap();
+    let file = place.path().join("copy");
+    let check = |bytes: &[u8]| {
+        fs::write(&file, bytes).unwrap();
+        let mut command = Command::new(&built().binary);
+        let command = command.args(["__check-copy", "wallet"]).stdin(fs::File::open(&file).unwrap());
+        let output = command.stdout(Stdio::piped()).output().unwrap();
+        output.status.success().then(|| serde_json::from_slice::<Value>(&output.stdout).unwrap())
+    };
+    let whole = check(&bytes).unwrap();
+    assert_eq!(whole["descriptors"].as_array().unwrap().len(), 8);
+    assert_eq!(whole["chain"], json!("regtest"));
+    assert!(!whole.to_string().contains("tprv"), "{whole}");
+    let mut numbers = Numbers(77);
+    for _ in 0..20 {
+        let cut = usize::try_from(numbers.below(bytes.len() as u64)).unwrap();
+        assert_eq!(check(&bytes[..cut]), None, "cut at {cut}");
+        let mut flipped = bytes.clone();
+        flipped[cut] ^= 1;
+        // Bytes that nothing reads may differ.
+        assert!(check(&flipped).is_none_or(|contents| contents == whole), "flipped at {cut}");
+    }
+    let dry = restore(&["--dry-run", file.to_str().unwrap()]);
+    assert!(dry.status.success() || String::from_utf8_lossy(&dry.stderr).contains("damage: "), "{dry:?}");
+}

@@ -1,0 +1,286 @@
+//! Trusted proxies: their headers, and the PROXY protocol.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use outrigger_tests::proxy::{connect_from, proxy_port};
+use outrigger_tests::{Host, HostOptions, Reply, wait_until};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::{ask, cookie, request, request_of};
+use crate::users::configuration;
+
+/// A host that trusts 127.0.0.1 and 127.0.0.9, with an audit log.
+pub struct Proxied {
+    pub host: Host,
+    folder: TempDir,
+    wallets: usize,
+}
+
+impl Proxied {
+    pub fn start(options: HostOptions) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str| folder.path().join(name);
+        let mut set = vec![
+            "rpc.trusted_proxies=['127.0.0.1', '127.0.0.9/32']".to_owned(),
+            format!("audit.file='{}'", file("audit").display()),
+        ];
+        set.extend(options.set.iter().cloned());
+        let options = HostOptions {
+            set,
+            log: Some(file("log")),
+            listen: Some("127.0.0.1:0 proxy:127.0.0.1:0".to_owned()),
+            ..options
+        };
+        Self { host: Host::start_with(options), folder, wallets: 0 }
+    }
+
+    pub fn log(&self) -> PathBuf {
+        self.folder.path().join("log")
+    }
+
+    /// A call that stands in the audit log, as the cookie's user.
+    pub fn audited(&mut self, headers: &str) -> String {
+        self.wallets += 1;
+        let body = format!(r#"{{"method":"createwallet","params":["w{}"],"id":1}}"#, self.wallets);
+        request_of(&cookie(&self.host), headers, &body)
+    }
+
+    /// Whom the audit log's last line names.
+    pub fn last_peer(&self) -> String {
+        let read = || std::fs::read_to_string(self.folder.path().join("audit")).unwrap();
+        // The line may be written after the answer.
+        wait_until("the call is in the audit log", || read().lines().count() >= self.wallets);
+        let audit = read();
+        let line: Value = serde_json::from_str(audit.lines().last().unwrap()).unwrap();
+        assert_eq!(line["method"], "createwallet");
+        line["peer"].as_str().unwrap().to_owned()
+    }
+
+    fn from(&self, last: u8) -> TcpStream {
+        connect_from(last, self.host.address.port()).unwrap()
+    }
+
+    /// The status of a call of `uptime` from 127.0.0.1 with these headers.
+    fn with_headers(&self, headers: &str, credentials: &str) -> Reply {
+        ask(self.from(1), &request_of(credentials, headers, r#"{"method":"uptime","id":1}"#)).unwrap()
+    }
+}
+
+#[test]
+fn proxies_headers_name_the_right_most_address_that_is_not_trusted() {
+    let mut proxied = Proxied::start(HostOptions::default());
+    let cases = [
+        (1, "", "127.0.0.1"),
+        (1, "X-Forwarded-For: 127.0.0.5\r\n", "127.0.0.5"),
+        (1, "X-Forwarded-For: 127.0.0.7, 127.0.0.5:4711, 127.0.0.9\r\n", "127.0.0.5"),
+        (1, "X-Forwarded-For: unknown, 127.0.0.7\r\nX-Forwarded-For: 127.0.0.5\r\n", "127.0.0.5"),
+        (1, "Forwarded: for=_x, for=\"127.0.0.6\";proto=https\r\n", "127.0.0.6"),
+        (9, "X-Forwarded-For: ::1\r\n", "::1"),
+        // Others' headers are ignored, also where a proxy's would be refused.
+        (2, "X-Forwarded-For: 127.0.0.5\r\n", "127.0.0.2"),
+        (2, "X-Forwarded-For: 127.0.0.5\r\nForwarded: for=127.0.0.6\r\n", "127.0.0.2"),
+        (2, "Forwarded: for=unknown\r\n", "127.0.0.2"),
+    ];
+    for (last, headers, peer) in cases {
+        let call = proxied.audited(headers);
+        assert_eq!(ask(proxied.from(last), &call).unwrap().status, 200, "{headers}");
+        assert_eq!(proxied.last_peer(), peer, "127.0.0.{last}: {headers}");
+    }
+    // One connection of a proxy serves several clients.
+    let mut kept = std::io::BufReader::new(proxied.from(1));
+    for peer in ["127.0.0.5", "127.0.0.6"] {
+        let call = proxied.audited(&format!("X-Forwarded-For: {peer}\r\n"));
+        assert_eq!(outrigger_tests::exchange(&mut kept, &call).unwrap().status, 200);
+        assert_eq!(proxied.last_peer(), peer);
+    }
+}
+
+#[test]
+fn proxies_headers_that_name_no_client_are_refused() {
+    let proxied = Proxied::start(HostOptions::default());
+    let cookie = cookie(&proxied.host);
+    let both = proxied.with_headers("X-Forwarded-For: 127.0.0.5\r\nForwarded: for=127.0.0.5\r\n", &cookie);
+    assert_eq!((both.status, both.body.as_str()), (400, "Forwarded and X-Forwarded-For cannot be combined"));
+    for headers in
+        ["X-Forwarded-For: unknown\r\n", "X-Forwarded-For: \r\n", "Forwarded: for=_x\r\n", "Forwarded: by=1\r\n"]
+    {
+        let refused = proxied.with_headers(headers, &cookie);
+        let told = "The proxy's header does not name the client";
+        assert_eq!((refused.status, refused.body.as_str()), (400, told), "{headers}");
+    }
+}
+
+#[test]
+fn proxies_clients_need_an_allowed_network_too() {
+    let allow =
+        |networks: &str| HostOptions { set: vec![format!("rpc.allow_from={networks}")], ..HostOptions::default() };
+    let header = "X-Forwarded-For: 203.0.113.5\r\n";
+    let outside = Proxied::start(allow("['198.51.100.0/24']"));
+    assert_eq!(outside.with_headers(header, &cookie(&outside.host)).status, 403);
+    assert!(std::fs::read_to_string(outside.log()).unwrap().contains("203.0.113.5"));
+    let inside = Proxied::start(allow("['203.0.113.0/24']"));
+    assert_eq!(inside.with_headers(header, &cookie(&inside.host)).status, 200);
+}
+
+/// Has clients at one address guess until the host refuses further guesses of it. A client at another address is then served.
+pub fn guess(
+    bad: impl Fn() -> std::io::Result<TcpStream> + Sync,
+    good: impl FnOnce(),
+    headers: &str,
+    status: impl Fn(TcpStream, &str) -> u16 + Sync,
+) {
+    let is_over = AtomicBool::new(false);
+    let wrong = request_of("__cookie__:wrong", headers, r#"{"method":"uptime","id":1}"#);
+    thread::scope(|scope| {
+        let guessers: Vec<_> = (0..40)
+            .map(|_| {
+                scope.spawn(|| {
+                    while !is_over.load(Ordering::Relaxed) {
+                        let answered = bad().map(|stream| status(stream, &wrong)).unwrap();
+                        assert!([401, 429].contains(&answered), "{answered}");
+                        if answered == 429 {
+                            return true;
+                        }
+                    }
+                    false
+                })
+            })
+            .collect();
+        // More than wait, so the address has no credit and no place left.
+        while !guessers.iter().any(thread::ScopedJoinHandle::is_finished) {
+            thread::sleep(Duration::from_millis(5));
+        }
+        good();
+        is_over.store(true, Ordering::Relaxed);
+        assert!(guessers.into_iter().any(|guesser| guesser.join().unwrap()));
+    });
+}
+
+#[test]
+fn proxies_clients_with_wrong_passwords_slow_nobody_else_down() {
+    let proxied = Proxied::start(HostOptions::default());
+    let right = cookie(&proxied.host);
+    let good = || assert_eq!(proxied.with_headers("X-Forwarded-For: 127.0.0.6\r\n", &right).status, 200);
+    let status = |stream, request: &str| ask(stream, request).unwrap().status;
+    guess(|| Ok(proxied.from(1)), good, "X-Forwarded-For: 127.0.0.5\r\n", status);
+    let log = std::fs::read_to_string(proxied.log()).unwrap();
+    let lines: Vec<&str> = log.lines().filter(|line| line.contains("wrong credentials")).collect();
+    assert!(!lines.is_empty() && lines.iter().all(|line| line.contains("peer=127.0.0.5")), "{log}");
+}
+
+/// A header of the PROXY protocol, with the source 127.0.0.N.
+fn header(last: u8) -> Vec<u8> {
+    let addresses = [127, 0, 0, last, 127, 0, 0, 1, 0x12, 0x34, 0x20, 0x8d];
+    [&b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c"[..], &addresses].concat()
+}
+
+/// All that the host answers to these bytes until it closes the connection.
+fn answer(mut stream: TcpStream, bytes: &[u8]) -> String {
+    let mut answer = Vec::new();
+    // The host may close the connection before it has read everything.
+    let _ = stream.write_all(bytes).and_then(|()| stream.shutdown(std::net::Shutdown::Write));
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[test]
+fn proxies_speak_the_proxy_protocol_where_the_address_says_so() {
+    let mut proxied = Proxied::start(HostOptions::default());
+    let (port, cookie) = (proxy_port(&proxied.host).unwrap(), cookie(&proxied.host));
+    let from = |last| connect_from(last, port).unwrap();
+    let call = proxied.audited("");
+    assert!(answer(from(1), &[&header(5)[..], call.as_bytes()].concat()).starts_with("HTTP/1.1 200"));
+    assert_eq!(proxied.last_peer(), "127.0.0.5");
+    // A client that is a trusted proxy itself is believed as well.
+    let call = proxied.audited("X-Forwarded-For: 127.0.0.6\r\n");
+    assert!(answer(from(1), &[&header(9)[..], call.as_bytes()].concat()).starts_with("HTTP/1.1 200"));
+    assert_eq!(proxied.last_peer(), "127.0.0.6");
+    // The proxy's own connection.
+    let call = proxied.audited("");
+    assert!(
+        answer(from(1), &[&b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0"[..], call.as_bytes()].concat())
+            .starts_with("HTTP/1.1 200")
+    );
+    assert_eq!(proxied.last_peer(), "127.0.0.1");
+
+    let call = request(&cookie);
+    let mut foreign = header(5);
+    foreign[16..20].copy_from_slice(&[203, 0, 113, 5]);
+    assert!(answer(from(1), &[&foreign[..], call.as_bytes()].concat()).starts_with("HTTP/1.1 403"));
+    let text = "PROXY TCP4 127.0.0.5 127.0.0.1 4660 8333\r\n".as_bytes();
+    let good = header(5);
+    for end in 0..good.len() {
+        assert_eq!(answer(from(1), &good[..end]), "", "{end}");
+    }
+    for bytes in [&[][..], &good[..10], text, &[0x16, 3, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]] {
+        assert_eq!(answer(from(1), &[bytes, call.as_bytes()].concat()), "", "{bytes:?}");
+    }
+    // Others cannot name a client, with or without a header.
+    assert_eq!(answer(from(2), &[&header(5)[..], call.as_bytes()].concat()), "");
+    assert_eq!(answer(from(2), call.as_bytes()), "");
+    // At the other address the header is no request.
+    let elsewhere = answer(proxied.from(1), &[&header(5)[..], call.as_bytes()].concat());
+    assert!(!elsewhere.contains("200 OK"), "{elsewhere}");
+}
+
+#[test]
+fn proxies_that_name_no_client_do_not_pass_its_headers_on() {
+    let mut proxied = Proxied::start(HostOptions::default());
+    let port = proxy_port(&proxied.host).unwrap();
+    for head in [&b"\x21\0\0\0"[..], b"\x21\x31\0\0"] {
+        let call = proxied.audited("X-Forwarded-For: 127.0.0.5\r\n");
+        let bytes = [b"\r\n\r\n\0\r\nQUIT\n", head, call.as_bytes()].concat();
+        assert!(answer(connect_from(1, port).unwrap(), &bytes).starts_with("HTTP/1.1 200"));
+        assert_eq!(proxied.last_peer(), "127.0.0.1");
+    }
+}
+
+#[test]
+fn proxies_that_a_reload_distrusts_lose_their_connections() {
+    let config = configuration("");
+    let text = std::fs::read_to_string(config.path()).unwrap();
+    let text = text.replace("trusted_proxies = []", "trusted_proxies = [\"127.0.0.1\"]");
+    std::fs::write(config.path(), &text).unwrap();
+    let options = HostOptions {
+        config: Some(config.path().to_owned()),
+        listen: Some("127.0.0.1:0 proxy:127.0.0.1:0".to_owned()),
+        ..HostOptions::default()
+    };
+    let host = Host::start_with(options);
+    let port = proxy_port(&host).unwrap();
+    let mut kept = std::io::BufReader::new(connect_from(1, port).unwrap());
+    kept.get_mut().write_all(&header(5)).unwrap();
+    assert_eq!(outrigger_tests::exchange(&mut kept, &request(&cookie(&host))).unwrap().status, 200);
+    super::reload(&host, &config, &text.replace("[\"127.0.0.1\"]", "[\"127.0.0.9\"]"));
+    assert!(super::ends(kept.get_ref()));
+}
+
+#[test]
+fn proxies_clients_of_other_networks_get_no_page_and_no_health() {
+    let proxied = Proxied::start(HostOptions { set: vec!["rpc.console=true".to_owned()], ..HostOptions::default() });
+    let status = |path: &str, headers: &str| {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n");
+        ask(proxied.from(1), &request).unwrap().status
+    };
+    for path in ["/console", "/healthz"] {
+        assert_eq!((status(path, ""), status(path, "X-Forwarded-For: 203.0.113.5\r\n")), (200, 403), "{path}");
+    }
+    // Behind a proxy, the console is off by default.
+    let proxied = Proxied::start(HostOptions::default());
+    let request = "GET /console HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    assert_eq!(ask(proxied.from(1), request).unwrap().status, 404);
+}
+
+#[test]
+fn proxies_addresses_without_trusted_proxies_refuse_the_start() {
+    let set = vec!["rpc.listen=['proxy:127.0.0.1:0']".to_owned()];
+    let output = Host::fail(&HostOptions { set, ..HostOptions::default() });
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(2) && error.contains("needs rpc.trusted_proxies"), "{error}");
+}

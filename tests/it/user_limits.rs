@@ -1,0 +1,145 @@
+//! Limits of single users: calls a second, calls at a time, wallets.
+
+use std::io::{Read, Write};
+
+use outrigger_tests::{Client, Gate, Host, HostOptions, built, wait_until};
+use serde_json::{Value, json};
+
+use crate::users::{ALICE, configuration};
+
+const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+
+/// A host whose user alice has these limits, and bob has none.
+fn start(limits: &str) -> (tempfile::NamedTempFile, Host) {
+    let bob = ALICE.replace("alice", "bob");
+    let users = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n{limits}\n[[rpc.users]]\nrpcauth = \"{bob}\"\n");
+    let config = configuration(&users);
+    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    (config, host)
+}
+
+fn user(host: &Host, name: &str) -> Client {
+    Client::new(host.address, &format!("{name}:pass:word"))
+}
+
+const UPTIME: &str = r#"{"method":"uptime","id":1}"#;
+
+#[test]
+fn limit_of_calls_a_second_answers_429_and_batches_count_each_call() {
+    // None comes back within the test.
+    let (_config, host) = start("max_calls_per_second = 5");
+    let mut alice = user(&host, "alice");
+    let batch = |calls: usize| format!("[{}]", vec![UPTIME; calls].join(","));
+    let reply = alice.post(&batch(6));
+    assert_eq!(reply.status, 200, "{reply:?}");
+    let told = "The user may make 5 calls a second (rpc.users.max_calls_per_second)";
+    assert_eq!(reply.body.matches(told).count(), 1, "{}", reply.body);
+    assert_eq!(reply.body.matches(r#""code":-32603"#).count(), 1, "{}", reply.body);
+    let reply = alice.post(UPTIME);
+    assert_eq!((reply.status, reply.body.as_str(), reply.header("content-type")), (429, told, Some("text/plain")));
+    let mut bob = user(&host, "bob");
+    assert!((0..50).all(|_| bob.post(UPTIME).status == 200));
+    assert_eq!(host.client().post(&batch(50)).status, 200);
+    wait_until("calls come back", || alice.post(UPTIME).status == 200);
+}
+
+#[test]
+fn limits_of_a_user_hold_over_a_websocket() {
+    let (_config, host) = start("max_calls_per_second = 1\nmax_concurrent_calls = 1");
+    let mut alice = user(&host, "alice").websocket();
+    wait_until("a call is one too many", || alice.call("uptime", json!([])) == Err(-32603));
+    wait_until("calls come back", || alice.call("uptime", json!([])).is_ok());
+    // They are the user's, not the connection's.
+    wait_until("a call over HTTP is one too many", || user(&host, "alice").post(UPTIME).status == 429);
+}
+
+#[test]
+fn limit_of_calls_at_a_time_answers_429_until_one_has_ended() {
+    let (_config, host) = start("max_concurrent_calls = 2");
+    let mut alice = user(&host, "alice");
+    let wait = alice.request(r#"{"method":"waitfornewblock","id":1}"#);
+    let mut waiting: Vec<_> = (0..2).map(|_| alice.connect()).collect();
+    for stream in &mut waiting {
+        stream.write_all(wait.as_bytes()).unwrap();
+    }
+    wait_until("two calls wait", || alice.post(UPTIME).status == 429);
+    assert_eq!(alice.post(UPTIME).body, "The user may have 2 calls at a time (rpc.users.max_concurrent_calls)");
+    assert_eq!(user(&host, "bob").post(UPTIME).status, 200);
+    // A connection that is reset gives its place back.
+    let left = waiting.pop().unwrap();
+    rustix::net::sockopt::set_socket_linger(&left, Some(std::time::Duration::ZERO)).unwrap();
+    drop(left);
+    wait_until("a place is free", || alice.post(UPTIME).status == 200);
+    host.client().call("generatetoaddress", json!([1, ADDRESS]));
+    let mut answer = [0; 12];
+    waiting[0].read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 200");
+}
+
+/// Sends a call, and resets the connection once the call runs.
+fn leave(host: &Host, client: &Client, method: &str, params: Value, runs: impl FnOnce()) {
+    let mut stream = client.connect();
+    stream
+        .write_all(client.request(&json!({"method": method, "params": params, "id": 1}).to_string()).as_bytes())
+        .unwrap();
+    runs();
+    rustix::net::sockopt::set_socket_linger(&stream, Some(std::time::Duration::ZERO)).unwrap();
+    drop(stream);
+    wait_until("the client is gone", || !is_active(host, method));
+}
+
+fn is_active(host: &Host, method: &str) -> bool {
+    let listed = host.client().call("getrpcinfo", json!([]));
+    listed["active_commands"].as_array().unwrap().iter().any(|call| call["method"] == method)
+}
+
+#[test]
+fn limit_of_calls_at_a_time_counts_code_whose_client_is_gone() {
+    let gate = Gate::new();
+    let file = built().library("outrigger_faulty").display().to_string();
+    let grants = "grants = [\"chain/1\", \"log/1\"]\n";
+    let plugin = format!("[[plugins]]\nfile = {file:?}\n{grants}{}", Gate::reach(&[&gate]));
+    let (_config, host) = start(&format!("max_concurrent_calls = 1\n{plugin}"));
+    let mut alice = user(&host, "alice");
+    let mut running = None;
+    leave(&host, &alice, "faultblocked", json!([gate.address()]), || running = Some(gate.wait()));
+    assert_eq!(alice.post(UPTIME).status, 429);
+    drop(running);
+    wait_until("the code has ended", || alice.post(UPTIME).status == 200);
+}
+
+#[test]
+fn quota_of_wallets_counts_one_whose_client_is_gone() {
+    let (_config, host) = start("max_wallets = 1");
+    let mut alice = user(&host, "alice");
+    // The passphrase makes it take its time.
+    let params = json!(["a", false, false, "secret"]);
+    leave(&host, &alice, "createwallet", params, || wait_until("it runs", || is_active(&host, "createwallet")));
+    let mut operator = host.client();
+    wait_until("the wallet is made", || operator.call("listwallets", json!([])) == json!(["a"]));
+    assert_eq!(alice.refused("createwallet", json!(["b"])).0, -4);
+}
+
+#[test]
+fn quota_of_wallets_counts_those_that_the_user_made_and_that_are_there() {
+    let (_config, host) = start("max_wallets = 2");
+    let mut alice = user(&host, "alice");
+    host.client().call("createwallet", json!(["others"]));
+    alice.call("createwallet", json!(["a"]));
+    alice.call("createwallet", json!(["b"]));
+    // A name that is taken makes no wallet.
+    let quota = (-4, "The user has made 2 wallets, and may make 2 (rpc.users.max_wallets)".to_owned());
+    assert_eq!(alice.refused("createwallet", json!(["c"])), quota);
+    let folder = tempfile::tempdir().unwrap();
+    let backup = folder.path().join("backup").display().to_string();
+    alice.wallet("a").call("backupwallet", json!([backup]));
+    assert_eq!(alice.refused("restorewallet", json!(["c", backup])), quota);
+    // Also after a restart, which keeps what is recorded.
+    let host = host.restart();
+    let mut alice = user(&host, "alice");
+    assert_eq!(alice.refused("createwallet", json!(["c"])), quota);
+    user(&host, "bob").call("createwallet", json!(["d"]));
+    std::fs::remove_dir_all(host.network_folder().join("wallets/b")).unwrap();
+    alice.call("restorewallet", json!(["c", backup]));
+    assert_eq!(alice.refused("createwallet", json!(["e"])), quota);
+}

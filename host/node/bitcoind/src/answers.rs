@@ -39,13 +39,10 @@ pub struct ChainAnswer {
     pub headers: u32,
     #[serde(default)]
     pub initialblockdownload: bool,
-    #[serde(default)]
     pub size_on_disk: Option<u64>,
     /// In hex (since Bitcoin Core 29).
-    #[serde(default)]
     pub signet_challenge: Option<Hex>,
     /// The lowest block of a pruned node.
-    #[serde(default)]
     pub pruneheight: Option<u32>,
     /// A list, or before Bitcoin Core 28 a text that may be empty.
     #[serde(default)]
@@ -71,7 +68,6 @@ pub struct StatesAnswer {
 #[derive(Deserialize)]
 pub struct StateAnswer {
     /// The snapshot's block.
-    #[serde(default)]
     pub snapshot_blockhash: Option<BlockHash>,
     /// Whether the blocks up to the snapshot were validated.
     #[serde(default)]
@@ -111,7 +107,6 @@ impl NetworkAnswer {
 /// `getblockchaininfo` (since Bitcoin Core 29) and `getblocktemplate`, on a signet.
 #[derive(Deserialize)]
 pub struct ChallengeAnswer {
-    #[serde(default)]
     pub signet_challenge: Option<Hex>,
 }
 
@@ -130,16 +125,13 @@ pub struct MempoolAnswer {
     pub mempoolminfee: Btc,
     pub minrelaytxfee: Btc,
     /// Since 24.
-    #[serde(default)]
     pub incrementalrelayfee: Option<Btc>,
     /// Transactions that no peer has requested yet.
     #[serde(default)]
     pub unbroadcastcount: u64,
     /// The most transactions of a cluster. Since 31.
-    #[serde(default)]
     pub limitclustercount: Option<u64>,
     /// The greatest size of a cluster, in virtual bytes. Since 31.
-    #[serde(default)]
     pub limitclustersize: Option<u64>,
 }
 
@@ -217,7 +209,6 @@ pub struct TransactionAnswer {
 #[derive(Deserialize, Debug)]
 pub struct InputAnswer {
     /// The spent output; absent for a coinbase, and without undo data.
-    #[serde(default)]
     pub prevout: Option<PrevoutAnswer>,
 }
 
@@ -251,7 +242,6 @@ pub fn read_spent(mut bytes: &[u8]) -> Option<Vec<Vec<TxOut>>> {
 #[derive(Deserialize, Clone, Debug)]
 pub struct EntryAnswer {
     pub vsize: u64,
-    #[serde(default)]
     pub weight: Option<u64>,
     pub time: u64,
     /// The tip's height at entry.
@@ -270,7 +260,7 @@ pub struct EntryAnswer {
     #[serde(default)]
     pub spentby: Vec<Txid>,
     /// Before 32.
-    #[serde(rename = "bip125-replaceable", default)]
+    #[serde(rename = "bip125-replaceable")]
     pub replaceable: Option<bool>,
     /// Whether no peer has requested it yet.
     #[serde(default)]
@@ -312,14 +302,12 @@ pub struct TipAnswer {
 
 #[derive(Deserialize, Debug)]
 pub struct SpenderAnswer {
-    #[serde(default)]
     pub spendingtxid: Option<Txid>,
 }
 
 #[derive(Deserialize, Debug)]
 pub struct FeeAnswer {
     /// Per 1000 virtual bytes.
-    #[serde(default)]
     pub feerate: Option<Btc>,
     /// The confirmation target, in blocks.
     #[serde(default)]
@@ -331,14 +319,12 @@ pub struct FeeAnswer {
 pub struct AcceptAnswer {
     #[serde(default)]
     pub allowed: bool,
-    #[serde(default)]
     pub vsize: Option<u64>,
-    #[serde(default)]
     pub fees: Option<BaseFee>,
-    #[serde(rename = "reject-reason", default)]
+    #[serde(rename = "reject-reason")]
     pub reject_reason: Option<String>,
     /// Since 29.
-    #[serde(rename = "reject-details", default)]
+    #[serde(rename = "reject-details")]
     pub reject_details: Option<String>,
 }
 

@@ -39,7 +39,6 @@ pub struct NodeSnapshot {
 #[derive(Deserialize)]
 struct FoundTransaction {
     hex: Hex,
-    #[serde(default)]
     blockhash: Option<BlockHash>,
 }
 

@@ -160,9 +160,7 @@ pub struct DeploymentsAnswer {
 
 #[derive(Deserialize)]
 struct RuleAnswer {
-    #[serde(default)]
     height: Option<u32>,
-    #[serde(default)]
     bip9: Option<SignalsAnswer>,
 }
 
@@ -249,7 +247,6 @@ fn stage(status: String) -> std::result::Result<DeploymentStage, String> {
 #[derive(Deserialize)]
 struct PrioritisedAnswer {
     fee_delta: i64,
-    #[serde(default)]
     modified_fee: Option<i64>,
 }
 

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use zeroize::optimization_barrier;
 
@@ -47,8 +47,9 @@ impl Channel {
     /// # Errors
     /// The peer closed the channel or does not read; the body is too long for a head.
     pub fn send(&mut self, head: Head, parts: &[&[u8]]) -> Result<(), FrameError> {
-        let (head, len) = head.with_body(parts)?;
-        let (head, until) = (head.encode(), self.message_deadline());
+        let len: usize = parts.iter().map(|part| part.len()).sum();
+        let told = u32::try_from(len).map_err(|_| FrameError::TooLong { len })?;
+        let (head, until) = (Head { len: told, ..head }.encode(), self.message_deadline());
         if len > SINGLE_WRITE {
             self.write(&head, until)?;
             return parts.iter().try_for_each(|part| self.write(part, until));
@@ -87,11 +88,6 @@ impl Channel {
             self.fill(None)?;
         }
         self.message(limit, self.message_deadline())
-    }
-
-    /// As [`Self::receive`], with a timeout.
-    pub fn receive_within(&mut self, limit: usize, time: Duration) -> Result<Message, FrameError> {
-        self.receive_until(limit, Instant::now() + time)
     }
 
     /// As [`Self::receive`], with a deadline.
@@ -187,6 +183,8 @@ fn within_message(error: std::io::Error) -> FrameError {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::body::DiscardedBody;
     use crate::frame::Kind;

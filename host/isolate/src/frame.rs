@@ -99,13 +99,6 @@ pub enum FrameError {
     Io(#[from] std::io::Error),
 }
 
-impl FrameError {
-    /// Whether the peer closed the channel without having read everything. Only Linux reports that.
-    pub fn is_reset(&self) -> bool {
-        matches!(self, Self::Io(error) if error.kind() == std::io::ErrorKind::ConnectionReset)
-    }
-}
-
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Head {
     pub kind: Kind,
@@ -121,16 +114,6 @@ pub struct Head {
 impl Head {
     pub fn new(kind: Kind) -> Self {
         Self { kind, code: 0, token: 0, extra: 0, place: 0, len: 0 }
-    }
-
-    /// The head with the length of these parts, and that length.
-    ///
-    /// # Errors
-    /// The parts are too long for a head.
-    pub fn with_body(self, parts: &[&[u8]]) -> Result<(Self, usize), FrameError> {
-        let len: usize = parts.iter().map(|part| part.len()).sum();
-        let told = u32::try_from(len).map_err(|_| FrameError::TooLong { len })?;
-        Ok((Self { len: told, ..self }, len))
     }
 
     pub fn encode(&self) -> [u8; HEAD_LEN] {

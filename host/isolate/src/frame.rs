@@ -168,9 +168,14 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_a_head_or_none(bytes: [u8; HEAD_LEN]) {
-            if let Ok(head) = Head::parse(&bytes) {
-                prop_assert_eq!(head.encode(), bytes);
+        fn any_bytes_are_a_head_or_none(rest: [u8; HEAD_LEN], kind in 0..20_u8) {
+            // Few random numbers are a kind.
+            let mut bytes = rest;
+            bytes[..4].copy_from_slice(&[kind, 0, 0, 0]);
+            for bytes in [rest, bytes] {
+                if let Ok(head) = Head::parse(&bytes) {
+                    prop_assert_eq!(head.encode(), bytes);
+                }
             }
         }
 
@@ -178,36 +183,5 @@ mod tests {
         fn functions_of_services_have_places_of_their_own(service in 0..200_usize, function in 0..200_usize) {
             prop_assert_eq!(function_at(place_of(service, function)), (service, function));
         }
-    }
-
-    /// A deterministic pseudo-random sequence.
-    fn numbers() -> impl FnMut() -> u64 {
-        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-        move || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state
-        }
-    }
-
-    #[test]
-    fn ten_million_heads_are_read_as_they_are_or_refused() {
-        let (mut next, mut read) = (numbers(), 0);
-        for _ in 0..10_000_000 {
-            let mut bytes = [0; HEAD_LEN];
-            for word in bytes.chunks_exact_mut(8) {
-                word.copy_from_slice(&next().to_le_bytes());
-            }
-            // Every other head has a valid kind.
-            if next() % 2 == 0 {
-                bytes[..4].copy_from_slice(&[(next() % 20) as u8, 0, 0, 0]);
-            }
-            if let Ok(head) = Head::parse(&bytes) {
-                assert_eq!(head.encode(), bytes);
-                read += 1;
-            }
-        }
-        assert!(read > 1_000_000, "{read}");
     }
 }

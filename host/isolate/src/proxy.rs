@@ -15,7 +15,7 @@ use crate::greeting::Begin;
 use crate::launch::Launch;
 use crate::runner::{Backend, Runner, RunnerGone, reason_of};
 use crate::status::{Crash, Ending};
-use crate::usage::Excess;
+use crate::usage::TOO_MUCH_MEMORY;
 
 /// How many runners may end in a row by themselves, each within [`EARLY`] of its start, before the plugin is given up. Only
 /// runners count that answered no call and that no call ended: a client could bring that about.
@@ -359,7 +359,7 @@ impl SharedProxy {
             return ServiceEnd::Refused;
         }
         let how = match status {
-            Ok(_) if group.is_some_and(|group| group.was_out_of_memory()) => Ending::Killed(Excess::Memory.reason()),
+            Ok(_) if group.is_some_and(|group| group.was_out_of_memory()) => Ending::Killed(TOO_MUCH_MEMORY),
             Ok(status) => runner.process.ending(status),
             Err(_) => Ending::Killed("unknown"),
         };

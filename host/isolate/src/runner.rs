@@ -24,7 +24,7 @@ use crate::output;
 use crate::passing::{self, Purpose};
 use crate::process::Process;
 use crate::status::Ending;
-use crate::usage::{self, Bounds, Excess, Watch};
+use crate::usage::{self, Bounds, Watch};
 use crate::watch;
 use outrigger_sandbox::Notifier;
 
@@ -378,7 +378,7 @@ impl Runner {
             }
             let is_due = self.due.lock().is_some_and(|due| due <= Instant::now());
             let overdue = is_due.then_some("a function of the plugin that does not return");
-            if let Some(reason) = overdue.or_else(|| watch.look().map(Excess::reason)) {
+            if let Some(reason) = overdue.or_else(|| watch.look()) {
                 tracing::error!(plugin = self.plugin, pid = self.process.pid, reason, "the plugin's process is ended");
                 self.kill(reason);
                 return;

@@ -26,20 +26,9 @@ impl Bounds {
     pub const NONE: Self = Self { memory: u64::MAX, threads: u64::MAX };
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Excess {
-    Memory,
-    Threads,
-}
-
-impl Excess {
-    pub fn reason(self) -> &'static str {
-        match self {
-            Self::Memory => "it used more memory than max_memory_mib",
-            Self::Threads => "it started more threads than max_threads",
-        }
-    }
-}
+/// Why a process is killed that exceeds a limit.
+pub const TOO_MUCH_MEMORY: &str = "it used more memory than max_memory_mib";
+const TOO_MANY_THREADS: &str = "it started more threads than max_threads";
 
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 struct Usage {
@@ -62,15 +51,15 @@ impl Watch {
         Self { pid, bounds, ticks: 0, greedy: 0, stands_back: false }
     }
 
-    /// Checks the process, about [`INTERVAL`] after the last check. Returns the limit that it exceeds.
-    pub fn look(&mut self) -> Option<Excess> {
+    /// Checks the process, about [`INTERVAL`] after the last check. Returns why it is to be killed.
+    pub fn look(&mut self) -> Option<&'static str> {
         // An ended process uses nothing.
         let usage = read(self.pid)?;
         if usage.memory > self.bounds.memory {
-            return Some(Excess::Memory);
+            return Some(TOO_MUCH_MEMORY);
         }
         if usage.threads > self.bounds.threads {
-            return Some(Excess::Threads);
+            return Some(TOO_MANY_THREADS);
         }
         self.weigh(usage.ticks);
         None
@@ -156,8 +145,8 @@ mod tests {
     #[test]
     fn bounds_are_looked_at() {
         let watch = |memory, threads| Watch::new(std::process::id(), Bounds { memory, threads }).look();
-        assert_eq!(watch(1, u64::MAX), Some(Excess::Memory));
-        assert_eq!(watch(u64::MAX, 0), Some(Excess::Threads));
+        assert_eq!(watch(1, u64::MAX), Some(TOO_MUCH_MEMORY));
+        assert_eq!(watch(u64::MAX, 0), Some(TOO_MANY_THREADS));
         assert_eq!(watch(u64::MAX, u64::MAX), None);
         assert_eq!(Watch::new(u32::MAX, Bounds { memory: 0, threads: 0 }).look(), None, "there is no such process");
     }

@@ -2,7 +2,7 @@
 
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use outrigger_base::rate::Rate;
 use outrigger_sandbox::{
@@ -11,7 +11,6 @@ use outrigger_sandbox::{
 
 use crate::channels::MAX_CHANNELS;
 use crate::launch::{Confinement, Launch, RunnerCode};
-use crate::status::{RunnerStatus, Runners};
 
 /// The largest file that a runner may write, in bytes.
 const FILE_SIZE: u64 = 4 << 30;
@@ -55,36 +54,21 @@ pub fn begin(control: &UnixStream, plan: &Plan, launch: &Launch) -> std::io::Res
     let Some(listener) = Listener::receive(control.as_fd())? else { return Ok(None) };
     let (plugin, status, runners) = (launch.plugin.clone(), launch.status.clone(), launch.runners.clone());
     let (rate, lookups) = (Rate::per_second(LOGGED_PER_SECOND), Rate::once_a_minute());
-    let mut log = Log { plugin, status, runners, rate, lookups };
-    Notifier::start(listener, plan, Box::new(move |event| log.hear(&event))).map(Some)
-}
-
-struct Log {
-    plugin: String,
-    status: Arc<RunnerStatus>,
-    runners: Arc<Runners>,
-    rate: Rate,
-    /// Of the advice about look-ups of names.
-    lookups: Rate,
-}
-
-impl Log {
-    fn hear(&mut self, event: &Event<'_>) {
-        match event {
-            Event::Denied(denial) => {
-                self.status.denied(denial);
-                let (plugin, kind) = (&self.plugin, denial.kind.name());
-                // The statistics count all of them.
-                if self.rate.allows(drop) {
-                    tracing::warn!(plugin, kind, "the sandbox denied the plugin: {denial}");
-                }
-                if denial.is_lookup() && self.lookups.allows(drop) {
-                    tracing::warn!(plugin, "{LOOKUP}");
-                }
+    let hear = move |event: Event<'_>| match event {
+        Event::Denied(denial) => {
+            status.denied(denial);
+            let kind = denial.kind.name();
+            // The statistics count all of them.
+            if rate.allows(drop) {
+                tracing::warn!(plugin, kind, "the sandbox denied the plugin: {denial}");
             }
-            Event::Flood => {
-                self.runners.kill("too many system calls that its host has to answer");
+            if denial.is_lookup() && lookups.allows(drop) {
+                tracing::warn!(plugin, "{LOOKUP}");
             }
         }
-    }
+        Event::Flood => {
+            runners.kill("too many system calls that its host has to answer");
+        }
+    };
+    Notifier::start(listener, plan, Box::new(hear)).map(Some)
 }

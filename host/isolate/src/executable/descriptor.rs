@@ -5,15 +5,15 @@ use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
 #[derive(Debug)]
-pub struct Program(File);
+pub struct Executable(File);
 
-impl Program {
+impl Executable {
     pub fn current() -> std::io::Result<Self> {
         File::open("/proc/self/exe").map(Self)
     }
 
     /// The path to execute. The child inherits the descriptor, which is closed on exec.
-    pub fn place(&self) -> std::io::Result<PathBuf> {
+    pub(super) fn place(&self) -> std::io::Result<PathBuf> {
         Ok(format!("/proc/self/fd/{}", self.0.as_raw_fd()).into())
     }
 }

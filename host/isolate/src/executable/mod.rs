@@ -1,4 +1,7 @@
 //! The host's executable, which also runs the runners.
+//!
+//! It is opened once: a package upgrade may replace the file while the host runs, and a runner of another version would
+//! not understand the host.
 
 #[cfg(target_os = "linux")]
 mod descriptor;
@@ -10,22 +13,13 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 #[cfg(target_os = "linux")]
-use self::descriptor::Program;
+pub use self::descriptor::Executable;
 #[cfg(not(target_os = "linux"))]
-use self::path::Program;
+pub use self::path::Executable;
 
 pub const RUNNER_COMMAND: &str = "__runner";
 
-/// The executable of this process, opened once: a package upgrade may replace the file while the host runs, and a
-/// runner of another version would not understand the host.
-#[derive(Debug)]
-pub struct Executable(Program);
-
 impl Executable {
-    pub fn current() -> std::io::Result<Self> {
-        Program::current().map(Self)
-    }
-
     /// A command that starts a runner of this plugin, without environment and in the root folder.
     ///
     /// # Errors
@@ -41,7 +35,7 @@ impl Executable {
     /// # Errors
     /// The path names another file now, on systems that start programs only by path.
     pub fn own_command(&self, argument: &str) -> std::io::Result<Command> {
-        let mut command = Command::new(self.0.place()?);
+        let mut command = Command::new(self.place()?);
         command.arg(argument).env_clear().current_dir("/");
         Ok(command)
     }

@@ -5,12 +5,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 #[derive(Debug)]
-pub struct Program {
+pub struct Executable {
     file: File,
     path: PathBuf,
 }
 
-impl Program {
+impl Executable {
     pub fn current() -> std::io::Result<Self> {
         Self::at(std::env::current_exe()?)
     }
@@ -23,7 +23,7 @@ impl Program {
     ///
     /// # Errors
     /// The path names another file now.
-    pub fn place(&self) -> std::io::Result<PathBuf> {
+    pub(super) fn place(&self) -> std::io::Result<PathBuf> {
         let which = |one: Metadata| (one.dev(), one.ino(), one.len(), one.mtime(), one.mtime_nsec());
         if which(self.file.metadata()?) == which(std::fs::metadata(&self.path)?) {
             return Ok(self.path.clone());
@@ -39,11 +39,11 @@ mod tests {
 
     #[test]
     fn another_file_in_its_place_is_seen() {
-        assert!(Program::current().unwrap().place().is_ok());
+        assert!(Executable::current().unwrap().place().is_ok());
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("program");
         std::fs::write(&path, "one").unwrap();
-        let program = Program::at(path.clone()).unwrap();
+        let program = Executable::at(path.clone()).unwrap();
         assert_eq!(program.place().unwrap(), path);
         std::fs::rename(&path, folder.path().join("former")).unwrap();
         assert!(program.place().is_err(), "nothing is there");

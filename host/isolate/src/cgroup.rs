@@ -37,7 +37,8 @@ pub struct Delegation {
     folder: PathBuf,
     /// Whether the host is in a group below it already.
     is_below: bool,
-    controllers: Vec<&'static str>,
+    /// The limited resources of a plugin's group, by the kernel's names.
+    pub controllers: Vec<&'static str>,
     made: AtomicU64,
 }
 
@@ -61,11 +62,6 @@ impl Delegation {
         let controllers = CONTROLLERS.into_iter().filter(|name| there.split_whitespace().any(|one| one == *name));
         let controllers: Vec<_> = controllers.collect();
         (!controllers.is_empty()).then(|| Self { folder, is_below, controllers, made: AtomicU64::new(0) })
-    }
-
-    /// The limited resources of a plugin's group, by the kernel's names.
-    pub fn controllers(&self) -> &[&'static str] {
-        &self.controllers
     }
 
     /// Moves the processes of the group into a group below it, and enables the controllers.
@@ -123,7 +119,8 @@ fn limits(bounds: Bounds, controllers: &[&str]) -> Vec<(&'static str, String)> {
 #[derive(Debug)]
 pub struct Group {
     folder: PathBuf,
-    limits: Vec<String>,
+    /// By the kernel's names.
+    pub limits: Vec<String>,
 }
 
 impl Group {
@@ -131,11 +128,6 @@ impl Group {
     pub fn new(plugin: &str, bounds: Bounds) -> Option<Self> {
         let told = |error: &GroupError| tracing::warn!(plugin, %error, "the plugin's process gets no control group");
         delegation()?.group(plugin, bounds).inspect_err(told).ok()
-    }
-
-    /// Its limits, by the kernel's names.
-    pub fn limits(&self) -> &[String] {
-        &self.limits
     }
 
     pub fn take(&self, process: u32) -> Result<(), GroupError> {
@@ -158,7 +150,7 @@ impl Drop for Group {
 }
 
 /// The delegated group. The first call moves the host into a group below it.
-pub fn delegation() -> Option<&'static Delegation> {
+fn delegation() -> Option<&'static Delegation> {
     static DELEGATION: OnceLock<Option<Delegation>> = OnceLock::new();
     let enter = || {
         let found = Delegation::find()?;
@@ -271,7 +263,7 @@ mod tests {
         assert!(find("a.service", Path::new("/other")).is_none());
         let found = find("a.service", &service).unwrap();
         assert_eq!((found.folder.as_path(), found.is_below), (service.as_path(), false));
-        assert_eq!(found.controllers(), ["memory", "pids", "cpu"]);
+        assert_eq!(found.controllers, ["memory", "pids", "cpu"]);
         let below = find("a.service/host", &service).unwrap();
         assert_eq!((below.folder.as_path(), below.is_below), (service.as_path(), true));
         fs::write(service.join("cgroup.controllers"), "io\n").unwrap();

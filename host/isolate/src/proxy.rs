@@ -335,7 +335,7 @@ impl SharedProxy {
             process.kill(why);
         };
         self.launch.status.begin(runner.process.pid);
-        self.launch.status.bounded(group.as_ref().map(Group::limits).unwrap_or_default());
+        self.launch.status.bounded(group.as_ref().map_or(&[][..], |group| &group.limits[..]));
         self.launch.runners.begin(Box::new(kill));
         let (brought_up, status) = std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().name(format!("start-{}", self.launch.plugin));

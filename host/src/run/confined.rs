@@ -73,7 +73,7 @@ impl ConfinementReport {
 pub fn bounded() -> String {
     match Delegation::find() {
         Some(group) => {
-            format!("a control group of its own bounds each process of a plugin ({})", group.controllers().join(", "))
+            format!("a control group of its own bounds each process of a plugin ({})", group.controllers.join(", "))
         }
         None if cfg!(target_os = "linux") => {
             "no control group was delegated to the host, which checks memory and threads itself".to_owned()

@@ -41,7 +41,7 @@ pub type Result<T> = std::result::Result<T, NodeError>;
 pub type CoinScripts<'a> = ListView<'a, ScriptBuf>;
 
 /// The state of the connection to a node in another process.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Link {
     /// Whether the node answered the last request, and is on the followed chain.
     pub reached: bool,
@@ -69,11 +69,12 @@ pub struct Link {
     pub unproven: u64,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum HintSource {
     Zmq,
     /// A long poll for blocks; the mempool is polled.
     Wait,
+    #[default]
     Poll,
 }
 
@@ -132,7 +133,9 @@ pub trait Node: Send + Sync {
     }
 
     /// What the node has beyond the chain and the mempool.
-    fn abilities(&self) -> Result<Abilities>;
+    fn abilities(&self) -> Result<Abilities> {
+        Ok(Abilities::ALL)
+    }
 
     /// Why the host does not follow the node's chain, for the operator (`warnings` of getwalletinfo and
     /// getblockchaininfo).
@@ -179,7 +182,7 @@ pub trait Node: Send + Sync {
     fn observe(&self, observer: Arc<dyn Observer>);
 
     /// Flushes unsynced data to disk, since the host stops.
-    fn finish(&self);
+    fn finish(&self) {}
 
     /// Sets the node's time, in Unix seconds; 0 returns to the system clock (setmocktime).
     fn set_mock_time(&self, seconds: u64) -> Result<()>;

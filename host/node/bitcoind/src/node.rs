@@ -261,8 +261,6 @@ impl Node for BitcoindNode {
         self.follower.observe(observer);
     }
 
-    fn finish(&self) {}
-
     fn set_mock_time(&self, seconds: u64) -> Result<()> {
         self.unit("setmocktime", &json!([seconds]))?;
         self.follower.set_time(seconds);

@@ -3,13 +3,8 @@
 use outrigger_node::HintSource;
 use parking_lot::Mutex;
 
+#[derive(Default)]
 pub(crate) struct Source(Mutex<HintSource>);
-
-impl Default for Source {
-    fn default() -> Self {
-        Self(Mutex::new(HintSource::Poll))
-    }
-}
 
 impl Source {
     pub fn get(&self) -> HintSource {

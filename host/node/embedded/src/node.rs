@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bitcoin::{BlockHash, Network, OutPoint, SignedAmount, Transaction, Txid};
 use outrigger_node::interest::concerning;
-use outrigger_node::{Abilities, Node, NodeError, Observer, Result, Snapshot};
+use outrigger_node::{Node, NodeError, Observer, Result, Snapshot};
 use outrigger_service::chain::{Deployment, NextBlock, Tip, Verdict};
 use outrigger_service::mempool::{
     Admission, Candidate, FeeEstimate, MempoolEntry, MempoolInfo, PackageOutcome, Prioritised, RawTransaction,
@@ -22,10 +22,6 @@ impl Node for EmbeddedNode {
 
     fn release(&self) -> Option<u32> {
         self.settings.release
-    }
-
-    fn abilities(&self) -> Result<Abilities> {
-        Ok(Abilities::ALL)
     }
 
     fn tip(&self) -> Tip {

@@ -6,9 +6,7 @@ use bitcoin::consensus::deserialize;
 use bitcoin::{Block, BlockHash, Network, OutPoint, ScriptBuf, SignedAmount, Transaction, Txid};
 use outrigger_node::interest::concerning;
 use outrigger_node::search::{Found, FoundBlock, matching};
-use outrigger_node::{
-    Abilities, CoinScripts, Findings, Gap, HintSource, Link, Node, NodeError, Observer, Result, ScriptSet, Snapshot,
-};
+use outrigger_node::{CoinScripts, Findings, Gap, Link, Node, NodeError, Observer, Result, ScriptSet, Snapshot};
 use outrigger_sdk::FeeRate;
 use outrigger_sdk::testing::StubChain;
 use outrigger_service::chain::{
@@ -53,10 +51,6 @@ impl Node for ScriptedNode {
         Network::Regtest
     }
 
-    fn abilities(&self) -> Result<Abilities> {
-        Ok(Abilities::ALL)
-    }
-
     fn tip(&self) -> Tip {
         let tip = self.chain.tip(Scope::NONE);
         tip.unwrap_or_else(|error| unreachable!("the stub always has a tip: {error}"))
@@ -72,20 +66,7 @@ impl Node for ScriptedNode {
     }
 
     fn link(&self) -> Option<Link> {
-        Some(Link {
-            reached: !self.faults.is_absent(),
-            ends_connections: false,
-            requests: 0,
-            failures: 0,
-            replies: 0,
-            reply_microseconds: 0,
-            filters_kept: 0,
-            filters_fetched: 0,
-            unproven: 0,
-            hints: HintSource::Poll,
-            behind: 0,
-            stalled: false,
-        })
+        Some(Link { reached: !self.faults.is_absent(), ..Link::default() })
     }
 
     fn time(&self) -> u64 {
@@ -100,8 +81,6 @@ impl Node for ScriptedNode {
     fn observe(&self, observer: Arc<dyn Observer>) {
         self.observers.lock().push(observer);
     }
-
-    fn finish(&self) {}
 
     fn set_mock_time(&self, seconds: u64) -> Result<()> {
         self.chain(|chain| chain.set_mock_time(Scope::NONE, seconds))

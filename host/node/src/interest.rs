@@ -31,20 +31,12 @@ pub fn transaction_interest(txid: &Txid) -> u64 {
     eight(txid.as_byte_array(), 8)
 }
 
-/// The interests that match a transaction by its id and its inputs.
-pub fn spending_interests<'t>(transaction: &'t Transaction, txid: &Txid) -> impl Iterator<Item = u64> + 't {
-    let inputs = if transaction.is_coinbase() { &[][..] } else { &transaction.input };
-    let own = transaction_interest(txid);
-    std::iter::once(own).chain(inputs.iter().map(|input| outpoint_interest(&input.previous_output)))
-}
-
-/// The interests that match a transaction by its outputs' scripts.
-pub fn paying_interests(transaction: &Transaction) -> impl Iterator<Item = u64> + '_ {
-    transaction.output.iter().map(|output| script_interest(&output.script_pubkey))
-}
-
+/// The interests that match a transaction: by its id, its inputs, and its outputs' scripts.
 pub fn interests<'t>(transaction: &'t Transaction, txid: &Txid) -> impl Iterator<Item = u64> + 't {
-    spending_interests(transaction, txid).chain(paying_interests(transaction))
+    let inputs = if transaction.is_coinbase() { &[][..] } else { &transaction.input };
+    let spent = inputs.iter().map(|input| outpoint_interest(&input.previous_output));
+    let paid = transaction.output.iter().map(|output| script_interest(&output.script_pubkey));
+    std::iter::once(transaction_interest(txid)).chain(spent).chain(paid)
 }
 
 /// The transactions with a wanted interest, and their descendants. Parents must precede children in `transactions`.

@@ -6,10 +6,10 @@
 
 use std::collections::HashSet;
 use std::fmt::{self, Display, Formatter};
-use std::hash::{BuildHasherDefault, Hasher};
 
 use bitcoin::hashes::siphash24;
 use bitcoin::{Block, BlockHash, Script, Transaction, Txid};
+use foldhash::fast::RandomState;
 use outrigger_service::chain::SpentOutputs;
 
 /// The keys of the hash. All blocks share them, so that wanted scripts are hashed once.
@@ -22,30 +22,10 @@ pub fn script_hash(script: &Script) -> u64 {
     siphash24::Hash::hash_to_u64_with_keys(KEYS.0, KEYS.1, script.as_bytes())
 }
 
-/// A hasher of numbers that are hashes already.
-#[derive(Default)]
-pub struct AsIs(u64);
-
-impl Hasher for AsIs {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
-        }
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.0 = number;
-    }
-}
-
 /// Wanted scripts: hashed for digests, and whole for block filters, whose hashes are keyed by block (BIP 158).
 #[derive(Default)]
 pub struct ScriptSet {
-    hashes: HashSet<u64, BuildHasherDefault<AsIs>>,
+    hashes: HashSet<u64, RandomState>,
     /// All scripts, concatenated, and the end of each.
     bytes: Vec<u8>,
     ends: Vec<usize>,

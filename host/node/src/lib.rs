@@ -345,9 +345,24 @@ pub trait Snapshot: Send {
     /// The tips of all branches, the best chain's first, then by descending height (getchaintips).
     fn tips(&self) -> Result<Vec<ChainTip>>;
 
-    /// The height of the first block whose `nTimeMax` (greatest time of it and its ancestors) is at least `time`, in
-    /// Unix seconds.
-    fn first_at(&self, time: u64) -> Result<Option<u32>>;
+    /// The `nTimeMax` of the best chain's block at a height: the greatest time of it and its ancestors, in Unix seconds.
+    fn max_time(&self, height: u32) -> Result<u32>;
+
+    /// The height of the first block whose [`Snapshot::max_time`] is at least `time`. It never decreases with height, so a
+    /// binary search finds it.
+    fn first_at(&self, time: u64) -> Result<Option<u32>> {
+        let end = self.tip().height.saturating_add(1);
+        let (mut low, mut high) = (0, end);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if u64::from(self.max_time(middle)?) < time {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        Ok((low < end).then_some(low))
+    }
 
     /// Searches the best chain's blocks at these heights for a wallet's scripts. An unreadable block is no error: its
     /// `found` is `None`.

@@ -298,20 +298,9 @@ impl Snapshot for NodeSnapshot {
         Ok(tips)
     }
 
-    fn first_at(&self, time: u64) -> Result<Option<u32>> {
-        let end = self.moment.tip.height.saturating_add(1);
-        let (mut low, mut high) = (0, end);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            let entry = self.moment.entry_at(middle)?;
-            let entry = entry.ok_or_else(|| NodeError::Storage("the mirror lacks a header".into()))?;
-            if u64::from(entry.max_time) < time {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        Ok((low < end).then_some(low))
+    fn max_time(&self, height: u32) -> Result<u32> {
+        let entry = self.moment.entry_at(height)?;
+        Ok(entry.ok_or_else(|| NodeError::Storage("the mirror lacks a header".into()))?.max_time)
     }
 
     fn find(&self, heights: Range<u32>, wanted: &ScriptSet) -> Result<Findings> {

@@ -180,22 +180,9 @@ impl Snapshot for ChainSnapshot {
         Ok(tips)
     }
 
-    /// The height of the first block whose `nTimeMax` is at least `time`, in Unix seconds. It never decreases with
-    /// height, so a binary search finds it.
-    fn first_at(&self, time: u64) -> Result<Option<u32>> {
-        let (mut low, mut high) = (0, self.tip.height.saturating_add(1));
-        let end = high;
-        while low < high {
-            let middle = low + (high - low) / 2;
-            let digest = self.store.digest(&self.txn, middle)?;
-            let digest = digest.ok_or_else(|| EmbeddedError::corrupt("digests", middle))?;
-            if u64::from(digest.max_time()) < time {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        Ok((low < end).then_some(low))
+    fn max_time(&self, height: u32) -> Result<u32> {
+        let digest = self.store.digest(&self.txn, height)?;
+        Ok(digest.ok_or_else(|| EmbeddedError::corrupt("digests", height))?.max_time())
     }
 
     /// Searches the best chain's blocks at these heights. Only blocks whose digest matches are read. An unreadable

@@ -215,17 +215,6 @@ impl ScriptedSnapshot {
         self.ask(|chain| chain.block_info(Scope::NONE, BlockRef::Height { height }))
     }
 
-    /// The `nTimeMax` of the block at a height.
-    fn max_time(&self, height: u32) -> Result<u32> {
-        let mut max = 0;
-        for height in 0..=height {
-            let info = self.info_at(height)?;
-            let time = info.and_then(|info| info.header.get(68..72)?.try_into().ok().map(u32::from_le_bytes));
-            max = max.max(time.unwrap_or_default());
-        }
-        Ok(max)
-    }
-
     fn read(&self, hash: BlockHash, height: u32) -> Result<Option<Blob>> {
         if self.faults.block(hash, height)? { self.ask(|chain| chain.block(Scope::NONE, hash)) } else { Ok(None) }
     }
@@ -278,13 +267,14 @@ impl Snapshot for ScriptedSnapshot {
         self.ask(|chain| chain.tips(Scope::NONE))
     }
 
-    fn first_at(&self, time: u64) -> Result<Option<u32>> {
-        for height in 0..=self.tip.height {
-            if u64::from(self.max_time(height)?) >= time {
-                return Ok(Some(height));
-            }
+    fn max_time(&self, height: u32) -> Result<u32> {
+        let mut max = 0;
+        for height in 0..=height {
+            let info = self.info_at(height)?;
+            let time = info.and_then(|info| info.header.get(68..72)?.try_into().ok().map(u32::from_le_bytes));
+            max = max.max(time.unwrap_or_default());
         }
-        Ok(None)
+        Ok(max)
     }
 
     /// Reads every block: there is no index.

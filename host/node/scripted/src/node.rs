@@ -8,7 +8,7 @@ use outrigger_node::interest::concerning;
 use outrigger_node::search::{Found, FoundBlock, matching};
 use outrigger_node::{CoinScripts, Findings, Gap, Link, Node, NodeError, Observer, Result, ScriptSet, Snapshot};
 use outrigger_sdk::FeeRate;
-use outrigger_sdk::testing::StubChain;
+use outrigger_sdk::testing::{StubChain, StubMempool};
 use outrigger_service::chain::{
     BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, CoinSearch, ConfirmedTransaction, Deployment, NextBlock,
     SpentOutputs, Tip, UnspentOutput, Verdict,
@@ -34,6 +34,12 @@ impl ScriptedNode {
     fn chain<T>(&self, ask: impl FnOnce(&StubChain) -> outrigger_service::Result<T>) -> Result<T> {
         self.faults.pass()?;
         ask(&self.chain).map_err(node_error)
+    }
+
+    /// Queries the mempool, after the faults that the test has set.
+    fn mempool<T>(&self, ask: impl FnOnce(&StubMempool) -> outrigger_service::Result<T>) -> Result<T> {
+        self.faults.pass()?;
+        ask(&self.mempool).map_err(node_error)
     }
 
     /// As [`Self::chain`]; an unknown block is [`NodeError::UnknownBlock`].
@@ -119,23 +125,19 @@ impl Node for ScriptedNode {
     }
 
     fn mempool_info(&self) -> Result<MempoolInfo> {
-        self.faults.pass()?;
-        self.mempool.info(Scope::NONE).map_err(node_error)
+        self.mempool(|mempool| mempool.info(Scope::NONE))
     }
 
     fn mempool_ids(&self) -> Result<Vec<Txid>> {
-        self.faults.pass()?;
-        self.mempool.ids(Scope::NONE).map_err(node_error)
+        self.mempool(|mempool| mempool.ids(Scope::NONE))
     }
 
     fn mempool_entries(&self, txids: &[Txid]) -> Result<Vec<Option<MempoolEntry>>> {
-        self.faults.pass()?;
-        self.mempool.entries(Scope::NONE, txids.to_vec()).map_err(node_error)
+        self.mempool(|mempool| mempool.entries(Scope::NONE, txids.to_vec()))
     }
 
     fn mempool_transactions(&self, txids: &[Txid]) -> Result<Vec<Option<RawTransaction>>> {
-        self.faults.pass()?;
-        self.mempool.transactions(Scope::NONE, txids.to_vec()).map_err(node_error)
+        self.mempool(|mempool| mempool.transactions(Scope::NONE, txids.to_vec()))
     }
 
     fn mempool_concerning(&self, wanted: &dyn Fn(u64) -> bool) -> Result<Vec<(Txid, Arc<Transaction>)>> {
@@ -145,13 +147,11 @@ impl Node for ScriptedNode {
     }
 
     fn mempool_spenders(&self, outpoints: &[OutPoint]) -> Result<Vec<Option<Txid>>> {
-        self.faults.pass()?;
-        self.mempool.spenders(Scope::NONE, outpoints.to_vec()).map_err(node_error)
+        self.mempool(|mempool| mempool.spenders(Scope::NONE, outpoints.to_vec()))
     }
 
     fn mempool_unbroadcast(&self, txids: &[Txid]) -> Result<Vec<bool>> {
-        self.faults.pass()?;
-        self.mempool.unbroadcast(Scope::NONE, txids.to_vec()).map_err(node_error)
+        self.mempool(|mempool| mempool.unbroadcast(Scope::NONE, txids.to_vec()))
     }
 
     fn submit(&self, raw: &[u8], max_feerate: FeeRate) -> Result<Admission> {
@@ -159,8 +159,7 @@ impl Node for ScriptedNode {
     }
 
     fn try_submit(&self, raw: &[u8], max_feerate: FeeRate) -> Result<Admission> {
-        self.faults.pass()?;
-        self.mempool.try_submit(Scope::NONE, raw.to_vec().into(), max_feerate).map_err(node_error)
+        self.mempool(|mempool| mempool.try_submit(Scope::NONE, raw.to_vec().into(), max_feerate))
     }
 
     fn submit_package(&self, raw: &[Blob], max_feerate: FeeRate) -> Result<PackageOutcome> {
@@ -176,19 +175,15 @@ impl Node for ScriptedNode {
     }
 
     fn candidate(&self, known: Option<u64>) -> Result<Option<Candidate>> {
-        self.faults.pass()?;
-        let candidate = self.mempool.candidate(Scope::NONE, known).and_then(|candidate| Ok(candidate.read()?));
-        candidate.map_err(node_error)
+        self.mempool(|mempool| Ok(mempool.candidate(Scope::NONE, known)?.read()?))
     }
 
     fn prioritise(&self, txid: Txid, fee_delta: SignedAmount) -> Result<()> {
-        self.faults.pass()?;
-        self.mempool.prioritise(Scope::NONE, txid, fee_delta).map_err(node_error)
+        self.mempool(|mempool| mempool.prioritise(Scope::NONE, txid, fee_delta))
     }
 
     fn prioritised(&self) -> Result<Vec<Prioritised>> {
-        self.faults.pass()?;
-        self.mempool.prioritised(Scope::NONE).map_err(node_error)
+        self.mempool(|mempool| mempool.prioritised(Scope::NONE))
     }
 }
 

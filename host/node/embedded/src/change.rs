@@ -158,8 +158,8 @@ impl Change<'_> {
         let parent = self.parent(&self.tip).ok_or_else(|| EmbeddedError::corrupt("index", self.tip))?;
         let block = self.take_block(&hash)?;
         let scripts = entry.validity < Validity::Connected;
-        let effect = validation::connect(&self.context(), &block, &parent, scripts)?;
-        self.node.store.connect(&mut self.txn, &hash, entry.height, &block, &effect.spent)?;
+        let spent = validation::connect(&self.context(), &block, &parent, scripts)?;
+        self.node.store.connect(&mut self.txn, &hash, entry.height, &block, &spent)?;
         self.update(&hash, |entry| entry.validity = Validity::Connected)?;
         self.blocks.insert(hash, block);
         self.connected.insert(hash);

@@ -15,14 +15,8 @@ use crate::params::MAX_BLOCK_SIGOPS_COST;
 use outrigger_script::parse::is_unspendable;
 use outrigger_script::{Flags, transaction_sigop_cost};
 
-#[derive(Debug)]
-pub struct Effect {
-    /// The coins that each transaction spends; the coinbase's entry is empty.
-    pub spent: Vec<SpentOutputs>,
-}
-
 /// Checks a block against the coins. Its parent must be the tip of `context`. `scripts` is false if the scripts were
-/// verified before.
+/// verified before. Returns the coins that each transaction spends; the coinbase's entry is empty.
 ///
 /// # Errors
 /// [`ConnectError::Refused`] with the first broken rule.
@@ -31,7 +25,7 @@ pub fn connect(
     block: &NamedBlock,
     parent: &Parent,
     scripts: bool,
-) -> Result<Effect, ConnectError> {
+) -> Result<Vec<SpentOutputs>, ConnectError> {
     let result = check_coins(context, block, parent, scripts);
     // BIP 30 comes before any other reason. Only a coinbase can break it alone: another transaction that overwrites an
     // earlier one spends the same coins, which that one has spent, and so is refused anyway.
@@ -47,7 +41,7 @@ fn check_coins(
     block: &NamedBlock,
     parent: &Parent,
     scripts: bool,
-) -> Result<Effect, ConnectError> {
+) -> Result<Vec<SpentOutputs>, ConnectError> {
     let mut session = Session::new(context, block, parent);
     let mut jobs = Vec::new();
     let mut found = Ok(());
@@ -76,7 +70,7 @@ fn check_coins(
         let detail = format!("coinbase pays too much (actual={paid} vs limit={allowed})");
         return Err(ValidationError::new("bad-cb-amount").with_detail(detail).into());
     }
-    Ok(Effect { spent: session.spent })
+    Ok(session.spent)
 }
 
 fn missing(txid: Txid) -> ValidationError {

@@ -1,8 +1,8 @@
 //! Validation: the same code checks a block to connect and a proposal.
 //!
 //! [`check_block`] checks a block by itself, [`check_in_context`] on its parent, [`connect()`] against the coins.
-//! [`validate_block`] runs all three on the tip. None of them writes: to connect a block, the caller stores the
-//! [`Effect`]; for a BIP 23 proposal, it drops it.
+//! [`validate_block`] runs all three on the tip. None of them writes: to connect a block, the caller stores
+//! the result; for a BIP 23 proposal, it drops it.
 //!
 //! Reasons and their order are bitcoind's, so that a block with several faults gets the same reason.
 
@@ -16,11 +16,13 @@ mod witness;
 use std::borrow::Cow;
 
 pub use block::{check_block, check_in_context};
-pub use connect::{Effect, connect};
+pub use connect::connect;
 pub use header::{check_header, check_proof_of_work, median};
 pub use scripts::{ScriptCache, describe_input, verify_transaction};
 pub use transaction::{InputError, Money, check_inputs, check_transaction, is_final, sequence_lock};
 pub use witness::fill_coinbase_witness;
+
+use outrigger_service::chain::SpentOutputs;
 
 use super::EmbeddedError;
 use super::decode::NamedBlock;
@@ -97,7 +99,7 @@ pub fn validate_block(
     block: &NamedBlock,
     parent: &Parent,
     now: u64,
-) -> Result<Effect, ConnectError> {
+) -> Result<Vec<SpentOutputs>, ConnectError> {
     check_header(&block.header, parent, context.params, now)?;
     check_block(block)?;
     check_in_context(block, parent)?;

@@ -216,7 +216,7 @@ impl Pool {
         if !lock.allows(view.next_height(), view.tip.median_time) {
             return Err(ValidationError::new("non-BIP68-final").into());
         }
-        let fee = check_inputs(tx, &coins, view.next_height()).map_err(ValidationError::from)?;
+        let fee = check_inputs(tx, &coins, view.next_height())?;
         check_spends(tx, &coins, &self.limits)?;
         let entry = self.measure(view, offer, rules, &coins, fee)?;
         let measured = self.check_place(&entry, rules, conflicts)?;

@@ -8,7 +8,7 @@ use outrigger_values::amount::Saturating;
 
 use super::scripts::{Job, describe_input, verify_all};
 use super::transaction::total_output;
-use super::{ConnectError, InputError, Parent, ValidationContext, ValidationError, check_inputs, sequence_lock};
+use super::{ConnectError, Parent, ValidationContext, ValidationError, check_inputs, sequence_lock};
 use crate::EmbeddedError;
 use crate::decode::NamedBlock;
 use crate::params::MAX_BLOCK_SIGOPS_COST;
@@ -156,8 +156,7 @@ impl<'a> Session<'a> {
             let coin = self.coin(&input.previous_output)?;
             coins.push(coin.ok_or_else(|| missing(txid))?);
         }
-        let fee = check_inputs(tx, &coins, height).map_err(|error: InputError| {
-            let error = ValidationError::from(error);
+        let fee = check_inputs(tx, &coins, height).map_err(|error| {
             let detail = format!("{} in transaction {txid}", error.detail);
             error.with_detail(detail)
         })?;

@@ -19,7 +19,7 @@ pub use block::{check_block, check_in_context};
 pub use connect::connect;
 pub use header::{check_header, check_proof_of_work, median};
 pub use scripts::{ScriptCache, describe_input, verify_transaction};
-pub use transaction::{InputError, Money, check_inputs, check_transaction, is_final, sequence_lock};
+pub use transaction::{Money, check_inputs, check_transaction, is_final, sequence_lock};
 pub use witness::fill_coinbase_witness;
 
 use outrigger_service::chain::SpentOutputs;

@@ -116,48 +116,27 @@ pub fn sequence_lock<E>(
     Ok(lock)
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum InputError {
-    /// A coinbase is spent too early, at this depth.
-    Immature(u32),
-    /// A coin, or the sum of the coins, exceeds the money supply.
-    OutOfRange,
-    /// The outputs (second) exceed the inputs (first).
-    BelowOutputs(Amount, Amount),
-}
-
-impl From<InputError> for ValidationError {
-    fn from(error: InputError) -> Self {
-        match error {
-            InputError::Immature(depth) => Self::new("bad-txns-premature-spend-of-coinbase")
-                .with_detail(format!("tried to spend coinbase at depth {depth}")),
-            InputError::OutOfRange => Self::new("bad-txns-inputvalues-outofrange"),
-            InputError::BelowOutputs(inputs, outputs) => Self::new("bad-txns-in-belowout").with_detail(format!(
-                "value in ({}) < value out ({})",
-                Money(inputs),
-                Money(outputs)
-            )),
-        }
-    }
-}
-
 /// Checks amounts and maturity of the coins that a transaction in a block of this height spends, input by input.
 /// Returns the fee.
-pub fn check_inputs(tx: &Transaction, coins: &[Coin], height: u32) -> Result<Amount, InputError> {
+pub fn check_inputs(tx: &Transaction, coins: &[Coin], height: u32) -> Result<Amount, ValidationError> {
     let mut total = Amount::ZERO;
     for coin in coins {
         let depth = height.saturating_sub(coin.height);
         if coin.coinbase && depth < COINBASE_MATURITY {
-            return Err(InputError::Immature(depth));
+            return Err(ValidationError::new("bad-txns-premature-spend-of-coinbase")
+                .with_detail(format!("tried to spend coinbase at depth {depth}")));
         }
         let value = coin.output.value;
         total = total.saturating_add(value);
         if value > Amount::MAX_MONEY || total > Amount::MAX_MONEY {
-            return Err(InputError::OutOfRange);
+            return Err(ValidationError::new("bad-txns-inputvalues-outofrange"));
         }
     }
     let outputs = total_output(tx);
-    total.checked_sub(outputs).ok_or(InputError::BelowOutputs(total, outputs))
+    total.checked_sub(outputs).ok_or_else(|| {
+        let detail = format!("value in ({}) < value out ({})", Money(total), Money(outputs));
+        ValidationError::new("bad-txns-in-belowout").with_detail(detail)
+    })
 }
 
 pub fn total_output(tx: &Transaction) -> Amount {
@@ -244,14 +223,13 @@ mod tests {
     #[test]
     fn coinbases_mature_and_amounts_are_kept_in_range() {
         let tx = transaction(0, &[0]);
-        assert_eq!(check_inputs(&tx, &[coin(3, 1, true)], 100), Err(InputError::Immature(99)));
+        let refused = |coins: &[Coin], height| check_inputs(&tx, coins, height).unwrap_err();
+        assert_eq!(refused(&[coin(3, 1, true)], 100).detail, "tried to spend coinbase at depth 99");
         assert_eq!(check_inputs(&tx, &[coin(3, 1, true)], 101), Ok(Amount::from_sat(2)));
-        assert_eq!(
-            check_inputs(&tx, &[coin(0, 1, false)], 2),
-            Err(InputError::BelowOutputs(Amount::ZERO, Amount::ONE_SAT))
-        );
+        assert_eq!(refused(&[coin(0, 1, false)], 2).detail, "value in (0.00) < value out (0.00000001)");
         let most = Amount::MAX_MONEY.to_sat();
-        assert_eq!(check_inputs(&tx, &[coin(most, 1, false), coin(1, 1, false)], 2), Err(InputError::OutOfRange));
-        assert_eq!(check_inputs(&tx, &[coin(u64::MAX, 1, false); 1], 2), Err(InputError::OutOfRange));
+        for coins in [&[coin(most, 1, false), coin(1, 1, false)][..], &[coin(u64::MAX, 1, false)]] {
+            assert_eq!(refused(coins, 2).reason, "bad-txns-inputvalues-outofrange");
+        }
     }
 }

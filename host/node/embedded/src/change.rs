@@ -11,7 +11,7 @@ use super::decode::NamedBlock;
 use super::mempool::View;
 use super::store::rows::{BlockEntry, Failure, Validity};
 use super::tree::Tree;
-use super::validation::{self, ConnectError, Parent, ValidationContext, ValidationError};
+use super::validation::{self, ConnectError, Parent, ValidationError};
 use super::{Best, EmbeddedError, EmbeddedNode};
 use outrigger_node::NodeEvent;
 
@@ -72,20 +72,10 @@ impl EmbeddedNode {
 }
 
 impl Change<'_> {
-    fn context(&self) -> ValidationContext<'_> {
-        ValidationContext {
-            params: &self.node.params,
-            store: &self.node.store,
-            txn: &self.txn,
-            cache: &self.node.cache,
-            threads: self.node.settings.script_threads,
-            script_reason: self.node.settings.rules().block_script_reason,
-        }
-    }
-
-    pub fn parent(&self, hash: &BlockHash) -> Option<Parent> {
-        let entry = self.tree.get(hash)?;
-        Some(Parent { height: entry.height, median_time: entry.median_time })
+    /// A block that must be known, as a parent.
+    pub fn parent(&self, hash: &BlockHash) -> Result<Parent, EmbeddedError> {
+        let entry = self.tree.known(hash)?;
+        Ok(Parent { height: entry.height, median_time: entry.median_time })
     }
 
     pub fn insert(&mut self, hash: BlockHash, entry: BlockEntry) -> Result<(), EmbeddedError> {
@@ -155,10 +145,10 @@ impl Change<'_> {
     /// Validates a stored block on the tip, and connects it.
     fn connect(&mut self, hash: BlockHash) -> Result<(), ConnectError> {
         let entry = *self.tree.known(&hash)?;
-        let parent = self.parent(&self.tip).ok_or_else(|| EmbeddedError::corrupt("index", self.tip))?;
+        let parent = self.parent(&self.tip)?;
         let block = self.take_block(&hash)?;
         let scripts = entry.validity < Validity::Connected;
-        let spent = validation::connect(&self.context(), &block, &parent, scripts)?;
+        let spent = validation::connect(&self.node.validation(&self.txn), &block, &parent, scripts)?;
         self.node.store.connect(&mut self.txn, &hash, entry.height, &block, &spent)?;
         self.update(&hash, |entry| entry.validity = Validity::Connected)?;
         self.blocks.insert(hash, block);

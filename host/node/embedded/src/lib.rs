@@ -53,11 +53,11 @@ use outrigger_node::{NodeEvent, Observer};
 use params::ChainParams;
 use select::Selector;
 use snapshot::ChainSnapshot;
-use store::Store;
 use store::rows::{BlockEntry, Failure, Validity};
+use store::{Reading, Store};
 use time::Clock;
 use tree::Tree;
-use validation::ScriptCache;
+use validation::{ScriptCache, ValidationContext};
 
 pub struct EmbeddedNode {
     params: ChainParams,
@@ -162,6 +162,18 @@ impl EmbeddedNode {
             subsidy: self.params.subsidy(tip.height.saturating_add(1)),
             rules,
             available,
+        }
+    }
+
+    /// For the validation of a block on the tip of `txn`.
+    fn validation<'c>(&'c self, txn: &'c Reading<'c>) -> ValidationContext<'c> {
+        ValidationContext {
+            params: &self.params,
+            store: &self.store,
+            txn,
+            cache: &self.cache,
+            threads: self.settings.script_threads,
+            script_reason: self.settings.rules().block_script_reason,
         }
     }
 

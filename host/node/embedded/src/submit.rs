@@ -9,8 +9,8 @@ use super::change::Change;
 use super::decode::{NamedBlock, decode_block};
 use super::store::rows::{BlockEntry, Failure, Validity};
 use super::validation::{
-    self, ConnectError, Parent, ValidationContext, ValidationError, check_block, check_header, check_in_context,
-    check_proof_of_work, fill_coinbase_witness,
+    self, ConnectError, Parent, ValidationError, check_block, check_header, check_in_context, check_proof_of_work,
+    fill_coinbase_witness,
 };
 use super::{EmbeddedError, EmbeddedNode};
 
@@ -42,15 +42,7 @@ impl EmbeddedNode {
             return Ok(Verdict::NotBestPrevious);
         }
         let parent = Parent { height: tip.height, median_time: tip.median_time };
-        let context = ValidationContext {
-            params: &self.params,
-            store: &self.store,
-            txn: &txn,
-            cache: &self.cache,
-            threads: self.settings.script_threads,
-            script_reason: self.settings.rules().block_script_reason,
-        };
-        match validation::validate_block(&context, &block, &parent, self.time()) {
+        match validation::validate_block(&self.validation(&txn), &block, &parent, self.time()) {
             Ok(_) => Ok(Verdict::Valid),
             Err(ConnectError::Refused(error)) => Ok(error.into()),
             Err(ConnectError::Node(error)) => Err(error),
@@ -174,8 +166,7 @@ impl Change<'_> {
         if self.tree.known(&hash)?.validity > Validity::Header {
             return Ok(Verdict::Duplicate);
         }
-        let previous = block.header.prev_blockhash;
-        let parent = self.parent(&previous).ok_or_else(|| EmbeddedError::corrupt("index", previous))?;
+        let parent = self.parent(&block.header.prev_blockhash)?;
         if let Err(error) = check_in_context(&block, &parent) {
             if !error.mutated {
                 self.fail(hash)?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use bitcoin::{Amount, SignedAmount, Transaction, Txid, Wtxid};
+use bitcoin::{Amount, SignedAmount, Transaction, Txid};
 use outrigger_service::chain::Coin;
 use outrigger_service::mempool::PackageMember;
 use outrigger_values::FeeRate;
@@ -126,13 +126,8 @@ pub struct Admissible {
 impl Admissible {
     /// The result if it is accepted alone.
     pub fn member(&self) -> PackageMember {
-        accepted(&self.entry, self.entry.own().feerate(), vec![self.entry.wtxid])
+        self.entry.accepted(self.entry.own().feerate(), vec![self.entry.wtxid])
     }
-}
-
-/// The result of an accepted transaction, with its effective feerate and the transactions that share it.
-fn accepted(entry: &Entry, feerate: FeeRate, included: Vec<Wtxid>) -> PackageMember {
-    PackageMember::Accepted { virtual_size: entry.virtual_size(), fee: entry.fee, feerate, included }
 }
 
 /// A transaction that passed all checks except scripts and replacement.
@@ -151,12 +146,24 @@ impl CheckedTransaction {
         Ok(())
     }
 
+    /// Verifies the scripts, unless they are cached.
     pub fn check_scripts(&self, view: &View, offer: &Offer) -> Result<(), ValidationError> {
-        check_scripts(view, offer, &self.coins)
-    }
-
-    pub fn accepted(&self, feerate: FeeRate, included: Vec<Wtxid>) -> PackageMember {
-        accepted(&self.entry, feerate, included)
+        let cache = &view.node.cache;
+        if cache.contains(&offer.wtxid, Flags::STANDARD) {
+            return Ok(());
+        }
+        let spent = || self.coins.iter().map(|coin| coin.output.clone()).collect();
+        let verified = match offer.failed_script.get() {
+            // An outpoint always names the same coin, so the failure stands.
+            Some(failed) => Err(*failed),
+            None => verify_transaction(&offer.tx, spent(), Flags::STANDARD),
+        };
+        if let Err((index, error)) = verified {
+            return Err(ValidationError::new(format!("mempool-script-verify-flag-failed ({error})"))
+                .with_detail(describe_input(&offer.tx, index)));
+        }
+        cache.insert(offer.wtxid, Flags::STANDARD);
+        Ok(())
     }
 }
 
@@ -467,24 +474,4 @@ fn check_pays(rate: FeeRate, size: u64, fee: SignedAmount, reason: &'static str)
         return Ok(());
     }
     Err(ValidationError::new(reason).with_detail(format!("{} < {}", fee.to_sat(), needed.to_sat())))
-}
-
-/// Verifies a transaction's scripts, unless they are cached.
-fn check_scripts(view: &View, offer: &Offer, coins: &[Coin]) -> Result<(), ValidationError> {
-    let cache = &view.node.cache;
-    if cache.contains(&offer.wtxid, Flags::STANDARD) {
-        return Ok(());
-    }
-    let spent = || coins.iter().map(|coin| coin.output.clone()).collect();
-    let verified = match offer.failed_script.get() {
-        // An outpoint always names the same coin, so the failure stands.
-        Some(failed) => Err(*failed),
-        None => verify_transaction(&offer.tx, spent(), Flags::STANDARD),
-    };
-    if let Err((index, error)) = verified {
-        return Err(ValidationError::new(format!("mempool-script-verify-flag-failed ({error})"))
-            .with_detail(describe_input(&offer.tx, index)));
-    }
-    cache.insert(offer.wtxid, Flags::STANDARD);
-    Ok(())
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use bitcoin::{Amount, SignedAmount, Transaction, Txid, Weight, Wtxid};
 use outrigger_script::ScriptError;
-use outrigger_service::mempool::MempoolEntry;
+use outrigger_service::mempool::{MempoolEntry, PackageMember};
 use outrigger_values::FeeRate;
 use outrigger_values::amount::Saturating;
 
@@ -199,6 +199,11 @@ impl Entry {
 
     pub fn entry_time(&self) -> EntryTime {
         EntryTime { time: self.time, height: self.height, unbroadcast: self.unbroadcast }
+    }
+
+    /// The result if it is accepted, with its effective feerate and the transactions that share it.
+    pub fn accepted(&self, feerate: FeeRate, included: Vec<Wtxid>) -> PackageMember {
+        PackageMember::Accepted { virtual_size: self.virtual_size(), fee: self.fee, feerate, included }
     }
 
     /// `replaceable`: whether the entry or an ancestor signals replaceability.

@@ -128,7 +128,7 @@ impl Pool {
             let together = (paid_feerate(whole.fee, whole.size), wtxids.clone());
             let (feerate, included) =
                 if rules.pays_together() { together } else { (examined.measured.feerate(), vec![offer.wtxid]) };
-            judged.members[index] = examined.accepted(feerate, included);
+            judged.members[index] = examined.entry.accepted(feerate, included);
         }
         Ok(judged)
     }

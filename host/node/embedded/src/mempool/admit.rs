@@ -13,6 +13,7 @@ use super::replace::{CandidateTransaction, INSUFFICIENT_FEE, check_replacement};
 use super::truc::{Violation, is_truc};
 use super::{Pool, View};
 use crate::EmbeddedError;
+use crate::params::MempoolLimits;
 use crate::validation::{
     ValidationError, check_inputs, check_transaction, describe_input, is_final, sequence_lock, verify_transaction,
 };
@@ -165,14 +166,6 @@ impl CheckedTransaction {
         cache.insert(offer.wtxid, Flags::STANDARD);
         Ok(())
     }
-}
-
-/// Limits of ancestors and descendants; the sizes are in virtual bytes.
-pub(super) struct ChainLimits {
-    ancestors: u64,
-    ancestor_size: u64,
-    descendants: u64,
-    descendant_size: u64,
 }
 
 impl Pool {
@@ -370,29 +363,20 @@ impl Pool {
         Ok(measured)
     }
 
-    pub(super) fn chain_limits(&self) -> ChainLimits {
-        ChainLimits {
-            ancestors: self.limits.max_ancestors,
-            ancestor_size: self.limits.max_ancestor_size,
-            descendants: self.limits.max_descendants,
-            descendant_size: self.limits.max_descendant_size,
-        }
-    }
-
     /// Checks the limits of ancestors and descendants. `may_carve_out` allows the CPFP carve-out.
     fn check_chain_limits(&self, measured: &CandidateTransaction, may_carve_out: bool) -> Result<(), ValidationError> {
-        let mut limits = self.chain_limits();
-        let check = |limits: &ChainLimits| self.check_chain(measured.parents.clone(), 1, measured.size, limits);
+        let mut limits = self.limits.clone();
+        let check = |limits: &MempoolLimits| self.check_chain(measured.parents.clone(), 1, measured.size, limits);
         // The replaced entry makes room.
         if let (1, Some(replaced)) = (measured.conflicts.len(), measured.conflicts.first()) {
-            limits.descendants += 1;
-            limits.descendant_size += self.graph.get(replaced).map_or(0, |entry| entry.descendants.size);
+            limits.max_descendants += 1;
+            limits.max_descendant_size += self.graph.get(replaced).map_or(0, |entry| entry.descendants.size);
         }
         let Err(error) = check(&limits) else { return Ok(()) };
-        let carved_out = ChainLimits {
-            ancestors: 2,
-            descendants: limits.descendants + 1,
-            descendant_size: limits.descendant_size + CARVE_OUT_SIZE,
+        let carved_out = MempoolLimits {
+            max_ancestors: 2,
+            max_descendants: limits.max_descendants + 1,
+            max_descendant_size: limits.max_descendant_size + CARVE_OUT_SIZE,
             ..limits
         };
         let carved = may_carve_out && measured.size <= CARVE_OUT_SIZE && check(&carved_out).is_ok();
@@ -407,12 +391,12 @@ impl Pool {
         parents: BTreeSet<Txid>,
         count: u64,
         added: u64,
-        limits: &ChainLimits,
+        limits: &MempoolLimits,
     ) -> Result<(), ValidationError> {
         let refuse = |detail: String| Err(ValidationError::new("too-long-mempool-chain").with_detail(detail));
-        let ChainLimits { ancestors, ancestor_size, descendants, descendant_size } = limits;
-        if parents.len() as u64 + count > *ancestors {
-            return refuse(format!("too many unconfirmed parents [limit: {ancestors}]"));
+        let MempoolLimits { max_ancestors, max_ancestor_size, max_descendants, max_descendant_size, .. } = limits;
+        if parents.len() as u64 + count > *max_ancestors {
+            return refuse(format!("too many unconfirmed parents [limit: {max_ancestors}]"));
         }
         let mut waiting = parents;
         let mut seen = BTreeSet::new();
@@ -421,21 +405,21 @@ impl Pool {
             seen.insert(txid);
             let Some(ancestor) = self.graph.get(&txid) else { continue };
             size += ancestor.virtual_size();
-            if ancestor.descendants.size + added > *descendant_size {
-                return refuse(format!("exceeds descendant size limit for tx {txid} [limit: {descendant_size}]"));
+            if ancestor.descendants.size + added > *max_descendant_size {
+                return refuse(format!("exceeds descendant size limit for tx {txid} [limit: {max_descendant_size}]"));
             }
-            if ancestor.descendants.count + count > *descendants {
-                return refuse(format!("too many descendants for tx {txid} [limit: {descendants}]"));
+            if ancestor.descendants.count + count > *max_descendants {
+                return refuse(format!("too many descendants for tx {txid} [limit: {max_descendants}]"));
             }
-            if size > *ancestor_size {
-                return refuse(format!("exceeds ancestor size limit [limit: {ancestor_size}]"));
+            if size > *max_ancestor_size {
+                return refuse(format!("exceeds ancestor size limit [limit: {max_ancestor_size}]"));
             }
             for parent in &ancestor.parents {
                 if !seen.contains(parent) {
                     waiting.insert(*parent);
                 }
-                if (waiting.len() + seen.len()) as u64 + count > *ancestors {
-                    return refuse(format!("too many unconfirmed ancestors [limit: {ancestors}]"));
+                if (waiting.len() + seen.len()) as u64 + count > *max_ancestors {
+                    return refuse(format!("too many unconfirmed ancestors [limit: {max_ancestors}]"));
                 }
             }
         }

@@ -149,7 +149,7 @@ impl Pool {
         if parents.len() as u64 + count > limits.max_ancestors {
             return refuse(format!("too many unconfirmed parents [limit: {}]", limits.max_ancestors));
         }
-        match self.check_chain(parents, count, size, &self.chain_limits()) {
+        match self.check_chain(parents, count, size, limits) {
             Err(error) => refuse(format!("possibly {}", error.detail)),
             Ok(()) => Ok(()),
         }

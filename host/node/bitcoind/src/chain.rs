@@ -6,10 +6,8 @@ use bitcoin::hashes::Hash;
 use bitcoin::{BlockHash, Work};
 use outrigger_service::chain::Tip;
 
-const HEADER_LEN: usize = 80;
-
 /// Header, height, work, median time and greatest time, in bytes.
-const ROW_LEN: usize = HEADER_LEN + 4 + 32 + 4 + 4;
+const ROW_LEN: usize = Header::SIZE + 4 + 32 + 4 + 4;
 
 /// The number of blocks in the median time (BIP 113).
 pub const MEDIAN_TIME_SPAN: usize = 11;
@@ -69,7 +67,7 @@ impl Entry {
     /// `None` for a row of another form.
     pub fn from_bytes(row: &[u8]) -> Option<Self> {
         let row: &[u8; ROW_LEN] = row.try_into().ok()?;
-        let (header, rest) = row.split_first_chunk::<HEADER_LEN>()?;
+        let (header, rest) = row.split_first_chunk::<{ Header::SIZE }>()?;
         let (height, rest) = rest.split_first_chunk::<4>()?;
         let (work, rest) = rest.split_first_chunk::<32>()?;
         let (median_time, rest) = rest.split_first_chunk::<4>()?;

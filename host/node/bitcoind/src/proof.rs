@@ -5,7 +5,7 @@ use bitcoin::consensus::deserialize;
 use bitcoin::hashes::{Hash, sha256};
 use bitcoin::script::Instruction;
 use bitcoin::secp256k1::Secp256k1;
-use bitcoin::taproot::{ControlBlock, TAPROOT_ANNEX_PREFIX};
+use bitcoin::taproot::{ControlBlock, TAPROOT_ANNEX_PREFIX, TAPROOT_LEAF_MASK};
 use bitcoin::{
     Block, BlockHash, PubkeyHash, Script, ScriptHash, Transaction, TxIn, Txid, WPubkeyHash, Witness, XOnlyPublicKey,
 };
@@ -19,9 +19,6 @@ const SEGWIT_IN_FORCE: u32 = 1_503_547_200;
 /// The beginning of a block's witness commitment (BIP 141), and its length in bytes.
 const COMMITMENT: [u8; 6] = [0x6a, 0x24, 0xaa, 0x21, 0xa9, 0xed];
 const COMMITMENT_LEN: usize = 38;
-
-/// The bits of a leaf's version in the first byte of a control block.
-const LEAF_VERSION_MASK: u8 = 0xfe;
 
 /// Parses a block, and checks its hash, coinbase, Merkle root and witness commitment. The error is the reason.
 pub fn block(hash: BlockHash, bytes: &[u8]) -> Result<ReadBlock, &'static str> {
@@ -108,7 +105,7 @@ fn contradicts_taproot(witness: &Witness, program: &[u8]) -> bool {
     }
     let [.., leaf, control] = items[..] else { return items.is_empty() };
     // Consensus accepts this leaf version. The library does not, since the byte is an annex's.
-    if control.first().is_some_and(|version| version & LEAF_VERSION_MASK == TAPROOT_ANNEX_PREFIX) {
+    if control.first().is_some_and(|version| version & TAPROOT_LEAF_MASK == TAPROOT_ANNEX_PREFIX) {
         return false;
     }
     let (Ok(key), Ok(control)) = (XOnlyPublicKey::from_slice(program), ControlBlock::decode(control)) else {

@@ -15,18 +15,12 @@ use super::EmbeddedError;
 
 /// The greatest signature operation cost of a block (BIP 141).
 pub const MAX_BLOCK_SIGOPS_COST: u64 = 80_000;
-/// The weight of a byte outside the witness.
-pub const WITNESS_SCALE_FACTOR: u64 = 4;
-/// A coinbase's outputs can be spent in the block this many heights above it.
-pub const COINBASE_MATURITY: u32 = 100;
 /// How far a block's time may be ahead of the node's, in seconds.
 pub const MAX_FUTURE_BLOCK_TIME: u64 = 7_200;
 /// How much earlier than its parent a template's time may be at the start of a difficulty period, in seconds (BIP 94).
 pub const MAX_TIMEWARP: u32 = 600;
 /// The number of blocks in a median time (BIP 113).
 pub const MEDIAN_TIME_SPAN: usize = 11;
-/// Lower lock times are heights, others Unix times.
-pub const LOCKTIME_THRESHOLD: u32 = 500_000_000;
 /// The version of templates, without the bits of deployments in progress (BIP 9).
 pub const BLOCK_VERSION: i32 = 0x2000_0000;
 

@@ -40,8 +40,6 @@ pub struct EntryTime {
     pub unbroadcast: bool,
 }
 
-/// Sequence numbers up to this one signal replaceability (BIP 125).
-const MAX_REPLACEABLE_SEQUENCE: u32 = 0xffff_fffd;
 /// The least weight per unit of signature operation cost (bitcoind's -bytespersigop).
 const BYTES_PER_SIGOP: u64 = 20;
 /// The share of bookkeeping in an entry's reckoned memory, in bytes.
@@ -190,11 +188,6 @@ impl Entry {
     pub fn usage(&self) -> u64 {
         // The entry keeps the transaction serialised and decoded.
         2 * self.raw.len() as u64 + ENTRY_OVERHEAD
-    }
-
-    /// Whether the transaction itself signals replaceability (BIP 125).
-    pub fn signals_replacement(&self) -> bool {
-        self.tx.input.iter().any(|input| input.sequence.to_consensus_u32() <= MAX_REPLACEABLE_SEQUENCE)
     }
 
     pub fn entry_time(&self) -> EntryTime {

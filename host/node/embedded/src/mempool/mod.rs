@@ -168,7 +168,7 @@ impl Pool {
     /// Whether an entry or an ancestor signals replaceability (BIP 125).
     fn is_replaceable(&self, entry: &Entry) -> bool {
         let ancestors = self.graph.ancestors([entry.txid]);
-        ancestors.iter().filter_map(|txid| self.graph.get(txid)).any(Entry::signals_replacement)
+        ancestors.iter().filter_map(|txid| self.graph.get(txid)).any(|entry| entry.tx.is_explicitly_rbf())
     }
 
     pub fn unbroadcast(&self, txids: &[Txid]) -> Vec<bool> {

@@ -1,6 +1,7 @@
 //! Standard transactions: rules of the mempool beyond consensus (bitcoind's `policy.cpp`).
 
 use bitcoin::script::Instruction;
+use bitcoin::taproot::{TAPROOT_ANNEX_PREFIX, TAPROOT_LEAF_MASK, TAPROOT_LEAF_TAPSCRIPT};
 use bitcoin::{Amount, Script, SignedAmount, Transaction, TxIn, TxOut, Witness};
 use outrigger_service::chain::Coin;
 use outrigger_standard::policy::{MAX_STANDARD_WEIGHT, dust_threshold};
@@ -26,11 +27,6 @@ const MAX_WITNESS_SCRIPT: usize = 3_600;
 const MAX_WITNESS_ITEMS: usize = 100;
 /// The longest such item, in bytes.
 const MAX_WITNESS_ITEM: usize = 80;
-/// The first byte of an annex (BIP 341).
-const ANNEX_TAG: u8 = 0x50;
-/// The leaf version of tapscript (BIP 342), and the bits that hold a leaf version.
-const TAPSCRIPT_LEAF: u8 = 0xc0;
-const LEAF_MASK: u8 = 0xfe;
 
 /// Checks that a transaction is standard by itself (bitcoind's `IsStandardTx`).
 pub fn check_standard(tx: &Transaction, limits: &MempoolLimits) -> Result<(), ValidationError> {
@@ -148,9 +144,9 @@ fn is_standard_witness(witness: &Witness, script_sig: &Script, spent: &Script) -
         (ScriptKind::WitnessV0ScriptHash { .. }, [rest @ .., script]) => {
             script.len() <= MAX_WITNESS_SCRIPT && rest.len() <= MAX_WITNESS_ITEMS && small(rest)
         }
-        (ScriptKind::Taproot { .. }, [_, .., last]) if !nested && last.first() == Some(&ANNEX_TAG) => false,
+        (ScriptKind::Taproot { .. }, [_, .., last]) if !nested && last.first() == Some(&TAPROOT_ANNEX_PREFIX) => false,
         (ScriptKind::Taproot { .. }, [rest @ .., _, control]) if !nested => match control.first() {
-            Some(version) if version & LEAF_MASK == TAPSCRIPT_LEAF => small(rest),
+            Some(version) if version & TAPROOT_LEAF_MASK == TAPROOT_LEAF_TAPSCRIPT => small(rest),
             Some(_) => true,
             None => false,
         },

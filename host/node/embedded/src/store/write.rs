@@ -1,5 +1,6 @@
 //! Writes the tables, in one transaction per change.
 
+use bitcoin::block::Header;
 use bitcoin::consensus::encode::VarInt;
 use bitcoin::hashes::Hash;
 use bitcoin::{BlockHash, OutPoint};
@@ -13,8 +14,6 @@ use super::{Store, meta};
 use crate::EmbeddedError;
 use crate::decode::NamedBlock;
 use outrigger_script::parse::is_unspendable;
-
-const HEADER_SIZE: usize = 80;
 
 impl Store {
     /// Begins a write transaction. Waits until any other has ended.
@@ -65,7 +64,7 @@ impl Store {
         spent: &Vec<SpentOutputs>,
     ) -> Result<(), EmbeddedError> {
         let mut count = self.coin_count(txn)?;
-        let mut offset = HEADER_SIZE + VarInt::from(block.txdata.len()).size();
+        let mut offset = Header::SIZE + VarInt::from(block.txdata.len()).size();
         let mut coin_bytes = Vec::new();
         for ((index, (tx, ids)), spent) in (0_u32..).zip(block.transactions()).zip(spent) {
             let txid = ids.txid;

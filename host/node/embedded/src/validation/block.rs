@@ -1,5 +1,7 @@
 //! Rules of a block by itself and on its parent.
 
+use bitcoin::block::Header;
+use bitcoin::constants::WITNESS_SCALE_FACTOR;
 use bitcoin::script::Builder;
 use bitcoin::{Script, ScriptBuf, Weight};
 
@@ -7,11 +9,9 @@ use super::transaction::exceeds_block;
 use super::witness::check_commitment;
 use super::{Parent, ValidationError, check_transaction, is_final};
 use crate::decode::NamedBlock;
-use crate::params::{MAX_BLOCK_SIGOPS_COST, WITNESS_SCALE_FACTOR};
+use crate::params::MAX_BLOCK_SIGOPS_COST;
 use outrigger_node::merkle::merkle_root;
 use outrigger_script::legacy_sigop_count;
-
-const HEADER_SIZE: usize = 80;
 
 /// Checks a block by itself, except for its proof of work (bitcoind's `CheckBlock`).
 ///
@@ -28,7 +28,7 @@ pub fn check_block(block: &NamedBlock) -> Result<(), ValidationError> {
         return Err(ValidationError::new("bad-blk-length"));
     };
     let count = block.txdata.len();
-    let stripped = HEADER_SIZE
+    let stripped = Header::SIZE
         + bitcoin::VarInt::from(count).size()
         + block.txdata.iter().map(bitcoin::Transaction::base_size).sum::<usize>();
     if exceeds_block(count) || exceeds_block(stripped) {
@@ -47,7 +47,7 @@ pub fn check_block(block: &NamedBlock) -> Result<(), ValidationError> {
         })?;
     }
     let sigops: u64 = block.txdata.iter().map(legacy_sigop_count).sum();
-    if sigops * WITNESS_SCALE_FACTOR > MAX_BLOCK_SIGOPS_COST {
+    if sigops * WITNESS_SCALE_FACTOR as u64 > MAX_BLOCK_SIGOPS_COST {
         return Err(ValidationError::new("bad-blk-sigops").with_detail("out-of-bounds SigOpCount".to_owned()));
     }
     Ok(())

@@ -2,23 +2,18 @@
 
 use std::collections::HashSet;
 
-use bitcoin::{Amount, Transaction, Weight};
+use bitcoin::absolute::LOCK_TIME_THRESHOLD;
+use bitcoin::constants::COINBASE_MATURITY;
+use bitcoin::{Amount, Transaction, Weight, relative};
 use outrigger_service::chain::Coin;
 use outrigger_values::amount::{COIN, Saturating};
 
 use super::ValidationError;
-use crate::params::{COINBASE_MATURITY, LOCKTIME_THRESHOLD};
 
 /// The allowed length of a coinbase's script, in bytes.
 const COINBASE_SCRIPT_SIZE: std::ops::RangeInclusive<usize> = 2..=100;
-/// The bit of a sequence number that disables its relative lock (BIP 68).
-const SEQUENCE_DISABLED: u32 = 1 << 31;
-/// The bit that makes a relative lock time-based (BIP 68).
-const SEQUENCE_TIME: u32 = 1 << 22;
-/// The bits that hold a relative lock's length (BIP 68).
-const SEQUENCE_MASK: u32 = 0xffff;
-/// A time-based relative lock counts units of 2 to this power seconds (BIP 68).
-const SEQUENCE_GRANULARITY: u32 = 9;
+/// The units in which a time-based relative lock counts, in seconds (BIP 68).
+const LOCK_TIME_UNIT: i64 = 512;
 
 /// Whether this many bytes outside witnesses exceed the weight of a block.
 pub fn exceeds_block(bytes: usize) -> bool {
@@ -67,7 +62,7 @@ pub fn check_transaction(tx: &Transaction) -> Result<(), ValidationError> {
 /// Whether the lock time allows a transaction into a block of this height whose parent has this median time (BIP 113).
 pub fn is_final(tx: &Transaction, height: u32, median_time: u32) -> bool {
     let lock_time = tx.lock_time.to_consensus_u32();
-    let limit = if lock_time < LOCKTIME_THRESHOLD { height } else { median_time };
+    let limit = if lock_time < LOCK_TIME_THRESHOLD { height } else { median_time };
     lock_time == 0 || lock_time < limit || tx.input.iter().all(|input| input.sequence.to_consensus_u32() == u32::MAX)
 }
 
@@ -100,17 +95,16 @@ pub fn sequence_lock<E>(
         return Ok(lock);
     }
     for (input, height) in tx.input.iter().zip(heights) {
-        let sequence = input.sequence.to_consensus_u32();
-        if sequence & SEQUENCE_DISABLED != 0 {
-            continue;
-        }
-        let length = i64::from(sequence & SEQUENCE_MASK);
-        if sequence & SEQUENCE_TIME != 0 {
-            // BIP 68 counts from the median time of the block before the coin's.
-            let start = i64::from(median_time_at(height.saturating_sub(1))?);
-            lock.time = lock.time.max(start + (length << SEQUENCE_GRANULARITY) - 1);
-        } else {
-            lock.height = lock.height.max(i64::from(height) + length - 1);
+        match input.sequence.to_relative_lock_time() {
+            None => {}
+            Some(relative::LockTime::Blocks(blocks)) => {
+                lock.height = lock.height.max(i64::from(height) + i64::from(blocks.value()) - 1);
+            }
+            Some(relative::LockTime::Time(time)) => {
+                // BIP 68 counts from the median time of the block before the coin's.
+                let start = i64::from(median_time_at(height.saturating_sub(1))?);
+                lock.time = lock.time.max(start + i64::from(time.value()) * LOCK_TIME_UNIT - 1);
+            }
         }
     }
     Ok(lock)
@@ -212,9 +206,9 @@ mod tests {
         let blocks = lock(&transaction(0, &[5]), [10]);
         assert_eq!(blocks, LockPoint { height: 14, time: -1 });
         assert!(!blocks.allows(14, 0) && blocks.allows(15, 0));
-        let time = lock(&transaction(0, &[SEQUENCE_TIME | 2]), [10]);
+        let time = lock(&transaction(0, &[(1 << 22) | 2]), [10]);
         assert_eq!(time, LockPoint { height: -1, time: 1_009 + 1_024 - 1 });
-        assert_eq!(lock(&transaction(0, &[SEQUENCE_DISABLED | 5]), [10]), LockPoint { height: -1, time: -1 });
+        assert_eq!(lock(&transaction(0, &[(1 << 31) | 5]), [10]), LockPoint { height: -1, time: -1 });
         let mut old = transaction(0, &[5]);
         old.version = Version::ONE;
         assert_eq!(lock(&old, [10]), LockPoint { height: -1, time: -1 });

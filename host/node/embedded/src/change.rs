@@ -200,7 +200,7 @@ impl Change<'_> {
             return Ok(self.txn.commit()?);
         }
         // Locked over the commit: readers see the mempool of the old tip before it, and of the new tip after it.
-        let mut pool = node.pool_mut();
+        let mut pool = node.pool.write();
         self.txn.commit()?;
         let synced = node.store.sync();
         node.best.store(Arc::new(best));

@@ -41,7 +41,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use arc_swap::ArcSwap;
 use bitcoin::consensus::serialize;
 use outrigger_service::chain::{DeploymentStage, NextBlock, SpentOutputs, Tip};
-use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use parking_lot::RwLock;
 
 pub use decode::decode_block;
 pub use error::EmbeddedError;
@@ -133,11 +133,6 @@ impl EmbeddedNode {
         self.best.load().tip
     }
 
-    #[cfg(test)]
-    pub fn params(&self) -> &ChainParams {
-        &self.params
-    }
-
     /// The template of a block (BIP 22), without transactions, on a tip that may no longer be the best.
     fn next_block_on(&self, tip: Tip) -> Result<NextBlock, EmbeddedError> {
         let best = **self.best.load();
@@ -205,14 +200,6 @@ impl EmbeddedNode {
             chain.stale = false;
         }
         Ok(chain)
-    }
-
-    fn pool(&self) -> RwLockReadGuard<'_, Pool> {
-        self.pool.read()
-    }
-
-    fn pool_mut(&self) -> RwLockWriteGuard<'_, Pool> {
-        self.pool.write()
     }
 }
 

@@ -59,7 +59,7 @@ impl EmbeddedNode {
     /// Writes the file, and returns its path.
     pub(super) fn write_mempool(&self) -> io::Result<PathBuf> {
         let (path, fresh) = (self.dir.join(FILE), self.dir.join(NEW_FILE));
-        let bytes = self.pool().to_file();
+        let bytes = self.pool.read().to_file();
         // Other users must not read unconfirmed transactions.
         let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
         file.write_all(&bytes)?;
@@ -84,7 +84,7 @@ impl EmbeddedNode {
         }
         let SavedMempool { transactions, deltas, unbroadcast } = saved;
         let view = View::new(self, self.tip())?;
-        let (mut pool, now) = (self.pool_mut(), self.time());
+        let (mut pool, now) = (self.pool.write(), self.time());
         deltas.into_iter().for_each(|(txid, delta)| pool.set_delta(txid, delta));
         for (transaction, time) in transactions {
             let raw = serialize(&transaction);

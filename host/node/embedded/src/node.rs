@@ -88,33 +88,33 @@ impl Node for EmbeddedNode {
     }
 
     fn mempool_info(&self) -> Result<MempoolInfo> {
-        Ok(self.pool().info(self.time()))
+        Ok(self.pool.read().info(self.time()))
     }
 
     fn mempool_ids(&self) -> Result<Vec<Txid>> {
-        Ok(self.pool().ids())
+        Ok(self.pool.read().ids())
     }
 
     fn mempool_entries(&self, txids: &[Txid]) -> Result<Vec<Option<MempoolEntry>>> {
-        Ok(self.pool().entries(txids))
+        Ok(self.pool.read().entries(txids))
     }
 
     fn mempool_transactions(&self, txids: &[Txid]) -> Result<Vec<Option<RawTransaction>>> {
-        Ok(self.pool().transactions(txids))
+        Ok(self.pool.read().transactions(txids))
     }
 
     fn mempool_concerning(&self, wanted: &dyn Fn(u64) -> bool) -> Result<Vec<(Txid, Arc<Transaction>)>> {
         // The scripts are hashed after the mempool's lock is released.
-        let all = self.pool().all();
+        let all = self.pool.read().all();
         Ok(concerning(all, wanted))
     }
 
     fn mempool_spenders(&self, outpoints: &[OutPoint]) -> Result<Vec<Option<Txid>>> {
-        Ok(self.pool().spenders(outpoints))
+        Ok(self.pool.read().spenders(outpoints))
     }
 
     fn mempool_unbroadcast(&self, txids: &[Txid]) -> Result<Vec<bool>> {
-        Ok(self.pool().unbroadcast(txids))
+        Ok(self.pool.read().unbroadcast(txids))
     }
 
     fn submit(&self, raw: &[u8], max_feerate: FeeRate) -> Result<Admission> {
@@ -159,7 +159,7 @@ impl Node for EmbeddedNode {
     }
 
     fn prioritised(&self) -> Result<Vec<Prioritised>> {
-        Ok(self.pool().prioritised())
+        Ok(self.pool.read().prioritised())
     }
 
     fn save_mempool(&self) -> Result<PathBuf> {

@@ -41,7 +41,7 @@ impl EmbeddedNode {
         let mut tried = PackageVerdict::of(vec![PackageMember::NotJudged; offers.len()]);
         let mut waiting = Vec::new();
         for (index, offer) in offers.iter().enumerate() {
-            let known = self.pool().known(offer);
+            let known = self.pool.read().known(offer);
             if let Some(known) = known {
                 tried.members[index] = known;
             } else if self.submit_first(&view, offer, max_feerate, &mut tried, index)? && offers.len() > 1 {
@@ -66,7 +66,7 @@ impl EmbeddedNode {
         };
         let _chain = self.lock_chain()?;
         let view = View::new(self, self.tip())?;
-        let pool = self.pool();
+        let pool = self.pool.read();
         let [offer] = &offers[..] else {
             return Ok(pool.examine_package(&view, &offers, Rules::Tried, FeeRate::ZERO)?.into());
         };
@@ -99,7 +99,7 @@ impl EmbeddedNode {
         tried: &mut PackageVerdict,
         index: usize,
     ) -> Result<bool, EmbeddedError> {
-        let examined = self.pool().examine(view, offer, Rules::First, max_feerate);
+        let examined = self.pool.read().examine(view, offer, Rules::First, max_feerate);
         match examined {
             Ok(admissible) => {
                 tried.members[index] = admissible.member();
@@ -139,7 +139,7 @@ impl EmbeddedNode {
             _ => {}
         }
         let some: Vec<Offer> = waiting.iter().map(|index| offers[*index].clone()).collect();
-        let mut judged = self.pool().examine_package(view, &some, Rules::Together, max_feerate)?;
+        let mut judged = self.pool.read().examine_package(view, &some, Rules::Together, max_feerate)?;
         for (index, member) in waiting.iter().zip(std::mem::take(&mut judged.members)) {
             if member != PackageMember::NotJudged {
                 tried.members[*index] = member;
@@ -160,7 +160,7 @@ impl EmbeddedNode {
         let (mut events, now) = (Vec::new(), self.time());
         self.change_pool(|pool| pool.trim(now, &mut events));
         self.tell(events);
-        let pool = self.pool();
+        let pool = self.pool.read();
         for (offer, member) in offers.iter().zip(&mut tried.members) {
             let came_in = !matches!(member, PackageMember::Rejected { .. } | PackageMember::NotJudged);
             if came_in && !pool.has(&offer.txid) {

@@ -12,7 +12,7 @@ use outrigger_values::FeeRate;
 impl EmbeddedNode {
     /// Changes the mempool. The caller holds the write lock.
     pub(super) fn change_pool<R>(&self, change: impl FnOnce(&mut Pool) -> R) -> R {
-        let outcome = change(&mut self.pool_mut());
+        let outcome = change(&mut self.pool.write());
         self.selector.changed();
         outcome
     }
@@ -28,10 +28,10 @@ impl EmbeddedNode {
         if keep && view.has_coin_of(&offer.txid)? {
             return Ok(Admission::AlreadyInChain);
         }
-        if keep && self.pool().has(&offer.txid) {
+        if keep && self.pool.read().has(&offer.txid) {
             return Ok(Admission::Known { txid: offer.txid });
         }
-        let examined = self.pool().examine(&view, &offer, Rules::Alone(Terms::New), FeeRate::ZERO);
+        let examined = self.pool.read().examine(&view, &offer, Rules::Alone(Terms::New), FeeRate::ZERO);
         Ok(match examined {
             Ok(admissible) => self.admit(admissible, max_feerate, keep),
             Err(Rejection::Node(error)) => return Err(error),
@@ -48,10 +48,11 @@ impl EmbeddedNode {
     /// is kept in the offer, and reported in its place among the other reasons under the lock.
     pub(super) fn verify_ahead(&self, offer: &Offer) -> Result<(), EmbeddedError> {
         let view = View::new(self, self.tip())?;
-        if self.cache.contains(&offer.wtxid, Flags::STANDARD) || self.pool().check_alone(&view, &offer.tx).is_err() {
+        if self.cache.contains(&offer.wtxid, Flags::STANDARD) || self.pool.read().check_alone(&view, &offer.tx).is_err()
+        {
             return Ok(());
         }
-        let Some(coins) = self.pool().find_coins(&view, &offer.tx, &[])? else { return Ok(()) };
+        let Some(coins) = self.pool.read().find_coins(&view, &offer.tx, &[])? else { return Ok(()) };
         let spent = coins.into_iter().map(|coin| coin.output).collect();
         match verify_transaction(&offer.tx, spent, Flags::STANDARD) {
             Ok(()) => self.cache.insert(offer.wtxid, Flags::STANDARD),

@@ -14,7 +14,7 @@ use bitcoin::Amount;
 use outrigger_service::chain::Tip;
 use outrigger_service::mempool::Selection;
 use outrigger_values::amount::Saturating;
-use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
+use parking_lot::{Condvar, Mutex, RwLock};
 
 use super::mempool::Pool;
 use super::params::Settings;
@@ -79,7 +79,7 @@ impl Selector {
 
     /// Notes a change of the mempool. Cheap.
     pub fn changed(&self) {
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         state.changed = true;
         if state.idle {
             self.shared.work.notify_one();
@@ -88,9 +88,9 @@ impl Selector {
 
     /// The selection of the mempool as it stands now, or when this returns.
     pub fn current(&self) -> Arc<BlockSelection> {
-        let sequence = self.shared.pool().sequence();
+        let sequence = self.shared.pool.read().sequence();
         let is_current = |last: &Arc<BlockSelection>| last.sequence >= sequence;
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         if let Some(last) = state.last.as_ref().filter(|last| is_current(last)) {
             return last.clone();
         }
@@ -114,7 +114,7 @@ impl Selector {
 
 impl Drop for Selector {
     fn drop(&mut self) {
-        self.shared.lock().ended = true;
+        self.shared.state.lock().ended = true;
         self.shared.work.notify_all();
         if let Some(thread) = self.thread.take() {
             // If the thread panicked, there is nothing left to do.
@@ -128,20 +128,12 @@ struct Ending<'a>(&'a Shared);
 
 impl Drop for Ending<'_> {
     fn drop(&mut self) {
-        self.0.lock().ended = true;
+        self.0.state.lock().ended = true;
         self.0.done.notify_all();
     }
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
-    }
-
-    fn pool(&self) -> parking_lot::RwLockReadGuard<'_, Pool> {
-        self.pool.read()
-    }
-
     fn run(&self) {
         let _ending = Ending(self);
         while self.wait() {
@@ -153,7 +145,7 @@ impl Shared {
     /// Waits for a change: at once if a caller waits, else after the pause. Returns false at the end.
     fn wait(&self) -> bool {
         let rested = Instant::now() + REST;
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             if state.ended {
                 return false;
@@ -175,14 +167,14 @@ impl Shared {
     fn select(&self) -> Arc<BlockSelection> {
         let _selecting = self.selecting.lock();
         let (chosen, tip, sequence) = {
-            let pool = self.pool();
+            let pool = self.pool.read();
             (choose(&pool, &self.settings), pool.tip(), pool.sequence())
         };
         let is_same = |last: &BlockSelection| {
             let ids = last.transactions.iter().map(|selected| selected.wtxid);
             last.tip.hash == tip.hash && ids.eq(chosen.iter().map(|selected| selected.wtxid))
         };
-        let last = self.lock().last.clone();
+        let last = self.state.lock().last.clone();
         let selected = Arc::new(match last {
             // An unchanged selection keeps its version, so that callers need not read it again.
             Some(last) if is_same(&last) => {
@@ -195,7 +187,7 @@ impl Shared {
                 BlockSelection { version, tip, transactions: chosen.into(), fees, sequence }
             }
         });
-        self.lock().last = Some(selected.clone());
+        self.state.lock().last = Some(selected.clone());
         selected
     }
 }

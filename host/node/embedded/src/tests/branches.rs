@@ -184,7 +184,7 @@ fn invalidate_block_goes_back_and_reconsider_block_forward() {
     for result in [node.invalidate_block(unknown), node.reconsider_block(unknown), node.precious_block(unknown)] {
         assert!(matches!(result, Err(EmbeddedError::UnknownBlock(hash)) if hash == unknown));
     }
-    node.invalidate_block(node.params().genesis_hash).unwrap();
+    node.invalidate_block(node.params.genesis_hash).unwrap();
     assert_eq!(node.tip(), tip);
 }
 

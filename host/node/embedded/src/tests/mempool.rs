@@ -30,7 +30,7 @@ pub fn submit(node: &EmbeddedNode, tx: &Transaction) -> Admission {
     if !matches!(submitted, Admission::AlreadyInChain) {
         assert_eq!(tried, submitted);
     }
-    node.pool().graph().assert_consistent();
+    node.pool.read().graph().assert_consistent();
     submitted
 }
 
@@ -102,7 +102,7 @@ fn scripts_are_verified_once_and_not_where_the_transaction_is_refused_without_th
     let offer = Offer::new(valid.clone(), &serialize(&valid));
     offer.failed_script.set((0, ScriptError::EvalFalse)).unwrap();
     let view = View::new(&node, node.tip()).unwrap();
-    let examined = node.pool().examine(&view, &offer, Rules::Alone(Terms::New), FeeRate::ZERO);
+    let examined = node.pool.read().examine(&view, &offer, Rules::Alone(Terms::New), FeeRate::ZERO);
     assert!(matches!(examined, Err(Rejection::Refused(_))), "the noted failure is taken over");
 }
 
@@ -323,7 +323,7 @@ fn a_reorganisation_puts_back_what_is_still_valid() {
     assert_eq!(node.mempool_ids().unwrap(), [parent.compute_txid(), child.compute_txid()]);
     let entry = node.mempool_entries(&[child.compute_txid()]).unwrap()[0].clone().unwrap();
     assert_eq!((entry.ancestor_count, entry.height), (2, 104));
-    node.pool().graph().assert_consistent();
+    node.pool.read().graph().assert_consistent();
     // Back again: the first branch confirms its transactions, and a dropped child stays dropped.
     node.precious_block(fork).unwrap();
     node.invalidate_block(first.block_hash()).unwrap();

@@ -120,7 +120,7 @@ fn a_database_without_digests_gets_them_when_it_is_opened() {
         assert_eq!(found(&node, &scripts), expected);
     }
     let mut txn = node.store.write().unwrap();
-    let genesis = node.params().genesis.clone();
+    let genesis = node.params.genesis.clone();
     for height in [106, 107] {
         node.store.put_digest(&mut txn, &genesis.block_hash(), height, &genesis, &[]).unwrap();
     }

@@ -105,7 +105,7 @@ fn selection_looks_into_transactions_with_a_lock_only() {
     locked.lock_time = LockTime::from_height(102).unwrap();
     locked.input[0].sequence = Sequence::ENABLE_LOCKTIME_NO_RBF;
     let txids = [accept(&node, &locked), accept(&node, &free)];
-    assert_eq!(txids.map(|txid| node.pool().graph().get(&txid).unwrap().locked), [true, false]);
+    assert_eq!(txids.map(|txid| node.pool.read().graph().get(&txid).unwrap().locked), [true, false]);
     assert_eq!(ids(&candidate(&node)), txids);
 }
 
@@ -181,7 +181,7 @@ fn selection_is_what_a_look_at_everything_would_choose() {
     let node = TestNode::new();
     let coinbases = extend_by(&node, 120);
     submit_random(&node, &coinbases[..20]);
-    node.pool().graph().assert_consistent();
+    node.pool.read().graph().assert_consistent();
     let chosen = candidate(&node);
     assert!(chosen.transactions.len() > 50);
     assert_eq!(ids(&chosen), naive(&node));
@@ -198,7 +198,7 @@ fn selection_is_what_a_look_at_everything_would_choose() {
     for (index, txid) in node.mempool_ids().unwrap().into_iter().enumerate().step_by(7) {
         node.prioritise(txid, SignedAmount::from_sat(if index % 2 == 0 { 9_000 } else { -700 })).unwrap();
     }
-    node.pool().graph().assert_consistent();
+    node.pool.read().graph().assert_consistent();
     assert_eq!(ids(&candidate(&node)), naive(&node));
 }
 

@@ -40,7 +40,7 @@ fn the_first_block_is_there_from_the_start() {
     assert_eq!(snapshot.spent_outputs(info.hash).unwrap().unwrap().len(), 1);
     // The genesis block's coinbase is no coin.
     assert_eq!(snapshot.info().unwrap().coins, Some(0));
-    assert_eq!(snapshot.transaction(node.params().genesis.txdata[0].compute_txid()).unwrap(), None);
+    assert_eq!(snapshot.transaction(node.params.genesis.txdata[0].compute_txid()).unwrap(), None);
 }
 
 #[test]

@@ -44,8 +44,7 @@ fn mempool_ancestor_and_descendant_limits_are_told_as_by_bitcoind() {
     let fan = spend(&[(coinbases[2], 0)], &[100_000_000; 25]);
     extend(&node, std::slice::from_ref(&fan));
     let parents: Vec<_> = (0..25).map(|vout| spend(&[(fan.compute_txid(), vout)], &[99_000_000])).collect();
-    parents.iter().for_each(|parent| accept(&node, parent));
-    let from: Vec<_> = parents.iter().map(|parent| (parent.compute_txid(), 0)).collect();
+    let from: Vec<_> = parents.iter().map(|parent| (accept(&node, parent), 0)).collect();
     let all = spend(&from, &[2_000_000_000]);
     assert_eq!(refusal(submit(&node, &all)), too_long("too many unconfirmed parents [limit: 25]"));
     accept(&node, &spend(&from[..24], &[2_000_000_000]));

@@ -34,9 +34,10 @@ pub fn submit(node: &EmbeddedNode, tx: &Transaction) -> Admission {
     submitted
 }
 
-pub fn accept(node: &EmbeddedNode, tx: &Transaction) {
+pub fn accept(node: &EmbeddedNode, tx: &Transaction) -> Txid {
     let admission = submit(node, tx);
     assert!(matches!(admission, Admission::Accepted { .. }), "{admission:?}");
+    tx.compute_txid()
 }
 
 /// Reason and detail, as bitcoind prints them in one line.

@@ -1,23 +1,17 @@
 use std::path::PathBuf;
 
 use bitcoin::consensus::serialize;
-use bitcoin::{SignedAmount, Transaction, Txid};
+use bitcoin::{SignedAmount, Txid};
 use outrigger_node::Node;
-use outrigger_service::mempool::{Admission, MempoolEntry};
+use outrigger_service::mempool::MempoolEntry;
 use outrigger_values::FeeRate;
 
 use super::super::{EmbeddedNode, MempoolLimits, Settings};
 use super::TestNode;
+use super::mempool::{COINBASE, accept};
 use super::miner::{Draft, extend, extend_by, spend};
 
-const COINBASE: u64 = 5_000_000_000;
 const START: u64 = 2_000_000_000;
-
-fn accept(node: &EmbeddedNode, tx: &Transaction) -> Txid {
-    let admission = node.submit(&serialize(tx), FeeRate::ZERO).unwrap();
-    assert!(matches!(admission, Admission::Accepted { .. }), "{admission:?}");
-    tx.compute_txid()
-}
 
 /// A node whose clock starts at [`START`], so that its transactions are not expired by the system's clock after a
 /// restart.

@@ -12,15 +12,8 @@ use outrigger_values::FeeRate;
 use super::super::mempool::FeeFrac;
 use super::super::{EmbeddedNode, MempoolLimits, Settings};
 use super::TestNode;
+use super::mempool::{COINBASE, accept};
 use super::miner::{Draft, extend, extend_by, spend};
-
-const COINBASE: u64 = 5_000_000_000;
-
-fn accept(node: &EmbeddedNode, tx: &Transaction) -> Txid {
-    let admission = node.submit(&serialize(tx), FeeRate::ZERO).unwrap();
-    assert!(matches!(admission, Admission::Accepted { .. }), "{admission:?}");
-    tx.compute_txid()
-}
 
 fn candidate(node: &EmbeddedNode) -> Candidate {
     node.candidate(None).unwrap().unwrap()

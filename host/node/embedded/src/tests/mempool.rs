@@ -266,22 +266,6 @@ fn chains_of_unconfirmed_transactions_are_limited() {
 }
 
 #[test]
-fn one_child_more_may_bump_the_fee_of_a_parent_with_too_many() {
-    let (node, coinbases) = funded(1);
-    let parent = spend(&[(coinbases[0], 0)], &[1_000_000; 30]);
-    accept(&node, &parent);
-    let child = |vout| spend(&[(parent.compute_txid(), vout)], &[990_000]);
-    for vout in 0..25 {
-        accept(&node, &child(vout));
-    }
-    let said = refusal(submit(&node, &child(25)));
-    assert_eq!(
-        said,
-        format!("too-long-mempool-chain, too many descendants for tx {} [limit: 25]", parent.compute_txid())
-    );
-}
-
-#[test]
 fn blocks_take_out_what_they_confirm_and_what_conflicts() {
     let (node, coinbases) = funded(2);
     let parent = spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]);
@@ -402,17 +386,6 @@ fn a_full_mempool_keeps_parents_whose_children_pay() {
         accept(&node, tx);
     }
     assert_eq!(node.mempool_ids().unwrap(), [&poor, &child, &rich, &fresh].map(Transaction::compute_txid));
-}
-
-#[test]
-fn mempool_drops_old_transactions() {
-    let (node, coinbases) = funded(2);
-    node.set_mock_time(2_000_000_000).unwrap();
-    accept(&node, &spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]));
-    node.set_mock_time(2_000_000_000 + 336 * 3_600 + 1).unwrap();
-    let fresh = spend(&[(coinbases[1], 0)], &[COINBASE - 10_000]);
-    accept(&node, &fresh);
-    assert_eq!(node.mempool_ids().unwrap(), [fresh.compute_txid()]);
 }
 
 #[test]

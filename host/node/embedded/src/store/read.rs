@@ -175,17 +175,6 @@ impl Store {
         }
         Ok(leaves)
     }
-
-    /// In the order of keys.
-    #[cfg(test)]
-    pub fn all_coins(&self, txn: &Reading) -> Result<Vec<(Vec<u8>, Coin)>, EmbeddedError> {
-        let mut coins = Vec::new();
-        for row in self.coins.iter(txn)? {
-            let (key, bytes) = row?;
-            coins.push((key.to_vec(), read_coin(bytes).ok_or_else(|| EmbeddedError::corrupt("coins", "a row"))?));
-        }
-        Ok(coins)
-    }
 }
 
 fn read_hash(table: &'static str, bytes: &[u8]) -> Result<BlockHash, EmbeddedError> {

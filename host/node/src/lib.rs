@@ -7,6 +7,7 @@
 //! A function without a `Result` answers from memory and never blocks. A function with a `Result` may block on another
 //! process: its caller must hold no lock and no write transaction.
 
+mod clock;
 mod error;
 pub mod events;
 mod identity;
@@ -30,6 +31,7 @@ use outrigger_service::mempool::{
 use outrigger_service::wire::{Blob, ListView};
 use outrigger_values::FeeRate;
 
+pub use clock::Clock;
 pub use error::NodeError;
 pub use events::{NodeEvent, Observer, Removal};
 pub use identity::ChainIdentity;

@@ -202,7 +202,7 @@ impl Taps for NodeTaps {
     }
 
     fn time_set(&self, seconds: u64) {
-        self.node.follower().set_time(seconds);
+        self.node.follower().clock.set(seconds);
     }
 
     fn chain_changed(&self) -> futures_util::future::BoxFuture<'static, ()> {

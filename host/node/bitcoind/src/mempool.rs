@@ -267,11 +267,6 @@ impl MempoolState {
     }
 }
 
-pub fn now() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| since.as_secs())
-}
-
 fn in_order(transactions: Vec<(Txid, Transaction)>) -> Vec<(Txid, Transaction)> {
     let ids: Vec<Txid> = transactions.iter().map(|(txid, _)| *txid).collect();
     let mut left: HashMap<Txid, Transaction> = transactions.into_iter().collect();

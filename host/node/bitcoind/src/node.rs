@@ -249,7 +249,7 @@ impl Node for BitcoindNode {
     }
 
     fn time(&self) -> u64 {
-        self.follower.time()
+        self.follower.clock.now()
     }
 
     fn snapshot(&self) -> Result<Box<dyn Snapshot>> {
@@ -263,7 +263,7 @@ impl Node for BitcoindNode {
 
     fn set_mock_time(&self, seconds: u64) -> Result<()> {
         self.unit("setmocktime", &json!([seconds]))?;
-        self.follower.set_time(seconds);
+        self.follower.clock.set(seconds);
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use bitcoin::{BlockHash, Transaction};
-use outrigger_node::{NodeError, NodeEvent, Observer};
+use outrigger_node::{Clock, NodeError, NodeEvent, Observer};
 use outrigger_service::chain::Tip;
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::json;
@@ -16,7 +16,7 @@ use super::chain::Entry;
 use super::error::{AskError, MirrorError, SyncError};
 use super::filters::Filters;
 use super::headers::{fetch, header};
-use super::mempool::{Mempool, now};
+use super::mempool::Mempool;
 use super::mirror::{Change, Mirror, Moment};
 use super::returns::Returns;
 use super::rpc::{INVALID_ADDRESS_OR_KEY, Rpc};
@@ -67,8 +67,8 @@ pub struct Follower {
     /// Held while the mempool is read. Forced readings requested up to this number are done.
     reading: Mutex<u64>,
     forced_readings: AtomicU64,
-    /// The mock time set through the host, in Unix seconds; 0 for the clock.
-    mock_time: AtomicU64,
+    /// Mocked by what is set through the host.
+    pub clock: Clock,
 }
 
 impl Follower {
@@ -104,7 +104,7 @@ impl Follower {
             patience,
             reading: Mutex::default(),
             forced_readings: AtomicU64::new(0),
-            mock_time: AtomicU64::new(0),
+            clock: Clock::default(),
         })
     }
 
@@ -119,19 +119,6 @@ impl Follower {
         }
         let entry = self.mirror.moment()?.entry(&hash)?;
         entry.map(|entry| entry.tip()).ok_or_else(|| SyncError::Moved.into())
-    }
-
-    /// In Unix seconds, perhaps mocked.
-    pub fn time(&self) -> u64 {
-        match self.mock_time.load(Ordering::Relaxed) {
-            0 => now(),
-            set => set,
-        }
-    }
-
-    /// In Unix seconds; 0 for the clock.
-    pub fn set_time(&self, seconds: u64) {
-        self.mock_time.store(seconds, Ordering::Relaxed);
     }
 
     pub fn is_reached(&self) -> bool {
@@ -270,7 +257,7 @@ impl Follower {
             Ok(uptime) => uptime,
             Err(error) => return tracing::debug!(%error, "the node does not report its uptime"),
         };
-        let (before, since) = (started.0, now().saturating_sub(uptime));
+        let (before, since) = (started.0, Clock::system().saturating_sub(uptime));
         *started = (since, Some(connections));
         if before > 0 && (since.abs_diff(before) > 1 || uptime <= YOUNG) {
             self.note_return();
@@ -414,7 +401,7 @@ impl Follower {
                 tracing::debug!(%error, "the mempool is read before its blocks");
             }
         };
-        self.mempool.sync(&self.rpc, forced, &|| self.time(), &catch_up, &|event| self.emit(&event))?;
+        self.mempool.sync(&self.rpc, forced, &|| self.clock.now(), &catch_up, &|event| self.emit(&event))?;
         if forced {
             *made = covers;
         }
@@ -425,7 +412,7 @@ impl Follower {
     pub fn take_submitted(&self, transaction: &Transaction) -> Result<(), SyncError> {
         let reading = self.reading.lock();
         let emit = |event| self.emit(&event);
-        let is_enough = self.mempool.add_submitted(&self.rpc, transaction, self.time(), &emit)?;
+        let is_enough = self.mempool.add_submitted(&self.rpc, transaction, self.clock.now(), &emit)?;
         drop(reading);
         if is_enough { Ok(()) } else { self.sync_mempool(true) }
     }
@@ -448,6 +435,6 @@ impl Follower {
 
     pub(crate) fn apply(&self, events: &[Event]) -> Result<(), SyncError> {
         let _reading = self.reading.lock();
-        Ok(self.mempool.apply(&self.rpc, events, self.time(), &|event| self.emit(&event))?)
+        Ok(self.mempool.apply(&self.rpc, events, self.clock.now(), &|event| self.emit(&event))?)
     }
 }

@@ -27,7 +27,6 @@ mod select;
 mod snapshot;
 mod store;
 mod submit;
-mod time;
 mod transactions;
 mod tree;
 mod validation;
@@ -49,13 +48,12 @@ pub use params::{MempoolLimits, Settings};
 pub use store::LAYOUT;
 
 use mempool::Pool;
-use outrigger_node::{NodeEvent, Observer};
+use outrigger_node::{Clock, NodeEvent, Observer};
 use params::ChainParams;
 use select::Selector;
 use snapshot::ChainSnapshot;
 use store::rows::{BlockEntry, Failure, Validity};
 use store::{Reading, Store};
-use time::Clock;
 use tree::Tree;
 use validation::{ScriptCache, ValidationContext};
 

@@ -1,4 +1,4 @@
-//! The node's clock.
+//! A node's clock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -10,10 +10,15 @@ pub struct Clock {
 }
 
 impl Clock {
+    /// The system's time, in Unix seconds.
+    pub fn system() -> u64 {
+        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+    }
+
     /// In Unix seconds.
     pub fn now(&self) -> u64 {
         match self.mocked.load(Ordering::Relaxed) {
-            0 => SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
+            0 => Self::system(),
             seconds => seconds,
         }
     }

@@ -72,11 +72,7 @@ pub struct Settings {
 }
 
 pub struct BitcoindNode {
-    network: Network,
-    release: Option<u32>,
-    chain: ChainIdentity,
-    max_estimate: FeeRate,
-    behind_patience: Duration,
+    settings: Settings,
     follower: Arc<Follower>,
     selections: Selections,
     wake: SyncSender<Hint>,
@@ -105,20 +101,11 @@ impl BitcoindNode {
         if let Err(error) = follower.sync(false) {
             tracing::warn!(%error, "the node is not followed yet");
         }
-        let Settings { network, release, chain, zmq, may_wait, max_estimate, behind_patience, .. } = settings.clone();
-        let (wake, thread) = hints::start(&follower, zmq, may_wait).map_err(OpenError::Threads)?;
+        let settings = settings.clone();
+        let started = hints::start(&follower, settings.zmq.clone(), settings.may_wait);
+        let (wake, thread) = started.map_err(OpenError::Threads)?;
         let (selections, thread) = (Selections::default(), Mutex::new(Some(thread)));
-        Ok(Arc::new(Self {
-            network,
-            release,
-            chain,
-            max_estimate,
-            behind_patience,
-            follower,
-            selections,
-            wake,
-            thread,
-        }))
+        Ok(Arc::new(Self { settings, follower, selections, wake, thread }))
     }
 
     pub fn follower(&self) -> &Arc<Follower> {
@@ -171,15 +158,15 @@ impl BitcoindNode {
 
 impl Node for BitcoindNode {
     fn network(&self) -> Network {
-        self.network
+        self.settings.network
     }
 
     fn chain(&self) -> ChainIdentity {
-        self.chain.clone()
+        self.settings.chain.clone()
     }
 
     fn release(&self) -> Option<u32> {
-        self.release.or_else(|| self.follower.release())
+        self.settings.release.or_else(|| self.follower.release())
     }
 
     fn abilities(&self) -> Result<Abilities> {
@@ -239,7 +226,7 @@ impl Node for BitcoindNode {
             filters_fetched: self.follower.filters.fetched.load(Ordering::Relaxed),
             hints: self.follower.source.get(),
             behind: self.follower.standing.behind(),
-            stalled: self.follower.standing.is_stalled(self.behind_patience),
+            stalled: self.follower.standing.is_stalled(self.settings.behind_patience),
             unproven: self.rpc().unproven.load(Ordering::Relaxed),
         })
     }
@@ -254,7 +241,7 @@ impl Node for BitcoindNode {
 
     fn snapshot(&self) -> Result<Box<dyn Snapshot>> {
         let moment = self.follower.moment()?;
-        Ok(Box::new(NodeSnapshot { follower: self.follower.clone(), network: self.network, moment }))
+        Ok(Box::new(NodeSnapshot { follower: self.follower.clone(), network: self.settings.network, moment }))
     }
 
     fn observe(&self, observer: Arc<dyn Observer>) {
@@ -268,7 +255,7 @@ impl Node for BitcoindNode {
     }
 
     fn next_block(&self) -> Result<NextBlock> {
-        let template = Template::ask(self.rpc(), self.network)?;
+        let template = Template::ask(self.rpc(), self.settings.network)?;
         template.next(self.follower.tip_at(template.previous())?)
     }
 
@@ -423,8 +410,9 @@ impl Node for BitcoindNode {
             answer => {
                 let FeeAnswer { feerate, blocks } = answer?;
                 let feerate = feerate.map(Btc::feerate);
-                if let Some(feerate) = feerate.filter(|feerate| *feerate > self.max_estimate) {
-                    let (estimate, limit) = (feerate.to_sat_per_vb_text(), self.max_estimate.to_sat_per_vb_text());
+                if let Some(feerate) = feerate.filter(|feerate| *feerate > self.settings.max_estimate) {
+                    let (estimate, limit) =
+                        (feerate.to_sat_per_vb_text(), self.settings.max_estimate.to_sat_per_vb_text());
                     return Err(NodeError::Refused(format!(
                         "The node's fee estimate ({estimate}) is above the limit ({limit}, backend.max_estimate)"
                     )));
@@ -437,7 +425,7 @@ impl Node for BitcoindNode {
     fn candidate(&self, known: Option<u64>) -> Result<Option<Candidate>> {
         // Read before the request: a change meanwhile may be in the selection, and is not counted yet.
         let sequence = self.follower.mempool.sequence();
-        let template = Template::ask(self.rpc(), self.network)?;
+        let template = Template::ask(self.rpc(), self.settings.network)?;
         let tip = self.follower.tip_at(template.previous())?;
         let candidate = self.selections.candidate(template, tip, sequence, known)?;
         candidate.map(|candidate| proven(self.rpc(), candidate)).transpose()

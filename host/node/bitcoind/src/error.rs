@@ -50,13 +50,10 @@ impl From<AskError> for NodeError {
     fn from(error: AskError) -> Self {
         match &error {
             AskError::Upstream(inner) if inner.is_absent() => Self::Unavailable(error.to_string()),
-            AskError::Upstream(UpstreamError::Overloaded) => Self::Unavailable(error.to_string()),
-            AskError::Upstream(UpstreamError::Forbidden) => Self::Refused(error.to_string()),
             // Callers retry, as while the node is away.
-            AskError::Unproven(_) => Self::Unavailable(error.to_string()),
-            AskError::Upstream(UpstreamError::Foreign(_) | UpstreamError::Ended(_)) => {
-                Self::Unavailable(error.to_string())
-            }
+            AskError::Upstream(UpstreamError::Overloaded | UpstreamError::Foreign(_) | UpstreamError::Ended(_))
+            | AskError::Unproven(_) => Self::Unavailable(error.to_string()),
+            AskError::Upstream(UpstreamError::Forbidden) => Self::Refused(error.to_string()),
             // Warming up, like -28 below.
             AskError::Upstream(UpstreamError::NotReady(inner)) => Self::Unavailable(inner.message.clone()),
             AskError::Lost { .. } => Self::OutcomeUnknown(error.to_string()),
@@ -136,11 +133,7 @@ impl From<SyncError> for NodeError {
         match error {
             SyncError::Ask(error) => error.into(),
             SyncError::Mirror(error) => error.into(),
-            SyncError::Moved
-            | SyncError::Rewind { .. }
-            | SyncError::Branch { .. }
-            | SyncError::Invalidating { .. }
-            | SyncError::Behind { .. } => Self::Unavailable(error.to_string()),
+            error => Self::Unavailable(error.to_string()),
         }
     }
 }

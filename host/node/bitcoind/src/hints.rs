@@ -11,12 +11,11 @@ use outrigger_node::HintSource;
 use outrigger_upstream::UpstreamError;
 use outrigger_zmq::{Stream, ZmqEndpoint, ZmqError};
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::json;
 
 use super::answers::RpcInfoAnswer;
 use super::error::{AskError, SyncError};
-use super::rpc::{METHOD_NOT_FOUND, Rpc};
+use super::rpc::{METHOD_NOT_FOUND, Rpc, WAIT, WAIT_LIMIT};
 use super::sync::Follower;
 use super::zmq::{self, Event, Notifications};
 
@@ -24,11 +23,8 @@ use super::zmq::{self, Event, Notifications};
 const POLL_EVERY: Duration = Duration::from_secs(1);
 const CHECK_EVERY: Duration = Duration::from_secs(10);
 
-/// How long a long poll for blocks waits at the node, in milliseconds, and the timeout of its answer.
+/// How long a long poll for blocks waits at the node, in milliseconds.
 const WAIT_MILLISECONDS: u64 = 10_000;
-const WAIT_LIMIT: Duration = Duration::from_secs(15);
-
-const WAIT: &str = "waitfornewblock";
 
 /// The duration of the first long poll, in milliseconds, and the interval at which the host meanwhile checks whether
 /// the node has another free thread.
@@ -164,7 +160,7 @@ fn wait_for_blocks(follower: &Weak<Follower>, hints: &SyncSender<Hint>) {
         let waited = match leaves_thread {
             true => {
                 follower.source.replace(HintSource::Poll, HintSource::Wait);
-                follower.rpc.wait_at_node(WAIT_LIMIT, WAIT, &json!([WAIT_MILLISECONDS])).map(|IgnoredAny| ())
+                follower.rpc.wait_for_block(WAIT_MILLISECONDS)
             }
             false => match try_wait(&follower.rpc) {
                 Ok(Some(false)) => {
@@ -190,7 +186,7 @@ fn wait_for_blocks(follower: &Weak<Follower>, hints: &SyncSender<Hint>) {
                     return;
                 }
                 if matches!(&error, AskError::Upstream(error) if error.is_absent()) {
-                    follower.note_return();
+                    follower.returns.note();
                 }
                 drop(follower);
                 thread::sleep(POLL_EVERY);
@@ -204,8 +200,7 @@ fn wait_for_blocks(follower: &Weak<Follower>, hints: &SyncSender<Hint>) {
 fn try_wait(rpc: &Rpc) -> Result<Option<bool>, AskError> {
     let began = Instant::now();
     thread::scope(|scope| {
-        let wait = || rpc.wait_at_node::<IgnoredAny>(WAIT_LIMIT, WAIT, &json!([TRIAL_MILLISECONDS]));
-        let waiting = scope.spawn(wait);
+        let waiting = scope.spawn(|| rpc.wait_for_block(TRIAL_MILLISECONDS));
         let mut is_seen = false;
         while !(is_seen || waiting.is_finished()) {
             // If the node refuses getrpcinfo, the host assumes enough threads.
@@ -247,7 +242,7 @@ fn listen(follower: &Weak<Follower>, setting: &ZmqSetting, hints: &SyncSender<Hi
                     }
                     tracing::info!(%error, "the node's ZMQ notifications have ended");
                     if let Some(follower) = follower.upgrade() {
-                        follower.note_return();
+                        follower.returns.note();
                     }
                 }
                 Err(error) if !warned => {

@@ -23,6 +23,7 @@ struct ReturnNotices {
 }
 
 impl Returns {
+    /// Records a possible restart of the node, which may have lost its mempool, or the end of its being behind.
     pub fn note(&self) {
         self.noted.fetch_add(1, Ordering::SeqCst);
     }

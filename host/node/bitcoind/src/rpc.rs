@@ -13,8 +13,8 @@ use outrigger_upstream::{
 };
 use outrigger_values::RpcError;
 use parking_lot::Mutex;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 use super::error::AskError;
@@ -26,6 +26,10 @@ pub const INVALID_ADDRESS_OR_KEY: i32 = -5;
 pub const METHOD_NOT_FOUND: i32 = -32601;
 
 const TIMEOUT: Duration = Duration::from_secs(120);
+
+/// The long poll for blocks, and the timeout of its answer.
+pub const WAIT: &str = "waitfornewblock";
+pub const WAIT_LIMIT: Duration = Duration::from_secs(15);
 
 /// The longest answer, in bytes: a block of 4,000,000 bytes with the outputs that it spends, as JSON.
 const MAX_ANSWER: usize = 256 << 20;
@@ -119,16 +123,11 @@ impl Rpc {
         read(method, &self.raw_within(limit, method, params)?)
     }
 
-    /// The result of a long poll. Long polls have their own figures.
-    pub fn wait_at_node<T: DeserializeOwned>(
-        &self,
-        limit: Duration,
-        method: &str,
-        params: &Value,
-    ) -> Result<T, AskError> {
-        let (upstream, body) = (self.upstream.clone(), request(method, params.to_string().as_bytes()));
-        let answer = self.wait(limit, async move { upstream.wait("/", body).await?.collect(MAX_ANSWER).await })?;
-        read(method, &result(method, &answer)?)
+    /// Long-polls the node for a block, for this long. Long polls have their own figures.
+    pub fn wait_for_block(&self, milliseconds: u64) -> Result<(), AskError> {
+        let (upstream, body) = (self.upstream.clone(), request(WAIT, json!([milliseconds]).to_string().as_bytes()));
+        let answer = self.wait(WAIT_LIMIT, async move { upstream.wait("/", body).await?.collect(MAX_ANSWER).await })?;
+        read(WAIT, &result(WAIT, &answer)?).map(|IgnoredAny| ())
     }
 
     /// The results of several calls without effects, in order. A single call's error is in its place.
@@ -184,6 +183,5 @@ fn result(method: &str, (status, body): &(StatusCode, Bytes)) -> Result<Bytes, A
 }
 
 fn read<T: DeserializeOwned>(method: &str, text: &[u8]) -> Result<T, AskError> {
-    serde_json::from_slice(text)
-        .map_err(|error| AskError::Form { method: method.to_owned(), reason: error.to_string() })
+    serde_json::from_slice(text).map_err(|error| AskError::form(method, &error))
 }

@@ -52,7 +52,7 @@ pub struct Follower {
     pub(crate) standing: Standing,
     reached: AtomicBool,
     /// The times that the node was away or behind, and returned.
-    returns: Returns,
+    pub(crate) returns: Returns,
     /// The node's start, in Unix seconds, and the number of connections at that reading; 0 and `None` before the first.
     started: Mutex<(u64, Option<u64>)>,
     /// 0 if unknown.
@@ -131,11 +131,6 @@ impl Follower {
 
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Relaxed);
-    }
-
-    /// Records a possible restart of the node, which may have lost its mempool, or the end of its being behind.
-    pub(crate) fn note_return(&self) {
-        self.returns.note();
     }
 
     pub fn observe(&self, observer: Arc<dyn Observer>) {
@@ -227,7 +222,7 @@ impl Follower {
         let synced = self.sync_to_best();
         let away = matches!(&synced, Err(SyncError::Ask(AskError::Upstream(_))));
         if !self.reached.swap(!away, Ordering::Relaxed) && !away {
-            self.note_return();
+            self.returns.note();
         }
         let mut since = self.away_since.lock();
         *since = away.then(|| since.unwrap_or_else(Instant::now));
@@ -235,7 +230,7 @@ impl Follower {
         if !away {
             if self.standing.note(synced.as_ref().err()) {
                 // Transactions that the node refused without these blocks are offered again.
-                self.note_return();
+                self.returns.note();
             }
             self.look_for_restart();
         }
@@ -260,7 +255,7 @@ impl Follower {
         let (before, since) = (started.0, Clock::system().saturating_sub(uptime));
         *started = (since, Some(connections));
         if before > 0 && (since.abs_diff(before) > 1 || uptime <= YOUNG) {
-            self.note_return();
+            self.returns.note();
         }
     }
 
@@ -271,18 +266,14 @@ impl Follower {
                 if let Err(error) = answer.check() {
                     tracing::error!("{error}");
                 }
-                self.note_release(answer.release());
+                // Kept, so that a host that starts before its node answers as it.
+                if self.release.swap(answer.release(), Ordering::Relaxed) != answer.release()
+                    && let Err(error) = self.mirror.set_release(answer.release())
+                {
+                    tracing::warn!(%error, "the release of the node is not stored");
+                }
             }
             Err(error) => tracing::debug!(%error, "the node does not report its version"),
-        }
-    }
-
-    /// Keeps the release, so that a host that starts before its node answers as it.
-    fn note_release(&self, release: u32) {
-        if self.release.swap(release, Ordering::Relaxed) != release
-            && let Err(error) = self.mirror.set_release(release)
-        {
-            tracing::warn!(%error, "the release of the node is not stored");
         }
     }
 

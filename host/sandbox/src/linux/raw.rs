@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::{mem, ptr};
 
-use libc::{c_int, c_uint, c_ulong, c_void};
+use libc::{c_int, c_long, c_uint, c_ulong, c_void};
 
 /// A forwarded system call of the confined process.
 #[derive(Clone, Copy, Debug)]
@@ -30,11 +30,8 @@ pub(crate) enum Answer {
     Continue,
 }
 
-fn checked(result: c_int) -> io::Result<c_int> {
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
-}
-
-fn checked_long(result: libc::c_long) -> io::Result<libc::c_long> {
+fn checked(result: impl Into<c_long>) -> io::Result<c_long> {
+    let result = result.into();
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
@@ -46,7 +43,7 @@ pub(crate) fn close_others(keep: &[RawFd]) -> io::Result<()> {
     let close = |first: c_uint, last: c_uint| {
         // SAFETY: the call touches no memory. The caller, a process that has just started, must not use the owner of a
         // closed descriptor.
-        checked_long(unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) }).map(drop)
+        checked(unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) }).map(drop)
     };
     for kept in keep {
         if kept > first {
@@ -80,7 +77,7 @@ pub(crate) fn install(program: &[libc::sock_filter], listen: bool) -> io::Result
     let set = |flags: c_ulong| {
         let mode = libc::SECCOMP_SET_MODE_FILTER;
         // SAFETY: the system reads `len` instructions from a slice of that length, and writes nothing.
-        checked_long(unsafe { libc::syscall(libc::SYS_seccomp, mode, flags, &raw const program) })
+        checked(unsafe { libc::syscall(libc::SYS_seccomp, mode, flags, &raw const program) })
     };
     if !listen {
         return set(0).map(|_| None);
@@ -95,9 +92,9 @@ pub(crate) fn install(program: &[libc::sock_filter], listen: bool) -> io::Result
 
 /// # Safety
 /// The argument is of the type that the request reads or writes.
-unsafe fn control<T>(listener: BorrowedFd<'_>, request: libc::Ioctl, argument: *mut T) -> io::Result<c_int> {
+unsafe fn control<T>(listener: BorrowedFd<'_>, request: libc::Ioctl, argument: *mut T) -> io::Result<()> {
     // SAFETY: by this function's own condition.
-    checked(unsafe { libc::ioctl(listener.as_raw_fd(), request, argument) })
+    checked(unsafe { libc::ioctl(listener.as_raw_fd(), request, argument) }).map(drop)
 }
 
 /// Lets the kernel run the host's thread on the CPU of the process that it answers. Older kernels refuse.
@@ -117,8 +114,7 @@ pub(crate) fn next_notice(listener: BorrowedFd<'_>) -> io::Result<Notice> {
 }
 
 /// Whether the call still waits, so that the memory that was read was the caller's.
-pub(crate) fn still_waits(listener: BorrowedFd<'_>, id: u64) -> bool {
-    let mut id = id;
+pub(crate) fn still_waits(listener: BorrowedFd<'_>, mut id: u64) -> bool {
     // SAFETY: the request reads one `u64`.
     unsafe { control(listener, libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw mut id) }.is_ok()
 }
@@ -132,7 +128,7 @@ pub(crate) fn answer(listener: BorrowedFd<'_>, id: u64, answer: Answer) -> io::R
     };
     let mut response = libc::seccomp_notif_resp { id, val: 0, error, flags };
     // SAFETY: the request reads one `seccomp_notif_resp`.
-    unsafe { control(listener, libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut response) }.map(drop)
+    unsafe { control(listener, libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut response) }
 }
 
 /// Installs a descriptor in the process: at the number `at`, replacing it, or at a free number, which answers the
@@ -143,7 +139,7 @@ pub(crate) fn put(listener: BorrowedFd<'_>, id: u64, descriptor: BorrowedFd<'_>,
     let newfd_flags = libc::O_CLOEXEC.unsigned_abs();
     let mut added = libc::seccomp_notif_addfd { id, flags: flags as u32, srcfd, newfd: at.unwrap_or(0), newfd_flags };
     // SAFETY: the request reads one `seccomp_notif_addfd`.
-    unsafe { control(listener, libc::SECCOMP_IOCTL_NOTIF_ADDFD, &raw mut added) }.map(drop)
+    unsafe { control(listener, libc::SECCOMP_IOCTL_NOTIF_ADDFD, &raw mut added) }
 }
 
 #[derive(Clone, Copy)]
@@ -153,31 +149,18 @@ pub(crate) struct Locks {
     pub(crate) recursive: bool,
 }
 
-#[repr(C)]
-struct MountAttributes {
-    set: u64,
-    clear: u64,
-    propagation: u64,
-    user_namespace: u64,
-}
-
 /// `nosuid` and `nodev` are always added.
 pub(crate) fn lock_mount(path: &Path, locks: Locks) -> io::Result<()> {
-    const RDONLY: u64 = 1;
-    const NOSUID: u64 = 2;
-    const NODEV: u64 = 4;
-    const NOEXEC: u64 = 8;
-    const RECURSIVE: c_int = 0x8000;
     let path = CString::new(path.as_os_str().as_bytes())?;
-    let set = NOSUID | NODEV | if locks.read_only { RDONLY } else { 0 } | if locks.no_exec { NOEXEC } else { 0 };
-    let attributes = MountAttributes { set, clear: 0, propagation: 0, user_namespace: 0 };
-    let flags = if locks.recursive { RECURSIVE } else { 0 };
-    let (attributes, size) = (&raw const attributes, size_of::<MountAttributes>());
+    let read_only = if locks.read_only { libc::MOUNT_ATTR_RDONLY } else { 0 };
+    let no_exec = if locks.no_exec { libc::MOUNT_ATTR_NOEXEC } else { 0 };
+    let attr_set = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV | read_only | no_exec;
+    let attributes = libc::mount_attr { attr_set, attr_clr: 0, propagation: 0, userns_fd: 0 };
+    let flags = if locks.recursive { libc::AT_RECURSIVE } else { 0 };
+    let (attributes, size) = (&raw const attributes, size_of::<libc::mount_attr>());
     // SAFETY: the path ends with a zero, and the struct has the given size.
-    checked_long(unsafe {
-        libc::syscall(libc::SYS_mount_setattr, libc::AT_FDCWD, path.as_ptr(), flags, attributes, size)
-    })
-    .map(drop)
+    checked(unsafe { libc::syscall(libc::SYS_mount_setattr, libc::AT_FDCWD, path.as_ptr(), flags, attributes, size) })
+        .map(drop)
 }
 
 pub(crate) fn option(socket: BorrowedFd<'_>, level: c_int, name: c_int) -> Option<Vec<u8>> {

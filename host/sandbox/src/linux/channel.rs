@@ -66,13 +66,12 @@ impl Listener {
                 descriptors.extend(rights);
             }
         }
-        let wrong = || io::Error::new(io::ErrorKind::InvalidData, "the process sent no listener");
         match (byte[0], <[OwnedFd; 3]>::try_from(descriptors)) {
             (SILENT, Err(none)) if none.is_empty() => Ok(None),
             (bounds @ (REPORTED | BOUNDED), Ok([notices, memory, process])) => {
                 Ok(Some(Self { notices, memory: memory.into(), process, bounded: bounds == BOUNDED }))
             }
-            _ => Err(wrong()),
+            _ => Err(io::Error::new(io::ErrorKind::InvalidData, "the process sent no listener")),
         }
     }
 }

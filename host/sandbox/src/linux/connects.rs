@@ -178,8 +178,7 @@ fn wait_of(socket: &OwnedFd) -> Duration {
 }
 
 /// Installs the socket in the process unless the connect failed, and answers.
-fn finish(listener: BorrowedFd<'_>, id: u64, at: u32, socket: &OwnedFd, waits: bool, answer: Answer) {
-    let mut answer = answer;
+fn finish(listener: BorrowedFd<'_>, id: u64, at: u32, socket: &OwnedFd, waits: bool, mut answer: Answer) {
     if matches!(answer, Answer::Done | Answer::Fail(libc::EINPROGRESS)) {
         let flags = fcntl_getfl(socket).unwrap_or(OFlags::empty());
         let flags = if waits { flags - OFlags::NONBLOCK } else { flags };

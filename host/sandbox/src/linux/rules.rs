@@ -217,15 +217,6 @@ fn null(argument: u8) -> RuleResult<SeccompCondition> {
     Ok(SeccompCondition::new(argument, Qword, Eq, 0)?)
 }
 
-/// On a 64-bit argument.
-fn at_least(argument: u8, value: u64) -> RuleResult<SeccompCondition> {
-    Ok(SeccompCondition::new(argument, Qword, Ge, value)?)
-}
-
-fn at_most(argument: u8, value: u64) -> RuleResult<SeccompCondition> {
-    Ok(SeccompCondition::new(argument, Qword, Le, value)?)
-}
-
 /// One rule for each value of an argument.
 fn any_of(argument: u8, values: &[libc::c_int]) -> RuleResult<Vec<SeccompRule>> {
     let value = |value: &libc::c_int| u64::from(value.cast_unsigned());
@@ -251,7 +242,13 @@ fn conditional(shape: &Shape<'_>) -> RuleResult<Vec<(c_long, Vec<SeccompRule>)>>
             ],
         ),
         // With an old size that is 0, or is rounded up to 0, the call duplicates a shared mapping.
-        (libc::SYS_mremap, vec![rule(vec![at_least(1, 1)?, at_most(1, i64::MAX.unsigned_abs())?])?]),
+        (
+            libc::SYS_mremap,
+            vec![rule(vec![
+                SeccompCondition::new(1, Qword, Ge, 1)?,
+                SeccompCondition::new(1, Qword, Le, i64::MAX.unsigned_abs())?,
+            ])?],
+        ),
         // A thread with its own descriptor table would have its own limit of descriptors.
         (libc::SYS_close_range, vec![rule(vec![bits(2, CLOSE_RANGE_UNSHARE, 0)?])?]),
         // A sending call must not connect.

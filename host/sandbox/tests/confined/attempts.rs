@@ -26,10 +26,7 @@ pub fn run(what: &str, plan: &str, support: &str) {
     keep.extend(shared.iter().map(AsFd::as_fd));
     // SAFETY: numbers only. The process ends with its host's thread, even when it is confined.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) };
-    let began = Instant::now();
-    let confined = confine(&plan, &support, &keep, stdin.as_fd());
-    let elapsed = began.elapsed();
-    match confined {
+    match confine(&plan, &support, &keep, stdin.as_fd()) {
         Ok(enforced) => println!("enforced {}", serde_json::to_string(&enforced).unwrap()),
         Err(error) => {
             println!("refused {error}");
@@ -40,14 +37,10 @@ pub fn run(what: &str, plan: &str, support: &str) {
         "forbidden" => forbidden(),
         "ordinary" => ordinary(&plan),
         "reach" => reached(&plan, shared.as_ref().map_or(-1, AsRawFd::as_raw_fd)),
-        "flood" => flood(1_000_000),
+        "flood" => flood(),
         "death" => death_signal(),
         "swapped" => swapped::run(&plan),
         "waiting" => waiting(&plan),
-        "measure" => {
-            println!("confine {}", elapsed.as_nanos());
-            measure(&plan);
-        }
         "bounds" => bounds(),
         "nested" => nested(&plan),
         _ => {}
@@ -356,24 +349,9 @@ fn waiting(plan: &Plan) {
     });
 }
 
-fn flood(count: u32) {
-    for _ in 0..count {
+fn flood() {
+    for _ in 0..1_000_000 {
         // SAFETY: the sandbox refuses the call; otherwise signal 0 does nothing.
         unsafe { libc::kill(1, 0) };
     }
-}
-
-fn measure(plan: &Plan) {
-    let timed = |name: &str, count: u32, run: &mut dyn FnMut()| {
-        let began = Instant::now();
-        (0..count).for_each(|_| run());
-        println!("{name} {}", began.elapsed().as_nanos() / u128::from(count));
-    };
-    timed("refused_kill", 20_000, &mut || flood(1));
-    timed("refused_open", 20_000, &mut || drop(fs::File::open("/etc/passwd")));
-    timed("granted_open", 20_000, &mut || drop(fs::File::open(plan.library.as_ref().unwrap())));
-    timed("allowed_getppid", 1_000_000, &mut || {
-        // SAFETY: it has no arguments.
-        unsafe { libc::getppid() };
-    });
 }

@@ -13,33 +13,30 @@ use super::granted::{
 use super::host::{Confined, Layer, plan};
 use super::libraries::a_library_is_opened_with_its_own;
 
-type Case = (&'static str, fn(), bool);
-
-const CASES: &[Case] = &[
-    ("the_system_is_probed_without_a_trace", the_system_is_probed_without_a_trace, true),
-    ("forbidden_things_are_refused_and_counted", forbidden_things_are_refused_and_counted, true),
-    ("ordinary_things_work_in_every_layer", ordinary_things_work_in_every_layer, true),
-    ("exactly_what_was_granted_is_reached", exactly_what_was_granted_is_reached, true),
-    ("a_process_is_bounded_and_has_no_power", a_process_is_bounded_and_has_no_power, true),
-    ("require_names_what_is_missing", require_names_what_is_missing, true),
-    ("a_flood_of_denials_is_told_and_the_process_can_be_killed", a_flood_is_told, true),
-    ("hidden_memory_is_read_by_the_host_alone", hidden_memory_is_read_by_the_host_alone, true),
-    ("a_killed_process_ends_its_notifier", a_killed_process_ends_its_notifier, true),
-    ("swapped_arguments_reach_nothing", swapped_arguments_reach_nothing, true),
-    ("a_connection_that_waits_holds_up_nothing", a_connection_that_waits_holds_up_nothing, true),
-    ("the_signal_of_death_is_kept", the_signal_of_death_is_kept, true),
-    ("each_layer_alone_bounds_files", each_layer_alone_bounds_files, true),
-    ("a_library_is_opened_with_those_in_its_own_folders", a_library_is_opened_with_its_own, true),
-    ("grants_within_one_another_add_up", grants_within_one_another_add_up, true),
-    ("measure", measure, false),
+const CASES: &[(&str, fn())] = &[
+    ("the_system_is_probed_without_a_trace", the_system_is_probed_without_a_trace),
+    ("forbidden_things_are_refused_and_counted", forbidden_things_are_refused_and_counted),
+    ("ordinary_things_work_in_every_layer", ordinary_things_work_in_every_layer),
+    ("exactly_what_was_granted_is_reached", exactly_what_was_granted_is_reached),
+    ("a_process_is_bounded_and_has_no_power", a_process_is_bounded_and_has_no_power),
+    ("require_names_what_is_missing", require_names_what_is_missing),
+    ("a_flood_of_denials_is_told_and_the_process_can_be_killed", a_flood_is_told),
+    ("hidden_memory_is_read_by_the_host_alone", hidden_memory_is_read_by_the_host_alone),
+    ("a_killed_process_ends_its_notifier", a_killed_process_ends_its_notifier),
+    ("swapped_arguments_reach_nothing", swapped_arguments_reach_nothing),
+    ("a_connection_that_waits_holds_up_nothing", a_connection_that_waits_holds_up_nothing),
+    ("the_signal_of_death_is_kept", the_signal_of_death_is_kept),
+    ("each_layer_alone_bounds_files", each_layer_alone_bounds_files),
+    ("a_library_is_opened_with_those_in_its_own_folders", a_library_is_opened_with_its_own),
+    ("grants_within_one_another_add_up", grants_within_one_another_add_up),
 ];
 
-pub fn names() -> impl Iterator<Item = (&'static str, bool)> {
-    CASES.iter().map(|(name, _, by_default)| (*name, *by_default))
+pub fn names() -> impl Iterator<Item = &'static str> {
+    CASES.iter().map(|(name, _)| *name)
 }
 
 pub fn run(name: &str) {
-    let (_, case, _) = CASES.iter().find(|(known, ..)| *known == name).expect("a case of this name");
+    let (_, case) = CASES.iter().find(|(known, _)| *known == name).expect("a case of this name");
     case();
 }
 
@@ -329,23 +326,4 @@ fn a_killed_process_ends_its_notifier() {
     // The thread drops its sender when it ends, so waiting for the next denial fails.
     confined.denied.iter().for_each(drop);
     assert!(confined.floods.recv().is_err());
-}
-
-fn measure() {
-    for without in [vec![], vec![Layer::Namespaces], vec![Layer::Landlock]] {
-        let began = std::time::Instant::now();
-        let mut confined = Confined::start("measure", &plan(&[], &without, Policy::Require));
-        let ready = began.elapsed();
-        println!("  without {without:?}: ready after {ready:?}, ns per call: {:?}", confined.results());
-        confined.end();
-    }
-    let mut free = Confined::start("measure", &plan(&[], &[Layer::Seccomp], Policy::BestEffort));
-    println!("  without a filter, ns per call: {:?}", free.results());
-    let began = std::time::Instant::now();
-    let library = super::host::library();
-    let closure = outrigger_sandbox::library_closure(&library).unwrap();
-    println!("  closure of {}: {:?}, {} files", library.display(), began.elapsed(), closure.len());
-    let began = std::time::Instant::now();
-    let support = probe();
-    println!("  probe: {:?}, {}", began.elapsed(), support.suffices());
 }

@@ -15,7 +15,7 @@ use outrigger_sandbox::{
 };
 
 /// A system library that this program does not use, with its closure.
-pub fn library() -> PathBuf {
+fn library() -> PathBuf {
     let folders = ["/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"];
     let names = ["libssl.so.3", "libz.so.1", "libm.so.6"];
     let mut paths = names.iter().flat_map(|name| folders.map(|folder| PathBuf::from(folder).join(name)));

@@ -49,10 +49,7 @@ fn drive(filter: Option<&str>) {
 
     let root = rustix::process::getuid().is_root();
     let mut failed = Vec::new();
-    for (name, by_default) in cases::names() {
-        if !filter.map_or(by_default, |filter| name.contains(filter)) {
-            continue;
-        }
+    for name in cases::names().filter(|name| filter.is_none_or(|filter| name.contains(filter))) {
         for user in
             [None, root.then_some(NOBODY)].into_iter().enumerate().filter(|(at, user)| *at == 0 || user.is_some())
         {

@@ -29,7 +29,6 @@ pub enum Kind {
 
 impl Kind {
     /// The name in lists and metrics.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -56,7 +55,6 @@ pub struct Denial {
 
 impl Denial {
     /// Replaces control characters, and truncates the argument.
-    #[must_use]
     pub fn new(kind: Kind, call: &str, argument: &str) -> Self {
         let printable = argument.chars().map(|letter| if letter.is_control() { '?' } else { letter });
         Self { kind, call: call.to_owned(), argument: printable.take(MAX_ARGUMENT).collect() }
@@ -69,7 +67,6 @@ const RESOLVING: [&str; 5] =
 
 impl Denial {
     /// Whether a look-up of a name was probably meant. The name is not known: it would be in the query that the process cannot send.
-    #[must_use]
     pub fn is_lookup(&self) -> bool {
         let argument = self.argument.trim_start_matches("unix:");
         RESOLVING.contains(&argument)

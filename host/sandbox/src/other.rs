@@ -9,7 +9,6 @@ fn missing() -> Vec<String> {
     vec!["a sandbox: there is one on Linux only".to_owned()]
 }
 
-#[must_use]
 pub fn probe() -> Support {
     Support { missing: missing(), ..Support::default() }
 }

@@ -65,13 +65,11 @@ pub struct SandboxLayers {
 
 impl SandboxLayers {
     /// Whether files outside the grants are out of reach in any case.
-    #[must_use]
     pub fn bounds_files(&self) -> bool {
         self.root || self.landlock_abi > 0
     }
 
     /// Whether [`Policy::Require`] is satisfied.
-    #[must_use]
     pub fn suffices(&self) -> bool {
         self.seccomp && self.bounds_files()
     }
@@ -92,7 +90,6 @@ pub struct Support {
 
 impl Support {
     /// Whether [`Policy::Require`] can be satisfied here.
-    #[must_use]
     pub fn suffices(&self) -> bool {
         self.seccomp && (self.root || self.landlock_abi > 0)
     }

@@ -187,7 +187,6 @@ impl fmt::Display for Reach {
 
 impl Reach {
     /// For an operator, such as `may read /etc/acme`.
-    #[must_use]
     pub fn words(&self) -> String {
         match self {
             Self::Read(path) => format!("may read {}", path.display()),
@@ -201,18 +200,15 @@ impl Reach {
         }
     }
 
-    #[must_use]
     pub fn is_connect(&self) -> bool {
         matches!(self, Self::Unix(_) | Self::Tcp(_) | Self::TcpName(_) | Self::Tls(_))
     }
 
-    #[must_use]
     pub fn is_listen(&self) -> bool {
         matches!(self, Self::ListenTcp(_) | Self::ListenUnix(_))
     }
 
     /// The granted file or folder, and whether writing is granted.
-    #[must_use]
     pub fn files(&self) -> Option<(&Path, bool)> {
         match self {
             Self::Read(path) => Some((path, false)),
@@ -222,13 +218,11 @@ impl Reach {
     }
 
     /// The path is absolute and plain.
-    #[must_use]
     pub fn opens(all: &[Self], path: &Path, writing: bool) -> bool {
         all.iter().filter_map(Self::files).any(|(granted, writes)| path.starts_with(granted) && (writes || !writing))
     }
 }
 
-#[must_use]
 pub fn canonical(address: SocketAddr) -> SocketAddr {
     match address.ip().to_canonical() {
         IpAddr::V4(ip) => SocketAddr::new(IpAddr::V4(ip), address.port()),

@@ -28,7 +28,6 @@ struct ProbeInputs {
 }
 
 /// Detects which features the system, container or service unit allows. The child processes change nothing else.
-#[must_use]
 pub fn probe() -> Support {
     let mut allow = ALLOW;
     let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());

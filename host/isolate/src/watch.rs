@@ -5,15 +5,16 @@ use std::os::unix::net::UnixStream;
 use std::sync::OnceLock;
 
 use outrigger_base::rate::Rate;
-use outrigger_sandbox::{
-    Event, Limits, Listener, Notifier, Plan, Policy, SandboxError, Support, library_closure, probe,
-};
+use outrigger_sandbox::{Event, Listener, Notifier, Plan, Policy, SandboxError, Support, library_closure, probe};
 
 use crate::channels::MAX_CHANNELS;
 use crate::launch::{Confinement, Launch, RunnerCode};
 
 /// The largest file that a runner may write, in bytes.
 const FILE_SIZE: u64 = 4 << 30;
+
+/// How many descriptors a runner may have beside its channels.
+const OPEN_FILES: u64 = 64;
 
 /// How many denials of a runner are logged per second; all are counted.
 const LOGGED_PER_SECOND: u32 = 10;
@@ -41,9 +42,14 @@ pub fn plan(launch: &Launch) -> Result<Option<Plan>, String> {
         RunnerCode::Linked(_) => None,
     };
     let closure = library.as_deref().map(library_closure).transpose().map_err(|error| error.to_string())?;
-    let open_files = Limits::default().open_files + MAX_CHANNELS as u64;
-    let limits = Limits { file_size: Some(FILE_SIZE), open_files };
-    Ok(Some(Plan { library, closure: closure.unwrap_or_default(), reach: reach.clone(), limits, policy: *policy }))
+    Ok(Some(Plan {
+        library,
+        closure: closure.unwrap_or_default(),
+        reach: reach.clone(),
+        file_size: FILE_SIZE,
+        open_files: OPEN_FILES + MAX_CHANNELS as u64,
+        policy: *policy,
+    }))
 }
 
 /// Starts answering a process's forwarded system calls; `None` if the system does not forward any.

@@ -14,7 +14,9 @@ pub struct Plan {
     /// The other files that loading the library needs: see [`library_closure`](crate::library_closure).
     pub closure: Vec<PathBuf>,
     pub reach: Vec<Reach>,
-    pub limits: Limits,
+    /// The largest file that the process may write, in bytes.
+    pub file_size: u64,
+    pub open_files: u64,
     pub policy: Policy,
 }
 
@@ -26,19 +28,6 @@ pub enum Policy {
     Require,
     /// Enforce what is supported, and report the rest.
     BestEffort,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limits {
-    /// The largest file that the process may write, in bytes; `None` keeps the inherited limit.
-    pub file_size: Option<u64>,
-    pub open_files: u64,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { file_size: None, open_files: 64 }
-    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

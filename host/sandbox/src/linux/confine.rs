@@ -87,7 +87,6 @@ fn single_thread() -> Result<(), SandboxError> {
 }
 
 fn limit(plan: &Plan, enforced: &mut SandboxLayers) -> Result<(), SandboxError> {
-    let limits = &plan.limits;
     let mut set = |resource: Resource, most: u64, words: String| {
         // Not above the inherited limit, which the process cannot raise.
         let most = getrlimit(resource).maximum.map_or(most, |given| given.min(most));
@@ -97,10 +96,8 @@ fn limit(plan: &Plan, enforced: &mut SandboxLayers) -> Result<(), SandboxError> 
     };
     // 1 also disables programs that receive cores through a pipe; 0 does not.
     set(Resource::Core, 1, "no core".to_owned())?;
-    set(Resource::Nofile, limits.open_files, format!("{} descriptors", limits.open_files))?;
-    if let Some(bytes) = limits.file_size {
-        set(Resource::Fsize, bytes, format!("{bytes} bytes a file"))?;
-    }
+    set(Resource::Nofile, plan.open_files, format!("{} descriptors", plan.open_files))?;
+    set(Resource::Fsize, plan.file_size, format!("{} bytes a file", plan.file_size))?;
     // The OOM killer should end this process, not the host.
     match std::fs::write("/proc/self/oom_score_adj", OOM_SCORE) {
         Ok(()) => enforced.limits.push("the first to end when memory runs out".to_owned()),

@@ -147,7 +147,7 @@ impl Files {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Limits, Policy};
+    use crate::plan::Policy;
 
     #[test]
     fn a_name_is_granted_absent_or_refused() {
@@ -155,7 +155,8 @@ mod tests {
             library: Some("/data/copies/abc.so".into()),
             closure: vec!["/lib/libz.so.1".into(), "/opt/a/../lib/libq.so".into()],
             reach: ["read:/etc/acme", "write:/var/lib/acme"].map(|text| text.parse().unwrap()).into(),
-            limits: Limits::default(),
+            file_size: 1,
+            open_files: 1,
             policy: Policy::Require,
         });
         let open = |path: &str, flags| files.open(&plain(Path::new(path)), flags);

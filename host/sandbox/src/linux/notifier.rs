@@ -43,7 +43,7 @@ impl Notifier {
         let mut answering = Answering {
             files: Files::new(plan),
             reach: plan.reach.clone(),
-            file_size: plan.limits.file_size,
+            file_size: plan.file_size,
             listener,
             connects: Connects::default(),
             watch,
@@ -107,7 +107,7 @@ struct Answering {
     files: Files,
     reach: Vec<Reach>,
     /// In bytes.
-    file_size: Option<u64>,
+    file_size: u64,
     connects: Connects,
     watch: Watch,
     second: Second,
@@ -301,7 +301,7 @@ impl Answering {
             Ok((false, _)) => return Decision::refuse(""),
             Err(error) => return Decision::Answer(Answer::Fail(error.raw_os_error())),
         };
-        if self.file_size.is_some_and(|most| len > most && i64::try_from(len).is_ok()) {
+        if len > self.file_size && i64::try_from(len).is_ok() {
             return Decision::Answer(Answer::Fail(libc::EFBIG));
         }
         Decision::Answer(match rustix::fs::ftruncate(&file, len) {

@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 
 use outrigger_sandbox::{
-    Denial, Denials, Event, Limits, Listener, Notifier, Plan, Policy, SandboxLayers, Support, library_closure, probe,
+    Denial, Denials, Event, Listener, Notifier, Plan, Policy, SandboxLayers, Support, library_closure, probe,
 };
 
 /// A system library that this program does not use, with its closure.
@@ -63,7 +63,8 @@ pub fn plan(reach: &[String], without: &[Layer], policy: Policy) -> (Plan, Suppo
         closure: library_closure(&library).unwrap(),
         library: Some(library),
         reach: reach.iter().map(|text| text.parse().unwrap()).collect(),
-        limits: Limits { file_size: Some(1 << 20), ..Limits::default() },
+        file_size: 1 << 20,
+        open_files: 64,
         policy,
     };
     (plan, reduced(without))

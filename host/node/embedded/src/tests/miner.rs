@@ -3,7 +3,7 @@
 use bitcoin::absolute::LockTime;
 use bitcoin::block::{Header, Version as BlockVersion};
 use bitcoin::consensus::serialize;
-use bitcoin::hashes::{Hash, sha256d};
+use bitcoin::hashes::Hash;
 use bitcoin::script::Builder;
 use bitcoin::{
     Amount, Block, BlockHash, CompactTarget, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness,
@@ -13,7 +13,6 @@ use outrigger_service::chain::{BlockRef, Verdict};
 
 use super::super::EmbeddedNode;
 use outrigger_node::Node;
-use outrigger_node::merkle::merkle_root;
 
 /// The witness script, OP_TRUE: it succeeds without further witness items.
 const ANYONE: [u8; 1] = [0x51];
@@ -89,17 +88,13 @@ impl Draft {
     }
 
     pub fn finish_plain(mut self) -> Block {
-        let txids = self.block.txdata.iter().map(|tx| tx.compute_txid().into()).collect();
-        self.block.header.merkle_root = merkle_root(txids).0.into();
+        self.block.header.merkle_root = self.block.compute_merkle_root().unwrap_or(Hash::all_zeros());
         mine(&mut self.block);
         self.block
     }
 
     fn commit(&mut self) {
-        let zero = sha256d::Hash::all_zeros();
-        let others = self.block.txdata.iter().skip(1).map(|tx| tx.compute_wtxid().into());
-        let (root, _) = merkle_root(std::iter::once(zero).chain(others).collect());
-        let committed = sha256d::Hash::hash(&[root.as_byte_array().as_slice(), &[0; 32]].concat());
+        let committed = Block::compute_witness_commitment(&self.block.witness_root().unwrap(), &[0; 32]);
         let script = [&[0x6a, 0x24, 0xaa, 0x21, 0xa9, 0xed][..], committed.as_byte_array()].concat();
         let coinbase = &mut self.block.txdata[0];
         coinbase.output.push(TxOut { value: Amount::ZERO, script_pubkey: ScriptBuf::from_bytes(script) });

@@ -60,17 +60,3 @@ pub fn fill_coinbase_witness(block: &mut NamedBlock) -> bool {
     input.witness.push([0; HASH_SIZE]);
     true
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn merkle_root_agrees_with_the_librarys() {
-        for count in 1..20 {
-            let mut list: Vec<_> = (0..count).map(|byte: u8| sha256d::Hash::hash(&[byte])).collect();
-            let (root, _) = merkle_root(list.clone());
-            assert_eq!(Some(root), bitcoin::merkle_tree::calculate_root_inline(&mut list));
-        }
-    }
-}

@@ -40,10 +40,6 @@ impl ScriptedNode {
     pub fn new() -> Arc<Self> {
         let chain = Arc::new(StubChain::new());
         let mempool = Arc::new(StubMempool::new(chain.clone()));
-        Self::of(chain, mempool)
-    }
-
-    pub fn of(chain: Arc<StubChain>, mempool: Arc<StubMempool>) -> Arc<Self> {
         let (observers, told) = (Mutex::default(), Mutex::default());
         Arc::new(Self { mempool, chain, release: AtomicU32::new(0), faults: Arc::default(), observers, told })
     }

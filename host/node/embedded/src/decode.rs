@@ -124,15 +124,6 @@ mod tests {
     }
 
     #[test]
-    fn a_transaction_of_nothing_is_decoded() {
-        let mut raw = serialize(&genesis_block(Network::Regtest).header);
-        raw.extend([1, 2, 0, 0, 0, 0, 0, 7, 0, 0, 0]);
-        let (block, _) = decode_block(&raw).unwrap();
-        assert!(block.txdata[0].input.is_empty() && block.txdata[0].output.is_empty());
-        assert_eq!(block.txdata[0].lock_time.to_consensus_u32(), 7);
-    }
-
-    #[test]
     fn decode_ids_are_those_of_the_library() {
         let coinbase = genesis_block(Network::Regtest).txdata.swap_remove(0);
         let mut witness = coinbase.clone();

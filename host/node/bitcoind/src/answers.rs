@@ -116,8 +116,6 @@ pub struct MempoolAnswer {
     pub bytes: u64,
     /// In bytes.
     pub usage: u64,
-    /// Since 0.21.
-    #[serde(default)]
     pub total_fee: Btc,
     /// The limit of `usage`.
     pub maxmempool: u64,

@@ -1,6 +1,6 @@
 //! [`Node`] for a running bitcoind.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use bitcoin::consensus::encode::{deserialize, serialize};
 use bitcoin::{BlockHash, Network, OutPoint, SignedAmount, Transaction, Txid, Weight};
-use outrigger_node::interest::outpoint_interest;
 use outrigger_node::{Abilities, ChainIdentity, Gap, Link, Node, NodeError, Observer, Result, SearchReads, Snapshot};
 use outrigger_service::chain::{BlockRef, Deployment, NextBlock, Tip, Verdict};
 use outrigger_service::mempool::{
@@ -30,7 +29,7 @@ use super::error::{AskError, OpenError};
 use super::filters::Filters;
 use super::hints::{self, Hint, ZmqSetting};
 use super::mirror::Mirror;
-use super::rpc::{INVALID_ADDRESS_OR_KEY, METHOD_NOT_FOUND, Rpc};
+use super::rpc::{INVALID_ADDRESS_OR_KEY, Rpc};
 use super::search::has_filters;
 use super::signals;
 use super::snapshot::NodeSnapshot;
@@ -123,17 +122,6 @@ impl BitcoindNode {
 
     fn unit(&self, method: &str, params: &serde_json::Value) -> Result<()> {
         self.rpc().ask::<serde_json::Value>(method, params).map(drop).map_err(NodeError::from)
-    }
-
-    /// The spenders, found by the digest and confirmed by their transactions.
-    fn spenders_by_digest(&self, outpoints: &[OutPoint]) -> Result<Vec<Option<Txid>>> {
-        let wanted: HashSet<u64> = outpoints.iter().map(outpoint_interest).collect();
-        let candidates = self.mempool_concerning(&|interest| wanted.contains(&interest))?;
-        let spends = |transaction: &Transaction, outpoint: &OutPoint| {
-            transaction.input.iter().any(|input| input.previous_output == *outpoint)
-        };
-        let spender = |outpoint| candidates.iter().find(|(_, tx)| spends(tx, outpoint)).map(|(txid, _)| *txid);
-        Ok(outpoints.iter().map(spender).collect())
     }
 
     /// Follows the node's changes now, or later if it does not answer.
@@ -364,11 +352,8 @@ impl Node for BitcoindNode {
             return Ok(Vec::new());
         }
         let asked: Vec<_> = outpoints.iter().map(outpoint).collect();
-        match self.rpc().ask::<Vec<SpenderAnswer>>("gettxspendingprevout", &json!([asked])) {
-            // Before Bitcoin Core 24.
-            Err(error) if error.code() == Some(METHOD_NOT_FOUND) => self.spenders_by_digest(outpoints),
-            answers => Ok(answers?.into_iter().map(|answer| answer.spendingtxid).collect()),
-        }
+        let answers: Vec<SpenderAnswer> = self.rpc().ask("gettxspendingprevout", &json!([asked]))?;
+        Ok(answers.into_iter().map(|answer| answer.spendingtxid).collect())
     }
 
     fn mempool_unbroadcast(&self, txids: &[Txid]) -> Result<Vec<bool>> {

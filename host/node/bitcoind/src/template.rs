@@ -187,11 +187,10 @@ struct StatisticsAnswer {
     threshold: u32,
 }
 
-/// The deployments as of a block; `None` if the node does not know it. `Unsupported` before Bitcoin Core 23.
+/// The deployments as of a block; `None` if the node does not know it.
 pub fn deployments(rpc: &Rpc, hash: BlockHash) -> Result<Option<Vec<Deployment>>> {
     let answer: DeploymentsAnswer = match rpc.ask("getdeploymentinfo", &json!([hash])) {
         Err(error) if error.code() == Some(INVALID_ADDRESS_OR_KEY) => return Ok(None),
-        Err(error) if error.code() == Some(METHOD_NOT_FOUND) => return too_old("deployments", 23, "getdeploymentinfo"),
         answer => answer?,
     };
     answer.read().map(Some)
@@ -255,7 +254,9 @@ pub fn prioritised(rpc: &Rpc) -> Result<Vec<Prioritised>> {
     type Answer = std::collections::BTreeMap<Txid, PrioritisedAnswer>;
     let answer: Answer = match rpc.ask("getprioritisedtransactions", &json!([])) {
         Err(error) if error.code() == Some(METHOD_NOT_FOUND) => {
-            return too_old("prioritised", 26, "getprioritisedtransactions");
+            return Err(NodeError::Unsupported(
+                "'prioritised' needs a node of Bitcoin Core 26 or later, which has getprioritisedtransactions".into(),
+            ));
         }
         answer => answer?,
     };
@@ -267,12 +268,6 @@ pub fn prioritised(rpc: &Rpc) -> Result<Vec<Prioritised>> {
         modified_fee: one.modified_fee.map(SignedAmount::from_sat),
     };
     Ok(given.map(one).collect())
-}
-
-fn too_old<T>(function: &str, release: u32, method: &str) -> Result<T> {
-    Err(NodeError::Unsupported(format!(
-        "'{function}' needs a node of Bitcoin Core {release} or later, which has {method}"
-    )))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use bitcoin::hashes::Hash;
 use bitcoin::{Amount, BlockHash, OutPoint, ScriptBuf, TxOut, Txid, Work, block::Header};
 use outrigger_service::chain::{BlockState, Coin};
 use zerocopy::little_endian::{I64, U32, U64};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, TryFromBytes, Unaligned};
 
 pub const OUTPOINT_KEY: usize = 36;
 
@@ -26,7 +26,10 @@ pub fn read_outpoint(key: &[u8]) -> Option<OutPoint> {
 }
 
 /// How far a block has been validated, whether or not it has failed since.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(
+    TryFromBytes, IntoBytes, KnownLayout, Immutable, Unaligned, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug,
+)]
+#[repr(u8)]
 pub enum Validity {
     /// Only its header is known.
     Header,
@@ -37,7 +40,8 @@ pub enum Validity {
 }
 
 /// Whether a block is excluded from the best chain.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(TryFromBytes, IntoBytes, KnownLayout, Immutable, Unaligned, Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
 pub enum Failure {
     None,
     /// The block breaks a rule, or was invalidated.
@@ -75,25 +79,21 @@ impl BlockEntry {
     }
 
     pub fn to_row(self) -> BlockRow {
-        let mut header = [0; 80];
-        for (to, from) in header.iter_mut().zip(serialize(&self.header)) {
-            *to = from;
-        }
         BlockRow {
-            header,
+            header: serialize(&self.header).try_into().unwrap_or([0; Header::SIZE]),
             work: self.work.to_be_bytes(),
             height: U32::new(self.height),
             median_time: U32::new(self.median_time),
             transactions: U32::new(self.transactions),
             size: U32::new(self.size),
             sequence: I64::new(self.sequence),
-            validity: self.validity as u8,
-            failure: self.failure as u8,
+            validity: self.validity,
+            failure: self.failure,
         }
     }
 
     pub fn from_row(bytes: &[u8]) -> Option<Self> {
-        let row = BlockRow::ref_from_bytes(bytes).ok()?;
+        let row = BlockRow::try_ref_from_bytes(bytes).ok()?;
         Some(Self {
             header: deserialize(&row.header).ok()?,
             height: row.height.get(),
@@ -102,34 +102,24 @@ impl BlockEntry {
             transactions: row.transactions.get(),
             size: row.size.get(),
             sequence: row.sequence.get(),
-            validity: match row.validity {
-                0 => Validity::Header,
-                1 => Validity::Stored,
-                2 => Validity::Connected,
-                _ => return None,
-            },
-            failure: match row.failure {
-                0 => Failure::None,
-                1 => Failure::Own,
-                2 => Failure::Inherited,
-                _ => return None,
-            },
+            validity: row.validity,
+            failure: row.failure,
         })
     }
 }
 
-#[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned, Clone, Debug)]
+#[derive(TryFromBytes, IntoBytes, KnownLayout, Immutable, Unaligned, Clone, Debug)]
 #[repr(C)]
 pub struct BlockRow {
-    header: [u8; 80],
+    header: [u8; Header::SIZE],
     work: [u8; 32],
     height: U32,
     median_time: U32,
     transactions: U32,
     size: U32,
     sequence: I64,
-    validity: u8,
-    failure: u8,
+    validity: Validity,
+    failure: Failure,
 }
 
 /// The fixed part of a row of the coins; the script follows it.

@@ -23,7 +23,7 @@ pub(super) struct Change<'a> {
     /// Whether there is anything to commit.
     touched: bool,
     /// The decoded blocks that were submitted, connected or disconnected.
-    blocks: HashMap<BlockHash, NamedBlock>,
+    pub blocks: HashMap<BlockHash, NamedBlock>,
     pub connected: HashSet<BlockHash>,
     pub refused: HashMap<BlockHash, ValidationError>,
     /// How many of the disconnected blocks, the highest first, return their transactions to the mempool.
@@ -167,11 +167,6 @@ impl Change<'_> {
         self.blocks.insert(hash, block);
         self.tip = parent;
         Ok(())
-    }
-
-    /// Keeps a decoded block that is about to be connected, so that it is not read again.
-    pub fn keep_block(&mut self, hash: BlockHash, block: NamedBlock) {
-        self.blocks.insert(hash, block);
     }
 
     fn take_block(&mut self, hash: &BlockHash) -> Result<NamedBlock, EmbeddedError> {

@@ -60,11 +60,6 @@ impl Deref for NamedBlock {
 }
 
 impl NamedBlock {
-    /// In block order. [`Self::coinbase_mut`] leaves the coinbase's wtxid stale.
-    pub fn ids(&self) -> &[Ids] {
-        &self.ids
-    }
-
     pub fn txids(&self) -> impl Iterator<Item = Txid> {
         self.ids.iter().map(|ids| ids.txid)
     }
@@ -73,7 +68,7 @@ impl NamedBlock {
         self.block.txdata.iter().zip(self.ids.iter().copied())
     }
 
-    /// The coinbase, to add a witness. The txid must stay the same.
+    /// The coinbase, to add a witness. The txid must stay the same; the wtxid in [`Self::transactions`] is stale then.
     pub fn coinbase_mut(&mut self) -> Option<&mut Transaction> {
         self.block.txdata.first_mut()
     }

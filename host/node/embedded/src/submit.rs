@@ -174,7 +174,8 @@ impl Change<'_> {
             return Ok(error.into());
         }
         self.store_block(hash, raw, block.txdata.len())?;
-        self.keep_block(hash, block);
+        // It is about to be connected, and is not read again.
+        self.blocks.insert(hash, block);
         self.activate()?;
         Ok(if let Some(error) = self.refused.remove(&hash) {
             error.into()

@@ -37,7 +37,7 @@ pub(super) fn check_commitment(block: &NamedBlock) -> Result<(), ValidationError
         .filter(|reserved| reserved.len() == HASH_SIZE)
         .ok_or_else(|| ValidationError::mutated("bad-witness-nonce-size"))?;
     let zero = sha256d::Hash::all_zeros();
-    let others = block.ids().iter().skip(1).map(|ids| ids.wtxid.into());
+    let others = block.transactions().skip(1).map(|(_, ids)| ids.wtxid.into());
     let (root, _) = merkle_root(std::iter::once(zero).chain(others).collect());
     let mut engine = sha256d::Hash::engine();
     engine.input(root.as_byte_array());

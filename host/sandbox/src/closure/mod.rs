@@ -118,27 +118,14 @@ fn find(needed: &str, searched: &[PathBuf], cache: Option<&cache::Cache>, machin
         return if needed.starts_with('/') { vec![PathBuf::from(needed)] } else { Vec::new() };
     }
     let fits = |path: &PathBuf| elf::read(path).is_ok_and(|needs| needs.machine == machine);
-    for folder in searched {
-        let found: Vec<PathBuf> = variants(folder, needed).into_iter().filter(fits).collect();
-        if !found.is_empty() {
-            return found;
-        }
-    }
-    let cached: Vec<PathBuf> =
-        cache.map_or_else(Vec::new, |cache| cache.paths(needed)).into_iter().filter(fits).collect();
-    if !cached.is_empty() {
-        return cached;
-    }
     let triplet = format!("{}-linux-gnu", std::env::consts::ARCH);
     let multiarch = ["/lib", "/usr/lib"].map(|folder| Path::new(folder).join(&triplet));
-    let defaults = DEFAULT_FOLDERS.iter().map(PathBuf::from);
-    for folder in multiarch.into_iter().chain(defaults) {
-        let found: Vec<PathBuf> = variants(&folder, needed).into_iter().filter(fits).collect();
-        if !found.is_empty() {
-            return found;
-        }
-    }
-    Vec::new()
+    let defaults = multiarch.into_iter().chain(DEFAULT_FOLDERS.map(PathBuf::from));
+    let cached = || cache.map_or_else(Vec::new, |cache| cache.paths(needed));
+    let own = searched.iter().map(|folder| variants(folder, needed));
+    let places = own.chain(std::iter::once_with(cached)).chain(defaults.map(|folder| variants(&folder, needed)));
+    let mut found = places.map(|paths| paths.into_iter().filter(fits).collect::<Vec<_>>());
+    found.find(|paths| !paths.is_empty()).unwrap_or_default()
 }
 
 /// A library in a folder, and in its subfolders for newer processors.

@@ -63,15 +63,13 @@ pub(super) fn replace_root(plan: &Plan) -> Result<(), SandboxError> {
     // Sources are resolved by their present names, and mounted from below the former root.
     let sources = sources(plan)?;
     let step = SandboxError::step("making a root");
+    let io_step = |source| SandboxError::Step { step: "making a root", source };
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private).map_err(&step)?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     mount("tmpfs", *base, "tmpfs", flags, ROOT_OPTIONS).map_err(&step)?;
     chdir(*base).map_err(&step)?;
-    DirBuilder::new()
-        .mode(0o755)
-        .create(FORMER)
-        .map_err(|source| SandboxError::Step { step: "making a root", source })?;
+    DirBuilder::new().mode(0o755).create(FORMER).map_err(io_step)?;
     pivot_root(".", FORMER).map_err(&step)?;
     chdir("/").map_err(&step)?;
     for source in &sources {
@@ -79,7 +77,6 @@ pub(super) fn replace_root(plan: &Plan) -> Result<(), SandboxError> {
     }
     let former = Path::new("/").join(FORMER);
     unmount(&former, UnmountFlags::DETACH).map_err(&step)?;
-    let io_step = |source| SandboxError::Step { step: "making a root", source };
     fs::remove_dir(&former).map_err(io_step)?;
     raw::lock_mount(Path::new("/"), Locks { read_only: true, no_exec: true, recursive: false }).map_err(io_step)
 }

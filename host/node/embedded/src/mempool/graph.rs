@@ -106,9 +106,7 @@ impl Graph {
             self.change(ancestor, |ancestor| ancestor.descendants.add(&own));
         }
         for parent in &entry.parents {
-            if let Some(parent) = self.entries.get_mut(parent) {
-                parent.children.insert(txid);
-            }
+            self.change(parent, |parent| _ = parent.children.insert(txid));
         }
         entry.children.clear();
         entry.ancestors = self.sum(&ancestors);
@@ -144,14 +142,10 @@ impl Graph {
         }
         let entry = self.entries.remove(txid)?;
         for parent in &entry.parents {
-            if let Some(parent) = self.entries.get_mut(parent) {
-                parent.children.remove(txid);
-            }
+            self.change(parent, |parent| _ = parent.children.remove(txid));
         }
         for child in &entry.children {
-            if let Some(child) = self.entries.get_mut(child) {
-                child.parents.remove(txid);
-            }
+            self.change(child, |child| _ = child.parents.remove(txid));
         }
         for input in &entry.tx.input {
             self.spent.remove(&input.previous_output);

@@ -39,11 +39,8 @@ pub enum Kind {
     /// The call with this token is cancelled.
     Cancel,
     Event,
-    /// The plugin's `quiesce`.
     Quiesce,
-    /// The plugin's `stop`.
     Stop,
-    /// The plugin's `destroy`.
     Destroy,
     /// To the runner: the status and response of a service, or the status of a reply that requested one.
     Answer,

@@ -19,7 +19,6 @@ pub struct Confinement {
     pub reach: Vec<Reach>,
 }
 
-/// The code that a runner runs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum RunnerCode {
     /// The copy of the plugin's library.

@@ -11,7 +11,6 @@ use parking_lot::Mutex;
 /// An unexpected end of a runner.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Crash {
-    /// How it ended.
     pub how: Ending,
     /// The method that it was executing, if any.
     pub method: Option<String>,

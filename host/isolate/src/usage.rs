@@ -12,8 +12,6 @@ pub const INTERVAL: Duration = Duration::from_millis(500);
 /// A process that used more than this share of all CPU time in each of several intervals is reniced.
 const GREEDY_SHARE: f64 = 0.5;
 const GREEDY_INTERVALS: u32 = 4;
-
-/// The nice value of a greedy process.
 const GREEDY_NICE: i32 = 15;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -7,7 +7,6 @@ use bitcoin::{BlockHash, Transaction, Txid};
 /// Why a transaction left the mempool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Removal {
-    /// A block confirmed it.
     Confirmed,
     /// A block confirmed another transaction that spends one of its inputs.
     Conflict,

@@ -26,7 +26,6 @@ pub fn outpoint_interest(outpoint: &OutPoint) -> u64 {
     eight(outpoint.txid.as_byte_array(), 0) ^ (u64::from(outpoint.vout) + 1).wrapping_mul(SPREAD)
 }
 
-/// The interest in a transaction itself.
 pub fn transaction_interest(txid: &Txid) -> u64 {
     eight(txid.as_byte_array(), 8)
 }

@@ -115,7 +115,6 @@ fn path(text: &str, grant: &str) -> Result<PathBuf, ReachError> {
     Ok(rebuilt)
 }
 
-/// The path of a Unix socket.
 fn socket_path(text: &str, grant: &str) -> Result<PathBuf, ReachError> {
     let socket = path(text, grant)?;
     match socket.as_os_str().len() {

@@ -67,7 +67,6 @@ pub struct StatesAnswer {
 
 #[derive(Deserialize)]
 pub struct StateAnswer {
-    /// The snapshot's block.
     pub snapshot_blockhash: Option<BlockHash>,
     /// Whether the blocks up to the snapshot were validated.
     #[serde(default)]

@@ -56,7 +56,6 @@ impl SavedMempool {
 }
 
 impl EmbeddedNode {
-    /// Writes the file, and returns its path.
     pub(super) fn write_mempool(&self) -> io::Result<PathBuf> {
         let (path, fresh) = (self.dir.join(FILE), self.dir.join(NEW_FILE));
         let bytes = self.pool.read().to_file();

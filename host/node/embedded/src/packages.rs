@@ -13,7 +13,6 @@ use super::mempool::{Offer, PackageVerdict, Refusal, Rules, Terms, View, describ
 use super::validation::ValidationError;
 use super::{EmbeddedError, EmbeddedNode};
 
-/// The greatest weight of a package.
 const MAX_PACKAGE_WEIGHT: Weight = Weight::from_wu(404_000);
 const MAX_PACKAGE_COUNT: usize = 25;
 

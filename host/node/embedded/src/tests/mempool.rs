@@ -49,7 +49,6 @@ pub fn refusal(admission: Admission) -> String {
     }
 }
 
-/// A transaction with one input of this sequence, and this lock time.
 fn locked(from: (Txid, u32), sequence: u32, lock_time: u32) -> Transaction {
     let mut tx = spend(&[from], &[COINBASE - 10_000]);
     tx.input[0].sequence = Sequence(sequence);

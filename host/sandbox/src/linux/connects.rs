@@ -61,22 +61,8 @@ fn begin(socket: BorrowedFd<'_>, address: &Address) -> rustix::io::Result<()> {
 }
 
 impl Connects {
-    /// Connects the descriptor `at` of the process. `None`: the answer follows later.
+    /// Connects the descriptor `at` of the process. The answer was sent or follows later, unless there is an error.
     pub(super) fn add(
-        &mut self,
-        listener: BorrowedFd<'_>,
-        process: BorrowedFd<'_>,
-        id: u64,
-        at: u32,
-        address: Address,
-    ) -> Option<Answer> {
-        match self.start(listener, process, id, at, address) {
-            Ok(()) => None,
-            Err(error) => Some(Answer::Fail(error.raw_os_error())),
-        }
-    }
-
-    fn start(
         &mut self,
         listener: BorrowedFd<'_>,
         process: BorrowedFd<'_>,

@@ -324,8 +324,8 @@ impl Answering {
         }
         let process = self.listener.process.as_fd();
         match self.connects.add(notices, process, notice.id, descriptor as u32, address) {
-            Some(answer) => Decision::Answer(answer),
-            None => Decision::Later,
+            Ok(()) => Decision::Later,
+            Err(error) => Decision::Answer(Answer::Fail(error.raw_os_error())),
         }
     }
 

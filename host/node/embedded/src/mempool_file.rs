@@ -107,7 +107,7 @@ impl EmbeddedNode {
 
 impl Pool {
     fn to_file(&self) -> Vec<u8> {
-        let entries: Vec<&Entry> = self.graph().in_order().collect();
+        let entries: Vec<&Entry> = self.graph.in_order().collect();
         let mut out = serialize(&(VERSION, entries.len() as u64));
         for entry in &entries {
             out.extend_from_slice(&entry.raw);

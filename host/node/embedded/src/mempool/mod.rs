@@ -74,11 +74,11 @@ impl<'a> View<'a> {
 
 pub struct Pool {
     limits: MempoolLimits,
-    tip: Tip,
-    graph: Graph,
+    pub(super) tip: Tip,
+    pub(super) graph: Graph,
     /// The deltas of prioritisetransaction, also of transactions that are not here.
     deltas: HashMap<Txid, SignedAmount>,
-    sequence: u64,
+    pub(super) sequence: u64,
     /// The number of additions and removals, for any reason.
     moves: u64,
     min_feerate: RollingMinFeerate,
@@ -97,14 +97,6 @@ impl Pool {
         }
     }
 
-    pub fn tip(&self) -> Tip {
-        self.tip
-    }
-
-    pub fn sequence(&self) -> u64 {
-        self.sequence
-    }
-
     pub fn has(&self, txid: &Txid) -> bool {
         self.graph.get(txid).is_some()
     }
@@ -116,10 +108,6 @@ impl Pool {
             true => PackageMember::InMempool { virtual_size: entry.virtual_size(), fee: entry.fee },
             false => PackageMember::OtherWitness { wtxid: entry.wtxid },
         })
-    }
-
-    pub(super) fn graph(&self) -> &Graph {
-        &self.graph
     }
 
     /// `now` is in Unix seconds.

@@ -54,7 +54,7 @@ struct Builder<'a> {
 impl<'a> Builder<'a> {
     fn build(mut self) -> Vec<Selected> {
         let mut failures = 0;
-        let mut others = self.pool.graph().best_first().peekable();
+        let mut others = self.pool.graph.best_first().peekable();
         while let Some((entry, package)) = self.next(&mut others) {
             let least = self.settings.mempool.block_feerate.fee(package.size);
             if !pays(package.fees, least) {
@@ -89,7 +89,7 @@ impl<'a> Builder<'a> {
             others.next().map(|entry| (entry, entry.ancestors))
         } else {
             let (_, Reverse(txid), needs) = self.queue.pop()?;
-            self.pool.graph().get(&txid).map(|entry| (entry, needs))
+            self.pool.graph.get(&txid).map(|entry| (entry, needs))
         }
     }
 
@@ -105,7 +105,7 @@ impl<'a> Builder<'a> {
 
     /// Selects a transaction and its unselected ancestors, unless one of them is not final.
     fn take(&mut self, entry: &'a Entry) -> bool {
-        let graph = self.pool.graph();
+        let graph = &self.pool.graph;
         let mut package = vec![entry];
         if !entry.parents.is_empty() {
             let missing = |txid: &Txid| if self.inside.contains_key(txid) { None } else { graph.get(txid) };
@@ -113,7 +113,7 @@ impl<'a> Builder<'a> {
             // An entry has more ancestors than each of its ancestors.
             package.sort_by_key(|entry| (entry.ancestors.count, entry.txid));
         }
-        let tip = self.pool.tip();
+        let tip = self.pool.tip;
         let is_final = |entry: &&Entry| is_final(&entry.tx, tip.height.saturating_add(1), tip.median_time);
         if !package.iter().all(is_final) {
             return false;
@@ -131,7 +131,7 @@ impl<'a> Builder<'a> {
     fn release(&mut self, chosen: &Entry) {
         // A block has far fewer than 2^32 transactions.
         self.inside.insert(chosen.txid, u32::try_from(self.chosen.len()).unwrap_or(u32::MAX));
-        let graph = self.pool.graph();
+        let graph = &self.pool.graph;
         for descendant in graph.descendants(chosen.children.iter().copied()) {
             let Some(entry) = graph.get(&descendant) else { continue };
             if self.inside.contains_key(&descendant) {

@@ -88,7 +88,7 @@ impl Selector {
 
     /// The selection of the mempool as it stands now, or when this returns.
     pub fn current(&self) -> Arc<BlockSelection> {
-        let sequence = self.shared.pool.read().sequence();
+        let sequence = self.shared.pool.read().sequence;
         let is_current = |last: &Arc<BlockSelection>| last.sequence >= sequence;
         let mut state = self.shared.state.lock();
         if let Some(last) = state.last.as_ref().filter(|last| is_current(last)) {
@@ -168,7 +168,7 @@ impl Shared {
         let _selecting = self.selecting.lock();
         let (chosen, tip, sequence) = {
             let pool = self.pool.read();
-            (choose(&pool, &self.settings), pool.tip(), pool.sequence())
+            (choose(&pool, &self.settings), pool.tip, pool.sequence)
         };
         let is_same = |last: &BlockSelection| {
             let ids = last.transactions.iter().map(|selected| selected.wtxid);

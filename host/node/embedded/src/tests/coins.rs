@@ -225,7 +225,7 @@ proptest! {
                 Step::Reopen => node.reopen(),
             }
             assert_as_replayed(&node);
-            node.pool.read().graph().assert_consistent();
+            node.pool.read().graph.assert_consistent();
         }
     }
 }

@@ -30,7 +30,7 @@ pub fn submit(node: &EmbeddedNode, tx: &Transaction) -> Admission {
     if !matches!(submitted, Admission::AlreadyInChain) {
         assert_eq!(tried, submitted);
     }
-    node.pool.read().graph().assert_consistent();
+    node.pool.read().graph.assert_consistent();
     submitted
 }
 
@@ -307,7 +307,7 @@ fn a_reorganisation_puts_back_what_is_still_valid() {
     assert_eq!(node.mempool_ids().unwrap(), [parent.compute_txid(), child.compute_txid()]);
     let entry = node.mempool_entries(&[child.compute_txid()]).unwrap()[0].clone().unwrap();
     assert_eq!((entry.ancestor_count, entry.height), (2, 104));
-    node.pool.read().graph().assert_consistent();
+    node.pool.read().graph.assert_consistent();
     // Back again: the first branch confirms its transactions, and a dropped child stays dropped.
     node.precious_block(fork).unwrap();
     node.invalidate_block(first.block_hash()).unwrap();

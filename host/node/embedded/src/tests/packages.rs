@@ -13,7 +13,7 @@ use super::miner::spend;
 fn submit(node: &TestNode, package: &[&Transaction]) -> PackageOutcome {
     let raw: Vec<Blob> = package.iter().map(|tx| serialize(*tx).into()).collect();
     let outcome = node.submit_package(&raw, FeeRate::ZERO).unwrap();
-    node.pool.read().graph().assert_consistent();
+    node.pool.read().graph.assert_consistent();
     outcome
 }
 

@@ -60,7 +60,7 @@ fn restart_keeps_the_mempool_as_it_was() {
     before.iter_mut().flatten().for_each(|entry| entry.height = tip);
     restart(&mut node);
     assert_eq!((entries(&node), node.prioritised().unwrap()), (before.clone(), deltas.clone()));
-    node.pool.read().graph().assert_consistent();
+    node.pool.read().graph.assert_consistent();
     // A kill leaves the file of the last clean stop.
     node.reopen();
     assert_eq!((entries(&node), node.prioritised().unwrap()), (before, deltas));
@@ -101,7 +101,7 @@ fn restart_keeps_what_a_reorganisation_put_back() {
     assert_eq!((node.tip().hash, node.mempool_ids().unwrap()), (second.block_hash(), both.to_vec()));
     restart(&mut node);
     assert_eq!(node.mempool_ids().unwrap(), both);
-    node.pool.read().graph().assert_consistent();
+    node.pool.read().graph.assert_consistent();
 }
 
 #[test]

@@ -173,7 +173,7 @@ fn selection_is_what_a_look_at_everything_would_choose() {
     let node = TestNode::new();
     let coinbases = extend_by(&node, 120);
     submit_random(&node, &coinbases[..20]);
-    node.pool.read().graph().assert_consistent();
+    node.pool.read().graph.assert_consistent();
     let chosen = candidate(&node);
     assert!(chosen.transactions.len() > 50);
     assert_eq!(ids(&chosen), naive(&node));
@@ -190,7 +190,7 @@ fn selection_is_what_a_look_at_everything_would_choose() {
     for (index, txid) in node.mempool_ids().unwrap().into_iter().enumerate().step_by(7) {
         node.prioritise(txid, SignedAmount::from_sat(if index % 2 == 0 { 9_000 } else { -700 })).unwrap();
     }
-    node.pool.read().graph().assert_consistent();
+    node.pool.read().graph.assert_consistent();
     assert_eq!(ids(&candidate(&node)), naive(&node));
 }
 

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use outrigger_node::HintSource;
 use outrigger_upstream::UpstreamError;
 use outrigger_zmq::{Stream, ZmqEndpoint, ZmqError};
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -94,7 +95,7 @@ fn follow(follower: &Follower, hints: &Receiver<Hint>) {
     while !follower.is_stopping() {
         // No notification announces that a held chain can be followed again.
         let is_told =
-            follower.source.get() == HintSource::Zmq && follower.is_reached() && follower.standing.behind() == 0;
+            *follower.source.lock() == HintSource::Zmq && follower.is_reached() && follower.standing.behind() == 0;
         let first = match hints.recv_timeout(if is_told { CHECK_EVERY } else { POLL_EVERY }) {
             Err(RecvTimeoutError::Disconnected) => return,
             first => first.ok(),
@@ -147,19 +148,27 @@ fn follow_once(follower: &Follower, lost: bool, last_warning: &mut Option<Instan
     }
 }
 
+/// Replaces the source of hints, unless it has changed meanwhile.
+fn replace(source: &Mutex<HintSource>, former: HintSource, next: HintSource) {
+    let mut now = source.lock();
+    if *now == former {
+        *now = next;
+    }
+}
+
 /// Long-polls the node for blocks while it sends no ZMQ notifications, which occupies one of the node's threads.
 /// Returns if the node has no other thread; then the follower polls.
 fn wait_for_blocks(follower: &Weak<Follower>, hints: &SyncSender<Hint>) {
     let mut leaves_thread = false;
     while let Some(follower) = follower.upgrade().filter(|follower| !follower.is_stopping()) {
-        if follower.source.get() == HintSource::Zmq {
+        if *follower.source.lock() == HintSource::Zmq {
             drop(follower);
             thread::sleep(POLL_EVERY);
             continue;
         }
         let waited = match leaves_thread {
             true => {
-                follower.source.replace(HintSource::Poll, HintSource::Wait);
+                replace(&follower.source, HintSource::Poll, HintSource::Wait);
                 follower.rpc.wait_for_block(WAIT_MILLISECONDS)
             }
             false => match try_wait(&follower.rpc) {
@@ -179,7 +188,7 @@ fn wait_for_blocks(follower: &Weak<Follower>, hints: &SyncSender<Hint>) {
                 }
             }
             Err(error) => {
-                follower.source.replace(HintSource::Wait, HintSource::Poll);
+                replace(&follower.source, HintSource::Wait, HintSource::Poll);
                 // The node may restart with fewer threads.
                 leaves_thread = false;
                 if error.code() == Some(METHOD_NOT_FOUND) {
@@ -278,7 +287,7 @@ fn hear(
             Err(error) => break error,
         };
         let Some(follower) = follower.upgrade() else { break io::Error::from(io::ErrorKind::Interrupted).into() };
-        follower.source.set(HintSource::Zmq);
+        *follower.source.lock() = HintSource::Zmq;
         let is_next = expected.replace(notification.number.wrapping_add(1)) == Some(notification.number);
         let lost = (!is_next).then_some(Hint::Lost);
         for hint in lost.into_iter().chain([Hint::Event(notification.event)]) {
@@ -287,7 +296,7 @@ fn hear(
         }
     };
     if let Some(follower) = follower.upgrade() {
-        follower.source.replace(HintSource::Zmq, HintSource::Poll);
+        replace(&follower.source, HintSource::Zmq, HintSource::Poll);
     }
     // From here on losses go unnoticed.
     let _ = hints.send(Hint::Lost);

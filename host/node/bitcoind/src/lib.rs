@@ -49,7 +49,6 @@ mod rpc;
 mod search;
 mod signals;
 mod snapshot;
-mod source;
 mod standing;
 mod submit;
 mod sync;

@@ -212,7 +212,7 @@ impl Node for BitcoindNode {
             reply_microseconds: figures.reply_microseconds.load(Ordering::Relaxed),
             filters_kept: self.follower.filters.hits.load(Ordering::Relaxed),
             filters_fetched: self.follower.filters.fetched.load(Ordering::Relaxed),
-            hints: self.follower.source.get(),
+            hints: *self.follower.source.lock(),
             behind: self.follower.standing.behind(),
             stalled: self.follower.standing.is_stalled(self.settings.behind_patience),
             unproven: self.rpc().unproven.load(Ordering::Relaxed),
@@ -244,7 +244,7 @@ impl Node for BitcoindNode {
 
     fn next_block(&self) -> Result<NextBlock> {
         let template = Template::ask(self.rpc(), self.settings.network)?;
-        template.next(self.follower.tip_at(template.previous())?)
+        template.next(self.follower.tip_at(template.previousblockhash)?)
     }
 
     fn deployments(&self, hash: BlockHash) -> Result<Option<Vec<Deployment>>> {
@@ -411,7 +411,7 @@ impl Node for BitcoindNode {
         // Read before the request: a change meanwhile may be in the selection, and is not counted yet.
         let sequence = self.follower.mempool.sequence();
         let template = Template::ask(self.rpc(), self.settings.network)?;
-        let tip = self.follower.tip_at(template.previous())?;
+        let tip = self.follower.tip_at(template.previousblockhash)?;
         let candidate = self.selections.candidate(template, tip, sequence, known)?;
         candidate.map(|candidate| proven(self.rpc(), candidate)).transpose()
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use bitcoin::{BlockHash, Transaction};
-use outrigger_node::{Clock, NodeError, NodeEvent, Observer};
+use outrigger_node::{Clock, HintSource, NodeError, NodeEvent, Observer};
 use outrigger_service::chain::Tip;
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::json;
@@ -20,7 +20,6 @@ use super::mempool::Mempool;
 use super::mirror::{Change, Mirror, Moment};
 use super::returns::Returns;
 use super::rpc::{INVALID_ADDRESS_OR_KEY, Rpc};
-use super::source::Source;
 use super::standing::{RewindLimit, Standing, is_fetching};
 use super::zmq::Event;
 
@@ -59,7 +58,7 @@ pub struct Follower {
     release: AtomicU32,
     /// Whether a forwarded call was answered while the node counted as away: it may have returned.
     seen: AtomicBool,
-    pub(crate) source: Source,
+    pub(crate) source: Mutex<HintSource>,
     stopping: AtomicBool,
     /// Since when the node is away, and how long the host then serves cached data.
     away_since: Mutex<Option<Instant>>,
@@ -98,7 +97,7 @@ impl Follower {
             started: Mutex::default(),
             release,
             seen: AtomicBool::new(false),
-            source: Source::default(),
+            source: Mutex::default(),
             stopping: AtomicBool::new(false),
             away_since: Mutex::default(),
             patience,

@@ -24,7 +24,7 @@ pub struct Template {
     version: i32,
     rules: Vec<String>,
     vbavailable: Map<String, Value>,
-    previousblockhash: BlockHash,
+    pub previousblockhash: BlockHash,
     transactions: Vec<TemplateTransaction>,
     coinbasevalue: u64,
     longpollid: String,
@@ -54,10 +54,6 @@ impl Template {
             }
             answer => Ok(answer?),
         }
-    }
-
-    pub fn previous(&self) -> BlockHash {
-        self.previousblockhash
     }
 
     fn fees(&self) -> Amount {

@@ -5,7 +5,6 @@ use bitcoin::absolute::LockTime;
 use bitcoin::consensus::{deserialize, serialize};
 use bitcoin::{Amount, Sequence, SignedAmount, Transaction, Txid, Weight};
 use outrigger_node::Node;
-use outrigger_service::chain::Verdict;
 use outrigger_service::mempool::{Admission, Candidate, MempoolEntry};
 use outrigger_values::FeeRate;
 
@@ -13,7 +12,7 @@ use super::super::mempool::FeeFrac;
 use super::super::{EmbeddedNode, MempoolLimits, Settings};
 use super::TestNode;
 use super::mempool::{COINBASE, accept};
-use super::miner::{Draft, extend, extend_by, spend};
+use super::miner::{extend, extend_by, spend};
 
 fn candidate(node: &EmbeddedNode) -> Candidate {
     node.candidate(None).unwrap().unwrap()
@@ -192,31 +191,6 @@ fn selection_is_what_a_look_at_everything_would_choose() {
     }
     node.pool.read().graph.assert_consistent();
     assert_eq!(ids(&candidate(&node)), naive(&node));
-}
-
-#[test]
-fn block_of_the_selection_is_valid_and_empties_the_mempool() {
-    let node = TestNode::new();
-    let coinbases = extend_by(&node, 110);
-    for coinbase in &coinbases[..10] {
-        let tx = spend(&[(*coinbase, 0)], &[COINBASE / 2, COINBASE / 2 - 10_000]);
-        let txid = accept(&node, &tx);
-        accept(&node, &spend(&[(txid, 1)], &[COINBASE / 2 - 30_000]));
-    }
-    let (next, candidate) = (node.next_block().unwrap(), candidate(&node));
-    assert_eq!(next.tip, node.tip());
-    assert_eq!((next.bits, next.min_time), (0x207f_ffff, next.tip.median_time + 1));
-    assert_eq!(next.rules, ["csv", "!segwit", "taproot"]);
-    let transactions: Vec<Transaction> =
-        candidate.transactions.iter().map(|selected| deserialize(&selected.raw).unwrap()).collect();
-    assert_eq!(transactions.len(), 20);
-    let block = Draft::on(&node, next.tip.hash, &transactions, 0)
-        .edit(|block| block.txdata[0].output[0].value += candidate.fees)
-        .finish();
-    assert_eq!(node.check_block(&serialize(&block)).unwrap(), Verdict::Valid);
-    assert_eq!(node.submit_block(&serialize(&block)).unwrap(), Verdict::Valid);
-    assert!(node.mempool_ids().unwrap().is_empty());
-    assert!(self::candidate(&node).transactions.is_empty());
 }
 
 #[test]

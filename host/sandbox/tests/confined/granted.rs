@@ -199,12 +199,7 @@ pub fn a_connection_that_waits_holds_up_nothing() {
         assert_eq!(confined.denied.recv().unwrap().to_string(), "openat /etc/passwd");
         drop(clients);
         daemon.set_nonblocking(false).unwrap();
-        std::thread::spawn(move || {
-            for stream in daemon.incoming() {
-                let mut stream = stream.unwrap();
-                let _ = stream.read_exact(&mut [0]).and_then(|()| stream.write_all(b"y"));
-            }
-        });
+        serve(move || Box::new(daemon.accept().unwrap().0));
         let results = confined.results();
         assert_eq!(results["full"], i64::from(libc::EAGAIN));
         assert_eq!(results["meanwhile"], i64::from(EPERM));

@@ -342,7 +342,7 @@ impl SharedProxy {
             // It may end while it starts; the starting thread learns that here.
             let coming_up = thread.spawn_scoped(scope, || self.come_up(&runner, first));
             if coming_up.is_err() {
-                runner.kill("no thread to start it on");
+                runner.process.kill("no thread to start it on");
             }
             runner.watch(self.launch.bounds);
             let status = child.wait();
@@ -379,7 +379,7 @@ impl SharedProxy {
                 let _ = first.take().map(|first| first.send(Ok(())));
             }
             Err(reason) => {
-                runner.kill("a refusal to start");
+                runner.process.kill("a refusal to start");
                 if first.is_none() {
                     tracing::error!(plugin = self.launch.plugin, reason, "the plugin refused to start again");
                 }

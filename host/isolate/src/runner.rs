@@ -380,7 +380,7 @@ impl Runner {
             let overdue = is_due.then_some("a function of the plugin that does not return");
             if let Some(reason) = overdue.or_else(|| watch.look()) {
                 tracing::error!(plugin = self.plugin, pid = self.process.pid, reason, "the plugin's process is ended");
-                self.kill(reason);
+                self.process.kill(reason);
                 return;
             }
         }
@@ -395,11 +395,6 @@ impl Runner {
         }
     }
 
-    /// Kills the process for this reason.
-    pub fn kill(&self, why: &'static str) {
-        self.process.kill(why);
-    }
-
     /// Frees the instance and ends the process.
     pub fn end(&self) {
         if !self.is_gone()
@@ -410,7 +405,7 @@ impl Runner {
             let _ = channel.receive_until(MAX_REQUEST, Instant::now() + DESTROY_PATIENCE);
         }
         self.control.lock().take();
-        self.kill("its end");
+        self.process.kill("its end");
         self.set_gone();
     }
 }

@@ -49,17 +49,10 @@ impl<T: Default> Default for ByToken<T> {
 
 impl<T> ByToken<T> {
     pub fn of(&self, token: u64) -> MutexGuard<'_, T> {
-        self.parts[token as usize % PARTS].lock()
+        self.parts[token as usize % PARTS].0.lock()
     }
 
     pub fn all(&self) -> impl Iterator<Item = MutexGuard<'_, T>> {
-        self.parts.iter().map(Part::lock)
-    }
-}
-
-impl<T> Part<T> {
-    fn lock(&self) -> MutexGuard<'_, T> {
-        // Every operation leaves the value consistent, so poisoning is ignored.
-        self.0.lock()
+        self.parts.iter().map(|part| part.0.lock())
     }
 }

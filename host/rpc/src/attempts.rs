@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::time::sleep;
 
 use super::peers::Peer;
@@ -66,7 +66,7 @@ impl Attempts {
             return false;
         }
         // Removes addresses that never came back.
-        let mut addresses = self.lock();
+        let mut addresses = self.addresses.lock();
         self.forget(&mut addresses, now);
         addresses.is_empty()
     }
@@ -78,7 +78,7 @@ impl Attempts {
     /// Records wrong credentials. Returns the delay of their answer: wrong attempts of an address are answered one
     /// after the other.
     pub(super) fn wrong(&self, peer: Peer, now: Instant) -> Duration {
-        let mut addresses = self.lock();
+        let mut addresses = self.addresses.lock();
         let address = self.place(&mut addresses, peer, now);
         let guesser = addresses.entry(address).or_insert(Guesser { paid_at: now, waiting: 0 });
         guesser.paid_at = guesser.paid_at.max(now) + self.delay;
@@ -105,7 +105,7 @@ impl Attempts {
 
     /// How long a request of an address waits before its credentials are checked; `None`: not at all.
     fn pause(&self, peer: Peer, now: Instant) -> Option<Duration> {
-        let mut addresses = self.lock();
+        let mut addresses = self.addresses.lock();
         let address = network(peer);
         let known = if addresses.contains_key(&address) { address } else { OTHERS };
         let guesser = addresses.get(&known)?;
@@ -118,7 +118,7 @@ impl Attempts {
     }
 
     fn wait(&self, peer: Peer) -> Result<Waiting<'_>, TooMany> {
-        let mut addresses = self.lock();
+        let mut addresses = self.addresses.lock();
         let address = network(peer);
         let known = if addresses.contains_key(&address) { address } else { OTHERS };
         match addresses.get_mut(&known) {
@@ -147,12 +147,7 @@ impl Attempts {
 
     #[cfg(test)]
     pub(super) fn waiting(&self) -> usize {
-        self.lock().values().map(|guesser| guesser.waiting).sum()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Peer, Guesser>> {
-        // Every operation leaves the table consistent, so poisoning is ignored.
-        self.addresses.lock()
+        self.addresses.lock().values().map(|guesser| guesser.waiting).sum()
     }
 }
 
@@ -164,7 +159,7 @@ struct Waiting<'a> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        if let Some(guesser) = self.attempts.lock().get_mut(&self.address) {
+        if let Some(guesser) = self.attempts.addresses.lock().get_mut(&self.address) {
             guesser.waiting = guesser.waiting.saturating_sub(1);
         }
     }

@@ -25,7 +25,7 @@ use outrigger_service::events::Event;
 use outrigger_service::wire;
 use outrigger_sockets::{Listening, Sockets};
 use outrigger_values::RpcError;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use super::calls::{Answer, Calls, Run};
 use super::events::EventQueue;
@@ -241,21 +241,17 @@ struct Since {
 impl Since {
     /// Runs `work` and marks the activity as in progress meanwhile.
     fn during<T>(&self, work: impl FnOnce() -> T) -> T {
-        *self.lock() = Some(Instant::now());
+        *self.since.lock() = Some(Instant::now());
         self.going_on.store(true, Ordering::Relaxed);
         let done = work();
         self.going_on.store(false, Ordering::Relaxed);
-        *self.lock() = None;
+        *self.since.lock() = None;
         done
     }
 
     fn is_longer_than(&self, limit: Option<Duration>) -> bool {
         let longer = |since: Instant| limit.is_some_and(|limit| since.elapsed() > limit);
-        self.going_on.load(Ordering::Relaxed) && self.lock().is_some_and(longer)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.since.lock()
+        self.going_on.load(Ordering::Relaxed) && self.since.lock().is_some_and(longer)
     }
 }
 

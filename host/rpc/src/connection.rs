@@ -80,7 +80,7 @@ pub(super) async fn serve<S: RpcService>(
     if let Some(Err(error)) = stream.tcp().map(watch_peer) {
         tracing::debug!(%error, "cannot have the client's machine watched");
     }
-    let (limits, began) = (edge.limits(), now());
+    let (limits, began) = (&edge.limits, now());
     let first = tokio::select! {
         first = first_byte(&mut stream, is_proxied, &slot) => first,
         () = sleep(limits.idle_timeout.min(limits.unauthenticated_timeout)) => return,
@@ -89,7 +89,7 @@ pub(super) async fn serve<S: RpcService>(
     };
     // A client that is gone has no first byte.
     let Some(first) = first else { return };
-    if !edge.admission().access().allowed.allows(slot.0.peer()) {
+    if !edge.admission.access().allowed.allows(slot.0.peer()) {
         tracing::warn!(peer = %slot.0.peer(), "an RPC client of a network that is not allowed");
         // As without a proxy, a client of TLS gets no answer.
         if tls.is_none() {
@@ -178,7 +178,7 @@ async fn converse<S: RpcService>(
             () = conversation.run(stopping) => {}
             () = reset(client.stream()) => {}
             () = client.link().closed() => {}
-            () = edge.admission().lost(&client, true) => {}
+            () = edge.admission.lost(&client, true) => {}
         }
     }
 }
@@ -199,12 +199,12 @@ async fn serve_http<S: RpcService>(
             Ok::<_, Infallible>(response)
         }
     });
-    let mut connection = pin!(builder(edge.limits()).serve_connection(io, service).with_upgrades());
+    let mut connection = pin!(builder(&edge.limits).serve_connection(io, service).with_upgrades());
     let lost = async {
         tokio::select! {
-            () = expiry(client, edge.limits()) => {}
+            () = expiry(client, &edge.limits) => {}
             () = reset(client.stream()) => {}
-            () = edge.admission().lost(client, false) => {}
+            () = edge.admission.lost(client, false) => {}
             () = client.link().closed() => {
                 // Bytes in the send buffer are discarded with the connection.
                 if client.activity().unsent() > 0 {
@@ -311,8 +311,8 @@ struct WatchedSocket {
 
 impl WatchedSocket {
     fn new<S: RpcService>(client: Arc<Client>, edge: &Edge<S>) -> Self {
-        let unread = UnreadReply::new(edge.unread().clone(), client.link().clone());
-        let polling = BusyPollState::new(edge.busy_poll().clone());
+        let unread = UnreadReply::new(edge.unread.clone(), client.link().clone());
+        let polling = BusyPollState::new(edge.busy_poll.clone());
         Self { client, unread, polling, answered: false, drained: true }
     }
 }

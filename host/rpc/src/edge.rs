@@ -42,17 +42,19 @@ const MAX_PATH_BYTES: usize = 8192;
 
 pub(super) struct Edge<S> {
     service: Arc<S>,
-    admission: Admission,
-    limits: Limits,
-    rest: OnceLock<(Arc<dyn Rest>, bool)>,
-    busy_poll: Arc<BusyPoll>,
-    attempts: Attempts,
-    unread: Arc<Unread>,
-    figures: Arc<EdgeFigures>,
-    /// The newest block, for subscriptions.
-    tips: OnceLock<Tips>,
-    readiness: OnceLock<Readiness>,
-    pages: OnceLock<&'static [Page]>,
+    pub admission: Admission,
+    pub limits: Limits,
+    /// Without it, `/rest/` does not exist. `true`: it needs no credentials.
+    pub rest: OnceLock<(Arc<dyn Rest>, bool)>,
+    pub busy_poll: Arc<BusyPoll>,
+    pub attempts: Attempts,
+    pub unread: Arc<Unread>,
+    pub figures: Arc<EdgeFigures>,
+    /// The newest block. Without it, subscriptions tell no blocks.
+    pub tips: OnceLock<Tips>,
+    /// The answer of `/readyz`. Without it, the host is not ready.
+    pub readiness: OnceLock<Readiness>,
+    pub pages: OnceLock<&'static [Page]>,
 }
 
 impl<S: RpcService> Edge<S> {
@@ -65,26 +67,6 @@ impl<S: RpcService> Edge<S> {
         Self { service, admission, limits, rest, busy_poll, attempts, unread, figures, tips, readiness, pages }
     }
 
-    /// Sets the REST interface, once. Without it, `/rest/` does not exist. `is_open`: it needs no credentials.
-    pub(super) fn answer_rest_by(&self, rest: Arc<dyn Rest>, is_open: bool) {
-        let _ = self.rest.set((rest, is_open));
-    }
-
-    /// Sets the newest block, once. Without it, subscriptions tell no blocks.
-    pub(super) fn tell_blocks_by(&self, tips: Tips) {
-        let _ = self.tips.set(tips);
-    }
-
-    /// Sets the answer of `/readyz`, once. Without it, the host is not ready.
-    pub(super) fn answer_readiness_by(&self, readiness: Readiness) {
-        let _ = self.readiness.set(readiness);
-    }
-
-    /// Sets the pages, once. Without it, there are none.
-    pub(super) fn show(&self, pages: &'static [Page]) {
-        let _ = self.pages.set(pages);
-    }
-
     fn health(&self, head: &Parts) -> Option<Response<ReplyBody>> {
         let path = head.uri.path_and_query().filter(|_| head.uri.authority().is_none())?;
         let is_ready = || self.readiness.get().is_some_and(|is_ready| is_ready());
@@ -94,31 +76,6 @@ impl<S: RpcService> Edge<S> {
             response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
         }
         Some(response)
-    }
-
-    pub(super) fn admission(&self) -> &Admission {
-        &self.admission
-    }
-
-    pub(super) fn busy_poll(&self) -> &Arc<BusyPoll> {
-        &self.busy_poll
-    }
-
-    pub(super) fn limits(&self) -> &Limits {
-        &self.limits
-    }
-
-    pub(super) fn unread(&self) -> &Arc<Unread> {
-        &self.unread
-    }
-
-    pub(super) fn figures(&self) -> &Arc<EdgeFigures> {
-        &self.figures
-    }
-
-    #[cfg(test)]
-    pub(super) fn attempts(&self) -> &Attempts {
-        &self.attempts
     }
 
     pub(super) async fn handle<B>(&self, request: Request<B>, client: &Arc<Client>) -> Response<ReplyBody>

@@ -44,7 +44,7 @@ pub struct DrainReport {
 pub struct Server<S> {
     listeners: Vec<Listener>,
     addresses: Vec<ListenAddress>,
-    edge: Arc<Edge<S>>,
+    pub(super) edge: Arc<Edge<S>>,
     tls: Option<Arc<Tls>>,
     workers: Workers,
 }
@@ -70,7 +70,7 @@ impl<S: RpcService> Server<S> {
 
     #[must_use]
     pub fn with_access(self, access: Access) -> Self {
-        self.edge.admission().set_access(access);
+        self.edge.admission.set_access(access);
         self
     }
 
@@ -84,28 +84,28 @@ impl<S: RpcService> Server<S> {
     /// Answers REST requests; `is_open`: also those without credentials.
     #[must_use]
     pub fn with_rest(self, rest: Arc<dyn Rest>, is_open: bool) -> Self {
-        self.edge.answer_rest_by(rest, is_open);
+        let _ = self.edge.rest.set((rest, is_open));
         self
     }
 
     /// Tells subscribers each of these blocks.
     #[must_use]
     pub fn with_tips(self, tips: Tips) -> Self {
-        self.edge.tell_blocks_by(tips);
+        let _ = self.edge.tips.set(tips);
         self
     }
 
     /// Answers `/readyz` by this.
     #[must_use]
     pub fn with_readiness(self, readiness: Readiness) -> Self {
-        self.edge.answer_readiness_by(readiness);
+        let _ = self.edge.readiness.set(readiness);
         self
     }
 
     /// Shows these pages to browsers.
     #[must_use]
     pub fn with_pages(self, pages: &'static [Page]) -> Self {
-        self.edge.show(pages);
+        let _ = self.edge.pages.set(pages);
         self
     }
 
@@ -117,7 +117,7 @@ impl<S: RpcService> Server<S> {
     }
 
     pub fn figures(&self) -> Arc<EdgeFigures> {
-        self.edge.figures().clone()
+        self.edge.figures.clone()
     }
 
     /// Replaces the users, the networks and, of a server with TLS, the certificate. Connections that are no longer allowed end.
@@ -127,13 +127,8 @@ impl<S: RpcService> Server<S> {
             if let (Some(tls), Some(fresh)) = (&tls, fresh) {
                 tls.replace(fresh);
             }
-            edge.admission().replace(users, access);
+            edge.admission.replace(users, access);
         }
-    }
-
-    #[cfg(test)]
-    pub(super) fn edge(&self) -> &Arc<Edge<S>> {
-        &self.edge
     }
 
     /// The bound addresses with their actual ports; at least one.
@@ -194,14 +189,14 @@ struct Connections<S> {
 
 impl<S: RpcService> Connections<S> {
     fn new(edge: Arc<Edge<S>>, tls: Option<Arc<Tls>>, stopping: watch::Receiver<bool>, workers: Workers) -> Self {
-        let slots = ConnectionSlots::new(edge.limits().max_connections, edge.figures().clone());
+        let slots = ConnectionSlots::new(edge.limits.max_connections, edge.figures.clone());
         let (refusals, tasks) = (Arc::new(Semaphore::new(MAX_REFUSALS)), JoinSet::new());
         Self { edge, tls, stopping, workers, slots, refusals, tasks, accept_errors: Rate::once_a_minute() }
     }
 
     fn admit(&mut self, arrival: Arrival) {
         let Arrival { stream, peer, is_proxied } = arrival;
-        let access = self.edge.admission().access();
+        let access = self.edge.admission.access();
         if is_proxied && !access.trusts(peer) {
             tracing::warn!(%peer, "an RPC client that is no trusted proxy, at the address of proxies");
         } else if access.allowed.allows(peer) {
@@ -223,7 +218,7 @@ impl<S: RpcService> Connections<S> {
                 tracing::warn!(%error, "an RPC connection could not be given to a thread");
             }
         } else {
-            tracing::warn!(limit = self.edge.limits().max_connections, "too many RPC connections");
+            tracing::warn!(limit = self.edge.limits.max_connections, "too many RPC connections");
             self.refuse(stream, ConnectionRefusal::TooMany);
         }
     }
@@ -258,7 +253,7 @@ impl<S: RpcService> Connections<S> {
         if let Ok(refusal) = Arc::clone(&self.refusals).try_acquire_owned() {
             let edge = Arc::clone(&self.edge);
             self.tasks.spawn(async move {
-                connection::refuse(stream, edge.limits(), reason).await;
+                connection::refuse(stream, &edge.limits, reason).await;
                 drop(refusal);
             });
         }
@@ -280,7 +275,7 @@ impl<S: RpcService> Connections<S> {
     }
 
     async fn drain(mut self) -> DrainReport {
-        let grace = self.edge.limits().shutdown_grace;
+        let grace = self.edge.limits.shutdown_grace;
         let all_ended = async {
             while let Some(ended) = self.tasks.join_next().await {
                 log_panic(ended);

@@ -116,7 +116,7 @@ async fn wrong_credentials_hold_up_their_address_and_nobody_who_goes_on() {
         let mut stream = server.connect().await;
         let request = if count % 2 == 0 { wrong.clone() } else { post("/", "", COUNT) };
         send(&mut stream, &request).await;
-        until(|| server.edge.attempts().waiting() == count).await;
+        until(|| server.edge.attempts.waiting() == count).await;
         waiting.push(stream);
     }
     for request in [&wrong, &post("/", "", COUNT)] {
@@ -134,9 +134,9 @@ async fn wrong_credentials_hold_up_their_address_and_nobody_who_goes_on() {
     // A reset, as from a dead process.
     sockopt::set_socket_linger(&left, Some(Duration::ZERO)).expect("linger");
     drop(left);
-    until(|| server.edge.attempts().waiting() == MAX_WAITING - 1).await;
+    until(|| server.edge.attempts.waiting() == MAX_WAITING - 1).await;
     send(&mut known, &wrong).await;
-    until(|| server.edge.attempts().waiting() == MAX_WAITING).await;
+    until(|| server.edge.attempts.waiting() == MAX_WAITING).await;
 }
 
 #[tokio::test]

@@ -119,7 +119,7 @@ impl Running {
         let (tip, tips) = watch::channel(None);
         let server = server.with_tips(tips);
         let ListenAddress::Tcp(address) = server.local_addrs()[0] else { panic!("no TCP") };
-        let (edge, figures) = (server.edge().clone(), server.figures());
+        let (edge, figures) = (server.edge.clone(), server.figures());
         let (stop, stopped) = oneshot::channel::<()>();
         let shutdown = async move {
             let _dropped_or_sent = stopped.await;

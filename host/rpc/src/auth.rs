@@ -3,7 +3,6 @@
 //! Invariants: secrets are compared in constant time, and every user is compared, also after a match. Clear passwords
 //! of configured users are not kept, only their salted HMAC.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -20,23 +19,16 @@ use zeroize::Zeroizing;
 use super::client::{Client, Identity};
 use super::cookie::{COOKIE_USER, CookieFile};
 use super::dispatch::Origin;
-use super::method_list::is_allowed;
 use super::peers::Peer;
-use outrigger_base::client_files::Folders;
 
 /// Bytes of salt in a user made from a clear password, as bitcoind's `rpcauth.py` takes.
 const SALT_BYTES: usize = 16;
 
 #[derive(Clone, Debug)]
 pub struct Caller {
-    name: Arc<str>,
-    allowed: Option<Arc<BTreeSet<String>>>,
-    wallet: Option<Arc<str>>,
-    folders: Folders,
-    unknown_methods: bool,
-    client: Option<Arc<Client>>,
+    /// Without the wallet of a path.
+    origin: Origin,
     login: Login,
-    peer: Option<Peer>,
 }
 
 /// What showed who the caller is.
@@ -53,71 +45,54 @@ enum Login {
 
 impl Caller {
     pub fn unrestricted(name: &str) -> Self {
-        Self {
-            name: Arc::from(name),
-            allowed: None,
-            wallet: None,
-            folders: None,
-            unknown_methods: false,
-            client: None,
-            login: Login::Other,
-            peer: None,
-        }
+        Self { origin: Origin::of_user(name), login: Login::Other }
     }
 
     /// Whether both are the same entry of a user, who logged in the same way.
     pub(super) fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.name, &other.name) && self.login == other.login
+        Arc::ptr_eq(&self.origin.user, &other.origin.user) && self.login == other.login
     }
 
     /// Whether this has all rights of a former entry of the user.
     pub(super) fn covers(&self, former: &Self) -> bool {
-        let methods = match (&self.allowed, &former.allowed) {
+        let (own, former) = (&self.origin, &former.origin);
+        let methods = match (&own.allowed, &former.allowed) {
             (None, _) => true,
             (Some(own), Some(former)) => own.is_superset(former),
             (Some(_), None) => false,
         };
         methods
-            && self.wallet == former.wallet
-            && self.folders == former.folders
-            && self.unknown_methods >= former.unknown_methods
+            && own.only_wallet == former.only_wallet
+            && own.folders == former.folders
+            && own.unknown_methods >= former.unknown_methods
     }
 
     pub fn name(&self) -> &Arc<str> {
-        &self.name
+        &self.origin.user
     }
 
     /// The user on a connection. `peer` is the client, which may be another than the connection's.
     pub(super) fn on(mut self, client: Arc<Client>, peer: Peer) -> Self {
-        (self.client, self.peer) = (Some(client), Some(peer));
+        (self.origin.client, self.origin.peer) = (Some(client), Some(peer));
         self
     }
 
     pub(super) fn peer(&self) -> Option<Peer> {
-        self.peer
+        self.origin.peer
     }
 
     /// The origin of a request's calls; `wallet` is the wallet in its path.
     pub(super) fn origin(&self, wallet: Option<Arc<str>>) -> Origin {
-        Origin {
-            wallet,
-            user: self.name.clone(),
-            only_wallet: self.wallet.clone(),
-            folders: self.folders.clone(),
-            allowed: self.allowed.clone(),
-            unknown_methods: self.unknown_methods,
-            client: self.client.clone(),
-            peer: self.peer,
-        }
+        Origin { wallet, ..self.origin.clone() }
     }
 
     /// Whether some method is refused to the user.
     pub(super) fn is_restricted(&self) -> bool {
-        self.allowed.is_some()
+        self.origin.allowed.is_some()
     }
 
     pub fn may_call(&self, method: &str) -> bool {
-        is_allowed(self.allowed.as_deref(), method)
+        self.origin.may_call(method)
     }
 }
 
@@ -184,7 +159,7 @@ impl RpcUser {
     /// The `rpcauth` entry; without a password only the name.
     pub fn entry(&self) -> String {
         let secret = self.secret.as_ref().map(|(salt, hmac)| format!(":{salt}${}", hmac.to_lower_hex_string()));
-        format!("{}{}", self.caller.name, secret.unwrap_or_default())
+        format!("{}{}", self.caller.name(), secret.unwrap_or_default())
     }
 
     fn new(name: &str, secret: Option<(String, [u8; 32])>) -> Result<Self, RpcUserError> {
@@ -197,28 +172,28 @@ impl RpcUser {
     /// Restricts the user to `methods` and to the methods that list them. Others are answered HTTP 403.
     #[must_use]
     pub fn allowing(mut self, methods: impl IntoIterator<Item = String>) -> Self {
-        self.caller.allowed = Some(Arc::new(methods.into_iter().collect()));
+        self.caller.origin.allowed = Some(Arc::new(methods.into_iter().collect()));
         self
     }
 
     /// Restricts the user to one wallet, which is also the default of its calls.
     #[must_use]
     pub fn confined_to(mut self, wallet: &str) -> Self {
-        self.caller.wallet = Some(Arc::from(wallet));
+        self.caller.origin.only_wallet = Some(Arc::from(wallet));
         self
     }
 
     /// Restricts the files that the user may name to some folders.
     #[must_use]
     pub fn keeping_files_in(mut self, folders: &[PathBuf]) -> Self {
-        self.caller.folders = Some(Arc::from(folders));
+        self.caller.origin.folders = Some(Arc::from(folders));
         self
     }
 
     /// Lets the user call methods of the node that the host does not know.
     #[must_use]
     pub fn with_unknown_methods(mut self) -> Self {
-        self.caller.unknown_methods = true;
+        self.caller.origin.unknown_methods = true;
         self
     }
 
@@ -246,7 +221,7 @@ impl RpcUser {
 
     fn matches(&self, name: &[u8], password: &[u8]) -> Choice {
         let Some((salt, hmac)) = &self.secret else { return Choice::from(0) };
-        self.caller.name.as_bytes().ct_eq(name) & hmac.ct_eq(&password_hmac(salt, password))
+        self.caller.name().as_bytes().ct_eq(name) & hmac.ct_eq(&password_hmac(salt, password))
     }
 }
 
@@ -286,8 +261,8 @@ impl Authenticator {
     #[must_use]
     pub fn with_cookie(mut self, cookie: &CookieFile) -> Self {
         let secret = CookieSecret(cookie.credentials().clone());
-        let caller = Caller { unknown_methods: true, ..Caller::unrestricted(COOKIE_USER) };
-        self.cookie = Some((caller, secret));
+        let origin = Origin { unknown_methods: true, ..Origin::of_user(COOKIE_USER) };
+        self.cookie = Some((Caller { origin, login: Login::Other }, secret));
         self
     }
 
@@ -306,7 +281,7 @@ impl Authenticator {
     pub(super) fn successor(&self, former: &Caller) -> Option<&Caller> {
         let cookie = self.cookie.as_ref().map(|(caller, _)| caller);
         let accepting = self.users.iter().filter(|user| user.accepts(former.login)).map(|user| &user.caller);
-        cookie.into_iter().chain(accepting).find(|caller| caller.name == former.name)
+        cookie.into_iter().chain(accepting).find(|caller| caller.name() == former.name())
     }
 
     /// The user of a uid or a certificate; `None` if only credentials can name the user.

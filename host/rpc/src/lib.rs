@@ -40,7 +40,6 @@ mod gateway;
 mod health;
 mod limits;
 mod listen;
-mod method_list;
 mod pages;
 mod peers;
 mod proof;

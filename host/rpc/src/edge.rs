@@ -11,7 +11,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use http::header::{ALLOW, AUTHORIZATION, CONNECTION, CONTENT_TYPE, EXPECT};
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri};
 use hyper::body::Body;
 use percent_encoding::percent_decode_str;
 use tokio::time::sleep;
@@ -23,7 +23,8 @@ use super::attempts::Attempts;
 use super::auth::{AuthenticationFailure, Authenticator, Caller};
 use super::body::{declared_length, discard, is_chunked_alone, read_body};
 use super::client::Client;
-use super::envelope::{self, Reply, ReplyBody};
+use super::envelope;
+use super::envelope::reply::{self, Reply};
 use super::figures::EdgeFigures;
 use super::forwarded::client_of;
 use super::gateway::RpcService;
@@ -31,7 +32,7 @@ use super::health::{Readiness, health};
 use super::limits::Limits;
 use super::pages::{Page, page};
 use super::peers::Peer;
-use super::refusal::{RequestError, into_response};
+use super::refusal::RequestError;
 use super::rest::{REST_ENTRY, REST_PATH, Rest};
 use super::subscriptions::Tips;
 use super::unread::Unread;
@@ -67,18 +68,18 @@ impl<S: RpcService> Edge<S> {
         Self { service, admission, limits, rest, busy_poll, attempts, unread, figures, tips, readiness, pages }
     }
 
-    fn health(&self, head: &Parts) -> Option<Response<ReplyBody>> {
+    fn health(&self, head: &Parts) -> Option<Reply> {
         let path = head.uri.path_and_query().filter(|_| head.uri.authority().is_none())?;
         let is_ready = || self.readiness.get().is_some_and(|is_ready| is_ready());
         let status = health(&head.method, path.as_str(), is_ready)?;
-        let mut response = into_response(Reply::empty(status));
+        let mut response = reply::empty(status);
         if status == StatusCode::METHOD_NOT_ALLOWED {
             response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
         }
         Some(response)
     }
 
-    pub(super) async fn handle<B>(&self, request: Request<B>, client: &Arc<Client>) -> Response<ReplyBody>
+    pub(super) async fn handle<B>(&self, request: Request<B>, client: &Arc<Client>) -> Reply
     where
         B: Body<Data = Bytes>,
     {
@@ -92,7 +93,7 @@ impl<S: RpcService> Edge<S> {
         response
     }
 
-    async fn answer<B>(&self, request: Request<B>, client: &Arc<Client>, is_chunked: bool) -> Response<ReplyBody>
+    async fn answer<B>(&self, request: Request<B>, client: &Arc<Client>, is_chunked: bool) -> Reply
     where
         B: Body<Data = Bytes>,
     {
@@ -137,10 +138,7 @@ impl<S: RpcService> Edge<S> {
             return RequestError::BodyTooLarge.into_response();
         }
         match read_body(&mut body, &self.limits).await {
-            Ok(body) => {
-                let reply = envelope::answer(&*self.service, &caller, wallet, body, &self.limits).await;
-                into_response(reply)
-            }
+            Ok(body) => envelope::answer(&*self.service, &caller, wallet, body, &self.limits).await,
             Err(refusal) => refusal.into_response(),
         }
     }
@@ -240,12 +238,12 @@ enum Target<'e> {
     Rest(&'e Arc<dyn Rest>),
 }
 
-async fn get(rest: &dyn Rest, caller: &Caller, uri: &Uri) -> Response<ReplyBody> {
+async fn get(rest: &dyn Rest, caller: &Caller, uri: &Uri) -> Reply {
     if !caller.may_call(REST_ENTRY) {
-        return into_response(envelope::forbidden(caller, REST_ENTRY));
+        return envelope::forbidden(caller, REST_ENTRY);
     }
     let answer = rest.get(uri.path_and_query().map_or_else(String::new, |path| path.as_str().to_owned())).await;
-    let mut response = into_response(Reply::whole(answer.status, answer.body));
+    let mut response = reply::whole(answer.status, vec![answer.body]);
     if let Some(content_type) = answer.content_type {
         response.headers_mut().insert(CONTENT_TYPE, content_type);
     }

@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use http::StatusCode;
 use jsonrpsee::core::middleware::{Batch, BatchEntry};
 
-use super::reply::{Reply, Writer};
+use super::reply::{self, Reply, Writer};
 use super::request::{Element, RejectedRequest, Request};
 use super::{forbidden, rpc_request};
 use crate::auth::Caller;
@@ -62,11 +62,11 @@ pub(super) async fn answer_batch<S: RpcService>(
         separator = ",";
     }
     match (elements.is_empty(), separator) {
-        (false, "[") => return Reply::empty(StatusCode::NO_CONTENT),
+        (false, "[") => return reply::empty(StatusCode::NO_CONTENT),
         (true, _) => writer.text("[]"),
         _ => writer.text("]"),
     }
-    Reply::json(StatusCode::OK, writer)
+    reply::json(StatusCode::OK, writer)
 }
 
 /// Prefetched answers of the current run, and the next run, which is executed meanwhile.

@@ -8,7 +8,7 @@
 //! dialect. The batch's status is 200, or 204 if all are notifications.
 
 mod batch;
-mod reply;
+pub(super) mod reply;
 mod request;
 mod scan;
 
@@ -23,7 +23,7 @@ use jsonrpsee::types::{Id, Request as RpcRequest};
 use tracing::field;
 
 use self::batch::answer_batch;
-use self::reply::{Writer, status_of};
+use self::reply::{Reply, Writer, status_of};
 use self::request::{Dialect, Document, RejectedRequest, Request, read_document};
 use super::auth::Caller;
 use super::dispatch::Failure;
@@ -31,7 +31,6 @@ use super::gateway::{OVERLOADED, RequestContext, RpcService, UNKNOWN_METHOD};
 use super::limits::Limits;
 use outrigger_base::offload::read_offloaded;
 
-pub(super) use self::reply::{Content, Reply, ReplyBody};
 pub(super) use self::request::well_formed;
 
 /// How many characters of a method's name are logged. The client controls its length.
@@ -68,7 +67,7 @@ pub(super) async fn answer<S: RpcService>(
             let status = status_of(error.code);
             let mut writer = Writer::default();
             writer.reply(dialect, id, Err(error));
-            Reply::json(status, writer)
+            reply::json(status, writer)
         }
     }
 }
@@ -87,15 +86,13 @@ async fn answer_single<S: RpcService>(
     let outcome = match service.call(rpc_request(asked, &request)).await {
         Ok(result) => Ok(result),
         Err(Failure::Rpc(error)) => Err(error),
-        Err(Failure::Overloaded) => {
-            return Reply::text(StatusCode::SERVICE_UNAVAILABLE, OVERLOADED);
-        }
-        Err(Failure::Limited(message)) => return Reply::text(StatusCode::TOO_MANY_REQUESTS, message),
-        Err(Failure::Forbidden) => return Reply::empty(StatusCode::FORBIDDEN),
-        Err(Failure::UnknownMethod) => return Reply::text(StatusCode::FORBIDDEN, UNKNOWN_METHOD),
+        Err(Failure::Overloaded) => return reply::text(StatusCode::SERVICE_UNAVAILABLE, OVERLOADED),
+        Err(Failure::Limited(message)) => return reply::text(StatusCode::TOO_MANY_REQUESTS, message),
+        Err(Failure::Forbidden) => return reply::empty(StatusCode::FORBIDDEN),
+        Err(Failure::UnknownMethod) => return reply::text(StatusCode::FORBIDDEN, UNKNOWN_METHOD),
     };
     if is_notification {
-        return Reply::empty(StatusCode::NO_CONTENT);
+        return reply::empty(StatusCode::NO_CONTENT);
     }
     let status = match (dialect, &outcome) {
         (Dialect::V1, Err(error)) => status_of(error.code),
@@ -103,13 +100,13 @@ async fn answer_single<S: RpcService>(
     };
     let mut writer = Writer::default();
     writer.reply(dialect, id, outcome);
-    Reply::json(status, writer)
+    reply::json(status, writer)
 }
 
 /// HTTP 403.
 pub(super) fn forbidden(caller: &Caller, method: &str) -> Reply {
     log_forbidden(caller, method);
-    Reply::empty(StatusCode::FORBIDDEN)
+    reply::empty(StatusCode::FORBIDDEN)
 }
 
 pub(super) fn log_forbidden(caller: &Caller, method: &str) {

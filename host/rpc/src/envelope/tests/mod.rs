@@ -52,10 +52,11 @@ async fn ask_as(caller: &Caller, limits: &Limits, body: &[u8]) -> (u16, String, 
     let service = RpcServiceBuilder::new().service(Gateway::new(Arc::clone(&recorder)));
     let body = Bytes::copy_from_slice(body);
     let reply = answer(&service, caller, Some(Arc::from("w")), body, limits).await;
-    let text = reply.body.collect().await.expect("infallible").to_bytes();
+    let status = reply.status().as_u16();
+    let text = reply.into_body().collect().await.expect("infallible").to_bytes();
     let text = String::from_utf8(text.to_vec()).expect("utf8");
     let calls = std::mem::take(&mut *recorder.0.lock());
-    (reply.status.as_u16(), text, calls)
+    (status, text, calls)
 }
 
 async fn ask(body: &[u8]) -> (u16, String) {

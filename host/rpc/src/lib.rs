@@ -72,8 +72,6 @@ pub use peers::{Access, Peer, Peers};
 pub use proxy_protocol::read_proxy_header;
 pub use rest::{REST_ENTRY, Rest, RestReply};
 pub use result::{ResultStream, ResultText};
-#[cfg(test)]
-pub use server::DrainReport;
 pub use server::Server;
 pub use subscriptions::Tips;
 pub use threads::{CallHere, NetworkThreads, STACK_BYTES, Workers};

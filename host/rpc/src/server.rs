@@ -35,12 +35,6 @@ const MAX_REFUSALS: usize = 64;
 /// Pause after a failed `accept`, for example without free file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DrainReport {
-    /// Connections closed because [`Limits::shutdown_grace`] passed, nearly all with a call in flight.
-    pub dropped: usize,
-}
-
 pub struct Server<S> {
     listeners: Vec<Listener>,
     addresses: Vec<ListenAddress>,
@@ -137,10 +131,11 @@ impl<S: RpcService> Server<S> {
     }
 
     /// Serves until `shutdown` completes. Then it accepts no more connections, closes idle ones, answers the calls in
-    /// flight, and drops those that exceed [`Limits::shutdown_grace`].
+    /// flight, and drops those that exceed [`Limits::shutdown_grace`]. Returns the number of connections that it closed
+    /// then, nearly all with a call in flight.
     ///
     /// The dispatcher should end long polls when shutdown begins, or they use up the grace time.
-    pub async fn serve(self, shutdown: impl Future<Output = ()>) -> DrainReport {
+    pub async fn serve(self, shutdown: impl Future<Output = ()>) -> usize {
         let Self { mut listeners, edge, tls, workers, .. } = self;
         let (stop, stopping) = watch::channel(false);
         let mut connections = Connections::new(edge, tls, stopping, workers);
@@ -274,7 +269,7 @@ impl<S: RpcService> Connections<S> {
         sleep(ACCEPT_PAUSE).await;
     }
 
-    async fn drain(mut self) -> DrainReport {
+    async fn drain(mut self) -> usize {
         let grace = self.edge.limits.shutdown_grace;
         let all_ended = async {
             while let Some(ended) = self.tasks.join_next().await {
@@ -282,12 +277,12 @@ impl<S: RpcService> Connections<S> {
             }
         };
         if timeout(grace, all_ended).await.is_ok() {
-            return DrainReport { dropped: 0 };
+            return 0;
         }
         let dropped = self.tasks.len();
         tracing::warn!(dropped, "RPC calls were still running at shutdown");
         self.tasks.shutdown().await;
-        DrainReport { dropped }
+        dropped
     }
 }
 

@@ -294,8 +294,8 @@ async fn serve(
     }
     let drained = served.await.map_err(|_| RunError::Failed("the server of the RPC port was lost".to_owned()));
     match outcome.and(drained) {
-        Ok(drained) if drained.dropped > 0 => {
-            tracing::warn!(connections = drained.dropped, "calls were cut off while stopping");
+        Ok(dropped) if dropped > 0 => {
+            tracing::warn!(connections = dropped, "calls were cut off while stopping");
         }
         Ok(_) => {}
         Err(error) => {

@@ -103,7 +103,7 @@ struct Running {
     figures: Arc<EdgeFigures>,
     tip: watch::Sender<Option<(String, u32)>>,
     stop: Option<oneshot::Sender<()>>,
-    served: JoinHandle<DrainReport>,
+    served: JoinHandle<usize>,
 }
 
 impl Running {
@@ -138,7 +138,7 @@ impl Running {
         }
     }
 
-    async fn stop(mut self) -> DrainReport {
+    async fn stop(mut self) -> usize {
         self.begin_stop();
         timeout(PATIENCE, self.served).await.expect("in time").expect("no panic")
     }

@@ -173,11 +173,11 @@ impl<S: RpcService> Edge<S> {
                     return Err(RequestError::Origin);
                 }
                 (Some(caller), _) => {
-                    client.link().authenticate();
+                    client.link.authenticate();
                     caller
                 }
                 (None, Some((_, true))) if matches!(target, Target::Rest(_)) => {
-                    client.activity().needs_no_credentials();
+                    client.activity.needs_no_credentials();
                     Caller::unrestricted("")
                 }
                 (None, _) => return Err(RequestError::Unauthorized),
@@ -203,7 +203,7 @@ impl<S: RpcService> Edge<S> {
     fn client_of(&self, headers: &HeaderMap, client: &Client) -> Result<Peer, RequestError> {
         let access = self.admission.access();
         // Where the proxy has named no client, the headers may be that client's own.
-        let peer = match client.link().hides_client() {
+        let peer = match client.link.hides_client() {
             true => client.peer(),
             false => client_of(headers, client.peer(), &access).map_err(RequestError::Forwarding)?,
         };

@@ -78,11 +78,11 @@ impl<S: RpcService> Asking<S> {
 
     /// Counts a message as unread, and closes the connection of a client with too many unread bytes.
     pub fn count_unread(&self, bytes: usize) {
-        let unread = self.client.activity().queued(bytes as u64);
+        let unread = self.client.activity.queued(bytes as u64);
         if unread > self.limits.max_unread_bytes.saturating_mul(MAX_UNREAD) {
             let peer = self.origin.peer.map(tracing::field::display);
             tracing::warn!(peer, unread, "a WebSocket's client does not read its answers");
-            self.client.link().close();
+            self.client.link.close();
         }
     }
 

@@ -91,7 +91,7 @@ pub(super) async fn accept<S: RpcService>(
     let state = ConnectionState::new(stopped, 0, permit);
     match ws::connect(Request::from_parts(head, ()), config, methods, state, calls).await {
         Ok((response, messages)) => {
-            client.upgrade(Conversation { messages: messages.boxed(), stop });
+            *client.conversation.lock() = Some(Conversation { messages: messages.boxed(), stop });
             response.map(|_| ReplyBody::default())
         }
         Err(_) => reply::text(StatusCode::BAD_REQUEST, "This is not a WebSocket handshake"),
@@ -220,13 +220,13 @@ struct UnderWay(Arc<Client>);
 
 impl UnderWay {
     fn begin(client: &Arc<Client>) -> Self {
-        client.gate().enter();
+        client.gate.enter();
         Self(client.clone())
     }
 }
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        self.0.gate().leave();
+        self.0.gate.leave();
     }
 }

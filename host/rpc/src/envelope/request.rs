@@ -78,7 +78,7 @@ pub(super) fn read_document<'a>(
 ) -> Result<Document<'a>, RejectedRequest<'a>> {
     let parse_error = || RejectedRequest::outright(RpcError::new(RpcErrorCode::PARSE, "Parse error"));
     let text = str::from_utf8(body).map_err(|_| parse_error())?;
-    scan(body, limits.max_nesting).map_err(|_| parse_error())?;
+    scan(body, limits.max_nesting).ok_or_else(parse_error)?;
     match body.trim_ascii_start().first() {
         Some(b'{') => {
             let members: Members<'a> = serde_json::from_str(text).map_err(|_| parse_error())?;
@@ -102,7 +102,8 @@ pub(super) fn read_document<'a>(
 
 /// Checks parameters parsed elsewhere: an array or an object, within the nesting limit, without lone surrogates.
 pub fn well_formed(params: &RawValue, limits: &Limits) -> Result<(), RpcError> {
-    scan(params.get().as_bytes(), limits.max_nesting).map_err(|_| RpcError::new(RpcErrorCode::PARSE, "Parse error"))?;
+    scan(params.get().as_bytes(), limits.max_nesting)
+        .ok_or_else(|| RpcError::new(RpcErrorCode::PARSE, "Parse error"))?;
     let is_container = params.get().starts_with(['[', '{']);
     is_container.then_some(()).ok_or_else(|| RpcError::new(RpcErrorCode::INVALID_REQUEST, PARAMS_SHAPE))
 }

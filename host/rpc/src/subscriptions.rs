@@ -57,13 +57,7 @@ impl<S> Clone for Asking<S> {
 
 impl<S: RpcService> Asking<S> {
     pub async fn ask(&self, mut request: RpcRequest<'_>) -> Result<Bytes, Failure> {
-        let origin = self.origin.clone();
-        request.extensions_mut().insert(RequestContext {
-            origin,
-            body: Bytes::new(),
-            in_batch: false,
-            through: Vec::new(),
-        });
+        request.extensions_mut().insert(RequestContext::of(self.origin.clone(), Bytes::new()));
         let result = self.service.call(request).await?;
         let (most, len) = (self.limits.max_unread_bytes, result.len());
         match result.whole(usize::try_from(most).unwrap_or(usize::MAX)).await {

@@ -52,12 +52,7 @@ pub(super) async fn answer<S: RpcService>(
     body: Bytes,
     limits: &Limits,
 ) -> Reply {
-    let asked = RequestContext {
-        origin: Arc::new(caller.origin(wallet)),
-        body: body.clone(),
-        in_batch: false,
-        through: Vec::new(),
-    };
+    let asked = RequestContext::of(Arc::new(caller.origin(wallet)), body.clone());
     let strict = service.refuses_other_versions();
     match read_offloaded(body.len(), || read_document(&body, limits, strict)) {
         Ok(Document::Single(request)) => answer_single(service, caller, asked, request).await,

@@ -49,7 +49,8 @@ impl NetworkThreads {
     pub fn start(count: usize) -> io::Result<Self> {
         let (mut runtimes, mut workers) = (Vec::new(), Vec::new());
         for _ in 0..count {
-            let stats = Arc::new(WorkerStats::new());
+            let (connections, call_since) = (AtomicUsize::new(0), AtomicU64::new(0));
+            let stats = Arc::new(WorkerStats { connections, epoch: Instant::now(), call_since });
             let own = stats.clone();
             // Multi-threaded, so that `block_in_place` can hand the other tasks to another thread.
             let runtime = Builder::new_multi_thread()
@@ -100,10 +101,6 @@ impl Drop for WorkerSlot {
 }
 
 impl WorkerStats {
-    fn new() -> Self {
-        Self { connections: AtomicUsize::new(0), epoch: Instant::now(), call_since: AtomicU64::new(0) }
-    }
-
     fn is_blocked(&self) -> bool {
         let since = self.call_since.load(Ordering::Relaxed);
         since > 0 && self.epoch.elapsed().saturating_sub(Duration::from_nanos(since)) > BLOCKED_AFTER

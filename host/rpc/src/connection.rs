@@ -59,21 +59,14 @@ const KEEPALIVE_PROBES: u32 = 3;
 #[cfg(target_os = "linux")]
 const SEND_TIMEOUT: Duration = Duration::from_secs(18);
 
-/// How a connection begins.
-#[derive(Clone)]
-pub(super) struct Entrance {
-    /// The certificate, if it speaks TLS.
-    pub tls: Option<Arc<Tls>>,
-    /// Whether a header of the PROXY protocol comes first.
-    pub is_proxied: bool,
-}
-
-/// Serves `stream`, which holds this slot, until either side closes it, it times out, it is closed for a new
-/// connection, or `stopping` turns true and the call in flight has ended.
+/// Serves `stream`, which holds this slot, by TLS if there is a certificate. With `is_proxied` a header of the PROXY
+/// protocol comes first. Ends when either side closes it, it times out, it is closed for a new connection, or
+/// `stopping` turns true and the call in flight has ended.
 pub(super) async fn serve<S: RpcService>(
     mut stream: Socket,
     slot: ConnectionSlot,
-    Entrance { tls, is_proxied }: Entrance,
+    tls: Option<Arc<Tls>>,
+    is_proxied: bool,
     edge: Arc<Edge<S>>,
     mut stopping: watch::Receiver<bool>,
 ) {
@@ -316,9 +309,7 @@ impl WatchedSocket {
         let polling = BusyPollState::new(edge.busy_poll.clone());
         Self { client, unread, polling, answered: false, drained: true }
     }
-}
 
-impl WatchedSocket {
     /// Reads once. A short read means that the socket is empty, which saves the next `read` call.
     fn read(&mut self, buf: &mut ReadBuf<'_>) -> io::Result<()> {
         let room = if self.drained { buf.remaining().min(FIRST_READ) } else { buf.remaining() };

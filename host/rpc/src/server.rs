@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::auth::{Authenticator, RpcUser};
-use super::connection::{self, Entrance};
+use super::connection;
 use super::edge::Edge;
 use super::figures::EdgeFigures;
 use super::gateway::RpcService;
@@ -196,20 +196,20 @@ impl<S: RpcService> Connections<S> {
             tracing::warn!(%peer, "an RPC client that is no trusted proxy, at the address of proxies");
         } else if access.allowed.allows(peer) {
             let tls = self.tls.clone().filter(|_| stream.tcp().is_some());
-            self.take(stream, peer, Entrance { tls, is_proxied });
+            self.take(stream, peer, tls, is_proxied);
         } else {
             tracing::warn!(%peer, "an RPC client of a network that is not allowed");
             self.refuse(stream, ConnectionRefusal::Network);
         }
     }
 
-    fn take(&mut self, stream: Socket, peer: Peer, entrance: Entrance) {
+    fn take(&mut self, stream: Socket, peer: Peer, tls: Option<Arc<Tls>>, is_proxied: bool) {
         // Without it, Nagle's algorithm holds a reply of several writes back until the client's delayed ACK.
         if let Some(Err(error)) = stream.tcp().map(|stream| stream.set_nodelay(true)) {
             tracing::debug!(%error, "cannot set TCP_NODELAY");
         }
         if let Some(slot) = self.slots.enter(peer) {
-            if let Err(error) = self.serve(stream, slot, entrance) {
+            if let Err(error) = self.serve(stream, slot, tls, is_proxied) {
                 tracing::warn!(%error, "an RPC connection could not be given to a thread");
             }
         } else {
@@ -219,10 +219,16 @@ impl<S: RpcService> Connections<S> {
     }
 
     /// Spawns the task that serves `stream`, on a network thread unless all are blocked.
-    fn serve(&mut self, stream: Socket, slot: ConnectionSlot, entrance: Entrance) -> io::Result<()> {
+    fn serve(
+        &mut self,
+        stream: Socket,
+        slot: ConnectionSlot,
+        tls: Option<Arc<Tls>>,
+        is_proxied: bool,
+    ) -> io::Result<()> {
         let (edge, stopping) = (Arc::clone(&self.edge), self.stopping.clone());
         let Some(thread) = self.workers.take() else {
-            self.tasks.spawn(connection::serve(stream, slot, entrance, edge, stopping));
+            self.tasks.spawn(connection::serve(stream, slot, tls, is_proxied, edge, stopping));
             return Ok(());
         };
         // Registers the socket with the runtime of the thread that serves it.
@@ -230,7 +236,7 @@ impl<S: RpcService> Connections<S> {
         let handle = thread.handle.clone();
         let work = async move {
             match stream.attach() {
-                Ok(stream) => connection::serve(stream, slot, entrance, edge, stopping).await,
+                Ok(stream) => connection::serve(stream, slot, tls, is_proxied, edge, stopping).await,
                 Err(error) => tracing::warn!(%error, "an RPC connection cannot be polled"),
             }
             drop(thread);

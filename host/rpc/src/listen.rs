@@ -110,9 +110,7 @@ pub enum ListenError {
 }
 
 /// A listening socket. The file of a Unix socket is removed with it.
-pub struct Listener(Bound);
-
-enum Bound {
+pub enum Listener {
     Tcp(TcpListener),
     Proxy(TcpListener),
     Unix(UnixListener, PathBuf),
@@ -128,15 +126,15 @@ pub(super) struct Arrival {
 
 impl Listener {
     pub(super) fn poll_accept(&self, context: &mut Context<'_>) -> Poll<io::Result<Arrival>> {
-        match &self.0 {
-            Bound::Tcp(listener) | Bound::Proxy(listener) => {
+        match self {
+            Self::Tcp(listener) | Self::Proxy(listener) => {
                 listener.poll_accept(context).map_ok(|(stream, address)| Arrival {
                     stream: Socket::Tcp(stream),
                     peer: Peer::Ip(address.ip().to_canonical()),
-                    is_proxied: matches!(self.0, Bound::Proxy(_)),
+                    is_proxied: matches!(self, Self::Proxy(_)),
                 })
             }
-            Bound::Unix(listener, _) => listener.poll_accept(context).map(|accepted| {
+            Self::Unix(listener, _) => listener.poll_accept(context).map(|accepted| {
                 let (stream, _) = accepted?;
                 let user = stream.peer_cred()?.uid();
                 Ok(Arrival { stream: Socket::Unix(stream), peer: Peer::Unix(user), is_proxied: false })
@@ -145,38 +143,29 @@ impl Listener {
     }
 
     async fn bind(address: &ListenAddress, mode: u32) -> io::Result<(Self, ListenAddress)> {
-        match address {
-            ListenAddress::Tcp(address) => {
-                let (listener, address) = bind_tcp(address).await?;
-                Ok((Self(Bound::Tcp(listener)), ListenAddress::Tcp(address)))
-            }
-            ListenAddress::Proxy(address) => {
-                let (listener, address) = bind_tcp(address).await?;
-                Ok((Self(Bound::Proxy(listener)), ListenAddress::Proxy(address)))
-            }
-            ListenAddress::Unix(path) => {
-                let listener = bind_unix(path, mode)?;
-                Ok((Self(Bound::Unix(listener, path.clone())), address.clone()))
-            }
-        }
+        let listener = match address {
+            ListenAddress::Tcp(address) => Self::Tcp(TcpListener::bind(address).await?),
+            ListenAddress::Proxy(address) => Self::Proxy(TcpListener::bind(address).await?),
+            ListenAddress::Unix(path) => Self::Unix(bind_unix(path, mode)?, path.clone()),
+        };
+        let address = match &listener {
+            Self::Tcp(listener) => ListenAddress::Tcp(listener.local_addr()?),
+            Self::Proxy(listener) => ListenAddress::Proxy(listener.local_addr()?),
+            Self::Unix(..) => address.clone(),
+        };
+        Ok((listener, address))
     }
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
         // Before the socket is closed: a host that starts now must not take it for an abandoned one.
-        if let Bound::Unix(_, path) = &self.0
+        if let Self::Unix(_, path) = &*self
             && let Err(error) = fs::remove_file(path)
         {
             tracing::debug!(%error, path = %path.display(), "a Unix socket cannot be removed");
         }
     }
-}
-
-async fn bind_tcp(address: &SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
-    let listener = TcpListener::bind(address).await?;
-    let address = listener.local_addr()?;
-    Ok((listener, address))
 }
 
 /// Listens on a Unix socket. Nobody can connect before its file has the mode.

@@ -47,14 +47,6 @@ pub(super) struct Asking<S> {
     pub origin: Arc<Origin>,
 }
 
-impl<S> Clone for Asking<S> {
-    fn clone(&self) -> Self {
-        let Self { service, limits, client, origin } = self;
-        let (service, limits) = (service.clone(), limits.clone());
-        Self { service, limits, client: client.clone(), origin: origin.clone() }
-    }
-}
-
 impl<S: RpcService> Asking<S> {
     pub async fn ask(&self, mut request: RpcRequest<'_>) -> Result<Bytes, Failure> {
         request.extensions_mut().insert(RequestContext::of(self.origin.clone(), Bytes::new()));
@@ -114,7 +106,7 @@ struct Events {
 }
 
 /// The methods of subscriptions, for one connection.
-pub(super) fn methods<S: RpcService>(asking: Asking<S>, tips: Option<Tips>) -> RpcModule<()> {
+pub(super) fn methods<S: RpcService>(asking: Arc<Asking<S>>, tips: Option<Tips>) -> RpcModule<()> {
     let mut module = RpcModule::new(());
     let registered =
         module.register_subscription(SUBSCRIBE, NOTIFICATION, UNSUBSCRIBE, move |params, pending, _, _| {
@@ -126,7 +118,7 @@ pub(super) fn methods<S: RpcService>(asking: Asking<S>, tips: Option<Tips>) -> R
 }
 
 struct Subscription<S> {
-    asking: Asking<S>,
+    asking: Arc<Asking<S>>,
     tips: Option<Tips>,
 }
 

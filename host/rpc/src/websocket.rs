@@ -82,7 +82,7 @@ pub(super) async fn accept<S: RpcService>(
         return reply::text(StatusCode::BAD_REQUEST, "no permit");
     };
     let (service, origin, caller) = (service.clone(), Arc::new(origin), Arc::new(caller));
-    let asking = Asking { service, limits: limits.clone(), client: client.clone(), origin };
+    let asking = Arc::new(Asking { service, limits: limits.clone(), client: client.clone(), origin });
     let methods = subscriptions::methods(asking.clone(), tips);
     let calls = RpcServiceBuilder::new().layer_fn(move |subscriptions| {
         let (asking, caller, running) = (asking.clone(), caller.clone(), Semaphore::new(MAX_UNDER_WAY));
@@ -101,7 +101,7 @@ pub(super) async fn accept<S: RpcService>(
 struct Calls<S>(Arc<Shared<S>>);
 
 struct Shared<S> {
-    asking: Asking<S>,
+    asking: Arc<Asking<S>>,
     caller: Arc<Caller>,
     running: Semaphore,
     /// jsonrpsee's own service, with the methods of subscriptions alone. A stopped connection drains until this is

@@ -55,11 +55,6 @@ impl Params {
         &self.0
     }
 
-    #[cfg(test)]
-    pub fn into_bytes(self) -> Bytes {
-        self.0
-    }
-
     /// Whether the parameters are named, not positional.
     pub fn is_named(&self) -> bool {
         self.0.first() == Some(&b'{')

@@ -139,16 +139,6 @@ async fn a_call_is_dropped_when_its_client_is_gone() {
 }
 
 #[tokio::test]
-async fn large_replies_arrive_whole() {
-    let server = Running::start(Limits::default()).await;
-    let mut stream = server.connect().await;
-    send(&mut stream, &post("/", "", r#"{"method":"large","id":1}"#)).await;
-    let (_, body) = receive(&mut stream).await;
-    assert_eq!(body.len(), 20_000_000 + r#"{"result":,"error":null,"id":1}"#.len() + 1);
-    assert!(body.ends_with("7,\"error\":null,\"id\":1}\n"));
-}
-
-#[tokio::test]
 async fn stopping_finishes_calls_and_closes_the_rest() {
     let mut server = Running::start(Limits::default()).await;
     let mut unused = server.connect().await;

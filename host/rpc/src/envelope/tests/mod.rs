@@ -10,15 +10,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use jsonrpsee::core::middleware::RpcServiceBuilder;
-use outrigger_values::RpcError;
+use outrigger_values::{RpcError, RpcErrorCode};
 use parking_lot::Mutex;
 
 use super::*;
 use crate::dispatch::{Answer, Call, Dispatch};
-use crate::result::ResultText;
-use outrigger_values::RpcErrorCode;
-
 use crate::gateway::Gateway;
+use crate::result::ResultText;
 
 #[derive(Default)]
 struct Recorder(Mutex<Vec<Call>>);
@@ -28,12 +26,11 @@ static LARGE: [u8; 100_000] = [b'7'; 100_000];
 
 impl Dispatch for Recorder {
     async fn dispatch(&self, call: Call) -> Result<ResultText, Failure> {
-        let method = call.method.clone();
-        let params = call.params.clone();
+        let (method, params) = (call.method.clone(), call.params.clone());
         self.0.lock().push(call);
         match method.as_str() {
             "getblockcount" => Ok(Bytes::from_static(b"101").into()),
-            "echo" => Ok(params.into_bytes().into()),
+            "echo" => Ok(Bytes::copy_from_slice(params.as_bytes()).into()),
             "large" => Ok(Bytes::from_static(&LARGE).into()),
             "bad" => Err(RpcError::invalid_parameter("a \"bad\"\nvalue é").into()),
             "invalid" => Err(RpcError::new(RpcErrorCode::INVALID_REQUEST, "not so").into()),

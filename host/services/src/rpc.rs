@@ -48,14 +48,14 @@ pub struct RpcService {
 impl RpcService {
     fn scope(&self, scope: Scope) -> Result<super::Call> {
         let call = self.scopes.get(scope)?;
-        if call.judges { Err(while_judging()) } else { Ok(call) }
+        if call.caller.judges { Err(while_judging()) } else { Ok(call) }
     }
 
     /// The call of a scope.
     fn onward(&self, scope: Scope) -> Result<Arc<dyn Onward>> {
         let call = self.scope(scope)?;
         let outside = || ServiceError::new(ErrorKind::Malformed, "There is no call outside of calls");
-        call.onward.clone().ok_or_else(outside)
+        call.caller.onward.clone().ok_or_else(outside)
     }
 }
 
@@ -86,7 +86,7 @@ impl Rpc for RpcService {
                 let within = if call.of_call { scope } else { Scope::NONE };
                 // A wallet that the plugin may not use is not passed on.
                 let wallet = call.selected().ok().flatten().map(Arc::from);
-                self.calls.call(within, method, params, wallet, call.onward.clone())
+                self.calls.call(within, method, params, wallet, call.caller.onward.clone())
             }
         }
     }
@@ -192,7 +192,7 @@ mod tests {
         let as_caller = service.call(Scope::NONE, "getblock".into(), Blob(b"[]".to_vec()), As::Caller);
         assert_eq!(as_caller.unwrap_err().kind, ErrorKind::Malformed);
 
-        let _call = scopes.open(5, 1, Caller { onward: Some(Arc::new(Echo)), ..Caller::unbounded(None) });
+        let _call = scopes.open(5, 1, Caller { onward: Some(Arc::new(Echo)), ..Caller::default() });
         assert_eq!(service.caller(Scope(5)).unwrap().through, ["first"]);
         let next = service.next(Scope(5), Some(Blob(b"[7]".to_vec())));
         assert_eq!(next, Ok(RpcReply::Result { json: Blob(b"[7]".to_vec()) }));

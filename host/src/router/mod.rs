@@ -294,7 +294,7 @@ fn caller(link: &Link, call: &Call, onward: Option<Arc<dyn Onward>>, needs_tip: 
         wallet: origin.wallet.clone(),
         only_wallet: origin.only_wallet.clone(),
         folders: origin.folders.clone(),
-        needs_tip,
+        any_block: !needs_tip,
         inline: link.method.inline,
         onward,
         makers: makers(call),

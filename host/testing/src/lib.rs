@@ -314,6 +314,10 @@ struct OpenScopes(Arc<Scopes>);
 
 impl CallScopes for OpenScopes {
     fn open(&self, token: u64, wallet: Option<&str>, needs_tip: bool) -> Box<dyn Any + Send> {
-        Box::new(self.0.open(token, 0, Caller { needs_tip, ..Caller::unbounded(wallet.map(Into::into)) }))
+        Box::new(self.0.open(
+            token,
+            0,
+            Caller { wallet: wallet.map(Into::into), any_block: !needs_tip, ..Caller::default() },
+        ))
     }
 }

@@ -31,16 +31,14 @@ struct Line {
     last_words: Vec<String>,
 }
 
-/// The report.
 pub struct Report {
-    /// Lines are printed as they come.
+    /// Whether lines are printed as they come.
     print: bool,
     plugin: Value,
     lines: Vec<Line>,
 }
 
 impl Report {
-    /// An empty report; `print` prints its lines as they come.
     pub fn new(print: bool) -> Self {
         Self { print, plugin: Value::Null, lines: Vec::new() }
     }
@@ -67,12 +65,10 @@ impl Report {
         self.push("manifest", OK, detail, Vec::new(), Vec::new());
     }
 
-    /// A check was not made.
     pub fn skipped(&mut self, check: Check, why: &str) {
         self.push(&check.name(), SKIPPED, why.to_owned(), Vec::new(), Vec::new());
     }
 
-    /// A check was made.
     pub fn add(&mut self, check: Check, part: &Part) {
         let findings: Vec<String> = part.findings.iter().map(ToString::to_string).collect();
         let (verdict, mut detail) = match (&part.skipped, findings.is_empty()) {
@@ -104,7 +100,7 @@ impl Report {
     ) {
         let line = Line { check: check.to_owned(), verdict, detail, findings, last_words };
         if self.print {
-            // An output that takes nothing is told of when the summary is printed.
+            // A failure is told when the summary is printed.
             let _ = writeln!(std::io::stdout(), "{}", line.text());
         }
         self.lines.push(line);
@@ -125,7 +121,6 @@ impl Report {
         format!("{ok} ok, {failed} failed, {} skipped", self.count(SKIPPED))
     }
 
-    /// The report as JSON.
     pub fn json(&self) -> String {
         json!({"plugin": self.plugin, "passed": self.passed(), "checks": self.lines}).to_string()
     }

@@ -208,11 +208,6 @@ impl Drop for Lent {
     }
 }
 
-/// Runs work whose panic must not end the thread. The SDK catches a plugin's panics; this is for the host's.
-pub fn contained(work: impl FnOnce()) {
-    contain("a call", work);
-}
-
 /// How many threads one wallet may use.
 fn wallet_share(threads: usize) -> usize {
     (threads / 2).max(1)
@@ -307,7 +302,8 @@ impl SharedPool {
     fn work(self: &Arc<Self>) {
         while let Some(Job { claimant: Claimant { owner, call, wallet }, span, work, .. }) = self.next() {
             RUNS.set(Some((self.clone(), owner, call)));
-            span.in_scope(|| contained(work));
+            // The SDK catches a plugin's panics; this is for the host's.
+            span.in_scope(|| contain("a call", work));
             RUNS.set(None);
             let mut state = self.state.lock();
             let of_wallet = wallet.and_then(|wallet| state.busy_wallets.get(&wallet).copied()).unwrap_or_default();

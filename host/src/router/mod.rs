@@ -38,7 +38,7 @@ use outrigger_plugins::calls::{self, AnswerOutcome, Calls, Overdue, Phase};
 use outrigger_plugins::grants::GUARDED;
 use outrigger_plugins::instance::{Instance, Lease};
 use outrigger_plugins::lane::Lane;
-use outrigger_plugins::pool::{Claimant, Overloaded, Pool, contained};
+use outrigger_plugins::pool::{Claimant, Overloaded, Pool};
 use outrigger_plugins::registry::{Link, Registry};
 use outrigger_rpc::{Answer, Call, Dispatch, Failure};
 use outrigger_service::policy::POLICY;
@@ -128,7 +128,7 @@ impl Router {
         let inline_caller = || caller(link, call, inline_onward, needs_tip);
         let inline = (lane == Lane::Inline).then(|| InlineCall::begin(&link.latency));
         if let Some(_inline) = inline.flatten() {
-            contained(|| {
+            contain("a call", || {
                 let _scope = self.scopes.open(token, lease.id, inline_caller());
                 lease.call(token, method, params.as_bytes(), lane);
             });

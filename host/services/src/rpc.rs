@@ -6,7 +6,7 @@ use outrigger_service::rpc::{As, CallerInfo, MAX_PARAMS, RpcReply};
 use outrigger_service::wire::Blob;
 use outrigger_service::{ErrorKind, Result, Rpc, Scope, ServiceError};
 
-use outrigger_base::nesting::{MAX_NESTING, depth};
+use outrigger_base::nesting::are_parameters;
 
 use super::{OwnScopes, while_judging};
 
@@ -92,15 +92,8 @@ impl Rpc for RpcService {
     }
 }
 
-/// Any other text could add members to the request.
 fn check_parameters(text: Option<&[u8]>) -> Result<()> {
-    let is_good = |text: &[u8]| {
-        text.len() <= MAX_PARAMS
-            && matches!(text.first(), Some(b'[' | b'{'))
-            && depth(text) <= MAX_NESTING
-            && serde_json::from_slice::<&serde_json::value::RawValue>(text).is_ok()
-    };
-    if text.is_none_or(is_good) {
+    if text.is_none_or(|text| are_parameters(text, MAX_PARAMS)) {
         return Ok(());
     }
     Err(ServiceError::new(ErrorKind::Malformed, "the parameters are not a JSON array or object, or are too long"))

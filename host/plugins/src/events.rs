@@ -132,11 +132,9 @@ fn next(timer: &TimerSpec) -> u64 {
 }
 
 /// `events/1` of one instance.
-pub struct EventsService(pub Arc<EventQueue>);
-
-impl Events for EventsService {
+impl Events for EventQueue {
     fn dropped(&self, _: Scope) -> Result<u64> {
-        Ok(self.0.dropped_count())
+        Ok(self.dropped_count())
     }
 }
 

@@ -92,25 +92,22 @@ fn test_library(methods: &[&str]) -> Arc<LoadedLibrary> {
 }
 
 impl LoadedLibrary {
-    /// Opens a copy of the file in `copies`; an `isolated` plugin's copy is opened only by its runners, so none of its
-    /// code runs here. The file's content need not be kept.
+    /// Opens a copy of the file in `copies`, or takes the program's own code. An `isolated` plugin's copy is opened only by
+    /// its runners, so none of its code runs here.
     ///
     /// # Errors
     /// As of [`PluginFile::open`].
-    pub fn open(file: PluginFile, copies: &Path, isolated: bool) -> Result<Self, FileError> {
-        let code = match isolated {
-            true => Code::Isolated(RunnerCode::Library(file.copy_into(copies)?)),
-            false => Code::InProcess(file.open(copies)?),
-        };
-        let PluginFile { path, hash, header, manifest, .. } = file;
-        let (file, hash) = (Some(path), Some(hash.to_string()));
-        Ok(Self { file, hash, abi_minor: header.abi_minor_built, manifest, code })
-    }
-
-    /// The same for a file or a plugin of the program.
     pub fn of(found: Found, copies: &Path, isolated: bool) -> Result<Self, FileError> {
         match found {
-            Found::File(file) => Self::open(*file, copies, isolated),
+            Found::File(file) => {
+                let code = match isolated {
+                    true => Code::Isolated(RunnerCode::Library(file.copy_into(copies)?)),
+                    false => Code::InProcess(file.open(copies)?),
+                };
+                let PluginFile { path, hash, header, manifest, .. } = *file;
+                let (file, hash) = (Some(path), Some(hash.to_string()));
+                Ok(Self { file, hash, abi_minor: header.abi_minor_built, manifest, code })
+            }
             Found::Linked(linked, manifest) => {
                 let code = match isolated {
                     true => Code::Isolated(RunnerCode::Linked(linked.name.to_owned())),

@@ -6,7 +6,7 @@ use outrigger_sdk::manifest::{Manifest, OptionError};
 use serde_json::{Map, Value};
 
 use super::routes::{Known, routes, wrappers};
-use super::{Failure, PluginsConfig, RegistryError, Requirements};
+use super::{Failure, PluginsConfig, RegistryError};
 use crate::PluginConfig;
 use crate::grants::{self, ServiceSource};
 use crate::instance::StartError;
@@ -36,12 +36,6 @@ pub(super) fn check_settings(
 ) -> Result<(), RegistryError> {
     options(config, manifest)?;
     Ok(grants::check(manifest, config.grants(), services).map_err(StartError::from)?)
-}
-
-/// Checks a plugin's `requires` against the node.
-pub(super) fn check_requirements(manifest: &Manifest, requirements: &Requirements) -> Result<(), RegistryError> {
-    let refused = |reason| RegistryError::Requires { plugin: manifest.id.clone(), reason };
-    requirements(&manifest.requires).map_err(refused)
 }
 
 /// The options of an instance, with its secrets.

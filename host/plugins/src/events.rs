@@ -154,23 +154,6 @@ mod tests {
     }
 
     #[test]
-    fn a_timer_comes_again_and_again_beside_other_events() {
-        let timer = TimerSpec { name: "often".into(), every: Some(1), at: None };
-        let queue = EventQueue::new(Vec::new(), vec![timer], None);
-        queue.state.lock().due[0] = 0;
-        let seen = Mutex::new(Vec::new());
-        queue.run(|event| {
-            let mut seen = seen.lock();
-            seen.push(event);
-            if seen.len() == 2 {
-                queue.close();
-            }
-        });
-        let timer = || Event::Timer { name: "often".into() };
-        assert_eq!(seen.into_inner(), [timer(), timer()]);
-    }
-
-    #[test]
     fn only_wanted_events_arrive_in_order_and_surplus_is_counted() {
         let queue = EventQueue::new(vec!["mempool".into()], Vec::new(), None);
         queue.offer(&Event::WalletLockChanged { wallet: "w".into(), locked: true });

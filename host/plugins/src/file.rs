@@ -236,16 +236,4 @@ mod tests {
         let error = find("nothing", &folders).unwrap_err().to_string();
         assert!(error.contains("'nothing'") && error.contains("/b/liboutrigger_nothing"), "{error}");
     }
-
-    #[test]
-    fn plugin_file_that_is_no_plugin_is_told_why() {
-        let folder = tempfile::tempdir().unwrap();
-        let text = folder.path().join("text.so");
-        fs::write(&text, "not a library").unwrap();
-        let error = PluginFile::read(&text).err().unwrap().to_string();
-        assert!(error.contains("is not an Outrigger plugin: it is not a shared library"), "{error}");
-        let own = std::env::current_exe().unwrap();
-        let error = PluginFile::read(&own).err().unwrap().to_string();
-        assert!(error.contains("exports no symbol outrigger_manifest"), "{error}");
-    }
 }

@@ -126,19 +126,6 @@ async fn a_client_that_sends_no_more_gets_its_answers() {
 }
 
 #[tokio::test]
-async fn a_call_is_dropped_when_its_client_is_gone() {
-    let server = Running::start(Limits::default()).await;
-    let mut stream = server.connect().await;
-    send(&mut stream, &post("/", "", r#"{"method":"wait","id":1}"#)).await;
-    server.until_waiting(1).await;
-    assert_eq!(server.node.dropped.load(Ordering::SeqCst), 0);
-    // A reset, as from a dead process with unread bytes.
-    rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO)).expect("linger");
-    drop(stream);
-    until(|| server.node.dropped.load(Ordering::SeqCst) == 1).await;
-}
-
-#[tokio::test]
 async fn stopping_finishes_calls_and_closes_the_rest() {
     let mut server = Running::start(Limits::default()).await;
     let mut unused = server.connect().await;

@@ -87,11 +87,11 @@ impl Admission {
             let keeps = |(former, peer): (Caller, Peer)| {
                 let now = auth.successor(&former);
                 let has_rights = now.is_some_and(|now| now.covers(&former) && (!all || former.covers(now)));
-                has_rights && access.allowed.allows(peer)
+                has_rights && access.allows(peer)
             };
-            let loses_proxy = |proxy| !access.trusts(proxy) || !access.allowed.allows(proxy);
+            let loses_proxy = |proxy| !access.trusts(proxy) || !access.allows(proxy);
             let is_replaced = |identity: &Identity| matches!(identity, Identity::Certificate { clients, .. } if clients.are_replaced());
-            if !access.allowed.allows(client.peer())
+            if !access.allows(client.peer())
                 || client.link.proxy().is_some_and(loses_proxy)
                 || client.identity.get().is_some_and(is_replaced)
                 || kept(client).is_some_and(|former| !keeps(former))

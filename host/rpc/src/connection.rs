@@ -82,7 +82,7 @@ pub(super) async fn serve<S: RpcService>(
     };
     // A client that is gone has no first byte.
     let Some(first) = first else { return };
-    if !edge.admission.access().allowed.allows(slot.0.peer()) {
+    if !edge.admission.access().allows(slot.0.peer()) {
         tracing::warn!(peer = %slot.0.peer(), "an RPC client of a network that is not allowed");
         // As without a proxy, a client of TLS gets no answer.
         if tls.is_none() {

@@ -207,7 +207,7 @@ impl<S: RpcService> Edge<S> {
             true => client.peer(),
             false => client_of(headers, client.peer(), &access).map_err(RequestError::Forwarding)?,
         };
-        if peer != client.peer() && !access.allowed.allows(peer) {
+        if peer != client.peer() && !access.allows(peer) {
             tracing::warn!(%peer, "an RPC client of a network that is not allowed");
             return Err(RequestError::Network);
         }

@@ -104,7 +104,6 @@ fn node(text: &str) -> Result<Peer, BadForwarding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::peers::Peers;
     use super::*;
 
     fn peer(text: &str) -> Peer {
@@ -114,7 +113,7 @@ mod tests {
     /// The client by these headers of a proxy at 10.0.0.1; 10.0.0.0/24 and fd00::/8 are trusted.
     fn of(headers: &[(HeaderName, &str)]) -> Result<String, BadForwarding> {
         let trusted = ["10.0.0.0/24", "fd00::/8"].map(|network| network.parse().unwrap()).to_vec();
-        let access = Access { allowed: Peers::default(), trusted, trusts_unix: false };
+        let access = Access { trusted, ..Access::default() };
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.append(name, HeaderValue::from_str(value).unwrap());

@@ -68,7 +68,7 @@ pub use health::{Readiness, health};
 pub use limits::Limits;
 pub use listen::{ListenAddress, ListenError, listen, try_unix};
 pub use pages::Page;
-pub use peers::{Access, Peer, Peers};
+pub use peers::{Access, Peer};
 pub use proxy_protocol::read_proxy_header;
 pub use rest::{REST_ENTRY, Rest, RestReply};
 pub use result::{ResultStream, ResultText};

@@ -194,7 +194,7 @@ impl<S: RpcService> Connections<S> {
         let access = self.edge.admission.access();
         if is_proxied && !access.trusts(peer) {
             tracing::warn!(%peer, "an RPC client that is no trusted proxy, at the address of proxies");
-        } else if access.allowed.allows(peer) {
+        } else if access.allows(peer) {
             let tls = self.tls.clone().filter(|_| stream.tcp().is_some());
             self.take(stream, peer, tls, is_proxied);
         } else {

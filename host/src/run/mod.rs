@@ -209,7 +209,7 @@ async fn serve(
         }
         _ => server,
     };
-    if let Some(listen) = listen.iter().find(|listen| rpc.access().allowed.is_local() && listen.is_for_others()) {
+    if let Some(listen) = listen.iter().find(|listen| rpc.access().allowed.is_empty() && listen.is_for_others()) {
         tracing::warn!(%listen, "only this machine's clients are accepted: rpc.allow_from names no network");
     }
     let admit = Box::new(server.admission());

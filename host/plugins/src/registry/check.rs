@@ -5,7 +5,7 @@ use outrigger_base::nearest::suggestion;
 use outrigger_sdk::manifest::{Manifest, OptionError};
 use serde_json::{Map, Value};
 
-use super::routes::{Known, routes, wrappers};
+use super::routes::{Known, routes};
 use super::{Failure, PluginsConfig, RegistryError};
 use crate::PluginConfig;
 use crate::grants::{self, ServiceSource};
@@ -90,9 +90,7 @@ pub fn check(
         instance: None,
     });
     let known: Vec<_> = known.collect();
-    let failed = |(plugin, error)| Failure { plugin, error };
-    let wrappers = wrappers(&known, &configured.routes, true).map_err(failed)?;
-    routes(&known, &configured.routes, &wrappers, builtins, true).map_err(failed)?;
+    routes(&known, &configured.routes, builtins, true).map_err(|(plugin, error)| Failure { plugin, error })?;
     drop(known);
     Ok(all.into_iter().map(|(_, found)| found).collect())
 }

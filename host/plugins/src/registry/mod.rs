@@ -405,8 +405,7 @@ impl Registry {
             Some(Known { position, manifest: &code.manifest, runs: instance.is_some(), instance })
         });
         let known: Vec<_> = known.collect();
-        let wrappers = routes::wrappers(&known, &configured, is_strict)?;
-        let routes = routes::routes(&known, &configured, &wrappers, self.environment.builtins, is_strict)?;
+        let (routes, wrappers) = routes::routes(&known, &configured, self.environment.builtins, is_strict)?;
         drop(known);
         Ok(Serving { plugins, routes, wrappers, configured })
     }

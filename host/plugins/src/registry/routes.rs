@@ -179,12 +179,8 @@ pub(super) struct Known<'a> {
     pub instance: Option<Arc<Instance>>,
 }
 
-/// The wrappers of the configuration, running or not. Without `is_strict`, plugins may be missing that were not started yet.
-pub(super) fn wrappers(
-    plugins: &[Known<'_>],
-    configured: &Routes,
-    is_strict: bool,
-) -> Result<Vec<Wrapper>, RouteError> {
+/// The wrappers of the configuration, running or not.
+fn wrappers(plugins: &[Known<'_>], configured: &Routes, is_strict: bool) -> Result<Vec<Wrapper>, RouteError> {
     let wrapper = |wrap: &Wrap| {
         let plugin = plugins.iter().find(|plugin| plugin.manifest.id == wrap.plugin);
         let kind = match plugin.map(|plugin| plugin.manifest.wrapper) {
@@ -200,20 +196,20 @@ pub(super) fn wrappers(
     configured.wrap.iter().map(wrapper).collect()
 }
 
-/// The table of these plugins.
+/// The table of these plugins, and the wrappers. Without `is_strict`, plugins may be missing that were not started yet.
 pub(super) fn routes(
     plugins: &[Known<'_>],
     configured: &Routes,
-    wrappers: &[Wrapper],
     builtins: &[&str],
     is_strict: bool,
-) -> Result<RouteTable, RouteError> {
+) -> Result<(RouteTable, Vec<Wrapper>), RouteError> {
+    let wrappers = wrappers(plugins, configured, is_strict)?;
     let mut table = RouteTable::new();
     for (name, owners) in owners(plugins, configured, builtins, is_strict)? {
         let links: Vec<Link> = owners.into_iter().map(|owner| link(owner, &name)).collect();
         let described = links.iter().rev().find_map(|link| link.signature.clone());
         let method = described.unwrap_or_else(|| Arc::new(MethodSpec { name: name.clone(), ..MethodSpec::default() }));
-        let before = wrapping(wrappers, &name, Some(&method), method.long_running, &links);
+        let before = wrapping(&wrappers, &name, Some(&method), method.long_running, &links);
         if let Some(wrapper) = before.iter().find(|link| link.has(&name)) {
             return refused(
                 &name,
@@ -231,7 +227,7 @@ pub(super) fn routes(
         }
         table.insert(name, Arc::new(Chain { method, links }));
     }
-    Ok(table)
+    Ok((table, wrappers))
 }
 
 /// The link of a plugin that has the method. One that does not run refuses calls: falling back to another would silently change
@@ -258,14 +254,14 @@ fn link(owner: Owner<'_>, name: &str) -> Link {
 
 /// A plugin of a route.
 #[derive(Clone, Copy)]
-pub(super) enum Owner<'a> {
+enum Owner<'a> {
     Known(&'a Known<'a>),
     /// It was not started yet, so its manifest is not known.
     Missing(&'a str),
 }
 
 /// The plugins of each method in the order of its route: its only claimant that runs, or the configured plugins.
-pub(super) fn owners<'a>(
+fn owners<'a>(
     plugins: &'a [Known<'a>],
     configured: &'a Routes,
     builtins: &[&str],

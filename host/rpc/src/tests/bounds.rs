@@ -162,13 +162,6 @@ async fn stopping_does_not_wait_for_ever() {
 }
 
 #[tokio::test]
-async fn an_address_in_use_is_told() {
-    let server = Running::start(Limits::default()).await;
-    let error = listen(&[server.address.into()], false, 0o600).await.err().expect("in use");
-    assert!(error.to_string().contains(&server.address.to_string()), "{error}");
-}
-
-#[tokio::test]
 async fn an_ipv6_address_that_the_machine_lacks_is_left_out_of_the_default_alone() {
     // The documentation prefix (RFC 3849): no machine has this address.
     let wanted = ["127.0.0.1:0", "[2001:db8::1]:0"].map(|address| address.parse::<ListenAddress>().expect("address"));
@@ -178,29 +171,6 @@ async fn an_ipv6_address_that_the_machine_lacks_is_left_out_of_the_default_alone
     assert_eq!(bind(wanted.to_vec(), true).await, Ok(1));
     assert!(bind(wanted.to_vec(), false).await.unwrap_err().contains("[2001:db8::1]:0"));
     assert!(bind(wanted[1..].to_vec(), true).await.is_err(), "nothing else is left");
-}
-
-#[tokio::test]
-async fn connections_to_all_addresses_are_served() {
-    let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
-    let user = RpcUser::with_password("u", "p").expect("user");
-    let auth = Arc::new(Authenticator::new().with_user(user));
-    let gateway = Gateway::new(Arc::new(Node::default()));
-    let listeners = listen(&[any_port; 3].map(ListenAddress::Tcp), false, 0o600).await.expect("bind");
-    let server = Server::new(listeners, gateway, auth, Limits::default());
-    let addresses = server.local_addrs().to_vec();
-    let (stop, stopped) = oneshot::channel::<()>();
-    let served = tokio::spawn(server.serve(async move {
-        let _dropped_or_sent = stopped.await;
-    }));
-    for address in addresses.iter().chain(&addresses) {
-        let ListenAddress::Tcp(address) = address else { panic!("no TCP") };
-        let mut stream = TcpStream::connect(address).await.expect("connect");
-        send(&mut stream, &post("/", "", COUNT)).await;
-        assert_eq!(receive(&mut stream).await.1, COUNTED);
-    }
-    drop(stop);
-    served.await.expect("served");
 }
 
 #[tokio::test]

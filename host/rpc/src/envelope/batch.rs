@@ -43,20 +43,17 @@ pub(super) async fn answer_batch<S: RpcService>(
                 if ahead.answers.is_empty() {
                     ahead.fill(service, asked, elements.get(at..).unwrap_or_default()).await;
                 }
-                let (dialect, id) = (request.dialect, request.id);
-                let is_notification = request.is_notification();
                 let outcome = match ahead.answers.pop_front() {
                     Some(outcome) => outcome,
                     None => service.call(rpc_request(asked.of_batch(), request)).await,
                 };
-                if is_notification {
-                    continue;
-                }
-                (dialect, id, outcome.map_err(Failure::into_rpc_error))
+                (request.dialect, request.id, outcome.map_err(Failure::into_rpc_error))
             }
-            Err(rejected) if rejected.is_notification() => continue,
             Err(RejectedRequest { dialect, id, error }) => (*dialect, *id, Err(error.clone())),
         };
+        if dialect.is_notification(id) {
+            continue;
+        }
         writer.text(separator);
         writer.reply(dialect, id, outcome);
         separator = ",";

@@ -77,7 +77,6 @@ async fn answer_single<S: RpcService>(
         return forbidden(caller, &request.method);
     }
     let (dialect, id) = (request.dialect, request.id);
-    let is_notification = request.is_notification();
     let outcome = match service.call(rpc_request(asked, &request)).await {
         Ok(result) => Ok(result),
         Err(Failure::Rpc(error)) => Err(error),
@@ -86,7 +85,7 @@ async fn answer_single<S: RpcService>(
         Err(Failure::Forbidden) => return reply::empty(StatusCode::FORBIDDEN),
         Err(Failure::UnknownMethod) => return reply::text(StatusCode::FORBIDDEN, UNKNOWN_METHOD),
     };
-    if is_notification {
+    if dialect.is_notification(id) {
         return reply::empty(StatusCode::NO_CONTENT);
     }
     let status = match (dialect, &outcome) {

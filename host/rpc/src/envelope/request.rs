@@ -26,6 +26,13 @@ pub(super) enum Dialect {
     V2,
 }
 
+impl Dialect {
+    /// Whether a request with this id is not answered. In a batch that holds of refused ones too, as in bitcoind.
+    pub(super) fn is_notification(self, id: Option<&str>) -> bool {
+        self == Self::V2 && id.is_none()
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Request<'a> {
     pub dialect: Dialect,
@@ -34,12 +41,6 @@ pub(super) struct Request<'a> {
     pub method: Cow<'a, str>,
     /// An array or an object; `None` if absent or null.
     pub params: Option<&'a RawValue>,
-}
-
-impl Request<'_> {
-    pub(super) fn is_notification(&self) -> bool {
-        self.dialect == Dialect::V2 && self.id.is_none()
-    }
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -53,11 +54,6 @@ impl RejectedRequest<'_> {
     /// An error for something that is not a request, so it has no dialect and its id is null.
     fn outright(error: RpcError) -> Self {
         Self { dialect: Dialect::V1, id: Some("null"), error }
-    }
-
-    /// Whether the error is not answered in a batch: bitcoind takes a 2.0 request without id for a notification.
-    pub(super) fn is_notification(&self) -> bool {
-        self.dialect == Dialect::V2 && self.id.is_none()
     }
 }
 

@@ -236,20 +236,12 @@ fn password_hmac(salt: &str, password: &[u8]) -> [u8; 32] {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct AuthenticationFailure;
 
-#[derive(Debug, Default)]
+/// It has no `Debug`, since it holds a password.
+#[derive(Default)]
 pub struct Authenticator {
-    cookie: Option<(Caller, CookieSecret)>,
+    /// With the text `__cookie__:PASSWORD`.
+    cookie: Option<(Caller, Zeroizing<String>)>,
     users: Vec<RpcUser>,
-}
-
-/// The text `__cookie__:PASSWORD`, not shown by `Debug` and wiped on drop.
-#[derive(Clone)]
-struct CookieSecret(Zeroizing<String>);
-
-impl std::fmt::Debug for CookieSecret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("CookieSecret")
-    }
 }
 
 impl Authenticator {
@@ -260,9 +252,8 @@ impl Authenticator {
 
     #[must_use]
     pub fn with_cookie(mut self, cookie: &CookieFile) -> Self {
-        let secret = CookieSecret(cookie.credentials().clone());
         let origin = Origin { unknown_methods: true, ..Origin::of_user(COOKIE_USER) };
-        self.cookie = Some((Caller { origin, login: Login::Other }, secret));
+        self.cookie = Some((Caller { origin, login: Login::Other }, cookie.credentials().clone()));
         self
     }
 
@@ -308,7 +299,7 @@ impl Authenticator {
 
         let mut found = None;
         if let Some((caller, secret)) = &self.cookie
-            && bool::from(secret.0.as_bytes().ct_eq(&credentials))
+            && bool::from(secret.as_bytes().ct_eq(&credentials))
         {
             found = Some(caller.clone());
         }

@@ -43,12 +43,6 @@ pub struct Server<S> {
     workers: Workers,
 }
 
-impl<S> std::fmt::Debug for Server<S> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Server").field("addresses", &self.addresses).finish_non_exhaustive()
-    }
-}
-
 impl<S: RpcService> Server<S> {
     /// Serves the connections of listeners, which wait until [`Server::serve`].
     pub fn new(

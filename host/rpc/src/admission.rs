@@ -19,22 +19,17 @@ pub(super) struct Admission {
 }
 
 impl Admission {
-    /// Accepts these users, and clients of this machine.
-    pub(super) fn of(auth: Arc<Authenticator>) -> Self {
-        Self { auth: ArcSwap::new(auth), access: ArcSwap::default(), changes: watch::Sender::default() }
+    pub(super) fn of(auth: Arc<Authenticator>, access: Access) -> Self {
+        Self { auth: ArcSwap::new(auth), access: ArcSwap::from_pointee(access), changes: watch::Sender::default() }
     }
 
     pub(super) fn access(&self) -> Guard<Arc<Access>> {
         self.access.load()
     }
 
-    pub(super) fn set_access(&self, access: Access) {
-        self.access.store(Arc::new(access));
-    }
-
     pub(super) fn replace(&self, users: Vec<RpcUser>, access: Access) {
         let auth = self.auth.load().with_users(users);
-        self.set_access(access);
+        self.access.store(Arc::new(access));
         self.auth.store(Arc::new(auth));
         self.changes.send_replace(());
     }

@@ -4,8 +4,8 @@
 //! the body (413).
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -31,46 +31,58 @@ use super::gateway::RpcService;
 use super::health::{Readiness, health};
 use super::limits::Limits;
 use super::pages::{Page, page};
-use super::peers::Peer;
+use super::peers::{Access, Peer};
 use super::refusal::RequestError;
 use super::rest::{REST_ENTRY, REST_PATH, Rest};
 use super::subscriptions::Tips;
+use super::threads::Workers;
+use super::tls::Tls;
 use super::unread::Unread;
 use super::websocket;
 
 /// The longest path, in bytes: bitcoind's limit for a head (`MAX_HEADERS_SIZE`).
 const MAX_PATH_BYTES: usize = 8192;
 
+/// What a server may have.
+#[derive(Default)]
+pub struct ServerOptions {
+    pub access: Access,
+    /// The certificate. With one, the server speaks TLS only, except on Unix sockets.
+    pub tls: Option<Arc<Tls>>,
+    /// Without it, `/rest/` does not exist. `true`: it needs no credentials.
+    pub rest: Option<(Arc<dyn Rest>, bool)>,
+    /// The newest block. Without it, subscriptions tell no blocks.
+    pub tips: Option<Tips>,
+    /// The answer of `/readyz`. Without it, the host is not ready.
+    pub readiness: Option<Readiness>,
+    pub pages: &'static [Page],
+    /// The threads that serve connections, by default those of the runtime that accepts them.
+    pub workers: Workers,
+}
+
 pub(super) struct Edge<S> {
     service: Arc<S>,
     pub admission: Admission,
     pub limits: Limits,
-    /// Without it, `/rest/` does not exist. `true`: it needs no credentials.
-    pub rest: OnceLock<(Arc<dyn Rest>, bool)>,
+    pub options: ServerOptions,
     pub busy_poll: Arc<BusyPoll>,
     pub attempts: Attempts,
     pub unread: Arc<Unread>,
     pub figures: Arc<EdgeFigures>,
-    /// The newest block. Without it, subscriptions tell no blocks.
-    pub tips: OnceLock<Tips>,
-    /// The answer of `/readyz`. Without it, the host is not ready.
-    pub readiness: OnceLock<Readiness>,
-    pub pages: OnceLock<&'static [Page]>,
 }
 
 impl<S: RpcService> Edge<S> {
-    pub(super) fn new(service: S, auth: Arc<Authenticator>, limits: Limits) -> Self {
+    pub(super) fn new(service: S, auth: Arc<Authenticator>, limits: Limits, mut options: ServerOptions) -> Self {
         let (busy_poll, attempts) = (BusyPoll::new(limits.busy_poll), Attempts::new(limits.wrong_credentials_delay));
         let figures = Arc::<EdgeFigures>::default();
         let unread = Unread::new(limits.max_unread_bytes, figures.clone());
-        let (rest, tips, readiness, pages) = Default::default();
-        let (service, admission) = (Arc::new(service), Admission::of(auth));
-        Self { service, admission, limits, rest, busy_poll, attempts, unread, figures, tips, readiness, pages }
+        let admission = Admission::of(auth, std::mem::take(&mut options.access));
+        Self { service: Arc::new(service), admission, limits, options, busy_poll, attempts, unread, figures }
     }
 
     fn health(&self, head: &Parts) -> Option<Reply> {
         let path = head.uri.path_and_query().filter(|_| head.uri.authority().is_none())?;
-        let is_ready = || self.readiness.get().is_some_and(|is_ready| is_ready());
+        let is_ready = || self.options.readiness.as_ref().is_some_and(|is_ready| is_ready());
         let status = health(&head.method, path.as_str(), is_ready)?;
         let mut response = reply::empty(status);
         if status == StatusCode::METHOD_NOT_ALLOWED {
@@ -103,7 +115,7 @@ impl<S: RpcService> Edge<S> {
             true if !is_chunked_alone(&head.headers) => Err(RequestError::Coding),
             _ => match self.client_of(&head.headers, client) {
                 Ok(peer) => {
-                    let page = || page(&head, self.pages.get().copied().unwrap_or_default());
+                    let page = || page(&head, self.options.pages);
                     if let Some(response) = self.health(&head).or_else(page) {
                         discard(body).await;
                         return response;
@@ -118,7 +130,7 @@ impl<S: RpcService> Edge<S> {
             Ok((caller, Target::WebSocket(wallet))) => {
                 let origin = caller.origin(wallet);
                 // Boxed, since every connection reserves room for it.
-                let tips = self.tips.get().cloned();
+                let tips = self.options.tips.clone();
                 let accepted = websocket::accept(&self.service, &self.limits, client, caller, origin, head, tips);
                 return Box::pin(accepted).await;
             }
@@ -167,7 +179,7 @@ impl<S: RpcService> Edge<S> {
             RequestError::Unauthorized
         })?;
         let Some(credentials) = head.headers.get(AUTHORIZATION) else {
-            let caller = match (identified, self.rest.get()) {
+            let caller = match (identified, &self.options.rest) {
                 // The browser shows its user's certificate for the pages of all sites.
                 (Some(_), _) if websocket::is_cross_site(&head.headers, &self.limits.websocket_origins) => {
                     return Err(RequestError::Origin);
@@ -215,7 +227,7 @@ impl<S: RpcService> Edge<S> {
     }
 
     fn target_of(&self, uri: &Uri) -> Result<Target<'_>, RequestError> {
-        match self.rest.get() {
+        match &self.options.rest {
             Some((rest, _)) if uri.authority().is_none() && path_of(uri)?.starts_with(REST_PATH) => {
                 Ok(Target::Rest(rest))
             }

@@ -60,6 +60,7 @@ pub use auth::{Authenticator, RpcUser, RpcUserError};
 pub use client::{Client, HALF_CLOSED_PATIENCE, half_closed};
 pub use cookie::{COOKIE_USER, CookieFile};
 pub use dispatch::{Answer, Call, Dispatch, Failure, Held, Origin, PLUGIN_USER, Params};
+pub use edge::ServerOptions;
 pub use envelope::count_calls;
 pub use figures::EdgeFigures;
 pub use forwarded::read_forwarding;

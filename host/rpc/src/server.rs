@@ -13,20 +13,15 @@ use tokio::time::{sleep, timeout};
 
 use super::auth::{Authenticator, RpcUser};
 use super::connection;
-use super::edge::Edge;
+use super::edge::{Edge, ServerOptions};
 use super::figures::EdgeFigures;
 use super::gateway::RpcService;
-use super::health::Readiness;
 use super::limits::Limits;
 use super::listen::{Arrival, ListenAddress, Listener};
-use super::pages::Page;
 use super::peers::{Access, Peer};
 use super::refusal::ConnectionRefusal;
-use super::rest::Rest;
 use super::slots::{ConnectionSlot, ConnectionSlots};
 use super::socket::Socket;
-use super::subscriptions::Tips;
-use super::threads::Workers;
 use super::tls::Tls;
 
 /// How many connections are refused with an HTTP answer at a time. Further ones are closed without an answer.
@@ -39,8 +34,6 @@ pub struct Server<S> {
     listeners: Vec<Listener>,
     addresses: Vec<ListenAddress>,
     pub(super) edge: Arc<Edge<S>>,
-    tls: Option<Arc<Tls>>,
-    workers: Workers,
 }
 
 impl<S: RpcService> Server<S> {
@@ -50,58 +43,10 @@ impl<S: RpcService> Server<S> {
         service: S,
         auth: Arc<Authenticator>,
         limits: Limits,
+        options: ServerOptions,
     ) -> Self {
         let (listeners, addresses) = listeners.into_iter().unzip();
-        let edge = Arc::new(Edge::new(service, auth, limits));
-        Self { listeners, addresses, edge, tls: None, workers: Workers::default() }
-    }
-
-    #[must_use]
-    pub fn with_access(self, access: Access) -> Self {
-        self.edge.admission.set_access(access);
-        self
-    }
-
-    /// Speaks TLS only, except on Unix sockets.
-    #[must_use]
-    pub fn with_tls(mut self, tls: Arc<Tls>) -> Self {
-        self.tls = Some(tls);
-        self
-    }
-
-    /// Answers REST requests; `is_open`: also those without credentials.
-    #[must_use]
-    pub fn with_rest(self, rest: Arc<dyn Rest>, is_open: bool) -> Self {
-        let _ = self.edge.rest.set((rest, is_open));
-        self
-    }
-
-    /// Tells subscribers each of these blocks.
-    #[must_use]
-    pub fn with_tips(self, tips: Tips) -> Self {
-        let _ = self.edge.tips.set(tips);
-        self
-    }
-
-    /// Answers `/readyz` by this.
-    #[must_use]
-    pub fn with_readiness(self, readiness: Readiness) -> Self {
-        let _ = self.edge.readiness.set(readiness);
-        self
-    }
-
-    /// Shows these pages to browsers.
-    #[must_use]
-    pub fn with_pages(self, pages: &'static [Page]) -> Self {
-        let _ = self.edge.pages.set(pages);
-        self
-    }
-
-    /// Serves connections on these threads, by default on the runtime that accepts them.
-    #[must_use]
-    pub fn with_workers(mut self, workers: Workers) -> Self {
-        self.workers = workers;
-        self
+        Self { listeners, addresses, edge: Arc::new(Edge::new(service, auth, limits, options)) }
     }
 
     pub fn figures(&self) -> Arc<EdgeFigures> {
@@ -110,9 +55,9 @@ impl<S: RpcService> Server<S> {
 
     /// Replaces the users, the networks and, of a server with TLS, the certificate. Connections that are no longer allowed end.
     pub fn admission(&self) -> impl Fn(Vec<RpcUser>, Access, Option<Tls>) + Send + Sync + use<S> {
-        let (edge, tls) = (self.edge.clone(), self.tls.clone());
+        let edge = self.edge.clone();
         move |users, access, fresh| {
-            if let (Some(tls), Some(fresh)) = (&tls, fresh) {
+            if let (Some(tls), Some(fresh)) = (&edge.options.tls, fresh) {
                 tls.replace(fresh);
             }
             edge.admission.replace(users, access);
@@ -130,9 +75,9 @@ impl<S: RpcService> Server<S> {
     ///
     /// The dispatcher should end long polls when shutdown begins, or they use up the grace time.
     pub async fn serve(self, shutdown: impl Future<Output = ()>) -> usize {
-        let Self { mut listeners, edge, tls, workers, .. } = self;
+        let Self { mut listeners, edge, .. } = self;
         let (stop, stopping) = watch::channel(false);
-        let mut connections = Connections::new(edge, tls, stopping, workers);
+        let mut connections = Connections::new(edge, stopping);
         {
             let mut shutdown = std::pin::pin!(shutdown);
             loop {
@@ -166,9 +111,7 @@ async fn accept(listeners: &mut [Listener]) -> io::Result<Arrival> {
 
 struct Connections<S> {
     edge: Arc<Edge<S>>,
-    tls: Option<Arc<Tls>>,
     stopping: watch::Receiver<bool>,
-    workers: Workers,
     slots: Arc<ConnectionSlots>,
     refusals: Arc<Semaphore>,
     tasks: JoinSet<()>,
@@ -177,10 +120,10 @@ struct Connections<S> {
 }
 
 impl<S: RpcService> Connections<S> {
-    fn new(edge: Arc<Edge<S>>, tls: Option<Arc<Tls>>, stopping: watch::Receiver<bool>, workers: Workers) -> Self {
+    fn new(edge: Arc<Edge<S>>, stopping: watch::Receiver<bool>) -> Self {
         let slots = ConnectionSlots::new(edge.limits.max_connections, edge.figures.clone());
         let (refusals, tasks) = (Arc::new(Semaphore::new(MAX_REFUSALS)), JoinSet::new());
-        Self { edge, tls, stopping, workers, slots, refusals, tasks, accept_errors: Rate::once_a_minute() }
+        Self { edge, stopping, slots, refusals, tasks, accept_errors: Rate::once_a_minute() }
     }
 
     fn admit(&mut self, arrival: Arrival) {
@@ -189,7 +132,7 @@ impl<S: RpcService> Connections<S> {
         if is_proxied && !access.trusts(peer) {
             tracing::warn!(%peer, "an RPC client that is no trusted proxy, at the address of proxies");
         } else if access.allows(peer) {
-            let tls = self.tls.clone().filter(|_| stream.tcp().is_some());
+            let tls = self.edge.options.tls.clone().filter(|_| stream.tcp().is_some());
             self.take(stream, peer, tls, is_proxied);
         } else {
             tracing::warn!(%peer, "an RPC client of a network that is not allowed");
@@ -221,7 +164,7 @@ impl<S: RpcService> Connections<S> {
         is_proxied: bool,
     ) -> io::Result<()> {
         let (edge, stopping) = (Arc::clone(&self.edge), self.stopping.clone());
-        let Some(thread) = self.workers.take() else {
+        let Some(thread) = self.edge.options.workers.take() else {
             self.tasks.spawn(connection::serve(stream, slot, tls, is_proxied, edge, stopping));
             return Ok(());
         };
@@ -242,7 +185,7 @@ impl<S: RpcService> Connections<S> {
     /// Answers a client with the reason of its refusal, unless [`MAX_REFUSALS`] answers are in progress. With TLS the
     /// connection is closed: a handshake costs more than the refusal is worth.
     fn refuse(&mut self, stream: Socket, reason: ConnectionRefusal) {
-        if self.tls.is_some() && stream.tcp().is_some() {
+        if self.edge.options.tls.is_some() && stream.tcp().is_some() {
             return;
         }
         if let Ok(refusal) = Arc::clone(&self.refusals).try_acquire_owned() {

@@ -115,9 +115,9 @@ impl Running {
         let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
         let gateway = Gateway::new(Arc::clone(&node));
         let listeners = listen(&[any_port.into()], false, 0o600).await.expect("bind");
-        let server = Server::new(listeners, gateway, auth, limits);
         let (tip, tips) = watch::channel(None);
-        let server = server.with_tips(tips);
+        let options = ServerOptions { tips: Some(tips), ..ServerOptions::default() };
+        let server = Server::new(listeners, gateway, auth, limits, options);
         let ListenAddress::Tcp(address) = server.local_addrs()[0] else { panic!("no TCP") };
         let (edge, figures) = (server.edge.clone(), server.figures());
         let (stop, stopped) = oneshot::channel::<()>();

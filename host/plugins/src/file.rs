@@ -92,18 +92,6 @@ pub fn candidates(name: &str, folders: &[PathBuf]) -> Vec<PathBuf> {
     folders.iter().map(|folder| folder.join(&library)).collect()
 }
 
-/// Finds a configured plugin.
-///
-/// # Errors
-/// [`FileError::NotFound`] with every path that was tried.
-pub fn find(name: &str, folders: &[PathBuf]) -> Result<PathBuf, FileError> {
-    let looked_for = candidates(name, folders);
-    match looked_for.iter().find(|path| path.is_file()) {
-        Some(path) => Ok(path.clone()),
-        None => Err(FileError::NotFound { name: name.to_owned(), looked_for, why: "" }),
-    }
-}
-
 impl PluginFile {
     /// Reads the file and checks its manifest, without executing any of it.
     pub fn read(path: &Path) -> Result<Self, FileError> {
@@ -233,7 +221,8 @@ mod tests {
         let names: Vec<_> = candidates("acme-mining", &folders);
         assert!(names[1].ends_with("liboutrigger_acme_mining.so"), "{names:?}");
         assert_eq!(candidates("./x.so", &folders), [PathBuf::from("./x.so")]);
-        let error = find("nothing", &folders).unwrap_err().to_string();
+        let looked_for = candidates("nothing", &folders);
+        let error = FileError::NotFound { name: "nothing".into(), looked_for, why: "" }.to_string();
         assert!(error.contains("'nothing'") && error.contains("/b/liboutrigger_nothing"), "{error}");
     }
 }

@@ -208,14 +208,11 @@ impl Listener<'_> {
 fn described(status: ExitStatus) -> String {
     const NAMES: [(i32, &str); 7] =
         [(4, "SIGILL"), (5, "SIGTRAP"), (6, "SIGABRT"), (7, "SIGBUS"), (8, "SIGFPE"), (9, "SIGKILL"), (11, "SIGSEGV")];
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("with exit code {code}"),
-        (None, Some(signal)) => {
-            let name = NAMES.iter().find(|(number, _)| *number == signal).map(|(_, name)| format!(" ({name})"));
-            format!("with signal {signal}{}", name.unwrap_or_default())
-        }
-        (None, None) => "in an unknown way".to_owned(),
-    }
+    let Some(signal) = status.signal() else {
+        return format!("with exit code {}", status.code().unwrap_or_default());
+    };
+    let name = NAMES.iter().find(|(number, _)| *number == signal).map(|(_, name)| format!(" ({name})"));
+    format!("with signal {signal}{}", name.unwrap_or_default())
 }
 
 #[cfg(test)]

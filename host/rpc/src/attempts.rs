@@ -47,9 +47,6 @@ struct Guesser {
     waiting: usize,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TooMany;
-
 impl Attempts {
     pub(super) fn new(delay: Duration) -> Self {
         let (noted, paid_at) = (AtomicUsize::new(0), AtomicU64::new(0));
@@ -79,7 +76,10 @@ impl Attempts {
     /// after the other.
     pub(super) fn wrong(&self, peer: Peer, now: Instant) -> Duration {
         let mut addresses = self.addresses.lock();
-        let address = self.place(&mut addresses, peer, now);
+        if addresses.len() >= MAX_ADDRESSES {
+            self.forget(&mut addresses, now);
+        }
+        let address = if addresses.len() < MAX_ADDRESSES { network(peer) } else { noted(&addresses, peer) };
         let guesser = addresses.entry(address).or_insert(Guesser { paid_at: now, waiting: 0 });
         guesser.paid_at = guesser.paid_at.max(now) + self.delay;
         let pause = guesser.paid_at.saturating_duration_since(now);
@@ -88,14 +88,12 @@ impl Attempts {
         pause
     }
 
-    /// Waits until credentials from an address may be checked.
-    ///
-    /// # Errors
-    /// [`TooMany`] if [`MAX_WAITING`] requests of that address wait already.
-    pub(super) async fn wait_for_turn(&self, peer: Peer) -> Result<(), TooMany> {
+    /// Waits until credentials from an address may be checked; `None` if [`MAX_WAITING`] requests of that address wait
+    /// already.
+    pub(super) async fn wait_for_turn(&self, peer: Peer) -> Option<()> {
         let mut waiting: Option<Waiting<'_>> = None;
         loop {
-            let Some(pause) = self.pause(peer, Instant::now()) else { return Ok(()) };
+            let Some(pause) = self.pause(peer, Instant::now()) else { return Some(()) };
             if waiting.is_none() {
                 waiting = Some(self.wait(peer)?);
             }
@@ -106,9 +104,7 @@ impl Attempts {
     /// How long a request of an address waits before its credentials are checked; `None`: not at all.
     fn pause(&self, peer: Peer, now: Instant) -> Option<Duration> {
         let mut addresses = self.addresses.lock();
-        let address = network(peer);
-        let known = if addresses.contains_key(&address) { address } else { OTHERS };
-        let guesser = addresses.get(&known)?;
+        let guesser = addresses.get(&noted(&addresses, peer))?;
         if guesser.paid_at <= now && guesser.waiting == 0 {
             self.forget(&mut addresses, now);
             return None;
@@ -117,27 +113,12 @@ impl Attempts {
         (!pause.is_zero()).then_some(pause)
     }
 
-    fn wait(&self, peer: Peer) -> Result<Waiting<'_>, TooMany> {
+    fn wait(&self, peer: Peer) -> Option<Waiting<'_>> {
         let mut addresses = self.addresses.lock();
-        let address = network(peer);
-        let known = if addresses.contains_key(&address) { address } else { OTHERS };
-        match addresses.get_mut(&known) {
-            Some(guesser) if guesser.waiting < MAX_WAITING => {
-                guesser.waiting += 1;
-                Ok(Waiting { attempts: self, address: known })
-            }
-            _ => Err(TooMany),
-        }
-    }
-
-    /// The key of an address: its network, or the shared entry if the table is full.
-    fn place(&self, addresses: &mut HashMap<Peer, Guesser>, peer: Peer, now: Instant) -> Peer {
-        if addresses.len() >= MAX_ADDRESSES {
-            self.forget(addresses, now);
-        }
-        let address = network(peer);
-        let has_room = addresses.len() < MAX_ADDRESSES || addresses.contains_key(&address);
-        if has_room { address } else { OTHERS }
+        let address = noted(&addresses, peer);
+        let guesser = addresses.get_mut(&address).filter(|guesser| guesser.waiting < MAX_WAITING)?;
+        guesser.waiting += 1;
+        Some(Waiting { attempts: self, address })
     }
 
     fn forget(&self, addresses: &mut HashMap<Peer, Guesser>, now: Instant) {
@@ -163,6 +144,12 @@ impl Drop for Waiting<'_> {
             guesser.waiting = guesser.waiting.saturating_sub(1);
         }
     }
+}
+
+/// The entry of a client: its own, or that of the guessers that are not tracked.
+fn noted(addresses: &HashMap<Peer, Guesser>, peer: Peer) -> Peer {
+    let address = network(peer);
+    if addresses.contains_key(&address) { address } else { OTHERS }
 }
 
 /// The key of a client: its IPv4 address, its IPv6 network, or its user on this machine.
@@ -209,9 +196,9 @@ mod tests {
         assert_eq!((attempts.pause(one, now), attempts.pause(other, now)), (Some(DELAY), None));
         assert_eq!(attempts.pause(one, now + DELAY), None);
         let waiting: Vec<_> = (0..MAX_WAITING).map(|_| attempts.wait(one).unwrap()).collect();
-        assert_eq!(attempts.wait(one).err(), Some(TooMany));
+        assert!(attempts.wait(one).is_none());
         drop(waiting);
-        assert!(attempts.wait(one).is_ok());
+        assert!(attempts.wait(one).is_some());
         assert_eq!(attempts.pause(one, now + DELAY * (CREDIT + 1)), None);
         assert!(attempts.is_quiet(), "who has paid is forgotten");
     }

@@ -197,7 +197,7 @@ impl<S: RpcService> Edge<S> {
             return Ok((caller.on(client.clone(), peer), target));
         };
         if !self.attempts.is_quiet() && !client.has_shown(credentials, peer) {
-            self.attempts.wait_for_turn(peer).await.map_err(|_| self.too_many_attempts())?;
+            self.attempts.wait_for_turn(peer).await.ok_or_else(|| self.too_many_attempts())?;
         }
         match self.admission.admit(client, credentials, peer) {
             Ok(caller) => Ok((caller.on(client.clone(), peer), target)),

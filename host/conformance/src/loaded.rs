@@ -138,7 +138,6 @@ impl Loaded {
     }
 }
 
-/// The services of a host in memory.
 struct InMemory<'a>(&'a StubHost);
 
 impl ServiceSource for InMemory<'_> {

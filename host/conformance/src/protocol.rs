@@ -27,7 +27,6 @@ pub struct Job {
     /// A private folder for the copy that is opened.
     pub copies: PathBuf,
     pub check: super::Check,
-    /// The methods to call.
     pub methods: Vec<String>,
     /// Options other than the defaults.
     pub options: Map<String, Value>,

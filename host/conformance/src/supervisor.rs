@@ -35,7 +35,6 @@ pub struct Part {
     pub done: String,
     /// Why there was nothing to check.
     pub skipped: Option<String>,
-    /// Whether an instance started.
     pub started: bool,
     /// Methods that were excluded because they ended the process.
     pub without: Vec<String>,
@@ -128,7 +127,6 @@ fn lines_of(source: impl std::io::Read + Send + 'static) -> Receiver<String> {
     lines
 }
 
-/// The remaining lines.
 fn rest_of(lines: Receiver<String>) -> Vec<String> {
     let deadline = Instant::now() + STDERR_TIMEOUT;
     let next = || lines.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok();

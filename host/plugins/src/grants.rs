@@ -227,7 +227,6 @@ pub fn check(manifest: &Manifest, grants: &[Grant], source: &dyn ServiceSource) 
     }
 }
 
-/// Checks the granted methods.
 fn check_methods(manifest: &Manifest, grant: &Grant) -> Result<(), GrantError> {
     let plugin = || manifest.id.clone();
     let granted = grant.methods.as_deref().unwrap_or_default();

@@ -122,7 +122,6 @@ impl Health {
         self.lost.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// How many threads are lost to its calls.
     pub fn lost_threads(&self) -> usize {
         usize::try_from(self.lost.load(Ordering::Relaxed)).unwrap_or_default()
     }

@@ -7,7 +7,6 @@ use outrigger_service::metrics::{MAX_ITEMS, MAX_NAME, MAX_SERIES, MAX_TEXT, Meas
 use outrigger_service::{ErrorKind, Result, Scope, ServiceError};
 use parking_lot::Mutex;
 
-/// The labels of a series.
 pub type Labels = Vec<(String, String)>;
 
 #[derive(Clone, PartialEq, Debug)]

@@ -44,7 +44,6 @@ pub(super) struct RequestContext {
     pub origin: Arc<Origin>,
     /// The body that the parameters are a slice of.
     pub body: Bytes,
-    /// Whether it is an element of a batch.
     pub in_batch: bool,
     /// The ids of the plugins that it went through, if a plugin made it.
     pub through: Vec<Arc<str>>,

@@ -31,7 +31,6 @@ pub enum ListenAddress {
     Tcp(SocketAddr),
     /// A port where trusted proxies alone connect, and begin with a header of the PROXY protocol.
     Proxy(SocketAddr),
-    /// A Unix socket, by its path.
     Unix(PathBuf),
 }
 

@@ -234,7 +234,6 @@ fn block(tip: Option<(String, u32)>) -> Value {
     json!({"kind": "block", "blockhash": hash, "blockheight": height})
 }
 
-/// The error by which a subscription ends.
 fn to_error(error: &RpcError) -> SubscriptionError {
     let told = to_raw_value(&json!({"code": error.code.0, "message": error.message}));
     told.map_or_else(|_| SubscriptionError::from(&error.message), SubscriptionError::from_json)

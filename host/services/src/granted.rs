@@ -59,7 +59,6 @@ pub struct GrantedWallets {
 }
 
 impl GrantedWallets {
-    /// All wallets.
     pub fn all(service: &'static str) -> Self {
         Self { service, wallets: None }
     }

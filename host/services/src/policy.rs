@@ -29,7 +29,6 @@ pub struct Asked<'a> {
     pub method: String,
 }
 
-/// A verdict.
 pub struct JudgedAct<'a> {
     pub policy: &'a str,
     pub query: &'a PolicyQuery,

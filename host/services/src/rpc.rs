@@ -51,7 +51,6 @@ impl RpcService {
         if call.caller.judges { Err(while_judging()) } else { Ok(call) }
     }
 
-    /// The call of a scope.
     fn onward(&self, scope: Scope) -> Result<Arc<dyn Onward>> {
         let call = self.scope(scope)?;
         let outside = || ServiceError::new(ErrorKind::Malformed, "There is no call outside of calls");

@@ -48,7 +48,6 @@ impl WalletService {
         })
     }
 
-    /// The wallet of a call.
     pub(super) fn wallet(&self, scope: Scope) -> Result<Arc<Wallet>> {
         self.read(scope, |view| Ok(view.wallet().clone()))
     }

@@ -60,9 +60,9 @@ enum Code {
     Isolated(RunnerCode),
 }
 
-/// A library that was not loaded, of a plugin with these methods.
+/// A library that was not loaded.
 #[cfg(test)]
-fn test_library(methods: &[&str]) -> Arc<LoadedLibrary> {
+fn test_library() -> Arc<LoadedLibrary> {
     use outrigger_sdk::options::NoOptions;
     use outrigger_sdk::{Call, Host, Plugin, Reply};
 
@@ -79,14 +79,12 @@ fn test_library(methods: &[&str]) -> Arc<LoadedLibrary> {
         fn call(&self, _: Call<'_>, _: Reply) {}
     }
 
-    let methods: Vec<_> =
-        methods.iter().map(|name| serde_json::json!({"name": name, "category": "Test", "help": ""})).collect();
-    let manifest = serde_json::json!({"id": "idle", "version": "1", "summary": "", "methods": methods}).to_string();
+    let manifest = br#"{"id": "idle", "version": "1", "summary": "", "methods": []}"#;
     Arc::new(LoadedLibrary {
         file: None,
         hash: None,
         abi_minor: 0,
-        manifest: Manifest::parse(manifest.as_bytes()).unwrap(),
+        manifest: Manifest::parse(manifest).unwrap(),
         code: Code::InProcess(Box::leak(Box::new(outrigger_sdk::entry::plugin_table::<Idle>(0)))),
     })
 }
@@ -379,16 +377,12 @@ impl Instance {
         })
     }
 
-    /// The call in the form of the ABI.
-    fn raw<'a>(&self, token: u64, method: &'a MethodSpec, params: &'a [u8]) -> RawCall<'a> {
+    fn enter_call(&self, token: u64, method: &MethodSpec, params: &[u8]) {
         let deadline = self.deadline.filter(|_| !method.long_running);
         let deadline_ms = deadline.map(|deadline| u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX));
-        RawCall { token, method: method.name.as_bytes(), params, deadline_ms, release: Some((self.release)()) }
-    }
-
-    fn enter_call(&self, token: u64, method: &MethodSpec, params: &[u8]) {
+        let (name, release) = (method.name.as_bytes(), Some((self.release)()));
         let began = Instant::now();
-        let status = self.plugin.call(&self.raw(token, method, params));
+        let status = self.plugin.call(&RawCall { token, method: name, params, deadline_ms, release });
         self.health.spent(began.elapsed());
         if status != STATUS_OK {
             self.fail(token, "Internal error");

@@ -32,7 +32,7 @@ use super::gateway::RpcService;
 use super::limits::Limits;
 use super::peers::Peer;
 use super::proxy_protocol;
-use super::refusal::ConnectionRefusal;
+use super::refusal::RequestError;
 use super::slots::ConnectionSlot;
 use super::socket::Socket;
 use super::tls::{HANDSHAKE_BYTE, HANDSHAKE_TIMEOUT, Tls, common_name};
@@ -86,12 +86,12 @@ pub(super) async fn serve<S: RpcService>(
         tracing::warn!(peer = %slot.0.peer(), "an RPC client of a network that is not allowed");
         // As without a proxy, a client of TLS gets no answer.
         if tls.is_none() {
-            Box::pin(refuse(stream, limits, ConnectionRefusal::Network)).await;
+            Box::pin(refuse(stream, limits, RequestError::Network)).await;
         }
         return;
     }
     if tls.is_some() && first != HANDSHAKE_BYTE {
-        return Box::pin(refuse(stream, limits, ConnectionRefusal::Plain)).await;
+        return Box::pin(refuse(stream, limits, RequestError::Plain)).await;
     }
     // Buffers are allocated on the first byte.
     let client = Client::new(slot.0.clone(), stream, began);
@@ -246,7 +246,7 @@ pub(super) fn watch_peer(stream: &TcpStream) -> io::Result<()> {
 }
 
 /// Answers the first request on `stream` with the reason of the refusal, and closes it.
-pub(super) async fn refuse(stream: Socket, limits: &Limits, reason: ConnectionRefusal) {
+pub(super) async fn refuse(stream: Socket, limits: &Limits, reason: RequestError) {
     let service = service_fn(|_| async { Ok::<_, Infallible>(reason.into_response()) });
     let connection = builder(limits).serve_connection(TokioIo::new(stream), service);
     if let Ok(ended) = timeout(REFUSAL_TIMEOUT, connection).await {

@@ -9,10 +9,14 @@ use super::forwarded::BadForwarding;
 /// bitcoind's answer to a verb other than POST.
 const POST_ONLY: &str = "JSONRPC server handles only POST requests";
 
-/// Why a request is refused before its body is parsed.
+/// Why a request is refused before its body is parsed, or a connection with its first request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RequestError {
+    TooManyConnections,
+    /// Plain HTTP where TLS is spoken.
+    Plain,
     Forwarding(BadForwarding),
+    /// The client's address is not allowed (`-rpcallowip`). The answer is bitcoind's.
     Network,
     Coding,
     PathTooLong,
@@ -32,6 +36,10 @@ impl RequestError {
         let close = (CONNECTION, HeaderValue::from_static("close"));
         let bad_request = |words| reply::text(StatusCode::BAD_REQUEST, words);
         let (mut response, header) = match self {
+            Self::TooManyConnections => {
+                (reply::text(StatusCode::SERVICE_UNAVAILABLE, "Too many connections"), Some(close))
+            }
+            Self::Plain => (bad_request("This port speaks TLS only: use https"), Some(close)),
             Self::Forwarding(BadForwarding::Both) => {
                 (bad_request("Forwarded and X-Forwarded-For cannot be combined"), Some(close))
             }
@@ -73,28 +81,6 @@ impl RequestError {
         if let Some((name, value)) = header {
             response.headers_mut().insert(name, value);
         }
-        response
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ConnectionRefusal {
-    TooMany,
-    /// The client's address is not allowed (`-rpcallowip`). The answer is bitcoind's.
-    Network,
-    /// Plain HTTP where TLS is spoken.
-    Plain,
-}
-
-impl ConnectionRefusal {
-    /// The answer to the first request; it closes the connection.
-    pub(super) fn into_response(self) -> Reply {
-        let mut response = match self {
-            Self::TooMany => reply::text(StatusCode::SERVICE_UNAVAILABLE, "Too many connections"),
-            Self::Network => reply::empty(StatusCode::FORBIDDEN),
-            Self::Plain => reply::text(StatusCode::BAD_REQUEST, "This port speaks TLS only: use https"),
-        };
-        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         response
     }
 }

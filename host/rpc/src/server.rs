@@ -19,7 +19,7 @@ use super::gateway::RpcService;
 use super::limits::Limits;
 use super::listen::{Arrival, ListenAddress, Listener};
 use super::peers::{Access, Peer};
-use super::refusal::ConnectionRefusal;
+use super::refusal::RequestError;
 use super::slots::{ConnectionSlot, ConnectionSlots};
 use super::socket::Socket;
 use super::tls::Tls;
@@ -136,7 +136,7 @@ impl<S: RpcService> Connections<S> {
             self.take(stream, peer, tls, is_proxied);
         } else {
             tracing::warn!(%peer, "an RPC client of a network that is not allowed");
-            self.refuse(stream, ConnectionRefusal::Network);
+            self.refuse(stream, RequestError::Network);
         }
     }
 
@@ -151,7 +151,7 @@ impl<S: RpcService> Connections<S> {
             }
         } else {
             tracing::warn!(limit = self.edge.limits.max_connections, "too many RPC connections");
-            self.refuse(stream, ConnectionRefusal::TooMany);
+            self.refuse(stream, RequestError::TooManyConnections);
         }
     }
 
@@ -184,7 +184,7 @@ impl<S: RpcService> Connections<S> {
 
     /// Answers a client with the reason of its refusal, unless [`MAX_REFUSALS`] answers are in progress. With TLS the
     /// connection is closed: a handshake costs more than the refusal is worth.
-    fn refuse(&mut self, stream: Socket, reason: ConnectionRefusal) {
+    fn refuse(&mut self, stream: Socket, reason: RequestError) {
         if self.edge.options.tls.is_some() && stream.tcp().is_some() {
             return;
         }

@@ -169,10 +169,6 @@ impl PluginFile {
     /// # Errors
     /// The copy cannot be written, or other users could change it.
     pub fn copy_into(&self, folder: &Path) -> Result<PathBuf, FileError> {
-        let io = |path: &Path| {
-            let path = path.to_owned();
-            move |source| FileError::Io { path, source }
-        };
         trust::own_folder(folder)?;
         let copy = folder.join(format!("{}{}", self.hash, std::env::consts::DLL_SUFFIX));
         // If the folder was once writable to another user, that user may own a copy and could still change it.
@@ -192,8 +188,7 @@ impl PluginFile {
         if written.is_err() {
             let _ = fs::remove_file(&partial);
         }
-        written.map_err(io(&partial))?;
-        Ok(copy)
+        written.map(|()| copy).map_err(|source| FileError::Io { path: partial, source })
     }
 }
 

@@ -59,10 +59,6 @@ impl Recovery {
 
     /// A call was answered with a result. Returns whether that completes the recovery.
     pub fn succeed(&self) -> bool {
-        // The usual case.
-        if !self.is_pending() {
-            return false;
-        }
         let one_less = |left: u32| left.checked_sub(1);
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less) == Ok(1)
     }

@@ -85,10 +85,9 @@ impl PluginMetrics {
             return Ok(());
         }
         let metric = metrics.entry(name).or_insert_with(|| Metric { help, series: BTreeMap::new() });
-        let other_kind = || malformed("a metric has one kind");
         let mut first = metric.series.values().next().cloned().unwrap_or_else(|| Series::new(&measure));
         if !first.take(&measure) {
-            return Err(other_kind());
+            return Err(malformed("a metric has one kind"));
         }
         match metric.series.entry(labels) {
             Entry::Vacant(vacant) => vacant.insert(Series::new(&measure)).take(&measure),

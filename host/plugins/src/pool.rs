@@ -254,12 +254,10 @@ impl PoolState {
     fn leave_wallet(&mut self, call: u64) {
         let Some(wallet) = self.calls.remove(&call) else { return };
         less(&mut self.busy_wallets, &wallet);
-        let is_gone = |wallet: &Arc<str>| {
-            !self.busy_wallets.contains_key(wallet)
-                && !self.jobs.iter().any(|job| job.claimant.wallet.as_ref() == Some(wallet))
-        };
         // A wallet without calls is removed, so that the map stays bounded.
-        if is_gone(&wallet) {
+        if !self.busy_wallets.contains_key(&wallet)
+            && !self.jobs.iter().any(|job| job.claimant.wallet.as_ref() == Some(&wallet))
+        {
             self.turns.remove(&wallet);
         }
     }
@@ -416,9 +414,8 @@ mod tests {
         assert_eq!(running.recv(), Ok(1));
         pool.found_lost(1);
         drop(lost);
-        let one_is_left = |state: &PoolState| state.threads == 1;
         let mut state = pool.shared.state.lock();
-        while !one_is_left(&state) {
+        while state.threads != 1 {
             pool.shared.ended.wait(&mut state);
         }
         drop(state);

@@ -52,11 +52,9 @@ impl AnswerRules {
         if answer.len() > most {
             return Err(BadAnswer::TooLong { len: answer.len(), most });
         }
-        if code != 0 && answer.len() > MAX_ERROR_BYTES {
-            return Err(BadAnswer::LongError { len: answer.len() });
-        }
         if code != 0 {
-            return Ok(());
+            let len = answer.len();
+            return if len > MAX_ERROR_BYTES { Err(BadAnswer::LongError { len }) } else { Ok(()) };
         }
         if has_line_end(answer) || serde_json::from_slice::<&serde_json::value::RawValue>(answer).is_err() {
             return Err(BadAnswer::NotJson);

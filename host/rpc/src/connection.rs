@@ -329,6 +329,25 @@ impl WatchedSocket {
             None => outcome,
         }
     }
+
+    /// Writes without buffering.
+    fn write(&mut self, cx: &mut Context<'_>, write: impl Fn(&Socket) -> io::Result<usize>) -> Poll<io::Result<usize>> {
+        loop {
+            if self.client.stream.poll_write_ready(cx)?.is_pending() {
+                self.unread.blocked(self.client.activity.unsent());
+                return Poll::Pending;
+            }
+            match write(&self.client.stream) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                written => {
+                    self.client.activity.sent(*written.as_ref().unwrap_or(&0));
+                    self.unread.moved();
+                    self.answered = true;
+                    return Poll::Ready(written);
+                }
+            }
+        }
+    }
 }
 
 impl AsyncRead for WatchedSocket {
@@ -355,27 +374,6 @@ impl AsyncRead for WatchedSocket {
             self.client.activity.received();
         }
         read
-    }
-}
-
-impl WatchedSocket {
-    /// Writes without buffering.
-    fn write(&mut self, cx: &mut Context<'_>, write: impl Fn(&Socket) -> io::Result<usize>) -> Poll<io::Result<usize>> {
-        loop {
-            if self.client.stream.poll_write_ready(cx)?.is_pending() {
-                self.unread.blocked(self.client.activity.unsent());
-                return Poll::Pending;
-            }
-            match write(&self.client.stream) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                written => {
-                    self.client.activity.sent(*written.as_ref().unwrap_or(&0));
-                    self.unread.moved();
-                    self.answered = true;
-                    return Poll::Ready(written);
-                }
-            }
-        }
     }
 }
 

@@ -32,7 +32,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 pub struct Server<S> {
     listeners: Vec<Listener>,
-    addresses: Vec<ListenAddress>,
+    /// The bound addresses with their actual ports; at least one.
+    pub addresses: Vec<ListenAddress>,
     pub(super) edge: Arc<Edge<S>>,
 }
 
@@ -62,11 +63,6 @@ impl<S: RpcService> Server<S> {
             }
             edge.admission.replace(users, access);
         }
-    }
-
-    /// The bound addresses with their actual ports; at least one.
-    pub fn local_addrs(&self) -> &[ListenAddress] {
-        &self.addresses
     }
 
     /// Serves until `shutdown` completes. Then it accepts no more connections, closes idle ones, answers the calls in

@@ -22,7 +22,7 @@ const BLOCKED_AFTER: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct NetworkThreads {
     runtimes: Vec<Runtime>,
-    workers: Workers,
+    pub workers: Workers,
 }
 
 /// Assigns connections to threads. Without threads, the accepting runtime serves them.
@@ -64,10 +64,6 @@ impl NetworkThreads {
             runtimes.push(runtime);
         }
         Ok(Self { runtimes, workers: Workers(workers) })
-    }
-
-    pub fn workers(&self) -> Workers {
-        self.workers.clone()
     }
 
     /// Ends the threads. A thread whose call does not return in time is left running.
@@ -139,7 +135,7 @@ mod tests {
     #[test]
     fn connections_go_to_the_thread_with_the_fewest_that_is_not_held_up() {
         let threads = NetworkThreads::start(2).expect("threads");
-        let workers = threads.workers();
+        let workers = threads.workers.clone();
         let at = |slot: &Option<WorkerSlot>| {
             workers.0.iter().position(|(_, stats)| Arc::ptr_eq(stats, &slot.as_ref().unwrap().stats))
         };
@@ -159,7 +155,7 @@ mod tests {
     #[test]
     fn threads_serve_others_while_long_work_is_aside() {
         let threads = NetworkThreads::start(1).expect("threads");
-        let handle = threads.workers().take().expect("slot").handle.clone();
+        let handle = threads.workers.take().expect("slot").handle.clone();
         let (tell, hear) = std::sync::mpsc::channel();
         let (told, heard) = std::sync::mpsc::channel();
         handle.clone().spawn(async move {
@@ -178,7 +174,7 @@ mod tests {
     fn a_call_knows_whether_it_runs_on_such_a_thread() {
         assert!(CallHere::begin(Instant::now()).is_none());
         let threads = NetworkThreads::start(1).expect("threads");
-        let slot = threads.workers().take().expect("slot");
+        let slot = threads.workers.take().expect("slot");
         let (stats, handle) = (slot.stats.clone(), slot.handle.clone());
         let (told, heard) = std::sync::mpsc::channel();
         handle.spawn(async move {

@@ -182,7 +182,7 @@ impl Router {
 impl Router {
     /// Records that the code of a call is overdue, and replaces its pool thread.
     fn note_stuck(&self, token: u64, instance: &Instance, method: &str, lane: Lane) {
-        if lane.is_pooled() {
+        if lane != Lane::Inline {
             instance.health.lose_thread();
             self.pool.replace_lost(instance.owner, token);
         }

@@ -115,7 +115,8 @@ pub fn run(args: &RunArgs) -> Result<(), RunError> {
         .map_err(no_threads)?;
     let network = NetworkThreads::start(network_threads()).map_err(no_threads)?;
     let frame = Frame::default();
-    let parts = runtime.block_on(serve(Arc::new(loaded), args, users, &folder, &frame, network.workers(), set_log));
+    let parts =
+        runtime.block_on(serve(Arc::new(loaded), args, users, &folder, &frame, network.workers.clone(), set_log));
     if let Ok(parts) = &parts {
         parts.stop();
     }
@@ -212,7 +213,7 @@ async fn serve(
         tracing::warn!(%listen, "only this machine's clients are accepted: rpc.allow_from names no network");
     }
     let admit = Box::new(server.admission());
-    let (addresses, edge) = (server.local_addrs().to_vec(), server.figures());
+    let (addresses, edge) = (server.addresses.clone(), server.figures());
     for address in &addresses {
         tracing::info!(%address, "listening");
     }

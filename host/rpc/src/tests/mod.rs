@@ -118,7 +118,7 @@ impl Running {
         let (tip, tips) = watch::channel(None);
         let options = ServerOptions { tips: Some(tips), ..ServerOptions::default() };
         let server = Server::new(listeners, gateway, auth, limits, options);
-        let ListenAddress::Tcp(address) = server.local_addrs()[0] else { panic!("no TCP") };
+        let ListenAddress::Tcp(address) = server.addresses[0] else { panic!("no TCP") };
         let (edge, figures) = (server.edge.clone(), server.figures());
         let (stop, stopped) = oneshot::channel::<()>();
         let shutdown = async move {

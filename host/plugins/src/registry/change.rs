@@ -129,7 +129,7 @@ impl Registry {
             .find(|plugin| plugin.is_called(name))
             .ok_or_else(|| ChangeError::Unknown(name.to_owned()))?;
         let instance = plugin.instance.take().ok_or_else(|| ChangeError::NotRunning(plugin.id().to_owned()))?;
-        self.publish(self.serve(plugins, configured, false).map_err(|(_, error)| error)?)?;
+        self.publish(plugins, configured)?;
         self.retire(&instance);
         Ok(instance)
     }
@@ -202,17 +202,13 @@ impl Registry {
         let plugin = plugins.get_mut(position).ok_or_else(unknown)?;
         self.launch(plugin, code)?;
         let started = plugin.instance.clone().ok_or_else(unknown)?;
-        let taken_down = |error: ChangeError| {
-            self.retire(&started);
-            error
-        };
-        let serving = self.serve(plugins, routes, false).map_err(|(_, error)| taken_down(error.into()))?;
-        self.publish(serving).map_err(taken_down)?;
+        self.publish(plugins, routes).inspect_err(|_| self.retire(&started))?;
         Ok(started)
     }
 
-    /// Publishes a change, unless the host is stopping.
-    pub(super) fn publish(&self, serving: Serving) -> Result<(), ChangeError> {
+    /// Serves changed plugins, unless the host is stopping.
+    pub(super) fn publish(&self, plugins: Vec<Plugin>, routes: Routes) -> Result<(), ChangeError> {
+        let serving = self.serve(plugins, routes, false).map_err(|(_, error)| error)?;
         let stopped = self.stopped.lock();
         if *stopped {
             return Err(ChangeError::Stopping);

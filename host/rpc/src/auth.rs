@@ -27,7 +27,7 @@ const SALT_BYTES: usize = 16;
 #[derive(Clone, Debug)]
 pub struct Caller {
     /// Without the wallet of a path.
-    origin: Origin,
+    pub(super) origin: Origin,
     login: Login,
 }
 
@@ -77,18 +77,9 @@ impl Caller {
         self
     }
 
-    pub(super) fn peer(&self) -> Option<Peer> {
-        self.origin.peer
-    }
-
     /// The origin of a request's calls; `wallet` is the wallet in its path.
     pub(super) fn origin(&self, wallet: Option<Arc<str>>) -> Origin {
         Origin { wallet, ..self.origin.clone() }
-    }
-
-    /// Whether some method is refused to the user.
-    pub(super) fn is_restricted(&self) -> bool {
-        self.origin.allowed.is_some()
     }
 
     pub fn may_call(&self, method: &str) -> bool {
@@ -236,7 +227,7 @@ fn password_hmac(salt: &str, password: &[u8]) -> [u8; 32] {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct AuthenticationFailure;
 
-/// It has no `Debug`, since it holds a password.
+/// By default it accepts nobody. It has no `Debug`, since it holds a password.
 #[derive(Default)]
 pub struct Authenticator {
     /// With the text `__cookie__:PASSWORD`.
@@ -245,11 +236,6 @@ pub struct Authenticator {
 }
 
 impl Authenticator {
-    /// Accepts nobody until a cookie or a user is added.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     #[must_use]
     pub fn with_cookie(mut self, cookie: &CookieFile) -> Self {
         let origin = Origin { unknown_methods: true, ..Origin::of_user(COOKIE_USER) };
@@ -331,7 +317,7 @@ mod tests {
     fn successor_has_the_same_password_and_covers_what_is_not_less() {
         let user = || RpcUser::from_rpcauth(ENTRY).expect("user");
         let listed = |methods: &[&str]| user().allowing(methods.iter().map(|&method| method.to_owned()));
-        let of = |user: RpcUser| Authenticator::new().with_user(user);
+        let of = |user: RpcUser| Authenticator::default().with_user(user);
         let covers = |now: RpcUser, former: RpcUser| {
             let login = former.secret.as_ref().map_or(Login::Other, |(_, hmac)| Login::Password(*hmac));
             let (now, former) = (of(now), former.by(login));
@@ -366,7 +352,7 @@ mod tests {
     fn cookie_is_accepted_and_near_misses_are_not() {
         let dir = tempfile::tempdir().expect("dir");
         let cookie = CookieFile::create(dir.path().join(".cookie")).expect("cookie");
-        let auth = Authenticator::new().with_cookie(&cookie);
+        let auth = Authenticator::default().with_cookie(&cookie);
         let text = cookie.credentials().to_string();
         assert_eq!(check(&auth, &text), Ok(COOKIE_USER.to_owned()));
         for wrong in [
@@ -383,7 +369,7 @@ mod tests {
 
     #[test]
     fn authorization_malformed_headers_are_refused() {
-        let auth = Authenticator::new();
+        let auth = Authenticator::default();
         for header in ["", "Basic", "Basic ", "Basic ***", "Bearer abc", "Basic YQ", "é"] {
             let header = HeaderValue::from_bytes(header.as_bytes()).expect("header");
             assert_eq!(auth.check(&header).map(|_| ()), Err(AuthenticationFailure));
@@ -396,7 +382,7 @@ mod tests {
         // printf '%s' 'pass:word' | openssl dgst -sha256 -hmac 0123456789abcdef0123456789abcdef
         let hmac = "36eec41693efe2766d65afc49dcabcd63a478f61cd99bb469a80f7ad8885432b";
         let user = RpcUser::from_rpcauth(&format!("alice:{salt}${hmac}")).expect("user");
-        let auth = Authenticator::new().with_user(user);
+        let auth = Authenticator::default().with_user(user);
         assert_eq!(check(&auth, "alice:pass:word"), Ok("alice".to_owned()));
         assert_eq!(check(&auth, "alice:pass"), Err(AuthenticationFailure));
         assert_eq!(check(&auth, "bob:pass:word"), Err(AuthenticationFailure));
@@ -407,7 +393,7 @@ mod tests {
     fn rpcauth_users_have_passwords_and_methods() {
         let bob = RpcUser::with_password("bob", "").expect("user");
         let eve = RpcUser::with_password("eve", "x").expect("user");
-        let auth = Authenticator::new().with_user(bob).with_user(eve.allowing(["help".to_owned()]));
+        let auth = Authenticator::default().with_user(bob).with_user(eve.allowing(["help".to_owned()]));
         assert_eq!(check(&auth, "bob:"), Ok("bob".to_owned()));
         let eve = auth.check(&basic("eve:x")).expect("eve");
         assert!(eve.may_call("help"));
@@ -418,7 +404,7 @@ mod tests {
 
     #[test]
     fn authorization_scheme_is_read_in_any_case() {
-        let auth = Authenticator::new().with_user(RpcUser::with_password("a", "b").expect("user"));
+        let auth = Authenticator::default().with_user(RpcUser::with_password("a", "b").expect("user"));
         let header = HeaderValue::from_static("basic  YTpi ");
         assert!(auth.check(&header).is_ok());
     }

@@ -21,7 +21,7 @@ use outrigger_base::busy_poll::BusyPoll;
 use super::admission::Admission;
 use super::attempts::Attempts;
 use super::auth::{AuthenticationFailure, Authenticator, Caller};
-use super::body::{declared_length, discard, is_chunked_alone, read_body};
+use super::body::{discard, is_chunked_alone, read_body};
 use super::client::Client;
 use super::envelope;
 use super::envelope::reply::{self, Reply};
@@ -146,7 +146,7 @@ impl<S: RpcService> Edge<S> {
                 return refusal.into_response();
             }
         };
-        if declared_length(&head.headers) > self.limits.max_body_bytes as u64 {
+        if body.size_hint().lower() > self.limits.max_body_bytes as u64 {
             return RequestError::BodyTooLarge.into_response();
         }
         match read_body(&mut body, &self.limits).await {
@@ -197,7 +197,10 @@ impl<S: RpcService> Edge<S> {
             return Ok((caller.on(client.clone(), peer), target));
         };
         if !self.attempts.is_quiet() && !client.has_shown(credentials, peer) {
-            self.attempts.wait_for_turn(peer).await.ok_or_else(|| self.too_many_attempts())?;
+            self.attempts.wait_for_turn(peer).await.ok_or_else(|| {
+                self.figures.refused_attempts.fetch_add(1, Ordering::Relaxed);
+                RequestError::TooManyAttempts
+            })?;
         }
         match self.admission.admit(client, credentials, peer) {
             Ok(caller) => Ok((caller.on(client.clone(), peer), target)),
@@ -233,11 +236,6 @@ impl<S: RpcService> Edge<S> {
             }
             _ => wallet_of(uri).map(Target::Calls),
         }
-    }
-
-    fn too_many_attempts(&self) -> RequestError {
-        self.figures.refused_attempts.fetch_add(1, Ordering::Relaxed);
-        RequestError::TooManyAttempts
     }
 }
 
@@ -277,7 +275,10 @@ fn wallet_of(uri: &Uri) -> Result<Option<Arc<str>>, RequestError> {
     let name = path.strip_prefix("/wallet/").ok_or(RequestError::NoSuchPath)?;
     // A percent sign without two hex digits is literal.
     let name = percent_decode_str(name).collect::<Vec<_>>();
-    let name = String::from_utf8(name).unwrap_or_else(|error| no_wallet(error.as_bytes()));
+    // A name that is not UTF-8 is replaced by one that no wallet has, since wallet names have no control characters: only
+    // a call that needs the wallet fails.
+    let name =
+        String::from_utf8(name).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned() + "\0");
     Ok(Some(Arc::from(name)))
 }
 
@@ -285,12 +286,6 @@ fn wallet_of(uri: &Uri) -> Result<Option<Arc<str>>, RequestError> {
 fn path_of(uri: &Uri) -> Result<&str, RequestError> {
     let path = uri.path_and_query().map_or("", |path| path.as_str());
     if path.len() > MAX_PATH_BYTES { Err(RequestError::PathTooLong) } else { Ok(path) }
-}
-
-/// Replaces a name that is not UTF-8 by one that no wallet has, so only a call that needs the wallet fails. It keeps
-/// the readable part and adds a control character, which wallet names cannot contain.
-fn no_wallet(name: &[u8]) -> String {
-    String::from_utf8_lossy(name).into_owned() + "\0"
 }
 
 #[cfg(test)]

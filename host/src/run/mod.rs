@@ -167,7 +167,7 @@ async fn serve(
     let cookie = CookieFile::create(folder.join(COOKIE_FILE)).map_err(|e| failed("cookie")(e.into()))?;
     let applied = Mutex::new(Applied::of(&loaded, &users));
     at_hangup(frame.reloading.clone())?;
-    let known = users.into_iter().fold(Authenticator::new().with_cookie(&cookie), Authenticator::with_user);
+    let known = users.into_iter().fold(Authenticator::default().with_cookie(&cookie), Authenticator::with_user);
     let observe = |service| Observe {
         service,
         methods: frame.gate.clone(),

@@ -26,11 +26,9 @@ pub(super) async fn answer_batch<S: RpcService>(
     asked: &RequestContext,
     elements: &[Element<'_>],
 ) -> Reply {
-    if caller.is_restricted() {
-        let mut requests = elements.iter().flatten();
-        if let Some(request) = requests.find(|request| !caller.may_call(&request.method)) {
-            return forbidden(caller, &request.method);
-        }
+    let mut requests = elements.iter().flatten();
+    if let Some(request) = requests.find(|request| !caller.may_call(&request.method)) {
+        return forbidden(caller, &request.method);
     }
     let mut writer = Writer::default();
     let mut separator = "[";

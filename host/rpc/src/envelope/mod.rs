@@ -107,7 +107,7 @@ pub(super) fn log_forbidden(caller: &Caller, method: &str) {
     let end = method.char_indices().nth(LOGGED_METHOD_CHARS).map_or(method.len(), |(end, _)| end);
     let (user, method) = (&**caller.name(), method.get(..end).unwrap_or_default());
     tracing::warn!(
-        peer = caller.peer().map(field::display),
+        peer = caller.origin.peer.map(field::display),
         user,
         method,
         "RPC request for a method not allowed to the user"

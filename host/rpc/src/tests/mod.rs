@@ -111,7 +111,7 @@ impl Running {
         let node = Arc::new(Node::default());
         let user = |name| RpcUser::with_password(name, "p").expect("user");
         let restricted = user("restricted").allowing(["getblockcount".to_owned()]);
-        let auth = Arc::new(Authenticator::new().with_user(user("u")).with_user(restricted));
+        let auth = Arc::new(Authenticator::default().with_user(user("u")).with_user(restricted));
         let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
         let gateway = Gateway::new(Arc::clone(&node));
         let listeners = listen(&[any_port.into()], false, 0o600).await.expect("bind");

@@ -84,7 +84,7 @@ async fn busy_is_an_error_in_a_batch_and_status_503_alone() {
 #[tokio::test]
 async fn requests_of_methods_that_are_not_the_users_are_refused_with_403() {
     let user = RpcUser::with_password("eve", "x").expect("user");
-    let auth = Authenticator::new().with_user(user.allowing(["getblockcount".to_owned()]));
+    let auth = Authenticator::default().with_user(user.allowing(["getblockcount".to_owned()]));
     let header = http::HeaderValue::from_static("Basic ZXZlOng=");
     let eve = auth.check(&header).expect("eve");
     let rows: [(&str, u16, usize); 6] = [

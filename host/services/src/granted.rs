@@ -90,11 +90,4 @@ mod tests {
         assert_eq!(within_both(&some(&["a/b"]), &some(&["a", "d"])), some(&["a/b"]));
         assert_eq!(within_both(&some(&["a"]), &some(&["d", "missing"])), some(&[]));
     }
-
-    #[test]
-    fn granted_wallets_are_all_that_are_known() {
-        let granted = GrantedAccess { wallets: Some(["hot".to_owned()].into()), ..GrantedAccess::default() };
-        assert!(granted.may_use("hot") && !granted.may_use("cold") && GrantedAccess::default().may_use("cold"));
-        assert_eq!((granted.only_wallet(), GrantedAccess::default().only_wallet()), (Some("hot"), None));
-    }
 }

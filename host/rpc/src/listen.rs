@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::task::{Context, Poll};
 
-use outrigger_base::unix_socket::is_abandoned;
+use outrigger_base::unix_socket::{bind_unix, is_abandoned};
 use rustix::fs::{Access, access};
 use thiserror::Error;
 use tokio::net::{TcpListener, UnixListener, UnixSocket};
@@ -145,7 +145,7 @@ impl Listener {
         let listener = match address {
             ListenAddress::Tcp(address) => Self::Tcp(TcpListener::bind(address).await?),
             ListenAddress::Proxy(address) => Self::Proxy(TcpListener::bind(address).await?),
-            ListenAddress::Unix(path) => Self::Unix(bind_unix(path, mode)?, path.clone()),
+            ListenAddress::Unix(path) => Self::Unix(listen_unix(path, mode)?, path.clone()),
         };
         let address = match &listener {
             Self::Tcp(listener) => ListenAddress::Tcp(listener.local_addr()?),
@@ -168,18 +168,11 @@ impl Drop for Listener {
 }
 
 /// Listens on a Unix socket. Nobody can connect before its file has the mode.
-fn bind_unix(path: &Path, mode: u32) -> io::Result<UnixListener> {
-    let bound = || {
+fn listen_unix(path: &Path, mode: u32) -> io::Result<UnixListener> {
+    let socket = bind_unix(path, || {
         let socket = UnixSocket::new_stream()?;
         socket.bind(path).map(|()| socket)
-    };
-    let socket = match bound() {
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_abandoned(path) => {
-            fs::remove_file(path)?;
-            bound()?
-        }
-        socket => socket?,
-    };
+    })?;
     fs::set_permissions(path, Permissions::from_mode(mode))?;
     socket.listen(BACKLOG)
 }

@@ -22,7 +22,7 @@ const FAILED: &str = "FAILED";
 const SKIPPED: &str = "skipped";
 
 /// The line of a check, and what stands below it.
-#[derive(Serialize)]
+#[derive(Serialize, Default)]
 struct Line {
     check: String,
     verdict: &'static str,
@@ -45,7 +45,7 @@ impl Report {
 
     /// The file is no plugin for this host.
     pub fn refused(&mut self, error: &str) {
-        self.push("manifest", FAILED, String::new(), vec![error.to_owned()], Vec::new());
+        self.push("manifest".to_owned(), Line { verdict: FAILED, findings: vec![error.to_owned()], ..Line::default() });
     }
 
     /// The file is a plugin, as far as can be seen without running it.
@@ -62,11 +62,11 @@ impl Report {
             header.abi_major,
             header.abi_minor_needed
         );
-        self.push("manifest", OK, detail, Vec::new(), Vec::new());
+        self.push("manifest".to_owned(), Line { verdict: OK, detail, ..Line::default() });
     }
 
     pub fn skipped(&mut self, check: Check, why: &str) {
-        self.push(&check.name(), SKIPPED, why.to_owned(), Vec::new(), Vec::new());
+        self.push(check.name(), Line { verdict: SKIPPED, detail: why.to_owned(), ..Line::default() });
     }
 
     pub fn add(&mut self, check: Check, part: &Part) {
@@ -87,18 +87,11 @@ impl Report {
         } else {
             last_words.clear();
         }
-        self.push(&check.name(), verdict, detail, findings, last_words);
+        self.push(check.name(), Line { verdict, detail, findings, last_words, ..Line::default() });
     }
 
-    fn push(
-        &mut self,
-        check: &str,
-        verdict: &'static str,
-        detail: String,
-        findings: Vec<String>,
-        last_words: Vec<String>,
-    ) {
-        let line = Line { check: check.to_owned(), verdict, detail, findings, last_words };
+    fn push(&mut self, check: String, line: Line) {
+        let line = Line { check, ..line };
         if self.print {
             // A failure is told when the summary is printed.
             let _ = writeln!(std::io::stdout(), "{}", line.text());

@@ -27,12 +27,10 @@ const LOOK_BEHIND_UNREAD: Duration = Duration::from_secs(1);
 /// How long a long poll goes on after its client has closed its sending side. Such a client has mostly gone.
 pub const HALF_CLOSED_PATIENCE: Duration = Duration::from_secs(5);
 
-/// The error message of such a long poll.
-const HALF_CLOSED: &str = "The client closed its sending side, so its long poll has ended";
-
 /// The answer to a long poll whose client closed its sending side [`HALF_CLOSED_PATIENCE`] ago.
 pub fn half_closed() -> RpcError {
-    RpcError::new(RpcErrorCode::CLIENT_NOT_CONNECTED, HALF_CLOSED)
+    let message = "The client closed its sending side, so its long poll has ended";
+    RpcError::new(RpcErrorCode::CLIENT_NOT_CONNECTED, message)
 }
 
 /// The identity that a connection itself shows, beside the credentials of its requests.

@@ -107,7 +107,7 @@ impl Origin {
         Self { user: user.into(), ..Self::default() }
     }
 
-    pub(super) fn may_call(&self, method: &str) -> bool {
+    pub fn may_call(&self, method: &str) -> bool {
         method == DISCOVER || self.allowed.as_ref().is_none_or(|allowed| allowed.contains(method))
     }
 }
@@ -133,12 +133,6 @@ pub struct Call {
 
 /// A value of a layer that a request's extensions carry into its call.
 pub type Held = Arc<dyn Any + Send + Sync>;
-
-impl Call {
-    pub fn may_call(&self, method: &str) -> bool {
-        self.origin.may_call(method)
-    }
-}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {

@@ -100,7 +100,6 @@ struct Running {
     address: SocketAddr,
     node: Arc<Node>,
     edge: Arc<edge::Edge<Gateway<Node>>>,
-    figures: Arc<EdgeFigures>,
     tip: watch::Sender<Option<(String, u32)>>,
     stop: Option<oneshot::Sender<()>>,
     served: JoinHandle<usize>,
@@ -119,13 +118,13 @@ impl Running {
         let options = ServerOptions { tips: Some(tips), ..ServerOptions::default() };
         let server = Server::new(listeners, gateway, auth, limits, options);
         let ListenAddress::Tcp(address) = server.addresses[0] else { panic!("no TCP") };
-        let (edge, figures) = (server.edge.clone(), server.figures());
+        let edge = server.edge.clone();
         let (stop, stopped) = oneshot::channel::<()>();
         let shutdown = async move {
             let _dropped_or_sent = stopped.await;
         };
         let served = tokio::spawn(server.serve(shutdown));
-        Self { address, node, edge, figures, tip, stop: Some(stop), served }
+        Self { address, node, edge, tip, stop: Some(stop), served }
     }
 
     async fn connect(&self) -> TcpStream {

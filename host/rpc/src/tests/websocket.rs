@@ -190,7 +190,7 @@ async fn websocket_whose_client_reads_nothing_is_closed_at_the_bound() {
     for id in 0..20 {
         socket.send(&call(id, "large")).await;
     }
-    until(|| running.figures.open.load(Ordering::SeqCst) == 0).await;
+    until(|| running.edge.figures.open.load(Ordering::SeqCst) == 0).await;
     running.stop().await;
 }
 

@@ -96,12 +96,12 @@ impl PluginFile {
     /// Reads the file and checks its manifest, without executing any of it.
     pub fn read(path: &Path) -> Result<Self, FileError> {
         let io = |source| FileError::Io { path: path.to_owned(), source };
+        let no_plugin = |reason: &str| FileError::NotAPlugin { path: path.to_owned(), reason: reason.to_owned() };
         // The metadata is that of the open file, even if the path is replaced meanwhile.
         let mut opened = fs::File::open(path).map_err(io)?;
         let metadata = opened.metadata().map_err(io)?;
         if !metadata.is_file() {
-            let reason = "it is not a regular file".to_owned();
-            return Err(FileError::NotAPlugin { path: path.to_owned(), reason });
+            return Err(no_plugin("it is not a regular file"));
         }
         let len = metadata.len();
         if len > MAX_FILE_BYTES {
@@ -109,7 +109,6 @@ impl PluginFile {
         }
         let mut content = Vec::new();
         (&mut opened).take(MAX_FILE_BYTES).read_to_end(&mut content).map_err(io)?;
-        let no_plugin = |reason: &str| FileError::NotAPlugin { path: path.to_owned(), reason: reason.to_owned() };
         let bytes = manifest_bytes(&content).map_err(|reason| no_plugin(&reason))?;
         let header = ManifestHeader::parse(bytes).ok_or_else(|| no_plugin("its manifest has no valid header"))?;
         if header.abi_major != ABI_MAJOR || header.abi_minor_needed > ABI_MINOR {

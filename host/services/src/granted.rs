@@ -59,10 +59,6 @@ pub struct GrantedWallets {
 }
 
 impl GrantedWallets {
-    pub fn all(service: &'static str) -> Self {
-        Self { service, wallets: None }
-    }
-
     /// [`ErrorKind::NotGranted`] if the instance may not use the service for the wallet.
     pub fn check(&self, wallet: &str) -> Result<()> {
         if self.wallets.as_ref().is_none_or(|granted| granted.iter().any(|name| name == wallet)) {

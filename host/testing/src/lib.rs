@@ -172,7 +172,7 @@ impl<N: Node + 'static> TestHost<N> {
     pub fn handle(&self) -> Host {
         let scopes = OwnScopes::of(self.scopes.clone(), 0, GrantedAccess::default());
         let node: Arc<dyn Node> = self.node.clone();
-        let granted = GrantedWallets::all("wallet-read/1");
+        let granted = GrantedWallets { service: "wallet-read/1", wallets: None };
         let (manager, providers) = (self.wallets.clone(), self.providers.clone());
         let wallet = Arc::new(WalletService { manager, scopes: scopes.clone(), granted, providers });
         Host {

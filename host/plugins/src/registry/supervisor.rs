@@ -24,12 +24,8 @@ pub(super) fn start(registry: &Arc<Registry>, failures: Receiver<(u64, PluginFai
     let registry: Weak<Registry> = Arc::downgrade(registry);
     let work = move || {
         for (instance, failure) in failures {
-            match registry.upgrade() {
-                Some(registry) => {
-                    contain("starting a plugin again", || registry.tend(instance, failure));
-                }
-                None => return,
-            }
+            let Some(registry) = registry.upgrade() else { return };
+            contain("starting a plugin again", || registry.tend(instance, failure));
         }
     };
     std::thread::Builder::new().name("supervisor".to_owned()).spawn(work).map(drop)

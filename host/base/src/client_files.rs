@@ -128,7 +128,9 @@ impl ClientFiles {
             let _ = unlinkat(&place.folder, &unfinished, AtFlags::empty());
         }
         // A record of a missing file is harmless.
-        let _ = self.unfinished.forget(&noted);
+        let _ = self.unfinished.change(|all| {
+            all.remove(&noted);
+        });
         written
     }
 
@@ -251,12 +253,6 @@ impl Journal {
     fn note(&self, path: &Path) -> io::Result<()> {
         self.change(|noted| {
             noted.insert(path.to_owned());
-        })
-    }
-
-    fn forget(&self, path: &Path) -> io::Result<()> {
-        self.change(|noted| {
-            noted.remove(path);
         })
     }
 

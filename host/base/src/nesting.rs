@@ -1,5 +1,7 @@
 //! How deeply JSON text nests.
 
+use serde_json::value::RawValue;
+
 /// The nesting limit for JSON text of plugins: that of bitcoin-cli's parser (UniValue).
 pub const MAX_NESTING: usize = 512;
 
@@ -21,4 +23,13 @@ pub fn depth(json: &[u8]) -> usize {
         }
     }
     deepest
+}
+
+/// Whether text is a JSON array or object of at most this many bytes, within [`MAX_NESTING`]. Any other could add members
+/// to the request that it becomes a part of.
+pub fn are_parameters(text: &[u8], most: usize) -> bool {
+    matches!(text.first(), Some(b'[' | b'{'))
+        && text.len() <= most
+        && depth(text) <= MAX_NESTING
+        && serde_json::from_slice::<&RawValue>(text).is_ok()
 }

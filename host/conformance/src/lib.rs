@@ -18,7 +18,6 @@ mod supervisor;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use outrigger_sdk::manifest::OptionType;
@@ -248,9 +247,4 @@ fn no_core_dump() {
     let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
     // Without it there may be a core file.
     let _ = rustix::process::setrlimit(rustix::process::Resource::Core, none);
-}
-
-/// The deadline of a job.
-fn deadline(job: &Job) -> Duration {
-    Duration::from_millis(job.deadline_ms)
 }

@@ -14,6 +14,7 @@ use outrigger_plugins::file::PluginFile;
 use outrigger_plugins::grants::{Grant, Holder, RPC, SERVICES, ServiceSource};
 use outrigger_plugins::health::Health;
 use outrigger_plugins::instance::{Instance, Launch, LoadedLibrary, StartError};
+use outrigger_plugins::linked::Found;
 use outrigger_sandbox::{Policy, Reach};
 use outrigger_sdk::standard::release;
 use outrigger_sdk::testing::{StubHost, StubRpc, WalletState};
@@ -59,7 +60,8 @@ impl Loaded {
     /// # Errors
     /// The loader's refusal.
     pub fn open(file: PluginFile, copies: &Path, isolated: Option<&[Reach]>) -> Result<Self, String> {
-        let mut code = LoadedLibrary::open(file, copies, isolated.is_some()).map_err(|error| error.to_string())?;
+        let mut code = LoadedLibrary::of(Found::File(Box::new(file)), copies, isolated.is_some())
+            .map_err(|error| error.to_string())?;
         // A method that ends the plugin's process must not hide the faults of other methods.
         code.manifest.restartable = true;
         Ok(Self {
@@ -136,7 +138,6 @@ impl Loaded {
     }
 }
 
-/// The services of a host in memory.
 struct InMemory<'a>(&'a StubHost);
 
 impl ServiceSource for InMemory<'_> {

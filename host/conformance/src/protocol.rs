@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use outrigger_sandbox::Reach;
 use serde::{Deserialize, Serialize};
@@ -14,22 +15,18 @@ const SHOWN_CHARACTERS: usize = 120;
 /// A call that the user adds (`--call`).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ExtraCall {
-    /// The method.
     pub method: String,
-    /// Its arguments, a JSON array.
+    /// A JSON array.
     pub arguments: String,
 }
 
 /// The job of one process: one check.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Job {
-    /// The plugin's file.
     pub file: PathBuf,
     /// A private folder for the copy that is opened.
     pub copies: PathBuf,
-    /// The check.
     pub check: super::Check,
-    /// The methods to call.
     pub methods: Vec<String>,
     /// Options other than the defaults.
     pub options: Map<String, Value>,
@@ -43,6 +40,12 @@ pub struct Job {
     pub deadline_ms: u64,
 }
 
+impl Job {
+    pub fn deadline(&self) -> Duration {
+        Duration::from_millis(self.deadline_ms)
+    }
+}
+
 /// An entry into the plugin's code.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Step {
@@ -50,7 +53,6 @@ pub struct Step {
     pub entry: String,
     /// The method, if it belongs to a call.
     pub method: Option<String>,
-    /// The call's arguments.
     pub arguments: Option<String>,
 }
 
@@ -73,7 +75,6 @@ pub struct Finding {
     pub method: Option<String>,
     /// The first arguments that showed it.
     pub arguments: Option<String>,
-    /// What is wrong.
     pub what: String,
 }
 
@@ -121,17 +122,9 @@ fn shortened(arguments: &str) -> String {
 #[serde(rename_all = "lowercase")]
 pub enum Message {
     /// A thread enters the plugin's code.
-    Enter {
-        /// The thread.
-        thread: String,
-        /// What it enters.
-        step: Step,
-    },
+    Enter { thread: String, step: Step },
     /// A thread has left the plugin's code.
-    Leave {
-        /// The thread.
-        thread: String,
-    },
+    Leave { thread: String },
     /// An instance has started.
     Started,
     /// Something is wrong with the plugin.

@@ -22,7 +22,7 @@ const FAILED: &str = "FAILED";
 const SKIPPED: &str = "skipped";
 
 /// The line of a check, and what stands below it.
-#[derive(Serialize)]
+#[derive(Serialize, Default)]
 struct Line {
     check: String,
     verdict: &'static str,
@@ -31,23 +31,21 @@ struct Line {
     last_words: Vec<String>,
 }
 
-/// The report.
 pub struct Report {
-    /// Lines are printed as they come.
+    /// Whether lines are printed as they come.
     print: bool,
     plugin: Value,
     lines: Vec<Line>,
 }
 
 impl Report {
-    /// An empty report; `print` prints its lines as they come.
     pub fn new(print: bool) -> Self {
         Self { print, plugin: Value::Null, lines: Vec::new() }
     }
 
     /// The file is no plugin for this host.
     pub fn refused(&mut self, error: &str) {
-        self.push("manifest", FAILED, String::new(), vec![error.to_owned()], Vec::new());
+        self.push("manifest".to_owned(), Line { verdict: FAILED, findings: vec![error.to_owned()], ..Line::default() });
     }
 
     /// The file is a plugin, as far as can be seen without running it.
@@ -64,15 +62,13 @@ impl Report {
             header.abi_major,
             header.abi_minor_needed
         );
-        self.push("manifest", OK, detail, Vec::new(), Vec::new());
+        self.push("manifest".to_owned(), Line { verdict: OK, detail, ..Line::default() });
     }
 
-    /// A check was not made.
     pub fn skipped(&mut self, check: Check, why: &str) {
-        self.push(&check.name(), SKIPPED, why.to_owned(), Vec::new(), Vec::new());
+        self.push(check.name(), Line { verdict: SKIPPED, detail: why.to_owned(), ..Line::default() });
     }
 
-    /// A check was made.
     pub fn add(&mut self, check: Check, part: &Part) {
         let findings: Vec<String> = part.findings.iter().map(ToString::to_string).collect();
         let (verdict, mut detail) = match (&part.skipped, findings.is_empty()) {
@@ -91,20 +87,13 @@ impl Report {
         } else {
             last_words.clear();
         }
-        self.push(&check.name(), verdict, detail, findings, last_words);
+        self.push(check.name(), Line { verdict, detail, findings, last_words, ..Line::default() });
     }
 
-    fn push(
-        &mut self,
-        check: &str,
-        verdict: &'static str,
-        detail: String,
-        findings: Vec<String>,
-        last_words: Vec<String>,
-    ) {
-        let line = Line { check: check.to_owned(), verdict, detail, findings, last_words };
+    fn push(&mut self, check: String, line: Line) {
+        let line = Line { check, ..line };
         if self.print {
-            // An output that takes nothing is told of when the summary is printed.
+            // A failure is told when the summary is printed.
             let _ = writeln!(std::io::stdout(), "{}", line.text());
         }
         self.lines.push(line);
@@ -125,7 +114,6 @@ impl Report {
         format!("{ok} ok, {failed} failed, {} skipped", self.count(SKIPPED))
     }
 
-    /// The report as JSON.
     pub fn json(&self) -> String {
         json!({"plugin": self.plugin, "passed": self.passed(), "checks": self.lines}).to_string()
     }

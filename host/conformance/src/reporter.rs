@@ -14,23 +14,19 @@ use super::protocol::{Finding, Message, Step};
 /// The exit code when the tool has gone.
 const EXIT_ALONE: i32 = 3;
 
-/// Tells the tool.
 pub struct Reporter {
     socket: Mutex<UnixStream>,
     told: Mutex<HashSet<(Option<String>, String)>>,
 }
 
 impl Reporter {
-    /// Takes the socket over.
-    ///
     /// # Errors
-    /// When standard input cannot be taken over.
+    /// Standard input cannot be taken over.
     pub fn new() -> std::io::Result<Self> {
         let socket = UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned()?);
         Ok(Self { socket: Mutex::new(socket), told: Mutex::default() })
     }
 
-    /// Tells something.
     pub fn tell(&self, message: &Message) {
         let line = serde_json::to_string(message).unwrap_or_default() + "\n";
         let mut socket = self.socket.lock();

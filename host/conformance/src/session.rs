@@ -74,17 +74,11 @@ impl Call<'_> {
     fn step(&self, entry: &str) -> Step {
         Step::of_call(entry, &self.method.name, self.arguments)
     }
-
-    fn finding(&self, what: &str) -> Finding {
-        Finding::at(&self.step("call"), what)
-    }
 }
 
 impl<'r> Session<'r> {
-    /// Opens the plugin.
-    ///
     /// # Errors
-    /// Why it cannot be opened.
+    /// Why the plugin cannot be opened.
     pub fn open(job: Job, reporter: &'r Reporter) -> Result<Self, String> {
         let mut file = PluginFile::read(&job.file).map_err(|error| error.to_string())?;
         let provided = provided::methods(&file.manifest);
@@ -99,7 +93,6 @@ impl<'r> Session<'r> {
         &self.loaded.code.manifest
     }
 
-    /// The methods to call.
     pub fn methods(&self) -> impl Iterator<Item = &MethodSpec> {
         self.manifest().methods.iter().filter(|method| self.job.methods.contains(&method.name))
     }
@@ -113,14 +106,10 @@ impl<'r> Session<'r> {
         })
     }
 
-    fn deadline(&self) -> Duration {
-        crate::deadline(&self.job)
-    }
-
-    /// Makes an instance, which may refuse with a reason.
+    /// Makes an instance.
     ///
     /// # Errors
-    /// Its refusal.
+    /// Its refusal, with a reason.
     pub fn try_bring_up(&self) -> Result<Harness<'_>, Finding> {
         let Job { options, withheld, .. } = &self.job;
         let options = self.manifest().options(options).map_err(|error| Finding::new(error.to_string()))?;
@@ -152,7 +141,6 @@ impl<'r> Session<'r> {
         })
     }
 
-    /// Tells that something is wrong.
     pub fn found(&self, finding: Finding) {
         self.reporter.found(finding);
     }
@@ -160,7 +148,9 @@ impl<'r> Session<'r> {
     /// Tells of the faults that the host has counted since the last time. They are a call's if nothing else ran.
     fn judge_counters(&self, call: Option<Call<'_>>) {
         let call = call.filter(|_| !matches!(self.job.check, Check::Concurrency | Check::Events));
-        let tell = |what: &str| self.found(call.map_or_else(|| Finding::new(what), |call| call.finding(what)));
+        let tell = |what: &str| {
+            self.found(call.map_or_else(|| Finding::new(what), |call| Finding::at(&call.step("call"), what)))
+        };
         let health = &self.loaded.health;
         let is_new = |known: &AtomicU64, now: &AtomicU64| {
             let now = now.load(Ordering::SeqCst);
@@ -226,7 +216,7 @@ impl<'r> Session<'r> {
         if self.live.load(Ordering::SeqCst) > 0 || self.job.isolated.is_some() {
             return;
         }
-        let deadline = Instant::now() + self.deadline();
+        let deadline = Instant::now() + self.job.deadline();
         loop {
             let now = threads();
             let Some(surplus) = now.len().checked_sub(self.threads).filter(|surplus| *surplus > 0) else { return };
@@ -241,7 +231,6 @@ impl<'r> Session<'r> {
 }
 
 impl Harness<'_> {
-    /// Makes a call.
     pub fn call<'c>(&self, method: &'c MethodSpec, arguments: &'c str) -> Call<'c> {
         let call = self.begin(method, arguments);
         self.run(call);
@@ -294,7 +283,6 @@ impl Harness<'_> {
         self.open.lock().contains_key(&call.token)
     }
 
-    /// How many calls were made.
     pub fn calls(&self) -> usize {
         self.made.load(Ordering::Relaxed)
     }
@@ -337,7 +325,7 @@ impl Harness<'_> {
     pub fn finish(self) {
         let Self { session, .. } = self;
         self.retire();
-        let until = Instant::now() + session.deadline();
+        let until = Instant::now() + session.job.deadline();
         let tokens: Vec<u64> = self.open.lock().keys().copied().collect();
         for token in tokens {
             while self.settle(token) && Instant::now() < until {

@@ -35,7 +35,6 @@ pub struct Part {
     pub done: String,
     /// Why there was nothing to check.
     pub skipped: Option<String>,
-    /// Whether an instance started.
     pub started: bool,
     /// Methods that were excluded because they ended the process.
     pub without: Vec<String>,
@@ -61,21 +60,13 @@ impl Part {
     }
 }
 
-/// How a process ended.
-enum End {
-    /// The check was made.
-    Done,
-    /// It hung or ended while these steps ran.
-    Lost(Vec<Step>),
-}
-
 /// Runs the check of a job. Methods that fail are removed from the job, so that later checks skip them.
 pub fn run(job: &mut Job) -> Part {
     let mut part = Part::default();
     loop {
         let steps = match attempt(job, &mut part) {
-            Ok(End::Done) => break,
-            Ok(End::Lost(steps)) => steps,
+            Ok(None) => break,
+            Ok(Some(steps)) => steps,
             Err(error) => {
                 part.add_finding(Finding::new(format!("the process that runs the plugin cannot be started: {error}")));
                 break;
@@ -94,8 +85,9 @@ pub fn run(job: &mut Job) -> Part {
     part
 }
 
-/// Starts a process for the job and follows it to its end.
-fn attempt(job: &Job, part: &mut Part) -> std::io::Result<End> {
+/// Starts a process for the job and follows it to its end. Returns the steps during which it hung or ended; `None` if the
+/// check was made.
+fn attempt(job: &Job, part: &mut Part) -> std::io::Result<Option<Vec<Step>>> {
     let (ours, theirs) = UnixStream::pair()?;
     let mut child = Command::new(std::env::current_exe()?)
         .args(["plugin", PART_COMMAND, &serde_json::to_string(job)?])
@@ -106,16 +98,17 @@ fn attempt(job: &Job, part: &mut Part) -> std::io::Result<End> {
     let stderr = child.stderr.take().map(lines_of);
     let messages = lines_of(ours);
     let mut listener = Listener { part, running: HashMap::new(), done: false };
-    let lost = listener.listen(&messages, super::deadline(job));
-    if lost.is_some() {
+    let limit = job.deadline();
+    let hung = listener.listen(&messages, limit);
+    if hung {
         // This fails only if the process has ended by itself.
         let _ = child.kill();
     }
-    let end = listener.conclude(lost, child.wait()?);
+    let steps = listener.conclude(hung.then_some(limit), child.wait()?);
     let words = stderr.map(rest_of).unwrap_or_default();
     part.judge_panics(&words);
     part.last_words.extend(words);
-    Ok(end)
+    Ok(steps)
 }
 
 /// Reads lines on a thread, so that a reader can wait for them with a timeout.
@@ -134,16 +127,10 @@ fn lines_of(source: impl std::io::Read + Send + 'static) -> Receiver<String> {
     lines
 }
 
-/// The remaining lines.
 fn rest_of(lines: Receiver<String>) -> Vec<String> {
     let deadline = Instant::now() + STDERR_TIMEOUT;
     let next = || lines.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok();
     std::iter::from_fn(next).collect()
-}
-
-/// A function of the plugin did not return within this limit.
-struct Hung {
-    limit: Duration,
 }
 
 struct Listener<'a> {
@@ -154,19 +141,20 @@ struct Listener<'a> {
 }
 
 impl Listener<'_> {
-    /// Reads messages until the process closes the socket, or hangs.
-    fn listen(&mut self, messages: &Receiver<String>, limit: Duration) -> Option<Hung> {
+    /// Reads messages until the process closes the socket, or a function of the plugin does not return within the limit.
+    /// Returns whether that is so.
+    fn listen(&mut self, messages: &Receiver<String>, limit: Duration) -> bool {
         loop {
             let now = Instant::now();
             let idle = now + limit + IDLE_SPARE;
             let until = self.running.values().map(|(_, since)| *since + limit).min().unwrap_or(idle);
             match messages.recv_timeout(until.saturating_duration_since(now)) {
                 Ok(line) => self.take_line(&line),
-                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Disconnected) => return false,
                 Err(RecvTimeoutError::Timeout) => {
                     let late = |since: &Instant| since.elapsed() >= limit;
                     self.running.retain(|_, (_, since)| late(since));
-                    return Some(Hung { limit });
+                    return true;
                 }
             }
         }
@@ -191,11 +179,11 @@ impl Listener<'_> {
         }
     }
 
-    /// Adds the findings on how the process ended.
-    fn conclude(self, hung: Option<Hung>, status: ExitStatus) -> End {
+    /// Adds the findings on how the process ended: it hung for this limit, or by itself. Returns the steps that ran.
+    fn conclude(self, hung: Option<Duration>, status: ExitStatus) -> Option<Vec<Step>> {
         let what = match hung {
-            Some(Hung { limit }) => format!("it did not return within {} s", limit.as_secs()),
-            None if self.done && status.success() => return End::Done,
+            Some(limit) => format!("it did not return within {} s", limit.as_secs()),
+            None if self.done && status.success() => return None,
             None => format!("it ended the process {}", described(status)),
         };
         let steps: Vec<Step> = self.running.into_values().map(|(step, _)| step).collect();
@@ -211,21 +199,18 @@ impl Listener<'_> {
         for finding in findings {
             self.part.add_finding(finding);
         }
-        End::Lost(steps)
+        Some(steps)
     }
 }
 
 fn described(status: ExitStatus) -> String {
     const NAMES: [(i32, &str); 7] =
         [(4, "SIGILL"), (5, "SIGTRAP"), (6, "SIGABRT"), (7, "SIGBUS"), (8, "SIGFPE"), (9, "SIGKILL"), (11, "SIGSEGV")];
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("with exit code {code}"),
-        (None, Some(signal)) => {
-            let name = NAMES.iter().find(|(number, _)| *number == signal).map(|(_, name)| format!(" ({name})"));
-            format!("with signal {signal}{}", name.unwrap_or_default())
-        }
-        (None, None) => "in an unknown way".to_owned(),
-    }
+    let Some(signal) = status.signal() else {
+        return format!("with exit code {}", status.code().unwrap_or_default());
+    };
+    let name = NAMES.iter().find(|(number, _)| *number == signal).map(|(_, name)| format!(" ({name})"));
+    format!("with signal {signal}{}", name.unwrap_or_default())
 }
 
 #[cfg(test)]

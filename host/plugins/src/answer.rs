@@ -2,7 +2,7 @@
 //! in length and nesting.
 
 use outrigger_abi::PASS_ON;
-use outrigger_base::nesting::{MAX_NESTING, depth};
+use outrigger_base::nesting::{MAX_NESTING, are_parameters, depth};
 
 /// The longest parameters that a plugin may pass on, in bytes: as long as requests may be.
 const MAX_PARAMS: usize = 32 << 20;
@@ -42,7 +42,9 @@ impl AnswerRules {
     /// Checks an answer: a JSON result if `code` is 0, else an error message.
     pub fn check(self, code: i32, answer: &[u8]) -> Result<(), BadAnswer> {
         if code == PASS_ON {
-            return check_parameters(answer);
+            // Without parameters the next link gets those of the client.
+            let is_good = answer.is_empty() || are_parameters(answer, MAX_PARAMS);
+            return if is_good { Ok(()) } else { Err(BadAnswer::Parameters) };
         }
         let Self::Bounded(most) = self else {
             return if code == 0 && has_line_end(answer) { Err(BadAnswer::NotJson) } else { Ok(()) };
@@ -50,27 +52,14 @@ impl AnswerRules {
         if answer.len() > most {
             return Err(BadAnswer::TooLong { len: answer.len(), most });
         }
-        if code != 0 && answer.len() > MAX_ERROR_BYTES {
-            return Err(BadAnswer::LongError { len: answer.len() });
-        }
         if code != 0 {
-            return Ok(());
+            let len = answer.len();
+            return if len > MAX_ERROR_BYTES { Err(BadAnswer::LongError { len }) } else { Ok(()) };
         }
         if has_line_end(answer) || serde_json::from_slice::<&serde_json::value::RawValue>(answer).is_err() {
             return Err(BadAnswer::NotJson);
         }
         if depth(answer) > MAX_NESTING { Err(BadAnswer::TooDeep) } else { Ok(()) }
-    }
-}
-
-/// Checks the parameters for the next link of a chain: a JSON array or object, or nothing. They become part of a request, to
-/// which other text could add members.
-fn check_parameters(params: &[u8]) -> Result<(), BadAnswer> {
-    let is_json = || serde_json::from_slice::<&serde_json::value::RawValue>(params).is_ok();
-    match params.first() {
-        None => Ok(()),
-        Some(b'[' | b'{') if params.len() <= MAX_PARAMS && depth(params) <= MAX_NESTING && is_json() => Ok(()),
-        Some(_) => Err(BadAnswer::Parameters),
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use outrigger_sdk::manifest::TimerSpec;
 use outrigger_service::events::Event;
 use outrigger_service::{Events, Result, Scope};
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex};
 
 use outrigger_base::contain::contain;
 
@@ -52,7 +52,7 @@ impl EventQueue {
         if !wanted || !event.wallet().is_none_or(granted) {
             return;
         }
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.closed {
             return;
         }
@@ -68,7 +68,7 @@ impl EventQueue {
     /// Calls `deliver` until the queue is closed and empty.
     pub fn run(&self, deliver: impl Fn(Event)) {
         loop {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             state.delivering = false;
             let event = loop {
                 let (now, first) = (now(), state.due.iter().enumerate().min_by_key(|(_, due)| **due));
@@ -103,7 +103,7 @@ impl EventQueue {
 
     /// Closes the queue. `run` returns after the mandatory events are delivered.
     pub fn close(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.closed = true;
         state.events.retain(|event| *event == Event::ShuttingDown);
         drop(state);
@@ -112,16 +112,12 @@ impl EventQueue {
 
     /// Whether every event was delivered.
     pub fn is_idle(&self) -> bool {
-        let state = self.lock();
+        let state = self.state.lock();
         state.events.is_empty() && !state.delivering
     }
 
     pub fn dropped_count(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, QueueState> {
-        self.state.lock()
     }
 }
 
@@ -136,18 +132,15 @@ fn next(timer: &TimerSpec) -> u64 {
 }
 
 /// `events/1` of one instance.
-pub struct EventsService(pub Arc<EventQueue>);
-
-impl Events for EventsService {
+impl Events for EventQueue {
     fn dropped(&self, _: Scope) -> Result<u64> {
-        Ok(self.0.dropped_count())
+        Ok(self.dropped_count())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use outrigger_service::events::Event;
 
     #[test]
     fn instance_hears_of_the_wallets_that_it_was_granted() {
@@ -156,25 +149,8 @@ mod tests {
             queue.offer(&Event::WalletLockChanged { wallet: wallet.into(), locked: true });
         }
         queue.offer(&Event::ShuttingDown);
-        let heard: Vec<_> = queue.lock().events.iter().map(|event| event.wallet().map(str::to_owned)).collect();
+        let heard: Vec<_> = queue.state.lock().events.iter().map(|event| event.wallet().map(str::to_owned)).collect();
         assert_eq!(heard, [Some("hot".to_owned()), None]);
-    }
-
-    #[test]
-    fn a_timer_comes_again_and_again_beside_other_events() {
-        let timer = TimerSpec { name: "often".into(), every: Some(1), at: None };
-        let queue = EventQueue::new(Vec::new(), vec![timer], None);
-        queue.lock().due[0] = 0;
-        let seen = Mutex::new(Vec::new());
-        queue.run(|event| {
-            let mut seen = seen.lock();
-            seen.push(event);
-            if seen.len() == 2 {
-                queue.close();
-            }
-        });
-        let timer = || Event::Timer { name: "often".into() };
-        assert_eq!(seen.into_inner(), [timer(), timer()]);
     }
 
     #[test]

@@ -92,28 +92,16 @@ pub fn candidates(name: &str, folders: &[PathBuf]) -> Vec<PathBuf> {
     folders.iter().map(|folder| folder.join(&library)).collect()
 }
 
-/// Finds a configured plugin.
-///
-/// # Errors
-/// [`FileError::NotFound`] with every path that was tried.
-pub fn find(name: &str, folders: &[PathBuf]) -> Result<PathBuf, FileError> {
-    let looked_for = candidates(name, folders);
-    match looked_for.iter().find(|path| path.is_file()) {
-        Some(path) => Ok(path.clone()),
-        None => Err(FileError::NotFound { name: name.to_owned(), looked_for, why: "" }),
-    }
-}
-
 impl PluginFile {
     /// Reads the file and checks its manifest, without executing any of it.
     pub fn read(path: &Path) -> Result<Self, FileError> {
         let io = |source| FileError::Io { path: path.to_owned(), source };
+        let no_plugin = |reason: &str| FileError::NotAPlugin { path: path.to_owned(), reason: reason.to_owned() };
         // The metadata is that of the open file, even if the path is replaced meanwhile.
         let mut opened = fs::File::open(path).map_err(io)?;
         let metadata = opened.metadata().map_err(io)?;
         if !metadata.is_file() {
-            let reason = "it is not a regular file".to_owned();
-            return Err(FileError::NotAPlugin { path: path.to_owned(), reason });
+            return Err(no_plugin("it is not a regular file"));
         }
         let len = metadata.len();
         if len > MAX_FILE_BYTES {
@@ -121,7 +109,6 @@ impl PluginFile {
         }
         let mut content = Vec::new();
         (&mut opened).take(MAX_FILE_BYTES).read_to_end(&mut content).map_err(io)?;
-        let no_plugin = |reason: &str| FileError::NotAPlugin { path: path.to_owned(), reason: reason.to_owned() };
         let bytes = manifest_bytes(&content).map_err(|reason| no_plugin(&reason))?;
         let header = ManifestHeader::parse(bytes).ok_or_else(|| no_plugin("its manifest has no valid header"))?;
         if header.abi_major != ABI_MAJOR || header.abi_minor_needed > ABI_MINOR {
@@ -181,10 +168,6 @@ impl PluginFile {
     /// # Errors
     /// The copy cannot be written, or other users could change it.
     pub fn copy_into(&self, folder: &Path) -> Result<PathBuf, FileError> {
-        let io = |path: &Path| {
-            let path = path.to_owned();
-            move |source| FileError::Io { path, source }
-        };
         trust::own_folder(folder)?;
         let copy = folder.join(format!("{}{}", self.hash, std::env::consts::DLL_SUFFIX));
         // If the folder was once writable to another user, that user may own a copy and could still change it.
@@ -204,8 +187,7 @@ impl PluginFile {
         if written.is_err() {
             let _ = fs::remove_file(&partial);
         }
-        written.map_err(io(&partial))?;
-        Ok(copy)
+        written.map(|()| copy).map_err(|source| FileError::Io { path: partial, source })
     }
 }
 
@@ -233,19 +215,8 @@ mod tests {
         let names: Vec<_> = candidates("acme-mining", &folders);
         assert!(names[1].ends_with("liboutrigger_acme_mining.so"), "{names:?}");
         assert_eq!(candidates("./x.so", &folders), [PathBuf::from("./x.so")]);
-        let error = find("nothing", &folders).unwrap_err().to_string();
+        let looked_for = candidates("nothing", &folders);
+        let error = FileError::NotFound { name: "nothing".into(), looked_for, why: "" }.to_string();
         assert!(error.contains("'nothing'") && error.contains("/b/liboutrigger_nothing"), "{error}");
-    }
-
-    #[test]
-    fn plugin_file_that_is_no_plugin_is_told_why() {
-        let folder = tempfile::tempdir().unwrap();
-        let text = folder.path().join("text.so");
-        fs::write(&text, "not a library").unwrap();
-        let error = PluginFile::read(&text).err().unwrap().to_string();
-        assert!(error.contains("is not an Outrigger plugin: it is not a shared library"), "{error}");
-        let own = std::env::current_exe().unwrap();
-        let error = PluginFile::read(&own).err().unwrap().to_string();
-        assert!(error.contains("exports no symbol outrigger_manifest"), "{error}");
     }
 }

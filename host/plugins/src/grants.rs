@@ -213,8 +213,13 @@ pub fn check(manifest: &Manifest, grants: &[Grant], source: &dyn ServiceSource) 
                 return Err(GrantError::NoLimit { plugin: plugin(), service, of, known: words });
             }
         }
-        if service == RPC {
-            check_methods(manifest, grant)?;
+        let granted = grant.methods.as_deref().unwrap_or_default();
+        let is_missing = |method: &&String| !granted.contains(method);
+        if service == RPC
+            && let Some(method) = manifest.calls.iter().find(is_missing)
+        {
+            let (method, grant) = (method.clone(), grant.clone());
+            return Err(GrantError::MissingMethod { plugin: plugin(), method, grant });
         }
         if grants.iter().take(index).any(|earlier| earlier.service == service) {
             return Err(GrantError::Twice { plugin: plugin(), service });
@@ -223,18 +228,6 @@ pub fn check(manifest: &Manifest, grants: &[Grant], source: &dyn ServiceSource) 
     let is_missing = |service: &&String| *service != HOST && !grants.iter().any(|grant| grant.service == **service);
     match manifest.services.iter().find(is_missing) {
         Some(service) => Err(GrantError::Missing { plugin: plugin(), service: service.clone() }),
-        None => Ok(()),
-    }
-}
-
-/// Checks the granted methods.
-fn check_methods(manifest: &Manifest, grant: &Grant) -> Result<(), GrantError> {
-    let plugin = || manifest.id.clone();
-    let granted = grant.methods.as_deref().unwrap_or_default();
-    match manifest.calls.iter().find(|method| !granted.contains(method)) {
-        Some(method) => {
-            Err(GrantError::MissingMethod { plugin: plugin(), method: method.clone(), grant: grant.clone() })
-        }
         None => Ok(()),
     }
 }

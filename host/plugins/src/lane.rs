@@ -30,8 +30,4 @@ impl Lane {
     pub fn pooled(method: &MethodSpec) -> Self {
         if method.long_running { Self::Long } else { Self::Pool }
     }
-
-    pub fn is_pooled(self) -> bool {
-        self != Self::Inline
-    }
 }

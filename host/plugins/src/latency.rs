@@ -32,11 +32,9 @@ impl Latency {
     /// Adds the time of an inline call.
     pub fn add(&self, took: Duration) {
         if took <= INLINE_LIMIT {
-            if self.weight.load(Ordering::Relaxed) > 0 {
-                let less = |weight: u32| weight.checked_sub(1);
-                // Another thread may have taken the last one.
-                let _ = self.weight.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-            }
+            let less = |weight: u32| weight.checked_sub(1);
+            // Without weight, as usual, nothing changes.
+            let _ = self.weight.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
         } else if self.weight.fetch_add(SLOW, Ordering::Relaxed) + SLOW >= TOO_SLOW {
             self.pooled.store(POOLED_CALLS, Ordering::Relaxed);
             // Then one inline call tries it again.

@@ -8,7 +8,7 @@ use outrigger_sdk::entry::plugin_table;
 use outrigger_sdk::manifest::Manifest;
 
 use crate::PluginConfig;
-use crate::file::{FileError, PluginFile, find};
+use crate::file::{FileError, PluginFile, candidates};
 
 /// The form of a plugin whose code is in the program, and of one whose code is a library.
 pub const BUILT_IN: &str = "built-in";
@@ -60,11 +60,10 @@ impl Sources {
     /// # Errors
     /// [`FileError::NotFound`] with every path that was tried, or why the file is not a plugin.
     pub fn read(&self, config: &PluginConfig) -> Result<Found, FileError> {
-        let (name, looked_for) = match find(&config.file, &self.folders) {
-            Ok(path) => return PluginFile::read(&path).map(|file| Found::File(Box::new(file))),
-            Err(FileError::NotFound { name, looked_for, .. }) => (name, looked_for),
-            Err(error) => return Err(error),
-        };
+        let looked_for = candidates(&config.file, &self.folders);
+        if let Some(path) = looked_for.iter().find(|path| path.is_file()) {
+            return PluginFile::read(path).map(|file| Found::File(Box::new(file)));
+        }
         let linked = self.linked.iter().find(|linked| linked.name == config.file);
         let why = match linked {
             Some(_) if self.are_named => "; the program's own copy is not used with --plugin-dir",
@@ -72,7 +71,7 @@ impl Sources {
             Some(linked) => return linked.manifest().map(|manifest| Found::Linked(*linked, Box::new(manifest))),
             None => "",
         };
-        Err(FileError::NotFound { name, looked_for, why })
+        Err(FileError::NotFound { name: config.file.clone(), looked_for, why })
     }
 }
 

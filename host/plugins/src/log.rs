@@ -97,14 +97,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plugin_that_is_not_trusted_has_a_rate() {
-        let (trusted, other) =
-            (LogService::new("trusted", true, false, None), LogService::new("x", false, false, None));
-        assert!((0..2 * LINES_PER_SECOND).all(|_| trusted.may_write()));
-        assert!(trusted.rate.is_none() && other.rate.is_some());
-    }
-
-    #[test]
     fn a_plugin_with_a_level_of_its_own_writes_no_lines_below_it() {
         let service = LogService::new("x", true, false, Some(LogLevel::Info));
         let written = [Level::Error, Level::Warn, Level::Info, Level::Debug].map(|level| service.is_written(level));

@@ -2,13 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::sync::Arc;
 
 use outrigger_service::metrics::{MAX_ITEMS, MAX_NAME, MAX_SERIES, MAX_TEXT, Measure, Metrics, Sample};
 use outrigger_service::{ErrorKind, Result, Scope, ServiceError};
 use parking_lot::Mutex;
 
-/// The labels of a series.
 pub type Labels = Vec<(String, String)>;
 
 #[derive(Clone, PartialEq, Debug)]
@@ -75,7 +73,7 @@ impl PluginMetrics {
         (self.metrics.lock().clone(), *self.dropped.lock())
     }
 
-    fn record(&self, sample: Sample) -> Result<()> {
+    fn add(&self, sample: Sample) -> Result<()> {
         check(&sample)?;
         let Sample { name, help, mut labels, measure } = sample;
         labels.sort();
@@ -87,10 +85,9 @@ impl PluginMetrics {
             return Ok(());
         }
         let metric = metrics.entry(name).or_insert_with(|| Metric { help, series: BTreeMap::new() });
-        let other_kind = || malformed("a metric has one kind");
         let mut first = metric.series.values().next().cloned().unwrap_or_else(|| Series::new(&measure));
         if !first.take(&measure) {
-            return Err(other_kind());
+            return Err(malformed("a metric has one kind"));
         }
         match metric.series.entry(labels) {
             Entry::Vacant(vacant) => vacant.insert(Series::new(&measure)).take(&measure),
@@ -138,12 +135,9 @@ fn check(sample: &Sample) -> Result<()> {
     }
 }
 
-/// `metrics/1` of an instance.
-pub struct MetricsService(pub Arc<PluginMetrics>);
-
-impl Metrics for MetricsService {
+impl Metrics for PluginMetrics {
     fn record(&self, _: Scope, samples: Vec<Sample>) -> Result<()> {
-        samples.into_iter().try_for_each(|sample| self.0.record(sample))
+        samples.into_iter().try_for_each(|sample| self.add(sample))
     }
 }
 
@@ -168,9 +162,9 @@ mod tests {
             sample("size", "a", observed(11)),
             sample("size", "a", observed(1000)),
         ] {
-            metrics.record(sample).unwrap();
+            metrics.add(sample).unwrap();
         }
-        let other = metrics.record(sample("paid", "b", Measure::Level { value: 1 }));
+        let other = metrics.add(sample("paid", "b", Measure::Level { value: 1 }));
         assert_eq!(other.unwrap_err().kind, ErrorKind::Malformed);
         let (all, dropped) = metrics.read();
         let series = |name: &str| all[name].series.values().next().unwrap().clone();
@@ -183,9 +177,9 @@ mod tests {
     fn series_beyond_the_bound_are_dropped_and_counted() {
         let metrics = PluginMetrics::default();
         for number in 0..MAX_SERIES + 5 {
-            metrics.record(sample("paid", &number.to_string(), Measure::Count { by: 1 })).unwrap();
+            metrics.add(sample("paid", &number.to_string(), Measure::Count { by: 1 })).unwrap();
         }
-        metrics.record(sample("paid", "0", Measure::Count { by: 1 })).unwrap();
+        metrics.add(sample("paid", "0", Measure::Count { by: 1 })).unwrap();
         let (all, dropped) = metrics.read();
         assert_eq!((all["paid"].series.len(), dropped), (MAX_SERIES, 5));
         assert_eq!(all["paid"].series[&vec![("kind".to_owned(), "0".to_owned())]], Series::Counter(2));
@@ -195,19 +189,19 @@ mod tests {
     fn names_and_texts_that_are_no_metrics_are_refused() {
         let metrics = PluginMetrics::default();
         for name in ["", "1a", "a-b", "a b", "ü", &"a".repeat(MAX_NAME + 1)] {
-            assert!(metrics.record(sample(name, "", Measure::Count { by: 1 })).is_err(), "{name}");
+            assert!(metrics.add(sample(name, "", Measure::Count { by: 1 })).is_err(), "{name}");
         }
         for labels in [vec![("le", "1")], vec![("__name__", "x")], vec![("a", "1"), ("a", "2")]] {
             let labels = labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-            assert!(metrics.record(Sample { labels, ..sample("a", "", Measure::Count { by: 1 }) }).is_err());
+            assert!(metrics.add(Sample { labels, ..sample("a", "", Measure::Count { by: 1 }) }).is_err());
         }
         let help = "x\noutrigger_chain_height 0".to_owned();
-        assert!(metrics.record(Sample { help, ..sample("a", "", Measure::Count { by: 1 }) }).is_err());
-        assert!(metrics.record(sample("a_total", "", Measure::Count { by: 1 })).is_err());
-        let long = metrics.record(sample("a", &"v".repeat(MAX_TEXT + 1), Measure::Count { by: 1 }));
+        assert!(metrics.add(Sample { help, ..sample("a", "", Measure::Count { by: 1 }) }).is_err());
+        assert!(metrics.add(sample("a_total", "", Measure::Count { by: 1 })).is_err());
+        let long = metrics.add(sample("a", &"v".repeat(MAX_TEXT + 1), Measure::Count { by: 1 }));
         assert_eq!(long.unwrap_err().kind, ErrorKind::Malformed);
         for bounds in [vec![2, 1], vec![1, 1], (0..21).collect()] {
-            assert!(metrics.record(sample("a", "", Measure::Observed { value: 1, bounds })).is_err());
+            assert!(metrics.add(sample("a", "", Measure::Observed { value: 1, bounds })).is_err());
         }
         assert!(metrics.read().0.is_empty());
     }

@@ -11,7 +11,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex};
 
 use outrigger_base::contain::contain;
 use tracing::Span;
@@ -108,7 +108,7 @@ impl Pool {
 
     fn add_thread(&self) -> std::io::Result<()> {
         let shared = self.shared.clone();
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         let builder = std::thread::Builder::new().name(format!("call-{}", state.threads)).stack_size(STACK_BYTES);
         builder.spawn(move || shared.work())?;
         state.threads += 1;
@@ -118,7 +118,7 @@ impl Pool {
     /// Queues an owner's job, unless the queue or the owner's share of it is full, or the pool is stopping.
     pub fn submit(&self, claimant: Claimant, work: impl FnOnce() + Send + 'static) -> Result<(), Overloaded> {
         let (owner, span) = (claimant.owner, Span::current());
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         let own = state.queued.get(&owner).copied().unwrap_or_default();
         if state.closed || state.jobs.len() >= self.shared.depth || own >= share(self.shared.depth) {
             return Err(Overloaded);
@@ -133,7 +133,7 @@ impl Pool {
     }
 
     pub fn queued(&self) -> usize {
-        self.shared.lock().jobs.len()
+        self.shared.state.lock().jobs.len()
     }
 
     pub fn share(&self) -> usize {
@@ -142,7 +142,7 @@ impl Pool {
 
     /// A thread is lost to a stuck call: another is started in its place.
     pub fn replace_lost(&self, owner: u64, call: u64) {
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         state.count_lost(owner, 1);
         state.leave_wallet(call);
         let missing = !state.closed && state.threads < self.shared.wanted(&state);
@@ -156,13 +156,13 @@ impl Pool {
 
     /// A lost thread's job is about to end after all: the surplus thread ends.
     pub fn found_lost(&self, owner: u64) {
-        self.shared.lock().count_lost(owner, -1);
+        self.shared.state.lock().count_lost(owner, -1);
         self.shared.arrived.notify_all();
     }
 
     /// Finishes the queue and ends the threads. False if some did not end in time; they are left running.
     pub fn stop(&self, patience: Duration) -> bool {
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         state.closed = true;
         self.shared.arrived.notify_all();
         let deadline = Instant::now() + patience;
@@ -182,7 +182,7 @@ impl Pool {
 /// Too many threads wait, or too many of this owner.
 pub fn lent<T>(wait: impl FnOnce() -> T) -> Result<T, Overloaded> {
     let Some((shared, owner, call)) = RUNS.with_borrow(Clone::clone) else { return Ok(wait()) };
-    let mut state = shared.lock();
+    let mut state = shared.state.lock();
     let own = state.lent.get(&owner).copied().unwrap_or_default();
     if state.lent.values().sum::<usize>() >= MAX_LENT || own >= share(MAX_LENT) {
         return Err(Overloaded);
@@ -203,14 +203,9 @@ struct Lent {
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        less(&mut self.pool.shared.lock().lent, &self.owner);
+        less(&mut self.pool.shared.state.lock().lent, &self.owner);
         self.pool.found_lost(self.owner);
     }
-}
-
-/// Runs work whose panic must not end the thread. The SDK catches a plugin's panics; this is for the host's.
-pub fn contained(work: impl FnOnce()) {
-    contain("a call", work);
 }
 
 /// How many threads one wallet may use.
@@ -259,18 +254,14 @@ impl PoolState {
     fn leave_wallet(&mut self, call: u64) {
         let Some(wallet) = self.calls.remove(&call) else { return };
         less(&mut self.busy_wallets, &wallet);
-        let is_gone = |wallet: &Arc<str>| {
-            !self.busy_wallets.contains_key(wallet)
-                && !self.jobs.iter().any(|job| job.claimant.wallet.as_ref() == Some(wallet))
-        };
         // A wallet without calls is removed, so that the map stays bounded.
-        if is_gone(&wallet) {
+        if !self.busy_wallets.contains_key(&wallet)
+            && !self.jobs.iter().any(|job| job.claimant.wallet.as_ref() == Some(&wallet))
+        {
             self.turns.remove(&wallet);
         }
     }
-}
 
-impl PoolState {
     /// How many threads count against an owner's share.
     fn taken(&self, owner: u64) -> usize {
         let running = self.running.get(&owner).copied().unwrap_or_default();
@@ -298,11 +289,6 @@ fn less<K: Hash + Eq>(counts: &mut HashMap<K, usize>, key: &K) {
 }
 
 impl SharedPool {
-    fn lock(&self) -> MutexGuard<'_, PoolState> {
-        // Every operation leaves the counts consistent, so poisoning is ignored.
-        self.state.lock()
-    }
-
     /// The target number of threads: one more for each lost one.
     fn wanted(&self, state: &PoolState) -> usize {
         let lost: i64 = state.lost.values().sum();
@@ -314,9 +300,10 @@ impl SharedPool {
     fn work(self: &Arc<Self>) {
         while let Some(Job { claimant: Claimant { owner, call, wallet }, span, work, .. }) = self.next() {
             RUNS.set(Some((self.clone(), owner, call)));
-            span.in_scope(|| contained(work));
+            // The SDK catches a plugin's panics; this is for the host's.
+            span.in_scope(|| contain("a call", work));
             RUNS.set(None);
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             let of_wallet = wallet.and_then(|wallet| state.busy_wallets.get(&wallet).copied()).unwrap_or_default();
             let full = state.taken(owner) >= share(self.threads) || of_wallet >= wallet_share(self.threads);
             less(&mut state.running, &owner);
@@ -332,7 +319,7 @@ impl SharedPool {
     /// Waits for the next job; `None` when the thread is to end.
     fn next(&self) -> Option<Job> {
         let is_spare = |state: &PoolState| state.threads > self.wanted(state);
-        let (mut state, mut end) = (self.lock(), Instant::now() + SPARE_TIME);
+        let (mut state, mut end) = (self.state.lock(), Instant::now() + SPARE_TIME);
         loop {
             let has_room = state.closed || state.running.values().sum::<usize>() < self.wanted(&state);
             if has_room && let Some(job) = state.take(self.threads) {
@@ -427,9 +414,8 @@ mod tests {
         assert_eq!(running.recv(), Ok(1));
         pool.found_lost(1);
         drop(lost);
-        let one_is_left = |state: &PoolState| state.threads == 1;
-        let mut state = pool.shared.lock();
-        while !one_is_left(&state) {
+        let mut state = pool.shared.state.lock();
+        while state.threads != 1 {
             pool.shared.ended.wait(&mut state);
         }
         drop(state);

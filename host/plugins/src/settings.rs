@@ -29,21 +29,17 @@ pub struct PluginConfig {
     #[serde(default = "enabled")]
     pub enabled: bool,
     /// The SHA-256 that the file must have, in hexadecimal; any if left out.
-    #[serde(default)]
     pub sha256: Option<String>,
     /// The deadline of its calls, in seconds; 0 for none. Methods marked `long_running` have none. The default is
     /// `rpc.call_deadline_seconds`.
-    #[serde(default)]
     pub deadline_seconds: Option<u64>,
     /// The longest answer of an untrusted plugin, in bytes; 64 MiB if left out.
-    #[serde(default)]
     pub max_answer_bytes: Option<usize>,
     /// Whether the plugin is trusted: its inline methods run on the network threads, and its answers are not bounded
     /// and only checked for line ends.
     #[serde(default)]
     pub trusted: bool,
     /// Whether the plugin runs in its own process. The default is `plugin_defaults.isolated`.
-    #[serde(default)]
     pub isolated: Option<bool>,
     /// The fallback if the system does not allow a sandbox.
     #[serde(default)]
@@ -52,25 +48,20 @@ pub struct PluginConfig {
     #[serde(default)]
     pub reach: Vec<Reach>,
     /// The least level of its lines in the log: `error`, `warn`, `info` or `debug`. The default is the host's.
-    #[serde(default)]
     pub log: Option<LogLevel>,
     /// Whether the text of its panics is logged, though it may use private keys or wallets and the text may hold a
     /// secret.
     #[serde(default)]
     pub panic_text: bool,
     /// The memory limit of its process, in MiB; default 2048.
-    #[serde(default)]
     pub max_memory_mib: Option<u32>,
     /// The thread limit of its process; default 256.
-    #[serde(default)]
     pub max_threads: Option<u32>,
     /// The bound of its store, in MiB; default 256.
-    #[serde(default)]
     pub max_store_mib: Option<u32>,
     /// Whether a new instance starts beside the old one, or after it has ended.
     #[serde(default)]
     pub reload: Reload,
-    #[serde(default)]
     grants: Option<Vec<Grant>>,
     /// Its options, as declared in its manifest.
     #[serde(default)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::limits::Limits;
@@ -47,13 +47,9 @@ impl Activity {
         Self(Mutex::new(state))
     }
 
-    fn lock(&self) -> MutexGuard<'_, ActivityState> {
-        self.0.lock()
-    }
-
     pub(super) fn received(&self) {
         let now = now();
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.last_activity = now;
         if !state.in_call {
             state.head_since.get_or_insert(now);
@@ -62,19 +58,19 @@ impl Activity {
 
     pub(super) fn sent(&self, bytes: usize) {
         let now = now();
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.last_activity = now;
         state.unsent = state.unsent.saturating_sub(bytes as u64);
     }
 
     /// The connection has no time limit for credentials any more. It still makes room for others.
     pub(super) fn needs_no_credentials(&self) {
-        self.lock().needs_credentials = false;
+        self.0.lock().needs_credentials = false;
     }
 
     /// A call begins. No timeout but the one for credentials applies until [`Activity::end_call`].
     pub(super) fn begin_call(&self) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.in_call = true;
         state.head_since = None;
     }
@@ -82,7 +78,7 @@ impl Activity {
     /// The call has ended; its answer of `bytes` bytes is to be sent.
     pub(super) fn end_call(&self, bytes: u64) {
         let now = now();
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.in_call = false;
         state.last_activity = now;
         state.unsent = bytes;
@@ -90,19 +86,19 @@ impl Activity {
 
     /// Another answer of a WebSocket waits to be sent. Returns how many bytes wait.
     pub(super) fn queued(&self, bytes: u64) -> u64 {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.unsent = state.unsent.saturating_add(bytes);
         state.unsent
     }
 
     pub(super) fn unsent(&self) -> u64 {
-        self.lock().unsent
+        self.0.lock().unsent
     }
 
     /// When the connection times out if nothing else happens. A call in flight suspends all timeouts but the one for
     /// credentials.
     pub(super) fn deadline(&self, limits: &Limits, is_authenticated: bool) -> Option<Duration> {
-        let state = self.lock();
+        let state = self.0.lock();
         let credentials_due = state.began.checked_add(limits.unauthenticated_timeout);
         let inactive_at = if state.in_call { None } else { state.inactive_at(limits) };
         match credentials_due {
@@ -117,10 +113,9 @@ impl Activity {
 impl ActivityState {
     /// When the idle timeout passes, or the header timeout while a head is being read.
     fn inactive_at(&self, limits: &Limits) -> Option<Duration> {
-        let idle_until = self.last_activity.checked_add(limits.idle_timeout)?;
         match self.head_since {
-            Some(since) => Some(since.checked_add(limits.header_read_timeout)?),
-            None => Some(idle_until),
+            Some(since) => since.checked_add(limits.header_read_timeout),
+            None => self.last_activity.checked_add(limits.idle_timeout),
         }
     }
 }

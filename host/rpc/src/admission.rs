@@ -19,22 +19,17 @@ pub(super) struct Admission {
 }
 
 impl Admission {
-    /// Accepts these users, and clients of this machine.
-    pub(super) fn of(auth: Arc<Authenticator>) -> Self {
-        Self { auth: ArcSwap::new(auth), access: ArcSwap::default(), changes: watch::Sender::default() }
+    pub(super) fn of(auth: Arc<Authenticator>, access: Access) -> Self {
+        Self { auth: ArcSwap::new(auth), access: ArcSwap::from_pointee(access), changes: watch::Sender::default() }
     }
 
     pub(super) fn access(&self) -> Guard<Arc<Access>> {
         self.access.load()
     }
 
-    pub(super) fn set_access(&self, access: Access) {
-        self.access.store(Arc::new(access));
-    }
-
     pub(super) fn replace(&self, users: Vec<RpcUser>, access: Access) {
         let auth = self.auth.load().with_users(users);
-        self.set_access(access);
+        self.access.store(Arc::new(access));
         self.auth.store(Arc::new(auth));
         self.changes.send_replace(());
     }
@@ -63,7 +58,7 @@ impl Admission {
     /// A trusted proxy's identity is not its clients'.
     pub(super) fn identified(&self, client: &Client, peer: Peer) -> Result<Option<Caller>, AuthenticationFailure> {
         let is_own = |_: &&Identity| !self.access().trusts(client.peer());
-        let Some(identity) = client.identity().filter(is_own) else { return Ok(None) };
+        let Some(identity) = client.identity.get().filter(is_own) else { return Ok(None) };
         loop {
             let auth = self.auth.load();
             let caller = auth.identified(identity)?;
@@ -87,13 +82,13 @@ impl Admission {
             let keeps = |(former, peer): (Caller, Peer)| {
                 let now = auth.successor(&former);
                 let has_rights = now.is_some_and(|now| now.covers(&former) && (!all || former.covers(now)));
-                has_rights && access.allowed.allows(peer)
+                has_rights && access.allows(peer)
             };
-            let loses_proxy = |proxy| !access.trusts(proxy) || !access.allowed.allows(proxy);
+            let loses_proxy = |proxy| !access.trusts(proxy) || !access.allows(proxy);
             let is_replaced = |identity: &Identity| matches!(identity, Identity::Certificate { clients, .. } if clients.are_replaced());
-            if !access.allowed.allows(client.peer())
-                || client.link().proxy().is_some_and(loses_proxy)
-                || client.identity().is_some_and(is_replaced)
+            if !access.allows(client.peer())
+                || client.link.proxy().is_some_and(loses_proxy)
+                || client.identity.get().is_some_and(is_replaced)
                 || kept(client).is_some_and(|former| !keeps(former))
             {
                 return;
@@ -108,15 +103,15 @@ impl Admission {
 
 /// Keeps the user of a request with its connection.
 fn keep(client: &Client, caller: &Caller, peer: Peer) {
-    let last = client.user();
+    let mut user = client.user.lock();
     let is_same = |(last, of): &(Caller, Peer)| *of == peer && last.is(caller);
     // Users seldom change on a connection.
-    if !last.as_deref().and_then(|last| last.downcast_ref()).is_some_and(is_same) {
-        client.set_user(Arc::new((caller.clone(), peer)));
+    if !user.as_deref().and_then(|last| last.downcast_ref()).is_some_and(is_same) {
+        *user = Some(Arc::new((caller.clone(), peer)));
     }
 }
 
 /// The user of the newest request, and its client.
 fn kept(client: &Client) -> Option<(Caller, Peer)> {
-    client.user()?.downcast_ref().cloned()
+    client.user.lock().as_deref()?.downcast_ref().cloned()
 }

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::time::sleep;
 
 use super::peers::Peer;
@@ -47,9 +47,6 @@ struct Guesser {
     waiting: usize,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TooMany;
-
 impl Attempts {
     pub(super) fn new(delay: Duration) -> Self {
         let (noted, paid_at) = (AtomicUsize::new(0), AtomicU64::new(0));
@@ -66,7 +63,7 @@ impl Attempts {
             return false;
         }
         // Removes addresses that never came back.
-        let mut addresses = self.lock();
+        let mut addresses = self.addresses.lock();
         self.forget(&mut addresses, now);
         addresses.is_empty()
     }
@@ -78,8 +75,11 @@ impl Attempts {
     /// Records wrong credentials. Returns the delay of their answer: wrong attempts of an address are answered one
     /// after the other.
     pub(super) fn wrong(&self, peer: Peer, now: Instant) -> Duration {
-        let mut addresses = self.lock();
-        let address = self.place(&mut addresses, peer, now);
+        let mut addresses = self.addresses.lock();
+        if addresses.len() >= MAX_ADDRESSES {
+            self.forget(&mut addresses, now);
+        }
+        let address = if addresses.len() < MAX_ADDRESSES { network(peer) } else { noted(&addresses, peer) };
         let guesser = addresses.entry(address).or_insert(Guesser { paid_at: now, waiting: 0 });
         guesser.paid_at = guesser.paid_at.max(now) + self.delay;
         let pause = guesser.paid_at.saturating_duration_since(now);
@@ -88,14 +88,12 @@ impl Attempts {
         pause
     }
 
-    /// Waits until credentials from an address may be checked.
-    ///
-    /// # Errors
-    /// [`TooMany`] if [`MAX_WAITING`] requests of that address wait already.
-    pub(super) async fn wait_for_turn(&self, peer: Peer) -> Result<(), TooMany> {
+    /// Waits until credentials from an address may be checked; `None` if [`MAX_WAITING`] requests of that address wait
+    /// already.
+    pub(super) async fn wait_for_turn(&self, peer: Peer) -> Option<()> {
         let mut waiting: Option<Waiting<'_>> = None;
         loop {
-            let Some(pause) = self.pause(peer, Instant::now()) else { return Ok(()) };
+            let Some(pause) = self.pause(peer, Instant::now()) else { return Some(()) };
             if waiting.is_none() {
                 waiting = Some(self.wait(peer)?);
             }
@@ -105,10 +103,8 @@ impl Attempts {
 
     /// How long a request of an address waits before its credentials are checked; `None`: not at all.
     fn pause(&self, peer: Peer, now: Instant) -> Option<Duration> {
-        let mut addresses = self.lock();
-        let address = network(peer);
-        let known = if addresses.contains_key(&address) { address } else { OTHERS };
-        let guesser = addresses.get(&known)?;
+        let mut addresses = self.addresses.lock();
+        let guesser = addresses.get(&noted(&addresses, peer))?;
         if guesser.paid_at <= now && guesser.waiting == 0 {
             self.forget(&mut addresses, now);
             return None;
@@ -117,27 +113,12 @@ impl Attempts {
         (!pause.is_zero()).then_some(pause)
     }
 
-    fn wait(&self, peer: Peer) -> Result<Waiting<'_>, TooMany> {
-        let mut addresses = self.lock();
-        let address = network(peer);
-        let known = if addresses.contains_key(&address) { address } else { OTHERS };
-        match addresses.get_mut(&known) {
-            Some(guesser) if guesser.waiting < MAX_WAITING => {
-                guesser.waiting += 1;
-                Ok(Waiting { attempts: self, address: known })
-            }
-            _ => Err(TooMany),
-        }
-    }
-
-    /// The key of an address: its network, or the shared entry if the table is full.
-    fn place(&self, addresses: &mut HashMap<Peer, Guesser>, peer: Peer, now: Instant) -> Peer {
-        if addresses.len() >= MAX_ADDRESSES {
-            self.forget(addresses, now);
-        }
-        let address = network(peer);
-        let has_room = addresses.len() < MAX_ADDRESSES || addresses.contains_key(&address);
-        if has_room { address } else { OTHERS }
+    fn wait(&self, peer: Peer) -> Option<Waiting<'_>> {
+        let mut addresses = self.addresses.lock();
+        let address = noted(&addresses, peer);
+        let guesser = addresses.get_mut(&address).filter(|guesser| guesser.waiting < MAX_WAITING)?;
+        guesser.waiting += 1;
+        Some(Waiting { attempts: self, address })
     }
 
     fn forget(&self, addresses: &mut HashMap<Peer, Guesser>, now: Instant) {
@@ -147,12 +128,7 @@ impl Attempts {
 
     #[cfg(test)]
     pub(super) fn waiting(&self) -> usize {
-        self.lock().values().map(|guesser| guesser.waiting).sum()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Peer, Guesser>> {
-        // Every operation leaves the table consistent, so poisoning is ignored.
-        self.addresses.lock()
+        self.addresses.lock().values().map(|guesser| guesser.waiting).sum()
     }
 }
 
@@ -164,10 +140,16 @@ struct Waiting<'a> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        if let Some(guesser) = self.attempts.lock().get_mut(&self.address) {
+        if let Some(guesser) = self.attempts.addresses.lock().get_mut(&self.address) {
             guesser.waiting = guesser.waiting.saturating_sub(1);
         }
     }
+}
+
+/// The entry of a client: its own, or that of the guessers that are not tracked.
+fn noted(addresses: &HashMap<Peer, Guesser>, peer: Peer) -> Peer {
+    let address = network(peer);
+    if addresses.contains_key(&address) { address } else { OTHERS }
 }
 
 /// The key of a client: its IPv4 address, its IPv6 network, or its user on this machine.
@@ -214,9 +196,9 @@ mod tests {
         assert_eq!((attempts.pause(one, now), attempts.pause(other, now)), (Some(DELAY), None));
         assert_eq!(attempts.pause(one, now + DELAY), None);
         let waiting: Vec<_> = (0..MAX_WAITING).map(|_| attempts.wait(one).unwrap()).collect();
-        assert_eq!(attempts.wait(one).err(), Some(TooMany));
+        assert!(attempts.wait(one).is_none());
         drop(waiting);
-        assert!(attempts.wait(one).is_ok());
+        assert!(attempts.wait(one).is_some());
         assert_eq!(attempts.pause(one, now + DELAY * (CREDIT + 1)), None);
         assert!(attempts.is_quiet(), "who has paid is forgotten");
     }

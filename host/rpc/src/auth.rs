@@ -3,7 +3,6 @@
 //! Invariants: secrets are compared in constant time, and every user is compared, also after a match. Clear passwords
 //! of configured users are not kept, only their salted HMAC.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -20,23 +19,16 @@ use zeroize::Zeroizing;
 use super::client::{Client, Identity};
 use super::cookie::{COOKIE_USER, CookieFile};
 use super::dispatch::Origin;
-use super::method_list::is_allowed;
 use super::peers::Peer;
-use outrigger_base::client_files::Folders;
 
 /// Bytes of salt in a user made from a clear password, as bitcoind's `rpcauth.py` takes.
 const SALT_BYTES: usize = 16;
 
 #[derive(Clone, Debug)]
 pub struct Caller {
-    name: Arc<str>,
-    allowed: Option<Arc<BTreeSet<String>>>,
-    wallet: Option<Arc<str>>,
-    folders: Folders,
-    unknown_methods: bool,
-    client: Option<Arc<Client>>,
+    /// Without the wallet of a path.
+    pub(super) origin: Origin,
     login: Login,
-    peer: Option<Peer>,
 }
 
 /// What showed who the caller is.
@@ -53,71 +45,45 @@ enum Login {
 
 impl Caller {
     pub fn unrestricted(name: &str) -> Self {
-        Self {
-            name: Arc::from(name),
-            allowed: None,
-            wallet: None,
-            folders: None,
-            unknown_methods: false,
-            client: None,
-            login: Login::Other,
-            peer: None,
-        }
+        Self { origin: Origin::of_user(name), login: Login::Other }
     }
 
     /// Whether both are the same entry of a user, who logged in the same way.
     pub(super) fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.name, &other.name) && self.login == other.login
+        Arc::ptr_eq(&self.origin.user, &other.origin.user) && self.login == other.login
     }
 
     /// Whether this has all rights of a former entry of the user.
     pub(super) fn covers(&self, former: &Self) -> bool {
-        let methods = match (&self.allowed, &former.allowed) {
+        let (own, former) = (&self.origin, &former.origin);
+        let methods = match (&own.allowed, &former.allowed) {
             (None, _) => true,
             (Some(own), Some(former)) => own.is_superset(former),
             (Some(_), None) => false,
         };
         methods
-            && self.wallet == former.wallet
-            && self.folders == former.folders
-            && self.unknown_methods >= former.unknown_methods
+            && own.only_wallet == former.only_wallet
+            && own.folders == former.folders
+            && own.unknown_methods >= former.unknown_methods
     }
 
     pub fn name(&self) -> &Arc<str> {
-        &self.name
+        &self.origin.user
     }
 
     /// The user on a connection. `peer` is the client, which may be another than the connection's.
     pub(super) fn on(mut self, client: Arc<Client>, peer: Peer) -> Self {
-        (self.client, self.peer) = (Some(client), Some(peer));
+        (self.origin.client, self.origin.peer) = (Some(client), Some(peer));
         self
-    }
-
-    pub(super) fn peer(&self) -> Option<Peer> {
-        self.peer
     }
 
     /// The origin of a request's calls; `wallet` is the wallet in its path.
     pub(super) fn origin(&self, wallet: Option<Arc<str>>) -> Origin {
-        Origin {
-            wallet,
-            user: self.name.clone(),
-            only_wallet: self.wallet.clone(),
-            folders: self.folders.clone(),
-            allowed: self.allowed.clone(),
-            unknown_methods: self.unknown_methods,
-            client: self.client.clone(),
-            peer: self.peer,
-        }
-    }
-
-    /// Whether some method is refused to the user.
-    pub(super) fn is_restricted(&self) -> bool {
-        self.allowed.is_some()
+        Origin { wallet, ..self.origin.clone() }
     }
 
     pub fn may_call(&self, method: &str) -> bool {
-        is_allowed(self.allowed.as_deref(), method)
+        self.origin.may_call(method)
     }
 }
 
@@ -184,7 +150,7 @@ impl RpcUser {
     /// The `rpcauth` entry; without a password only the name.
     pub fn entry(&self) -> String {
         let secret = self.secret.as_ref().map(|(salt, hmac)| format!(":{salt}${}", hmac.to_lower_hex_string()));
-        format!("{}{}", self.caller.name, secret.unwrap_or_default())
+        format!("{}{}", self.caller.name(), secret.unwrap_or_default())
     }
 
     fn new(name: &str, secret: Option<(String, [u8; 32])>) -> Result<Self, RpcUserError> {
@@ -197,28 +163,28 @@ impl RpcUser {
     /// Restricts the user to `methods` and to the methods that list them. Others are answered HTTP 403.
     #[must_use]
     pub fn allowing(mut self, methods: impl IntoIterator<Item = String>) -> Self {
-        self.caller.allowed = Some(Arc::new(methods.into_iter().collect()));
+        self.caller.origin.allowed = Some(Arc::new(methods.into_iter().collect()));
         self
     }
 
     /// Restricts the user to one wallet, which is also the default of its calls.
     #[must_use]
     pub fn confined_to(mut self, wallet: &str) -> Self {
-        self.caller.wallet = Some(Arc::from(wallet));
+        self.caller.origin.only_wallet = Some(Arc::from(wallet));
         self
     }
 
     /// Restricts the files that the user may name to some folders.
     #[must_use]
     pub fn keeping_files_in(mut self, folders: &[PathBuf]) -> Self {
-        self.caller.folders = Some(Arc::from(folders));
+        self.caller.origin.folders = Some(Arc::from(folders));
         self
     }
 
     /// Lets the user call methods of the node that the host does not know.
     #[must_use]
     pub fn with_unknown_methods(mut self) -> Self {
-        self.caller.unknown_methods = true;
+        self.caller.origin.unknown_methods = true;
         self
     }
 
@@ -246,7 +212,7 @@ impl RpcUser {
 
     fn matches(&self, name: &[u8], password: &[u8]) -> Choice {
         let Some((salt, hmac)) = &self.secret else { return Choice::from(0) };
-        self.caller.name.as_bytes().ct_eq(name) & hmac.ct_eq(&password_hmac(salt, password))
+        self.caller.name().as_bytes().ct_eq(name) & hmac.ct_eq(&password_hmac(salt, password))
     }
 }
 
@@ -261,33 +227,19 @@ fn password_hmac(salt: &str, password: &[u8]) -> [u8; 32] {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct AuthenticationFailure;
 
-#[derive(Debug, Default)]
+/// By default it accepts nobody. It has no `Debug`, since it holds a password.
+#[derive(Default)]
 pub struct Authenticator {
-    cookie: Option<(Caller, CookieSecret)>,
+    /// With the text `__cookie__:PASSWORD`.
+    cookie: Option<(Caller, Zeroizing<String>)>,
     users: Vec<RpcUser>,
 }
 
-/// The text `__cookie__:PASSWORD`, not shown by `Debug` and wiped on drop.
-#[derive(Clone)]
-struct CookieSecret(Zeroizing<String>);
-
-impl std::fmt::Debug for CookieSecret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("CookieSecret")
-    }
-}
-
 impl Authenticator {
-    /// Accepts nobody until a cookie or a user is added.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     #[must_use]
     pub fn with_cookie(mut self, cookie: &CookieFile) -> Self {
-        let secret = CookieSecret(cookie.credentials().clone());
-        let caller = Caller { unknown_methods: true, ..Caller::unrestricted(COOKIE_USER) };
-        self.cookie = Some((caller, secret));
+        let origin = Origin { unknown_methods: true, ..Origin::of_user(COOKIE_USER) };
+        self.cookie = Some((Caller { origin, login: Login::Other }, cookie.credentials().clone()));
         self
     }
 
@@ -306,7 +258,7 @@ impl Authenticator {
     pub(super) fn successor(&self, former: &Caller) -> Option<&Caller> {
         let cookie = self.cookie.as_ref().map(|(caller, _)| caller);
         let accepting = self.users.iter().filter(|user| user.accepts(former.login)).map(|user| &user.caller);
-        cookie.into_iter().chain(accepting).find(|caller| caller.name == former.name)
+        cookie.into_iter().chain(accepting).find(|caller| caller.name() == former.name())
     }
 
     /// The user of a uid or a certificate; `None` if only credentials can name the user.
@@ -333,7 +285,7 @@ impl Authenticator {
 
         let mut found = None;
         if let Some((caller, secret)) = &self.cookie
-            && bool::from(secret.0.as_bytes().ct_eq(&credentials))
+            && bool::from(secret.as_bytes().ct_eq(&credentials))
         {
             found = Some(caller.clone());
         }
@@ -365,7 +317,7 @@ mod tests {
     fn successor_has_the_same_password_and_covers_what_is_not_less() {
         let user = || RpcUser::from_rpcauth(ENTRY).expect("user");
         let listed = |methods: &[&str]| user().allowing(methods.iter().map(|&method| method.to_owned()));
-        let of = |user: RpcUser| Authenticator::new().with_user(user);
+        let of = |user: RpcUser| Authenticator::default().with_user(user);
         let covers = |now: RpcUser, former: RpcUser| {
             let login = former.secret.as_ref().map_or(Login::Other, |(_, hmac)| Login::Password(*hmac));
             let (now, former) = (of(now), former.by(login));
@@ -400,7 +352,7 @@ mod tests {
     fn cookie_is_accepted_and_near_misses_are_not() {
         let dir = tempfile::tempdir().expect("dir");
         let cookie = CookieFile::create(dir.path().join(".cookie")).expect("cookie");
-        let auth = Authenticator::new().with_cookie(&cookie);
+        let auth = Authenticator::default().with_cookie(&cookie);
         let text = cookie.credentials().to_string();
         assert_eq!(check(&auth, &text), Ok(COOKIE_USER.to_owned()));
         for wrong in [
@@ -417,7 +369,7 @@ mod tests {
 
     #[test]
     fn authorization_malformed_headers_are_refused() {
-        let auth = Authenticator::new();
+        let auth = Authenticator::default();
         for header in ["", "Basic", "Basic ", "Basic ***", "Bearer abc", "Basic YQ", "é"] {
             let header = HeaderValue::from_bytes(header.as_bytes()).expect("header");
             assert_eq!(auth.check(&header).map(|_| ()), Err(AuthenticationFailure));
@@ -430,7 +382,7 @@ mod tests {
         // printf '%s' 'pass:word' | openssl dgst -sha256 -hmac 0123456789abcdef0123456789abcdef
         let hmac = "36eec41693efe2766d65afc49dcabcd63a478f61cd99bb469a80f7ad8885432b";
         let user = RpcUser::from_rpcauth(&format!("alice:{salt}${hmac}")).expect("user");
-        let auth = Authenticator::new().with_user(user);
+        let auth = Authenticator::default().with_user(user);
         assert_eq!(check(&auth, "alice:pass:word"), Ok("alice".to_owned()));
         assert_eq!(check(&auth, "alice:pass"), Err(AuthenticationFailure));
         assert_eq!(check(&auth, "bob:pass:word"), Err(AuthenticationFailure));
@@ -441,7 +393,7 @@ mod tests {
     fn rpcauth_users_have_passwords_and_methods() {
         let bob = RpcUser::with_password("bob", "").expect("user");
         let eve = RpcUser::with_password("eve", "x").expect("user");
-        let auth = Authenticator::new().with_user(bob).with_user(eve.allowing(["help".to_owned()]));
+        let auth = Authenticator::default().with_user(bob).with_user(eve.allowing(["help".to_owned()]));
         assert_eq!(check(&auth, "bob:"), Ok("bob".to_owned()));
         let eve = auth.check(&basic("eve:x")).expect("eve");
         assert!(eve.may_call("help"));
@@ -452,7 +404,7 @@ mod tests {
 
     #[test]
     fn authorization_scheme_is_read_in_any_case() {
-        let auth = Authenticator::new().with_user(RpcUser::with_password("a", "b").expect("user"));
+        let auth = Authenticator::default().with_user(RpcUser::with_password("a", "b").expect("user"));
         let header = HeaderValue::from_static("basic  YTpi ");
         assert!(auth.check(&header).is_ok());
     }

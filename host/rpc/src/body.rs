@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
-use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
+use http::header::TRANSFER_ENCODING;
 use http_body_util::BodyExt;
 use hyper::body::Body;
 use tokio::time::timeout;
@@ -28,11 +28,6 @@ pub(super) fn is_chunked_alone(headers: &HeaderMap) -> bool {
     let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
     let first = codings.next().is_some_and(|coding| coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked"));
     first && codings.next().is_none()
-}
-
-/// The declared length, else 0. hyper refuses lengths that are not numbers.
-pub(super) fn declared_length(headers: &HeaderMap) -> u64 {
-    headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()).and_then(|value| value.parse().ok()).unwrap_or(0)
 }
 
 /// Reads the whole body. A single frame is not copied.

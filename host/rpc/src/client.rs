@@ -27,12 +27,10 @@ const LOOK_BEHIND_UNREAD: Duration = Duration::from_secs(1);
 /// How long a long poll goes on after its client has closed its sending side. Such a client has mostly gone.
 pub const HALF_CLOSED_PATIENCE: Duration = Duration::from_secs(5);
 
-/// The error message of such a long poll.
-const HALF_CLOSED: &str = "The client closed its sending side, so its long poll has ended";
-
 /// The answer to a long poll whose client closed its sending side [`HALF_CLOSED_PATIENCE`] ago.
 pub fn half_closed() -> RpcError {
-    RpcError::new(RpcErrorCode::CLIENT_NOT_CONNECTED, HALF_CLOSED)
+    let message = "The client closed its sending side, so its long poll has ended";
+    RpcError::new(RpcErrorCode::CLIENT_NOT_CONNECTED, message)
 }
 
 /// The identity that a connection itself shows, beside the credentials of its requests.
@@ -45,16 +43,17 @@ pub(super) enum Identity {
 
 /// The client at the other end of a connection, as its requests and calls know it.
 pub struct Client {
-    link: Arc<Link>,
-    stream: Socket,
-    activity: Activity,
+    pub(super) link: Arc<Link>,
+    pub(super) stream: Socket,
+    pub(super) activity: Activity,
     /// A proof of the first accepted credentials, and their client: a proxy's connection serves several clients.
     proof: OnceLock<(Proof, Peer)>,
     /// The user of the newest request, as `admission.rs` keeps it.
-    user: Mutex<Option<Arc<dyn Any + Send + Sync>>>,
-    identity: OnceLock<Identity>,
-    gate: ReadGate,
-    conversation: Mutex<Option<Conversation>>,
+    pub(super) user: Mutex<Option<Arc<dyn Any + Send + Sync>>>,
+    pub(super) identity: OnceLock<Identity>,
+    pub(super) gate: ReadGate,
+    /// Set once the next answer makes the connection a WebSocket.
+    pub(super) conversation: Mutex<Option<Conversation>>,
 }
 
 impl fmt::Debug for Client {
@@ -71,41 +70,6 @@ impl Client {
         Arc::new(Self { link, stream, activity, proof, user, identity, gate, conversation })
     }
 
-    /// Sets the identity, once.
-    pub(super) fn identify(&self, identity: Identity) {
-        let _ = self.identity.set(identity);
-    }
-
-    pub(super) fn identity(&self) -> Option<&Identity> {
-        self.identity.get()
-    }
-
-    pub(super) fn link(&self) -> &Arc<Link> {
-        &self.link
-    }
-
-    pub(super) fn stream(&self) -> &Socket {
-        &self.stream
-    }
-
-    pub(super) fn activity(&self) -> &Activity {
-        &self.activity
-    }
-
-    pub(super) fn gate(&self) -> &ReadGate {
-        &self.gate
-    }
-
-    /// Makes the connection a WebSocket after the next answer.
-    pub(super) fn upgrade(&self, conversation: Conversation) {
-        *self.conversation.lock() = Some(conversation);
-    }
-
-    /// The conversation of a connection that has been upgraded.
-    pub(super) fn take_conversation(&self) -> Option<Conversation> {
-        self.conversation.lock().take()
-    }
-
     pub fn peer(&self) -> Peer {
         self.link.peer()
     }
@@ -115,14 +79,6 @@ impl Client {
             self.proof.get_or_init(|| (prove(credentials), peer));
             self.link.authenticate();
         }
-    }
-
-    pub(super) fn set_user(&self, user: Arc<dyn Any + Send + Sync>) {
-        *self.user.lock() = Some(user);
-    }
-
-    pub(super) fn user(&self) -> Option<Arc<dyn Any + Send + Sync>> {
-        self.user.lock().clone()
     }
 
     /// Whether these credentials of that client were accepted on this connection before.
@@ -142,20 +98,5 @@ impl Client {
                 Err(_) => pending().await,
             }
         }
-    }
-}
-
-/// Marks a request as in progress until it is dropped.
-pub(super) struct InCall(Arc<Client>);
-
-impl InCall {
-    pub(super) fn begin(client: &Arc<Client>) -> Self {
-        client.activity.begin_call();
-        Self(Arc::clone(client))
-    }
-
-    /// The request is answered with `bytes` bytes.
-    pub(super) fn answered(self, bytes: u64) {
-        self.0.activity.end_call(bytes);
     }
 }

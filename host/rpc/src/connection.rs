@@ -26,13 +26,13 @@ use tokio_rustls::server::TlsStream;
 use outrigger_base::busy_poll::BusyPollState;
 
 use super::activity::now;
-use super::client::{Client, Identity, InCall};
+use super::client::{Client, Identity};
 use super::edge::Edge;
 use super::gateway::RpcService;
 use super::limits::Limits;
 use super::peers::Peer;
 use super::proxy_protocol;
-use super::refusal::ConnectionRefusal;
+use super::refusal::RequestError;
 use super::slots::ConnectionSlot;
 use super::socket::Socket;
 use super::tls::{HANDSHAKE_BYTE, HANDSHAKE_TIMEOUT, Tls, common_name};
@@ -59,28 +59,21 @@ const KEEPALIVE_PROBES: u32 = 3;
 #[cfg(target_os = "linux")]
 const SEND_TIMEOUT: Duration = Duration::from_secs(18);
 
-/// How a connection begins.
-#[derive(Clone)]
-pub(super) struct Entrance {
-    /// The certificate, if it speaks TLS.
-    pub tls: Option<Arc<Tls>>,
-    /// Whether a header of the PROXY protocol comes first.
-    pub is_proxied: bool,
-}
-
-/// Serves `stream`, which holds this slot, until either side closes it, it times out, it is closed for a new
-/// connection, or `stopping` turns true and the call in flight has ended.
+/// Serves `stream`, which holds this slot, by TLS if there is a certificate. With `is_proxied` a header of the PROXY
+/// protocol comes first. Ends when either side closes it, it times out, it is closed for a new connection, or
+/// `stopping` turns true and the call in flight has ended.
 pub(super) async fn serve<S: RpcService>(
     mut stream: Socket,
     slot: ConnectionSlot,
-    Entrance { tls, is_proxied }: Entrance,
+    tls: Option<Arc<Tls>>,
+    is_proxied: bool,
     edge: Arc<Edge<S>>,
     mut stopping: watch::Receiver<bool>,
 ) {
     if let Some(Err(error)) = stream.tcp().map(watch_peer) {
         tracing::debug!(%error, "cannot have the client's machine watched");
     }
-    let (limits, began) = (edge.limits(), now());
+    let (limits, began) = (&edge.limits, now());
     let first = tokio::select! {
         first = first_byte(&mut stream, is_proxied, &slot) => first,
         () = sleep(limits.idle_timeout.min(limits.unauthenticated_timeout)) => return,
@@ -89,21 +82,21 @@ pub(super) async fn serve<S: RpcService>(
     };
     // A client that is gone has no first byte.
     let Some(first) = first else { return };
-    if !edge.admission().access().allowed.allows(slot.0.peer()) {
+    if !edge.admission.access().allows(slot.0.peer()) {
         tracing::warn!(peer = %slot.0.peer(), "an RPC client of a network that is not allowed");
         // As without a proxy, a client of TLS gets no answer.
         if tls.is_none() {
-            Box::pin(refuse(stream, limits, ConnectionRefusal::Network)).await;
+            Box::pin(refuse(stream, limits, RequestError::Network)).await;
         }
         return;
     }
     if tls.is_some() && first != HANDSHAKE_BYTE {
-        return Box::pin(refuse(stream, limits, ConnectionRefusal::Plain)).await;
+        return Box::pin(refuse(stream, limits, RequestError::Plain)).await;
     }
     // Buffers are allocated on the first byte.
     let client = Client::new(slot.0.clone(), stream, began);
     if let Peer::Unix(user) = client.peer() {
-        client.identify(Identity::Process(user));
+        let _ = client.identity.set(Identity::Process(user));
     }
     let socket = WatchedSocket::new(client.clone(), &edge);
     match tls {
@@ -146,7 +139,7 @@ async fn shake_hands(
     let handshake = TlsAcceptor::from(current.config.clone()).accept(socket);
     let ended = tokio::select! {
         ended = timeout(HANDSHAKE_TIMEOUT.min(left), handshake) => ended,
-        () = client.link().closed() => return None,
+        () = client.link.closed() => return None,
         _ = stopping.wait_for(|stopping| *stopping) => return None,
     };
     match ended.map_err(io::Error::from).and_then(|greeted| greeted) {
@@ -154,7 +147,7 @@ async fn shake_hands(
             if current.clients.are_users {
                 let certificate = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
                 let (name, clients) = (certificate.and_then(common_name), current.clients.clone());
-                client.identify(Identity::Certificate { name, clients });
+                let _ = client.identity.set(Identity::Certificate { name, clients });
             }
             Some(stream)
         }
@@ -173,12 +166,13 @@ async fn converse<S: RpcService>(
     stopping: watch::Receiver<bool>,
 ) {
     serve_http(&client, socket, &edge, stopping.clone()).await;
-    if let Some(conversation) = client.take_conversation() {
+    let conversation = client.conversation.lock().take();
+    if let Some(conversation) = conversation {
         tokio::select! {
             () = conversation.run(stopping) => {}
-            () = reset(client.stream()) => {}
-            () = client.link().closed() => {}
-            () = edge.admission().lost(&client, true) => {}
+            () = reset(&client.stream) => {}
+            () = client.link.closed() => {}
+            () = edge.admission.lost(&client, true) => {}
         }
     }
 }
@@ -191,25 +185,25 @@ async fn serve_http<S: RpcService>(
 ) {
     let io = TokioIo::new(socket);
     let service = service_fn(|request| {
-        let in_call = InCall::begin(client);
+        client.activity.begin_call();
         let (edge, client) = (Arc::clone(edge), Arc::clone(client));
         async move {
             let response = edge.handle(request, &client).await;
-            in_call.answered(response.body().held_bytes());
+            client.activity.end_call(response.body().held_bytes());
             Ok::<_, Infallible>(response)
         }
     });
-    let mut connection = pin!(builder(edge.limits()).serve_connection(io, service).with_upgrades());
+    let mut connection = pin!(builder(&edge.limits).serve_connection(io, service).with_upgrades());
     let lost = async {
         tokio::select! {
-            () = expiry(client, edge.limits()) => {}
-            () = reset(client.stream()) => {}
-            () = edge.admission().lost(client, false) => {}
-            () = client.link().closed() => {
+            () = expiry(client, &edge.limits) => {}
+            () = reset(&client.stream) => {}
+            () = edge.admission.lost(client, false) => {}
+            () = client.link.closed() => {
                 // Bytes in the send buffer are discarded with the connection.
-                if client.activity().unsent() > 0 {
+                if client.activity.unsent() > 0 {
                     // If that fails, the system sends them or times out.
-                    let _ = sockopt::set_socket_linger(client.stream(), Some(Duration::ZERO));
+                    let _ = sockopt::set_socket_linger(&client.stream, Some(Duration::ZERO));
                 }
             }
         }
@@ -252,7 +246,7 @@ pub(super) fn watch_peer(stream: &TcpStream) -> io::Result<()> {
 }
 
 /// Answers the first request on `stream` with the reason of the refusal, and closes it.
-pub(super) async fn refuse(stream: Socket, limits: &Limits, reason: ConnectionRefusal) {
+pub(super) async fn refuse(stream: Socket, limits: &Limits, reason: RequestError) {
     let service = service_fn(|_| async { Ok::<_, Infallible>(reason.into_response()) });
     let connection = builder(limits).serve_connection(TokioIo::new(stream), service);
     if let Ok(ended) = timeout(REFUSAL_TIMEOUT, connection).await {
@@ -289,8 +283,8 @@ fn log_end(ended: hyper::Result<()>) {
 async fn expiry(client: &Client, limits: &Limits) {
     let known = limits.idle_timeout.min(limits.header_read_timeout) / LOOKS_PER_TIMEOUT;
     loop {
-        let (now, is_authenticated) = (now(), client.link().is_authenticated());
-        match client.activity().deadline(limits, is_authenticated) {
+        let (now, is_authenticated) = (now(), client.link.is_authenticated());
+        match client.activity.deadline(limits, is_authenticated) {
             Some(deadline) if deadline <= now => return,
             Some(deadline) => sleep(known.min(deadline - now)).await,
             None => sleep(known).await,
@@ -311,19 +305,17 @@ struct WatchedSocket {
 
 impl WatchedSocket {
     fn new<S: RpcService>(client: Arc<Client>, edge: &Edge<S>) -> Self {
-        let unread = UnreadReply::new(edge.unread().clone(), client.link().clone());
-        let polling = BusyPollState::new(edge.busy_poll().clone());
+        let unread = UnreadReply::new(edge.unread.clone(), client.link.clone());
+        let polling = BusyPollState::new(edge.busy_poll.clone());
         Self { client, unread, polling, answered: false, drained: true }
     }
-}
 
-impl WatchedSocket {
     /// Reads once. A short read means that the socket is empty, which saves the next `read` call.
     fn read(&mut self, buf: &mut ReadBuf<'_>) -> io::Result<()> {
         let room = if self.drained { buf.remaining().min(FIRST_READ) } else { buf.remaining() };
         let (mut read, drained) = (None, &mut self.drained);
-        let outcome = self.client.stream().try_io(Interest::READABLE, || {
-            let (_, count) = recv(self.client.stream(), buf.initialize_unfilled_to(room), RecvFlags::empty())?;
+        let outcome = self.client.stream.try_io(Interest::READABLE, || {
+            let (_, count) = recv(&self.client.stream, buf.initialize_unfilled_to(room), RecvFlags::empty())?;
             read = Some(count);
             *drained = count < room;
             // 0 bytes are the end of the stream, which stays readable.
@@ -337,16 +329,35 @@ impl WatchedSocket {
             None => outcome,
         }
     }
+
+    /// Writes without buffering.
+    fn write(&mut self, cx: &mut Context<'_>, write: impl Fn(&Socket) -> io::Result<usize>) -> Poll<io::Result<usize>> {
+        loop {
+            if self.client.stream.poll_write_ready(cx)?.is_pending() {
+                self.unread.blocked(self.client.activity.unsent());
+                return Poll::Pending;
+            }
+            match write(&self.client.stream) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                written => {
+                    self.client.activity.sent(*written.as_ref().unwrap_or(&0));
+                    self.unread.moved();
+                    self.answered = true;
+                    return Poll::Ready(written);
+                }
+            }
+        }
+    }
 }
 
 impl AsyncRead for WatchedSocket {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        if self.client.gate().poll_open(cx).is_pending() {
+        if self.client.gate.poll_open(cx).is_pending() {
             return Poll::Pending;
         }
         let before = buf.filled().len();
         let mut read = loop {
-            if self.client.stream().poll_read_ready(cx)?.is_pending() {
+            if self.client.stream.poll_read_ready(cx)?.is_pending() {
                 break Poll::Pending;
             }
             match self.read(buf) {
@@ -357,33 +368,12 @@ impl AsyncRead for WatchedSocket {
         // The waker is registered by now, so bytes that arrive during the spin are not missed.
         if read.is_pending() && std::mem::take(&mut self.answered) {
             let Self { client, polling, .. } = &mut *self;
-            read = polling.look(client.stream(), buf).map_or(Poll::Pending, Poll::Ready);
+            read = polling.look(&client.stream, buf).map_or(Poll::Pending, Poll::Ready);
         }
         if buf.filled().len() > before {
-            self.client.activity().received();
+            self.client.activity.received();
         }
         read
-    }
-}
-
-impl WatchedSocket {
-    /// Writes without buffering.
-    fn write(&mut self, cx: &mut Context<'_>, write: impl Fn(&Socket) -> io::Result<usize>) -> Poll<io::Result<usize>> {
-        loop {
-            if self.client.stream().poll_write_ready(cx)?.is_pending() {
-                self.unread.blocked(self.client.activity().unsent());
-                return Poll::Pending;
-            }
-            match write(self.client.stream()) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                written => {
-                    self.client.activity().sent(*written.as_ref().unwrap_or(&0));
-                    self.unread.moved();
-                    self.answered = true;
-                    return Poll::Ready(written);
-                }
-            }
-        }
     }
 }
 
@@ -421,6 +411,6 @@ impl AsyncWrite for WatchedSocket {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(rustix::net::shutdown(self.client.stream(), rustix::net::Shutdown::Write)?))
+        Poll::Ready(Ok(rustix::net::shutdown(&self.client.stream, rustix::net::Shutdown::Write)?))
     }
 }

@@ -12,7 +12,6 @@ use outrigger_values::RpcError;
 use serde_json::value::RawValue;
 
 use super::client::Client;
-use super::method_list::is_allowed;
 use super::peers::Peer;
 use super::result::ResultText;
 use outrigger_base::client_files::Folders;
@@ -56,11 +55,6 @@ impl Params {
         &self.0
     }
 
-    #[cfg(test)]
-    pub fn into_bytes(self) -> Bytes {
-        self.0
-    }
-
     /// Whether the parameters are named, not positional.
     pub fn is_named(&self) -> bool {
         self.0.first() == Some(&b'{')
@@ -80,11 +74,14 @@ fn position_within(part: &[u8], whole: &Bytes) -> Option<Range<usize>> {
     (end <= whole.len()).then_some(start..end)
 }
 
+/// Lists (OpenRPC) only methods that the user may call, so every user may call it.
+const DISCOVER: &str = "rpc.discover";
+
 /// What the names of plugins as users begin with. No other user's name has a colon.
 pub const PLUGIN_USER: &str = "plugin:";
 
 /// Who makes a call, and for which wallet: shared by all calls of a batch.
-#[derive(Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Origin {
     /// The wallet named by the path: `Some("a b")` for `/wallet/a%20b`, `Some("")` for `/wallet/`, `None` for `/`. The
     /// client chose it: it may hold slashes, dots or control characters and is no file name yet.
@@ -107,16 +104,11 @@ pub struct Origin {
 impl Origin {
     /// Unrestricted calls of `user`, without a wallet and without a connection.
     pub fn of_user(user: &str) -> Self {
-        Self {
-            user: user.into(),
-            wallet: None,
-            only_wallet: None,
-            folders: None,
-            allowed: None,
-            unknown_methods: false,
-            client: None,
-            peer: None,
-        }
+        Self { user: user.into(), ..Self::default() }
+    }
+
+    pub fn may_call(&self, method: &str) -> bool {
+        method == DISCOVER || self.allowed.as_ref().is_none_or(|allowed| allowed.contains(method))
     }
 }
 
@@ -141,12 +133,6 @@ pub struct Call {
 
 /// A value of a layer that a request's extensions carry into its call.
 pub type Held = Arc<dyn Any + Send + Sync>;
-
-impl Call {
-    pub fn may_call(&self, method: &str) -> bool {
-        is_allowed(self.origin.allowed.as_deref(), method)
-    }
-}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {

@@ -4,14 +4,14 @@
 //! the body (413).
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use bytes::Bytes;
 use http::header::{ALLOW, AUTHORIZATION, CONNECTION, CONTENT_TYPE, EXPECT};
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri};
 use hyper::body::Body;
 use percent_encoding::percent_decode_str;
 use tokio::time::sleep;
@@ -21,107 +21,77 @@ use outrigger_base::busy_poll::BusyPoll;
 use super::admission::Admission;
 use super::attempts::Attempts;
 use super::auth::{AuthenticationFailure, Authenticator, Caller};
-use super::body::{declared_length, discard, is_chunked_alone, read_body};
+use super::body::{discard, is_chunked_alone, read_body};
 use super::client::Client;
-use super::envelope::{self, Reply, ReplyBody};
+use super::envelope;
+use super::envelope::reply::{self, Reply};
 use super::figures::EdgeFigures;
 use super::forwarded::client_of;
 use super::gateway::RpcService;
 use super::health::{Readiness, health};
 use super::limits::Limits;
 use super::pages::{Page, page};
-use super::peers::Peer;
-use super::refusal::{RequestError, into_response};
+use super::peers::{Access, Peer};
+use super::refusal::RequestError;
 use super::rest::{REST_ENTRY, REST_PATH, Rest};
 use super::subscriptions::Tips;
+use super::threads::Workers;
+use super::tls::Tls;
 use super::unread::Unread;
 use super::websocket;
 
 /// The longest path, in bytes: bitcoind's limit for a head (`MAX_HEADERS_SIZE`).
 const MAX_PATH_BYTES: usize = 8192;
 
+/// What a server may have.
+#[derive(Default)]
+pub struct ServerOptions {
+    pub access: Access,
+    /// The certificate. With one, the server speaks TLS only, except on Unix sockets.
+    pub tls: Option<Arc<Tls>>,
+    /// Without it, `/rest/` does not exist. `true`: it needs no credentials.
+    pub rest: Option<(Arc<dyn Rest>, bool)>,
+    /// The newest block. Without it, subscriptions tell no blocks.
+    pub tips: Option<Tips>,
+    /// The answer of `/readyz`. Without it, the host is not ready.
+    pub readiness: Option<Readiness>,
+    pub pages: &'static [Page],
+    /// The threads that serve connections, by default those of the runtime that accepts them.
+    pub workers: Workers,
+}
+
 pub(super) struct Edge<S> {
     service: Arc<S>,
-    admission: Admission,
-    limits: Limits,
-    rest: OnceLock<(Arc<dyn Rest>, bool)>,
-    busy_poll: Arc<BusyPoll>,
-    attempts: Attempts,
-    unread: Arc<Unread>,
-    figures: Arc<EdgeFigures>,
-    /// The newest block, for subscriptions.
-    tips: OnceLock<Tips>,
-    readiness: OnceLock<Readiness>,
-    pages: OnceLock<&'static [Page]>,
+    pub admission: Admission,
+    pub limits: Limits,
+    pub options: ServerOptions,
+    pub busy_poll: Arc<BusyPoll>,
+    pub attempts: Attempts,
+    pub unread: Arc<Unread>,
+    pub figures: Arc<EdgeFigures>,
 }
 
 impl<S: RpcService> Edge<S> {
-    pub(super) fn new(service: S, auth: Arc<Authenticator>, limits: Limits) -> Self {
+    pub(super) fn new(service: S, auth: Arc<Authenticator>, limits: Limits, mut options: ServerOptions) -> Self {
         let (busy_poll, attempts) = (BusyPoll::new(limits.busy_poll), Attempts::new(limits.wrong_credentials_delay));
         let figures = Arc::<EdgeFigures>::default();
         let unread = Unread::new(limits.max_unread_bytes, figures.clone());
-        let (rest, tips, readiness, pages) = Default::default();
-        let (service, admission) = (Arc::new(service), Admission::of(auth));
-        Self { service, admission, limits, rest, busy_poll, attempts, unread, figures, tips, readiness, pages }
+        let admission = Admission::of(auth, std::mem::take(&mut options.access));
+        Self { service: Arc::new(service), admission, limits, options, busy_poll, attempts, unread, figures }
     }
 
-    /// Sets the REST interface, once. Without it, `/rest/` does not exist. `is_open`: it needs no credentials.
-    pub(super) fn answer_rest_by(&self, rest: Arc<dyn Rest>, is_open: bool) {
-        let _ = self.rest.set((rest, is_open));
-    }
-
-    /// Sets the newest block, once. Without it, subscriptions tell no blocks.
-    pub(super) fn tell_blocks_by(&self, tips: Tips) {
-        let _ = self.tips.set(tips);
-    }
-
-    /// Sets the answer of `/readyz`, once. Without it, the host is not ready.
-    pub(super) fn answer_readiness_by(&self, readiness: Readiness) {
-        let _ = self.readiness.set(readiness);
-    }
-
-    /// Sets the pages, once. Without it, there are none.
-    pub(super) fn show(&self, pages: &'static [Page]) {
-        let _ = self.pages.set(pages);
-    }
-
-    fn health(&self, head: &Parts) -> Option<Response<ReplyBody>> {
+    fn health(&self, head: &Parts) -> Option<Reply> {
         let path = head.uri.path_and_query().filter(|_| head.uri.authority().is_none())?;
-        let is_ready = || self.readiness.get().is_some_and(|is_ready| is_ready());
+        let is_ready = || self.options.readiness.as_ref().is_some_and(|is_ready| is_ready());
         let status = health(&head.method, path.as_str(), is_ready)?;
-        let mut response = into_response(Reply::empty(status));
+        let mut response = reply::empty(status);
         if status == StatusCode::METHOD_NOT_ALLOWED {
             response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
         }
         Some(response)
     }
 
-    pub(super) fn admission(&self) -> &Admission {
-        &self.admission
-    }
-
-    pub(super) fn busy_poll(&self) -> &Arc<BusyPoll> {
-        &self.busy_poll
-    }
-
-    pub(super) fn limits(&self) -> &Limits {
-        &self.limits
-    }
-
-    pub(super) fn unread(&self) -> &Arc<Unread> {
-        &self.unread
-    }
-
-    pub(super) fn figures(&self) -> &Arc<EdgeFigures> {
-        &self.figures
-    }
-
-    #[cfg(test)]
-    pub(super) fn attempts(&self) -> &Attempts {
-        &self.attempts
-    }
-
-    pub(super) async fn handle<B>(&self, request: Request<B>, client: &Arc<Client>) -> Response<ReplyBody>
+    pub(super) async fn handle<B>(&self, request: Request<B>, client: &Arc<Client>) -> Reply
     where
         B: Body<Data = Bytes>,
     {
@@ -135,7 +105,7 @@ impl<S: RpcService> Edge<S> {
         response
     }
 
-    async fn answer<B>(&self, request: Request<B>, client: &Arc<Client>, is_chunked: bool) -> Response<ReplyBody>
+    async fn answer<B>(&self, request: Request<B>, client: &Arc<Client>, is_chunked: bool) -> Reply
     where
         B: Body<Data = Bytes>,
     {
@@ -145,7 +115,7 @@ impl<S: RpcService> Edge<S> {
             true if !is_chunked_alone(&head.headers) => Err(RequestError::Coding),
             _ => match self.client_of(&head.headers, client) {
                 Ok(peer) => {
-                    let page = || page(&head, self.pages.get().copied().unwrap_or_default());
+                    let page = || page(&head, self.options.pages);
                     if let Some(response) = self.health(&head).or_else(page) {
                         discard(body).await;
                         return response;
@@ -160,7 +130,7 @@ impl<S: RpcService> Edge<S> {
             Ok((caller, Target::WebSocket(wallet))) => {
                 let origin = caller.origin(wallet);
                 // Boxed, since every connection reserves room for it.
-                let tips = self.tips.get().cloned();
+                let tips = self.options.tips.clone();
                 let accepted = websocket::accept(&self.service, &self.limits, client, caller, origin, head, tips);
                 return Box::pin(accepted).await;
             }
@@ -176,14 +146,11 @@ impl<S: RpcService> Edge<S> {
                 return refusal.into_response();
             }
         };
-        if declared_length(&head.headers) > self.limits.max_body_bytes as u64 {
+        if body.size_hint().lower() > self.limits.max_body_bytes as u64 {
             return RequestError::BodyTooLarge.into_response();
         }
         match read_body(&mut body, &self.limits).await {
-            Ok(body) => {
-                let reply = envelope::answer(&*self.service, &caller, wallet, body, &self.limits).await;
-                into_response(reply)
-            }
+            Ok(body) => envelope::answer(&*self.service, &caller, wallet, body, &self.limits).await,
             Err(refusal) => refusal.into_response(),
         }
     }
@@ -212,17 +179,17 @@ impl<S: RpcService> Edge<S> {
             RequestError::Unauthorized
         })?;
         let Some(credentials) = head.headers.get(AUTHORIZATION) else {
-            let caller = match (identified, self.rest.get()) {
+            let caller = match (identified, &self.options.rest) {
                 // The browser shows its user's certificate for the pages of all sites.
                 (Some(_), _) if websocket::is_cross_site(&head.headers, &self.limits.websocket_origins) => {
                     return Err(RequestError::Origin);
                 }
                 (Some(caller), _) => {
-                    client.link().authenticate();
+                    client.link.authenticate();
                     caller
                 }
                 (None, Some((_, true))) if matches!(target, Target::Rest(_)) => {
-                    client.activity().needs_no_credentials();
+                    client.activity.needs_no_credentials();
                     Caller::unrestricted("")
                 }
                 (None, _) => return Err(RequestError::Unauthorized),
@@ -230,7 +197,10 @@ impl<S: RpcService> Edge<S> {
             return Ok((caller.on(client.clone(), peer), target));
         };
         if !self.attempts.is_quiet() && !client.has_shown(credentials, peer) {
-            self.attempts.wait_for_turn(peer).await.map_err(|_| self.too_many_attempts())?;
+            self.attempts.wait_for_turn(peer).await.ok_or_else(|| {
+                self.figures.refused_attempts.fetch_add(1, Ordering::Relaxed);
+                RequestError::TooManyAttempts
+            })?;
         }
         match self.admission.admit(client, credentials, peer) {
             Ok(caller) => Ok((caller.on(client.clone(), peer), target)),
@@ -248,11 +218,11 @@ impl<S: RpcService> Edge<S> {
     fn client_of(&self, headers: &HeaderMap, client: &Client) -> Result<Peer, RequestError> {
         let access = self.admission.access();
         // Where the proxy has named no client, the headers may be that client's own.
-        let peer = match client.link().hides_client() {
+        let peer = match client.link.hides_client() {
             true => client.peer(),
             false => client_of(headers, client.peer(), &access).map_err(RequestError::Forwarding)?,
         };
-        if peer != client.peer() && !access.allowed.allows(peer) {
+        if peer != client.peer() && !access.allows(peer) {
             tracing::warn!(%peer, "an RPC client of a network that is not allowed");
             return Err(RequestError::Network);
         }
@@ -260,17 +230,12 @@ impl<S: RpcService> Edge<S> {
     }
 
     fn target_of(&self, uri: &Uri) -> Result<Target<'_>, RequestError> {
-        match self.rest.get() {
+        match &self.options.rest {
             Some((rest, _)) if uri.authority().is_none() && path_of(uri)?.starts_with(REST_PATH) => {
                 Ok(Target::Rest(rest))
             }
             _ => wallet_of(uri).map(Target::Calls),
         }
-    }
-
-    fn too_many_attempts(&self) -> RequestError {
-        self.figures.refused_attempts.fetch_add(1, Ordering::Relaxed);
-        RequestError::TooManyAttempts
     }
 }
 
@@ -283,12 +248,12 @@ enum Target<'e> {
     Rest(&'e Arc<dyn Rest>),
 }
 
-async fn get(rest: &dyn Rest, caller: &Caller, uri: &Uri) -> Response<ReplyBody> {
+async fn get(rest: &dyn Rest, caller: &Caller, uri: &Uri) -> Reply {
     if !caller.may_call(REST_ENTRY) {
-        return into_response(envelope::forbidden(caller, REST_ENTRY));
+        return envelope::forbidden(caller, REST_ENTRY);
     }
     let answer = rest.get(uri.path_and_query().map_or_else(String::new, |path| path.as_str().to_owned())).await;
-    let mut response = into_response(Reply::whole(answer.status, answer.body));
+    let mut response = reply::whole(answer.status, vec![answer.body]);
     if let Some(content_type) = answer.content_type {
         response.headers_mut().insert(CONTENT_TYPE, content_type);
     }
@@ -310,7 +275,10 @@ fn wallet_of(uri: &Uri) -> Result<Option<Arc<str>>, RequestError> {
     let name = path.strip_prefix("/wallet/").ok_or(RequestError::NoSuchPath)?;
     // A percent sign without two hex digits is literal.
     let name = percent_decode_str(name).collect::<Vec<_>>();
-    let name = String::from_utf8(name).unwrap_or_else(|error| no_wallet(error.as_bytes()));
+    // A name that is not UTF-8 is replaced by one that no wallet has, since wallet names have no control characters: only
+    // a call that needs the wallet fails.
+    let name =
+        String::from_utf8(name).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned() + "\0");
     Ok(Some(Arc::from(name)))
 }
 
@@ -318,12 +286,6 @@ fn wallet_of(uri: &Uri) -> Result<Option<Arc<str>>, RequestError> {
 fn path_of(uri: &Uri) -> Result<&str, RequestError> {
     let path = uri.path_and_query().map_or("", |path| path.as_str());
     if path.len() > MAX_PATH_BYTES { Err(RequestError::PathTooLong) } else { Ok(path) }
-}
-
-/// Replaces a name that is not UTF-8 by one that no wallet has, so only a call that needs the wallet fails. It keeps
-/// the readable part and adds a control character, which wallet names cannot contain.
-fn no_wallet(name: &[u8]) -> String {
-    String::from_utf8_lossy(name).into_owned() + "\0"
 }
 
 #[cfg(test)]

@@ -104,7 +104,6 @@ fn node(text: &str) -> Result<Peer, BadForwarding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::peers::Peers;
     use super::*;
 
     fn peer(text: &str) -> Peer {
@@ -114,7 +113,7 @@ mod tests {
     /// The client by these headers of a proxy at 10.0.0.1; 10.0.0.0/24 and fd00::/8 are trusted.
     fn of(headers: &[(HeaderName, &str)]) -> Result<String, BadForwarding> {
         let trusted = ["10.0.0.0/24", "fd00::/8"].map(|network| network.parse().unwrap()).to_vec();
-        let access = Access { allowed: Peers::default(), trusted, trusts_unix: false };
+        let access = Access { trusted, ..Access::default() };
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.append(name, HeaderValue::from_str(value).unwrap());
@@ -173,14 +172,6 @@ mod tests {
             ["", "for", "for=unknown", "for=_x", "proto=http", "for=\"192.0.2.1", "for=192.0.2.1;for=192.0.2.2"]
         {
             assert_eq!(of(&[(FORWARDED, value)]), Err(BadForwarding::Unreadable), "{value:?}");
-        }
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn any_text_is_read_or_refused(value in "[ -~]{0,60}", forwarded in "(for=|\"|,|;|=|\\\\|[0-9a-f:.\\[\\]]){0,40}") {
-            let _ = of(&[(X_FORWARDED_FOR, &value)]);
-            let _ = of(&[(FORWARDED, &forwarded)]);
         }
     }
 }

@@ -44,13 +44,17 @@ pub(super) struct RequestContext {
     pub origin: Arc<Origin>,
     /// The body that the parameters are a slice of.
     pub body: Bytes,
-    /// Whether it is an element of a batch.
     pub in_batch: bool,
     /// The ids of the plugins that it went through, if a plugin made it.
     pub through: Vec<Arc<str>>,
 }
 
 impl RequestContext {
+    /// The context of a client's request.
+    pub(super) fn of(origin: Arc<Origin>, body: Bytes) -> Self {
+        Self { origin, body, in_batch: false, through: Vec::new() }
+    }
+
     /// The context of an element of a batch.
     pub(super) fn of_batch(&self) -> Self {
         Self { in_batch: true, ..self.clone() }
@@ -76,12 +80,6 @@ pub struct Gateway<D> {
     dispatcher: Arc<D>,
 }
 
-impl<D> Clone for Gateway<D> {
-    fn clone(&self) -> Self {
-        Self { dispatcher: Arc::clone(&self.dispatcher) }
-    }
-}
-
 impl<D: Dispatch> Gateway<D> {
     pub fn new(dispatcher: Arc<D>) -> Self {
         Self { dispatcher }
@@ -91,12 +89,7 @@ impl<D: Dispatch> Gateway<D> {
 /// The call of `request`. Without the envelope's context it has no user, and its parameters are copied.
 fn call_of(request: Request<'_>) -> Call {
     let Request { method, params, mut extensions, .. } = request;
-    let nobody = || RequestContext {
-        origin: Origin::of_user("").into(),
-        body: Bytes::new(),
-        in_batch: false,
-        through: Vec::new(),
-    };
+    let nobody = || RequestContext::of(Arc::default(), Bytes::new());
     let (progress, held) = (extensions.remove(), extensions.remove());
     let RequestContext { origin, body, in_batch, through } = extensions.remove().unwrap_or_else(nobody);
     let params = params.map_or(Params::none(), |raw| Params::of(&raw, &body));

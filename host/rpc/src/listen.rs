@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::task::{Context, Poll};
 
-use outrigger_base::unix_socket::is_abandoned;
+use outrigger_base::unix_socket::{bind_unix, is_abandoned};
 use rustix::fs::{Access, access};
 use thiserror::Error;
 use tokio::net::{TcpListener, UnixListener, UnixSocket};
@@ -31,7 +31,6 @@ pub enum ListenAddress {
     Tcp(SocketAddr),
     /// A port where trusted proxies alone connect, and begin with a header of the PROXY protocol.
     Proxy(SocketAddr),
-    /// A Unix socket, by its path.
     Unix(PathBuf),
 }
 
@@ -110,9 +109,7 @@ pub enum ListenError {
 }
 
 /// A listening socket. The file of a Unix socket is removed with it.
-pub struct Listener(Bound);
-
-enum Bound {
+pub enum Listener {
     Tcp(TcpListener),
     Proxy(TcpListener),
     Unix(UnixListener, PathBuf),
@@ -128,15 +125,15 @@ pub(super) struct Arrival {
 
 impl Listener {
     pub(super) fn poll_accept(&self, context: &mut Context<'_>) -> Poll<io::Result<Arrival>> {
-        match &self.0 {
-            Bound::Tcp(listener) | Bound::Proxy(listener) => {
+        match self {
+            Self::Tcp(listener) | Self::Proxy(listener) => {
                 listener.poll_accept(context).map_ok(|(stream, address)| Arrival {
                     stream: Socket::Tcp(stream),
                     peer: Peer::Ip(address.ip().to_canonical()),
-                    is_proxied: matches!(self.0, Bound::Proxy(_)),
+                    is_proxied: matches!(self, Self::Proxy(_)),
                 })
             }
-            Bound::Unix(listener, _) => listener.poll_accept(context).map(|accepted| {
+            Self::Unix(listener, _) => listener.poll_accept(context).map(|accepted| {
                 let (stream, _) = accepted?;
                 let user = stream.peer_cred()?.uid();
                 Ok(Arrival { stream: Socket::Unix(stream), peer: Peer::Unix(user), is_proxied: false })
@@ -145,27 +142,24 @@ impl Listener {
     }
 
     async fn bind(address: &ListenAddress, mode: u32) -> io::Result<(Self, ListenAddress)> {
-        match address {
-            ListenAddress::Tcp(address) => {
-                let (listener, address) = bind_tcp(address).await?;
-                Ok((Self(Bound::Tcp(listener)), ListenAddress::Tcp(address)))
-            }
-            ListenAddress::Proxy(address) => {
-                let (listener, address) = bind_tcp(address).await?;
-                Ok((Self(Bound::Proxy(listener)), ListenAddress::Proxy(address)))
-            }
-            ListenAddress::Unix(path) => {
-                let listener = bind_unix(path, mode)?;
-                Ok((Self(Bound::Unix(listener, path.clone())), address.clone()))
-            }
-        }
+        let listener = match address {
+            ListenAddress::Tcp(address) => Self::Tcp(TcpListener::bind(address).await?),
+            ListenAddress::Proxy(address) => Self::Proxy(TcpListener::bind(address).await?),
+            ListenAddress::Unix(path) => Self::Unix(listen_unix(path, mode)?, path.clone()),
+        };
+        let address = match &listener {
+            Self::Tcp(listener) => ListenAddress::Tcp(listener.local_addr()?),
+            Self::Proxy(listener) => ListenAddress::Proxy(listener.local_addr()?),
+            Self::Unix(..) => address.clone(),
+        };
+        Ok((listener, address))
     }
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
         // Before the socket is closed: a host that starts now must not take it for an abandoned one.
-        if let Bound::Unix(_, path) = &self.0
+        if let Self::Unix(_, path) = &*self
             && let Err(error) = fs::remove_file(path)
         {
             tracing::debug!(%error, path = %path.display(), "a Unix socket cannot be removed");
@@ -173,25 +167,12 @@ impl Drop for Listener {
     }
 }
 
-async fn bind_tcp(address: &SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
-    let listener = TcpListener::bind(address).await?;
-    let address = listener.local_addr()?;
-    Ok((listener, address))
-}
-
 /// Listens on a Unix socket. Nobody can connect before its file has the mode.
-fn bind_unix(path: &Path, mode: u32) -> io::Result<UnixListener> {
-    let bound = || {
+fn listen_unix(path: &Path, mode: u32) -> io::Result<UnixListener> {
+    let socket = bind_unix(path, || {
         let socket = UnixSocket::new_stream()?;
         socket.bind(path).map(|()| socket)
-    };
-    let socket = match bound() {
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_abandoned(path) => {
-            fs::remove_file(path)?;
-            bound()?
-        }
-        socket => socket?,
-    };
+    })?;
     fs::set_permissions(path, Permissions::from_mode(mode))?;
     socket.listen(BACKLOG)
 }

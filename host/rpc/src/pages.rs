@@ -4,10 +4,9 @@ use http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use http::request::Parts;
-use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
+use http::{HeaderName, HeaderValue, Method, StatusCode};
 
-use super::envelope::{Reply, ReplyBody};
-use super::refusal::into_response;
+use super::envelope::reply::{self, Reply};
 
 /// A page, or a part of one.
 #[derive(Debug)]
@@ -31,10 +30,10 @@ const HEADERS: [(HeaderName, &str); 5] = [
 ];
 
 /// The answer to a GET of one of the pages.
-pub(super) fn page(head: &Parts, pages: &'static [Page]) -> Option<Response<ReplyBody>> {
+pub(super) fn page(head: &Parts, pages: &'static [Page]) -> Option<Reply> {
     let path = head.uri.path_and_query().filter(|_| head.uri.authority().is_none() && head.method == Method::GET)?;
     let page = pages.iter().find(|page| page.path == path.as_str())?;
-    let mut response = into_response(Reply::text(StatusCode::OK, page.text));
+    let mut response = reply::text(StatusCode::OK, page.text);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(page.content_type));
     headers.extend(HEADERS.map(|(name, value)| (name, HeaderValue::from_static(value))));

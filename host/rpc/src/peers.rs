@@ -23,31 +23,11 @@ impl fmt::Display for Peer {
     }
 }
 
-/// The IP allow-list. Loopback is always allowed, as with bitcoind's `rpcallowip`.
-#[derive(Clone, Debug, Default)]
-pub struct Peers(Vec<IpNet>);
-
-impl Peers {
-    /// Allows these networks, and loopback.
-    pub fn of(networks: Vec<IpNet>) -> Self {
-        Self(networks)
-    }
-
-    pub fn is_local(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// The rights of a Unix socket's file decide about its clients.
-    pub fn allows(&self, peer: Peer) -> bool {
-        let Peer::Ip(address) = peer else { return true };
-        address.is_loopback() || self.0.iter().any(|network| network.contains(&address))
-    }
-}
-
 /// The accepted networks, and the trusted proxies.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
-    pub allowed: Peers,
+    /// The networks of clients. Loopback is always allowed, as with bitcoind's `rpcallowip`.
+    pub allowed: Vec<IpNet>,
     /// The networks of proxies that tell the addresses of their clients.
     pub trusted: Vec<IpNet>,
     /// Whether a proxy on the Unix socket may do so too.
@@ -55,6 +35,12 @@ pub struct Access {
 }
 
 impl Access {
+    /// The rights of a Unix socket's file decide about its clients.
+    pub(super) fn allows(&self, peer: Peer) -> bool {
+        let Peer::Ip(address) = peer else { return true };
+        address.is_loopback() || self.allowed.iter().any(|network| network.contains(&address))
+    }
+
     pub(super) fn trusts(&self, peer: Peer) -> bool {
         match peer {
             Peer::Ip(address) => self.trusted.iter().any(|network| network.contains(&address)),
@@ -68,8 +54,8 @@ mod tests {
     use super::*;
 
     fn allows(networks: &[&str], address: &str) -> bool {
-        let networks = networks.iter().map(|network| network.parse().unwrap()).collect();
-        Peers::of(networks).allows(Peer::Ip(address.parse::<IpAddr>().unwrap().to_canonical()))
+        let allowed = networks.iter().map(|network| network.parse().unwrap()).collect();
+        Access { allowed, ..Access::default() }.allows(Peer::Ip(address.parse::<IpAddr>().unwrap().to_canonical()))
     }
 
     #[test]

@@ -3,9 +3,8 @@
 use std::sync::LazyLock;
 
 use bitcoin::hashes::{Hash, HashEngine, Hmac, HmacEngine, sha256};
+use bitcoin::secp256k1::rand::{RngCore, rngs::OsRng};
 use http::HeaderValue;
-use secp256k1::rand::RngCore;
-use secp256k1::rand::rngs::OsRng;
 
 /// The HMAC of credentials under a key of this process.
 pub(super) type Proof = [u8; 32];

@@ -1,18 +1,19 @@
-//! Refusals of requests and connections, and replies as HTTP responses.
+//! Refusals of requests and connections.
 
-use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, WWW_AUTHENTICATE};
-use http::{HeaderValue, Response, StatusCode};
+use http::header::{ALLOW, CONNECTION, WWW_AUTHENTICATE};
+use http::{HeaderValue, StatusCode};
 
-use super::envelope::{Content, Reply, ReplyBody};
+use super::envelope::reply::{self, Reply};
 use super::forwarded::BadForwarding;
 
-/// bitcoind's answer to a verb other than POST.
-const POST_ONLY: &str = "JSONRPC server handles only POST requests";
-
-/// Why a request is refused before its body is parsed.
+/// Why a request is refused before its body is parsed, or a connection with its first request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RequestError {
+    TooManyConnections,
+    /// Plain HTTP where TLS is spoken.
+    Plain,
     Forwarding(BadForwarding),
+    /// The client's address is not allowed (`-rpcallowip`). The answer is bitcoind's.
     Network,
     Coding,
     PathTooLong,
@@ -28,90 +29,42 @@ pub(super) enum RequestError {
 }
 
 impl RequestError {
-    pub(super) fn into_response(self) -> Response<ReplyBody> {
-        let close = (CONNECTION, HeaderValue::from_static("close"));
-        let bad_request = |words| Reply::text(StatusCode::BAD_REQUEST, words);
-        let (reply, header) = match self {
+    pub(super) fn into_response(self) -> Reply {
+        let close = Some((CONNECTION, "close"));
+        let (status, words, header) = match self {
+            Self::TooManyConnections => (StatusCode::SERVICE_UNAVAILABLE, "Too many connections", close),
+            Self::Plain => (StatusCode::BAD_REQUEST, "This port speaks TLS only: use https", close),
             Self::Forwarding(BadForwarding::Both) => {
-                (bad_request("Forwarded and X-Forwarded-For cannot be combined"), Some(close))
+                (StatusCode::BAD_REQUEST, "Forwarded and X-Forwarded-For cannot be combined", close)
             }
             Self::Forwarding(BadForwarding::Unreadable) => {
-                (bad_request("The proxy's header does not name the client"), Some(close))
+                (StatusCode::BAD_REQUEST, "The proxy's header does not name the client", close)
             }
-            Self::Network => (Reply::empty(StatusCode::FORBIDDEN), Some(close)),
-            Self::Coding => (bad_request("Transfer-Encoding must be chunked alone"), Some(close)),
-            Self::PathTooLong => (bad_request("Path is too long"), Some(close)),
-            Self::NoSuchPath => (Reply::empty(StatusCode::NOT_FOUND), None),
-            Self::NotPost => (
-                Reply::text(StatusCode::METHOD_NOT_ALLOWED, POST_ONLY),
-                Some((ALLOW, HeaderValue::from_static("POST"))),
-            ),
+            Self::Network => (StatusCode::FORBIDDEN, "", close),
+            Self::Coding => (StatusCode::BAD_REQUEST, "Transfer-Encoding must be chunked alone", close),
+            Self::PathTooLong => (StatusCode::BAD_REQUEST, "Path is too long", close),
+            Self::NoSuchPath => (StatusCode::NOT_FOUND, "", None),
+            // bitcoind's words.
+            Self::NotPost => {
+                (StatusCode::METHOD_NOT_ALLOWED, "JSONRPC server handles only POST requests", Some((ALLOW, "POST")))
+            }
             Self::NotGet => {
-                let words = "The REST interface handles only GET requests";
-                (Reply::text(StatusCode::METHOD_NOT_ALLOWED, words), Some((ALLOW, HeaderValue::from_static("GET"))))
+                (StatusCode::METHOD_NOT_ALLOWED, "The REST interface handles only GET requests", Some((ALLOW, "GET")))
             }
-            Self::Origin => {
-                let words = "rpc.websocket_origins does not list the page's origin";
-                (Reply::text(StatusCode::FORBIDDEN, words), None)
-            }
-            Self::Unauthorized => (
-                Reply::empty(StatusCode::UNAUTHORIZED),
-                Some((WWW_AUTHENTICATE, HeaderValue::from_static(r#"Basic realm="jsonrpc""#))),
-            ),
+            Self::Origin => (StatusCode::FORBIDDEN, "rpc.websocket_origins does not list the page's origin", None),
+            Self::Unauthorized => (StatusCode::UNAUTHORIZED, "", Some((WWW_AUTHENTICATE, r#"Basic realm="jsonrpc""#))),
             Self::TooManyAttempts => {
                 let words = "Too many requests with wrong credentials from this address";
-                (Reply::text(StatusCode::TOO_MANY_REQUESTS, words), Some(close))
+                (StatusCode::TOO_MANY_REQUESTS, words, close)
             }
-            Self::BodyTooLarge => {
-                (Reply::text(StatusCode::PAYLOAD_TOO_LARGE, "Request body is too large"), Some(close))
-            }
-            Self::BodyStalled => {
-                (Reply::text(StatusCode::REQUEST_TIMEOUT, "Request body did not arrive in time"), Some(close))
-            }
-            Self::BodyBroken => (bad_request("Request body could not be read"), Some(close)),
+            Self::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "Request body is too large", close),
+            Self::BodyStalled => (StatusCode::REQUEST_TIMEOUT, "Request body did not arrive in time", close),
+            Self::BodyBroken => (StatusCode::BAD_REQUEST, "Request body could not be read", close),
         };
-        let mut response = into_response(reply);
+        let mut response = if words.is_empty() { reply::empty(status) } else { reply::text(status, words) };
         if let Some((name, value)) = header {
-            response.headers_mut().insert(name, value);
+            response.headers_mut().insert(name, HeaderValue::from_static(value));
         }
         response
     }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ConnectionRefusal {
-    TooMany,
-    /// The client's address is not allowed (`-rpcallowip`). The answer is bitcoind's.
-    Network,
-    /// Plain HTTP where TLS is spoken.
-    Plain,
-}
-
-impl ConnectionRefusal {
-    /// The answer to the first request; it closes the connection.
-    pub(super) fn into_response(self) -> Response<ReplyBody> {
-        let mut response = into_response(match self {
-            Self::TooMany => Reply::text(StatusCode::SERVICE_UNAVAILABLE, "Too many connections"),
-            Self::Network => Reply::empty(StatusCode::FORBIDDEN),
-            Self::Plain => Reply::text(StatusCode::BAD_REQUEST, "This port speaks TLS only: use https"),
-        });
-        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-        response
-    }
-}
-
-/// Adds the headers. `Content-Length` comes from the body.
-pub(super) fn into_response(reply: Reply) -> Response<ReplyBody> {
-    let content_type = match reply.content {
-        // Clients compare the whole value: no charset may follow.
-        Content::Json => Some("application/json"),
-        Content::Text => Some("text/plain"),
-        Content::Empty => None,
-    };
-    let mut response = Response::new(reply.body);
-    *response.status_mut() = reply.status;
-    if let Some(content_type) = content_type {
-        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    }
-    response
 }

@@ -1,9 +1,7 @@
 //! The node's REST interface: GET requests below `/rest/`.
 
-use std::future::Future;
-use std::pin::Pin;
-
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use http::{HeaderValue, StatusCode};
 
 use super::result::ResultText;
@@ -30,5 +28,5 @@ impl RestReply {
 /// Answers REST requests of users that may make them.
 pub trait Rest: Send + Sync {
     /// `path` includes the query.
-    fn get(&self, path: String) -> Pin<Box<dyn Future<Output = RestReply> + Send>>;
+    fn get(&self, path: String) -> BoxFuture<'static, RestReply>;
 }

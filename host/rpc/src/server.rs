@@ -12,21 +12,16 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::auth::{Authenticator, RpcUser};
-use super::connection::{self, Entrance};
-use super::edge::Edge;
+use super::connection;
+use super::edge::{Edge, ServerOptions};
 use super::figures::EdgeFigures;
 use super::gateway::RpcService;
-use super::health::Readiness;
 use super::limits::Limits;
 use super::listen::{Arrival, ListenAddress, Listener};
-use super::pages::Page;
 use super::peers::{Access, Peer};
-use super::refusal::ConnectionRefusal;
-use super::rest::Rest;
+use super::refusal::RequestError;
 use super::slots::{ConnectionSlot, ConnectionSlots};
 use super::socket::Socket;
-use super::subscriptions::Tips;
-use super::threads::Workers;
 use super::tls::Tls;
 
 /// How many connections are refused with an HTTP answer at a time. Further ones are closed without an answer.
@@ -35,24 +30,11 @@ const MAX_REFUSALS: usize = 64;
 /// Pause after a failed `accept`, for example without free file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DrainReport {
-    /// Connections closed because [`Limits::shutdown_grace`] passed, nearly all with a call in flight.
-    pub dropped: usize,
-}
-
 pub struct Server<S> {
     listeners: Vec<Listener>,
-    addresses: Vec<ListenAddress>,
-    edge: Arc<Edge<S>>,
-    tls: Option<Arc<Tls>>,
-    workers: Workers,
-}
-
-impl<S> std::fmt::Debug for Server<S> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Server").field("addresses", &self.addresses).finish_non_exhaustive()
-    }
+    /// The bound addresses with their actual ports; at least one.
+    pub addresses: Vec<ListenAddress>,
+    pub(super) edge: Arc<Edge<S>>,
 }
 
 impl<S: RpcService> Server<S> {
@@ -62,93 +44,36 @@ impl<S: RpcService> Server<S> {
         service: S,
         auth: Arc<Authenticator>,
         limits: Limits,
+        options: ServerOptions,
     ) -> Self {
         let (listeners, addresses) = listeners.into_iter().unzip();
-        let edge = Arc::new(Edge::new(service, auth, limits));
-        Self { listeners, addresses, edge, tls: None, workers: Workers::default() }
-    }
-
-    #[must_use]
-    pub fn with_access(self, access: Access) -> Self {
-        self.edge.admission().set_access(access);
-        self
-    }
-
-    /// Speaks TLS only, except on Unix sockets.
-    #[must_use]
-    pub fn with_tls(mut self, tls: Arc<Tls>) -> Self {
-        self.tls = Some(tls);
-        self
-    }
-
-    /// Answers REST requests; `is_open`: also those without credentials.
-    #[must_use]
-    pub fn with_rest(self, rest: Arc<dyn Rest>, is_open: bool) -> Self {
-        self.edge.answer_rest_by(rest, is_open);
-        self
-    }
-
-    /// Tells subscribers each of these blocks.
-    #[must_use]
-    pub fn with_tips(self, tips: Tips) -> Self {
-        self.edge.tell_blocks_by(tips);
-        self
-    }
-
-    /// Answers `/readyz` by this.
-    #[must_use]
-    pub fn with_readiness(self, readiness: Readiness) -> Self {
-        self.edge.answer_readiness_by(readiness);
-        self
-    }
-
-    /// Shows these pages to browsers.
-    #[must_use]
-    pub fn with_pages(self, pages: &'static [Page]) -> Self {
-        self.edge.show(pages);
-        self
-    }
-
-    /// Serves connections on these threads, by default on the runtime that accepts them.
-    #[must_use]
-    pub fn with_workers(mut self, workers: Workers) -> Self {
-        self.workers = workers;
-        self
+        Self { listeners, addresses, edge: Arc::new(Edge::new(service, auth, limits, options)) }
     }
 
     pub fn figures(&self) -> Arc<EdgeFigures> {
-        self.edge.figures().clone()
+        self.edge.figures.clone()
     }
 
     /// Replaces the users, the networks and, of a server with TLS, the certificate. Connections that are no longer allowed end.
     pub fn admission(&self) -> impl Fn(Vec<RpcUser>, Access, Option<Tls>) + Send + Sync + use<S> {
-        let (edge, tls) = (self.edge.clone(), self.tls.clone());
+        let edge = self.edge.clone();
         move |users, access, fresh| {
-            if let (Some(tls), Some(fresh)) = (&tls, fresh) {
+            if let (Some(tls), Some(fresh)) = (&edge.options.tls, fresh) {
                 tls.replace(fresh);
             }
-            edge.admission().replace(users, access);
+            edge.admission.replace(users, access);
         }
     }
 
-    #[cfg(test)]
-    pub(super) fn edge(&self) -> &Arc<Edge<S>> {
-        &self.edge
-    }
-
-    /// The bound addresses with their actual ports; at least one.
-    pub fn local_addrs(&self) -> &[ListenAddress] {
-        &self.addresses
-    }
-
     /// Serves until `shutdown` completes. Then it accepts no more connections, closes idle ones, answers the calls in
-    /// flight, and drops those that exceed [`Limits::shutdown_grace`].
+    /// flight, and drops those that exceed [`Limits::shutdown_grace`]. Returns the number of connections that it closed
+    /// then, nearly all with a call in flight.
     ///
     /// The dispatcher should end long polls when shutdown begins, or they use up the grace time.
-    pub async fn serve(self, shutdown: impl Future<Output = ()>) -> DrainReport {
-        let Self { mut listeners, edge, tls, workers, .. } = self;
+    pub async fn serve(self, shutdown: impl Future<Output = ()>) -> usize {
+        let Self { mut listeners, edge, .. } = self;
         let (stop, stopping) = watch::channel(false);
-        let mut connections = Connections::new(edge, tls, stopping, workers);
+        let mut connections = Connections::new(edge, stopping);
         {
             let mut shutdown = std::pin::pin!(shutdown);
             loop {
@@ -182,9 +107,7 @@ async fn accept(listeners: &mut [Listener]) -> io::Result<Arrival> {
 
 struct Connections<S> {
     edge: Arc<Edge<S>>,
-    tls: Option<Arc<Tls>>,
     stopping: watch::Receiver<bool>,
-    workers: Workers,
     slots: Arc<ConnectionSlots>,
     refusals: Arc<Semaphore>,
     tasks: JoinSet<()>,
@@ -193,46 +116,52 @@ struct Connections<S> {
 }
 
 impl<S: RpcService> Connections<S> {
-    fn new(edge: Arc<Edge<S>>, tls: Option<Arc<Tls>>, stopping: watch::Receiver<bool>, workers: Workers) -> Self {
-        let slots = ConnectionSlots::new(edge.limits().max_connections, edge.figures().clone());
+    fn new(edge: Arc<Edge<S>>, stopping: watch::Receiver<bool>) -> Self {
+        let slots = ConnectionSlots::new(edge.limits.max_connections, edge.figures.clone());
         let (refusals, tasks) = (Arc::new(Semaphore::new(MAX_REFUSALS)), JoinSet::new());
-        Self { edge, tls, stopping, workers, slots, refusals, tasks, accept_errors: Rate::once_a_minute() }
+        Self { edge, stopping, slots, refusals, tasks, accept_errors: Rate::once_a_minute() }
     }
 
     fn admit(&mut self, arrival: Arrival) {
         let Arrival { stream, peer, is_proxied } = arrival;
-        let access = self.edge.admission().access();
+        let access = self.edge.admission.access();
         if is_proxied && !access.trusts(peer) {
             tracing::warn!(%peer, "an RPC client that is no trusted proxy, at the address of proxies");
-        } else if access.allowed.allows(peer) {
-            let tls = self.tls.clone().filter(|_| stream.tcp().is_some());
-            self.take(stream, peer, Entrance { tls, is_proxied });
+        } else if access.allows(peer) {
+            let tls = self.edge.options.tls.clone().filter(|_| stream.tcp().is_some());
+            self.take(stream, peer, tls, is_proxied);
         } else {
             tracing::warn!(%peer, "an RPC client of a network that is not allowed");
-            self.refuse(stream, ConnectionRefusal::Network);
+            self.refuse(stream, RequestError::Network);
         }
     }
 
-    fn take(&mut self, stream: Socket, peer: Peer, entrance: Entrance) {
+    fn take(&mut self, stream: Socket, peer: Peer, tls: Option<Arc<Tls>>, is_proxied: bool) {
         // Without it, Nagle's algorithm holds a reply of several writes back until the client's delayed ACK.
         if let Some(Err(error)) = stream.tcp().map(|stream| stream.set_nodelay(true)) {
             tracing::debug!(%error, "cannot set TCP_NODELAY");
         }
         if let Some(slot) = self.slots.enter(peer) {
-            if let Err(error) = self.serve(stream, slot, entrance) {
+            if let Err(error) = self.serve(stream, slot, tls, is_proxied) {
                 tracing::warn!(%error, "an RPC connection could not be given to a thread");
             }
         } else {
-            tracing::warn!(limit = self.edge.limits().max_connections, "too many RPC connections");
-            self.refuse(stream, ConnectionRefusal::TooMany);
+            tracing::warn!(limit = self.edge.limits.max_connections, "too many RPC connections");
+            self.refuse(stream, RequestError::TooManyConnections);
         }
     }
 
     /// Spawns the task that serves `stream`, on a network thread unless all are blocked.
-    fn serve(&mut self, stream: Socket, slot: ConnectionSlot, entrance: Entrance) -> io::Result<()> {
+    fn serve(
+        &mut self,
+        stream: Socket,
+        slot: ConnectionSlot,
+        tls: Option<Arc<Tls>>,
+        is_proxied: bool,
+    ) -> io::Result<()> {
         let (edge, stopping) = (Arc::clone(&self.edge), self.stopping.clone());
-        let Some(thread) = self.workers.take() else {
-            self.tasks.spawn(connection::serve(stream, slot, entrance, edge, stopping));
+        let Some(thread) = self.edge.options.workers.take() else {
+            self.tasks.spawn(connection::serve(stream, slot, tls, is_proxied, edge, stopping));
             return Ok(());
         };
         // Registers the socket with the runtime of the thread that serves it.
@@ -240,7 +169,7 @@ impl<S: RpcService> Connections<S> {
         let handle = thread.handle.clone();
         let work = async move {
             match stream.attach() {
-                Ok(stream) => connection::serve(stream, slot, entrance, edge, stopping).await,
+                Ok(stream) => connection::serve(stream, slot, tls, is_proxied, edge, stopping).await,
                 Err(error) => tracing::warn!(%error, "an RPC connection cannot be polled"),
             }
             drop(thread);
@@ -251,14 +180,14 @@ impl<S: RpcService> Connections<S> {
 
     /// Answers a client with the reason of its refusal, unless [`MAX_REFUSALS`] answers are in progress. With TLS the
     /// connection is closed: a handshake costs more than the refusal is worth.
-    fn refuse(&mut self, stream: Socket, reason: ConnectionRefusal) {
-        if self.tls.is_some() && stream.tcp().is_some() {
+    fn refuse(&mut self, stream: Socket, reason: RequestError) {
+        if self.edge.options.tls.is_some() && stream.tcp().is_some() {
             return;
         }
         if let Ok(refusal) = Arc::clone(&self.refusals).try_acquire_owned() {
             let edge = Arc::clone(&self.edge);
             self.tasks.spawn(async move {
-                connection::refuse(stream, edge.limits(), reason).await;
+                connection::refuse(stream, &edge.limits, reason).await;
                 drop(refusal);
             });
         }
@@ -279,20 +208,20 @@ impl<S: RpcService> Connections<S> {
         sleep(ACCEPT_PAUSE).await;
     }
 
-    async fn drain(mut self) -> DrainReport {
-        let grace = self.edge.limits().shutdown_grace;
+    async fn drain(mut self) -> usize {
+        let grace = self.edge.limits.shutdown_grace;
         let all_ended = async {
             while let Some(ended) = self.tasks.join_next().await {
                 log_panic(ended);
             }
         };
         if timeout(grace, all_ended).await.is_ok() {
-            return DrainReport { dropped: 0 };
+            return 0;
         }
         let dropped = self.tasks.len();
         tracing::warn!(dropped, "RPC calls were still running at shutdown");
         self.tasks.shutdown().await;
-        DrainReport { dropped }
+        dropped
     }
 }
 

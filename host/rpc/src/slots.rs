@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::figures::EdgeFigures;
@@ -63,7 +63,7 @@ impl ConnectionSlots {
 
     /// A slot for a new connection; `None` if connections with credentials hold all slots.
     pub(super) fn enter(self: &Arc<Self>, peer: Peer) -> Option<ConnectionSlot> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let known = state.known_addresses.contains_key(&peer);
         if !known && state.pending_unknown.len() >= self.max_unknown {
             self.displace(&mut state);
@@ -85,7 +85,7 @@ impl ConnectionSlots {
 
     /// Closes the oldest unauthenticated connection. Returns whether there was one.
     pub(super) fn make_room(&self) -> bool {
-        self.displace(&mut self.lock())
+        self.displace(&mut self.state.lock())
     }
 
     fn displace(&self, state: &mut SlotState) -> bool {
@@ -95,11 +95,6 @@ impl ConnectionSlots {
         self.figures.displaced.fetch_add(1, Ordering::Relaxed);
         link.close();
         true
-    }
-
-    fn lock(&self) -> MutexGuard<'_, SlotState> {
-        // Every operation leaves the state consistent, so poisoning is ignored.
-        self.state.lock()
     }
 }
 
@@ -148,7 +143,7 @@ impl Link {
 
     /// The connection has shown credentials and keeps its slot. No effect if it was closed to make room.
     pub(super) fn authenticate(&self) {
-        let mut state = self.slots.lock();
+        let mut state = self.slots.state.lock();
         if state.remove_pending(self.number) {
             state.remember(self.peer);
             self.authenticated.store(true, Ordering::Relaxed);
@@ -167,7 +162,7 @@ impl Link {
 impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let Self(link) = self;
-        let mut state = link.slots.lock();
+        let mut state = link.slots.state.lock();
         // A connection that was closed to make room has already released its slot.
         if state.remove_pending(link.number) || link.is_authenticated() {
             state.open -= 1;
@@ -211,7 +206,7 @@ mod tests {
         assert!(is_closed(&unknown), "unknown addresses are closed before known ones");
         drop((unknown, known));
         last.0.authenticate();
-        assert_eq!(slots.lock().open, 2);
+        assert_eq!(slots.state.lock().open, 2);
     }
 
     #[test]
@@ -234,7 +229,7 @@ mod tests {
         slot.0.authenticate();
         assert!(!slot.0.is_authenticated(), "its slot was released");
         drop(slot);
-        assert_eq!((slots.lock().open, figures.displaced.load(Ordering::Relaxed)), (0, 1));
+        assert_eq!((slots.state.lock().open, figures.displaced.load(Ordering::Relaxed)), (0, 1));
     }
 
     #[test]
@@ -243,7 +238,7 @@ mod tests {
         for number in 0..=u32::try_from(MAX_KNOWN).unwrap() {
             slots.enter(Peer::Ip(IpAddr::V4(number.into()))).unwrap().0.authenticate();
         }
-        let state = slots.lock();
+        let state = slots.state.lock();
         assert_eq!(state.known_addresses.len(), MAX_KNOWN);
         assert!(!state.known_addresses.contains_key(&Peer::Ip(IpAddr::V4(0.into()))));
     }

@@ -47,23 +47,9 @@ pub(super) struct Asking<S> {
     pub origin: Arc<Origin>,
 }
 
-impl<S> Clone for Asking<S> {
-    fn clone(&self) -> Self {
-        let Self { service, limits, client, origin } = self;
-        let (service, limits) = (service.clone(), limits.clone());
-        Self { service, limits, client: client.clone(), origin: origin.clone() }
-    }
-}
-
 impl<S: RpcService> Asking<S> {
     pub async fn ask(&self, mut request: RpcRequest<'_>) -> Result<Bytes, Failure> {
-        let origin = self.origin.clone();
-        request.extensions_mut().insert(RequestContext {
-            origin,
-            body: Bytes::new(),
-            in_batch: false,
-            through: Vec::new(),
-        });
+        request.extensions_mut().insert(RequestContext::of(self.origin.clone(), Bytes::new()));
         let result = self.service.call(request).await?;
         let (most, len) = (self.limits.max_unread_bytes, result.len());
         match result.whole(usize::try_from(most).unwrap_or(usize::MAX)).await {
@@ -78,11 +64,11 @@ impl<S: RpcService> Asking<S> {
 
     /// Counts a message as unread, and closes the connection of a client with too many unread bytes.
     pub fn count_unread(&self, bytes: usize) {
-        let unread = self.client.activity().queued(bytes as u64);
+        let unread = self.client.activity.queued(bytes as u64);
         if unread > self.limits.max_unread_bytes.saturating_mul(MAX_UNREAD) {
             let peer = self.origin.peer.map(tracing::field::display);
             tracing::warn!(peer, unread, "a WebSocket's client does not read its answers");
-            self.client.link().close();
+            self.client.link.close();
         }
     }
 
@@ -120,7 +106,7 @@ struct Events {
 }
 
 /// The methods of subscriptions, for one connection.
-pub(super) fn methods<S: RpcService>(asking: Asking<S>, tips: Option<Tips>) -> RpcModule<()> {
+pub(super) fn methods<S: RpcService>(asking: Arc<Asking<S>>, tips: Option<Tips>) -> RpcModule<()> {
     let mut module = RpcModule::new(());
     let registered =
         module.register_subscription(SUBSCRIBE, NOTIFICATION, UNSUBSCRIBE, move |params, pending, _, _| {
@@ -132,7 +118,7 @@ pub(super) fn methods<S: RpcService>(asking: Asking<S>, tips: Option<Tips>) -> R
 }
 
 struct Subscription<S> {
-    asking: Asking<S>,
+    asking: Arc<Asking<S>>,
     tips: Option<Tips>,
 }
 
@@ -248,7 +234,6 @@ fn block(tip: Option<(String, u32)>) -> Value {
     json!({"kind": "block", "blockhash": hash, "blockheight": height})
 }
 
-/// The error by which a subscription ends.
 fn to_error(error: &RpcError) -> SubscriptionError {
     let told = to_raw_value(&json!({"code": error.code.0, "message": error.message}));
     told.map_or_else(|_| SubscriptionError::from(&error.message), SubscriptionError::from_json)

@@ -22,7 +22,7 @@ const BLOCKED_AFTER: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct NetworkThreads {
     runtimes: Vec<Runtime>,
-    workers: Workers,
+    pub workers: Workers,
 }
 
 /// Assigns connections to threads. Without threads, the accepting runtime serves them.
@@ -49,7 +49,8 @@ impl NetworkThreads {
     pub fn start(count: usize) -> io::Result<Self> {
         let (mut runtimes, mut workers) = (Vec::new(), Vec::new());
         for _ in 0..count {
-            let stats = Arc::new(WorkerStats::new());
+            let (connections, call_since) = (AtomicUsize::new(0), AtomicU64::new(0));
+            let stats = Arc::new(WorkerStats { connections, epoch: Instant::now(), call_since });
             let own = stats.clone();
             // Multi-threaded, so that `block_in_place` can hand the other tasks to another thread.
             let runtime = Builder::new_multi_thread()
@@ -63,10 +64,6 @@ impl NetworkThreads {
             runtimes.push(runtime);
         }
         Ok(Self { runtimes, workers: Workers(workers) })
-    }
-
-    pub fn workers(&self) -> Workers {
-        self.workers.clone()
     }
 
     /// Ends the threads. A thread whose call does not return in time is left running.
@@ -100,10 +97,6 @@ impl Drop for WorkerSlot {
 }
 
 impl WorkerStats {
-    fn new() -> Self {
-        Self { connections: AtomicUsize::new(0), epoch: Instant::now(), call_since: AtomicU64::new(0) }
-    }
-
     fn is_blocked(&self) -> bool {
         let since = self.call_since.load(Ordering::Relaxed);
         since > 0 && self.epoch.elapsed().saturating_sub(Duration::from_nanos(since)) > BLOCKED_AFTER
@@ -142,7 +135,7 @@ mod tests {
     #[test]
     fn connections_go_to_the_thread_with_the_fewest_that_is_not_held_up() {
         let threads = NetworkThreads::start(2).expect("threads");
-        let workers = threads.workers();
+        let workers = threads.workers.clone();
         let at = |slot: &Option<WorkerSlot>| {
             workers.0.iter().position(|(_, stats)| Arc::ptr_eq(stats, &slot.as_ref().unwrap().stats))
         };
@@ -162,7 +155,7 @@ mod tests {
     #[test]
     fn threads_serve_others_while_long_work_is_aside() {
         let threads = NetworkThreads::start(1).expect("threads");
-        let handle = threads.workers().take().expect("slot").handle.clone();
+        let handle = threads.workers.take().expect("slot").handle.clone();
         let (tell, hear) = std::sync::mpsc::channel();
         let (told, heard) = std::sync::mpsc::channel();
         handle.clone().spawn(async move {
@@ -181,7 +174,7 @@ mod tests {
     fn a_call_knows_whether_it_runs_on_such_a_thread() {
         assert!(CallHere::begin(Instant::now()).is_none());
         let threads = NetworkThreads::start(1).expect("threads");
-        let slot = threads.workers().take().expect("slot");
+        let slot = threads.workers.take().expect("slot");
         let (stats, handle) = (slot.stats.clone(), slot.handle.clone());
         let (told, heard) = std::sync::mpsc::channel();
         handle.spawn(async move {

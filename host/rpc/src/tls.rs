@@ -82,12 +82,6 @@ struct Watched {
 /// Differs after every change of a file: its inode, size, and the time of its change in nanoseconds.
 type Stamp = (u64, u64, i64, i64);
 
-impl std::fmt::Debug for Tls {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Tls").finish_non_exhaustive()
-    }
-}
-
 impl Tls {
     /// # Errors
     /// A file that is missing or unreadable, or a key of another certificate.

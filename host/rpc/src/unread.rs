@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use super::figures::EdgeFigures;
 use super::slots::Link;
@@ -45,7 +45,7 @@ impl Unread {
     }
 
     fn hold(&self, link: &Arc<Link>, bytes: u64, since: Instant) -> u64 {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let number = state.next;
         state.next += 1;
         state.held.insert(number, HeldReply { bytes, since, link: link.clone() });
@@ -80,11 +80,6 @@ impl Unread {
         self.figures.cut_unread.fetch_add(1, Ordering::Relaxed);
         held.link.close();
     }
-
-    fn lock(&self) -> MutexGuard<'_, UnreadState> {
-        // Every operation leaves the state consistent, so poisoning is ignored.
-        self.state.lock()
-    }
 }
 
 impl UnreadState {
@@ -107,7 +102,7 @@ impl UnreadReply {
             return;
         };
         // Another answer may be queued after this one.
-        let mut state = self.unread.lock();
+        let mut state = self.unread.state.lock();
         let Some(held) = state.held.get_mut(&number).filter(|held| held.bytes < bytes) else { return };
         let more = bytes - held.bytes;
         held.bytes = bytes;
@@ -117,7 +112,7 @@ impl UnreadReply {
 
     pub(super) fn moved(&self) {
         if let Some(number) = self.number
-            && let Some(held) = self.unread.lock().held.get_mut(&number)
+            && let Some(held) = self.unread.state.lock().held.get_mut(&number)
         {
             held.since = Instant::now();
         }
@@ -125,7 +120,7 @@ impl UnreadReply {
 
     pub(super) fn sent(&mut self) {
         if let Some(number) = self.number.take() {
-            let mut state = self.unread.lock();
+            let mut state = self.unread.state.lock();
             state.release(number);
             self.unread.figures.unread_bytes.store(state.bytes, Ordering::Relaxed);
         }
@@ -150,7 +145,8 @@ mod tests {
         let (slots, unread) = (ConnectionSlots::new(9, figures.clone()), Unread::new(100, figures.clone()));
         let links: Vec<ConnectionSlot> = (0..4).map(|_| slots.enter(Peer::Ip([10, 0, 0, 1].into())).unwrap()).collect();
         let mut replies: Vec<_> = links.iter().map(|slot| UnreadReply::new(unread.clone(), slot.0.clone())).collect();
-        let held = |number: usize| unread.lock().held.values().any(|held| Arc::ptr_eq(&held.link, &links[number].0));
+        let held =
+            |number: usize| unread.state.lock().held.values().any(|held| Arc::ptr_eq(&held.link, &links[number].0));
         let bytes = || figures.unread_bytes.load(Ordering::Relaxed);
         replies[0].blocked(60);
         replies[1].blocked(40);

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use http::header::{CONNECTION, ORIGIN, UPGRADE};
 use http::request::Parts;
-use http::{HeaderMap, Method, Request, Response, StatusCode};
+use http::{HeaderMap, Method, Request, StatusCode};
 use jsonrpsee::core::middleware::{Batch, BatchEntry, Notification, RpcServiceBuilder, RpcServiceT};
 use jsonrpsee::core::server::{BatchResponseBuilder, MethodResponse, ResponsePayload};
 use jsonrpsee::server::middleware::rpc::RpcService as Subscriptions;
@@ -24,7 +24,8 @@ use super::auth::Caller;
 use super::client::Client;
 use super::conversation::{Conversation, MAX_UNDER_WAY};
 use super::dispatch::{Failure, Origin};
-use super::envelope::{Reply, ReplyBody, log_forbidden, well_formed};
+use super::envelope::reply::{self, Reply, ReplyBody};
+use super::envelope::{log_forbidden, well_formed};
 use super::gateway::RpcService;
 use super::limits::Limits;
 use super::subscriptions::{self, Asking, MAX_SUBSCRIPTIONS, SUBSCRIBE, Tips, UNSUBSCRIBE};
@@ -65,7 +66,7 @@ pub(super) async fn accept<S: RpcService>(
     origin: Origin,
     head: Parts,
     tips: Option<Tips>,
-) -> Response<ReplyBody> {
+) -> Reply {
     let bytes = |limit: usize| u32::try_from(limit).unwrap_or(u32::MAX);
     let config = ServerConfig::builder()
         .max_request_body_size(bytes(limits.max_body_bytes))
@@ -77,9 +78,11 @@ pub(super) async fn accept<S: RpcService>(
         .enable_ws_ping(PingConfig::new().ping_interval(PING_INTERVAL).inactive_limit(SILENCE))
         .build();
     let (stopped, stop) = stop_channel();
-    let Ok(permit) = Arc::new(Semaphore::new(1)).acquire_owned().await else { return refused("no permit") };
+    let Ok(permit) = Arc::new(Semaphore::new(1)).acquire_owned().await else {
+        return reply::text(StatusCode::BAD_REQUEST, "no permit");
+    };
     let (service, origin, caller) = (service.clone(), Arc::new(origin), Arc::new(caller));
-    let asking = Asking { service, limits: limits.clone(), client: client.clone(), origin };
+    let asking = Arc::new(Asking { service, limits: limits.clone(), client: client.clone(), origin });
     let methods = subscriptions::methods(asking.clone(), tips);
     let calls = RpcServiceBuilder::new().layer_fn(move |subscriptions| {
         let (asking, caller, running) = (asking.clone(), caller.clone(), Semaphore::new(MAX_UNDER_WAY));
@@ -88,24 +91,17 @@ pub(super) async fn accept<S: RpcService>(
     let state = ConnectionState::new(stopped, 0, permit);
     match ws::connect(Request::from_parts(head, ()), config, methods, state, calls).await {
         Ok((response, messages)) => {
-            client.upgrade(Conversation { messages: messages.boxed(), stop });
-            response.map(|_| Reply::empty(StatusCode::SWITCHING_PROTOCOLS).body)
+            *client.conversation.lock() = Some(Conversation { messages: messages.boxed(), stop });
+            response.map(|_| ReplyBody::default())
         }
-        Err(_) => refused("This is not a WebSocket handshake"),
+        Err(_) => reply::text(StatusCode::BAD_REQUEST, "This is not a WebSocket handshake"),
     }
-}
-
-fn refused(reason: &'static str) -> Response<ReplyBody> {
-    let reply = Reply::text(StatusCode::BAD_REQUEST, reason);
-    let mut response = Response::new(reply.body);
-    *response.status_mut() = reply.status;
-    response
 }
 
 struct Calls<S>(Arc<Shared<S>>);
 
 struct Shared<S> {
-    asking: Asking<S>,
+    asking: Arc<Asking<S>>,
     caller: Arc<Caller>,
     running: Semaphore,
     /// jsonrpsee's own service, with the methods of subscriptions alone. A stopped connection drains until this is
@@ -224,13 +220,13 @@ struct UnderWay(Arc<Client>);
 
 impl UnderWay {
     fn begin(client: &Arc<Client>) -> Self {
-        client.gate().enter();
+        client.gate.enter();
         Self(client.clone())
     }
 }
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        self.0.gate().leave();
+        self.0.gate.leave();
     }
 }

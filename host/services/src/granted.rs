@@ -59,11 +59,6 @@ pub struct GrantedWallets {
 }
 
 impl GrantedWallets {
-    /// All wallets.
-    pub fn all(service: &'static str) -> Self {
-        Self { service, wallets: None }
-    }
-
     /// [`ErrorKind::NotGranted`] if the instance may not use the service for the wallet.
     pub fn check(&self, wallet: &str) -> Result<()> {
         if self.wallets.as_ref().is_none_or(|granted| granted.iter().any(|name| name == wallet)) {
@@ -90,12 +85,5 @@ mod tests {
         assert_eq!(within_both(&some(&["a", "d"]), &some(&["a/b/c", "a/b"])), some(&["a/b/c", "a/b"]));
         assert_eq!(within_both(&some(&["a/b"]), &some(&["a", "d"])), some(&["a/b"]));
         assert_eq!(within_both(&some(&["a"]), &some(&["d", "missing"])), some(&[]));
-    }
-
-    #[test]
-    fn granted_wallets_are_all_that_are_known() {
-        let granted = GrantedAccess { wallets: Some(["hot".to_owned()].into()), ..GrantedAccess::default() };
-        assert!(granted.may_use("hot") && !granted.may_use("cold") && GrantedAccess::default().may_use("cold"));
-        assert_eq!((granted.only_wallet(), GrantedAccess::default().only_wallet()), (Some("hot"), None));
     }
 }

@@ -43,31 +43,19 @@ use outrigger_wallet_engine::{Turn, WalletManager, WalletView};
 
 /// The state of a running call.
 #[derive(Default)]
-pub struct CallScope {
+struct CallScope {
     /// The instance that runs the call. No other instance may use its scope.
     instance: u64,
-    wallet: Option<Arc<str>>,
-    only_wallet: Option<Arc<str>>,
-    folders: Folders,
-    /// Whether the call uses the wallet as it stands, though it may be behind the tip.
-    any_block: bool,
-    inline: bool,
+    caller: Caller,
     of_call: bool,
-    onward: Option<Arc<dyn Onward>>,
-    /// The ids of the plugins that made the call, one within the other.
-    makers: Vec<Arc<str>>,
-    user: Option<Arc<str>>,
-    method: Option<Arc<str>>,
-    /// Whether a policy judges in it.
-    judges: bool,
     chain: Mutex<Option<Box<dyn Snapshot>>>,
     view: Mutex<Option<WalletView>>,
     /// Held from the begin of a payment to the end of the call.
     turn: Mutex<Option<Turn>>,
 }
 
-/// The caller of a method, and the method's needs.
-#[derive(Clone)]
+/// The caller of a method, and the method's needs. By default it has no restrictions.
+#[derive(Clone, Default)]
 pub struct Caller {
     /// The wallet in the call's URI.
     pub wallet: Option<Arc<str>>,
@@ -75,8 +63,8 @@ pub struct Caller {
     pub only_wallet: Option<Arc<str>>,
     /// The folders of files that the caller may name.
     pub folders: Folders,
-    /// Whether the wallet must have followed the chain to its tip.
-    pub needs_tip: bool,
+    /// Whether the call uses the wallet as it stands, though it may be behind the tip.
+    pub any_block: bool,
     /// Whether the manifest marks the method `inline`: it may run on a thread that serves connections.
     pub inline: bool,
     /// The call's way on; `None` for a plugin without `rpc/1`.
@@ -88,24 +76,6 @@ pub struct Caller {
     pub method: Option<Arc<str>>,
     /// Whether the host asks a policy. Such a call only reads its wallet.
     pub judges: bool,
-}
-
-impl Caller {
-    /// A caller without restrictions.
-    pub fn unbounded(wallet: Option<Arc<str>>) -> Self {
-        Self {
-            wallet,
-            only_wallet: None,
-            folders: None,
-            needs_tip: true,
-            inline: false,
-            onward: None,
-            makers: Vec::new(),
-            user: None,
-            method: None,
-            judges: false,
-        }
-    }
 }
 
 /// The running calls' scopes, by token.
@@ -167,26 +137,8 @@ impl Scopes {
     }
 
     pub fn open(self: &Arc<Self>, token: u64, instance: u64, caller: Caller) -> ScopeGuard {
-        let Caller { wallet, only_wallet, folders, needs_tip, inline, onward, makers, user, method, judges } = caller;
-        let any_block = !needs_tip;
-        let of_call = true;
-        let scope = CallScope {
-            instance,
-            wallet,
-            only_wallet,
-            folders,
-            any_block,
-            inline,
-            onward,
-            makers,
-            user,
-            method,
-            judges,
-            of_call,
-            ..CallScope::default()
-        };
-        let scope = Arc::new(scope);
-        self.open.of(token).insert(token, scope);
+        let scope = CallScope { instance, caller, of_call: true, ..CallScope::default() };
+        self.open.of(token).insert(token, Arc::new(scope));
         ScopeGuard { scopes: self.clone(), token }
     }
 }
@@ -231,7 +183,8 @@ impl OwnScopes {
             let named = self.scopes.named.lock();
             let (_, name) =
                 named.of_tokens.get(&scope.0).filter(|(of, _)| *of == self.instance).ok_or(ErrorKind::Stale)?;
-            let scope = CallScope { instance: self.instance, wallet: Some(name.clone()), ..CallScope::default() };
+            let caller = Caller { wallet: Some(name.clone()), ..Caller::default() };
+            let scope = CallScope { instance: self.instance, caller, ..CallScope::default() };
             return Ok(Call { scope: Arc::new(scope), granted });
         }
         let open = self.scopes.open.of(scope.0);
@@ -285,7 +238,7 @@ impl CallScope {
         if let Some(snapshot) = self.chain.lock().as_ref() {
             return Ok(snapshot.tip());
         }
-        if !self.any_block {
+        if !self.caller.any_block {
             node.catch_up()?;
         }
         Ok(node.tip())
@@ -305,7 +258,7 @@ fn while_judging() -> ServiceError {
 impl Call {
     /// The user of the call, or the plugin outside of calls.
     fn user(&self) -> &str {
-        self.user.as_deref().unwrap_or(&self.granted.user)
+        self.caller.user.as_deref().unwrap_or(&self.granted.user)
     }
 
     /// Reads the call's view of the wallet.
@@ -313,7 +266,7 @@ impl Call {
         let mut view = self.view.lock();
         let opened = match view.take() {
             Some(opened) => opened,
-            None if self.any_block => manager.select_as_it_stands(self.selected()?)?,
+            None if self.caller.any_block => manager.select_as_it_stands(self.selected()?)?,
             None => manager.select(self.selected()?)?,
         };
         // Without a name, the only loaded wallet was selected.
@@ -324,8 +277,8 @@ impl Call {
     /// The name of the call's wallet; `None` if the wallet manager has to choose. A wallet that may not be used is
     /// [`ErrorKind::WalletNotLoaded`], which does not reveal whether it exists.
     fn selected(&self) -> Result<Option<&str>> {
-        let only = || self.only_wallet.as_deref().or_else(|| self.granted.only_wallet());
-        match self.wallet.as_deref().or_else(only) {
+        let only = || self.caller.only_wallet.as_deref().or_else(|| self.granted.only_wallet());
+        match self.caller.wallet.as_deref().or_else(only) {
             Some(name) => self.check_may_use(name).map(|()| Some(name)),
             None => Ok(None),
         }
@@ -333,7 +286,7 @@ impl Call {
 
     /// Whether caller and instance may know the wallet.
     fn may_use(&self, name: &str) -> bool {
-        self.only_wallet.as_deref().is_none_or(|only| only == name) && self.granted.may_use(name)
+        self.caller.only_wallet.as_deref().is_none_or(|only| only == name) && self.granted.may_use(name)
     }
 
     fn check_may_use(&self, name: &str) -> Result<()> {
@@ -341,11 +294,11 @@ impl Call {
     }
 
     fn readable(&self) -> Folders {
-        within_both(&self.folders, &self.granted.reads)
+        within_both(&self.caller.folders, &self.granted.reads)
     }
 
     fn writable(&self) -> Folders {
-        within_both(&self.folders, &self.granted.writes)
+        within_both(&self.caller.folders, &self.granted.writes)
     }
 }
 
@@ -356,9 +309,9 @@ mod tests {
     #[test]
     fn a_scope_is_of_its_own_instance_and_ends_with_its_call() {
         let scopes = Arc::new(Scopes::default());
-        let guard = scopes.open(5, 1, Caller::unbounded(Some("hot".into())));
+        let guard = scopes.open(5, 1, Caller { wallet: Some("hot".into()), ..Caller::default() });
         let own = OwnScopes::of(scopes.clone(), 1, GrantedAccess::default());
-        assert_eq!(own.get(Scope(5)).unwrap().wallet.as_deref(), Some("hot"));
+        assert_eq!(own.get(Scope(5)).unwrap().caller.wallet.as_deref(), Some("hot"));
         let others = OwnScopes::of(scopes.clone(), 2, GrantedAccess::default()).get(Scope(5));
         assert_eq!(others.err().unwrap().kind, ErrorKind::Stale);
         drop(guard);
@@ -373,7 +326,7 @@ mod tests {
         assert_eq!(own.named("hot").unwrap(), hot);
         assert_ne!(others.named("hot").unwrap(), hot);
         assert_ne!(own.named("cold").unwrap(), hot);
-        assert_eq!(own.get(hot).unwrap().wallet.as_deref(), Some("hot"));
+        assert_eq!(own.get(hot).unwrap().caller.wallet.as_deref(), Some("hot"));
         assert_eq!(others.get(hot).err().unwrap().kind, ErrorKind::Stale);
     }
 }

@@ -29,7 +29,6 @@ pub struct Asked<'a> {
     pub method: String,
 }
 
-/// A verdict.
 pub struct JudgedAct<'a> {
     pub policy: &'a str,
     pub query: &'a PolicyQuery,
@@ -50,7 +49,7 @@ impl WalletService {
         }
         self.restore_policies(scope, wallet)?;
         let call = self.call(scope)?;
-        let (user, method) = (call.user().to_owned(), call.method.as_deref().unwrap_or_default().to_owned());
+        let (user, method) = (call.user().to_owned(), call.caller.method.as_deref().unwrap_or_default().to_owned());
         let query = PolicyQuery { wallet: wallet.name().to_owned(), user, method, act: act()? };
         let argument = to_json(&query)?;
         for policy in &*policies {
@@ -102,7 +101,7 @@ impl WalletService {
         let call = self.call(scope)?;
         let scope = if call.of_call { scope } else { Scope::NONE };
         let asked = Asked { plugin, wallet, method: format!("{POLICY}.{function}") };
-        let answer = self.providers.ask(scope, &call.makers, &asked, argument)?;
+        let answer = self.providers.ask(scope, &call.caller.makers, &asked, argument)?;
         from_json(&answer).map_err(|error| {
             let detail = format!("The policy '{plugin}' of the wallet \"{wallet}\" gave no valid answer: {error}");
             ServiceError::new(ErrorKind::Refused, detail)

@@ -6,7 +6,7 @@ use outrigger_service::rpc::{As, CallerInfo, MAX_PARAMS, RpcReply};
 use outrigger_service::wire::Blob;
 use outrigger_service::{ErrorKind, Result, Rpc, Scope, ServiceError};
 
-use outrigger_base::nesting::{MAX_NESTING, depth};
+use outrigger_base::nesting::are_parameters;
 
 use super::{OwnScopes, while_judging};
 
@@ -48,14 +48,13 @@ pub struct RpcService {
 impl RpcService {
     fn scope(&self, scope: Scope) -> Result<super::Call> {
         let call = self.scopes.get(scope)?;
-        if call.judges { Err(while_judging()) } else { Ok(call) }
+        if call.caller.judges { Err(while_judging()) } else { Ok(call) }
     }
 
-    /// The call of a scope.
     fn onward(&self, scope: Scope) -> Result<Arc<dyn Onward>> {
         let call = self.scope(scope)?;
         let outside = || ServiceError::new(ErrorKind::Malformed, "There is no call outside of calls");
-        call.onward.clone().ok_or_else(outside)
+        call.caller.onward.clone().ok_or_else(outside)
     }
 }
 
@@ -86,21 +85,14 @@ impl Rpc for RpcService {
                 let within = if call.of_call { scope } else { Scope::NONE };
                 // A wallet that the plugin may not use is not passed on.
                 let wallet = call.selected().ok().flatten().map(Arc::from);
-                self.calls.call(within, method, params, wallet, call.onward.clone())
+                self.calls.call(within, method, params, wallet, call.caller.onward.clone())
             }
         }
     }
 }
 
-/// Any other text could add members to the request.
 fn check_parameters(text: Option<&[u8]>) -> Result<()> {
-    let is_good = |text: &[u8]| {
-        text.len() <= MAX_PARAMS
-            && matches!(text.first(), Some(b'[' | b'{'))
-            && depth(text) <= MAX_NESTING
-            && serde_json::from_slice::<&serde_json::value::RawValue>(text).is_ok()
-    };
-    if text.is_none_or(is_good) {
+    if text.is_none_or(|text| are_parameters(text, MAX_PARAMS)) {
         return Ok(());
     }
     Err(ServiceError::new(ErrorKind::Malformed, "the parameters are not a JSON array or object, or are too long"))
@@ -192,7 +184,7 @@ mod tests {
         let as_caller = service.call(Scope::NONE, "getblock".into(), Blob(b"[]".to_vec()), As::Caller);
         assert_eq!(as_caller.unwrap_err().kind, ErrorKind::Malformed);
 
-        let _call = scopes.open(5, 1, Caller { onward: Some(Arc::new(Echo)), ..Caller::unbounded(None) });
+        let _call = scopes.open(5, 1, Caller { onward: Some(Arc::new(Echo)), ..Caller::default() });
         assert_eq!(service.caller(Scope(5)).unwrap().through, ["first"]);
         let next = service.next(Scope(5), Some(Blob(b"[7]".to_vec())));
         assert_eq!(next, Ok(RpcReply::Result { json: Blob(b"[7]".to_vec()) }));

@@ -117,7 +117,7 @@ impl WalletService {
         public_keys: impl Iterator<Item = &'a Blob>,
     ) -> Result<Option<(Provider<'a>, Vec<Option<KeyOrigin>>)>> {
         let call = self.call(scope)?;
-        let (scope, makers) = (if call.of_call { scope } else { Scope::NONE }, call.makers.clone());
+        let (scope, makers) = (if call.of_call { scope } else { Scope::NONE }, call.caller.makers.clone());
         call.with_view(&self.manager, |view| {
             self.granted.check(view.wallet().name())?;
             let Some(signer) = view.wallet().signer() else { return Ok(None) };

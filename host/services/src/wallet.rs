@@ -38,7 +38,7 @@ impl WalletService {
     /// The call of a scope. The call of a policy that judges only reads wallets.
     pub(super) fn call(&self, scope: Scope) -> Result<Call> {
         let call = self.scopes.get(scope)?;
-        if call.judges && self.granted.service != WALLET_READ { Err(while_judging()) } else { Ok(call) }
+        if call.caller.judges && self.granted.service != WALLET_READ { Err(while_judging()) } else { Ok(call) }
     }
 
     pub(super) fn read<T>(&self, scope: Scope, read: impl FnOnce(&WalletView) -> Result<T>) -> Result<T> {
@@ -48,7 +48,6 @@ impl WalletService {
         })
     }
 
-    /// The wallet of a call.
     pub(super) fn wallet(&self, scope: Scope) -> Result<Arc<Wallet>> {
         self.read(scope, |view| Ok(view.wallet().clone()))
     }
@@ -294,7 +293,7 @@ impl WalletPay for WalletService {
 
     fn begin_payment(&self, scope: Scope) -> Result<()> {
         let call = self.call(scope)?;
-        if call.inline || !call.of_call {
+        if call.caller.inline || !call.of_call {
             let message = "a payment is begun by a call of a method that the manifest does not mark 'inline'";
             return Err(ServiceError::new(ErrorKind::Unsupported, message));
         }

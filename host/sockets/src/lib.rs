@@ -66,7 +66,9 @@ impl Sockets {
         });
         let listening = listening.collect::<Result<Vec<_>, _>>()?;
         let runtime = runtime()?;
-        let folder = own_folder()?;
+        // Below the data folder the path could be too long for a socket.
+        let folder = own_path()?;
+        DirBuilder::new().mode(0o700).create(&folder)?;
         let path = folder.join("sockets");
         let _inside = runtime.enter();
         let bound = tokio::net::UnixListener::bind(&path).inspect_err(|_| remove(&folder, &path))?;
@@ -95,13 +97,6 @@ impl Drop for Sockets {
 fn remove(folder: &Path, path: &Path) {
     let _ = fs::remove_file(path);
     let _ = fs::remove_dir(folder);
-}
-
-/// A new folder that only the host's user may enter. Below the data folder the path could be too long for a socket.
-fn own_folder() -> io::Result<PathBuf> {
-    let folder = own_path()?;
-    DirBuilder::new().mode(0o700).create(&folder)?;
-    Ok(folder)
 }
 
 /// An absolute path that is not in use.

@@ -8,7 +8,7 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
-use outrigger_base::unix_socket::is_abandoned;
+use outrigger_base::unix_socket::bind_unix;
 use outrigger_sandbox::Reach;
 use parking_lot::Mutex;
 
@@ -42,6 +42,7 @@ impl Listening {
         if let Some(own) = open.find(|one| one.plugin == plugin && one.entry == *entry) {
             return Ok(own);
         }
+        let bind = |path: &Path| bind_unix(path, || UnixListener::bind(path));
         let (socket, path) = match (entry, place) {
             (Reach::ListenTcp(address), Place::Entry) => (TcpListener::bind(address)?.into(), None),
             (Reach::ListenTcp(address), Place::Free) => (TcpListener::bind((address.ip(), 0))?.into(), None),
@@ -69,17 +70,5 @@ impl Drop for Listening {
         if let Some(path) = &self.path {
             let _ = fs::remove_file(path);
         }
-    }
-}
-
-/// Binds a Unix socket. A socket that a killed process has left there is replaced.
-fn bind(path: &Path) -> io::Result<UnixListener> {
-    let bound = UnixListener::bind(path);
-    match bound {
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_abandoned(path) => {
-            fs::remove_file(path)?;
-            UnixListener::bind(path)
-        }
-        bound => bound,
     }
 }

@@ -63,7 +63,6 @@ pub(crate) async fn serve(own: UnixListener, granted: Arc<Granted>) {
     }
 }
 
-/// Sends a line.
 async fn say(to: &mut UnixStream, line: &str) -> io::Result<()> {
     let line: String = line.chars().filter(|letter| !letter.is_control()).take(MAX_LINE).collect();
     to.write_all(format!("{line}\n").as_bytes()).await

@@ -10,7 +10,7 @@ use super::notify::NotifyConfig;
 use outrigger_embedded::MempoolLimits;
 use outrigger_plugins::{Isolation, Routes};
 pub use outrigger_plugins::{PluginConfig, seconds};
-use outrigger_rpc::{Access, Limits, ListenAddress, Peers};
+use outrigger_rpc::{Access, Limits, ListenAddress};
 
 use outrigger_standard::release;
 use outrigger_values::FeeRate;
@@ -169,7 +169,7 @@ impl RpcConfig {
     }
 
     pub fn access(&self) -> Access {
-        let allowed = Peers::of(self.allow_from.iter().map(|network| network.0).collect());
+        let allowed = self.allow_from.iter().map(|network| network.0).collect();
         let network = |proxy: &Proxy| match proxy {
             Proxy::Network(network) => Some(network.0),
             Proxy::Unix => None,

@@ -159,7 +159,7 @@ impl Builtins {
             let (serving, rules) = (self.registry.serving(), self.registry.rules());
             let plugins = serving.routes.values().map(|chain| &chain.method);
             let methods: Vec<_> = self.specs.iter().chain(plugins).map(|spec| spec.under(&rules)).collect();
-            openrpc::document(methods.iter().map(|spec| &**spec).filter(|spec| call.may_call(&spec.name)))
+            openrpc::document(methods.iter().map(|spec| &**spec).filter(|spec| call.origin.may_call(&spec.name)))
         };
         if let Some(node) = &self.passthrough
             && let Ok(help) = node.read_help().await

@@ -38,7 +38,7 @@ use outrigger_plugins::calls::{self, AnswerOutcome, Calls, Overdue, Phase};
 use outrigger_plugins::grants::GUARDED;
 use outrigger_plugins::instance::{Instance, Lease};
 use outrigger_plugins::lane::Lane;
-use outrigger_plugins::pool::{Claimant, Overloaded, Pool, contained};
+use outrigger_plugins::pool::{Claimant, Overloaded, Pool};
 use outrigger_plugins::registry::{Link, Registry};
 use outrigger_rpc::{Answer, Call, Dispatch, Failure};
 use outrigger_service::policy::POLICY;
@@ -128,7 +128,7 @@ impl Router {
         let inline_caller = || caller(link, call, inline_onward, needs_tip);
         let inline = (lane == Lane::Inline).then(|| InlineCall::begin(&link.latency));
         if let Some(_inline) = inline.flatten() {
-            contained(|| {
+            contain("a call", || {
                 let _scope = self.scopes.open(token, lease.id, inline_caller());
                 lease.call(token, method, params.as_bytes(), lane);
             });
@@ -182,7 +182,7 @@ impl Router {
 impl Router {
     /// Records that the code of a call is overdue, and replaces its pool thread.
     fn note_stuck(&self, token: u64, instance: &Instance, method: &str, lane: Lane) {
-        if lane.is_pooled() {
+        if lane != Lane::Inline {
             instance.health.lose_thread();
             self.pool.replace_lost(instance.owner, token);
         }
@@ -294,7 +294,7 @@ fn caller(link: &Link, call: &Call, onward: Option<Arc<dyn Onward>>, needs_tip: 
         wallet: origin.wallet.clone(),
         only_wallet: origin.only_wallet.clone(),
         folders: origin.folders.clone(),
-        needs_tip,
+        any_block: !needs_tip,
         inline: link.method.inline,
         onward,
         makers: makers(call),

@@ -254,7 +254,7 @@ impl Onward for OnwardCall {
     }
 
     fn call(&self, scope: Scope, method: String, params: Blob) -> Result<RpcReply> {
-        if !self.call.may_call(&method) {
+        if !self.call.origin.may_call(&method) {
             return refused(ErrorKind::NotGranted, &format!("The user may not call the method '{method}'"));
         }
         let (params, through) = (Params::from_bytes(params.0.into()), self.makers());

@@ -50,8 +50,8 @@ use limits::check_limits;
 use log::{SetLog, init_log};
 use outrigger_plugins::{memory, trust};
 use outrigger_rpc::{
-    Authenticator, CookieFile, Dispatch, EdgeFigures, Gateway, ListenAddress, NetworkThreads, RpcUser, STACK_BYTES,
-    Server, Workers, request_of,
+    Authenticator, CookieFile, Dispatch, EdgeFigures, Gateway, ListenAddress, NetworkThreads, Rest, RpcUser,
+    STACK_BYTES, Server, ServerOptions, Workers, request_of,
 };
 use parking_lot::Mutex;
 pub use parts::PLUGINS_FOLDER;
@@ -115,7 +115,8 @@ pub fn run(args: &RunArgs) -> Result<(), RunError> {
         .map_err(no_threads)?;
     let network = NetworkThreads::start(network_threads()).map_err(no_threads)?;
     let frame = Frame::default();
-    let parts = runtime.block_on(serve(Arc::new(loaded), args, users, &folder, &frame, network.workers(), set_log));
+    let parts =
+        runtime.block_on(serve(Arc::new(loaded), args, users, &folder, &frame, network.workers.clone(), set_log));
     if let Ok(parts) = &parts {
         parts.stop();
     }
@@ -166,7 +167,7 @@ async fn serve(
     let cookie = CookieFile::create(folder.join(COOKIE_FILE)).map_err(|e| failed("cookie")(e.into()))?;
     let applied = Mutex::new(Applied::of(&loaded, &users));
     at_hangup(frame.reloading.clone())?;
-    let known = users.into_iter().fold(Authenticator::new().with_cookie(&cookie), Authenticator::with_user);
+    let known = users.into_iter().fold(Authenticator::default().with_cookie(&cookie), Authenticator::with_user);
     let observe = |service| Observe {
         service,
         methods: frame.gate.clone(),
@@ -190,30 +191,29 @@ async fn serve(
     let listeners = outrigger_rpc::listen(&listen, may_lack_ipv6, rpc.socket_mode)
         .await
         .map_err(|error| listen_error(&loaded, &error))?;
-    let server = Server::new(listeners, service, Arc::new(known), limits)
-        .with_access(rpc.access())
-        .with_tips(frame.hub.tips())
-        .with_readiness(frame.readiness())
-        .with_workers(workers);
     let is_for_others = listen.iter().any(ListenAddress::is_for_others) || !rpc.trusted_proxies.is_empty();
     let has_console = rpc.console.unwrap_or(!is_for_others);
-    let server = if has_console { server.with_pages(&PAGES) } else { server };
-    let server = match &tls {
-        Some(tls) => server.with_tls(tls.clone()),
-        None => server,
+    let backend = loaded.config.backend.as_ref().filter(|backend| backend.rest_passthrough);
+    let rest = backend.map(|backend| {
+        let passed = PassedRest { gate: frame.gate.clone(), metrics: frame.metrics.clone() };
+        let rest: Arc<dyn Rest> = Arc::new(passed);
+        (rest, backend.rest_anonymous)
+    });
+    let options = ServerOptions {
+        access: rpc.access(),
+        tls: tls.clone(),
+        rest,
+        tips: Some(frame.hub.tips()),
+        readiness: Some(frame.readiness()),
+        pages: if has_console { &PAGES[..] } else { &[] },
+        workers,
     };
-    let server = match &loaded.config.backend {
-        Some(backend) if backend.rest_passthrough => {
-            let rest = PassedRest { gate: frame.gate.clone(), metrics: frame.metrics.clone() };
-            server.with_rest(Arc::new(rest), backend.rest_anonymous)
-        }
-        _ => server,
-    };
-    if let Some(listen) = listen.iter().find(|listen| rpc.access().allowed.is_local() && listen.is_for_others()) {
+    let server = Server::new(listeners, service, Arc::new(known), limits, options);
+    if let Some(listen) = listen.iter().find(|listen| rpc.access().allowed.is_empty() && listen.is_for_others()) {
         tracing::warn!(%listen, "only this machine's clients are accepted: rpc.allow_from names no network");
     }
     let admit = Box::new(server.admission());
-    let (addresses, edge) = (server.local_addrs().to_vec(), server.figures());
+    let (addresses, edge) = (server.addresses.clone(), server.figures());
     for address in &addresses {
         tracing::info!(%address, "listening");
     }
@@ -294,8 +294,8 @@ async fn serve(
     }
     let drained = served.await.map_err(|_| RunError::Failed("the server of the RPC port was lost".to_owned()));
     match outcome.and(drained) {
-        Ok(drained) if drained.dropped > 0 => {
-            tracing::warn!(connections = drained.dropped, "calls were cut off while stopping");
+        Ok(dropped) if dropped > 0 => {
+            tracing::warn!(connections = dropped, "calls were cut off while stopping");
         }
         Ok(_) => {}
         Err(error) => {

@@ -172,7 +172,7 @@ impl<N: Node + 'static> TestHost<N> {
     pub fn handle(&self) -> Host {
         let scopes = OwnScopes::of(self.scopes.clone(), 0, GrantedAccess::default());
         let node: Arc<dyn Node> = self.node.clone();
-        let granted = GrantedWallets::all("wallet-read/1");
+        let granted = GrantedWallets { service: "wallet-read/1", wallets: None };
         let (manager, providers) = (self.wallets.clone(), self.providers.clone());
         let wallet = Arc::new(WalletService { manager, scopes: scopes.clone(), granted, providers });
         Host {
@@ -314,6 +314,10 @@ struct OpenScopes(Arc<Scopes>);
 
 impl CallScopes for OpenScopes {
     fn open(&self, token: u64, wallet: Option<&str>, needs_tip: bool) -> Box<dyn Any + Send> {
-        Box::new(self.0.open(token, 0, Caller { needs_tip, ..Caller::unbounded(wallet.map(Into::into)) }))
+        Box::new(self.0.open(
+            token,
+            0,
+            Caller { wallet: wallet.map(Into::into), any_block: !needs_tip, ..Caller::default() },
+        ))
     }
 }

@@ -8,7 +8,7 @@
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Instant;
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex};
 
 /// An instance's stage. It only moves forward.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -127,7 +127,7 @@ impl Life {
         done: impl Fn(&Self, Stage) -> bool,
         until: impl Fn(&(Stage, Option<Instant>)) -> Option<Instant>,
     ) -> bool {
-        let mut state: MutexGuard<'_, _> = self.state.lock();
+        let mut state = self.state.lock();
         while !done(self, state.0) {
             match until(&state) {
                 Some(until) if Instant::now() >= until => return false,

@@ -25,7 +25,7 @@ use outrigger_service::events::Event;
 use outrigger_service::wire;
 use outrigger_sockets::{Listening, Sockets};
 use outrigger_values::RpcError;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use super::calls::{Answer, Calls, Run};
 use super::events::EventQueue;
@@ -60,9 +60,9 @@ enum Code {
     Isolated(RunnerCode),
 }
 
-/// A library that was not loaded, of a plugin with these methods.
+/// A library that was not loaded.
 #[cfg(test)]
-fn test_library(methods: &[&str]) -> Arc<LoadedLibrary> {
+fn test_library() -> Arc<LoadedLibrary> {
     use outrigger_sdk::options::NoOptions;
     use outrigger_sdk::{Call, Host, Plugin, Reply};
 
@@ -79,38 +79,33 @@ fn test_library(methods: &[&str]) -> Arc<LoadedLibrary> {
         fn call(&self, _: Call<'_>, _: Reply) {}
     }
 
-    let methods: Vec<_> =
-        methods.iter().map(|name| serde_json::json!({"name": name, "category": "Test", "help": ""})).collect();
-    let manifest = serde_json::json!({"id": "idle", "version": "1", "summary": "", "methods": methods}).to_string();
+    let manifest = br#"{"id": "idle", "version": "1", "summary": "", "methods": []}"#;
     Arc::new(LoadedLibrary {
         file: None,
         hash: None,
         abi_minor: 0,
-        manifest: Manifest::parse(manifest.as_bytes()).unwrap(),
+        manifest: Manifest::parse(manifest).unwrap(),
         code: Code::InProcess(Box::leak(Box::new(outrigger_sdk::entry::plugin_table::<Idle>(0)))),
     })
 }
 
 impl LoadedLibrary {
-    /// Opens a copy of the file in `copies`; an `isolated` plugin's copy is opened only by its runners, so none of its
-    /// code runs here. The file's content need not be kept.
+    /// Opens a copy of the file in `copies`, or takes the program's own code. An `isolated` plugin's copy is opened only by
+    /// its runners, so none of its code runs here.
     ///
     /// # Errors
     /// As of [`PluginFile::open`].
-    pub fn open(file: PluginFile, copies: &Path, isolated: bool) -> Result<Self, FileError> {
-        let code = match isolated {
-            true => Code::Isolated(RunnerCode::Library(file.copy_into(copies)?)),
-            false => Code::InProcess(file.open(copies)?),
-        };
-        let PluginFile { path, hash, header, manifest, .. } = file;
-        let (file, hash) = (Some(path), Some(hash.to_string()));
-        Ok(Self { file, hash, abi_minor: header.abi_minor_built, manifest, code })
-    }
-
-    /// The same for a file or a plugin of the program.
     pub fn of(found: Found, copies: &Path, isolated: bool) -> Result<Self, FileError> {
         match found {
-            Found::File(file) => Self::open(*file, copies, isolated),
+            Found::File(file) => {
+                let code = match isolated {
+                    true => Code::Isolated(RunnerCode::Library(file.copy_into(copies)?)),
+                    false => Code::InProcess(file.open(copies)?),
+                };
+                let PluginFile { path, hash, header, manifest, .. } = *file;
+                let (file, hash) = (Some(path), Some(hash.to_string()));
+                Ok(Self { file, hash, abi_minor: header.abi_minor_built, manifest, code })
+            }
             Found::Linked(linked, manifest) => {
                 let code = match isolated {
                     true => Code::Isolated(RunnerCode::Linked(linked.name.to_owned())),
@@ -241,21 +236,17 @@ struct Since {
 impl Since {
     /// Runs `work` and marks the activity as in progress meanwhile.
     fn during<T>(&self, work: impl FnOnce() -> T) -> T {
-        *self.lock() = Some(Instant::now());
+        *self.since.lock() = Some(Instant::now());
         self.going_on.store(true, Ordering::Relaxed);
         let done = work();
         self.going_on.store(false, Ordering::Relaxed);
-        *self.lock() = None;
+        *self.since.lock() = None;
         done
     }
 
     fn is_longer_than(&self, limit: Option<Duration>) -> bool {
         let longer = |since: Instant| limit.is_some_and(|limit| since.elapsed() > limit);
-        self.going_on.load(Ordering::Relaxed) && self.lock().is_some_and(longer)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.since.lock()
+        self.going_on.load(Ordering::Relaxed) && self.since.lock().is_some_and(longer)
     }
 }
 
@@ -386,16 +377,12 @@ impl Instance {
         })
     }
 
-    /// The call in the form of the ABI.
-    fn raw<'a>(&self, token: u64, method: &'a MethodSpec, params: &'a [u8]) -> RawCall<'a> {
+    fn enter_call(&self, token: u64, method: &MethodSpec, params: &[u8]) {
         let deadline = self.deadline.filter(|_| !method.long_running);
         let deadline_ms = deadline.map(|deadline| u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX));
-        RawCall { token, method: method.name.as_bytes(), params, deadline_ms, release: Some((self.release)()) }
-    }
-
-    fn enter_call(&self, token: u64, method: &MethodSpec, params: &[u8]) {
+        let (name, release) = (method.name.as_bytes(), Some((self.release)()));
         let began = Instant::now();
-        let status = self.plugin.call(&self.raw(token, method, params));
+        let status = self.plugin.call(&RawCall { token, method: name, params, deadline_ms, release });
         self.health.spent(began.elapsed());
         if status != STATUS_OK {
             self.fail(token, "Internal error");

@@ -23,11 +23,10 @@ use super::life::{Life, Stage};
 use super::{Code, Instance, Launch, LoadedLibrary, PluginFailure, Since};
 use crate::about::AboutService;
 use crate::answer::AnswerRules;
-use crate::events::{EventQueue, EventsService};
+use crate::events::EventQueue;
 use crate::grants::{self, Grant, GrantError, HOST, Holder, OWN_SERVICES};
 use crate::health::Recovery;
 use crate::log::LogService;
-use crate::metrics::MetricsService;
 use crate::trust::{TrustError, own_folder};
 use outrigger_base::contain::contain;
 
@@ -267,16 +266,13 @@ fn exported(
     let [own_events, own_log, own_metrics] = OWN_SERVICES;
     let service = |grant: &Grant| {
         let service = match grant.service.as_str() {
-            name if name == own_events => {
-                Some(Arc::new(ExportedService::new::<dyn Events>(Arc::new(EventsService(events.clone())))))
-            }
+            name if name == own_events => Some(Arc::new(ExportedService::new::<dyn Events>(events.clone()))),
             name if name == own_log => {
                 let log = LogService::new(plugin, launch.trusted, launch.panic_text, launch.log);
                 Some(Arc::new(ExportedService::new::<dyn Log>(Arc::new(log))))
             }
             name if name == own_metrics => {
-                let metrics = MetricsService(launch.health.metrics.clone());
-                Some(Arc::new(ExportedService::new::<dyn Metrics>(Arc::new(metrics))))
+                Some(Arc::new(ExportedService::new::<dyn Metrics>(launch.health.metrics.clone())))
             }
             name => launch.services.export(name, holder),
         };

@@ -89,12 +89,8 @@ impl Registry {
         if let Some(plugin) = plugins.get_mut(position) {
             plugin.instance = None;
         }
-        let published = match self.serve(plugins, routes, false) {
-            Ok(serving) => self.publish(serving).map_err(|error| error.to_string()),
-            Err((_, error)) => Err(error.to_string()),
-        };
-        if let Err(error) = published {
-            tracing::error!(error, "the routes of a plugin that has ended stay");
+        if let Err(error) = self.publish(plugins, routes) {
+            tracing::error!(%error, "the routes of a plugin that has ended stay");
         }
     }
 }

@@ -48,19 +48,7 @@ impl Registry {
     /// Starts a plugin of the configuration, by its id or its configured name. `asked_by` is the operator, for the log.
     pub fn start_plugin(&self, name: &str, asked_by: &str) -> Result<Arc<Instance>, ChangeError> {
         let _changing = self.changing.lock();
-        self.noted(Change::Start, name, asked_by, || self.start_named(name))
-    }
-
-    fn start_named(&self, name: &str) -> Result<Arc<Instance>, ChangeError> {
-        let configured = self.reread()?;
-        let mut plugins = self.serving().plugins.clone();
-        let position = self.position_of(&mut plugins, &configured, name)?;
-        match plugins.get(position) {
-            Some(plugin) if plugin.instance.as_ref().is_some_and(|own| !own.has_crashed()) => {
-                Err(ChangeError::Running(plugin.id().to_owned()))
-            }
-            _ => self.bring_up(plugins, position, configured, false),
-        }
+        self.noted(Change::Start, name, asked_by, || self.bring_up_named(Change::Start, name))
     }
 
     /// Replaces a running plugin by the present content of its file and configuration. The new instance starts beside
@@ -68,17 +56,7 @@ impl Registry {
     /// the old one ends first, and its library is started again if the new one does not start.
     pub fn reload_plugin(&self, name: &str, asked_by: &str) -> Result<Arc<Instance>, ChangeError> {
         let _changing = self.changing.lock();
-        self.noted(Change::Reload, name, asked_by, || self.reload_named(name))
-    }
-
-    fn reload_named(&self, name: &str) -> Result<Arc<Instance>, ChangeError> {
-        let configured = self.reread()?;
-        let mut plugins = self.serving().plugins.clone();
-        let position = self.position_of(&mut plugins, &configured, name)?;
-        match plugins.get(position) {
-            Some(plugin) if plugin.instance.is_none() => Err(ChangeError::NotRunning(plugin.id().to_owned())),
-            _ => self.bring_up(plugins, position, configured, false),
-        }
+        self.noted(Change::Reload, name, asked_by, || self.bring_up_named(Change::Reload, name))
     }
 
     /// Stops a running plugin: its methods are removed at once, its open calls continue to their end. Returns its
@@ -151,13 +129,24 @@ impl Registry {
             .find(|plugin| plugin.is_called(name))
             .ok_or_else(|| ChangeError::Unknown(name.to_owned()))?;
         let instance = plugin.instance.take().ok_or_else(|| ChangeError::NotRunning(plugin.id().to_owned()))?;
-        self.publish(self.serve(plugins, configured, false).map_err(|(_, error)| error)?)?;
+        self.publish(plugins, configured)?;
         self.retire(&instance);
         Ok(instance)
     }
 
-    fn reread(&self) -> Result<PluginsConfig, ChangeError> {
-        (self.environment.reread)().map_err(ChangeError::Configuration)
+    /// Starts a plugin that does not run, or reloads one that runs.
+    fn bring_up_named(&self, change: Change, name: &str) -> Result<Arc<Instance>, ChangeError> {
+        let configured = (self.environment.reread)().map_err(ChangeError::Configuration)?;
+        let mut plugins = self.serving().plugins.clone();
+        let position = self.position_of(&mut plugins, &configured, name)?;
+        let plugin = plugins.get(position).ok_or_else(|| ChangeError::Unknown(name.to_owned()))?;
+        match &plugin.instance {
+            Some(own) if change == Change::Start && !own.has_crashed() => {
+                Err(ChangeError::Running(plugin.id().to_owned()))
+            }
+            None if change == Change::Reload => Err(ChangeError::NotRunning(plugin.id().to_owned())),
+            _ => self.bring_up(plugins, position, configured, false),
+        }
     }
 
     /// Starts a new instance of the plugin at a position, in the place of an existing one. The program's own code is new only in its
@@ -213,17 +202,13 @@ impl Registry {
         let plugin = plugins.get_mut(position).ok_or_else(unknown)?;
         self.launch(plugin, code)?;
         let started = plugin.instance.clone().ok_or_else(unknown)?;
-        let taken_down = |error: ChangeError| {
-            self.retire(&started);
-            error
-        };
-        let serving = self.serve(plugins, routes, false).map_err(|(_, error)| taken_down(error.into()))?;
-        self.publish(serving).map_err(taken_down)?;
+        self.publish(plugins, routes).inspect_err(|_| self.retire(&started))?;
         Ok(started)
     }
 
-    /// Publishes a change, unless the host is stopping.
-    pub(super) fn publish(&self, serving: Serving) -> Result<(), ChangeError> {
+    /// Serves changed plugins, unless the host is stopping.
+    pub(super) fn publish(&self, plugins: Vec<Plugin>, routes: Routes) -> Result<(), ChangeError> {
+        let serving = self.serve(plugins, routes, false).map_err(|(_, error)| error)?;
         let stopped = self.stopped.lock();
         if *stopped {
             return Err(ChangeError::Stopping);

@@ -5,8 +5,8 @@ use outrigger_base::nearest::suggestion;
 use outrigger_sdk::manifest::{Manifest, OptionError};
 use serde_json::{Map, Value};
 
-use super::routes::{Known, routes, wrappers};
-use super::{Failure, PluginsConfig, RegistryError, Requirements};
+use super::routes::{Known, routes};
+use super::{Failure, PluginsConfig, RegistryError};
 use crate::PluginConfig;
 use crate::grants::{self, ServiceSource};
 use crate::instance::StartError;
@@ -36,12 +36,6 @@ pub(super) fn check_settings(
 ) -> Result<(), RegistryError> {
     options(config, manifest)?;
     Ok(grants::check(manifest, config.grants(), services).map_err(StartError::from)?)
-}
-
-/// Checks a plugin's `requires` against the node.
-pub(super) fn check_requirements(manifest: &Manifest, requirements: &Requirements) -> Result<(), RegistryError> {
-    let refused = |reason| RegistryError::Requires { plugin: manifest.id.clone(), reason };
-    requirements(&manifest.requires).map_err(refused)
 }
 
 /// The options of an instance, with its secrets.
@@ -96,9 +90,7 @@ pub fn check(
         instance: None,
     });
     let known: Vec<_> = known.collect();
-    let failed = |(plugin, error)| Failure { plugin, error };
-    let wrappers = wrappers(&known, &configured.routes, true).map_err(failed)?;
-    routes(&known, &configured.routes, &wrappers, builtins, true).map_err(failed)?;
+    routes(&known, &configured.routes, builtins, true).map_err(|(plugin, error)| Failure { plugin, error })?;
     drop(known);
     Ok(all.into_iter().map(|(_, found)| found).collect())
 }

@@ -156,23 +156,6 @@ pub struct Plugin {
 }
 
 impl Plugin {
-    fn of(config: PluginConfig, owner: u64) -> Self {
-        let (restarts, restart_count) = (Vec::new(), 0);
-        let (health, runners) = (Arc::default(), Arc::default());
-        Self {
-            config,
-            code: None,
-            instance: None,
-            health,
-            runners,
-            owner,
-            restarts,
-            restart_count,
-            in_quarantine: false,
-            options: None,
-        }
-    }
-
     /// The id in its manifest, or its configured name while its file was not read.
     pub fn id(&self) -> &str {
         self.code.as_ref().map_or(&self.config.file, |code| &code.manifest.id)
@@ -325,7 +308,18 @@ impl Registry {
     }
 
     fn plugin_of(&self, config: PluginConfig) -> Plugin {
-        Plugin::of(config, self.next_id.fetch_add(1, Ordering::Relaxed))
+        Plugin {
+            config,
+            code: None,
+            instance: None,
+            health: Arc::default(),
+            runners: Arc::default(),
+            owner: self.next_id.fetch_add(1, Ordering::Relaxed),
+            restarts: Vec::new(),
+            restart_count: 0,
+            in_quarantine: false,
+            options: None,
+        }
     }
 
     fn start_all(&self, plugins: &mut [Plugin]) -> Result<(), Failure> {
@@ -358,7 +352,8 @@ impl Registry {
             return Err(RegistryError::OtherId { id: before.manifest.id.clone(), found: id.clone() });
         }
         check::check_settings(&plugin.config, manifest, &*self.environment.services)?;
-        check::check_requirements(manifest, &self.environment.requirements)?;
+        (self.environment.requirements)(&manifest.requires)
+            .map_err(|reason| RegistryError::Requires { plugin: id.clone(), reason })?;
         let (id, copies) = (id.clone(), self.environment.folder.clone());
         let isolated = self.environment.isolation.applies_to(&plugin.config);
         // Unless it is isolated, the library's constructors run here.
@@ -410,8 +405,7 @@ impl Registry {
             Some(Known { position, manifest: &code.manifest, runs: instance.is_some(), instance })
         });
         let known: Vec<_> = known.collect();
-        let wrappers = routes::wrappers(&known, &configured, is_strict)?;
-        let routes = routes::routes(&known, &configured, &wrappers, self.environment.builtins, is_strict)?;
+        let (routes, wrappers) = routes::routes(&known, &configured, self.environment.builtins, is_strict)?;
         drop(known);
         Ok(Serving { plugins, routes, wrappers, configured })
     }

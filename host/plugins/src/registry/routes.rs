@@ -39,6 +39,13 @@ pub struct Link {
 }
 
 impl Link {
+    /// A link without a place in the manifest and without the method's parameters.
+    fn of(id: Arc<str>, name: &str, method: Arc<MethodSpec>, instance: Option<Arc<Instance>>) -> Self {
+        let asks = instance.as_ref().is_some_and(asks);
+        let (signature, position, latency) = (None, usize::MAX, Arc::default());
+        Self { id, name: name.into(), instance, method, signature, position, latency, asks, may_fail: false }
+    }
+
     /// Whether the plugin has a method of this name.
     fn has(&self, name: &str) -> bool {
         let methods = self.instance.iter().flat_map(|instance| &instance.manifest().methods);
@@ -91,26 +98,20 @@ impl Wrapper {
     }
 
     fn link(&self, method: &str, signature: Option<&Arc<MethodSpec>>, long_running: bool) -> Link {
-        let instance = self.instance.clone();
         let described = MethodSpec {
             name: method.to_owned(),
             inline: self.kind == Some(WrapperKind::Inline),
             // One that asks the next link waits as long as that one does.
-            long_running: long_running && instance.as_ref().is_some_and(asks),
+            long_running: long_running && self.instance.as_ref().is_some_and(asks),
             private_keys: signature.is_none_or(|method| method.private_keys),
             needs_tip: false,
             ..MethodSpec::default()
         };
         Link {
-            id: self.id.clone(),
-            name: method.into(),
-            asks: instance.as_ref().is_some_and(asks),
-            instance,
-            method: Arc::new(described),
             signature: signature.cloned(),
-            position: usize::MAX,
             latency: self.latency.clone(),
             may_fail: self.wrap.on_failure == OnFailure::Pass,
+            ..Link::of(self.id.clone(), method, Arc::new(described), self.instance.clone())
         }
     }
 }
@@ -135,22 +136,11 @@ pub(super) fn wrapping(
 
 /// The link of a plugin for calls of the host, to a service that the plugin provides.
 pub(super) fn providing(instance: &Arc<Instance>, method: &str) -> Link {
-    let name: Arc<str> = method.into();
     // The caller waits for a policy anyway, so that of a trusted plugin runs on the caller's thread.
     let inline = method.strip_prefix(POLICY).is_some_and(|rest| rest.starts_with('.'));
-    let method =
+    let described =
         MethodSpec { name: method.to_owned(), private_keys: true, needs_tip: false, inline, ..MethodSpec::default() };
-    Link {
-        name,
-        id: instance.manifest().id.as_str().into(),
-        asks: asks(instance),
-        instance: Some(instance.clone()),
-        method: Arc::new(method),
-        signature: None,
-        position: usize::MAX,
-        latency: Arc::default(),
-        may_fail: false,
-    }
+    Link::of(instance.manifest().id.as_str().into(), method, Arc::new(described), Some(instance.clone()))
 }
 
 fn asks(instance: &Arc<Instance>) -> bool {
@@ -179,12 +169,8 @@ pub(super) struct Known<'a> {
     pub instance: Option<Arc<Instance>>,
 }
 
-/// The wrappers of the configuration, running or not. Without `is_strict`, plugins may be missing that were not started yet.
-pub(super) fn wrappers(
-    plugins: &[Known<'_>],
-    configured: &Routes,
-    is_strict: bool,
-) -> Result<Vec<Wrapper>, RouteError> {
+/// The wrappers of the configuration, running or not.
+fn wrappers(plugins: &[Known<'_>], configured: &Routes, is_strict: bool) -> Result<Vec<Wrapper>, RouteError> {
     let wrapper = |wrap: &Wrap| {
         let plugin = plugins.iter().find(|plugin| plugin.manifest.id == wrap.plugin);
         let kind = match plugin.map(|plugin| plugin.manifest.wrapper) {
@@ -200,20 +186,20 @@ pub(super) fn wrappers(
     configured.wrap.iter().map(wrapper).collect()
 }
 
-/// The table of these plugins.
+/// The table of these plugins, and the wrappers. Without `is_strict`, plugins may be missing that were not started yet.
 pub(super) fn routes(
     plugins: &[Known<'_>],
     configured: &Routes,
-    wrappers: &[Wrapper],
     builtins: &[&str],
     is_strict: bool,
-) -> Result<RouteTable, RouteError> {
+) -> Result<(RouteTable, Vec<Wrapper>), RouteError> {
+    let wrappers = wrappers(plugins, configured, is_strict)?;
     let mut table = RouteTable::new();
     for (name, owners) in owners(plugins, configured, builtins, is_strict)? {
         let links: Vec<Link> = owners.into_iter().map(|owner| link(owner, &name)).collect();
         let described = links.iter().rev().find_map(|link| link.signature.clone());
         let method = described.unwrap_or_else(|| Arc::new(MethodSpec { name: name.clone(), ..MethodSpec::default() }));
-        let before = wrapping(wrappers, &name, Some(&method), method.long_running, &links);
+        let before = wrapping(&wrappers, &name, Some(&method), method.long_running, &links);
         if let Some(wrapper) = before.iter().find(|link| link.has(&name)) {
             return refused(
                 &name,
@@ -231,7 +217,7 @@ pub(super) fn routes(
         }
         table.insert(name, Arc::new(Chain { method, links }));
     }
-    Ok(table)
+    Ok((table, wrappers))
 }
 
 /// The link of a plugin that has the method. One that does not run refuses calls: falling back to another would silently change
@@ -243,29 +229,20 @@ fn link(owner: Owner<'_>, name: &str) -> Link {
     };
     let position = manifest.and_then(|manifest| manifest.methods.iter().position(|method| method.name == name));
     let signature = manifest.zip(position).and_then(|(manifest, at)| manifest.methods.get(at).cloned().map(Arc::new));
-    Link {
-        id: id.into(),
-        name: name.into(),
-        asks: instance.as_ref().is_some_and(asks),
-        instance,
-        method: signature.clone().unwrap_or_default(),
-        signature,
-        position: position.unwrap_or(usize::MAX),
-        latency: Arc::default(),
-        may_fail: false,
-    }
+    let link = Link::of(id.into(), name, signature.clone().unwrap_or_default(), instance);
+    Link { signature, position: position.unwrap_or(usize::MAX), ..link }
 }
 
 /// A plugin of a route.
 #[derive(Clone, Copy)]
-pub(super) enum Owner<'a> {
+enum Owner<'a> {
     Known(&'a Known<'a>),
     /// It was not started yet, so its manifest is not known.
     Missing(&'a str),
 }
 
 /// The plugins of each method in the order of its route: its only claimant that runs, or the configured plugins.
-pub(super) fn owners<'a>(
+fn owners<'a>(
     plugins: &'a [Known<'a>],
     configured: &'a Routes,
     builtins: &[&str],

@@ -24,12 +24,8 @@ pub(super) fn start(registry: &Arc<Registry>, failures: Receiver<(u64, PluginFai
     let registry: Weak<Registry> = Arc::downgrade(registry);
     let work = move || {
         for (instance, failure) in failures {
-            match registry.upgrade() {
-                Some(registry) => {
-                    contain("starting a plugin again", || registry.tend(instance, failure));
-                }
-                None => return,
-            }
+            let Some(registry) = registry.upgrade() else { return };
+            contain("starting a plugin again", || registry.tend(instance, failure));
         }
     };
     std::thread::Builder::new().name("supervisor".to_owned()).spawn(work).map(drop)
@@ -84,16 +80,14 @@ impl Registry {
         let is_critical = plugin.code.as_ref().is_some_and(|code| code.manifest.critical);
         plugin.in_quarantine = true;
         let ended = plugin.instance.take();
-        match self.serve(plugins, configured, false) {
-            Ok(serving) => {
+        match self.publish(plugins, configured) {
+            Ok(()) => {
                 tracing::error!(plugin = id, "the plugin is in quarantine: {reason}; startplugin starts it again");
-                if self.publish(serving).is_ok()
-                    && let Some(instance) = ended
-                {
+                if let Some(instance) = ended {
                     self.retire(&instance);
                 }
             }
-            Err((_, error)) => tracing::error!(plugin = id, %error, "the plugin cannot be put into quarantine"),
+            Err(error) => tracing::error!(plugin = id, %error, "the plugin cannot be put into quarantine"),
         }
         if is_critical {
             (self.environment.fatal)(format!("the plugin '{id}', which the host needs, is in quarantine: {reason}"));
@@ -113,7 +107,6 @@ impl Registry {
         if lost >= MAX_LOST_THREADS {
             return Err(Some(format!("{lost} threads are lost to its calls")));
         }
-        let failed = |error: &dyn std::fmt::Display| Some(error.to_string());
         let (old, code) = (plugin.instance.take(), plugin.code.clone().ok_or(None)?);
         let _listening = old.as_ref().map(|old| old.listening());
         let replacing = (plugin.config.reload == Reload::After).then(|| self.end_first(plugin, old.as_ref()));
@@ -124,13 +117,12 @@ impl Registry {
             if replacing.is_some() {
                 self.serve_without(plugins, position, configured);
             }
-            return Err(failed(&error));
+            return Err(Some(error.to_string()));
         }
         plugin.restarts.push(now);
         plugin.restart_count += 1;
         let started = plugin.instance.clone();
-        let serving = self.serve(plugins, configured, false).map_err(|(_, error)| failed(&error));
-        let published = serving.and_then(|serving| self.publish(serving).map_err(|error| failed(&error)));
+        let published = self.publish(plugins, configured).map_err(|error| Some(error.to_string()));
         // The instance that is not served ends.
         let unserved = if published.is_ok() { old } else { started };
         if let Some(instance) = unserved {

@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use http::StatusCode;
 use jsonrpsee::core::middleware::{Batch, BatchEntry};
 
-use super::reply::{Reply, Writer};
+use super::reply::{self, Reply, Writer};
 use super::request::{Element, RejectedRequest, Request};
 use super::{forbidden, rpc_request};
 use crate::auth::Caller;
@@ -26,11 +26,9 @@ pub(super) async fn answer_batch<S: RpcService>(
     asked: &RequestContext,
     elements: &[Element<'_>],
 ) -> Reply {
-    if caller.is_restricted() {
-        let mut requests = elements.iter().flatten();
-        if let Some(request) = requests.find(|request| !caller.may_call(&request.method)) {
-            return forbidden(caller, &request.method);
-        }
+    let mut requests = elements.iter().flatten();
+    if let Some(request) = requests.find(|request| !caller.may_call(&request.method)) {
+        return forbidden(caller, &request.method);
     }
     let mut writer = Writer::default();
     let mut separator = "[";
@@ -43,30 +41,27 @@ pub(super) async fn answer_batch<S: RpcService>(
                 if ahead.answers.is_empty() {
                     ahead.fill(service, asked, elements.get(at..).unwrap_or_default()).await;
                 }
-                let (dialect, id) = (request.dialect, request.id);
-                let is_notification = request.is_notification();
                 let outcome = match ahead.answers.pop_front() {
                     Some(outcome) => outcome,
                     None => service.call(rpc_request(asked.of_batch(), request)).await,
                 };
-                if is_notification {
-                    continue;
-                }
-                (dialect, id, outcome.map_err(Failure::into_rpc_error))
+                (request.dialect, request.id, outcome.map_err(Failure::into_rpc_error))
             }
-            Err(rejected) if rejected.is_notification() => continue,
             Err(RejectedRequest { dialect, id, error }) => (*dialect, *id, Err(error.clone())),
         };
+        if dialect.is_notification(id) {
+            continue;
+        }
         writer.text(separator);
         writer.reply(dialect, id, outcome);
         separator = ",";
     }
     match (elements.is_empty(), separator) {
-        (false, "[") => return Reply::empty(StatusCode::NO_CONTENT),
+        (false, "[") => return reply::empty(StatusCode::NO_CONTENT),
         (true, _) => writer.text("[]"),
         _ => writer.text("]"),
     }
-    Reply::json(StatusCode::OK, writer)
+    reply::json(StatusCode::OK, writer)
 }
 
 /// Prefetched answers of the current run, and the next run, which is executed meanwhile.

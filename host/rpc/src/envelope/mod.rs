@@ -8,7 +8,7 @@
 //! dialect. The batch's status is 200, or 204 if all are notifications.
 
 mod batch;
-mod reply;
+pub(super) mod reply;
 mod request;
 mod scan;
 
@@ -23,7 +23,7 @@ use jsonrpsee::types::{Id, Request as RpcRequest};
 use tracing::field;
 
 use self::batch::answer_batch;
-use self::reply::{Writer, status_of};
+use self::reply::{Reply, Writer, status_of};
 use self::request::{Dialect, Document, RejectedRequest, Request, read_document};
 use super::auth::Caller;
 use super::dispatch::Failure;
@@ -31,7 +31,6 @@ use super::gateway::{OVERLOADED, RequestContext, RpcService, UNKNOWN_METHOD};
 use super::limits::Limits;
 use outrigger_base::offload::read_offloaded;
 
-pub(super) use self::reply::{Content, Reply, ReplyBody};
 pub(super) use self::request::well_formed;
 
 /// How many characters of a method's name are logged. The client controls its length.
@@ -53,12 +52,7 @@ pub(super) async fn answer<S: RpcService>(
     body: Bytes,
     limits: &Limits,
 ) -> Reply {
-    let asked = RequestContext {
-        origin: Arc::new(caller.origin(wallet)),
-        body: body.clone(),
-        in_batch: false,
-        through: Vec::new(),
-    };
+    let asked = RequestContext::of(Arc::new(caller.origin(wallet)), body.clone());
     let strict = service.refuses_other_versions();
     match read_offloaded(body.len(), || read_document(&body, limits, strict)) {
         Ok(Document::Single(request)) => answer_single(service, caller, asked, request).await,
@@ -68,7 +62,7 @@ pub(super) async fn answer<S: RpcService>(
             let status = status_of(error.code);
             let mut writer = Writer::default();
             writer.reply(dialect, id, Err(error));
-            Reply::json(status, writer)
+            reply::json(status, writer)
         }
     }
 }
@@ -83,19 +77,16 @@ async fn answer_single<S: RpcService>(
         return forbidden(caller, &request.method);
     }
     let (dialect, id) = (request.dialect, request.id);
-    let is_notification = request.is_notification();
     let outcome = match service.call(rpc_request(asked, &request)).await {
         Ok(result) => Ok(result),
         Err(Failure::Rpc(error)) => Err(error),
-        Err(Failure::Overloaded) => {
-            return Reply::text(StatusCode::SERVICE_UNAVAILABLE, OVERLOADED);
-        }
-        Err(Failure::Limited(message)) => return Reply::text(StatusCode::TOO_MANY_REQUESTS, message),
-        Err(Failure::Forbidden) => return Reply::empty(StatusCode::FORBIDDEN),
-        Err(Failure::UnknownMethod) => return Reply::text(StatusCode::FORBIDDEN, UNKNOWN_METHOD),
+        Err(Failure::Overloaded) => return reply::text(StatusCode::SERVICE_UNAVAILABLE, OVERLOADED),
+        Err(Failure::Limited(message)) => return reply::text(StatusCode::TOO_MANY_REQUESTS, message),
+        Err(Failure::Forbidden) => return reply::empty(StatusCode::FORBIDDEN),
+        Err(Failure::UnknownMethod) => return reply::text(StatusCode::FORBIDDEN, UNKNOWN_METHOD),
     };
-    if is_notification {
-        return Reply::empty(StatusCode::NO_CONTENT);
+    if dialect.is_notification(id) {
+        return reply::empty(StatusCode::NO_CONTENT);
     }
     let status = match (dialect, &outcome) {
         (Dialect::V1, Err(error)) => status_of(error.code),
@@ -103,20 +94,20 @@ async fn answer_single<S: RpcService>(
     };
     let mut writer = Writer::default();
     writer.reply(dialect, id, outcome);
-    Reply::json(status, writer)
+    reply::json(status, writer)
 }
 
 /// HTTP 403.
 pub(super) fn forbidden(caller: &Caller, method: &str) -> Reply {
     log_forbidden(caller, method);
-    Reply::empty(StatusCode::FORBIDDEN)
+    reply::empty(StatusCode::FORBIDDEN)
 }
 
 pub(super) fn log_forbidden(caller: &Caller, method: &str) {
     let end = method.char_indices().nth(LOGGED_METHOD_CHARS).map_or(method.len(), |(end, _)| end);
     let (user, method) = (&**caller.name(), method.get(..end).unwrap_or_default());
     tracing::warn!(
-        peer = caller.peer().map(field::display),
+        peer = caller.origin.peer.map(field::display),
         user,
         method,
         "RPC request for a method not allowed to the user"

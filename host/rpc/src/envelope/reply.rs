@@ -5,7 +5,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::StatusCode;
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Response, StatusCode};
 use hyper::body::{Body, Frame, SizeHint};
 use outrigger_values::RpcError;
 use outrigger_values::RpcErrorCode;
@@ -22,41 +23,35 @@ const STREAM_HELD: u64 = 256 << 10;
 /// The most bytes of a reply besides result or error message, and id.
 const FRAME_BYTES: usize = 64;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Content {
-    Json,
-    /// Plain text without a line end.
-    Text,
-    Empty,
+pub(crate) type Reply = Response<ReplyBody>;
+
+pub(crate) fn empty(status: StatusCode) -> Reply {
+    whole(status, Vec::new())
 }
 
-#[derive(Debug)]
-pub(crate) struct Reply {
-    pub status: StatusCode,
-    pub content: Content,
-    pub body: ReplyBody,
+/// Plain text without a line end.
+pub(crate) fn text(status: StatusCode, words: impl Into<Bytes>) -> Reply {
+    of_type("text/plain", whole(status, vec![words.into().into()]))
 }
 
-impl Reply {
-    pub(crate) fn empty(status: StatusCode) -> Self {
-        Self { status, content: Content::Empty, body: ReplyBody::default() }
-    }
+/// The JSON in `writer`, with a final line end.
+pub(super) fn json(status: StatusCode, mut writer: Writer) -> Reply {
+    writer.text("\n");
+    // Clients compare the whole value: no charset may follow.
+    of_type("application/json", whole(status, writer.finish()))
+}
 
-    pub(crate) fn text(status: StatusCode, words: impl Into<Bytes>) -> Self {
-        let body = ReplyBody::from_pieces(vec![words.into().into()]);
-        Self { status, content: Content::Text, body }
-    }
+/// A body without a content type. `Content-Length` comes from the body.
+pub(crate) fn whole(status: StatusCode, pieces: Vec<ResultText>) -> Reply {
+    let remaining = pieces.iter().map(ResultText::len).sum();
+    let mut reply = Response::new(ReplyBody { pieces: pieces.into_iter(), stream: None, remaining });
+    *reply.status_mut() = status;
+    reply
+}
 
-    /// A body whose content type is set by the caller.
-    pub(crate) fn whole(status: StatusCode, body: ResultText) -> Self {
-        Self { status, content: Content::Empty, body: ReplyBody::from_pieces(vec![body]) }
-    }
-
-    /// The JSON in `writer`, with a final line end.
-    pub(super) fn json(status: StatusCode, mut writer: Writer) -> Self {
-        writer.text("\n");
-        Self { status, content: Content::Json, body: ReplyBody::from_pieces(writer.finish()) }
-    }
+fn of_type(content_type: &'static str, mut reply: Reply) -> Reply {
+    reply.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    reply
 }
 
 /// A body of known length: chunks in memory, and streams between them.
@@ -68,11 +63,6 @@ pub(crate) struct ReplyBody {
 }
 
 impl ReplyBody {
-    fn from_pieces(pieces: Vec<ResultText>) -> Self {
-        let remaining = pieces.iter().map(ResultText::len).sum();
-        Self { pieces: pieces.into_iter(), stream: None, remaining }
-    }
-
     /// How many bytes of it are in memory: its chunks, and for a stream about as much as the socket takes at a time.
     pub(crate) fn held_bytes(&self) -> u64 {
         let held = |piece: &ResultText| match piece {

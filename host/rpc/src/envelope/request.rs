@@ -26,6 +26,13 @@ pub(super) enum Dialect {
     V2,
 }
 
+impl Dialect {
+    /// Whether a request with this id is not answered. In a batch that holds of refused ones too, as in bitcoind.
+    pub(super) fn is_notification(self, id: Option<&str>) -> bool {
+        self == Self::V2 && id.is_none()
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Request<'a> {
     pub dialect: Dialect,
@@ -34,12 +41,6 @@ pub(super) struct Request<'a> {
     pub method: Cow<'a, str>,
     /// An array or an object; `None` if absent or null.
     pub params: Option<&'a RawValue>,
-}
-
-impl Request<'_> {
-    pub(super) fn is_notification(&self) -> bool {
-        self.dialect == Dialect::V2 && self.id.is_none()
-    }
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -53,11 +54,6 @@ impl RejectedRequest<'_> {
     /// An error for something that is not a request, so it has no dialect and its id is null.
     fn outright(error: RpcError) -> Self {
         Self { dialect: Dialect::V1, id: Some("null"), error }
-    }
-
-    /// Whether the error is not answered in a batch: bitcoind takes a 2.0 request without id for a notification.
-    pub(super) fn is_notification(&self) -> bool {
-        self.dialect == Dialect::V2 && self.id.is_none()
     }
 }
 
@@ -78,7 +74,7 @@ pub(super) fn read_document<'a>(
 ) -> Result<Document<'a>, RejectedRequest<'a>> {
     let parse_error = || RejectedRequest::outright(RpcError::new(RpcErrorCode::PARSE, "Parse error"));
     let text = str::from_utf8(body).map_err(|_| parse_error())?;
-    scan(body, limits.max_nesting).map_err(|_| parse_error())?;
+    scan(body, limits.max_nesting).ok_or_else(parse_error)?;
     match body.trim_ascii_start().first() {
         Some(b'{') => {
             let members: Members<'a> = serde_json::from_str(text).map_err(|_| parse_error())?;
@@ -102,7 +98,8 @@ pub(super) fn read_document<'a>(
 
 /// Checks parameters parsed elsewhere: an array or an object, within the nesting limit, without lone surrogates.
 pub fn well_formed(params: &RawValue, limits: &Limits) -> Result<(), RpcError> {
-    scan(params.get().as_bytes(), limits.max_nesting).map_err(|_| RpcError::new(RpcErrorCode::PARSE, "Parse error"))?;
+    scan(params.get().as_bytes(), limits.max_nesting)
+        .ok_or_else(|| RpcError::new(RpcErrorCode::PARSE, "Parse error"))?;
     let is_container = params.get().starts_with(['[', '{']);
     is_container.then_some(()).ok_or_else(|| RpcError::new(RpcErrorCode::INVALID_REQUEST, PARAMS_SHAPE))
 }

@@ -6,16 +6,8 @@
 /// How many bytes of a string are tested at once.
 const CHUNK: usize = 64;
 
-/// Why a text is refused. bitcoind gives the same answer to both.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ScanError {
-    TooDeep,
-    /// An unpaired `\uD800` to `\uDFFF`.
-    LoneSurrogate,
-}
-
-/// `max_nesting` bounds arrays and objects together.
-pub(super) fn scan(text: &[u8], max_nesting: usize) -> Result<(), ScanError> {
+/// `None` if the text is refused. `max_nesting` bounds arrays and objects together.
+pub(super) fn scan(text: &[u8], max_nesting: usize) -> Option<()> {
     let mut depth = 0_usize;
     let mut rest = text;
     while let Some((byte, tail)) = rest.split_first() {
@@ -24,7 +16,7 @@ pub(super) fn scan(text: &[u8], max_nesting: usize) -> Result<(), ScanError> {
             b'[' | b'{' => {
                 depth += 1;
                 if depth > max_nesting {
-                    return Err(ScanError::TooDeep);
+                    return None;
                 }
             }
             // serde_json refuses brackets that do not match. Here the depth must only not underflow.
@@ -33,22 +25,22 @@ pub(super) fn scan(text: &[u8], max_nesting: usize) -> Result<(), ScanError> {
             _ => {}
         }
     }
-    Ok(())
+    Some(())
 }
 
-/// Skips a string. `rest` starts after its opening quote.
-fn skip_string(mut rest: &[u8]) -> Result<&[u8], ScanError> {
+/// Skips a string. `rest` starts after its opening quote. `None` if it is refused.
+fn skip_string(mut rest: &[u8]) -> Option<&[u8]> {
     while let Some(end) = next_quote_or_escape(rest) {
         let tail = rest.get(end..).unwrap_or_default();
         match tail {
-            [b'"', after @ ..] => return Ok(after),
+            [b'"', after @ ..] => return Some(after),
             [b'\\', b'u', escape @ ..] => rest = skip_unicode_escape(escape)?,
             // The escaped character cannot end the string.
             [_, _, after @ ..] => rest = after,
-            _ => return Ok(&[]),
+            _ => return Some(&[]),
         }
     }
-    Ok(&[])
+    Some(&[])
 }
 
 /// The position of the first quote or backslash. Large bodies are mostly long strings (a block in hex), so whole chunks
@@ -63,17 +55,17 @@ fn next_quote_or_escape(text: &[u8]) -> Option<usize> {
     Some(start + within)
 }
 
-/// Skips an escape. `escape` starts after its `\u`.
-fn skip_unicode_escape(escape: &[u8]) -> Result<&[u8], ScanError> {
+/// Skips an escape. `escape` starts after its `\u`. `None` for an unpaired `\uD800` to `\uDFFF`.
+fn skip_unicode_escape(escape: &[u8]) -> Option<&[u8]> {
     match code_unit(escape) {
         Some((0xD800..=0xDBFF, [b'\\', b'u', low @ ..])) => match code_unit(low) {
-            Some((0xDC00..=0xDFFF, after)) => Ok(after),
-            _ => Err(ScanError::LoneSurrogate),
+            Some((0xDC00..=0xDFFF, after)) => Some(after),
+            _ => None,
         },
-        Some((0xD800..=0xDFFF, _)) => Err(ScanError::LoneSurrogate),
-        Some((_, after)) => Ok(after),
+        Some((0xD800..=0xDFFF, _)) => None,
+        Some((_, after)) => Some(after),
         // serde_json refuses it: not four hex digits.
-        None => Ok(escape),
+        None => Some(escape),
     }
 }
 
@@ -94,15 +86,15 @@ mod tests {
 
     #[test]
     fn nesting_is_counted_outside_strings() {
-        let cases: [(&str, usize, Result<(), ScanError>); 8] = [
-            ("1", 0, Ok(())),
-            ("[]", 0, Err(ScanError::TooDeep)),
-            ("[{}]", 2, Ok(())),
-            ("[{}]", 1, Err(ScanError::TooDeep)),
-            ("[[],[],[]]", 2, Ok(())),
-            (r#"["[[[["]"#, 1, Ok(())),
-            (r#"["\"[[",[]]"#, 2, Ok(())),
-            (r#"["\\",[[]]]"#, 2, Err(ScanError::TooDeep)),
+        let cases: [(&str, usize, Option<()>); 8] = [
+            ("1", 0, Some(())),
+            ("[]", 0, None),
+            ("[{}]", 2, Some(())),
+            ("[{}]", 1, None),
+            ("[[],[],[]]", 2, Some(())),
+            (r#"["[[[["]"#, 1, Some(())),
+            (r#"["\"[[",[]]"#, 2, Some(())),
+            (r#"["\\",[[]]]"#, 2, None),
         ];
         for (text, max, expected) in cases {
             assert_eq!(scan(text.as_bytes(), max), expected, "{text}");
@@ -111,17 +103,16 @@ mod tests {
 
     #[test]
     fn surrogates_come_in_pairs() {
-        let lone = Err(ScanError::LoneSurrogate);
-        let cases: [(&str, Result<(), ScanError>); 9] = [
-            (r#""\ud83d\ude00""#, Ok(())),
-            (r#""\u0041\u0000\ue000""#, Ok(())),
-            (r#""\ud800""#, lone),
-            (r#""\udc00""#, lone),
-            (r#""\ud800\ud800""#, lone),
-            (r#""\ud800x""#, lone),
-            (r#""\\ud800""#, Ok(())),
-            (r#""\ud8"#, Ok(())),
-            (r#""\"#, Ok(())),
+        let cases: [(&str, Option<()>); 9] = [
+            (r#""\ud83d\ude00""#, Some(())),
+            (r#""\u0041\u0000\ue000""#, Some(())),
+            (r#""\ud800""#, None),
+            (r#""\udc00""#, None),
+            (r#""\ud800\ud800""#, None),
+            (r#""\ud800x""#, None),
+            (r#""\\ud800""#, Some(())),
+            (r#""\ud8"#, Some(())),
+            (r#""\"#, Some(())),
         ];
         for (text, expected) in cases {
             assert_eq!(scan(text.as_bytes(), 1), expected, "{text}");
@@ -133,8 +124,8 @@ mod tests {
         for length in 0..3 * CHUNK {
             for tail in ["", "\\\"", "\\\\"] {
                 let text = format!("\"{}{tail}\"[[", "x".repeat(length));
-                assert_eq!(scan(text.as_bytes(), 1), Err(ScanError::TooDeep), "{text}");
-                assert_eq!(scan(text.as_bytes(), 2), Ok(()), "{text}");
+                assert_eq!(scan(text.as_bytes(), 1), None, "{text}");
+                assert_eq!(scan(text.as_bytes(), 2), Some(()), "{text}");
             }
         }
     }
@@ -142,7 +133,7 @@ mod tests {
     #[test]
     fn scan_survives_nonsense() {
         for text in ["]]]]", "}{", "\"", "\"\\u", "\"\\u12", "[\"\\"] {
-            assert_eq!(scan(text.as_bytes(), 4), Ok(()), "{text}");
+            assert_eq!(scan(text.as_bytes(), 4), Some(()), "{text}");
         }
     }
 }

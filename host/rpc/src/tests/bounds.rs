@@ -126,29 +126,6 @@ async fn a_client_that_sends_no_more_gets_its_answers() {
 }
 
 #[tokio::test]
-async fn a_call_is_dropped_when_its_client_is_gone() {
-    let server = Running::start(Limits::default()).await;
-    let mut stream = server.connect().await;
-    send(&mut stream, &post("/", "", r#"{"method":"wait","id":1}"#)).await;
-    server.until_waiting(1).await;
-    assert_eq!(server.node.dropped.load(Ordering::SeqCst), 0);
-    // A reset, as from a dead process with unread bytes.
-    rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO)).expect("linger");
-    drop(stream);
-    until(|| server.node.dropped.load(Ordering::SeqCst) == 1).await;
-}
-
-#[tokio::test]
-async fn large_replies_arrive_whole() {
-    let server = Running::start(Limits::default()).await;
-    let mut stream = server.connect().await;
-    send(&mut stream, &post("/", "", r#"{"method":"large","id":1}"#)).await;
-    let (_, body) = receive(&mut stream).await;
-    assert_eq!(body.len(), 20_000_000 + r#"{"result":,"error":null,"id":1}"#.len() + 1);
-    assert!(body.ends_with("7,\"error\":null,\"id\":1}\n"));
-}
-
-#[tokio::test]
 async fn stopping_finishes_calls_and_closes_the_rest() {
     let mut server = Running::start(Limits::default()).await;
     let mut unused = server.connect().await;
@@ -167,7 +144,7 @@ async fn stopping_finishes_calls_and_closes_the_rest() {
     server.node.go_on.notify_one();
     let text = receive_to_end(&mut busy).await;
     assert!(text.ends_with("\r\n\r\n{\"result\":true,\"error\":null,\"id\":1}\n"), "{text}");
-    assert_eq!(server.stop().await, DrainReport { dropped: 0 });
+    assert_eq!(server.stop().await, 0);
 }
 
 #[tokio::test]
@@ -179,16 +156,9 @@ async fn stopping_does_not_wait_for_ever() {
     send(&mut busy, &post("/", "", r#"{"method":"wait","id":1}"#)).await;
     server.until_waiting(1).await;
     let started = Instant::now();
-    assert_eq!(server.stop().await, DrainReport { dropped: 1 });
+    assert_eq!(server.stop().await, 1);
     assert!(started.elapsed() < PATIENCE);
     assert_eq!(node.dropped.load(Ordering::SeqCst), 1);
-}
-
-#[tokio::test]
-async fn an_address_in_use_is_told() {
-    let server = Running::start(Limits::default()).await;
-    let error = listen(&[server.address.into()], false, 0o600).await.err().expect("in use");
-    assert!(error.to_string().contains(&server.address.to_string()), "{error}");
 }
 
 #[tokio::test]
@@ -201,29 +171,6 @@ async fn an_ipv6_address_that_the_machine_lacks_is_left_out_of_the_default_alone
     assert_eq!(bind(wanted.to_vec(), true).await, Ok(1));
     assert!(bind(wanted.to_vec(), false).await.unwrap_err().contains("[2001:db8::1]:0"));
     assert!(bind(wanted[1..].to_vec(), true).await.is_err(), "nothing else is left");
-}
-
-#[tokio::test]
-async fn connections_to_all_addresses_are_served() {
-    let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
-    let user = RpcUser::with_password("u", "p").expect("user");
-    let auth = Arc::new(Authenticator::new().with_user(user));
-    let gateway = Gateway::new(Arc::new(Node::default()));
-    let listeners = listen(&[any_port; 3].map(ListenAddress::Tcp), false, 0o600).await.expect("bind");
-    let server = Server::new(listeners, gateway, auth, Limits::default());
-    let addresses = server.local_addrs().to_vec();
-    let (stop, stopped) = oneshot::channel::<()>();
-    let served = tokio::spawn(server.serve(async move {
-        let _dropped_or_sent = stopped.await;
-    }));
-    for address in addresses.iter().chain(&addresses) {
-        let ListenAddress::Tcp(address) = address else { panic!("no TCP") };
-        let mut stream = TcpStream::connect(address).await.expect("connect");
-        send(&mut stream, &post("/", "", COUNT)).await;
-        assert_eq!(receive(&mut stream).await.1, COUNTED);
-    }
-    drop(stop);
-    served.await.expect("served");
 }
 
 #[tokio::test]

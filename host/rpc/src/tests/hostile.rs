@@ -107,7 +107,7 @@ async fn wrong_credentials_hold_up_their_address_and_nobody_who_goes_on() {
     for guesses in 1..=u64::from(CREDIT) + 1 {
         let mut stream = server.connect().await;
         send(&mut stream, &wrong).await;
-        until(|| server.figures.wrong_credentials.load(Ordering::SeqCst) == guesses).await;
+        until(|| server.edge.figures.wrong_credentials.load(Ordering::SeqCst) == guesses).await;
         guessing.push(stream);
     }
     // From now on no credentials of that address are checked, so right and wrong ones look the same.
@@ -116,7 +116,7 @@ async fn wrong_credentials_hold_up_their_address_and_nobody_who_goes_on() {
         let mut stream = server.connect().await;
         let request = if count % 2 == 0 { wrong.clone() } else { post("/", "", COUNT) };
         send(&mut stream, &request).await;
-        until(|| server.edge.attempts().waiting() == count).await;
+        until(|| server.edge.attempts.waiting() == count).await;
         waiting.push(stream);
     }
     for request in [&wrong, &post("/", "", COUNT)] {
@@ -125,7 +125,7 @@ async fn wrong_credentials_hold_up_their_address_and_nobody_who_goes_on() {
         let text = receive_to_end(&mut stream).await;
         assert!(text.starts_with("HTTP/1.1 429 Too Many Requests\r\n"), "{text}");
     }
-    assert_eq!(server.figures.refused_attempts.load(Ordering::SeqCst), 2);
+    assert_eq!(server.edge.figures.refused_attempts.load(Ordering::SeqCst), 2);
     assert_eq!(server.node.calls.load(Ordering::SeqCst), 1);
     // A connection with accepted credentials goes on; new ones wait.
     send(&mut known, &post("/", "", COUNT)).await;
@@ -134,15 +134,15 @@ async fn wrong_credentials_hold_up_their_address_and_nobody_who_goes_on() {
     // A reset, as from a dead process.
     sockopt::set_socket_linger(&left, Some(Duration::ZERO)).expect("linger");
     drop(left);
-    until(|| server.edge.attempts().waiting() == MAX_WAITING - 1).await;
+    until(|| server.edge.attempts.waiting() == MAX_WAITING - 1).await;
     send(&mut known, &wrong).await;
-    until(|| server.edge.attempts().waiting() == MAX_WAITING).await;
+    until(|| server.edge.attempts.waiting() == MAX_WAITING).await;
 }
 
 #[tokio::test]
 async fn answers_that_nobody_reads_are_bounded_and_the_oldest_is_dropped() {
     let server = Running::start(Limits { max_unread_bytes: 25_000_000, ..Limits::default() }).await;
-    let held = || server.figures.unread_bytes.load(Ordering::SeqCst);
+    let held = || server.edge.figures.unread_bytes.load(Ordering::SeqCst);
     let large = post("/", "", r#"{"method":"large","id":1}"#);
     let mut first = server.connect().await;
     send(&mut first, &large).await;
@@ -151,14 +151,14 @@ async fn answers_that_nobody_reads_are_bounded_and_the_oldest_is_dropped() {
     assert!(before > 10_000_000, "the system took too much of it: {before}");
     let mut second = server.connect().await;
     send(&mut second, &large).await;
-    until(|| server.figures.cut_unread.load(Ordering::SeqCst) == 1).await;
+    until(|| server.edge.figures.cut_unread.load(Ordering::SeqCst) == 1).await;
     let mut got = Vec::new();
     // It ends with a reset, after the bytes in the system's buffer.
     let ended = timeout(PATIENCE, first.read_to_end(&mut got)).await.expect("in time");
     assert!(ended.is_err() && got.len() < 20_000_000, "{ended:?} after {}", got.len());
     assert_eq!(receive(&mut second).await.1.len(), 20_000_000 + r#"{"result":,"error":null,"id":1}"#.len() + 1);
     until(|| held() == 0).await;
-    assert_eq!(server.figures.cut_unread.load(Ordering::SeqCst), 1);
+    assert_eq!(server.edge.figures.cut_unread.load(Ordering::SeqCst), 1);
 }
 
 #[tokio::test]
@@ -180,7 +180,7 @@ async fn connections_without_credentials_shut_nobody_out() {
     for stream in &mut silent {
         assert_eq!(receive_to_end(stream).await, "", "it has made room");
     }
-    assert_eq!(server.figures.open.load(Ordering::SeqCst), 4);
+    assert_eq!(server.edge.figures.open.load(Ordering::SeqCst), 4);
     let mut fifth = server.connect().await;
     send(&mut fifth, &post("/", "", COUNT)).await;
     let text = receive_to_end(&mut fifth).await;

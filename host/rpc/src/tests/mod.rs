@@ -100,10 +100,9 @@ struct Running {
     address: SocketAddr,
     node: Arc<Node>,
     edge: Arc<edge::Edge<Gateway<Node>>>,
-    figures: Arc<EdgeFigures>,
     tip: watch::Sender<Option<(String, u32)>>,
     stop: Option<oneshot::Sender<()>>,
-    served: JoinHandle<DrainReport>,
+    served: JoinHandle<usize>,
 }
 
 impl Running {
@@ -111,21 +110,21 @@ impl Running {
         let node = Arc::new(Node::default());
         let user = |name| RpcUser::with_password(name, "p").expect("user");
         let restricted = user("restricted").allowing(["getblockcount".to_owned()]);
-        let auth = Arc::new(Authenticator::new().with_user(user("u")).with_user(restricted));
+        let auth = Arc::new(Authenticator::default().with_user(user("u")).with_user(restricted));
         let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
         let gateway = Gateway::new(Arc::clone(&node));
         let listeners = listen(&[any_port.into()], false, 0o600).await.expect("bind");
-        let server = Server::new(listeners, gateway, auth, limits);
         let (tip, tips) = watch::channel(None);
-        let server = server.with_tips(tips);
-        let ListenAddress::Tcp(address) = server.local_addrs()[0] else { panic!("no TCP") };
-        let (edge, figures) = (server.edge().clone(), server.figures());
+        let options = ServerOptions { tips: Some(tips), ..ServerOptions::default() };
+        let server = Server::new(listeners, gateway, auth, limits, options);
+        let ListenAddress::Tcp(address) = server.addresses[0] else { panic!("no TCP") };
+        let edge = server.edge.clone();
         let (stop, stopped) = oneshot::channel::<()>();
         let shutdown = async move {
             let _dropped_or_sent = stopped.await;
         };
         let served = tokio::spawn(server.serve(shutdown));
-        Self { address, node, edge, figures, tip, stop: Some(stop), served }
+        Self { address, node, edge, tip, stop: Some(stop), served }
     }
 
     async fn connect(&self) -> TcpStream {
@@ -138,7 +137,7 @@ impl Running {
         }
     }
 
-    async fn stop(mut self) -> DrainReport {
+    async fn stop(mut self) -> usize {
         self.begin_stop();
         timeout(PATIENCE, self.served).await.expect("in time").expect("no panic")
     }

@@ -179,7 +179,7 @@ async fn websocket_calls_are_answered_before_the_server_has_stopped() {
     running.node.go_on.notify_one();
     assert_eq!(socket.receive().await.expect("an answer")["result"], true);
     assert_eq!(socket.receive().await, None);
-    assert_eq!(running.stop().await.dropped, 0);
+    assert_eq!(running.stop().await, 0);
 }
 
 #[tokio::test]
@@ -190,7 +190,7 @@ async fn websocket_whose_client_reads_nothing_is_closed_at_the_bound() {
     for id in 0..20 {
         socket.send(&call(id, "large")).await;
     }
-    until(|| running.figures.open.load(Ordering::SeqCst) == 0).await;
+    until(|| running.edge.figures.open.load(Ordering::SeqCst) == 0).await;
     running.stop().await;
 }
 

@@ -57,7 +57,6 @@ impl From<std::io::Error> for StoreFileError {
 
 type Result<T> = std::result::Result<T, StoreFileError>;
 
-/// An open store.
 pub struct StoreFile {
     env: Environment,
     rows: Table,

@@ -28,7 +28,6 @@ pub struct Stores {
     open: Mutex<BTreeMap<String, Arc<PluginStore>>>,
 }
 
-/// The store of a plugin.
 struct PluginStore {
     plugin: String,
     file: StoreFile,

@@ -1,4 +1,3 @@
-use outrigger_disk::DATA_FILE;
 use outrigger_service::store::StoreRow;
 
 use super::*;
@@ -106,32 +105,4 @@ fn the_instance_that_serves_is_the_only_writer() {
     stores.serving(&[]);
     let third = stores.of("acme", 3, MIB);
     assert!(!writes(&first) && !writes(&second) && writes(&third), "after the plugin was stopped");
-}
-
-#[test]
-fn a_value_damaged_on_disk_is_never_given() {
-    let (folder, stores) = stores();
-    let value = [0x5a; 64];
-    stores.of("acme", 1, MIB).commit(Scope::NONE, StoreChange { durable: true, ..put(b"key", &value) }).unwrap();
-    let path = folder.path().join("acme").join(STORE_FOLDER).join(DATA_FILE);
-    let open = stores.of("acme", 2, MIB);
-    let mut bytes = std::fs::read(&path).unwrap();
-    let places: Vec<_> =
-        bytes.windows(value.len()).enumerate().filter(|(_, w)| *w == value).map(|(at, _)| at).collect();
-    assert!(!places.is_empty());
-    for at in places {
-        bytes[at] ^= 1;
-    }
-    // As a disk does it: below the open file.
-    std::os::unix::fs::FileExt::write_all_at(&File::options().write(true).open(&path).unwrap(), &bytes, 0).unwrap();
-    for _ in 0..2 {
-        assert_eq!(open.get(Scope::NONE, vec![blob(b"key")]).unwrap_err().kind, ErrorKind::Storage);
-        assert_eq!(open.range(Scope::NONE, KeyRange::default(), 1, false).unwrap_err().kind, ErrorKind::Storage);
-        assert_eq!(open.commit(Scope::NONE, put(b"k", b"")).unwrap_err().kind, ErrorKind::Storage);
-    }
-    drop((open, stores));
-    // It is not opened again either.
-    let again = Stores::new(folder.path().to_owned()).of("acme", 1, MIB);
-    let refused = again.get(Scope::NONE, vec![blob(b"other")]).unwrap_err();
-    assert!(refused.kind == ErrorKind::Storage && refused.detail.contains("is damaged"), "{refused}");
 }

@@ -30,7 +30,7 @@ fn context(lines: &Arc<Lines>) -> &'static Context {
     let log = Arc::new(ExportedService::new::<dyn Log>(lines.clone()));
     Box::leak(Box::new(Context {
         id: 7,
-        code: test_library(&["first", "second"]),
+        code: test_library(),
         calls: Arc::default(),
         health: Arc::default(),
         recovery: Recovery::default(),
@@ -39,16 +39,6 @@ fn context(lines: &Arc<Lines>) -> &'static Context {
         life: Life::new(),
         notes: Rate::per_second(NOTES_PER_SECOND),
     }))
-}
-
-#[test]
-fn a_token_names_its_method() {
-    let context = context(&Arc::default());
-    let (first, _receiver) = context.calls.open(7, 0);
-    let (second, _receiver) = context.calls.open(7, 1);
-    let (third, _receiver) = context.calls.open(7, 2);
-    let names = [first, second, third].map(|token| context.method_of(token));
-    assert_eq!(names, ["first", "second", "a method of another plugin or of a service"]);
 }
 
 #[test]

@@ -84,7 +84,7 @@ async fn busy_is_an_error_in_a_batch_and_status_503_alone() {
 #[tokio::test]
 async fn requests_of_methods_that_are_not_the_users_are_refused_with_403() {
     let user = RpcUser::with_password("eve", "x").expect("user");
-    let auth = Authenticator::new().with_user(user.allowing(["getblockcount".to_owned()]));
+    let auth = Authenticator::default().with_user(user.allowing(["getblockcount".to_owned()]));
     let header = http::HeaderValue::from_static("Basic ZXZlOng=");
     let eve = auth.check(&header).expect("eve");
     let rows: [(&str, u16, usize); 6] = [
@@ -128,7 +128,7 @@ async fn batch_elements_that_can_be_answered_together_are_in_runs() {
     let count = r#"{"method":"getblockcount","id":2}"#;
     let body = format!("[{echo},{count},{echo},{notified},{echo},{count},{count},7,{echo}]");
     let reply = answer(&service, &anyone(), None, body.into(), &Limits::default()).await;
-    let text = reply.body.collect().await.unwrap().to_bytes();
+    let text = reply.into_body().collect().await.unwrap().to_bytes();
     let replies: Vec<serde_json::Value> = serde_json::from_slice(&text).unwrap();
     let results: Vec<String> = replies.iter().map(|reply| reply["result"].to_string()).collect();
     // A single element is not part of a run. A notification has its position in the run and no reply.

@@ -10,15 +10,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use jsonrpsee::core::middleware::RpcServiceBuilder;
-use outrigger_values::RpcError;
+use outrigger_values::{RpcError, RpcErrorCode};
 use parking_lot::Mutex;
 
 use super::*;
 use crate::dispatch::{Answer, Call, Dispatch};
-use crate::result::ResultText;
-use outrigger_values::RpcErrorCode;
-
 use crate::gateway::Gateway;
+use crate::result::ResultText;
 
 #[derive(Default)]
 struct Recorder(Mutex<Vec<Call>>);
@@ -28,12 +26,11 @@ static LARGE: [u8; 100_000] = [b'7'; 100_000];
 
 impl Dispatch for Recorder {
     async fn dispatch(&self, call: Call) -> Result<ResultText, Failure> {
-        let method = call.method.clone();
-        let params = call.params.clone();
+        let (method, params) = (call.method.clone(), call.params.clone());
         self.0.lock().push(call);
         match method.as_str() {
             "getblockcount" => Ok(Bytes::from_static(b"101").into()),
-            "echo" => Ok(params.into_bytes().into()),
+            "echo" => Ok(Bytes::copy_from_slice(params.as_bytes()).into()),
             "large" => Ok(Bytes::from_static(&LARGE).into()),
             "bad" => Err(RpcError::invalid_parameter("a \"bad\"\nvalue é").into()),
             "invalid" => Err(RpcError::new(RpcErrorCode::INVALID_REQUEST, "not so").into()),
@@ -52,10 +49,11 @@ async fn ask_as(caller: &Caller, limits: &Limits, body: &[u8]) -> (u16, String, 
     let service = RpcServiceBuilder::new().service(Gateway::new(Arc::clone(&recorder)));
     let body = Bytes::copy_from_slice(body);
     let reply = answer(&service, caller, Some(Arc::from("w")), body, limits).await;
-    let text = reply.body.collect().await.expect("infallible").to_bytes();
+    let status = reply.status().as_u16();
+    let text = reply.into_body().collect().await.expect("infallible").to_bytes();
     let text = String::from_utf8(text.to_vec()).expect("utf8");
     let calls = std::mem::take(&mut *recorder.0.lock());
-    (reply.status.as_u16(), text, calls)
+    (status, text, calls)
 }
 
 async fn ask(body: &[u8]) -> (u16, String) {

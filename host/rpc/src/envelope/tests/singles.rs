@@ -26,16 +26,6 @@ async fn first_dialect_without_id_is_answered_without_id() {
         (r#"{"method":"getblockcount"}"#, 200, r#"{"result":101,"error":null}"#),
         (r#"{"jsonrpc":"1.0","method":"getblockcount"}"#, 200, r#"{"result":101,"error":null}"#),
         (r#"{"method":"nosuch"}"#, 404, r#"{"result":null,"error":{"code":-32601,"message":"Method not found"}}"#),
-        (
-            r#"[{"method":"getblockcount"},{"method":"nosuch"},{"method":"getblockcount","id":null},{}]"#,
-            200,
-            concat!(
-                r#"[{"result":101,"error":null},"#,
-                r#"{"result":null,"error":{"code":-32601,"message":"Method not found"}},"#,
-                r#"{"result":101,"error":null,"id":null},"#,
-                r#"{"result":null,"error":{"code":-32600,"message":"Missing method"}}]"#
-            ),
-        ),
     ])
     .await;
 }

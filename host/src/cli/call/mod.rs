@@ -19,7 +19,7 @@ use clap::Args;
 use serde_json::Value;
 use zeroize::Zeroizing;
 
-use super::show;
+use super::{EXIT_FAILED, refused, show};
 use arguments::TypedArgument;
 use connection::CallError;
 use terminal::HiddenInput;
@@ -63,10 +63,7 @@ const WALLET_NOT_SPECIFIED: i64 = -19;
 pub fn call(args: &CallArgs) -> ExitCode {
     match exchange(args) {
         Ok(reply) => print(&reply),
-        Err(error) => {
-            eprintln!("outrigger: {error}");
-            ExitCode::FAILURE
-        }
+        Err(error) => refused(&error, EXIT_FAILED),
     }
 }
 

@@ -24,7 +24,7 @@ use zeroize::Zeroizing;
 use super::call::connection::Connection;
 use super::call::place::HostAt;
 use super::call::terminal::HiddenInput;
-use super::show;
+use super::{EXIT_FAILED, refused, show};
 use crate::config::{LoadedConfig, expand_home};
 use crate::run::{backend_login, default_login};
 use error::MoveError;
@@ -115,10 +115,7 @@ pub fn run(command: &WalletCommand) -> ExitCode {
     };
     match done {
         Ok(report) => show(report.trim_end()),
-        Err(error) => {
-            eprintln!("outrigger: {error}");
-            ExitCode::FAILURE
-        }
+        Err(error) => refused(&error, EXIT_FAILED),
     }
 }
 

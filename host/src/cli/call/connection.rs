@@ -14,17 +14,10 @@ pub use super::error::CallError;
 use super::stream::{self, Stream};
 use crate::run::COOKIE_FILE;
 
-#[derive(Clone, Copy)]
-enum Way {
-    Tcp,
-    Tls,
-    Unix,
-}
-
 /// Where calls go, and as whom.
+#[derive(Clone)]
 pub struct Connection {
-    way: Way,
-    address: String,
+    url: String,
     ca: Option<PathBuf>,
     uri: String,
     credentials: Zeroizing<String>,
@@ -50,13 +43,7 @@ impl Connection {
     }
 
     fn new(url: &str, wallet: Option<&str>, credentials: Zeroizing<String>) -> Self {
-        let (way, address) = match (url.strip_prefix("https://"), url.strip_prefix("unix:")) {
-            (Some(address), _) => (Way::Tls, address),
-            (None, Some(path)) => (Way::Unix, path),
-            (None, None) => (Way::Tcp, url.trim_start_matches("http://")),
-        };
-        let address = address.trim_end_matches('/').to_owned();
-        Self { way, address, ca: None, uri: path(wallet), credentials, patience: None }
+        Self { url: url.trim_end_matches('/').to_owned(), ca: None, uri: path(wallet), credentials, patience: None }
     }
 
     /// Trusts the authorities in a file instead of the system's.
@@ -73,8 +60,7 @@ impl Connection {
 
     /// The same for another wallet.
     pub fn of_wallet(&self, wallet: &str) -> Self {
-        let (address, ca, credentials) = (self.address.clone(), self.ca.clone(), self.credentials.clone());
-        Self { way: self.way, address, ca, uri: path(Some(wallet)), credentials, patience: self.patience }
+        Self { uri: path(Some(wallet)), ..self.clone() }
     }
 
     /// Makes a call whose `params` are JSON, and gives the reply whole, be it a result or an error.
@@ -84,19 +70,21 @@ impl Connection {
     pub fn call(&self, method: &str, params: &str) -> Result<Value, CallError> {
         let method = json!(method);
         let body = Zeroizing::new(format!(r#"{{"jsonrpc":"1.0","id":"call","method":{method},"params":{params}}}"#));
-        let Self { address, uri, credentials, .. } = self;
-        let head = format!(
-            "POST {uri} HTTP/1.1\r\nHost: {}\r\nAuthorization: Basic {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        let Self { url, ca, uri, credentials, patience } = self;
+        let (host, mut stream): (&str, Box<dyn Stream>) = if let Some(address) = url.strip_prefix("https://") {
+            (address, Box::new(stream::tls(address, ca.as_deref(), *patience)?))
+        } else if let Some(path) = url.strip_prefix("unix:") {
             // The path of a socket is no host.
-            if matches!(self.way, Way::Unix) { "localhost" } else { address },
+            ("localhost", Box::new(stream::unix(path, *patience)?))
+        } else {
+            let address = url.trim_start_matches("http://");
+            (address, Box::new(stream::tcp(address, *patience)?))
+        };
+        let head = format!(
+            "POST {uri} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Basic {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
             **credentials,
             body.len()
         );
-        let mut stream: Box<dyn Stream> = match self.way {
-            Way::Tcp => Box::new(stream::tcp(address, self.patience)?),
-            Way::Tls => Box::new(stream::tls(address, self.ca.as_deref(), self.patience)?),
-            Way::Unix => Box::new(stream::unix(address, self.patience)?),
-        };
         stream.write_all(Zeroizing::new(head).as_bytes())?;
         stream.write_all(body.as_bytes())?;
         let mut reply = String::new();

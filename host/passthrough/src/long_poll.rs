@@ -147,7 +147,6 @@ impl LongPolls {
         }
     }
 
-    /// The first matching tip, or the tip at the end of the limit.
     async fn tip_such_that(&self, limit: Option<Duration>, is_so: impl Fn(&NodeTip) -> bool) -> Bytes {
         let found = tip_such_that(self.tip.clone(), limit, &is_so).await;
         // The client may have seen a later block in another call meanwhile.

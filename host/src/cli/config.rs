@@ -18,7 +18,6 @@ pub enum ConfigCommand {
     },
 }
 
-/// Runs the command.
 pub fn run(ConfigCommand::Migrate { file }: &ConfigCommand) -> ExitCode {
     let name = file.display().to_string();
     let text = std::fs::read_to_string(file).map_err(|error| format!("{name}: {error}"));

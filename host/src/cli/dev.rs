@@ -112,7 +112,6 @@ struct Session<'a> {
     args: &'a DevArgs,
     /// The crate's Cargo.toml.
     manifest: PathBuf,
-    /// This program.
     program: PathBuf,
     /// The folder of the library, locked against another session.
     held: Option<File>,

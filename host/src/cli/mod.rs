@@ -137,7 +137,6 @@ fn refused(error: &dyn std::fmt::Display, code: u8) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Runs the command that was given.
 pub fn main(linked: &'static [LinkedPlugin]) -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

@@ -65,7 +65,6 @@ pub enum PluginCommand {
     Store(store::StoreArgs),
 }
 
-/// Runs the command.
 pub fn run(command: &PluginCommand, linked: &[LinkedPlugin]) -> ExitCode {
     let outcome = match command {
         PluginCommand::Inspect { file } => {

@@ -52,7 +52,6 @@ const MAX_ANSWER_BYTES: u64 = 1 << 32;
 const MAX_NESTING: u64 = 512;
 
 impl LoadedConfig {
-    /// Checks rules that types cannot express.
     pub fn check(&self) -> Result<(), ConfigError> {
         let config = &self.config;
         if config.backend.is_none() && config.network != "regtest" {

@@ -51,7 +51,6 @@ pub use startup_gate::StartupGate;
 /// How often the watch thread looks for overdue calls.
 const WATCH_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Routes calls to the host's own methods and to plugins.
 pub struct Router {
     registry: Arc<Registry>,
     builtins: Builtins,

@@ -1,4 +1,4 @@
-//! The gate in front of the router: until the host has started, every call is answered with -28.
+//! The gate in front of the router: until the host has started, every call is answered with -28, as by bitcoind.
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,7 +12,6 @@ use super::Router;
 use crate::observe::Methods;
 use outrigger_rpc::{Answer, Call, Dispatch, Failure};
 
-/// Answers error -28 while the host starts, as bitcoind does, and passes calls to the router afterwards.
 #[derive(Default)]
 pub struct StartupGate {
     router: OnceLock<Arc<Router>>,

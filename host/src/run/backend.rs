@@ -49,7 +49,6 @@ pub fn too_many_connections(config: &BackendConfig, release: u32) -> Option<Stri
 /// How long the answer of a forwarded call waits for the host to follow its effects.
 const FOLLOW_PATIENCE: Duration = Duration::from_secs(5);
 
-/// The node, and the forwarding of calls.
 pub struct Backend {
     pub node: Arc<BitcoindNode>,
     upstream: Arc<Upstream>,

@@ -45,7 +45,6 @@ pub struct Reloader {
     pub applied: Mutex<Applied>,
 }
 
-/// What a reload has changed.
 #[derive(Default)]
 pub struct Reloaded {
     pub changes: Vec<String>,

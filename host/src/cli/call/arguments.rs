@@ -11,7 +11,6 @@ const ARGS: &str = "args";
 
 /// An argument as it was typed.
 pub struct TypedArgument {
-    /// What was typed.
     pub text: Zeroizing<String>,
     /// Whether it came from standard input, where secrets come from: it is shown nowhere.
     pub is_secret: bool,

@@ -14,10 +14,8 @@ pub enum CallError {
     Connect { address: String, source: std::io::Error },
     #[error("no TLS connection to {address}: {source}; --ca-file names the authority of the host's certificate")]
     Tls { address: String, source: std::io::Error },
-    /// Hosts have run on several networks.
     #[error("hosts have run here on several networks ({0}): name one by --network")]
     Networks(String),
-    /// The cookie cannot be read.
     #[error("cannot read the cookie {}: {source}; is the host running?", .path.display())]
     Cookie { path: PathBuf, source: std::io::Error },
     #[error("the host answered {0}")]

@@ -53,7 +53,6 @@ pub struct CallArgs {
     params: Vec<String>,
 }
 
-/// The error of a host that has no such method.
 const METHOD_NOT_FOUND: i64 = -32601;
 
 /// The error of a wallet's method where several wallets are loaded and none was named.

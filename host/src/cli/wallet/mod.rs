@@ -103,7 +103,6 @@ pub struct FromFile {
     target: Target,
 }
 
-/// Runs the command that was given.
 pub fn run(command: &WalletCommand) -> ExitCode {
     let done = match command {
         WalletCommand::ImportFromNode(args) => from_node(args),

@@ -70,28 +70,3 @@ impl Dispatch for StartupGate {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use outrigger_rpc::{Origin, Params};
-
-    #[tokio::test]
-    async fn a_call_during_the_start_is_told_what_the_host_is_doing() {
-        let gate = StartupGate::default();
-        gate.stage("Loading wallets…");
-        let origin = Arc::new(Origin::of_user("u"));
-        let call = Call {
-            progress: None,
-            held: None,
-            method: "uptime".into(),
-            params: Params::none(),
-            origin,
-            may_stream: true,
-            through: Vec::new(),
-            makers: 0,
-        };
-        let answer = gate.dispatch(call).await;
-        assert_eq!(answer.err(), Some(Failure::Rpc(RpcError::new(RpcErrorCode::IN_WARMUP, "Loading wallets…"))));
-    }
-}

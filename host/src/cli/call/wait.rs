@@ -49,16 +49,6 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_is_not_yet_there_or_starts_is_waited_for() {
-        let starts = || Ok(json!({"result": null, "error": {"code": -28, "message": "Loading"}}));
-        let answers = || Ok(json!({"result": 1, "error": null}));
-        let stays_away = || Err(CallError::Cookie { path: ".cookie".into(), source: Error::from(ErrorKind::NotFound) });
-        let mut attempts = [stays_away, refused, starts, answers].into_iter();
-        let reply = until_answered(0, || attempts.next().unwrap()()).unwrap();
-        assert_eq!(reply["result"], 1);
-    }
-
-    #[test]
     fn call_wait_ends_at_any_other_failure() {
         let mut attempts = 0;
         let outcome = until_answered(0, || {

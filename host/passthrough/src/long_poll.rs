@@ -236,10 +236,6 @@ impl Arguments<'_> {
     }
 }
 
-fn contains(text: &[u8], word: &[u8]) -> bool {
-    text.windows(word.len()).any(|window| window == word)
-}
-
 fn template_request(params: &mut Value) -> Option<&mut Map<String, Value>> {
     let request = match params {
         Value::Array(values) => values.first_mut()?,
@@ -278,7 +274,8 @@ fn template(mut values: Value) -> Option<Wait> {
 }
 
 fn names_template(template: &[u8], id: &str) -> bool {
-    contains(template, format!("\"longpollid\":\"{id}\"").as_bytes())
+    let member = format!("\"longpollid\":\"{id}\"");
+    template.windows(member.len()).any(|window| window == member.as_bytes())
 }
 
 /// The first matching tip, or the tip at the end of the limit.

@@ -276,11 +276,6 @@ impl Dispatch for Router {
     }
 }
 
-/// The ids of the plugins that made a call, one within the other.
-fn makers(call: &Call) -> Vec<Arc<str>> {
-    call.through.iter().take(call.makers).cloned().collect()
-}
-
 /// The name of a call's wallet; `None` for the only one.
 fn wallet_of(call: &Call) -> Option<&str> {
     call.origin.wallet.as_deref().or(call.origin.only_wallet.as_deref())
@@ -296,7 +291,7 @@ fn caller(link: &Link, call: &Call, onward: Option<Arc<dyn Onward>>, needs_tip: 
         needs_tip,
         inline: link.method.inline,
         onward,
-        makers: makers(call),
+        makers: call.through.iter().take(call.makers).cloned().collect(),
         user: Some(origin.user.clone()),
         method: Some(link.name.clone()),
         judges: is_of(POLICY, &link.name),

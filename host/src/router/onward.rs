@@ -226,14 +226,6 @@ pub struct OnwardCall {
     pub asked: Arc<AtomicBool>,
 }
 
-impl OnwardCall {
-    /// The plugins that made the call, and this one.
-    fn makers(&self) -> Vec<Arc<str>> {
-        let makers = self.call.through.iter().take(self.call.makers);
-        makers.chain(self.call.through.last()).cloned().collect()
-    }
-}
-
 impl Onward for OnwardCall {
     fn caller(&self) -> CallerInfo {
         let origin = &self.call.origin;
@@ -243,7 +235,8 @@ impl Onward for OnwardCall {
     }
 
     fn makers(&self) -> Vec<Arc<str>> {
-        Self::makers(self)
+        let makers = self.call.through.iter().take(self.call.makers);
+        makers.chain(self.call.through.last()).cloned().collect()
     }
 
     fn next(&self, scope: Scope, params: Option<Blob>) -> Result<RpcReply> {

@@ -174,17 +174,15 @@ fn names_key(line: &str, key: &str) -> bool {
 
 fn parse(name: &str, text: &str) -> Result<Config, ConfigError> {
     toml::from_str(text).map_err(|error| {
-        let start = error.span().map(|span| span.start.min(text.len()));
-        let before = start.and_then(|start| text.get(..start));
+        let before = error.span().and_then(|span| text.get(..span.start.min(text.len())));
         let line = before.map(|before| before.matches('\n').count() + 1);
-        let key = line.and_then(|line| text.lines().nth(line - 1)).and_then(key_of_line);
         // An error at a section's header concerns that section, whose line is not complete before the error.
-        let whole = line.map(|line| text.lines().take(line).collect::<Vec<_>>().join("\n"));
-        let section = whole.as_deref().and_then(section_before);
-        let key = key.filter(|_| !at_header(line, text));
+        let section = line.and_then(|line| text.lines().take(line).filter_map(section_of).last());
+        let written = line.and_then(|line| text.lines().nth(line - 1));
+        let key = written.filter(|line| !line.trim_start().starts_with('[')).and_then(key_of_line);
         let key = match (section, key) {
             (Some(section), Some(key)) => Some(format!("{section}.{key}")),
-            (section, key) => key.or(section),
+            (section, key) => key.or(section).map(str::to_owned),
         };
         let former = key.as_deref().and_then(former::refusal);
         let reason = former.unwrap_or_else(|| words::in_words(error.message().trim_end()));
@@ -192,17 +190,8 @@ fn parse(name: &str, text: &str) -> Result<Config, ConfigError> {
     })
 }
 
-fn at_header(line: Option<usize>, text: &str) -> bool {
-    line.and_then(|line| text.lines().nth(line - 1)).is_some_and(|line| line.trim_start().starts_with('['))
-}
-
-fn key_of_line(line: &str) -> Option<String> {
-    line.split_once('=').map(|(key, _)| key.trim().to_owned()).filter(|key| !key.is_empty())
-}
-
-/// The section that is open at the end of `text`.
-fn section_before(text: &str) -> Option<String> {
-    text.lines().rev().find_map(section_of).map(str::to_owned)
+fn key_of_line(line: &str) -> Option<&str> {
+    line.split_once('=').map(|(key, _)| key.trim()).filter(|key| !key.is_empty())
 }
 
 /// The section that a line opens: `rpc` of `[rpc]`, and `plugins` of `[[plugins]]`.

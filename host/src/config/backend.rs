@@ -89,6 +89,18 @@ impl BackendConfig {
             Some(challenge) => ScriptBuf::from_hex(challenge).ok().map(ChainIdentity::signet),
         }
     }
+
+    /// The source of the node's notifications.
+    ///
+    /// # Errors
+    /// Neither a keyword nor an endpoint.
+    pub fn zmq(&self) -> Result<ZmqSetting, BadZmqEndpoint> {
+        match self.zmq.as_str() {
+            "auto" => Ok(ZmqSetting::Auto),
+            "off" => Ok(ZmqSetting::Off),
+            endpoint => Ok(ZmqSetting::At(endpoint.parse()?)),
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
@@ -135,18 +147,4 @@ fn default_behind_seconds() -> u64 {
 
 fn default_filter_cache_mib() -> u64 {
     1024
-}
-
-impl BackendConfig {
-    /// The source of the node's notifications.
-    ///
-    /// # Errors
-    /// Neither a keyword nor an endpoint.
-    pub fn zmq(&self) -> Result<ZmqSetting, BadZmqEndpoint> {
-        match self.zmq.as_str() {
-            "auto" => Ok(ZmqSetting::Auto),
-            "off" => Ok(ZmqSetting::Off),
-            endpoint => Ok(ZmqSetting::At(endpoint.parse()?)),
-        }
-    }
 }

@@ -132,13 +132,6 @@ impl Builtins {
             "reload" => self.reload(call).await,
             "help" => self.help_of(&params, &call.origin).await,
             "rpc.discover" | "getopenrpcinfo" => Ok(self.discover(call).await),
-            name => self.run(name, &params),
-        };
-        Some(answer.map(|value| Bytes::from(value.to_string())))
-    }
-
-    fn run(&self, name: &str, params: &[Value]) -> Result<Value, RpcError> {
-        match name {
             "stop" => {
                 // Fails only if the host is already stopping.
                 let _ = self.stop.send(true);
@@ -150,7 +143,8 @@ impl Builtins {
             "echo" | "echojson" => Ok(json!(params)),
             "listplugins" => Ok(self.list_plugins()),
             _ => Err(RpcError::new(RpcErrorCode::METHOD_NOT_FOUND, "Method not found")),
-        }
+        };
+        Some(answer.map(|value| Bytes::from(value.to_string())))
     }
 
     /// Describes the methods that the user may call, those of the node included.

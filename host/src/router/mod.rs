@@ -23,13 +23,13 @@ use std::time::{Duration, Instant};
 
 use outrigger_sdk::manifest::MethodSpec;
 use outrigger_values::{RpcError, RpcErrorCode};
+use tokio::sync::Semaphore;
 
 use crate::observe::Methods;
 use absent::Absent;
 use arguments::Arguments;
 use builtins::Builtins;
 use inline::InlineCall;
-use long::LongCalls;
 use observed::Observed;
 use onward::{OnwardCall, Switchboard, may_not_wait};
 use outrigger_base::contain::contain;
@@ -57,7 +57,8 @@ pub struct Router {
     calls: Arc<Calls>,
     scopes: Arc<Scopes>,
     pool: Arc<Pool>,
-    long: LongCalls,
+    /// Places for concurrent long polls.
+    long: Semaphore,
     absent: Absent,
     /// If calls are forwarded to a node.
     passthrough: Option<Arc<Passthrough>>,
@@ -77,7 +78,7 @@ impl Router {
         wallets: Arc<WalletManager>,
         switchboard: Arc<Switchboard>,
     ) -> Self {
-        let (long, absent) = (LongCalls::new(max_long_calls), Absent::default());
+        let (long, absent) = (Semaphore::new(max_long_calls), Absent::default());
         Self { registry, builtins, calls, scopes, pool, long, absent, passthrough: None, wallets, switchboard }
     }
 

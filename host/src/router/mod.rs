@@ -67,7 +67,7 @@ pub struct Router {
 }
 
 impl Router {
-    /// `max_long_calls` limits concurrent long polls.
+    /// `max_long_calls` limits concurrent long polls. Calls without a plugin go to the node behind `passthrough`, if there is one.
     pub fn new(
         registry: Arc<Registry>,
         builtins: Builtins,
@@ -75,20 +75,16 @@ impl Router {
         scopes: Arc<Scopes>,
         pool: Arc<Pool>,
         max_long_calls: usize,
+        passthrough: Option<Arc<Passthrough>>,
         wallets: Arc<WalletManager>,
         switchboard: Arc<Switchboard>,
     ) -> Self {
         let (long, absent) = (Semaphore::new(max_long_calls), Absent::default());
-        Self { registry, builtins, calls, scopes, pool, long, absent, passthrough: None, wallets, switchboard }
+        Self { registry, builtins, calls, scopes, pool, long, absent, passthrough, wallets, switchboard }
     }
 
     pub fn passthrough(&self) -> Option<&Arc<Passthrough>> {
         self.passthrough.as_ref()
-    }
-
-    /// Forwards calls without a plugin to a node.
-    pub fn in_front_of(self, passthrough: Arc<Passthrough>) -> Self {
-        Self { passthrough: Some(passthrough), ..self }
     }
 
     /// Whether a call in front of a possibly slow node would not wait for it, so that it may run on a network thread.
@@ -177,9 +173,7 @@ impl Router {
         let message = format!("{} was not answered within {} s", method.name, limit.as_secs());
         Failure::Rpc(RpcError::internal(message))
     }
-}
 
-impl Router {
     /// Records that the code of a call is overdue, and replaces its pool thread.
     fn note_stuck(&self, token: u64, instance: &Instance, method: &str, lane: Lane) {
         if lane.is_pooled() {

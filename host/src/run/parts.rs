@@ -220,22 +220,17 @@ impl Parts {
         let builtins = Builtins::new(registry.clone(), stop, active, passthrough.clone(), reloading, standing)
             .map_err(|error| failed("built-in methods")(error.into()))?;
         let pool = Arc::new(pool);
-        let long = config.rpc.max_long_calls();
-        let router = Router::new(
+        let router = Arc::new(Router::new(
             registry.clone(),
             builtins,
             calls,
             scopes,
             pool.clone(),
-            long,
+            config.rpc.max_long_calls(),
+            passthrough,
             manager.clone(),
             switchboard.clone(),
-        );
-        let router = match passthrough {
-            Some(passthrough) => router.in_front_of(passthrough),
-            None => router,
-        };
-        let router = Arc::new(router);
+        ));
         router.watch().map_err(|error| failed("the watch over calls")(error.into()))?;
         let backups = backups::start(loaded, folder, &manager, &stores, executable)?;
         Ok(Self { node, manager, registry, pool, router, switchboard, stores, backups })

@@ -98,7 +98,7 @@ impl Observer for Hub {
 }
 
 /// Exists before the parts, and during their assembly.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Frame {
     pub gate: Arc<StartupGate>,
     pub hub: Arc<Hub>,
@@ -110,14 +110,6 @@ pub struct Frame {
     /// Set once the host is up.
     pub standing: Arc<OnceLock<Standing>>,
     pub reloading: Reloading,
-}
-
-impl Default for Frame {
-    fn default() -> Self {
-        let (stop, _) = watch::channel(false);
-        let (gate, hub, fatal, active, standing, reloading) = Default::default();
-        Self { gate, hub, stop, fatal, metrics: CallMetrics::default(), active, standing, reloading }
-    }
 }
 
 impl Frame {

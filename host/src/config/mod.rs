@@ -61,9 +61,9 @@ impl fmt::Display for ConfigError {
 impl std::error::Error for ConfigError {}
 
 impl ConfigError {
-    /// An error about an argument of the command line.
-    pub fn of_argument(argument: &str, reason: String) -> Self {
-        Self { file: argument.to_owned(), line: None, key: None, reason }
+    /// An error about an argument of the command line, or about a file as a whole.
+    pub fn of_whole(name: &str, reason: String) -> Self {
+        Self { file: name.to_owned(), line: None, key: None, reason }
     }
 }
 
@@ -87,12 +87,9 @@ impl LoadedConfig {
             None => (BUILT_IN_NAME.to_owned(), built_in.to_owned()),
             Some(path) => {
                 let name = path.display().to_string();
-                match std::fs::read_to_string(path) {
-                    Ok(text) => (name, text),
-                    Err(error) => {
-                        return Err(ConfigError { file: name, line: None, key: None, reason: error.to_string() });
-                    }
-                }
+                let failed = |error: std::io::Error| ConfigError::of_whole(&name, error.to_string());
+                let text = std::fs::read_to_string(path).map_err(failed)?;
+                (name, text)
             }
         };
         let config = parse(&name, &text)?;
@@ -202,13 +199,13 @@ fn section_of(line: &str) -> Option<&str> {
 
 fn apply(name: &str, text: &str, sets: &[String]) -> Result<Config, ConfigError> {
     let table = table(name, text, sets)?;
-    let refused =
-        |reason| ConfigError { file: format!("--set {}", sets.join(" --set ")), line: None, key: None, reason };
-    Config::deserialize(toml::Value::Table(table)).map_err(|error| refused(words::in_words(error.message())))
+    let name = format!("--set {}", sets.join(" --set "));
+    Config::deserialize(toml::Value::Table(table))
+        .map_err(|error| ConfigError::of_whole(&name, words::in_words(error.message())))
 }
 
 fn table(name: &str, text: &str, sets: &[String]) -> Result<toml::Table, ConfigError> {
-    let error = |set: &str, reason: String| ConfigError { file: format!("--set {set}"), line: None, key: None, reason };
+    let error = |set: &str, reason: String| ConfigError::of_whole(&format!("--set {set}"), reason);
     let mut table: toml::Table = toml::from_str(text).map_err(|e| error(name, e.message().to_owned()))?;
     for set in sets {
         let (path, value) = set.split_once('=').ok_or_else(|| error(set, "expected section.key=value".to_owned()))?;

@@ -217,6 +217,12 @@ async fn reply(outcome: Answer) -> Result<RpcReply> {
     }
 }
 
+/// A call for which all plugins of `through` count as makers.
+pub(super) fn made_by(through: Vec<Arc<str>>, method: String, params: Params, origin: Arc<Origin>) -> Call {
+    let makers = through.len();
+    Call { method, params, origin, may_stream: false, through, makers, progress: None, held: None }
+}
+
 /// A call at a link, from which it goes on.
 pub struct OnwardCall {
     pub switchboard: Arc<Switchboard>,
@@ -250,9 +256,7 @@ impl Onward for OnwardCall {
         if !self.call.may_call(&method) {
             return refused(ErrorKind::NotGranted, &format!("The user may not call the method '{method}'"));
         }
-        let (params, through) = (Params::from_bytes(params.0.into()), self.makers());
-        let (origin, makers) = (self.call.origin.clone(), through.len());
-        let call = Call { method, params, origin, may_stream: false, through, makers, progress: None, held: None };
+        let call = made_by(self.makers(), method, Params::from_bytes(params.0.into()), self.call.origin.clone());
         self.switchboard.wait(scope, |front| (front.service)(call))
     }
 }
@@ -296,17 +300,7 @@ impl PluginCalls for PluginUser {
         let allowed = Some(Arc::new(BTreeSet::from([method.clone()])));
         let (wallet, only_wallet) = self.wallets(wallet);
         let origin = Origin { wallet, only_wallet, allowed, ..Origin::of_user(&format!("{PLUGIN_USER}{}", self.id)) };
-        let (params, makers) = (Params::from_bytes(params.0.into()), through.len());
-        let call = Call {
-            method,
-            params,
-            origin: origin.into(),
-            may_stream: false,
-            through,
-            makers,
-            progress: None,
-            held: None,
-        };
+        let call = made_by(through, method, Params::from_bytes(params.0.into()), origin.into());
         self.switchboard.wait(scope, |front| (front.service)(call))
     }
 }

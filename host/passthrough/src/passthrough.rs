@@ -262,10 +262,7 @@ impl Passthrough {
     pub async fn help_text(&self, method: &str) -> Result<String, Failure> {
         let params = if method.is_empty() { json!([]) } else { json!([method]) };
         let result = whole(&self.upstream, "help", params.to_string().as_bytes()).await?;
-        Ok(serde_json::from_slice::<Value>(&result)
-            .ok()
-            .and_then(|text| text.as_str().map(str::to_owned))
-            .unwrap_or_default())
+        Ok(serde_json::from_slice(&result).unwrap_or_default())
     }
 }
 

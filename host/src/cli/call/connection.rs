@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
@@ -98,10 +98,7 @@ impl Connection {
     }
 }
 
-/// What stands for itself in a wallet's name in a path: what RFC 3986 reserves for nothing.
-const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-
 /// The path of calls, for a wallet or for none in particular.
 fn path(wallet: Option<&str>) -> String {
-    wallet.map_or_else(|| "/".to_owned(), |wallet| format!("/wallet/{}", utf8_percent_encode(wallet, UNRESERVED)))
+    wallet.map_or_else(|| "/".to_owned(), |wallet| format!("/wallet/{}", utf8_percent_encode(wallet, NON_ALPHANUMERIC)))
 }

@@ -71,8 +71,7 @@ fn connect_as(args: &TopArgs, user: &str, file: &Path) -> Result<Connection, Cal
         None => place::url(&args.at.folder()?),
     };
     let login = Login::Password { user: user.to_owned(), file: expand_home(file)? };
-    let header = login.read().map_err(io::Error::other)?;
-    let connection = Connection::with_authorization(header.to_str().unwrap_or_default(), &url);
+    let connection = Connection::with_login(&login, &url, None).map_err(io::Error::other)?;
     Ok(connection.trusting(args.at.ca_file.as_deref()))
 }
 

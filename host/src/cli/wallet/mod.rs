@@ -197,8 +197,7 @@ impl NodeAt {
             }
             None => self.told(folder)?,
         };
-        let header = login.read()?;
-        Ok(Connection::with_authorization(header.to_str().unwrap_or_default(), &url))
+        Ok(Connection::with_login(&login, &url, None)?)
     }
 
     /// The node that the command line tells.

@@ -25,7 +25,6 @@ use outrigger_sdk::manifest::MethodSpec;
 use outrigger_values::{RpcError, RpcErrorCode};
 use tokio::sync::Semaphore;
 
-use crate::observe::Methods;
 use absent::Absent;
 use arguments::Arguments;
 use builtins::Builtins;
@@ -81,6 +80,12 @@ impl Router {
     ) -> Self {
         let (long, absent) = (Semaphore::new(max_long_calls), Absent::default());
         Self { registry, builtins, calls, scopes, pool, long, absent, passthrough, wallets, switchboard }
+    }
+
+    /// The specification of a method; `None` if it is unknown.
+    fn spec(&self, method: &str) -> Option<Arc<MethodSpec>> {
+        let passed = || self.passthrough.as_ref().and_then(|node| node.spec(method));
+        self.registry.spec(method).or_else(|| self.builtins.spec(method)).or_else(passed)
     }
 
     pub fn passthrough(&self) -> Option<&Arc<Passthrough>> {
@@ -216,13 +221,6 @@ impl Router {
             }
         };
         std::thread::Builder::new().name("call-watch".to_owned()).spawn(work).map(drop)
-    }
-}
-
-impl Methods for Router {
-    fn spec(&self, method: &str) -> Option<Arc<MethodSpec>> {
-        let passed = || self.passthrough.as_ref().and_then(|node| node.spec(method));
-        self.registry.spec(method).or_else(|| self.builtins.spec(method)).or_else(passed)
     }
 }
 

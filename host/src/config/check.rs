@@ -116,10 +116,12 @@ impl LoadedConfig {
             ]
         });
         let marks = config.notify.high_water_marks().map(|(key, mark)| (key, mark, 1, MAX_HIGH_WATER_MARK));
-        for (key, value, least, most) in ranges.into_iter().chain(of_backend).chain(marks) {
+        let ranges = ranges.into_iter().chain(of_backend);
+        let ranges = ranges.map(|(key, value, least, most)| (key.to_owned(), value, least, most));
+        for (key, value, least, most) in ranges.chain(marks) {
             if !(least..=most).contains(&value) {
                 let reason = format!("must be from {least} to {most}, not {value}");
-                return Err(self.error(key, &value.to_string(), reason));
+                return Err(self.error(&key, &value.to_string(), reason));
             }
         }
         if let Err(reason) = config.backup.recipient() {

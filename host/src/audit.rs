@@ -78,10 +78,7 @@ impl AuditLog {
     /// Whether [`Self::open`] would succeed. The file is neither made nor changed.
     pub fn check(path: &Path) -> io::Result<()> {
         match OpenOptions::new().append(true).open(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-                Ok(access(folder, Access::WRITE_OK | Access::EXEC_OK)?)
-            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => may_create(path),
             opened => {
                 let (owner, own) = (opened?.metadata()?.uid(), geteuid().as_raw());
                 let foreign = || io::Error::new(io::ErrorKind::PermissionDenied, format!("it belongs to user {owner}"));
@@ -134,6 +131,12 @@ impl AuditLog {
     }
 }
 
+/// Whether a file can be made at `path`.
+pub fn may_create(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Ok(access(folder, Access::WRITE_OK | Access::EXEC_OK)?)
+}
+
 fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(".");
@@ -154,13 +157,13 @@ enum AuditOutcome {
 }
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct Line {
     time: String,
-    user: &'a str,
+    user: String,
     peer: Option<String>,
     /// The wallet in the path, or the user's only one.
-    wallet: Option<&'a str>,
-    method: &'a str,
+    wallet: Option<String>,
+    method: String,
     outcome: AuditOutcome,
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<i32>,
@@ -168,10 +171,10 @@ struct Line<'a> {
     txid: Vec<Txid>,
     /// The policy, for a verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
-    policy: Option<&'a str>,
+    policy: Option<String>,
     /// Why the policy refused.
     #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'a str>,
+    reason: Option<String>,
 }
 
 impl AuditLog {
@@ -186,19 +189,19 @@ impl AuditLog {
         };
         self.add(&Line {
             time: now(),
-            user: &query.user,
+            user: query.user.clone(),
             peer: None,
-            wallet: Some(&query.wallet),
-            method: &query.method,
+            wallet: Some(query.wallet.clone()),
+            method: query.method.clone(),
             outcome: if refusal.is_some() { AuditOutcome::Refused } else { AuditOutcome::Ok },
             code: None,
             txid: txid.into_iter().collect(),
-            policy: Some(policy),
-            reason: *refusal,
+            policy: Some((*policy).to_owned()),
+            reason: refusal.map(str::to_owned),
         });
     }
 
-    fn add(&self, line: &Line<'_>) {
+    fn add(&self, line: &Line) {
         match serde_json::to_string(line) {
             Ok(line) => self.append(&(line + "\n")),
             Err(error) => tracing::error!(%error, "a line of the audit log cannot be written"),
@@ -216,20 +219,15 @@ pub fn now() -> String {
 /// A call of the audit log, whose line is written on drop.
 pub struct AuditEntry {
     log: Arc<AuditLog>,
-    user: String,
-    peer: Option<String>,
-    wallet: Option<String>,
-    method: String,
-    outcome: AuditOutcome,
-    code: Option<i32>,
-    txid: Vec<Txid>,
+    /// Its time is that of the drop.
+    line: Line,
 }
 
 impl AuditEntry {
     pub fn begin(log: &Arc<AuditLog>, request: &Request<'_>) -> Self {
         let origin = origin_of(request);
-        Self {
-            log: log.clone(),
+        let line = Line {
+            time: String::new(),
             user: origin.user.to_owned(),
             peer: origin.peer.map(|peer| peer.to_string()),
             wallet: origin.wallet.map(str::to_owned),
@@ -237,16 +235,20 @@ impl AuditEntry {
             outcome: AuditOutcome::Abandoned,
             code: None,
             txid: Vec::new(),
-        }
+            policy: None,
+            reason: None,
+        };
+        Self { log: log.clone(), line }
     }
 
     /// Records the answer. If the method moves money, the result's transaction ids are included.
     pub fn answered(mut self, answer: &Answer) {
-        (self.outcome, self.code) = match answer {
+        let line = &mut self.line;
+        (line.outcome, line.code) = match answer {
             Ok(result) => {
-                let moves_money = method(&self.method).is_some_and(Method::moves_money);
+                let moves_money = method(&line.method).is_some_and(Method::moves_money);
                 if let (true, ResultText::Bytes(text)) = (moves_money, result) {
-                    self.txid = transactions(text);
+                    line.txid = transactions(text);
                 }
                 (AuditOutcome::Ok, None)
             }
@@ -260,10 +262,8 @@ impl AuditEntry {
 
 impl Drop for AuditEntry {
     fn drop(&mut self) {
-        let Self { log, user, peer, wallet, method, outcome, code, txid } = self;
-        let (peer, wallet, txid) = (peer.take(), wallet.as_deref(), std::mem::take(txid));
-        let (time, outcome, code) = (now(), *outcome, *code);
-        log.add(&Line { time, user, peer, wallet, method, outcome, code, txid, policy: None, reason: None });
+        self.line.time = now();
+        self.log.add(&self.line);
     }
 }
 

@@ -33,7 +33,6 @@ pub struct Observe<S, M> {
     pub methods: Arc<M>,
     pub metrics: CallMetrics,
     pub active: Arc<Active>,
-    /// The audit log, if there is one.
     pub audit: Option<Arc<AuditLog>>,
 }
 

@@ -307,19 +307,6 @@ mod tests {
     }
 
     #[test]
-    fn calls_at_a_time_are_places_that_ended_calls_give_back() {
-        let quota = Quota::of(UserLimits { concurrent_calls: Some(2), ..UserLimits::default() });
-        let now = Instant::now();
-        let held = (quota.enter(now).ok(), quota.enter(now).ok());
-        assert_eq!(
-            refused(quota.enter(now)).as_deref(),
-            Some("The user may have 2 calls at a time (rpc.users.max_concurrent_calls)")
-        );
-        drop(held);
-        assert!(quota.enter(now).is_ok());
-    }
-
-    #[test]
     fn changed_limits_count_the_calls_in_progress_and_those_made() {
         let user = |most: u32| {
             let text = format!("name = \"a\"\nmax_concurrent_calls = {most}\nmax_calls_per_second = {most}");

@@ -4,13 +4,10 @@ use futures_util::future::join_all;
 use outrigger_rpc::{Call, Failure, ResultText};
 use outrigger_upstream::{Upstream, UpstreamError, batch_request, read_batch};
 
-use super::forward::{failure, forward};
+use super::forward::{MAX_WHOLE, failure, forward};
 
 /// Batched calls have no effects, so a batch whose reply was lost can be sent again.
 const READ_ONLY: bool = true;
-
-/// The longest answer to a batch, in bytes: it is held in memory.
-const MAX_ANSWER: usize = 256 << 20;
 
 /// Forwards calls as one batch. If the node forbids one of the methods (-rpcwhitelist) it refuses the whole batch, and
 /// the calls are sent alone. Answers are in the order of the calls.
@@ -32,7 +29,7 @@ async fn answers(
     calls: &[Call],
 ) -> Result<Vec<Result<ResultText, Failure>>, UpstreamError> {
     let body = batch_request(calls.iter().map(|call| (&*call.method, call.params.as_bytes())));
-    let (status, reply) = upstream.post(path, body, READ_ONLY).await?.collect(MAX_ANSWER).await?;
+    let (status, reply) = upstream.post(path, body, READ_ONLY).await?.collect(MAX_WHOLE).await?;
     let answers = read_batch(&reply, calls.len()).ok_or(UpstreamError::Strange(status))?;
     Ok(answers.into_iter().map(|answer| answer.map(ResultText::Bytes).map_err(Failure::Rpc)).collect())
 }

@@ -20,7 +20,7 @@ pub(crate) const LOST: &str = "The answer of bitcoind was lost";
 /// Longer replies are streamed, in bytes.
 const STREAM_MIN_BYTES: u64 = 1 << 20;
 
-/// In bytes.
+/// The longest reply that is held in memory, in bytes.
 pub(crate) const MAX_WHOLE: usize = 256 << 20;
 
 /// Calls a method of the node at a path: `/`, or a wallet's. `params` is the JSON text of an array or object. A long

@@ -117,17 +117,13 @@ impl Gather {
     async fn send(&self, group: Vec<Waiting>) {
         let (calls, senders): (Vec<Call>, Vec<_>) = group.into_iter().map(|one| (one.call, one.answer)).unzip();
         let answers = match &*calls {
-            [call] => vec![self.alone(call).await],
+            [call] => vec![forward(&self.upstream, PATH, &call.method, call.params.as_bytes(), false).await],
             calls => forward_all(&self.upstream, PATH, calls).await,
         };
         for (sender, answer) in senders.into_iter().zip(answers) {
             // The client may have gone.
             let _ = sender.send(answer);
         }
-    }
-
-    async fn alone(&self, call: &Call) -> Answer {
-        forward(&self.upstream, PATH, &call.method, call.params.as_bytes(), false).await
     }
 }
 

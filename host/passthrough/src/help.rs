@@ -70,10 +70,6 @@ impl NodeHelp {
     pub fn iter(&self) -> impl Iterator<Item = (&str, &NodeMethod)> {
         self.0.iter().map(|(name, method)| (name.as_str(), method))
     }
-
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
 }
 
 #[cfg(test)]

@@ -27,5 +27,5 @@ mod taps;
 
 pub use help::{DUMP_CONVERSIONS, NodeHelp, NodeMethod};
 pub use long_poll::NodeTip;
-pub use passthrough::{Passthrough, Settings, WalletOwner};
+pub use passthrough::{Passthrough, Settings};
 pub use taps::Taps;

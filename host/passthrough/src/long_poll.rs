@@ -147,7 +147,6 @@ impl LongPolls {
         }
     }
 
-    /// The first matching tip, or the tip at the end of the limit.
     async fn tip_such_that(&self, limit: Option<Duration>, is_so: impl Fn(&NodeTip) -> bool) -> Bytes {
         let found = tip_such_that(self.tip.clone(), limit, &is_so).await;
         // The client may have seen a later block in another call meanwhile.
@@ -237,10 +236,6 @@ impl Arguments<'_> {
     }
 }
 
-fn contains(text: &[u8], word: &[u8]) -> bool {
-    text.windows(word.len()).any(|window| window == word)
-}
-
 fn template_request(params: &mut Value) -> Option<&mut Map<String, Value>> {
     let request = match params {
         Value::Array(values) => values.first_mut()?,
@@ -279,7 +274,8 @@ fn template(mut values: Value) -> Option<Wait> {
 }
 
 fn names_template(template: &[u8], id: &str) -> bool {
-    contains(template, format!("\"longpollid\":\"{id}\"").as_bytes())
+    let member = format!("\"longpollid\":\"{id}\"");
+    template.windows(member.len()).any(|window| window == member.as_bytes())
 }
 
 /// The first matching tip, or the tip at the end of the limit.

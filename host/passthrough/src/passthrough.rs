@@ -26,17 +26,10 @@ use super::help::{DUMP_CONVERSIONS, NodeHelp, known_spec};
 use super::long_poll::{LongPolls, NodeTip, Wait};
 use super::taps::Taps;
 
-/// Whose wallets answer wallet methods (`backend.wallets`).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum WalletOwner {
-    /// A wallet method without a plugin is refused.
-    Host,
-    Node,
-}
-
 #[derive(Clone, Debug)]
 pub struct Settings {
-    pub wallets: WalletOwner,
+    /// Whether the node's wallets answer wallet methods (`backend.wallets`). If not, a wallet method without a plugin is refused.
+    pub node_wallets: bool,
     pub deny: BTreeSet<String>,
     pub max_long_calls: usize,
     /// How long the stopping host waits for open calls.
@@ -104,11 +97,9 @@ impl Passthrough {
             },
         };
         if result.is_ok() {
-            if known.is_some_and(Method::submits_transactions) {
+            if known.is_some_and(|known| known.submits_transactions() || known.changes_chain()) {
                 let submitted = Some(params).filter(|_| name == "sendrawtransaction").and_then(first_transaction);
-                self.taps.mempool_changed(submitted).await;
-            } else if known.is_some_and(Method::changes_chain) {
-                self.taps.chain_changed().await;
+                self.taps.changed(submitted).await;
             } else if name == "syncwithvalidationinterfacequeue" {
                 self.taps.wallets_synced().await;
             } else if name == "setmocktime"
@@ -197,8 +188,8 @@ impl Passthrough {
 
     /// A wallet's path only if the node's wallets answer.
     fn path(&self, call: &Call) -> Cow<'static, str> {
-        match (call.origin.wallet.as_ref().or(call.origin.only_wallet.as_ref()), self.settings.wallets) {
-            (Some(wallet), WalletOwner::Node) => {
+        match call.origin.wallet.as_ref().or(call.origin.only_wallet.as_ref()) {
+            Some(wallet) if self.settings.node_wallets => {
                 Cow::from(format!("/wallet/{}", utf8_percent_encode(wallet, NON_ALPHANUMERIC)))
             }
             _ => Cow::from("/"),
@@ -225,19 +216,20 @@ impl Passthrough {
         if self.settings.deny.contains(name) {
             return Ok(false);
         }
-        Ok(match (self.settings.wallets, method(name)) {
-            (WalletOwner::Node, _) => true,
-            (WalletOwner::Host, Some(known)) => !known.is_wallet(),
+        Ok(match method(name) {
+            _ if self.settings.node_wallets => true,
+            Some(known) => !known.is_wallet(),
             // An unknown method may be a wallet method of a later version, which the node's help shows.
-            (WalletOwner::Host, None) => !self.read_help().await?.is_wallet_method(name),
+            None => !self.read_help().await?.is_wallet_method(name),
         })
     }
 
     /// Whether a method of the node is shown to a user, since it is forwarded.
     pub fn shows(&self, origin: &Origin, name: &str, help: &NodeHelp) -> bool {
-        let ours = self.settings.wallets == WalletOwner::Host;
         let is_wallet = || method(name).is_some_and(Method::is_wallet) || help.is_wallet_method(name);
-        !self.settings.deny.contains(name) && (!ours || !is_wallet()) && Self::refusal(origin, name).is_none()
+        !self.settings.deny.contains(name)
+            && (self.settings.node_wallets || !is_wallet())
+            && Self::refusal(origin, name).is_none()
     }
 
     /// The node's help, cached until the node is away.
@@ -270,10 +262,7 @@ impl Passthrough {
     pub async fn help_text(&self, method: &str) -> Result<String, Failure> {
         let params = if method.is_empty() { json!([]) } else { json!([method]) };
         let result = whole(&self.upstream, "help", params.to_string().as_bytes()).await?;
-        Ok(serde_json::from_slice::<Value>(&result)
-            .ok()
-            .and_then(|text| text.as_str().map(str::to_owned))
-            .unwrap_or_default())
+        Ok(serde_json::from_slice(&result).unwrap_or_default())
     }
 }
 

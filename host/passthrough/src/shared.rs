@@ -4,10 +4,8 @@ use std::collections::HashMap;
 use std::hash::Hash;
 
 use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, Shared, WeakShared};
+use futures_util::future::{BoxFuture, WeakShared};
 use parking_lot::Mutex;
-
-type Work<T> = Shared<BoxFuture<'static, T>>;
 
 /// The requests in flight, by key.
 pub(crate) struct SingleFlight<K, T: Clone> {
@@ -23,7 +21,7 @@ impl<K, T: Clone> Default for SingleFlight<K, T> {
 impl<K: Hash + Eq + Clone, T: Clone + Send + 'static> SingleFlight<K, T> {
     /// Joins this key's work in flight, or begins it. Work without waiters is dropped.
     pub async fn run(&self, key: K, begin: impl FnOnce() -> BoxFuture<'static, T>) -> T {
-        let work: Work<T> = {
+        let work = {
             let mut flights = self.flights.lock();
             match flights.get(&key).and_then(WeakShared::upgrade) {
                 Some(work) if work.peek().is_none() => work,

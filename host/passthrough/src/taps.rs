@@ -12,14 +12,12 @@ pub trait Taps: Send + Sync {
     /// Completes when the tip is no older than the blocks that clients have seen, or after a bounded time.
     fn caught_up(&self) -> BoxFuture<'static, ()>;
 
-    /// The mempool may have a new transaction. Completes when the wallets have seen it, or after a bounded time.
-    fn mempool_changed(&self, submitted: Option<Transaction>) -> BoxFuture<'static, ()>;
+    /// The best chain may have changed, or the mempool may have a new transaction. Completes when the host has followed, or after a
+    /// bounded time.
+    fn changed(&self, submitted: Option<Transaction>) -> BoxFuture<'static, ()>;
 
     /// setmocktime, in Unix seconds; 0 for the system's clock.
     fn time_set(&self, seconds: u64);
-
-    /// The best chain may have changed. Completes when the host has followed, or after a bounded time.
-    fn chain_changed(&self) -> BoxFuture<'static, ()>;
 
     /// The node's own wallets have synchronised (syncwithvalidationinterfacequeue). Completes when the host's have, or
     /// after a bounded time.

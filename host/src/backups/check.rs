@@ -11,7 +11,6 @@ use outrigger_services::check_store_file;
 use outrigger_wallet_engine::WalletContents;
 use serde::Serialize;
 
-/// The hidden command.
 pub const COMMAND: &str = "__check-copy";
 /// How the copy is called in the messages of the process.
 const COPY: &str = "copy";

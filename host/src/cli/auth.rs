@@ -8,7 +8,7 @@ use bitcoin::key::rand::RngCore;
 use bitcoin::key::rand::rngs::OsRng;
 use zeroize::Zeroizing;
 
-use super::show;
+use super::{EXIT_FAILED, refused, show};
 use outrigger_rpc::RpcUser;
 
 /// The random bytes in a password.
@@ -27,10 +27,7 @@ pub fn auth(name: &str) -> ExitCode {
     let password = Zeroizing::new(URL_SAFE_NO_PAD.encode(*bytes));
     let user = match RpcUser::with_password(name, &password) {
         Ok(user) => user,
-        Err(error) => {
-            eprintln!("outrigger: {error}");
-            return ExitCode::FAILURE;
-        }
+        Err(error) => return refused(&error, EXIT_FAILED),
     };
     let shown = show(&config_lines(&user));
     if shown == ExitCode::SUCCESS {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use super::{EXIT_BAD_CONFIGURATION, show};
+use super::{EXIT_BAD_CONFIGURATION, refused, show};
 use crate::config::former::migrate;
 
 /// What to do with a configuration file.
@@ -18,15 +18,11 @@ pub enum ConfigCommand {
     },
 }
 
-/// Runs the command.
 pub fn run(ConfigCommand::Migrate { file }: &ConfigCommand) -> ExitCode {
     let name = file.display().to_string();
     let text = std::fs::read_to_string(file).map_err(|error| format!("{name}: {error}"));
     match text.and_then(|text| migrate(&name, &text).map_err(|error| error.to_string())) {
         Ok(migrated) => show(&migrated),
-        Err(error) => {
-            eprintln!("outrigger: {error}");
-            ExitCode::from(EXIT_BAD_CONFIGURATION)
-        }
+        Err(error) => refused(&error, EXIT_BAD_CONFIGURATION),
     }
 }

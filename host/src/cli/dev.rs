@@ -6,6 +6,7 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant, SystemTime};
 
 use clap::Args;
@@ -15,11 +16,10 @@ use outrigger_sdk::manifest::{Manifest, OptionType};
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, kill_process};
 use serde_json::{Value, json};
-use tokio::runtime::Runtime;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::call::connection::{CallError, Connection};
 use super::call::place;
+use super::call::terminal::on_signal;
 use crate::config::{Config, LoadedConfig, expand_home};
 
 /// The host's configuration, in the crate's folder.
@@ -72,7 +72,9 @@ pub fn dev(args: &DevArgs) -> Result<(), String> {
         ));
     };
     let program = std::env::current_exe().map_err(|error| format!("this program's own file: {error}"))?;
-    let mut signals = Signals::new().map_err(|error| format!("cannot listen for signals: {error}"))?;
+    let (sender, signals) = channel();
+    on_signal(move |_| sender.send(()).unwrap_or_default())
+        .map_err(|error| format!("cannot listen for signals: {error}"))?;
     let mut session = Session { args, manifest, program, held: None, host: None };
     loop {
         let seen = look();
@@ -84,7 +86,7 @@ pub fn dev(args: &DevArgs) -> Result<(), String> {
         }
         loop {
             let was_running = session.host.is_some();
-            if signals.come_within(POLL_INTERVAL) {
+            if signals.recv_timeout(POLL_INTERVAL).is_ok() {
                 return Ok(());
             }
             if was_running && !session.is_running() {
@@ -110,7 +112,6 @@ struct Session<'a> {
     args: &'a DevArgs,
     /// The crate's Cargo.toml.
     manifest: PathBuf,
-    /// This program.
     program: PathBuf,
     /// The folder of the library, locked against another session.
     held: Option<File>,
@@ -250,11 +251,10 @@ impl Drop for Session<'_> {
 
 /// The library of the crate in cargo's messages.
 fn library(messages: &[u8], manifest: &Path) -> Option<PathBuf> {
-    let has_kind =
-        |message: &Value| message["target"]["kind"].as_array()?.iter().find(|kind| *kind == "cdylib").cloned();
     let is_own = |message: &Value| {
         let path = message["manifest_path"].as_str().and_then(|path| Path::new(path).canonicalize().ok());
-        message["reason"] == "compiler-artifact" && path.as_deref() == Some(manifest) && has_kind(message).is_some()
+        let is_library = message["target"]["kind"].as_array().is_some_and(|kinds| kinds.contains(&json!("cdylib")));
+        message["reason"] == "compiler-artifact" && path.as_deref() == Some(manifest) && is_library
     };
     let lines = messages.split(|byte| *byte == b'\n');
     let message = lines.filter_map(|line| serde_json::from_slice(line).ok()).find(is_own)?;
@@ -319,39 +319,6 @@ fn look() -> BTreeMap<PathBuf, (Option<SystemTime>, u64)> {
         }
     }
     seen
-}
-
-/// The signals that end the command.
-struct Signals {
-    runtime: Runtime,
-    interrupt: Signal,
-    terminate: Signal,
-    hangup: Signal,
-}
-
-impl Signals {
-    fn new() -> io::Result<Self> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let entered = runtime.enter();
-        let listen = |kind| signal(kind);
-        let (interrupt, terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
-        let hangup = listen(SignalKind::hangup())?;
-        drop(entered);
-        Ok(Self { runtime, interrupt, terminate, hangup })
-    }
-
-    /// Waits, at most until a signal comes. Returns whether a signal has come since the start.
-    fn come_within(&mut self, limit: Duration) -> bool {
-        let Self { runtime, interrupt, terminate, hangup } = self;
-        runtime.block_on(async {
-            tokio::select! {
-                _ = interrupt.recv() => true,
-                _ = terminate.recv() => true,
-                _ = hangup.recv() => true,
-                () = tokio::time::sleep(limit) => false,
-            }
-        })
-    }
 }
 
 #[cfg(test)]

@@ -96,18 +96,12 @@ enum Command {
 
 /// Prints a command's result. A reader that has gone has read enough; an output that takes nothing is a failure.
 pub fn show(text: &str) -> ExitCode {
-    match shown(writeln!(io::stdout(), "{text}")) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("outrigger: cannot write to standard output: {error}");
-            ExitCode::from(EXIT_FAILED)
+    match writeln!(io::stdout(), "{text}") {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            refused(&format_args!("cannot write to standard output: {error}"), EXIT_FAILED)
         }
+        _ => ExitCode::SUCCESS,
     }
-}
-
-/// What became of writing a result.
-fn shown(written: io::Result<()>) -> io::Result<()> {
-    written.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
 }
 
 /// Names the subcommand that was probably meant, where clap finds none: two letters that changed places are too much for it.
@@ -143,7 +137,6 @@ fn refused(error: &dyn std::fmt::Display, code: u8) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Runs the command that was given.
 pub fn main(linked: &'static [LinkedPlugin]) -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

@@ -9,7 +9,7 @@ use outrigger_header::{FILE, header};
 use outrigger_conformance as conformance;
 
 use super::inspect::{describe_file, describe_linked};
-use super::{dev, scaffold, show, store, timing};
+use super::{EXIT_FAILED, dev, refused, scaffold, show, store, timing};
 use outrigger_plugins::file::PluginFile;
 use outrigger_plugins::linked::LinkedPlugin;
 use outrigger_service::json;
@@ -65,7 +65,6 @@ pub enum PluginCommand {
     Store(store::StoreArgs),
 }
 
-/// Runs the command.
 pub fn run(command: &PluginCommand, linked: &[LinkedPlugin]) -> ExitCode {
     let outcome = match command {
         PluginCommand::Inspect { file } => {
@@ -89,17 +88,13 @@ pub fn run(command: &PluginCommand, linked: &[LinkedPlugin]) -> ExitCode {
         PluginCommand::Services { json: false } => Ok(json::page()),
         PluginCommand::New { name, sdk } => scaffold::create(name, sdk.as_deref()),
         PluginCommand::Store(args) => store::run(args),
-        PluginCommand::Dev(args) => match dev::dev(args) {
-            Ok(()) => return ExitCode::SUCCESS,
-            Err(error) => Err(error),
-        },
+        PluginCommand::Dev(args) => {
+            return dev::dev(args).map_or_else(|error| refused(&error, EXIT_FAILED), |()| ExitCode::SUCCESS);
+        }
     };
     match outcome {
         Ok(text) => show(&text),
-        Err(error) => {
-            eprintln!("outrigger: {error}");
-            ExitCode::FAILURE
-        }
+        Err(error) => refused(&error, EXIT_FAILED),
     }
 }
 

@@ -45,61 +45,48 @@ pub fn create(name: &str, sdk: Option<&Path>) -> Result<String, String> {
     if folder.exists() {
         return Err(format!("{} exists already", folder.display()));
     }
-    let names = Names::new(name, &sdk, &folder);
-    names.write(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    write(&names(name, &sdk, &folder), &folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     Ok(format!(
         "Wrote {name}/. Next:\n\n  cd {name}\n  cargo test\n  outrigger plugin dev\n\nand in a second terminal:\n\n  \
          outrigger call --datadir ~/.outrigger/dev/{name} {method} 1000\n\nREADME.md in there says more.",
-        method = names.method,
+        method = method(name),
     ))
 }
 
-/// What is filled in.
-struct Names {
-    name: String,
-    library: String,
-    library_file: String,
-    method: String,
-    title: String,
-    /// The paths from the crate to the SDK and to its hosts for tests, as TOML has texts.
-    sdk: String,
-    testing: String,
+/// What is filled in, each with its mark.
+type Names = [(&'static str, String); 8];
+
+fn names(name: &str, sdk: &Path, folder: &Path) -> Names {
+    let library = name.replace('-', "_");
+    let library_file = format!("target/release/liboutrigger_{library}{}", std::env::consts::DLL_SUFFIX);
+    // From the crate, as TOML has texts.
+    let path = |to: &Path| toml::Value::String(relative(folder, to).display().to_string()).to_string();
+    [
+        ("{{name}}", name.to_owned()),
+        ("{{library}}", library),
+        ("{{library_file}}", library_file),
+        ("{{method}}", method(name)),
+        ("{{title}}", title(name)),
+        ("{{type}}", format!("{}Plugin", title(name))),
+        ("{{sdk}}", path(sdk)),
+        ("{{testing}}", path(&testing_beside(sdk))),
+    ]
 }
 
-impl Names {
-    fn new(name: &str, sdk: &Path, folder: &Path) -> Self {
-        let library = name.replace('-', "_");
-        let library_file = format!("target/release/liboutrigger_{library}{}", std::env::consts::DLL_SUFFIX);
-        let path = |to: &Path| toml::Value::String(relative(folder, to).display().to_string()).to_string();
-        Self {
-            name: name.to_owned(),
-            sdk: path(sdk),
-            testing: path(&testing_beside(sdk)),
-            method: name.replace('-', ""),
-            title: title(name),
-            library,
-            library_file,
-        }
+fn write(names: &Names, folder: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(folder.join("src"))?;
+    for (file, text) in FILES {
+        fs::write(folder.join(file), fill(text, names))?;
     }
+    Ok(())
+}
 
-    fn write(&self, folder: &Path) -> std::io::Result<()> {
-        fs::create_dir_all(folder.join("src"))?;
-        for (file, text) in FILES {
-            fs::write(folder.join(file), self.fill(text))?;
-        }
-        Ok(())
-    }
+fn fill(text: &str, names: &Names) -> String {
+    names.iter().fold(text.to_owned(), |text, (mark, name)| text.replace(mark, name))
+}
 
-    fn fill(&self, text: &str) -> String {
-        text.replace("{{name}}", &self.name)
-            .replace("{{library}}", &self.library)
-            .replace("{{library_file}}", &self.library_file)
-            .replace("{{method}}", &self.method)
-            .replace("{{title}}", &self.title)
-            .replace("{{type}}", &format!("{}Plugin", self.title))
-            .replace("{{sdk}}", &self.sdk)
-            .replace("{{testing}}", &self.testing)
-    }
+fn method(name: &str) -> String {
+    name.replace('-', "")
 }
 
 /// The folder of the crate with the hosts for tests, in the checkout that holds the SDK.
@@ -164,16 +151,16 @@ mod tests {
 
     #[test]
     fn plugin_new_fills_in_every_placeholder() {
-        let names = Names::new("acme-mining", Path::new("/a \"b\"/sdk"), Path::new("/c/acme-mining"));
+        let names = names("acme-mining", Path::new("/a \"b\"/sdk"), Path::new("/c/acme-mining"));
         for (file, text) in FILES {
-            let filled = names.fill(text);
+            let filled = fill(text, &names);
             assert!(!filled.contains("{{"), "{file}: {filled}");
         }
-        let code = names.fill(include_str!("scaffold/lib.rs.in"));
+        let code = fill(include_str!("scaffold/lib.rs.in"), &names);
         assert!(code.contains("id = \"acme-mining\"") && code.contains("name = \"acmemining\""), "{code}");
-        let cargo: toml::Table = toml::from_str(&names.fill(include_str!("scaffold/Cargo.toml.in"))).unwrap();
+        let cargo: toml::Table = toml::from_str(&fill(include_str!("scaffold/Cargo.toml.in"), &names)).unwrap();
         assert_eq!(cargo["dependencies"]["outrigger-sdk"]["path"].as_str(), Some("../../a \"b\"/sdk"));
-        let config: toml::Table = toml::from_str(&names.fill(include_str!("scaffold/outrigger.toml.in"))).unwrap();
+        let config: toml::Table = toml::from_str(&fill(include_str!("scaffold/outrigger.toml.in"), &names)).unwrap();
         assert_eq!(config["plugins"][1]["file"].as_str(), Some("acme-mining"));
     }
 

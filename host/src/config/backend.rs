@@ -14,12 +14,9 @@ pub struct BackendConfig {
     /// Its RPC server: `http://host:port`.
     pub url: String,
     /// The cookie file that it writes at each start; by default bitcoind's default path, if `user` is not set either.
-    #[serde(default)]
     pub cookie: Option<PathBuf>,
-    #[serde(default)]
     pub user: Option<String>,
     /// The file whose first line is that user's password.
-    #[serde(default)]
     pub password_file: Option<PathBuf>,
     #[serde(default)]
     pub wallets: Wallets,
@@ -57,7 +54,6 @@ pub struct BackendConfig {
     #[serde(default)]
     pub patience_seconds: u64,
     /// The challenge of a custom signet in hex, as bitcoind's `signetchallenge`; by default the public signet's.
-    #[serde(default)]
     pub signet_challenge: Option<String>,
     /// How long the node may be behind, or lack blocks of known headers, before the host counts as not ready, in
     /// seconds.
@@ -65,10 +61,8 @@ pub struct BackendConfig {
     pub behind_seconds: u64,
     /// How many blocks the node may go back from our best block, to an ancestor of it or to a branch with less work,
     /// and a wallet at loading to the fork of its chain and the node's. Default: 144, and any number on regtest.
-    #[serde(default)]
     pub max_rewind: Option<u32>,
     /// The hash of a block to which the node and wallets may always rewind.
-    #[serde(default)]
     pub allow_rewind_to: Option<BlockHash>,
 }
 
@@ -87,6 +81,18 @@ impl BackendConfig {
         match &self.signet_challenge {
             None => Some(ChainIdentity::of(network)),
             Some(challenge) => ScriptBuf::from_hex(challenge).ok().map(ChainIdentity::signet),
+        }
+    }
+
+    /// The source of the node's notifications.
+    ///
+    /// # Errors
+    /// Neither a keyword nor an endpoint.
+    pub fn zmq(&self) -> Result<ZmqSetting, BadZmqEndpoint> {
+        match self.zmq.as_str() {
+            "auto" => Ok(ZmqSetting::Auto),
+            "off" => Ok(ZmqSetting::Off),
+            endpoint => Ok(ZmqSetting::At(endpoint.parse()?)),
         }
     }
 }
@@ -135,18 +141,4 @@ fn default_behind_seconds() -> u64 {
 
 fn default_filter_cache_mib() -> u64 {
     1024
-}
-
-impl BackendConfig {
-    /// The source of the node's notifications.
-    ///
-    /// # Errors
-    /// Neither a keyword nor an endpoint.
-    pub fn zmq(&self) -> Result<ZmqSetting, BadZmqEndpoint> {
-        match self.zmq.as_str() {
-            "auto" => Ok(ZmqSetting::Auto),
-            "off" => Ok(ZmqSetting::Off),
-            endpoint => Ok(ZmqSetting::At(endpoint.parse()?)),
-        }
-    }
 }

@@ -52,7 +52,6 @@ const MAX_ANSWER_BYTES: u64 = 1 << 32;
 const MAX_NESTING: u64 = 512;
 
 impl LoadedConfig {
-    /// Checks rules that types cannot express.
     pub fn check(&self) -> Result<(), ConfigError> {
         let config = &self.config;
         if config.backend.is_none() && config.network != "regtest" {
@@ -107,34 +106,22 @@ impl LoadedConfig {
             ("backup.keep", u64::from(config.backup.keep), 1, MAX_BACKUPS),
             ("wallet.keypool", u64::from(config.wallet.keypool), 1, MAX_KEYPOOL),
             ("wallet.txconfirmtarget", u64::from(config.wallet.txconfirmtarget), 1, MAX_CONFIRMATION_TARGET),
-            (
-                "backend.filter_cache_mib",
-                config.backend.as_ref().map_or(0, |backend| backend.filter_cache_mib),
-                0,
-                MAX_FILTER_CACHE_MIB,
-            ),
-            (
-                "backend.busy_poll_microseconds",
-                config.backend.as_ref().map_or(0, |backend| backend.busy_poll_microseconds),
-                0,
-                MAX_BUSY_POLL_MICROSECONDS,
-            ),
-            (
-                "backend.max_estimate",
-                config.backend.as_ref().map_or(1, |backend| backend.max_estimate),
-                1,
-                MAX_ESTIMATE,
-            ),
-            ("backend.connections", config.backend.as_ref().map_or(1, |backend| backend.connections as u64), 1, 1024),
         ];
+        let of_backend = config.backend.iter().flat_map(|backend| {
+            [
+                ("backend.filter_cache_mib", backend.filter_cache_mib, 0, MAX_FILTER_CACHE_MIB),
+                ("backend.busy_poll_microseconds", backend.busy_poll_microseconds, 0, MAX_BUSY_POLL_MICROSECONDS),
+                ("backend.max_estimate", backend.max_estimate, 1, MAX_ESTIMATE),
+                ("backend.connections", backend.connections as u64, 1, 1024),
+            ]
+        });
         let marks = config.notify.high_water_marks().map(|(key, mark)| (key, mark, 1, MAX_HIGH_WATER_MARK));
-        for (key, value, least, most) in ranges.into_iter().chain(marks) {
+        let ranges = ranges.into_iter().chain(of_backend);
+        let ranges = ranges.map(|(key, value, least, most)| (key.to_owned(), value, least, most));
+        for (key, value, least, most) in ranges.chain(marks) {
             if !(least..=most).contains(&value) {
-                return Err(self.error(
-                    key,
-                    &value.to_string(),
-                    format!("must be from {least} to {most}, not {value}"),
-                ));
+                let reason = format!("must be from {least} to {most}, not {value}");
+                return Err(self.error(&key, &value.to_string(), reason));
             }
         }
         if let Err(reason) = config.backup.recipient() {

@@ -150,14 +150,8 @@ impl NotifyConfig {
     }
 
     /// The keys of the high-water marks with their values.
-    pub fn high_water_marks(&self) -> [(&'static str, u64); 5] {
-        [
-            ("notify.zmqpubhashblockhwm", self.zmqpubhashblockhwm.into()),
-            ("notify.zmqpubhashtxhwm", self.zmqpubhashtxhwm.into()),
-            ("notify.zmqpubrawblockhwm", self.zmqpubrawblockhwm.into()),
-            ("notify.zmqpubrawtxhwm", self.zmqpubrawtxhwm.into()),
-            ("notify.zmqpubsequencehwm", self.zmqpubsequencehwm.into()),
-        ]
+    pub fn high_water_marks(&self) -> [(String, u64); 5] {
+        self.topics().map(|(_, key, _, mark)| (format!("notify.{key}hwm"), mark.into()))
     }
 }
 

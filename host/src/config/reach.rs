@@ -18,7 +18,6 @@ pub struct TlsConfig {
     /// Its private key, in PEM.
     pub key: PathBuf,
     /// The authorities whose certificates clients must present, in PEM; default: clients need none.
-    #[serde(default)]
     pub client_ca: Option<PathBuf>,
     /// Whether a client is the user whose name is the common name of its certificate.
     #[serde(default)]

@@ -33,7 +33,6 @@ pub struct Config {
     pub datadir: PathBuf,
     /// The major release of Bitcoin Core whose answers clients get, 24 to 32. Default: the node's, and 29 on the
     /// embedded chain.
-    #[serde(default)]
     pub release: Option<u32>,
     /// The features that this release has deprecated and clients still get, by bitcoind's names: `removeprunedfunds`,
     /// `bip125`.
@@ -44,7 +43,6 @@ pub struct Config {
     #[serde(default)]
     pub chain: ChainConfig,
     /// The running bitcoind; by default the embedded chain.
-    #[serde(default)]
     pub backend: Option<BackendConfig>,
     #[serde(default)]
     pub wallet: WalletConfig,
@@ -184,35 +182,26 @@ impl RpcConfig {
 #[serde(deny_unknown_fields)]
 pub struct UserConfig {
     /// `NAME:SALT$HMAC`, as made by `outrigger auth NAME`.
-    #[serde(default)]
     pub rpcauth: Option<String>,
     /// The name of a user without a password, in place of `rpcauth`.
-    #[serde(default)]
     pub name: Option<String>,
     /// The user of this machine whose processes are this user on a Unix socket, without credentials.
-    #[serde(default)]
     pub uid: Option<u32>,
     /// The methods that the user may call, and `rpc.discover`, which shows these; default: all.
-    #[serde(default)]
     pub methods: Option<Vec<String>>,
     /// The only wallet that the user may use, and the default of its calls; default: all wallets.
-    #[serde(default)]
     pub wallet: Option<String>,
     /// The folders in which the user may name files (backupwallet, restorewallet); default: anywhere outside the data
     /// directory.
-    #[serde(default)]
     pub folders: Option<Vec<PathBuf>>,
     /// The treatment of methods that the host does not know and `methods` does not name.
     #[serde(default)]
     pub unknown_methods: UnknownMethods,
     /// The most calls a second, each element of a batch being one; as many may come at once. Default: no limit.
-    #[serde(default)]
     pub max_calls_per_second: Option<u32>,
     /// The most calls at a time. Default: no limit.
-    #[serde(default)]
     pub max_concurrent_calls: Option<u32>,
     /// The most wallets that the user has made and that are there. Default: no limit.
-    #[serde(default)]
     pub max_wallets: Option<u32>,
 }
 

@@ -262,26 +262,9 @@ mod tests {
         let high = "fallbackfee = 0.02\nmintxfee = 0.02\ndiscardfee = 0.02\nmaxtxfee = 1.1\nmaxapsfee = 0.001";
         assert_eq!(read(high).unwrap().warnings().len(), 5);
         assert_eq!(read(high).unwrap().unit_fault(), None);
-        for (line, expected) in [
-            (
-                "fallbackfee = 10",
-                "10.00000000 BTC per 1000 virtual bytes is 1000000 satoshi per virtual byte; the unit is BTC",
-            ),
-            ("mintxfee = 1", "at most 0.10000000 is allowed (1 satoshi per virtual byte is 0.00001)"),
-            ("discardfee = 0.11", "unreasonably high: "),
-            ("consolidatefeerate = 10", "unreasonably high: "),
-            (
-                "maxtxfee = 10000",
-                "10000.00000000 BTC for one transaction; the unit is BTC, and at most 10.00000000 is allowed",
-            ),
-            ("maxapsfee = 1000", "unreasonably high: "),
-        ] {
-            let (key, reason) = read(line).unwrap().unit_fault().unwrap();
-            assert!(
-                line.starts_with(key.trim_start_matches("wallet.")) && reason.contains(expected),
-                "{key}: {reason}"
-            );
-        }
+        let (key, reason) = read("maxtxfee = 10000").unwrap().unit_fault().unwrap();
+        assert_eq!(key, "wallet.maxtxfee");
+        assert!(reason.ends_with("the unit is BTC, and at most 10.00000000 is allowed"), "{reason}");
         let fault = read("maxtxfee = 0.00000999").unwrap().max_fee_fault(FeeRate::from_sat_per_kvb(1_000));
         let message = "must be at least the minimum relay fee of 0.00001000 BTC, or transactions get stuck";
         assert_eq!(fault.as_deref(), Some(message));

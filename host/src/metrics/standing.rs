@@ -222,7 +222,7 @@ impl Standing {
             let labels = [("plugin", plugin.id().to_owned()), ("state", state(plugin).unwrap_or("stopped").to_owned())];
             (labels, 1.0)
         });
-        page.labelled("plugin_state", "State of a plugin", states)?;
+        page.labelled("plugin_state", "State of a plugin", MetricType::Gauge, states)?;
         let mut told = |name: &str, help: &str, value: fn(&Plugin) -> f64| {
             let values = serving.plugins.iter().map(|plugin| (plugin.id().to_owned(), value(plugin)));
             page.counters(name, help, "plugin", values)
@@ -297,18 +297,15 @@ fn isolated(page: &mut Page<'_>, plugins: &[Plugin]) -> fmt::Result {
         layers.map(|(layer, value)| ([("plugin", of(plugin)), ("layer", layer.to_owned())], value))
     });
     let help = "Sandbox of an isolated plugin's process: 1 or 0 per layer, the version of landlock_abi, the number of namespaces";
-    page.labelled("plugin_sandbox", help, layers)?;
+    page.labelled("plugin_sandbox", help, MetricType::Gauge, layers)?;
     let crashes = isolated().map(|plugin| (of(plugin), number(plugin.runners.crashes())));
     page.counters("plugin_crashes", "Unexpected ends of an isolated plugin's process", "plugin", crashes)?;
     let denials = isolated().flat_map(|plugin| {
         let kinds = plugin.runners.denials().by_kind;
         kinds.into_iter().map(|(kind, of_kind)| ([("plugin", of(plugin)), ("kind", kind)], number(of_kind.count)))
     });
-    page.counters_labelled(
-        "plugin_denials",
-        "System calls of an isolated plugin denied by the sandbox, by kind",
-        denials,
-    )
+    let help = "System calls of an isolated plugin denied by the sandbox, by kind";
+    page.labelled("plugin_denials", help, MetricType::Counter, denials)
 }
 
 fn read(counter: &AtomicU64) -> f64 {
@@ -362,19 +359,25 @@ impl Page<'_> {
         label: &'static str,
         values: impl Iterator<Item = (String, f64)>,
     ) -> fmt::Result {
-        self.labelled(name, help, values.map(|(of, value)| ([(label, of)], value)))
+        self.labelled(name, help, MetricType::Gauge, values.map(|(of, value)| ([(label, of)], value)))
     }
 
+    /// Gauges, or counters.
     fn labelled<const N: usize>(
         &mut self,
         name: &str,
         help: &str,
+        kind: MetricType,
         values: impl Iterator<Item = ([(&'static str, String); N], f64)>,
     ) -> fmt::Result {
         self.1.insert(name.to_owned());
-        let mut encoder = self.0.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        let mut encoder = self.0.encode_descriptor(name, help, None, kind)?;
         for (labels, value) in values {
-            ConstGauge::new(value).encode(encoder.encode_family(&labels)?)?;
+            let encoder = encoder.encode_family(&labels)?;
+            match kind {
+                MetricType::Counter => ConstCounter::new(value).encode(encoder)?,
+                _ => ConstGauge::new(value).encode(encoder)?,
+            }
         }
         Ok(())
     }
@@ -386,20 +389,6 @@ impl Page<'_> {
         label: &'static str,
         values: impl Iterator<Item = (String, f64)>,
     ) -> fmt::Result {
-        self.counters_labelled(name, help, values.map(|(of, value)| ([(label, of)], value)))
-    }
-
-    fn counters_labelled<const N: usize>(
-        &mut self,
-        name: &str,
-        help: &str,
-        values: impl Iterator<Item = ([(&'static str, String); N], f64)>,
-    ) -> fmt::Result {
-        self.1.insert(name.to_owned());
-        let mut encoder = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
-        for (labels, value) in values {
-            ConstCounter::new(value).encode(encoder.encode_family(&labels)?)?;
-        }
-        Ok(())
+        self.labelled(name, help, MetricType::Counter, values.map(|(of, value)| ([(label, of)], value)))
     }
 }

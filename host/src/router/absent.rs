@@ -13,7 +13,6 @@ const SILENCE: Duration = Duration::from_secs(60);
 
 const MAX_METHODS: usize = 1024;
 
-/// Logs calls of methods whose group or plugin is off.
 #[derive(Default)]
 pub struct Absent {
     told: Mutex<HashMap<String, Instant>>,

@@ -132,13 +132,6 @@ impl Builtins {
             "reload" => self.reload(call).await,
             "help" => self.help_of(&params, &call.origin).await,
             "rpc.discover" | "getopenrpcinfo" => Ok(self.discover(call).await),
-            name => self.run(name, &params),
-        };
-        Some(answer.map(|value| Bytes::from(value.to_string())))
-    }
-
-    fn run(&self, name: &str, params: &[Value]) -> Result<Value, RpcError> {
-        match name {
             "stop" => {
                 // Fails only if the host is already stopping.
                 let _ = self.stop.send(true);
@@ -150,7 +143,8 @@ impl Builtins {
             "echo" | "echojson" => Ok(json!(params)),
             "listplugins" => Ok(self.list_plugins()),
             _ => Err(RpcError::new(RpcErrorCode::METHOD_NOT_FOUND, "Method not found")),
-        }
+        };
+        Some(answer.map(|value| Bytes::from(value.to_string())))
     }
 
     /// Describes the methods that the user may call, those of the node included.
@@ -236,7 +230,7 @@ impl Builtins {
             return Err(RpcError::type_error("JSON value of type null is not of expected type string"));
         }
         let command = params.first().and_then(Value::as_str).unwrap_or_default();
-        let Some(node) = &self.passthrough else { return self.help(command, &self.registry.serving().routes, None) };
+        let Some(node) = &self.passthrough else { return Ok(self.help(command, None)) };
         // While the node is away, only our methods are listed.
         let help = node.read_help().await.ok();
         let is_ours = self.answers(command) || command == GENERATE;
@@ -253,7 +247,7 @@ impl Builtins {
             Some(theirs) if command == DUMP_CONVERSIONS => theirs.conversions(|name| self.answers(name)).await,
             _ => Vec::new(),
         };
-        let mut answer = self.help(command, &self.registry.serving().routes, theirs)?;
+        let mut answer = self.help(command, theirs);
         if let Value::Array(rows) = &mut answer {
             rows.extend(passed);
             rows.sort_by(|a, b| a[0].as_str().cmp(&b[0].as_str()));
@@ -266,22 +260,20 @@ impl Builtins {
         self.spec(method).is_some() || self.registry.spec(method).is_some()
     }
 
-    fn help(&self, command: &str, table: &RouteTable, node: Option<NodeMethods<'_>>) -> Result<Value, RpcError> {
-        let rules = self.registry.rules();
-        let all = self.specs.iter().chain(table.values().map(|route| &route.method));
+    fn help(&self, command: &str, node: Option<NodeMethods<'_>>) -> Value {
+        let (serving, rules) = (self.registry.serving(), self.registry.rules());
+        let all = self.specs.iter().chain(serving.routes.values().map(|route| &route.method));
         let all: Vec<Cow<'_, MethodSpec>> = all.map(|spec| spec.under(&rules)).collect();
-        let all = all.iter().map(|spec| &**spec);
+        let mut all = all.iter().map(|spec| &**spec);
         if command == DUMP_CONVERSIONS {
-            return Ok(conversions(all));
+            return conversions(all);
         }
         if !command.is_empty() {
-            let mut all = all;
-            let found = all.find(|spec| spec.name == command);
-            return Ok(match found {
+            return match all.find(|spec| spec.name == command) {
                 Some(spec) => json!(spec.full_help()),
                 None if command == GENERATE => json!(GENERATE_HELP),
                 None => json!(unknown_command(command)),
-            });
+            };
         }
         let mut lines: Vec<(&str, String)> = all.clone().map(|spec| (spec.category.as_str(), spec.usage())).collect();
         if let Some(NodeMethods { node, help, origin }) = &node {
@@ -303,7 +295,7 @@ impl Builtins {
             text += usage;
             text.push('\n');
         }
-        Ok(json!(text.trim_end()))
+        json!(text.trim_end())
     }
 
     fn list_plugins(&self) -> Value {

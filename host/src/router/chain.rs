@@ -235,8 +235,8 @@ impl Router {
         // An inline call that returned without an answer is a long poll, whose number is limited. A call on the pool
         // may be running and must not be refused after its start; the pool has its own limit.
         let long = ran_inline && method.long_running && answer.is_empty();
-        let _long = match long.then(|| self.long.enter()) {
-            Some(None) => return AtLink::Failed(Failure::Overloaded),
+        let _long = match long.then(|| self.long.try_acquire()) {
+            Some(Err(_)) => return AtLink::Failed(Failure::Overloaded),
             entered => entered,
         };
         let answer = match deadline {

@@ -5,36 +5,11 @@
 
 use std::future::{Future, pending};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::time::sleep;
 
 use outrigger_rpc::{Client, HALF_CLOSED_PATIENCE};
-
-pub struct LongCalls {
-    free: AtomicUsize,
-}
-
-pub struct Long<'a>(&'a LongCalls);
-
-impl LongCalls {
-    /// `places` limits concurrent long polls.
-    pub fn new(places: usize) -> Self {
-        Self { free: AtomicUsize::new(places) }
-    }
-
-    pub fn enter(&self) -> Option<Long<'_>> {
-        let one_less = |free: usize| free.checked_sub(1);
-        self.free.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).ok().map(|_| Long(self))
-    }
-}
-
-impl Drop for Long<'_> {
-    fn drop(&mut self) {
-        self.0.free.fetch_add(1, Ordering::Relaxed);
-    }
-}
 
 /// Waits without a time limit. `None` for a long poll (a call that is still open after its code has returned) whose
 /// client has closed its sending side for a while. Other calls of such a client run to their end.
@@ -99,14 +74,5 @@ mod tests {
             Some(()),
             "its client may send more"
         );
-    }
-
-    #[test]
-    fn long_poll_places_run_out_and_come_back() {
-        let long = LongCalls::new(1);
-        let place = long.enter();
-        assert!(place.is_some() && long.enter().is_none());
-        drop(place);
-        assert!(long.enter().is_some());
     }
 }

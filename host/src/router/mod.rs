@@ -23,13 +23,12 @@ use std::time::{Duration, Instant};
 
 use outrigger_sdk::manifest::MethodSpec;
 use outrigger_values::{RpcError, RpcErrorCode};
+use tokio::sync::Semaphore;
 
-use crate::observe::Methods;
 use absent::Absent;
 use arguments::Arguments;
 use builtins::Builtins;
 use inline::InlineCall;
-use long::LongCalls;
 use observed::Observed;
 use onward::{OnwardCall, Switchboard, may_not_wait};
 use outrigger_base::contain::contain;
@@ -51,14 +50,14 @@ pub use startup_gate::StartupGate;
 /// How often the watch thread looks for overdue calls.
 const WATCH_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Routes calls to the host's own methods and to plugins.
 pub struct Router {
     registry: Arc<Registry>,
     builtins: Builtins,
     calls: Arc<Calls>,
     scopes: Arc<Scopes>,
     pool: Arc<Pool>,
-    long: LongCalls,
+    /// Places for concurrent long polls.
+    long: Semaphore,
     absent: Absent,
     /// If calls are forwarded to a node.
     passthrough: Option<Arc<Passthrough>>,
@@ -67,7 +66,7 @@ pub struct Router {
 }
 
 impl Router {
-    /// `max_long_calls` limits concurrent long polls.
+    /// `max_long_calls` limits concurrent long polls. Calls without a plugin go to the node behind `passthrough`, if there is one.
     pub fn new(
         registry: Arc<Registry>,
         builtins: Builtins,
@@ -75,20 +74,22 @@ impl Router {
         scopes: Arc<Scopes>,
         pool: Arc<Pool>,
         max_long_calls: usize,
+        passthrough: Option<Arc<Passthrough>>,
         wallets: Arc<WalletManager>,
         switchboard: Arc<Switchboard>,
     ) -> Self {
-        let (long, absent) = (LongCalls::new(max_long_calls), Absent::default());
-        Self { registry, builtins, calls, scopes, pool, long, absent, passthrough: None, wallets, switchboard }
+        let (long, absent) = (Semaphore::new(max_long_calls), Absent::default());
+        Self { registry, builtins, calls, scopes, pool, long, absent, passthrough, wallets, switchboard }
+    }
+
+    /// The specification of a method; `None` if it is unknown.
+    fn spec(&self, method: &str) -> Option<Arc<MethodSpec>> {
+        let passed = || self.passthrough.as_ref().and_then(|node| node.spec(method));
+        self.registry.spec(method).or_else(|| self.builtins.spec(method)).or_else(passed)
     }
 
     pub fn passthrough(&self) -> Option<&Arc<Passthrough>> {
         self.passthrough.as_ref()
-    }
-
-    /// Forwards calls without a plugin to a node.
-    pub fn in_front_of(self, passthrough: Arc<Passthrough>) -> Self {
-        Self { passthrough: Some(passthrough), ..self }
     }
 
     /// Whether a call in front of a possibly slow node would not wait for it, so that it may run on a network thread.
@@ -177,9 +178,7 @@ impl Router {
         let message = format!("{} was not answered within {} s", method.name, limit.as_secs());
         Failure::Rpc(RpcError::internal(message))
     }
-}
 
-impl Router {
     /// Records that the code of a call is overdue, and replaces its pool thread.
     fn note_stuck(&self, token: u64, instance: &Instance, method: &str, lane: Lane) {
         if lane != Lane::Inline {
@@ -222,13 +221,6 @@ impl Router {
             }
         };
         std::thread::Builder::new().name("call-watch".to_owned()).spawn(work).map(drop)
-    }
-}
-
-impl Methods for Router {
-    fn spec(&self, method: &str) -> Option<Arc<MethodSpec>> {
-        let passed = || self.passthrough.as_ref().and_then(|node| node.spec(method));
-        self.registry.spec(method).or_else(|| self.builtins.spec(method)).or_else(passed)
     }
 }
 
@@ -277,11 +269,6 @@ impl Dispatch for Router {
     }
 }
 
-/// The ids of the plugins that made a call, one within the other.
-fn makers(call: &Call) -> Vec<Arc<str>> {
-    call.through.iter().take(call.makers).cloned().collect()
-}
-
 /// The name of a call's wallet; `None` for the only one.
 fn wallet_of(call: &Call) -> Option<&str> {
     call.origin.wallet.as_deref().or(call.origin.only_wallet.as_deref())
@@ -297,7 +284,7 @@ fn caller(link: &Link, call: &Call, onward: Option<Arc<dyn Onward>>, needs_tip: 
         any_block: !needs_tip,
         inline: link.method.inline,
         onward,
-        makers: makers(call),
+        makers: call.through.iter().take(call.makers).cloned().collect(),
         user: Some(origin.user.clone()),
         method: Some(link.name.clone()),
         judges: is_of(POLICY, &link.name),

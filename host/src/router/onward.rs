@@ -217,6 +217,12 @@ async fn reply(outcome: Answer) -> Result<RpcReply> {
     }
 }
 
+/// A call for which all plugins of `through` count as makers.
+pub(super) fn made_by(through: Vec<Arc<str>>, method: String, params: Params, origin: Arc<Origin>) -> Call {
+    let makers = through.len();
+    Call { method, params, origin, may_stream: false, through, makers, progress: None, held: None }
+}
+
 /// A call at a link, from which it goes on.
 pub struct OnwardCall {
     pub switchboard: Arc<Switchboard>,
@@ -224,14 +230,6 @@ pub struct OnwardCall {
     pub call: Call,
     /// Set once the next link is asked. Then nobody else may ask it for the same call.
     pub asked: Arc<AtomicBool>,
-}
-
-impl OnwardCall {
-    /// The plugins that made the call, and this one.
-    fn makers(&self) -> Vec<Arc<str>> {
-        let makers = self.call.through.iter().take(self.call.makers);
-        makers.chain(self.call.through.last()).cloned().collect()
-    }
 }
 
 impl Onward for OnwardCall {
@@ -243,7 +241,8 @@ impl Onward for OnwardCall {
     }
 
     fn makers(&self) -> Vec<Arc<str>> {
-        Self::makers(self)
+        let makers = self.call.through.iter().take(self.call.makers);
+        makers.chain(self.call.through.last()).cloned().collect()
     }
 
     fn next(&self, scope: Scope, params: Option<Blob>) -> Result<RpcReply> {
@@ -257,9 +256,7 @@ impl Onward for OnwardCall {
         if !self.call.origin.may_call(&method) {
             return refused(ErrorKind::NotGranted, &format!("The user may not call the method '{method}'"));
         }
-        let (params, through) = (Params::from_bytes(params.0.into()), self.makers());
-        let (origin, makers) = (self.call.origin.clone(), through.len());
-        let call = Call { method, params, origin, may_stream: false, through, makers, progress: None, held: None };
+        let call = made_by(self.makers(), method, Params::from_bytes(params.0.into()), self.call.origin.clone());
         self.switchboard.wait(scope, |front| (front.service)(call))
     }
 }
@@ -303,17 +300,7 @@ impl PluginCalls for PluginUser {
         let allowed = Some(Arc::new(BTreeSet::from([method.clone()])));
         let (wallet, only_wallet) = self.wallets(wallet);
         let origin = Origin { wallet, only_wallet, allowed, ..Origin::of_user(&format!("{PLUGIN_USER}{}", self.id)) };
-        let (params, makers) = (Params::from_bytes(params.0.into()), through.len());
-        let call = Call {
-            method,
-            params,
-            origin: origin.into(),
-            may_stream: false,
-            through,
-            makers,
-            progress: None,
-            held: None,
-        };
+        let call = made_by(through, method, Params::from_bytes(params.0.into()), origin.into());
         self.switchboard.wait(scope, |front| (front.service)(call))
     }
 }

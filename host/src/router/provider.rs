@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::Router;
 use super::chain::AtLink;
-use super::onward::{Answering, Front, Switchboard};
+use super::onward::{Answering, Front, Switchboard, made_by};
 
 /// How long before the code of the asking call is overdue a provider must have answered. The client then reads why the call failed.
 const ANSWER_LEAD: Duration = Duration::from_secs(2);
@@ -68,16 +68,10 @@ impl Providers for Switchboard {
         }
         // A policy reads the wallet for which it judges.
         let wallet = is_policy.then(|| asked.wallet.into());
-        let call = Call {
-            method: asked.method.clone(),
-            params: Params::from_bytes(Value::Array(vec![argument.clone()]).to_string().into()),
-            origin: Origin { wallet, ..Origin::of_user(HOST_USER) }.into(),
-            may_stream: false,
-            through: makers.iter().cloned().chain([plugin.into()]).collect(),
-            makers: makers.len() + 1,
-            progress: None,
-            held: None,
-        };
+        let origin = Origin { wallet, ..Origin::of_user(HOST_USER) };
+        let through = makers.iter().cloned().chain([plugin.into()]).collect();
+        let params = Params::from_bytes(Value::Array(vec![argument.clone()]).to_string().into());
+        let call = made_by(through, asked.method.clone(), params, origin.into());
         let until = self.calls.due(scope.0).and_then(|due| due.checked_sub(ANSWER_LEAD));
         let begin = |front: &Front| -> Answering {
             let answering = (front.provider)(plugin.to_owned(), call);

@@ -1,4 +1,4 @@
-//! The gate in front of the router: until the host has started, every call is answered with -28.
+//! The gate in front of the router: until the host has started, every call is answered with -28, as by bitcoind.
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,7 +12,6 @@ use super::Router;
 use crate::observe::Methods;
 use outrigger_rpc::{Answer, Call, Dispatch, Failure};
 
-/// Answers error -28 while the host starts, as bitcoind does, and passes calls to the router afterwards.
 #[derive(Default)]
 pub struct StartupGate {
     router: OnceLock<Arc<Router>>,
@@ -69,30 +68,5 @@ impl Dispatch for StartupGate {
             Some(router) => router.dispatch_together(calls).await,
             None => vec![Err(self.starting()); calls.len()],
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use outrigger_rpc::{Origin, Params};
-
-    #[tokio::test]
-    async fn a_call_during_the_start_is_told_what_the_host_is_doing() {
-        let gate = StartupGate::default();
-        gate.stage("Loading wallets…");
-        let origin = Arc::new(Origin::of_user("u"));
-        let call = Call {
-            progress: None,
-            held: None,
-            method: "uptime".into(),
-            params: Params::none(),
-            origin,
-            may_stream: true,
-            through: Vec::new(),
-            makers: 0,
-        };
-        let answer = gate.dispatch(call).await;
-        assert_eq!(answer.err(), Some(Failure::Rpc(RpcError::new(RpcErrorCode::IN_WARMUP, "Loading wallets…"))));
     }
 }

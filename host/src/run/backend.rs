@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bitcoin::{Network, Transaction};
+use futures_util::future::BoxFuture;
 use outrigger_bitcoind::{BitcoindNode, OpenError, Rpc, Settings, greeting};
 use outrigger_node::{ChainIdentity, Node, NodeEvent, Observer};
-use outrigger_passthrough::{NodeTip, Passthrough, Taps, WalletOwner};
+use outrigger_passthrough::{NodeTip, Passthrough, Taps};
 use outrigger_upstream::{Endpoint, Upstream};
 use outrigger_values::FeeRate;
 use outrigger_wallet_engine::WalletManager;
@@ -49,7 +50,6 @@ pub fn too_many_connections(config: &BackendConfig, release: u32) -> Option<Stri
 /// How long the answer of a forwarded call waits for the host to follow its effects.
 const FOLLOW_PATIENCE: Duration = Duration::from_secs(5);
 
-/// The node, and the forwarding of calls.
 pub struct Backend {
     pub node: Arc<BitcoindNode>,
     upstream: Arc<Upstream>,
@@ -110,10 +110,7 @@ impl Backend {
         stop: watch::Receiver<bool>,
     ) -> Passthrough {
         let settings = outrigger_passthrough::Settings {
-            wallets: match backend.wallets {
-                Wallets::Own => WalletOwner::Host,
-                Wallets::Node => WalletOwner::Node,
-            },
+            node_wallets: backend.wallets == Wallets::Node,
             deny: backend.deny.iter().cloned().collect(),
             max_long_calls: config.rpc.max_long_calls(),
             shutdown_grace: Duration::from_secs(config.rpc.shutdown_grace_seconds),
@@ -156,11 +153,7 @@ struct NodeTaps {
 
 impl NodeTaps {
     /// Synchronises with the node, or only adds a transaction that it has accepted, and then runs `then`.
-    fn follow(
-        &self,
-        submitted: Option<Transaction>,
-        then: impl FnOnce() + Send + 'static,
-    ) -> futures_util::future::BoxFuture<'static, ()> {
+    fn follow(&self, submitted: Option<Transaction>, then: impl FnOnce() + Send + 'static) -> BoxFuture<'static, ()> {
         let node = self.node.clone();
         Box::pin(async move {
             let following = tokio::task::spawn_blocking(move || {
@@ -189,7 +182,7 @@ impl Taps for NodeTaps {
         self.node.follower().unconfirmed()
     }
 
-    fn caught_up(&self) -> futures_util::future::BoxFuture<'static, ()> {
+    fn caught_up(&self) -> BoxFuture<'static, ()> {
         let node = self.node.clone();
         Box::pin(async move {
             // A panic is logged by its thread: the tip stays as it is.
@@ -197,7 +190,7 @@ impl Taps for NodeTaps {
         })
     }
 
-    fn mempool_changed(&self, submitted: Option<Transaction>) -> futures_util::future::BoxFuture<'static, ()> {
+    fn changed(&self, submitted: Option<Transaction>) -> BoxFuture<'static, ()> {
         self.follow(submitted, || ())
     }
 
@@ -205,11 +198,7 @@ impl Taps for NodeTaps {
         self.node.follower().clock.set(seconds);
     }
 
-    fn chain_changed(&self) -> futures_util::future::BoxFuture<'static, ()> {
-        self.follow(None, || ())
-    }
-
-    fn wallets_synced(&self) -> futures_util::future::BoxFuture<'static, ()> {
+    fn wallets_synced(&self) -> BoxFuture<'static, ()> {
         let wallets = self.wallets.clone();
         self.follow(None, move || wallets.wait_for_all())
     }

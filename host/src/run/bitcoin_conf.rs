@@ -2,15 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use outrigger_rpc::{RpcUser, RpcUserError};
-
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BitcoinConfError {
-    #[error("line {0} is not a setting: name=value, without a leading -")]
-    Line(usize),
-    #[error(transparent)]
-    User(#[from] RpcUserError),
-}
+use outrigger_rpc::RpcUser;
 
 /// The settings of a file for one network: those of its section, before those of no section.
 struct Settings<'t> {
@@ -19,9 +11,9 @@ struct Settings<'t> {
 }
 
 impl<'t> Settings<'t> {
-    fn parse(text: &'t str, network: &str) -> Result<Self, BitcoinConfError> {
+    fn parse(text: &'t str, network: &str) -> Result<Self, String> {
         let (mut of_network, mut of_all, mut section) = (Vec::new(), Vec::new(), "");
-        for (number, line) in (1..).zip(text.lines()) {
+        for (number, line) in (1_usize..).zip(text.lines()) {
             let line = line.split('#').next().unwrap_or_default().trim();
             if line.is_empty() {
                 continue;
@@ -30,11 +22,10 @@ impl<'t> Settings<'t> {
                 section = name;
                 continue;
             }
-            let (name, value) = line.split_once('=').ok_or(BitcoinConfError::Line(number))?;
-            let (name, value) = (name.trim(), value.trim());
-            if name.starts_with('-') {
-                return Err(BitcoinConfError::Line(number));
-            }
+            let setting = line.split_once('=').map(|(name, value)| (name.trim(), value.trim()));
+            let Some((name, value)) = setting.filter(|(name, _)| !name.starts_with('-')) else {
+                return Err(format!("line {number} is not a setting: name=value, without a leading -"));
+            };
             // `regtest.rpcauth=` is equivalent to the section.
             let (of, name) =
                 if section.is_empty() { name.split_once('.').unwrap_or(("", name)) } else { (section, name) };
@@ -74,7 +65,7 @@ impl<'t> Settings<'t> {
 ///
 /// # Errors
 /// Lines that bitcoind refuses, too.
-pub fn users(text: &str, network: &str) -> Result<Vec<RpcUser>, BitcoinConfError> {
+pub fn users(text: &str, network: &str) -> Result<Vec<RpcUser>, String> {
     let settings = Settings::parse(text, network)?;
     if settings.all("includeconf").next().is_some() {
         tracing::warn!("rpc.bitcoin_conf: files that includeconf names are not read");
@@ -83,7 +74,7 @@ pub fn users(text: &str, network: &str) -> Result<Vec<RpcUser>, BitcoinConfError
     let is_true = |value: &str| value.is_empty() || value.parse::<i64>().is_ok_and(|number| number != 0);
     let denies = settings.all("rpcwhitelistdefault").next().map_or(!lists.is_empty(), is_true);
     let user = |entry: &str| {
-        let user = RpcUser::from_rpcauth(entry)?;
+        let user = RpcUser::from_rpcauth(entry).map_err(|error| error.to_string())?;
         Ok(match lists.get(user.name()) {
             Some(list) => user.allowing(list.clone()),
             None if denies => user.allowing([]),
@@ -129,7 +120,7 @@ mod tests {
 
     #[test]
     fn lines_that_bitcoind_refuses_are_refused() {
-        let refused = |text: &str| users(text, "regtest").err().unwrap().to_string();
+        let refused = |text: &str| users(text, "regtest").err().unwrap();
         assert_eq!(refused("server=1\nrpcauth\n"), "line 2 is not a setting: name=value, without a leading -");
         assert_eq!(refused("-rpcauth=u\n"), "line 1 is not a setting: name=value, without a leading -");
         assert!(refused("rpcauth=u:salt\n").contains("does not read NAME:SALT$HMAC"));

@@ -52,7 +52,7 @@ pub fn check(args: &RunArgs, before: Before) -> Result<String, RunError> {
     let mut isolated = Vec::new();
     for ((position, plugin), manifest) in enabled.clone() {
         let told = confined.report(config.plugin_defaults.isolated, plugin, manifest);
-        isolated.extend(told.map_err(|refusal| loaded.plugin_error(Some(position), refusal.key, refusal.reason))?);
+        isolated.extend(told.map_err(|(key, reason)| loaded.plugin_error(Some(position), key, reason))?);
     }
     isolated.extend(confined.denied());
     if !isolated.is_empty() {

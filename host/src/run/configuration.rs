@@ -29,7 +29,7 @@ const BITCOIND_FOLDER: &str = "~/.bitcoin";
 pub fn configuration(args: &RunArgs) -> Result<LoadedConfig, ConfigError> {
     if args.verify {
         let reason = "this option was removed: every start checks all of the embedded chain";
-        return Err(ConfigError::of_argument("--verify", reason.to_owned()));
+        return Err(ConfigError::of_whole("--verify", reason.to_owned()));
     }
     let mut loaded = match &args.bitcoind {
         None => LoadedConfig::read(args.config.as_deref(), &args.set)?,
@@ -92,7 +92,7 @@ fn for_node(url: &str, args: &RunArgs) -> Result<LoadedConfig, ConfigError> {
     // The command line or the cookie that was found replaces the built-in cookie.
     let without_cookie: Vec<&str> = FOR_BITCOIND.lines().filter(|line| !line.starts_with("cookie = ")).collect();
     let mut loaded = LoadedConfig::read_or(None, &without_cookie.join("\n"), &args.set)?;
-    let refuse = |reason: String| ConfigError::of_argument("--bitcoind", reason);
+    let refuse = |reason: String| ConfigError::of_whole("--bitcoind", reason);
     let endpoint: Endpoint = url.parse().map_err(|error| refuse(format!("{error}")))?;
     if let Some(backend) = &mut loaded.config.backend {
         backend.url = url.to_owned();

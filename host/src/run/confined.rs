@@ -7,12 +7,6 @@ use outrigger_plugins::{Isolation, PluginConfig, Sandbox};
 use outrigger_sandbox::{Reach, Support, probe};
 use outrigger_sdk::manifest::Manifest;
 
-/// A setting that would keep the plugin from starting, and why.
-pub struct Refusal {
-    pub key: &'static str,
-    pub reason: String,
-}
-
 /// The report about isolated plugins. The system's support is determined once, for the first of them.
 #[derive(Default)]
 pub struct ConfinementReport {
@@ -23,13 +17,13 @@ impl ConfinementReport {
     /// The lines about one plugin; none if it runs in the host.
     ///
     /// # Errors
-    /// It would not start on this system.
+    /// The key of the setting that would keep it from starting on this system, and the reason.
     pub fn report(
         &mut self,
         default: Isolation,
         plugin: &PluginConfig,
         manifest: &Manifest,
-    ) -> Result<Vec<String>, Refusal> {
+    ) -> Result<Vec<String>, (&'static str, String)> {
         let id = &manifest.id;
         if !default.applies_to(plugin) {
             return Ok(Vec::new());
@@ -42,14 +36,12 @@ impl ConfinementReport {
             let (missing, why) = (support.missing.join("; "), causes().join("; "));
             let why = if why.is_empty() { why } else { format!(" ({why})") };
             let reason = format!("plugin '{id}': this system does not allow a sandbox: {missing}{why}");
-            return Err(Refusal { key: "sandbox", reason });
+            return Err(("sandbox", reason));
         }
         if support.root || support.landlock_abi > 0 {
             for (path, _) in plugin.reach.iter().filter_map(Reach::files) {
-                fs::metadata(path).map_err(|error| Refusal {
-                    key: "reach",
-                    reason: format!("plugin '{id}': {}: {error}", path.display()),
-                })?;
+                let refused = |error: std::io::Error| ("reach", format!("plugin '{id}': {}: {error}", path.display()));
+                fs::metadata(path).map_err(refused)?;
             }
         }
         let reach: Vec<String> = plugin.reach.iter().map(Reach::words).collect();

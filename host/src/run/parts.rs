@@ -98,7 +98,7 @@ impl Observer for Hub {
 }
 
 /// Exists before the parts, and during their assembly.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Frame {
     pub gate: Arc<StartupGate>,
     pub hub: Arc<Hub>,
@@ -110,14 +110,6 @@ pub struct Frame {
     /// Set once the host is up.
     pub standing: Arc<OnceLock<Standing>>,
     pub reloading: Reloading,
-}
-
-impl Default for Frame {
-    fn default() -> Self {
-        let (stop, _) = watch::channel(false);
-        let (gate, hub, fatal, active, standing, reloading) = Default::default();
-        Self { gate, hub, stop, fatal, metrics: CallMetrics::default(), active, standing, reloading }
-    }
 }
 
 impl Frame {
@@ -220,22 +212,17 @@ impl Parts {
         let builtins = Builtins::new(registry.clone(), stop, active, passthrough.clone(), reloading, standing)
             .map_err(|error| failed("built-in methods")(error.into()))?;
         let pool = Arc::new(pool);
-        let long = config.rpc.max_long_calls();
-        let router = Router::new(
+        let router = Arc::new(Router::new(
             registry.clone(),
             builtins,
             calls,
             scopes,
             pool.clone(),
-            long,
+            config.rpc.max_long_calls(),
+            passthrough,
             manager.clone(),
             switchboard.clone(),
-        );
-        let router = match passthrough {
-            Some(passthrough) => router.in_front_of(passthrough),
-            None => router,
-        };
-        let router = Arc::new(router);
+        ));
         router.watch().map_err(|error| failed("the watch over calls")(error.into()))?;
         let backups = backups::start(loaded, folder, &manager, &stores, executable)?;
         Ok(Self { node, manager, registry, pool, router, switchboard, stores, backups })

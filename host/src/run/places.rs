@@ -9,13 +9,13 @@ use outrigger_node::NodeError;
 use outrigger_plugins::trust;
 use outrigger_rpc::{ListenAddress, ListenError, listen, try_unix};
 use outrigger_zmq::{PubSocket, ZmqEndpoint};
-use rustix::fs::{Access, FlockOperation, access, flock};
+use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use tokio::net::TcpListener;
 
 use super::refusals::{datadir_error, in_use, listen_error, metrics_error, publish_error};
 use super::{Before, LOCK_FILE, RunArgs, RunError, audit_file, failed};
-use crate::audit::AuditLog;
+use crate::audit::{AuditLog, may_create};
 use crate::config::{Config, LoadedConfig};
 
 /// The folder of the embedded chain, below the folder of the network.
@@ -100,10 +100,7 @@ async fn try_ports(loaded: &LoadedConfig) -> Result<(), RunError> {
         let refuse = |error: io::Error| publish_error(loaded, &one.address, &error);
         match &one.endpoint {
             // A Unix socket replaces an existing one.
-            ZmqEndpoint::Ipc(path) => {
-                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-                access(folder, Access::WRITE_OK | Access::EXEC_OK).map_err(|error| refuse(error.into()))?;
-            }
+            ZmqEndpoint::Ipc(path) => may_create(path).map_err(refuse)?,
             ZmqEndpoint::Tcp(..) if published.iter().all(|(known, _)| *known != one.address) => {
                 let bound = PubSocket::bind(&one.endpoint, 1).await;
                 published.push((one.address.clone(), bound.map_err(refuse)?));

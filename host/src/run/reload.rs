@@ -9,7 +9,6 @@ use outrigger_plugins::registry::Registry;
 use outrigger_rpc::{Access, RpcUser, Tls};
 use parking_lot::Mutex;
 use toml::{Table, Value};
-use tracing_subscriber::EnvFilter;
 
 use super::configuration::configuration;
 use super::log::{SetLog, log_filter};
@@ -45,7 +44,6 @@ pub struct Reloader {
     pub applied: Mutex<Applied>,
 }
 
-/// What a reload has changed.
 #[derive(Default)]
 pub struct Reloaded {
     pub changes: Vec<String>,
@@ -100,15 +98,6 @@ impl Applied {
     }
 }
 
-/// The parts of a reload that cannot fail any more.
-struct Prepared {
-    loaded: LoadedConfig,
-    table: Table,
-    users: Vec<RpcUser>,
-    filter: EnvFilter,
-    tls: Option<Tls>,
-}
-
 impl Reloader {
     /// Reads the configuration again, and applies all changes that need no restart. `asked_by` is the operator, for the log.
     ///
@@ -136,7 +125,11 @@ impl Reloader {
     fn change(&self, asked_by: &str) -> Result<Reloaded, String> {
         // Held so that reloads are made one after the other.
         let mut applied = self.applied.lock();
-        let Prepared { loaded, table, users, filter, tls } = self.prepare().map_err(|error| error.to_string())?;
+        let failed = |error: ConfigError| error.to_string();
+        let loaded = configuration(&self.args).map_err(failed)?;
+        let users = users(&loaded, &self.sources).map_err(failed)?;
+        let filter = log_filter(&loaded).map_err(failed)?;
+        let (table, tls) = (loaded.table().map_err(failed)?, loaded.tls().map_err(failed)?);
         let audit = self.audit.as_ref().map(|audit| audit.reopened()).transpose();
         let audit = audit.map_err(|error| format!("audit.file: {error}"))?;
         let next = Applied::of(&loaded, &users);
@@ -157,14 +150,6 @@ impl Reloader {
         *applied = next;
         let restart = differences(&self.started, &table);
         Ok(Reloaded { changes, restart })
-    }
-
-    fn prepare(&self) -> Result<Prepared, ConfigError> {
-        let loaded = configuration(&self.args)?;
-        let users = users(&loaded, &self.sources)?;
-        let filter = log_filter(&loaded)?;
-        let (table, tls) = (loaded.table()?, loaded.tls()?);
-        Ok(Prepared { loaded, table, users, filter, tls })
     }
 }
 

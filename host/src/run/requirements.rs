@@ -13,7 +13,9 @@ pub fn of_node(node: &Arc<dyn Node>) -> Requirements {
     let node = node.clone();
     Box::new(move |requires| {
         check_network(requires, node.network())?;
-        if !asks_node(requires) {
+        let asks_node =
+            requires.release.is_some() || requires.txindex || requires.blockfilterindex || requires.spent_outputs;
+        if !asks_node {
             return Ok(());
         }
         match node.abilities() {
@@ -24,11 +26,6 @@ pub fn of_node(node: &Arc<dyn Node>) -> Requirements {
             }
         }
     })
-}
-
-/// Whether only the node can tell.
-pub fn asks_node(requires: &Requires) -> bool {
-    requires.release.is_some() || requires.txindex || requires.blockfilterindex || requires.spent_outputs
 }
 
 /// # Errors

@@ -107,7 +107,7 @@ fn of_bitcoin_conf(loaded: &LoadedConfig, others: &[RpcUser]) -> Result<Vec<RpcU
     let path = expand_home(file).map_err(|error| refuse(error.to_string()))?;
     // It may hold a password.
     let text = std::fs::read_to_string(path).map(Zeroizing::new).map_err(|error| refuse(error.to_string()))?;
-    let users = bitcoin_conf::users(&text, &loaded.config.network).map_err(|error| refuse(error.to_string()))?;
+    let users = bitcoin_conf::users(&text, &loaded.config.network).map_err(refuse)?;
     match users.iter().find(|user| others.iter().any(|other| other.name() == user.name())) {
         Some(user) => Err(refuse(format!("{:?} is one of rpc.users too", user.name()))),
         None => Ok(users),

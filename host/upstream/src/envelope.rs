@@ -60,7 +60,6 @@ pub enum Outcome {
 struct AnyReply<'b> {
     #[serde(borrow, default, deserialize_with = "present")]
     result: Option<&'b RawValue>,
-    #[serde(default)]
     error: Option<ErrorObject>,
 }
 

@@ -9,7 +9,6 @@ pub enum ZmqEndpoint {
     Ipc(PathBuf),
 }
 
-/// A text that is not an endpoint.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("'{0}' is not a ZMQ endpoint: write tcp://host:port or ipc://path")]
 pub struct BadZmqEndpoint(String);

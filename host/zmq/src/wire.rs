@@ -50,7 +50,6 @@ pub fn ready(socket_type: [u8; 3]) -> Vec<u8> {
     frame(COMMAND, &[READY, b"\x0bSocket-Type\x00\x00\x00\x03", &socket_type].concat())
 }
 
-/// Checks the peer's READY.
 pub fn check_ready(frame: &Frame) -> Result<(), ZmqError> {
     if frame.is_command() && frame.body.starts_with(READY) {
         return Ok(());

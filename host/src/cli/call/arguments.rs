@@ -11,21 +11,18 @@ const ARGS: &str = "args";
 
 /// An argument as it was typed.
 pub struct TypedArgument {
-    /// What was typed.
     pub text: Zeroizing<String>,
     /// Whether it came from standard input, where secrets come from: it is shown nowhere.
     pub is_secret: bool,
 }
 
-/// Why no call can be made of what was typed. Nothing of a secret stands in it.
+/// An argument that is not JSON, for a parameter that is no text. `what` is the argument, or the number of its line on
+/// standard input, which may be a secret.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ArgumentError {
-    /// What is not JSON, for a parameter that is no text.
-    #[error("Error parsing JSON: {text} ({name} is not a string)")]
-    NotJson { text: String, name: String },
-    /// The same on standard input.
-    #[error("Error parsing JSON: line {line} of standard input ({name} is not a string)")]
-    LineNotJson { line: usize, name: String },
+#[error("Error parsing JSON: {what} ({name} is not a string)")]
+pub struct ArgumentError {
+    what: String,
+    name: String,
 }
 
 /// The arguments as JSON, each as it was typed: those with a name in an object, the others by position; with both, the positions
@@ -85,42 +82,23 @@ fn spec_named<'a>(specs: Option<&'a Vec<Value>>, name: &str) -> Option<&'a Value
     specs?.iter().find(answers).or_else(|| specs?.iter().flat_map(members).find(answers))
 }
 
-/// How an argument is read.
-enum Reading {
-    Text,
-    Json,
-    Either,
-}
-
-impl Reading {
-    /// How the parameter that `spec` describes is read. A secret for an unknown one is text: it is refused anyway.
-    fn of(spec: Option<&Value>, is_secret: bool) -> Self {
-        match spec.map(|spec| &spec["schema"]["type"]) {
-            None if is_secret => Self::Text,
-            None | Some(Value::Null) => Self::Either,
-            Some(Value::String(kind)) if kind == "string" => Self::Text,
-            // Also amounts, which are numbers that may be wrapped in quotes.
-            Some(_) => Self::Json,
-        }
-    }
-}
-
 /// The JSON of an argument for the parameter that `spec` describes; `line` is its line if it came from standard input.
 fn value(text: &str, spec: Option<&Value>, line: Option<usize>) -> Result<Zeroizing<String>, ArgumentError> {
     let quoted = || Zeroizing::new(json!(text).to_string());
     // Numbers keep their digits, and objects their members: a key that stands there twice is for the host to refuse.
     let json = || serde_json::from_str::<&RawValue>(text).ok().map(|json| Zeroizing::new(json.get().to_owned()));
     let not_json = || {
+        let what = line.map_or_else(|| text.to_owned(), |line| format!("line {line} of standard input"));
         let name = spec.and_then(|spec| spec["name"].as_str()).unwrap_or_default().to_owned();
-        match line {
-            None => ArgumentError::NotJson { text: text.to_owned(), name },
-            Some(line) => ArgumentError::LineNotJson { line, name },
-        }
+        ArgumentError { what, name }
     };
-    match Reading::of(spec, line.is_some()) {
-        Reading::Text => Ok(quoted()),
-        Reading::Json => json().ok_or_else(not_json),
-        Reading::Either => Ok(json().unwrap_or_else(quoted)),
+    match spec.map(|spec| &spec["schema"]["type"]) {
+        // A secret for an unknown parameter is text: it is refused anyway.
+        None if line.is_some() => Ok(quoted()),
+        None | Some(Value::Null) => Ok(json().unwrap_or_else(quoted)),
+        Some(Value::String(kind)) if kind == "string" => Ok(quoted()),
+        // Also amounts, which are numbers that may be wrapped in quotes.
+        Some(_) => json().ok_or_else(not_json),
     }
 }
 
@@ -196,7 +174,7 @@ mod tests {
         );
         assert_eq!(sent(&["a", "null", "\"0.1\""]).unwrap(), r#"["a",null,"0.1"]"#);
         for text in ["x", "", "01", "[", "True", "\"", "1 2"] {
-            let not_json = |name: &str| Err(ArgumentError::NotJson { text: text.to_owned(), name: name.to_owned() });
+            let not_json = |name: &str| Err(ArgumentError { what: text.to_owned(), name: name.to_owned() });
             assert_eq!(sent(&["a", text]), not_json("timeout"));
             assert_eq!(sent(&[&format!("amount={text}")]), not_json("amount"));
         }

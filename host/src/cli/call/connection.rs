@@ -4,9 +4,9 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use http::HeaderValue;
+use outrigger_upstream::{CredentialsError, Login};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
@@ -14,20 +14,13 @@ pub use super::error::CallError;
 use super::stream::{self, Stream};
 use crate::run::COOKIE_FILE;
 
-#[derive(Clone, Copy)]
-enum Way {
-    Tcp,
-    Tls,
-    Unix,
-}
-
 /// Where calls go, and as whom.
+#[derive(Clone)]
 pub struct Connection {
-    way: Way,
-    address: String,
+    url: String,
     ca: Option<PathBuf>,
     uri: String,
-    credentials: Zeroizing<String>,
+    authorization: HeaderValue,
     patience: Option<Duration>,
 }
 
@@ -37,26 +30,17 @@ impl Connection {
     /// # Errors
     /// When the cookie cannot be read.
     pub fn with_cookie(folder: &Path, url: &str, wallet: Option<&str>) -> Result<Self, CallError> {
-        let file = folder.join(COOKIE_FILE);
-        let cookie = std::fs::read_to_string(&file).map_err(|source| CallError::Cookie { path: file, source })?;
-        let credentials = Zeroizing::new(STANDARD.encode(Zeroizing::new(cookie).trim()));
-        Ok(Self::new(url, wallet, credentials))
+        let login = Login::Cookie(folder.join(COOKIE_FILE));
+        Self::with_login(&login, url, wallet).map_err(CallError::Cookie)
     }
 
-    /// Calls with what stands in the header `Authorization`.
-    pub fn with_authorization(header: &str, url: &str) -> Self {
-        let encoded = header.strip_prefix("Basic ").unwrap_or(header);
-        Self::new(url, None, Zeroizing::new(encoded.to_owned()))
-    }
-
-    fn new(url: &str, wallet: Option<&str>, credentials: Zeroizing<String>) -> Self {
-        let (way, address) = match (url.strip_prefix("https://"), url.strip_prefix("unix:")) {
-            (Some(address), _) => (Way::Tls, address),
-            (None, Some(path)) => (Way::Unix, path),
-            (None, None) => (Way::Tcp, url.trim_start_matches("http://")),
-        };
-        let address = address.trim_end_matches('/').to_owned();
-        Self { way, address, ca: None, uri: path(wallet), credentials, patience: None }
+    /// Calls as a user of the host, or of a node.
+    ///
+    /// # Errors
+    /// The credentials cannot be read.
+    pub fn with_login(login: &Login, url: &str, wallet: Option<&str>) -> Result<Self, CredentialsError> {
+        let (url, authorization) = (url.trim_end_matches('/').to_owned(), login.read()?);
+        Ok(Self { url, ca: None, uri: path(wallet), authorization, patience: None })
     }
 
     /// Trusts the authorities in a file instead of the system's.
@@ -73,8 +57,7 @@ impl Connection {
 
     /// The same for another wallet.
     pub fn of_wallet(&self, wallet: &str) -> Self {
-        let (address, ca, credentials) = (self.address.clone(), self.ca.clone(), self.credentials.clone());
-        Self { way: self.way, address, ca, uri: path(Some(wallet)), credentials, patience: self.patience }
+        Self { uri: path(Some(wallet)), ..self.clone() }
     }
 
     /// Makes a call whose `params` are JSON, and gives the reply whole, be it a result or an error.
@@ -84,19 +67,21 @@ impl Connection {
     pub fn call(&self, method: &str, params: &str) -> Result<Value, CallError> {
         let method = json!(method);
         let body = Zeroizing::new(format!(r#"{{"jsonrpc":"1.0","id":"call","method":{method},"params":{params}}}"#));
-        let Self { address, uri, credentials, .. } = self;
-        let head = format!(
-            "POST {uri} HTTP/1.1\r\nHost: {}\r\nAuthorization: Basic {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        let Self { url, ca, uri, authorization, patience } = self;
+        let (host, mut stream): (&str, Box<dyn Stream>) = if let Some(address) = url.strip_prefix("https://") {
+            (address, Box::new(stream::tls(address, ca.as_deref(), *patience)?))
+        } else if let Some(path) = url.strip_prefix("unix:") {
             // The path of a socket is no host.
-            if matches!(self.way, Way::Unix) { "localhost" } else { address },
-            **credentials,
+            ("localhost", Box::new(stream::unix(path, *patience)?))
+        } else {
+            let address = url.trim_start_matches("http://");
+            (address, Box::new(stream::tcp(address, *patience)?))
+        };
+        let head = format!(
+            "POST {uri} HTTP/1.1\r\nHost: {host}\r\nAuthorization: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+            authorization.to_str().unwrap_or_default(),
             body.len()
         );
-        let mut stream: Box<dyn Stream> = match self.way {
-            Way::Tcp => Box::new(stream::tcp(address, self.patience)?),
-            Way::Tls => Box::new(stream::tls(address, self.ca.as_deref(), self.patience)?),
-            Way::Unix => Box::new(stream::unix(address, self.patience)?),
-        };
         stream.write_all(Zeroizing::new(head).as_bytes())?;
         stream.write_all(body.as_bytes())?;
         let mut reply = String::new();
@@ -110,10 +95,7 @@ impl Connection {
     }
 }
 
-/// What stands for itself in a wallet's name in a path: what RFC 3986 reserves for nothing.
-const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-
 /// The path of calls, for a wallet or for none in particular.
 fn path(wallet: Option<&str>) -> String {
-    wallet.map_or_else(|| "/".to_owned(), |wallet| format!("/wallet/{}", utf8_percent_encode(wallet, UNRESERVED)))
+    wallet.map_or_else(|| "/".to_owned(), |wallet| format!("/wallet/{}", utf8_percent_encode(wallet, NON_ALPHANUMERIC)))
 }

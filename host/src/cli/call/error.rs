@@ -1,6 +1,6 @@
 //! Errors of calls.
 
-use std::path::PathBuf;
+use outrigger_upstream::CredentialsError;
 
 use super::arguments::ArgumentError;
 use crate::config::NoHome;
@@ -14,12 +14,10 @@ pub enum CallError {
     Connect { address: String, source: std::io::Error },
     #[error("no TLS connection to {address}: {source}; --ca-file names the authority of the host's certificate")]
     Tls { address: String, source: std::io::Error },
-    /// Hosts have run on several networks.
     #[error("hosts have run here on several networks ({0}): name one by --network")]
     Networks(String),
-    /// The cookie cannot be read.
-    #[error("cannot read the cookie {}: {source}; is the host running?", .path.display())]
-    Cookie { path: PathBuf, source: std::io::Error },
+    #[error("cannot read the cookie {0}; is the host running?")]
+    Cookie(CredentialsError),
     #[error("the host answered {0}")]
     Status(String),
     #[error("waited {seconds} seconds: {last}")]

@@ -19,7 +19,7 @@ use clap::Args;
 use serde_json::Value;
 use zeroize::Zeroizing;
 
-use super::show;
+use super::{EXIT_FAILED, refused, show};
 use arguments::TypedArgument;
 use connection::CallError;
 use terminal::HiddenInput;
@@ -53,7 +53,6 @@ pub struct CallArgs {
     params: Vec<String>,
 }
 
-/// The error of a host that has no such method.
 const METHOD_NOT_FOUND: i64 = -32601;
 
 /// The error of a wallet's method where several wallets are loaded and none was named.
@@ -63,10 +62,7 @@ const WALLET_NOT_SPECIFIED: i64 = -19;
 pub fn call(args: &CallArgs) -> ExitCode {
     match exchange(args) {
         Ok(reply) => print(&reply),
-        Err(error) => {
-            eprintln!("outrigger: {error}");
-            ExitCode::FAILURE
-        }
+        Err(error) => refused(&error, EXIT_FAILED),
     }
 }
 

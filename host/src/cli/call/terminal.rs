@@ -49,22 +49,31 @@ fn restore(before: &Termios) {
 /// # Errors
 /// No signals can be listened for.
 pub fn at_signal(tidy: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    on_signal(move |number| {
+        tidy();
+        // What a shell makes of a program that a signal has ended.
+        exit(128 + number);
+    })
+}
+
+/// Acts on the first signal that would end the process at once, by its number. Later signals change nothing.
+///
+/// # Errors
+/// No signals can be listened for.
+pub fn on_signal(act: impl FnOnce(i32) + Send + 'static) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let (mut interrupt, mut terminate, mut hangup) = {
         let _within = runtime.enter();
         (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?)
     };
     let wait = move || {
-        let number = runtime.block_on(async {
+        act(runtime.block_on(async {
             tokio::select! {
                 _ = interrupt.recv() => SignalKind::interrupt().as_raw_value(),
                 _ = terminate.recv() => SignalKind::terminate().as_raw_value(),
                 _ = hangup.recv() => SignalKind::hangup().as_raw_value(),
             }
-        });
-        tidy();
-        // What a shell makes of a program that a signal has ended.
-        exit(128 + number)
+        }));
     };
     std::thread::Builder::new().name("signals".to_owned()).spawn(wait).map(drop)
 }

@@ -14,7 +14,7 @@ use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, Ke
 
 use super::call::connection::{CallError, Connection};
 use super::call::place::{self, HostAt};
-use super::{EXIT_FAILED, show};
+use super::{EXIT_FAILED, refused, show};
 use crate::config::expand_home;
 use look::look;
 
@@ -53,10 +53,7 @@ pub fn top(args: &TopArgs) -> ExitCode {
         watch(args, &connection)?;
         Ok(ExitCode::SUCCESS)
     });
-    shown.unwrap_or_else(|error| {
-        eprintln!("outrigger: {error}");
-        ExitCode::from(EXIT_FAILED)
-    })
+    shown.unwrap_or_else(|error| refused(&error, EXIT_FAILED))
 }
 
 fn connect(args: &TopArgs) -> Result<Connection, CallError> {
@@ -74,8 +71,7 @@ fn connect_as(args: &TopArgs, user: &str, file: &Path) -> Result<Connection, Cal
         None => place::url(&args.at.folder()?),
     };
     let login = Login::Password { user: user.to_owned(), file: expand_home(file)? };
-    let header = login.read().map_err(io::Error::other)?;
-    let connection = Connection::with_authorization(header.to_str().unwrap_or_default(), &url);
+    let connection = Connection::with_login(&login, &url, None).map_err(io::Error::other)?;
     Ok(connection.trusting(args.at.ca_file.as_deref()))
 }
 

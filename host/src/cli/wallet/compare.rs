@@ -33,7 +33,6 @@ struct Line {
 const SHOWN: usize = 5;
 
 impl Comparison {
-    /// Whether all that was compared is equal.
     pub fn is_equal(&self) -> bool {
         self.lines.iter().all(|line| line.differs.is_empty())
     }

@@ -11,13 +11,10 @@ use crate::config::{ConfigError, NoHome};
 /// Why a wallet does not move. Nothing of a secret stands in it.
 #[derive(Debug, thiserror::Error)]
 pub enum MoveError {
-    /// One of the two gives no reply.
     #[error("{side}: {error}")]
     NoReply { side: &'static str, error: CallError },
-    /// One of the two refuses a call.
     #[error("{side} answers {method} with error {code}: {message}")]
     Refused { side: &'static str, method: String, code: i64, message: String },
-    /// One of the two answers what is not known of the method.
     #[error("{side} answers {method} with an unexpected result: {error}")]
     Strange { side: &'static str, method: String, error: serde_json::Error },
     #[error("{0}")]
@@ -55,7 +52,6 @@ pub enum MoveError {
     ExternalSigner(&'static str),
     #[error("{side} has a wallet \"{name}\" already: name the copy by --as{}", if *side == "the host" { ", or add to that one by --into-existing" } else { "" })]
     Exists { side: &'static str, name: String },
-    /// Some descriptors are not imported.
     #[error(
         "{} of the descriptors cannot be imported into \"{wallet}\", the first since: {first}\nRun the command again once that is \
          mended; a copy that it made is gone",
@@ -65,7 +61,6 @@ pub enum MoveError {
     /// Times and flags are not taken over.
     #[error("the wallet file of the copy cannot be finished: {0}")]
     NotCompleted(String),
-    /// The copy is not the original.
     #[error("the copy differs from the original\n{0}")]
     Differs(String),
     #[error("the wallet differs from the file\n{0}")]

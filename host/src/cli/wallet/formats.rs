@@ -40,7 +40,6 @@ pub struct Head {
     blank: bool,
 }
 
-/// A descriptor.
 #[derive(Serialize, Deserialize)]
 struct DescriptorLine {
     r#type: Type,

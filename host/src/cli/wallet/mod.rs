@@ -24,7 +24,7 @@ use zeroize::Zeroizing;
 use super::call::connection::Connection;
 use super::call::place::HostAt;
 use super::call::terminal::HiddenInput;
-use super::show;
+use super::{EXIT_FAILED, refused, show};
 use crate::config::{LoadedConfig, expand_home};
 use crate::run::{backend_login, default_login};
 use error::MoveError;
@@ -103,7 +103,6 @@ pub struct FromFile {
     target: Target,
 }
 
-/// Runs the command that was given.
 pub fn run(command: &WalletCommand) -> ExitCode {
     let done = match command {
         WalletCommand::ImportFromNode(args) => from_node(args),
@@ -115,10 +114,7 @@ pub fn run(command: &WalletCommand) -> ExitCode {
     };
     match done {
         Ok(report) => show(report.trim_end()),
-        Err(error) => {
-            eprintln!("outrigger: {error}");
-            ExitCode::FAILURE
-        }
+        Err(error) => refused(&error, EXIT_FAILED),
     }
 }
 
@@ -201,8 +197,7 @@ impl NodeAt {
             }
             None => self.told(folder)?,
         };
-        let header = login.read()?;
-        Ok(Connection::with_authorization(header.to_str().unwrap_or_default(), &url))
+        Ok(Connection::with_login(&login, &url, None)?)
     }
 
     /// The node that the command line tells.

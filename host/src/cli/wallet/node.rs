@@ -50,7 +50,6 @@ pub struct ListedDescriptor {
     #[serde(default)]
     pub internal: bool,
     range: Option<(u32, u32)>,
-    /// The index of the next address.
     #[serde(default)]
     pub next_index: u32,
 }
@@ -73,11 +72,8 @@ struct History {
 /// A row of `listsinceblock`, as far as two wallets are compared by it.
 #[derive(Deserialize)]
 pub struct Entry {
-    /// The transaction.
     pub txid: Txid,
-    /// Its output.
     pub vout: u32,
-    /// What it is to the wallet.
     pub category: String,
     /// In bitcoin, as the node writes it.
     pub amount: Value,
@@ -87,7 +83,6 @@ pub struct Entry {
     pub confirmations: i64,
     /// When the wallet received it, in Unix seconds.
     timereceived: u64,
-    /// What was noted of it.
     #[serde(default)]
     pub comment: String,
     /// What was noted of who was paid.

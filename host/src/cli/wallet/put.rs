@@ -4,7 +4,6 @@ use std::path::Path;
 
 use outrigger_node_wallet::{Active, Comment, Content, Descriptor};
 use outrigger_wallet_engine::{remove_wallet, take_over};
-use serde::Deserialize;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
@@ -17,17 +16,6 @@ use crate::cli::call::progress;
 const UNLOCKED_FOR: u32 = 86_400;
 /// bitcoind's code for a wallet that is there already.
 const WALLET_ALREADY_THERE: [i64; 2] = [-4, -35];
-
-#[derive(Deserialize)]
-pub struct ImportResult {
-    pub success: bool,
-    pub error: Option<ImportFailure>,
-}
-
-#[derive(Deserialize)]
-pub struct ImportFailure {
-    pub message: String,
-}
 
 /// Makes a wallet of the host, in this folder of wallets, with this content. What fails leaves no wallet.
 ///
@@ -148,12 +136,8 @@ pub fn make(
 
 fn import(host: &Side, name: &str, descriptors: &[Descriptor]) -> Result<(), MoveError> {
     let call = || request_all(host, descriptors);
-    let outcomes = progress::beside(&host.connection, "importdescriptors", call, Result::is_ok)?;
-    let failed: Vec<String> = outcomes
-        .into_iter()
-        .filter(|outcome| !outcome.success)
-        .map(|outcome| outcome.error.map_or_else(String::new, |error| error.message))
-        .collect();
+    let refusals = progress::beside(&host.connection, "importdescriptors", call, Result::is_ok)?;
+    let failed: Vec<String> = refusals.into_iter().flatten().collect();
     match failed.first() {
         None => Ok(()),
         Some(first) => {
@@ -162,16 +146,18 @@ fn import(host: &Side, name: &str, descriptors: &[Descriptor]) -> Result<(), Mov
     }
 }
 
-/// Imports descriptors. Returns the outcome of each.
+/// Imports descriptors. Returns for each why it was refused, if it was.
 ///
 /// # Errors
 /// As [`Side::ask`].
-pub fn request_all(side: &Side, descriptors: &[Descriptor]) -> Result<Vec<ImportResult>, MoveError> {
+pub fn request_all(side: &Side, descriptors: &[Descriptor]) -> Result<Vec<Option<String>>, MoveError> {
     if descriptors.is_empty() {
         return Ok(Vec::new());
     }
     let requests: Vec<Value> = descriptors.iter().map(request).collect();
-    side.ask("importdescriptors", &json!([requests]))
+    let outcomes: Vec<Value> = side.ask("importdescriptors", &json!([requests]))?;
+    let reason = |outcome: &Value| outcome["error"]["message"].as_str().unwrap_or_default().to_owned();
+    Ok(outcomes.iter().map(|outcome| (outcome["success"] != true).then(|| reason(outcome))).collect())
 }
 
 /// The request of importdescriptors for a descriptor.

@@ -10,7 +10,6 @@ use crate::cli::call::connection::Connection;
 /// A node or a host, as it is asked about one wallet.
 pub struct Side {
     pub name: &'static str,
-    /// The connection to it.
     pub connection: Connection,
 }
 

@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 use super::error::MoveError;
-use super::put::ImportResult;
 use super::side::Side;
 use super::{COPY_TOO, NodeAt, ask_passphrase, check_chains, compare, node, put};
 use crate::cli::call::place::HostAt;
@@ -62,13 +61,11 @@ impl ToNode {
 
 /// Fills the copy as far as bitcoind takes it. Returns the refused parts.
 fn fill(node: &Side, content: &Content, passphrase: Option<&Zeroizing<String>>) -> Result<Vec<String>, MoveError> {
-    let outcomes = put::unlocked(node, content, passphrase, || put::request_all(node, &content.descriptors))?;
-    let failed = content.descriptors.iter().zip(outcomes).filter_map(|(descriptor, outcome)| {
-        let ImportResult { success, error } = outcome;
+    let refusals = put::unlocked(node, content, passphrase, || put::request_all(node, &content.descriptors))?;
+    let failed = content.descriptors.iter().zip(refusals).filter_map(|(descriptor, reason)| {
         // Without the text, which may hold a private key.
         let kind = descriptor.text.split('(').next().unwrap_or_default();
-        let reason = error.map_or_else(String::new, |error| error.message);
-        (!success).then(|| format!("a descriptor {kind}(...): {reason}"))
+        reason.map(|reason| format!("a descriptor {kind}(...): {reason}"))
     });
     let mut refused: Vec<String> = failed.collect();
     let mut note = |what: String, outcome: Result<Value, MoveError>| match outcome {

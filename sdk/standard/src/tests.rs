@@ -287,13 +287,14 @@ fn transactions_are_read_in_the_form_that_makes_sense() {
 
 #[test]
 fn blocks_may_be_followed_by_anything() {
+    let read = |hex: &str| block_from_bytes(&decode_hex(hex).unwrap());
     let header = "00".repeat(80);
     let block = format!("{header}01{COINBASE}");
-    assert_eq!(block_from_hex(&block).unwrap().txdata.len(), 1);
-    assert!(block_from_hex(&format!("{block}c0ffee")).is_some());
-    assert!(block_from_hex(&format!("{header}02{COINBASE}")).is_none());
-    assert!(block_from_hex(&block[..block.len() - 2]).is_none());
-    assert!(block_from_hex("").is_none());
+    assert_eq!(read(&block).unwrap().txdata.len(), 1);
+    assert!(read(&format!("{block}c0ffee")).is_some());
+    assert!(read(&format!("{header}02{COINBASE}")).is_none());
+    assert!(read(&block[..block.len() - 2]).is_none());
+    assert!(read("").is_none());
 }
 
 #[test]

@@ -28,7 +28,7 @@ mod service;
 mod status;
 mod used;
 
-use layout::{Declaration, Layout};
+use layout::Declaration;
 
 pub use bytes::{Bytes, OwnedBytes, ReleaseFn};
 pub use entry::{HostHandle, PluginCode, RawCall, plugin_table};

@@ -6,7 +6,6 @@ use std::ffi::c_void;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use outrigger_abi::layout::Layout;
 use outrigger_abi::{
     ABI_MAJOR, ABI_MINOR, Bytes, CallFrame, ExportedService, HostTable, MANIFEST_HEADER_LEN, ManifestHeader,
     OwnedBytes, STATUS_OK, ServiceTable, manifest_bytes,

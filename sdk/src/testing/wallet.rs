@@ -47,9 +47,7 @@ impl StubWallet {
     pub fn with<T>(&self, body: impl FnOnce(&mut WalletState) -> T) -> Result<T> {
         lock(&self.state).as_mut().map(body).ok_or(ErrorKind::NoWallet.into())
     }
-}
 
-impl StubWallet {
     pub(super) fn unlocked<T>(&self, read: impl FnOnce(&WalletState) -> T) -> Result<T> {
         self.with(|state| if state.info.locked { Err(ErrorKind::WalletLocked.into()) } else { Ok(read(state)) })?
     }

@@ -221,11 +221,6 @@ impl RawService {
         Self { ended: Some(ended), ..self }
     }
 
-    /// Whether the host granted the service.
-    pub fn is_granted(&self) -> bool {
-        !self.table.is_null()
-    }
-
     /// The number of functions in the host's table; 0 if the service is not granted.
     pub fn function_count(&self) -> usize {
         if self.table.is_null() {

@@ -142,18 +142,14 @@ fn accepted(transaction: &Transaction, fee: Amount) -> Admission {
 
 /// What is told of transactions that were judged one by one.
 fn outcome(admissions: Vec<Admission>) -> PackageOutcome {
-    let rejected = |reason: &str, detail| PackageMember::Rejected { reason: reason.to_owned(), detail };
+    let rejected = |reason| PackageMember::Rejected { reason, detail: String::new() };
     let member = |admission| match admission {
         Admission::Accepted { wtxid, virtual_size, fee, .. } => {
             let feerate = FeeRate::paid(fee, virtual_size);
             PackageMember::Accepted { virtual_size, fee, feerate, included: vec![wtxid] }
         }
-        Admission::Rejected { reason, detail } => rejected(&reason, detail),
-        Admission::Known { .. } => rejected("txn-already-in-mempool", String::new()),
-        Admission::MissingInputs => rejected("bad-txns-inputs-missingorspent", String::new()),
-        Admission::AlreadyInChain => rejected("txn-already-known", String::new()),
-        Admission::Undecodable => rejected("tx-decode-failed", String::new()),
-        Admission::FeeTooHigh { .. } => rejected("max feerate exceeded", String::new()),
+        Admission::Known { .. } => rejected("txn-already-in-mempool".to_owned()),
+        refused => rejected(refused.refusal().unwrap_or_default()),
     };
     let members: Vec<_> = admissions.into_iter().map(member).collect();
     let failed = members.iter().any(|member| matches!(member, PackageMember::Rejected { .. }));

@@ -10,6 +10,7 @@ use outrigger_abi::{
     ABI_MAJOR, ABI_MINOR, Bytes, CallFrame, ExportedService, HostTable, MANIFEST_HEADER_LEN, ManifestHeader,
     OwnedBytes, STATUS_OK, ServiceTable, manifest_bytes,
 };
+use outrigger_service::Log;
 use outrigger_service::events::Event;
 use serde_json::json;
 

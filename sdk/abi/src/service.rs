@@ -339,25 +339,4 @@ mod tests {
         assert_eq!(write(&client, 0, b"late"), failed(ErrorKind::Stale));
         assert!(lines.0.lock().unwrap().is_empty());
     }
-
-    #[test]
-    fn a_client_whose_instance_has_ended_does_not_call_the_host() {
-        unsafe extern "C" fn never(_: *const c_void, _: u64, _: Bytes, _: *mut OwnedBytes) -> i32 {
-            unreachable!("the host is called")
-        }
-        let table = TableBox::new(std::ptr::null(), [never as ServiceFn].into_iter());
-        let ended = Arc::new(AtomicBool::new(true));
-        // SAFETY: `table` outlives the client.
-        let client = unsafe { RawService::new(table.as_ptr()) }.until(ended);
-        assert_eq!(write(&client, 0, b"late"), failed(ErrorKind::Stale));
-    }
-
-    #[test]
-    fn service_functions_that_lack_are_unsupported_and_services_not_granted_are_named() {
-        let short = TableBox::new(std::ptr::null(), [].into_iter());
-        // SAFETY: the table has no functions and outlives its use.
-        let service = unsafe { RawService::new(short.as_ptr()) };
-        assert_eq!(write(&service, 0, b""), failed(ErrorKind::Unsupported));
-        assert_eq!(write(&RawService::NOT_GRANTED, 0, b""), failed(ErrorKind::NotGranted));
-    }
 }

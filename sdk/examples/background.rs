@@ -89,8 +89,3 @@ fn main() {
     plugin.stop();
     assert_eq!(ahead.load(Ordering::Relaxed), 7);
 }
-
-#[test]
-fn example_background_does_what_it_says() {
-    main();
-}

@@ -26,8 +26,3 @@ fn main() {
     assert_eq!(recent(&test.handle(), Scope::NONE, 2), Ok(2));
     assert_eq!(recent(&test.handle(), Scope::NONE, 100), Ok(3));
 }
-
-#[test]
-fn example_blocks_does_what_it_says() {
-    main();
-}

@@ -47,8 +47,3 @@ fn main() {
     test.wallet.set(Some(wallet));
     assert_eq!(labelled(&test.handle(), Scope::NONE, "rent"), Ok(Amount::from_sat(2000)));
 }
-
-#[test]
-fn example_coins_does_what_it_says() {
-    main();
-}

@@ -65,8 +65,3 @@ fn main() {
     let error = plugin.call("signrawtransactionwithwallet", json!([tx, [prevtx]])).unwrap_err();
     assert_eq!((error.code.0, error.message.as_str()), (-4, "The device is not there"));
 }
-
-#[test]
-fn example_device_does_what_it_says() {
-    main();
-}

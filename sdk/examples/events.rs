@@ -46,8 +46,3 @@ fn main() {
     plugin.tell(Event::TipChanged { hash, height: 1 });
     assert_eq!(plugin.call("countblocks", json!([])), Ok(json!({"blocks": 1, "missed": 0})));
 }
-
-#[test]
-fn example_events_does_what_it_says() {
-    main();
-}

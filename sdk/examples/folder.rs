@@ -67,8 +67,3 @@ fn main() {
     assert_eq!(again.call("getnotes", json!([])), Ok(json!(["rent", "salary"])));
     fs::remove_dir_all(folder).unwrap();
 }
-
-#[test]
-fn example_folder_does_what_it_says() {
-    main();
-}

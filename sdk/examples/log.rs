@@ -11,8 +11,3 @@ fn main() {
     host.log(Level::Info, "3 templates made");
     assert_eq!(test.log.lines(), [(Level::Info, "3 templates made".to_owned())]);
 }
-
-#[test]
-fn example_log_does_what_it_says() {
-    main();
-}

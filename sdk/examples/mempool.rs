@@ -27,8 +27,3 @@ fn main() {
     assert_eq!(paying(&test.handle(), Scope::NONE, FeeRate::from_sat_per_kvb(5000)), Ok(size));
     assert_eq!(paying(&test.handle(), Scope::NONE, FeeRate::from_sat_per_kvb(5001)), Ok(0));
 }
-
-#[test]
-fn example_mempool_does_what_it_says() {
-    main();
-}

@@ -36,15 +36,6 @@ impl Payments {
 }
 
 fn main() {
-    run();
-}
-
-#[test]
-fn payments_are_measured() {
-    run();
-}
-
-fn run() {
     let host = StubHost::new();
     let plugin = host.start::<Payments>(json!({}));
     assert_eq!(plugin.call("notepayment", json!(["hot", 50_000])), Ok(json!(null)));

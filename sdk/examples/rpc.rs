@@ -33,8 +33,3 @@ fn main() {
     test.rpc.fail("estimatesmartfee", ErrorKind::NodeUnavailable, "Waiting for bitcoind at http://127.0.0.1:8332...");
     assert_eq!(ask().unwrap_err().code.0, -28);
 }
-
-#[test]
-fn example_rpc_does_what_it_says() {
-    main();
-}

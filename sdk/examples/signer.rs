@@ -55,8 +55,3 @@ fn main() -> Result<(), ServiceError> {
     assert_eq!(error.kind, ErrorKind::WalletLocked);
     Ok(())
 }
-
-#[test]
-fn example_signer_does_what_it_says() -> Result<(), ServiceError> {
-    main()
-}

@@ -88,8 +88,3 @@ fn main() {
     assert_eq!(again.call("latestpayments", json!([2])), Ok(json!({"customers": ["carol", "bob"], "more": true})));
     assert_eq!(again.call("addpayment", json!(["dave"])), Ok(json!(4)));
 }
-
-#[test]
-fn example_store_does_what_it_says() {
-    main();
-}

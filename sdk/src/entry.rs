@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use outrigger_abi::{ErrorKind, FAILED, HostHandle, PASS_ON, PluginCode, PluginTable, RawCall};
-use outrigger_service::about::HostInfoClient;
-use outrigger_service::log::{Level, Log, LogClient};
+use outrigger_service::log::Level;
 use outrigger_service::{Host, HostInfo, Scope, wire};
 use outrigger_standard::release::Rules;
 
@@ -35,7 +34,7 @@ struct Running<P> {
 /// Sends replies to the host.
 struct HostReplies {
     handle: HostHandle,
-    info: HostInfoClient,
+    info: Arc<dyn HostInfo>,
 }
 
 impl ReplySink for HostReplies {
@@ -81,21 +80,18 @@ impl<P: Plugin> PluginCode for Running<P> {
     type Seed = ();
 
     fn init((): (), host: HostHandle, options: &[u8]) -> Result<Self, String> {
-        let log = LogClient::new(host.service("log/1"));
+        let services = Host::reached_by(&|name| host.service(name));
+        let log = services.log.clone();
         host.report_panics(move |place, text| {
             // A host that has no such function, or does not grant the log, gets no text.
             let text = text.filter(|_| log.tells_panics(Scope::NONE).unwrap_or(false));
             let text = text.map(|text| format!(": {}", cut(text))).unwrap_or_default();
             let _ = log.write(Scope::NONE, Level::Error, place + &text);
         });
-        let services = Host::reached_by(&|name| host.service(name));
         let options = serde_json::from_slice(options).map_err(|error| error.to_string())?;
         let plugin = P::new(services.clone(), P::Options::read(options)?)?;
-        Ok(Self {
-            plugin,
-            host: services,
-            replies: Arc::new(HostReplies { info: HostInfoClient::new(host.service("host/1")), handle: host }),
-        })
+        let replies = Arc::new(HostReplies { info: services.info.clone(), handle: host });
+        Ok(Self { plugin, host: services, replies })
     }
 
     fn start(&self) -> Result<(), String> {

@@ -52,8 +52,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use outrigger_service::PROVIDED;
+use outrigger_service::policy::POLICY;
+use outrigger_service::provider::KEYS_PROVIDER;
 use outrigger_standard::release::Rules;
-use outrigger_values::text::is_control;
+use outrigger_values::text::{is_control, printable};
 
 pub use error::{ManifestError, OptionError};
 pub use reach::ReachSpec;
@@ -349,33 +351,39 @@ impl ParamType {
 impl Manifest {
     /// Reads a manifest and checks that it is consistent.
     pub fn parse(json: &[u8]) -> Result<Self, ManifestError> {
-        let manifest: Self = serde_json::from_slice(json).map_err(ManifestError::of_json)?;
+        let manifest: Self = serde_json::from_slice(json)?;
+        // It could forge lines of a log and move a terminal's cursor.
         if let Some(place) = control_character(&serde_json::from_slice(json)?, "", false) {
-            return Err(ManifestError::ControlCharacter(place));
+            return Err(ManifestError(format!("the manifest has a control character in {place}")));
         }
         let good = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         if manifest.id.is_empty() || !manifest.id.bytes().all(good) {
-            return Err(ManifestError::Id(manifest.id));
+            let id = printable(&manifest.id);
+            let reason = format!("the plugin id '{id}' is not made of lower-case letters, digits and '-'");
+            return Err(ManifestError(reason));
         }
         for (index, method) in manifest.methods.iter().enumerate() {
             if manifest.methods.iter().take(index).any(|earlier| earlier.name == method.name) {
-                return Err(ManifestError::DuplicateMethod(method.name.clone()));
+                return Err(ManifestError(format!("the manifest lists the method '{}' twice", method.name)));
             }
             method.check()?;
         }
         if let Some(event) = manifest.events.iter().find(|e| !outrigger_service::events::TOPICS.contains(&e.as_str())) {
-            return Err(ManifestError::UnknownEvent(event.clone()));
+            return Err(ManifestError(format!("the manifest asks for an event '{event}' that does not exist")));
         }
         let is_known = |service: &&String| PROVIDED.iter().any(|known| known.name == **service);
         if let Some(service) = manifest.provides.iter().find(|service| !is_known(service)) {
-            return Err(ManifestError::UnknownProvided(service.clone()));
+            return Err(ManifestError(format!(
+                "the manifest provides '{service}', which no host asks plugins for; \
+                 it may be '{KEYS_PROVIDER}' or '{POLICY}'"
+            )));
         }
         // Null is the default of an option that may be left out.
         let bad = |option: &&OptionSpec| {
             option.default.as_ref().is_some_and(|default| !default.is_null() && !option.kind.fits(default))
         };
         if let Some(option) = manifest.options.iter().find(bad) {
-            return Err(ManifestError::OptionDefault(option.name.clone()));
+            return Err(ManifestError(format!("the default of option '{}' is not of its type", option.name)));
         }
         manifest.timers.iter().try_for_each(TimerSpec::check)?;
         manifest.reach.iter().try_for_each(|reach| reach.check(&manifest.options))?;
@@ -448,7 +456,11 @@ impl MethodSpec {
     fn check(&self) -> Result<(), ManifestError> {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
         if self.name.is_empty() || self.name.len() > MAX_METHOD_NAME || !self.name.bytes().all(plain) {
-            return Err(ManifestError::MethodName(self.name.clone()));
+            return Err(ManifestError(format!(
+                "the method name '{}' is not plain: it must be made of letters, digits, '_', '.' and '-', \
+                 and of at most {MAX_METHOD_NAME}",
+                printable(&self.name)
+            )));
         }
         let bad_members = |param: &&ParamSpec| {
             let bad = |member: &ParamSpec| member.required || !member.members.is_empty();
@@ -456,13 +468,17 @@ impl MethodSpec {
             !param.members.is_empty() && (!is_object || param.members.iter().any(bad))
         };
         if let Some(param) = self.params.iter().find(bad_members) {
-            return Err(ManifestError::Members { method: self.name.clone(), param: param.name.clone() });
+            return Err(ManifestError(format!(
+                "the method '{}' declares members of '{}' that cannot be given by name",
+                self.name, param.name
+            )));
         }
         let first_optional = self.params.iter().position(|param| !param.required).unwrap_or(self.params.len());
         match self.params.iter().skip(first_optional).find(|param| param.required) {
-            Some(param) => {
-                Err(ManifestError::RequiredAfterOptional { method: self.name.clone(), param: param.name.clone() })
-            }
+            Some(param) => Err(ManifestError(format!(
+                "the method '{}' requires '{}' after an optional parameter",
+                self.name, param.name
+            ))),
             None => Ok(()),
         }
     }

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bitcoin::{Amount, OutPoint};
 use outrigger_service::wire::wire_struct;
+use outrigger_values::amount::Saturating;
 
 wire_struct! {
     /// What is reserved at an outpoint.
@@ -31,7 +32,7 @@ impl Reservations {
     pub fn total(&self, now: u32) -> Amount {
         let counts = |reservation: &&Reservation| reservation.until.is_none_or(|until| until > now);
         let amounts = self.0.values().filter(counts).map(|reservation| reservation.amount);
-        amounts.fold(Amount::ZERO, sum)
+        amounts.fold(Amount::ZERO, Amount::saturating_add)
     }
 
     /// The reservation to be made before a transaction is signed that spends these outpoints of the wallets and gives away this much.
@@ -40,10 +41,10 @@ impl Reservations {
         let outpoints: BTreeSet<&OutPoint> = outpoints.iter().collect();
         let first = *outpoints.first()?;
         let open = outpoints.iter().filter_map(|outpoint| self.0.get(outpoint)).filter(|known| known.until.is_none());
-        let reserved = open.map(|known| known.amount).fold(Amount::ZERO, sum);
+        let reserved = open.map(|known| known.amount).fold(Amount::ZERO, Amount::saturating_add);
         let more = gives.checked_sub(reserved).filter(|more| *more > Amount::ZERO)?;
         let before = self.0.get(first).map_or(Amount::ZERO, |known| known.amount);
-        Some((*first, Reservation { amount: sum(before, more), until: None }))
+        Some((*first, Reservation { amount: before.saturating_add(more), until: None }))
     }
 
     /// The stricter one of two reservations of an outpoint.
@@ -52,11 +53,6 @@ impl Reservations {
         let until = known.until.zip(other.until).map(|(one, other)| one.max(other));
         Reservation { amount: known.amount.max(other.amount), until }
     }
-}
-
-/// A sum that is the largest amount if it overflows.
-fn sum(one: Amount, other: Amount) -> Amount {
-    one.checked_add(other).unwrap_or(Amount::MAX)
 }
 
 #[cfg(test)]

@@ -59,12 +59,6 @@ pub enum Declaration {
     Functions(&'static [FunctionType]),
 }
 
-/// A struct with a [`StructLayout`].
-pub trait Layout {
-    /// The layout.
-    const LAYOUT: &'static StructLayout;
-}
-
 impl StructLayout {
     /// The size of the struct in a minor version, in bytes.
     pub const fn size_at(&self, minor: u32) -> usize {
@@ -112,8 +106,9 @@ macro_rules! abi_struct {
             $($(#[doc = $field_doc])* $(#[doc = concat!("Since minor ", $since, ".")])? $vis $field: $type,)*
         }
 
-        impl $crate::layout::Layout for $name {
-            const LAYOUT: &'static $crate::layout::StructLayout = &$crate::layout::StructLayout {
+        impl $name {
+            /// The struct as data.
+            pub const LAYOUT: &'static $crate::layout::StructLayout = &$crate::layout::StructLayout {
                 name: stringify!($name),
                 docs: &[$($doc),*],
                 align: align_of::<$name>(),
@@ -126,9 +121,7 @@ macro_rules! abi_struct {
                     size: size_of::<$type>(),
                 }),*],
             };
-        }
 
-        impl $name {
             $($(#[doc = concat!("Since minor ", $since, ".")] $crate::layout::abi_struct!(@later $field $type);)?)*
         }
     };

@@ -28,7 +28,7 @@ mod service;
 mod status;
 mod used;
 
-use layout::{Declaration, Layout};
+use layout::Declaration;
 
 pub use bytes::{Bytes, OwnedBytes, ReleaseFn};
 pub use entry::{HostHandle, PluginCode, RawCall, plugin_table};
@@ -41,9 +41,7 @@ pub use plugin::{
     StartFn, StopFn,
 };
 pub use serve::{HostCode, JsonCode, host_table};
-pub use service::{
-    ExportedService, Method, RawService, Response, Service, ServiceFn, ServiceTable, function_index, shim,
-};
+pub use service::{ExportedService, Method, RawService, Response, Service, ServiceFn, ServiceTable, shim};
 pub use status::{ErrorKind, FAILED, PASS_ON};
 pub use used::UsedPlugin;
 

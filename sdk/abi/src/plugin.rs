@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use super::ErrorKind;
 use super::bytes::{Bytes, OwnedBytes};
 use super::host::HostTable;
-use super::layout::{Layout, abi_functions, abi_struct};
+use super::layout::{abi_functions, abi_struct};
 use super::{ABI_MAJOR, ABI_MINOR};
 
 /// The first bytes of [`PluginTable`]: `OUTRIGPL`.

@@ -69,36 +69,6 @@ pub trait Method {
     fn run(service: &Self::Service, scope: u64, request: &[u8]) -> Response;
 }
 
-/// The index of a function in its table.
-#[allow(clippy::panic, reason = "it would be met while compiling")]
-///
-/// # Panics
-/// At compile time, if no function has the name.
-pub const fn function_index(functions: &[(&str, ServiceFn)], name: &str) -> usize {
-    let mut index = 0;
-    while index < functions.len() {
-        if same(functions[index].0.as_bytes(), name.as_bytes()) {
-            return index;
-        }
-        index += 1;
-    }
-    panic!("the client and the table come from one declaration")
-}
-
-const fn same(a: &[u8], b: &[u8]) -> bool {
-    if a.len() != b.len() {
-        return false;
-    }
-    let mut index = 0;
-    while index < a.len() {
-        if a[index] != b[index] {
-            return false;
-        }
-        index += 1;
-    }
-    true
-}
-
 /// The C function of a method, on the side of the implementation.
 ///
 /// # Safety
@@ -251,11 +221,6 @@ impl RawService {
         Self { ended: Some(ended), ..self }
     }
 
-    /// Whether the host granted the service.
-    pub fn is_granted(&self) -> bool {
-        !self.table.is_null()
-    }
-
     /// The number of functions in the host's table; 0 if the service is not granted.
     pub fn function_count(&self) -> usize {
         if self.table.is_null() {
@@ -329,8 +294,7 @@ mod tests {
     }
 
     fn write(client: &RawService, scope: u64, line: &[u8]) -> (i32, Vec<u8>) {
-        let index = const { function_index(Lines::FUNCTIONS, "write") };
-        let Response { status, bytes } = client.call(index, scope, line);
+        let Response { status, bytes } = client.call(0, scope, line);
         (status, bytes.to_vec())
     }
 
@@ -374,26 +338,5 @@ mod tests {
         exported.end();
         assert_eq!(write(&client, 0, b"late"), failed(ErrorKind::Stale));
         assert!(lines.0.lock().unwrap().is_empty());
-    }
-
-    #[test]
-    fn a_client_whose_instance_has_ended_does_not_call_the_host() {
-        unsafe extern "C" fn never(_: *const c_void, _: u64, _: Bytes, _: *mut OwnedBytes) -> i32 {
-            unreachable!("the host is called")
-        }
-        let table = TableBox::new(std::ptr::null(), [never as ServiceFn].into_iter());
-        let ended = Arc::new(AtomicBool::new(true));
-        // SAFETY: `table` outlives the client.
-        let client = unsafe { RawService::new(table.as_ptr()) }.until(ended);
-        assert_eq!(write(&client, 0, b"late"), failed(ErrorKind::Stale));
-    }
-
-    #[test]
-    fn service_functions_that_lack_are_unsupported_and_services_not_granted_are_named() {
-        let short = TableBox::new(std::ptr::null(), [].into_iter());
-        // SAFETY: the table has no functions and outlives its use.
-        let service = unsafe { RawService::new(short.as_ptr()) };
-        assert_eq!(write(&service, 0, b""), failed(ErrorKind::Unsupported));
-        assert_eq!(write(&RawService::NOT_GRANTED, 0, b""), failed(ErrorKind::NotGranted));
     }
 }

@@ -290,14 +290,11 @@ impl Argument {
             pieces.member("default", &default);
         }
         pieces.member("help", &param.help);
-        let list = |pieces: &mut Pieces, names: &[String]| {
-            for (position, name) in names.iter().enumerate() {
-                pieces.json(if position == 0 { "" } else { "," }).string(name);
-            }
-        };
         if !self.attributes.aliases.is_empty() {
             pieces.json(",\"aliases\":[");
-            list(pieces, &self.attributes.aliases);
+            for (position, name) in self.attributes.aliases.iter().enumerate() {
+                pieces.json(if position == 0 { "" } else { "," }).string(name);
+            }
             pieces.json("]");
         }
         if !param.members.is_empty() {

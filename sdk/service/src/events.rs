@@ -117,9 +117,7 @@ impl Event {
             Self::CallEnded { .. } | Self::Timer { .. } | Self::ShuttingDown => None,
         }
     }
-}
 
-impl Event {
     /// The wallet that it is about, where it is about one.
     pub fn wallet(&self) -> Option<&str> {
         match self {

@@ -186,9 +186,12 @@ macro_rules! service {
             })*
         }
 
-        #[allow(non_camel_case_types)]
+        #[allow(non_camel_case_types, clippy::enum_variant_names)]
         mod methods {
             $(pub(super) struct $function;)*
+
+            /// The functions in the order of the table.
+            pub(super) enum Index { $($function,)* }
         }
         $(impl outrigger_abi::Method for methods::$function {
             type Service = dyn $name;
@@ -236,8 +239,7 @@ macro_rules! service {
 
         impl $name for $client {
             $(fn $function(&self, scope: $crate::Scope $(, $arg: $arg_type)*) -> $crate::Result<$ret> {
-                const INDEX: usize = outrigger_abi::function_index(<dyn $name as outrigger_abi::Service>::FUNCTIONS, stringify!($function));
-                $crate::transport::ask($wire_name, &self.0, INDEX, scope, ($($arg,)*))
+                $crate::transport::ask($wire_name, &self.0, methods::Index::$function as usize, scope, ($($arg,)*))
             })*
         }
     };

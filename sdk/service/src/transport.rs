@@ -51,7 +51,6 @@ mod tests {
 
     use super::*;
     use crate::log::{Level, Log, LogClient};
-    use crate::wire::{Reader, Shape, Writer};
 
     #[derive(Default)]
     struct Lines(Mutex<Vec<String>>);
@@ -63,9 +62,6 @@ mod tests {
             }
             self.0.lock().unwrap().push(message);
             Ok(())
-        }
-        fn tells_panics(&self, _: Scope) -> Result<bool> {
-            Ok(false)
         }
     }
 
@@ -88,41 +84,5 @@ mod tests {
     fn a_request_that_does_not_decode_is_malformed() {
         let Response { status, bytes } = answer(&[1], |_: u32| Ok(()));
         assert_eq!((status, &*bytes), (ErrorKind::Malformed as i32, &b"message is damaged at byte 0 of 1"[..]));
-    }
-
-    /// An answer whose encoding panics.
-    struct Unwritable;
-
-    impl Wire for Unwritable {
-        const SHAPE: &'static Shape = &Shape::Tuple(&[]);
-        fn put(&self, _: &mut Writer) {
-            unreachable!("asked for");
-        }
-        fn get(_: &mut Reader<'_>) -> std::result::Result<Self, WireError> {
-            Ok(Self)
-        }
-    }
-
-    #[test]
-    fn a_panic_while_an_answer_is_encoded_is_an_internal_error() {
-        struct Broken;
-        struct Unwritten;
-        impl outrigger_abi::Service for Broken {
-            const NAME: &'static str = "broken/1";
-            const FUNCTIONS: &'static [(&'static str, outrigger_abi::ServiceFn)] =
-                &[("read", outrigger_abi::shim::<Unwritten>)];
-        }
-        impl outrigger_abi::Method for Unwritten {
-            type Service = Broken;
-            fn run(_: &Broken, _: u64, request: &[u8]) -> Response {
-                answer(request, |(): ()| Ok(Unwritable))
-            }
-        }
-        let exported = ExportedService::new(Arc::new(Broken));
-        #[allow(unsafe_code)]
-        // SAFETY: `exported` outlives the client.
-        let client = unsafe { RawService::new(exported.table()) };
-        let asked: Result<()> = ask("broken/1", &client, 0, Scope::NONE, ());
-        assert_eq!(asked.unwrap_err().kind, ErrorKind::Internal);
     }
 }

@@ -6,11 +6,11 @@ use std::ffi::c_void;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use outrigger_abi::layout::Layout;
 use outrigger_abi::{
     ABI_MAJOR, ABI_MINOR, Bytes, CallFrame, ExportedService, HostTable, MANIFEST_HEADER_LEN, ManifestHeader,
     OwnedBytes, STATUS_OK, ServiceTable, manifest_bytes,
 };
+use outrigger_service::Log;
 use outrigger_service::events::Event;
 use serde_json::json;
 
@@ -88,18 +88,22 @@ fn keeping(answers: &Answers) -> HostTable {
     }
 }
 
+fn frame(token: u64, method: &'static str) -> CallFrame {
+    CallFrame {
+        struct_size: size_of::<CallFrame>(),
+        token,
+        method: Bytes::lend(method.as_bytes()),
+        params: Bytes::lend(b"[]"),
+        deadline_ms: 0,
+        release: 0,
+    }
+}
+
 /// Makes a call with a host table and a frame of these sizes. What lies beyond them is damage that would show.
 fn ask(host_size: usize, frame_size: usize) -> String {
     let answers = Answers::default();
     let host = HostTable { struct_size: host_size, abi_minor: 0, ..keeping(&answers) };
-    let frame = CallFrame {
-        struct_size: frame_size,
-        token: 1,
-        method: Bytes::lend(b"mirror"),
-        params: Bytes::lend(b"[]"),
-        deadline_ms: 250,
-        release: 30,
-    };
+    let frame = CallFrame { struct_size: frame_size, deadline_ms: 250, release: 30, ..frame(1, "mirror") };
     // SAFETY: the table is that of a Rust plugin, and its functions are called in their order with what lives on.
     unsafe {
         let table = plugin_table::<Mirror>(0);
@@ -171,14 +175,7 @@ impl Plugin for Explosive {
 fn a_panic_that_panics_again_when_it_is_dropped_ends_nothing() {
     let answers = Answers::default();
     let host = keeping(&answers);
-    let frame = CallFrame {
-        struct_size: size_of::<CallFrame>(),
-        token: 1,
-        method: Bytes::lend(b"explosive"),
-        params: Bytes::lend(b"[]"),
-        deadline_ms: 0,
-        release: 0,
-    };
+    let frame = frame(1, "explosive");
     let event_bytes = wire::to_bytes(&Event::ShuttingDown);
     const FAULT: i32 = ErrorKind::Internal as i32;
     // SAFETY: as in `ask`.
@@ -271,14 +268,6 @@ fn entry_handles_kept_beyond_destroy_do_not_call_the_host() {
     let strict = Strict { log, ..Strict::default() };
     let ctx = (&raw const strict).cast();
     let host = HostTable { ctx, service: find, reply: answered, wanted: asked, ..keeping(&strict.answers) };
-    let frame = |token, method: &'static str| CallFrame {
-        struct_size: size_of::<CallFrame>(),
-        token,
-        method: Bytes::lend(method.as_bytes()),
-        params: Bytes::lend(b"[]"),
-        deadline_ms: 0,
-        release: 0,
-    };
     let kept = OUTLIVING.with(Arc::clone);
     let calls = || strict.calls.load(Ordering::SeqCst);
     // SAFETY: as in `ask`.

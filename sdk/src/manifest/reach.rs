@@ -1,12 +1,13 @@
 //! What a plugin asks to reach beyond its services, where it runs in a process of its own.
 
+use outrigger_values::text::printable;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{ManifestError, OptionSpec, OptionType};
 
 /// What the text of a [`ReachSpec`] begins with.
-pub(super) const KINDS: [&str; 7] =
+const KINDS: [&str; 7] =
     ["read:", "write:", "connect:unix:", "connect:tcp:", "connect:tls:", "listen:tcp:", "listen:unix:"];
 
 /// One thing that the plugin asks to reach. The configuration decides what is granted.
@@ -43,13 +44,15 @@ impl ReachSpec {
     /// Whether it is of a kind that there is, and the options in it are the plugin's.
     pub(super) fn check(&self, options: &[OptionSpec]) -> Result<(), ManifestError> {
         if !KINDS.iter().any(|kind| self.to.starts_with(kind)) {
-            return Err(ManifestError::ReachKind(self.to.clone()));
+            let (to, kinds) = (printable(&self.to), KINDS.join(", "));
+            return Err(ManifestError(format!("the manifest asks to reach '{to}', which does not begin with {kinds}")));
         }
         let mut rest = self.to.as_str();
         while let Some((_, name, after)) = place(rest) {
             let is_text = |option: &OptionSpec| option.name == name && option.kind != OptionType::Secret;
             if !options.iter().any(is_text) {
-                return Err(ManifestError::ReachOption { reach: self.to.clone(), option: name.to_owned() });
+                let (to, option) = (printable(&self.to), printable(name));
+                return Err(ManifestError(format!("the manifest asks to reach '{to}', and has no option '{option}'")));
             }
             rest = after;
         }

@@ -110,7 +110,8 @@ fn no_control_character_of_a_manifest_gets_past_its_reader() {
     let several = ["/options/0/help", "/methods/0/help", "/methods/0/result", "/methods/0/params/0/help"];
     for place in single.iter().chain(&methods).chain(&several) {
         for bad in ["a\u{1b}[2J", "a\r", "a\u{9b}1m", "a\u{202e}", "a\t", "a\0"] {
-            assert!(matches!(with(place, bad), Err(ManifestError::ControlCharacter(_))), "{place} {bad:?}");
+            let refusal = with(place, bad).unwrap_err().to_string();
+            assert!(refusal.starts_with("the manifest has a control character in "), "{place} {bad:?}");
         }
         assert_eq!(with(place, "two\nlines").is_ok(), several.contains(place), "{place}");
     }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 #[cfg(doc)]
 use outrigger_service::events::Event;
+use outrigger_values::text::printable;
 use serde::Deserialize;
 
 use super::ManifestError;
@@ -35,7 +36,13 @@ impl TimerSpec {
             (None, Some(at)) => minutes(at).is_some(),
             _ => false,
         };
-        if is_good { Ok(()) } else { Err(ManifestError::Timer(self.name.clone())) }
+        if is_good {
+            return Ok(());
+        }
+        let name = printable(&self.name);
+        Err(ManifestError(format!(
+            "the timer '{name}' must have 'every', 1 to {MAX_EVERY} seconds, or 'at', a time such as \"03:30\""
+        )))
     }
 
     /// How long it is from a time of the day, in seconds of the Unix time, to the next event.

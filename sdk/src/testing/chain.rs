@@ -118,7 +118,6 @@ impl StubChain {
 }
 
 impl State {
-    #[allow(clippy::panic, reason = "the genesis block is never removed")]
     fn tip_block(&self) -> &Block {
         let tip = self.best.last().and_then(|hash| self.blocks.get(hash));
         tip.map_or_else(|| panic!("a chain has a genesis block"), |(block, _)| block)

@@ -111,26 +111,6 @@ impl StubMempool {
     }
 }
 
-impl State {
-    fn selection(&self) -> Selection {
-        let select = |(transaction, fee): &(Transaction, Amount)| Selected {
-            raw: consensus::serialize(transaction).into(),
-            txid: transaction.compute_txid(),
-            wtxid: transaction.compute_wtxid(),
-            fee: *fee,
-            sigops: 0,
-            weight: transaction.weight(),
-            depends: transaction
-                .input
-                .iter()
-                .filter_map(|input| self.position(input.previous_output.txid))
-                .map(|position| position as u32 + 1)
-                .collect(),
-        };
-        self.entries.iter().map(select).collect::<Vec<_>>().into()
-    }
-}
-
 fn accepted(transaction: &Transaction, fee: Amount) -> Admission {
     Admission::Accepted {
         txid: transaction.compute_txid(),
@@ -142,18 +122,14 @@ fn accepted(transaction: &Transaction, fee: Amount) -> Admission {
 
 /// What is told of transactions that were judged one by one.
 fn outcome(admissions: Vec<Admission>) -> PackageOutcome {
-    let rejected = |reason: &str, detail| PackageMember::Rejected { reason: reason.to_owned(), detail };
+    let rejected = |reason| PackageMember::Rejected { reason, detail: String::new() };
     let member = |admission| match admission {
         Admission::Accepted { wtxid, virtual_size, fee, .. } => {
             let feerate = FeeRate::paid(fee, virtual_size);
             PackageMember::Accepted { virtual_size, fee, feerate, included: vec![wtxid] }
         }
-        Admission::Rejected { reason, detail } => rejected(&reason, detail),
-        Admission::Known { .. } => rejected("txn-already-in-mempool", String::new()),
-        Admission::MissingInputs => rejected("bad-txns-inputs-missingorspent", String::new()),
-        Admission::AlreadyInChain => rejected("txn-already-known", String::new()),
-        Admission::Undecodable => rejected("tx-decode-failed", String::new()),
-        Admission::FeeTooHigh { .. } => rejected("max feerate exceeded", String::new()),
+        Admission::Known { .. } => rejected("txn-already-in-mempool".to_owned()),
+        refused => rejected(refused.refusal().unwrap_or_default()),
     };
     let members: Vec<_> = admissions.into_iter().map(member).collect();
     let failed = members.iter().any(|member| matches!(member, PackageMember::Rejected { .. }));
@@ -162,6 +138,24 @@ fn outcome(admissions: Vec<Admission>) -> PackageOutcome {
 }
 
 impl State {
+    fn selection(&self) -> Selection {
+        let select = |(transaction, fee): &(Transaction, Amount)| Selected {
+            raw: consensus::serialize(transaction).into(),
+            txid: transaction.compute_txid(),
+            wtxid: transaction.compute_wtxid(),
+            fee: *fee,
+            sigops: 0,
+            weight: transaction.weight(),
+            depends: self.parents(transaction).map(|position| position as u32 + 1).collect(),
+        };
+        self.entries.iter().map(select).collect::<Vec<_>>().into()
+    }
+
+    /// The position of the unconfirmed parent of each input that has one.
+    fn parents(&self, transaction: &Transaction) -> impl Iterator<Item = usize> {
+        transaction.input.iter().filter_map(|input| self.position(input.previous_output.txid))
+    }
+
     fn position(&self, txid: Txid) -> Option<usize> {
         self.entries.iter().position(|(transaction, _)| transaction.compute_txid() == txid)
     }
@@ -173,19 +167,14 @@ impl State {
 
     /// Whether a transaction or one of its unconfirmed ancestors signals replaceability (BIP 125).
     fn is_replaceable(&self, transaction: &Transaction) -> bool {
-        let parents = transaction.input.iter().filter_map(|input| self.position(input.previous_output.txid));
-        let mut parents = parents.filter_map(|at| self.entries.get(at));
+        let mut parents = self.parents(transaction).filter_map(|at| self.entries.get(at));
         transaction.is_explicitly_rbf() || parents.any(|(parent, _)| self.is_replaceable(parent))
     }
 
     fn entry(&self, txid: Txid) -> Option<MempoolEntry> {
         let (transaction, fee) = self.entries.get(self.position(txid)?)?;
-        let depends: Vec<Txid> = transaction
-            .input
-            .iter()
-            .map(|input| input.previous_output.txid)
-            .filter(|parent| self.position(*parent).is_some())
-            .collect();
+        let parents = self.parents(transaction).filter_map(|at| self.entries.get(at));
+        let depends: Vec<Txid> = parents.map(|(parent, _)| parent.compute_txid()).collect();
         let spends = |child: &Transaction| child.input.iter().any(|input| input.previous_output.txid == txid);
         let spent_by: Vec<Txid> =
             self.entries.iter().filter(|(child, _)| spends(child)).map(|(child, _)| child.compute_txid()).collect();

@@ -34,6 +34,8 @@
 //! nothing and knows no rules. A host with a real chain and real wallets in a folder of the test is `TestHost` of the crate
 //! `outrigger-testing`, which starts plugins by the same [`TestPlugin`].
 
+#![allow(clippy::panic, reason = "a test's own failure")]
+
 mod chain;
 mod info;
 mod mempool;
@@ -207,7 +209,6 @@ impl<P: Plugin> TestPlugin<P> {
     ///
     /// # Panics
     /// When the manifest, the options or the plugin refuse: the test has failed.
-    #[allow(clippy::panic, reason = "a test's own failure")]
     pub fn start(host: Host, scopes: Arc<dyn CallScopes>, options: Value) -> Self {
         let manifest = Manifest::parse(P::MANIFEST.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
         let given = options.as_object().cloned().unwrap_or_default();
@@ -292,7 +293,6 @@ impl PendingCall {
     ///
     /// # Panics
     /// When the plugin answered something that is not JSON.
-    #[allow(clippy::panic, reason = "a test's own failure")]
     pub fn answer(&self) -> Option<Result<Value, RpcError>> {
         let parse = |json: String| {
             serde_json::from_str(&json).unwrap_or_else(|error| panic!("the answer is not JSON ({error}): {json}"))
@@ -311,7 +311,6 @@ impl<P: Plugin> TestPlugin<P> {
     ///
     /// # Panics
     /// When the manifest does not list the method, or the arguments are no array.
-    #[allow(clippy::panic, reason = "a test's own failure")]
     pub fn begin(&self, method: &str, arguments: Value) -> PendingCall {
         self.begin_for(None, method, arguments)
     }
@@ -320,7 +319,6 @@ impl<P: Plugin> TestPlugin<P> {
     ///
     /// # Panics
     /// As [`TestPlugin::begin`].
-    #[allow(clippy::panic, reason = "a test's own failure")]
     pub fn begin_for(&self, wallet: Option<&str>, method: &str, arguments: Value) -> PendingCall {
         let spec = self.manifest.methods.iter().find(|spec| spec.name == method);
         if spec.is_none() && self.manifest.wrapper.is_none() && self.manifest.provides.is_empty() {
@@ -342,7 +340,6 @@ impl<P: Plugin> TestPlugin<P> {
     ///
     /// # Panics
     /// When it is not answered at once.
-    #[allow(clippy::panic, reason = "a test's own failure")]
     pub fn call(&self, method: &str, arguments: Value) -> Result<Value, RpcError> {
         self.begin(method, arguments).answer().unwrap_or_else(|| panic!("{method} gave no answer"))
     }
@@ -351,7 +348,6 @@ impl<P: Plugin> TestPlugin<P> {
     ///
     /// # Panics
     /// When it is not answered at once.
-    #[allow(clippy::panic, reason = "a test's own failure")]
     pub fn call_json(&self, method: &str, arguments: Value) -> Result<String, RpcError> {
         self.begin(method, arguments).json().unwrap_or_else(|| panic!("{method} gave no answer"))
     }

@@ -47,9 +47,7 @@ impl StubWallet {
     pub fn with<T>(&self, body: impl FnOnce(&mut WalletState) -> T) -> Result<T> {
         lock(&self.state).as_mut().map(body).ok_or(ErrorKind::NoWallet.into())
     }
-}
 
-impl StubWallet {
     pub(super) fn unlocked<T>(&self, read: impl FnOnce(&WalletState) -> T) -> Result<T> {
         self.with(|state| if state.info.locked { Err(ErrorKind::WalletLocked.into()) } else { Ok(read(state)) })?
     }
@@ -265,10 +263,9 @@ impl WalletPay for StubWallet {
 
     fn send(&self, scope: Scope, raw: Blob, metadata: Vec<(String, String)>) -> Result<Option<Admission>> {
         self.with(|state| {
-            let submit = || self.mempool.submit(scope, raw.clone(), FeeRate::ZERO);
-            let admission = if state.unanswered { None } else { Some(submit()?) };
+            let admission = self.mempool.submit(scope, raw.clone(), FeeRate::ZERO)?;
             state.sent.push((raw, metadata));
-            Ok(admission)
+            Ok(Some(admission))
         })?
     }
 

@@ -62,8 +62,6 @@ pub struct WalletState {
     pub backups: Vec<String>,
     /// What was sent and not refused, with its texts.
     pub sent: Vec<(Blob, Vec<(String, String)>)>,
-    /// Whether the node does not say what became of what is sent.
-    pub unanswered: bool,
     /// The number of the next rescan.
     pub(super) next_rescan: u64,
 }
@@ -115,7 +113,6 @@ impl WalletState {
             passphrase: None,
             backups: Vec::new(),
             sent: Vec::new(),
-            unanswered: false,
             next_rescan: 1,
         }
     }

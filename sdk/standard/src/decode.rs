@@ -39,14 +39,15 @@ pub fn transaction_from_bytes(bytes: &[u8]) -> Option<Transaction> {
 }
 
 /// Decodes a block as `submitblock` does; `None` if invalid. Bytes after it are ignored.
-pub fn block_from_hex(hex: &str) -> Option<Block> {
-    let bytes = decode_hex(hex).filter(|bytes| !bytes.is_empty())?;
-    block_from_bytes(&bytes)
-}
-
-/// [`block_from_hex`] from bytes.
 pub fn block_from_bytes(bytes: &[u8]) -> Option<Block> {
-    read_block(bytes).ok()
+    let mut reader = Cursor::new(bytes);
+    let header = block::Header::consensus_decode(&mut reader).ok()?;
+    let count = VarInt::consensus_decode(&mut reader).ok()?.0;
+    let mut txdata = Vec::new();
+    for _ in 0..count {
+        txdata.push(read(&mut reader, Form::Extended).ok()?);
+    }
+    Some(Block { header, txdata })
 }
 
 /// Decodes gettxoutproof's proof that a block contains transactions (BIP 37). Bytes after it are ignored, as in
@@ -57,17 +58,6 @@ pub fn merkle_block_from_bytes(mut bytes: &[u8], rules: &Rules) -> Result<Merkle
         Error::OversizedVectorAllocation { .. } => "ReadCompactSize(): size too large: iostream error".to_owned(),
         _ => format!("{}::read(): end of data: iostream error", rules.byte_reader),
     })
-}
-
-fn read_block(bytes: &[u8]) -> Result<Block, Error> {
-    let mut reader = Cursor::new(bytes);
-    let header = block::Header::consensus_decode(&mut reader)?;
-    let count = VarInt::consensus_decode(&mut reader)?.0;
-    let mut txdata = Vec::new();
-    for _ in 0..count {
-        txdata.push(read(&mut reader, Form::Extended)?);
-    }
-    Ok(Block { header, txdata })
 }
 
 /// Decodes a transaction in a single form.

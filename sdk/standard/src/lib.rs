@@ -25,8 +25,8 @@ pub use address::{AddressError, from_script, to_script};
 pub use asm::{asm, asm_sighash, push_asm};
 pub use construct::{output_names, outputs, transaction_from_params};
 pub use decode::{
-    block_from_bytes, block_from_hex, merkle_block_from_bytes, sendable_from_hex, transaction_from_bytes,
-    transaction_from_hex, transaction_to_bytes,
+    block_from_bytes, merkle_block_from_bytes, sendable_from_hex, transaction_from_bytes, transaction_from_hex,
+    transaction_to_bytes,
 };
 pub use json::{Shown, Spent, script_json, transaction_json, transaction_json_with};
 pub use kind::{ScriptKind, classify, has_valid_ops};

@@ -8,7 +8,7 @@ pub const FIRST: u32 = 24;
 pub const LAST: u32 = 32;
 
 /// The rules that differ. A number is a pull request of bitcoin/bitcoin; other rules were seen on a node. "Until N" includes N.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Rules {
     /// The major release.
     pub release: u32,
@@ -155,130 +155,92 @@ const REMOVED: [(&str, u32); 8] = [
     ("settxfee", 31),
 ];
 
-/// The rules of 29, which also apply to 24 to 28.
-const OLDEST: Rules = Rules {
-    release: FIRST,
-    replaces_any: false,
-    miniscript_as_given: true,
-    block_script_reason: "mandatory-script-verify-flag-failed",
-    relaxed_policy: false,
-    coinbase_lock_time: false,
-    coinbase_padding: true,
-    mempool_clusters: false,
-    block_coinbase: false,
-    script_flags: false,
-    taproot_deployment: true,
-    full_rbf: true,
-    coin_flag_byte: true,
-    adjusted_sizes: false,
-    names_unvalidated: false,
-    partial_packages: false,
-    send_rates: false,
-    refuses_other_json_rpc: false,
-    wallet_info_balances: true,
-    wallet_info_feerate: true,
-    wallet_info_flags: false,
-    wallet_dir_warnings: false,
-    parents_normalized: false,
-    sibling_conflicts: false,
-    non_zero_in_words: false,
-    decoded_change: false,
-    warns_of_locktimes: false,
-    names_missing_fee: false,
-    bip125_key: true,
-    alternate_wtxids: false,
-    nonmempool_balance: false,
-    wallet_fee_reasons: false,
-    names_minimum_settings: false,
-    boolean_fund_options: true,
-    received_of_own_only: false,
-    range_refusal_names_descriptor: false,
-    combines_copies_only: false,
-    musig: false,
-    strict_descriptors: false,
-    unused: false,
-    private_of_mixed: false,
-    refuses_empty_names: false,
-    refuses_dot_names: false,
-    deprecates_pruned_funds: false,
-    psbt_musig2: false,
-    psbt_sighashes: false,
-    psbt_v2: false,
-    output_key_origins: false,
-    descriptor_key_hashes: false,
-    rounds_feerates_down: false,
-    estimate_distrusts_taproot: false,
-    byte_reader: "DataStream",
-};
+/// The rules of 29, which also apply to 24 to 28: what is not named is false.
+fn oldest() -> Rules {
+    Rules {
+        miniscript_as_given: true,
+        block_script_reason: "mandatory-script-verify-flag-failed",
+        coinbase_padding: true,
+        taproot_deployment: true,
+        full_rbf: true,
+        coin_flag_byte: true,
+        wallet_info_balances: true,
+        wallet_info_feerate: true,
+        bip125_key: true,
+        boolean_fund_options: true,
+        byte_reader: "DataStream",
+        ..Rules::default()
+    }
+}
 
-const SINCE_30: Rules = Rules {
-    release: 30,
-    replaces_any: true,
-    block_script_reason: "block-script-verify-flag-failed",
-    relaxed_policy: true,
-    partial_packages: true,
-    coinbase_lock_time: true,
-    refuses_other_json_rpc: true,
-    wallet_info_balances: false,
-    wallet_info_flags: true,
-    wallet_dir_warnings: true,
-    parents_normalized: true,
-    sibling_conflicts: true,
-    non_zero_in_words: true,
-    musig: true,
-    strict_descriptors: true,
-    psbt_musig2: true,
-    descriptor_key_hashes: true,
-    estimate_distrusts_taproot: true,
-    rounds_feerates_down: true,
-    psbt_sighashes: true,
-    ..OLDEST
-};
+fn since_30() -> Rules {
+    Rules {
+        replaces_any: true,
+        block_script_reason: "block-script-verify-flag-failed",
+        relaxed_policy: true,
+        partial_packages: true,
+        coinbase_lock_time: true,
+        refuses_other_json_rpc: true,
+        wallet_info_balances: false,
+        wallet_info_flags: true,
+        wallet_dir_warnings: true,
+        parents_normalized: true,
+        sibling_conflicts: true,
+        non_zero_in_words: true,
+        musig: true,
+        strict_descriptors: true,
+        psbt_musig2: true,
+        descriptor_key_hashes: true,
+        estimate_distrusts_taproot: true,
+        rounds_feerates_down: true,
+        psbt_sighashes: true,
+        ..oldest()
+    }
+}
 
-const SINCE_31: Rules = Rules {
-    release: 31,
-    miniscript_as_given: false,
-    mempool_clusters: true,
-    block_coinbase: true,
-    script_flags: true,
-    wallet_info_feerate: false,
-    decoded_change: true,
-    warns_of_locktimes: true,
-    names_missing_fee: true,
-    private_of_mixed: true,
-    refuses_empty_names: true,
-    byte_reader: "SpanReader",
-    output_key_origins: true,
-    names_unvalidated: true,
-    ..SINCE_30
-};
+fn since_31() -> Rules {
+    Rules {
+        miniscript_as_given: false,
+        mempool_clusters: true,
+        block_coinbase: true,
+        script_flags: true,
+        wallet_info_feerate: false,
+        decoded_change: true,
+        warns_of_locktimes: true,
+        names_missing_fee: true,
+        private_of_mixed: true,
+        refuses_empty_names: true,
+        byte_reader: "SpanReader",
+        output_key_origins: true,
+        names_unvalidated: true,
+        ..since_30()
+    }
+}
 
-const SINCE_32: Rules = Rules {
-    release: 32,
-    coinbase_padding: false,
-    taproot_deployment: false,
-    full_rbf: false,
-    coin_flag_byte: false,
-    send_rates: true,
-    adjusted_sizes: true,
-    bip125_key: false,
-    alternate_wtxids: true,
-    nonmempool_balance: true,
-    wallet_fee_reasons: true,
-    names_minimum_settings: true,
-    boolean_fund_options: false,
-    received_of_own_only: true,
-    range_refusal_names_descriptor: true,
-    combines_copies_only: true,
-    unused: true,
-    refuses_dot_names: true,
-    deprecates_pruned_funds: true,
-    psbt_v2: true,
-    ..SINCE_31
-};
-
-/// The rules from a release on, newest first.
-const TABLE: [(u32, Rules); 3] = [(32, SINCE_32), (31, SINCE_31), (30, SINCE_30)];
+fn since_32() -> Rules {
+    Rules {
+        coinbase_padding: false,
+        taproot_deployment: false,
+        full_rbf: false,
+        coin_flag_byte: false,
+        send_rates: true,
+        adjusted_sizes: true,
+        bip125_key: false,
+        alternate_wtxids: true,
+        nonmempool_balance: true,
+        wallet_fee_reasons: true,
+        names_minimum_settings: true,
+        boolean_fund_options: false,
+        received_of_own_only: true,
+        range_refusal_names_descriptor: true,
+        combines_copies_only: true,
+        unused: true,
+        refuses_dot_names: true,
+        deprecates_pruned_funds: true,
+        psbt_v2: true,
+        ..since_31()
+    }
+}
 
 impl Rules {
     /// The rules for a call, by the word that it carries ([`Deprecated::word`]).
@@ -310,7 +272,12 @@ impl Rules {
 /// The rules of a major release; `None`: of [`PRESENT`].
 pub fn rules(release: Option<u32>) -> Rules {
     let release = release.unwrap_or(PRESENT);
-    let rules = TABLE.iter().find(|(first, _)| release >= *first).map_or(OLDEST, |(_, rules)| *rules);
+    let rules = match release {
+        ..30 => oldest(),
+        30 => since_30(),
+        31 => since_31(),
+        32.. => since_32(),
+    };
     Rules { release, ..rules }
 }
 
@@ -357,13 +324,13 @@ mod tests {
     #[test]
     fn rules_hold_from_the_release_of_their_row_on() {
         for (release, expected) in [
-            (None, OLDEST),
-            (Some(24), OLDEST),
-            (Some(29), OLDEST),
-            (Some(30), SINCE_30),
-            (Some(31), SINCE_31),
-            (Some(32), SINCE_32),
-            (Some(33), SINCE_32),
+            (None, oldest()),
+            (Some(24), oldest()),
+            (Some(29), oldest()),
+            (Some(30), since_30()),
+            (Some(31), since_31()),
+            (Some(32), since_32()),
+            (Some(33), since_32()),
         ] {
             let release_of = release.unwrap_or(PRESENT);
             assert_eq!(rules(release), Rules { release: release_of, ..expected }, "{release:?}");

@@ -14,7 +14,7 @@
 //! assert_eq!((error.code, error.message.as_str()), (RpcErrorCode::MISC, "JSON value is not a string as expected"));
 //! ```
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::error::RpcError;
 pub use crate::json_words::{json_words, toml_words};
@@ -117,16 +117,6 @@ pub fn text(value: &Value) -> Result<&str, RpcError> {
 /// The value as a boolean. Error -1.
 pub fn flag(value: &Value) -> Result<bool, RpcError> {
     value.as_bool().ok_or_else(|| RpcError::misc("JSON value is not a boolean as expected"))
-}
-
-/// The value as an object. Error -1.
-pub fn object(value: &Value) -> Result<&Map<String, Value>, RpcError> {
-    value.as_object().ok_or_else(|| RpcError::misc("JSON value is not an object as expected"))
-}
-
-/// The value as an array. Error -1.
-pub fn array(value: &Value) -> Result<&Vec<Value>, RpcError> {
-    value.as_array().ok_or_else(|| RpcError::misc("JSON value is not an array as expected"))
 }
 
 /// The value as a 64-bit integer. Error -1, also for `1.0` and `1e3`.

@@ -18,22 +18,13 @@ pub fn is_control(character: char) -> bool {
 /// assert_eq!(printable("plain, and grün"), "plain, and grün");
 /// ```
 pub fn printable(text: &str) -> Cow<'_, str> {
-    escaped(text, is_control)
-}
-
-/// [`printable`] that keeps line ends.
-pub fn printable_lines(text: &str) -> Cow<'_, str> {
-    escaped(text, |character| character != '\n' && is_control(character))
-}
-
-fn escaped(text: &str, bad: impl Fn(char) -> bool) -> Cow<'_, str> {
-    if !text.contains(&bad) {
+    if !text.contains(is_control) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
     for character in text.chars() {
         match character {
-            character if !bad(character) => shown.push(character),
+            character if !is_control(character) => shown.push(character),
             // `escape_default` yields only ASCII.
             character => shown.extend(character.escape_default()),
         }
@@ -51,6 +42,5 @@ mod tests {
         let shown = printable(text);
         assert_eq!(shown, r"a\r\n\tb\u{7f}\u{9b}31m\u{2028}\u{202e}c\u{0}");
         assert!(!shown.contains(is_control));
-        assert_eq!(printable_lines("a\nb\rc"), "a\nb\\rc");
     }
 }

@@ -68,7 +68,7 @@ fn since(minor: u32) -> String {
 }
 
 /// The named messages in a value.
-fn gather(shape: &'static Shape, messages: &mut Vec<&'static Shape>) {
+pub(super) fn gather(shape: &'static Shape, messages: &mut Vec<&'static Shape>) {
     let parts: Vec<&FieldShape> = match shape {
         Shape::Option(inner) | Shape::List(inner) | Shape::Framed(inner) => return gather(inner, messages),
         Shape::Tuple(items) => return items.iter().for_each(|item| gather(item, messages)),

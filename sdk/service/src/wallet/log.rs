@@ -4,6 +4,7 @@ use bitcoin::{BlockHash, ScriptBuf, SignedAmount, Txid};
 use outrigger_values::amount;
 use serde_json::{Map, Value, json};
 
+use crate::json::to_json;
 use crate::wire::{wire_enum, wire_struct};
 
 /// At how many confirmations a transaction counts as deep ([`LogKind::Deep`]).
@@ -163,13 +164,7 @@ impl LogEntry {
 }
 
 fn payment(payment: &LogPayment) -> Value {
-    let category = match payment.category {
-        LogCategory::Send => "send",
-        LogCategory::Receive => "receive",
-        LogCategory::Generate => "generate",
-        LogCategory::Immature => "immature",
-        LogCategory::Orphan => "orphan",
-    };
+    let category = to_json(&payment.category).unwrap_or_default();
     let mut told = json!({"category": category, "amount": amount::to_json(payment.amount), "vout": payment.vout});
     for (key, text) in [("address", &payment.address), ("label", &payment.label)] {
         if let Some(text) = text {

@@ -1,5 +1,7 @@
 //! Transactions as messages: what a view shows is what was written, and damage is an error.
 
+use std::fmt::Debug;
+
 use bitcoin::hashes::Hash;
 use bitcoin::{Amount, BlockHash, OutPoint, Script, ScriptBuf, Txid, Wtxid};
 use proptest::prelude::*;
@@ -99,45 +101,9 @@ fn row() -> impl Strategy<Value = HistoryRow> {
         .prop_map(|(transaction, unsettled)| HistoryRow { transaction: Framed(transaction), unsettled })
 }
 
-fn copied(view: WalletTransactionView<'_>) -> WalletTransaction {
-    WalletTransaction {
-        contested: view.contested,
-        state: view.state,
-        txid: view.txid,
-        wtxid: view.wtxid,
-        order_position: view.order_position,
-        time: view.time,
-        time_received: view.time_received,
-        coinbase: view.coinbase,
-        signals: view.signals,
-        lock_time: view.lock_time,
-        total_output: view.total_output,
-        debit_spendable: view.debit_spendable,
-        debit_watch_only: view.debit_watch_only,
-        metadata: view.metadata.iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
-        inputs: view.inputs.iter().collect(),
-        outputs: view
-            .outputs
-            .iter()
-            .map(|output| WalletOutput {
-                value: output.value,
-                script: output.script.to_owned(),
-                ownership: output.ownership,
-                change: output.change,
-                label: output.label.map(str::to_owned),
-                descriptors: output.descriptors.iter().collect(),
-            })
-            .collect(),
-    }
-}
-
-fn copied_unsettled(view: UnsettledStateView<'_>) -> UnsettledState {
-    UnsettledState {
-        conflicts: view.conflicts.iter().collect(),
-        mempool_conflicts: view.mempool_conflicts.iter().collect(),
-        trusted: view.trusted,
-        replaceable: view.replaceable,
-    }
+/// All parts of a message or of its view, which has the same fields.
+fn shown(message: &impl Debug) -> String {
+    format!("{message:?}").replace("View {", " {")
 }
 
 /// Reads every part of a batch. What is damaged is an error; nothing panics, and nothing goes on for ever.
@@ -145,8 +111,7 @@ fn look_at_all(bytes: Vec<u8>) -> crate::Result<usize> {
     let batch = <Encoded<HistoryBatch> as crate::wire::Wire>::from_message(bytes.into())?;
     let mut seen = 0;
     for row in batch.view()?.rows {
-        let (transaction, unsettled) = row.open()?;
-        seen += copied(transaction).outputs.len() + copied_unsettled(unsettled).conflicts.len();
+        seen += shown(&row.open()?).len();
     }
     Ok(seen)
 }
@@ -160,9 +125,9 @@ proptest! {
         let encoded: Encoded<Vec<HistoryRow>> = from_bytes(&bytes).unwrap();
         let view = encoded.view().unwrap().iter().next().unwrap();
         let (transaction, unsettled) = view.open().unwrap();
-        prop_assert_eq!(&copied(transaction), &expected.transaction.0);
-        let settled = copied_unsettled(UnsettledStateView::SETTLED);
-        prop_assert_eq!(copied_unsettled(unsettled), expected.unsettled.clone().unwrap_or(settled));
+        prop_assert_eq!(shown(&transaction), shown(&expected.transaction.0));
+        let settled = shown(&UnsettledStateView::SETTLED);
+        prop_assert_eq!(shown(&unsettled), expected.unsettled.as_ref().map_or(settled, shown));
         let settled = !transaction.contested && matches!(transaction.state, TxState::Confirmed { .. });
         prop_assert_eq!(WalletTransaction::is_settled(view.transaction.bytes()), settled);
         prop_assert_eq!(view.transaction.read().unwrap(), expected.transaction.0);
@@ -220,37 +185,13 @@ proptest! {
     }
 
     #[test]
-    fn view_of_garbage_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-        let _ = look_at_all(bytes);
+    fn a_transaction_from_a_newer_writer_is_read(mut transaction in transaction()) {
+        transaction.outputs.clear();
+        let stored = [to_bytes(&transaction), b"something new".to_vec()].concat();
+        let row = HistoryRow { transaction: Framed(transaction), unsettled: None };
+        let mut batch = HistoryWriter::with_capacity(0);
+        batch.push(&stored, None, |_| None).unwrap();
+        batch.push(&stored, None, |_| None).unwrap();
+        prop_assert_eq!(batch.finish(None).read().unwrap().rows, [row.clone(), row]);
     }
-}
-
-#[test]
-fn a_transaction_from_a_newer_writer_is_read() {
-    let row = HistoryRow {
-        transaction: Framed(WalletTransaction {
-            contested: false,
-            state: TxState::InMempool,
-            txid: Txid::all_zeros(),
-            wtxid: Wtxid::all_zeros(),
-            order_position: 1,
-            time: 2,
-            time_received: 3,
-            coinbase: false,
-            signals: true,
-            lock_time: 4,
-            total_output: Amount::from_sat(5),
-            debit_spendable: Amount::from_sat(6),
-            debit_watch_only: Amount::from_sat(7),
-            metadata: Vec::new(),
-            inputs: Vec::new(),
-            outputs: Vec::new(),
-        }),
-        unsettled: None,
-    };
-    let stored = [to_bytes(&row.transaction.0), b"something new".to_vec()].concat();
-    let mut batch = HistoryWriter::with_capacity(0);
-    batch.push(&stored, None, |_| None).unwrap();
-    batch.push(&stored, None, |_| None).unwrap();
-    assert_eq!(batch.finish(None).read().unwrap().rows, [row.clone(), row]);
 }

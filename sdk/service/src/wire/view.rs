@@ -14,9 +14,6 @@ pub trait Viewed: Wire {
     /// The value, borrowed from the message.
     type View<'a>: Copy + fmt::Debug;
 
-    /// The length of every encoding, in bytes, where all have the same and none is damaged.
-    const SIZE: Option<usize> = None;
-
     /// Looks at the value that stands next.
     ///
     /// # Errors
@@ -26,10 +23,9 @@ pub trait Viewed: Wire {
 
 /// Types that are small enough to be copied out of a message: they are their own views.
 macro_rules! view_by_value {
-    ($($type:ty $(= $size:literal)?),* $(,)?) => {$(
+    ($($type:ty),* $(,)?) => {$(
         impl $crate::wire::Viewed for $type {
             type View<'a> = Self;
-            $(const SIZE: Option<usize> = Some($size);)?
             fn view<'a>(reader: &mut $crate::wire::Reader<'a>) -> Result<Self, $crate::wire::WireError> {
                 $crate::wire::Wire::get(reader)
             }
@@ -38,8 +34,7 @@ macro_rules! view_by_value {
 }
 pub(crate) use view_by_value;
 
-view_by_value!(u8 = 1, u16 = 2, u32 = 4, u64 = 8, i32 = 4, i64 = 8, bool);
-view_by_value!(BlockHash = 32, Txid = 32, Wtxid = 32, OutPoint = 36, Amount = 8, Weight = 8);
+view_by_value!(u8, u16, u32, u64, i32, i64, bool, BlockHash, Txid, Wtxid, OutPoint, Amount, Weight);
 
 impl Viewed for Blob {
     type View<'a> = &'a [u8];
@@ -84,16 +79,8 @@ impl<T: Viewed> Viewed for Vec<T> {
         let items = reader.count()?;
         let count = u32::try_from(items).map_err(|_| error)?;
         let begin = reader.at;
-        match T::SIZE {
-            Some(size) => {
-                let error = reader.error();
-                reader.take(size.checked_mul(items).ok_or(error)?)?;
-            }
-            None => {
-                for _ in 0..items {
-                    T::view(reader)?;
-                }
-            }
+        for _ in 0..items {
+            T::view(reader)?;
         }
         let bytes = reader.bytes.get(begin..reader.at).unwrap_or_default();
         Ok(ListView { count, bytes, item: PhantomData })
@@ -175,10 +162,6 @@ impl<'a, T: Viewed> Iterator for ListIter<'a, T> {
         self.left = self.left.checked_sub(1)?;
         // The list was checked when its view was made.
         T::view(&mut self.reader).ok()
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (0, Some(self.left as usize))
     }
 }
 

@@ -1,3 +1,0 @@
-//! The header compiles and works.
-
-mod compiled;

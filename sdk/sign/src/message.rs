@@ -22,10 +22,6 @@ const COMPRESSED: u8 = 4;
 #[error("Malformed base64 encoding")]
 pub struct MalformedSignature;
 
-fn digest(message: &str) -> Message {
-    Message::from_digest(message_digest(message))
-}
-
 /// Signs a message as `signmessage` does. Returns Base64 of the recovery byte and the compact signature. `None` for an
 /// invalid key, which [`WifKey::parse`] rules out.
 pub fn sign_message(key: &WifKey, message: &str) -> Option<String> {
@@ -55,6 +51,6 @@ pub fn message_signer(signature: &str, message: &str) -> Result<Option<PubkeyHas
     let first = first.wrapping_sub(FIRST_BYTE);
     let recovered = RecoveryId::from_i32(i32::from(first & 3))
         .and_then(|recovery| RecoverableSignature::from_compact(compact, recovery))
-        .and_then(|signature| SECP.recover_ecdsa(&digest(message), &signature));
+        .and_then(|signature| SECP.recover_ecdsa(&Message::from_digest(message_digest(message)), &signature));
     Ok(recovered.ok().map(|inner| PublicKey { compressed: first & COMPRESSED != 0, inner }.pubkey_hash()))
 }

@@ -8,7 +8,6 @@ use bitcoin::{OutPoint, Script, Transaction, TxIn, TxOut, Witness};
 use super::Flags;
 use super::limits::MAX_PUBKEYS_PER_MULTISIG;
 use super::parse::{Reader, is_p2sh, is_push_only, small_number, witness_program};
-use super::sighash::TxContext;
 use super::witness::{KEY_HASH_SIZE, SCRIPT_HASH_SIZE};
 
 /// The cost of a signature operation outside of a witness.
@@ -93,22 +92,6 @@ pub fn transaction_sigop_cost<'a>(
         cost += input_sigop_cost(input, output, flags);
     }
     Ok(cost)
-}
-
-impl TxContext<'_> {
-    /// The [signature operation cost](transaction_sigop_cost). Fails with the first outpoint whose output is unknown.
-    pub fn sigop_cost(&self, flags: Flags) -> Result<u64, MissingPrevoutError> {
-        let tx = self.tx();
-        let mut cost = legacy_sigop_count(tx) * WITNESS_SCALE_FACTOR;
-        if tx.is_coinbase() {
-            return Ok(cost);
-        }
-        for (index, input) in tx.input.iter().enumerate() {
-            let output = self.spent_output(index).ok_or(MissingPrevoutError(input.previous_output))?;
-            cost += input_sigop_cost(input, output, flags);
-        }
-        Ok(cost)
-    }
 }
 
 /// The cost of an input beyond its scriptSig.

@@ -46,18 +46,6 @@ impl<'a> Reader<'a> {
         self.position
     }
 
-    /// Reads the next opcode; `None` at the end. Fails with [`ScriptError::BadOpcode`] if its data is truncated.
-    #[inline]
-    pub fn read(&mut self) -> Option<Result<Op<'a>, ScriptError>> {
-        let opcode = *self.script.get(self.position)?;
-        self.position += 1;
-        if opcode > OP_PUSHDATA4 {
-            return Some(Ok(Op { opcode, data: &[] }));
-        }
-        let data = self.read_length(opcode).and_then(|length| self.take(length));
-        Some(data.map(|data| Op { opcode, data }).ok_or(ScriptError::BadOpcode))
-    }
-
     /// Reads the length of a push opcode's data.
     fn read_length(&mut self, opcode: u8) -> Option<usize> {
         match opcode {
@@ -86,8 +74,16 @@ impl<'a> Reader<'a> {
 impl<'a> Iterator for Reader<'a> {
     type Item = Result<Op<'a>, ScriptError>;
 
+    /// Reads the next opcode; `None` at the end. Fails with [`ScriptError::BadOpcode`] if its data is truncated.
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        self.read()
+        let opcode = *self.script.get(self.position)?;
+        self.position += 1;
+        if opcode > OP_PUSHDATA4 {
+            return Some(Ok(Op { opcode, data: &[] }));
+        }
+        let data = self.read_length(opcode).and_then(|length| self.take(length));
+        Some(data.map(|data| Op { opcode, data }).ok_or(ScriptError::BadOpcode))
     }
 }
 
@@ -179,7 +175,7 @@ pub(super) fn find_and_delete<'a>(script: &'a [u8], signature: &[u8]) -> Cow<'a,
             kept_from = end;
             reader.position = end;
         }
-        if !matches!(reader.read(), Some(Ok(_))) {
+        if !matches!(reader.next(), Some(Ok(_))) {
             break;
         }
     }

@@ -3,7 +3,7 @@
 //! Each flag only restricts: a script that passes a set of flags passes each subset. The bits are Bitcoin Core's.
 
 use std::fmt;
-use std::ops::{BitAnd, BitOr, BitOrAssign};
+use std::ops::{BitOr, BitOrAssign};
 use std::str::FromStr;
 
 /// A set of script verification flags.
@@ -203,14 +203,6 @@ impl BitOr for Flags {
 impl BitOrAssign for Flags {
     fn bitor_assign(&mut self, other: Flags) {
         *self = self.union(other);
-    }
-}
-
-impl BitAnd for Flags {
-    type Output = Flags;
-
-    fn bitand(self, other: Flags) -> Flags {
-        Flags(self.0 & other.0)
     }
 }
 

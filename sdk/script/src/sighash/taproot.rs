@@ -129,15 +129,7 @@ pub(crate) fn tap_leaf_hash(version: u8, script: &[u8]) -> TapLeafHash {
 
 /// The Merkle root of the script tree, from a leaf and the 32-byte nodes of its path.
 pub(crate) fn tap_merkle_root(leaf: TapLeafHash, path: &[u8]) -> TapNodeHash {
-    path.chunks_exact(32).fold(TapNodeHash::from(leaf), |node, sibling| {
-        let mut engine = TapNodeHash::engine();
-        let (first, second) = if node.as_byte_array().as_slice() < sibling {
-            (node.as_byte_array().as_slice(), sibling)
-        } else {
-            (sibling, node.as_byte_array().as_slice())
-        };
-        engine.input(first);
-        engine.input(second);
-        TapNodeHash::from_engine(engine)
+    path.as_chunks::<32>().0.iter().fold(TapNodeHash::from(leaf), |node, sibling| {
+        TapNodeHash::from_node_hashes(node, TapNodeHash::from_byte_array(*sibling))
     })
 }

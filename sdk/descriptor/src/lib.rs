@@ -275,7 +275,7 @@ impl Descriptor {
     /// Its private keys.
     pub fn private_branches(&self) -> PrivateBranches {
         let keys = self.keys.iter().enumerate();
-        PrivateBranches::new(keys.filter_map(|(place, key)| key.branch(place)).collect())
+        PrivateBranches(keys.filter_map(|(place, key)| key.branch(place)).collect())
     }
 
     fn text(&self, form: Form) -> String {

@@ -42,16 +42,6 @@ impl Assets<'_, '_> {
             None => key.to_public_key().to_bytes(),
         }
     }
-
-    /// Whether the transaction's locktime satisfies this one (BIP65).
-    fn after(&mut self, lock_time: u32) -> bool {
-        self.checker.check_lock_time(i64::from(lock_time))
-    }
-
-    /// Whether the input's sequence satisfies this one (BIP112).
-    fn older(&mut self, sequence: u32) -> bool {
-        self.checker.check_sequence(i64::from(sequence))
-    }
 }
 
 /// The elements that satisfy a miniscript; `None` if none do without malleability.
@@ -185,10 +175,12 @@ impl Ways {
             // The parser has substituted known keys. A hash of an unknown key cannot be satisfied.
             Terminal::RawPkH(_) => Self { no: None, yes: None },
             Terminal::After(lock_time) => {
-                Self { no: None, yes: assets.after(lock_time.to_consensus_u32()).then(Way::empty) }
+                let reached = assets.checker.check_lock_time(lock_time.to_consensus_u32().into());
+                Self { no: None, yes: reached.then(Way::empty) }
             }
             Terminal::Older(sequence) => {
-                Self { no: None, yes: assets.older(sequence.to_consensus_u32()).then(Way::empty) }
+                let reached = assets.checker.check_sequence(sequence.to_consensus_u32().into());
+                Self { no: None, yes: reached.then(Way::empty) }
             }
             Terminal::Sha256(hash) => Self::preimage(assets, HashKind::Sha256, Pk::to_sha256(hash).as_byte_array()),
             Terminal::Hash256(hash) => Self::preimage(assets, HashKind::Hash256, Pk::to_hash256(hash).as_byte_array()),

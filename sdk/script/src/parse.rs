@@ -16,8 +16,6 @@ const OP_PUSHDATA1: u8 = 0x4c;
 const OP_PUSHDATA2: u8 = 0x4d;
 const OP_CODESEPARATOR: u8 = 0xab;
 const OP_RETURN: u8 = 0x6a;
-const OP_EQUAL: u8 = 0x87;
-const OP_HASH160: u8 = 0xa9;
 
 /// An opcode of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,10 +96,6 @@ pub const fn small_number(opcode: u8) -> Option<u8> {
 /// Whether a script is well-formed without opcodes above OP_16 (`IsPushOnly` in Core).
 pub fn is_push_only(script: &[u8]) -> bool {
     Reader::new(script).all(|op| op.is_ok_and(|op| op.opcode <= OP_16))
-}
-
-pub(super) fn is_p2sh(script: &[u8]) -> bool {
-    matches!(script, [OP_HASH160, 20, hash @ .., OP_EQUAL] if hash.len() == 20)
 }
 
 /// Whether an output with this script can never be spent and thus is not in the UTXO set (`IsUnspendable` in Core).

@@ -7,7 +7,7 @@ use bitcoin::{OutPoint, Script, Transaction, TxIn, TxOut, Witness};
 
 use super::Flags;
 use super::limits::MAX_PUBKEYS_PER_MULTISIG;
-use super::parse::{Reader, is_p2sh, is_push_only, small_number, witness_program};
+use super::parse::{Reader, is_push_only, small_number, witness_program};
 use super::witness::{KEY_HASH_SIZE, SCRIPT_HASH_SIZE};
 
 /// The cost of a signature operation outside of a witness.
@@ -51,7 +51,7 @@ pub fn legacy_sigop_count(tx: &Transaction) -> u64 {
 
 /// The signature operations of an input's redeem script; 0 if it does not spend a P2SH output.
 pub fn p2sh_sigop_count(script_sig: &Script, script_pubkey: &Script) -> u64 {
-    if !is_p2sh(script_pubkey.as_bytes()) || !is_push_only(script_sig.as_bytes()) {
+    if !script_pubkey.is_p2sh() || !is_push_only(script_sig.as_bytes()) {
         return 0;
     }
     script_sigop_count(last_push(script_sig), true)
@@ -59,7 +59,7 @@ pub fn p2sh_sigop_count(script_sig: &Script, script_pubkey: &Script) -> u64 {
 
 /// The signature operations of an input's witness.
 pub fn witness_sigop_count(script_sig: &Script, script_pubkey: &Script, witness: &Witness) -> u64 {
-    let redeem_script = if is_p2sh(script_pubkey.as_bytes()) && is_push_only(script_sig.as_bytes()) {
+    let redeem_script = if script_pubkey.is_p2sh() && is_push_only(script_sig.as_bytes()) {
         last_push(script_sig)
     } else {
         script_pubkey

@@ -4,6 +4,9 @@
 
 use std::borrow::Cow;
 
+use bitcoin::ScriptBuf;
+use bitcoin::script::{Builder, PushBytes};
+
 use super::ScriptError;
 use super::limits::MAX_SCRIPT_SIZE;
 
@@ -128,38 +131,27 @@ pub fn is_minimal_push(opcode: u8, data: &[u8]) -> bool {
     }
 }
 
-/// The opcode and length bytes by which `CScript <<` pushes `length` bytes, in a buffer, and how many are used.
-fn push_prefix(length: usize) -> ([u8; 5], usize) {
-    let [low, second, third, fourth] = (length as u32).to_le_bytes();
-    match length {
-        ..=75 => ([low, 0, 0, 0, 0], 1),
-        76..=0xff => ([OP_PUSHDATA1, low, 0, 0, 0], 2),
-        0x100..=0xffff => ([OP_PUSHDATA2, low, second, 0, 0], 3),
-        _ => ([OP_PUSHDATA4, low, second, third, fourth], 5),
-    }
+/// The push of `data` as `CScript <<` encodes it; `None` for 4 GiB or more.
+fn push_of(data: &[u8]) -> Option<ScriptBuf> {
+    Some(Builder::new().push_slice(<&PushBytes>::try_from(data).ok()?).into_script())
 }
 
 /// Whether `script` is exactly one push of `data`, as `CScript <<` encodes it.
 pub(super) fn is_push_of(script: &[u8], data: &[u8]) -> bool {
-    after_push_of(script, data).is_some_and(<[u8]>::is_empty)
-}
-
-/// The rest of `script` after a leading push of `data`.
-fn after_push_of<'a>(script: &'a [u8], data: &[u8]) -> Option<&'a [u8]> {
-    let (prefix, length) = push_prefix(data.len());
-    script.strip_prefix(prefix.get(..length)?)?.strip_prefix(data)
+    push_of(data).is_some_and(|push| push.as_bytes() == script)
 }
 
 /// Removes each push of `signature` from a legacy scriptCode (`FindAndDelete` in Core). `Borrowed` if there is none. A
 /// push matches only at the start of an opcode, or right after a removal. A malformed end stays.
 pub(super) fn find_and_delete<'a>(script: &'a [u8], signature: &[u8]) -> Cow<'a, [u8]> {
+    let Some(push) = push_of(signature) else { return Cow::Borrowed(script) };
     let mut kept: Option<Vec<u8>> = None;
     let mut kept_from = 0;
     let mut reader = Reader::new(script);
     loop {
         let start = reader.position;
         let mut rest = script.get(start..).unwrap_or_default();
-        while let Some(after) = after_push_of(rest, signature) {
+        while let Some(after) = rest.strip_prefix(push.as_bytes()) {
             rest = after;
         }
         let end = script.len() - rest.len();

@@ -50,15 +50,9 @@ impl<'a> Reader<'a> {
     /// Reads the length of a push opcode's data.
     fn read_length(&mut self, opcode: u8) -> Option<usize> {
         match opcode {
-            OP_PUSHDATA1 => self.take(1).map(|bytes| bytes.iter().fold(0, |_, byte| usize::from(*byte))),
-            OP_PUSHDATA2 => {
-                let bytes: [u8; 2] = self.take(2)?.try_into().ok()?;
-                Some(usize::from(u16::from_le_bytes(bytes)))
-            }
-            OP_PUSHDATA4 => {
-                let bytes: [u8; 4] = self.take(4)?.try_into().ok()?;
-                usize::try_from(u32::from_le_bytes(bytes)).ok()
-            }
+            OP_PUSHDATA1 => Some(usize::from(*self.take(1)?.first()?)),
+            OP_PUSHDATA2 => Some(usize::from(u16::from_le_bytes(self.take(2)?.try_into().ok()?))),
+            OP_PUSHDATA4 => usize::try_from(u32::from_le_bytes(self.take(4)?.try_into().ok()?)).ok(),
             direct => Some(usize::from(direct)),
         }
     }

@@ -43,7 +43,7 @@ pub use keys::{KeySource, LocalKeys, WalletKeys, sign_digest, verify_digest};
 pub use message::{MalformedSignature, message_digest, message_signature, message_signer, sign_message};
 pub use partial::{PartialInput, PartialOutcome, PartialTransaction, inspect_scripts};
 pub use producer::SolverFindings;
-pub use sighash::{Sighash, SighashNameError};
+pub use sighash::Sighash;
 pub use signatures::{AskedKey, PartialSignatures};
 pub use solving::{HashKind, SolvingSet};
 pub use wif::{WifError, WifKey};

@@ -40,7 +40,7 @@ use bitcoin::{Transaction, TxIn, TxOut};
 pub use combine::combine_transactions;
 pub use digest::{SignatureKind, digest, sign_requests, signs_anything};
 pub use keys::{KeySource, LocalKeys, WalletKeys, sign_digest, verify_digest};
-pub use message::{MalformedSignature, message_digest, message_signature, message_signer, sign_message};
+pub use message::{message_digest, message_signature, message_signer, sign_message};
 pub use partial::{PartialInput, PartialOutcome, PartialTransaction, inspect_scripts};
 pub use producer::SolverFindings;
 pub use sighash::Sighash;

@@ -13,11 +13,6 @@ use super::witness::{KEY_HASH_SIZE, SCRIPT_HASH_SIZE};
 /// The cost of a signature operation outside of a witness.
 pub const WITNESS_SCALE_FACTOR: u64 = 4;
 
-/// The output that an input spends is unknown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the spent output {0} is not known")]
-pub struct MissingPrevoutError(pub OutPoint);
-
 /// The signature operations of a script, up to a malformed push.
 ///
 /// OP_CHECKMULTISIG counts as 20. With `accurate`, as in redeem and witness scripts, it counts as its number of keys if
@@ -76,22 +71,20 @@ pub fn witness_sigop_count(script_sig: &Script, script_pubkey: &Script, witness:
 /// The signature operation cost of a transaction (BIP141). A block may have 80,000.
 ///
 /// Of the flags, P2SH and WITNESS count. `spent` returns the output of an outpoint; it is not called for a coinbase.
-/// Fails with the first outpoint without an output.
+/// `None` if an outpoint has no output.
 pub fn transaction_sigop_cost<'a>(
     tx: &Transaction,
     mut spent: impl FnMut(&OutPoint) -> Option<&'a TxOut>,
     flags: Flags,
-) -> Result<u64, MissingPrevoutError> {
+) -> Option<u64> {
     let mut cost = legacy_sigop_count(tx) * WITNESS_SCALE_FACTOR;
     if tx.is_coinbase() {
-        return Ok(cost);
+        return Some(cost);
     }
     for input in &tx.input {
-        let outpoint = input.previous_output;
-        let output = spent(&outpoint).ok_or(MissingPrevoutError(outpoint))?;
-        cost += input_sigop_cost(input, output, flags);
+        cost += input_sigop_cost(input, spent(&input.previous_output)?, flags);
     }
-    Ok(cost)
+    Some(cost)
 }
 
 /// The cost of an input beyond its scriptSig.

@@ -70,7 +70,7 @@ pub use checker::{Checker, ExecutionData, NoTransaction, SigVersion, Transaction
 pub use encoding::{check_pubkey_encoding, check_signature_encoding};
 pub use error::ScriptError;
 pub use eval::eval_script;
-pub use flags::{Flags, UnknownFlagError};
+pub use flags::Flags;
 pub use sighash::{
     SIGHASH_ALL, SIGHASH_ANYONECANPAY, SIGHASH_NONE, SIGHASH_SINGLE, SighashError, SpentOutputs, TxContext, annex_hash,
 };

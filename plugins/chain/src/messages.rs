@@ -28,8 +28,7 @@ impl ChainPlugin {
         let ScriptKind::PubKeyHash { hash } = classify(&script) else {
             return Err(RpcError::type_error("Address does not refer to key"));
         };
-        let signer = message_signer(signature, message);
-        let signer = signer.map_err(|_| RpcError::type_error("Malformed base64 encoding"))?;
+        let signer = message_signer(signature, message)?;
         Ok(signer.is_some_and(|signer| signer.to_byte_array() == *hash))
     }
 

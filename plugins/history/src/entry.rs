@@ -164,7 +164,7 @@ impl<'q> EntryWriter<'q> {
             json::text(out, label);
         }
         json::key!(out, "vout");
-        json::unsigned(out, entry.vout as u64);
+        json::number(out, entry.vout);
         // `abandoned` is the last key of a send entry, but precedes the shared keys of a receive entry.
         let abandoned = transaction.state == TxState::Abandoned;
         match entry.sent {
@@ -208,7 +208,7 @@ fn write_abandoned(out: &mut Vec<u8>, abandoned: bool) {
 fn write_place(out: &mut Vec<u8>, viewpoint: WalletViewpoint, tx: &WalletTx<'_>) {
     let transaction = &tx.transaction;
     json::key!(out, "confirmations");
-    json::signed(out, viewpoint.depth(transaction));
+    json::number(out, viewpoint.depth(transaction));
     if transaction.coinbase {
         json::key!(out, "generated");
         json::boolean(out, true);
@@ -218,11 +218,11 @@ fn write_place(out: &mut Vec<u8>, viewpoint: WalletViewpoint, tx: &WalletTx<'_>)
             json::key!(out, "blockhash");
             json::hash(out, block.as_byte_array());
             json::key!(out, "blockheight");
-            json::unsigned(out, height.into());
+            json::number(out, height);
             json::key!(out, "blockindex");
-            json::unsigned(out, index.into());
+            json::number(out, index);
             json::key!(out, "blocktime");
-            json::unsigned(out, time.into());
+            json::number(out, time);
         }
         _ => {
             json::key!(out, "trusted");
@@ -241,9 +241,9 @@ fn write_conflicts(out: &mut Vec<u8>, tx: &WalletTx<'_>) {
     json::key!(out, "mempoolconflicts");
     json::hashes(out, tx.unsettled.mempool_conflicts.iter());
     json::key!(out, "time");
-    json::unsigned(out, tx.transaction.time);
+    json::number(out, tx.transaction.time);
     json::key!(out, "timereceived");
-    json::unsigned(out, tx.transaction.time_received);
+    json::number(out, tx.transaction.time_received);
 }
 
 fn write_replaceable(out: &mut Vec<u8>, viewpoint: WalletViewpoint, tx: &WalletTx<'_>, replaceable: Replaceable) {

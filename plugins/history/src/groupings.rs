@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 
 use bitcoin::{Amount, OutPoint, Script, ScriptBuf};
+use outrigger_kit::services;
+use outrigger_kit::spend::coins;
 use outrigger_sdk::amount::Saturating;
 use outrigger_sdk::methods::Json;
 use outrigger_sdk::service::ServiceError;
@@ -16,9 +18,6 @@ use crate::destination::{self, Order};
 use crate::list::{Batches, walk};
 use crate::viewpoint::{COINBASE_MATURITY_DEPTH, WalletViewpoint, signed};
 use crate::{HistoryPlugin, json};
-
-/// The most coins of one request to the host.
-const BATCH: u32 = 1000;
 
 /// An address of the wallet.
 struct Member {
@@ -153,18 +152,14 @@ impl HistoryPlugin {
 
 /// The balance of each script.
 fn balances(call: &Call<'_>, viewpoint: &WalletViewpoint) -> Result<HashMap<ScriptBuf, Amount>, ServiceError> {
-    let (mut balances, mut after) = (HashMap::<ScriptBuf, Amount>::new(), None);
-    loop {
-        let batch = call.host.wallet.coins(call.scope, after, BATCH)?;
-        for coin in batch.coins.into_iter().filter(|coin| counts(coin, viewpoint)) {
+    let mut balances = HashMap::<ScriptBuf, Amount>::new();
+    for page in coins::pages(services(call)) {
+        for coin in page?.into_iter().filter(|coin| counts(coin, viewpoint)) {
             let balance = balances.entry(coin.script).or_default();
             *balance = balance.saturating_add(coin.value);
         }
-        after = batch.next;
-        if after.is_none() {
-            return Ok(balances);
-        }
     }
+    Ok(balances)
 }
 
 /// Whether a coin counts in a balance: it is mature and trusted, and confirmed or from the wallet's own transaction.

@@ -3,6 +3,7 @@
 //! The last byte decides whether a key or an item needs a comma. So a part of an object can be written to a buffer of its own
 //! first. Writing to memory cannot fail.
 
+use std::fmt::Display;
 use std::io::Write as _;
 
 use bitcoin::SignedAmount;
@@ -62,11 +63,8 @@ pub fn text(out: &mut Vec<u8>, text: &str) {
     let _ = serde_json::to_writer(out, text);
 }
 
-pub fn unsigned(out: &mut Vec<u8>, value: u64) {
-    let _ = write!(out, "{value}");
-}
-
-pub fn signed(out: &mut Vec<u8>, value: i64) {
+/// An integer.
+pub fn number(out: &mut Vec<u8>, value: impl Display) {
     let _ = write!(out, "{value}");
 }
 
@@ -130,6 +128,6 @@ mod tests {
         assert_eq!(written(|out| hex(out, &[0, 0xab])), r#""00ab""#);
         assert_eq!(written(|out| text(out, "a\"\n")), r#""a\"\n""#);
         assert_eq!(written(|out| bitcoin(out, SignedAmount::from_sat(-1))), "-0.00000001");
-        assert_eq!(written(|out| signed(out, i64::MIN)), i64::MIN.to_string());
+        assert_eq!(written(|out| number(out, i64::MIN)), i64::MIN.to_string());
     }
 }

@@ -265,7 +265,7 @@ fn write_sum(out: &mut Vec<u8>, amount: Amount, depth: Option<i64>, label: &str)
     json::key!(out, "amount");
     json::bitcoin(out, signed(amount));
     json::key!(out, "confirmations");
-    json::signed(out, depth.unwrap_or(0));
+    json::number(out, depth.unwrap_or(0));
     json::key!(out, "label");
     json::text(out, label);
 }

@@ -87,7 +87,9 @@ impl HistoryPlugin {
             reply.push(b']');
         }
         json::key!(&mut reply, "lastblock");
-        json::hash(&mut reply, last_block(call, wallet.synced, target)?.as_byte_array());
+        // The block with `target` confirmations in the wallet's chain, or the genesis block.
+        let last = ancestor(call, wallet.synced, (wallet.synced.height + 1).saturating_sub(target))?;
+        json::hash(&mut reply, last.as_byte_array());
         reply.push(b'}');
         Ok(Json(reply))
     }
@@ -206,12 +208,6 @@ fn ancestor(call: &Call<'_>, synced: Synced, height: u32) -> Result<BlockHash, R
         let header: bitcoin::block::Header = consensus::deserialize(&block.header).map_err(|_| unreadable_block())?;
         hash = header.prev_blockhash;
     }
-}
-
-/// The block with `target` confirmations in the wallet's chain, or the genesis block.
-fn last_block(call: &Call<'_>, synced: Synced, target: u32) -> Result<BlockHash, RpcError> {
-    let height = (synced.height + 1).saturating_sub(target);
-    ancestor(call, synced, height)
 }
 
 fn block_not_found() -> RpcError {

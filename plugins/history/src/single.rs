@@ -150,7 +150,7 @@ fn write_last_block(reply: &mut Vec<u8>, synced: Synced) {
     json::key!(reply, "hash");
     json::hash(reply, synced.hash.as_byte_array());
     json::key!(reply, "height");
-    json::unsigned(reply, synced.height.into());
+    json::number(reply, synced.height);
     reply.push(b'}');
 }
 

@@ -77,8 +77,8 @@ pub fn timestamp(request: &Value, synced: Synced) -> Result<i64, RpcError> {
     }
 }
 
-/// The earliest time that the wallet stores, in seconds.
-const EARLIEST_TIME: u64 = 1;
+/// The earliest time that the wallet stores, in seconds. Every chain is younger.
+pub const EARLIEST_TIME: u64 = 1;
 
 /// A creation time as the wallet stores it.
 pub fn stored_time(timestamp: i64) -> u64 {

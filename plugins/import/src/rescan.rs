@@ -11,6 +11,7 @@ use outrigger_sdk::{Call, Host, Reply, RpcError, methods};
 use serde_json::{Value, json};
 
 use crate::outcome::Outcome;
+use crate::request::EARLIEST_TIME;
 use crate::{ImportPlugin, Imported};
 
 /// How far block times and creation times may deviate, in seconds: Bitcoin Core's `TIMESTAMP_WINDOW`.
@@ -170,8 +171,8 @@ pub enum Pending {
         /// The height of the wallet's last block when the rescan began.
         synced: u32,
     },
-    /// An import that returns null, with the time from which the chain is scanned, in seconds.
-    Null { from_time: u64 },
+    /// An import that returns null. The whole chain is scanned.
+    Null,
 }
 
 impl Pending {
@@ -179,7 +180,7 @@ impl Pending {
         match self {
             Self::Outcomes(outcomes) => Begin::Time(outcomes.from_time),
             Self::Heights { first, last, .. } => Begin::Heights(*first, *last),
-            Self::Null { from_time, .. } => Begin::Time(*from_time),
+            Self::Null => Begin::Time(EARLIEST_TIME),
         }
     }
 
@@ -202,12 +203,12 @@ impl Pending {
                 let stop = last.or(end.last_height).unwrap_or(synced);
                 json!({"start_height": first, "stop_height": stop})
             }
-            (Self::Null { .. }, RescanOutcome::Aborted) => return Err(aborted_by_user()),
-            (Self::Null { .. }, RescanOutcome::Unreadable { .. }) => {
+            (Self::Null, RescanOutcome::Aborted) => return Err(aborted_by_user()),
+            (Self::Null, RescanOutcome::Unreadable { .. }) => {
                 let message = "Rescan was unable to fully rescan the blockchain. Some transactions may be missing.";
                 return Err(RpcError::wallet(message));
             }
-            (Self::Null { .. }, RescanOutcome::Complete) => Value::Null,
+            (Self::Null, RescanOutcome::Complete) => Value::Null,
         };
         Ok(value.to_string().into_bytes())
     }

@@ -13,12 +13,10 @@ use outrigger_sdk::{Call, Reply, RpcError, methods};
 use crate::descriptors::invalid_label;
 use crate::multi::{hex_script, invalid_private_key};
 use crate::outcome::{not_added, private_keys_disabled};
-use crate::request::refuse_quoting;
+use crate::request::{EARLIEST_TIME, refuse_quoting};
 use crate::rescan::{Pending, Reservation, has_block, unless_validating};
 use crate::{ImportPlugin, Imported};
 
-/// The creation time of an import without one, in seconds. Every chain is younger.
-const OLDEST: u64 = 1;
 /// The length of a compressed public key, in bytes.
 const COMPRESSED_LEN: usize = 33;
 
@@ -34,7 +32,7 @@ fn empty_import() -> KeysImport {
         internal: true,
         label: String::new(),
         keypool: false,
-        timestamp: OLDEST,
+        timestamp: EARLIEST_TIME,
     }
 }
 
@@ -224,6 +222,5 @@ fn import_single(call: &Call<'_>, mut keys: KeysImport, not_stored: RpcError) ->
 
 /// The stored import, with a rescan of the whole chain if one is reserved.
 fn imported(wallet: WalletInfo, rescan: Option<Reservation<'_>>) -> Imported<'_> {
-    let pending = Pending::Null { from_time: OLDEST };
-    Imported { pending, rescan: rescan.map(|reservation| (wallet.name, reservation)) }
+    Imported { pending: Pending::Null, rescan: rescan.map(|reservation| (wallet.name, reservation)) }
 }

@@ -1,7 +1,8 @@
 //! `getmininginfo`, `getnetworkhashps`, the priorities of transactions, and `preciousblock`.
 
+use bitcoin::block::Header;
 use bitcoin::hashes::Hash;
-use bitcoin::{BlockHash, CompactTarget, Network, SignedAmount, Txid};
+use bitcoin::{BlockHash, CompactTarget, Network, SignedAmount, Txid, consensus};
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef};
 use outrigger_sdk::standard::policy::BLOCK_FEERATE;
 use outrigger_sdk::standard::work;
@@ -32,7 +33,7 @@ impl MiningPlugin {
         let chain = &call.host.chain;
         let info = chain.info(call.scope)?;
         let tip = block(call, info.tip.height)?;
-        let bits = header_bits(&tip);
+        let bits = header(&tip)?.bits;
         let next = chain.next_block(call.scope)?;
         let next_bits = CompactTarget::from_consensus(next.bits);
         let mut object = Map::new();
@@ -170,27 +171,19 @@ fn block(call: &Call<'_>, height: u32) -> Result<BlockInfo, RpcError> {
     call.host.chain.block_info(call.scope, BlockRef::Height { height })?.ok_or_else(block_not_found)
 }
 
-/// The four bytes at `start` of a header, as a little-endian number.
-fn header_field(info: &BlockInfo, start: usize) -> u32 {
-    let bytes = info.header.get(start..start + 4).and_then(|bytes| bytes.try_into().ok());
-    u32::from_le_bytes(bytes.unwrap_or_default())
-}
-
-fn header_bits(info: &BlockInfo) -> CompactTarget {
-    CompactTarget::from_consensus(header_field(info, 72))
-}
-
-fn header_time(info: &BlockInfo) -> u32 {
-    header_field(info, 68)
+fn header(info: &BlockInfo) -> Result<Header, RpcError> {
+    let unreadable = |_| RpcError::internal(format!("the header of block {} cannot be read from the chain", info.hash));
+    consensus::deserialize(&info.header).map_err(unreadable)
 }
 
 /// The hashes per second of the last `blocks` up to `tip`: their work, divided by the time between the earliest and the latest
 /// block.
 fn hash_rate(call: &Call<'_>, tip: &BlockInfo, blocks: u32) -> Result<f64, RpcError> {
     let first = block(call, tip.height.saturating_sub(blocks))?;
-    let (mut earliest, mut latest) = (header_time(tip), header_time(tip));
+    let mut latest = header(tip)?.time;
+    let mut earliest = latest;
     for height in first.height..tip.height {
-        let time = header_time(&block(call, height)?);
+        let time = header(&block(call, height)?)?.time;
         (earliest, latest) = (earliest.min(time), latest.max(time));
     }
     if earliest == latest {

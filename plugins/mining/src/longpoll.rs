@@ -1,10 +1,10 @@
 //! Long polls (BIP 22): calls that wait until their template is outdated.
 //!
-//! A waiting call holds no thread. Two indexes have the tip of each call and the time of its next check of the mempool. A new
-//! tip answers all calls at once with the bytes of one template. A change of the mempool alone answers a call at its next
-//! check. The first waiting call starts a thread for the checks. Nothing sends a reply or calls a service under the lock.
+//! A waiting call holds no thread. A new tip answers all calls at once with the bytes of one template. A change of the mempool
+//! alone answers a call at its next check. The first waiting call starts a thread for the checks. Nothing sends a reply or calls
+//! a service under the lock.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -47,73 +47,10 @@ enum Phase {
     Stopping,
 }
 
-/// The waiting calls, by token.
-#[derive(Default)]
-struct Calls {
-    waiting: HashMap<u64, Waiting>,
-    by_tip: HashMap<BlockHash, HashSet<u64>>,
-    by_check: BTreeSet<(Instant, u64)>,
-}
-
-impl Calls {
-    fn insert(&mut self, waiter: Waiter, check_at: Instant) {
-        let token = waiter.reply.token();
-        self.by_tip.entry(waiter.tip).or_default().insert(token);
-        self.by_check.insert((check_at, token));
-        self.waiting.insert(token, Waiting { waiter, check_at });
-    }
-
-    fn remove(&mut self, token: u64) -> Option<Waiter> {
-        let Waiting { waiter, check_at } = self.waiting.remove(&token)?;
-        self.by_check.remove(&(check_at, token));
-        if let Some(tokens) = self.by_tip.get_mut(&waiter.tip) {
-            tokens.remove(&token);
-            if tokens.is_empty() {
-                self.by_tip.remove(&waiter.tip);
-            }
-        }
-        Some(waiter)
-    }
-
-    /// Removes the calls of other tips.
-    fn outdated_by(&mut self, tip: BlockHash) -> Vec<Waiter> {
-        let others = self.by_tip.iter().filter(|(watched, _)| **watched != tip);
-        let tokens: Vec<u64> = others.flat_map(|(_, tokens)| tokens.iter().copied()).collect();
-        tokens.into_iter().filter_map(|token| self.remove(token)).collect()
-    }
-
-    /// Removes the calls with a due check whose wait is over. The other due calls get a new time for their check.
-    fn due(&mut self, now: Instant, repeat: Duration, is_over: impl Fn(&Waiter) -> bool) -> Vec<Waiter> {
-        let tokens: Vec<u64> =
-            self.by_check.iter().take_while(|(check_at, _)| *check_at <= now).map(|(_, token)| *token).collect();
-        let mut due = Vec::new();
-        for token in tokens {
-            if self.waiting.get(&token).is_some_and(|waiting| is_over(&waiting.waiter)) {
-                due.extend(self.remove(token));
-            } else {
-                self.check_again(token, now + repeat);
-            }
-        }
-        due
-    }
-
-    fn check_again(&mut self, token: u64, at: Instant) {
-        if let Some(waiting) = self.waiting.get_mut(&token) {
-            self.by_check.remove(&(waiting.check_at, token));
-            waiting.check_at = at;
-            self.by_check.insert((at, token));
-        }
-    }
-
-    fn take_all(&mut self) -> Vec<Waiter> {
-        let all = std::mem::take(self);
-        all.waiting.into_values().map(|waiting| waiting.waiter).collect()
-    }
-}
-
 #[derive(Default)]
 struct State {
-    calls: Calls,
+    /// The waiting calls, by token.
+    waiting: HashMap<u64, Waiting>,
     phase: Phase,
     thread: Option<JoinHandle<()>>,
     /// Whether the thread must end.
@@ -146,17 +83,17 @@ impl LongPolls {
                 drop(state);
                 return self.end_waits(phase, vec![waiter]);
             }
-            state.calls.insert(waiter, check_at);
+            state.waiting.insert(token, Waiting { waiter, check_at });
             self.start_thread(&mut state);
-            // The thread sleeps until its first check, so only an earlier check must wake it.
-            if state.calls.by_check.first() == Some(&(check_at, token)) {
+            // While other calls wait, the thread wakes before this one's first check.
+            if state.waiting.len() == 1 {
                 self.changed.notify_one();
             }
         }
         // The event of a new tip may have arrived before the call was inserted.
         if self.host.chain.tip(Scope::NONE).is_ok_and(|tip| tip.hash != watched) {
-            let outdated = lock(&self.state).calls.remove(token);
-            self.answer(outdated.into_iter().collect());
+            let outdated = lock(&self.state).waiting.remove(&token);
+            self.answer(outdated.into_iter().map(|waiting| waiting.waiter).collect());
         }
     }
 
@@ -172,13 +109,18 @@ impl LongPolls {
 
     /// Answers the calls of other tips.
     pub fn tip_changed(&self, tip: BlockHash) {
-        let outdated = lock(&self.state).calls.outdated_by(tip);
+        let outdated = self.take(|waiting| waiting.waiter.tip != tip);
         self.answer(outdated);
+    }
+
+    fn take(&self, mut is_due: impl FnMut(&mut Waiting) -> bool) -> Vec<Waiter> {
+        let mut state = lock(&self.state);
+        state.waiting.extract_if(|_, waiting| is_due(waiting)).map(|(_, waiting)| waiting.waiter).collect()
     }
 
     /// Drops the call of a client that has disconnected.
     pub fn cancel(&self, token: u64) {
-        let cancelled = lock(&self.state).calls.remove(token);
+        let cancelled = lock(&self.state).waiting.remove(&token);
         // Dropping a reply answers it, which must not happen under the lock.
         drop(cancelled);
     }
@@ -194,15 +136,15 @@ impl LongPolls {
     }
 
     fn enter(&self, phase: Phase) {
-        let (phase, waiters) = {
+        let (phase, calls) = {
             let mut state = lock(&self.state);
             // A stopping host also quiesces the instance, which must not reset the phase.
             if state.phase != Phase::Stopping {
                 state.phase = phase;
             }
-            (state.phase, state.calls.take_all())
+            (state.phase, std::mem::take(&mut state.waiting))
         };
-        self.end_waits(phase, waiters);
+        self.end_waits(phase, calls.into_values().map(|waiting| waiting.waiter).collect());
     }
 
     fn end_waits(&self, phase: Phase, waiters: Vec<Waiter>) {
@@ -242,10 +184,14 @@ impl LongPolls {
         let mut state = lock(&self.state);
         while !state.ended {
             let now = Instant::now();
-            let first = state.calls.by_check.first().map(|(check_at, _)| *check_at);
+            let first = state.waiting.values().map(|waiting| waiting.check_at).min();
             match first {
                 None => state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
-                Some(check_at) if check_at > now => state = self.sleep(state, check_at - now),
+                Some(check_at) if check_at > now => {
+                    // A call that comes meanwhile may be due before the others.
+                    let longest = self.first_wait.max(MIN_CHECK_INTERVAL);
+                    state = self.sleep(state, longest.min(check_at - now));
+                }
                 Some(_) => {
                     drop(state);
                     // Without the thread, only a new block would end waits, so it must survive a panic.
@@ -276,7 +222,13 @@ impl LongPolls {
             Ok((tip, sequence)) => waiter.tip != *tip || waiter.sequence != *sequence,
             Err(_) => false,
         };
-        let due = lock(&self.state).calls.due(now, self.repeat, is_over);
+        let due = self.take(|waiting| {
+            if waiting.check_at > now {
+                return false;
+            }
+            waiting.check_at = now + self.repeat;
+            is_over(&waiting.waiter)
+        });
         self.answer(due);
     }
 }

@@ -208,7 +208,7 @@ fn estimated_size(
     let inputs = transaction.input.iter().map(|input| input.previous_output);
     let outputs: HashMap<OutPoint, &TxOut> = inputs.zip(spent.iter().flatten()).collect();
     let sigops = transaction_sigop_cost(&transaction, |outpoint| outputs.get(outpoint).copied(), Flags::STANDARD);
-    let Ok(sigops) = sigops else { return Ok(None) };
+    let Some(sigops) = sigops else { return Ok(None) };
     // rust-bitcoin also counts the segwit marker of a transaction without inputs. bitcoind does not.
     let has_witness = transaction.input.iter().any(|input| !input.witness.is_empty());
     let size = if has_witness { transaction.total_size() } else { transaction.base_size() };

@@ -233,7 +233,7 @@ impl PsbtPlugin {
         read_max_depth(&options, &mut control)?;
         let replaceable = options.get("replaceable").map_or(Ok(settings.replaceable), typed::flag)?;
         let feerate = feerate(services, settings, &control).map_err(|error| {
-            let too_low = matches!(error, SpendError::FeerateTooLow { .. });
+            let too_low = matches!(error, SpendError::FeerateTooLow(_));
             error.with_code(if too_low { RpcErrorCode::INVALID_PARAMETER } else { RpcErrorCode::WALLET })
         })?;
         let lock_time = given(&options, "locktime");

@@ -42,9 +42,6 @@ pub enum Failure {
     Refused(String),
 }
 
-/// Posts a letter.
-pub type Post<'a> = dyn Fn(&Hook, &Letter) -> std::result::Result<(), Failure> + 'a;
-
 /// What a hook's thread shares with others.
 #[derive(Default)]
 struct Shared {
@@ -134,7 +131,7 @@ impl Delivery {
     }
 
     /// Delivers until the plugin stops.
-    pub fn run(&self, post: &Post<'_>) {
+    pub fn run(&self) {
         while !self.stops() {
             let mut round = match Queue::open(&self.host, &self.hook.url.text) {
                 Ok(queue) => Round::new(queue),
@@ -145,17 +142,17 @@ impl Delivery {
                 }
             };
             // After an error of the store, the round begins with the stored state.
-            if let Err(error) = self.deliver(&mut round, post) {
+            if let Err(error) = self.deliver(&mut round) {
                 self.host.log(Level::Warn, format!("the hook '{}' pauses: {error}", self.hook.url.text));
                 self.wait(POLL);
             }
         }
     }
 
-    fn deliver(&self, round: &mut Round, post: &Post<'_>) -> Result<()> {
+    fn deliver(&self, round: &mut Round) -> Result<()> {
         while !self.stops() {
             let now = now();
-            let has_tried = self.step(round, post, now)?;
+            let has_tried = self.step(round, |letter| self.post(letter), now)?;
             self.lock().report = self.report_of(round);
             self.measure(&round.queue);
             if !has_tried {
@@ -180,13 +177,18 @@ impl Delivery {
     ///
     /// # Errors
     /// Those of the store.
-    pub fn step(&self, round: &mut Round, post: &Post<'_>, now: u64) -> Result<bool> {
+    pub fn step(
+        &self,
+        round: &mut Round,
+        post: impl Fn(&Letter) -> std::result::Result<(), Failure>,
+        now: u64,
+    ) -> Result<bool> {
         if round.paused > now {
             return Ok(false);
         }
         let Some(letter) = self.choose(round, now)? else { return Ok(false) };
         round.has_repeated = round.queue.waiting.contains_key(&letter.key);
-        match post(&self.hook, &letter) {
+        match post(&letter) {
             Ok(()) => {
                 round.queue.delivered(&letter.key)?;
                 round.failures = 0;
@@ -303,7 +305,7 @@ impl Delivery {
     }
 
     /// Posts a letter through the host.
-    pub fn post(&self, letter: &Letter) -> std::result::Result<(), Failure> {
+    fn post(&self, letter: &Letter) -> std::result::Result<(), Failure> {
         let unreachable = |error: io::Error| Failure::Unreachable(error.to_string());
         let status = self.attempt(letter).map_err(unreachable);
         self.lock().stream = None;

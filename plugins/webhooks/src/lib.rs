@@ -50,7 +50,7 @@ impl Plugin for WebhooksPlugin {
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         for delivery in &self.deliveries {
             let delivery = delivery.clone();
-            let run = move || delivery.run(&|_, letter| delivery.post(letter));
+            let run = move || delivery.run();
             threads.push(Builder::new().name("webhook".into()).spawn(run).map_err(|error| error.to_string())?);
         }
         Ok(())

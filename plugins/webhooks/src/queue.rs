@@ -132,7 +132,7 @@ impl Queue {
 
     /// Moves the position of a wallet to a number: entries up to it are done, or wait.
     pub fn advance(&mut self, wallet: &str, number: u64) -> Result<()> {
-        self.commit(Batch::default(), Some((number, wallet.to_owned())))
+        self.commit(Batch::default(), &(number, wallet.to_owned()))
     }
 
     /// The entry was delivered.
@@ -141,7 +141,7 @@ impl Queue {
         if self.waiting.contains_key(key) {
             batch.delete(&self.entry_key("waiting/", key));
         }
-        self.commit(batch, Some(key.clone()))?;
+        self.commit(batch, key)?;
         self.waiting.remove(key);
         Ok(())
     }
@@ -157,7 +157,7 @@ impl Queue {
         let is_dead = now.saturating_sub(first) >= PATIENCE;
         if !is_dead {
             batch.put(&self.entry_key("waiting/", &letter.key), format!("{line}\n{}", letter.body).as_bytes());
-            self.commit(batch, Some(letter.key.clone()))?;
+            self.commit(batch, &letter.key)?;
             self.waiting.insert(letter.key.clone(), failing);
             return Ok(false);
         }
@@ -168,7 +168,7 @@ impl Queue {
         if let Some(oldest) = &oldest {
             batch.delete(&self.entry_key("dead/", oldest));
         }
-        self.commit(batch, Some(letter.key.clone()))?;
+        self.commit(batch, &letter.key)?;
         self.waiting.remove(&letter.key);
         oldest.map(|oldest| self.dead.remove(&oldest));
         self.dead.insert(letter.key.clone(), failing);
@@ -177,16 +177,15 @@ impl Queue {
     }
 
     /// Stores changes, and the position of an entry's wallet if the entry is beyond it.
-    fn commit(&mut self, mut batch: Batch, entry: Option<Key>) -> Result<()> {
-        let ahead = |(number, wallet): &Key| self.positions.get(wallet).is_none_or(|position| position < number);
-        let ahead = entry.filter(ahead);
-        if let Some((number, wallet)) = &ahead {
+    fn commit(&mut self, mut batch: Batch, (number, wallet): &Key) -> Result<()> {
+        let ahead = self.positions.get(wallet).is_none_or(|position| position < number);
+        if ahead {
             batch.put(&self.key("position/", wallet.as_bytes()), &number.to_be_bytes());
         }
         // A crash of the machine may lose the last commits. Then their entries are posted again.
         batch.commit(&self.host, Scope::NONE)?;
-        if let Some((number, wallet)) = ahead {
-            self.positions.insert(wallet, number);
+        if ahead {
+            self.positions.insert(wallet.clone(), *number);
         }
         Ok(())
     }

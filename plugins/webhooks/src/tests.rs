@@ -1,8 +1,7 @@
-use std::cell::RefCell;
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use outrigger_sdk::bitcoin::Txid;
@@ -112,7 +111,7 @@ struct Setup {
     host: StubHost,
     delivery: Delivery,
     /// What was posted.
-    posted: Arc<Mutex<Vec<u64>>>,
+    posted: Mutex<Vec<u64>>,
 }
 
 impl Setup {
@@ -122,7 +121,7 @@ impl Setup {
         host.wallet.set(Some(with_log(log)));
         let hook = one(json!({"url": "https://a/", "secret": "shop", "kinds": ["seen"]})).unwrap();
         let delivery = Delivery::new(host.handle(), hook);
-        Self { host, delivery, posted: Arc::default() }
+        Self { host, delivery, posted: Mutex::default() }
     }
 
     /// As after a kill.
@@ -131,12 +130,11 @@ impl Setup {
     }
 
     /// Steps until there is nothing to post at this time.
-    fn steps(&self, round: &mut Round, now: u64, answer: impl Fn(u64) -> Result<(), Failure> + Send + Sync + 'static) {
-        let posted = self.posted.clone();
-        let post = move |_: &Hook, letter: &Letter| {
+    fn steps(&self, round: &mut Round, now: u64, answer: impl Fn(u64) -> Result<(), Failure>) {
+        let post = |letter: &Letter| {
             let body: Value = serde_json::from_str(&letter.body).unwrap();
             assert_eq!((&body["number"], &body["wallet"]), (&json!(letter.key.0), &json!("w")));
-            posted.lock().unwrap().push(letter.key.0);
+            self.posted.lock().unwrap().push(letter.key.0);
             answer(letter.key.0)
         };
         while self.delivery.step(round, &post, now).unwrap() {}
@@ -167,7 +165,7 @@ fn a_refused_entry_waits_alone_until_it_is_a_dead_letter() {
     setup.steps(&mut round, 0, refuse_2);
     assert_eq!(setup.posted(), [1, 2, 3]);
     // After a second, then two, four and so on; also after a kill.
-    let attempts = RefCell::new(1);
+    let mut attempts = 1;
     let mut at = 0;
     while round.queue.dead_count == 0 {
         at = round.queue.waiting[&(2, "w".to_owned())].next;
@@ -176,10 +174,10 @@ fn a_refused_entry_waits_alone_until_it_is_a_dead_letter() {
         round = setup.round();
         setup.steps(&mut round, at, refuse_2);
         assert_eq!(setup.posted(), [2]);
-        *attempts.borrow_mut() += 1;
+        attempts += 1;
     }
     // The first twelve pauses double, to 2048 seconds; the others are an hour.
-    assert_eq!(*attempts.borrow(), 1 + 12 + (PATIENCE - 4095).div_ceil(3600));
+    assert_eq!(attempts, 1 + 12 + (PATIENCE - 4095).div_ceil(3600));
     assert!((PATIENCE..PATIENCE + 3600).contains(&at));
     let (queue, now) = (setup.round().queue, at + 7200);
     assert_eq!((queue.dead_count, queue.dead.len(), queue.waiting.len()), (1, 1, 0));
@@ -192,7 +190,7 @@ fn a_refused_entry_waits_alone_until_it_is_a_dead_letter() {
 fn new_entries_take_turns_with_repetitions() {
     let setup = Setup::new(1..=20);
     let mut round = setup.round();
-    let post = |_: &Hook, letter: &Letter| {
+    let post = |letter: &Letter| {
         setup.posted.lock().unwrap().push(letter.key.0);
         Err(Failure::Refused("500".into()))
     };

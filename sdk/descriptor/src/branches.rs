@@ -6,11 +6,11 @@ use bitcoin::hashes::{Hash, HashEngine, Hmac, HmacEngine, sha512};
 use secp256k1::{Scalar, SecretKey};
 use zeroize::{Zeroize, Zeroizing};
 
+use super::key::Wildcard;
 use super::secp::SECP;
-use super::wildcard::Wildcard;
 
 /// The private keys of a descriptor, wiped on drop.
-pub struct PrivateBranches(Vec<Branch>);
+pub struct PrivateBranches(pub(super) Vec<Branch>);
 
 pub(super) struct Branch {
     /// The index of the expression. [`SolvingData`](outrigger_values::SolvingData) has its public key at that index.
@@ -67,10 +67,6 @@ impl Branch {
 }
 
 impl PrivateBranches {
-    pub(super) fn new(branches: Vec<Branch>) -> Self {
-        Self(branches)
-    }
-
     /// The private keys at an index, each with the index of its key expression. The `SolvingData` of an expanded script
     /// has the public key at the same index.
     pub fn secret_keys(&self, index: u32) -> Vec<(usize, SecretKey)> {

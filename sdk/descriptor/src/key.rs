@@ -13,7 +13,16 @@ use super::branches::Branch;
 use super::error::ExpandError;
 use super::musig::aggregate;
 use super::secp::SECP;
-use super::wildcard::Wildcard;
+
+/// The wildcard at the end of a key expression (BIP 380).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Wildcard {
+    None,
+    /// `/*`
+    Normal,
+    /// `/*h`
+    Hardened,
+}
 
 /// The mark of hardened steps. All steps of a path get the mark of the last one in the text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

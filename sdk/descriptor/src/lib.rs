@@ -17,7 +17,6 @@ mod error;
 mod expand;
 mod key;
 mod key_parser;
-mod key_ref;
 mod lexer;
 pub mod limits;
 mod mini;
@@ -28,7 +27,6 @@ mod redact;
 mod secp;
 #[cfg(test)]
 mod tests;
-mod wildcard;
 
 use std::collections::HashSet;
 use std::fmt;
@@ -40,8 +38,7 @@ pub use branches::PrivateBranches;
 pub use checksum::checksum;
 pub use error::{DescriptorError, ExpandError};
 use key::{DerivedKey, Form, Key};
-use key_ref::KeyRef;
-use node::Node;
+use node::{KeyRef, Node};
 pub use redact::without_private_keys;
 
 use outrigger_values::{AddressType, KeyOrigin, Secret, SolvingData};
@@ -278,7 +275,7 @@ impl Descriptor {
     /// Its private keys.
     pub fn private_branches(&self) -> PrivateBranches {
         let keys = self.keys.iter().enumerate();
-        PrivateBranches::new(keys.filter_map(|(place, key)| key.branch(place)).collect())
+        PrivateBranches(keys.filter_map(|(place, key)| key.branch(place)).collect())
     }
 
     fn text(&self, form: Form) -> String {

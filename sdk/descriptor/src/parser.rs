@@ -8,12 +8,11 @@ use super::checksum::{CHECKSUM_LEN, checksum};
 use super::error::DescriptorError as Error;
 use super::key::Key;
 use super::key_parser::{Context, KeyParser, uint32};
-use super::key_ref::KeyRef;
 use super::lexer::{arguments, check_nesting, constant, expression};
 use super::limits::{
     MAX_BARE_MULTISIG_KEYS, MAX_LENGTH, MAX_MULTI_A_KEYS, MAX_MULTISIG_KEYS, MAX_REDEEM_SCRIPT, MAX_TREE_DEPTH,
 };
-use super::node::{Multi, Node};
+use super::node::{KeyRef, Multi, Node};
 use super::{Checksum, Syntax, mini};
 use outrigger_values::params::decode_hex;
 
@@ -139,22 +138,19 @@ impl Parser {
         if let Some(inner) = arguments("unused", text).filter(|_| self.keys.syntax.unused) {
             return self.unused(inner, context);
         }
-        if context == Context::Top {
-            if let Some(inner) = arguments("addr", text) {
-                let address = inner.parse::<Address<NetworkUnchecked>>().map_err(|_| ADDRESS)?;
-                return address.require_network(self.network).map(Node::Addr).map_err(|_| ADDRESS.into());
+        if let Some(inner) = arguments("addr", text) {
+            if context != Context::Top {
+                return Err("Can only have addr() at top level".into());
             }
-            if let Some(inner) = arguments("raw", text) {
-                let bytes = decode_hex(inner).filter(|bytes| !bytes.is_empty()).ok_or("Raw script is not hex")?;
-                return Ok(Node::Raw(ScriptBuf::from_bytes(bytes)));
-            }
+            let address = inner.parse::<Address<NetworkUnchecked>>().map_err(|_| ADDRESS)?;
+            return address.require_network(self.network).map(Node::Addr).map_err(|_| ADDRESS.into());
         }
-        if context != Context::Top {
-            for (function, name) in [("addr()", "addr"), ("raw()", "raw")] {
-                if arguments(name, text).is_some() {
-                    return Err(format!("Can only have {function} at top level").into());
-                }
+        if let Some(inner) = arguments("raw", text) {
+            if context != Context::Top {
+                return Err("Can only have raw() at top level".into());
             }
+            let bytes = decode_hex(inner).filter(|bytes| !bytes.is_empty()).ok_or("Raw script is not hex")?;
+            return Ok(Node::Raw(ScriptBuf::from_bytes(bytes)));
         }
         self.miniscript(text, context)
     }

@@ -235,8 +235,8 @@ impl Input {
             0x07 => self.final_script_sig = ScriptBuf::from_bytes(reader.bytes()?.to_vec()),
             0x08 => self.final_witness = reader.sized(Reader::witness)?,
             0x13 => self.tap_key_sig = reader.schnorr("key")?,
-            0x17 => self.tap_internal_key = reader.sized(Reader::array)?.non_zero(),
-            _ => self.tap_merkle_root = reader.sized(Reader::array)?.non_zero(),
+            0x17 => self.tap_internal_key = non_zero(reader.sized(Reader::array)?),
+            _ => self.tap_merkle_root = non_zero(reader.sized(Reader::array)?),
         }
         Ok(())
     }
@@ -345,7 +345,7 @@ impl Output {
                 0x02 => reader.origins(rest, &mut output.origins)?,
                 0x03 => amount = Some(reader.sized(Reader::array).map(u64::from_le_bytes)?),
                 0x04 => script = Some(ScriptBuf::from_bytes(reader.bytes()?.to_vec())),
-                0x05 => output.tap_internal_key = reader.sized(Reader::array)?.non_zero(),
+                0x05 => output.tap_internal_key = non_zero(reader.sized(Reader::array)?),
                 0x06 => output.tap_tree = tree(reader.bytes()?)?,
                 0x07 => reader.taproot_origins("Output", rest, &mut output.tap_origins)?,
                 _ => reader.musig2_participants("Output", rest, &mut output.musig2_participants)?,
@@ -383,12 +383,6 @@ fn tree(bytes: &[u8]) -> Result<Vec<(u8, u8, Bytes)>> {
 }
 
 /// Zeros mean that the value is missing.
-trait NonZero: Sized {
-    fn non_zero(self) -> Option<Self>;
-}
-
-impl NonZero for [u8; 32] {
-    fn non_zero(self) -> Option<Self> {
-        Some(self).filter(|bytes| *bytes != [0; 32])
-    }
+fn non_zero(bytes: [u8; 32]) -> Option<[u8; 32]> {
+    Some(bytes).filter(|bytes| *bytes != [0; 32])
 }

@@ -90,36 +90,6 @@ pub trait Checker {
     }
 }
 
-impl<C: Checker + ?Sized> Checker for &mut C {
-    fn check_ecdsa_signature(
-        &mut self,
-        signature: &[u8],
-        pubkey: &[u8],
-        script_code: &Script,
-        sig_version: SigVersion,
-    ) -> bool {
-        (**self).check_ecdsa_signature(signature, pubkey, script_code, sig_version)
-    }
-
-    fn check_schnorr_signature(
-        &mut self,
-        signature: &[u8],
-        pubkey: &[u8; 32],
-        sig_version: SigVersion,
-        execution: &ExecutionData,
-    ) -> Result<(), ScriptError> {
-        (**self).check_schnorr_signature(signature, pubkey, sig_version, execution)
-    }
-
-    fn check_lock_time(&mut self, lock_time: i64) -> bool {
-        (**self).check_lock_time(lock_time)
-    }
-
-    fn check_sequence(&mut self, sequence: i64) -> bool {
-        (**self).check_sequence(sequence)
-    }
-}
-
 /// A checker without a transaction, on which every check fails. It serves to evaluate scripts for their stack alone.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoTransaction;

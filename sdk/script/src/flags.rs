@@ -3,17 +3,11 @@
 //! Each flag only restricts: a script that passes a set of flags passes each subset. The bits are Bitcoin Core's.
 
 use std::fmt;
-use std::ops::{BitAnd, BitOr, BitOrAssign};
-use std::str::FromStr;
+use std::ops::BitOr;
 
 /// A set of script verification flags.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Flags(u32);
-
-/// Not a name of a flag.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown script verification flag '{0}'")]
-pub struct UnknownFlagError(pub String);
 
 macro_rules! flags {
     ($($(#[$doc:meta])* $name:ident = $bit:literal;)*) => {
@@ -157,21 +151,6 @@ impl Flags {
     }
 }
 
-impl FromStr for Flags {
-    type Err = UnknownFlagError;
-
-    /// Parses Bitcoin Core's names, separated by commas. An empty text and `NONE` are the empty set.
-    fn from_str(text: &str) -> Result<Flags, UnknownFlagError> {
-        let mut flags = Flags::NONE;
-        for word in text.split(',').map(str::trim).filter(|word| !word.is_empty() && *word != "NONE") {
-            let named = Flags::NAMED.iter().find(|(name, _)| *name == word);
-            let (_, flag) = named.ok_or_else(|| UnknownFlagError(word.to_owned()))?;
-            flags |= *flag;
-        }
-        Ok(flags)
-    }
-}
-
 impl fmt::Display for Flags {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_empty() {
@@ -200,31 +179,14 @@ impl BitOr for Flags {
     }
 }
 
-impl BitOrAssign for Flags {
-    fn bitor_assign(&mut self, other: Flags) {
-        *self = self.union(other);
-    }
-}
-
-impl BitAnd for Flags {
-    type Output = Flags;
-
-    fn bitand(self, other: Flags) -> Flags {
-        Flags(self.0 & other.0)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_and_written_back() {
-        for text in ["NONE", "P2SH,STRICTENC", "P2SH,NULLDUMMY,WITNESS,DISCOURAGE_OP_SUCCESS"] {
-            assert_eq!(text.parse::<Flags>().map(|flags| flags.to_string()).as_deref(), Ok(text));
-        }
-        assert_eq!("".parse(), Ok(Flags::NONE));
-        assert_eq!("P2SH,NOPE".parse::<Flags>(), Err(UnknownFlagError("NOPE".to_owned())));
+    fn names_are_separated_by_commas() {
+        assert_eq!(Flags::NONE.to_string(), "NONE");
+        assert_eq!((Flags::STRICTENC | Flags::P2SH).to_string(), "P2SH,STRICTENC");
     }
 
     #[test]

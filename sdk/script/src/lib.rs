@@ -70,13 +70,13 @@ pub use checker::{Checker, ExecutionData, NoTransaction, SigVersion, Transaction
 pub use encoding::{check_pubkey_encoding, check_signature_encoding};
 pub use error::ScriptError;
 pub use eval::eval_script;
-pub use flags::{Flags, UnknownFlagError};
+pub use flags::Flags;
 pub use sighash::{
     SIGHASH_ALL, SIGHASH_ANYONECANPAY, SIGHASH_NONE, SIGHASH_SINGLE, SighashError, SpentOutputs, TxContext, annex_hash,
 };
 pub use sigops::{
-    MissingPrevoutError, WITNESS_SCALE_FACTOR, legacy_sigop_count, p2sh_sigop_count, script_sigop_count,
-    transaction_sigop_cost, witness_sigop_count,
+    WITNESS_SCALE_FACTOR, legacy_sigop_count, p2sh_sigop_count, script_sigop_count, transaction_sigop_cost,
+    witness_sigop_count,
 };
 pub use stack::{Element, Stack};
 pub use verify::{verify_input, verify_script};

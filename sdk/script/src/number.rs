@@ -6,9 +6,6 @@ pub(super) const MAX_NUMBER_SIZE: usize = 4;
 /// Longest operand of a locktime opcode, in bytes: locktimes are unsigned 32-bit values.
 pub(super) const MAX_LOCKTIME_NUMBER_SIZE: usize = 5;
 
-/// Longest encoding of an `i64`, in bytes: eight and one for the sign.
-const MAX_ENCODED_SIZE: usize = 9;
-
 /// Decodes a script number; `None` if it exceeds `max_size` bytes, or is not minimal although `require_minimal`.
 pub(super) fn decode_number(bytes: &[u8], require_minimal: bool, max_size: usize) -> Option<i64> {
     if bytes.len() > max_size.min(size_of::<i64>()) || (require_minimal && !is_minimal(bytes)) {
@@ -32,30 +29,6 @@ fn is_minimal(bytes: &[u8]) -> bool {
     }
 }
 
-/// The shortest encoding: a buffer, and the length used.
-pub(super) fn encode_number(value: i64) -> ([u8; MAX_ENCODED_SIZE], usize) {
-    let mut buffer = [0u8; MAX_ENCODED_SIZE];
-    let mut magnitude = value.unsigned_abs();
-    let sign = if value < 0 { 0x80 } else { 0 };
-    let mut length = 0;
-    let mut last = 0;
-    for slot in buffer.iter_mut() {
-        if magnitude == 0 {
-            // If the magnitude uses the sign bit, the sign needs a byte of its own.
-            if last & 0x80 != 0 {
-                *slot = sign;
-                length += 1;
-            }
-            break;
-        }
-        last = (magnitude & 0xff) as u8;
-        magnitude >>= 8;
-        *slot = if magnitude == 0 && last & 0x80 == 0 { last | sign } else { last };
-        length += 1;
-    }
-    (buffer, length)
-}
-
 /// An element as a boolean: false is zero of any length and sign.
 pub(super) fn as_bool(bytes: &[u8]) -> bool {
     match bytes.split_last() {
@@ -67,11 +40,7 @@ pub(super) fn as_bool(bytes: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn encoded(value: i64) -> Vec<u8> {
-        let (buffer, length) = encode_number(value);
-        buffer[..length].to_vec()
-    }
+    use crate::Element;
 
     #[test]
     fn numbers_have_their_known_encodings() {
@@ -89,15 +58,9 @@ mod tests {
             (2_147_483_647, &[0xff, 0xff, 0xff, 0x7f]),
             (-4_294_967_294, &[0xfe, 0xff, 0xff, 0xff, 0x80]),
         ] {
-            assert_eq!(encoded(value), bytes, "{value}");
+            assert_eq!(Element::number(value).as_bytes(), bytes, "{value}");
             assert_eq!(decode_number(bytes, true, 5), Some(value), "{value}");
         }
-    }
-
-    #[test]
-    fn extremes_are_encoded() {
-        assert_eq!(encoded(i64::MIN), [0, 0, 0, 0, 0, 0, 0, 0x80, 0x80]);
-        assert_eq!(encoded(i64::MAX), [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]);
     }
 
     #[test]

@@ -4,6 +4,9 @@
 
 use std::borrow::Cow;
 
+use bitcoin::ScriptBuf;
+use bitcoin::script::{Builder, PushBytes};
+
 use super::ScriptError;
 use super::limits::MAX_SCRIPT_SIZE;
 
@@ -16,8 +19,6 @@ const OP_PUSHDATA1: u8 = 0x4c;
 const OP_PUSHDATA2: u8 = 0x4d;
 const OP_CODESEPARATOR: u8 = 0xab;
 const OP_RETURN: u8 = 0x6a;
-const OP_EQUAL: u8 = 0x87;
-const OP_HASH160: u8 = 0xa9;
 
 /// An opcode of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,30 +47,12 @@ impl<'a> Reader<'a> {
         self.position
     }
 
-    /// Reads the next opcode; `None` at the end. Fails with [`ScriptError::BadOpcode`] if its data is truncated.
-    #[inline]
-    pub fn read(&mut self) -> Option<Result<Op<'a>, ScriptError>> {
-        let opcode = *self.script.get(self.position)?;
-        self.position += 1;
-        if opcode > OP_PUSHDATA4 {
-            return Some(Ok(Op { opcode, data: &[] }));
-        }
-        let data = self.read_length(opcode).and_then(|length| self.take(length));
-        Some(data.map(|data| Op { opcode, data }).ok_or(ScriptError::BadOpcode))
-    }
-
     /// Reads the length of a push opcode's data.
     fn read_length(&mut self, opcode: u8) -> Option<usize> {
         match opcode {
-            OP_PUSHDATA1 => self.take(1).map(|bytes| bytes.iter().fold(0, |_, byte| usize::from(*byte))),
-            OP_PUSHDATA2 => {
-                let bytes: [u8; 2] = self.take(2)?.try_into().ok()?;
-                Some(usize::from(u16::from_le_bytes(bytes)))
-            }
-            OP_PUSHDATA4 => {
-                let bytes: [u8; 4] = self.take(4)?.try_into().ok()?;
-                usize::try_from(u32::from_le_bytes(bytes)).ok()
-            }
+            OP_PUSHDATA1 => Some(usize::from(*self.take(1)?.first()?)),
+            OP_PUSHDATA2 => Some(usize::from(u16::from_le_bytes(self.take(2)?.try_into().ok()?))),
+            OP_PUSHDATA4 => usize::try_from(u32::from_le_bytes(self.take(4)?.try_into().ok()?)).ok(),
             direct => Some(usize::from(direct)),
         }
     }
@@ -86,8 +69,16 @@ impl<'a> Reader<'a> {
 impl<'a> Iterator for Reader<'a> {
     type Item = Result<Op<'a>, ScriptError>;
 
+    /// Reads the next opcode; `None` at the end. Fails with [`ScriptError::BadOpcode`] if its data is truncated.
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        self.read()
+        let opcode = *self.script.get(self.position)?;
+        self.position += 1;
+        if opcode > OP_PUSHDATA4 {
+            return Some(Ok(Op { opcode, data: &[] }));
+        }
+        let data = self.read_length(opcode).and_then(|length| self.take(length));
+        Some(data.map(|data| Op { opcode, data }).ok_or(ScriptError::BadOpcode))
     }
 }
 
@@ -102,10 +93,6 @@ pub const fn small_number(opcode: u8) -> Option<u8> {
 /// Whether a script is well-formed without opcodes above OP_16 (`IsPushOnly` in Core).
 pub fn is_push_only(script: &[u8]) -> bool {
     Reader::new(script).all(|op| op.is_ok_and(|op| op.opcode <= OP_16))
-}
-
-pub(super) fn is_p2sh(script: &[u8]) -> bool {
-    matches!(script, [OP_HASH160, 20, hash @ .., OP_EQUAL] if hash.len() == 20)
 }
 
 /// Whether an output with this script can never be spent and thus is not in the UTXO set (`IsUnspendable` in Core).
@@ -138,38 +125,27 @@ pub fn is_minimal_push(opcode: u8, data: &[u8]) -> bool {
     }
 }
 
-/// The opcode and length bytes by which `CScript <<` pushes `length` bytes, in a buffer, and how many are used.
-fn push_prefix(length: usize) -> ([u8; 5], usize) {
-    let [low, second, third, fourth] = (length as u32).to_le_bytes();
-    match length {
-        ..=75 => ([low, 0, 0, 0, 0], 1),
-        76..=0xff => ([OP_PUSHDATA1, low, 0, 0, 0], 2),
-        0x100..=0xffff => ([OP_PUSHDATA2, low, second, 0, 0], 3),
-        _ => ([OP_PUSHDATA4, low, second, third, fourth], 5),
-    }
+/// The push of `data` as `CScript <<` encodes it; `None` for 4 GiB or more.
+fn push_of(data: &[u8]) -> Option<ScriptBuf> {
+    Some(Builder::new().push_slice(<&PushBytes>::try_from(data).ok()?).into_script())
 }
 
 /// Whether `script` is exactly one push of `data`, as `CScript <<` encodes it.
 pub(super) fn is_push_of(script: &[u8], data: &[u8]) -> bool {
-    after_push_of(script, data).is_some_and(<[u8]>::is_empty)
-}
-
-/// The rest of `script` after a leading push of `data`.
-fn after_push_of<'a>(script: &'a [u8], data: &[u8]) -> Option<&'a [u8]> {
-    let (prefix, length) = push_prefix(data.len());
-    script.strip_prefix(prefix.get(..length)?)?.strip_prefix(data)
+    push_of(data).is_some_and(|push| push.as_bytes() == script)
 }
 
 /// Removes each push of `signature` from a legacy scriptCode (`FindAndDelete` in Core). `Borrowed` if there is none. A
 /// push matches only at the start of an opcode, or right after a removal. A malformed end stays.
 pub(super) fn find_and_delete<'a>(script: &'a [u8], signature: &[u8]) -> Cow<'a, [u8]> {
+    let Some(push) = push_of(signature) else { return Cow::Borrowed(script) };
     let mut kept: Option<Vec<u8>> = None;
     let mut kept_from = 0;
     let mut reader = Reader::new(script);
     loop {
         let start = reader.position;
         let mut rest = script.get(start..).unwrap_or_default();
-        while let Some(after) = after_push_of(rest, signature) {
+        while let Some(after) = rest.strip_prefix(push.as_bytes()) {
             rest = after;
         }
         let end = script.len() - rest.len();
@@ -179,7 +155,7 @@ pub(super) fn find_and_delete<'a>(script: &'a [u8], signature: &[u8]) -> Cow<'a,
             kept_from = end;
             reader.position = end;
         }
-        if !matches!(reader.read(), Some(Ok(_))) {
+        if !matches!(reader.next(), Some(Ok(_))) {
             break;
         }
     }

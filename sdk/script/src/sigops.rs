@@ -7,17 +7,11 @@ use bitcoin::{OutPoint, Script, Transaction, TxIn, TxOut, Witness};
 
 use super::Flags;
 use super::limits::MAX_PUBKEYS_PER_MULTISIG;
-use super::parse::{Reader, is_p2sh, is_push_only, small_number, witness_program};
-use super::sighash::TxContext;
+use super::parse::{Reader, is_push_only, small_number, witness_program};
 use super::witness::{KEY_HASH_SIZE, SCRIPT_HASH_SIZE};
 
 /// The cost of a signature operation outside of a witness.
 pub const WITNESS_SCALE_FACTOR: u64 = 4;
-
-/// The output that an input spends is unknown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the spent output {0} is not known")]
-pub struct MissingPrevoutError(pub OutPoint);
 
 /// The signature operations of a script, up to a malformed push.
 ///
@@ -52,7 +46,7 @@ pub fn legacy_sigop_count(tx: &Transaction) -> u64 {
 
 /// The signature operations of an input's redeem script; 0 if it does not spend a P2SH output.
 pub fn p2sh_sigop_count(script_sig: &Script, script_pubkey: &Script) -> u64 {
-    if !is_p2sh(script_pubkey.as_bytes()) || !is_push_only(script_sig.as_bytes()) {
+    if !script_pubkey.is_p2sh() || !is_push_only(script_sig.as_bytes()) {
         return 0;
     }
     script_sigop_count(last_push(script_sig), true)
@@ -60,7 +54,7 @@ pub fn p2sh_sigop_count(script_sig: &Script, script_pubkey: &Script) -> u64 {
 
 /// The signature operations of an input's witness.
 pub fn witness_sigop_count(script_sig: &Script, script_pubkey: &Script, witness: &Witness) -> u64 {
-    let redeem_script = if is_p2sh(script_pubkey.as_bytes()) && is_push_only(script_sig.as_bytes()) {
+    let redeem_script = if script_pubkey.is_p2sh() && is_push_only(script_sig.as_bytes()) {
         last_push(script_sig)
     } else {
         script_pubkey
@@ -77,38 +71,20 @@ pub fn witness_sigop_count(script_sig: &Script, script_pubkey: &Script, witness:
 /// The signature operation cost of a transaction (BIP141). A block may have 80,000.
 ///
 /// Of the flags, P2SH and WITNESS count. `spent` returns the output of an outpoint; it is not called for a coinbase.
-/// Fails with the first outpoint without an output.
+/// `None` if an outpoint has no output.
 pub fn transaction_sigop_cost<'a>(
     tx: &Transaction,
     mut spent: impl FnMut(&OutPoint) -> Option<&'a TxOut>,
     flags: Flags,
-) -> Result<u64, MissingPrevoutError> {
+) -> Option<u64> {
     let mut cost = legacy_sigop_count(tx) * WITNESS_SCALE_FACTOR;
     if tx.is_coinbase() {
-        return Ok(cost);
+        return Some(cost);
     }
     for input in &tx.input {
-        let outpoint = input.previous_output;
-        let output = spent(&outpoint).ok_or(MissingPrevoutError(outpoint))?;
-        cost += input_sigop_cost(input, output, flags);
+        cost += input_sigop_cost(input, spent(&input.previous_output)?, flags);
     }
-    Ok(cost)
-}
-
-impl TxContext<'_> {
-    /// The [signature operation cost](transaction_sigop_cost). Fails with the first outpoint whose output is unknown.
-    pub fn sigop_cost(&self, flags: Flags) -> Result<u64, MissingPrevoutError> {
-        let tx = self.tx();
-        let mut cost = legacy_sigop_count(tx) * WITNESS_SCALE_FACTOR;
-        if tx.is_coinbase() {
-            return Ok(cost);
-        }
-        for (index, input) in tx.input.iter().enumerate() {
-            let output = self.spent_output(index).ok_or(MissingPrevoutError(input.previous_output))?;
-            cost += input_sigop_cost(input, output, flags);
-        }
-        Ok(cost)
-    }
+    Some(cost)
 }
 
 /// The cost of an input beyond its scriptSig.

@@ -4,9 +4,10 @@
 //! number, a boolean, a hash), which it stores inline. So it is `Copy`.
 
 use bitcoin::Witness;
+use bitcoin::script::write_scriptint;
 
 use super::ScriptError;
-use super::number::{as_bool, decode_number, encode_number};
+use super::number::{as_bool, decode_number};
 
 const INLINE_SIZE: usize = 32;
 
@@ -26,9 +27,10 @@ impl<'a> Element<'a> {
         Element(Repr::Borrowed(bytes))
     }
 
-    /// The shortest encoding of a script number.
-    pub fn number(value: i64) -> Element<'a> {
-        let (bytes, length) = encode_number(value);
+    /// The shortest encoding of a script number. Results of arithmetic have at most five bytes.
+    pub(super) fn number(value: i64) -> Element<'a> {
+        let mut bytes = [0; size_of::<i64>()];
+        let length = write_scriptint(&mut bytes, value);
         Element::computed(bytes.get(..length).unwrap_or_default())
     }
 

@@ -4,7 +4,7 @@ use bitcoin::{Script, Witness};
 
 use super::checker::TransactionChecker;
 use super::eval::eval_script;
-use super::parse::{is_p2sh, is_push_of, is_push_only, witness_program};
+use super::parse::{is_push_of, is_push_only, witness_program};
 use super::sighash::TxContext;
 use super::witness::{require_true, verify_witness_program};
 use super::{Checker, ExecutionData, Flags, ScriptError, SigVersion, Stack};
@@ -31,7 +31,7 @@ pub fn verify_script<C: Checker + ?Sized>(
     if flags.contains(Flags::SIGPUSHONLY) && !is_push_only(script_sig.as_bytes()) {
         return Err(ScriptError::SigPushOnly);
     }
-    let pays_to_script_hash = flags.contains(Flags::P2SH) && is_p2sh(script_pubkey.as_bytes());
+    let pays_to_script_hash = flags.contains(Flags::P2SH) && script_pubkey.is_p2sh();
 
     let mut stack = Stack::new();
     eval_base(&mut stack, script_sig, flags, checker)?;

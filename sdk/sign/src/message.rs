@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use bitcoin::hashes::Hash as _;
 use bitcoin::sign_message::signed_msg_hash;
 use bitcoin::{PubkeyHash, PublicKey};
+use outrigger_values::RpcError;
 use secp256k1::Message;
 use secp256k1::ecdsa::{RecoverableSignature, RecoveryId};
 
@@ -16,15 +17,6 @@ use super::wif::WifKey;
 const FIRST_BYTE: u8 = 27;
 /// The flag for a compressed public key in that byte.
 const COMPRESSED: u8 = 4;
-
-/// A signature is not valid Base64.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("Malformed base64 encoding")]
-pub struct MalformedSignature;
-
-fn digest(message: &str) -> Message {
-    Message::from_digest(message_digest(message))
-}
 
 /// Signs a message as `signmessage` does. Returns Base64 of the recovery byte and the compact signature. `None` for an
 /// invalid key, which [`WifKey::parse`] rules out.
@@ -47,14 +39,14 @@ pub fn message_signature(signature: &[u8], compressed: bool) -> Option<String> {
     Some(STANDARD.encode([&[first][..], compact].concat()))
 }
 
-/// The public key hash of a message's signer; `None` if no key can have signed. Fails for invalid Base64.
-pub fn message_signer(signature: &str, message: &str) -> Result<Option<PubkeyHash>, MalformedSignature> {
-    let bytes = STANDARD.decode(signature).map_err(|_| MalformedSignature)?;
+/// The public key hash of a message's signer; `None` if no key can have signed. Error -3 for invalid Base64.
+pub fn message_signer(signature: &str, message: &str) -> Result<Option<PubkeyHash>, RpcError> {
+    let bytes = STANDARD.decode(signature).map_err(|_| RpcError::type_error("Malformed base64 encoding"))?;
     let Some((first, compact)) = bytes.split_first() else { return Ok(None) };
     // bitcoind ignores the other bits of the first byte, too.
     let first = first.wrapping_sub(FIRST_BYTE);
     let recovered = RecoveryId::from_i32(i32::from(first & 3))
         .and_then(|recovery| RecoverableSignature::from_compact(compact, recovery))
-        .and_then(|signature| SECP.recover_ecdsa(&digest(message), &signature));
+        .and_then(|signature| SECP.recover_ecdsa(&Message::from_digest(message_digest(message)), &signature));
     Ok(recovered.ok().map(|inner| PublicKey { compressed: first & COMPRESSED != 0, inner }.pubkey_hash()))
 }

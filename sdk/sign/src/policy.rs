@@ -11,8 +11,7 @@ use miniscript::{ExtParams, Miniscript, ScriptContext, Segwitv0, Tap, Terminal, 
 
 use super::producer::{Elements, Producer};
 use super::satisfaction::{Assets, satisfy};
-use super::solving::HashKind;
-use outrigger_script::{Checker, SigVersion, TransactionChecker};
+use outrigger_script::TransactionChecker;
 
 /// The elements that satisfy a witness script; `None` if it is no sane miniscript or something is missing.
 pub(super) fn satisfy_witness_script(producer: &mut Producer<'_>, script: &Script) -> Option<Elements> {
@@ -20,16 +19,14 @@ pub(super) fn satisfy_witness_script(producer: &mut Producer<'_>, script: &Scrip
         bitcoin::PublicKey::from_slice(&known(producer, hash)?).ok().filter(|key| key.compressed)
     })?;
     let checker = TransactionChecker::new(producer.context, producer.index);
-    let mut assets = WitnessAssets { producer, script, checker };
-    satisfy(&policy, &mut assets)
+    satisfy(&policy, &mut Assets { producer, script, leaf: None, checker })
 }
 
 /// The elements that satisfy a leaf script; `None` as above.
 pub(super) fn satisfy_leaf(producer: &mut Producer<'_>, script: &Script, leaf: TapLeafHash) -> Option<Elements> {
     let policy = read::<Tap>(script, |hash| XOnlyPublicKey::from_slice(&known(producer, hash)?).ok())?;
     let checker = TransactionChecker::new(producer.context, producer.index);
-    let mut assets = LeafAssets { producer, leaf, script, checker };
-    satisfy(&policy, &mut assets)
+    satisfy(&policy, &mut Assets { producer, script, leaf: Some(leaf), checker })
 }
 
 /// The public key of a hash. An unknown one is recorded as missing.
@@ -68,63 +65,4 @@ where
     let policy = policy.substitute_raw_pkh(&keys);
     policy.ext_check(&ExtParams::sane()).ok()?;
     Some(policy)
-}
-
-/// The assets of a witness script: ECDSA signatures and the transaction's timelocks.
-struct WitnessAssets<'a, 'p> {
-    producer: &'a mut Producer<'p>,
-    script: &'a Script,
-    checker: TransactionChecker<'p>,
-}
-
-impl Assets<bitcoin::PublicKey> for WitnessAssets<'_, '_> {
-    fn signature(&mut self, key: &bitcoin::PublicKey) -> Option<Vec<u8>> {
-        self.producer.signatures.ecdsa(&key.to_bytes(), self.script, SigVersion::WitnessV0)
-    }
-
-    fn key_bytes(&self, key: &bitcoin::PublicKey) -> Vec<u8> {
-        key.to_bytes()
-    }
-
-    fn preimage(&self, kind: HashKind, hash: &[u8]) -> Option<Vec<u8>> {
-        self.producer.preimage(kind, hash)
-    }
-
-    fn after(&mut self, lock_time: u32) -> bool {
-        self.checker.check_lock_time(i64::from(lock_time))
-    }
-
-    fn older(&mut self, sequence: u32) -> bool {
-        self.checker.check_sequence(i64::from(sequence))
-    }
-}
-
-/// The assets of a tapscript: Schnorr signatures for its leaf, and the transaction's timelocks.
-struct LeafAssets<'a, 'p> {
-    producer: &'a mut Producer<'p>,
-    leaf: TapLeafHash,
-    script: &'a Script,
-    checker: TransactionChecker<'p>,
-}
-
-impl Assets<XOnlyPublicKey> for LeafAssets<'_, '_> {
-    fn signature(&mut self, key: &XOnlyPublicKey) -> Option<Vec<u8>> {
-        self.producer.signatures.schnorr_leaf(key.serialize(), self.leaf, self.script)
-    }
-
-    fn key_bytes(&self, key: &XOnlyPublicKey) -> Vec<u8> {
-        key.serialize().to_vec()
-    }
-
-    fn preimage(&self, kind: HashKind, hash: &[u8]) -> Option<Vec<u8>> {
-        self.producer.preimage(kind, hash)
-    }
-
-    fn after(&mut self, lock_time: u32) -> bool {
-        self.checker.check_lock_time(i64::from(lock_time))
-    }
-
-    fn older(&mut self, sequence: u32) -> bool {
-        self.checker.check_sequence(i64::from(sequence))
-    }
 }

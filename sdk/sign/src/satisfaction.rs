@@ -8,28 +8,46 @@
 
 use std::rc::Rc;
 
+use bitcoin::Script;
 use bitcoin::hashes::Hash;
+use bitcoin::taproot::TapLeafHash;
 use miniscript::{Miniscript, ScriptContext, Terminal, ToPublicKey};
 
-use super::producer::Elements;
+use super::producer::{Elements, Producer};
 use super::solving::HashKind;
+use outrigger_script::{Checker, SigVersion, TransactionChecker};
 
 /// The signatures, keys, preimages and timelocks for a satisfaction.
-pub(super) trait Assets<Pk> {
-    fn signature(&mut self, key: &Pk) -> Option<Vec<u8>>;
+pub(super) struct Assets<'a, 'p> {
+    pub(super) producer: &'a mut Producer<'p>,
+    pub(super) script: &'a Script,
+    /// The leaf of a tapscript, with Schnorr signatures; `None` for a witness script, with ECDSA signatures.
+    pub(super) leaf: Option<TapLeafHash>,
+    pub(super) checker: TransactionChecker<'p>,
+}
+
+impl Assets<'_, '_> {
+    fn signature(&mut self, key: &impl ToPublicKey) -> Option<Vec<u8>> {
+        let (script, signatures) = (self.script, &mut *self.producer.signatures);
+        match self.leaf {
+            Some(leaf) => signatures.schnorr_leaf(key.to_x_only_pubkey().serialize(), leaf, script),
+            None => signatures.ecdsa(&key.to_public_key().to_bytes(), script, SigVersion::WitnessV0),
+        }
+    }
+
     /// A key as the script has it.
-    fn key_bytes(&self, key: &Pk) -> Vec<u8>;
-    fn preimage(&self, kind: HashKind, hash: &[u8]) -> Option<Vec<u8>>;
-    /// Whether the transaction's locktime satisfies this one (BIP65).
-    fn after(&mut self, lock_time: u32) -> bool;
-    /// Whether the input's sequence satisfies this one (BIP112).
-    fn older(&mut self, sequence: u32) -> bool;
+    fn key_bytes(&self, key: &impl ToPublicKey) -> Vec<u8> {
+        match self.leaf {
+            Some(_) => key.to_x_only_pubkey().serialize().to_vec(),
+            None => key.to_public_key().to_bytes(),
+        }
+    }
 }
 
 /// The elements that satisfy a miniscript; `None` if none do without malleability.
 pub(super) fn satisfy<Pk: ToPublicKey, Ctx: ScriptContext>(
     policy: &Miniscript<Pk, Ctx>,
-    assets: &mut dyn Assets<Pk>,
+    assets: &mut Assets<'_, '_>,
 ) -> Option<Elements> {
     let way = Ways::of(policy, assets).yes?;
     (way.has_signature && !way.malleable).then(|| way.elements())
@@ -143,7 +161,7 @@ struct Ways {
 }
 
 impl Ways {
-    fn of<Pk: ToPublicKey, Ctx: ScriptContext>(policy: &Miniscript<Pk, Ctx>, assets: &mut dyn Assets<Pk>) -> Self {
+    fn of<Pk: ToPublicKey, Ctx: ScriptContext>(policy: &Miniscript<Pk, Ctx>, assets: &mut Assets<'_, '_>) -> Self {
         let empty = || Some(Way::empty());
         match policy.as_inner() {
             Terminal::True => Self { no: None, yes: empty() },
@@ -157,10 +175,12 @@ impl Ways {
             // The parser has substituted known keys. A hash of an unknown key cannot be satisfied.
             Terminal::RawPkH(_) => Self { no: None, yes: None },
             Terminal::After(lock_time) => {
-                Self { no: None, yes: assets.after(lock_time.to_consensus_u32()).then(Way::empty) }
+                let reached = assets.checker.check_lock_time(lock_time.to_consensus_u32().into());
+                Self { no: None, yes: reached.then(Way::empty) }
             }
             Terminal::Older(sequence) => {
-                Self { no: None, yes: assets.older(sequence.to_consensus_u32()).then(Way::empty) }
+                let reached = assets.checker.check_sequence(sequence.to_consensus_u32().into());
+                Self { no: None, yes: reached.then(Way::empty) }
             }
             Terminal::Sha256(hash) => Self::preimage(assets, HashKind::Sha256, Pk::to_sha256(hash).as_byte_array()),
             Terminal::Hash256(hash) => Self::preimage(assets, HashKind::Hash256, Pk::to_hash256(hash).as_byte_array()),
@@ -213,8 +233,8 @@ impl Ways {
     }
 
     /// Any other 32 bytes are a dissatisfaction.
-    fn preimage<Pk>(assets: &dyn Assets<Pk>, kind: HashKind, hash: &[u8]) -> Self {
-        let yes = assets.preimage(kind, hash).map(Way::element);
+    fn preimage(assets: &Assets<'_, '_>, kind: HashKind, hash: &[u8]) -> Self {
+        let yes = assets.producer.preimage(kind, hash).map(Way::element);
         Self { no: Some(Way::element(vec![0; 32]).malleable()), yes }
     }
 

@@ -31,10 +31,11 @@ impl Sighash {
     /// All inputs and outputs, with a type byte.
     pub const ALL: Self = Self(ALL);
 
-    /// The type of an RPC name such as `SINGLE|ANYONECANPAY`. Case matters.
-    pub fn from_name(name: &str) -> Result<Self, SighashNameError> {
+    /// The type of an RPC name such as `SINGLE|ANYONECANPAY`. Case matters. Error -8 for another name.
+    pub fn from_name(name: &str) -> Result<Self, RpcError> {
         let found = NAMES.iter().find(|(known, _)| *known == name);
-        found.map(|(_, value)| Self(*value)).ok_or_else(|| SighashNameError(name.to_owned()))
+        let unknown = || RpcError::invalid_parameter(format!("'{name}' is not a valid sighash parameter."));
+        found.map(|(_, value)| Self(*value)).ok_or_else(unknown)
     }
 
     /// The type of an ECDSA signature's last byte; `None` if undefined.
@@ -74,18 +75,6 @@ impl Sighash {
     }
 }
 
-/// An unknown name of a signature hash type.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("'{0}' is not a valid sighash parameter.")]
-pub struct SighashNameError(pub String);
-
-impl From<SighashNameError> for RpcError {
-    /// Code -8.
-    fn from(error: SighashNameError) -> Self {
-        Self::invalid_parameter(error.to_string())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,9 +86,8 @@ mod tests {
             assert_eq!((sighash.name(), sighash.taproot()), (name, value));
         }
         for bad in ["", "all", "ALL|ALL", "ANYONECANPAY", "DEFAULT|ANYONECANPAY", "ALL|ANYONECANPAY "] {
-            let error = Sighash::from_name(bad).unwrap_err();
             let message = format!("'{bad}' is not a valid sighash parameter.");
-            assert_eq!(RpcError::from(error), RpcError::invalid_parameter(message));
+            assert_eq!(Sighash::from_name(bad), Err(RpcError::invalid_parameter(message)));
         }
     }
 

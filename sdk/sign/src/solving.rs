@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use bitcoin::hashes::{Hash, hash160};
-use bitcoin::{Script, ScriptBuf};
+use bitcoin::key::TapTweak;
+use bitcoin::{Script, ScriptBuf, XOnlyPublicKey};
 
-use super::secp::output_key;
+use super::secp::SECP;
 use outrigger_service::wallet::{SolvingData, TaprootData};
 
 /// The length of an x-only public key, in bytes.
@@ -64,11 +65,12 @@ impl SolvingSet {
         self.preimages.insert((kind, hash), preimage);
     }
 
-    /// Adds the key path output of an internal key (BIP 86).
+    /// Adds the key path output of an internal key (BIP 86), unless the key is not on the curve.
     pub fn add_bip86(&mut self, internal_key: [u8; X_LEN]) {
-        if let Some(output_key) = output_key(internal_key, None) {
+        if let Ok(key) = XOnlyPublicKey::from_slice(&internal_key) {
+            let (output_key, _) = key.tap_tweak(&SECP, None);
             let data = TaprootData { internal_key, merkle_root: None, leaves: Vec::new() };
-            self.taproot.insert(output_key, data);
+            self.taproot.insert(output_key.to_x_only_public_key().serialize(), data);
         }
     }
 

@@ -1,8 +1,7 @@
 //! Spends taproot outputs (BIP341): by the internal key, by the output key, or by the leaf with the smallest witness.
 
-use bitcoin::ScriptBuf;
-use bitcoin::consensus::encode::VarInt;
 use bitcoin::taproot::{LeafVersion, TapLeafHash};
+use bitcoin::{ScriptBuf, Witness};
 
 use super::policy;
 use super::producer::{Elements, Producer};
@@ -31,15 +30,8 @@ pub(super) fn solve(producer: &mut Producer<'_>, output_key: &[u8; 32]) -> Optio
     if let Some(signature) = producer.signatures.schnorr(*output_key, TaprootPath::OutputKey) {
         return Some(vec![signature]);
     }
-    let mut best: Option<Elements> = None;
-    for leaf in distinct_leaves(&data.as_ref()?.leaves) {
-        if let Some(witness) = solve_leaf(producer, leaf)
-            && best.as_ref().is_none_or(|best| serialized_size(&witness) < serialized_size(best))
-        {
-            best = Some(witness);
-        }
-    }
-    best
+    let leaves = distinct_leaves(&data.as_ref()?.leaves).into_iter();
+    leaves.filter_map(|leaf| solve_leaf(producer, leaf)).min_by_key(|witness| Witness::from_slice(witness).size())
 }
 
 /// The tapscript leaves, sorted by script, each with its shortest control block: bitcoind's order of comparison.
@@ -62,11 +54,6 @@ fn solve_leaf(producer: &mut Producer<'_>, leaf: &TapLeaf) -> Option<Elements> {
     Some(elements)
 }
 
-fn serialized_size(elements: &[Vec<u8>]) -> usize {
-    let with_length = |length: usize| VarInt(length as u64).size() + length;
-    VarInt(elements.len() as u64).size() + elements.iter().map(|element| with_length(element.len())).sum::<usize>()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,11 +68,5 @@ mod tests {
         let leaves = [leaf(&[2], &[0xc0, 1]), leaf(&[1], &[0xc1, 2, 2]), leaf(&[1], &[0xc0, 3]), leaf(&[0], &[0xc2])];
         let distinct: Vec<&TapLeaf> = distinct_leaves(&leaves);
         assert_eq!(distinct, [&leaves[2], &leaves[0]]);
-    }
-
-    #[test]
-    fn sizes_count_lengths_as_a_transaction_writes_them() {
-        assert_eq!(serialized_size(&[]), 1);
-        assert_eq!(serialized_size(&[vec![], vec![0; 252], vec![0; 253]]), 1 + 1 + 253 + 256);
     }
 }

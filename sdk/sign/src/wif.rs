@@ -39,9 +39,13 @@ impl WifKey {
         if *prefix != wanted {
             return Err(WifError);
         }
-        let mut kept = Box::new(Zeroizing::new([0; SECRET_LEN]));
-        kept.copy_from_slice(secret);
-        Self::new(kept, compressed)
+        let mut key = SecretKey::from_slice(secret).map_err(|_| WifError)?;
+        let public_key = PublicKey::from_secret_key(&SECP, &key);
+        let public_key =
+            if compressed { public_key.serialize().to_vec() } else { public_key.serialize_uncompressed().to_vec() };
+        let parsed = Self::from_secret(&key, public_key);
+        key.non_secure_erase();
+        Ok(parsed)
     }
 
     /// A derived key. Its public key has 33 or 65 bytes.
@@ -51,15 +55,6 @@ impl WifKey {
         kept.copy_from_slice(&bytes);
         zeroize::Zeroize::zeroize(&mut bytes);
         Self { secret: kept, public_key }
-    }
-
-    fn new(secret: Box<Zeroizing<[u8; SECRET_LEN]>>, compressed: bool) -> Result<Self, WifError> {
-        let mut key = SecretKey::from_slice(secret.as_slice()).map_err(|_| WifError)?;
-        let public_key = PublicKey::from_secret_key(&SECP, &key);
-        key.non_secure_erase();
-        let public_key =
-            if compressed { public_key.serialize().to_vec() } else { public_key.serialize_uncompressed().to_vec() };
-        Ok(Self { secret, public_key })
     }
 
     /// The public key in the key's form: 33 or 65 bytes.

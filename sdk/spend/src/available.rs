@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use bitcoin::{OutPoint, ScriptBuf, SignedAmount, TxOut, Txid, Weight, consensus};
 use outrigger_service::wallet::{Ownership, ScriptInfo, SolvingData, WalletCoin, WalletInfo};
+use outrigger_service::wire::Blob;
 use outrigger_service::{Result, ServiceError};
 use outrigger_values::FeeRate;
 use outrigger_values::amount::Saturating;
@@ -14,9 +15,8 @@ use crate::coin::{Coin, OutputKind, signed};
 use crate::coins;
 use crate::control::{CoinControl, PresetInput};
 use crate::error::{SpendError, short};
-use crate::signable::signable_keys;
 use crate::truc;
-use crate::weight::{InputSize, Signatures, input_size, is_witness};
+use crate::weight::{InputSize, Signatures, input_size, is_witness, keys_for};
 
 const UNKNOWN_INPUT: SpendError = SpendError::rule("Unable to find UTXO for external input");
 const ENORMOUS_CLUSTER: SpendError = SpendError::rule(
@@ -254,6 +254,17 @@ impl Available {
         self.scripts.extend(known);
         Ok(unsignable)
     }
+}
+
+/// The public keys of these scripts whose private keys the signer has.
+fn signable_keys(services: Services<'_>, scripts: &HashMap<ScriptBuf, ScriptInfo>) -> Result<HashSet<Vec<u8>>> {
+    let keys: HashSet<Vec<u8>> = scripts.iter().flat_map(|(script, info)| keys_for(script, &info.solving)).collect();
+    if keys.is_empty() {
+        return Ok(keys);
+    }
+    let candidates: Vec<Blob> = keys.iter().cloned().map(Blob).collect();
+    let available = services.host.signer.available(services.scope, scripts.keys().cloned().collect(), candidates)?;
+    Ok(keys.into_iter().zip(available).filter(|(_, available)| *available).map(|(key, _)| key).collect())
 }
 
 /// The size of the input that spends a script; `None` if the `signable` keys, all by default, do not suffice.

@@ -2,10 +2,9 @@
 
 use std::borrow::Cow;
 
-use bitcoin::transaction::Version;
 use bitcoin::{Amount, OutPoint};
 use outrigger_service::ServiceError;
-use outrigger_values::{FeeRate, RpcError, RpcErrorCode};
+use outrigger_values::{RpcError, RpcErrorCode};
 
 /// The rule of [`crate::SpendSettings::max_fee`].
 pub(crate) const FEE_TOO_HIGH: SpendError =
@@ -17,35 +16,19 @@ pub enum SpendError {
     /// A service failed.
     #[error(transparent)]
     Service(#[from] ServiceError),
-    /// The feerate is below the minimum relay feerate or the wallet's minimum.
-    #[error(
-        "Fee rate ({}) is lower than the minimum fee rate setting ({}){}",
-        feerate.to_sat_per_vb_text(),
-        minimum.to_sat_per_vb_text(),
-        settings.map(remedy).unwrap_or_default()
-    )]
-    FeerateTooLow {
-        /// The sender's feerate.
-        feerate: FeeRate,
-        /// The minimum.
-        minimum: FeeRate,
-        /// The settings `-mintxfee` and `-minrelaytxfee` behind it, if the refusal tells them.
-        settings: Option<(FeeRate, FeeRate)>,
-    },
+    /// The feerate is below the minimum relay feerate or the wallet's minimum. The text tells both feerates.
+    #[error("{0}")]
+    FeerateTooLow(String),
     /// There is no feerate, no estimate and no fallback feerate.
     #[error("Fee estimation failed. Fallbackfee is disabled. Wait a few blocks or enable -fallbackfee.")]
     NoFeerate,
     /// The solving data for a preset input is missing.
     #[error("Not solvable pre-selected input {}", short(.0))]
     UnsolvableInput(OutPoint),
-    /// A preset input is unconfirmed, and either its transaction or the payment is of version 3, not both (BIP 431).
-    #[error("Can't spend unconfirmed version {} pre-selected input with a version {} tx", input.0, payment.0)]
-    PresetVersion {
-        /// The version of the transaction with the coin.
-        input: Version,
-        /// The version of the payment.
-        payment: Version,
-    },
+    /// A preset input is unconfirmed, and either its transaction or the payment is of version 3, not both (BIP 431). The
+    /// text tells both versions.
+    #[error("{0}")]
+    PresetVersion(String),
     /// The coins do not suffice.
     #[error("Insufficient funds")]
     InsufficientFunds,
@@ -66,11 +49,6 @@ impl SpendError {
             rule => RpcError::new(code, rule.to_string()),
         }
     }
-}
-
-fn remedy((wallet, relay): (FeeRate, FeeRate)) -> String {
-    let (wallet, relay) = (wallet.to_sat_per_vb_text(), relay.to_sat_per_vb_text());
-    format!(".\nConsider modifying -mintxfee ({wallet}) or -minrelaytxfee ({relay}).")
 }
 
 /// An outpoint as in Bitcoin Core's messages (`COutPoint::ToString`).

@@ -41,9 +41,13 @@ pub fn feerate(
     let minimum = mempool.relay_feerate.max(settings.min_feerate);
     let found = match (choice, settings.pay_feerate) {
         (FeeChoice::Exact { feerate, .. }, _) if feerate < minimum => {
-            let settings = (settings.min_feerate, mempool.relay_feerate);
-            let settings = services.rules.names_minimum_settings.then_some(settings);
-            return Err(SpendError::FeerateTooLow { feerate, minimum, settings });
+            let rates = [feerate, minimum, settings.min_feerate, mempool.relay_feerate];
+            let [given, least, wallet, relay] = rates.map(FeeRate::to_sat_per_vb_text);
+            let mut text = format!("Fee rate ({given}) is lower than the minimum fee rate setting ({least})");
+            if services.rules.names_minimum_settings {
+                text += &format!(".\nConsider modifying -mintxfee ({wallet}) or -minrelaytxfee ({relay}).");
+            }
+            return Err(SpendError::FeerateTooLow(text));
         }
         (FeeChoice::Exact { feerate, .. }, _) | (FeeChoice::Within { target: None, .. }, Some(feerate)) => {
             ReasonedFeeRate { feerate, reason: set }

@@ -66,7 +66,7 @@ impl FundingCall {
     /// Reads the options into `control`, in Bitcoin Core 29's order of checks. Returns `lock_unspents`. The error is
     /// the first rule that they break, with bitcoind's code.
     pub fn read(&self, options: &Map<String, Value>, control: &mut CoinControl) -> Result<bool, RpcError> {
-        check_types(options)?;
+        typed::check_options(options, &TYPES)?;
         let either = |one: &str, other: &str| options.get(one).or_else(|| options.get(other));
         if let Some(add) = options.get("add_inputs") {
             control.add_inputs = typed::flag(add)?;
@@ -175,22 +175,6 @@ fn invalid(message: &str) -> RpcError {
 
 fn key_error(message: &str) -> RpcError {
     RpcError::new(RpcErrorCode::INVALID_ADDRESS_OR_KEY, message)
-}
-
-/// Checks types first, then unknown options (`RPCTypeCheckObj`).
-fn check_types(options: &Map<String, Value>) -> Result<(), RpcError> {
-    for (name, wanted) in TYPES {
-        let got = options.get(name).map_or(Type::Null, Type::of);
-        if let Some(wanted) = wanted.filter(|wanted| got != *wanted && got != Type::Null) {
-            let (got, wanted) = (got.name(), wanted.name());
-            let message = format!("JSON value of type {got} for field {name} is not of expected type {wanted}");
-            return Err(RpcError::type_error(message));
-        }
-    }
-    match options.keys().find(|key| !TYPES.iter().any(|(known, _)| known == key)) {
-        Some(key) => Err(RpcError::type_error(format!("Unexpected key {key}"))),
-        None => Ok(()),
-    }
 }
 
 /// Reads `feeRate`, in BTC/kvB.

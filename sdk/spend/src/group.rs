@@ -86,15 +86,12 @@ impl Group {
         if subtract_fee { self.value } else { self.value.saturating_sub(self.fee) }
     }
 
-    /// Whether depth and ancestry satisfy a filter.
-    pub fn is_eligible(&self, filter: &Filter) -> bool {
-        let depth = if self.from_us { filter.depth_of_ours } else { filter.depth_of_others };
-        self.depth >= depth && self.ancestors <= filter.max_ancestors && self.descendants <= filter.max_descendants
-    }
-
-    /// Whether the group is eligible.
+    /// Whether the group is eligible: its depth and ancestry, and whether it is partial.
     pub fn passes(&self, filter: &Filter) -> bool {
-        self.is_eligible(filter) && (filter.partial_groups || !self.is_partial)
+        let depth = if self.from_us { filter.depth_of_ours } else { filter.depth_of_others };
+        let deep = self.depth >= depth;
+        let ancestry = self.ancestors <= filter.max_ancestors && self.descendants <= filter.max_descendants;
+        deep && ancestry && (filter.partial_groups || !self.is_partial)
     }
 
     /// The group as a candidate; `number` is its position in [`Groups::groups`].

@@ -31,7 +31,6 @@ pub mod options;
 mod replace;
 mod replace_options;
 pub mod select;
-mod signable;
 mod signed_input;
 mod sweep;
 mod truc;

@@ -54,7 +54,7 @@ pub fn sweep(
     control.version = transaction.version;
     let wallet = services.host.wallet.info(services.scope)?;
     let mut available = Available::read(services, &wallet, &control).map_err(|error| match error {
-        SpendError::PresetVersion { .. } => error.with_code(RpcErrorCode::INVALID_PARAMETER),
+        SpendError::PresetVersion(_) => error.with_code(RpcErrorCode::INVALID_PARAMETER),
         SpendError::UnsolvableInput(_) => RpcError::wallet(UNSOLVABLE),
         error => as_wallet_error(error),
     })?;

@@ -37,7 +37,9 @@ pub fn keep_allowed(
         version.filter(|version| (*version == TRUC) != (payment == TRUC))
     };
     if let Some(input) = coins.iter().take(preset).find_map(differing) {
-        return Err(SpendError::PresetVersion { input, payment });
+        let (input, payment) = (input.0, payment.0);
+        let text = format!("Can't spend unconfirmed version {input} pre-selected input with a version {payment} tx");
+        return Err(SpendError::PresetVersion(text));
     }
     if payment != TRUC {
         retain_after(preset, coins, |coin| differing(coin).is_none());

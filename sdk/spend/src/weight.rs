@@ -4,8 +4,6 @@
 
 use bitcoin::transaction::{InputWeightPrediction, predict_weight};
 use bitcoin::{Script, TxOut, VarInt, Weight};
-#[cfg(test)]
-use outrigger_service::wallet::AddressType;
 use outrigger_service::wallet::{SolvingData, TapLeaf, WalletInfo};
 use outrigger_standard::{ScriptKind, classify};
 use outrigger_values::amount::Saturating;
@@ -87,17 +85,6 @@ impl InputSize {
     /// The size of the input that spends a P2SH-P2WPKH output.
     pub fn nested_wpkh() -> Self {
         Self::new(push_len(WPKH_SCRIPT_LEN), &[Signatures::LowR as usize, KEY_LEN])
-    }
-
-    /// The size of the input that spends an output of this type.
-    #[cfg(test)]
-    pub fn of_type(kind: AddressType) -> Self {
-        match kind {
-            AddressType::Legacy => Self::new(pushes_len(&[Signatures::LowR as usize, KEY_LEN]), &[]),
-            AddressType::P2shSegwit => Self::nested_wpkh(),
-            AddressType::Bech32 => Self::new(0, &[Signatures::LowR as usize, KEY_LEN]),
-            AddressType::Bech32m => Self::new(0, &[SCHNORR_LEN]),
-        }
     }
 }
 
@@ -320,11 +307,9 @@ mod tests {
         assert_eq!(weight(&wpkh, &known), Some(41 * 4 + 107));
         assert_eq!(weight(&sh, &known), None);
         assert_eq!(weight(&sh, &solving(&[&wpkh])), Some(64 * 4 + 107));
-        assert_eq!(InputSize::of_type(AddressType::Legacy).weight(false).to_wu(), 147 * 4);
-        assert_eq!(InputSize::of_type(AddressType::Bech32).weight(true).to_wu(), 41 * 4 + 107);
-        assert_eq!(InputSize::of_type(AddressType::P2shSegwit).weight(true).to_wu(), 64 * 4 + 107);
-        assert_eq!(InputSize::of_type(AddressType::Bech32m).weight(true).to_wu(), 41 * 4 + 67);
-        assert_eq!(InputSize::of_type(AddressType::Legacy).weight(true).to_wu(), 147 * 4 + 1);
+        assert_eq!(InputSize::nested_wpkh().weight(true).to_wu(), 64 * 4 + 107);
+        let pkh = input_size(&pkh, &known, Signatures::LowR, None).unwrap();
+        assert_eq!(pkh.weight(true).to_wu(), 147 * 4 + 1);
     }
 
     #[test]

@@ -52,7 +52,7 @@ impl ImportPlugin {
             let mut checks = Checks::new(call.network()?, &wallet, &self.stopping);
             let times = timestamps.iter().map(|timestamp| stored_time(*timestamp));
             let checked = requests.iter().zip(times).map(|(request, time)| checks.request(request, time)).collect();
-            if checks.are_aborted() {
+            if checks.deriving.aborted {
                 return Err(ServiceError::from(ErrorKind::ShuttingDown).into());
             }
             let outcomes = store(call, checked)?;

@@ -113,6 +113,7 @@ struct Deriving<'h> {
     budget: u64,
     /// Whether the host is stopping, which aborts derivation.
     stopping: &'h AtomicBool,
+    /// Whether `stopping` aborted the derivation. The results are incomplete then.
     aborted: bool,
 }
 
@@ -124,11 +125,6 @@ impl<'h> Checks<'h> {
             signs: wallet.signs(),
             deriving: Deriving { budget: MAX_DERIVED_KEYS, stopping, aborted: false },
         }
-    }
-
-    /// Whether `stopping` aborted the derivation. The results are incomplete then.
-    fn are_aborted(&self) -> bool {
-        self.deriving.aborted
     }
 
     fn request<'a>(&mut self, request: &'a Value, timestamp: u64) -> Checked<'a> {

@@ -80,7 +80,7 @@ struct Machine<'s, 'a, C: ?Sized> {
 impl<'a, C: Checker + ?Sized> Machine<'_, 'a, C> {
     fn run(&mut self) -> Result<(), ScriptError> {
         let mut reader = Reader::new(self.script);
-        while let Some(op) = reader.read() {
+        while let Some(op) = reader.next() {
             self.step(op?, reader.position())?;
             if self.stack.len() + self.altstack.len() > MAX_STACK_SIZE {
                 return Err(ScriptError::StackSize);

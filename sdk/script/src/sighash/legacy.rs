@@ -6,10 +6,7 @@
 use bitcoin::hashes::{Hash, HashEngine, sha256};
 use bitcoin::{LegacySighash, Script, Sequence, Transaction, TxIn, VarInt};
 
-use super::{
-    OUTPUT_MASK, SIGHASH_ANYONECANPAY, SIGHASH_NONE, SIGHASH_SINGLE, SighashError, TxContext, append,
-    write_compact_size, write_outpoint, write_output, write_sequence,
-};
+use super::{OUTPUT_MASK, SIGHASH_ANYONECANPAY, SIGHASH_NONE, SIGHASH_SINGLE, SighashError, TxContext, encode};
 use crate::parse::code_pieces;
 
 /// Serialised size of a blank input, in bytes: outpoint, zero length, sequence.
@@ -33,17 +30,17 @@ impl Skeleton {
     /// Serialises `tx`. For NONE and SINGLE, `keep_sequences` is off: the sequences of the other inputs are zero.
     pub(super) fn new(tx: &Transaction, keep_sequences: bool) -> Skeleton {
         let mut bytes = Vec::with_capacity(tx.base_size());
-        append(&mut bytes, &tx.version);
-        append(&mut bytes, &VarInt::from(tx.input.len()));
+        encode(&mut bytes, &tx.version);
+        encode(&mut bytes, &VarInt::from(tx.input.len()));
         let inputs_start = bytes.len();
         for input in &tx.input {
-            append(&mut bytes, &input.previous_output);
+            encode(&mut bytes, &input.previous_output);
             bytes.push(0);
-            append(&mut bytes, if keep_sequences { &input.sequence } else { &Sequence::ZERO });
+            encode(&mut bytes, if keep_sequences { &input.sequence } else { &Sequence::ZERO });
         }
         let inputs_end = bytes.len();
-        append(&mut bytes, &tx.output);
-        append(&mut bytes, &tx.lock_time);
+        encode(&mut bytes, &tx.output);
+        encode(&mut bytes, &tx.lock_time);
         let before_input = hash_states(&bytes, inputs_start, tx.input.len());
         Skeleton { bytes, inputs_start, inputs_end, before_input }
     }
@@ -132,11 +129,11 @@ impl TxContext<'_> {
     fn hash_chosen_output(&self, engine: &mut sha256::HashEngine, index: usize, single: bool) {
         let chosen = self.tx.output.get(index).filter(|_| single);
         match chosen {
-            None => write_compact_size(engine, 0),
+            None => engine.input(&[0]),
             Some(output) => {
-                write_compact_size(engine, index + 1);
+                encode(engine, &VarInt::from(index + 1));
                 (0..index).for_each(|_| engine.input(&BLANK_OUTPUT));
-                write_output(engine, output);
+                encode(engine, output);
             }
         }
         engine.input(&self.tx.lock_time.to_consensus_u32().to_le_bytes());
@@ -150,9 +147,9 @@ impl TxContext<'_> {
 
 /// Hashes the signed input, whose script is the scriptCode.
 fn write_signed_input(engine: &mut sha256::HashEngine, input: &TxIn, script_code: &Script) {
-    write_outpoint(engine, input);
+    encode(engine, &input.previous_output);
     let (length, pieces) = code_pieces(script_code.as_bytes());
-    write_compact_size(engine, length);
+    encode(engine, &VarInt::from(length));
     pieces.for_each(|piece| engine.input(piece));
-    write_sequence(engine, input);
+    encode(engine, &input.sequence);
 }

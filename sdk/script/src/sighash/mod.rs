@@ -14,7 +14,8 @@ use std::fmt;
 use std::sync::OnceLock;
 
 use bitcoin::consensus::Encodable;
-use bitcoin::hashes::{Hash, HashEngine, sha256};
+use bitcoin::hashes::{Hash, sha256};
+use bitcoin::io::Write;
 use bitcoin::{Transaction, TxIn, TxOut};
 
 pub use taproot::annex_hash;
@@ -167,9 +168,9 @@ struct CommonHashes {
 impl CommonHashes {
     fn new(tx: &Transaction) -> CommonHashes {
         CommonHashes {
-            outpoints: sha256_of(|engine| tx.input.iter().for_each(|input| write_outpoint(engine, input))),
-            sequences: sha256_of(|engine| tx.input.iter().for_each(|input| write_sequence(engine, input))),
-            outputs: sha256_of(|engine| tx.output.iter().for_each(|output| write_output(engine, output))),
+            outpoints: sha256_of(|engine| tx.input.iter().for_each(|input| encode(engine, &input.previous_output))),
+            sequences: sha256_of(|engine| tx.input.iter().for_each(|input| encode(engine, &input.sequence))),
+            outputs: sha256_of(|engine| tx.output.iter().for_each(|output| encode(engine, output))),
         }
     }
 }
@@ -180,41 +181,7 @@ fn sha256_of(write: impl FnOnce(&mut sha256::HashEngine)) -> sha256::Hash {
     sha256::Hash::from_engine(engine)
 }
 
-fn write_outpoint(engine: &mut impl HashEngine, input: &TxIn) {
-    engine.input(input.previous_output.txid.as_byte_array());
-    engine.input(&input.previous_output.vout.to_le_bytes());
-}
-
-fn write_sequence(engine: &mut impl HashEngine, input: &TxIn) {
-    engine.input(&input.sequence.to_consensus_u32().to_le_bytes());
-}
-
-fn write_output(engine: &mut impl HashEngine, output: &TxOut) {
-    engine.input(&output.value.to_sat().to_le_bytes());
-    write_bytes(engine, output.script_pubkey.as_bytes());
-}
-
-/// Writes bytes with a length prefix.
-fn write_bytes(engine: &mut impl HashEngine, bytes: &[u8]) {
-    write_compact_size(engine, bytes.len());
-    engine.input(bytes);
-}
-
-/// Writes a length as a CompactSize.
-fn write_compact_size(engine: &mut impl HashEngine, value: usize) {
-    let [low, second, third, fourth, ..] = (value as u64).to_le_bytes();
-    match value {
-        ..=0xfc => engine.input(&[low]),
-        0xfd..=0xffff => engine.input(&[0xfd, low, second]),
-        0x1_0000..=0xffff_ffff => engine.input(&[0xfe, low, second, third, fourth]),
-        _ => {
-            engine.input(&[0xff]);
-            engine.input(&(value as u64).to_le_bytes());
-        }
-    }
-}
-
-fn append(bytes: &mut Vec<u8>, item: &impl Encodable) {
-    // Writing to a vector does not fail.
-    let _ = item.consensus_encode(bytes);
+fn encode(writer: &mut impl Write, item: &(impl Encodable + ?Sized)) {
+    // Neither a hash nor a vector fails.
+    let _ = item.consensus_encode(writer);
 }

@@ -4,8 +4,8 @@ use bitcoin::hashes::{Hash, HashEngine, sha256, sha256d};
 use bitcoin::{Amount, Script, SegwitV0Sighash};
 
 use super::{
-    CommonHashes, OUTPUT_MASK, SIGHASH_ANYONECANPAY, SIGHASH_NONE, SIGHASH_SINGLE, SighashError, TxContext, sha256_of,
-    write_bytes, write_outpoint, write_output, write_sequence,
+    CommonHashes, OUTPUT_MASK, SIGHASH_ANYONECANPAY, SIGHASH_NONE, SIGHASH_SINGLE, SighashError, TxContext, encode,
+    sha256_of,
 };
 
 /// The placeholder for unsigned parts.
@@ -50,10 +50,10 @@ impl TxContext<'_> {
         engine.input(&self.tx.version.0.to_le_bytes());
         engine.input(if all_inputs { hashes.outpoints.as_ref() } else { &UNSIGNED });
         engine.input(if all_inputs && all_outputs { hashes.sequences.as_ref() } else { &UNSIGNED });
-        write_outpoint(&mut engine, input);
-        write_bytes(&mut engine, script_code.as_bytes());
+        encode(&mut engine, &input.previous_output);
+        encode(&mut engine, script_code);
         engine.input(&amount.to_sat().to_le_bytes());
-        write_sequence(&mut engine, input);
+        encode(&mut engine, &input.sequence);
         if all_outputs {
             engine.input(hashes.outputs.as_ref());
         } else {
@@ -67,7 +67,7 @@ impl TxContext<'_> {
     fn single_output_hash(&self, index: usize, hash_type: u32) -> [u8; 32] {
         match self.tx.output.get(index) {
             Some(output) if hash_type & OUTPUT_MASK == SIGHASH_SINGLE => {
-                sha256_of(|engine| write_output(engine, output)).hash_again().to_byte_array()
+                sha256_of(|engine| encode(engine, output)).hash_again().to_byte_array()
             }
             _ => UNSIGNED,
         }

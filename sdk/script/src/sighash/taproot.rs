@@ -1,10 +1,10 @@
 //! The signature hash of taproot (BIP341, BIP342), and the hashes of script trees.
 
-use bitcoin::TapSighash;
 use bitcoin::hashes::{Hash, HashEngine, sha256};
 use bitcoin::taproot::{TapLeafHash, TapNodeHash};
+use bitcoin::{Script, TapSighash, VarInt};
 
-use super::{SighashError, TxContext, sha256_of, write_bytes, write_outpoint, write_output, write_sequence};
+use super::{SighashError, TxContext, encode, sha256_of};
 
 /// The hash type of signatures without a hash type byte. It signs like [`ALL`].
 const DEFAULT: u8 = 0;
@@ -31,7 +31,7 @@ impl SpentHashes {
         for index in 0..context.tx.input.len() {
             let spent = context.spent.get(index).ok_or(SighashError::MissingSpentOutput { index })?;
             amounts.input(&spent.value.to_sat().to_le_bytes());
-            write_bytes(&mut scripts, spent.script_pubkey.as_bytes());
+            encode(&mut scripts, &spent.script_pubkey);
         }
         Ok(SpentHashes { amounts: sha256::Hash::from_engine(amounts), scripts: sha256::Hash::from_engine(scripts) })
     }
@@ -79,7 +79,7 @@ impl TxContext<'_> {
         if outputs == SINGLE {
             let matching = self.tx.output.get(input_index);
             let output = matching.ok_or(SighashError::NoMatchingOutput { index: input_index })?;
-            engine.input(sha256_of(|engine| write_output(engine, output)).as_ref());
+            engine.input(sha256_of(|engine| encode(engine, output)).as_ref());
         }
         if let Some((leaf_hash, code_separator)) = leaf {
             engine.input(leaf_hash.as_ref());
@@ -92,7 +92,7 @@ impl TxContext<'_> {
     /// Writes the part of the message for the signed input.
     fn write_spend(
         &self,
-        engine: &mut impl HashEngine,
+        engine: &mut sha256::HashEngine,
         index: usize,
         hash_type: u8,
         annex: Option<sha256::Hash>,
@@ -104,9 +104,9 @@ impl TxContext<'_> {
         } else {
             let input = self.input(index)?;
             let spent = self.spent.get(index).ok_or(SighashError::MissingSpentOutput { index })?;
-            write_outpoint(engine, input);
-            write_output(engine, spent);
-            write_sequence(engine, input);
+            encode(engine, &input.previous_output);
+            encode(engine, spent);
+            encode(engine, &input.sequence);
         }
         if let Some(annex) = annex {
             engine.input(annex.as_ref());
@@ -117,27 +117,22 @@ impl TxContext<'_> {
 
 /// The hash of an annex for the signature message (BIP341). The annex includes its first byte, 0x50.
 pub fn annex_hash(annex: &[u8]) -> sha256::Hash {
-    sha256_of(|engine| write_bytes(engine, annex))
+    sha256_of(|engine| {
+        encode(engine, &VarInt::from(annex.len()));
+        engine.input(annex);
+    })
 }
 
 pub(crate) fn tap_leaf_hash(version: u8, script: &[u8]) -> TapLeafHash {
     let mut engine = TapLeafHash::engine();
     engine.input(&[version]);
-    write_bytes(&mut engine, script);
+    encode(&mut engine, Script::from_bytes(script));
     TapLeafHash::from_engine(engine)
 }
 
 /// The Merkle root of the script tree, from a leaf and the 32-byte nodes of its path.
 pub(crate) fn tap_merkle_root(leaf: TapLeafHash, path: &[u8]) -> TapNodeHash {
-    path.chunks_exact(32).fold(TapNodeHash::from(leaf), |node, sibling| {
-        let mut engine = TapNodeHash::engine();
-        let (first, second) = if node.as_byte_array().as_slice() < sibling {
-            (node.as_byte_array().as_slice(), sibling)
-        } else {
-            (sibling, node.as_byte_array().as_slice())
-        };
-        engine.input(first);
-        engine.input(second);
-        TapNodeHash::from_engine(engine)
+    path.as_chunks::<32>().0.iter().fold(TapNodeHash::from(leaf), |node, sibling| {
+        TapNodeHash::from_node_hashes(node, TapNodeHash::from_byte_array(*sibling))
     })
 }

@@ -27,7 +27,7 @@ fn random_flags(random: &mut Random) -> Flags {
     if !random.one_in(4) {
         return REFERENCE_FLAGS;
     }
-    (Flags::from_bits_truncate(random.next() as u32) & REFERENCE_FLAGS).with_implied()
+    Flags::from_bits_truncate(random.next() as u32 & REFERENCE_FLAGS.bits()).with_implied()
 }
 
 pub(super) fn reference(tx: &Transaction, spent: &[TxOut], input: usize, flags: Flags) -> bool {

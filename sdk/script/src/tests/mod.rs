@@ -19,6 +19,7 @@ use bitcoin::transaction::Version;
 use bitcoin::{Amount, OutPoint, Script, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Witness};
 use serde_json::Value;
 
+use crate::Flags;
 use outrigger_vectors::read as vectors;
 
 /// The test rows of a file of vectors. Rows of a single text are comments.
@@ -32,6 +33,14 @@ fn text(value: &Value) -> &str {
 
 fn bytes(value: &Value) -> Vec<u8> {
     Vec::from_hex(text(value)).expect("hex")
+}
+
+/// The flags of Core's names, separated by commas. An empty text and `NONE` are the empty set.
+fn read_flags(names: &Value) -> Flags {
+    let all = Flags::from_bits_truncate(u32::MAX);
+    let flag = |name: &str| all.iter().find(|flag| flag.to_string() == name).expect("a known flag");
+    let names = text(names).split(',').map(str::trim).filter(|name| !name.is_empty() && *name != "NONE");
+    names.map(flag).fold(Flags::NONE, Flags::union)
 }
 
 /// A transaction with one input, which spends `outpoint`, and one output without a script.

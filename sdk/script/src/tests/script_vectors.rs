@@ -6,7 +6,7 @@ use bitcoin::transaction::Version;
 use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Witness};
 use serde_json::Value;
 
-use super::{asm, bytes, rows, spending_tx, text, vectors};
+use super::{asm, bytes, read_flags, rows, spending_tx, text, vectors};
 use crate::{Flags, ScriptError, TxContext, verify_input};
 
 /// The least number of rows. Fewer rows mean that the test does not parse the file correctly.
@@ -39,7 +39,7 @@ impl Row {
                 script_pubkey: asm::parse(text(script_pubkey)),
             },
             witness: witness.iter().map(bytes).collect::<Vec<_>>().into(),
-            flags: text(flags).parse().expect("known flags"),
+            flags: read_flags(flags),
             expected: text(expected).to_owned(),
         }
     }

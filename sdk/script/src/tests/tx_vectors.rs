@@ -6,7 +6,7 @@ use bitcoin::consensus::deserialize;
 use bitcoin::{Amount, OutPoint, Transaction, TxOut};
 use serde_json::Value;
 
-use super::{asm, bytes, rows, text, vectors};
+use super::{asm, bytes, read_flags, rows, text, vectors};
 use crate::{Flags, TxContext, verify_input};
 
 const MAX_MONEY: u64 = 21_000_000 * 100_000_000;
@@ -30,11 +30,7 @@ impl Row {
             let value = Amount::from_sat(input[3].as_u64().unwrap_or(0));
             (OutPoint::new(txid, vout), TxOut { value, script_pubkey: asm::parse(text(&input[2])) })
         });
-        Row {
-            tx: deserialize(&bytes(tx)).ok(),
-            outputs: outputs.collect(),
-            flags: text(flags).parse().expect("known flags"),
-        }
+        Row { tx: deserialize(&bytes(tx)).ok(), outputs: outputs.collect(), flags: read_flags(flags) }
     }
 
     /// Whether the transaction is well-formed and all inputs verify.

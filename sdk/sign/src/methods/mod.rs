@@ -159,6 +159,6 @@ impl Unsigned<'_> {
     }
 
     fn sighash(&self) -> Result<Sighash, RpcError> {
-        Ok(self.sighash.map_or(Ok(Sighash::DEFAULT), Sighash::from_name)?)
+        self.sighash.map_or(Ok(Sighash::DEFAULT), Sighash::from_name)
     }
 }

@@ -270,8 +270,7 @@ impl Pool {
     ) -> Result<Entry, Rejection> {
         let tx = &*offer.tx;
         let mut outputs = coins.iter().map(|coin| &coin.output);
-        let sigops =
-            transaction_sigop_cost(tx, |_| outputs.next(), Flags::STANDARD).map_err(|_| Rejection::MissingInputs)?;
+        let sigops = transaction_sigop_cost(tx, |_| outputs.next(), Flags::STANDARD).ok_or(Rejection::MissingInputs)?;
         let weight = tx.weight();
         let size = virtual_size(weight, sigops);
         let delta = self.deltas.get(&offer.txid).copied().unwrap_or_default();

@@ -124,7 +124,7 @@ impl<'a> Session<'a> {
     fn apply(&mut self, tx: &Transaction, txid: Txid, index: usize) -> Result<(), ConnectError> {
         let coins = if index == 0 { Vec::new() } else { self.spend(tx, txid)? };
         let mut outputs = coins.iter().map(|coin| &coin.output);
-        let cost = transaction_sigop_cost(tx, |_| outputs.next(), Flags::CONSENSUS).map_err(|_| missing(txid))?;
+        let cost = transaction_sigop_cost(tx, |_| outputs.next(), Flags::CONSENSUS).ok_or_else(|| missing(txid))?;
         self.sigops += cost;
         if self.sigops > MAX_BLOCK_SIGOPS_COST {
             return Err(ValidationError::new("bad-blk-sigops").with_detail("too many sigops".to_owned()).into());

@@ -33,10 +33,6 @@ fn listed(client: &mut Client) -> Vec<Value> {
     client.call("listplugins", json!([])).as_array().unwrap().clone()
 }
 
-fn one(client: &mut Client, id: &str) -> Value {
-    listed(client).into_iter().find(|plugin| plugin["id"] == id).unwrap()
-}
-
 /// A call of each group but webhooks.
 fn each_group_answers(host: &Host) {
     let key = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87K7XCyj5v";
@@ -102,11 +98,11 @@ fn built_in_groups_in_processes_of_their_own_are_held_as_libraries_are() {
             assert!(own == 0 && others > 0, "{}: {own}, {others}", plugin["id"]);
         }
     }
-    let pid = one(&mut client, "chain")["pid"].as_u64().unwrap();
+    let pid = client.plugin("chain")["pid"].as_u64().unwrap();
     let pid_of = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
     rustix::process::kill_process(pid_of, rustix::process::Signal::KILL).unwrap();
     wait_until("another process runs the group", || {
-        let now = one(&mut host.client(), "chain");
+        let now = host.client().plugin("chain");
         now["crashes"] == 1 && now["pid"].as_u64().is_some_and(|now| now != pid)
     });
     assert_eq!(client.call("getblockcount", json!([])), json!(1));
@@ -150,17 +146,17 @@ fn built_in_group_is_reloaded_from_a_file_alone() {
     client.call("stopplugin", json!(["mining"]));
     let started = client.call("startplugin", json!(["mining"]));
     assert_eq!((&started["id"], &started["hash"]), (&json!("mining"), &Value::Null));
-    assert_eq!(one(&mut client, "mining")["form"], "built-in");
+    assert_eq!(client.plugin("mining")["form"], "built-in");
 
     installed.put(built().library("outrigger_mining"));
     assert_eq!(client.call("reloadplugin", json!(["mining"]))["hash"].as_str().map(str::len), Some(64));
-    let (mining, chain) = (one(&mut client, "mining"), one(&mut client, "chain"));
+    let (mining, chain) = (client.plugin("mining"), client.plugin("chain"));
     assert_eq!((&mining["form"], &chain["form"]), (&json!("library"), &json!("built-in")));
     assert_eq!(client.call("getblocktemplate", json!([{"rules": ["segwit"]}]))["height"], 1);
     // A file that has gone does not make way for the program's copy while it runs.
     fs::remove_file(installed.bin().join(built().library("outrigger_mining").file_name().unwrap())).unwrap();
     assert_eq!(client.refused("reloadplugin", json!(["mining"])).1, refused);
-    assert_eq!(one(&mut client, "mining")["form"], "library");
+    assert_eq!(client.plugin("mining")["form"], "library");
 }
 
 #[test]
@@ -176,7 +172,7 @@ fn built_in_group_gets_new_options_by_a_reload() {
     let output = command.arg("reload").arg("--datadir").arg(host.datadir()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(host.client().call("listwebhooks", json!([])).as_array().unwrap().len(), 1);
-    assert_eq!(one(&mut host.client(), "webhooks")["form"], "built-in");
+    assert_eq!(host.client().plugin("webhooks")["form"], "built-in");
 }
 
 #[test]
@@ -185,7 +181,7 @@ fn built_in_group_makes_way_for_a_file() {
     installed.put(built().library("outrigger_signing"));
     let config = Some(groups("signing-only.toml"));
     let host = Host::start_with(HostOptions { config, ..installed.options() });
-    assert_eq!(one(&mut host.client(), "signing")["form"], "library");
+    assert_eq!(host.client().plugin("signing")["form"], "library");
 }
 
 #[test]

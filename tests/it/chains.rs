@@ -116,8 +116,7 @@ fn next_asks_the_next_plugin_and_its_answer_is_the_wrappers_to_change() {
     assert_eq!(client.refused("getblockhash", json!([7])), (-8, "Block height out of range".to_owned()));
     // Nobody comes next.
     assert_eq!(client.refused("asknext", json!([])), (-32601, "Method not found".to_owned()));
-    let plugins = client.call("listplugins", json!([]));
-    let own = plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "gatekeeper").unwrap();
+    let own = client.plugin("gatekeeper");
     assert_eq!(own["methods"], json!(["getblockcount"]));
     // A plugin of the route that does not run refuses its calls: nobody takes its place.
     client.call("stopplugin", json!(["gatekeeper"]));

@@ -3,7 +3,7 @@
 use outrigger_tests::{Client, Host};
 use serde_json::{Value, json};
 
-use crate::faults::{self, await_told, check_others, faulty, start_with_gate};
+use crate::faults::{self, await_told, check_others, start_with_gate};
 
 /// How many events wait for a plugin before newer ones are dropped.
 const QUEUE_DEPTH: u64 = 4096;
@@ -66,9 +66,9 @@ fn events_beyond_the_queue_are_dropped_and_counted() {
     for _ in 0..QUEUE_DEPTH / PORTION {
         client.call("generatetoaddress", json!([PORTION, address]));
     }
-    assert_eq!(faulty(&mut client)["events_dropped"], json!(0));
+    assert_eq!(client.plugin("faulty")["events_dropped"], json!(0));
     client.call("generatetoaddress", json!([SURPLUS, address]));
-    assert_eq!(faulty(&mut client)["events_dropped"], json!(SURPLUS));
+    assert_eq!(client.plugin("faulty")["events_dropped"], json!(SURPLUS));
     client.call("faultrelease", json!([]));
     drop(waiting);
     let heard = client.call("faultevents", json!([QUEUE_DEPTH + 1]));
@@ -91,7 +91,7 @@ fn events_for_a_slow_subscriber_hold_nobody_up() {
     let heard = client.call("faultevents", json!([20]));
     let heights: Vec<u64> = heard.as_array().unwrap().iter().filter_map(|event| event["height"].as_u64()).collect();
     assert_eq!(heights, (1..=20).collect::<Vec<_>>(), "{heard}");
-    assert_eq!(faulty(&mut client)["events_dropped"], json!(0));
+    assert_eq!(client.plugin("faulty")["events_dropped"], json!(0));
 }
 
 #[test]

@@ -31,24 +31,10 @@ pub fn block_all_threads(host: &Host, gate: &Gate) -> (Vec<JoinHandle<(i64, Stri
     ((0..SHARE).map(block).collect(), (0..SHARE).map(|_| gate.wait()).collect())
 }
 
-pub fn faulty(client: &mut Client) -> Value {
-    let plugins = client.call("listplugins", json!([]));
-    plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "faulty").unwrap().clone()
-}
-
 /// Waits until `listplugins` says something of the plugin.
 #[track_caller]
 pub fn await_told(client: &mut Client, key: &str, value: &Value) {
-    wait_until(&format!("{key} of the plugin is {value}"), || faulty(client)[key] == *value);
-}
-
-/// Waits until `listplugins` counts as many ends of a plugin's process.
-#[track_caller]
-pub fn await_ended(client: &mut Client, plugin: &str, crashes: u64) {
-    wait_until(&format!("{crashes} ends of {plugin}"), || {
-        let plugins = client.call("listplugins", json!([]));
-        plugins.as_array().unwrap().iter().any(|told| told["id"] == plugin && told["crashes"] == json!(crashes))
-    });
+    wait_until(&format!("{key} of the plugin is {value}"), || client.plugin("faulty")[key] == *value);
 }
 
 /// The other plugins answer, each with something that takes its services.
@@ -77,7 +63,7 @@ fn faults_by_panic_are_errors_and_the_plugin_is_started_again() {
     // The new instance comes up beside the old one; which of them answers meanwhile is open.
     wait_until("the second instance answers", || client.call("faultwho", json!([]))["instance"] == instance(2));
     await_told(&mut client, "restarts", &json!(1));
-    let state = faulty(&mut client);
+    let state = client.plugin("faulty");
     assert_eq!((&state["state"], &state["faults"], &state["restarts"]), (&json!("running"), &json!(1), &json!(1)));
     let fault = state["last_fault"].as_str().unwrap();
     assert!(fault.starts_with("the call of faultpanic returned status 18: the plugin panicked, "), "{fault}");
@@ -95,12 +81,12 @@ fn faults_again_and_again_leave_the_plugin_unhealthy() {
     // The client has its answer before the host has seen the call end.
     await_told(&mut client, "faults", &json!(6));
     assert_eq!(client.call("faultwho", json!([]))["instance"], instance(6));
-    let state = faulty(&mut client);
+    let state = client.plugin("faulty");
     assert_eq!((&state["state"], &state["faults"]), (&json!("unhealthy"), &json!(6)));
     check_others(&mut client);
     // With the one above it has answered 16 calls since the last fault.
     for _ in 1..16 {
-        assert_eq!(faulty(&mut client)["state"], "unhealthy");
+        assert_eq!(client.plugin("faulty")["state"], "unhealthy");
         client.call("faultwho", json!([]));
     }
     // The client has the last answer before the host counts it towards the recovery.
@@ -126,7 +112,7 @@ fn calls_of_a_plugin_are_each_counted_once_with_what_became_of_them() {
     drop(waiting);
     let counts =
         |state: &Value| ["calls", "answers", "errors", "timeouts", "gone"].map(|key| state[key].as_u64().unwrap());
-    assert_eq!(counts(&faulty(&mut client)), [4, 1, 2, 1, 0]);
+    assert_eq!(counts(&client.plugin("faulty")), [4, 1, 2, 1, 0]);
     // One whose client leaves.
     let call = json!({"id": 1, "method": "faultblocked", "params": [gate.address()]}).to_string();
     let leaving = host.client().post_and_stay(&call);
@@ -134,7 +120,7 @@ fn calls_of_a_plugin_are_each_counted_once_with_what_became_of_them() {
     drop(leaving);
     await_told(&mut client, "gone", &json!(1));
     drop(waiting);
-    assert_eq!(counts(&faulty(&mut client)), [5, 1, 2, 1, 1]);
+    assert_eq!(counts(&client.plugin("faulty")), [5, 1, 2, 1, 1]);
 }
 
 #[test]
@@ -150,7 +136,7 @@ fn faults_in_answers_reach_no_client() {
     assert_eq!(client.call("faulttwice", json!([])), json!(1));
     // The second answer comes when the first is under way already.
     await_told(&mut client, "stale_answers", &json!(1));
-    let state = faulty(&mut client);
+    let state = client.plugin("faulty");
     assert_eq!((&state["errors"], &state["stale_answers"], &state["faults"]), (&json!(5), &json!(1), &json!(0)));
 }
 
@@ -164,16 +150,12 @@ fn faults_by_forged_tokens_answer_no_other_plugins_call() {
         let request = json!([{"rules": ["segwit"], "longpollid": template["longpollid"]}]);
         std::thread::spawn(move || client.call("getblocktemplate", request))
     };
-    let mining = |client: &mut Client| {
-        let plugins = client.call("listplugins", json!([]));
-        plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "mining").unwrap()["waiting"].clone()
-    };
-    wait_until("the long poll waits", || mining(&mut client) == json!(1));
+    wait_until("the long poll waits", || client.plugin("mining")["waiting"] == json!(1));
     const STALE: i64 = 1;
     for token in 1..100 {
         assert_eq!(client.call("faultforge", json!([token])), json!(STALE), "token {token}");
     }
-    assert_eq!(mining(&mut client), json!(1));
+    assert_eq!(client.plugin("mining")["waiting"], json!(1));
     client.call("generatetoaddress", json!([1, "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080"]));
     assert_eq!(poll.join().unwrap()["height"], json!(2));
 }
@@ -191,7 +173,7 @@ fn faults_of_calls_that_do_not_end_are_answered_at_the_deadline() {
     // One that does not look keeps its thread.
     assert_eq!(client.refused("faultblocked", json!([gate.address()])), late("faultblocked"));
     let blocked = gate.wait();
-    let state = faulty(&mut client);
+    let state = client.plugin("faulty");
     assert_eq!((&state["state"], &state["stuck"], &state["timeouts"]), (&json!("stuck"), &json!(1), &json!(3)));
     check_others(&mut client);
     assert_eq!(client.call("faultwho", json!([]))["instance"], json!(1));

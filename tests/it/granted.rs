@@ -27,8 +27,7 @@ fn plugin_knows_the_wallets_of_its_grant_alone() {
     cold.call("getbalance", json!([]));
     let mut hot = host.new_wallet("hot");
     assert_eq!(hot.call("listsinceblock", json!([]))["transactions"], json!([]));
-    let plugins = host.client().call("listplugins", json!([]));
-    let history = plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "history").unwrap();
+    let history = host.client().plugin("history");
     assert!(history["grants"].as_array().unwrap().contains(&json!("wallet-read/1 (wallets: hot, warm)")), "{history}");
 }
 

@@ -124,8 +124,7 @@ fn routes_replace_one_method_of_a_group_alone() {
     let mut client = host.client();
     assert_eq!(client.call("getblocktemplate", json!([]))["acme"], json!(true));
     assert_eq!(client.refused("submitblock", json!(["00"])), (-22, "Block decode failed".into()));
-    let plugins = client.call("listplugins", json!([]));
-    let acme = plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "acme-mining").unwrap();
+    let acme = client.plugin("acme-mining");
     assert_eq!((&acme["version"], &acme["methods"]), (&json!("2.1.0"), &json!(["getacmepolicy", "getblocktemplate"])));
 }
 

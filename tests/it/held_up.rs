@@ -3,7 +3,7 @@
 use outrigger_tests::{Client, Gate, Host, HostOptions, Waiting, built, groups, isolated, skip};
 use serde_json::{Value, json};
 
-use crate::faults::{self, await_told, faulty};
+use crate::faults::{self, await_told};
 
 const INTERNAL: i64 = -32603;
 
@@ -37,11 +37,11 @@ fn held_up_calls_that_were_abandoned_are_found_at_their_deadline() {
     let mut client = host.client();
     let waiting = abandon(&host, &gate, "faultblocked", 5);
     await_told(&mut client, "stuck", &json!(5));
-    assert_eq!(faulty(&mut client)["state"], "stuck");
+    assert_eq!(client.plugin("faulty")["state"], "stuck");
     check_others(&mut client);
     drop(waiting);
     await_told(&mut client, "stuck", &json!(0));
-    assert_eq!(faulty(&mut client)["state"], "running");
+    assert_eq!(client.plugin("faulty")["state"], "running");
     client.call("faultwho", json!([]));
 }
 
@@ -86,7 +86,7 @@ fn held_up_long_running_calls_have_their_threads_replaced_and_are_answered() {
     await_told(&mut client, "long_calls", &json!(6));
     // Their threads were replaced: the plugin itself has its whole share again.
     client.call("faultwho", json!([]));
-    assert_eq!(faulty(&mut client)["state"], "running");
+    assert_eq!(client.plugin("faulty")["state"], "running");
     check_others(&mut client);
     drop(waiting);
     for call in calls {
@@ -140,7 +140,7 @@ fn plugin_answers_that_are_long_and_no_json_reach_nobody() {
         let told: Vec<_> = answer.as_array().unwrap().iter().map(|one| (&one["id"], &one["error"]["code"])).collect();
         assert_eq!(told, [(&json!(1), &Value::Null), (&json!(2), &json!(INTERNAL)), (&json!(3), &Value::Null)]);
     }
-    assert_eq!(faulty(&mut client)["errors"], 4);
+    assert_eq!(client.plugin("faulty")["errors"], 4);
 }
 
 #[test]

@@ -196,8 +196,7 @@ fn hsm_signer_isolated_signs_from_its_own_process() {
     let (_, mut vault) = wallets(&host);
     fund(&mut vault);
     vault.call("sendtoaddress", json!([ELSEWHERE, 1]));
-    let plugins = vault.call("listplugins", json!([]));
-    let told = plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "hsm-signer").unwrap();
+    let told = vault.plugin("hsm-signer");
     assert_eq!((&told["isolated"], &told["denied"]["count"]), (&json!(true), &json!(0)), "{told}");
 }
 

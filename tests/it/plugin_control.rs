@@ -1,6 +1,6 @@
 //! Plugins are stopped, started and replaced while the host runs.
 
-use outrigger_tests::{Client, Gate, Host, HostOptions, built};
+use outrigger_tests::{Gate, Host, HostOptions, built};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -47,11 +47,6 @@ impl Setup {
     }
 }
 
-pub fn plugin(client: &mut Client, id: &str) -> Value {
-    let plugins = client.call("listplugins", json!([]));
-    plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == id).unwrap().clone()
-}
-
 #[test]
 fn stopplugin_and_startplugin_take_a_group_away_and_bring_it_back() {
     let host = Host::start();
@@ -60,13 +55,13 @@ fn stopplugin_and_startplugin_take_a_group_away_and_bring_it_back() {
     assert_eq!((&stopped["id"], &stopped["draining"]), (&json!("mining"), &json!(0)));
     assert_eq!(client.refused("getblocktemplate", json!([{"rules": ["segwit"]}])), (-32601, "Method not found".into()));
     assert_eq!(client.call("getblockcount", json!([])), json!(0));
-    let mining = plugin(&mut client, "mining");
+    let mining = client.plugin("mining");
     assert_eq!((&mining["state"], &mining["methods"]), (&json!("stopped"), &json!([])));
     let again = client.refused("stopplugin", json!(["mining"]));
     assert_eq!(again, (-1, "The plugin 'mining' is not running; startplugin starts it".into()));
     client.call("startplugin", json!(["mining"]));
     assert_eq!(client.call("getblocktemplate", json!([{"rules": ["segwit"]}]))["height"], json!(1));
-    assert_eq!(plugin(&mut client, "mining")["state"], json!("running"));
+    assert_eq!(client.plugin("mining")["state"], json!("running"));
     let again = client.refused("startplugin", json!(["mining"]));
     assert_eq!(again, (-1, "The plugin 'mining' is running; reloadplugin replaces it".into()));
     for method in ["startplugin", "stopplugin", "reloadplugin"] {
@@ -96,7 +91,7 @@ fn reloadplugin_lets_calls_in_flight_end_on_the_old_instance() {
     drop(waiting);
     let answers: Vec<_> = calls.into_iter().map(|call| call.join().unwrap()).collect();
     assert_eq!(answers, [json!("late"), Value::Null]);
-    let faulty = plugin(&mut client, "faulty");
+    let faulty = client.plugin("faulty");
     assert_eq!((&faulty["state"], &faulty["calls"], &faulty["errors"]), (&json!("running"), &json!(3), &json!(0)));
 }
 
@@ -196,7 +191,7 @@ fn reloadplugin_under_load_loses_no_call() {
     done.store(true, Ordering::Relaxed);
     let calls: Vec<u64> = callers.into_iter().map(|caller| caller.join().unwrap()).collect();
     assert!(calls.iter().all(|calls| *calls > 0), "{calls:?}");
-    let (told, faulty) = (client.call("faultwho", json!([])), plugin(&mut client, "faulty"));
+    let (told, faulty) = (client.call("faultwho", json!([])), client.plugin("faulty"));
     assert_eq!(told["instance"], instance(RELOADS as u64 + 1));
     let counted = faulty["calls"].as_u64().unwrap();
     assert_eq!((counted, &faulty["errors"]), (calls[0] + calls[1] + 1, &json!(0)));
@@ -240,7 +235,7 @@ fn plugin_file_must_have_the_sha256_that_is_pinned() {
     let found = error.split("SHA-256 ").nth(1).and_then(|rest| rest.split(',').next()).unwrap();
     setup.configure(&format!("sha256 = \"{}\"\n", found.to_uppercase()));
     let host = setup.start();
-    assert_eq!(plugin(&mut host.client(), "faulty")["hash"], json!(found));
+    assert_eq!(host.client().plugin("faulty")["hash"], json!(found));
     std::fs::copy(built().library("outrigger_acme_mining"), setup.file()).unwrap();
     let (code, message) = host.client().refused("reloadplugin", json!(["faulty"]));
     assert!(code == -1 && message.contains(&format!("the configuration pins {}", found.to_uppercase())), "{message}");

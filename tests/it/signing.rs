@@ -5,7 +5,6 @@ use outrigger_tests::{Client, Host, HostOptions, RECORDED, groups, is_same_text,
 use serde_json::{Value, json};
 
 use crate::chain;
-use crate::plugin_control::plugin;
 
 #[test]
 fn signrawtransactionwithkey_needs_no_grant_for_mempool_or_wallets() {
@@ -44,7 +43,7 @@ fn signrawtransactionwithwallet_signs_only_for_the_wallets_of_its_grant() {
     let error = signed("cold").unwrap_err();
     let message = "The plugin may not use signer/1 for the wallet \"cold\"";
     assert_eq!((error.code, error.message.as_str()), (-32603, message));
-    let grants = plugin(&mut host.client(), "signing")["grants"].clone();
+    let grants = host.client().plugin("signing")["grants"].clone();
     assert!(grants.as_array().unwrap().contains(&json!("signer/1 (wallets: hot)")), "{grants}");
 }
 

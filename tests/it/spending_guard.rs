@@ -148,8 +148,7 @@ fn spending_guard_whose_process_is_killed_lets_nothing_pass_meanwhile() {
     let mut given = 0.0;
     for _ in 0..2 {
         let before = reserved(&mut wallet);
-        let plugins = wallet.call("listplugins", json!([]));
-        let guard = plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "spending-guard").unwrap();
+        let guard = wallet.plugin("spending-guard");
         let pid = i32::try_from(guard["pid"].as_i64().unwrap()).unwrap();
         kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
         // It is asked again as soon as its next process is up, or the payment is refused.

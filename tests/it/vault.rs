@@ -192,16 +192,12 @@ fn vault_isolated_signs_with_its_socket_granted_and_is_refused_and_reported_with
     }
     let vault = daemon();
     let socket = vault.socket();
-    let told = |client: &mut Client| {
-        let plugins = client.call("listplugins", json!([]));
-        plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "vault-signing").unwrap().clone()
-    };
     let host = host_with(&vault, &format!("isolated = true\nreach = [\"connect:unix:{socket}\"]\n"));
     let mut granted = wallet(&host, "watching", true, KEYS);
     let (raw, prevtxs) = spend(&mut granted, &KINDS[..7]);
     let signed = granted.call("signrawtransactionwithwallet", json!([raw, prevtxs]));
     assert_eq!(signed["complete"], json!(true), "{signed}");
-    let of_granted = told(&mut granted);
+    let of_granted = granted.plugin("vault-signing");
     assert_eq!((&of_granted["isolated"], &of_granted["denied"]["count"]), (&json!(true), &json!(0)), "{of_granted}");
     drop(host);
 
@@ -209,13 +205,13 @@ fn vault_isolated_signs_with_its_socket_granted_and_is_refused_and_reported_with
     let mut without = wallet(&host, "watching", true, KEYS);
     let refused = without.refused("signrawtransactionwithwallet", json!([raw, prevtxs]));
     assert_eq!(refused, (-4, "The signing daemon cannot be reached".into()));
-    let denied = told(&mut without)["denied"].clone();
+    let denied = without.plugin("vault-signing")["denied"].clone();
     // Without any connection granted, it gets no socket.
     assert_eq!(denied["last"], json!({"kind": "socket", "call": "socket", "argument": "family 1"}), "{denied}");
     drop(host);
     let host = host_with(&vault, &format!("isolated = true\nreach = [\"connect:unix:{socket}.other\"]\n"));
     let mut other = wallet(&host, "watching", true, KEYS);
     assert_eq!(other.refused("signrawtransactionwithwallet", json!([raw, prevtxs])).0, -4);
-    let denied = told(&mut other)["denied"]["last"].clone();
+    let denied = other.plugin("vault-signing")["denied"]["last"].clone();
     assert_eq!(denied, json!({"kind": "connect", "call": "connect", "argument": format!("unix:{socket}")}));
 }

@@ -208,8 +208,7 @@ fn hook(host: &Host, at: usize) -> Value {
 
 /// A metric of a hook, as listplugins tells it.
 fn measured(host: &Host, name: &str, hook: usize) -> Value {
-    let plugins = host.client().call("listplugins", json!([]));
-    let webhooks = plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "webhooks").unwrap();
+    let webhooks = host.client().plugin("webhooks");
     let series = webhooks["metrics"][name].as_array().unwrap();
     let of_hook = series.iter().find(|one| one["labels"]["hook"] == json!(hook.to_string()));
     of_hook.map_or(Value::Null, |one| one["value"].clone())

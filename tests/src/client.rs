@@ -80,6 +80,13 @@ impl Client {
         read_reply(method, &reply)
     }
 
+    /// What `listplugins` tells of a plugin.
+    #[track_caller]
+    pub fn plugin(&mut self, id: &str) -> Value {
+        let plugins = self.call("listplugins", json!([]));
+        plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == id).unwrap().clone()
+    }
+
     /// Makes a call of a host that may be killed at any time; none when it was gone before its answer came.
     pub fn call_while_alive(&mut self, method: &str, params: Value) -> Option<Result<Value, RpcFailure>> {
         let request = self.request(&json!({"id": 0, "method": method, "params": params}).to_string());
@@ -95,11 +102,6 @@ impl Client {
     pub fn post(&mut self, body: &str) -> Reply {
         let request = self.request(body);
         self.send(&request)
-    }
-
-    /// Posts a body on a connection of its own and leaves without waiting for a reply.
-    pub fn post_and_leave(&self, body: &str) {
-        drop(self.post_and_stay(body));
     }
 
     /// Posts a body on a connection of its own, which is reset when it is dropped, as that of a process that is gone.

@@ -131,8 +131,7 @@ fn sendtoaddress_whose_plugin_is_killed_in_a_process_of_its_own_pays_once() {
     let Some(mut test) = Fixture::with(&[], POINTS.len(), &["plugin_defaults.isolated='all'"]) else { return };
     for point in POINTS {
         let (pending, held) = test.begin(point);
-        let listed = test.host.client().call("listplugins", json!([]));
-        let wallet = listed.as_array().unwrap().iter().find(|plugin| plugin["id"] == "wallet").unwrap();
+        let wallet = test.host.client().plugin("wallet");
         let pid = Pid::from_raw(wallet["pid"].as_i64().unwrap().try_into().unwrap()).unwrap();
         kill_process(pid, Signal::KILL).unwrap();
         let told: Value = serde_json::from_str(&pending.finish().body).unwrap();

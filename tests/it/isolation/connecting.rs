@@ -9,7 +9,7 @@ use outrigger_tests::{Authority, Client, Host, HostOptions, accept_tls, built};
 use serde_json::{Value, json};
 use tempfile::{NamedTempFile, TempDir};
 
-use super::{has_sandbox, hostile};
+use super::has_sandbox;
 
 /// The section of `hostile`, in the host's process and in one of its own.
 const PLACES: [&str; 2] = ["isolated = false", "isolated = true"];
@@ -90,7 +90,7 @@ fn connect_tls_checks_the_certificate_and_gives_plain_bytes() {
         fails(&mut client, &right.replace("tls", "tcp"), "PermissionDenied");
         fails(&mut client, &right.replace("localhost", "127.0.0.1"), "PermissionDenied");
         if place == PLACES[1] {
-            let denied = hostile(&mut client)["denied"].clone();
+            let denied = client.plugin("hostile")["denied"].clone();
             assert_eq!((&denied["count"], &denied["last"]["call"]), (&json!(3), &json!("connect")), "{denied}");
         }
     }

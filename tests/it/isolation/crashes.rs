@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::process;
-use crate::faults::{self, await_told, block_all_threads, check_others, faulty};
+use crate::faults::{self, await_told, block_all_threads, check_others};
 
 const INTERNAL: i64 = -32603;
 
@@ -32,7 +32,7 @@ fn crashed() -> (i64, String) {
 }
 
 fn pid_of(client: &mut Client) -> u32 {
-    faulty(client)["pid"].as_u64().unwrap().try_into().unwrap()
+    client.plugin("faulty")["pid"].as_u64().unwrap().try_into().unwrap()
 }
 
 fn kill(pid: u32) {
@@ -58,7 +58,7 @@ fn isolated_plugin_that_crashes_loses_its_calls_in_flight_and_goes_on() {
         // The next call waits for the successor.
         client.call("faultwho", json!([]));
         check_others(&mut client);
-        let told = faulty(&mut client);
+        let told = client.plugin("faulty");
         assert_ne!(told["pid"], json!(before));
         assert_eq!((&told["crashes"], &told["last_crash"]["ending"]), (&json!(crashes), &json!(ending)));
         let told = (&told["state"], &told["faults"], &told["restarts"], &told["waiting"]);
@@ -78,13 +78,13 @@ fn plugin_that_keeps_ending_by_itself_is_put_into_quarantine_until_it_is_started
     let mut other = host.client();
     for crashes in 1..=3 {
         mine();
-        wait_until("the process ended", || faulty(&mut other)["crashes"] == json!(crashes));
+        wait_until("the process ended", || other.plugin("faulty")["crashes"] == json!(crashes));
     }
-    wait_until("the plugin is in quarantine", || faulty(&mut other)["state"] == json!("quarantined"));
+    wait_until("the plugin is in quarantine", || other.plugin("faulty")["state"] == json!("quarantined"));
     assert_eq!(other.refused("faultwho", json!([])).0, -32601);
     check_others(&mut other);
     other.call("startplugin", json!(["faulty"]));
-    assert_eq!(faulty(&mut other)["state"], json!("running"));
+    assert_eq!(other.plugin("faulty")["state"], json!("running"));
     other.call("faultwho", json!([]));
 }
 
@@ -106,7 +106,7 @@ fn isolated_plugin_that_keeps_calls_has_them_answered_when_it_crashes() {
     }
     drop(waiting);
     client.call("faultwho", json!([]));
-    assert_eq!(faulty(&mut client)["last_crash"]["ending"], "SIGKILL");
+    assert_eq!(client.plugin("faulty")["last_crash"]["ending"], "SIGKILL");
 }
 
 #[test]
@@ -120,8 +120,8 @@ fn fault_in_an_event_is_told_of_an_isolated_plugin_as_of_one_in_the_host() {
         let mut client = host.client();
         client.call("generatetoaddress", json!([1, "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080"]));
         let is_told = |fault: &str| fault.starts_with("an event returned status 18: ");
-        wait_until("the fault is told", || faulty(&mut client)["last_fault"].as_str().is_some_and(is_told));
-        assert!(faulty(&mut client)["faults"].as_u64().unwrap() > 0);
+        wait_until("the fault is told", || client.plugin("faulty")["last_fault"].as_str().is_some_and(is_told));
+        assert!(client.plugin("faulty")["faults"].as_u64().unwrap() > 0);
     }
 }
 
@@ -199,7 +199,7 @@ fn crashes_under_load_cost_calls_in_flight_alone() {
         wait_until("the process answers", || client.try_call("faultwho", json!([])).is_ok());
         kill(pid_of(&mut client));
         await_told(&mut client, "crashes", &json!(crash));
-        wait_until("another process runs", || faulty(&mut client)["pid"] != Value::Null);
+        wait_until("another process runs", || client.plugin("faulty")["pid"] != Value::Null);
     }
     done.store(true, Ordering::Relaxed);
     let told: Vec<_> = callers.into_iter().map(|caller| caller.join().unwrap()).collect();

@@ -5,7 +5,7 @@ use std::fs;
 use outrigger_tests::{Client, Host, HostOptions, wait_until};
 use serde_json::{Value, json};
 
-use super::{alone, hostile};
+use super::alone;
 
 /// What a plugin may use in these tests.
 const BOUNDS: &str = "sandbox = \"best-effort\"\nmax_memory_mib = 200\nmax_threads = 100\ndeadline_seconds = 2\n";
@@ -16,7 +16,7 @@ fn ends(client: &mut Client, method: &str, arguments: Value, reason: &str) {
     assert_eq!((code, message.as_str()), (-32603, "The plugin 'hostile' crashed"), "{method}");
     // The next one waits for another process.
     client.call("hostilenothing", json!([]));
-    assert_eq!(hostile(client)["last_crash"]["ending"], json!(reason), "{method}");
+    assert_eq!(client.plugin("hostile")["last_crash"]["ending"], json!(reason), "{method}");
 }
 
 #[test]

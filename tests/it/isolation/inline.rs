@@ -8,7 +8,7 @@ use outrigger_tests::{Client, Gate, Host, HostOptions, built, groups};
 use serde_json::{Value, json};
 
 use super::process;
-use crate::faults::{await_told, faulty};
+use crate::faults::await_told;
 
 /// A host whose plugins run in processes of their own and their inline methods on the threads that serve connections.
 fn start(gate: &Gate) -> Host {
@@ -109,7 +109,7 @@ fn inline_calls_that_one_thread_has_read_are_answered_each() {
             Err(code) => assert_eq!(answer["error"]["code"], code, "{call:?}"),
         }
     }
-    assert_eq!(faulty(&mut client)["crashes"], 0);
+    assert_eq!(client.plugin("faulty")["crashes"], 0);
 }
 
 #[test]
@@ -132,5 +132,5 @@ fn crash_costs_no_call_that_was_answered_before_or_waits_behind() {
     let mut client = host.client();
     // The last answer may come before the process is gone.
     await_told(&mut client, "crashes", &json!(2));
-    assert_eq!(faulty(&mut client)["last_crash"]["method"], "faultabort");
+    assert_eq!(client.plugin("faulty")["last_crash"]["method"], "faultabort");
 }

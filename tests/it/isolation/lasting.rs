@@ -5,8 +5,7 @@ use std::fs;
 use outrigger_tests::{Host, wait_until};
 use serde_json::json;
 
-use super::{Installed, children, has_sandbox, hostile, process};
-use crate::faults::await_ended;
+use super::{Installed, children, has_sandbox, process};
 
 #[test]
 fn lasting_plugin_is_started_again_after_its_program_was_replaced() {
@@ -22,8 +21,8 @@ fn lasting_plugin_is_started_again_after_its_program_was_replaced() {
         let (code, message) = client.refused("hostilecrash", json!([]));
         assert_eq!((code, message.as_str()), (-32603, "The plugin 'hostile' crashed"));
         client.call("hostilenothing", json!([]));
-        await_ended(&mut client, "hostile", crashes);
-        assert_eq!(hostile(&mut client)["last_crash"], json!({"ending": "SIGSEGV", "method": "hostilecrash"}));
+        wait_until("it has ended", || client.plugin("hostile")["crashes"] == json!(crashes));
+        assert_eq!(client.plugin("hostile")["last_crash"], json!({"ending": "SIGSEGV", "method": "hostilecrash"}));
     }
 }
 

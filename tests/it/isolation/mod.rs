@@ -27,8 +27,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use outrigger_tests::{Client, Host, HostOptions, built, groups, skip_unprivileged};
-use serde_json::{Value, json};
+use outrigger_tests::{Host, HostOptions, built, groups, skip_unprivileged};
 use tempfile::{NamedTempFile, TempDir};
 
 const NOBODY: u32 = 65534;
@@ -93,11 +92,6 @@ impl Installed {
 fn alone(rest: &str) -> (NamedTempFile, HostOptions) {
     let rest = format!("isolated = true\ngrants = [\"log/1\"]\n{rest}");
     HostOptions::with_plugin("", built().library("outrigger_hostile"), &rest)
-}
-
-fn hostile(client: &mut Client) -> Value {
-    let plugins = client.call("listplugins", json!([]));
-    plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "hostile").unwrap().clone()
 }
 
 fn process(pid: u32) -> PathBuf {

@@ -158,7 +158,7 @@ fn core_files_are_left_without_a_sandbox_alone() {
     for (rest, allowed) in [("", false), ("sandbox = \"none\"\n", true)] {
         let (_config, options) = alone(rest);
         let host = Host::start_with(options);
-        let told = super::hostile(&mut host.client());
+        let told = host.client().plugin("hostile");
         let own = limit(told["pid"].as_u64().unwrap());
         if allowed {
             assert_eq!(own, limit(u64::from(host.process_id())));
@@ -174,7 +174,7 @@ fn core_files_are_left_without_a_sandbox_alone() {
 fn isolated_plugins_start_where_the_data_directory_is_named_by_a_relative_path() {
     let (_config, options) = alone("sandbox = \"best-effort\"\n");
     let host = Host::start_with(HostOptions { relative: true, ..options });
-    let told = super::hostile(&mut host.client());
+    let told = host.client().plugin("hostile");
     assert!(told["pid"].is_u64() && told["state"] == "running", "{told}");
 }
 

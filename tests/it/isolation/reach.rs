@@ -11,7 +11,7 @@ use outrigger_tests::{Client, Host};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{Installed, has_sandbox, hostile, refused, users};
+use super::{Installed, has_sandbox, refused, users};
 
 /// Reads a line of a connection and answers it.
 fn greet(stream: impl Read + Write) {
@@ -57,7 +57,7 @@ fn folder(user: Option<u32>) -> TempDir {
 #[track_caller]
 fn check_refused(client: &mut Client, method: &str, argument: &str, told: &str) {
     assert_eq!(client.refused(method, json!([argument])), refused(), "{method} {argument}");
-    let last = hostile(client)["denied"]["last"].clone();
+    let last = client.plugin("hostile")["denied"]["last"].clone();
     assert_eq!(format!("{} {}", last["call"].as_str().unwrap(), last["argument"].as_str().unwrap()), told);
 }
 
@@ -91,7 +91,7 @@ fn reach_grants_what_it_names_and_nothing_beside() {
         assert_eq!(client.call("hostileconnect", json!([address.to_string()])), json!("welcome"));
         let listed = client.call("hostileread", json!([format!("{at}/read")]));
         assert!(listed.as_str().unwrap().contains("file"), "{listed}");
-        assert_eq!(hostile(&mut client)["denied"]["count"], json!(0), "as {user:?}");
+        assert_eq!(client.plugin("hostile")["denied"]["count"], json!(0), "as {user:?}");
 
         check_refused(&mut client, "hostileread", &format!("{at}/secret"), &format!("openat {at}/secret"));
         check_refused(&mut client, "hostileread", &format!("{at}/read/../secret"), &format!("openat {at}/secret"));

@@ -81,7 +81,7 @@ fn timed(method: &str, pause: &str, isolated: bool) -> Duration {
 /// A host, all plugins of which run in its process or in their own.
 fn host(isolated: bool) -> Host {
     let which = if isolated { "all" } else { "none" };
-    Host::start_with(HostOptions { set: vec![format!("plugin_defaults.isolated='{which}'")], ..HostOptions::default() })
+    Host::start_with(HostOptions::with(&[&format!("plugin_defaults.isolated='{which}'")]))
 }
 
 fn calls() {

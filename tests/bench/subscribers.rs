@@ -14,8 +14,7 @@ const FOREIGN: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 
 pub fn run() {
     crate::raise_file_limit();
-    let set = vec!["rpc.max_connections=2000".to_owned(), "rpc.max_long_calls=2000".to_owned()];
-    let host = Host::start_with(HostOptions { set, ..HostOptions::default() });
+    let host = Host::start_with(HostOptions::with(&["rpc.max_connections=2000", "rpc.max_long_calls=2000"]));
     let mut wallet = host.new_wallet("w");
     let mine = wallet.call("getnewaddress", json!([]));
     wallet.call("generatetoaddress", json!([101 + ROUNDS, mine]));

@@ -39,10 +39,9 @@ const BLOCKS: usize = 5;
 
 pub fn run(wallets: Option<usize>, in_front_of: Option<&str>) {
     let wallets = wallets.unwrap_or(WALLETS).max(2 * TOUCHED);
-    let set = vec![format!("wallet.keypool={KEYPOOL}")];
     let node =
         in_front_of.map(|path| Bitcoind::start_with(path, &["-checkblockindex=0", "-checkmempool=0", "-rest=1"]).0);
-    let options = HostOptions { set, ..HostOptions::default() };
+    let options = HostOptions::with(&[&format!("wallet.keypool={KEYPOOL}")]);
     let host = Host::start_before(tempfile::tempdir().unwrap(), options, node);
     let mut client = host.client();
     // Out of initial download, without which a bitcoind has no templates.

@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 fn both() -> Option<(Host, Bitcoind)> {
     let program = bitcoind::installed()?;
     let (node, _) = Bitcoind::start_with(program, &["-txindex=1", "-blockfilterindex=1"]);
-    let set = vec![format!("release={}", bitcoind::release(&mut node.client()))];
-    let host = Host::start_with(HostOptions { set, ..HostOptions::default() });
+    let host = Host::start_with(HostOptions::with(&[&format!("release={}", bitcoind::release(&mut node.client()))]));
     let recorded = data_json("chain.json");
     let time = &recorded["blocks"].as_array().unwrap().last().unwrap()["time"];
     for mut client in [host.client(), node.client()] {

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 #[test]
 fn connections_that_are_reset_end_their_calls() {
-    let host = Host::start_with(HostOptions { set: vec!["rpc.threads=2".into()], ..HostOptions::default() });
+    let host = Host::start_with(HostOptions::with(&["rpc.threads=2"]));
     let address = "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202";
     let mut client = host.client();
     let endless = json!({"method": "generatetoaddress", "params": [10_000_000, address]}).to_string();

@@ -16,7 +16,7 @@ const FEW: u64 = 30;
 
 /// A few addresses ahead, so that the files are small.
 fn options() -> HostOptions {
-    HostOptions { set: vec!["wallet.keypool=3".to_owned()], ..HostOptions::default() }
+    HostOptions::with(&["wallet.keypool=3"])
 }
 
 /// A stopped host's data: a chain, and two wallets that are loaded at every start.

@@ -199,7 +199,7 @@ fn encryptwallet_and_walletpassphrasechange_leave_no_former_key_after_a_kill() {
         (asked / 5).max(1)
     };
     let mut numbers = Numbers(setting("OUTRIGGER_KILLS_SEED", 0x5ec2_e75e));
-    let mut host = Host::start_with(HostOptions { set: vec!["wallet.keypool=5".into()], ..HostOptions::default() });
+    let mut host = Host::start_with(HostOptions::with(&["wallet.keypool=5"]));
     let windows = [0, 1].map(|number| {
         let trial = Trial::prepare(&host, number);
         let window = trial.measure(&host);

@@ -129,8 +129,7 @@ impl Drop for SmallDisk {
 /// Makes wallets and blocks with as much room as `rooms` says, each time; what was acknowledged is there after a kill.
 fn sweep(disk: &SmallDisk, rooms: impl Iterator<Item = u64>) {
     let folder = tempfile::tempdir_in(disk.folder.path()).unwrap();
-    let mut host =
-        Host::start_in(folder, HostOptions { set: vec!["wallet.keypool=3".to_owned()], ..HostOptions::default() });
+    let mut host = Host::start_in(folder, HostOptions::with(&["wallet.keypool=3"]));
     let mut client = host.client();
     client.call("createwallet", json!({"wallet_name": "first", "load_on_startup": true}));
     let address = client.wallet("first").call("getnewaddress", json!(["kept"]));

@@ -65,10 +65,7 @@ fn play_recorded(client: &mut Client, wallet: &mut Client, actions: &Value, step
 #[test]
 fn gettransaction_and_listsinceblock_tell_a_recorded_history_alike() {
     for release in RECORDED {
-        let host = Host::start_with(HostOptions {
-            set: vec!["wallet.keypool=20".into(), format!("release={release}")],
-            ..HostOptions::default()
-        });
+        let host = Host::start_with(HostOptions::with(&["wallet.keypool=20", &format!("release={release}")]));
         let mut client = host.client();
         let expected = recorded(release, "history.json");
         client.call("setmocktime", json!([expected["start_time"]]));
@@ -168,10 +165,7 @@ fn differences(wallet: &mut Client, step: &Value, rescanned: &[Value]) -> Vec<St
 #[test]
 fn gettransaction_and_listsinceblock_tell_recorded_random_histories_alike() {
     for release in RECORDED {
-        let host = Host::start_with(HostOptions {
-            set: vec!["wallet.keypool=20".into(), format!("release={release}")],
-            ..HostOptions::default()
-        });
+        let host = Host::start_with(HostOptions::with(&["wallet.keypool=20", &format!("release={release}")]));
         let mut client = host.client();
         let expected = recorded(release, "random-histories.json");
         client.call("setmocktime", json!([expected["base_time"]]));

@@ -10,7 +10,7 @@ const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 const TWO: &str = "cHNidP8BAgQCAAAAAQMEBwAAAAEEAQEBBQEBAQYBBQH7BAIAAAAAAQ4gEREREREREREREREREREREREREREREREREREREREREREBDwQAAAAAARAE/f///wERBADKmjsBEgQFAAAAAAEDCOgDAAAAAAAAAQQBUQA=";
 
 fn host(release: u32) -> Host {
-    Host::start_with(HostOptions { set: vec![format!("release={release}")], ..HostOptions::default() })
+    Host::start_with(HostOptions::of_release(release))
 }
 
 fn refused(client: &mut Client, method: &str, params: Value) -> (i64, String) {

@@ -298,8 +298,7 @@ fn compare(client: &mut Client, name: &str, encrypted: bool) {
 /// One host, and its client, over this many kills.
 fn kill_often(kills: u64, mut numbers: Numbers) {
     let folder = tempfile::tempdir().unwrap();
-    let set = vec!["wallet.keypool=5".to_owned()];
-    let mut host = Host::start_with(HostOptions { set, ..HostOptions::default() });
+    let mut host = Host::start_with(HostOptions::with(&["wallet.keypool=5"]));
     let mut answered = Answered::default();
     let mut client = host.client();
     client.call("createwallet", json!({"wallet_name": RICH, "load_on_startup": true}));

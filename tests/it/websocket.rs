@@ -31,8 +31,10 @@ fn open_websocket_sees_plugins_that_are_stopped_started_reloaded_and_replaced() 
 fn calls_of_a_websocket_are_in_the_metrics_the_audit_log_and_getrpcinfo() {
     let folder = tempfile::tempdir().unwrap();
     let audit = folder.path().join("audit");
-    let set = vec!["metrics.listen=127.0.0.1:0".to_owned(), format!("audit.file={}", audit.display())];
-    let host = Host::start_with(HostOptions { set, ..HostOptions::default() });
+    let host = Host::start_with(HostOptions::with(&[
+        "metrics.listen=127.0.0.1:0",
+        &format!("audit.file={}", audit.display()),
+    ]));
     let mut wallet = host.new_wallet("w").websocket();
     let active = wallet.call("getrpcinfo", json!([])).unwrap()["active_commands"].clone();
     assert_eq!(active[0]["method"], "getrpcinfo");

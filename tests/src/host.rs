@@ -75,9 +75,14 @@ impl HostOptions {
         (config, options)
     }
 
+    /// With these settings, `section.key=value`.
+    pub fn with(settings: &[&str]) -> Self {
+        Self { set: settings.iter().map(|&setting| setting.to_owned()).collect(), ..Self::default() }
+    }
+
     /// Answering as a release of Bitcoin Core.
     pub fn of_release(release: u32) -> Self {
-        Self { set: vec![format!("release={release}")], ..Self::default() }
+        Self::with(&[&format!("release={release}")])
     }
 
     /// In front of a bitcoind with these arguments.

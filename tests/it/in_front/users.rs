@@ -172,9 +172,14 @@ fn methods_that_the_host_does_not_know_reach_no_user_who_is_not_allowed_them() {
         user("dora", ", unknown_methods = 'allow'"),
         user("eve", ", wallet = 'w', unknown_methods = 'allow'"),
     ];
-    let set = vec![format!("rpc.users=[{}]", users.join(", ")), format!("backend.url=http://{}", relay.address)];
-    let host =
-        Host::start_before(tempfile::tempdir().unwrap(), HostOptions { set, ..HostOptions::default() }, Some(node));
+    let host = Host::start_before(
+        tempfile::tempdir().unwrap(),
+        HostOptions::with(&[
+            &format!("rpc.users=[{}]", users.join(", ")),
+            &format!("backend.url=http://{}", relay.address),
+        ]),
+        Some(node),
+    );
     let client = |name: &str| Client::new(host.address, &format!("{name}:pass:word"));
     let call = json!({"id": 1, "method": NEW, "params": []}).to_string();
     let batch = json!([{"id": 1, "method": NEW}, {"id": 2, "method": "getblockcount"}]).to_string();

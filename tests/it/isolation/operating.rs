@@ -195,8 +195,7 @@ fn groups_that_come_with_the_host_try_nothing_that_is_refused() {
     if !has_sandbox() {
         return;
     }
-    let set = vec!["plugin_defaults.isolated='all'".to_owned()];
-    let host = Host::start_with(HostOptions { set, ..HostOptions::default() });
+    let host = Host::start_with(HostOptions::with(&["plugin_defaults.isolated='all'"]));
     let mut wallet = host.new_wallet("w");
     for _ in 0..4 {
         // Each brings the answer to what its code asks first, once that is known.

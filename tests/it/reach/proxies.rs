@@ -118,8 +118,7 @@ fn proxies_headers_that_name_no_client_are_refused() {
 
 #[test]
 fn proxies_clients_need_an_allowed_network_too() {
-    let allow =
-        |networks: &str| HostOptions { set: vec![format!("rpc.allow_from={networks}")], ..HostOptions::default() };
+    let allow = |networks: &str| HostOptions::with(&[&format!("rpc.allow_from={networks}")]);
     let header = "X-Forwarded-For: 203.0.113.5\r\n";
     let outside = Proxied::start(allow("['198.51.100.0/24']"));
     assert_eq!(outside.with_headers(header, &cookie(&outside.host)).status, 403);
@@ -263,7 +262,7 @@ fn proxies_that_a_reload_distrusts_lose_their_connections() {
 
 #[test]
 fn proxies_clients_of_other_networks_get_no_page_and_no_health() {
-    let proxied = Proxied::start(HostOptions { set: vec!["rpc.console=true".to_owned()], ..HostOptions::default() });
+    let proxied = Proxied::start(HostOptions::with(&["rpc.console=true"]));
     let status = |path: &str, headers: &str| {
         let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n");
         ask(proxied.from(1), &request).unwrap().status
@@ -279,8 +278,7 @@ fn proxies_clients_of_other_networks_get_no_page_and_no_health() {
 
 #[test]
 fn proxies_addresses_without_trusted_proxies_refuse_the_start() {
-    let set = vec!["rpc.listen=['proxy:127.0.0.1:0']".to_owned()];
-    let output = Host::fail(&HostOptions { set, ..HostOptions::default() });
+    let output = Host::fail(&HostOptions::with(&["rpc.listen=['proxy:127.0.0.1:0']"]));
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.code() == Some(2) && error.contains("needs rpc.trusted_proxies"), "{error}");
 }

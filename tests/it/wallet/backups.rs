@@ -70,7 +70,7 @@ fn backupwallet_and_restorewallet_keep_a_user_to_the_folders_that_are_named() {
 #[test]
 fn restorewallet_warns_where_payments_near_the_end_of_what_was_derived_have_it_scan_again() {
     let folder = tempfile::tempdir().unwrap();
-    let host = Host::start_with(HostOptions { set: vec!["wallet.keypool=20".to_owned()], ..HostOptions::default() });
+    let host = Host::start_with(HostOptions::with(&["wallet.keypool=20"]));
     let (mut client, mut wallet) = (host.client(), host.new_wallet("w"));
     let listed = wallet.call("listdescriptors", json!([]))["descriptors"].clone();
     let of_kind = |described: &&Value| described["desc"].as_str().unwrap().starts_with("wpkh(");

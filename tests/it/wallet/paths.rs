@@ -56,7 +56,7 @@ fn createwallet_by_an_absolute_path_keeps_the_name_and_writes_nothing_there() {
 
 #[test]
 fn wallets_by_absolute_paths_are_told_apart_and_may_be_long() {
-    let host = Host::start_with(HostOptions { set: vec!["wallet.keypool=1".to_owned()], ..HostOptions::default() });
+    let host = Host::start_with(HostOptions::with(&["wallet.keypool=1"]));
     let mut client = host.client();
     let long = format!("/nowhere/{}", "é/x".repeat(150));
     let names = ["/nowhere/w", "/nowhere%2Fw", "%2Fnowhere%2Fw", "nowhere/w", &long, &format!("{long}y")];

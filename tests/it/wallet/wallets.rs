@@ -140,8 +140,7 @@ fn threads(host: &Host) -> usize {
 
 #[test]
 fn loadwallet_lets_three_hundred_wallets_share_a_few_threads() {
-    let set = vec!["wallet.keypool=1".to_owned()];
-    let mut host = Host::start_with(HostOptions { set, ..HostOptions::default() });
+    let mut host = Host::start_with(HostOptions::with(&["wallet.keypool=1"]));
     let mut client = host.client();
     for number in 0..WALLETS {
         // Only some have keys, for these take longer to make.
@@ -203,7 +202,7 @@ fn createwallet_is_refused_where_the_system_gives_no_more_files() {
 
 #[test]
 fn a_start_tells_in_one_line_how_many_wallets_the_system_has_no_files_for() {
-    let mut host = Host::start_with(HostOptions { set: vec!["wallet.keypool=1".to_owned()], ..HostOptions::default() });
+    let mut host = Host::start_with(HostOptions::with(&["wallet.keypool=1"]));
     for number in 0..20 {
         host.client().call("createwallet", json!({"wallet_name": format!("w{number}"), "load_on_startup": true}));
     }

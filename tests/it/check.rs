@@ -224,7 +224,7 @@ fn plugin_check_refuses_a_file_that_others_can_change_as_the_host_does() {
     let finding = check(&report, "manifest")["findings"][0].as_str().unwrap();
     assert!(!output.status.success() && finding.contains("may be changed by others (its mode is 0664)"), "{report:#}");
     let (_config, options) = HostOptions::with_plugin("", &file, "");
-    let error = String::from_utf8(Host::fail(&options).stderr).unwrap();
+    let error = Host::refused(&options);
     assert!(error.contains(finding), "{error}");
 }
 

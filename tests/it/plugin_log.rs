@@ -19,9 +19,7 @@ fn c_page(old: &str, new: &str) -> CPlugin {
 
 /// What a host with this plugin and no other says when it does not start.
 fn refusal(plugin: &CPlugin) -> String {
-    let output = Host::fail(&plugin.options("", "grants = [\"chain/1\"]\n"));
-    assert_eq!(output.status.code(), Some(2));
-    String::from_utf8(output.stderr).unwrap()
+    Host::refused(&plugin.options("", "grants = [\"chain/1\"]\n"))
 }
 
 #[test]
@@ -104,9 +102,7 @@ fn with_faulty(rest: &str) -> TempDir {
 fn failure(rest: &str) -> String {
     let folder = with_faulty(rest);
     let config = Some(folder.path().join("config.toml"));
-    let output = Host::fail(&HostOptions { config, ..HostOptions::default() });
-    assert_eq!(output.status.code(), Some(2));
-    String::from_utf8(output.stderr).unwrap()
+    Host::refused(&HostOptions { config, ..HostOptions::default() })
 }
 
 fn configure(folder: &Path, rest: &str) {

@@ -156,7 +156,16 @@ impl Host {
         Self::fail_in(folder.path(), options)
     }
 
-    /// The same on a data directory that is there already.
+    /// What a host says on standard error that its configuration keeps from starting.
+    #[track_caller]
+    pub fn refused(options: &HostOptions) -> String {
+        let output = Self::fail(options);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        error
+    }
+
+    /// As [`Host::fail`], on a data directory that is there already.
     pub fn fail_in(folder: &Path, options: &HostOptions) -> Output {
         command(options, folder).output().unwrap()
     }

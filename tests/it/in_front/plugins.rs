@@ -138,8 +138,7 @@ fn rpc_finds_no_method_that_nobody_has_and_grants_list_what_is_called() {
     assert_eq!((code, message.as_str()), (METHOD_NOT_FOUND, "Method not found"));
     // What the manifest says that it calls has to be granted.
     std::fs::write(&config, format!("plugins = [{}]\n", policy(&["getblock"], ""))).unwrap();
-    let left = Host::fail(&HostOptions { config: Some(config), ..HostOptions::default() });
-    let said = String::from_utf8_lossy(&left.stderr).into_owned();
+    let said = Host::refused(&HostOptions { config: Some(config), ..HostOptions::default() });
     let expected = "plugin 'node-policy' calls the method getblocktemplate, which 'methods' of its grant \
                     rpc/1 (methods: getblock) does not list";
     assert!(said.contains(expected), "{said}");

@@ -278,7 +278,6 @@ fn proxies_clients_of_other_networks_get_no_page_and_no_health() {
 
 #[test]
 fn proxies_addresses_without_trusted_proxies_refuse_the_start() {
-    let output = Host::fail(&HostOptions::with(&["rpc.listen=['proxy:127.0.0.1:0']"]));
-    let error = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.code() == Some(2) && error.contains("needs rpc.trusted_proxies"), "{error}");
+    let error = Host::refused(&HostOptions::with(&["rpc.listen=['proxy:127.0.0.1:0']"]));
+    assert!(error.contains("needs rpc.trusted_proxies"), "{error}");
 }

@@ -4,14 +4,10 @@
 use std::process::Command;
 
 use outrigger_header::{FILE, header};
-use outrigger_tests::{CPlugin, Client, Host, HostOptions, built, c_plugin, c_sample, groups, wait_for};
+use outrigger_tests::{CPlugin, Client, Host, HostOptions, all_groups, built, c_plugin, c_sample, wait_for};
 use serde_json::{Value, json};
 
 const GRANTS: &str = "grants = [\"chain/1\", \"wallet-read/1\", \"log/1\"]\n";
-
-fn all_groups() -> String {
-    std::fs::read_to_string(groups("regtest.toml")).unwrap()
-}
 
 /// A host with all groups and the plugin.
 fn start(plugin: &CPlugin) -> Host {

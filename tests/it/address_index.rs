@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use outrigger_tests::{Client, Host, HostOptions, built, groups, wait_for};
+use outrigger_tests::{Client, Host, HostOptions, all_groups, built, wait_for};
 use serde_json::{Value, json};
 
 use crate::kills::Numbers;
@@ -135,7 +135,7 @@ fn satoshi(amount: &Value) -> u64 {
 
 #[test]
 fn address_index_has_the_balances_of_scantxoutset_through_spends_reorganisations_and_kills() {
-    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    let groups = all_groups();
     let (config, options) = HostOptions::configured(&groups);
     let host = Host::start_with(options);
     let mut world = World::new(&host, 7);

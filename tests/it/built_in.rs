@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use outrigger_tests::{Client, Host, HostOptions, built, groups, wait_until};
+use outrigger_tests::{Client, Host, HostOptions, all_groups, built, groups, wait_until};
 use serde_json::{Value, json};
 use tempfile::{NamedTempFile, TempDir};
 
@@ -23,7 +23,7 @@ fn with_program(options: HostOptions) -> HostOptions {
 /// All eight groups, with this file of secrets.
 fn with_webhooks(secrets: &Path) -> (NamedTempFile, HostOptions) {
     fs::write(secrets, "shop a shared secret\n").unwrap();
-    let text = fs::read_to_string(groups("regtest.toml")).unwrap();
+    let text = all_groups();
     let grants = "grants = [\"wallet-read/1\", \"store/1\", \"log/1\"]";
     let rest = format!("{grants}\noptions = {{ hooks = [], secrets = {{ file = {secrets:?} }} }}\n");
     HostOptions::with_plugin(&text, Path::new("webhooks"), &rest)

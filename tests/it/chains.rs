@@ -3,7 +3,7 @@
 use outrigger_tests::{Client, Host, HostOptions, built, wait_until};
 use serde_json::{Value, json};
 
-use crate::users::{ALICE, configuration};
+use crate::users::ALICE;
 
 /// The section of the plugin `chained` with these options and grants.
 fn chained(options: &str, grants: &str) -> String {
@@ -18,9 +18,8 @@ fn gatekeeper() -> String {
 }
 
 fn start(options: &str, grants: &str, more: &str) -> (Host, tempfile::NamedTempFile) {
-    let config = configuration(&format!("{}{more}", chained(options, grants)));
-    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
-    (host, config)
+    let (config, options) = HostOptions::with_groups(&format!("{}{more}", chained(options, grants)));
+    (Host::start_with(options), config)
 }
 
 /// Changes a line of the configuration.
@@ -140,9 +139,9 @@ fn plugins_call_methods_with_the_callers_rights_or_their_own() {
     let user =
         format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\nmethods = [\"callmethod\", \"getblockcount\", \"whocalls\"]\n");
     let audit = tempfile::NamedTempFile::new().unwrap();
-    let config = configuration(&(chained("", grant) + &user + "[routes]\n"));
+    let (config, options) = HostOptions::with_groups(&(chained("", grant) + &user + "[routes]\n"));
     change(&config, "[audit]\n", &format!("[audit]\nfile = {:?}\n", audit.path()));
-    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    let host = Host::start_with(options);
     let mut alice = Client::new(host.address, "alice:pass:word");
     assert_eq!(alice.call("whocalls", json!([])), json!({"user": "alice", "wallet": null, "through": []}));
     assert_eq!(alice.call("callmethod", json!(["getblockcount", [], false])), json!(0));
@@ -209,9 +208,9 @@ fn stop_and_the_management_of_plugins_are_never_wrapped_for_the_cookie() {
 fn many_clients_go_through_a_chain_on_two_threads() {
     let routes = "[routes]\nwrap = [\"chained\"]\ngetblockcount = [\"gatekeeper\", \"chain\"]\n";
     let plugins = chained("ask = [\"getbestblockhash\"]", "\"rpc/1\"") + &gatekeeper();
-    let config = configuration(&(plugins + routes));
+    let (config, options) = HostOptions::with_groups(&(plugins + routes));
     change(&config, "threads = 8 ", "threads = 2 ");
-    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    let host = Host::start_with(options);
     std::thread::scope(|scope| {
         for _ in 0..64 {
             scope.spawn(|| {
@@ -239,8 +238,9 @@ fn routes_that_cannot_be_are_refused_by_name() {
         ("wrap = [\"gatekeeper\"]", "that plugin is put before the method and has it"),
     ] {
         let of_count = if routes.starts_with("getblockcount") { "" } else { "getblockcount = \"chain\"\n" };
-        let config = configuration(&format!("{}{}[routes]\n{routes}\n{of_count}", chained("", ""), gatekeeper()));
-        let error = Host::refused(&HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+        let (_config, options) =
+            HostOptions::with_groups(&format!("{}{}[routes]\n{routes}\n{of_count}", chained("", ""), gatekeeper()));
+        let error = Host::refused(&options);
         assert!(error.contains(expected), "{routes}: {error}");
     }
 }
@@ -250,14 +250,9 @@ fn an_observer_hears_of_ended_calls_and_stands_in_no_chain() {
     let file = built().library("outrigger_observer").display().to_string();
     let plugin = format!("[[plugins]]\nfile = {file:?}\ngrants = [\"log/1\"]\nlog = \"debug\"\n");
     let wrap = "[routes]\nwrap = [{ plugin = \"observer\", methods = [\"get*\", \"uptime\", \"createwallet\"] }]\n";
-    let config = configuration(&(plugin + wrap));
+    let (_config, options) = HostOptions::with_groups(&(plugin + wrap));
     let log = tempfile::NamedTempFile::new().unwrap();
-    let options = HostOptions {
-        config: Some(config.path().to_owned()),
-        log: Some(log.path().to_owned()),
-        ..HostOptions::default()
-    };
-    let host = Host::start_with(options);
+    let host = Host::start_with(HostOptions { log: Some(log.path().to_owned()), ..options });
     let mut client = host.client();
     client.call("uptime", json!([]));
     client.refused("getblockhash", json!([7]));
@@ -280,7 +275,7 @@ fn an_observer_hears_of_ended_calls_and_stands_in_no_chain() {
 
 #[test]
 fn a_host_without_third_parties_starts_the_bundled_groups_alone() {
-    let config = configuration(
+    let (config, _options) = HostOptions::with_groups(
         "[[plugins]]\nfile = \"/nonexistent.so\"\n[routes]\nwrap = [\"acme-firewall\"]\ngetblockcount = [\"acme\", \"chain\"]\n",
     );
     let check = |more: &[&str]| {
@@ -297,8 +292,9 @@ fn template_filter_asks_the_group_mining_and_takes_out_what_pays_too_little() {
     let file = built().library("outrigger_template_filter").display().to_string();
     let plugin =
         format!("[[plugins]]\nfile = {file:?}\ngrants = [\"rpc/1\"]\noptions = {{ min_feerate = 100000000 }}\n");
-    let config = configuration(&(plugin + "[routes]\ngetblocktemplate = [\"template-filter\", \"mining\"]\n"));
-    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    let (_config, options) =
+        HostOptions::with_groups(&(plugin + "[routes]\ngetblocktemplate = [\"template-filter\", \"mining\"]\n"));
+    let host = Host::start_with(options);
     let mut wallet = host.new_wallet("w");
     let address = wallet.call("getnewaddress", json!([]));
     wallet.call("generatetoaddress", json!([101, address]));
@@ -320,8 +316,8 @@ fn rpc_firewall_bounds_methods_parameters_and_calls_of_a_user() {
          grants = [{{ service = \"rpc/1\", methods = [\"getpeerinfo\", \"getblockfrompeer\"] }}]\n\
          options = {{ rules = [{rule}] }}\n[routes]\nwrap = [\"rpc-firewall\"]\n"
     );
-    let config = configuration(&more);
-    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    let (_config, options) = HostOptions::with_groups(&more);
+    let host = Host::start_with(options);
     let mut alice = Client::new(host.address, "alice:pass:word");
     assert_eq!(alice.refused("stop", json!([])).1, "The firewall does not allow this method");
     let hash = alice.call("getbestblockhash", json!([]));

@@ -5,7 +5,7 @@ use std::path::Path;
 use outrigger_tests::{Browser, Client, Host, HostOptions, bitcoind};
 use serde_json::json;
 
-use crate::users::{ALICE, configuration};
+use crate::users::with_user;
 
 const WIDTHS: [u32; 3] = [360, 768, 1280];
 
@@ -137,8 +137,7 @@ fn console_shows_the_host_and_makes_calls_at_three_widths_without_an_error() {
 #[test]
 fn console_shows_a_user_no_more_than_the_users_list_allows() {
     let Some(mut browser) = Browser::start() else { return };
-    let config = configuration(&format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\nmethods = [\"uptime\"]\n"));
-    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    let (host, _alice) = with_user("methods = [\"uptime\"]");
     host.new_wallet("shop");
     browser.open(&format!("http://{}/console", host.address));
     sign_in(&mut browser, "alice", "pass:word");

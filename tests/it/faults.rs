@@ -3,14 +3,13 @@
 
 use std::thread::JoinHandle;
 
-use outrigger_tests::{Client, Gate, Host, HostOptions, Waiting, built, groups, isolated, wait_until};
+use outrigger_tests::{Client, Gate, Host, HostOptions, Waiting, all_groups, built, isolated, wait_until};
 use serde_json::{Value, json};
 
 /// A host with all groups and `faulty`; `rest` belongs to its section.
 pub fn start(rest: &str) -> Host {
-    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
     let rest = format!("grants = [\"chain/1\", \"wallet-read/1\", \"log/1\"]\n{rest}");
-    let (_config, options) = HostOptions::with_plugin(&groups, built().library("outrigger_faulty"), &rest);
+    let (_config, options) = HostOptions::with_plugin(&all_groups(), built().library("outrigger_faulty"), &rest);
     Host::start_with(options)
 }
 
@@ -199,7 +198,6 @@ fn faults_that_take_all_threads_of_a_plugin_leave_the_others_theirs() {
 
 #[test]
 fn faults_at_the_start_are_named_with_the_plugin() {
-    let file = built().library("outrigger_faulty").display().to_string();
     for (option, reason) in [
         ("refuse_init = true", "plugin 'faulty' refused to start: refuse_init was asked for"),
         ("refuse_start = true", "plugin 'faulty' refused to start: refuse_start was asked for"),
@@ -208,11 +206,9 @@ fn faults_at_the_start_are_named_with_the_plugin() {
         ("label = 5", "plugin 'faulty': option 'label' must be of type string"),
         ("lable = \"x\"", "plugin 'faulty': option 'lable' is not known to the plugin"),
     ] {
-        let config = tempfile::NamedTempFile::new().unwrap();
-        let grants = "grants = [\"chain/1\", \"log/1\"]";
-        std::fs::write(config.path(), format!("[[plugins]]\nfile = \"{file}\"\n{grants}\noptions = {{ {option} }}\n"))
-            .unwrap();
-        let error = Host::refused(&HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+        let rest = format!("grants = [\"chain/1\", \"log/1\"]\noptions = {{ {option} }}\n");
+        let (_config, options) = HostOptions::with_plugin("", built().library("outrigger_faulty"), &rest);
+        let error = Host::refused(&options);
         assert!(error.contains(reason), "{option}: {error}");
     }
 }

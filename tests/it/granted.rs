@@ -1,6 +1,6 @@
 //! Which wallets, and which files of the host, a plugin's grants leave it.
 
-use outrigger_tests::{Host, HostOptions, groups};
+use outrigger_tests::{Host, HostOptions, all_groups};
 use serde_json::json;
 
 /// bitcoind's code for a wallet that is not loaded, and for one that fails.
@@ -9,7 +9,7 @@ const WALLET_ERROR: i64 = -4;
 
 /// A host with the groups of a file of the project, in which the section of a plugin is another.
 fn host_with(section: &str, other: &str) -> Host {
-    let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    let text = all_groups();
     assert!(text.contains(section), "the configuration has changed: {section}");
     Host::start_with(HostOptions::configured(&text.replace(section, other)).1)
 }
@@ -91,7 +91,7 @@ const LACKING: [(&str, &str, &str, &str); 32] = [
 
 #[test]
 fn each_grant_of_the_groups_is_needed_by_a_method() {
-    let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    let text = all_groups();
     let (config, mut options) = HostOptions::configured(&text);
     options.set.push("wallet.fallbackfee=0.0001".to_owned());
     let host = Host::start_with(options);
@@ -135,7 +135,7 @@ fn each_grant_of_the_groups_is_needed_by_a_method() {
 
 #[test]
 fn services_of_wallets_are_used_for_the_wallets_of_their_grants_alone() {
-    let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    let text = all_groups();
     let mut limited = text.clone();
     for service in ["book", "pay", "import", "admin", "keys"].map(|name| format!("wallet-{name}/1")) {
         let begin = limited.find("\nfile = \"wallet\"\n").unwrap();

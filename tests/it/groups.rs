@@ -1,6 +1,6 @@
 //! Groups are switched in the configuration, and a third party's plugin takes the place of one of ours.
 
-use outrigger_tests::{Host, HostOptions, built, groups};
+use outrigger_tests::{Host, HostOptions, all_groups, built, groups};
 use serde_json::json;
 
 use crate::users::ALICE;
@@ -62,7 +62,7 @@ fn groups_of_read_only_answer_history_and_chain_alone() {
 
 #[test]
 fn groups_that_are_disabled_are_gone() {
-    let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    let text = all_groups();
     let text = text.replace("file = \"signing\"", "file = \"signing\"\nenabled = false");
     let (_config, options) = HostOptions::configured(&text);
     let host = Host::start_with(options);
@@ -93,22 +93,18 @@ fn groups_that_are_off_are_known_with_all_their_methods() {
 }
 
 /// A configuration with the chain, our mining group where `ours` says so, and Acme's.
-pub fn acme_config(ours: bool, rest: &str) -> tempfile::NamedTempFile {
-    let acme = built().library("outrigger_acme_mining").display().to_string();
+pub fn acme_config(ours: bool, rest: &str) -> (tempfile::NamedTempFile, HostOptions) {
     let mut text = String::from("[[plugins]]\nfile = \"chain\"\ngrants = [\"chain/1\", \"mempool/1\", \"log/1\"]\n");
     if ours {
         text += "[[plugins]]\nfile = \"mining\"\ngrants = [\"chain/1\", \"mempool/1\", \"events/1\", \"log/1\"]\n";
     }
-    text += &format!("[[plugins]]\nfile = \"{acme}\"\ngrants = [\"chain/1\", \"mempool/1\"]\n{rest}");
-    let config = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(config.path(), text).unwrap();
-    config
+    let rest = format!("grants = [\"chain/1\", \"mempool/1\"]\n{rest}");
+    HostOptions::with_plugin(text.trim_end(), built().library("outrigger_acme_mining"), &rest)
 }
 
 #[test]
 fn groups_can_be_replaced_by_a_third_partys_plugin() {
-    let config = acme_config(false, "[plugins.options]\nmin_feerate = 9000\n");
-    let options = HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() };
+    let (_config, options) = acme_config(false, "[plugins.options]\nmin_feerate = 9000\n");
     let host = Host::start_with(options);
     let mut client = host.client();
     assert_eq!(client.call("getblocktemplate", json!([{"rules": ["segwit"]}]))["acme"], json!(true));
@@ -118,8 +114,7 @@ fn groups_can_be_replaced_by_a_third_partys_plugin() {
 
 #[test]
 fn routes_replace_one_method_of_a_group_alone() {
-    let config = acme_config(true, "[routes]\ngetblocktemplate = \"acme-mining\"\n");
-    let options = HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() };
+    let (_config, options) = acme_config(true, "[routes]\ngetblocktemplate = \"acme-mining\"\n");
     let host = Host::start_with(options);
     let mut client = host.client();
     assert_eq!(client.call("getblocktemplate", json!([]))["acme"], json!(true));
@@ -130,8 +125,8 @@ fn routes_replace_one_method_of_a_group_alone() {
 
 #[test]
 fn routes_of_a_method_that_two_plugins_claim_are_refused_by_name() {
-    let config = acme_config(true, "");
-    let error = Host::refused(&HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    let (_config, options) = acme_config(true, "");
+    let error = Host::refused(&options);
     let claimed = ":8: plugins.file: the method 'getblocktemplate' is claimed by 'mining' and by 'acme-mining'";
     assert!(error.contains(claimed), "{error}");
 }

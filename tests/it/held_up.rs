@@ -1,6 +1,6 @@
 //! A plugin whose code does not return holds up its own callers and nobody else, and `listplugins` shows it.
 
-use outrigger_tests::{Client, Gate, Host, HostOptions, Waiting, built, groups, isolated, skip};
+use outrigger_tests::{Client, Gate, Host, HostOptions, Waiting, all_groups, built, isolated, skip};
 use serde_json::{Value, json};
 
 use crate::faults::{self, await_told};
@@ -149,9 +149,8 @@ fn reloadplugin_that_is_long_in_making_an_instance_holds_up_no_call() {
         skip("what slows an instance down is kept by the library, of which each process has its own");
         return;
     }
-    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
     let grants = "grants = [\"chain/1\", \"log/1\"]\n";
-    let (_config, options) = HostOptions::with_plugin(&groups, built().library("outrigger_faulty"), grants);
+    let (_config, options) = HostOptions::with_plugin(&all_groups(), built().library("outrigger_faulty"), grants);
     let host = Host::start_with(options);
     let mut client = host.client();
     let gate = Gate::new();

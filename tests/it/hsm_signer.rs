@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use outrigger_tests::{Client, Host, HostOptions, built, groups};
+use outrigger_tests::{Client, Host, HostOptions, all_groups, built};
 use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ fn daemon() -> KeyDaemon {
 
 /// A host with the HSM's plugin, where `rest` belongs to the plugin's section.
 fn options(hsm: &KeyDaemon, rest: &str) -> HostOptions {
-    let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    let text = all_groups();
     let text = text.replace("[wallet]\n", "[wallet]\nsigner = \"hsm-signer\"\n");
     let plugin = built().library("outrigger_hsm_signer").display().to_string();
     let socket = hsm.socket();

@@ -1,12 +1,12 @@
 //! Metrics, timers and progress of plugins.
 
-use outrigger_tests::{Host, HostOptions, built, groups, wait_until};
+use outrigger_tests::{Host, HostOptions, all_groups, built, wait_until};
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
 
 /// A host with the plugin `judge`, which judges for the wallet "hot".
 fn start(more: &str) -> (Host, NamedTempFile) {
-    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    let groups = all_groups();
     let file = built().library("outrigger_judge").display().to_string();
     let text = format!(
         "{groups}\n[[plugins]]\nfile = {file:?}\ngrants = [\"metrics/1\"]\n\

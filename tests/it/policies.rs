@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use outrigger_tests::{Client, Host, HostOptions, built, groups};
+use outrigger_tests::{Client, Host, HostOptions, all_groups, built};
 use serde_json::{Value, json};
 
 /// An address of nobody here.
@@ -18,8 +18,7 @@ const REFUSED: &str = "The policy 'judge' refuses: It is Sunday";
 
 /// The groups, with a policy of the wallets that begin with "hot". `options` and `rest` belong to the section of its plugin.
 fn text(plugin: &str, options: &str, rest: &str) -> String {
-    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
-    let groups = groups.replace("call_deadline_seconds = 120", "call_deadline_seconds = 4");
+    let groups = all_groups().replace("call_deadline_seconds = 120", "call_deadline_seconds = 4");
     let file = built().library(&format!("outrigger_{plugin}")).display().to_string();
     let id = plugin.replace('_', "-");
     format!(

@@ -1,7 +1,7 @@
 //! The signing group on a real chain and a real wallet, and held against signatures that a real bitcoind made, byte for byte.
 //! `vault.rs` has those of a third party's group in the place of this one.
 
-use outrigger_tests::{Client, Host, HostOptions, RECORDED, groups, is_same_text, recorded};
+use outrigger_tests::{Client, Host, HostOptions, RECORDED, all_groups, is_same_text, recorded};
 use serde_json::{Value, json};
 
 use crate::chain;
@@ -24,7 +24,7 @@ fn signrawtransactionwithkey_needs_no_grant_for_mempool_or_wallets() {
 
 #[test]
 fn signrawtransactionwithwallet_signs_only_for_the_wallets_of_its_grant() {
-    let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    let text = all_groups();
     let all = "file = \"signing\"\ntrusted = true\ngrants = [\"chain/1\", \"mempool/1\", \"wallet-read/1\", \"signer/1\", \"log/1\"]";
     let some = all.replace("\"signer/1\"", "{ service = \"signer/1\", wallets = [\"hot\"] }");
     assert!(text.contains(all), "the configuration has changed");

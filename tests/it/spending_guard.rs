@@ -1,6 +1,6 @@
 //! The example `spending-guard`: a limit that holds whatever spends, and over crashes, reloads and restores.
 
-use outrigger_tests::{Client, Host, HostOptions, built, groups, wait_until};
+use outrigger_tests::{Client, Host, HostOptions, all_groups, built, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ const WALLET_ERROR: i64 = -4;
 
 /// The groups with the guard of the wallets that begin with "hot". The limit is 10 BTC within two hours.
 fn text(rest: &str) -> String {
-    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    let groups = all_groups();
     let file = built().library("outrigger_spending_guard").display().to_string();
     format!(
         "{groups}\n[[plugins]]\nfile = {file:?}\ngrants = [\"store/1\", \"chain/1\", \"wallet-read/1\"]\nreload = \"after\"\n{rest}\n\

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use outrigger_abi::{ABI_MAJOR, ABI_MINOR};
-use outrigger_tests::{Client, Gate, Host, HostOptions, built, groups};
+use outrigger_tests::{Client, Gate, Host, HostOptions, all_groups, built};
 use serde_json::json;
 
-use crate::users::{ALICE, configuration};
+use crate::users::ALICE;
 
 const NOBODY: u32 = 65_534;
 
@@ -224,7 +224,7 @@ fn checked(text: &str) -> (Option<i32>, String, String) {
 
 #[test]
 fn run_check_names_what_would_keep_the_host_from_starting() {
-    let good = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    let good = all_groups();
     let (code, told, error) = checked(&good);
     assert_eq!((code, error.as_str()), (Some(0), ""));
     assert!(told.starts_with("The configuration is valid: 7 plugins with "), "{told}");
@@ -385,14 +385,9 @@ fn startup_answers_calls_with_minus_28_until_all_is_up() {
         Gate::reach(&[&gate]),
         gate.address()
     );
-    let config = configuration(&format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n{plugin}"));
+    let (_config, options) = HostOptions::with_groups(&format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n{plugin}"));
     let log = tempfile::NamedTempFile::new().unwrap();
-    let options = HostOptions {
-        config: Some(config.path().to_owned()),
-        set: vec!["log.level=info".into()],
-        log: Some(log.path().to_owned()),
-        ..HostOptions::default()
-    };
+    let options = HostOptions { set: vec!["log.level=info".into()], log: Some(log.path().to_owned()), ..options };
     std::thread::scope(|scope| {
         let starting = scope.spawn(|| Host::start_with(options));
         let waiting = gate.wait();

@@ -5,13 +5,13 @@ use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
-use outrigger_tests::{Host, HostOptions, built, isolated, wait_until};
+use outrigger_tests::{Host, built, isolated, wait_until};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Termios, Winsize, tcgetattr, tcsetwinsize};
 use serde_json::json;
 
-use crate::users::{ALICE, configuration};
+use crate::users::with_user;
 
 const ROWS: u16 = 30;
 
@@ -139,8 +139,7 @@ fn top_prints_node_wallets_and_plugins_of_a_running_host() {
 #[test]
 fn top_as_a_user_of_another_machine_shows_only_what_the_user_may_call() {
     let methods = r#"methods = ["getblockchaininfo", "listwallets", "listplugins"]"#;
-    let config = configuration(&format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n{methods}\n"));
-    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    let (host, _alice) = with_user(methods);
     host.new_wallet("shop");
     // There is no cookie here.
     let folder = tempfile::tempdir().unwrap();

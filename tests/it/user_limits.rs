@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use outrigger_tests::{Client, Gate, Host, HostOptions, built, wait_until};
 use serde_json::{Value, json};
 
-use crate::users::{ALICE, configuration};
+use crate::users::ALICE;
 
 const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 
@@ -13,9 +13,8 @@ const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 fn start(limits: &str) -> (tempfile::NamedTempFile, Host) {
     let bob = ALICE.replace("alice", "bob");
     let users = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n{limits}\n[[rpc.users]]\nrpcauth = \"{bob}\"\n");
-    let config = configuration(&users);
-    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
-    (config, host)
+    let (config, options) = HostOptions::with_groups(&users);
+    (config, Host::start_with(options))
 }
 
 fn user(host: &Host, name: &str) -> Client {

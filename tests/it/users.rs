@@ -1,8 +1,7 @@
 //! Who may call what.
 
-use outrigger_tests::{Client, Host, HostOptions, built, groups};
+use outrigger_tests::{Client, Host, HostOptions, built};
 use serde_json::{Value, json};
-use std::io::Write;
 
 use crate::operator::logged;
 
@@ -10,24 +9,17 @@ use crate::operator::logged;
 pub const ALICE: &str =
     "alice:0123456789abcdef0123456789abcdef$36eec41693efe2766d65afc49dcabcd63a478f61cd99bb469a80f7ad8885432b";
 
-/// All groups, and more lines of configuration.
-pub fn configuration(more: &str) -> tempfile::NamedTempFile {
-    let mut file = tempfile::NamedTempFile::new().unwrap();
-    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
-    write!(file, "{groups}\n{more}").unwrap();
-    file
-}
-
-fn start(config: &tempfile::NamedTempFile) -> Host {
-    Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() })
+/// A host with all groups, and a client of it whose user has these lines of configuration.
+pub fn with_user(lines: &str) -> (Host, Client) {
+    let (_config, options) = HostOptions::with_groups(&format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n{lines}\n"));
+    let host = Host::start_with(options);
+    let alice = Client::new(host.address, "alice:pass:word");
+    (host, alice)
 }
 
 #[test]
 fn users_method_list_refuses_with_403() {
-    let config =
-        configuration(&format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\nmethods = [\"uptime\", \"getblockcount\"]\n"));
-    let host = start(&config);
-    let mut alice = Client::new(host.address, "alice:pass:word");
+    let (host, mut alice) = with_user("methods = [\"uptime\", \"getblockcount\"]");
     alice.call("getblockcount", json!([]));
     let document = alice.call("rpc.discover", json!([]));
     let listed: Vec<_> = document["methods"].as_array().unwrap().iter().map(|method| &method["name"]).collect();
@@ -41,13 +33,11 @@ fn users_method_list_refuses_with_403() {
 #[test]
 fn users_method_list_refusal_is_logged_with_address_user_and_method() {
     let log = tempfile::NamedTempFile::new().unwrap();
-    let config = configuration(&format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\nmethods = [\"uptime\"]\n"));
-    let host = Host::start_with(HostOptions {
-        config: Some(config.path().to_owned()),
-        log: Some(log.path().to_owned()),
-        set: vec!["log.format=json".to_owned()],
-        ..HostOptions::default()
-    });
+    let user = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\nmethods = [\"uptime\"]\n");
+    let (_config, mut options) = HostOptions::with_groups(&user);
+    options.log = Some(log.path().to_owned());
+    options.set.push("log.format=json".to_owned());
+    let host = Host::start_with(options);
     let mut alice = Client::new(host.address, "alice:pass:word");
     assert_eq!(alice.post(r#"{"method":"stop","id":1}"#).status, 403);
     assert_eq!(alice.post(r#"[{"method":"uptime","id":1},{"method":"getblockcount","id":2}]"#).status, 403);
@@ -75,13 +65,11 @@ fn users_of_one_name_are_refused_at_the_start() {
 
 #[test]
 fn users_of_one_wallet_know_of_no_other() {
-    let config = configuration(&format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\nwallet = \"hot\"\n"));
-    let host = start(&config);
+    let (host, mut alice) = with_user("wallet = \"hot\"");
     let (mut hot, mut cold) = (host.new_wallet("hot"), host.new_wallet("cold"));
     let address = hot.call("getnewaddress", json!([]));
     cold.call("getnewaddress", json!([]));
 
-    let mut alice = Client::new(host.address, "alice:pass:word");
     // With two wallets loaded, only a user who has one alone need not name it.
     assert_eq!(host.client().refused("getwalletinfo", json!([])).0, -19);
     assert_eq!(alice.call("getwalletinfo", json!([]))["walletname"], "hot");
@@ -119,11 +107,11 @@ fn users_method_list_with_an_unknown_method_is_refused_at_the_start() {
 #[test]
 fn users_method_list_may_name_methods_of_plugins_that_are_off() {
     let faulty = built().library("outrigger_faulty").display().to_string();
-    let config = tempfile::NamedTempFile::new().unwrap();
     let methods = "[\"uptime\", \"submitblock\", \"faultwho\"]";
     let user = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\nmethods = {methods}\n");
-    std::fs::write(config.path(), format!("{user}[[plugins]]\nfile = \"{faulty}\"\nenabled = false\n")).unwrap();
-    let host = start(&config);
+    let (_config, options) =
+        HostOptions::configured(&format!("{user}[[plugins]]\nfile = \"{faulty}\"\nenabled = false\n"));
+    let host = Host::start_with(options);
     Client::new(host.address, "alice:pass:word").call("uptime", json!([]));
 }
 

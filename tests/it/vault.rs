@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use outrigger_tests::{Client, Host, HostOptions, built, groups};
+use outrigger_tests::{Client, Host, HostOptions, all_groups, built};
 use serde_json::{Value, json};
 
 use crate::key_daemon::KeyDaemon;
@@ -43,7 +43,7 @@ fn host(vault: &KeyDaemon) -> Host {
 
 /// The same, where `rest` belongs to the plugin's section.
 fn host_with(vault: &KeyDaemon, rest: &str) -> Host {
-    let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    let text = all_groups();
     let plugin = built().library("outrigger_vault_signing").display().to_string();
     let text = text.replace("file = \"signing\"", "file = \"signing\"\nenabled = false");
     let socket = vault.socket();

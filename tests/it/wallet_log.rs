@@ -3,7 +3,7 @@
 use outrigger_tests::{Client, Host, HostOptions, WebSocket};
 use serde_json::{Value, json};
 
-use crate::users::{ALICE, configuration};
+use crate::users::{ALICE, with_user};
 
 const FOREIGN: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 /// How long the host may take for an event, in milliseconds.
@@ -138,8 +138,7 @@ fn waitevents_goes_on_after_a_kill_and_gives_no_number_again_after_a_restore() {
 
 #[test]
 fn waitevents_waits_for_several_wallets_within_the_users_limits() {
-    let config = configuration(&format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\nwallet = \"a\"\n"));
-    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    let (host, mut alice) = with_user("wallet = \"a\"");
     let (mut one, mut other) = (host.new_wallet("a"), host.new_wallet("b"));
     let mut client = host.client();
     let next = client.call("waitevents", json!([null, 0, ["a", "b"]]))["next"].clone();
@@ -151,7 +150,6 @@ fn waitevents_waits_for_several_wallets_within_the_users_limits() {
     assert_eq!((&told["events"][0]["wallet"], &told["events"][0]["kind"]), (&json!("b"), &json!("confirmed")));
     assert_eq!((&told["next"]["a"], &told["next"]["b"]), (&next["a"], &told["events"][0]["number"]));
 
-    let mut alice = Client::new(host.address, "alice:pass:word");
     assert_eq!(alice.refused("waitevents", json!([{"b": 0}])).0, -18);
     assert_eq!(alice.refused("waitevents", json!([0, 0, ["a", "b"]])).0, -18);
     let waiting = alice.begin(&json!({"id": 1, "method": "waitevents", "params": [0, PATIENCE]}).to_string());
@@ -213,10 +211,10 @@ fn in_front_subscribe_events_tells_blocks_and_payments() {
 #[test]
 fn subscribe_events_keeps_to_the_users_wallet_and_list() {
     let bob = ALICE.replacen("alice", "bob", 1);
-    let config = configuration(&format!(
+    let (_config, options) = HostOptions::with_groups(&format!(
         "[[rpc.users]]\nrpcauth = \"{ALICE}\"\nwallet = \"a\"\n\n[[rpc.users]]\nrpcauth = \"{bob}\"\nmethods = [\"waitevents\"]\n"
     ));
-    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    let host = Host::start_with(options);
     host.new_wallet("a");
     host.new_wallet("b");
     let mut alice = Client::new(host.address, "alice:pass:word").websocket();

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bitcoin::hashes::{Hash, HashEngine, Hmac, HmacEngine, sha256};
 use outrigger_tests::{
-    Authority, Client, Host, HostOptions, accept_tls, built, comes_within, groups, wait_for, wait_until,
+    Authority, Client, Host, HostOptions, accept_tls, all_groups, built, comes_within, wait_for, wait_until,
 };
 use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
 use rustix::process::{Pid, Signal, kill_process};
@@ -156,7 +156,7 @@ fn start(folder: &TempDir, urls: &[String], isolated: bool) -> Host {
             format!("connect:{kind}:{}", url.split('/').nth(2).unwrap())
         })
         .collect();
-    let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    let text = all_groups();
     let library = built().library("outrigger_webhooks").display().to_string();
     let section = format!(
         "\n[[plugins]]\nfile = {library:?}\nisolated = {isolated}\nreload = \"after\"\n\

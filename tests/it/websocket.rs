@@ -10,8 +10,8 @@ const TEMPLATE: &str = "getblocktemplate";
 
 #[test]
 fn open_websocket_sees_plugins_that_are_stopped_started_reloaded_and_replaced() {
-    let config = acme_config(true, "[routes]\ngetblocktemplate = \"mining\"\n");
-    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    let (config, options) = acme_config(true, "[routes]\ngetblocktemplate = \"mining\"\n");
+    let host = Host::start_with(options);
     let (mut client, mut socket) = (host.client(), host.client().websocket());
     let mut template =
         || socket.call(TEMPLATE, json!([{"rules": ["segwit"]}])).map(|template| template["acme"].clone());

@@ -59,6 +59,11 @@ fn is_inside(options: &HostOptions) -> bool {
 const FULL_NODE: [&str; 3] = ["-txindex=1", "-blockfilterindex=1", "-rest=1"];
 
 impl HostOptions {
+    /// With all groups, and more lines of configuration.
+    pub fn with_groups(more: &str) -> (NamedTempFile, Self) {
+        Self::configured(&format!("{}\n{more}", all_groups()))
+    }
+
     /// With this configuration and a plugin beside it; `rest` belongs to the plugin's section.
     pub fn with_plugin(configuration: &str, library: &Path, rest: &str) -> (NamedTempFile, Self) {
         let library = library.display();
@@ -117,6 +122,11 @@ pub struct Host {
 /// The path of a configuration that ships with the project.
 pub fn groups(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../config").join(name)
+}
+
+/// The configuration with all groups on the embedded chain.
+pub fn all_groups() -> String {
+    std::fs::read_to_string(groups("regtest.toml")).unwrap()
 }
 
 impl Host {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use outrigger_tests::{Client, Gate, Host, HostOptions, built, groups, wait_until};
+use outrigger_tests::{Client, Gate, Host, HostOptions, all_groups, built, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -68,9 +68,8 @@ fn isolated_plugin_that_crashes_loses_its_calls_in_flight_and_goes_on() {
 
 #[test]
 fn plugin_that_keeps_ending_by_itself_is_put_into_quarantine_until_it_is_started() {
-    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
     let rest = format!("grants = [\"chain/1\", \"log/1\"]\n{OWN_PROCESS}[plugins.options]\nabort_event = true\n");
-    let (_config, options) = HostOptions::with_plugin(&groups, built().library("outrigger_faulty"), &rest);
+    let (_config, options) = HostOptions::with_plugin(&all_groups(), built().library("outrigger_faulty"), &rest);
     let host = Host::start_with(options);
     let mut client = host.client();
     let mut mine =
@@ -111,11 +110,10 @@ fn isolated_plugin_that_keeps_calls_has_them_answered_when_it_crashes() {
 
 #[test]
 fn fault_in_an_event_is_told_of_an_isolated_plugin_as_of_one_in_the_host() {
-    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
     for place in [OWN_PROCESS, "isolated = false\n"] {
         let rest =
             format!("{place}grants = [\"chain/1\", \"log/1\", \"events/1\"]\noptions = {{ panic_event = true }}\n");
-        let (_config, options) = HostOptions::with_plugin(&groups, built().library("outrigger_faulty"), &rest);
+        let (_config, options) = HostOptions::with_plugin(&all_groups(), built().library("outrigger_faulty"), &rest);
         let host = Host::start_with(options);
         let mut client = host.client();
         client.call("generatetoaddress", json!([1, "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080"]));
@@ -142,10 +140,9 @@ fn isolated_plugin_whose_calls_do_not_end_gets_another_process() {
 #[test]
 fn reloadplugin_ends_the_process_whose_calls_have_not_returned_by_their_deadlines() {
     let gate = Gate::new();
-    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
     let rest =
         format!("{OWN_PROCESS}{}grants = [\"chain/1\", \"log/1\"]\ndeadline_seconds = 1\n", Gate::reach(&[&gate]));
-    let (_config, options) = HostOptions::with_plugin(&groups, built().library("outrigger_faulty"), &rest);
+    let (_config, options) = HostOptions::with_plugin(&all_groups(), built().library("outrigger_faulty"), &rest);
     let host = Host::start_with(options);
     let mut client = host.client();
     for reload_first in [false, true] {

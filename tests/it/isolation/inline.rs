@@ -4,7 +4,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
-use outrigger_tests::{Client, Gate, Host, HostOptions, built, groups};
+use outrigger_tests::{Client, Gate, Host, HostOptions, all_groups, built};
 use serde_json::{Value, json};
 
 use super::process;
@@ -12,12 +12,11 @@ use crate::faults::await_told;
 
 /// A host whose plugins run in processes of their own and their inline methods on the threads that serve connections.
 fn start(gate: &Gate) -> Host {
-    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
     let rest = format!(
         "trusted = true\nsandbox = \"best-effort\"\ngrants = [\"chain/1\", \"log/1\"]\n{}",
         Gate::reach(&[gate])
     );
-    let (_config, mut options) = HostOptions::with_plugin(&groups, built().library("outrigger_faulty"), &rest);
+    let (_config, mut options) = HostOptions::with_plugin(&all_groups(), built().library("outrigger_faulty"), &rest);
     options.set.push("plugin_defaults.isolated='all'".to_owned());
     Host::start_with(options)
 }

@@ -27,7 +27,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use outrigger_tests::{Host, HostOptions, built, groups, skip_unprivileged};
+use outrigger_tests::{Host, HostOptions, all_groups, built, skip_unprivileged};
 use tempfile::{NamedTempFile, TempDir};
 
 const NOBODY: u32 = 65534;
@@ -80,10 +80,9 @@ impl Installed {
 
     /// All groups and `hostile` in a process of its own; `rest` belongs to its section.
     fn options(&self, user: Option<u32>, rest: &str) -> (NamedTempFile, HostOptions) {
-        let groups = fs::read_to_string(groups("regtest.toml")).unwrap();
         let library = self.0.path().join(built().library("outrigger_hostile").file_name().unwrap());
         let rest = format!("isolated = true\ngrants = [\"log/1\"]\n{rest}");
-        let (config, options) = HostOptions::with_plugin(&groups, &library, &rest);
+        let (config, options) = HostOptions::with_plugin(&all_groups(), &library, &rest);
         (config, HostOptions { user, program: Some(self.program()), ..options })
     }
 }

@@ -8,12 +8,11 @@ use std::thread;
 use std::time::Duration;
 
 use outrigger_tests::proxy::{connect_from, proxy_port};
-use outrigger_tests::{Host, HostOptions, Reply, wait_until};
+use outrigger_tests::{Host, HostOptions, Reply, all_groups, wait_until};
 use serde_json::Value;
 use tempfile::TempDir;
 
 use super::{ask, cookie, request, request_of};
-use crate::users::configuration;
 
 /// A host that trusts 127.0.0.1 and 127.0.0.9, with an audit log.
 pub struct Proxied {
@@ -242,16 +241,10 @@ fn proxies_that_name_no_client_do_not_pass_its_headers_on() {
 
 #[test]
 fn proxies_that_a_reload_distrusts_lose_their_connections() {
-    let config = configuration("");
-    let text = std::fs::read_to_string(config.path()).unwrap();
-    let text = text.replace("trusted_proxies = []", "trusted_proxies = [\"127.0.0.1\"]");
-    std::fs::write(config.path(), &text).unwrap();
-    let options = HostOptions {
-        config: Some(config.path().to_owned()),
-        listen: Some("127.0.0.1:0 proxy:127.0.0.1:0".to_owned()),
-        ..HostOptions::default()
-    };
-    let host = Host::start_with(options);
+    let text = all_groups().replace("trusted_proxies = []", "trusted_proxies = [\"127.0.0.1\"]");
+    let (config, options) = HostOptions::configured(&text);
+    let listen = Some("127.0.0.1:0 proxy:127.0.0.1:0".to_owned());
+    let host = Host::start_with(HostOptions { listen, ..options });
     let port = proxy_port(&host).unwrap();
     let mut kept = std::io::BufReader::new(connect_from(1, port).unwrap());
     kept.get_mut().write_all(&header(5)).unwrap();

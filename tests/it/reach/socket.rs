@@ -11,18 +11,13 @@ use outrigger_tests::{Host, HostOptions, built, exchange};
 use tempfile::{NamedTempFile, TempDir};
 
 use super::{PATIENCE, ask, cookie, request, request_of};
-use crate::users::{ALICE, configuration};
+use crate::users::ALICE;
 
 /// The options of a host that listens on a port and on the socket, with more lines of configuration.
 fn options(folder: &TempDir, more: &str) -> (NamedTempFile, HostOptions) {
-    let config = configuration(more);
-    let socket = folder.path().join("rpc.sock");
-    let options = HostOptions {
-        config: Some(config.path().to_owned()),
-        listen: Some(format!("127.0.0.1:0 unix:{}", socket.display())),
-        ..HostOptions::default()
-    };
-    (config, options)
+    let (config, options) = HostOptions::with_groups(more);
+    let listen = Some(format!("127.0.0.1:0 unix:{}", folder.path().join("rpc.sock").display()));
+    (config, HostOptions { listen, ..options })
 }
 
 fn mode(path: &Path) -> u32 {
@@ -142,7 +137,7 @@ fn socket_settings_that_cannot_work_refuse_check_and_start() {
         (both, "log.level=warn".to_owned(), 2, "either rpcauth or"),
     ];
     for (text, set, code, reason) in cases {
-        let config = configuration(&text);
+        let (config, _options) = HostOptions::with_groups(&text);
         let mut command = Command::new(&built().binary);
         command.arg("run").arg("--datadir").arg(folder.path()).arg("--config").arg(config.path()).args(["--set", &set]);
         command.args(["--set", "chain.map_gib=16"]);

@@ -9,7 +9,7 @@ use outrigger_tests::{Authority, Host, HostOptions, Issued, Reply, built, exchan
 use tempfile::TempDir;
 
 use super::{ask, check, connect, cookie, ends, request, request_of, websocket_call};
-use crate::users::{ALICE, configuration};
+use crate::users::ALICE;
 
 /// Files of a host with TLS, and its authority.
 struct Setup {
@@ -39,11 +39,9 @@ impl Setup {
     /// The configuration, with further lines of `[rpc.tls]` and others behind.
     fn options(&self, more: &str) -> (tempfile::NamedTempFile, HostOptions) {
         let folder = self.folder.path().display();
-        let config = configuration(&format!(
+        HostOptions::with_groups(&format!(
             "[rpc.tls]\ncertificate = \"{folder}/certificate.pem\"\nkey = \"{folder}/key.pem\"\n{more}"
-        ));
-        let options = HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() };
-        (config, options)
+        ))
     }
 
     fn ca(&self) -> String {
@@ -261,8 +259,7 @@ fn tls_files_that_cannot_be_used_refuse_check_and_start() {
         ("[[rpc.users]]\nname = \"bob\"\n".to_owned(), "rpc.users.name: ", "nothing identifies a user"),
     ];
     for (text, key, reason) in cases {
-        let config = configuration(&text);
-        let options = HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() };
+        let (config, options) = HostOptions::with_groups(&text);
         let started = Host::fail(&options);
         for output in [started, check(setup.folder.path(), config.path())] {
             let error = String::from_utf8(output.stderr).unwrap();

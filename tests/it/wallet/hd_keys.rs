@@ -1,22 +1,19 @@
 //! Extended keys without addresses, keys derived from a wallet's, aggregate keys, and wallets exported without keys; and the
 //! refusals of wallets that releases after 29 changed.
 
-use std::io::Write as _;
 use std::path::Path;
 
 use outrigger_tests::{Client, Host, HostOptions, groups};
 use serde_json::{Value, json};
 
 use super::{MASTER, fund};
+use crate::users::with_user;
 
 const XPUB: &str =
     "tpubD6NzVbkrYhZ4WaWSyoBvQwbpLkojyoTZPRsgXELWz3Popb3qkjcJyJUGLnL4qHHoQvao8ESaAstxYSnhyswJ76uZPStJRJCTKvosUCJZL5B";
 const OTHER: &str =
     "tpubDC5FSnBiZDMmhiuCmWAYsLwgLYrrT9rAqvTySfuCCrgsWz8wxMXUS9Tb9iVMvcRbvFcAHGkMD5Kx8koh4GquNGNTfohfk7pgjhaPCdXpoba";
 const FOREIGN: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
-/// `alice`, whose password is `pass:word`.
-const ALICE: &str =
-    "alice:0123456789abcdef0123456789abcdef$36eec41693efe2766d65afc49dcabcd63a478f61cd99bb469a80f7ad8885432b";
 
 /// A host on the embedded chain, also where other tests stand in front of a node: its getdescriptorinfo knows one release alone.
 fn host(set: &[&str]) -> Host {
@@ -276,13 +273,8 @@ fn exportwatchonlywallet_keeps_a_user_to_the_folders_that_are_named() {
     let (allowed, other) = (outside.path().join("allowed"), outside.path().join("other"));
     std::fs::create_dir(&allowed).unwrap();
     std::fs::write(&other, "notes").unwrap();
-    let mut config = tempfile::NamedTempFile::new().unwrap();
-    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
-    write!(config, "{groups}\n[[rpc.users]]\nrpcauth = \"{ALICE}\"\nwallet = \"hot\"\nfolders = [{allowed:?}]\n")
-        .unwrap();
-    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    let (host, mut alice) = with_user(&format!("wallet = \"hot\"\nfolders = [{allowed:?}]"));
     host.client().call("createwallet", json!(["hot"]));
-    let mut alice = Client::new(host.address, "alice:pass:word");
     let own = host.network_folder().join(".cookie");
     // Whether a file exists there is not told.
     for file in [&other, &outside.path().join("none"), &own] {

@@ -5,7 +5,7 @@ use std::path::Path;
 use outrigger_tests::{Client, Host, HostOptions};
 use serde_json::{Value, json};
 
-use crate::users::{ALICE, configuration};
+use crate::users::with_user;
 
 /// A folder of a client's that is there, and the name of a wallet below it.
 fn of_liana(folder: &tempfile::TempDir) -> String {
@@ -126,14 +126,6 @@ fn loadwallet_of_the_path_of_a_wallet_of_bitcoind_says_how_it_is_copied() {
     let folders = tempfile::tempdir().unwrap();
     let (_host, mut alice) = with_user(&format!("folders = [{:?}]", folders.path()));
     assert_eq!(alice.refused("loadwallet", json!([name])), missing);
-}
-
-/// A host, and a client of it whose user has this line of configuration.
-fn with_user(line: &str) -> (Host, Client) {
-    let config = configuration(&format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n{line}\n"));
-    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
-    let alice = Client::new(host.address, "alice:pass:word");
-    (host, alice)
 }
 
 #[test]

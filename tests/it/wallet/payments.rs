@@ -1,6 +1,6 @@
 //! Payments, and the coins and balances that they come from.
 
-use outrigger_tests::{Client, Host, HostOptions, groups};
+use outrigger_tests::{Client, Host, HostOptions, all_groups};
 use serde_json::{Value, json};
 
 use super::{MASTER, activate, fund};
@@ -155,7 +155,7 @@ fn sendtoaddress_locktime_is_the_height_unless_the_tip_is_old() {
 fn sendtoaddress_needs_a_feerate_where_no_fallback_is_configured() {
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("config.toml");
-    let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    let text = all_groups();
     std::fs::write(&config, text.replace("fallbackfee = 0.00001", "fallbackfee = 0")).unwrap();
     let host = Host::start_with(HostOptions { config: Some(config), ..HostOptions::default() });
     let mut client = host.new_wallet("w");

@@ -53,8 +53,7 @@ fn once(plugin: Option<&str>, section: &str, reserves: bool) -> f64 {
     let (_config, options) = HostOptions::configured(&text);
     let host = Host::start_with(options);
     let mut wallet = host.new_wallet("hot");
-    let address = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([2, address]));
+    wallet.mine(2);
     wallet.call("generatetoaddress", json!([100, ELSEWHERE]));
     if !reserves {
         let params = json!([raw(&mut wallet, 0)]);

@@ -47,8 +47,7 @@ fn header_of_the_future() -> String {
 /// A fresh wallet with coinbases, which leaves the chain at height 3.
 fn mine(host: &Host) -> Client {
     let mut wallet = host.new_wallet("w\"1");
-    let address = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([3, address]));
+    wallet.mine(3);
     wallet
 }
 
@@ -127,8 +126,7 @@ fn c_plugin_answers_late_from_a_thread_of_its_own() {
     };
     let (next, never) = (wait(4), wait(1000));
     until_waiting(&mut wallet, 2);
-    let address = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([1, address]));
+    wallet.mine(1);
     assert_eq!(next.join().unwrap(), Ok(json!({"height": 4, "late": true})));
     let events = until_waiting(&mut wallet, 1);
     assert_eq!((&events["height"], &events["cancelled"]), (&json!(4), &json!(0)));

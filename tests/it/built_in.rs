@@ -37,8 +37,7 @@ fn listed(client: &mut Client) -> Vec<Value> {
 fn each_group_answers(host: &Host) {
     let key = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87K7XCyj5v";
     let mut wallet = host.new_wallet("w");
-    let address = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([1, address]));
+    wallet.mine(1);
     assert_eq!(wallet.call("getblockcount", json!([])), json!(1));
     assert_eq!(wallet.call("listtransactions", json!([]))[0]["category"], "immature");
     let imported = json!([{"desc": format!("wpkh({key})#pdry7alk"), "timestamp": "now"}]);

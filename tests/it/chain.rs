@@ -186,8 +186,7 @@ fn with_transactions() -> Host {
     let mut client = host.client();
     client.call("createwallet", json!({"wallet_name": "w", "load_on_startup": false}));
     let mut wallet = client.wallet("w");
-    let address = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([101, address]));
+    let address = wallet.mine(101);
     for amount in 1..=5 {
         wallet.call("sendtoaddress", json!([address, amount]));
     }

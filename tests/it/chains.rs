@@ -296,8 +296,7 @@ fn template_filter_asks_the_group_mining_and_takes_out_what_pays_too_little() {
         HostOptions::with_groups(&(plugin + "[routes]\ngetblocktemplate = [\"template-filter\", \"mining\"]\n"));
     let host = Host::start_with(options);
     let mut wallet = host.new_wallet("w");
-    let address = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([101, address]));
+    let address = wallet.mine(101);
     wallet.call("sendtoaddress", json!([address, 1]));
     let template = wallet.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
     assert_eq!((&template["transactions"], &template["coinbasevalue"]), (&json!([]), &json!(5_000_000_000_u64)));

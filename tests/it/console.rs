@@ -64,8 +64,7 @@ fn console_shows_the_host_and_makes_calls_at_three_widths_without_an_error() {
     let host = Host::start();
     let mut wallet = host.new_wallet("shop");
     host.new_wallet("");
-    let address = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([101, address]));
+    wallet.mine(101);
     browser.show(WIDTHS[0], "light");
     browser.open(&format!("http://{}/console", host.address));
     let pictures = Path::new(env!("CARGO_TARGET_TMPDIR")).join("console");

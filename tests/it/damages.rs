@@ -244,8 +244,7 @@ fn damages_met_while_the_host_runs_are_told_in_warnings() {
     let host = Host::start_with(options());
     let mut wallet = host.new_wallet("w");
     let address = wallet.call("getnewaddress", json!(["a label to be spoiled"]));
-    let mined = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([1, mined]));
+    wallet.mine(1);
     let hash = wallet.call("getbestblockhash", json!([]));
     let block = wallet.call("getblock", json!([hash, 0]));
     let block = Vec::from_hex(block.as_str().unwrap()).unwrap();

@@ -29,8 +29,7 @@ fn wait_for(client: &mut Client, topic: &str) -> Value {
 fn events_tell_the_end_of_a_rescan() {
     let host = start();
     let mut wallet = host.new_wallet("w");
-    let address = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([3, address]));
+    let address = wallet.mine(3);
     let mut watcher = host.client();
     watcher.call("createwallet", json!({"wallet_name": "watcher", "disable_private_keys": true}));
     let mut watcher = watcher.wallet("watcher");
@@ -101,8 +100,7 @@ fn events_tell_of_blocks_transactions_and_locks() {
     client.call("createwallet", json!({"wallet_name": "w", "passphrase": "open sesame"}));
     let mut wallet = client.wallet("w");
     wallet.call("walletpassphrase", json!(["open sesame", 600]));
-    let address = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([101, address]));
+    let address = wallet.mine(101);
     wallet.call("sendtoaddress", json!([address, "1.0"]));
     wallet.call("walletlock", json!([]));
     let mut topics: Vec<String> = Vec::new();

@@ -62,8 +62,7 @@ fn groups_of_read_only_answer_history_and_chain_alone() {
 
 #[test]
 fn groups_that_are_disabled_are_gone() {
-    let text = all_groups();
-    let text = text.replace("file = \"signing\"", "file = \"signing\"\nenabled = false");
+    let text = all_groups().replace("file = \"signing\"", "file = \"signing\"\nenabled = false");
     let (_config, options) = HostOptions::configured(&text);
     let host = Host::start_with(options);
     check_methods(&host, &[&IMPORT[..], &MINING, &HISTORY, &CHAIN, &WALLET].concat(), &SIGNING);

@@ -20,8 +20,7 @@ fn daemon() -> KeyDaemon {
 
 /// A host with the HSM's plugin, where `rest` belongs to the plugin's section.
 fn options(hsm: &KeyDaemon, rest: &str) -> HostOptions {
-    let text = all_groups();
-    let text = text.replace("[wallet]\n", "[wallet]\nsigner = \"hsm-signer\"\n");
+    let text = all_groups().replace("[wallet]\n", "[wallet]\nsigner = \"hsm-signer\"\n");
     let plugin = built().library("outrigger_hsm_signer").display().to_string();
     let socket = hsm.socket();
     let entry = format!(

@@ -20,8 +20,7 @@ fn metrics_tell_prometheus_of_calls_chain_wallets_and_plugins() {
     let host = Host::start_with(HostOptions::with(&["metrics.listen=127.0.0.1:0"]));
     let metrics = host.metrics.unwrap();
     let mut wallet = host.new_wallet("shop");
-    let address = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([3, address]));
+    wallet.mine(3);
     // A wallet follows behind the chain, and a call of it waits till it has.
     wallet.call("getwalletinfo", json!([]));
     wallet.refused("getblockhash", json!([9]));

@@ -185,8 +185,7 @@ fn version_is_an_argument_since_release_30() {
     for release in [29, 30, 32] {
         let host = start(release);
         let mut wallet = host.new_wallet("w");
-        let mine = wallet.call("getnewaddress", json!([]));
-        wallet.call("generatetoaddress", json!([1, mine]));
+        wallet.mine(1);
         wallet.call("generatetoaddress", json!([100, FOREIGN]));
         for method in VERSIONED {
             let ask = |wallet: &mut Client, version: u32| {

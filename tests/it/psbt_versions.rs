@@ -90,8 +90,7 @@ fn wallets_make_psbts_of_the_release_and_sign_both_versions() {
     for (release, default) in [(29, 0), (32, 2)] {
         let host = host(release);
         let mut client = host.new_wallet("w");
-        let mine = client.call("getnewaddress", json!([]));
-        client.call("generatetoaddress", json!([101, mine]));
+        client.mine(101);
         let mut versions = vec![(json!({"outputs": [{ADDRESS: 1}], "fee_rate": 2}), default)];
         if release == 32 {
             versions.push((json!({"outputs": [{ADDRESS: 1}], "fee_rate": 2, "psbt_version": 0}), 0));

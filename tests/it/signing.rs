@@ -32,8 +32,7 @@ fn signrawtransactionwithwallet_signs_only_for_the_wallets_of_its_grant() {
     let host = Host::start_with(options);
     let signed = |wallet: &str| {
         let mut client = host.new_wallet(wallet);
-        let address = client.call("getnewaddress", json!([]));
-        client.call("generatetoaddress", json!([101, address]));
+        let address = client.mine(101);
         let coin = client.call("listunspent", json!([]))[0].clone();
         let inputs = json!([{"txid": coin["txid"], "vout": coin["vout"]}]);
         let raw = client.call("createrawtransaction", json!([inputs, {address.as_str().unwrap(): "1.0"}]));
@@ -51,8 +50,7 @@ fn signrawtransactionwithwallet_signs_only_for_the_wallets_of_its_grant() {
 fn signrawtransactionwithwallet_signs_for_its_own_coins_as_they_are() {
     let host = Host::start();
     let mut wallet = host.new_wallet("w");
-    let address = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([101, address]));
+    let address = wallet.mine(101);
     let coin = wallet.call("listunspent", json!([]))[0].clone();
     let inputs = json!([{"txid": coin["txid"], "vout": coin["vout"]}]);
     let raw = wallet.call("createrawtransaction", json!([inputs, {address.as_str().unwrap(): 1}]));

@@ -117,8 +117,7 @@ impl Drop for Terminal {
 fn top_prints_node_wallets_and_plugins_of_a_running_host() {
     let host = Host::start();
     let mut wallet = host.new_wallet("shop");
-    let address = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([3, address]));
+    wallet.mine(3);
     let mut command = Command::new(&built().binary);
     wait_until("the first connection has ended", || wallet.call("gethostinfo", json!([]))["connections"] == 1);
     let printed = command.arg("top").arg("--datadir").arg(host.datadir()).output().unwrap();
@@ -183,8 +182,7 @@ fn top_in_a_terminal_shows_what_changes_until_q() {
     assert!(terminal.has_written("\x1b[?1049h") && terminal.is_raw());
     assert!(terminal.shows("height 0 of 0") && !terminal.shows("shop"), "{:#?}", terminal.lines());
     let mut wallet = host.new_wallet("shop");
-    let address = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([7, address]));
+    wallet.mine(7);
     wait_until("the new wallet and height", || {
         terminal.shows("height 7 of 7") && terminal.lines().iter().any(|line| line.starts_with("shop  "))
     });

@@ -103,8 +103,7 @@ fn waitevents_goes_on_after_a_kill_and_gives_no_number_again_after_a_restore() {
     let file = folder.path().join("backup").display().to_string();
     let host = Host::start();
     let mut wallet = host.new_wallet("w");
-    let mine = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([101, mine]));
+    wallet.mine(101);
     wallet.call("backupwallet", json!([file]));
     let mut log = Reader::of(host.client().wallet("w"));
     let paid = wallet.call("sendtoaddress", json!([FOREIGN, 1]));
@@ -143,8 +142,7 @@ fn waitevents_waits_for_several_wallets_within_the_users_limits() {
     let mut client = host.client();
     let next = client.call("waitevents", json!([null, 0, ["a", "b"]]))["next"].clone();
     let waiting = client.begin(&json!({"id": 1, "method": "waitevents", "params": [next, PATIENCE]}).to_string());
-    let address = other.call("getnewaddress", json!([]));
-    other.call("generatetoaddress", json!([1, address]));
+    other.mine(1);
     let answer: Value = serde_json::from_str(&waiting.finish().body).unwrap();
     let told = &answer["result"];
     assert_eq!((&told["events"][0]["wallet"], &told["events"][0]["kind"]), (&json!("b"), &json!("confirmed")));

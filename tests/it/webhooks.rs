@@ -197,8 +197,7 @@ fn pay(wallet: &mut Client, payments: u32) {
 
 fn funded(host: &Host) -> Client {
     let mut wallet = host.new_wallet("w");
-    let mine = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([101, mine]));
+    wallet.mine(101);
     wallet
 }
 

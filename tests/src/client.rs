@@ -80,6 +80,14 @@ impl Client {
         read_reply(method, &reply)
     }
 
+    /// Mines blocks to a new address of the wallet. Gives the address.
+    #[track_caller]
+    pub fn mine(&mut self, blocks: u32) -> Value {
+        let address = self.call("getnewaddress", json!([]));
+        self.call("generatetoaddress", json!([blocks, address]));
+        address
+    }
+
     /// What `listplugins` tells of a plugin.
     #[track_caller]
     pub fn plugin(&mut self, id: &str) -> Value {

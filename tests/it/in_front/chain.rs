@@ -26,8 +26,7 @@ fn wallet_answers_never_lag_behind_what_was_passed() {
     let mut node = host.node.as_ref().unwrap().client();
     let mut wallet = host.new_wallet("w");
     let mut client = host.client();
-    let mine = wallet.call("getnewaddress", json!([]));
-    client.call("generatetoaddress", json!([1, mine]));
+    let mine = wallet.mine(1);
     client.call("generatetoaddress", json!([100, ADDRESS]));
     let mut coin = wallet.call("listunspent", json!([]))[0]["txid"].clone();
     let mut left = Amount::from_int_btc(50);
@@ -60,8 +59,7 @@ fn syncwithvalidationinterfacequeue_waits_for_the_wallets_of_the_host() {
     let Some(host) = start(&[]) else { return };
     let mut node = host.node.as_ref().unwrap().client();
     let (mut wallet, mut client) = (host.new_wallet("w"), host.client());
-    let mine = wallet.call("getnewaddress", json!([]));
-    client.call("generatetoaddress", json!([1, mine]));
+    let mine = wallet.mine(1);
     client.call("generatetoaddress", json!([100, ADDRESS]));
     let mut coin = json!({"txid": wallet.call("listunspent", json!([]))[0]["txid"], "vout": 0});
     let mut left = Amount::from_int_btc(50);
@@ -85,8 +83,7 @@ fn payments_through_the_host_are_the_wallets_at_once() {
     let Some(host) = start(&[]) else { return };
     let mut client = host.client();
     let (mut one, mut two) = (host.new_wallet("one"), host.new_wallet("two"));
-    let address = one.call("getnewaddress", json!([]));
-    client.call("generatetoaddress", json!([101, address]));
+    one.mine(101);
     for count in 1..=10 {
         let to = two.call("getnewaddress", json!([]));
         let paid = one.call("sendtoaddress", json!([to, 1]));
@@ -114,8 +111,7 @@ fn listsinceblock_follows_reorganisations_of_the_node() {
     let Some(host) = start(&[]) else { return };
     let (mut node, mut client) = (host.node.as_ref().unwrap().client(), host.client());
     let mut wallet = host.new_wallet("w");
-    let mine = wallet.call("getnewaddress", json!([]));
-    client.call("generatetoaddress", json!([110, mine]));
+    wallet.mine(110);
     for depth in [1, 5, 60] {
         let height = node.call("getblockcount", json!([])).as_u64().unwrap();
         let stale = node.call("getblockhash", json!([height - depth + 1]));

@@ -192,8 +192,7 @@ fn estimate_above_max_estimate_is_refused_before_anything_is_signed() {
     let log = tempfile::tempdir().unwrap();
     let Some((host, relay)) = start(log.path(), &[]) else { return };
     let mut wallet = host.new_wallet("w");
-    let mine = wallet.call("getnewaddress", json!([]));
-    host.client().call("generatetoaddress", json!([101, mine]));
+    wallet.mine(101);
     let estimate = |feerate: f64| {
         move |body: &[u8]| {
             let reply: Value = serde_json::from_slice(body).ok()?;

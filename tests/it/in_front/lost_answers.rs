@@ -13,8 +13,7 @@ fn start(set: &[&str]) -> Option<(Host, Relay)> {
     let (host, relay) = start_behind_relay_with(&["-fallbackfee=0.0001"], &set)?;
     let mut node = host.node.as_ref().unwrap().client();
     node.call("createwallet", json!(["theirs"]));
-    let mine = node.call("getnewaddress", json!([]));
-    node.call("generatetoaddress", json!([8, mine]));
+    node.mine(8);
     node.call("generatetoaddress", json!([100, ADDRESS]));
     Some((host, relay))
 }

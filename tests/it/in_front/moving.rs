@@ -291,8 +291,7 @@ fn wallet_that_avoids_reuse_only_later_is_told_to_differ_from_its_copy() {
     let mut client = node.client();
     client.call("createwallet", json!(["late"]));
     let mut original = client.wallet("late");
-    let mine = original.call("getnewaddress", json!([]));
-    client.call("generatetoaddress", json!([1, mine]));
+    let mine = original.mine(1);
     client.call("generatetoaddress", json!([100, ADDRESS]));
     original.call("sendtoaddress", json!([ADDRESS, 1]));
     // Eight more coins of the address that was spent from.

@@ -10,8 +10,7 @@ const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 fn check_payments(host: &Host) {
     let mut client = host.client();
     let (mut one, mut two) = (host.new_wallet("one"), host.new_wallet("two"));
-    let mine = one.call("getnewaddress", json!([]));
-    client.call("generatetoaddress", json!([101, mine]));
+    one.mine(101);
     let to = two.call("getnewaddress", json!([]));
     let paid = one.call("sendtoaddress", json!([to, 1]));
     assert_eq!(two.call("gettransaction", json!([paid]))["confirmations"], json!(0));

@@ -149,8 +149,7 @@ fn host_is_not_ready_while_its_node_lacks_blocks_of_which_it_has_the_headers() {
 fn host_is_ready_with_a_payment_that_no_mempool_takes() {
     let Some(host) = start_set(&["-dustrelayfee=0.01"], &["metrics.listen=127.0.0.1:0"]) else { return };
     let mut wallet = host.new_wallet("w");
-    let mine = wallet.call("getnewaddress", json!([]));
-    host.client().call("generatetoaddress", json!([101, mine]));
+    wallet.mine(101);
     wallet.call("sendtoaddress", json!([ADDRESS, 0.0001]));
     let page = ask(host.metrics.unwrap(), "GET /metrics");
     assert!(page.contains("outrigger_wallet_payments_unsent{wallet=\"w\"} 1.0\n"), "{page}");
@@ -161,8 +160,7 @@ fn host_is_ready_with_a_payment_that_no_mempool_takes() {
 fn payments_of_a_wallet_that_is_read_only_are_refused_with_the_reason() {
     let Some(host) = start_set(&[], &["backend.max_rewind=3"]) else { return };
     let (mut client, mut wallet) = (host.client(), host.new_wallet("w"));
-    let mine = wallet.call("getnewaddress", json!([]));
-    client.call("generatetoaddress", json!([105, mine]));
+    wallet.mine(105);
     assert_eq!(wallet.call("getwalletinfo", json!([]))["lastprocessedblock"]["height"], 105);
     let left = client.call("getblockhash", json!([98]));
     // A loaded wallet follows a heavier branch block by block. A wallet that is loaded later must rewind too far.

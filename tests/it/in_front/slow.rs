@@ -189,8 +189,7 @@ fn payment_that_came_while_the_mempool_was_about_to_be_read_has_the_time_that_wa
     let mine = wallet.call("getnewaddress", json!([]));
     let mut node = host.node.as_ref().unwrap().client();
     node.call("createwallet", json!(["theirs"]));
-    let theirs = node.call("getnewaddress", json!([]));
-    node.call("generatetoaddress", json!([102, theirs]));
+    node.mine(102);
     let held = relay.hold("getrawmempool", Point::Request);
     // The host sees the first one come, and asks what the mempool holds: it holds the second one too by then.
     node.call("sendtoaddress", json!([mine, 1]));

@@ -180,8 +180,7 @@ impl Miner {
 fn getblocktemplate_lets_two_miners_compete_by_longpolls_and_proposals() {
     let host = Host::start();
     let mut wallet = host.new_wallet("w");
-    let address = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([101, address]));
+    let address = wallet.mine(101);
     let mut miners = [Miner::new(&host), Miner::new(&host)];
     let tip = wallet.call("getbestblockhash", json!([]));
     let now = wallet.call("getblockheader", json!([tip]))["time"].as_u64().unwrap();

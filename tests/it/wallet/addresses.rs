@@ -22,8 +22,7 @@ fn getnewaddress_and_getrawchangeaddress_name_a_type_that_is_missing() {
 fn setlabel_and_all_stored_texts_are_bounded() {
     let host = Host::start();
     let mut wallet = host.new_wallet("w");
-    let address = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([101, address]));
+    let address = wallet.mine(101);
     let (longest, long) = ("x".repeat(4096), "x".repeat(4097));
     let refused = (-11, "Invalid label name: it has 4097 bytes, and at most 4096 are stored".to_owned());
     assert_eq!(wallet.refused("setlabel", json!([address, long])), refused);

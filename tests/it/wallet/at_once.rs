@@ -10,8 +10,7 @@ const FOREIGN: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 fn start(coins: u32) -> (Host, Client) {
     let host = Host::start();
     let mut wallet = host.new_wallet("w");
-    let mine = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([coins, mine]));
+    wallet.mine(coins);
     wallet.call("generatetoaddress", json!([100, FOREIGN]));
     (host, wallet)
 }

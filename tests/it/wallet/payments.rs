@@ -10,8 +10,7 @@ fn sendtoaddress_fees_and_getbalances_are_exact() {
     let host = Host::start();
     let mut alice = host.new_wallet("alice");
     let mut bob = host.new_wallet("bob");
-    let mining = alice.call("getnewaddress", json!([]));
-    alice.call("generatetoaddress", json!([101, mining]));
+    let mining = alice.mine(101);
     let balances = alice.call("getbalances", json!([]));
     assert_eq!(balances["mine"]["trusted"].to_string(), "50.00000000");
     assert_eq!(balances["mine"]["immature"].to_string(), "5000.00000000");
@@ -40,8 +39,7 @@ fn sendmany_pays_several_and_subtracts_the_fee_from_those_named() {
     let host = Host::start();
     let mut alice = host.new_wallet("alice");
     let mut bob = host.new_wallet("bob");
-    let mining = alice.call("getnewaddress", json!([]));
-    alice.call("generatetoaddress", json!([101, mining]));
+    let mining = alice.mine(101);
     let [first, second, third] =
         ["legacy", "bech32", "bech32m"].map(|kind| bob.call("getnewaddress", json!(["", kind])));
     let [first, second, third] = [&first, &second, &third].map(|address| address.as_str().unwrap());
@@ -67,8 +65,7 @@ fn sendmany_pays_several_and_subtracts_the_fee_from_those_named() {
 fn listlockunspent_knows_at_once_what_was_spent() {
     let host = Host::start();
     let mut alice = host.new_wallet("alice");
-    let mining = alice.call("getnewaddress", json!([]));
-    alice.call("generatetoaddress", json!([130, mining]));
+    let mining = alice.mine(130);
     let coins = alice.call("listunspent", json!([]));
     // Several, because the wallet may have followed by chance.
     for coin in coins.as_array().unwrap() {
@@ -136,8 +133,7 @@ fn sendtoaddress_uses_up_one_change_address_and_none_where_it_fails() {
 fn sendtoaddress_locktime_is_the_height_unless_the_tip_is_old() {
     let host = Host::start();
     let mut client = host.new_wallet("w");
-    let address = client.call("getnewaddress", json!([]));
-    client.call("generatetoaddress", json!([103, address]));
+    let address = client.mine(103);
     let tip = client.call("getbestblockhash", json!([]));
     let tip = client.call("getblockheader", json!([tip]));
     let time = tip["time"].as_u64().unwrap();
@@ -172,8 +168,7 @@ fn sendtoaddress_needs_a_feerate_where_no_fallback_is_configured() {
 fn getbalances_and_listunspent_tell_reused_addresses_apart() {
     let host = Host::start();
     let mut rich = host.new_wallet("rich");
-    let mining = rich.call("getnewaddress", json!([]));
-    rich.call("generatetoaddress", json!([101, mining]));
+    let mining = rich.mine(101);
     rich.call("createwallet", json!(["careful", false, false, "", true]));
     let mut careful = host.client().wallet("careful");
     let [used, fresh] = [(); 2].map(|()| careful.call("getnewaddress", json!([])));

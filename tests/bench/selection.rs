@@ -92,9 +92,7 @@ impl Bench {
 
     /// A wallet in each node with these coins, of 0.0005 to 0.0045 BTC each.
     fn fund(&mut self, coins: usize) -> Vec<Client> {
-        let text = format!("wpkh({ROOT}/84h/1h/0h/0/*)");
-        let info = self.clients[0].call("getdescriptorinfo", json!([text]));
-        let descriptor = format!("{text}#{}", info["checksum"].as_str().unwrap());
+        let descriptor = self.clients[0].with_checksum(&format!("wpkh({ROOT}/84h/1h/0h/0/*)"));
         let create = |client: &mut Client| {
             client.call("createwallet", json!({"wallet_name": "w", "blank": true}));
             let mut wallet = client.wallet("w");

@@ -73,9 +73,7 @@ impl Bench {
     }
 
     fn descriptor(&mut self, form: &str, path: &str) -> String {
-        let text = format!("{form}({ROOT}/{path}/*)");
-        let info = self.ours().call("getdescriptorinfo", json!([text]));
-        format!("{text}#{}", info["checksum"].as_str().unwrap())
+        self.ours().with_checksum(&format!("{form}({ROOT}/{path}/*)"))
     }
 
     /// A wallet of this name in each node, with these descriptors and so many scripts of each.

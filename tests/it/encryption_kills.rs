@@ -88,9 +88,8 @@ impl Trial {
         if encrypted {
             wallet.call("walletpassphrase", json!([FIRST, 1000]));
         }
-        let text = format!("wpkh({XPRV}/{number}/*)");
-        let checksum = client.call("getdescriptorinfo", json!([text]))["checksum"].as_str().unwrap().to_owned();
-        let import = json!([[{"desc": format!("{text}#{checksum}"), "timestamp": "now", "range": 5}]]);
+        let text = client.with_checksum(&format!("wpkh({XPRV}/{number}/*)"));
+        let import = json!([[{"desc": text, "timestamp": "now", "range": 5}]]);
         assert_eq!(wallet.call("importdescriptors", import)[0]["success"], json!(true));
         let listed = wallet.call("listdescriptors", json!([true]));
         let mut trial = Self { name, encrypted, secrets: Vec::new() };

@@ -32,12 +32,8 @@ fn importdescriptors_without_room_is_refused_whole_and_the_wallet_stays() {
     // listdescriptors does not wait for the wallet: the used address has it derive another one.
     wallet.call("getwalletinfo", json!([]));
     let before = wallet.call("listdescriptors", json!([]));
-    let checked = |client: &mut outrigger_tests::Client, text: String| {
-        let info = client.call("getdescriptorinfo", json!([text]));
-        format!("{text}#{}", info["checksum"].as_str().unwrap())
-    };
-    let long = checked(&mut client, format!("wpkh({XPRV}/1/*)"));
-    let small = checked(&mut client, format!("wpkh({XPRV}/2/3)"));
+    let long = client.with_checksum(&format!("wpkh({XPRV}/1/*)"));
+    let small = client.with_checksum(&format!("wpkh({XPRV}/2/3)"));
     let requests = json!([[
         {"desc": small, "timestamp": "now"},
         {"desc": long, "timestamp": "now", "range": limit / SCRIPT_BYTES},

@@ -27,11 +27,6 @@ impl Device {
     }
 }
 
-fn checked(client: &mut Client, descriptor: &str) -> String {
-    let info = client.call("getdescriptorinfo", json!([descriptor]));
-    format!("{descriptor}#{}", info["checksum"].as_str().unwrap())
-}
-
 /// A descriptor's receiving and change form.
 fn both(descriptor: &str) -> [String; 2] {
     [descriptor.replace("/*", "/0/*"), descriptor.replace("/*", "/1/*")]
@@ -39,7 +34,7 @@ fn both(descriptor: &str) -> [String; 2] {
 
 fn watching(client: &mut Client, name: &str, descriptor: &str) -> Client {
     client.call("createwallet", json!({"wallet_name": name, "disable_private_keys": true, "blank": true}));
-    let [receiving, change] = both(descriptor).map(|text| checked(client, &text));
+    let [receiving, change] = both(descriptor).map(|text| client.with_checksum(&text));
     let mut wallet = client.wallet(name);
     let imported = wallet.call(
         "importdescriptors",
@@ -66,7 +61,7 @@ fn fund(wallet: &mut Client) -> Value {
 
 /// What a device with these descriptors makes of a PSBT.
 fn sign(client: &mut Client, psbt: &Value, descriptor: &str) -> Value {
-    let descriptors = both(descriptor).map(|text| json!({"desc": checked(client, &text), "range": 10}));
+    let descriptors = both(descriptor).map(|text| json!({"desc": client.with_checksum(&text), "range": 10}));
     client.call("descriptorprocesspsbt", json!([psbt, descriptors]))["psbt"].clone()
 }
 

@@ -40,10 +40,8 @@ fn import(wallet: &mut Client, private: bool) {
     let mut requests = Vec::new();
     for (kind, purpose) in [("wpkh", 84), ("tr", 86), ("pkh", 44)] {
         for branch in [0, 1] {
-            let text = format!("{kind}({MASTER}/{purpose}h/1h/0h/{branch}/*)");
-            let info = wallet.call("getdescriptorinfo", json!([text]));
             let checked = match private {
-                true => format!("{text}#{}", info["checksum"].as_str().unwrap()),
+                true => wallet.with_checksum(&format!("{kind}({MASTER}/{purpose}h/1h/0h/{branch}/*)")),
                 false => public(kind, purpose, branch, wallet),
             };
             let internal = branch == 1;

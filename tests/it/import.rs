@@ -22,10 +22,8 @@ const KEY: Key = Key {
 fn paid() -> (Host, Client) {
     let host = Host::start();
     let mut client = host.client();
-    let checksum =
-        |client: &mut Client, text: String| client.call("getdescriptorinfo", json!([text]))["descriptor"].clone();
     for (function, address) in [("pkh", KEY.pkh), ("wpkh", KEY.wpkh)] {
-        let descriptor = checksum(&mut client, format!("{function}({})", KEY.public));
+        let descriptor = client.with_checksum(&format!("{function}({})", KEY.public));
         assert_eq!(client.call("deriveaddresses", json!([descriptor])), json!([address]), "{function}");
         client.call("generatetoaddress", json!([2, address]));
     }
@@ -34,17 +32,12 @@ fn paid() -> (Host, Client) {
     (host, client)
 }
 
-fn with_checksum(client: &mut Client, text: &str) -> String {
-    let info = client.call("getdescriptorinfo", json!([text]));
-    format!("{text}#{}", info["checksum"].as_str().unwrap())
-}
-
 #[test]
 fn importdescriptors_finds_the_history_of_its_scripts() {
     let (_host, mut client) = paid();
     client.call("createwallet", json!({"wallet_name": "w", "blank": true}));
     let mut wallet = client.wallet("w");
-    let descriptor = with_checksum(&mut client, &format!("wpkh({})", KEY.wif));
+    let descriptor = client.with_checksum(&format!("wpkh({})", KEY.wif));
     let requests = json!([
         {"desc": descriptor, "timestamp": 0, "label": "savings"},
         {"desc": "wpkh(nonsense)", "timestamp": "now"},
@@ -73,7 +66,7 @@ fn importdescriptors_active_range_gives_addresses_from_next_index() {
     client.call("createwallet", json!({"wallet_name": "w", "blank": true}));
     let mut wallet = client.wallet("w");
     let key = "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
-    let descriptor = with_checksum(&mut client, &format!("wpkh({key}/1/*)"));
+    let descriptor = client.with_checksum(&format!("wpkh({key}/1/*)"));
     let request = json!({"desc": descriptor, "timestamp": "now", "active": true, "range": [0, 20], "next_index": 3});
     assert_eq!(wallet.call("importdescriptors", json!([[request]])), json!([{"success": true}]));
     let derived = client.call("deriveaddresses", json!([descriptor, [0, 5]]));
@@ -125,7 +118,7 @@ fn importmulti_and_importdescriptors_fail_without_a_timestamp_before_and_after_s
     let requests = json!([{"scriptPubKey": {"address": KEY.pkh}, "timestamp": 0, "watchonly": true}, {}]);
     assert_eq!(wallet.refused("importmulti", json!([requests])), bad);
     assert_eq!(wallet.call("getaddressinfo", json!([KEY.pkh]))["iswatchonly"], json!(false));
-    let descriptor = with_checksum(&mut client, &format!("wpkh({})", KEY.wif));
+    let descriptor = client.with_checksum(&format!("wpkh({})", KEY.wif));
     let requests = json!([{"desc": descriptor, "timestamp": 0}, {}]);
     assert_eq!(wallet.refused("importdescriptors", json!([requests])), bad);
     assert_eq!(wallet.call("getaddressinfo", json!([KEY.wpkh]))["ismine"], json!(true));
@@ -139,7 +132,7 @@ fn createwallet_with_descriptors_false_makes_the_one_kind_and_warns() {
     assert_eq!(made, json!({"name": "w", "warnings": [warning]}));
     assert_eq!(client.call("createwallet", json!({"wallet_name": "d", "descriptors": true})), json!({"name": "d"}));
     let mut wallet = client.wallet("w");
-    let descriptor = with_checksum(&mut client, &format!("wpkh({})", KEY.wif));
+    let descriptor = client.with_checksum(&format!("wpkh({})", KEY.wif));
     let request = json!([[{"scriptPubKey": {"address": KEY.pkh}, "timestamp": 0, "watchonly": true}]]);
     assert_eq!(wallet.call("importmulti", request), json!([{"success": true}]));
     let request = json!([[{"desc": descriptor, "timestamp": "now"}]]);

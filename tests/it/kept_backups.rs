@@ -57,9 +57,7 @@ fn told(file: &Path, more: &[&str]) -> String {
 
 /// Imports a descriptor with private keys.
 fn import(wallet: &mut Client, number: u64) -> String {
-    let text = format!("wpkh({XPRV}/{number}/*)");
-    let checksum = wallet.call("getdescriptorinfo", json!([text]))["checksum"].as_str().unwrap().to_owned();
-    let text = format!("{text}#{checksum}");
+    let text = wallet.with_checksum(&format!("wpkh({XPRV}/{number}/*)"));
     let imported = wallet.call("importdescriptors", json!([[{"desc": text, "timestamp": "now", "range": [0, 4]}]]));
     assert_eq!(imported[0]["success"], json!(true), "{imported}");
     text

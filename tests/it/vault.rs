@@ -74,11 +74,7 @@ fn wallet(host: &Host, name: &str, watch_only: bool, keys: [&str; 2]) -> Client 
     let mut client = host.client();
     client.call("createwallet", json!({"wallet_name": name, "disable_private_keys": watch_only, "blank": true}));
     let mut wallet = client.wallet(name);
-    let request = |kind: &&str| {
-        let text = descriptor(kind, keys);
-        let info = host.client().call("getdescriptorinfo", json!([text]));
-        json!({"desc": format!("{text}#{}", info["checksum"].as_str().unwrap()), "timestamp": "now"})
-    };
+    let request = |kind: &&str| json!({"desc": client.with_checksum(&descriptor(kind, keys)), "timestamp": "now"});
     let requests: Vec<Value> = KINDS.iter().map(request).collect();
     for result in wallet.call("importdescriptors", json!([requests])).as_array().unwrap() {
         assert_eq!(result["success"], json!(true), "{result}");

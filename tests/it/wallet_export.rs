@@ -238,9 +238,8 @@ fn import_that_differs_shows_no_private_keys() {
     let first = lines.iter().find(of_bech32).unwrap();
     // A second active one takes its place.
     let body = first["ref"].as_str().unwrap().split_once('#').unwrap().0.replace("/0/*", "/7/*");
-    let info = host.client().call("getdescriptorinfo", json!([body]));
     let mut second = first.clone();
-    second["ref"] = json!(format!("{body}#{}", info["checksum"].as_str().unwrap()));
+    second["ref"] = json!(host.client().with_checksum(&body));
     fs::write(&file, with_lines(&text, &[second])).unwrap();
     let told = refused(&run(&host, &["import", path, "--as", "copy"], ""));
     let checksum = first["ref"].as_str().unwrap().split_once('#').unwrap().1;

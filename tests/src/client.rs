@@ -80,6 +80,13 @@ impl Client {
         read_reply(method, &reply)
     }
 
+    /// A descriptor with its checksum.
+    #[track_caller]
+    pub fn with_checksum(&mut self, descriptor: &str) -> String {
+        let info = self.call("getdescriptorinfo", json!([descriptor]));
+        format!("{descriptor}#{}", info["checksum"].as_str().unwrap())
+    }
+
     /// Mines blocks to a new address of the wallet. Gives the address.
     #[track_caller]
     pub fn mine(&mut self, blocks: u32) -> Value {

@@ -18,8 +18,7 @@ fn start() -> Option<Wallets> {
 /// Imports a descriptor on both sides. The node repeats a warning for each path.
 fn import(wallets: &mut Wallets, text: &str, active: bool) -> Value {
     let node = wallets.host.node.as_ref().unwrap();
-    let checksum = node.client().call("getdescriptorinfo", json!([text]))["checksum"].as_str().unwrap().to_owned();
-    let import = json!([[{"desc": format!("{text}#{checksum}"), "timestamp": "now", "active": active}]]);
+    let import = json!([[{"desc": node.client().with_checksum(text), "timestamp": "now", "active": active}]]);
     let [ours, theirs] = wallets.ask("importdescriptors", &import).map(|answer| answer.unwrap()[0].clone());
     assert_eq!([&ours["success"], &ours["error"]], [&theirs["success"], &theirs["error"]], "{text}");
     ours

@@ -27,8 +27,7 @@ impl Wallets {
     }
 
     fn import(&mut self, text: &str, active: bool) {
-        let info = self.host.client().call("getdescriptorinfo", json!([text]));
-        let text = format!("{text}#{}", info["checksum"].as_str().unwrap());
+        let text = self.host.client().with_checksum(text);
         let mut import = json!({"desc": text, "timestamp": "now", "active": active});
         if text.contains('*') {
             import["range"] = json!([0, 9]);

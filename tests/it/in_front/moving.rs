@@ -340,11 +340,9 @@ fn multisig_with_public_cosigners_is_copied_from_its_file_and_watching_wallets_s
     let cosigner = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
     client.call("createwallet", json!(["shared", false, true]));
     let key = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87K7XCyj5v";
-    let text = format!("wsh(multi(2,{key},{cosigner}))");
-    let checksum = client.call("getdescriptorinfo", json!([text]))["checksum"].as_str().unwrap().to_owned();
+    let text = client.with_checksum(&format!("wsh(multi(2,{key},{cosigner}))"));
     let mut shared = client.wallet("shared");
-    let outcome =
-        shared.call("importdescriptors", json!([[{"desc": format!("{text}#{checksum}"), "timestamp": "now"}]]));
+    let outcome = shared.call("importdescriptors", json!([[{"desc": text, "timestamp": "now"}]]));
     assert_eq!(outcome[0]["success"], json!(true), "{outcome}");
     // Whether the node lists it depends on its release.
     if shared.try_call("listdescriptors", json!([true])).is_err() {

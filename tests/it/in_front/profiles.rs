@@ -106,10 +106,8 @@ fn importdescriptors_warns_and_refuses_as_the_node() {
         (format!("wsh(and_v(v:pk({XPUB}/<3;4>/*),older(65537)))"), json!([0, 2])),
         (format!("wsh(and_v(v:pk({XPUB}/5/*),older(4259839)))"), json!([0, 2])),
     ];
-    let checked = requests.map(|(text, range)| {
-        let checksum = node.call("getdescriptorinfo", json!([text]))["checksum"].clone();
-        json!({"desc": format!("{text}#{}", checksum.as_str().unwrap()), "timestamp": "now", "range": range})
-    });
+    let checked =
+        requests.map(|(text, range)| json!({"desc": node.with_checksum(&text), "timestamp": "now", "range": range}));
     let [ours, theirs] = [&mut host.client(), &mut node].map(|client| {
         client.call("createwallet", json!(["watch", true]));
         let mut wallet = client.wallet("watch");

@@ -51,8 +51,7 @@ fn descriptors_are_told_as_the_node_tells_them() {
         for (side, mark) in ["h", "'"].iter().enumerate() {
             let name = format!("w{number}_{side}");
             let text = form.replace('#', mark).replace("KEY", ROOT[usize::from(*watched)]);
-            let checksum = node.call("getdescriptorinfo", json!([text]))["checksum"].clone();
-            let text = format!("{text}#{}", checksum.as_str().unwrap());
+            let text = node.with_checksum(&text);
             // A bare script has no address.
             let address =
                 node.try_call("deriveaddresses", json!([text, [0, 0]])).map_or(Value::Null, |all| all[0].clone());

@@ -234,9 +234,8 @@ fn walletprocesspsbt_of_a_wallet_without_descriptors_compares_no_hash_types() {
         let processed = watched.check("walletprocesspsbt", &params, Clone::clone);
         assert_eq!(processed["complete"], json!(false), "{processed}");
     }
-    let descriptor = format!("wpkh({ROOT}/1/0)");
-    let checksum = watched.node.call("getdescriptorinfo", json!([descriptor]))["checksum"].clone();
-    watched.import(&format!("{descriptor}#{}", checksum.as_str().unwrap()), &json!("now"));
+    let descriptor = watched.node.with_checksum(&format!("wpkh({ROOT}/1/0)"));
+    watched.import(&descriptor, &json!("now"));
     let message = "Specified sighash value does not match value stored in PSBT";
     let told = watched.check("walletprocesspsbt", &json!([psbt]), Clone::clone);
     // Since Bitcoin Core 30 only inputs that the wallet knows are compared.

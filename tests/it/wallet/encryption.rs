@@ -86,9 +86,7 @@ fn walletlock_leaves_no_copy_of_an_imported_key_in_memory() {
     let host = Host::start();
     host.client().call("createwallet", json!({"wallet_name": "w", "passphrase": PASSPHRASE}));
     call(&host, "walletpassphrase", json!([PASSPHRASE, 1000]));
-    let text = format!("wpkh({XPRV}/0/*)");
-    let info = call(&host, "getdescriptorinfo", json!([text]));
-    let text = format!("{text}#{}", info["checksum"].as_str().unwrap());
+    let text = host.client().with_checksum(&format!("wpkh({XPRV}/0/*)"));
     let import = json!([[{"desc": text, "timestamp": "now", "range": 9, "active": true}]]);
     assert_eq!(call(&host, "importdescriptors", import)[0]["success"], json!(true));
     let address = call(&host, "getnewaddress", json!([]));

@@ -21,13 +21,8 @@ fn host(set: &[&str]) -> Host {
     Host::start_with(HostOptions { set, config: Some(groups("regtest.toml")), ..HostOptions::default() })
 }
 
-fn with_checksum(client: &mut Client, text: &str) -> String {
-    let checksum = client.call("getdescriptorinfo", json!([text]))["checksum"].as_str().unwrap().to_owned();
-    format!("{text}#{checksum}")
-}
-
 fn import(client: &mut Client, text: &str, active: bool) -> Value {
-    let desc = with_checksum(client, text);
+    let desc = client.with_checksum(text);
     client.call("importdescriptors", json!([[{"desc": desc, "timestamp": "now", "active": active}]]))[0].clone()
 }
 
@@ -125,7 +120,7 @@ fn unused_descriptors_are_imported_from_release_32_on() {
         assert_eq!(refused["error"], json!({"code": -4, "message": message}), "{text}");
     }
     // Also if an earlier request of the call has the key.
-    let text = with_checksum(&mut client, &format!("unused({MASTER})"));
+    let text = client.with_checksum(&format!("unused({MASTER})"));
     let request = json!({"desc": text, "timestamp": "now"});
     let twice = host.new_wallet("twice").call("importdescriptors", json!([[request, request]]));
     assert_eq!((&twice[0]["success"], &twice[1]["error"]["message"]), (&json!(true), &json!(message)));
@@ -133,7 +128,7 @@ fn unused_descriptors_are_imported_from_release_32_on() {
     let refused = import(&mut client.wallet("watch"), &format!("unused({XPUB})"), false);
     let message = "Cannot import unused() to wallet without private keys enabled";
     assert_eq!(refused["error"], json!({"code": -4, "message": message}));
-    let text = with_checksum(&mut client, &format!("unused({XPUB})"));
+    let text = client.with_checksum(&format!("unused({XPUB})"));
     assert_eq!(client.refused("deriveaddresses", json!([text])), (-1, "Unexpected empty result".into()));
 }
 

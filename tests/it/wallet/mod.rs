@@ -29,8 +29,7 @@ fn keys(object: &Value) -> Vec<&str> {
 /// Imports active descriptors: the text without its checksum, and whether it is for change.
 fn activate(client: &mut Client, descriptors: &[(&str, bool)]) {
     for (text, internal) in descriptors {
-        let checksum = client.call("getdescriptorinfo", json!([text]))["checksum"].as_str().unwrap().to_owned();
-        let desc = format!("{text}#{checksum}");
+        let desc = client.with_checksum(text);
         let request =
             json!([{"desc": desc, "timestamp": "now", "active": true, "internal": internal, "range": [0, 9]}]);
         let imported = client.call("importdescriptors", json!([request]));

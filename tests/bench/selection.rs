@@ -94,8 +94,7 @@ impl Bench {
     fn fund(&mut self, coins: usize) -> Vec<Client> {
         let descriptor = self.clients[0].with_checksum(&format!("wpkh({ROOT}/84h/1h/0h/0/*)"));
         let create = |client: &mut Client| {
-            client.call("createwallet", json!({"wallet_name": "w", "blank": true}));
-            let mut wallet = client.wallet("w");
+            let mut wallet = client.create_wallet("w", json!({"blank": true}));
             let request = json!([{"desc": descriptor, "range": [0, coins], "timestamp": "now"}]);
             assert_eq!(wallet.call("importdescriptors", json!([request]))[0]["success"], json!(true));
             wallet

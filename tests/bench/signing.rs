@@ -81,8 +81,7 @@ impl Bench {
         let request = |(descriptor, _): &(String, &str)| json!({"desc": descriptor, "range": [0, scripts - 1], "timestamp": "now"});
         let requests: Vec<Value> = descriptors.iter().map(request).collect();
         let create = |client: &mut Client| {
-            client.call("createwallet", json!({"wallet_name": name, "blank": true}));
-            let mut wallet = client.wallet(name);
+            let mut wallet = client.create_wallet(name, json!({"blank": true}));
             let results = wallet.call("importdescriptors", json!([requests]));
             assert!(results.as_array().unwrap().iter().all(|result| result["success"] == json!(true)), "{results}");
             wallet

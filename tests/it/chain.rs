@@ -184,8 +184,7 @@ fn sendrawtransaction_bounds_are_checked_before_the_transaction() {
 fn with_transactions() -> Host {
     let host = Host::start();
     let mut client = host.client();
-    client.call("createwallet", json!({"wallet_name": "w", "load_on_startup": false}));
-    let mut wallet = client.wallet("w");
+    let mut wallet = client.create_wallet("w", json!({"load_on_startup": false}));
     let address = wallet.mine(101);
     for amount in 1..=5 {
         wallet.call("sendtoaddress", json!([address, amount]));

@@ -31,8 +31,7 @@ fn events_tell_the_end_of_a_rescan() {
     let mut wallet = host.new_wallet("w");
     let address = wallet.mine(3);
     let mut watcher = host.client();
-    watcher.call("createwallet", json!({"wallet_name": "watcher", "disable_private_keys": true}));
-    let mut watcher = watcher.wallet("watcher");
+    let mut watcher = watcher.create_wallet("watcher", json!({"disable_private_keys": true}));
     let descriptor = wallet.call("getaddressinfo", json!([address]))["desc"].clone();
     let imported = watcher.call("importdescriptors", json!([[{"desc": descriptor, "timestamp": 0}]]));
     assert_eq!(imported[0]["success"], json!(true), "{imported}");
@@ -97,8 +96,7 @@ fn events_for_a_slow_subscriber_hold_nobody_up() {
 fn events_tell_of_blocks_transactions_and_locks() {
     let host = start();
     let mut client = host.client();
-    client.call("createwallet", json!({"wallet_name": "w", "passphrase": "open sesame"}));
-    let mut wallet = client.wallet("w");
+    let mut wallet = client.create_wallet("w", json!({"passphrase": "open sesame"}));
     wallet.call("walletpassphrase", json!(["open sesame", 600]));
     let address = wallet.mine(101);
     wallet.call("sendtoaddress", json!([address, "1.0"]));
@@ -119,8 +117,7 @@ fn events_tell_of_blocks_transactions_and_locks() {
 fn events_tell_of_the_transactions_that_a_deep_reorganisation_took_back() {
     let host = start();
     let mut client = host.client();
-    client.call("createwallet", json!(["w"]));
-    let mut wallet = client.wallet("w");
+    let mut wallet = client.create_wallet("w", json!({}));
     let address = wallet.call("getnewaddress", json!([]));
     let blocks = wallet.call("generatetoaddress", json!([8, address]));
     wallet.call("invalidateblock", json!([blocks[2]]));

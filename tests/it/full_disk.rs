@@ -25,8 +25,7 @@ fn importdescriptors_without_room_is_refused_whole_and_the_wallet_stays() {
     let limit = largest + ROOM;
     let mut host = Host::start_with(HostOptions { file_limit: Some(limit), ..HostOptions::default() });
     let mut client = host.client();
-    client.call("createwallet", json!({"wallet_name": "w", "load_on_startup": true}));
-    let mut wallet = client.wallet("w");
+    let mut wallet = client.create_wallet("w", json!({"load_on_startup": true}));
     let address = wallet.call("getnewaddress", json!(["kept"]));
     wallet.call("generatetoaddress", json!([2, address]));
     // listdescriptors does not wait for the wallet: the used address has it derive another one.

@@ -69,8 +69,7 @@ fn gettransaction_and_listsinceblock_tell_a_recorded_history_alike() {
         let mut client = host.client();
         let expected = recorded(release, "history.json");
         client.call("setmocktime", json!([expected["start_time"]]));
-        client.call("createwallet", json!({"wallet_name": "w", "blank": true, "descriptors": true}));
-        let mut wallet = client.wallet("w");
+        let mut wallet = client.create_wallet("w", json!({"blank": true, "descriptors": true}));
         for import in expected["importdescriptors"].as_array().unwrap() {
             assert_eq!(wallet.call("importdescriptors", json!([[import[0]]]))[0], import[1]);
         }
@@ -175,8 +174,7 @@ fn gettransaction_and_listsinceblock_tell_recorded_random_histories_alike() {
         let mut differ = Vec::new();
         for sequence in expected["sequences"].as_array().unwrap() {
             let name = sequence["wallet"].as_str().unwrap();
-            client.call("createwallet", json!({"wallet_name": name, "blank": true, "descriptors": true}));
-            let mut wallet = client.wallet(name);
+            let mut wallet = client.create_wallet(name, json!({"blank": true, "descriptors": true}));
             let imported = wallet.call("importdescriptors", json!([sequence["importdescriptors"]]));
             assert!(imported.as_array().unwrap().iter().all(|one| one["success"] == true), "{imported}");
             let rescanned = sequence["rescanned"].as_array().unwrap();

@@ -65,11 +65,9 @@ fn public(kind: &str, purpose: u32, branch: u32, client: &mut Client) -> String 
 /// The wallets "hot", which has the keys, and "vault", which has not; both know the same addresses.
 fn wallets(host: &Host) -> (Client, Client) {
     let mut client = host.client();
-    client.call("createwallet", json!({"wallet_name": "hot", "blank": true}));
-    let mut hot = client.wallet("hot");
+    let mut hot = client.create_wallet("hot", json!({"blank": true}));
     import(&mut hot, true);
-    client.call("createwallet", json!({"wallet_name": "vault", "disable_private_keys": true, "external_signer": true}));
-    let mut vault = client.wallet("vault");
+    let mut vault = client.create_wallet("vault", json!({"disable_private_keys": true, "external_signer": true}));
     import(&mut vault, false);
     (hot, vault)
 }

@@ -35,8 +35,7 @@ fn paid() -> (Host, Client) {
 #[test]
 fn importdescriptors_finds_the_history_of_its_scripts() {
     let (_host, mut client) = paid();
-    client.call("createwallet", json!({"wallet_name": "w", "blank": true}));
-    let mut wallet = client.wallet("w");
+    let mut wallet = client.create_wallet("w", json!({"blank": true}));
     let descriptor = client.with_checksum(&format!("wpkh({})", KEY.wif));
     let requests = json!([
         {"desc": descriptor, "timestamp": 0, "label": "savings"},
@@ -63,8 +62,7 @@ fn importdescriptors_finds_the_history_of_its_scripts() {
 #[test]
 fn importdescriptors_active_range_gives_addresses_from_next_index() {
     let (_host, mut client) = paid();
-    client.call("createwallet", json!({"wallet_name": "w", "blank": true}));
-    let mut wallet = client.wallet("w");
+    let mut wallet = client.create_wallet("w", json!({"blank": true}));
     let key = "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
     let descriptor = client.with_checksum(&format!("wpkh({key}/1/*)"));
     let request = json!({"desc": descriptor, "timestamp": "now", "active": true, "range": [0, 20], "next_index": 3});
@@ -82,8 +80,7 @@ fn importdescriptors_active_range_gives_addresses_from_next_index() {
 #[test]
 fn importmulti_gives_each_request_a_result_of_its_own() {
     let (_host, mut client) = paid();
-    client.call("createwallet", json!({"wallet_name": "w", "blank": true}));
-    let mut wallet = client.wallet("w");
+    let mut wallet = client.create_wallet("w", json!({"blank": true}));
     let requests = json!([
         {"scriptPubKey": {"address": KEY.pkh}, "timestamp": 0, "keys": [KEY.wif], "label": "key"},
         {"scriptPubKey": {"address": "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202"}, "timestamp": 0, "watchonly": true},
@@ -112,8 +109,7 @@ fn importmulti_gives_each_request_a_result_of_its_own() {
 #[test]
 fn importmulti_and_importdescriptors_fail_without_a_timestamp_before_and_after_storing() {
     let (_host, mut client) = paid();
-    client.call("createwallet", json!({"wallet_name": "w", "blank": true}));
-    let mut wallet = client.wallet("w");
+    let mut wallet = client.create_wallet("w", json!({"blank": true}));
     let bad = (-3, "Missing required timestamp field for key".to_owned());
     let requests = json!([{"scriptPubKey": {"address": KEY.pkh}, "timestamp": 0, "watchonly": true}, {}]);
     assert_eq!(wallet.refused("importmulti", json!([requests])), bad);

@@ -127,8 +127,7 @@ fn metrics_listen_address_in_use_is_an_error_of_the_configuration() {
 #[test]
 fn metrics_count_wrong_passphrases_of_walletpassphrase_and_walletpassphrasechange() {
     let host = Host::start_with(HostOptions::with(&["metrics.listen=127.0.0.1:0", "wallet.keypool=5"]));
-    host.client().call("createwallet", json!({"wallet_name": "shop", "passphrase": "right"}));
-    let mut wallet = host.client().wallet("shop");
+    let mut wallet = host.client().create_wallet("shop", json!({"passphrase": "right"}));
     assert_eq!(wallet.refused("walletpassphrase", json!(["wrong", 10])).0, -14);
     assert_eq!(wallet.refused("walletpassphrasechange", json!(["wrong", "new"])).0, -14);
     wallet.call("walletpassphrase", json!(["right", 10]));

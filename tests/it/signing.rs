@@ -74,8 +74,7 @@ fn without_extras(reply: &Value) -> Value {
 
 /// A wallet that holds just these descriptors.
 fn wallet_with(client: &mut Client, name: &str, descriptors: &Value) -> Client {
-    client.call("createwallet", json!({"wallet_name": name, "blank": true}));
-    let mut wallet = client.wallet(name);
+    let mut wallet = client.create_wallet(name, json!({"blank": true}));
     let requests: Vec<Value> = descriptors
         .as_array()
         .unwrap()

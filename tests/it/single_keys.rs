@@ -49,8 +49,7 @@ fn importprivkey_spends_what_dumpprivkey_told_and_importpubkey_watches_it() {
     let balances = balances.map(|arguments| watching.call("getbalance", arguments).to_string());
     assert_eq!(balances, ["0.00000000", "0.00000000", "100.00000000"]);
     // A wallet without private keys has no others, and counts them without being asked.
-    host.client().call("createwallet", json!(["public", true]));
-    let mut public = host.client().wallet("public");
+    let mut public = host.client().create_wallet("public", json!({"disable_private_keys": true}));
     public.call("importaddress", json!([addresses[1]]));
     let txid = public.call("listunspent", json!([]))[0]["txid"].clone();
     assert_eq!(public.call("gettransaction", json!([txid]))["amount"].to_string(), "50.00000000");

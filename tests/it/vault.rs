@@ -72,8 +72,7 @@ fn descriptor(kind: &str, [a, b]: [&str; 2]) -> String {
 /// A wallet with all kinds of outputs, by these two keys.
 fn wallet(host: &Host, name: &str, watch_only: bool, keys: [&str; 2]) -> Client {
     let mut client = host.client();
-    client.call("createwallet", json!({"wallet_name": name, "disable_private_keys": watch_only, "blank": true}));
-    let mut wallet = client.wallet(name);
+    let mut wallet = client.create_wallet(name, json!({"disable_private_keys": watch_only, "blank": true}));
     let request = |kind: &&str| json!({"desc": client.with_checksum(&descriptor(kind, keys)), "timestamp": "now"});
     let requests: Vec<Value> = KINDS.iter().map(request).collect();
     for result in wallet.call("importdescriptors", json!([requests])).as_array().unwrap() {

@@ -268,8 +268,7 @@ fn export_and_import_keep_a_wide_range_and_find_its_late_payments() {
     let mut client = host.client();
     let sparrow = fs::read_to_string(sample("sparrow.txt")).unwrap();
     let receiving = sparrow.lines().find(|line| line.contains("/0/*")).unwrap();
-    client.call("createwallet", json!(["far", true, true]));
-    let mut original = client.wallet("far");
+    let mut original = client.create_wallet("far", json!({"disable_private_keys": true, "blank": true}));
     let request = json!({"desc": receiving, "range": [0, 5000], "active": true, "timestamp": 0});
     let imported = original.call("importdescriptors", json!([[request]]));
     assert_eq!(imported[0]["success"], json!(true), "{imported}");

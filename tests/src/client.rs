@@ -80,6 +80,14 @@ impl Client {
         read_reply(method, &reply)
     }
 
+    /// Makes a wallet with these arguments of createwallet beside its name. Gives a client of it.
+    #[track_caller]
+    pub fn create_wallet(&mut self, name: &str, mut arguments: Value) -> Self {
+        arguments["wallet_name"] = json!(name);
+        self.call("createwallet", arguments);
+        self.wallet(name)
+    }
+
     /// A descriptor with its checksum.
     #[track_caller]
     pub fn with_checksum(&mut self, descriptor: &str) -> String {

@@ -205,9 +205,7 @@ impl Host {
 
     /// A client of a fresh wallet.
     pub fn new_wallet(&self, name: &str) -> Client {
-        let mut client = self.client();
-        client.call("createwallet", json!([name]));
-        client.wallet(name)
+        self.client().create_wallet(name, json!({}))
     }
 
     /// The folder of the chain's data.

@@ -116,8 +116,7 @@ impl System {
     /// With a wallet that was paid so many times: half of the payments to one address, half to many of the same label.
     pub fn new(client: Client, size: usize) -> Self {
         let mut funds = Funds::new(client);
-        funds.client.call("createwallet", json!(["w"]));
-        let mut wallet = funds.client.wallet("w");
+        let mut wallet = funds.client.create_wallet("w", json!({}));
         let mut address = |label: &str| wallet.call("getnewaddress", json!([label, "bech32"]));
         let (popular, other) = (address("popular"), script_of(&address("other")));
         let shop: Vec<ScriptBuf> =

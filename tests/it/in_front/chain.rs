@@ -155,8 +155,7 @@ fn importdescriptors_finds_history_with_and_without_filters() {
             .iter()
             .map(|one| json!({"desc": one["desc"], "timestamp": 0, "range": [0, 20]}))
             .collect();
-        client.call("createwallet", json!(["two", true, true]));
-        let mut two = client.wallet("two");
+        let mut two = client.create_wallet("two", json!({"disable_private_keys": true, "blank": true}));
         let imported = two.call("importdescriptors", json!([requests]));
         assert!(imported.as_array().unwrap().iter().all(|one| one["success"] == true), "{imported}");
         let of = |wallet: &mut Client| wallet.call("getwalletinfo", json!([]))["txcount"].clone();
@@ -173,8 +172,7 @@ fn importdescriptors_finds_history_with_and_without_filters() {
 fn block_widens_a_range_twice_in_reverse_order_for_a_wallet_at_the_tip_and_far_behind() {
     let Some(host) = start(&["-blockfilterindex=1", "-fallbackfee=0.0001"]) else { return };
     let (mut node, mut client) = (host.node.as_ref().unwrap().client(), host.client());
-    node.call("createwallet", json!(["payer"]));
-    let mut payer = node.wallet("payer");
+    let mut payer = node.create_wallet("payer", json!({}));
     let mine = payer.call("getnewaddress", json!([]));
     node.call("generatetoaddress", json!([103, mine]));
     let mut source = host.new_wallet("source");

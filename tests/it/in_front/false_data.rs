@@ -31,8 +31,7 @@ fn unproven(host: &Host) -> f64 {
 }
 
 fn payer(node: &mut Client) -> Client {
-    node.call("createwallet", json!(["payer"]));
-    let mut payer = node.wallet("payer");
+    let mut payer = node.create_wallet("payer", json!({}));
     let mine = payer.call("getnewaddress", json!(["", "bech32"]));
     payer.call("generatetoaddress", json!([110, mine]));
     payer

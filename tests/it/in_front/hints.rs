@@ -210,8 +210,7 @@ fn lossy_hints_leave_wallet_and_mempool_at_the_nodes_truth() {
     let mut twin = bitcoind::twin(node.client(), &mut wallet);
     let mine = wallet.call("getnewaddress", json!([]));
     let mut client = node.client();
-    client.call("createwallet", json!(["funds"]));
-    let mut funds = client.wallet("funds");
+    let mut funds = client.create_wallet("funds", json!({}));
     funds.mine(120);
     let (mut state, mut last) = (11, Value::Null);
     for change in 1..=CHANGES {

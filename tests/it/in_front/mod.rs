@@ -83,8 +83,7 @@ fn start_behind_relay_with(arguments: &[&str], set: &[&str]) -> Option<(Host, Re
 
 /// Mature coins of a wallet of the node itself, and payments of it in the mempool at these feerates, in satoshi per virtual byte.
 fn pay(node: &mut Client, feerates: &[u64]) -> Vec<Value> {
-    node.call("createwallet", json!(["theirs"]));
-    let mut wallet = node.wallet("theirs");
+    let mut wallet = node.create_wallet("theirs", json!({}));
     let mine = wallet.call("getnewaddress", json!([]));
     node.call("generatetoaddress", json!([feerates.len(), mine]));
     node.call("generatetoaddress", json!([100, ADDRESS]));

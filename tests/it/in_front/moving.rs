@@ -207,8 +207,7 @@ fn wallet_of_ours_moves_to_the_node_with_its_descriptors() {
     let mut ours = host.client();
     let mut original = used_wallet(&mut ours, "back", &json!({}));
     let mut node = host.node.as_ref().unwrap().client();
-    node.call("createwallet", json!({"wallet_name": "back", "blank": true}));
-    let mut copy = node.wallet("back");
+    let mut copy = node.create_wallet("back", json!({"blank": true}));
     let listed = original.call("listdescriptors", json!([true]));
     let outcome = copy.call("importdescriptors", json!([listed["descriptors"]]));
     assert!(outcome.as_array().unwrap().iter().all(|one| one["success"] == true), "{outcome}");
@@ -289,8 +288,7 @@ fn wallet_that_avoids_reuse_only_later_is_told_to_differ_from_its_copy() {
     let Some(host) = start(&["-fallbackfee=0.0001"]) else { return };
     let node = host.node.as_ref().unwrap();
     let mut client = node.client();
-    client.call("createwallet", json!(["late"]));
-    let mut original = client.wallet("late");
+    let mut original = client.create_wallet("late", json!({}));
     let mine = original.mine(1);
     client.call("generatetoaddress", json!([100, ADDRESS]));
     original.call("sendtoaddress", json!([ADDRESS, 1]));
@@ -355,8 +353,7 @@ fn multisig_with_public_cosigners_is_copied_from_its_file_and_watching_wallets_s
     assert_eq!(copy.call("listdescriptors", json!([]))["descriptors"].as_array().unwrap().len(), 1);
     for blank in [false, true] {
         let name = format!("blank-{blank}");
-        client.call("createwallet", json!([name, true, blank]));
-        let mut original = client.wallet(&name);
+        let mut original = client.create_wallet(&name, json!({"disable_private_keys": true, "blank": blank}));
         let public = client.call("getdescriptorinfo", json!([format!("wpkh({cosigner})")]))["descriptor"].clone();
         original.call("importdescriptors", json!([[{"desc": public, "timestamp": 1_600_000_000}]]));
         report(&from_node(&host, &[&name, "--as", &format!("{name}-of-the-node")], ""));

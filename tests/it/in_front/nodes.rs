@@ -71,8 +71,7 @@ fn pruned_node_is_rescanned_as_far_as_its_blocks_are_needed() {
         assert!(said.starts_with("Rescan failed for descriptor with timestamp 0."), "{answer}");
         assert_eq!(wallet.call("getwalletinfo", json!([]))["txcount"], json!(0));
         // What rescans the whole chain is refused.
-        client.call("createwallet", json!(["keys"]));
-        let mut keys = client.wallet("keys");
+        let mut keys = client.create_wallet("keys", json!({}));
         let wif = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87K7XCyj5v";
         let public_key = "02c6047f9441ed7d6d3045406e95c07cd85c778e4b8cef3ca7abac09b95c709ee5";
         for (method, given) in

@@ -297,8 +297,7 @@ fn passed_help_lists_the_methods_of_the_node_beside_ours() {
 fn wallet_methods_never_reach_the_nodes_wallets() {
     let Some(host) = start(&[]) else { return };
     let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
-    node.call("createwallet", json!(["theirs"]));
-    let theirs = node.wallet("theirs");
+    let theirs = node.create_wallet("theirs", json!({}));
     let listed = node.call("help", json!([]));
     let (_, wallet) = listed.as_str().unwrap().split_once("== Wallet ==").unwrap();
     let names = wallet.lines().filter_map(|line| line.split_whitespace().next());

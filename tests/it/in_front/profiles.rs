@@ -109,8 +109,7 @@ fn importdescriptors_warns_and_refuses_as_the_node() {
     let checked =
         requests.map(|(text, range)| json!({"desc": node.with_checksum(&text), "timestamp": "now", "range": range}));
     let [ours, theirs] = [&mut host.client(), &mut node].map(|client| {
-        client.call("createwallet", json!(["watch", true]));
-        let mut wallet = client.wallet("watch");
+        let mut wallet = client.create_wallet("watch", json!({"disable_private_keys": true}));
         checked.clone().map(|request| wallet.call("importdescriptors", json!([[request]])).to_string())
     });
     // The keypool, which the refusals of ranges tell, is the same on both sides.

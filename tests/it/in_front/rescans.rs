@@ -62,8 +62,7 @@ const XPRV: &str =
 /// A wallet that imports the first twenty scripts of a descriptor and looks for them in the whole chain. Gives what importdescriptors
 /// answers, what the wallet received, and how far it has derived.
 fn imported(client: &mut Client, name: &str, descriptor: &Value) -> (Value, Vec<String>, Value) {
-    client.call("createwallet", json!([name, false, true]));
-    let mut wallet = client.wallet(name);
+    let mut wallet = client.create_wallet(name, json!({"blank": true}));
     let request = json!([[{"desc": descriptor, "timestamp": 0, "range": [0, 19]}]]);
     let answer = wallet.call("importdescriptors", request)[0].clone();
     let coins = wallet.call("listunspent", json!([0]));

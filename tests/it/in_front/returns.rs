@@ -10,8 +10,7 @@ use crate::metrics::ask;
 /// A host in front of a node that forgets its mempool, with a wallet that has coins, on the disk of both.
 fn start() -> Option<(Host, Client)> {
     let host = start_set(&["-persistmempool=0", "-fallbackfee=0.0001"], &["metrics.listen=127.0.0.1:0"])?;
-    host.client().call("createwallet", json!({"wallet_name": "w", "load_on_startup": true}));
-    let mut wallet = host.client().wallet("w");
+    let mut wallet = host.client().create_wallet("w", json!({"load_on_startup": true}));
     wallet.mine(3);
     host.client().call("generatetoaddress", json!([100, ADDRESS]));
     flush(&host);

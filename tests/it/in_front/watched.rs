@@ -42,8 +42,7 @@ impl Watched {
         let host = start(&["-keypool=20", "-fallbackfee=0.0001"])?;
         let mut node = host.node.as_ref().unwrap().client();
         node.call("setmocktime", json!([BEGIN]));
-        node.call("createwallet", json!(["payer"]));
-        let mut payer = node.wallet("payer");
+        let mut payer = node.create_wallet("payer", json!({}));
         let mine = payer.call("getnewaddress", json!([]));
         node.call("generatetoaddress", json!([103, mine]));
         let clients = [host.client(), host.node.as_ref().unwrap().client()];

@@ -40,8 +40,7 @@ fn setlabel_and_all_stored_texts_are_bounded() {
     let import = json!([[{"desc": descriptor, "timestamp": "now", "label": long}]]);
     let outcome = wallet.call("importdescriptors", import);
     assert_eq!(outcome[0]["error"]["message"], json!("The label has 4097 bytes, and at most 4096 are stored"));
-    wallet.call("createwallet", json!({"wallet_name": "watch", "disable_private_keys": true, "descriptors": false}));
-    let mut watch = wallet.wallet("watch");
+    let mut watch = wallet.create_wallet("watch", json!({"disable_private_keys": true, "descriptors": false}));
     for request in [
         json!({"scriptPubKey": {"address": "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202"}, "timestamp": "now", "label": long}),
         json!({"scriptPubKey": "51".repeat(10_001), "timestamp": "now", "internal": true}),

@@ -30,8 +30,7 @@ fn import(client: &mut Client, text: &str, active: bool) -> Value {
 fn addhdkey_adds_keys_without_addresses_under_every_release() {
     for release in ["release=29", "release=32"] {
         let host = host(&[release]);
-        host.client().call("createwallet", json!(["w", false, true]));
-        let mut wallet = host.client().wallet("w");
+        let mut wallet = host.client().create_wallet("w", json!({"blank": true}));
         assert_eq!(wallet.call("addhdkey", json!([MASTER])), json!({"xpub": XPUB}));
         let desc = format!("unused({XPUB})#7rsstqgl");
         let listed = json!([{"xpub": XPUB, "has_private": true, "descriptors": [{"desc": desc, "active": false}]}]);
@@ -135,8 +134,7 @@ fn unused_descriptors_are_imported_from_release_32_on() {
 #[test]
 fn coins_of_aggregate_keys_are_watched_and_not_signed() {
     let host = host(&["release=30"]);
-    host.client().call("createwallet", json!(["w", false, true]));
-    let mut wallet = host.client().wallet("w");
+    let mut wallet = host.client().create_wallet("w", json!({"blank": true}));
     let imported = import(&mut wallet, &format!("tr(musig({OTHER},{MASTER})/<0;1>/*)"), true);
     assert_eq!(imported["success"], true, "{imported}");
     let address = wallet.call("getnewaddress", json!(["", "bech32m"]));
@@ -196,8 +194,7 @@ fn told(wallet: &mut Client) -> Vec<Value> {
 #[test]
 fn exportwatchonlywallet_writes_a_wallet_that_watches_the_same() {
     let (host, folder) = (host(&[]), tempfile::tempdir().unwrap());
-    host.client().call("createwallet", json!(["w", false, false, "secret", true]));
-    let mut wallet = host.client().wallet("w");
+    let mut wallet = host.client().create_wallet("w", json!({"passphrase": "secret", "avoid_reuse": true}));
     for kind in ["bech32", "legacy"] {
         fund(&mut wallet, kind);
     }
@@ -298,8 +295,7 @@ fn wallets_are_refused_by_release() {
         (&mut early, "Can't get descriptor string."),
         (&mut late_client, "Can't get private descriptor string for watch-only wallets"),
     ] {
-        client.call("createwallet", json!(["watch", true]));
-        let mut watch = client.wallet("watch");
+        let mut watch = client.create_wallet("watch", json!({"disable_private_keys": true}));
         import(&mut watch, &format!("wpkh({OTHER})"), false);
         assert_eq!(watch.refused("listdescriptors", json!([true])), (-4, message.into()));
     }

@@ -90,8 +90,7 @@ fn wallets_by_absolute_paths_are_told_apart_and_may_be_long() {
 fn wallets_by_absolute_paths_are_backed_up_and_restored() {
     let (host, folder) = (Host::start(), tempfile::tempdir().unwrap());
     let mut client = host.client();
-    client.call("createwallet", json!(["/nowhere/old"]));
-    let mut wallet = client.wallet("/nowhere/old");
+    let mut wallet = client.create_wallet("/nowhere/old", json!({}));
     let address = wallet.call("getnewaddress", json!(["mine"]));
     wallet.call("importaddress", json!(["bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202", "theirs", false]));
     let backup = folder.path().join("backup");

@@ -40,8 +40,7 @@ fn createwallet_loadwallet_and_unloadwallet_change_what_listwallets_tells() {
     for name in ["../up", "/../up", "nul\u{0}"] {
         assert!(client.try_call("createwallet", json!([name])).is_err(), "{name:?}");
     }
-    client.call("createwallet", json!({"wallet_name": "blank", "blank": true}));
-    let mut blank = client.wallet("blank");
+    let mut blank = client.create_wallet("blank", json!({"blank": true}));
     assert_eq!(blank.refused("keypoolrefill", json!([5])), (-4, "Error refreshing keypool.".into()));
     assert_eq!(blank.call("keypoolrefill", json!([])), Value::Null);
     blank.call("unloadwallet", json!([]));

@@ -83,8 +83,7 @@ fn wallets(host: &Host, name: &str, descriptor: &str) -> Both {
         json!({"desc": text, "timestamp": "now", "active": true, "internal": side == "1", "range": [0, 1]})
     });
     let mut sides = [host.client(), node()].map(|mut client| {
-        client.call("createwallet", json!([name, false, true]));
-        let mut wallet = client.wallet(name);
+        let mut wallet = client.create_wallet(name, json!({"blank": true}));
         let outcome = wallet.call("importdescriptors", json!([imports]));
         assert!(outcome.as_array().unwrap().iter().all(|one| one["success"] == true), "{descriptor}: {outcome}");
         wallet

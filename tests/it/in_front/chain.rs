@@ -4,9 +4,7 @@ use bitcoin::{Amount, Denomination};
 use outrigger_tests::Client;
 use serde_json::{Value, json};
 
-use super::start;
-
-const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+use super::{ADDRESS, start};
 
 const FEE: Amount = Amount::from_sat(1_000);
 

@@ -5,10 +5,8 @@ use std::time::{Duration, Instant};
 use outrigger_tests::{Client, Point, comes_within, wait_until};
 use serde_json::json;
 
-use super::{start, start_behind_relay, start_set};
+use super::{ADDRESS, start, start_behind_relay, start_set};
 use crate::metrics::ask;
-
-const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

@@ -11,10 +11,8 @@ use outrigger_tests::{Bitcoind, Client, Host, HostOptions, bitcoind, wait_until}
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::start_behind_relay;
+use super::{ADDRESS, start_behind_relay};
 use crate::metrics::ask;
-
-const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 
 /// How many changes of the node are made, and after how many wallet and node are compared.
 const CHANGES: u64 = 120;

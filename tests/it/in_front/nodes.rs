@@ -3,9 +3,7 @@
 use outrigger_tests::{Client, Host};
 use serde_json::{Value, json};
 
-use super::start;
-
-const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+use super::{ADDRESS, start};
 
 fn check_payments(host: &Host) {
     let mut client = host.client();

@@ -8,11 +8,9 @@ use outrigger_tests::{Bitcoind, Client, Host, HostOptions, Point, bitcoind, buil
 use serde_json::{Value, json};
 
 use super::users::{status, with_user};
-use super::{start_behind_relay_with, start_set};
+use super::{ADDRESS, start_behind_relay_with, start_set};
 use crate::metrics::ask;
 use crate::operator::audited;
-
-const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 
 /// What `run --check` says of a node, and its exit code.
 fn checked(node: &Bitcoind, network: &str) -> (Option<i32>, String) {

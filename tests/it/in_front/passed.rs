@@ -7,10 +7,7 @@ use outrigger_tests::{Client, Host};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{start, start_behind_relay, start_set};
-
-/// A P2WPKH address of regtest that nobody has a key of.
-const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+use super::{ADDRESS, start, start_behind_relay, start_set};
 
 fn reply(client: &mut Client, body: &str) -> (u16, Option<String>, String) {
     let reply = client.post(body);

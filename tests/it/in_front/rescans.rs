@@ -3,10 +3,8 @@
 use outrigger_tests::{Client, Host};
 use serde_json::{Value, json};
 
-use super::start_set;
+use super::{ADDRESS, start_set};
 use crate::metrics::ask;
-
-const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 
 /// How many filters rescans have found here, and how many came from the node.
 fn filters(host: &Host) -> [f64; 2] {

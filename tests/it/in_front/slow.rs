@@ -7,9 +7,7 @@ use std::net::TcpStream;
 use outrigger_tests::{Bitcoind, Client, Pending, Point, Relay, RpcFailure, wait_until};
 use serde_json::{Value, json};
 
-use super::{start, start_behind_relay};
-
-const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+use super::{ADDRESS, start, start_behind_relay};
 
 const SET_TIME: u64 = 2_000_000_000;
 

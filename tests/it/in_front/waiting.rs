@@ -6,9 +6,7 @@ use std::net::Shutdown;
 use outrigger_tests::{Client, Host, Pending, Point, wait_until};
 use serde_json::{Value, json};
 
-use super::{start, start_behind_relay};
-
-const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+use super::{ADDRESS, start, start_behind_relay};
 
 /// The methods of the calls that are being answered, without that which asks.
 fn active(client: &mut Client) -> Vec<Value> {

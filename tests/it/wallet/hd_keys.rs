@@ -6,6 +6,7 @@ use std::path::Path;
 use outrigger_tests::{Client, Host, HostOptions, groups};
 use serde_json::{Value, json};
 
+use super::compared::FOREIGN;
 use super::{MASTER, fund};
 use crate::users::with_user;
 
@@ -13,7 +14,6 @@ const XPUB: &str =
     "tpubD6NzVbkrYhZ4WaWSyoBvQwbpLkojyoTZPRsgXELWz3Popb3qkjcJyJUGLnL4qHHoQvao8ESaAstxYSnhyswJ76uZPStJRJCTKvosUCJZL5B";
 const OTHER: &str =
     "tpubDC5FSnBiZDMmhiuCmWAYsLwgLYrrT9rAqvTySfuCCrgsWz8wxMXUS9Tb9iVMvcRbvFcAHGkMD5Kx8koh4GquNGNTfohfk7pgjhaPCdXpoba";
-const FOREIGN: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 
 /// A host on the embedded chain, also where other tests stand in front of a node: its getdescriptorinfo knows one release alone.
 fn host(set: &[&str]) -> Host {

@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use outrigger_tests::bitcoind::Bitcoind;
-use outrigger_tests::{Client, Host};
+use outrigger_tests::{Client, Host, XPRV};
 use serde_json::{Map, Value, json};
 
 use crate::{Row, median, milliseconds};
@@ -22,9 +22,6 @@ const MATURITY: usize = 100;
 /// The private key 1, compressed, and the address that the coinbases pay to.
 const MINER_KEY: &str = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA";
 const MINER_ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
-/// The root of the wallets' keys.
-const ROOT: &str =
-    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 
 /// Runs the section.
 pub fn run(bitcoind: Option<&str>, coins: Option<usize>) {
@@ -92,7 +89,7 @@ impl Bench {
 
     /// A wallet in each node with these coins, of 0.0005 to 0.0045 BTC each.
     fn fund(&mut self, coins: usize) -> Vec<Client> {
-        let descriptor = self.clients[0].with_checksum(&format!("wpkh({ROOT}/84h/1h/0h/0/*)"));
+        let descriptor = self.clients[0].with_checksum(&format!("wpkh({XPRV}/84h/1h/0h/0/*)"));
         let create = |client: &mut Client| {
             let mut wallet = client.create_wallet("w", json!({"blank": true}));
             let request = json!([{"desc": descriptor, "range": [0, coins], "timestamp": "now"}]);

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use outrigger_tests::{Client, Host};
+use outrigger_tests::{Client, Host, XPRV};
 use serde_json::{Value, json};
 
 use crate::{Row, median, milliseconds};
@@ -21,9 +21,6 @@ const BLOCKS_BEFORE: usize = 110;
 /// The private key 1, compressed, and the address that the coinbases pay to.
 const MINER_KEY: &str = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA";
 const MINER_ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
-/// The root of the wallets' keys.
-const ROOT: &str =
-    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 
 /// The kinds of coins that are measured: how their descriptors begin, the step that tells their keys apart, their name.
 const KINDS: [(&str, &str, &str); 2] = [("wpkh", "84h/1h/0h/0", "P2WPKH"), ("pkh", "44h/1h/0h/0", "P2PKH")];
@@ -73,7 +70,7 @@ impl Bench {
     }
 
     fn descriptor(&mut self, form: &str, path: &str) -> String {
-        self.ours().with_checksum(&format!("{form}({ROOT}/{path}/*)"))
+        self.ours().with_checksum(&format!("{form}({XPRV}/{path}/*)"))
     }
 
     /// A wallet of this name in each node, with these descriptors and so many scripts of each.

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use memchr::memmem;
-use outrigger_tests::{Client, Host, HostOptions};
+use outrigger_tests::{Client, Host, HostOptions, XPRV};
 use serde_json::{Value, json};
 
 use crate::kills::{Numbers, setting};
@@ -26,9 +26,6 @@ const FLAGS_AT: usize = 10;
 /// The passphrases, which must not be found either.
 const FIRST: &str = "correct horse battery staple";
 const SECOND: &str = "tr0ub4dor and three more words";
-
-const XPRV: &str =
-    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 
 type Secret = (String, Vec<u8>);
 

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use outrigger_tests::{Host, HostOptions, built, skip_unprivileged, wait_until};
+use outrigger_tests::{Host, HostOptions, XPRV, built, skip_unprivileged, wait_until};
 use serde_json::json;
 
 /// What a file may grow beyond the largest plugin, whose copy must fit, in bytes: enough for a chain and a wallet.
@@ -14,9 +14,6 @@ const SCRIPT_BYTES: u64 = 80;
 /// How much of a disk is filled at a time, and what a wallet and a block may keep of it meanwhile, in bytes.
 const FILL_STEP: u64 = 1 << 20;
 const KEPT: u64 = 8 << 20;
-
-const XPRV: &str =
-    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 
 #[test]
 fn importdescriptors_without_room_is_refused_whole_and_the_wallet_stays() {

@@ -1,6 +1,6 @@
 //! importmulti and importdescriptors: what is imported is found on the chain.
 
-use outrigger_tests::{Client, Host};
+use outrigger_tests::{Client, Host, XPRV};
 use serde_json::{Value, json};
 
 /// A private key whose coins are mined below, and its addresses.
@@ -63,8 +63,7 @@ fn importdescriptors_finds_the_history_of_its_scripts() {
 fn importdescriptors_active_range_gives_addresses_from_next_index() {
     let (_host, mut client) = paid();
     let mut wallet = client.create_wallet("w", json!({"blank": true}));
-    let key = "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
-    let descriptor = client.with_checksum(&format!("wpkh({key}/1/*)"));
+    let descriptor = client.with_checksum(&format!("wpkh({XPRV}/1/*)"));
     let request = json!({"desc": descriptor, "timestamp": "now", "active": true, "range": [0, 20], "next_index": 3});
     assert_eq!(wallet.call("importdescriptors", json!([[request]])), json!([{"success": true}]));
     let derived = client.call("deriveaddresses", json!([descriptor, [0, 5]]));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use age::secrecy::ExposeSecret;
-use outrigger_tests::{Client, Host, HostOptions, built, wait_for, wait_until};
+use outrigger_tests::{Client, Host, HostOptions, XPRV, built, wait_for, wait_until};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -14,8 +14,6 @@ use super::full_disk::SmallDisk;
 use super::kills::{Numbers, setting};
 use super::metrics::ask;
 
-const XPRV: &str =
-    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 const KILLS: u64 = 12;
 /// The longest that a host lives after a start, in microseconds.
 const MAX_LIFE: u64 = 400_000;

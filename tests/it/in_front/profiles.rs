@@ -2,16 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use outrigger_tests::bitcoind;
+use outrigger_tests::{XPUB, bitcoind};
 use serde_json::{Value, json};
 
 use super::twins::Wallets;
 use super::{ADDRESS, start, start_set};
 use crate::compared::told;
 use crate::profiles::{paths, views};
-
-const XPUB: &str =
-    "tpubD6NzVbkrYhZ4WaWSyoBvQwbpLkojyoTZPRsgXELWz3Popb3qkjcJyJUGLnL4qHHoQvao8ESaAstxYSnhyswJ76uZPStJRJCTKvosUCJZL5B";
 
 #[test]
 fn wallet_methods_tell_the_members_that_the_nodes_wallet_tells() {

@@ -1,15 +1,12 @@
 //! What differs by release: the host's wallets answer as those of the node that it stands in front of, whichever release that is.
 
-use outrigger_tests::Client;
+use outrigger_tests::{Client, XPRV, XPUB};
 use serde_json::{Value, json};
 
 use super::twins::Wallets;
 use super::{ADDRESS, start};
 
-const ROOT: [&str; 2] = [
-    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK",
-    "tpubD6NzVbkrYhZ4WaWSyoBvQwbpLkojyoTZPRsgXELWz3Popb3qkjcJyJUGLnL4qHHoQvao8ESaAstxYSnhyswJ76uZPStJRJCTKvosUCJZL5B",
-];
+const ROOT: [&str; 2] = [XPRV, XPUB];
 /// Descriptors with `#` for the mark of hardened steps, and whether a wallet without private keys can watch them.
 const FORMS: [(&str, bool); 13] = [
     ("wpkh([d34db33f/84#]KEY/0/*)", true),

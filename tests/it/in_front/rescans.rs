@@ -1,6 +1,6 @@
 //! Rescans by the node's block filters, which the host keeps.
 
-use outrigger_tests::{Client, Host};
+use outrigger_tests::{Client, Host, XPRV};
 use serde_json::{Value, json};
 
 use super::{ADDRESS, start_set};
@@ -53,9 +53,6 @@ fn filters_are_asked_for_once_also_over_restarts_and_reorganisations() {
         assert_eq!(filters(&host), [306.0 + 303.0, 4.0]);
     }
 }
-
-const XPRV: &str =
-    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 
 /// A wallet that imports the first twenty scripts of a descriptor and looks for them in the whole chain. Gives what importdescriptors
 /// answers, what the wallet received, and how far it has derived.

@@ -1,7 +1,7 @@
-use outrigger_tests::Host;
+use outrigger_tests::{Host, XPRV};
 use serde_json::{Value, json};
 
-use super::{MASTER, activate};
+use super::activate;
 
 #[test]
 fn getnewaddress_and_getrawchangeaddress_name_a_type_that_is_missing() {
@@ -10,7 +10,7 @@ fn getnewaddress_and_getrawchangeaddress_name_a_type_that_is_missing() {
     client.call("createwallet", json!({"wallet_name": "w", "blank": true}));
     let no_keys = (-4, "Error: This wallet has no available keys".to_owned());
     assert_eq!(client.refused("getnewaddress", json!(["*", "nosuch"])), no_keys);
-    activate(&mut client, &[(&format!("wpkh({MASTER}/0/*)"), false)]);
+    activate(&mut client, &[(&format!("wpkh({XPRV}/0/*)"), false)]);
     assert_eq!(client.refused("getnewaddress", json!(["", "nosuch"])), (-5, "Unknown address type 'nosuch'".into()));
     let missing = (-12, "Error: No bech32m addresses available.".to_owned());
     assert_eq!(client.refused("getnewaddress", json!(["", "bech32m"])), missing);

@@ -3,7 +3,7 @@
 use bitcoin::bip32::{ChildNumber, Xpriv};
 use bitcoin::secp256k1::Secp256k1;
 use memchr::memmem;
-use outrigger_tests::Host;
+use outrigger_tests::{Host, XPRV};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -12,9 +12,6 @@ use std::time::{Duration, Instant};
 
 /// How long the host may take to notice that its clients have gone.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-const XPRV: &str =
-    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 
 const PASSPHRASE: &str = "correct horse battery staple";
 

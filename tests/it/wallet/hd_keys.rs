@@ -3,15 +3,13 @@
 
 use std::path::Path;
 
-use outrigger_tests::{Client, Host, HostOptions, groups};
+use outrigger_tests::{Client, Host, HostOptions, XPRV, XPUB, groups};
 use serde_json::{Value, json};
 
 use super::compared::FOREIGN;
-use super::{MASTER, fund};
+use super::fund;
 use crate::users::with_user;
 
-const XPUB: &str =
-    "tpubD6NzVbkrYhZ4WaWSyoBvQwbpLkojyoTZPRsgXELWz3Popb3qkjcJyJUGLnL4qHHoQvao8ESaAstxYSnhyswJ76uZPStJRJCTKvosUCJZL5B";
 const OTHER: &str =
     "tpubDC5FSnBiZDMmhiuCmWAYsLwgLYrrT9rAqvTySfuCCrgsWz8wxMXUS9Tb9iVMvcRbvFcAHGkMD5Kx8koh4GquNGNTfohfk7pgjhaPCdXpoba";
 
@@ -31,7 +29,7 @@ fn addhdkey_adds_keys_without_addresses_under_every_release() {
     for release in ["release=29", "release=32"] {
         let host = host(&[release]);
         let mut wallet = host.client().create_wallet("w", json!({"blank": true}));
-        assert_eq!(wallet.call("addhdkey", json!([MASTER])), json!({"xpub": XPUB}));
+        assert_eq!(wallet.call("addhdkey", json!([XPRV])), json!({"xpub": XPUB}));
         let desc = format!("unused({XPUB})#7rsstqgl");
         let listed = json!([{"xpub": XPUB, "has_private": true, "descriptors": [{"desc": desc, "active": false}]}]);
         assert_eq!(wallet.call("gethdkeys", json!([])), listed);
@@ -44,7 +42,7 @@ fn addhdkey_adds_keys_without_addresses_under_every_release() {
         assert_ne!(random, wallet.call("addhdkey", json!([]))["xpub"]);
         assert_eq!(wallet.call("gethdkeys", json!([{"private": true}])).as_array().unwrap().len(), 3);
         for (key, code, message) in [
-            (MASTER, -4, "HD key already exists"),
+            (XPRV, -4, "HD key already exists"),
             (OTHER, -5, "Extended public key (xpub) provided, but extended private key (xprv) is required"),
             ("xx", -5, "Could not parse HD key"),
             ("", -5, "Could not parse HD key"),
@@ -65,7 +63,7 @@ fn derivehdkey_prefers_keys_without_addresses() {
     let derived = wallet.call("derivehdkey", json!(["m/44h/1h/0h"]));
     let key = [&derived["origin"], &derived["xpub"]].map(|part| part.as_str().unwrap()).concat();
     assert!(described.starts_with(&format!("pkh({key}/")), "{described} {key}");
-    wallet.call("addhdkey", json!([MASTER]));
+    wallet.call("addhdkey", json!([XPRV]));
     let of_unused = wallet.call("derivehdkey", json!(["87h/1'/0"]));
     assert_eq!(of_unused["origin"], "[0c5f9a1e/87h/1h/0]");
     assert_eq!(of_unused, wallet.call("derivehdkey", json!(["m/87h/1h/0/", {"hdkey": XPUB, "private": false}])));
@@ -112,14 +110,14 @@ fn unused_descriptors_are_imported_from_release_32_on() {
     let (mut client, mut wallet) = (host.client(), host.new_wallet("w"));
     let message = "Cannot import descriptor without private keys to a wallet with private keys enabled";
     assert_eq!(import(&mut wallet, &format!("unused({XPUB})"), false)["error"]["message"], message);
-    assert_eq!(import(&mut wallet, &format!("unused({MASTER})"), false), json!({"success": true}));
+    assert_eq!(import(&mut wallet, &format!("unused({XPRV})"), false), json!({"success": true}));
     let message = "Cannot import an unused() descriptor when its private key is already in the wallet";
-    for text in [format!("unused({MASTER})"), format!("unused({MASTER}/1)")] {
+    for text in [format!("unused({XPRV})"), format!("unused({XPRV}/1)")] {
         let refused = import(&mut wallet, &text, false);
         assert_eq!(refused["error"], json!({"code": -4, "message": message}), "{text}");
     }
     // Also if an earlier request of the call has the key.
-    let text = client.with_checksum(&format!("unused({MASTER})"));
+    let text = client.with_checksum(&format!("unused({XPRV})"));
     let request = json!({"desc": text, "timestamp": "now"});
     let twice = host.new_wallet("twice").call("importdescriptors", json!([[request, request]]));
     assert_eq!((&twice[0]["success"], &twice[1]["error"]["message"]), (&json!(true), &json!(message)));
@@ -135,7 +133,7 @@ fn unused_descriptors_are_imported_from_release_32_on() {
 fn coins_of_aggregate_keys_are_watched_and_not_signed() {
     let host = host(&["release=30"]);
     let mut wallet = host.client().create_wallet("w", json!({"blank": true}));
-    let imported = import(&mut wallet, &format!("tr(musig({OTHER},{MASTER})/<0;1>/*)"), true);
+    let imported = import(&mut wallet, &format!("tr(musig({OTHER},{XPRV})/<0;1>/*)"), true);
     assert_eq!(imported["success"], true, "{imported}");
     let address = wallet.call("getnewaddress", json!(["", "bech32m"]));
     assert_eq!(address, "bcrt1pvprraw88hcc8mudx82fa9y5p72jl5au0yf5tkxwv68f4u4tmceqqvcc7v8");
@@ -200,7 +198,7 @@ fn exportwatchonlywallet_writes_a_wallet_that_watches_the_same() {
     }
     wallet.call("walletpassphrase", json!(["secret", 60]));
     wallet.call("sendtoaddress", json!([FOREIGN, 1, "rent"]));
-    wallet.call("addhdkey", json!([MASTER]));
+    wallet.call("addhdkey", json!([XPRV]));
     wallet.call("walletlock", json!([]));
     wallet.call("setlabel", json!([FOREIGN, "theirs"]));
     let coins = wallet.call("listunspent", json!([0]));

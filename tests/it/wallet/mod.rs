@@ -19,9 +19,6 @@ mod wallets;
 use outrigger_tests::Client;
 use serde_json::{Value, json};
 
-const MASTER: &str =
-    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
-
 fn keys(object: &Value) -> Vec<&str> {
     object.as_object().unwrap().keys().map(String::as_str).collect()
 }

@@ -1,9 +1,9 @@
 //! Payments, and the coins and balances that they come from.
 
-use outrigger_tests::{Client, Host, HostOptions, all_groups};
+use outrigger_tests::{Client, Host, HostOptions, XPRV, all_groups};
 use serde_json::{Value, json};
 
-use super::{MASTER, activate, fund};
+use super::{activate, fund};
 
 #[test]
 fn sendtoaddress_fees_and_getbalances_are_exact() {
@@ -83,14 +83,14 @@ fn sendtoaddress_without_a_change_address_is_refused_and_p2wsh_change_is_weighed
     let host = Host::start();
     let mut client = host.client();
     client.call("createwallet", json!({"wallet_name": "w", "blank": true}));
-    activate(&mut client, &[(&format!("wpkh({MASTER}/0/*)"), false), (&format!("pkh({MASTER}/1/*)"), true)]);
+    activate(&mut client, &[(&format!("wpkh({XPRV}/0/*)"), false), (&format!("pkh({XPRV}/1/*)"), true)]);
     fund(&mut client, "bech32");
     let to = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
     let message = "Transaction needs a change address, but we can't generate it. Error: No bech32 addresses available.";
     assert_eq!(client.refused("sendtoaddress", json!([to, 1])), (-6, message.into()));
     assert_eq!(client.refused("sendmany", json!(["", {to: 1}])), (-6, message.into()));
     assert_eq!(client.refused("sendtoaddress", json!([to, 51])), (-6, "Insufficient funds".into()));
-    activate(&mut client, &[(&format!("wsh(pk({MASTER}/2/*))"), true)]);
+    activate(&mut client, &[(&format!("wsh(pk({XPRV}/2/*))"), true)]);
     let txid = client.call("sendtoaddress", json!({"address": to, "amount": 1, "fee_rate": 1}));
     let entry = client.call("getmempoolentry", json!([txid]));
     let fee = entry["fees"]["base"].to_string().replace('.', "").parse::<u64>().unwrap();

@@ -1,9 +1,8 @@
 //! What coins of all kinds of scripts cost to spend, beside a real bitcoind with the same descriptors and coins.
 
-use outrigger_tests::{Client, Host, HostOptions, bitcoind};
+use outrigger_tests::{Client, Host, HostOptions, XPRV, bitcoind};
 use serde_json::{Value, json};
 
-use super::MASTER;
 use super::compared::FOREIGN;
 
 const NOBODY: &str = "0250929b74c1a04954b78b4b6035e97a5e078a5a0f28ec96d547bfee9ace803ac0";
@@ -58,7 +57,7 @@ impl Beside {
 
 /// The key at a path below the master key, with its private half.
 fn private(path: &str) -> String {
-    format!("{MASTER}/{path}")
+    format!("{XPRV}/{path}")
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod known;
 mod random;
 mod trees;
 
-use outrigger_tests::{Client, Host, bitcoind, skip};
+use outrigger_tests::{Client, Host, XPRV, bitcoind, skip};
 use serde_json::{Value, json};
 
 use super::{ADDRESS, start};
@@ -191,9 +191,8 @@ fn wallets_make_psbts_of_the_version_that_is_asked_for() {
 fn sighash_types_of_psbts_are_stored_and_compared_as_by_the_node() {
     let Some(host) = start(&["-txindex=1"]) else { return };
     let mut both = Both::of(&host);
-    const ROOT: &str = "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
     for form in ["wpkh(ROOT/0)", "tr(ROOT/0)", "pkh(ROOT/0)"] {
-        let private = form.replace("ROOT", ROOT);
+        let private = form.replace("ROOT", XPRV);
         let descriptor = both.call("getdescriptorinfo", json!([private]))["descriptor"].clone();
         let mine = both.call("deriveaddresses", json!([descriptor]))[0].clone();
         let block = both.theirs.call("generatetoaddress", json!([1, mine]))[0].clone();

@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 """Records data/history.json: what a descriptor wallet says while its chain grows and forks."""
 
-import argparse
-
-from bitcoind import Node
+from bitcoind import Node, program
 from keys import Key, master_tprv
 from kinds import with_checksum
 from loaded import write_rows
@@ -335,10 +333,8 @@ def reorganise(r, better, stranger_coin):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bitcoind", required=True, help="path of bitcoind")
-    path = parser.parse_args().bitcoind
-    with Node(path, [f"-keypool={KEYPOOL}"]) as node, Node(path, []) as miner:
+    path = program(__doc__)
+    with Node(path, [f"-keypool={KEYPOOL}"]) as node, Node(path) as miner:
         node.call("setmocktime", START_TIME)
         r = Recorder(node, miner)
         r.descriptors, imported = set_up(node)

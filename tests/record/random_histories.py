@@ -2,10 +2,9 @@
 """Records data/random-histories.json: wallets through random payments, blocks, reorganisations, double spends,
 replacements, abandons and late imports."""
 
-import argparse
 import random
 
-from bitcoind import Node, RpcError
+from bitcoind import Node, RpcError, program
 from history import COIN, FEE, NOT_REPLACEABLE, REPLACEABLE, START_TIME, Recorder
 from keys import Key, master_tprv
 from kinds import with_checksum
@@ -292,10 +291,8 @@ class Sequence(Recorder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bitcoind", required=True, help="path of bitcoind")
-    path = parser.parse_args().bitcoind
-    with Node(path, [f"-keypool={KEYPOOL}"]) as node, Node(path, []) as miner:
+    path = program(__doc__)
+    with Node(path, [f"-keypool={KEYPOOL}"]) as node, Node(path) as miner:
         node.call("setmocktime", START_TIME)
         base = Recorder(node, miner)
         base.coins, base.raw = [], {}

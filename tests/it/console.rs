@@ -58,6 +58,13 @@ fn sign_in(browser: &mut Browser, user: &str, password: &str) {
     browser.press("Enter");
 }
 
+/// Signs in as the cookie's user.
+fn sign_in_by_cookie(browser: &mut Browser, host: &Host) {
+    let cookie = std::fs::read_to_string(host.network_folder().join(".cookie")).unwrap();
+    let (user, password) = cookie.split_once(':').unwrap();
+    sign_in(browser, user, password);
+}
+
 #[test]
 fn console_shows_the_host_and_makes_calls_at_three_widths_without_an_error() {
     let Some(mut browser) = Browser::start() else { return };
@@ -77,9 +84,7 @@ fn console_shows_the_host_and_makes_calls_at_three_widths_without_an_error() {
     // Chromium itself reports the status 401.
     browser.errors.clear();
     browser.value("document.querySelector('#sign-in').reset()");
-    let cookie = std::fs::read_to_string(host.network_folder().join(".cookie")).unwrap();
-    let (user, password) = cookie.split_once(':').unwrap();
-    sign_in(&mut browser, user, password);
+    sign_in_by_cookie(&mut browser, &host);
     browser.wait("document.querySelectorAll('#plugins tbody tr').length >= 7");
     browser.wait("document.querySelector('#wallets tbody').textContent.includes('shop')");
     browser.wait("document.querySelector('#state').textContent === 'regtest, height 101'");
@@ -162,9 +167,7 @@ fn console_shows_the_node_and_calls_its_methods() {
     let Some(mut browser) = Browser::start() else { return };
     let host = Host::start_with(HostOptions::in_front_of(&[]));
     browser.open(&format!("http://{}/console", host.address));
-    let cookie = std::fs::read_to_string(host.network_folder().join(".cookie")).unwrap();
-    let (user, password) = cookie.split_once(':').unwrap();
-    sign_in(&mut browser, user, password);
+    sign_in_by_cookie(&mut browser, &host);
     browser.wait("document.querySelector('#node').textContent.includes('Height')");
     browser.wait("document.querySelector('#state').textContent === 'regtest, height 0'");
     browser.wait("/Blocks behind0Node latency[0-9]/.test(document.querySelector('#node').textContent)");

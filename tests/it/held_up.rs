@@ -1,9 +1,9 @@
 //! A plugin whose code does not return holds up its own callers and nobody else, and `listplugins` shows it.
 
-use outrigger_tests::{Client, Gate, Host, HostOptions, Waiting, all_groups, built, isolated, skip};
+use outrigger_tests::{Gate, Host, HostOptions, Waiting, all_groups, built, isolated, skip};
 use serde_json::{Value, json};
 
-use crate::faults::{self, await_told};
+use crate::faults::{self, await_told, check_others};
 
 const INTERNAL: i64 = -32603;
 
@@ -19,16 +19,6 @@ fn abandon(host: &Host, gate: &Gate, method: &str, count: usize) -> Vec<Waiting>
     let waiting = (0..count).map(|_| gate.wait()).collect();
     drop(calls);
     waiting
-}
-
-/// The other plugins answer.
-#[track_caller]
-fn check_others(client: &mut Client) {
-    client.call("getblockchaininfo", json!([]));
-    let tip = client.call("getbestblockhash", json!([]));
-    client.call("getblock", json!([tip]));
-    client.call("listwallets", json!([]));
-    client.call("uptime", json!([]));
 }
 
 #[test]

@@ -26,21 +26,27 @@ struct Terminal {
     child: Child,
 }
 
+/// The two ends of a new terminal: the user's, and that of programs.
+pub fn terminal() -> (File, File) {
+    let user = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&user).unwrap();
+    unlockpt(&user).unwrap();
+    let name = ptsname(&user, Vec::new()).unwrap();
+    let end = open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+    (user.into(), end.into())
+}
+
 impl Terminal {
     /// Starts `top` for a host in a terminal of so many columns.
     fn start(host: &Host, columns: u16) -> Self {
-        let keys = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&keys).unwrap();
-        unlockpt(&keys).unwrap();
-        let name = ptsname(&keys, Vec::new()).unwrap();
-        let end = File::from(open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap());
+        let (keys, end) = terminal();
         tcsetwinsize(&end, Winsize { ws_row: ROWS, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
         let former = tcgetattr(&end).unwrap();
         let stdio = || Stdio::from(end.try_clone().unwrap());
         let mut command = Command::new(&built().binary);
         command.args(["top", "--every", "1", "--datadir"]).arg(host.datadir()).env("TERM", "xterm");
         let child = command.stdin(stdio()).stdout(stdio()).stderr(stdio()).spawn().unwrap();
-        let (keys, written) = (File::from(keys), Arc::new(Mutex::new(String::new())));
+        let written = Arc::new(Mutex::new(String::new()));
         let (mut screen, shared) = (keys.try_clone().unwrap(), written.clone());
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];

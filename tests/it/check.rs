@@ -201,6 +201,7 @@ fn plugin_check_refuses_files_methods_and_options_that_are_none() {
     let report = String::from_utf8(output.stdout).unwrap();
     assert!(report.starts_with("FAILED   manifest\n") && report.contains("is not an Outrigger plugin"), "{report}");
     assert!(!output.status.success());
+    assert!(!run(Path::new("/nonexistent.so"), &[]).status.success());
     let acme = built().library("outrigger_acme_mining");
     for (arguments, expected) in [
         (["--method", "nosuch"], "the manifest lists no method 'nosuch'"),

@@ -203,8 +203,6 @@ fn faults_at_the_start_are_named_with_the_plugin() {
         ("refuse_start = true", "plugin 'faulty' refused to start: refuse_start was asked for"),
         ("panic_init = true", "plugin 'faulty' refused to start: status 18"),
         ("panic_start = true", "plugin 'faulty' refused to start: status 18"),
-        ("label = 5", "plugin 'faulty': option 'label' must be of type string"),
-        ("lable = \"x\"", "plugin 'faulty': option 'lable' is not known to the plugin"),
     ] {
         let rest = format!("grants = [\"chain/1\", \"log/1\"]\noptions = {{ {option} }}\n");
         let (_config, options) = HostOptions::with_plugin("", built().library("outrigger_faulty"), &rest);

@@ -121,11 +121,3 @@ fn routes_replace_one_method_of_a_group_alone() {
     let acme = client.plugin("acme-mining");
     assert_eq!((&acme["version"], &acme["methods"]), (&json!("2.1.0"), &json!(["getacmepolicy", "getblocktemplate"])));
 }
-
-#[test]
-fn routes_of_a_method_that_two_plugins_claim_are_refused_by_name() {
-    let (_config, options) = acme_config(true, "");
-    let error = Host::refused(&options);
-    let claimed = ":8: plugins.file: the method 'getblocktemplate' is claimed by 'mining' and by 'acme-mining'";
-    assert!(error.contains(claimed), "{error}");
-}

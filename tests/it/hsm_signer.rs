@@ -6,6 +6,7 @@ use outrigger_tests::{Client, Host, HostOptions, all_groups, built};
 use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 
+use crate::isolation::has_sandbox;
 use crate::key_daemon::KeyDaemon;
 
 /// The master key of BIP 32's first test vector on test chains, and its public account keys.
@@ -182,8 +183,7 @@ fn hsm_signer_that_hangs_is_told_before_the_call_s_deadline() {
 
 #[test]
 fn hsm_signer_isolated_signs_from_its_own_process() {
-    if !outrigger_sandbox::probe().suffices() {
-        outrigger_tests::skip_unprivileged("this system allows no sandbox");
+    if !has_sandbox() {
         return;
     }
     let hsm = daemon();

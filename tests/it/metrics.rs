@@ -113,13 +113,6 @@ fn host_is_not_ready_while_a_wallet_of_its_start_is_missing() {
 }
 
 #[test]
-fn metrics_listen_address_in_use_is_an_error_of_the_configuration() {
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let told = Host::refused(&HostOptions::with(&[&format!("metrics.listen={}", taken.local_addr().unwrap())]));
-    assert!(told.contains("metrics.listen: cannot listen on"), "{told}");
-}
-
-#[test]
 fn metrics_count_wrong_passphrases_of_walletpassphrase_and_walletpassphrasechange() {
     let host = Host::start_with(HostOptions::with(&["metrics.listen=127.0.0.1:0", "wallet.keypool=5"]));
     let mut wallet = host.client().create_wallet("shop", json!({"passphrase": "right"}));

@@ -100,9 +100,9 @@ fn with_faulty(rest: &str) -> TempDir {
 
 /// What a host with `faulty` alone says when it does not start.
 fn failure(rest: &str) -> String {
-    let folder = with_faulty(rest);
-    let config = Some(folder.path().join("config.toml"));
-    Host::refused(&HostOptions { config, ..HostOptions::default() })
+    let rest = format!("grants = [\"chain/1\", \"log/1\"]\n{rest}");
+    let (_config, options) = HostOptions::with_plugin("", built().library("outrigger_faulty"), &rest);
+    Host::refused(&options)
 }
 
 fn configure(folder: &Path, rest: &str) {

@@ -87,7 +87,7 @@ fn arguments(wallet: &mut Client, folder: &std::path::Path, round: &str) -> Vec<
     let raw = wallet.call("createrawtransaction", json!([[], [{ELSEWHERE: 1}]]));
     let raw = wallet.call("fundrawtransaction", json!([raw]))["hex"].clone();
     let recent = wallet.call("listtransactions", json!(["*", 1])).as_array().unwrap().last().cloned();
-    let checksum = wallet.call("getdescriptorinfo", json!([OTHER_KEY]))["checksum"].clone();
+    let other = wallet.with_checksum(OTHER_KEY);
     let file = |name: &str| folder.join(format!("{name}-{round}")).display().to_string();
     let xpub = wallet.call("gethdkeys", json!([]))[0]["xpub"].clone();
     vec![
@@ -106,7 +106,7 @@ fn arguments(wallet: &mut Client, folder: &std::path::Path, round: &str) -> Vec<
         json!([legacy]),
         json!([file("backup")]),
         json!([file("export")]),
-        json!([[{"desc": format!("{OTHER_KEY}#{}", checksum.as_str().unwrap()), "timestamp": "now"}]]),
+        json!([[{"desc": other, "timestamp": "now"}]]),
         json!([[{"scriptPubKey": {"address": ELSEWHERE}, "timestamp": "now"}]]),
     ]
 }

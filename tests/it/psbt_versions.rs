@@ -13,11 +13,6 @@ fn host(release: u32) -> Host {
     Host::start_with(HostOptions::of_release(release))
 }
 
-fn refused(client: &mut Client, method: &str, params: Value) -> (i64, String) {
-    let failure = client.try_call(method, params).unwrap_err();
-    (failure.code, failure.message)
-}
-
 fn version(client: &mut Client, psbt: &Value) -> Value {
     client.call("decodepsbt", json!([psbt]))["psbt_version"].clone()
 }
@@ -34,23 +29,23 @@ fn createpsbt_makes_version_2_since_release_32() {
         assert_eq!(client.call("converttopsbt", json!([raw])), psbt, "{release}");
         let named = json!({"inputs": [], "outputs": outputs, "psbt_version": 0});
         if made == 0 {
-            assert_eq!(refused(&mut client, "createpsbt", named), (-8, "Unknown named parameter psbt_version".into()));
+            assert_eq!(client.refused("createpsbt", named), (-8, "Unknown named parameter psbt_version".into()));
             let text = "TX decode failed Unsupported version number: iostream error";
-            assert_eq!(refused(&mut client, "decodepsbt", json!([TWO])), (-22, text.into()));
+            assert_eq!(client.refused("decodepsbt", json!([TWO])), (-22, text.into()));
             continue;
         }
         let params = json!([[], outputs, 0, true, 4]);
         let text = "Invalid parameter, version out of range(1~3)";
-        assert_eq!(refused(&mut client, "createpsbt", params), (-8, text.into()));
+        assert_eq!(client.refused("createpsbt", params), (-8, text.into()));
         let zero = client.call("createpsbt", named);
         assert_eq!(version(&mut client, &zero), 0);
         for number in [1, 3] {
             let text = "The PSBT version can only be 2 or 0";
             let params = json!([raw, false, null, number]);
-            assert_eq!(refused(&mut client, "converttopsbt", params), (-8, text.into()));
+            assert_eq!(client.refused("converttopsbt", params), (-8, text.into()));
         }
         let text = "joinpsbts only operates on version 0 PSBTs";
-        assert_eq!(refused(&mut client, "joinpsbts", json!([[zero, TWO]])), (-8, text.into()));
+        assert_eq!(client.refused("joinpsbts", json!([[zero, TWO]])), (-8, text.into()));
     }
 }
 
@@ -78,7 +73,7 @@ fn lock_times_that_no_transaction_has_are_refused() {
         ("descriptorprocesspsbt", json!([IMPOSSIBLE, []])),
         ("walletprocesspsbt", json!([IMPOSSIBLE])),
     ] {
-        assert_eq!(refused(&mut client, method, params), (-25, "The transaction cannot be valid".into()), "{method}");
+        assert_eq!(client.refused(method, params), (-25, "The transaction cannot be valid".into()), "{method}");
     }
     let analysis = client.call("analyzepsbt", json!([IMPOSSIBLE]));
     assert_eq!(analysis, json!({"next": "creator", "error": "PSBT cannot be made into a valid transaction"}));

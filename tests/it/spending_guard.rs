@@ -4,6 +4,8 @@ use outrigger_tests::{Client, Host, HostOptions, all_groups, built, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
+use crate::isolation::has_sandbox;
+
 /// An address of nobody here.
 const ELSEWHERE: &str = "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202";
 
@@ -138,8 +140,7 @@ fn spending_guard_keeps_the_limit_over_crashes_reloads_and_restores() {
 
 #[test]
 fn spending_guard_whose_process_is_killed_lets_nothing_pass_meanwhile() {
-    if !outrigger_sandbox::probe().suffices() {
-        outrigger_tests::skip_unprivileged("this system allows no sandbox");
+    if !has_sandbox() {
         return;
     }
     let (host, _config) = start("isolated = true");

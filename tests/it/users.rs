@@ -55,15 +55,6 @@ fn users_method_list_refusal_is_logged_with_address_user_and_method() {
 }
 
 #[test]
-fn users_of_one_name_are_refused_at_the_start() {
-    let user = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n");
-    let (config, options) = HostOptions::configured(&format!("{user}methods = [\"uptime\"]\n{user}"));
-    let error = Host::refused(&options);
-    let expected = format!("{}:5: rpc.users.rpcauth: an earlier user has the name", config.path().display());
-    assert!(error.contains(&expected) && error.contains("\"alice\""), "{error}");
-}
-
-#[test]
 fn users_of_one_wallet_know_of_no_other() {
     let (host, mut alice) = with_user("wallet = \"hot\"");
     let (mut hot, mut cold) = (host.new_wallet("hot"), host.new_wallet("cold"));
@@ -88,20 +79,6 @@ fn users_of_one_wallet_know_of_no_other() {
     alice.call("unloadwallet", json!(["hot"]));
     assert_eq!(alice.refused("getwalletinfo", json!([])), unknown);
     assert_eq!(cold.call("getwalletinfo", json!([]))["walletname"], "cold");
-}
-
-#[test]
-fn users_method_list_with_an_unknown_method_is_refused_at_the_start() {
-    let refused = |text: String| {
-        let (config, options) = HostOptions::configured(&text);
-        Host::refused(&options).replace(&config.path().display().to_string(), "FILE")
-    };
-    let user = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n");
-    let error = refused(format!("{user}methods = [\"stop\", \"getblockcuont\"]\n"));
-    let told = "FILE:3: rpc.users.methods: there is no method 'getblockcuont'; did you mean 'getblockcount'?";
-    assert!(error.contains(told), "{error}");
-    let error = refused(format!("\n{user}methods = [\"frobnicate\"]\n"));
-    assert!(error.contains("FILE:4: rpc.users.methods: there is no method 'frobnicate'\n"), "{error}");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::io::Read;
 use outrigger_tests::{Client, Host, HostOptions, all_groups, built};
 use serde_json::{Value, json};
 
+use crate::isolation::has_sandbox;
 use crate::key_daemon::KeyDaemon;
 
 /// The keys 1 and 2 for test chains, compressed, and their public keys.
@@ -180,9 +181,7 @@ fn vault_daemon_that_is_gone_is_told_and_found_when_it_is_back() {
 
 #[test]
 fn vault_isolated_signs_with_its_socket_granted_and_is_refused_and_reported_without() {
-    let support = outrigger_sandbox::probe();
-    if !support.suffices() || !support.notifications {
-        outrigger_tests::skip_unprivileged("this system allows no sandbox");
+    if !has_sandbox() {
         return;
     }
     let vault = daemon();

@@ -60,7 +60,7 @@ fn sign_in(browser: &mut Browser, user: &str, password: &str) {
 
 /// Signs in as the cookie's user.
 fn sign_in_by_cookie(browser: &mut Browser, host: &Host) {
-    let cookie = std::fs::read_to_string(host.network_folder().join(".cookie")).unwrap();
+    let cookie = host.cookie();
     let (user, password) = cookie.split_once(':').unwrap();
     sign_in(browser, user, password);
 }

@@ -63,9 +63,8 @@ fn rpc_listen_takes_several_addresses_and_call_finds_the_first() {
     let bare = |line: &str| line.trim_start_matches("http://").trim_end_matches("/").parse().unwrap();
     let addresses: Vec<std::net::SocketAddr> = told.lines().map(bare).collect();
     assert_eq!((addresses.len(), addresses[0]), (2, host.address));
-    let cookie = std::fs::read_to_string(host.network_folder().join(".cookie")).unwrap();
     for address in addresses {
-        Client::new(address, &cookie).call("uptime", json!([]));
+        Client::new(address, &host.cookie()).call("uptime", json!([]));
     }
     let mut command = std::process::Command::new(&built().binary);
     assert!(command.args(["call", "--datadir"]).arg(host.datadir()).arg("uptime").output().unwrap().status.success());
@@ -120,8 +119,7 @@ fn startup_closes_its_folders_in_a_data_directory() {
 #[test]
 fn startup_refuses_a_data_directory_that_is_in_use() {
     let host = Host::start();
-    let cookie = || std::fs::read(host.network_folder().join(".cookie")).unwrap();
-    let before = cookie();
+    let before = host.cookie();
     // Without its lock file, too, which a script that cleans up may remove.
     for is_removed in [false, true] {
         if is_removed {
@@ -132,7 +130,7 @@ fn startup_refuses_a_data_directory_that_is_in_use() {
         assert_eq!(output.status.code(), Some(1));
         assert!(error.contains("is in use by another Outrigger"), "{error}");
     }
-    assert_eq!(cookie(), before);
+    assert_eq!(host.cookie(), before);
 }
 
 #[test]

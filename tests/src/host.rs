@@ -199,8 +199,12 @@ impl Host {
     }
 
     pub fn client(&self) -> Client {
-        let cookie = std::fs::read_to_string(self.network_folder().join(".cookie")).unwrap();
-        Client::new(self.address, &cookie)
+        Client::new(self.address, &self.cookie())
+    }
+
+    /// The credentials in its cookie file.
+    pub fn cookie(&self) -> String {
+        std::fs::read_to_string(self.network_folder().join(".cookie")).unwrap()
     }
 
     /// A client of a fresh wallet.

@@ -92,7 +92,7 @@ fn curl_pays_once_on_a_kept_connection_whose_host_stops() {
     let Some((host, relay)) = start(&["rpc.shutdown_grace_seconds=5"]) else { return };
     let held = relay.hold("sendtoaddress", Point::Reply);
     let url = format!("http://{}/", host.address);
-    let cookie = std::fs::read_to_string(host.network_folder().join(".cookie")).unwrap();
+    let cookie = host.cookie();
     let mut curl = Command::new("curl");
     for (number, call) in
         [json!({"method": "getblockcount"}), json!({"method": "sendtoaddress", "params": [ADDRESS, 1]})]

@@ -26,7 +26,7 @@ fn start(place: &str, reach: &[String], rest: &str, options: HostOptions) -> (Na
 }
 
 /// Answers each connection's line with `welcome`.
-fn greet(stream: impl Read + Write) {
+pub fn greet(stream: impl Read + Write) {
     let mut stream = BufReader::new(stream);
     let mut line = String::new();
     if stream.read_line(&mut line).is_ok() {

@@ -1,7 +1,6 @@
 //! With `reach` exactly what was granted works, and what lies beside it does not.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::os::unix::net::UnixListener;
@@ -11,16 +10,8 @@ use outrigger_tests::{Client, Host};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::connecting::greet;
 use super::{Installed, has_sandbox, refused, users};
-
-/// Reads a line of a connection and answers it.
-fn greet(stream: impl Read + Write) {
-    let mut stream = BufReader::new(stream);
-    let mut line = String::new();
-    if stream.read_line(&mut line).is_ok() {
-        let _ = stream.get_mut().write_all(b"welcome\n");
-    }
-}
 
 /// Two sockets of each kind, of which one answers.
 fn serve(folder: &Path) -> [TcpListener; 1] {

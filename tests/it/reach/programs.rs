@@ -6,12 +6,12 @@ use outrigger_tests::proxy::{Proxy, certified_folder, connect_from};
 use outrigger_tests::{HostOptions, exchange};
 
 use super::proxies::{Proxied, guess};
-use super::{cookie, request, request_of, websocket_call};
+use super::{request, request_of, websocket_call};
 use crate::kills::setting;
 
 /// What every proxy has to do.
 fn serve(proxy: &Proxy, proxied: &mut Proxied) {
-    let cookie = cookie(&proxied.host);
+    let cookie = proxied.host.cookie();
     let mut kept = proxy.connect(5).unwrap();
     for _ in 0..3 {
         let reply = exchange(&mut kept, &request(&cookie)).unwrap();

@@ -12,7 +12,7 @@ use outrigger_tests::{Host, HostOptions, Reply, all_groups, wait_until};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::{ask, cookie, request, request_of};
+use super::{ask, request, request_of};
 
 /// A host that trusts 127.0.0.1 and 127.0.0.9, with an audit log.
 pub struct Proxied {
@@ -47,7 +47,7 @@ impl Proxied {
     pub fn audited(&mut self, headers: &str) -> String {
         self.wallets += 1;
         let body = format!(r#"{{"method":"createwallet","params":["w{}"],"id":1}}"#, self.wallets);
-        request_of(&cookie(&self.host), headers, &body)
+        request_of(&self.host.cookie(), headers, &body)
     }
 
     /// Whom the audit log's last line names.
@@ -103,7 +103,7 @@ fn proxies_headers_name_the_right_most_address_that_is_not_trusted() {
 #[test]
 fn proxies_headers_that_name_no_client_are_refused() {
     let proxied = Proxied::start(HostOptions::default());
-    let cookie = cookie(&proxied.host);
+    let cookie = proxied.host.cookie();
     let both = proxied.with_headers("X-Forwarded-For: 127.0.0.5\r\nForwarded: for=127.0.0.5\r\n", &cookie);
     assert_eq!((both.status, both.body.as_str()), (400, "Forwarded and X-Forwarded-For cannot be combined"));
     for headers in
@@ -120,10 +120,10 @@ fn proxies_clients_need_an_allowed_network_too() {
     let allow = |networks: &str| HostOptions::with(&[&format!("rpc.allow_from={networks}")]);
     let header = "X-Forwarded-For: 203.0.113.5\r\n";
     let outside = Proxied::start(allow("['198.51.100.0/24']"));
-    assert_eq!(outside.with_headers(header, &cookie(&outside.host)).status, 403);
+    assert_eq!(outside.with_headers(header, &outside.host.cookie()).status, 403);
     assert!(std::fs::read_to_string(outside.log()).unwrap().contains("203.0.113.5"));
     let inside = Proxied::start(allow("['203.0.113.0/24']"));
-    assert_eq!(inside.with_headers(header, &cookie(&inside.host)).status, 200);
+    assert_eq!(inside.with_headers(header, &inside.host.cookie()).status, 200);
 }
 
 /// Has clients at one address guess until the host refuses further guesses of it. A client at another address is then served.
@@ -163,7 +163,7 @@ pub fn guess(
 #[test]
 fn proxies_clients_with_wrong_passwords_slow_nobody_else_down() {
     let proxied = Proxied::start(HostOptions::default());
-    let right = cookie(&proxied.host);
+    let right = proxied.host.cookie();
     let good = || assert_eq!(proxied.with_headers("X-Forwarded-For: 127.0.0.6\r\n", &right).status, 200);
     let status = |stream, request: &str| ask(stream, request).unwrap().status;
     guess(|| Ok(proxied.from(1)), good, "X-Forwarded-For: 127.0.0.5\r\n", status);
@@ -190,7 +190,7 @@ fn answer(mut stream: TcpStream, bytes: &[u8]) -> String {
 #[test]
 fn proxies_speak_the_proxy_protocol_where_the_address_says_so() {
     let mut proxied = Proxied::start(HostOptions::default());
-    let (port, cookie) = (proxy_port(&proxied.host).unwrap(), cookie(&proxied.host));
+    let (port, cookie) = (proxy_port(&proxied.host).unwrap(), proxied.host.cookie());
     let from = |last| connect_from(last, port).unwrap();
     let call = proxied.audited("");
     assert!(answer(from(1), &[&header(5)[..], call.as_bytes()].concat()).starts_with("HTTP/1.1 200"));
@@ -248,7 +248,7 @@ fn proxies_that_a_reload_distrusts_lose_their_connections() {
     let port = proxy_port(&host).unwrap();
     let mut kept = std::io::BufReader::new(connect_from(1, port).unwrap());
     kept.get_mut().write_all(&header(5)).unwrap();
-    assert_eq!(outrigger_tests::exchange(&mut kept, &request(&cookie(&host))).unwrap().status, 200);
+    assert_eq!(outrigger_tests::exchange(&mut kept, &request(&host.cookie())).unwrap().status, 200);
     super::reload(&host, &config, &text.replace("[\"127.0.0.1\"]", "[\"127.0.0.9\"]"));
     assert!(super::ends(kept.get_ref()));
 }

@@ -10,7 +10,7 @@ use std::process::Command;
 use outrigger_tests::{Host, HostOptions, built, exchange};
 use tempfile::{NamedTempFile, TempDir};
 
-use super::{PATIENCE, ask, cookie, request, request_of};
+use super::{PATIENCE, ask, request, request_of};
 use crate::users::ALICE;
 
 /// The options of a host that listens on a port and on the socket, with more lines of configuration.
@@ -33,7 +33,7 @@ fn socket_serves_with_credentials_by_its_mode_and_goes_with_the_host() {
     assert!(fs::symlink_metadata(&path).unwrap().file_type().is_socket());
     assert_eq!(mode(&path), 0o600);
     let status = |credentials: &str| ask(UnixStream::connect(&path).unwrap(), &request(credentials)).unwrap().status;
-    assert_eq!((status(&cookie(&host)), status(""), status("__cookie__:wrong")), (200, 401, 401));
+    assert_eq!((status(&host.cookie()), status(""), status("__cookie__:wrong")), (200, 401, 401));
     let mut call = Command::new(&built().binary);
     call.args(["call", "--datadir"]).arg(host.datadir()).args(["--rpc-connect", &format!("unix:{}", path.display())]);
     let output = call.arg("getblockcount").output().unwrap();
@@ -55,11 +55,11 @@ fn socket_of_a_killed_host_is_replaced_and_one_in_use_refuses_the_start() {
     host.kill();
     assert!(path.exists());
     let host = host.start_again();
-    assert_eq!(ask(UnixStream::connect(&path).unwrap(), &request(&cookie(&host))).unwrap().status, 200);
+    assert_eq!(ask(UnixStream::connect(&path).unwrap(), &request(&host.cookie())).unwrap().status, 200);
     let refused = Host::fail(&options);
     let error = String::from_utf8(refused.stderr).unwrap();
     assert!(refused.status.code() == Some(1) && error.contains("rpc.sock: Address already in use"), "{error}");
-    assert_eq!(ask(UnixStream::connect(&path).unwrap(), &request(&cookie(&host))).unwrap().status, 200);
+    assert_eq!(ask(UnixStream::connect(&path).unwrap(), &request(&host.cookie())).unwrap().status, 200);
     drop(host);
 
     // Another program's socket, and a file, are not touched.

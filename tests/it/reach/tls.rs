@@ -8,7 +8,7 @@ use std::time::Duration;
 use outrigger_tests::{Authority, Host, HostOptions, Issued, Reply, built, exchange, wait_until};
 use tempfile::TempDir;
 
-use super::{ask, check, connect, cookie, ends, request, request_of, websocket_call};
+use super::{ask, check, connect, ends, request, request_of, websocket_call};
 use crate::users::ALICE;
 
 /// Files of a host with TLS, and its authority.
@@ -66,7 +66,7 @@ fn tls_serves_calls_and_websockets_and_no_plain_http() {
     let setup = Setup::new();
     let (_config, options) = setup.options("");
     let host = Host::start_with(options);
-    let cookie = cookie(&host);
+    let cookie = host.cookie();
     assert_eq!(setup.ask(&host, None, &cookie).unwrap().status, 200);
     assert_eq!(setup.ask(&host, None, "").unwrap().status, 401);
     let mut kept = BufReader::new(setup.authority.connect(connect(&host), None).unwrap());
@@ -130,7 +130,7 @@ fn tls_client_certificates_are_users_where_the_setting_says_so() {
     assert_eq!(status(&bob, "alice:pass:word"), 200, "credentials count where they are given");
     assert_eq!(status(&alice, "alice:wrong"), 401);
     // A certificate of no user is refused, also with the right credentials, and with those of a user without a password.
-    for credentials in ["", "alice:pass:word", &cookie(&host)] {
+    for credentials in ["", "alice:pass:word", &host.cookie()] {
         assert_eq!(status(&eve, credentials), 401, "{credentials}");
     }
     assert_eq!(status(&alice, "bob:"), 401);
@@ -197,7 +197,7 @@ fn tls_certificate_that_changes_is_read_again_and_a_broken_one_is_not_used() {
     let first = shown(&setup, &host);
     assert_eq!(shown(&setup, &host), first);
     let mut kept = BufReader::new(setup.authority.connect(connect(&host), None).unwrap());
-    let cookie = cookie(&host);
+    let cookie = host.cookie();
     assert_eq!(exchange(&mut kept, &request(&cookie)).unwrap().status, 200);
 
     std::fs::write(setup.file("certificate.pem"), "broken").unwrap();
@@ -227,7 +227,7 @@ fn tls_handshake_that_stalls_costs_a_slot_for_a_bounded_time() {
     stalled.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     // Further stalled ones make room for a client that comes to its end.
     let _others: Vec<_> = (0..8).map(|_| stall()).collect();
-    assert_eq!(setup.ask(&host, None, &cookie(&host)).unwrap().status, 200);
+    assert_eq!(setup.ask(&host, None, &host.cookie()).unwrap().status, 200);
     let ended = stalled.read(&mut [0]);
     assert!(!matches!(&ended, Err(error) if error.kind() == ErrorKind::WouldBlock), "{ended:?}");
     let mut last = stall();

@@ -138,10 +138,8 @@ fn crashes() {
     let mut times: Vec<Duration> = (0..CRASHES)
         .map(|_| {
             client.call("faultwho", json!([]));
-            let plugins = client.call("listplugins", json!([]));
-            let pid =
-                plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "faulty").unwrap()["pid"].clone();
-            let pid = Pid::from_raw(pid.as_i64().unwrap().try_into().unwrap()).unwrap();
+            let pid = client.plugin("faulty")["pid"].as_i64().unwrap();
+            let pid = Pid::from_raw(pid.try_into().unwrap()).unwrap();
             let began = Instant::now();
             kill_process(pid, Signal::KILL).unwrap();
             // One that was begun before its end was seen is lost.

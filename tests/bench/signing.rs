@@ -19,8 +19,8 @@ const ROUNDS: usize = 5;
 const BLOCKS_BEFORE: usize = 110;
 
 /// The private key 1, compressed, and the address that the coinbases pay to.
-const MINER_KEY: &str = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA";
-const MINER_ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+pub const MINER_KEY: &str = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA";
+pub const MINER_ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 
 /// The kinds of coins that are measured: how their descriptors begin, the step that tells their keys apart, their name.
 const KINDS: [(&str, &str, &str); 2] = [("wpkh", "84h/1h/0h/0", "P2WPKH"), ("pkh", "44h/1h/0h/0", "P2PKH")];
@@ -31,7 +31,7 @@ pub fn run(bitcoind: Option<&str>) {
     let theirs = bitcoind.map(|path| Bitcoind::start(path).0);
     let clients = std::iter::once(host.client()).chain(theirs.as_ref().map(Bitcoind::client)).collect();
     let mut bench = Bench { clients, wallets: Vec::new() };
-    bench.mine(BLOCKS_BEFORE);
+    mine(&mut bench.clients, BLOCKS_BEFORE);
     let kinds: Vec<(String, &str)> =
         KINDS.iter().map(|(form, path, name)| (bench.descriptor(form, path), *name)).collect();
     bench.wallets = bench.new_wallets("w", &kinds, MANY as u32);
@@ -40,6 +40,17 @@ pub fn run(bitcoind: Option<&str>) {
         bench.large(&coins, name);
         bench.partially(&coins, name);
         bench.small(&coins, name);
+    }
+}
+
+/// Mines with our host, the first of these, and hands the blocks to bitcoind.
+pub fn mine(clients: &mut [Client], blocks: usize) {
+    let hashes = clients[0].call("generatetoaddress", json!([blocks, MINER_ADDRESS]));
+    for hash in hashes.as_array().unwrap() {
+        let block = clients[0].call("getblock", json!([hash, 0]));
+        for other in &mut clients[1..] {
+            assert_eq!(other.call("submitblock", json!([block])), Value::Null);
+        }
     }
 }
 
@@ -56,17 +67,6 @@ struct Bench {
 impl Bench {
     fn ours(&mut self) -> &mut Client {
         &mut self.clients[0]
-    }
-
-    /// Mines with our host, and hands the blocks to bitcoind.
-    fn mine(&mut self, blocks: usize) {
-        let hashes = self.ours().call("generatetoaddress", json!([blocks, MINER_ADDRESS]));
-        for hash in hashes.as_array().unwrap() {
-            let block = self.ours().call("getblock", json!([hash, 0]));
-            for other in &mut self.clients[1..] {
-                assert_eq!(other.call("submitblock", json!([block])), Value::Null);
-            }
-        }
     }
 
     fn descriptor(&mut self, form: &str, path: &str) -> String {
@@ -98,7 +98,7 @@ impl Bench {
         let signed = self.ours().call("signrawtransactionwithkey", json!([raw, [MINER_KEY]]));
         assert_eq!(signed["complete"], json!(true), "{signed}");
         let txid = self.ours().call("sendrawtransaction", json!([signed["hex"], 0]));
-        self.mine(1);
+        mine(&mut self.clients, 1);
         Coins { txid, value }
     }
 

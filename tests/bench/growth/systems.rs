@@ -7,6 +7,8 @@ use outrigger_tests::pair::{COIN, script as anyone, spend};
 use outrigger_tests::{Bitcoind, Client};
 use serde_json::{Value, json};
 
+use crate::payments::output;
+
 /// Arguments of each bitcoind. It checks itself after each block on this chain unless told otherwise. A host reads blocks from its
 /// REST interface. The calls of many clients find a place in its queue.
 pub const ARGUMENTS: [&str; 4] = ["-checkmempool=0", "-checkblockindex=0", "-rest=1", "-rpcworkqueue=256"];
@@ -47,10 +49,6 @@ pub fn ask(client: &mut Client, method: &str, params: Value) -> Result<Value, St
 pub fn script_of(address: &Value) -> ScriptBuf {
     let address: Address<NetworkUnchecked> = address.as_str().unwrap().parse().unwrap();
     address.assume_checked().script_pubkey()
-}
-
-fn output(satoshi: u64, script_pubkey: ScriptBuf) -> TxOut {
-    TxOut { value: Amount::from_sat(satoshi), script_pubkey }
 }
 
 impl Funds {

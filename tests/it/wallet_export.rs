@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 const STRANGER: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 const PASSPHRASE: &str = "a passphrase";
 
-fn run(host: &Host, arguments: &[&str], input: &str) -> Output {
+/// Runs a subcommand of `wallet` for the host, with a passphrase at its input.
+pub fn run(host: &Host, arguments: &[&str], input: &str) -> Output {
     let mut command = Command::new(&built().binary);
     command.arg("wallet").args(arguments).arg("--datadir").arg(host.datadir());
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -28,7 +29,7 @@ fn done(output: &Output) -> String {
 }
 
 #[track_caller]
-fn refused(output: &Output) -> String {
+pub fn refused(output: &Output) -> String {
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stdout));
     String::from_utf8_lossy(&output.stderr).into_owned()
 }

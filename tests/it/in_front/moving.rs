@@ -1,41 +1,34 @@
 //! Wallets of a bitcoind that move here, from the running node and from its file, and wallets of ours that move there.
 
 use std::collections::BTreeSet;
-use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 
-use outrigger_tests::{Client, Host, built};
+use outrigger_tests::{Client, Host};
 use serde_json::{Value, json};
 
 use super::{ADDRESS, start};
+use crate::wallet_export::{refused as refusal, run as move_wallet};
 
 const PASSPHRASE: &str = "a long passphrase";
 const TYPES: [&str; 4] = ["legacy", "p2sh-segwit", "bech32", "bech32m"];
 
 const UNLOAD: &str = "unload the original at the node: both would choose the same coins";
 
-fn move_wallet(host: &Host, arguments: &[&str], input: &str) -> Output {
-    let mut command = Command::new(&built().binary);
-    command.arg("wallet").args(arguments).arg("--datadir").arg(host.datadir());
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // One that needs no passphrase reads nothing, and may have ended.
-    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-    child.wait_with_output().unwrap()
+/// Runs a subcommand that is told of the node.
+fn with_node(command: &str, host: &Host, arguments: &[&str], input: &str) -> Output {
+    let node = host.node.as_ref().unwrap();
+    let (url, cookie) = (format!("http://{}", node.address), node.cookie());
+    let place = ["--bitcoind", &url, "--bitcoind-cookie", cookie.to_str().unwrap()];
+    move_wallet(host, &[&[command], arguments, &place].concat(), input)
 }
 
 fn from_node(host: &Host, arguments: &[&str], input: &str) -> Output {
-    let node = host.node.as_ref().unwrap();
-    let (url, cookie) = (format!("http://{}", node.address), node.cookie());
-    let place = ["--bitcoind", &url, "--bitcoind-cookie", cookie.to_str().unwrap()];
-    move_wallet(host, &[&["import-from-node"], arguments, &place].concat(), input)
+    with_node("import-from-node", host, arguments, input)
 }
 
 fn to_node(host: &Host, arguments: &[&str], input: &str) -> Output {
-    let node = host.node.as_ref().unwrap();
-    let (url, cookie) = (format!("http://{}", node.address), node.cookie());
-    let place = ["--bitcoind", &url, "--bitcoind-cookie", cookie.to_str().unwrap()];
-    move_wallet(host, &[&["export-to-node"], arguments, &place].concat(), input)
+    with_node("export-to-node", host, arguments, input)
 }
 
 fn from_file(host: &Host, file: &Path, arguments: &[&str], input: &str) -> Output {
@@ -50,12 +43,6 @@ fn report(output: &Output) -> String {
     let equal = |line: &str| line.ends_with(" equal, 0 different") || line == UNLOAD;
     assert!(report.lines().skip(1).all(equal), "{report}");
     report.into_owned()
-}
-
-#[track_caller]
-fn refusal(output: &Output) -> String {
-    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stdout));
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// A wallet of the node with coins of each type of address, labels, a payment with comments, and a locked coin.

@@ -267,12 +267,17 @@ fn plugin_services_prints_the_page_and_the_schema() {
     assert_eq!(schema["$defs"]["Tip"]["properties"]["height"]["maximum"], json!(u32::MAX));
 }
 
+/// The plugin of the page for authors in C.
+pub fn source_of_the_c_page() -> String {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../sdk/C.md")).unwrap();
+    page.split("```c\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap().to_owned()
+}
+
 #[test]
 fn c_page_has_a_plugin_that_works() {
-    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../sdk/C.md")).unwrap();
-    let source = page.split("```c\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let source = source_of_the_c_page();
     assert!(source.lines().count() <= 52, "the page is about how little it takes");
-    let plugin = c_plugin(source);
+    let plugin = c_plugin(&source);
     let library = plugin.library().display().to_string();
     let (good, report) = outrigger(&["plugin", "check", &library]);
     assert!(good, "{report}");

@@ -7,12 +7,13 @@ use outrigger_tests::{CPlugin, Gate, Host, HostOptions, built, c_plugin, wait_fo
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::abi::source_of_the_c_page;
+
 const INTERNAL: i64 = -32603;
 
 /// The plugin of the page for authors in C, with something replaced.
 fn c_page(old: &str, new: &str) -> CPlugin {
-    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../sdk/C.md")).unwrap();
-    let source = page.split("```c\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let source = source_of_the_c_page();
     assert!(source.contains(old), "{old}");
     c_plugin(&source.replacen(old, new, 1))
 }

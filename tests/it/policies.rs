@@ -6,13 +6,13 @@ use outrigger_tests::{Client, Host, HostOptions, all_groups, built};
 use serde_json::{Value, json};
 
 /// An address of nobody here.
-const ELSEWHERE: &str = "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202";
+pub const ELSEWHERE: &str = "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202";
 
 /// A key that no wallet here has.
 const OTHER_KEY: &str = "wpkh(cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA)";
 
 /// bitcoind's code of a wallet's error.
-const WALLET_ERROR: i64 = -4;
+pub const WALLET_ERROR: i64 = -4;
 
 const REFUSED: &str = "The policy 'judge' refuses: It is Sunday";
 
@@ -27,16 +27,16 @@ fn text(plugin: &str, options: &str, rest: &str) -> String {
     )
 }
 
-fn host(text: &str) -> (Host, tempfile::NamedTempFile) {
+pub fn host(text: &str) -> (Host, tempfile::NamedTempFile) {
     let (config, options) = HostOptions::configured(text);
     (Host::start_with(options), config)
 }
 
-/// Coins of a wallet: of each type two, mature.
-fn fund(wallet: &mut Client) {
+/// Mature coins of 50 BTC: of each type so many.
+pub fn fund(wallet: &mut Client, coins: u32) {
     for kind in ["bech32", "bech32m", "legacy", "p2sh-segwit"] {
         let address = wallet.call("getnewaddress", json!(["", kind]));
-        wallet.call("generatetoaddress", json!([2, address]));
+        wallet.call("generatetoaddress", json!([coins, address]));
     }
     wallet.call("generatetoaddress", json!([100, ELSEWHERE]));
 }
@@ -117,7 +117,7 @@ fn policies_are_asked_by_every_method_that_signs_sends_or_gives_keys_out() {
     let (host, config) = host(&text);
     let mut wallet = host.new_wallet("hot");
     let folder = tempfile::tempdir().unwrap();
-    fund(&mut wallet);
+    fund(&mut wallet, 2);
     let plugins = wallet.call("listplugins", json!([]));
     let guarded = ["wallet-pay/1", "wallet-import/1", "wallet-admin/1", "wallet-keys/1", "signer/1"];
     let is_granted = |plugin: &&Value| {
@@ -167,7 +167,7 @@ fn policies_are_asked_by_every_method_that_signs_sends_or_gives_keys_out() {
         assert_eq!(seen, *acts, "{method}");
         wallet.call("generatetoaddress", json!([1, ELSEWHERE]));
         if *method == "sendall" || *method == "sendmany" {
-            fund(&mut wallet);
+            fund(&mut wallet, 2);
             wallet.call("sendtoaddress", json!([ELSEWHERE, 1]));
         }
     }
@@ -186,7 +186,7 @@ fn no_way_to_a_method_leads_past_a_policy() {
     );
     let (host, _config) = host(&(text("judge", "refuse = [\"Sign\", \"GiveKeys\", \"SignMessage\"]", grants) + &wrap));
     let mut wallet = host.new_wallet("hot");
-    fund(&mut wallet);
+    fund(&mut wallet, 2);
     let refused = (WALLET_ERROR, REFUSED.to_owned());
     assert_eq!(wallet.refused("sendmany", json!(["", {ELSEWHERE: 1}])), refused);
     let call = |id: u32| json!({"id": id, "method": "sendtoaddress", "params": {"address": ELSEWHERE, "amount": id}});
@@ -208,7 +208,7 @@ fn without_an_answer_of_its_policy_a_wallet_signs_nothing() {
     let options = "hang = [\"SignMessage\"], panic = [\"GiveKeys\"]";
     let (host, _config) = host(&text("judge", options, "grants = []"));
     let mut wallet = host.new_wallet("hot");
-    fund(&mut wallet);
+    fund(&mut wallet, 2);
     let address = wallet.call("getnewaddress", json!(["", "legacy"]));
     let away = |wallet: &mut Client, method: &str, params: Value, reason: &str| {
         let (code, message) = wallet.refused(method, params);
@@ -233,7 +233,7 @@ fn a_policy_that_judges_reads_its_wallet_and_nothing_else() {
                   { service = \"rpc/1\", methods = [\"getblockcount\"] }]";
     let (host, _config) = host(&text("judge", "reach = [\"Sign\"]", grants));
     let mut wallet = host.new_wallet("hot");
-    fund(&mut wallet);
+    fund(&mut wallet, 2);
     wallet.call("sendtoaddress", json!([ELSEWHERE, 1]));
     let seen = wallet.call("judged", json!([]));
     let reached: Vec<&str> = seen[0]["reached"].as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect();
@@ -251,7 +251,7 @@ fn verdicts_are_in_the_audit_log() {
     let audit = format!("[audit]\nfile = {:?}\n", file.display().to_string());
     let (host, _config) = host(&text.replace("[audit]\n", &audit));
     let mut wallet = host.new_wallet("hot");
-    fund(&mut wallet);
+    fund(&mut wallet, 2);
     wallet.refused("listdescriptors", json!([true]));
     let txid = wallet.call("sendtoaddress", json!([ELSEWHERE, 1]));
     let lines = std::fs::read_to_string(&file).unwrap();

@@ -5,11 +5,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::isolation::has_sandbox;
-
-/// An address of nobody here.
-const ELSEWHERE: &str = "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202";
-
-const WALLET_ERROR: i64 = -4;
+use crate::policies::{self, ELSEWHERE, WALLET_ERROR, fund};
 
 /// The groups with the guard of the wallets that begin with "hot". The limit is 10 BTC within two hours.
 fn text(rest: &str) -> String {
@@ -23,17 +19,7 @@ fn text(rest: &str) -> String {
 }
 
 fn start(rest: &str) -> (Host, tempfile::NamedTempFile) {
-    let (config, options) = HostOptions::configured(&text(rest));
-    (Host::start_with(options), config)
-}
-
-/// Four mature coins of 50 BTC.
-fn fund(wallet: &mut Client) {
-    for kind in ["bech32", "bech32m", "legacy", "p2sh-segwit"] {
-        let address = wallet.call("getnewaddress", json!(["", kind]));
-        wallet.call("generatetoaddress", json!([1, address]));
-    }
-    wallet.call("generatetoaddress", json!([100, ELSEWHERE]));
+    policies::host(&text(rest))
 }
 
 fn reserved(client: &mut Client) -> f64 {
@@ -59,7 +45,7 @@ fn pass(client: &mut Client, hours: u64) {
 fn spending_guard_counts_what_was_signed_until_it_is_buried_and_the_hours_are_over() {
     let (host, _config) = start("");
     let mut wallet = host.new_wallet("hot");
-    fund(&mut wallet);
+    fund(&mut wallet, 1);
     assert_eq!(reserved(&mut wallet), 0.0);
     let txid = wallet.call("sendtoaddress", json!([ELSEWHERE, 6]));
     let first = reserved(&mut wallet);
@@ -109,7 +95,7 @@ fn spending_guard_keeps_the_limit_over_crashes_reloads_and_restores() {
     let file = |name: &str| json!([folder.path().join(name).display().to_string()]);
     let (host, config) = start("");
     let mut wallet = host.new_wallet("hot");
-    fund(&mut wallet);
+    fund(&mut wallet, 1);
     wallet.call("backupwallet", file("before"));
     wallet.call("sendtoaddress", json!([ELSEWHERE, 6]));
     wallet.call("backupwallet", file("after"));
@@ -145,7 +131,7 @@ fn spending_guard_whose_process_is_killed_lets_nothing_pass_meanwhile() {
     }
     let (host, _config) = start("isolated = true");
     let mut wallet = host.new_wallet("hot");
-    fund(&mut wallet);
+    fund(&mut wallet, 1);
     let mut given = 0.0;
     for _ in 0..2 {
         let before = reserved(&mut wallet);

@@ -35,7 +35,7 @@ fn norest_node_is_followed_over_rpc_alone() {
 }
 
 /// Imports an address from the chain's begin on, into a wallet of its own.
-fn import(client: &mut Client, name: &str, address: &Value) -> (Client, Value) {
+pub fn import(client: &mut Client, name: &str, address: &Value) -> (Client, Value) {
     client.call("createwallet", json!([name, true, true]));
     let described = client.call("getdescriptorinfo", json!([format!("addr({})", address.as_str().unwrap())]));
     let mut wallet = client.wallet(name);

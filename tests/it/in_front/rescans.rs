@@ -3,6 +3,7 @@
 use outrigger_tests::{Client, Host, XPRV};
 use serde_json::{Value, json};
 
+use super::nodes::import;
 use super::{ADDRESS, start_set};
 use crate::metrics::ask;
 
@@ -17,11 +18,8 @@ fn filters(host: &Host) -> [f64; 2] {
 }
 
 fn found(client: &mut Client, name: &str, address: &Value) -> Value {
-    client.call("createwallet", json!([name, true, true]));
-    let described = client.call("getdescriptorinfo", json!([format!("addr({})", address.as_str().unwrap())]));
-    let mut wallet = client.wallet(name);
-    let answer = wallet.call("importdescriptors", json!([[{"desc": described["descriptor"], "timestamp": 0}]]));
-    assert_eq!(answer[0]["success"], json!(true), "{answer}");
+    let (mut wallet, answer) = import(client, name, address);
+    assert_eq!(answer["success"], json!(true), "{answer}");
     wallet.call("getwalletinfo", json!([]))["txcount"].clone()
 }
 

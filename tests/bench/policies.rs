@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use outrigger_tests::{Client, Host, HostOptions, built, groups};
+use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, built, groups};
 use serde_json::{Value, json};
 
 use crate::{measure, median};
@@ -11,8 +11,6 @@ const CALLS: usize = 3_000;
 const TURNS: usize = 5;
 /// How many transactions are signed that need a reservation of their own.
 const RESERVED: usize = 300;
-
-const ELSEWHERE: &str = "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202";
 
 pub fn run() {
     println!("| what | us | more |\n|---|---|---|");

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use bitcoin::hashes::Hash;
 use bitcoin::opcodes::all::{OP_2DROP, OP_PUSHNUM_1};
 use bitcoin::{Amount, Block, OutPoint, ScriptBuf, Transaction, Txid, Witness};
-use outrigger_tests::{Bitcoind, Client, Host, HostOptions, miner};
+use outrigger_tests::{Bitcoind, Client, Host, HostOptions, NOBODY, miner};
 use serde_json::json;
 
 use crate::payments::{anyone, output, spend};
@@ -45,7 +45,7 @@ pub fn run(wallets: Option<usize>, in_front_of: Option<&str>) {
     let host = Host::start_before(tempfile::tempdir().unwrap(), options, node);
     let mut client = host.client();
     // Out of initial download, without which a bitcoind has no templates.
-    client.call("generatetoaddress", json!([1, "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080"]));
+    client.call("generatetoaddress", json!([1, NOBODY]));
     let began = Instant::now();
     for number in 0..wallets {
         client.call("createwallet", json!([name(number)]));

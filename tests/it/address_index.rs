@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use outrigger_tests::{Client, Host, HostOptions, all_groups, built, wait_for};
+use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, all_groups, built, wait_for};
 use serde_json::{Value, json};
 
 use crate::kills::Numbers;
@@ -12,9 +12,6 @@ const MASTER: &str =
     "tprv8ZgxMBicQKsPeDgjzdC36fs6bMjGApWDNLR9erAXMs5skhMv36j9MV5ecvfavji5khqjWaWSFhN3YcCUUdiKH6isR4Pwy3U5y5egddBr16m";
 const RECEIVING: usize = 1_000;
 const CHANGE: usize = 200;
-
-/// An address of nobody here.
-const ELSEWHERE: &str = "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202";
 
 /// The blocks that a reorganisation takes away.
 const DEEP: u64 = 100;

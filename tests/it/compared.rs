@@ -1,6 +1,8 @@
 //! The same calls of the embedded chain and of a real bitcoind on the same blocks: the answers are the same to the letter.
 
-use outrigger_tests::{Bitcoind, Client, Host, HostOptions, RECORDED, XPUB, bitcoind, data_json, recorded_chain};
+use outrigger_tests::{
+    Bitcoind, Client, Host, HostOptions, NOBODY, RECORDED, XPUB, bitcoind, data_json, recorded_chain,
+};
 use serde_json::{Value, json};
 
 /// A host and a node with the recorded chain, at the time of its tip; `None`, said aloud, where there is no bitcoind here.
@@ -149,7 +151,7 @@ fn waitforblock_and_its_kin_answer_as_bitcoind() {
         let params = if method == "waitfornewblock" { json!([]) } else { json!([301]) };
         host.client().begin(&json!({"id": 1, "method": method, "params": params}).to_string())
     });
-    let mined = host.client().call("generatetoaddress", json!([1, "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080"]));
+    let mined = host.client().call("generatetoaddress", json!([1, NOBODY]));
     for call in waiting {
         let reply: Value = serde_json::from_str(&call.finish().body).unwrap();
         assert_eq!(reply["result"], json!({"hash": mined[0], "height": 301}));

@@ -3,7 +3,7 @@
 
 use std::thread::JoinHandle;
 
-use outrigger_tests::{Client, Gate, Host, HostOptions, Waiting, all_groups, built, isolated, wait_until};
+use outrigger_tests::{Client, Gate, Host, HostOptions, NOBODY, Waiting, all_groups, built, isolated, wait_until};
 use serde_json::{Value, json};
 
 /// A host with all groups and `faulty`; `rest` belongs to its section.
@@ -155,7 +155,7 @@ fn faults_by_forged_tokens_answer_no_other_plugins_call() {
         assert_eq!(client.call("faultforge", json!([token])), json!(STALE), "token {token}");
     }
     assert_eq!(client.plugin("mining")["waiting"], json!(1));
-    client.call("generatetoaddress", json!([1, "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080"]));
+    client.call("generatetoaddress", json!([1, NOBODY]));
     assert_eq!(poll.join().unwrap()["height"], json!(2));
 }
 

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use outrigger_tests::{Client, Host, HostOptions, all_groups, built};
+use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, all_groups, built};
 use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -12,8 +12,6 @@ use crate::key_daemon::KeyDaemon;
 /// The master key of BIP 32's first test vector on test chains, and its public account keys.
 const MASTER: &str =
     "tprv8ZgxMBicQKsPeDgjzdC36fs6bMjGApWDNLR9erAXMs5skhMv36j9MV5ecvfavji5khqjWaWSFhN3YcCUUdiKH6isR4Pwy3U5y5egddBr16m";
-/// An address of nobody here.
-const ELSEWHERE: &str = "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202";
 
 fn daemon() -> KeyDaemon {
     KeyDaemon::new("hsm-daemon", MASTER)

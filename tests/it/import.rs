@@ -1,6 +1,6 @@
 //! importmulti and importdescriptors: what is imported is found on the chain.
 
-use outrigger_tests::{Client, Host, XPRV};
+use outrigger_tests::{Client, ELSEWHERE, Host, XPRV};
 use serde_json::{Value, json};
 
 /// A private key whose coins are mined below, and its addresses.
@@ -27,8 +27,7 @@ fn paid() -> (Host, Client) {
         assert_eq!(client.call("deriveaddresses", json!([descriptor])), json!([address]), "{function}");
         client.call("generatetoaddress", json!([2, address]));
     }
-    let elsewhere = "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202";
-    client.call("generatetoaddress", json!([100, elsewhere]));
+    client.call("generatetoaddress", json!([100, ELSEWHERE]));
     (host, client)
 }
 
@@ -82,7 +81,7 @@ fn importmulti_gives_each_request_a_result_of_its_own() {
     let mut wallet = client.create_wallet("w", json!({"blank": true}));
     let requests = json!([
         {"scriptPubKey": {"address": KEY.pkh}, "timestamp": 0, "keys": [KEY.wif], "label": "key"},
-        {"scriptPubKey": {"address": "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202"}, "timestamp": 0, "watchonly": true},
+        {"scriptPubKey": {"address": ELSEWHERE}, "timestamp": 0, "watchonly": true},
         {"scriptPubKey": {"address": "nonsense"}, "timestamp": 0},
         {"scriptPubKey": {"address": KEY.pkh}, "timestamp": 0, "keys": [5]},
     ]);
@@ -148,7 +147,7 @@ fn listdescriptors_tells_imported_keys_and_scripts_as_descriptors_that_another_w
     let requests = json!([
         {"scriptPubKey": {"address": KEY.wpkh}, "keys": [KEY.wif], "timestamp": 0},
         {"scriptPubKey": program["hex"], "witnessscript": multisig, "timestamp": 0, "watchonly": true},
-        {"scriptPubKey": {"address": "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202"}, "timestamp": 0, "watchonly": true},
+        {"scriptPubKey": {"address": ELSEWHERE}, "timestamp": 0, "watchonly": true},
     ]);
     for outcome in wallet.call("importmulti", json!([requests])).as_array().unwrap() {
         assert_eq!(outcome["success"], json!(true), "{outcome}");

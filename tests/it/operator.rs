@@ -5,7 +5,7 @@ use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use outrigger_tests::{Client, Host, HostOptions, built, groups, wait_for, wait_until};
+use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, built, groups, wait_for, wait_until};
 use serde_json::{Value, json};
 
 /// A host whose log is kept, and all that it holds so far.
@@ -191,8 +191,7 @@ fn log_at_info_holds_no_address_amount_txid_or_key() {
     let key = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87K7XCyj5v";
     let imported = wallet.with_checksum(&format!("wpkh({key})"));
     wallet.call("importdescriptors", json!([[{"desc": imported, "timestamp": 0}]]));
-    let watched = "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202";
-    wallet.call("importmulti", json!([[{"scriptPubKey": {"address": watched}, "timestamp": 0, "watchonly": true}]]));
+    wallet.call("importmulti", json!([[{"scriptPubKey": {"address": ELSEWHERE}, "timestamp": 0, "watchonly": true}]]));
     // One of the mempool is refused.
     wallet.refused("abandontransaction", json!([sent]));
     let text = log();
@@ -205,7 +204,7 @@ fn log_at_info_holds_no_address_amount_txid_or_key() {
         text_of(&signed),
         "5a".repeat(32),
         key.to_owned(),
-        watched.to_owned(),
+        ELSEWHERE.to_owned(),
         "1.23456789".to_owned(),
         "123456789".to_owned(),
         "7654.32198765".to_owned(),

@@ -2,11 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use outrigger_tests::{Client, Host, HostOptions, all_groups, built};
+use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, all_groups, built};
 use serde_json::{Value, json};
-
-/// An address of nobody here.
-pub const ELSEWHERE: &str = "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202";
 
 /// A key that no wallet here has.
 const OTHER_KEY: &str = "wpkh(cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA)";

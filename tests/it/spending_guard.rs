@@ -1,11 +1,11 @@
 //! The example `spending-guard`: a limit that holds whatever spends, and over crashes, reloads and restores.
 
-use outrigger_tests::{Client, Host, HostOptions, all_groups, built, wait_until};
+use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, all_groups, built, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::isolation::has_sandbox;
-use crate::policies::{self, ELSEWHERE, WALLET_ERROR, fund};
+use crate::policies::{self, WALLET_ERROR, fund};
 
 /// The groups with the guard of the wallets that begin with "hot". The limit is 10 BTC within two hours.
 fn text(rest: &str) -> String {

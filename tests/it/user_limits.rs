@@ -2,12 +2,10 @@
 
 use std::io::{Read, Write};
 
-use outrigger_tests::{Client, Gate, Host, HostOptions, built, wait_until};
+use outrigger_tests::{Client, Gate, Host, HostOptions, NOBODY, built, wait_until};
 use serde_json::{Value, json};
 
 use crate::users::ALICE;
-
-const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 
 /// A host whose user alice has these limits, and bob has none.
 fn start(limits: &str) -> (tempfile::NamedTempFile, Host) {
@@ -69,7 +67,7 @@ fn limit_of_calls_at_a_time_answers_429_until_one_has_ended() {
     rustix::net::sockopt::set_socket_linger(&left, Some(std::time::Duration::ZERO)).unwrap();
     drop(left);
     wait_until("a place is free", || alice.post(UPTIME).status == 200);
-    host.client().call("generatetoaddress", json!([1, ADDRESS]));
+    host.client().call("generatetoaddress", json!([1, NOBODY]));
     let mut answer = [0; 12];
     waiting[0].read_exact(&mut answer).unwrap();
     assert_eq!(&answer, b"HTTP/1.1 200");

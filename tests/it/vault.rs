@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use outrigger_tests::{Client, Host, HostOptions, all_groups, built};
+use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, all_groups, built};
 use serde_json::{Value, json};
 
 use crate::isolation::has_sandbox;
@@ -141,17 +141,16 @@ fn vault_signs_coins_of_a_watching_wallet_by_the_daemons_keys() {
         let address = wallet.call("deriveaddresses", json!([checked]))[0].clone();
         wallet.call("generatetoaddress", json!([1, address]));
     }
-    let elsewhere = "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202";
-    wallet.call("generatetoaddress", json!([100, elsewhere]));
+    wallet.call("generatetoaddress", json!([100, ELSEWHERE]));
     let coins = wallet.call("listunspent", json!([]));
     let inputs: Vec<Value> =
         coins.as_array().unwrap().iter().map(|coin| json!({"txid": coin["txid"], "vout": coin["vout"]})).collect();
     assert_eq!(inputs.len(), spendable.len());
-    let raw = wallet.call("createrawtransaction", json!([inputs, [{elsewhere: 349.999}]]));
+    let raw = wallet.call("createrawtransaction", json!([inputs, [{ELSEWHERE: 349.999}]]));
     let signed = wallet.call("signrawtransactionwithwallet", json!([raw]));
     assert_eq!(signed["complete"], json!(true), "{signed}");
     wallet.call("sendrawtransaction", json!([signed["hex"]]));
-    wallet.call("generatetoaddress", json!([1, elsewhere]));
+    wallet.call("generatetoaddress", json!([1, ELSEWHERE]));
     assert_eq!(wallet.call("listunspent", json!([])), json!([]));
 }
 

@@ -5,10 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use outrigger_tests::{Client, Host, built};
+use outrigger_tests::{Client, Host, NOBODY, built};
 use serde_json::{Value, json};
 
-const STRANGER: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 const PASSPHRASE: &str = "a passphrase";
 
 /// Runs a subcommand of `wallet` for the host, with a passphrase at its input.
@@ -50,10 +49,10 @@ fn used_wallet(host: &Host, options: &Value) -> Client {
         let address = wallet.call("getnewaddress", json!([label]));
         wallet.call("generatetoaddress", json!([2, address]));
     }
-    wallet.call("setlabel", json!([STRANGER, "the landlord"]));
-    wallet.call("generatetoaddress", json!([101, STRANGER]));
-    wallet.call("sendtoaddress", json!([STRANGER, 1, "rent of May", "the landlord"]));
-    wallet.call("generatetoaddress", json!([1, STRANGER]));
+    wallet.call("setlabel", json!([NOBODY, "the landlord"]));
+    wallet.call("generatetoaddress", json!([101, NOBODY]));
+    wallet.call("sendtoaddress", json!([NOBODY, 1, "rent of May", "the landlord"]));
+    wallet.call("generatetoaddress", json!([1, NOBODY]));
     let coin = &wallet.call("listunspent", json!([]))[0];
     let coin = json!([{"txid": coin["txid"], "vout": coin["vout"]}]);
     wallet.call("lockunspent", json!([false, coin, true]));
@@ -120,7 +119,7 @@ fn export_and_import_make_the_same_wallet() {
         assert_eq!(answers(&mut copy), answers(&mut original), "{name}");
         // The lines of labels are BIP 329.
         let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        assert!(lines.contains(&json!({"type": "addr", "ref": STRANGER, "label": "the landlord"})), "{text}");
+        assert!(lines.contains(&json!({"type": "addr", "ref": NOBODY, "label": "the landlord"})), "{text}");
         let kinds = ["descriptor", "addr", "tx", "output", "end"];
         assert!(lines[1..].iter().all(|line| kinds.iter().any(|kind| line["type"] == *kind)), "{text}");
     }
@@ -159,7 +158,7 @@ fn import_of_a_wrong_file_is_refused_and_leaves_no_wallet() {
             "it is a wallet of main, and the host is on regtest",
         ),
         (whole.replace(genesis, &genesis.replace('0', "1")), "the host is on regtest"),
-        (whole.replace(STRANGER, "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"), "is no address of the host's network"),
+        (whole.replace(NOBODY, "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"), "is no address of the host's network"),
         (whole.replacen("/0/*)#", "/0/*)#x", 1), "cannot be imported"),
         (fs::read_to_string(sample("sparrow-main.txt")).unwrap(), "a descriptor cannot be used"),
         (fs::read_to_string(sample("sparrow.txt")).unwrap().replace("<0;1>", "<0;1"), "'<' without '>'"),
@@ -178,7 +177,7 @@ fn import_reads_descriptors_of_sparrow_and_specter_and_labels() {
     let host = Host::start();
     let mut client = host.client();
     let (sparrow, specter) = (sample("sparrow.txt"), sample("specter.json"));
-    client.call("generatetoaddress", json!([1, STRANGER]));
+    client.call("generatetoaddress", json!([1, NOBODY]));
     let told = done(&run(&host, &["import", sparrow.to_str().unwrap(), "--as", "sparrow"], ""));
     assert!(told.contains("\"sparrow\": 2 descriptors"), "{told}");
     done(&run(&host, &["import", specter.to_str().unwrap()], ""));
@@ -213,7 +212,7 @@ fn import_reads_descriptors_of_sparrow_and_specter_and_labels() {
     let locked = wallet.call("listlockunspent", json!([]));
     assert!(locked.as_array().unwrap().contains(&json!({"txid": txid, "vout": coin["vout"]})), "{locked}");
     assert!(locked.as_array().unwrap().contains(&before[0]), "a former lock stays: {locked}");
-    assert!(wallet.call("getaddressesbylabel", json!(["the landlord"])).as_object().unwrap().contains_key(STRANGER));
+    assert!(wallet.call("getaddressesbylabel", json!(["the landlord"])).as_object().unwrap().contains_key(NOBODY));
 }
 
 /// The lines of an export, with others before the last.
@@ -276,7 +275,7 @@ fn export_and_import_keep_a_wide_range_and_find_its_late_payments() {
     // Farther out than a wallet derives by itself.
     let paid = client.call("deriveaddresses", json!([receiving, [4500, 4500]]))[0].clone();
     client.call("generatetoaddress", json!([1, paid]));
-    client.call("generatetoaddress", json!([100, STRANGER]));
+    client.call("generatetoaddress", json!([100, NOBODY]));
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("file");
     let path = file.to_str().unwrap();

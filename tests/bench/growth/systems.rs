@@ -4,7 +4,7 @@ use bitcoin::address::NetworkUnchecked;
 use bitcoin::consensus::encode::serialize_hex;
 use bitcoin::{Address, Amount, Network, OutPoint, ScriptBuf, Transaction, TxOut};
 use outrigger_tests::pair::{COIN, script as anyone, spend};
-use outrigger_tests::{Bitcoind, Client};
+use outrigger_tests::{Bitcoind, Client, NOBODY};
 use serde_json::{Value, json};
 
 use crate::payments::output;
@@ -14,7 +14,6 @@ use crate::payments::output;
 pub const ARGUMENTS: [&str; 4] = ["-checkmempool=0", "-checkblockindex=0", "-rest=1", "-rpcworkqueue=256"];
 /// A bitcoind's file of settings, as other benchmarks have it.
 const SETTINGS: &str = "rejectparasites=0\n";
-pub const ELSEWHERE: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 /// The label of the addresses that half of the payments go to.
 pub const SHOP: &str = "shop";
 
@@ -55,7 +54,7 @@ impl Funds {
     pub fn new(mut client: Client) -> Self {
         let to = Address::from_script(&anyone(), Network::Regtest).unwrap().to_string();
         let hashes = client.call("generatetoaddress", json!([COINBASES, to]));
-        client.call("generatetoaddress", json!([MATURITY, ELSEWHERE]));
+        client.call("generatetoaddress", json!([MATURITY, NOBODY]));
         let coinbase = |hash: &Value| {
             let block = client.call("getblock", json!([hash]));
             OutPoint::new(block["tx"][0].as_str().unwrap().parse().unwrap(), 0)
@@ -70,7 +69,7 @@ impl Funds {
 
     pub fn mine(&mut self, transactions: &[Transaction]) {
         let transactions: Vec<String> = transactions.iter().map(serialize_hex).collect();
-        self.client.call("generateblock", json!([ELSEWHERE, transactions]));
+        self.client.call("generateblock", json!([NOBODY, transactions]));
     }
 
     /// A transaction with these outputs, and what is left in a last one.

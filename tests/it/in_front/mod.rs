@@ -44,10 +44,10 @@ mod waiting;
 mod watched;
 mod whitelist;
 
-use outrigger_tests::{Bitcoind, Client, Host, HostOptions, Relay, bitcoind};
+use outrigger_tests::{Bitcoind, Client, Host, HostOptions, NOBODY, Relay, bitcoind};
 use serde_json::{Value, json};
 
-const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+const ADDRESS: &str = NOBODY;
 
 /// A host in front of a node with these arguments; `None`, said aloud, where there is no bitcoind here.
 fn start(arguments: &[&'static str]) -> Option<Host> {

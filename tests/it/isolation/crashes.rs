@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use outrigger_tests::{Client, Gate, Host, HostOptions, all_groups, built, wait_until};
+use outrigger_tests::{Client, Gate, Host, HostOptions, NOBODY, all_groups, built, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -116,7 +116,7 @@ fn fault_in_an_event_is_told_of_an_isolated_plugin_as_of_one_in_the_host() {
         let (_config, options) = HostOptions::with_plugin(&all_groups(), built().library("outrigger_faulty"), &rest);
         let host = Host::start_with(options);
         let mut client = host.client();
-        client.call("generatetoaddress", json!([1, "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080"]));
+        client.call("generatetoaddress", json!([1, NOBODY]));
         let is_told = |fault: &str| fault.starts_with("an event returned status 18: ");
         wait_until("the fault is told", || client.plugin("faulty")["last_fault"].as_str().is_some_and(is_told));
         assert!(client.plugin("faulty")["faults"].as_u64().unwrap() > 0);

@@ -1,4 +1,4 @@
-use outrigger_tests::{Host, XPRV};
+use outrigger_tests::{ELSEWHERE, Host, XPRV};
 use serde_json::{Value, json};
 
 use super::activate;
@@ -42,7 +42,7 @@ fn setlabel_and_all_stored_texts_are_bounded() {
     assert_eq!(outcome[0]["error"]["message"], json!("The label has 4097 bytes, and at most 4096 are stored"));
     let mut watch = wallet.create_wallet("watch", json!({"disable_private_keys": true, "descriptors": false}));
     for request in [
-        json!({"scriptPubKey": {"address": "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202"}, "timestamp": "now", "label": long}),
+        json!({"scriptPubKey": {"address": ELSEWHERE}, "timestamp": "now", "label": long}),
         json!({"scriptPubKey": "51".repeat(10_001), "timestamp": "now", "internal": true}),
     ] {
         let outcome = watch.call("importmulti", json!([[request]]));

@@ -3,7 +3,7 @@
 use bitcoin::bip32::{ChildNumber, Xpriv};
 use bitcoin::secp256k1::Secp256k1;
 use memchr::memmem;
-use outrigger_tests::{Host, XPRV};
+use outrigger_tests::{ELSEWHERE, Host, XPRV};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -88,7 +88,7 @@ fn walletlock_leaves_no_copy_of_an_imported_key_in_memory() {
     assert_eq!(call(&host, "importdescriptors", import)[0]["success"], json!(true));
     let address = call(&host, "getnewaddress", json!([]));
     call(&host, "generatetoaddress", json!([101, address]));
-    call(&host, "sendtoaddress", json!(["bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202", 1]));
+    call(&host, "sendtoaddress", json!([ELSEWHERE, 1]));
     assert!(call(&host, "listdescriptors", json!([true])).to_string().contains(XPRV));
 
     let master = Xpriv::from_str(XPRV).unwrap();

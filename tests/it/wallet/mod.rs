@@ -16,7 +16,7 @@ mod recorded;
 mod sizes;
 mod wallets;
 
-use outrigger_tests::Client;
+use outrigger_tests::{Client, NOBODY};
 use serde_json::{Value, json};
 
 fn keys(object: &Value) -> Vec<&str> {
@@ -38,5 +38,5 @@ fn activate(client: &mut Client, descriptors: &[(&str, bool)]) {
 fn fund(client: &mut Client, kind: &str) {
     let address = client.call("getnewaddress", json!(["", kind]));
     client.call("generatetoaddress", json!([1, address]));
-    client.call("generatetoaddress", json!([100, "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080"]));
+    client.call("generatetoaddress", json!([100, NOBODY]));
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use outrigger_tests::{Client, Host, HostOptions};
+use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions};
 use serde_json::{Value, json};
 
 use crate::users::with_user;
@@ -92,7 +92,7 @@ fn wallets_by_absolute_paths_are_backed_up_and_restored() {
     let mut client = host.client();
     let mut wallet = client.create_wallet("/nowhere/old", json!({}));
     let address = wallet.call("getnewaddress", json!(["mine"]));
-    wallet.call("importaddress", json!(["bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202", "theirs", false]));
+    wallet.call("importaddress", json!([ELSEWHERE, "theirs", false]));
     let backup = folder.path().join("backup");
     wallet.call("backupwallet", json!([backup]));
 

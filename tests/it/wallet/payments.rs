@@ -1,6 +1,6 @@
 //! Payments, and the coins and balances that they come from.
 
-use outrigger_tests::{Client, Host, HostOptions, XPRV, all_groups};
+use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, NOBODY, XPRV, all_groups};
 use serde_json::{Value, json};
 
 use super::{activate, fund};
@@ -85,13 +85,12 @@ fn sendtoaddress_without_a_change_address_is_refused_and_p2wsh_change_is_weighed
     client.call("createwallet", json!({"wallet_name": "w", "blank": true}));
     activate(&mut client, &[(&format!("wpkh({XPRV}/0/*)"), false), (&format!("pkh({XPRV}/1/*)"), true)]);
     fund(&mut client, "bech32");
-    let to = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
     let message = "Transaction needs a change address, but we can't generate it. Error: No bech32 addresses available.";
-    assert_eq!(client.refused("sendtoaddress", json!([to, 1])), (-6, message.into()));
-    assert_eq!(client.refused("sendmany", json!(["", {to: 1}])), (-6, message.into()));
-    assert_eq!(client.refused("sendtoaddress", json!([to, 51])), (-6, "Insufficient funds".into()));
+    assert_eq!(client.refused("sendtoaddress", json!([NOBODY, 1])), (-6, message.into()));
+    assert_eq!(client.refused("sendmany", json!(["", {NOBODY: 1}])), (-6, message.into()));
+    assert_eq!(client.refused("sendtoaddress", json!([NOBODY, 51])), (-6, "Insufficient funds".into()));
     activate(&mut client, &[(&format!("wsh(pk({XPRV}/2/*))"), true)]);
-    let txid = client.call("sendtoaddress", json!({"address": to, "amount": 1, "fee_rate": 1}));
+    let txid = client.call("sendtoaddress", json!({"address": NOBODY, "amount": 1, "fee_rate": 1}));
     let entry = client.call("getmempoolentry", json!([txid]));
     let fee = entry["fees"]["base"].to_string().replace('.', "").parse::<u64>().unwrap();
     let size = entry["vsize"].as_u64().unwrap();
@@ -112,7 +111,6 @@ fn sendtoaddress_uses_up_one_change_address_and_none_where_it_fails() {
         let path = client.call("getaddressinfo", json!([address]))["hdkeypath"].as_str().unwrap().to_owned();
         path.rsplit('/').next().unwrap().parse::<u32>().unwrap()
     };
-    let to = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
     let range = |client: &mut Client| {
         let listed = client.call("listdescriptors", json!([]));
         let of = |listed: &&Value| {
@@ -122,10 +120,10 @@ fn sendtoaddress_uses_up_one_change_address_and_none_where_it_fails() {
     };
     assert_eq!(index(&mut client), 0);
     let before = range(&mut client);
-    assert_eq!(client.refused("sendtoaddress", json!([to, 51])).0, -6);
+    assert_eq!(client.refused("sendtoaddress", json!([NOBODY, 51])).0, -6);
     assert_eq!(range(&mut client), before + 1, "what was derived ahead for it stays");
     assert_eq!(index(&mut client), 1);
-    client.call("sendtoaddress", json!({"address": to, "amount": 50, "subtractfeefromamount": true}));
+    client.call("sendtoaddress", json!({"address": NOBODY, "amount": 50, "subtractfeefromamount": true}));
     assert_eq!(index(&mut client), 3);
 }
 
@@ -156,11 +154,10 @@ fn sendtoaddress_needs_a_feerate_where_no_fallback_is_configured() {
     let host = Host::start_with(HostOptions { config: Some(config), ..HostOptions::default() });
     let mut client = host.new_wallet("w");
     fund(&mut client, "bech32");
-    let to = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
     let message = "Fee estimation failed. Fallbackfee is disabled. Wait a few blocks or enable -fallbackfee.";
-    assert_eq!(client.refused("sendtoaddress", json!([to, 1])), (-6, message.into()));
-    assert_eq!(client.refused("sendmany", json!(["", {to: 1}])), (-6, message.into()));
-    client.call("sendtoaddress", json!({"address": to, "amount": 1, "fee_rate": 2}));
+    assert_eq!(client.refused("sendtoaddress", json!([NOBODY, 1])), (-6, message.into()));
+    assert_eq!(client.refused("sendmany", json!(["", {NOBODY: 1}])), (-6, message.into()));
+    client.call("sendtoaddress", json!({"address": NOBODY, "amount": 1, "fee_rate": 2}));
 }
 
 /// As bitcoind 29 answered to the same steps.
@@ -183,8 +180,7 @@ fn getbalances_and_listunspent_tell_reused_addresses_apart() {
     assert_eq!((coin["parent_descs"].as_array().unwrap().len(), &coin["reused"]), (1, &json!(false)));
 
     let inputs = json!([{"txid": coin["txid"], "vout": coin["vout"]}]);
-    let raw = careful
-        .call("createrawtransaction", json!([inputs, [{"bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202": 9.999}]]));
+    let raw = careful.call("createrawtransaction", json!([inputs, [{ELSEWHERE: 9.999}]]));
     let signed = careful.call("signrawtransactionwithwallet", json!([raw]));
     careful.call("sendrawtransaction", json!([signed["hex"]]));
     rich.call("sendtoaddress", json!([used, 5]));
@@ -195,10 +191,9 @@ fn getbalances_and_listunspent_tell_reused_addresses_apart() {
     assert_eq!(careful.call("getbalance", json!(["*", 0, false, false])).to_string(), "6.00000000");
     assert_eq!(careful.call("getwalletinfo", json!([]))["balance"].to_string(), "1.00000000");
     assert_eq!(careful.call("listunspent", json!([1, 9, [used]]))[0]["reused"], json!(true));
-    let elsewhere = json!("bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202");
-    assert_eq!(careful.refused("sendtoaddress", json!([elsewhere, 3])), (-6, "Insufficient funds".into()));
-    careful.call("sendmany", json!(["", {elsewhere.as_str().unwrap(): 1.5}]));
-    careful.call("sendtoaddress", json!([elsewhere, 3, "", "", false, true, null, "unset", false]));
+    assert_eq!(careful.refused("sendtoaddress", json!([ELSEWHERE, 3])), (-6, "Insufficient funds".into()));
+    careful.call("sendmany", json!(["", {ELSEWHERE: 1.5}]));
+    careful.call("sendtoaddress", json!([ELSEWHERE, 3, "", "", false, true, null, "unset", false]));
 }
 
 #[test]
@@ -218,7 +213,7 @@ fn listunspent_and_importmulti_take_options_by_name() {
     let refused = client.refused("listunspent", json!({"query_options": {"nosuch": 1}}));
     assert_eq!(refused, (-3, "Unexpected key nosuch".into()));
     assert_eq!(client.refused("listunspent", json!({"nosuch": 1})), (-8, "Unknown named parameter nosuch".into()));
-    let request = json!([{"scriptPubKey": {"address": "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080"},
+    let request = json!([{"scriptPubKey": {"address": NOBODY},
         "timestamp": 0, "watchonly": true}]);
     let imported = client.call("importmulti", json!({"requests": request, "rescan": false}));
     assert_eq!(imported[0]["success"], json!(true));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use outrigger_tests::{Host, HostOptions, copy_folder};
+use outrigger_tests::{ELSEWHERE, Host, HostOptions, copy_folder};
 use serde_json::{Value, json};
 
 use super::keys;
@@ -160,7 +160,7 @@ fn loadwallet_lets_three_hundred_wallets_share_a_few_threads() {
     }
 
     // What was followed in memory is followed after a kill too.
-    client.call("generatetoaddress", json!([3, "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202"]));
+    client.call("generatetoaddress", json!([3, ELSEWHERE]));
     host = host.kill_and_restart();
     let mut client = host.client();
     assert_eq!(client.call("listwallets", json!([])).as_array().unwrap().len(), WALLETS);

@@ -107,13 +107,11 @@ fn listings() {
 
 fn rows() {
     let medians = [false, true].map(|isolated| {
-        let config = tempfile::NamedTempFile::new().unwrap();
         let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
         let plugin = built().library("outrigger_row_walk").display().to_string();
         let how = if isolated { "isolated = true\nsandbox = \"best-effort\"\n" } else { "" };
         let entry = format!("\n[[plugins]]\nfile = \"{plugin}\"\n{how}grants = [\"wallet-read/1\"]\n");
-        std::fs::write(config.path(), text + &entry).unwrap();
-        let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+        let host = Host::start_with(HostOptions::configured(&(text + &entry)));
         let mut wallet = host.new_wallet("w");
         let mut payer = Payer::new(host.client(), &mut wallet, ROWS);
         payer.pay(ROWS);
@@ -124,7 +122,7 @@ fn rows() {
 }
 
 /// The configuration of a test plugin in a process of its own, and nothing else.
-fn alone(library: &str) -> (tempfile::NamedTempFile, HostOptions) {
+fn alone(library: &str) -> HostOptions {
     let rest = "isolated = true\nsandbox = \"best-effort\"\ndeadline_seconds = 0\ngrants = [\"chain/1\", \"log/1\"]\n";
     let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
     HostOptions::with_plugin(&groups, built().library(library), rest)
@@ -132,8 +130,7 @@ fn alone(library: &str) -> (tempfile::NamedTempFile, HostOptions) {
 
 /// How long a call takes that comes when a plugin's process has just been killed.
 fn crashes() {
-    let (_config, options) = alone("outrigger_faulty");
-    let host = Host::start_with(options);
+    let host = Host::start_with(alone("outrigger_faulty"));
     let mut client = host.client();
     let mut times: Vec<Duration> = (0..CRASHES)
         .map(|_| {
@@ -155,8 +152,7 @@ fn crashes() {
 
 /// What other calls take while a plugin spins on several threads; the columns are without and with it.
 fn beside_a_greedy_one() {
-    let (_config, options) = alone("outrigger_hostile");
-    let host = Host::start_with(options);
+    let host = Host::start_with(alone("outrigger_hostile"));
     let alone = within(&mut host.client());
     let body = json!({"id": 1, "method": "hostilespin", "params": []}).to_string();
     // Nobody waits for their replies, which do not come before the host's end.

@@ -48,8 +48,7 @@ fn once(plugin: Option<&str>, section: &str, reserves: bool) -> f64 {
         )
     });
     let text = std::fs::read_to_string(groups("regtest.toml")).unwrap() + "\n" + &policy.unwrap_or_default();
-    let (_config, options) = HostOptions::configured(&text);
-    let host = Host::start_with(options);
+    let host = Host::start_with(HostOptions::configured(&text));
     let mut wallet = host.new_wallet("hot");
     wallet.mine(2);
     wallet.call("generatetoaddress", json!([100, ELSEWHERE]));

@@ -85,12 +85,10 @@ pub fn run() {
     println!("| {ROWS} rows | LMDB | in-process | isolated | unit | ratios |\n|---|---|---|---|---|---|");
     let plain = Plain::filled();
     let hosts = [false, true].map(|isolated| {
-        let config = tempfile::NamedTempFile::new().unwrap();
         let plugin = built().library("outrigger_keeper").display().to_string();
         let how = if isolated { "isolated = true\nsandbox = \"best-effort\"\n" } else { "isolated = false\n" };
         let entry = format!("[[plugins]]\nfile = \"{plugin}\"\n{how}grants = [\"store/1\"]\n");
-        std::fs::write(config.path(), entry).unwrap();
-        let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+        let host = Host::start_with(HostOptions::configured(&entry));
         host.client().call("keeperfill", json!([ROWS]));
         host
     });

@@ -20,7 +20,7 @@ pub fn run() {
     let path = folder.path().display();
     let tls = format!("[rpc.tls]\ncertificate = \"{path}/certificate.pem\"\nkey = \"{path}/key.pem\"\n");
     let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
-    let (_config, options) = HostOptions::configured(&format!("{groups}\n{tls}"));
+    let options = HostOptions::configured(&format!("{groups}\n{tls}"));
     let (plain, secure) = (Host::start(), Host::start_with(options));
     let request = |client: Client| client.request(r#"{"method":"getblockcount","id":1}"#);
     let (plain_request, secure_request) = (request(plain.client()), request(secure.client()));

@@ -133,8 +133,7 @@ fn satoshi(amount: &Value) -> u64 {
 #[test]
 fn address_index_has_the_balances_of_scantxoutset_through_spends_reorganisations_and_kills() {
     let groups = all_groups();
-    let (config, options) = HostOptions::configured(&groups);
-    let host = Host::start_with(options);
+    let host = Host::start_with(HostOptions::configured(&groups));
     let mut world = World::new(&host, 7);
     let mut miner = host.client();
     world.mine(&mut miner, 20);
@@ -143,7 +142,7 @@ fn address_index_has_the_balances_of_scantxoutset_through_spends_reorganisations
     miner.call("generatetoaddress", json!([BEHIND, ELSEWHERE]));
     world.pay(&mut miner, 4);
     // From now on there is the plugin, and the host is killed while the index catches up.
-    std::fs::write(config.path(), groups + "\n[[plugins]]\n" + &section("\n")).unwrap();
+    std::fs::write(host.config_file().path(), groups + "\n[[plugins]]\n" + &section("\n")).unwrap();
     let host = (0..KILLS).fold(host, |host, _| host.kill_and_restart());
     world.meet(&host);
     let paid = world.compare();

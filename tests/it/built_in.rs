@@ -21,7 +21,7 @@ fn with_program(options: HostOptions) -> HostOptions {
 }
 
 /// All eight groups, with this file of secrets.
-fn with_webhooks(secrets: &Path) -> (NamedTempFile, HostOptions) {
+fn with_webhooks(secrets: &Path) -> HostOptions {
     fs::write(secrets, "shop a shared secret\n").unwrap();
     let text = all_groups();
     let grants = "grants = [\"wallet-read/1\", \"store/1\", \"log/1\"]";
@@ -76,7 +76,7 @@ fn built_in_groups_in_processes_of_their_own_are_held_as_libraries_are() {
         return;
     }
     let secrets = NamedTempFile::new().unwrap();
-    let (_config, options) = with_webhooks(secrets.path());
+    let options = with_webhooks(secrets.path());
     let options = HostOptions { set: vec!["plugin_defaults.isolated='all'".to_owned()], ..options };
     let (host, of_files) =
         (alone(options.clone()), Host::start_with(HostOptions { program: Some(built().binary.clone()), ..options }));
@@ -161,9 +161,9 @@ fn built_in_group_is_reloaded_from_a_file_alone() {
 #[test]
 fn built_in_group_gets_new_options_by_a_reload() {
     let secrets = NamedTempFile::new().unwrap();
-    let (config, options) = with_webhooks(secrets.path());
-    let host = alone(options);
+    let host = alone(with_webhooks(secrets.path()));
     assert_eq!(host.client().call("listwebhooks", json!([])), json!([]));
+    let config = host.config_file();
     let text = fs::read_to_string(config.path()).unwrap();
     let hook = "hooks = [{ url = \"http://127.0.0.1:9/\", secret = \"shop\" }]";
     fs::write(config.path(), text.replace("hooks = []", hook)).unwrap();
@@ -187,7 +187,7 @@ fn built_in_group_makes_way_for_a_file() {
 fn built_in_group_is_refused_where_a_file_is_meant() {
     let grants = "grants = [\"chain/1\", \"mempool/1\", \"events/1\", \"log/1\"]\n";
     let refused = |section: &str, plugin_dirs: &[PathBuf]| {
-        let (_config, options) = HostOptions::configured(&format!("[[plugins]]\n{section}\n{grants}"));
+        let options = HostOptions::configured(&format!("[[plugins]]\n{section}\n{grants}"));
         Host::refused(&with_program(HostOptions { plugin_dirs: plugin_dirs.to_vec(), ..options }))
     };
     let bin = built().alone.parent().unwrap();

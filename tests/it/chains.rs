@@ -17,13 +17,13 @@ fn gatekeeper() -> String {
     format!("[[plugins]]\nfile = {file:?}\ngrants = [\"rpc/1\"]\n")
 }
 
-fn start(options: &str, grants: &str, more: &str) -> (Host, tempfile::NamedTempFile) {
-    let (config, options) = HostOptions::with_groups(&format!("{}{more}", chained(options, grants)));
-    (Host::start_with(options), config)
+fn start(options: &str, grants: &str, more: &str) -> Host {
+    Host::start_with(HostOptions::with_groups(&format!("{}{more}", chained(options, grants))))
 }
 
 /// Changes a line of the configuration.
-fn change(config: &tempfile::NamedTempFile, from: &str, to: &str) {
+fn change(options: &HostOptions, from: &str, to: &str) {
+    let config = options.config_file();
     let text = std::fs::read_to_string(config.path()).unwrap();
     assert!(text.contains(from), "{from}");
     std::fs::write(config.path(), text.replacen(from, to, 1)).unwrap();
@@ -31,7 +31,7 @@ fn change(config: &tempfile::NamedTempFile, from: &str, to: &str) {
 
 #[test]
 fn a_wrapper_that_provides_keys_gets_no_client_s_call_as_the_host_s() {
-    let (host, _config) = start("again = [\"uptime\"]", "", "[routes]\nwrap = [\"chained\"]\n");
+    let host = start("again = [\"uptime\"]", "", "[routes]\nwrap = [\"chained\"]\n");
     let mut client = host.client();
     let query = json!([{"wallet": "w", "keys": []}]);
     for method in ["keys-provider/1.available", "keys-provider/1.sign", "keys-provider/1.message", "a/b"] {
@@ -52,7 +52,7 @@ fn is_refused(client: &mut Client, method: &str, params: Value) {
 #[test]
 fn wrappers_see_calls_of_plugins_and_of_the_host_by_position_and_pass_or_refuse_them() {
     let options = "refuse = [\"uptime\", \"getbestblockhash\"], change = [\"getblockhash\"]";
-    let (host, _config) = start(options, "", "[routes]\nwrap = [\"chained\"]\n");
+    let host = start(options, "", "[routes]\nwrap = [\"chained\"]\n");
     let mut client = host.client();
     is_refused(&mut client, "uptime", json!([]));
     is_refused(&mut client, "getbestblockhash", json!([]));
@@ -83,7 +83,7 @@ fn wrappers_see_calls_of_plugins_and_of_the_host_by_position_and_pass_or_refuse_
 
 #[test]
 fn batches_websockets_and_other_dialects_do_not_get_past_a_wrapper() {
-    let (host, _config) = start("refuse = [\"getbestblockhash\"]", "", "[routes]\nwrap = [\"chained\"]\n");
+    let host = start("refuse = [\"getbestblockhash\"]", "", "[routes]\nwrap = [\"chained\"]\n");
     let mut client = host.client();
     let calls =
         ["getbestblockhash", "getdifficulty", "getbestblockhash"].map(|method| json!({"method": method, "id": method}));
@@ -101,7 +101,7 @@ fn batches_websockets_and_other_dialects_do_not_get_past_a_wrapper() {
 
 #[test]
 fn next_asks_the_next_plugin_and_its_answer_is_the_wrappers_to_change() {
-    let (host, _config) = start(
+    let host = start(
         "ask = [\"getblockhash\", \"uptime\"]",
         "\"rpc/1\"",
         &(gatekeeper() + "[routes]\nwrap = [\"chained\"]\ngetblockcount = [\"gatekeeper\", \"chain\"]\n"),
@@ -126,7 +126,7 @@ fn next_asks_the_next_plugin_and_its_answer_is_the_wrappers_to_change() {
 #[test]
 fn a_wrapper_that_calls_itself_is_left_out_of_the_chain() {
     let grant = "{ service = \"rpc/1\", methods = [\"getdifficulty\", \"callmethod\", \"listseen\", \"whocalls\"] }";
-    let (host, _config) = start("again = [\"getdifficulty\"]", grant, "[routes]\nwrap = [\"chained\"]\n");
+    let host = start("again = [\"getdifficulty\"]", grant, "[routes]\nwrap = [\"chained\"]\n");
     let mut client = host.client();
     assert!(client.call("getdifficulty", json!([])).is_number());
     // A plugin that calls a method of its own is not asked either: nobody else has the method.
@@ -139,8 +139,8 @@ fn plugins_call_methods_with_the_callers_rights_or_their_own() {
     let user =
         format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\nmethods = [\"callmethod\", \"getblockcount\", \"whocalls\"]\n");
     let audit = tempfile::NamedTempFile::new().unwrap();
-    let (config, options) = HostOptions::with_groups(&(chained("", grant) + &user + "[routes]\n"));
-    change(&config, "[audit]\n", &format!("[audit]\nfile = {:?}\n", audit.path()));
+    let options = HostOptions::with_groups(&(chained("", grant) + &user + "[routes]\n"));
+    change(&options, "[audit]\n", &format!("[audit]\nfile = {:?}\n", audit.path()));
     let host = Host::start_with(options);
     let mut alice = Client::new(host.address, "alice:pass:word");
     assert_eq!(alice.call("whocalls", json!([])), json!({"user": "alice", "wallet": null, "through": []}));
@@ -168,7 +168,7 @@ fn a_wrapper_that_fails_refuses_the_call_or_lets_it_pass_as_its_route_says() {
         let wrap = format!(
             "[routes]\nwrap = [{{ plugin = \"chained\", methods = [\"get*\", \"uptime\"], on_failure = \"{on_failure}\" }}]\n"
         );
-        let (host, _config) = start("hang = [\"getdifficulty\"], panic = [\"uptime\"]", "", &wrap);
+        let host = start("hang = [\"getdifficulty\"], panic = [\"uptime\"]", "", &wrap);
         let mut client = host.client();
         for method in ["getdifficulty", "uptime"] {
             let answer = client.try_call(method, json!([]));
@@ -197,8 +197,7 @@ fn a_wrapper_that_fails_refuses_the_call_or_lets_it_pass_as_its_route_says() {
 #[test]
 fn stop_and_the_management_of_plugins_are_never_wrapped_for_the_cookie() {
     let user = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n");
-    let (host, _config) =
-        start("refuse = [\"listplugins\", \"stop\"]", "", &(user + "[routes]\nwrap = [\"chained\"]\n"));
+    let host = start("refuse = [\"listplugins\", \"stop\"]", "", &(user + "[routes]\nwrap = [\"chained\"]\n"));
     is_refused(&mut Client::new(host.address, "alice:pass:word"), "listplugins", json!([]));
     host.client().call("listplugins", json!([]));
     host.client().call("stop", json!([]));
@@ -208,8 +207,8 @@ fn stop_and_the_management_of_plugins_are_never_wrapped_for_the_cookie() {
 fn many_clients_go_through_a_chain_on_two_threads() {
     let routes = "[routes]\nwrap = [\"chained\"]\ngetblockcount = [\"gatekeeper\", \"chain\"]\n";
     let plugins = chained("ask = [\"getbestblockhash\"]", "\"rpc/1\"") + &gatekeeper();
-    let (config, options) = HostOptions::with_groups(&(plugins + routes));
-    change(&config, "threads = 8 ", "threads = 2 ");
+    let options = HostOptions::with_groups(&(plugins + routes));
+    change(&options, "threads = 8 ", "threads = 2 ");
     let host = Host::start_with(options);
     std::thread::scope(|scope| {
         for _ in 0..64 {
@@ -236,9 +235,8 @@ fn routes_that_cannot_be_are_refused_by_name() {
         ("wrap = [\"gatekeeper\"]", "that plugin is put before the method and has it"),
     ] {
         let of_count = if routes.starts_with("getblockcount") { "" } else { "getblockcount = \"chain\"\n" };
-        let (_config, options) =
-            HostOptions::with_groups(&format!("{}{}[routes]\n{routes}\n{of_count}", chained("", ""), gatekeeper()));
-        let error = Host::refused(&options);
+        let text = format!("{}{}[routes]\n{routes}\n{of_count}", chained("", ""), gatekeeper());
+        let error = Host::refused(&HostOptions::with_groups(&text));
         assert!(error.contains(expected), "{routes}: {error}");
     }
 }
@@ -248,7 +246,7 @@ fn an_observer_hears_of_ended_calls_and_stands_in_no_chain() {
     let file = built().library("outrigger_observer").display().to_string();
     let plugin = format!("[[plugins]]\nfile = {file:?}\ngrants = [\"log/1\"]\nlog = \"debug\"\n");
     let wrap = "[routes]\nwrap = [{ plugin = \"observer\", methods = [\"get*\", \"uptime\", \"createwallet\"] }]\n";
-    let (_config, options) = HostOptions::with_groups(&(plugin + wrap));
+    let options = HostOptions::with_groups(&(plugin + wrap));
     let log = tempfile::NamedTempFile::new().unwrap();
     let host = Host::start_with(HostOptions { log: Some(log.path().to_owned()), ..options });
     let mut client = host.client();
@@ -273,12 +271,12 @@ fn an_observer_hears_of_ended_calls_and_stands_in_no_chain() {
 
 #[test]
 fn a_host_without_third_parties_starts_the_bundled_groups_alone() {
-    let (config, _options) = HostOptions::with_groups(
+    let options = HostOptions::with_groups(
         "[[plugins]]\nfile = \"/nonexistent.so\"\n[routes]\nwrap = [\"acme-firewall\"]\ngetblockcount = [\"acme\", \"chain\"]\n",
     );
     let check = |more: &[&str]| {
         let mut command = std::process::Command::new(&built().binary);
-        command.args(["run", "--check", "--config"]).arg(config.path()).args(more).output().unwrap()
+        command.args(["run", "--check", "--config"]).arg(options.config_file().path()).args(more).output().unwrap()
     };
     assert_eq!(check(&[]).status.code(), Some(2));
     let output = check(&["--without-third-parties"]);
@@ -290,9 +288,9 @@ fn template_filter_asks_the_group_mining_and_takes_out_what_pays_too_little() {
     let file = built().library("outrigger_template_filter").display().to_string();
     let plugin =
         format!("[[plugins]]\nfile = {file:?}\ngrants = [\"rpc/1\"]\noptions = {{ min_feerate = 100000000 }}\n");
-    let (_config, options) =
-        HostOptions::with_groups(&(plugin + "[routes]\ngetblocktemplate = [\"template-filter\", \"mining\"]\n"));
-    let host = Host::start_with(options);
+    let host = Host::start_with(HostOptions::with_groups(
+        &(plugin + "[routes]\ngetblocktemplate = [\"template-filter\", \"mining\"]\n"),
+    ));
     let mut wallet = host.new_wallet("w");
     let address = wallet.mine(101);
     wallet.call("sendtoaddress", json!([address, 1]));
@@ -313,8 +311,7 @@ fn rpc_firewall_bounds_methods_parameters_and_calls_of_a_user() {
          grants = [{{ service = \"rpc/1\", methods = [\"getpeerinfo\", \"getblockfrompeer\"] }}]\n\
          options = {{ rules = [{rule}] }}\n[routes]\nwrap = [\"rpc-firewall\"]\n"
     );
-    let (_config, options) = HostOptions::with_groups(&more);
-    let host = Host::start_with(options);
+    let host = Host::start_with(HostOptions::with_groups(&more));
     let mut alice = Client::new(host.address, "alice:pass:word");
     assert_eq!(alice.refused("stop", json!([])).1, "The firewall does not allow this method");
     let hash = alice.call("getbestblockhash", json!([]));
@@ -336,7 +333,7 @@ fn a_wrapper_that_has_asked_the_next_one_and_fails_has_no_call_made_twice() {
     for grant in ["\"rpc/1\"", ""] {
         let options = "ask_and_fail = [\"generatetoaddress\"]";
         let wrap = "[routes]\nwrap = [{ plugin = \"chained\", on_failure = \"pass\" }]\n";
-        let (host, _config) = start(options, grant, wrap);
+        let host = start(options, grant, wrap);
         let mut client = host.client();
         let mined = client.try_call("generatetoaddress", json!([1, "bcrt1qs758ursh4q9z627kt3pp5yysm78ddny6txaqgw"]));
         // Without the grant the next one was not asked, so the call passes.
@@ -352,7 +349,7 @@ fn wrappers_see_the_calls_that_other_plugins_make() {
     let more = format!(
         "[[plugins]]\nfile = {policy:?}\ngrants = {grants}\n[routes]\nwrap = [\"chained\"]\ngetblocktemplate = \"mining\"\n"
     );
-    let (host, _config) = start("refuse = [\"getbestblockhash\"]", "", &more);
+    let host = start("refuse = [\"getbestblockhash\"]", "", &more);
     let mut client = host.client();
     assert!(client.call("asknode", json!(["getdifficulty"])).is_number());
     is_refused(&mut client, "asknode", json!(["getbestblockhash"]));
@@ -362,7 +359,7 @@ fn wrappers_see_the_calls_that_other_plugins_make() {
 fn a_plugin_reaches_no_wallet_by_calls_that_its_grants_do_not_name() {
     let methods = "{ service = \"rpc/1\", methods = [\"getbalance\", \"getblockcount\"] }";
     let ask = json!(["getbalance", [], true]);
-    let (host, _config) = start("", methods, "");
+    let host = start("", methods, "");
     let mut wallet = host.new_wallet("cold");
     assert_eq!(wallet.refused("callmethod", ask.clone()).0, -18);
     assert_eq!(host.client().refused("callmethod", ask.clone()).0, -18);
@@ -370,7 +367,7 @@ fn a_plugin_reaches_no_wallet_by_calls_that_its_grants_do_not_name() {
     assert_eq!(wallet.call("callmethod", json!(["getblockcount", [], true])), json!(0));
     assert_eq!(wallet.call("callmethod", json!(["getbalance", [], false])).to_string(), "0.00000000");
 
-    let (host, _config) = start("", &format!("{methods}, {{ service = \"wallet-read/1\", wallets = [\"hot\"] }}"), "");
+    let host = start("", &format!("{methods}, {{ service = \"wallet-read/1\", wallets = [\"hot\"] }}"), "");
     let (mut hot, mut cold) = (host.new_wallet("hot"), host.new_wallet("cold"));
     assert_eq!(hot.call("callmethod", ask.clone()).to_string(), "0.00000000");
     assert_eq!(host.client().call("callmethod", ask.clone()).to_string(), "0.00000000");

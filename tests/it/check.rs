@@ -224,8 +224,7 @@ fn plugin_check_refuses_a_file_that_others_can_change_as_the_host_does() {
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let finding = check(&report, "manifest")["findings"][0].as_str().unwrap();
     assert!(!output.status.success() && finding.contains("may be changed by others (its mode is 0664)"), "{report:#}");
-    let (_config, options) = HostOptions::with_plugin("", &file, "");
-    let error = Host::refused(&options);
+    let error = Host::refused(&HostOptions::with_plugin("", &file, ""));
     assert!(error.contains(finding), "{error}");
 }
 

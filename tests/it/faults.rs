@@ -9,8 +9,7 @@ use serde_json::{Value, json};
 /// A host with all groups and `faulty`; `rest` belongs to its section.
 pub fn start(rest: &str) -> Host {
     let rest = format!("grants = [\"chain/1\", \"wallet-read/1\", \"log/1\"]\n{rest}");
-    let (_config, options) = HostOptions::with_plugin(&all_groups(), built().library("outrigger_faulty"), &rest);
-    Host::start_with(options)
+    Host::start_with(HostOptions::with_plugin(&all_groups(), built().library("outrigger_faulty"), &rest))
 }
 
 /// The same with a gate that the plugin may reach from a process of its own, too.
@@ -205,8 +204,7 @@ fn faults_at_the_start_are_named_with_the_plugin() {
         ("panic_start = true", "plugin 'faulty' refused to start: status 18"),
     ] {
         let rest = format!("grants = [\"chain/1\", \"log/1\"]\noptions = {{ {option} }}\n");
-        let (_config, options) = HostOptions::with_plugin("", built().library("outrigger_faulty"), &rest);
-        let error = Host::refused(&options);
+        let error = Host::refused(&HostOptions::with_plugin("", built().library("outrigger_faulty"), &rest));
         assert!(error.contains(reason), "{option}: {error}");
     }
 }

@@ -11,7 +11,7 @@ const WALLET_ERROR: i64 = -4;
 fn host_with(section: &str, other: &str) -> Host {
     let text = all_groups();
     assert!(text.contains(section), "the configuration has changed: {section}");
-    Host::start_with(HostOptions::configured(&text.replace(section, other)).1)
+    Host::start_with(HostOptions::configured(&text.replace(section, other)))
 }
 
 #[test]
@@ -92,7 +92,7 @@ const LACKING: [(&str, &str, &str, &str); 32] = [
 #[test]
 fn each_grant_of_the_groups_is_needed_by_a_method() {
     let text = all_groups();
-    let (config, mut options) = HostOptions::configured(&text);
+    let mut options = HostOptions::configured(&text);
     options.set.push("wallet.fallbackfee=0.0001".to_owned());
     let host = Host::start_with(options);
     let mut wallet = host.new_wallet("w");
@@ -115,7 +115,7 @@ fn each_grant_of_the_groups_is_needed_by_a_method() {
             all.split(',').map(str::trim).filter(|grant| *grant != format!("\"{service}\"")).collect();
         assert!(others.len() < all.split(',').count(), "{group} has no grant of {service}");
         let granted = format!("{before}{head}grants = [{}]{rest}", others.join(", "));
-        std::fs::write(config.path(), granted).unwrap();
+        std::fs::write(host.config_file().path(), granted).unwrap();
         let reload = wallet.try_call("reloadplugin", json!([group]));
         if method.is_empty() {
             let expected = format!("plugin '{group}' needs the service {service}, which its 'grants' do not list");
@@ -128,7 +128,7 @@ fn each_grant_of_the_groups_is_needed_by_a_method() {
             .fold(params.to_owned(), |params, (name, value)| params.replace(name, value.as_str().unwrap()));
         let lacking = (-32603, format!("The plugin's grants lack {service}"));
         assert_eq!(wallet.refused(method, serde_json::from_str(&params).unwrap()), lacking, "{group} {method}");
-        std::fs::write(config.path(), &text).unwrap();
+        std::fs::write(host.config_file().path(), &text).unwrap();
         wallet.call("reloadplugin", json!([group]));
     }
 }
@@ -142,10 +142,9 @@ fn services_of_wallets_are_used_for_the_wallets_of_their_grants_alone() {
         let grant = format!("{{ service = \"{service}\", wallets = [\"hot\"] }}");
         limited.replace_range(begin.., &limited[begin..].replacen(&format!("\"{service}\""), &grant, 1));
     }
-    let (config, options) = HostOptions::configured(&text);
-    let host = Host::start_with(options);
+    let host = Host::start_with(HostOptions::configured(&text));
     let [mut hot, mut cold] = ["hot", "cold"].map(|name| host.new_wallet(name));
-    std::fs::write(config.path(), limited).unwrap();
+    std::fs::write(host.config_file().path(), limited).unwrap();
     let mut client = host.client();
     client.call("reloadplugin", json!(["wallet"]));
     for (service, method, params) in [

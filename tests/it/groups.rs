@@ -63,8 +63,7 @@ fn groups_of_read_only_answer_history_and_chain_alone() {
 #[test]
 fn groups_that_are_disabled_are_gone() {
     let text = all_groups().replace("file = \"signing\"", "file = \"signing\"\nenabled = false");
-    let (_config, options) = HostOptions::configured(&text);
-    let host = Host::start_with(options);
+    let host = Host::start_with(HostOptions::configured(&text));
     check_methods(&host, &[&IMPORT[..], &MINING, &HISTORY, &CHAIN, &WALLET].concat(), &SIGNING);
 }
 
@@ -85,14 +84,12 @@ fn groups_that_are_off_are_known_with_all_their_methods() {
         .collect();
     assert!(methods.len() > 140, "{methods:?}");
     let user = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\nmethods = {methods:?}\n");
-    let (_config, options) = HostOptions::configured(&user);
-    drop(Host::start_with(options));
-    let (_config, options) = HostOptions::configured(&user.replace("\"getblock\"", "\"getblok\""));
-    Host::refused(&options);
+    drop(Host::start_with(HostOptions::configured(&user)));
+    Host::refused(&HostOptions::configured(&user.replace("\"getblock\"", "\"getblok\"")));
 }
 
 /// A configuration with the chain, our mining group where `ours` says so, and Acme's.
-pub fn acme_config(ours: bool, rest: &str) -> (tempfile::NamedTempFile, HostOptions) {
+pub fn acme_config(ours: bool, rest: &str) -> HostOptions {
     let mut text = String::from("[[plugins]]\nfile = \"chain\"\ngrants = [\"chain/1\", \"mempool/1\", \"log/1\"]\n");
     if ours {
         text += "[[plugins]]\nfile = \"mining\"\ngrants = [\"chain/1\", \"mempool/1\", \"events/1\", \"log/1\"]\n";
@@ -103,8 +100,7 @@ pub fn acme_config(ours: bool, rest: &str) -> (tempfile::NamedTempFile, HostOpti
 
 #[test]
 fn groups_can_be_replaced_by_a_third_partys_plugin() {
-    let (_config, options) = acme_config(false, "[plugins.options]\nmin_feerate = 9000\n");
-    let host = Host::start_with(options);
+    let host = Host::start_with(acme_config(false, "[plugins.options]\nmin_feerate = 9000\n"));
     let mut client = host.client();
     assert_eq!(client.call("getblocktemplate", json!([{"rules": ["segwit"]}]))["acme"], json!(true));
     assert_eq!(client.call("getacmepolicy", json!([])), json!({"min_feerate": 9000}));
@@ -113,8 +109,7 @@ fn groups_can_be_replaced_by_a_third_partys_plugin() {
 
 #[test]
 fn routes_replace_one_method_of_a_group_alone() {
-    let (_config, options) = acme_config(true, "[routes]\ngetblocktemplate = \"acme-mining\"\n");
-    let host = Host::start_with(options);
+    let host = Host::start_with(acme_config(true, "[routes]\ngetblocktemplate = \"acme-mining\"\n"));
     let mut client = host.client();
     assert_eq!(client.call("getblocktemplate", json!([]))["acme"], json!(true));
     assert_eq!(client.refused("submitblock", json!(["00"])), (-22, "Block decode failed".into()));

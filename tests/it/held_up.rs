@@ -140,8 +140,7 @@ fn reloadplugin_that_is_long_in_making_an_instance_holds_up_no_call() {
         return;
     }
     let grants = "grants = [\"chain/1\", \"log/1\"]\n";
-    let (_config, options) = HostOptions::with_plugin(&all_groups(), built().library("outrigger_faulty"), grants);
-    let host = Host::start_with(options);
+    let host = Host::start_with(HostOptions::with_plugin(&all_groups(), built().library("outrigger_faulty"), grants));
     let mut client = host.client();
     let gate = Gate::new();
     client.call("faultslowcreate", json!([gate.address()]));

@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use outrigger_tests::{Host, built};
+use outrigger_tests::{Host, HostOptions, built};
 use rustix::fs::{FlockOperation, flock};
 use tempfile::TempDir;
 
@@ -54,9 +54,7 @@ impl Mistake {
     /// The same on a data directory, as a user.
     #[track_caller]
     fn judge_on(&self, datadir: &Path, user: Option<u32>) {
-        let config = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
-        std::fs::write(config.path(), &self.text).unwrap();
-        std::fs::set_permissions(config.path(), std::fs::Permissions::from_mode(0o644)).unwrap();
+        let config = HostOptions::configured(&self.text).config_file();
         let run = |check: &[&str]| {
             let mut command = Command::new(&built().binary);
             command.arg("run").args(check).arg("--config").arg(config.path()).arg("--datadir").arg(datadir);

@@ -117,8 +117,7 @@ fn auth_prints_the_password_apart_from_the_lines_to_paste() {
     let password = told.trim_end().lines().last().unwrap();
     assert!(password.len() >= 40 && !lines.contains(password), "{lines}");
     // The lines are configuration as they stand.
-    let (_config, options) = HostOptions::configured(&lines);
-    let host = Host::start_with(options);
+    let host = Host::start_with(HostOptions::configured(&lines));
     Client::new(host.address, &format!("alice:{password}")).call("uptime", json!([]));
 }
 

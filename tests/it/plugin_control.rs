@@ -150,8 +150,7 @@ fn startplugin_and_reloadplugin_refuse_what_was_taken_out_of_the_configuration()
 
 #[test]
 fn stopplugin_leaves_its_routed_methods_to_no_other_plugin() {
-    let (_config, options) = acme_config(true, "[routes]\ngetblocktemplate = \"acme-mining\"\n");
-    let host = Host::start_with(options);
+    let host = Host::start_with(acme_config(true, "[routes]\ngetblocktemplate = \"acme-mining\"\n"));
     let mut client = host.client();
     client.call("stopplugin", json!(["acme-mining"]));
     assert_eq!(client.refused("getblocktemplate", json!([{"rules": ["segwit"]}])).0, -32603);

@@ -102,8 +102,7 @@ fn with_faulty(rest: &str) -> TempDir {
 /// What a host with `faulty` alone says when it does not start.
 fn failure(rest: &str) -> String {
     let rest = format!("grants = [\"chain/1\", \"log/1\"]\n{rest}");
-    let (_config, options) = HostOptions::with_plugin("", built().library("outrigger_faulty"), &rest);
-    Host::refused(&options)
+    Host::refused(&HostOptions::with_plugin("", built().library("outrigger_faulty"), &rest))
 }
 
 fn configure(folder: &Path, rest: &str) {

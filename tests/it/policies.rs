@@ -24,9 +24,8 @@ fn text(plugin: &str, options: &str, rest: &str) -> String {
     )
 }
 
-pub fn host(text: &str) -> (Host, tempfile::NamedTempFile) {
-    let (config, options) = HostOptions::configured(text);
-    (Host::start_with(options), config)
+pub fn host(text: &str) -> Host {
+    Host::start_with(HostOptions::configured(text))
 }
 
 /// Mature coins of 50 BTC: of each type so many.
@@ -111,7 +110,8 @@ fn arguments(wallet: &mut Client, folder: &std::path::Path, round: &str) -> Vec<
 #[test]
 fn policies_are_asked_by_every_method_that_signs_sends_or_gives_keys_out() {
     let text = text("judge", "", "grants = []");
-    let (host, config) = host(&text);
+    let host = host(&text);
+    let config = host.config_file();
     let mut wallet = host.new_wallet("hot");
     let folder = tempfile::tempdir().unwrap();
     fund(&mut wallet, 2);
@@ -181,7 +181,7 @@ fn no_way_to_a_method_leads_past_a_policy() {
     let wrap = format!(
         "\n[[plugins]]\nfile = {chained:?}\ngrants = [\"rpc/1\"]\noptions = {{ ask = [\"sendmany\"] }}\n\n[routes]\nwrap = [\"chained\"]\n"
     );
-    let (host, _config) = host(&(text("judge", "refuse = [\"Sign\", \"GiveKeys\", \"SignMessage\"]", grants) + &wrap));
+    let host = host(&(text("judge", "refuse = [\"Sign\", \"GiveKeys\", \"SignMessage\"]", grants) + &wrap));
     let mut wallet = host.new_wallet("hot");
     fund(&mut wallet, 2);
     let refused = (WALLET_ERROR, REFUSED.to_owned());
@@ -203,7 +203,7 @@ fn no_way_to_a_method_leads_past_a_policy() {
 #[test]
 fn without_an_answer_of_its_policy_a_wallet_signs_nothing() {
     let options = "hang = [\"SignMessage\"], panic = [\"GiveKeys\"]";
-    let (host, _config) = host(&text("judge", options, "grants = []"));
+    let host = host(&text("judge", options, "grants = []"));
     let mut wallet = host.new_wallet("hot");
     fund(&mut wallet, 2);
     let address = wallet.call("getnewaddress", json!(["", "legacy"]));
@@ -228,7 +228,7 @@ fn without_an_answer_of_its_policy_a_wallet_signs_nothing() {
 fn a_policy_that_judges_reads_its_wallet_and_nothing_else() {
     let grants = "grants = [\"wallet-read/1\", \"wallet-book/1\", \"wallet-pay/1\", \"wallet-admin/1\", \"wallet-keys/1\", \"signer/1\", \
                   { service = \"rpc/1\", methods = [\"getblockcount\"] }]";
-    let (host, _config) = host(&text("judge", "reach = [\"Sign\"]", grants));
+    let host = host(&text("judge", "reach = [\"Sign\"]", grants));
     let mut wallet = host.new_wallet("hot");
     fund(&mut wallet, 2);
     wallet.call("sendtoaddress", json!([ELSEWHERE, 1]));
@@ -246,7 +246,7 @@ fn verdicts_are_in_the_audit_log() {
     let file = folder.path().join("audit");
     let text = text("judge", "refuse = [\"GiveKeys\"]", "grants = []");
     let audit = format!("[audit]\nfile = {:?}\n", file.display().to_string());
-    let (host, _config) = host(&text.replace("[audit]\n", &audit));
+    let host = host(&text.replace("[audit]\n", &audit));
     let mut wallet = host.new_wallet("hot");
     fund(&mut wallet, 2);
     wallet.refused("listdescriptors", json!([true]));
@@ -264,7 +264,7 @@ fn verdicts_are_in_the_audit_log() {
 #[test]
 fn wallet_policies_must_name_a_plugin_that_judges() {
     let text = text("judge", "", "grants = []\nenabled = false");
-    let (config, _) = HostOptions::configured(&text);
+    let config = HostOptions::configured(&text).config_file();
     let run = |check: &str| {
         std::process::Command::new(&built().binary).args(["run", check, "--config"]).arg(config.path()).output()
     };

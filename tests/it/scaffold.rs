@@ -224,8 +224,7 @@ fn plugins_of_an_installed_host_are_found_below_its_lib() {
         }
     }
     let chain = "[[plugins]]\nfile = \"chain\"\ngrants = [\"chain/1\", \"mempool/1\", \"log/1\"]\n";
-    let (_config, options) = HostOptions::configured(chain);
-    let host = Host::start_with(HostOptions { program: Some(program), ..options });
+    let host = Host::start_with(HostOptions { program: Some(program), ..HostOptions::configured(chain) });
     assert_eq!(host.client().call("getblockcount", json!([])), json!(0));
 }
 

@@ -8,8 +8,7 @@ use crate::chain;
 
 #[test]
 fn signrawtransactionwithkey_needs_no_grant_for_mempool_or_wallets() {
-    let (_config, options) = HostOptions::configured("[[plugins]]\nfile = \"signing\"\ngrants = [\"chain/1\"]\n");
-    let host = Host::start_with(options);
+    let host = Host::start_with(HostOptions::configured("[[plugins]]\nfile = \"signing\"\ngrants = [\"chain/1\"]\n"));
     let mut client = host.client();
     let key = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA";
     let script = "0014751e76e8199196d454941c45d1b3a323f1433bd6";
@@ -28,8 +27,7 @@ fn signrawtransactionwithwallet_signs_only_for_the_wallets_of_its_grant() {
     let all = "file = \"signing\"\ntrusted = true\ngrants = [\"chain/1\", \"mempool/1\", \"wallet-read/1\", \"signer/1\", \"log/1\"]";
     let some = all.replace("\"signer/1\"", "{ service = \"signer/1\", wallets = [\"hot\"] }");
     assert!(text.contains(all), "the configuration has changed");
-    let (_config, options) = HostOptions::configured(&text.replace(all, &some));
-    let host = Host::start_with(options);
+    let host = Host::start_with(HostOptions::configured(&text.replace(all, &some)));
     let signed = |wallet: &str| {
         let mut client = host.new_wallet(wallet);
         let address = client.mine(101);

@@ -1,6 +1,6 @@
 //! The example `spending-guard`: a limit that holds whatever spends, and over crashes, reloads and restores.
 
-use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, all_groups, built, wait_until};
+use outrigger_tests::{Client, ELSEWHERE, Host, all_groups, built, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ fn text(rest: &str) -> String {
     )
 }
 
-fn start(rest: &str) -> (Host, tempfile::NamedTempFile) {
+fn start(rest: &str) -> Host {
     policies::host(&text(rest))
 }
 
@@ -43,7 +43,7 @@ fn pass(client: &mut Client, hours: u64) {
 
 #[test]
 fn spending_guard_counts_what_was_signed_until_it_is_buried_and_the_hours_are_over() {
-    let (host, _config) = start("");
+    let host = start("");
     let mut wallet = host.new_wallet("hot");
     fund(&mut wallet, 1);
     assert_eq!(reserved(&mut wallet), 0.0);
@@ -93,7 +93,7 @@ fn spending_guard_counts_what_was_signed_until_it_is_buried_and_the_hours_are_ov
 fn spending_guard_keeps_the_limit_over_crashes_reloads_and_restores() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| json!([folder.path().join(name).display().to_string()]);
-    let (host, config) = start("");
+    let host = start("");
     let mut wallet = host.new_wallet("hot");
     fund(&mut wallet, 1);
     wallet.call("backupwallet", file("before"));
@@ -117,8 +117,7 @@ fn spending_guard_keeps_the_limit_over_crashes_reloads_and_restores() {
     assert_eq!(reserved(&mut wallet), before);
     drop(host);
     // A new host, whose guard has seen nothing: the backup brings the reservations back.
-    let options = HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() };
-    let host = Host::start_with(options);
+    let host = start("");
     let mut client = host.client();
     client.call("restorewallet", json!(["hot", file("after")[0]]));
     assert_eq!(reserved(&mut client), before);
@@ -129,7 +128,7 @@ fn spending_guard_whose_process_is_killed_lets_nothing_pass_meanwhile() {
     if !has_sandbox() {
         return;
     }
-    let (host, _config) = start("isolated = true");
+    let host = start("isolated = true");
     let mut wallet = host.new_wallet("hot");
     fund(&mut wallet, 1);
     let mut given = 0.0;

@@ -13,10 +13,8 @@ const NOBODY: u32 = 65_534;
 /// Runs with a configuration that must be refused, and gives the error with the file's path as FILE.
 #[track_caller]
 fn refused(text: &str) -> String {
-    let config = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
-    std::fs::write(config.path(), text).unwrap();
-    let error = Host::refused(&HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
-    error.replace(&config.path().display().to_string(), "FILE")
+    let options = HostOptions::configured(text);
+    Host::refused(&options).replace(&options.config_file().path().display().to_string(), "FILE")
 }
 
 #[test]
@@ -143,8 +141,7 @@ fn binary_exports_nothing_that_plugins_could_bind_to() {
 
 /// Runs `outrigger run --check` on a configuration, with a data directory that is not there. Exit code, output and errors.
 fn checked(text: &str) -> (Option<i32>, String, String) {
-    let config = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
-    std::fs::write(config.path(), text).unwrap();
+    let config = HostOptions::configured(text).config_file();
     let folder = tempfile::tempdir().unwrap();
     let datadir = folder.path().join("new/data");
     let mut command = std::process::Command::new(&built().binary);
@@ -259,7 +256,7 @@ fn startup_answers_calls_with_minus_28_until_all_is_up() {
         Gate::reach(&[&gate]),
         gate.address()
     );
-    let (_config, options) = HostOptions::with_groups(&format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n{plugin}"));
+    let options = HostOptions::with_groups(&format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n{plugin}"));
     let log = tempfile::NamedTempFile::new().unwrap();
     let options = HostOptions { set: vec!["log.level=info".into()], log: Some(log.path().to_owned()), ..options };
     std::thread::scope(|scope| {

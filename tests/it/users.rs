@@ -11,8 +11,7 @@ pub const ALICE: &str =
 
 /// A host with all groups, and a client of it whose user has these lines of configuration.
 pub fn with_user(lines: &str) -> (Host, Client) {
-    let (_config, options) = HostOptions::with_groups(&format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n{lines}\n"));
-    let host = Host::start_with(options);
+    let host = Host::start_with(HostOptions::with_groups(&format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n{lines}\n")));
     let alice = Client::new(host.address, "alice:pass:word");
     (host, alice)
 }
@@ -34,7 +33,7 @@ fn users_method_list_refuses_with_403() {
 fn users_method_list_refusal_is_logged_with_address_user_and_method() {
     let log = tempfile::NamedTempFile::new().unwrap();
     let user = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\nmethods = [\"uptime\"]\n");
-    let (_config, mut options) = HostOptions::with_groups(&user);
+    let mut options = HostOptions::with_groups(&user);
     options.log = Some(log.path().to_owned());
     options.set.push("log.format=json".to_owned());
     let host = Host::start_with(options);
@@ -86,9 +85,8 @@ fn users_method_list_may_name_methods_of_plugins_that_are_off() {
     let faulty = built().library("outrigger_faulty").display().to_string();
     let methods = "[\"uptime\", \"submitblock\", \"faultwho\"]";
     let user = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\nmethods = {methods}\n");
-    let (_config, options) =
-        HostOptions::configured(&format!("{user}[[plugins]]\nfile = \"{faulty}\"\nenabled = false\n"));
-    let host = Host::start_with(options);
+    let text = format!("{user}[[plugins]]\nfile = \"{faulty}\"\nenabled = false\n");
+    let host = Host::start_with(HostOptions::configured(&text));
     Client::new(host.address, "alice:pass:word").call("uptime", json!([]));
 }
 

@@ -208,10 +208,9 @@ fn in_front_subscribe_events_tells_blocks_and_payments() {
 #[test]
 fn subscribe_events_keeps_to_the_users_wallet_and_list() {
     let bob = ALICE.replacen("alice", "bob", 1);
-    let (_config, options) = HostOptions::with_groups(&format!(
+    let host = Host::start_with(HostOptions::with_groups(&format!(
         "[[rpc.users]]\nrpcauth = \"{ALICE}\"\nwallet = \"a\"\n\n[[rpc.users]]\nrpcauth = \"{bob}\"\nmethods = [\"waitevents\"]\n"
-    ));
-    let host = Host::start_with(options);
+    )));
     host.new_wallet("a");
     host.new_wallet("b");
     let mut alice = Client::new(host.address, "alice:pass:word").websocket();

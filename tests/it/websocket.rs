@@ -10,8 +10,7 @@ const TEMPLATE: &str = "getblocktemplate";
 
 #[test]
 fn open_websocket_sees_plugins_that_are_stopped_started_reloaded_and_replaced() {
-    let (config, options) = acme_config(true, "[routes]\ngetblocktemplate = \"mining\"\n");
-    let host = Host::start_with(options);
+    let host = Host::start_with(acme_config(true, "[routes]\ngetblocktemplate = \"mining\"\n"));
     let (mut client, mut socket) = (host.client(), host.client().websocket());
     let mut template =
         || socket.call(TEMPLATE, json!([{"rules": ["segwit"]}])).map(|template| template["acme"].clone());
@@ -21,6 +20,7 @@ fn open_websocket_sees_plugins_that_are_stopped_started_reloaded_and_replaced() 
     client.call("startplugin", json!(["mining"]));
     client.call("reloadplugin", json!(["mining"]));
     assert_eq!(template(), Ok(Value::Null));
+    let config = host.config_file();
     let text = std::fs::read_to_string(config.path()).unwrap();
     std::fs::write(config.path(), text.replace("= \"mining\"\n", "= \"acme-mining\"\n")).unwrap();
     client.call("reloadplugin", json!(["acme-mining"]));

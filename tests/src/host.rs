@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
 
 use serde_json::json;
 use tempfile::{NamedTempFile, TempDir};
@@ -17,6 +18,8 @@ use crate::{Bitcoind, Client, bitcoind, built};
 pub struct HostOptions {
     /// A configuration file; without one, the built-in configuration.
     pub config: Option<PathBuf>,
+    /// That file, where it was written for these options: it goes with the last of them, and of the hosts that were started with them.
+    pub written: Option<Arc<NamedTempFile>>,
     pub set: Vec<String>,
     /// Where it listens, addresses with a blank between them; without one, a port of the loopback that the system picks.
     pub listen: Option<String>,
@@ -60,24 +63,28 @@ const FULL_NODE: [&str; 3] = ["-txindex=1", "-blockfilterindex=1", "-rest=1"];
 
 impl HostOptions {
     /// With all groups, and more lines of configuration.
-    pub fn with_groups(more: &str) -> (NamedTempFile, Self) {
+    pub fn with_groups(more: &str) -> Self {
         Self::configured(&format!("{}\n{more}", all_groups()))
     }
 
     /// With this configuration and a plugin beside it; `rest` belongs to the plugin's section.
-    pub fn with_plugin(configuration: &str, library: &Path, rest: &str) -> (NamedTempFile, Self) {
+    pub fn with_plugin(configuration: &str, library: &Path, rest: &str) -> Self {
         let library = library.display();
         Self::configured(&format!("{configuration}\n[[plugins]]\nfile = \"{library}\"\n{rest}"))
     }
 
-    /// With this configuration. The file goes with the first value: a running host reads it anew only where a plugin is started by hand.
-    pub fn configured(text: &str) -> (NamedTempFile, Self) {
+    /// With this configuration.
+    pub fn configured(text: &str) -> Self {
         let config = NamedTempFile::new().unwrap();
         std::fs::write(config.path(), text).unwrap();
         // Also where the host is started as another user.
         std::fs::set_permissions(config.path(), Permissions::from_mode(0o644)).unwrap();
-        let options = Self { config: Some(config.path().to_owned()), ..Self::default() };
-        (config, options)
+        Self { config: Some(config.path().to_owned()), written: Some(Arc::new(config)), ..Self::default() }
+    }
+
+    /// The file of [`Self::configured`].
+    pub fn config_file(&self) -> Arc<NamedTempFile> {
+        self.written.clone().unwrap()
     }
 
     /// With these settings, `section.key=value`.
@@ -196,6 +203,11 @@ impl Host {
         let network_folder =
             line.split_once(", ").and_then(|(_, rest)| rest.split(')').next()).unwrap_or_default().into();
         Ok(Self { child, folder, options: options.clone(), network_folder, node: None, address, ready: line, metrics })
+    }
+
+    /// As [`HostOptions::config_file`], of its options.
+    pub fn config_file(&self) -> Arc<NamedTempFile> {
+        self.options.config_file()
     }
 
     pub fn client(&self) -> Client {

@@ -67,8 +67,7 @@ struct Load {
     authority: Authority,
     /// With the socket, the certificates, the backups and the log.
     folder: tempfile::TempDir,
-    /// The configuration file, and its text but for the part that changes.
-    config: tempfile::NamedTempFile,
+    /// The text of the configuration file but for the part that changes.
     text: String,
     /// Where the plugin waits in a call.
     gate: Gate,
@@ -156,7 +155,7 @@ impl Load {
         let groups = || std::fs::read_to_string(groups("regtest.toml")).unwrap();
         let text = node.as_ref().map_or_else(groups, configuration) + &tls;
         let gate = Gate::new();
-        let (config, options) = HostOptions::configured(&(text.clone() + &troubles::changing(0, &gate)));
+        let options = HostOptions::configured(&(text.clone() + &troubles::changing(0, &gate)));
         let set = BACKUPS.iter().map(|&set| set.to_owned()).chain([format!("backup.folder={path}/backups")]);
         let (set, listen) = (set.collect(), Some(format!("127.0.0.1:0 unix:{path}/rpc.sock")));
         let host = Host::start_with(HostOptions { set, listen, log: Some(file("log")), ..options });
@@ -164,7 +163,6 @@ impl Load {
             host,
             authority,
             folder,
-            config,
             text,
             gate,
             node: node.map(Mutex::new),

@@ -69,8 +69,7 @@ fn isolated_plugin_that_crashes_loses_its_calls_in_flight_and_goes_on() {
 #[test]
 fn plugin_that_keeps_ending_by_itself_is_put_into_quarantine_until_it_is_started() {
     let rest = format!("grants = [\"chain/1\", \"log/1\"]\n{OWN_PROCESS}[plugins.options]\nabort_event = true\n");
-    let (_config, options) = HostOptions::with_plugin(&all_groups(), built().library("outrigger_faulty"), &rest);
-    let host = Host::start_with(options);
+    let host = Host::start_with(HostOptions::with_plugin(&all_groups(), built().library("outrigger_faulty"), &rest));
     let mut client = host.client();
     let mut mine =
         || drop(client.call("generatetoaddress", json!([1, "bcrt1qs758ursh4q9z627kt3pp5yysm78ddny6txaqgw"])));
@@ -113,8 +112,8 @@ fn fault_in_an_event_is_told_of_an_isolated_plugin_as_of_one_in_the_host() {
     for place in [OWN_PROCESS, "isolated = false\n"] {
         let rest =
             format!("{place}grants = [\"chain/1\", \"log/1\", \"events/1\"]\noptions = {{ panic_event = true }}\n");
-        let (_config, options) = HostOptions::with_plugin(&all_groups(), built().library("outrigger_faulty"), &rest);
-        let host = Host::start_with(options);
+        let host =
+            Host::start_with(HostOptions::with_plugin(&all_groups(), built().library("outrigger_faulty"), &rest));
         let mut client = host.client();
         client.call("generatetoaddress", json!([1, NOBODY]));
         let is_told = |fault: &str| fault.starts_with("an event returned status 18: ");
@@ -142,8 +141,7 @@ fn reloadplugin_ends_the_process_whose_calls_have_not_returned_by_their_deadline
     let gate = Gate::new();
     let rest =
         format!("{OWN_PROCESS}{}grants = [\"chain/1\", \"log/1\"]\ndeadline_seconds = 1\n", Gate::reach(&[&gate]));
-    let (_config, options) = HostOptions::with_plugin(&all_groups(), built().library("outrigger_faulty"), &rest);
-    let host = Host::start_with(options);
+    let host = Host::start_with(HostOptions::with_plugin(&all_groups(), built().library("outrigger_faulty"), &rest));
     let mut client = host.client();
     for reload_first in [false, true] {
         let before = pid_of(&mut client);

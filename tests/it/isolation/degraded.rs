@@ -19,14 +19,13 @@ const FILTERS: &[i64] = &[libc::SYS_seccomp];
 /// Starts a host on a system that denies these calls; `sandbox` is the policy, and may be followed by more of the section.
 fn start(calls: &[i64], sandbox: &str) -> (Host, NamedTempFile) {
     let log = NamedTempFile::new().unwrap();
-    let (_config, options) = alone(&format!("sandbox = {sandbox}\n"));
-    let options = HostOptions { log: Some(log.path().to_owned()), ..options };
+    let options = HostOptions { log: Some(log.path().to_owned()), ..alone(&format!("sandbox = {sandbox}\n")) };
     built();
     (denied(calls, || Host::start_with(options)), log)
 }
 
 fn refusal(calls: &[i64]) -> String {
-    let (_config, options) = alone("");
+    let options = alone("");
     built();
     String::from_utf8(denied(calls, || Host::fail(&options)).stderr).unwrap()
 }

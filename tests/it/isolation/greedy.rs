@@ -21,7 +21,7 @@ fn ends(client: &mut Client, method: &str, arguments: Value, reason: &str) {
 
 #[test]
 fn greedy_plugin_that_takes_memory_or_threads_is_ended() {
-    let (_config, mut options) = alone(&BOUNDS.replace("deadline_seconds = 2", "deadline_seconds = 60"));
+    let mut options = alone(&BOUNDS.replace("deadline_seconds = 2", "deadline_seconds = 60"));
     options.set.push("rpc.call_deadline_seconds=60".to_owned());
     let host = Host::start_with(options);
     let mut client = host.client();
@@ -38,7 +38,7 @@ fn greedy_plugin_that_takes_memory_or_threads_is_ended() {
 fn greedy_plugin_that_floods_the_log_is_cut_short() {
     const LINES: u64 = 100_000;
     let log = tempfile::NamedTempFile::new().unwrap();
-    let (_config, options) = alone(&BOUNDS.replace("deadline_seconds = 2", "deadline_seconds = 60"));
+    let options = alone(&BOUNDS.replace("deadline_seconds = 2", "deadline_seconds = 60"));
     let host = Host::start_with(HostOptions { log: Some(log.path().to_owned()), ..options });
     let mut client = host.client();
     client.call("hostileflood", json!([LINES]));
@@ -50,8 +50,7 @@ fn greedy_plugin_that_floods_the_log_is_cut_short() {
 
 #[test]
 fn greedy_plugin_that_computes_for_ever_does_not_stop_others() {
-    let (_config, options) = alone(BOUNDS);
-    let host = Host::start_with(options);
+    let host = Host::start_with(alone(BOUNDS));
     let spinning: Vec<_> = (0..3)
         .map(|_| {
             let mut client = host.client();

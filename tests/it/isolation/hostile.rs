@@ -200,7 +200,7 @@ fn hostile_plugin_is_refused_everything_and_each_attempt_is_told() {
     let installed = Installed::new();
     for user in users() {
         let log = tempfile::NamedTempFile::new().unwrap();
-        let (_config, options) = installed.options(user, "");
+        let options = installed.options(user, "");
         let set = ["metrics.listen=127.0.0.1:0", "plugin_defaults.isolated=none"].map(str::to_owned).to_vec();
         let host = Host::start_with(HostOptions { log: Some(log.path().to_owned()), set, ..options });
         let mut client = host.new_wallet("victim");
@@ -250,8 +250,7 @@ fn hostile_plugin_is_refused_everything_and_each_attempt_is_told() {
 
 #[test]
 fn hostile_plugin_that_writes_to_its_control_socket_is_heard_by_nobody() {
-    let (_config, options) = alone("sandbox = \"best-effort\"\n");
-    let host = Host::start_with(options);
+    let host = Host::start_with(alone("sandbox = \"best-effort\"\n"));
     let mut client = host.client();
     let pid = client.plugin("hostile")["pid"].clone();
     let write = json!([libc::SYS_write, [libc::STDIN_FILENO, {"hex": "0b"}, 1]]);
@@ -266,8 +265,7 @@ fn process_that_ends_itself_by_an_allowed_system_call_counts_as_a_crash() {
     if !has_sandbox() {
         return;
     }
-    let (_config, options) = alone("");
-    let host = Host::start_with(options);
+    let host = Host::start_with(alone(""));
     let mut client = host.client();
     // What a plugin meets that tries all of them; none of these is refused.
     let ways = [

@@ -16,7 +16,7 @@ fn start(gate: &Gate) -> Host {
         "trusted = true\nsandbox = \"best-effort\"\ngrants = [\"chain/1\", \"log/1\"]\n{}",
         Gate::reach(&[gate])
     );
-    let (_config, mut options) = HostOptions::with_plugin(&all_groups(), built().library("outrigger_faulty"), &rest);
+    let mut options = HostOptions::with_plugin(&all_groups(), built().library("outrigger_faulty"), &rest);
     options.set.push("plugin_defaults.isolated='all'".to_owned());
     Host::start_with(options)
 }

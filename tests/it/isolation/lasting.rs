@@ -10,8 +10,7 @@ use super::{Installed, children, has_sandbox, process};
 #[test]
 fn lasting_plugin_is_started_again_after_its_program_was_replaced() {
     let installed = Installed::new();
-    let (_config, options) = installed.options(None, "sandbox = \"best-effort\"\n");
-    let host = Host::start_with(options);
+    let host = Host::start_with(installed.options(None, "sandbox = \"best-effort\"\n"));
     let mut client = host.client();
     client.call("hostilenothing", json!([]));
     let upgrade = installed.program().with_extension("new");
@@ -33,7 +32,7 @@ fn lasting_host_that_is_killed_leaves_no_process_behind() {
         return;
     }
     let installed = Installed::new();
-    let (_config, mut options) = installed.options(None, "sandbox = \"best-effort\"\n");
+    let mut options = installed.options(None, "sandbox = \"best-effort\"\n");
     options.set.push("plugin_defaults.isolated=all".to_owned());
     let mut host = Host::start_with(options);
     let pids = children(&host);

@@ -29,8 +29,7 @@ fn memory(host: &Host) -> u64 {
 
 /// A host whose calls have no deadline: without the host's check the lying call is never answered.
 fn start(more: &str) -> Host {
-    let (_config, options) = alone(&format!("sandbox = \"none\"\ndeadline_seconds = 0\n{more}"));
-    Host::start_with(options)
+    Host::start_with(alone(&format!("sandbox = \"none\"\ndeadline_seconds = 0\n{more}")))
 }
 
 /// Lies in these ways, one after the other, and what they cost the host stays bounded.

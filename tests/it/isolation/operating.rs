@@ -21,7 +21,7 @@ fn run_check_says_what_holds_isolated_plugins_and_what_they_lack() {
     let vault = built().library("outrigger_vault_signing");
     let grants = "grants = [\"chain/1\", \"wallet-read/1\"]\nisolated = true\n";
     let text = |rest: &str| {
-        let (config, _) = HostOptions::with_plugin("", vault, &format!("{grants}{rest}"));
+        let config = HostOptions::with_plugin("", vault, &format!("{grants}{rest}")).config_file();
         let output = run_check(config.path());
         (output.status.code(), String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap())
     };
@@ -52,14 +52,14 @@ fn run_check_fails_where_a_required_sandbox_cannot_be() {
         return;
     }
     let calls = [libc::SYS_landlock_create_ruleset, libc::SYS_unshare];
-    let (config, _) = alone("");
+    let config = alone("").config_file();
     let output = outrigger_tests::denied(&calls, || run_check(config.path()));
     let error = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{error}");
     assert!(error.contains("plugin 'hostile': this system does not allow a sandbox: "), "{error}");
     assert!(error.contains("Landlock; ") && error.contains("a root of its own"), "{error}");
     assert!(error.contains("a service unit or a container filters the system calls of this process"), "{error}");
-    let (config, _) = alone("sandbox = \"best-effort\"\n");
+    let config = alone("sandbox = \"best-effort\"\n").config_file();
     let output = outrigger_tests::denied(&calls, || run_check(config.path()));
     let told = String::from_utf8(output.stdout).unwrap();
     assert!(told.contains("\nthis system does not allow: ") && told.contains("a root of its own"), "{told}");
@@ -156,8 +156,7 @@ fn core_files_are_left_without_a_sandbox_alone() {
         line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
     };
     for (rest, allowed) in [("", false), ("sandbox = \"none\"\n", true)] {
-        let (_config, options) = alone(rest);
-        let host = Host::start_with(options);
+        let host = Host::start_with(alone(rest));
         let told = host.client().plugin("hostile");
         let own = limit(told["pid"].as_u64().unwrap());
         if allowed {
@@ -172,8 +171,7 @@ fn core_files_are_left_without_a_sandbox_alone() {
 
 #[test]
 fn isolated_plugins_start_where_the_data_directory_is_named_by_a_relative_path() {
-    let (_config, options) = alone("sandbox = \"best-effort\"\n");
-    let host = Host::start_with(HostOptions { relative: true, ..options });
+    let host = Host::start_with(HostOptions { relative: true, ..alone("sandbox = \"best-effort\"\n") });
     let told = host.client().plugin("hostile");
     assert!(told["pid"].is_u64() && told["state"] == "running", "{told}");
 }
@@ -181,7 +179,7 @@ fn isolated_plugins_start_where_the_data_directory_is_named_by_a_relative_path()
 #[test]
 fn what_an_isolated_plugin_writes_to_standard_error_is_in_the_log_with_its_name() {
     let log = tempfile::NamedTempFile::new().unwrap();
-    let (_config, options) = alone("sandbox = \"best-effort\"\n");
+    let options = alone("sandbox = \"best-effort\"\n");
     let host = Host::start_with(HostOptions { log: Some(log.path().to_owned()), ..options });
     host.client().call("hostilesay", json!(["tra la\u{1b}[2J"]));
     wait_until("the line is in the log", || {

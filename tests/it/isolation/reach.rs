@@ -70,8 +70,7 @@ fn reach_grants_what_it_names_and_nothing_beside() {
             format!("connect:unix:{at}/daemon"),
             format!("connect:tcp:{address}"),
         ];
-        let (_config, options) = installed.options(user, &format!("reach = {}\n", json!(reach)));
-        let host = Host::start_with(options);
+        let host = Host::start_with(installed.options(user, &format!("reach = {}\n", json!(reach))));
         let mut client = host.client();
 
         assert_eq!(client.call("hostileread", json!([format!("{at}/read/file")])), json!("text"));
@@ -106,8 +105,7 @@ fn reach_that_is_not_there_is_named() {
     if !has_sandbox() {
         return;
     }
-    let (_config, options) = super::alone("reach = [\"read:/nonexistent/acme\"]\n");
-    let output = Host::fail(&options);
+    let output = Host::fail(&super::alone("reach = [\"read:/nonexistent/acme\"]\n"));
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(error.contains("/nonexistent/acme: No such file"), "{error}");
 }

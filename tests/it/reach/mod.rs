@@ -46,8 +46,8 @@ fn websocket_call(stream: &mut BufReader<impl Read + Write>, credentials: &str) 
 }
 
 /// Reads the configuration again, with another text.
-fn reload(host: &Host, config: &tempfile::NamedTempFile, text: &str) {
-    std::fs::write(config.path(), text).unwrap();
+fn reload(host: &Host, text: &str) {
+    std::fs::write(host.config_file().path(), text).unwrap();
     host.hang_up();
 }
 

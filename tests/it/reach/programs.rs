@@ -63,7 +63,7 @@ fn haproxy_of_the_page_passes_tls_on_by_the_proxy_protocol() {
     let (folder, authority) = certified_folder();
     let path = folder.path().display();
     let tls = format!("[rpc.tls]\ncertificate = \"{path}/fullchain.pem\"\nkey = \"{path}/key.pem\"\n");
-    let (_config, options) = HostOptions::with_groups(&tls);
+    let options = HostOptions::with_groups(&tls);
     let mut proxied = Proxied::start(options);
     if let Some(proxy) = Proxy::start("haproxy-tcp", &proxied.host, (folder, authority)) {
         serve(&proxy, &mut proxied);

@@ -242,14 +242,13 @@ fn proxies_that_name_no_client_do_not_pass_its_headers_on() {
 #[test]
 fn proxies_that_a_reload_distrusts_lose_their_connections() {
     let text = all_groups().replace("trusted_proxies = []", "trusted_proxies = [\"127.0.0.1\"]");
-    let (config, options) = HostOptions::configured(&text);
     let listen = Some("127.0.0.1:0 proxy:127.0.0.1:0".to_owned());
-    let host = Host::start_with(HostOptions { listen, ..options });
+    let host = Host::start_with(HostOptions { listen, ..HostOptions::configured(&text) });
     let port = proxy_port(&host).unwrap();
     let mut kept = std::io::BufReader::new(connect_from(1, port).unwrap());
     kept.get_mut().write_all(&header(5)).unwrap();
     assert_eq!(outrigger_tests::exchange(&mut kept, &request(&host.cookie())).unwrap().status, 200);
-    super::reload(&host, &config, &text.replace("[\"127.0.0.1\"]", "[\"127.0.0.9\"]"));
+    super::reload(&host, &text.replace("[\"127.0.0.1\"]", "[\"127.0.0.9\"]"));
     assert!(super::ends(kept.get_ref()));
 }
 

@@ -149,12 +149,11 @@ fn waitforblock_and_its_kin_answer_as_bitcoind() {
     );
     let waiting = ["waitfornewblock", "waitforblockheight"].map(|method| {
         let params = if method == "waitfornewblock" { json!([]) } else { json!([301]) };
-        host.client().begin(&json!({"id": 1, "method": method, "params": params}).to_string())
+        host.client().begin_call(method, params)
     });
     let mined = host.client().call("generatetoaddress", json!([1, NOBODY]));
     for call in waiting {
-        let reply: Value = serde_json::from_str(&call.finish().body).unwrap();
-        assert_eq!(reply["result"], json!({"hash": mined[0], "height": 301}));
+        assert_eq!(call.answer()["result"], json!({"hash": mined[0], "height": 301}));
     }
 }
 

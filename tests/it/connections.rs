@@ -128,7 +128,7 @@ fn connections_of_a_vanished_machine_end_with_their_long_poll() {
         let mut client = host.client();
         let template = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
         let request = json!([{"rules": ["segwit"], "longpollid": template["longpollid"]}]);
-        client.begin(&json!({"method": "getblocktemplate", "params": request, "id": 1}).to_string())
+        client.begin_call("getblocktemplate", request)
     });
     ours.run(|| {
         let mut client = host.client();

@@ -43,11 +43,10 @@ fn events_tell_the_end_of_a_rescan() {
 fn events_tell_of_the_shutdown_before_plugins_are_stopped() {
     let mut host = start();
     let mut client = host.client();
-    let waiting = client.begin(r#"{"id": 1, "method": "faultevents", "params": [1]}"#);
+    let waiting = client.begin_call("faultevents", json!([1]));
     await_told(&mut client, "waiting", &json!(1));
     assert!(host.terminate().success());
-    let reply: Value = serde_json::from_str(&waiting.finish().body).unwrap();
-    assert_eq!(reply["result"], json!([{"topic": "shutdown"}]));
+    assert_eq!(waiting.answer()["result"], json!([{"topic": "shutdown"}]));
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn a_timer_of_a_plugin_comes_again_and_again() {
 fn the_progress_of_a_call_is_shown_while_it_runs() {
     let host = start("");
     let mut client = host.client();
-    let work = client.begin(&json!({"id": 1, "method": "work"}).to_string());
+    let work = client.begin_call("work", json!([]));
     let progress = |told: &Value| {
         let calls = told["active_commands"].as_array().unwrap();
         calls.iter().find(|call| call["method"] == "work").map(|call| call["progress"].clone())

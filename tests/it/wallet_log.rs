@@ -140,19 +140,17 @@ fn waitevents_waits_for_several_wallets_within_the_users_limits() {
     let (mut one, mut other) = (host.new_wallet("a"), host.new_wallet("b"));
     let mut client = host.client();
     let next = client.call("waitevents", json!([null, 0, ["a", "b"]]))["next"].clone();
-    let waiting = client.begin(&json!({"id": 1, "method": "waitevents", "params": [next, PATIENCE]}).to_string());
+    let waiting = client.begin_call("waitevents", json!([next, PATIENCE]));
     other.mine(1);
-    let answer: Value = serde_json::from_str(&waiting.finish().body).unwrap();
-    let told = &answer["result"];
+    let told = &waiting.answer()["result"];
     assert_eq!((&told["events"][0]["wallet"], &told["events"][0]["kind"]), (&json!("b"), &json!("confirmed")));
     assert_eq!((&told["next"]["a"], &told["next"]["b"]), (&next["a"], &told["events"][0]["number"]));
 
     assert_eq!(alice.refused("waitevents", json!([{"b": 0}])).0, -18);
     assert_eq!(alice.refused("waitevents", json!([0, 0, ["a", "b"]])).0, -18);
-    let waiting = alice.begin(&json!({"id": 1, "method": "waitevents", "params": [0, PATIENCE]}).to_string());
+    let waiting = alice.begin_call("waitevents", json!([0, PATIENCE]));
     one.call("unloadwallet", json!(["a"]));
-    let answer: Value = serde_json::from_str(&waiting.finish().body).unwrap();
-    assert_eq!(answer["error"]["code"], -18);
+    assert_eq!(waiting.answer()["error"]["code"], -18);
 }
 
 /// The next events of a subscription, until the one of this kind.

@@ -143,6 +143,11 @@ impl Client {
         Pending(BufReader::new(stream))
     }
 
+    /// Begins a call on a connection of its own.
+    pub fn begin_call(&self, method: &str, params: Value) -> Pending {
+        self.begin(&json!({"id": 1, "method": method, "params": params}).to_string())
+    }
+
     pub fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(self.address).unwrap();
         stream.set_nodelay(true).unwrap();
@@ -181,6 +186,11 @@ pub struct Pending(BufReader<TcpStream>);
 impl Pending {
     pub fn finish(mut self) -> Reply {
         read(&mut self.0).unwrap()
+    }
+
+    /// The body of the reply, which is JSON.
+    pub fn answer(self) -> Value {
+        serde_json::from_str(&self.finish().body).unwrap()
     }
 }
 

@@ -52,8 +52,7 @@ impl Fixture {
 
     fn begin(&self, (method, point): (&'static str, Point)) -> (Pending, Held) {
         let held = self.relay.hold(method, point);
-        let call = json!({"id": 1, "method": "sendtoaddress", "params": [NOBODY, 1, "rent"]});
-        let pending = self.host.client().begin(&call.to_string());
+        let pending = self.host.client().begin_call("sendtoaddress", json!([NOBODY, 1, "rent"]));
         (pending, held.recv().unwrap())
     }
 
@@ -133,7 +132,7 @@ fn sendtoaddress_whose_plugin_is_killed_in_a_process_of_its_own_pays_once() {
         let wallet = test.host.client().plugin("wallet");
         let pid = Pid::from_raw(wallet["pid"].as_i64().unwrap().try_into().unwrap()).unwrap();
         kill_process(pid, Signal::KILL).unwrap();
-        let told: Value = serde_json::from_str(&pending.finish().body).unwrap();
+        let told = pending.answer();
         assert_eq!(told["error"]["message"], "The plugin 'wallet' crashed", "{point:?}: {told}");
         held.pass();
         // The host goes on with what it was asked, and the plugin's next process is not.

@@ -57,8 +57,7 @@ fn wallet_calls_are_answered_while_passed_ones_wait_for_the_node() {
     }
     drop(held);
     for (id, call) in passed.into_iter().enumerate() {
-        let answer: Value = serde_json::from_str(&call.finish().body).unwrap();
-        assert_eq!(answer, json!({"result": 101, "error": null, "id": id}));
+        assert_eq!(call.answer(), json!({"result": 101, "error": null, "id": id}));
     }
 }
 

@@ -1,6 +1,6 @@
 //! What chains of plugins cost: wrappers and observers of every call, and asking the next one.
 
-use outrigger_tests::{Host, HostOptions, built, groups};
+use outrigger_tests::{Host, HostOptions, built};
 use serde_json::json;
 
 use crate::measure;
@@ -38,8 +38,7 @@ fn section_of(plugin: &str, section: &str) -> String {
 }
 
 fn start(plugins: &str, routes: &str) -> Host {
-    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
-    Host::start_with(HostOptions::configured(&format!("{groups}\n{plugins}[routes]\n{routes}")))
+    Host::start_with(HostOptions::with_groups(&format!("{plugins}[routes]\n{routes}")))
 }
 
 /// The median of the medians of several hosts, in microseconds.

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bitcoin::{OutPoint, ScriptBuf, Txid};
-use outrigger_tests::{Client, Host, HostOptions, built, groups};
+use outrigger_tests::{Client, Host, HostOptions, all_groups, built};
 use serde_json::json;
 
 use crate::payments::{anyone, mine, output, spend};
@@ -19,7 +19,7 @@ const SCRIPTS: usize = 1_000;
 const TURNS: usize = 3;
 
 pub fn run() {
-    let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    let text = all_groups();
     let mut host = Host::start_with(HostOptions::configured(&text));
     let script = make_chain(&mut host.client());
     let library = built().library("outrigger_address_index").display().to_string();

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use outrigger_tests::{Client, Host, HostOptions, built, groups};
+use outrigger_tests::{Client, Host, HostOptions, all_groups, built};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
@@ -107,11 +107,10 @@ fn listings() {
 
 fn rows() {
     let medians = [false, true].map(|isolated| {
-        let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
-        let plugin = built().library("outrigger_row_walk").display().to_string();
         let how = if isolated { "isolated = true\nsandbox = \"best-effort\"\n" } else { "" };
-        let entry = format!("\n[[plugins]]\nfile = \"{plugin}\"\n{how}grants = [\"wallet-read/1\"]\n");
-        let host = Host::start_with(HostOptions::configured(&(text + &entry)));
+        let rest = format!("{how}grants = [\"wallet-read/1\"]\n");
+        let options = HostOptions::with_plugin(&all_groups(), built().library("outrigger_row_walk"), &rest);
+        let host = Host::start_with(options);
         let mut wallet = host.new_wallet("w");
         let mut payer = Payer::new(host.client(), &mut wallet, ROWS);
         payer.pay(ROWS);
@@ -124,8 +123,7 @@ fn rows() {
 /// The configuration of a test plugin in a process of its own, and nothing else.
 fn alone(library: &str) -> HostOptions {
     let rest = "isolated = true\nsandbox = \"best-effort\"\ndeadline_seconds = 0\ngrants = [\"chain/1\", \"log/1\"]\n";
-    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
-    HostOptions::with_plugin(&groups, built().library(library), rest)
+    HostOptions::with_plugin(&all_groups(), built().library(library), rest)
 }
 
 /// How long a call takes that comes when a plugin's process has just been killed.

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, built, groups};
+use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, built};
 use serde_json::{Value, json};
 
 use crate::{measure, median};
@@ -47,8 +47,7 @@ fn once(plugin: Option<&str>, section: &str, reserves: bool) -> f64 {
              [[wallet.policies]]\nwallets = [\"hot\"]\nplugin = {id:?}\n"
         )
     });
-    let text = std::fs::read_to_string(groups("regtest.toml")).unwrap() + "\n" + &policy.unwrap_or_default();
-    let host = Host::start_with(HostOptions::configured(&text));
+    let host = Host::start_with(HostOptions::with_groups(&policy.unwrap_or_default()));
     let mut wallet = host.new_wallet("hot");
     wallet.mine(2);
     wallet.call("generatetoaddress", json!([100, ELSEWHERE]));

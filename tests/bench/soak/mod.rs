@@ -18,7 +18,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use outrigger_tests::{Authority, Bitcoind, Gate, Host, HostOptions, configuration, groups, wait_until};
+use outrigger_tests::{Authority, Bitcoind, Gate, Host, HostOptions, all_groups, configuration, wait_until};
 use serde_json::{Value, json};
 
 use calls::{Tally, Way};
@@ -152,8 +152,7 @@ impl Load {
         std::fs::create_dir(file("backups")).unwrap();
         let path = folder.path().display();
         let tls = format!("[rpc.tls]\ncertificate = \"{path}/certificate.pem\"\nkey = \"{path}/key.pem\"\n");
-        let groups = || std::fs::read_to_string(groups("regtest.toml")).unwrap();
-        let text = node.as_ref().map_or_else(groups, configuration) + &tls;
+        let text = node.as_ref().map_or_else(all_groups, configuration) + &tls;
         let gate = Gate::new();
         let options = HostOptions::configured(&(text.clone() + &troubles::changing(0, &gate)));
         let set = BACKUPS.iter().map(|&set| set.to_owned()).chain([format!("backup.folder={path}/backups")]);

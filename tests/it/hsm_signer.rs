@@ -207,8 +207,7 @@ fn hsm_signer_passes_plugin_check_without_its_daemon() {
 #[test]
 fn wallet_signer_must_be_a_plugin_that_provides_keys() {
     let hsm = daemon();
-    let config = options(&hsm, "enabled = false\n").config.unwrap();
-    let output = Command::new(&built().binary).args(["run", "--check", "--config"]).arg(&config).output().unwrap();
+    let output = Host::check(&options(&hsm, "enabled = false\n"));
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{told}");
     assert!(told.contains("no enabled plugin of this id provides keys-provider/1"), "{told}");

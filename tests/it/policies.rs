@@ -264,11 +264,7 @@ fn verdicts_are_in_the_audit_log() {
 #[test]
 fn wallet_policies_must_name_a_plugin_that_judges() {
     let text = text("judge", "", "grants = []\nenabled = false");
-    let config = HostOptions::configured(&text).config_file();
-    let run = |check: &str| {
-        std::process::Command::new(&built().binary).args(["run", check, "--config"]).arg(config.path()).output()
-    };
-    let output = run("--check").unwrap();
+    let output = Host::check(&HostOptions::configured(&text));
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{told}");
     assert!(

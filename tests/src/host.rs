@@ -182,6 +182,12 @@ impl Host {
         error
     }
 
+    /// Checks what a host would start with (`run --check`).
+    pub fn check(options: &HostOptions) -> Output {
+        let folder = tempfile::tempdir().unwrap();
+        command(options, folder.path()).arg("--check").output().unwrap()
+    }
+
     /// As [`Host::fail`], on a data directory that is there already.
     pub fn fail_in(folder: &Path, options: &HostOptions) -> Output {
         command(options, folder).output().unwrap()

@@ -1,28 +1,18 @@
 //! What operators and authors are told of isolated plugins before and while they run: `run --check`, `plugin check --isolated`, the log.
 
-use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
 use outrigger_tests::{Host, HostOptions, built, wait_until};
 use serde_json::{Value, json};
 
 use super::{GROUPS, alone, has_sandbox};
 
-fn run_check(config: &Path) -> Output {
-    let folder = tempfile::tempdir().unwrap();
-    let mut command = Command::new(&built().binary);
-    command.args(["run", "--check", "--config"]).arg(config).arg("--datadir").arg(folder.path());
-    command.args(["--rpc-listen", "127.0.0.1:0"]);
-    command.output().unwrap()
-}
-
 #[test]
 fn run_check_says_what_holds_isolated_plugins_and_what_they_lack() {
     let vault = built().library("outrigger_vault_signing");
     let grants = "grants = [\"chain/1\", \"wallet-read/1\"]\nisolated = true\n";
     let text = |rest: &str| {
-        let config = HostOptions::with_plugin("", vault, &format!("{grants}{rest}")).config_file();
-        let output = run_check(config.path());
+        let output = Host::check(&HostOptions::with_plugin("", vault, &format!("{grants}{rest}")));
         (output.status.code(), String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap())
     };
     let (code, told) = text("sandbox = \"none\"\n");
@@ -52,15 +42,15 @@ fn run_check_fails_where_a_required_sandbox_cannot_be() {
         return;
     }
     let calls = [libc::SYS_landlock_create_ruleset, libc::SYS_unshare];
-    let config = alone("").config_file();
-    let output = outrigger_tests::denied(&calls, || run_check(config.path()));
+    let options = alone("");
+    let output = outrigger_tests::denied(&calls, || Host::check(&options));
     let error = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{error}");
     assert!(error.contains("plugin 'hostile': this system does not allow a sandbox: "), "{error}");
     assert!(error.contains("Landlock; ") && error.contains("a root of its own"), "{error}");
     assert!(error.contains("a service unit or a container filters the system calls of this process"), "{error}");
-    let config = alone("sandbox = \"best-effort\"\n").config_file();
-    let output = outrigger_tests::denied(&calls, || run_check(config.path()));
+    let options = alone("sandbox = \"best-effort\"\n");
+    let output = outrigger_tests::denied(&calls, || Host::check(&options));
     let told = String::from_utf8(output.stdout).unwrap();
     assert!(told.contains("\nthis system does not allow: ") && told.contains("a root of its own"), "{told}");
     assert!(output.status.success(), "{told}");

@@ -7,12 +7,11 @@ mod tls;
 
 use std::io::{BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::Command;
 use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use outrigger_tests::{Host, Reply, WebSocket, built, exchange};
+use outrigger_tests::{Host, Reply, WebSocket, exchange};
 use serde_json::json;
 
 /// How long a busy machine may take for a reload.
@@ -56,11 +55,4 @@ fn ends(stream: &TcpStream) -> bool {
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut stream = stream;
     !stream.read(&mut [0; 1024]).is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
-}
-
-/// What `run --check` says of a configuration.
-fn check(datadir: &std::path::Path, config: &std::path::Path) -> std::process::Output {
-    let mut check = Command::new(&built().binary);
-    check.args(["run", "--check", "--datadir"]).arg(datadir).arg("--config").arg(config);
-    check.output().unwrap()
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use outrigger_tests::{Authority, Host, HostOptions, Issued, Reply, built, exchange, wait_until};
 use tempfile::TempDir;
 
-use super::{ask, check, connect, ends, request, request_of, websocket_call};
+use super::{ask, connect, ends, request, request_of, websocket_call};
 use crate::users::ALICE;
 
 /// Files of a host with TLS, and its authority.
@@ -254,8 +254,7 @@ fn tls_files_that_cannot_be_used_refuse_check_and_start() {
     ];
     for (text, key, reason) in cases {
         let options = HostOptions::with_groups(&text);
-        let started = Host::fail(&options);
-        for output in [started, check(setup.folder.path(), options.config_file().path())] {
+        for output in [Host::fail(&options), Host::check(&options)] {
             let error = String::from_utf8(output.stderr).unwrap();
             assert_eq!(output.status.code(), Some(2), "{error}");
             assert!(error.contains(key) && error.contains(reason), "{error}");

@@ -20,14 +20,11 @@ fn daemon() -> KeyDaemon {
 /// A host with the HSM's plugin, where `rest` belongs to the plugin's section.
 fn options(hsm: &KeyDaemon, rest: &str) -> HostOptions {
     let text = all_groups().replace("[wallet]\n", "[wallet]\nsigner = \"hsm-signer\"\n");
-    let plugin = built().library("outrigger_hsm_signer").display().to_string();
     let socket = hsm.socket();
-    let entry = format!(
-        "\n[[plugins]]\nfile = {plugin:?}\ngrants = [\"log/1\"]\n{rest}\
-         reach = [\"connect:unix:{socket}\"]\noptions = {{ socket = {socket:?} }}\n"
+    let rest = format!(
+        "grants = [\"log/1\"]\n{rest}reach = [\"connect:unix:{socket}\"]\noptions = {{ socket = {socket:?} }}\n"
     );
-    std::fs::write(hsm.path("host.toml"), text + &entry).unwrap();
-    HostOptions { config: Some(hsm.path("host.toml")), ..HostOptions::default() }
+    HostOptions::with_plugin(&text, built().library("outrigger_hsm_signer"), &rest)
 }
 
 fn start(hsm: &KeyDaemon) -> Host {
@@ -164,9 +161,9 @@ fn hsm_signer_that_does_not_answer_stores_nothing_and_is_told_by_name() {
 fn hsm_signer_that_hangs_is_told_before_the_call_s_deadline() {
     let hsm = daemon();
     let options = options(&hsm, "");
-    let text = std::fs::read_to_string(hsm.path("host.toml")).unwrap();
-    std::fs::write(hsm.path("host.toml"), text.replace("call_deadline_seconds = 120", "call_deadline_seconds = 3"))
-        .unwrap();
+    let config = options.config_file();
+    let text = std::fs::read_to_string(config.path()).unwrap();
+    std::fs::write(config.path(), text.replace("call_deadline_seconds = 120", "call_deadline_seconds = 3")).unwrap();
     let host = Host::start_with(options);
     let (_, mut vault) = wallets(&host);
     let address = vault.call("getnewaddress", json!(["", "legacy"]));
@@ -218,12 +215,13 @@ fn a_policy_judges_what_hsm_signer_signs_and_other_wallets_with_its_keys() {
     let hsm = daemon();
     let options = options(&hsm, "");
     let judge = built().library("outrigger_judge").display().to_string();
-    let text = std::fs::read_to_string(hsm.path("host.toml")).unwrap();
+    let config = options.config_file();
+    let text = std::fs::read_to_string(config.path()).unwrap();
     let policy = format!(
         "\n[[plugins]]\nfile = {judge:?}\noptions = {{ refuse = [\"Sign\", \"SignMessage\"] }}\n\
          [[wallet.policies]]\nwallets = [\"vault\"]\nplugin = \"judge\"\n"
     );
-    std::fs::write(hsm.path("host.toml"), text + &policy).unwrap();
+    std::fs::write(config.path(), text + &policy).unwrap();
     let host = Host::start_with(options);
     let (mut hot, mut vault) = wallets(&host);
     fund(&mut vault);

@@ -2,7 +2,7 @@
 
 use outrigger_tests::{Gate, Host, HostOptions, built};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tempfile::TempDir;
@@ -43,8 +43,12 @@ impl Setup {
         self.folder.path().join("config.toml")
     }
 
+    fn options(&self) -> HostOptions {
+        HostOptions { config: Some(self.config()), ..HostOptions::default() }
+    }
+
     fn start(&self) -> Host {
-        Host::start_with(HostOptions { config: Some(self.config()), ..HostOptions::default() })
+        Host::start_with(self.options())
     }
 }
 
@@ -192,18 +196,13 @@ fn reloadplugin_under_load_loses_no_call() {
     println!("{} calls beside {RELOADS} reloads", calls.iter().sum::<u64>());
 }
 
-#[track_caller]
-fn refused(config: &Path) -> String {
-    Host::refused(&HostOptions { config: Some(config.to_owned()), ..HostOptions::default() })
-}
-
 #[test]
 fn plugin_file_that_others_may_write_is_refused() {
     use std::os::unix::fs::PermissionsExt;
     let setup = Setup::new("");
     let allow = |mode: u32| std::fs::set_permissions(setup.file(), std::fs::Permissions::from_mode(mode)).unwrap();
     allow(0o646);
-    let error = refused(&setup.config());
+    let error = Host::refused(&setup.options());
     assert!(
         error.contains(":8: plugins.file: ") && error.contains("may be changed by others (its mode is 0646)"),
         "{error}"
@@ -222,7 +221,7 @@ fn plugin_file_that_others_may_write_is_refused() {
 #[test]
 fn plugin_file_must_have_the_sha256_that_is_pinned() {
     let setup = Setup::new(&format!("sha256 = \"{}\"\n", "0".repeat(64)));
-    let error = refused(&setup.config());
+    let error = Host::refused(&setup.options());
     assert!(error.contains(":10: plugins.sha256: ") && error.contains("the configuration pins 0000"), "{error}");
     let found = error.split("SHA-256 ").nth(1).and_then(|rest| rest.split(',').next()).unwrap();
     setup.configure(&format!("sha256 = \"{}\"\n", found.to_uppercase()));

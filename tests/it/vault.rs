@@ -45,16 +45,12 @@ fn host(vault: &KeyDaemon) -> Host {
 /// The same, where `rest` belongs to the plugin's section.
 fn host_with(vault: &KeyDaemon, rest: &str) -> Host {
     let text = all_groups();
-    let plugin = built().library("outrigger_vault_signing").display().to_string();
     let text = text.replace("file = \"signing\"", "file = \"signing\"\nenabled = false");
     let socket = vault.socket();
-    let entry = format!(
-        "\n[[plugins]]\nfile = \"{plugin}\"\ngrants = [\"chain/1\", \"mempool/1\", \"wallet-read/1\", \"log/1\"]\n\
-         {rest}[plugins.options]\nsocket = \"{socket}\"\n"
-    );
-    std::fs::write(vault.path("host.toml"), text + &entry).unwrap();
-    let (config, log) = (Some(vault.path("host.toml")), Some(vault.path("log")));
-    Host::start_with(HostOptions { config, log, ..HostOptions::default() })
+    let grants = "grants = [\"chain/1\", \"mempool/1\", \"wallet-read/1\", \"log/1\"]";
+    let rest = format!("{grants}\n{rest}[plugins.options]\nsocket = \"{socket}\"\n");
+    let options = HostOptions::with_plugin(&text, built().library("outrigger_vault_signing"), &rest);
+    Host::start_with(HostOptions { log: Some(vault.path("log")), ..options })
 }
 
 fn descriptor(kind: &str, [a, b]: [&str; 2]) -> String {

@@ -156,21 +156,18 @@ fn start(folder: &TempDir, urls: &[String], isolated: bool) -> Host {
             format!("connect:{kind}:{}", url.split('/').nth(2).unwrap())
         })
         .collect();
-    let text = all_groups();
-    let library = built().library("outrigger_webhooks").display().to_string();
-    let section = format!(
-        "\n[[plugins]]\nfile = {library:?}\nisolated = {isolated}\nreload = \"after\"\n\
+    let rest = format!(
+        "isolated = {isolated}\nreload = \"after\"\n\
          grants = [\"wallet-read/1\", \"store/1\", \"log/1\", \"metrics/1\"]\nreach = {}\n\
          options = {{ hooks = [{}], secrets = {{ file = {:?} }} }}\n",
         json!(reach),
         hooks.join(", "),
         secrets.display().to_string()
     );
-    let config = folder.path().join("host.toml");
-    std::fs::write(&config, text + &section).unwrap();
+    let options = HostOptions::with_plugin(&all_groups(), built().library("outrigger_webhooks"), &rest);
     let roots = folder.path().join("roots.pem").display().to_string();
     let environment = vec![("SSL_CERT_FILE".to_owned(), roots)];
-    Host::start_with(HostOptions { config: Some(config), environment, ..HostOptions::default() })
+    Host::start_with(HostOptions { environment, ..options })
 }
 
 /// Where the plugin runs.

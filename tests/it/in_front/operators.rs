@@ -2,9 +2,9 @@
 
 use std::io::Write;
 use std::net::{Shutdown, SocketAddr};
-use std::process::{Command, Output};
+use std::process::Output;
 
-use outrigger_tests::{Bitcoind, Client, Host, HostOptions, Point, bitcoind, built, groups, wait_until};
+use outrigger_tests::{Bitcoind, Client, Host, HostOptions, Point, bitcoind, configuration, wait_until};
 use serde_json::{Value, json};
 
 use super::users::{status, with_user};
@@ -37,17 +37,9 @@ fn refused(node: &Bitcoind, network: &str) -> String {
 }
 
 fn check(node: &Bitcoind, address: SocketAddr, network: &str, set: &[&str]) -> Output {
-    let text = std::fs::read_to_string(groups("bitcoind.toml")).unwrap();
-    let text = text.replace("http://127.0.0.1:8332", &format!("http://{address}"));
-    let text = text.replace("~/.bitcoin/.cookie", &node.cookie().display().to_string());
-    let text = text.replace("network = \"main\"", &format!("network = \"{network}\""));
-    let folder = tempfile::tempdir().unwrap();
-    let config = folder.path().join("bitcoind.toml");
-    std::fs::write(&config, text).unwrap();
-    let mut command = Command::new(&built().binary);
-    command.args(["run", "--check", "--config"]).arg(&config).arg("--datadir").arg(folder.path().join("data"));
-    command.args(set.iter().flat_map(|set| ["--set", set]));
-    command.args(["--rpc-listen", "127.0.0.1:0"]).output().unwrap()
+    let own = [format!("network={network}"), format!("backend.url=http://{address}")];
+    let set = own.into_iter().chain(set.iter().map(|&set| set.to_owned())).collect();
+    Host::check(&HostOptions { set, ..HostOptions::configured(&configuration(node)) })
 }
 
 #[test]

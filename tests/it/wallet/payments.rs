@@ -147,11 +147,8 @@ fn sendtoaddress_locktime_is_the_height_unless_the_tip_is_old() {
 
 #[test]
 fn sendtoaddress_needs_a_feerate_where_no_fallback_is_configured() {
-    let folder = tempfile::tempdir().unwrap();
-    let config = folder.path().join("config.toml");
-    let text = all_groups();
-    std::fs::write(&config, text.replace("fallbackfee = 0.00001", "fallbackfee = 0")).unwrap();
-    let host = Host::start_with(HostOptions { config: Some(config), ..HostOptions::default() });
+    let text = all_groups().replace("fallbackfee = 0.00001", "fallbackfee = 0");
+    let host = Host::start_with(HostOptions::configured(&text));
     let mut client = host.new_wallet("w");
     fund(&mut client, "bech32");
     let message = "Fee estimation failed. Fallbackfee is disabled. Wait a few blocks or enable -fallbackfee.";

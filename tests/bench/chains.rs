@@ -1,6 +1,6 @@
 //! What chains of plugins cost: wrappers and observers of every call, and asking the next one.
 
-use outrigger_tests::{Host, HostOptions, built};
+use outrigger_tests::{Host, HostOptions, plugin_section};
 use serde_json::json;
 
 use crate::measure;
@@ -33,8 +33,7 @@ fn row(what: &str, microseconds: f64) {
 }
 
 fn section_of(plugin: &str, section: &str) -> String {
-    let file = built().library(&format!("outrigger_{plugin}")).display().to_string();
-    format!("[[plugins]]\nfile = {file:?}\nsandbox = \"best-effort\"\n{section}")
+    plugin_section(&format!("outrigger_{plugin}"), &format!("sandbox = \"best-effort\"\n{section}"))
 }
 
 fn start(plugins: &str, routes: &str) -> Host {

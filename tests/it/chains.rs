@@ -1,20 +1,19 @@
 //! Chains of calls: wrappers before the methods of plugins, of the host and of the node, and plugins that ask whoever comes next.
 
-use outrigger_tests::{Client, Host, HostOptions, built, wait_until};
+use outrigger_tests::{Client, Host, HostOptions, built, plugin_section, wait_until};
 use serde_json::{Value, json};
 
 use crate::users::ALICE;
 
 /// The section of the plugin `chained` with these options and grants.
 fn chained(options: &str, grants: &str) -> String {
-    let file = built().library("outrigger_chained").display().to_string();
-    format!("[[plugins]]\nfile = {file:?}\ndeadline_seconds = 2\ngrants = [{grants}]\noptions = {{ {options} }}\n")
+    let rest = format!("deadline_seconds = 2\ngrants = [{grants}]\noptions = {{ {options} }}\n");
+    plugin_section("outrigger_chained", &rest)
 }
 
 /// The section of the plugin `gatekeeper`, which has a method of the group chain, too.
 fn gatekeeper() -> String {
-    let file = built().library("outrigger_gatekeeper").display().to_string();
-    format!("[[plugins]]\nfile = {file:?}\ngrants = [\"rpc/1\"]\n")
+    plugin_section("outrigger_gatekeeper", "grants = [\"rpc/1\"]\n")
 }
 
 fn start(options: &str, grants: &str, more: &str) -> Host {
@@ -243,8 +242,7 @@ fn routes_that_cannot_be_are_refused_by_name() {
 
 #[test]
 fn an_observer_hears_of_ended_calls_and_stands_in_no_chain() {
-    let file = built().library("outrigger_observer").display().to_string();
-    let plugin = format!("[[plugins]]\nfile = {file:?}\ngrants = [\"log/1\"]\nlog = \"debug\"\n");
+    let plugin = plugin_section("outrigger_observer", "grants = [\"log/1\"]\nlog = \"debug\"\n");
     let wrap = "[routes]\nwrap = [{ plugin = \"observer\", methods = [\"get*\", \"uptime\", \"createwallet\"] }]\n";
     let options = HostOptions::with_groups(&(plugin + wrap));
     let log = tempfile::NamedTempFile::new().unwrap();
@@ -285,12 +283,9 @@ fn a_host_without_third_parties_starts_the_bundled_groups_alone() {
 
 #[test]
 fn template_filter_asks_the_group_mining_and_takes_out_what_pays_too_little() {
-    let file = built().library("outrigger_template_filter").display().to_string();
-    let plugin =
-        format!("[[plugins]]\nfile = {file:?}\ngrants = [\"rpc/1\"]\noptions = {{ min_feerate = 100000000 }}\n");
-    let host = Host::start_with(HostOptions::with_groups(
-        &(plugin + "[routes]\ngetblocktemplate = [\"template-filter\", \"mining\"]\n"),
-    ));
+    let rest = "grants = [\"rpc/1\"]\noptions = { min_feerate = 100000000 }\n\
+                [routes]\ngetblocktemplate = [\"template-filter\", \"mining\"]\n";
+    let host = Host::start_with(HostOptions::with_groups(&plugin_section("outrigger_template_filter", rest)));
     let mut wallet = host.new_wallet("w");
     let address = wallet.mine(101);
     wallet.call("sendtoaddress", json!([address, 1]));
@@ -304,14 +299,13 @@ fn template_filter_asks_the_group_mining_and_takes_out_what_pays_too_little() {
 
 #[test]
 fn rpc_firewall_bounds_methods_parameters_and_calls_of_a_user() {
-    let file = built().library("outrigger_rpc_firewall").display().to_string();
     let rule = "{ user = \"alice\", methods = [\"get*\"], calls_per_minute = 3, max_param_bytes = 80 }";
-    let more = format!(
-        "[[rpc.users]]\nrpcauth = \"{ALICE}\"\n[[plugins]]\nfile = {file:?}\n\
-         grants = [{{ service = \"rpc/1\", methods = [\"getpeerinfo\", \"getblockfrompeer\"] }}]\n\
+    let rest = format!(
+        "grants = [{{ service = \"rpc/1\", methods = [\"getpeerinfo\", \"getblockfrompeer\"] }}]\n\
          options = {{ rules = [{rule}] }}\n[routes]\nwrap = [\"rpc-firewall\"]\n"
     );
-    let host = Host::start_with(HostOptions::with_groups(&more));
+    let user = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n");
+    let host = Host::start_with(HostOptions::with_groups(&(user + &plugin_section("outrigger_rpc_firewall", &rest))));
     let mut alice = Client::new(host.address, "alice:pass:word");
     assert_eq!(alice.refused("stop", json!([])).1, "The firewall does not allow this method");
     let hash = alice.call("getbestblockhash", json!([]));
@@ -344,11 +338,9 @@ fn a_wrapper_that_has_asked_the_next_one_and_fails_has_no_call_made_twice() {
 
 #[test]
 fn wrappers_see_the_calls_that_other_plugins_make() {
-    let policy = built().library("outrigger_node_policy").display().to_string();
     let grants = "[{ service = \"rpc/1\", methods = [\"getblocktemplate\", \"getbestblockhash\", \"getdifficulty\"] }]";
-    let more = format!(
-        "[[plugins]]\nfile = {policy:?}\ngrants = {grants}\n[routes]\nwrap = [\"chained\"]\ngetblocktemplate = \"mining\"\n"
-    );
+    let rest = format!("grants = {grants}\n[routes]\nwrap = [\"chained\"]\ngetblocktemplate = \"mining\"\n");
+    let more = plugin_section("outrigger_node_policy", &rest);
     let host = start("refuse = [\"getbestblockhash\"]", "", &more);
     let mut client = host.client();
     assert!(client.call("asknode", json!(["getdifficulty"])).is_number());

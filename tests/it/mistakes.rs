@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use outrigger_tests::{Host, HostOptions, built};
+use outrigger_tests::{Host, HostOptions, built, plugin_section};
 use rustix::fs::{FlockOperation, flock};
 use tempfile::TempDir;
 
@@ -92,10 +92,6 @@ fn ended(name: &str, mut command: Command) -> (Option<i32>, String) {
     // Lines of the log may come before.
     let refusal = format!("\n{told}");
     (code, refusal.rsplit_once("\noutrigger: ").map(|(_, refusal)| refusal.to_owned()).unwrap_or(told))
-}
-
-fn plugin(library: &str, rest: &str) -> String {
-    format!("[[plugins]]\nfile = \"{}\"\n{rest}", built().library(library).display())
 }
 
 const CHAIN: &str = "[[plugins]]\nfile = \"chain\"\ngrants = [\"chain/1\", \"mempool/1\", \"log/1\"]\n";
@@ -193,7 +189,7 @@ fn run_check_and_the_start_refuse_texts_keys_and_values_alike() {
 
 #[test]
 fn run_check_and_the_start_refuse_users_plugins_and_routes_alike() {
-    let acme = |rest: &str| plugin("outrigger_acme_mining", rest);
+    let acme = |rest: &str| plugin_section("outrigger_acme_mining", rest);
     let grants = "grants = [\"chain/1\", \"mempool/1\"]\n";
     let zeros = "0".repeat(64);
     let mistakes = [

@@ -5,13 +5,9 @@ use serde_json::{Value, json};
 
 /// A host with the plugin `judge`, which judges for the wallet "hot".
 fn start(more: &str) -> Host {
-    let groups = all_groups();
-    let file = built().library("outrigger_judge").display().to_string();
-    let text = format!(
-        "{groups}\n[[plugins]]\nfile = {file:?}\ngrants = [\"metrics/1\"]\n\
-         [[wallet.policies]]\nwallets = [\"hot\"]\nplugin = \"judge\"\n"
-    );
-    Host::start_with(HostOptions::configured(&text.replace("[metrics]\n", &format!("[metrics]\n{more}"))))
+    let text = all_groups().replace("[metrics]\n", &format!("[metrics]\n{more}"));
+    let rest = "grants = [\"metrics/1\"]\n[[wallet.policies]]\nwallets = [\"hot\"]\nplugin = \"judge\"\n";
+    Host::start_with(HostOptions::with_plugin(&text, built().library("outrigger_judge"), rest))
 }
 
 #[test]

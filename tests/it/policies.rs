@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, all_groups, built};
+use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, all_groups, plugin_section};
 use serde_json::{Value, json};
 
 /// A key that no wallet here has.
@@ -16,15 +16,13 @@ const REFUSED: &str = "The policy 'judge' refuses: It is Sunday";
 /// The groups, with a policy of the wallets that begin with "hot". `options` and `rest` belong to the section of its plugin.
 fn text(plugin: &str, options: &str, rest: &str) -> String {
     let groups = all_groups().replace("call_deadline_seconds = 120", "call_deadline_seconds = 4");
-    let file = built().library(&format!("outrigger_{plugin}")).display().to_string();
     let id = plugin.replace('_', "-");
-    format!(
-        "{groups}\n[[plugins]]\nfile = {file:?}\n{rest}\noptions = {{ {options} }}\n\
-         \n[[wallet.policies]]\nwallets = [\"hot*\"]\nplugin = {id:?}\n"
-    )
+    let policy = format!("[[wallet.policies]]\nwallets = [\"hot*\"]\nplugin = {id:?}\n");
+    let rest = format!("{rest}\noptions = {{ {options} }}\n\n{policy}");
+    format!("{groups}\n{}", plugin_section(&format!("outrigger_{plugin}"), &rest))
 }
 
-pub fn host(text: &str) -> Host {
+fn host(text: &str) -> Host {
     Host::start_with(HostOptions::configured(text))
 }
 
@@ -176,12 +174,10 @@ fn policies_are_asked_by_every_method_that_signs_sends_or_gives_keys_out() {
 
 #[test]
 fn no_way_to_a_method_leads_past_a_policy() {
-    let chained = built().library("outrigger_chained").display().to_string();
     let grants = "grants = [\"wallet-read/1\", \"signer/1\", { service = \"rpc/1\", methods = [\"sendtoaddress\", \"dumpprivkey\"] }]";
-    let wrap = format!(
-        "\n[[plugins]]\nfile = {chained:?}\ngrants = [\"rpc/1\"]\noptions = {{ ask = [\"sendmany\"] }}\n\n[routes]\nwrap = [\"chained\"]\n"
-    );
-    let host = host(&(text("judge", "refuse = [\"Sign\", \"GiveKeys\", \"SignMessage\"]", grants) + &wrap));
+    let wrap = "grants = [\"rpc/1\"]\noptions = { ask = [\"sendmany\"] }\n\n[routes]\nwrap = [\"chained\"]\n";
+    let judged = text("judge", "refuse = [\"Sign\", \"GiveKeys\", \"SignMessage\"]", grants);
+    let host = host(&format!("{judged}\n{}", plugin_section("outrigger_chained", wrap)));
     let mut wallet = host.new_wallet("hot");
     fund(&mut wallet, 2);
     let refused = (WALLET_ERROR, REFUSED.to_owned());

@@ -1,25 +1,20 @@
 //! The example `spending-guard`: a limit that holds whatever spends, and over crashes, reloads and restores.
 
-use outrigger_tests::{Client, ELSEWHERE, Host, all_groups, built, wait_until};
+use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, all_groups, built, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::isolation::has_sandbox;
-use crate::policies::{self, WALLET_ERROR, fund};
+use crate::policies::{WALLET_ERROR, fund};
 
 /// The groups with the guard of the wallets that begin with "hot". The limit is 10 BTC within two hours.
-fn text(rest: &str) -> String {
-    let groups = all_groups();
-    let file = built().library("outrigger_spending_guard").display().to_string();
-    format!(
-        "{groups}\n[[plugins]]\nfile = {file:?}\ngrants = [\"store/1\", \"chain/1\", \"wallet-read/1\"]\nreload = \"after\"\n{rest}\n\
+fn start(rest: &str) -> Host {
+    let rest = format!(
+        "grants = [\"store/1\", \"chain/1\", \"wallet-read/1\"]\nreload = \"after\"\n{rest}\n\
          [plugins.options]\nlimit = 1_000_000_000\nhours = 2\nbackups = true\n\
          \n[[wallet.policies]]\nwallets = [\"hot*\"]\nplugin = \"spending-guard\"\n"
-    )
-}
-
-fn start(rest: &str) -> Host {
-    policies::host(&text(rest))
+    );
+    Host::start_with(HostOptions::with_plugin(&all_groups(), built().library("outrigger_spending_guard"), &rest))
 }
 
 fn reserved(client: &mut Client) -> f64 {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use outrigger_abi::{ABI_MAJOR, ABI_MINOR};
-use outrigger_tests::{Client, Gate, Host, HostOptions, all_groups, built};
+use outrigger_tests::{Client, Gate, Host, HostOptions, all_groups, built, plugin_section};
 use serde_json::json;
 
 use crate::users::ALICE;
@@ -157,9 +157,8 @@ fn run_check_accepts_a_sound_configuration_and_tells_what_is_granted() {
     let (code, told, error) = checked(&all_groups());
     assert_eq!((code, error.as_str()), (Some(0), ""));
     assert!(told.starts_with("The configuration is valid: 7 plugins with "), "{told}");
-    let policy = built().library("outrigger_node_policy").display().to_string();
     let grants = "grants = [{ service = \"rpc/1\", methods = [\"getblocktemplate\", \"getblock\"] }]";
-    let (_, told, _) = checked(&format!("[[plugins]]\nfile = \"{policy}\"\nisolated = false\n{grants}\n"));
+    let (_, told, _) = checked(&plugin_section("outrigger_node_policy", &format!("isolated = false\n{grants}\n")));
     let expected = "plugin 'node-policy' is granted rpc/1 (methods: getblocktemplate, getblock)\n";
     assert!(told.ends_with(expected), "{told}");
     // An audit file that can be opened is not made.
@@ -250,12 +249,8 @@ fn run_and_call_without_a_home_directory_ask_for_the_data_directory() {
 #[test]
 fn startup_answers_calls_with_minus_28_until_all_is_up() {
     let gate = Gate::new();
-    let faulty = built().library("outrigger_faulty").display().to_string();
-    let plugin = format!(
-        "[[plugins]]\nfile = \"{faulty}\"\ngrants = [\"chain/1\", \"log/1\"]\n{}options = {{ gate_init = \"{}\" }}\n",
-        Gate::reach(&[&gate]),
-        gate.address()
-    );
+    let rest = format!("{}options = {{ gate_init = \"{}\" }}\n", Gate::reach(&[&gate]), gate.address());
+    let plugin = plugin_section("outrigger_faulty", &format!("grants = [\"chain/1\", \"log/1\"]\n{rest}"));
     let options = HostOptions::with_groups(&format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n{plugin}"));
     let log = tempfile::NamedTempFile::new().unwrap();
     let options = HostOptions { set: vec!["log.level=info".into()], log: Some(log.path().to_owned()), ..options };

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 
-use outrigger_tests::{Client, Gate, Host, HostOptions, NOBODY, built, wait_until};
+use outrigger_tests::{Client, Gate, Host, HostOptions, NOBODY, plugin_section, wait_until};
 use serde_json::{Value, json};
 
 use crate::users::ALICE;
@@ -92,9 +92,8 @@ fn is_active(host: &Host, method: &str) -> bool {
 #[test]
 fn limit_of_calls_at_a_time_counts_code_whose_client_is_gone() {
     let gate = Gate::new();
-    let file = built().library("outrigger_faulty").display().to_string();
     let grants = "grants = [\"chain/1\", \"log/1\"]\n";
-    let plugin = format!("[[plugins]]\nfile = {file:?}\n{grants}{}", Gate::reach(&[&gate]));
+    let plugin = plugin_section("outrigger_faulty", &format!("{grants}{}", Gate::reach(&[&gate])));
     let host = start(&format!("max_concurrent_calls = 1\n{plugin}"));
     let mut alice = user(&host, "alice");
     let mut running = None;

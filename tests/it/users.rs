@@ -1,6 +1,6 @@
 //! Who may call what.
 
-use outrigger_tests::{Client, Host, HostOptions, built};
+use outrigger_tests::{Client, Host, HostOptions, plugin_section};
 use serde_json::{Value, json};
 
 use crate::operator::logged;
@@ -82,11 +82,10 @@ fn users_of_one_wallet_know_of_no_other() {
 
 #[test]
 fn users_method_list_may_name_methods_of_plugins_that_are_off() {
-    let faulty = built().library("outrigger_faulty").display().to_string();
     let methods = "[\"uptime\", \"submitblock\", \"faultwho\"]";
     let user = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\nmethods = {methods}\n");
-    let text = format!("{user}[[plugins]]\nfile = \"{faulty}\"\nenabled = false\n");
-    let host = Host::start_with(HostOptions::configured(&text));
+    let host =
+        Host::start_with(HostOptions::configured(&(user + &plugin_section("outrigger_faulty", "enabled = false\n"))));
     Client::new(host.address, "alice:pass:word").call("uptime", json!([]));
 }
 

@@ -136,6 +136,11 @@ pub fn all_groups() -> String {
     std::fs::read_to_string(groups("regtest.toml")).unwrap()
 }
 
+/// The section of a plugin that was built here, with more lines of it.
+pub fn plugin_section(library: &str, rest: &str) -> String {
+    format!("[[plugins]]\nfile = \"{}\"\n{rest}", built().library(library).display())
+}
+
 impl Host {
     pub fn start() -> Self {
         Self::start_with(HostOptions::default())

@@ -36,7 +36,7 @@ pub use client::{Client, Pending, Reply, RpcFailure, exchange};
 #[cfg(target_os = "linux")]
 pub use denied::denied;
 pub use gate::{Gate, Waiting};
-pub use host::{Host, HostOptions, all_groups, configuration, groups, isolated};
+pub use host::{Host, HostOptions, all_groups, configuration, groups, isolated, plugin_section};
 pub use ports::free_port;
 pub use relay::{Held, Point, Relay};
 pub use skipping::{skip, skip_unprivileged, skip_without};

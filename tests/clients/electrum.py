@@ -1,33 +1,22 @@
 """ElectrumX, an Electrum server (PyPI e-x), over the host's RPC: it indexes the chain, gives Merkle proofs, and sends payments."""
 
-import contextlib
 import hashlib
 import json
 import os
 import pathlib
-import random
 import socket
 import subprocess
 import sys
 import tempfile
 import time
 
-from common import IN_FRONT, PASSWORD, USER, call, expect, url_of
+from common import IN_FRONT, PASSWORD, USER, call, expect, free_port, url_of
 
 # The script and the address of a key hash that nobody has a key of.
 SCRIPT = "0014751e76e8199196d454941c45d1b3a323f1433bd6"
 ADDRESS = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080"
 # How long the server may take to start or to follow, in seconds.
 PATIENCE = 60
-
-
-def free_port():
-    """A port on which nothing listens, below those that Linux gives to outgoing connections."""
-    while True:
-        port = random.randrange(10_000, 32_000)
-        with contextlib.suppress(OSError), socket.socket() as probe:
-            probe.bind(("127.0.0.1", port))
-            return port
 
 
 class Server:

@@ -5,15 +5,14 @@ replacements, abandons and late imports."""
 import random
 
 from bitcoind import Node, RpcError, program
-from history import COIN, FEE, NOT_REPLACEABLE, REPLACEABLE, START_TIME, Recorder
-from keys import Key, master_tprv
+from history import COIN, FEE, KEYPOOL, NOT_REPLACEABLE, REPLACEABLE, START_TIME, TYPES, Recorder, set_up
+from keys import Key
 from kinds import with_checksum
 from loaded import write_rows
 from wire import Input, Output, Transaction, p2wpkh
 
 SEQUENCES = 12
 STEPS = 16
-KEYPOOL = 20
 # Coinbases of the stranger that the sequences spend, and blocks until the first of them can be spent.
 BASE_BLOCKS = 112
 # Keys that are compared elsewhere, or that say the same of every transaction: the file would be twice as long.
@@ -44,21 +43,7 @@ class Sequence(Recorder):
         self.made = []
         self.rescanned = []
         self.told = {}
-        seed = master_tprv(self.wallet)
-        self.requests = [
-            {
-                "desc": with_checksum(self.node, f"wpkh({seed}/84h/1h/0h/{side}/*)"),
-                "timestamp": 0,
-                "active": True,
-                "internal": side == 1,
-                "range": [0, KEYPOOL - 1],
-                "next_index": 0,
-            }
-            for side in (0, 1)
-        ]
-        self.node.call("createwallet", self.wallet, False, True)
-        reply = self.node.call("importdescriptors", self.requests, wallet=self.wallet)
-        assert all(item["success"] for item in reply), reply
+        self.requests, _ = set_up(self.node, self.wallet, [TYPES["bech32"]])
 
     # The wallet's and everyone else's coins.
 

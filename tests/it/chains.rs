@@ -3,6 +3,7 @@
 use outrigger_tests::{Client, Host, HostOptions, built, plugin_section, wait_until};
 use serde_json::{Value, json};
 
+use crate::operator::logged_with;
 use crate::users::ALICE;
 
 /// The section of the plugin `chained` with these options and grants.
@@ -244,9 +245,7 @@ fn routes_that_cannot_be_are_refused_by_name() {
 fn an_observer_hears_of_ended_calls_and_stands_in_no_chain() {
     let plugin = plugin_section("outrigger_observer", "grants = [\"log/1\"]\nlog = \"debug\"\n");
     let wrap = "[routes]\nwrap = [{ plugin = \"observer\", methods = [\"get*\", \"uptime\", \"createwallet\"] }]\n";
-    let options = HostOptions::with_groups(&(plugin + wrap));
-    let log = tempfile::NamedTempFile::new().unwrap();
-    let host = Host::start_with(HostOptions { log: Some(log.path().to_owned()), ..options });
+    let (host, log) = logged_with(HostOptions::with_groups(&(plugin + wrap)));
     let mut client = host.client();
     client.call("uptime", json!([]));
     client.refused("getblockhash", json!([7]));
@@ -263,7 +262,7 @@ fn an_observer_hears_of_ended_calls_and_stands_in_no_chain() {
     client.call("stopplugin", json!(["observer"]));
     client.call("uptime", json!([]));
     // The host's own level is info: the plugin's lines have a level of their own.
-    let text = std::fs::read_to_string(log.path()).unwrap();
+    let text = log();
     assert!(text.contains("DEBUG outrigger_plugin: ready to observe plugin=\"observer\""), "{text}");
 }
 

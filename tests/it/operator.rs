@@ -10,9 +10,13 @@ use serde_json::{Value, json};
 
 /// A host whose log is kept, and all that it holds so far.
 pub fn logged(set: &[&str]) -> (Host, impl Fn() -> String) {
+    logged_with(HostOptions::with(set))
+}
+
+/// The same with these options.
+pub fn logged_with(options: HostOptions) -> (Host, impl Fn() -> String) {
     let log = tempfile::NamedTempFile::new().unwrap();
-    let set = set.iter().map(|set| (*set).to_owned()).collect();
-    let host = Host::start_with(HostOptions { log: Some(log.path().to_owned()), set, ..HostOptions::default() });
+    let host = Host::start_with(HostOptions { log: Some(log.path().to_owned()), ..options });
     (host, move || std::fs::read_to_string(log.path()).unwrap())
 }
 
@@ -83,11 +87,8 @@ fn output_that_takes_nothing_fails_a_command_with_a_message() {
 
 #[test]
 fn log_tells_once_of_calls_of_a_method_whose_group_is_off() {
-    let log = tempfile::NamedTempFile::new().unwrap();
-    let set = vec!["log.format=json".to_owned()];
     let config = Some(groups("mining-only.toml"));
-    let host =
-        Host::start_with(HostOptions { config, set, log: Some(log.path().to_owned()), ..HostOptions::default() });
+    let (host, log) = logged_with(HostOptions { config, ..HostOptions::with(&["log.format=json"]) });
     let mut client = host.client();
     let unknown = (-32601, "Method not found".to_owned());
     for method in ["getbalance", "getbalance", "nosuchmethod", "importdescriptors"] {
@@ -95,7 +96,7 @@ fn log_tells_once_of_calls_of_a_method_whose_group_is_off() {
     }
     client.call("stopplugin", json!(["mining"]));
     assert_eq!(client.refused("submitblock", json!(["00"])), unknown);
-    let text = std::fs::read_to_string(log.path()).unwrap();
+    let text = log();
     let told: Vec<_> = text.lines().filter(|line| line.contains("a call of a method whose")).collect();
     let fields = |line: &&str| serde_json::from_str::<Value>(line).unwrap()["fields"].clone();
     let told: Vec<_> =

@@ -6,6 +6,7 @@ use outrigger_abi::{ABI_MAJOR, ABI_MINOR};
 use outrigger_tests::{Client, Gate, Host, HostOptions, all_groups, built, plugin_section};
 use serde_json::json;
 
+use crate::operator::logged;
 use crate::users::ALICE;
 
 const NOBODY: u32 = 65_534;
@@ -101,8 +102,7 @@ fn startup_closes_its_folders_in_a_data_directory() {
     let allow = |folder: &Path, mode: u32| {
         std::fs::set_permissions(folder, std::fs::Permissions::from_mode(mode)).unwrap();
     };
-    let log = tempfile::NamedTempFile::new().unwrap();
-    let mut host = Host::start_with(HostOptions { log: Some(log.path().to_owned()), ..HostOptions::default() });
+    let (mut host, log) = logged(&[]);
     let folder = host.network_folder();
     allow(&folder, 0o775);
     allow(&folder.join("plugins"), 0o755);
@@ -110,7 +110,7 @@ fn startup_closes_its_folders_in_a_data_directory() {
     for folder in [&folder, &folder.join("plugins")] {
         assert_eq!(std::fs::metadata(folder).unwrap().permissions().mode() & 0o7777, 0o700, "{}", folder.display());
     }
-    let text = std::fs::read_to_string(log.path()).unwrap();
+    let text = log();
     assert!(text.contains("its mode was 0775; it is 0700 now"), "{text}");
 }
 

@@ -3,7 +3,7 @@
 use outrigger_tests::{Client, Host, HostOptions, plugin_section};
 use serde_json::{Value, json};
 
-use crate::operator::logged;
+use crate::operator::{logged, logged_with};
 
 /// `alice`, whose password is `pass:word`.
 pub const ALICE: &str =
@@ -31,18 +31,16 @@ fn users_method_list_refuses_with_403() {
 
 #[test]
 fn users_method_list_refusal_is_logged_with_address_user_and_method() {
-    let log = tempfile::NamedTempFile::new().unwrap();
     let user = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\nmethods = [\"uptime\"]\n");
     let mut options = HostOptions::with_groups(&user);
-    options.log = Some(log.path().to_owned());
     options.set.push("log.format=json".to_owned());
-    let host = Host::start_with(options);
+    let (host, log) = logged_with(options);
     let mut alice = Client::new(host.address, "alice:pass:word");
     assert_eq!(alice.post(r#"{"method":"stop","id":1}"#).status, 403);
     assert_eq!(alice.post(r#"[{"method":"uptime","id":1},{"method":"getblockcount","id":2}]"#).status, 403);
     let long = "é".repeat(1000);
     assert_eq!(alice.post(&format!(r#"{{"method":"{long}","id":1}}"#)).status, 403);
-    let text = std::fs::read_to_string(log.path()).unwrap();
+    let text = log();
     let told: Vec<Value> = text
         .lines()
         .filter(|line| line.contains("not allowed"))

@@ -1,11 +1,10 @@
 //! A plugin that takes all that it can get is bounded, and costs no others their answers.
 
-use std::fs;
-
-use outrigger_tests::{Client, Host, HostOptions, wait_until};
+use outrigger_tests::{Client, Host, wait_until};
 use serde_json::{Value, json};
 
 use super::alone;
+use crate::operator::logged_with;
 
 /// What a plugin may use in these tests.
 const BOUNDS: &str = "sandbox = \"best-effort\"\nmax_memory_mib = 200\nmax_threads = 100\ndeadline_seconds = 2\n";
@@ -37,12 +36,10 @@ fn greedy_plugin_that_takes_memory_or_threads_is_ended() {
 #[test]
 fn greedy_plugin_that_floods_the_log_is_cut_short() {
     const LINES: u64 = 100_000;
-    let log = tempfile::NamedTempFile::new().unwrap();
-    let options = alone(&BOUNDS.replace("deadline_seconds = 2", "deadline_seconds = 60"));
-    let host = Host::start_with(HostOptions { log: Some(log.path().to_owned()), ..options });
+    let (host, log) = logged_with(alone(&BOUNDS.replace("deadline_seconds = 2", "deadline_seconds = 60")));
     let mut client = host.client();
     client.call("hostileflood", json!([LINES]));
-    let lines = || fs::read_to_string(log.path()).unwrap().lines().filter(|line| line.contains("of a flood")).count();
+    let lines = || log().lines().filter(|line| line.contains("of a flood")).count();
     wait_until("some of it is in the log", || lines() > 0);
     client.call("hostilenothing", json!([]));
     assert!((lines() as u64) < LINES / 10, "{} lines", lines());

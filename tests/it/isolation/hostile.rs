@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::{Installed, alone, has_sandbox, process, refused, users};
 use crate::metrics::ask;
+use crate::operator::logged_with;
 
 /// An attempt: what it is counted as, what is told of it, the system call and its arguments.
 type Attempt = (&'static str, String, i64, Value);
@@ -199,15 +200,14 @@ fn hostile_plugin_is_refused_everything_and_each_attempt_is_told() {
     }
     let installed = Installed::new();
     for user in users() {
-        let log = tempfile::NamedTempFile::new().unwrap();
         let options = installed.options(user, "");
         let set = ["metrics.listen=127.0.0.1:0", "plugin_defaults.isolated=none"].map(str::to_owned).to_vec();
-        let host = Host::start_with(HostOptions { log: Some(log.path().to_owned()), set, ..options });
+        let (host, log) = logged_with(HostOptions { set, ..options });
         let mut client = host.new_wallet("victim");
         let pid = host.process_id();
         let first = told_in_the_log(pid);
         check(&mut client, &first);
-        let text = std::fs::read_to_string(log.path()).unwrap();
+        let text = log();
         for (kind, told, ..) in &first {
             let said =
                 |line: &str| line.contains(&format!("the sandbox denied the plugin: {told} ")) && line.contains(kind);

@@ -6,6 +6,7 @@ use outrigger_tests::{Host, HostOptions, built, wait_until};
 use serde_json::{Value, json};
 
 use super::{GROUPS, alone, has_sandbox};
+use crate::operator::logged_with;
 
 #[test]
 fn run_check_says_what_holds_isolated_plugins_and_what_they_lack() {
@@ -168,13 +169,10 @@ fn isolated_plugins_start_where_the_data_directory_is_named_by_a_relative_path()
 
 #[test]
 fn what_an_isolated_plugin_writes_to_standard_error_is_in_the_log_with_its_name() {
-    let log = tempfile::NamedTempFile::new().unwrap();
-    let options = alone("sandbox = \"best-effort\"\n");
-    let host = Host::start_with(HostOptions { log: Some(log.path().to_owned()), ..options });
+    let (host, log) = logged_with(alone("sandbox = \"best-effort\"\n"));
     host.client().call("hostilesay", json!(["tra la\u{1b}[2J"]));
     wait_until("the line is in the log", || {
-        let text = std::fs::read_to_string(log.path()).unwrap();
-        text.lines().any(|line| line.contains("tra la\u{fffd}[2J") && line.contains("plugin=\"hostile\""))
+        log().lines().any(|line| line.contains("tra la\u{fffd}[2J") && line.contains("plugin=\"hostile\""))
     });
 }
 

@@ -6,6 +6,7 @@ use outrigger_tests::{ELSEWHERE, Host, HostOptions, copy_folder};
 use serde_json::{Value, json};
 
 use super::keys;
+use crate::operator::logged_with;
 
 const WALLETS: usize = 300;
 
@@ -175,14 +176,8 @@ fn loadwallet_lets_three_hundred_wallets_share_a_few_threads() {
 
 #[test]
 fn createwallet_is_refused_where_the_system_gives_no_more_files() {
-    let log = tempfile::NamedTempFile::new().unwrap();
-    let host = Host::start_with(HostOptions {
-        open_files: Some(280),
-        log: Some(log.path().to_owned()),
-        set: vec!["wallet.keypool=1".to_owned()],
-        ..HostOptions::default()
-    });
-    let said = std::fs::read_to_string(log.path()).unwrap();
+    let (host, log) = logged_with(HostOptions { open_files: Some(280), ..HostOptions::with(&["wallet.keypool=1"]) });
+    let said = log();
     assert!(said.contains("at most 210 connections are taken"), "{said}");
     let mut client = host.client();
     for number in 0..8 {

@@ -1,8 +1,7 @@
 //! What chains of plugins cost: wrappers and observers of every call, and asking the next one.
 
-use outrigger_tests::{Host, HostOptions, built, groups};
+use outrigger_tests::{Host, HostOptions, plugin_section};
 use serde_json::json;
-use tempfile::NamedTempFile;
 
 use crate::measure;
 
@@ -34,16 +33,11 @@ fn row(what: &str, microseconds: f64) {
 }
 
 fn section_of(plugin: &str, section: &str) -> String {
-    let file = built().library(&format!("outrigger_{plugin}")).display().to_string();
-    format!("[[plugins]]\nfile = {file:?}\nsandbox = \"best-effort\"\n{section}")
+    plugin_section(&format!("outrigger_{plugin}"), &format!("sandbox = \"best-effort\"\n{section}"))
 }
 
-fn start(plugins: &str, routes: &str) -> (Host, NamedTempFile) {
-    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
-    let config = NamedTempFile::new().unwrap();
-    std::fs::write(config.path(), format!("{groups}\n{plugins}[routes]\n{routes}")).unwrap();
-    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
-    (host, config)
+fn start(plugins: &str, routes: &str) -> Host {
+    Host::start_with(HostOptions::with_groups(&format!("{plugins}[routes]\n{routes}")))
 }
 
 /// The median of the medians of several hosts, in microseconds.
@@ -55,7 +49,7 @@ fn median(mut once: impl FnMut() -> f64) -> f64 {
 
 fn calls(plugins: &str, routes: &str) -> f64 {
     median(|| {
-        let (host, _config) = start(plugins, routes);
+        let host = start(plugins, routes);
         measure(&mut host.client(), CALLS, "getbestblockhash", &json!([])).0.as_secs_f64() * 1e6
     })
 }
@@ -64,7 +58,7 @@ fn calls(plugins: &str, routes: &str) -> f64 {
 fn next(section: &str) -> f64 {
     let section = format!("{section}grants = [\"rpc/1\"]\noptions = {{ time = [\"getbestblockhash\"] }}\n");
     median(|| {
-        let (host, _config) = start(&section_of("chained", &section), "wrap = [\"chained\"]\n");
+        let host = start(&section_of("chained", &section), "wrap = [\"chained\"]\n");
         host.client().call("getbestblockhash", json!([])).as_f64().unwrap() / 1e3
     })
 }

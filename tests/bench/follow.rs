@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bitcoin::{OutPoint, ScriptBuf, Txid};
-use outrigger_tests::{Client, Host, HostOptions, built, groups};
+use outrigger_tests::{Client, Host, HostOptions, all_groups, plugin_section};
 use serde_json::json;
 
 use crate::payments::{anyone, mine, output, spend};
@@ -19,17 +19,15 @@ const SCRIPTS: usize = 1_000;
 const TURNS: usize = 3;
 
 pub fn run() {
-    let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
-    let (config, options) = HostOptions::configured(&text);
-    let mut host = Host::start_with(options);
+    let text = all_groups();
+    let mut host = Host::start_with(HostOptions::configured(&text));
     let script = make_chain(&mut host.client());
-    let library = built().library("outrigger_address_index").display().to_string();
     let mut times = [Vec::new(), Vec::new()];
     for turn in 0..2 * TURNS {
         let how = ["trusted = true", "isolated = true\nsandbox = \"best-effort\""][turn % 2];
         let grants = "grants = [\"chain/1\", \"store/1\", \"events/1\", \"log/1\"]";
-        let plugin = format!("\n[[plugins]]\nfile = {library:?}\n{how}\n{grants}\n");
-        std::fs::write(config.path(), text.clone() + &plugin).unwrap();
+        let plugin = plugin_section("outrigger_address_index", &format!("{how}\n{grants}\n"));
+        std::fs::write(host.config_file().path(), format!("{text}\n{plugin}")).unwrap();
         assert!(host.terminate().success());
         // Nothing of the index is left.
         let _ = std::fs::remove_dir_all(host.network_folder().join("plugins").join("address-index"));

@@ -7,7 +7,7 @@
 
 use std::time::{Duration, Instant};
 
-use outrigger_tests::{Client, Host, HostOptions};
+use outrigger_tests::{Client, Host, HostOptions, NOBODY};
 use serde_json::{Value, json};
 
 use crate::payments::Payer;
@@ -41,7 +41,7 @@ pub fn run(path: Option<&str>, in_front: bool) {
     let host = Host::start_before(tempfile::tempdir().unwrap(), HostOptions::default(), behind);
     let mut ours = Node { client: host.client(), wallet: host.new_wallet("w") };
     // Out of initial download, without which a bitcoind has no templates.
-    ours.client.call("generatetoaddress", json!([1, "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080"]));
+    ours.client.call("generatetoaddress", json!([1, NOBODY]));
     let mut theirs = bitcoind.as_ref().or(host.node.as_ref()).map(|bitcoind| {
         let client = bitcoind.client();
         Node { wallet: twin(bitcoind.client(), &mut ours.wallet), client }

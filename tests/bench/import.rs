@@ -66,11 +66,6 @@ struct Bench {
 }
 
 impl Bench {
-    fn checked(&mut self, descriptor: &str) -> String {
-        let info = self.clients[0].call("getdescriptorinfo", json!([descriptor]));
-        format!("{descriptor}#{}", info["checksum"].as_str().unwrap())
-    }
-
     /// Makes blocks here, and gives them to bitcoind.
     fn mine(&mut self, count: usize, address: &str) {
         let mut left = count;
@@ -132,7 +127,7 @@ impl Bench {
     fn many(&mut self) {
         let keys: Vec<PrivateKey> = (10..10 + KEYS).map(key).collect();
         let descriptors = keys.iter().map(|key| {
-            let text = self.checked(&format!("wpkh({})", key.to_wif()));
+            let text = self.clients[0].with_checksum(&format!("wpkh({})", key.to_wif()));
             json!({"desc": text, "timestamp": "now"})
         });
         let descriptors = Value::Array(descriptors.collect());
@@ -142,7 +137,7 @@ impl Bench {
         self.compare(&what, IMPORTS, ("importdescriptors", &descriptors), &descriptors);
         let what = format!("importmulti, {KEYS} keys in one call");
         self.compare(&what, IMPORTS, ("importmulti", &scripts), &descriptors);
-        let text = self.checked(&ranged(1));
+        let text = self.clients[0].with_checksum(&ranged(1));
         let range = json!([{"desc": text, "timestamp": "now", "range": [0, RANGE - 1]}]);
         let what = format!("importdescriptors, a range of {RANGE}");
         self.compare(&what, IMPORTS, ("importdescriptors", &range), &range);
@@ -150,9 +145,9 @@ impl Bench {
 
     /// Imports that look through the whole chain.
     fn rescans(&mut self) {
-        let paid = self.checked(&format!("wpkh({})", key(1).to_wif()));
-        let unpaid = self.checked(&format!("wpkh({})", key(2).to_wif()));
-        let many = self.checked(&ranged(2));
+        let paid = self.clients[0].with_checksum(&format!("wpkh({})", key(1).to_wif()));
+        let unpaid = self.clients[0].with_checksum(&format!("wpkh({})", key(2).to_wif()));
+        let many = self.clients[0].with_checksum(&ranged(2));
         for (what, request) in [
             ("that every block pays", json!([{"desc": paid, "timestamp": 0}])),
             ("that no block pays", json!([{"desc": unpaid, "timestamp": 0}])),
@@ -187,7 +182,7 @@ impl Bench {
 
     /// Loading a wallet with as many transactions as there are blocks.
     fn loads(&mut self) {
-        let paid = self.checked(&format!("wpkh({})", key(1).to_wif()));
+        let paid = self.clients[0].with_checksum(&format!("wpkh({})", key(1).to_wif()));
         let request = json!([{"desc": paid, "timestamp": 0}]);
         let load = |bench: &mut Self, node: usize| {
             bench.import(node, 1, "importdescriptors", &request);

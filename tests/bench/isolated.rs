@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use outrigger_tests::{Client, Host, HostOptions, built, groups};
+use outrigger_tests::{Client, Host, HostOptions, all_groups, built};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
@@ -81,7 +81,7 @@ fn timed(method: &str, pause: &str, isolated: bool) -> Duration {
 /// A host, all plugins of which run in its process or in their own.
 fn host(isolated: bool) -> Host {
     let which = if isolated { "all" } else { "none" };
-    Host::start_with(HostOptions { set: vec![format!("plugin_defaults.isolated='{which}'")], ..HostOptions::default() })
+    Host::start_with(HostOptions::with(&[&format!("plugin_defaults.isolated='{which}'")]))
 }
 
 fn calls() {
@@ -107,13 +107,10 @@ fn listings() {
 
 fn rows() {
     let medians = [false, true].map(|isolated| {
-        let config = tempfile::NamedTempFile::new().unwrap();
-        let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
-        let plugin = built().library("outrigger_row_walk").display().to_string();
         let how = if isolated { "isolated = true\nsandbox = \"best-effort\"\n" } else { "" };
-        let entry = format!("\n[[plugins]]\nfile = \"{plugin}\"\n{how}grants = [\"wallet-read/1\"]\n");
-        std::fs::write(config.path(), text + &entry).unwrap();
-        let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+        let rest = format!("{how}grants = [\"wallet-read/1\"]\n");
+        let options = HostOptions::with_plugin(&all_groups(), built().library("outrigger_row_walk"), &rest);
+        let host = Host::start_with(options);
         let mut wallet = host.new_wallet("w");
         let mut payer = Payer::new(host.client(), &mut wallet, ROWS);
         payer.pay(ROWS);
@@ -124,24 +121,20 @@ fn rows() {
 }
 
 /// The configuration of a test plugin in a process of its own, and nothing else.
-fn alone(library: &str) -> (tempfile::NamedTempFile, HostOptions) {
+fn alone(library: &str) -> HostOptions {
     let rest = "isolated = true\nsandbox = \"best-effort\"\ndeadline_seconds = 0\ngrants = [\"chain/1\", \"log/1\"]\n";
-    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
-    HostOptions::with_plugin(&groups, built().library(library), rest)
+    HostOptions::with_plugin(&all_groups(), built().library(library), rest)
 }
 
 /// How long a call takes that comes when a plugin's process has just been killed.
 fn crashes() {
-    let (_config, options) = alone("outrigger_faulty");
-    let host = Host::start_with(options);
+    let host = Host::start_with(alone("outrigger_faulty"));
     let mut client = host.client();
     let mut times: Vec<Duration> = (0..CRASHES)
         .map(|_| {
             client.call("faultwho", json!([]));
-            let plugins = client.call("listplugins", json!([]));
-            let pid =
-                plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "faulty").unwrap()["pid"].clone();
-            let pid = Pid::from_raw(pid.as_i64().unwrap().try_into().unwrap()).unwrap();
+            let pid = client.plugin("faulty")["pid"].as_i64().unwrap();
+            let pid = Pid::from_raw(pid.try_into().unwrap()).unwrap();
             let began = Instant::now();
             kill_process(pid, Signal::KILL).unwrap();
             // One that was begun before its end was seen is lost.
@@ -157,8 +150,7 @@ fn crashes() {
 
 /// What other calls take while a plugin spins on several threads; the columns are without and with it.
 fn beside_a_greedy_one() {
-    let (_config, options) = alone("outrigger_hostile");
-    let host = Host::start_with(options);
+    let host = Host::start_with(alone("outrigger_hostile"));
     let alone = within(&mut host.client());
     let body = json!({"id": 1, "method": "hostilespin", "params": []}).to_string();
     // Nobody waits for their replies, which do not come before the host's end.

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use outrigger_tests::{Client, Host, HostOptions, built, groups};
+use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, built};
 use serde_json::{Value, json};
 
 use crate::{measure, median};
@@ -11,8 +11,6 @@ const CALLS: usize = 3_000;
 const TURNS: usize = 5;
 /// How many transactions are signed that need a reservation of their own.
 const RESERVED: usize = 300;
-
-const ELSEWHERE: &str = "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202";
 
 pub fn run() {
     println!("| what | us | more |\n|---|---|---|");
@@ -49,12 +47,9 @@ fn once(plugin: Option<&str>, section: &str, reserves: bool) -> f64 {
              [[wallet.policies]]\nwallets = [\"hot\"]\nplugin = {id:?}\n"
         )
     });
-    let text = std::fs::read_to_string(groups("regtest.toml")).unwrap() + "\n" + &policy.unwrap_or_default();
-    let (_config, options) = HostOptions::configured(&text);
-    let host = Host::start_with(options);
+    let host = Host::start_with(HostOptions::with_groups(&policy.unwrap_or_default()));
     let mut wallet = host.new_wallet("hot");
-    let address = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([2, address]));
+    wallet.mine(2);
     wallet.call("generatetoaddress", json!([100, ELSEWHERE]));
     if !reserves {
         let params = json!([raw(&mut wallet, 0)]);

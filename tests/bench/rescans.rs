@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use bitcoin::block::Version;
 use bitcoin::hashes::Hash;
 use bitcoin::{Amount, ScriptBuf, TxOut, WPubkeyHash};
-use outrigger_tests::{Bitcoind, Client, Host, HostOptions, miner};
+use outrigger_tests::{Bitcoind, Client, Host, HostOptions, NOBODY, miner};
 use serde_json::{Value, json};
 
 use crate::{Row, median, milliseconds};
@@ -189,8 +189,7 @@ fn latency(host: &Host) -> Duration {
     let mut wallet = host.new_wallet("w");
     let mut node = host.node.as_ref().unwrap().client();
     let once = || {
-        let hash =
-            node.call("generatetoaddress", json!([1, "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080"]))[0].clone();
+        let hash = node.call("generatetoaddress", json!([1, NOBODY]))[0].clone();
         let began = Instant::now();
         while wallet.call("getwalletinfo", json!([]))["lastprocessedblock"]["hash"] != hash {}
         began.elapsed()

@@ -6,9 +6,10 @@
 use std::time::Instant;
 
 use outrigger_tests::bitcoind::Bitcoind;
-use outrigger_tests::{Client, Host};
+use outrigger_tests::{Client, Host, XPRV};
 use serde_json::{Map, Value, json};
 
+use crate::signing::{MINER_ADDRESS, MINER_KEY, mine};
 use crate::{Row, median, milliseconds};
 
 /// The coins of a wallet.
@@ -19,12 +20,6 @@ const PER_TRANSACTION: usize = 2_000;
 const REPEATS: usize = 11;
 /// The blocks before the first coinbases can be spent.
 const MATURITY: usize = 100;
-/// The private key 1, compressed, and the address that the coinbases pay to.
-const MINER_KEY: &str = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA";
-const MINER_ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
-/// The root of the wallets' keys.
-const ROOT: &str =
-    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 
 /// Runs the section.
 pub fn run(bitcoind: Option<&str>, coins: Option<usize>) {
@@ -79,32 +74,18 @@ struct Bench {
 }
 
 impl Bench {
-    /// Mines with our host, and hands the blocks to bitcoind.
-    fn mine(&mut self, blocks: usize) {
-        let hashes = self.clients[0].call("generatetoaddress", json!([blocks, MINER_ADDRESS]));
-        for hash in hashes.as_array().unwrap() {
-            let block = self.clients[0].call("getblock", json!([hash, 0]));
-            for other in &mut self.clients[1..] {
-                assert_eq!(other.call("submitblock", json!([block])), Value::Null);
-            }
-        }
-    }
-
     /// A wallet in each node with these coins, of 0.0005 to 0.0045 BTC each.
     fn fund(&mut self, coins: usize) -> Vec<Client> {
-        let text = format!("wpkh({ROOT}/84h/1h/0h/0/*)");
-        let info = self.clients[0].call("getdescriptorinfo", json!([text]));
-        let descriptor = format!("{text}#{}", info["checksum"].as_str().unwrap());
+        let descriptor = self.clients[0].with_checksum(&format!("wpkh({XPRV}/84h/1h/0h/0/*)"));
         let create = |client: &mut Client| {
-            client.call("createwallet", json!({"wallet_name": "w", "blank": true}));
-            let mut wallet = client.wallet("w");
+            let mut wallet = client.create_wallet("w", json!({"blank": true}));
             let request = json!([{"desc": descriptor, "range": [0, coins], "timestamp": "now"}]);
             assert_eq!(wallet.call("importdescriptors", json!([request]))[0]["success"], json!(true));
             wallet
         };
         let wallets = self.clients.iter_mut().map(create).collect();
         let transactions = coins.div_ceil(PER_TRANSACTION);
-        self.mine(MATURITY + transactions);
+        mine(&mut self.clients, MATURITY + transactions);
         for number in 0..transactions {
             let first = number * PER_TRANSACTION;
             let last = (first + PER_TRANSACTION).min(coins) - 1;
@@ -118,10 +99,10 @@ impl Bench {
             let raw = self.clients[0].call("createrawtransaction", json!([[{"txid": source, "vout": 0}], outputs]));
             let signed = self.clients[0].call("signrawtransactionwithkey", json!([raw, [MINER_KEY]]));
             self.clients[0].call("sendrawtransaction", json!([signed["hex"], 0]));
-            self.mine(1);
+            mine(&mut self.clients, 1);
         }
         // All are settled.
-        self.mine(6);
+        mine(&mut self.clients, 6);
         wallets
     }
 }

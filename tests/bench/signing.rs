@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use outrigger_tests::{Client, Host};
+use outrigger_tests::{Client, Host, XPRV};
 use serde_json::{Value, json};
 
 use crate::{Row, median, milliseconds};
@@ -19,11 +19,8 @@ const ROUNDS: usize = 5;
 const BLOCKS_BEFORE: usize = 110;
 
 /// The private key 1, compressed, and the address that the coinbases pay to.
-const MINER_KEY: &str = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA";
-const MINER_ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
-/// The root of the wallets' keys.
-const ROOT: &str =
-    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
+pub const MINER_KEY: &str = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA";
+pub const MINER_ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 
 /// The kinds of coins that are measured: how their descriptors begin, the step that tells their keys apart, their name.
 const KINDS: [(&str, &str, &str); 2] = [("wpkh", "84h/1h/0h/0", "P2WPKH"), ("pkh", "44h/1h/0h/0", "P2PKH")];
@@ -34,7 +31,7 @@ pub fn run(bitcoind: Option<&str>) {
     let theirs = bitcoind.map(|path| Bitcoind::start(path).0);
     let clients = std::iter::once(host.client()).chain(theirs.as_ref().map(Bitcoind::client)).collect();
     let mut bench = Bench { clients, wallets: Vec::new() };
-    bench.mine(BLOCKS_BEFORE);
+    mine(&mut bench.clients, BLOCKS_BEFORE);
     let kinds: Vec<(String, &str)> =
         KINDS.iter().map(|(form, path, name)| (bench.descriptor(form, path), *name)).collect();
     bench.wallets = bench.new_wallets("w", &kinds, MANY as u32);
@@ -43,6 +40,17 @@ pub fn run(bitcoind: Option<&str>) {
         bench.large(&coins, name);
         bench.partially(&coins, name);
         bench.small(&coins, name);
+    }
+}
+
+/// Mines with our host, the first of these, and hands the blocks to bitcoind.
+pub fn mine(clients: &mut [Client], blocks: usize) {
+    let hashes = clients[0].call("generatetoaddress", json!([blocks, MINER_ADDRESS]));
+    for hash in hashes.as_array().unwrap() {
+        let block = clients[0].call("getblock", json!([hash, 0]));
+        for other in &mut clients[1..] {
+            assert_eq!(other.call("submitblock", json!([block])), Value::Null);
+        }
     }
 }
 
@@ -61,21 +69,8 @@ impl Bench {
         &mut self.clients[0]
     }
 
-    /// Mines with our host, and hands the blocks to bitcoind.
-    fn mine(&mut self, blocks: usize) {
-        let hashes = self.ours().call("generatetoaddress", json!([blocks, MINER_ADDRESS]));
-        for hash in hashes.as_array().unwrap() {
-            let block = self.ours().call("getblock", json!([hash, 0]));
-            for other in &mut self.clients[1..] {
-                assert_eq!(other.call("submitblock", json!([block])), Value::Null);
-            }
-        }
-    }
-
     fn descriptor(&mut self, form: &str, path: &str) -> String {
-        let text = format!("{form}({ROOT}/{path}/*)");
-        let info = self.ours().call("getdescriptorinfo", json!([text]));
-        format!("{text}#{}", info["checksum"].as_str().unwrap())
+        self.ours().with_checksum(&format!("{form}({XPRV}/{path}/*)"))
     }
 
     /// A wallet of this name in each node, with these descriptors and so many scripts of each.
@@ -83,8 +78,7 @@ impl Bench {
         let request = |(descriptor, _): &(String, &str)| json!({"desc": descriptor, "range": [0, scripts - 1], "timestamp": "now"});
         let requests: Vec<Value> = descriptors.iter().map(request).collect();
         let create = |client: &mut Client| {
-            client.call("createwallet", json!({"wallet_name": name, "blank": true}));
-            let mut wallet = client.wallet(name);
+            let mut wallet = client.create_wallet(name, json!({"blank": true}));
             let results = wallet.call("importdescriptors", json!([requests]));
             assert!(results.as_array().unwrap().iter().all(|result| result["success"] == json!(true)), "{results}");
             wallet
@@ -104,7 +98,7 @@ impl Bench {
         let signed = self.ours().call("signrawtransactionwithkey", json!([raw, [MINER_KEY]]));
         assert_eq!(signed["complete"], json!(true), "{signed}");
         let txid = self.ours().call("sendrawtransaction", json!([signed["hex"], 0]));
-        self.mine(1);
+        mine(&mut self.clients, 1);
         Coins { txid, value }
     }
 

@@ -85,12 +85,9 @@ pub fn run() {
     println!("| {ROWS} rows | LMDB | in-process | isolated | unit | ratios |\n|---|---|---|---|---|---|");
     let plain = Plain::filled();
     let hosts = [false, true].map(|isolated| {
-        let config = tempfile::NamedTempFile::new().unwrap();
-        let plugin = built().library("outrigger_keeper").display().to_string();
         let how = if isolated { "isolated = true\nsandbox = \"best-effort\"\n" } else { "isolated = false\n" };
-        let entry = format!("[[plugins]]\nfile = \"{plugin}\"\n{how}grants = [\"store/1\"]\n");
-        std::fs::write(config.path(), entry).unwrap();
-        let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+        let rest = format!("{how}grants = [\"store/1\"]\n");
+        let host = Host::start_with(HostOptions::with_plugin("", built().library("outrigger_keeper"), &rest));
         host.client().call("keeperfill", json!([ROWS]));
         host
     });

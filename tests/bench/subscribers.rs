@@ -3,19 +3,17 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use outrigger_tests::{Host, HostOptions, WebSocket};
+use outrigger_tests::{Host, HostOptions, NOBODY, WebSocket};
 use serde_json::{Value, json};
 
 use crate::{median, milliseconds};
 
 const SUBSCRIBERS: usize = 1_000;
 const ROUNDS: usize = 11;
-const FOREIGN: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 
 pub fn run() {
     crate::raise_file_limit();
-    let set = vec!["rpc.max_connections=2000".to_owned(), "rpc.max_long_calls=2000".to_owned()];
-    let host = Host::start_with(HostOptions { set, ..HostOptions::default() });
+    let host = Host::start_with(HostOptions::with(&["rpc.max_connections=2000", "rpc.max_long_calls=2000"]));
     let mut wallet = host.new_wallet("w");
     let mine = wallet.call("getnewaddress", json!([]));
     wallet.call("generatetoaddress", json!([101 + ROUNDS, mine]));
@@ -28,11 +26,11 @@ pub fn run() {
         // All ask again after the last event.
         thread::sleep(Duration::from_secs(1));
         let began = Instant::now();
-        let txid = wallet.call("sendtoaddress", json!([FOREIGN, "0.01"]));
+        let txid = wallet.call("sendtoaddress", json!([NOBODY, "0.01"]));
         paid.push(told(&mut sockets, began, |event| event["txid"] == txid));
         thread::sleep(Duration::from_secs(1));
         let began = Instant::now();
-        let block = wallet.call("generatetoaddress", json!([1, FOREIGN]))[0].clone();
+        let block = wallet.call("generatetoaddress", json!([1, NOBODY]))[0].clone();
         mined.push(told(&mut sockets, began, |event| event["kind"] == "block" && event["blockhash"] == block));
     }
     println!("| what | outrigger |\n|---|---|");

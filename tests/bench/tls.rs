@@ -4,7 +4,7 @@ use std::io::{BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use outrigger_tests::{Authority, Client, Host, HostOptions, exchange, groups};
+use outrigger_tests::{Authority, Client, Host, HostOptions, exchange};
 
 use crate::median;
 
@@ -19,9 +19,7 @@ pub fn run() {
     authority.issue(&["127.0.0.1"], "host").write(&file("certificate.pem"), &file("key.pem"));
     let path = folder.path().display();
     let tls = format!("[rpc.tls]\ncertificate = \"{path}/certificate.pem\"\nkey = \"{path}/key.pem\"\n");
-    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
-    let (_config, options) = HostOptions::configured(&format!("{groups}\n{tls}"));
-    let (plain, secure) = (Host::start(), Host::start_with(options));
+    let (plain, secure) = (Host::start(), Host::start_with(HostOptions::with_groups(&tls)));
     let request = |client: Client| client.request(r#"{"method":"getblockcount","id":1}"#);
     let (plain_request, secure_request) = (request(plain.client()), request(secure.client()));
     let connect = |host: &Host| {

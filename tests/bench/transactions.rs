@@ -2,12 +2,11 @@
 
 use std::collections::VecDeque;
 
-use bitcoin::absolute::LockTime;
 use bitcoin::secp256k1::{Message, Secp256k1, SecretKey, SignOnly};
 use bitcoin::sighash::{EcdsaSighashType, SighashCache};
-use bitcoin::{
-    Amount, CompressedPublicKey, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Witness, ecdsa, transaction,
-};
+use bitcoin::{Amount, CompressedPublicKey, OutPoint, ScriptBuf, Transaction, Witness, ecdsa};
+
+use crate::payments::{output, spend};
 
 /// The outputs of a transaction that makes outputs to spend: nearly as many as relay allows.
 const FAN: usize = 3_000;
@@ -62,19 +61,8 @@ impl Purse {
     }
 
     fn spend(&self, inputs: &[(OutPoint, u64)], outputs: u64, value: u64) -> Transaction {
-        let input = |(outpoint, _): &(OutPoint, u64)| TxIn {
-            previous_output: *outpoint,
-            script_sig: ScriptBuf::new(),
-            sequence: Sequence::MAX,
-            witness: Witness::new(),
-        };
-        let output = TxOut { value: Amount::from_sat(value), script_pubkey: self.script() };
-        let mut tx = Transaction {
-            version: transaction::Version::TWO,
-            lock_time: LockTime::ZERO,
-            input: inputs.iter().map(input).collect(),
-            output: vec![output; usize::try_from(outputs).unwrap()],
-        };
+        let coins: Vec<OutPoint> = inputs.iter().map(|(outpoint, _)| *outpoint).collect();
+        let mut tx = spend(&coins, vec![output(value, self.script()); usize::try_from(outputs).unwrap()]);
         let mut cache = SighashCache::new(&mut tx);
         for (index, (_, value)) in inputs.iter().enumerate() {
             let kind = EcdsaSighashType::All;

@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bitcoin::absolute::LockTime;
 use bitcoin::hashes::Hash;
 use bitcoin::opcodes::all::{OP_2DROP, OP_PUSHNUM_1};
-use bitcoin::{Amount, Block, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness, transaction};
-use outrigger_tests::{Bitcoind, Client, Host, HostOptions, miner};
+use bitcoin::{Amount, Block, OutPoint, ScriptBuf, Transaction, Txid, Witness};
+use outrigger_tests::{Bitcoind, Client, Host, HostOptions, NOBODY, miner};
 use serde_json::json;
 
+use crate::payments::{anyone, output, spend};
 use crate::{memory, milliseconds};
 
 const WALLETS: usize = 5_000;
@@ -39,14 +39,13 @@ const BLOCKS: usize = 5;
 
 pub fn run(wallets: Option<usize>, in_front_of: Option<&str>) {
     let wallets = wallets.unwrap_or(WALLETS).max(2 * TOUCHED);
-    let set = vec![format!("wallet.keypool={KEYPOOL}")];
     let node =
         in_front_of.map(|path| Bitcoind::start_with(path, &["-checkblockindex=0", "-checkmempool=0", "-rest=1"]).0);
-    let options = HostOptions { set, ..HostOptions::default() };
+    let options = HostOptions::with(&[&format!("wallet.keypool={KEYPOOL}")]);
     let host = Host::start_before(tempfile::tempdir().unwrap(), options, node);
     let mut client = host.client();
     // Out of initial download, without which a bitcoind has no templates.
-    client.call("generatetoaddress", json!([1, "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080"]));
+    client.call("generatetoaddress", json!([1, NOBODY]));
     let began = Instant::now();
     for number in 0..wallets {
         client.call("createwallet", json!([name(number)]));
@@ -248,11 +247,6 @@ impl Miner {
     }
 }
 
-/// The script of coins that anybody can spend.
-fn anyone() -> ScriptBuf {
-    ScriptBuf::from_bytes(vec![0x51])
-}
-
 /// A witness script that drops all that it is given.
 fn dropping() -> ScriptBuf {
     let mut script = ScriptBuf::new();
@@ -261,19 +255,4 @@ fn dropping() -> ScriptBuf {
     }
     script.push_opcode(OP_PUSHNUM_1);
     script
-}
-
-fn spend(inputs: &[OutPoint], output: Vec<TxOut>) -> Transaction {
-    let input = |outpoint: &OutPoint| TxIn {
-        previous_output: *outpoint,
-        script_sig: ScriptBuf::new(),
-        sequence: Sequence::MAX,
-        witness: Witness::new(),
-    };
-    let input = inputs.iter().map(input).collect();
-    Transaction { version: transaction::Version::TWO, lock_time: LockTime::ZERO, input, output }
-}
-
-fn output(value: u64, script_pubkey: ScriptBuf) -> TxOut {
-    TxOut { value: Amount::from_sat(value), script_pubkey }
 }

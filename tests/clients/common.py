@@ -1,9 +1,12 @@
 """What the sessions in Python share: where the host is, and how they say what they found."""
 
 import base64
+import contextlib
 import json
 import os
 import pathlib
+import random
+import socket
 import urllib.error
 import urllib.request
 
@@ -27,6 +30,15 @@ SUBSIDY = 50 * 100_000_000
 def url_of(user, password, path=""):
     """The host's address with a user and a password in it, as some clients want it."""
     return URL.replace("http://", f"http://{user}:{password}@") + path
+
+
+def free_port():
+    """A port on which nothing listens, below those that Linux gives to outgoing connections."""
+    while True:
+        port = random.randrange(10_000, 32_000)
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def expect(what, found, wanted):

@@ -1,49 +1,22 @@
 """ElectrumX, an Electrum server (PyPI e-x), over the host's RPC: it indexes the chain, gives Merkle proofs, and sends payments."""
 
-import base64
-import contextlib
 import hashlib
 import json
 import os
 import pathlib
-import random
 import socket
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 
-from common import IN_FRONT, PASSWORD, URL, USER, expect, url_of
+from common import IN_FRONT, PASSWORD, USER, call, expect, free_port, url_of
 
 # The script and the address of a key hash that nobody has a key of.
 SCRIPT = "0014751e76e8199196d454941c45d1b3a323f1433bd6"
 ADDRESS = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080"
 # How long the server may take to start or to follow, in seconds.
 PATIENCE = 60
-
-
-def free_port():
-    """A port on which nothing listens, below those that Linux gives to outgoing connections."""
-    while True:
-        port = random.randrange(10_000, 32_000)
-        with contextlib.suppress(OSError), socket.socket() as probe:
-            probe.bind(("127.0.0.1", port))
-            return port
-
-
-class Rpc:
-    """Calls of the host, by the standard library."""
-
-    def __getattr__(self, method):
-        def call(*arguments):
-            token = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
-            body = json.dumps({"id": 1, "method": method, "params": arguments}).encode()
-            headers = {"Authorization": f"Basic {token}", "Content-Type": "application/json"}
-            with urllib.request.urlopen(urllib.request.Request(URL, body, headers)) as reply:
-                return json.load(reply)["result"]
-
-        return call
 
 
 class Server:
@@ -125,13 +98,12 @@ def root_of(txid, proof):
 
 
 def main():
-    host = Rpc()
-    host.createwallet("w")
-    mine = host.getnewaddress()
-    host.generatetoaddress(103, mine)
+    call("createwallet", "w")
+    mine = call("getnewaddress")
+    call("generatetoaddress", 103, mine)
     # Some transactions in one block, so that its tree has branches.
-    paid = [host.sendtoaddress(ADDRESS, amount) for amount in (1, 2, 3)]
-    host.generatetoaddress(1, mine)
+    paid = [call("sendtoaddress", ADDRESS, amount) for amount in (1, 2, 3)]
+    call("generatetoaddress", 1, mine)
     with tempfile.TemporaryDirectory() as folder:
         server = Server(folder)
         try:
@@ -143,15 +115,15 @@ def main():
             for txid in paid:
                 proof = server.call("blockchain.transaction.get_merkle", txid, 104)
                 expect("the proof leads to the block's root", root_of(txid, proof), header[36:68])
-                checked = host.verifytxoutproof(host.gettxoutproof([txid]))
+                checked = call("verifytxoutproof", call("gettxoutproof", [txid]))
                 expect("the host proves the same", checked, [txid])
-            coin = host.listunspent()[0]
+            coin = call("listunspent")[0]
             outputs = {ADDRESS: round(float(coin["amount"]) - 0.001, 8)}
-            raw = host.createrawtransaction([{"txid": coin["txid"], "vout": coin["vout"]}], outputs)
-            signed = host.signrawtransactionwithwallet(raw)["hex"]
+            raw = call("createrawtransaction", [{"txid": coin["txid"], "vout": coin["vout"]}], outputs)
+            signed = call("signrawtransactionwithwallet", raw)["hex"]
             sent = server.call("blockchain.transaction.broadcast", signed)
-            expect("the payment is in the mempool", sent in host.getrawmempool(), True)
-            host.generatetoaddress(1, mine)
+            expect("the payment is in the mempool", sent in call("getrawmempool"), True)
+            call("generatetoaddress", 1, mine)
             server.wait("the server follows", lambda tip: tip["height"] == 105, "blockchain.headers.subscribe")
             server.wait("the payment is confirmed", lambda found: len(found) == 4, "blockchain.scripthash.get_history", script_hash)
         finally:

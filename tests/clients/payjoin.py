@@ -3,13 +3,12 @@
 import os
 import pathlib
 import re
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
 
-from common import PASSWORD, URL, USER, call, expect
+from common import PASSWORD, URL, USER, call, expect, free_port
 
 # In satoshi, and satoshi per virtual byte.
 AMOUNT = 2_000_000
@@ -41,9 +40,7 @@ def start(program, folder, wallet, *arguments, proxy=None):
 
 def receive(program, folder):
     """A receiver that listens: itself, its port, and the address to pay."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     receiver = start(
         program, folder, "shop", "--port", str(port), "--pj-endpoint", ENDPOINT, "receive", str(AMOUNT)
     )

@@ -4,14 +4,10 @@
 use std::process::Command;
 
 use outrigger_header::{FILE, header};
-use outrigger_tests::{CPlugin, Client, Host, HostOptions, built, c_plugin, c_sample, groups, wait_for};
+use outrigger_tests::{CPlugin, Client, Host, HostOptions, all_groups, built, c_plugin, c_sample, wait_for};
 use serde_json::{Value, json};
 
 const GRANTS: &str = "grants = [\"chain/1\", \"wallet-read/1\", \"log/1\"]\n";
-
-fn all_groups() -> String {
-    std::fs::read_to_string(groups("regtest.toml")).unwrap()
-}
 
 /// A host with all groups and the plugin.
 fn start(plugin: &CPlugin) -> Host {
@@ -51,8 +47,7 @@ fn header_of_the_future() -> String {
 /// A fresh wallet with coinbases, which leaves the chain at height 3.
 fn mine(host: &Host) -> Client {
     let mut wallet = host.new_wallet("w\"1");
-    let address = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([3, address]));
+    wallet.mine(3);
     wallet
 }
 
@@ -131,8 +126,7 @@ fn c_plugin_answers_late_from_a_thread_of_its_own() {
     };
     let (next, never) = (wait(4), wait(1000));
     until_waiting(&mut wallet, 2);
-    let address = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([1, address]));
+    wallet.mine(1);
     assert_eq!(next.join().unwrap(), Ok(json!({"height": 4, "late": true})));
     let events = until_waiting(&mut wallet, 1);
     assert_eq!((&events["height"], &events["cancelled"]), (&json!(4), &json!(0)));
@@ -174,9 +168,7 @@ fn c_plugin_writes_to_the_log_and_reads_its_options() {
     assert!(log.lines().any(|line| line.contains("a line from C") && line.contains("c-sample")), "{log}");
 
     let rest = format!("{GRANTS}options = {{ most_transactions = 0 }}\n");
-    let output = Host::fail(&plugin.options("", &rest));
-    let error = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{error}");
+    let error = Host::refused(&plugin.options("", &rest));
     let expected = "plugin 'c-sample' refused to start: most_transactions must be at least 1";
     assert!(error.contains(expected), "{error}");
 }
@@ -215,10 +207,7 @@ fn c_plugin_built_against_a_newer_minor_version_runs_where_it_does_not_need_it()
 /// Starts a host with a plugin that must be refused, and gives the error.
 #[track_caller]
 fn refused(plugin: &CPlugin) -> String {
-    let output = Host::fail(&plugin.options("", GRANTS));
-    let error = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{error}");
-    error
+    Host::refused(&plugin.options("", GRANTS))
 }
 
 #[test]
@@ -278,12 +267,17 @@ fn plugin_services_prints_the_page_and_the_schema() {
     assert_eq!(schema["$defs"]["Tip"]["properties"]["height"]["maximum"], json!(u32::MAX));
 }
 
+/// The plugin of the page for authors in C.
+pub fn source_of_the_c_page() -> String {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../sdk/C.md")).unwrap();
+    page.split("```c\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap().to_owned()
+}
+
 #[test]
 fn c_page_has_a_plugin_that_works() {
-    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../sdk/C.md")).unwrap();
-    let source = page.split("```c\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let source = source_of_the_c_page();
     assert!(source.lines().count() <= 52, "the page is about how little it takes");
-    let plugin = c_plugin(source);
+    let plugin = c_plugin(&source);
     let library = plugin.library().display().to_string();
     let (good, report) = outrigger(&["plugin", "check", &library]);
     assert!(good, "{report}");

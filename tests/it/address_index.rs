@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use outrigger_tests::{Client, Host, HostOptions, built, groups, wait_for};
+use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, all_groups, built, wait_for};
 use serde_json::{Value, json};
 
 use crate::kills::Numbers;
@@ -12,9 +12,6 @@ const MASTER: &str =
     "tprv8ZgxMBicQKsPeDgjzdC36fs6bMjGApWDNLR9erAXMs5skhMv36j9MV5ecvfavji5khqjWaWSFhN3YcCUUdiKH6isR4Pwy3U5y5egddBr16m";
 const RECEIVING: usize = 1_000;
 const CHANGE: usize = 200;
-
-/// An address of nobody here.
-const ELSEWHERE: &str = "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202";
 
 /// The blocks that a reorganisation takes away.
 const DEEP: u64 = 100;
@@ -135,9 +132,8 @@ fn satoshi(amount: &Value) -> u64 {
 
 #[test]
 fn address_index_has_the_balances_of_scantxoutset_through_spends_reorganisations_and_kills() {
-    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
-    let (config, options) = HostOptions::configured(&groups);
-    let host = Host::start_with(options);
+    let groups = all_groups();
+    let host = Host::start_with(HostOptions::configured(&groups));
     let mut world = World::new(&host, 7);
     let mut miner = host.client();
     world.mine(&mut miner, 20);
@@ -146,7 +142,7 @@ fn address_index_has_the_balances_of_scantxoutset_through_spends_reorganisations
     miner.call("generatetoaddress", json!([BEHIND, ELSEWHERE]));
     world.pay(&mut miner, 4);
     // From now on there is the plugin, and the host is killed while the index catches up.
-    std::fs::write(config.path(), groups + "\n[[plugins]]\n" + &section("\n")).unwrap();
+    std::fs::write(host.config_file().path(), groups + "\n[[plugins]]\n" + &section("\n")).unwrap();
     let host = (0..KILLS).fold(host, |host, _| host.kill_and_restart());
     world.meet(&host);
     let paid = world.compare();

@@ -19,14 +19,18 @@ fn named(text: &str) -> BTreeSet<String> {
     names.map(base).collect()
 }
 
+/// The queries of the dashboard.
+fn queries() -> Vec<String> {
+    let dashboard: Value = serde_json::from_str(&std::fs::read_to_string(groups("dashboard.json")).unwrap()).unwrap();
+    let panels = dashboard["panels"].as_array().unwrap().iter();
+    let targets = panels.flat_map(|panel| panel["targets"].as_array().unwrap());
+    targets.map(|target| target["expr"].as_str().unwrap().to_owned()).collect()
+}
+
 #[test]
 fn alerts_and_dashboard_name_metrics_that_a_running_host_exports() {
-    let read = |name: &str| std::fs::read_to_string(groups(name)).unwrap();
-    let (alerts, dashboard) = (read("alerts.yml"), read("dashboard.json"));
-    let panels: Value = serde_json::from_str(&dashboard).unwrap();
-    let targets = panels["panels"].as_array().unwrap().iter().flat_map(|panel| panel["targets"].as_array().unwrap());
-    let queries: Vec<&str> = targets.map(|target| target["expr"].as_str().unwrap()).collect();
-    let wanted = named(&(alerts + &queries.join("\n")));
+    let queries = queries();
+    let wanted = named(&(std::fs::read_to_string(groups("alerts.yml")).unwrap() + &queries.join("\n")));
     assert!(wanted.len() > 30 && queries.len() > 25, "{wanted:?}");
     let backups = tempfile::tempdir().unwrap();
     let set = vec!["metrics.listen=127.0.0.1:0".to_owned(), format!("backup.folder={}", backups.path().display())];
@@ -57,15 +61,11 @@ fn alerts_are_rules_of_prometheus() {
     };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     // The queries of the dashboard, as rules.
-    let panels: Value = serde_json::from_str(&std::fs::read_to_string(groups("dashboard.json")).unwrap()).unwrap();
-    let targets = panels["panels"].as_array().unwrap().iter().flat_map(|panel| panel["targets"].as_array().unwrap());
-    let rules: Vec<Value> = targets
-        .enumerate()
-        .map(|(at, target)| {
-            let query = target["expr"].as_str().unwrap().replace("$instance", ".*");
-            json!({"record": format!("panel:{at}"), "expr": query})
-        })
-        .collect();
+    let rule = |(at, query): (usize, String)| {
+        let query = query.replace("$instance", ".*");
+        json!({"record": format!("panel:{at}"), "expr": query})
+    };
+    let rules: Vec<Value> = queries().into_iter().enumerate().map(rule).collect();
     let file = tempfile::Builder::new().suffix(".yml").tempfile().unwrap();
     std::fs::write(file.path(), json!({"groups": [{"name": "dashboard", "rules": rules}]}).to_string()).unwrap();
     let output = Command::new("promtool").args(["check", "rules"]).arg(file.path()).output().unwrap();

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use outrigger_tests::{Client, Host, HostOptions, built, groups, wait_until};
+use outrigger_tests::{Client, Host, HostOptions, all_groups, built, groups, wait_until};
 use serde_json::{Value, json};
 use tempfile::{NamedTempFile, TempDir};
 
@@ -21,9 +21,9 @@ fn with_program(options: HostOptions) -> HostOptions {
 }
 
 /// All eight groups, with this file of secrets.
-fn with_webhooks(secrets: &Path) -> (NamedTempFile, HostOptions) {
+fn with_webhooks(secrets: &Path) -> HostOptions {
     fs::write(secrets, "shop a shared secret\n").unwrap();
-    let text = fs::read_to_string(groups("regtest.toml")).unwrap();
+    let text = all_groups();
     let grants = "grants = [\"wallet-read/1\", \"store/1\", \"log/1\"]";
     let rest = format!("{grants}\noptions = {{ hooks = [], secrets = {{ file = {secrets:?} }} }}\n");
     HostOptions::with_plugin(&text, Path::new("webhooks"), &rest)
@@ -33,16 +33,11 @@ fn listed(client: &mut Client) -> Vec<Value> {
     client.call("listplugins", json!([])).as_array().unwrap().clone()
 }
 
-fn one(client: &mut Client, id: &str) -> Value {
-    listed(client).into_iter().find(|plugin| plugin["id"] == id).unwrap()
-}
-
 /// A call of each group but webhooks.
 fn each_group_answers(host: &Host) {
     let key = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87K7XCyj5v";
     let mut wallet = host.new_wallet("w");
-    let address = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([1, address]));
+    wallet.mine(1);
     assert_eq!(wallet.call("getblockcount", json!([])), json!(1));
     assert_eq!(wallet.call("listtransactions", json!([]))[0]["category"], "immature");
     let imported = json!([{"desc": format!("wpkh({key})#pdry7alk"), "timestamp": "now"}]);
@@ -81,7 +76,7 @@ fn built_in_groups_in_processes_of_their_own_are_held_as_libraries_are() {
         return;
     }
     let secrets = NamedTempFile::new().unwrap();
-    let (_config, options) = with_webhooks(secrets.path());
+    let options = with_webhooks(secrets.path());
     let options = HostOptions { set: vec!["plugin_defaults.isolated='all'".to_owned()], ..options };
     let (host, of_files) =
         (alone(options.clone()), Host::start_with(HostOptions { program: Some(built().binary.clone()), ..options }));
@@ -102,11 +97,11 @@ fn built_in_groups_in_processes_of_their_own_are_held_as_libraries_are() {
             assert!(own == 0 && others > 0, "{}: {own}, {others}", plugin["id"]);
         }
     }
-    let pid = one(&mut client, "chain")["pid"].as_u64().unwrap();
+    let pid = client.plugin("chain")["pid"].as_u64().unwrap();
     let pid_of = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
     rustix::process::kill_process(pid_of, rustix::process::Signal::KILL).unwrap();
     wait_until("another process runs the group", || {
-        let now = one(&mut host.client(), "chain");
+        let now = host.client().plugin("chain");
         now["crashes"] == 1 && now["pid"].as_u64().is_some_and(|now| now != pid)
     });
     assert_eq!(client.call("getblockcount", json!([])), json!(1));
@@ -150,25 +145,25 @@ fn built_in_group_is_reloaded_from_a_file_alone() {
     client.call("stopplugin", json!(["mining"]));
     let started = client.call("startplugin", json!(["mining"]));
     assert_eq!((&started["id"], &started["hash"]), (&json!("mining"), &Value::Null));
-    assert_eq!(one(&mut client, "mining")["form"], "built-in");
+    assert_eq!(client.plugin("mining")["form"], "built-in");
 
     installed.put(built().library("outrigger_mining"));
     assert_eq!(client.call("reloadplugin", json!(["mining"]))["hash"].as_str().map(str::len), Some(64));
-    let (mining, chain) = (one(&mut client, "mining"), one(&mut client, "chain"));
+    let (mining, chain) = (client.plugin("mining"), client.plugin("chain"));
     assert_eq!((&mining["form"], &chain["form"]), (&json!("library"), &json!("built-in")));
     assert_eq!(client.call("getblocktemplate", json!([{"rules": ["segwit"]}]))["height"], 1);
     // A file that has gone does not make way for the program's copy while it runs.
     fs::remove_file(installed.bin().join(built().library("outrigger_mining").file_name().unwrap())).unwrap();
     assert_eq!(client.refused("reloadplugin", json!(["mining"])).1, refused);
-    assert_eq!(one(&mut client, "mining")["form"], "library");
+    assert_eq!(client.plugin("mining")["form"], "library");
 }
 
 #[test]
 fn built_in_group_gets_new_options_by_a_reload() {
     let secrets = NamedTempFile::new().unwrap();
-    let (config, options) = with_webhooks(secrets.path());
-    let host = alone(options);
+    let host = alone(with_webhooks(secrets.path()));
     assert_eq!(host.client().call("listwebhooks", json!([])), json!([]));
+    let config = host.config_file();
     let text = fs::read_to_string(config.path()).unwrap();
     let hook = "hooks = [{ url = \"http://127.0.0.1:9/\", secret = \"shop\" }]";
     fs::write(config.path(), text.replace("hooks = []", hook)).unwrap();
@@ -176,7 +171,7 @@ fn built_in_group_gets_new_options_by_a_reload() {
     let output = command.arg("reload").arg("--datadir").arg(host.datadir()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(host.client().call("listwebhooks", json!([])).as_array().unwrap().len(), 1);
-    assert_eq!(one(&mut host.client(), "webhooks")["form"], "built-in");
+    assert_eq!(host.client().plugin("webhooks")["form"], "built-in");
 }
 
 #[test]
@@ -185,17 +180,15 @@ fn built_in_group_makes_way_for_a_file() {
     installed.put(built().library("outrigger_signing"));
     let config = Some(groups("signing-only.toml"));
     let host = Host::start_with(HostOptions { config, ..installed.options() });
-    assert_eq!(one(&mut host.client(), "signing")["form"], "library");
+    assert_eq!(host.client().plugin("signing")["form"], "library");
 }
 
 #[test]
 fn built_in_group_is_refused_where_a_file_is_meant() {
     let grants = "grants = [\"chain/1\", \"mempool/1\", \"events/1\", \"log/1\"]\n";
     let refused = |section: &str, plugin_dirs: &[PathBuf]| {
-        let (_config, options) = HostOptions::configured(&format!("[[plugins]]\n{section}\n{grants}"));
-        let output = Host::fail(&with_program(HostOptions { plugin_dirs: plugin_dirs.to_vec(), ..options }));
-        assert_eq!(output.status.code(), Some(2), "{section}");
-        String::from_utf8(output.stderr).unwrap()
+        let options = HostOptions::configured(&format!("[[plugins]]\n{section}\n{grants}"));
+        Host::refused(&with_program(HostOptions { plugin_dirs: plugin_dirs.to_vec(), ..options }))
     };
     let bin = built().alone.parent().unwrap();
     let beside = bin.join("liboutrigger_mining.so").display().to_string();

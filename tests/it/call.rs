@@ -1,24 +1,25 @@
 //! `outrigger call`, the client in the binary: what it makes of what is typed.
 
 use outrigger_tests::{Host, built};
-use rustix::fs::{Mode, OFlags, fcntl_setfl, open};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::termios::{LocalModes, tcgetattr};
 use serde_json::{Value, json};
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-fn command(host: &Host, arguments: &[&str]) -> Command {
+use crate::top::terminal;
+
+fn command(datadir: &Path, address: SocketAddr, arguments: &[&str]) -> Command {
     let mut command = Command::new(&built().binary);
-    command.arg("call").arg("--datadir").arg(host.datadir()).arg("--rpc-connect");
-    command.arg(format!("http://{}", host.address)).args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.arg("call").arg("--datadir").arg(datadir).arg("--rpc-connect").arg(format!("http://{address}"));
+    command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
 fn call(host: &Host, arguments: &[&str], input: &str) -> Output {
-    let mut child = command(host, arguments).stdin(Stdio::piped()).spawn().unwrap();
+    let mut child = command(host.datadir(), host.address, arguments).stdin(Stdio::piped()).spawn().unwrap();
     // A command that reads nothing may have ended.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     child.wait_with_output().unwrap()
@@ -54,9 +55,6 @@ fn call_takes_secrets_from_stdin_and_text_where_text_is_wanted() {
     assert!(code == Some(0) && info.starts_with("{\"walletname\":\"2026\",") && info.lines().count() == 1, "{info}");
     let (code, script) = call(&["getblockcount"], "");
     assert_eq!((code, script.as_str()), (Some(0), "0\n"));
-    let mut completions = Command::new(&built().binary);
-    let completions = completions.args(["completions", "bash"]).output().unwrap();
-    assert!(completions.status.success() && !completions.stdout.is_empty());
 }
 
 #[test]
@@ -89,20 +87,15 @@ fn call_argument_is_named_where_the_method_has_the_name() {
 #[test]
 fn call_stdin_on_a_terminal_shows_no_secrets_and_restores_echo() {
     let host = Host::start();
-    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&terminal).unwrap();
-    unlockpt(&terminal).unwrap();
-    let name = ptsname(&terminal, Vec::new()).unwrap();
-    let end = File::from(open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap());
+    let (mut terminal, end) = terminal();
     let shows = || tcgetattr(&end).unwrap().local_modes.contains(LocalModes::ECHO);
     assert!(shows());
-    let mut child =
-        command(&host, &["--stdin", "createwallet"]).stdin(Stdio::from(end.try_clone().unwrap())).spawn().unwrap();
+    let mut command = command(host.datadir(), host.address, &["--stdin", "createwallet"]);
+    let mut child = command.stdin(end.try_clone().unwrap()).spawn().unwrap();
     let mut asked = vec![0; "Arguments of createwallet".len()];
     child.stderr.as_mut().unwrap().read_exact(&mut asked).unwrap();
     assert_eq!(String::from_utf8(asked).unwrap(), "Arguments of createwallet");
     assert!(!shows());
-    let mut terminal = File::from(terminal);
     terminal.write_all(b"s3cret\n\x04").unwrap();
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{output:?}");
@@ -117,12 +110,9 @@ fn call_stdin_on_a_terminal_shows_no_secrets_and_restores_echo() {
 #[test]
 fn call_stdin_on_a_terminal_restores_echo_when_interrupted() {
     let host = Host::start();
-    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&terminal).unwrap();
-    unlockpt(&terminal).unwrap();
-    let end = open(ptsname(&terminal, Vec::new()).unwrap(), OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
-    let stdin = Stdio::from(end.try_clone().unwrap());
-    let mut child = command(&host, &["--stdin", "createwallet"]).stdin(stdin).spawn().unwrap();
+    let (_terminal, end) = terminal();
+    let mut command = command(host.datadir(), host.address, &["--stdin", "createwallet"]);
+    let mut child = command.stdin(end.try_clone().unwrap()).spawn().unwrap();
     child.stderr.as_mut().unwrap().read_exact(&mut [0]).unwrap();
     let id = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
@@ -186,10 +176,8 @@ fn call_text_keeps_its_quotes_and_other_types_are_json() {
 fn call_wait_waits_for_a_host_that_is_absent_or_starting() {
     let folder = tempfile::tempdir().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut command = Command::new(&built().binary);
-    command.args(["call", "--wait", "--datadir"]).arg(folder.path());
-    command.arg("--rpc-connect").arg(format!("http://{}", listener.local_addr().unwrap())).arg("getblockcount");
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let address = listener.local_addr().unwrap();
+    let child = command(folder.path(), address, &["--wait", "getblockcount"]).spawn().unwrap();
     std::fs::create_dir(folder.path().join("regtest")).unwrap();
     std::fs::write(folder.path().join("regtest/.cookie.new"), "__cookie__:word").unwrap();
     std::fs::rename(folder.path().join("regtest/.cookie.new"), folder.path().join("regtest/.cookie")).unwrap();
@@ -206,10 +194,8 @@ fn call_works_where_the_host_has_no_rpc_discover() {
     std::fs::create_dir(folder.path().join("regtest")).unwrap();
     std::fs::write(folder.path().join("regtest/.cookie"), "__cookie__:word").unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut command = Command::new(&built().binary);
-    command.arg("call").arg("--datadir").arg(folder.path()).arg("--rpc-connect");
-    command.arg(format!("http://{}", listener.local_addr().unwrap())).args(["echo", "1", "a", "\"b\""]);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let address = listener.local_addr().unwrap();
+    let child = command(folder.path(), address, &["echo", "1", "a", "\"b\""]).spawn().unwrap();
     let unknown = json!({"result": null, "error": {"code": -32601, "message": "Method not found"}, "id": "call"});
     assert_eq!(serve(&listener, &unknown)["method"], "rpc.discover");
     let called = serve(&listener, &json!({"result": "", "error": null, "id": "call"}));

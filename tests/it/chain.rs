@@ -1,6 +1,6 @@
 //! The chain group: blocks, coins, transactions and the mempool, many of them as a real bitcoind told them.
 
-use outrigger_tests::{Client, Host, HostOptions, RECORDED, recorded, recorded_chain};
+use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, RECORDED, recorded, recorded_chain};
 use serde_json::{Value, json};
 
 /// A host that answers as a release, with the chain that was recorded of it.
@@ -184,10 +184,8 @@ fn sendrawtransaction_bounds_are_checked_before_the_transaction() {
 fn with_transactions() -> Host {
     let host = Host::start();
     let mut client = host.client();
-    client.call("createwallet", json!({"wallet_name": "w", "load_on_startup": false}));
-    let mut wallet = client.wallet("w");
-    let address = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([101, address]));
+    let mut wallet = client.create_wallet("w", json!({"load_on_startup": false}));
+    let address = wallet.mine(101);
     for amount in 1..=5 {
         wallet.call("sendtoaddress", json!([address, amount]));
     }
@@ -219,7 +217,7 @@ fn getrawmempool_is_the_same_after_a_stop() {
     let mut client = host.client();
     let template = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
     assert_eq!(template["transactions"].as_array().unwrap().len(), 5);
-    client.call("generatetoaddress", json!([1, "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202"]));
+    client.call("generatetoaddress", json!([1, ELSEWHERE]));
     let host = host.kill_and_restart();
     let mut client = host.client();
     assert_eq!(client.call("getrawmempool", json!([])), json!([]));
@@ -238,7 +236,7 @@ fn getrawmempool_sequence_and_getmempoolinfo_count_as_bitcoind() {
     assert_eq!((&info["unbroadcastcount"], &info["maxmempool"]), (&json!(5), &json!(300_000_000)));
     let entries = client.call("getrawmempool", json!([true]));
     assert!(entries.as_object().unwrap().values().all(|entry| entry["unbroadcast"] == json!(true)));
-    let mined = client.call("generatetoaddress", json!([1, "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202"]));
+    let mined = client.call("generatetoaddress", json!([1, ELSEWHERE]));
     assert_eq!(client.call("getrawmempool", json!([false, true]))["mempool_sequence"], json!(11));
     client.call("invalidateblock", json!([mined[0]]));
     // What comes back from a block was not sent by anyone here.

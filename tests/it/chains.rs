@@ -1,30 +1,29 @@
 //! Chains of calls: wrappers before the methods of plugins, of the host and of the node, and plugins that ask whoever comes next.
 
-use outrigger_tests::{Client, Host, HostOptions, built, wait_until};
+use outrigger_tests::{Client, Host, HostOptions, built, plugin_section, wait_until};
 use serde_json::{Value, json};
 
-use crate::users::{ALICE, configuration};
+use crate::operator::logged_with;
+use crate::users::ALICE;
 
 /// The section of the plugin `chained` with these options and grants.
 fn chained(options: &str, grants: &str) -> String {
-    let file = built().library("outrigger_chained").display().to_string();
-    format!("[[plugins]]\nfile = {file:?}\ndeadline_seconds = 2\ngrants = [{grants}]\noptions = {{ {options} }}\n")
+    let rest = format!("deadline_seconds = 2\ngrants = [{grants}]\noptions = {{ {options} }}\n");
+    plugin_section("outrigger_chained", &rest)
 }
 
 /// The section of the plugin `gatekeeper`, which has a method of the group chain, too.
 fn gatekeeper() -> String {
-    let file = built().library("outrigger_gatekeeper").display().to_string();
-    format!("[[plugins]]\nfile = {file:?}\ngrants = [\"rpc/1\"]\n")
+    plugin_section("outrigger_gatekeeper", "grants = [\"rpc/1\"]\n")
 }
 
-fn start(options: &str, grants: &str, more: &str) -> (Host, tempfile::NamedTempFile) {
-    let config = configuration(&format!("{}{more}", chained(options, grants)));
-    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
-    (host, config)
+fn start(options: &str, grants: &str, more: &str) -> Host {
+    Host::start_with(HostOptions::with_groups(&format!("{}{more}", chained(options, grants))))
 }
 
 /// Changes a line of the configuration.
-fn change(config: &tempfile::NamedTempFile, from: &str, to: &str) {
+fn change(options: &HostOptions, from: &str, to: &str) {
+    let config = options.config_file();
     let text = std::fs::read_to_string(config.path()).unwrap();
     assert!(text.contains(from), "{from}");
     std::fs::write(config.path(), text.replacen(from, to, 1)).unwrap();
@@ -32,7 +31,7 @@ fn change(config: &tempfile::NamedTempFile, from: &str, to: &str) {
 
 #[test]
 fn a_wrapper_that_provides_keys_gets_no_client_s_call_as_the_host_s() {
-    let (host, _config) = start("again = [\"uptime\"]", "", "[routes]\nwrap = [\"chained\"]\n");
+    let host = start("again = [\"uptime\"]", "", "[routes]\nwrap = [\"chained\"]\n");
     let mut client = host.client();
     let query = json!([{"wallet": "w", "keys": []}]);
     for method in ["keys-provider/1.available", "keys-provider/1.sign", "keys-provider/1.message", "a/b"] {
@@ -53,7 +52,7 @@ fn is_refused(client: &mut Client, method: &str, params: Value) {
 #[test]
 fn wrappers_see_calls_of_plugins_and_of_the_host_by_position_and_pass_or_refuse_them() {
     let options = "refuse = [\"uptime\", \"getbestblockhash\"], change = [\"getblockhash\"]";
-    let (host, _config) = start(options, "", "[routes]\nwrap = [\"chained\"]\n");
+    let host = start(options, "", "[routes]\nwrap = [\"chained\"]\n");
     let mut client = host.client();
     is_refused(&mut client, "uptime", json!([]));
     is_refused(&mut client, "getbestblockhash", json!([]));
@@ -84,7 +83,7 @@ fn wrappers_see_calls_of_plugins_and_of_the_host_by_position_and_pass_or_refuse_
 
 #[test]
 fn batches_websockets_and_other_dialects_do_not_get_past_a_wrapper() {
-    let (host, _config) = start("refuse = [\"getbestblockhash\"]", "", "[routes]\nwrap = [\"chained\"]\n");
+    let host = start("refuse = [\"getbestblockhash\"]", "", "[routes]\nwrap = [\"chained\"]\n");
     let mut client = host.client();
     let calls =
         ["getbestblockhash", "getdifficulty", "getbestblockhash"].map(|method| json!({"method": method, "id": method}));
@@ -102,7 +101,7 @@ fn batches_websockets_and_other_dialects_do_not_get_past_a_wrapper() {
 
 #[test]
 fn next_asks_the_next_plugin_and_its_answer_is_the_wrappers_to_change() {
-    let (host, _config) = start(
+    let host = start(
         "ask = [\"getblockhash\", \"uptime\"]",
         "\"rpc/1\"",
         &(gatekeeper() + "[routes]\nwrap = [\"chained\"]\ngetblockcount = [\"gatekeeper\", \"chain\"]\n"),
@@ -116,8 +115,7 @@ fn next_asks_the_next_plugin_and_its_answer_is_the_wrappers_to_change() {
     assert_eq!(client.refused("getblockhash", json!([7])), (-8, "Block height out of range".to_owned()));
     // Nobody comes next.
     assert_eq!(client.refused("asknext", json!([])), (-32601, "Method not found".to_owned()));
-    let plugins = client.call("listplugins", json!([]));
-    let own = plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "gatekeeper").unwrap();
+    let own = client.plugin("gatekeeper");
     assert_eq!(own["methods"], json!(["getblockcount"]));
     // A plugin of the route that does not run refuses its calls: nobody takes its place.
     client.call("stopplugin", json!(["gatekeeper"]));
@@ -128,7 +126,7 @@ fn next_asks_the_next_plugin_and_its_answer_is_the_wrappers_to_change() {
 #[test]
 fn a_wrapper_that_calls_itself_is_left_out_of_the_chain() {
     let grant = "{ service = \"rpc/1\", methods = [\"getdifficulty\", \"callmethod\", \"listseen\", \"whocalls\"] }";
-    let (host, _config) = start("again = [\"getdifficulty\"]", grant, "[routes]\nwrap = [\"chained\"]\n");
+    let host = start("again = [\"getdifficulty\"]", grant, "[routes]\nwrap = [\"chained\"]\n");
     let mut client = host.client();
     assert!(client.call("getdifficulty", json!([])).is_number());
     // A plugin that calls a method of its own is not asked either: nobody else has the method.
@@ -141,9 +139,9 @@ fn plugins_call_methods_with_the_callers_rights_or_their_own() {
     let user =
         format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\nmethods = [\"callmethod\", \"getblockcount\", \"whocalls\"]\n");
     let audit = tempfile::NamedTempFile::new().unwrap();
-    let config = configuration(&(chained("", grant) + &user + "[routes]\n"));
-    change(&config, "[audit]\n", &format!("[audit]\nfile = {:?}\n", audit.path()));
-    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    let options = HostOptions::with_groups(&(chained("", grant) + &user + "[routes]\n"));
+    change(&options, "[audit]\n", &format!("[audit]\nfile = {:?}\n", audit.path()));
+    let host = Host::start_with(options);
     let mut alice = Client::new(host.address, "alice:pass:word");
     assert_eq!(alice.call("whocalls", json!([])), json!({"user": "alice", "wallet": null, "through": []}));
     assert_eq!(alice.call("callmethod", json!(["getblockcount", [], false])), json!(0));
@@ -170,7 +168,7 @@ fn a_wrapper_that_fails_refuses_the_call_or_lets_it_pass_as_its_route_says() {
         let wrap = format!(
             "[routes]\nwrap = [{{ plugin = \"chained\", methods = [\"get*\", \"uptime\"], on_failure = \"{on_failure}\" }}]\n"
         );
-        let (host, _config) = start("hang = [\"getdifficulty\"], panic = [\"uptime\"]", "", &wrap);
+        let host = start("hang = [\"getdifficulty\"], panic = [\"uptime\"]", "", &wrap);
         let mut client = host.client();
         for method in ["getdifficulty", "uptime"] {
             let answer = client.try_call(method, json!([]));
@@ -199,8 +197,7 @@ fn a_wrapper_that_fails_refuses_the_call_or_lets_it_pass_as_its_route_says() {
 #[test]
 fn stop_and_the_management_of_plugins_are_never_wrapped_for_the_cookie() {
     let user = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n");
-    let (host, _config) =
-        start("refuse = [\"listplugins\", \"stop\"]", "", &(user + "[routes]\nwrap = [\"chained\"]\n"));
+    let host = start("refuse = [\"listplugins\", \"stop\"]", "", &(user + "[routes]\nwrap = [\"chained\"]\n"));
     is_refused(&mut Client::new(host.address, "alice:pass:word"), "listplugins", json!([]));
     host.client().call("listplugins", json!([]));
     host.client().call("stop", json!([]));
@@ -210,9 +207,9 @@ fn stop_and_the_management_of_plugins_are_never_wrapped_for_the_cookie() {
 fn many_clients_go_through_a_chain_on_two_threads() {
     let routes = "[routes]\nwrap = [\"chained\"]\ngetblockcount = [\"gatekeeper\", \"chain\"]\n";
     let plugins = chained("ask = [\"getbestblockhash\"]", "\"rpc/1\"") + &gatekeeper();
-    let config = configuration(&(plugins + routes));
-    change(&config, "threads = 8 ", "threads = 2 ");
-    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    let options = HostOptions::with_groups(&(plugins + routes));
+    change(&options, "threads = 8 ", "threads = 2 ");
+    let host = Host::start_with(options);
     std::thread::scope(|scope| {
         for _ in 0..64 {
             scope.spawn(|| {
@@ -229,38 +226,26 @@ fn many_clients_go_through_a_chain_on_two_threads() {
 #[test]
 fn routes_that_cannot_be_are_refused_by_name() {
     for (routes, expected) in [
-        ("wrap = [\"chain\"]", "that plugin wraps no methods"),
         ("wrap = [\"other\"]", "no such plugin is enabled"),
         ("wrap = [{ plugin = \"chained\", on_failure = \"ignore\" }]", "the id of a plugin, or a table"),
         ("getblockcount = []", "the route of getblockcount names no plugin"),
         ("getblockcount = [\"chain\", \"chain\"]", "a plugin can be in a route once"),
         ("uptime = \"chained\"", "that method is reserved for the host"),
         ("wrap = [{ plugin = \"chained\", methods = [\"get*info\"] }]", "a '*' stands at the end"),
-        ("wrap = [{ plugin = \"chained\", methods = [\"sendtoadress\"] }]", "did you mean 'sendtoaddress'?"),
         ("wrap = [\"gatekeeper\"]", "that plugin is put before the method and has it"),
     ] {
         let of_count = if routes.starts_with("getblockcount") { "" } else { "getblockcount = \"chain\"\n" };
-        let config = configuration(&format!("{}{}[routes]\n{routes}\n{of_count}", chained("", ""), gatekeeper()));
-        let output = Host::fail(&HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
-        let error = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{error}");
+        let text = format!("{}{}[routes]\n{routes}\n{of_count}", chained("", ""), gatekeeper());
+        let error = Host::refused(&HostOptions::with_groups(&text));
         assert!(error.contains(expected), "{routes}: {error}");
     }
 }
 
 #[test]
 fn an_observer_hears_of_ended_calls_and_stands_in_no_chain() {
-    let file = built().library("outrigger_observer").display().to_string();
-    let plugin = format!("[[plugins]]\nfile = {file:?}\ngrants = [\"log/1\"]\nlog = \"debug\"\n");
+    let plugin = plugin_section("outrigger_observer", "grants = [\"log/1\"]\nlog = \"debug\"\n");
     let wrap = "[routes]\nwrap = [{ plugin = \"observer\", methods = [\"get*\", \"uptime\", \"createwallet\"] }]\n";
-    let config = configuration(&(plugin + wrap));
-    let log = tempfile::NamedTempFile::new().unwrap();
-    let options = HostOptions {
-        config: Some(config.path().to_owned()),
-        log: Some(log.path().to_owned()),
-        ..HostOptions::default()
-    };
-    let host = Host::start_with(options);
+    let (host, log) = logged_with(HostOptions::with_groups(&(plugin + wrap)));
     let mut client = host.client();
     client.call("uptime", json!([]));
     client.refused("getblockhash", json!([7]));
@@ -277,18 +262,18 @@ fn an_observer_hears_of_ended_calls_and_stands_in_no_chain() {
     client.call("stopplugin", json!(["observer"]));
     client.call("uptime", json!([]));
     // The host's own level is info: the plugin's lines have a level of their own.
-    let text = std::fs::read_to_string(log.path()).unwrap();
+    let text = log();
     assert!(text.contains("DEBUG outrigger_plugin: ready to observe plugin=\"observer\""), "{text}");
 }
 
 #[test]
 fn a_host_without_third_parties_starts_the_bundled_groups_alone() {
-    let config = configuration(
+    let options = HostOptions::with_groups(
         "[[plugins]]\nfile = \"/nonexistent.so\"\n[routes]\nwrap = [\"acme-firewall\"]\ngetblockcount = [\"acme\", \"chain\"]\n",
     );
     let check = |more: &[&str]| {
         let mut command = std::process::Command::new(&built().binary);
-        command.args(["run", "--check", "--config"]).arg(config.path()).args(more).output().unwrap()
+        command.args(["run", "--check", "--config"]).arg(options.config_file().path()).args(more).output().unwrap()
     };
     assert_eq!(check(&[]).status.code(), Some(2));
     let output = check(&["--without-third-parties"]);
@@ -297,14 +282,11 @@ fn a_host_without_third_parties_starts_the_bundled_groups_alone() {
 
 #[test]
 fn template_filter_asks_the_group_mining_and_takes_out_what_pays_too_little() {
-    let file = built().library("outrigger_template_filter").display().to_string();
-    let plugin =
-        format!("[[plugins]]\nfile = {file:?}\ngrants = [\"rpc/1\"]\noptions = {{ min_feerate = 100000000 }}\n");
-    let config = configuration(&(plugin + "[routes]\ngetblocktemplate = [\"template-filter\", \"mining\"]\n"));
-    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    let rest = "grants = [\"rpc/1\"]\noptions = { min_feerate = 100000000 }\n\
+                [routes]\ngetblocktemplate = [\"template-filter\", \"mining\"]\n";
+    let host = Host::start_with(HostOptions::with_groups(&plugin_section("outrigger_template_filter", rest)));
     let mut wallet = host.new_wallet("w");
-    let address = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([101, address]));
+    let address = wallet.mine(101);
     wallet.call("sendtoaddress", json!([address, 1]));
     let template = wallet.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
     assert_eq!((&template["transactions"], &template["coinbasevalue"]), (&json!([]), &json!(5_000_000_000_u64)));
@@ -316,15 +298,13 @@ fn template_filter_asks_the_group_mining_and_takes_out_what_pays_too_little() {
 
 #[test]
 fn rpc_firewall_bounds_methods_parameters_and_calls_of_a_user() {
-    let file = built().library("outrigger_rpc_firewall").display().to_string();
     let rule = "{ user = \"alice\", methods = [\"get*\"], calls_per_minute = 3, max_param_bytes = 80 }";
-    let more = format!(
-        "[[rpc.users]]\nrpcauth = \"{ALICE}\"\n[[plugins]]\nfile = {file:?}\n\
-         grants = [{{ service = \"rpc/1\", methods = [\"getpeerinfo\", \"getblockfrompeer\"] }}]\n\
+    let rest = format!(
+        "grants = [{{ service = \"rpc/1\", methods = [\"getpeerinfo\", \"getblockfrompeer\"] }}]\n\
          options = {{ rules = [{rule}] }}\n[routes]\nwrap = [\"rpc-firewall\"]\n"
     );
-    let config = configuration(&more);
-    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    let user = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n");
+    let host = Host::start_with(HostOptions::with_groups(&(user + &plugin_section("outrigger_rpc_firewall", &rest))));
     let mut alice = Client::new(host.address, "alice:pass:word");
     assert_eq!(alice.refused("stop", json!([])).1, "The firewall does not allow this method");
     let hash = alice.call("getbestblockhash", json!([]));
@@ -346,7 +326,7 @@ fn a_wrapper_that_has_asked_the_next_one_and_fails_has_no_call_made_twice() {
     for grant in ["\"rpc/1\"", ""] {
         let options = "ask_and_fail = [\"generatetoaddress\"]";
         let wrap = "[routes]\nwrap = [{ plugin = \"chained\", on_failure = \"pass\" }]\n";
-        let (host, _config) = start(options, grant, wrap);
+        let host = start(options, grant, wrap);
         let mut client = host.client();
         let mined = client.try_call("generatetoaddress", json!([1, "bcrt1qs758ursh4q9z627kt3pp5yysm78ddny6txaqgw"]));
         // Without the grant the next one was not asked, so the call passes.
@@ -357,12 +337,10 @@ fn a_wrapper_that_has_asked_the_next_one_and_fails_has_no_call_made_twice() {
 
 #[test]
 fn wrappers_see_the_calls_that_other_plugins_make() {
-    let policy = built().library("outrigger_node_policy").display().to_string();
     let grants = "[{ service = \"rpc/1\", methods = [\"getblocktemplate\", \"getbestblockhash\", \"getdifficulty\"] }]";
-    let more = format!(
-        "[[plugins]]\nfile = {policy:?}\ngrants = {grants}\n[routes]\nwrap = [\"chained\"]\ngetblocktemplate = \"mining\"\n"
-    );
-    let (host, _config) = start("refuse = [\"getbestblockhash\"]", "", &more);
+    let rest = format!("grants = {grants}\n[routes]\nwrap = [\"chained\"]\ngetblocktemplate = \"mining\"\n");
+    let more = plugin_section("outrigger_node_policy", &rest);
+    let host = start("refuse = [\"getbestblockhash\"]", "", &more);
     let mut client = host.client();
     assert!(client.call("asknode", json!(["getdifficulty"])).is_number());
     is_refused(&mut client, "asknode", json!(["getbestblockhash"]));
@@ -372,7 +350,7 @@ fn wrappers_see_the_calls_that_other_plugins_make() {
 fn a_plugin_reaches_no_wallet_by_calls_that_its_grants_do_not_name() {
     let methods = "{ service = \"rpc/1\", methods = [\"getbalance\", \"getblockcount\"] }";
     let ask = json!(["getbalance", [], true]);
-    let (host, _config) = start("", methods, "");
+    let host = start("", methods, "");
     let mut wallet = host.new_wallet("cold");
     assert_eq!(wallet.refused("callmethod", ask.clone()).0, -18);
     assert_eq!(host.client().refused("callmethod", ask.clone()).0, -18);
@@ -380,7 +358,7 @@ fn a_plugin_reaches_no_wallet_by_calls_that_its_grants_do_not_name() {
     assert_eq!(wallet.call("callmethod", json!(["getblockcount", [], true])), json!(0));
     assert_eq!(wallet.call("callmethod", json!(["getbalance", [], false])).to_string(), "0.00000000");
 
-    let (host, _config) = start("", &format!("{methods}, {{ service = \"wallet-read/1\", wallets = [\"hot\"] }}"), "");
+    let host = start("", &format!("{methods}, {{ service = \"wallet-read/1\", wallets = [\"hot\"] }}"), "");
     let (mut hot, mut cold) = (host.new_wallet("hot"), host.new_wallet("cold"));
     assert_eq!(hot.call("callmethod", ask.clone()).to_string(), "0.00000000");
     assert_eq!(host.client().call("callmethod", ask.clone()).to_string(), "0.00000000");

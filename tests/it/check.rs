@@ -201,6 +201,7 @@ fn plugin_check_refuses_files_methods_and_options_that_are_none() {
     let report = String::from_utf8(output.stdout).unwrap();
     assert!(report.starts_with("FAILED   manifest\n") && report.contains("is not an Outrigger plugin"), "{report}");
     assert!(!output.status.success());
+    assert!(!run(Path::new("/nonexistent.so"), &[]).status.success());
     let acme = built().library("outrigger_acme_mining");
     for (arguments, expected) in [
         (["--method", "nosuch"], "the manifest lists no method 'nosuch'"),
@@ -223,8 +224,7 @@ fn plugin_check_refuses_a_file_that_others_can_change_as_the_host_does() {
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let finding = check(&report, "manifest")["findings"][0].as_str().unwrap();
     assert!(!output.status.success() && finding.contains("may be changed by others (its mode is 0664)"), "{report:#}");
-    let (_config, options) = HostOptions::with_plugin("", &file, "");
-    let error = String::from_utf8(Host::fail(&options).stderr).unwrap();
+    let error = Host::refused(&HostOptions::with_plugin("", &file, ""));
     assert!(error.contains(finding), "{error}");
 }
 

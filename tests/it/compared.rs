@@ -1,14 +1,15 @@
 //! The same calls of the embedded chain and of a real bitcoind on the same blocks: the answers are the same to the letter.
 
-use outrigger_tests::{Bitcoind, Client, Host, HostOptions, RECORDED, bitcoind, data_json, recorded_chain};
+use outrigger_tests::{
+    Bitcoind, Client, Host, HostOptions, NOBODY, RECORDED, XPUB, bitcoind, data_json, recorded_chain,
+};
 use serde_json::{Value, json};
 
 /// A host and a node with the recorded chain, at the time of its tip; `None`, said aloud, where there is no bitcoind here.
 fn both() -> Option<(Host, Bitcoind)> {
     let program = bitcoind::installed()?;
     let (node, _) = Bitcoind::start_with(program, &["-txindex=1", "-blockfilterindex=1"]);
-    let set = vec![format!("release={}", bitcoind::release(&mut node.client()))];
-    let host = Host::start_with(HostOptions { set, ..HostOptions::default() });
+    let host = Host::start_with(HostOptions::with(&[&format!("release={}", bitcoind::release(&mut node.client()))]));
     let recorded = data_json("chain.json");
     let time = &recorded["blocks"].as_array().unwrap().last().unwrap()["time"];
     for mut client in [host.client(), node.client()] {
@@ -148,12 +149,11 @@ fn waitforblock_and_its_kin_answer_as_bitcoind() {
     );
     let waiting = ["waitfornewblock", "waitforblockheight"].map(|method| {
         let params = if method == "waitfornewblock" { json!([]) } else { json!([301]) };
-        host.client().begin(&json!({"id": 1, "method": method, "params": params}).to_string())
+        host.client().begin_call(method, params)
     });
-    let mined = host.client().call("generatetoaddress", json!([1, "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080"]));
+    let mined = host.client().call("generatetoaddress", json!([1, NOBODY]));
     for call in waiting {
-        let reply: Value = serde_json::from_str(&call.finish().body).unwrap();
-        assert_eq!(reply["result"], json!({"hash": mined[0], "height": 301}));
+        assert_eq!(call.answer()["result"], json!({"hash": mined[0], "height": 301}));
     }
 }
 
@@ -211,7 +211,6 @@ fn scantxoutset_and_its_kin_answer_as_bitcoind() {
     let Some((host, node)) = both() else { return };
     let mut client = host.client();
     let key = "03789ed0bb717d88f7d321a368d905e7430207ebbd82bd342cf11ae157a7ace5fd";
-    let tpub = "tpubD6NzVbkrYhZ4WaWSyoBvQwbpLkojyoTZPRsgXELWz3Popb3qkjcJyJUGLnL4qHHoQvao8ESaAstxYSnhyswJ76uZPStJRJCTKvosUCJZL5B";
     let wif = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87K7XCyj5v";
     // The scripts of the recorded chain, of every kind, as descriptors.
     let mut scripts = std::collections::BTreeSet::new();
@@ -240,11 +239,11 @@ fn scantxoutset_and_its_kin_answer_as_bitcoind() {
         json!([5]),
         json!([{}]),
         json!([{"desc": 5}]),
-        json!([{"desc": format!("combo({key})")}, format!("combo({wif})"), {"desc": format!("wpkh({tpub}/0/*)"), "range": [5, 9]}]),
+        json!([{"desc": format!("combo({key})")}, format!("combo({wif})"), {"desc": format!("wpkh({XPUB}/0/*)"), "range": [5, 9]}]),
         json!([{"desc": "raw(51)", "range": "x"}]),
-        json!([{"desc": format!("wpkh({tpub}/*)"), "range": [2, 1]}]),
-        json!([{"desc": format!("wpkh({tpub}/*)"), "range": 2_000_000}]),
-        json!([format!("wpkh({tpub}/0h/*)")]),
+        json!([{"desc": format!("wpkh({XPUB}/*)"), "range": [2, 1]}]),
+        json!([{"desc": format!("wpkh({XPUB}/*)"), "range": 2_000_000}]),
+        json!([format!("wpkh({XPUB}/0h/*)")]),
         Value::Null,
     ];
     for objects in objects {

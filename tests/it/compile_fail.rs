@@ -1,5 +1,5 @@
 //! Wrong uses of the SDK do not compile, and the compiler says what to do: each file in `compile-fail/` is compiled against the
-//! SDK, and every line that begins with `//~` is a phrase of the error.
+//! SDK, and every line that begins with `//~` is a phrase of the error. Most wrong uses change a file that compiles in one place.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,94 @@ use outrigger_tests::built;
 
 const AT_ONCE: usize = 2;
 
-fn cases() -> Vec<PathBuf> {
+const PLUGIN: &str = "good.rs";
+const METHODS: &str = "method_good.rs";
+const MANIFEST: &str = r##"r#"{"id": "hello", "version": "1", "summary": "Says hello", "methods": []}"#"##;
+const ANSWER: &str = "reply.send(Ok(call.method));";
+
+/// A file that compiles, a text in it, what stands there instead, and phrases of the error.
+const CHANGED: [(&str, &str, &str, &[&str]); 13] = [
+    (PLUGIN, MANIFEST, "\"\"", &["the manifest is empty: it must be a JSON object that lists the plugin's methods"]),
+    (
+        PLUGIN,
+        MANIFEST,
+        r#""id = \"hello\"""#,
+        &["the manifest must be a JSON object: it must begin with a curly bracket"],
+    ),
+    (
+        PLUGIN,
+        "\"methods\": []}",
+        "\"methods\": []",
+        &["the manifest is not JSON: it ends before its last bracket is closed"],
+    ),
+    (
+        PLUGIN,
+        "\"id\": \"hello\", ",
+        "",
+        &["the manifest has no \"id\": the plugin's name, in lower-case letters, digits and '-'"],
+    ),
+    (
+        PLUGIN,
+        "\"methods\": []",
+        "\"options\": {\"methods\": []}",
+        &["the manifest has no \"methods\": the list of the methods that the plugin answers"],
+    ),
+    // What a call lends is used on another thread, after the call.
+    (
+        PLUGIN,
+        ANSWER,
+        "std::thread::spawn(move || reply.send(Ok(call.method)));",
+        &["borrowed data escapes outside of method", "`call` is a reference that is only valid in the method body"],
+    ),
+    (
+        PLUGIN,
+        ANSWER,
+        "reply.send(Ok(1)); reply.send(Ok(2));",
+        &["use of moved value: `reply`", "takes ownership of the receiver `self`, which moves `reply`"],
+    ),
+    (
+        PLUGIN,
+        "    fn call(&self, call: Call<'_>, reply: Reply) {\n        reply.send(Ok(call.method));\n    }\n",
+        "",
+        &["not all trait items implemented, missing: `call`"],
+    ),
+    (
+        PLUGIN,
+        "outrigger_sdk::export_plugin!(Hello);",
+        "outrigger_sdk::export_plugin!(Hello); outrigger_sdk::export_plugin!(Hello);",
+        &[
+            "the name `outrigger_plugin` is defined multiple times",
+            "the name `outrigger_manifest` is defined multiple times",
+        ],
+    ),
+    (METHODS, "id = \"hello\", ", "", &["the plugin has no id"]),
+    (
+        METHODS,
+        "    ///\n    /// * `name` - To whom.\n",
+        "",
+        &["the documentation has no line for `name`: * `name` - ..."],
+    ),
+    (METHODS, "* `name`", "* `nmae`", &["the documentation describes `nmae` where `name` stands"]),
+    (
+        METHODS,
+        "inline",
+        "quick",
+        &["expected name, category, unchecked, inline, long_running, private_keys, wallet_only or needs_tip"],
+    ),
+];
+
+/// The files, and those that are written to `out`.
+fn cases(out: &Path) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("compile-fail");
-    let mut cases: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    cases.sort();
+    let mut cases: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    for (number, &(file, from, to, phrases)) in CHANGED.iter().enumerate() {
+        let text = fs::read_to_string(folder.join(file)).unwrap();
+        assert_eq!(text.matches(from).count(), 1, "{from}");
+        let phrases: String = phrases.iter().map(|phrase| format!("//~ {phrase}\n")).collect();
+        let case = out.join(format!("changed_{number}.rs"));
+        fs::write(&case, phrases + &text.replace(from, to)).unwrap();
+        cases.push(case);
+    }
     cases
 }
 
@@ -46,9 +130,9 @@ fn judge(case: &Path, out: &Path) -> Option<String> {
 
 #[test]
 fn sdk_wrong_uses_do_not_compile_and_are_given_advice() {
-    let cases = cases();
-    assert!(cases.len() > 10, "{cases:?}");
     let out = tempfile::tempdir().unwrap();
+    let cases = cases(out.path());
+    assert!(cases.len() > CHANGED.len(), "{cases:?}");
     let (next, wrong) = (Mutex::new(cases.iter()), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE {

@@ -11,16 +11,15 @@ use std::os::fd::AsFd;
 use std::process::Command;
 use std::thread;
 
-use outrigger_tests::{Client, Host, HostOptions, skip_unprivileged, wait_until};
+use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, NOBODY, skip_unprivileged, wait_until};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde_json::{Value, json};
 
 #[test]
 fn connections_that_are_reset_end_their_calls() {
-    let host = Host::start_with(HostOptions { set: vec!["rpc.threads=2".into()], ..HostOptions::default() });
-    let address = "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202";
+    let host = Host::start_with(HostOptions::with(&["rpc.threads=2"]));
     let mut client = host.client();
-    let endless = json!({"method": "generatetoaddress", "params": [10_000_000, address]}).to_string();
+    let endless = json!({"method": "generatetoaddress", "params": [10_000_000, ELSEWHERE]}).to_string();
     let connections = [client.post_and_stay(&endless), client.post_and_stay(&endless)];
     wait_until("both calls are being answered", || active(&mut client) == 3);
     drop(connections);
@@ -33,8 +32,7 @@ fn connections_half_closed_by_the_client_get_their_answer() {
     let host = Host::start();
     let client = host.client();
     let mut stream = client.connect();
-    let address = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
-    let request = json!({"method": "generatetoaddress", "params": [20, address], "id": 1}).to_string();
+    let request = json!({"method": "generatetoaddress", "params": [20, NOBODY], "id": 1}).to_string();
     stream.write_all(client.request(&request).as_bytes()).unwrap();
     stream.shutdown(Shutdown::Write).unwrap();
     let mut answer = String::new();
@@ -130,7 +128,7 @@ fn connections_of_a_vanished_machine_end_with_their_long_poll() {
         let mut client = host.client();
         let template = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
         let request = json!([{"rules": ["segwit"], "longpollid": template["longpollid"]}]);
-        client.begin(&json!({"method": "getblocktemplate", "params": request, "id": 1}).to_string())
+        client.begin_call("getblocktemplate", request)
     });
     ours.run(|| {
         let mut client = host.client();

@@ -5,7 +5,7 @@ use std::path::Path;
 use outrigger_tests::{Browser, Client, Host, HostOptions, bitcoind};
 use serde_json::json;
 
-use crate::users::{ALICE, configuration};
+use crate::users::with_user;
 
 const WIDTHS: [u32; 3] = [360, 768, 1280];
 
@@ -58,14 +58,20 @@ fn sign_in(browser: &mut Browser, user: &str, password: &str) {
     browser.press("Enter");
 }
 
+/// Signs in as the cookie's user.
+fn sign_in_by_cookie(browser: &mut Browser, host: &Host) {
+    let cookie = host.cookie();
+    let (user, password) = cookie.split_once(':').unwrap();
+    sign_in(browser, user, password);
+}
+
 #[test]
 fn console_shows_the_host_and_makes_calls_at_three_widths_without_an_error() {
     let Some(mut browser) = Browser::start() else { return };
     let host = Host::start();
     let mut wallet = host.new_wallet("shop");
     host.new_wallet("");
-    let address = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([101, address]));
+    wallet.mine(101);
     browser.show(WIDTHS[0], "light");
     browser.open(&format!("http://{}/console", host.address));
     let pictures = Path::new(env!("CARGO_TARGET_TMPDIR")).join("console");
@@ -78,9 +84,7 @@ fn console_shows_the_host_and_makes_calls_at_three_widths_without_an_error() {
     // Chromium itself reports the status 401.
     browser.errors.clear();
     browser.value("document.querySelector('#sign-in').reset()");
-    let cookie = std::fs::read_to_string(host.network_folder().join(".cookie")).unwrap();
-    let (user, password) = cookie.split_once(':').unwrap();
-    sign_in(&mut browser, user, password);
+    sign_in_by_cookie(&mut browser, &host);
     browser.wait("document.querySelectorAll('#plugins tbody tr').length >= 7");
     browser.wait("document.querySelector('#wallets tbody').textContent.includes('shop')");
     browser.wait("document.querySelector('#state').textContent === 'regtest, height 101'");
@@ -137,8 +141,7 @@ fn console_shows_the_host_and_makes_calls_at_three_widths_without_an_error() {
 #[test]
 fn console_shows_a_user_no_more_than_the_users_list_allows() {
     let Some(mut browser) = Browser::start() else { return };
-    let config = configuration(&format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\nmethods = [\"uptime\"]\n"));
-    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    let (host, _alice) = with_user("methods = [\"uptime\"]");
     host.new_wallet("shop");
     browser.open(&format!("http://{}/console", host.address));
     sign_in(&mut browser, "alice", "pass:word");
@@ -164,9 +167,7 @@ fn console_shows_the_node_and_calls_its_methods() {
     let Some(mut browser) = Browser::start() else { return };
     let host = Host::start_with(HostOptions::in_front_of(&[]));
     browser.open(&format!("http://{}/console", host.address));
-    let cookie = std::fs::read_to_string(host.network_folder().join(".cookie")).unwrap();
-    let (user, password) = cookie.split_once(':').unwrap();
-    sign_in(&mut browser, user, password);
+    sign_in_by_cookie(&mut browser, &host);
     browser.wait("document.querySelector('#node').textContent.includes('Height')");
     browser.wait("document.querySelector('#state').textContent === 'regtest, height 0'");
     browser.wait("/Blocks behind0Node latency[0-9]/.test(document.querySelector('#node').textContent)");

@@ -10,13 +10,15 @@ use outrigger_tests::{Client, Host, HostOptions, copy_folder};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::kills::{Numbers, setting};
+
 /// How many damages are tried. The long tier sets 2,000.
 const DAMAGES: &str = "OUTRIGGER_DAMAGES";
 const FEW: u64 = 30;
 
 /// A few addresses ahead, so that the files are small.
 fn options() -> HostOptions {
-    HostOptions { set: vec!["wallet.keypool=3".to_owned()], ..HostOptions::default() }
+    HostOptions::with(&["wallet.keypool=3"])
 }
 
 /// A stopped host's data: a chain, and two wallets that are loaded at every start.
@@ -76,17 +78,6 @@ fn ask(client: &mut Client) -> Vec<Result<Value, String>> {
     answers
 }
 
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 >> 11).unwrap() % end.max(1)
-    }
-}
-
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let entry = entry.unwrap();
@@ -103,23 +94,23 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 /// Damages a file: mostly a bit of it, else a piece, else its end. Gives a description.
-fn damage(file: &Path, numbers: &mut Numbers) -> String {
+fn damage(file: &Path, mut below: impl FnMut(usize) -> usize) -> String {
     let mut bytes = fs::read(file).unwrap();
-    let what = match (bytes.len(), numbers.below(20)) {
+    let what = match (bytes.len(), below(20)) {
         (0, _) => "nothing to damage".to_owned(),
         (length, 0..=13) => {
-            let bit = numbers.below(length * 8);
+            let bit = below(length * 8);
             bytes[bit / 8] ^= 1 << (bit % 8);
             format!("bit {bit}")
         }
         (length, 14..=16) => {
-            let from = numbers.below(length);
-            let to = (from + 1 + numbers.below(6_000)).min(length);
-            bytes[from..to].iter_mut().for_each(|byte| *byte = numbers.below(256) as u8);
+            let from = below(length);
+            let to = (from + 1 + below(6_000)).min(length);
+            bytes[from..to].iter_mut().for_each(|byte| *byte = below(256) as u8);
             format!("bytes {from}..{to}")
         }
         (length, _) => {
-            bytes.truncate(numbers.below(length));
+            bytes.truncate(below(length));
             format!("cut to {} of {length}", bytes.len())
         }
     };
@@ -130,22 +121,19 @@ fn damage(file: &Path, numbers: &mut Numbers) -> String {
 #[test]
 fn damages_of_a_closed_file_are_never_answered_as_truth() {
     let whole = lived();
-    let tries = std::env::var(DAMAGES).ok().map_or(FEW, |count| count.parse().unwrap());
     let host = Host::start_in(copied(&whole), options());
     let before = ask(&mut host.client());
     assert!(before.iter().all(Result::is_ok), "{before:?}");
     drop(host);
     let log = tempfile::NamedTempFile::new().unwrap();
-    for seed in 1..=tries {
+    for seed in 1..=setting(DAMAGES, FEW) {
         let folder = copied(&whole);
         let mut found = Vec::new();
         files(folder.path(), &mut found);
         let mut numbers = Numbers(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
-        for _ in 0..8 {
-            numbers.below(1);
-        }
-        let file = found[numbers.below(found.len())].clone();
-        let what = format!("seed {seed}: {} {}", damage(&file, &mut numbers), file.display());
+        let mut below = |end: usize| numbers.below(end as u64) as usize;
+        let file = found[below(found.len())].clone();
+        let what = format!("seed {seed}: {} {}", damage(&file, below), file.display());
         let options = HostOptions { log: Some(log.path().to_owned()), ..options() };
         match Host::try_start_in(folder, &options) {
             Err((_, status)) => {
@@ -244,8 +232,7 @@ fn damages_met_while_the_host_runs_are_told_in_warnings() {
     let host = Host::start_with(options());
     let mut wallet = host.new_wallet("w");
     let address = wallet.call("getnewaddress", json!(["a label to be spoiled"]));
-    let mined = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([1, mined]));
+    wallet.mine(1);
     let hash = wallet.call("getbestblockhash", json!([]));
     let block = wallet.call("getblock", json!([hash, 0]));
     let block = Vec::from_hex(block.as_str().unwrap()).unwrap();

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use memchr::memmem;
-use outrigger_tests::{Client, Host, HostOptions};
+use outrigger_tests::{Client, Host, HostOptions, XPRV};
 use serde_json::{Value, json};
 
 use crate::kills::{Numbers, setting};
@@ -26,9 +26,6 @@ const FLAGS_AT: usize = 10;
 /// The passphrases, which must not be found either.
 const FIRST: &str = "correct horse battery staple";
 const SECOND: &str = "tr0ub4dor and three more words";
-
-const XPRV: &str =
-    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 
 type Secret = (String, Vec<u8>);
 
@@ -88,9 +85,8 @@ impl Trial {
         if encrypted {
             wallet.call("walletpassphrase", json!([FIRST, 1000]));
         }
-        let text = format!("wpkh({XPRV}/{number}/*)");
-        let checksum = client.call("getdescriptorinfo", json!([text]))["checksum"].as_str().unwrap().to_owned();
-        let import = json!([[{"desc": format!("{text}#{checksum}"), "timestamp": "now", "range": 5}]]);
+        let text = client.with_checksum(&format!("wpkh({XPRV}/{number}/*)"));
+        let import = json!([[{"desc": text, "timestamp": "now", "range": 5}]]);
         assert_eq!(wallet.call("importdescriptors", import)[0]["success"], json!(true));
         let listed = wallet.call("listdescriptors", json!([true]));
         let mut trial = Self { name, encrypted, secrets: Vec::new() };
@@ -199,7 +195,7 @@ fn encryptwallet_and_walletpassphrasechange_leave_no_former_key_after_a_kill() {
         (asked / 5).max(1)
     };
     let mut numbers = Numbers(setting("OUTRIGGER_KILLS_SEED", 0x5ec2_e75e));
-    let mut host = Host::start_with(HostOptions { set: vec!["wallet.keypool=5".into()], ..HostOptions::default() });
+    let mut host = Host::start_with(HostOptions::with(&["wallet.keypool=5"]));
     let windows = [0, 1].map(|number| {
         let trial = Trial::prepare(&host, number);
         let window = trial.measure(&host);

@@ -1,9 +1,9 @@
 //! Events on their way from the host to a plugin: every kind arrives, and what a slow plugin does not take is counted.
 
-use outrigger_tests::{Client, Host};
+use outrigger_tests::{Client, Host, NOBODY};
 use serde_json::{Value, json};
 
-use crate::faults::{self, await_told, check_others, faulty, start_with_gate};
+use crate::faults::{self, await_told, check_others, start_with_gate};
 
 /// How many events wait for a plugin before newer ones are dropped.
 const QUEUE_DEPTH: u64 = 4096;
@@ -29,11 +29,9 @@ fn wait_for(client: &mut Client, topic: &str) -> Value {
 fn events_tell_the_end_of_a_rescan() {
     let host = start();
     let mut wallet = host.new_wallet("w");
-    let address = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([3, address]));
+    let address = wallet.mine(3);
     let mut watcher = host.client();
-    watcher.call("createwallet", json!({"wallet_name": "watcher", "disable_private_keys": true}));
-    let mut watcher = watcher.wallet("watcher");
+    let mut watcher = watcher.create_wallet("watcher", json!({"disable_private_keys": true}));
     let descriptor = wallet.call("getaddressinfo", json!([address]))["desc"].clone();
     let imported = watcher.call("importdescriptors", json!([[{"desc": descriptor, "timestamp": 0}]]));
     assert_eq!(imported[0]["success"], json!(true), "{imported}");
@@ -45,11 +43,10 @@ fn events_tell_the_end_of_a_rescan() {
 fn events_tell_of_the_shutdown_before_plugins_are_stopped() {
     let mut host = start();
     let mut client = host.client();
-    let waiting = client.begin(r#"{"id": 1, "method": "faultevents", "params": [1]}"#);
+    let waiting = client.begin_call("faultevents", json!([1]));
     await_told(&mut client, "waiting", &json!(1));
     assert!(host.terminate().success());
-    let reply: Value = serde_json::from_str(&waiting.finish().body).unwrap();
-    assert_eq!(reply["result"], json!([{"topic": "shutdown"}]));
+    assert_eq!(waiting.answer()["result"], json!([{"topic": "shutdown"}]));
 }
 
 #[test]
@@ -57,24 +54,23 @@ fn events_beyond_the_queue_are_dropped_and_counted() {
     let (host, gate) = start_with_gate("");
     let mut client = host.client();
     client.call("faultslowevents", json!([gate.address()]));
-    let address = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
-    client.call("generatetoaddress", json!([1, address]));
+    client.call("generatetoaddress", json!([1, NOBODY]));
     // The first event is with the plugin; the queue takes the next ones, and not those behind them.
     let waiting = gate.wait();
     const SURPLUS: u64 = 3;
     const PORTION: u64 = 256;
     for _ in 0..QUEUE_DEPTH / PORTION {
-        client.call("generatetoaddress", json!([PORTION, address]));
+        client.call("generatetoaddress", json!([PORTION, NOBODY]));
     }
-    assert_eq!(faulty(&mut client)["events_dropped"], json!(0));
-    client.call("generatetoaddress", json!([SURPLUS, address]));
-    assert_eq!(faulty(&mut client)["events_dropped"], json!(SURPLUS));
+    assert_eq!(client.plugin("faulty")["events_dropped"], json!(0));
+    client.call("generatetoaddress", json!([SURPLUS, NOBODY]));
+    assert_eq!(client.plugin("faulty")["events_dropped"], json!(SURPLUS));
     client.call("faultrelease", json!([]));
     drop(waiting);
     let heard = client.call("faultevents", json!([QUEUE_DEPTH + 1]));
     let heights: Vec<u64> = heard.as_array().unwrap().iter().filter_map(|event| event["height"].as_u64()).collect();
     assert_eq!(heights, (1..=QUEUE_DEPTH + 1).collect::<Vec<_>>());
-    client.call("generatetoaddress", json!([1, address]));
+    client.call("generatetoaddress", json!([1, NOBODY]));
     let heard = client.call("faultevents", json!([QUEUE_DEPTH + 2]));
     assert_eq!(heard.as_array().unwrap().last().unwrap()["height"], json!(QUEUE_DEPTH + SURPLUS + 2));
 }
@@ -84,25 +80,22 @@ fn events_for_a_slow_subscriber_hold_nobody_up() {
     let host = start();
     let mut client = host.client();
     client.call("faultslowevents", json!([]));
-    let address = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
-    client.call("generatetoaddress", json!([20, address]));
+    client.call("generatetoaddress", json!([20, NOBODY]));
     check_others(&mut client);
     client.call("faultrelease", json!([]));
     let heard = client.call("faultevents", json!([20]));
     let heights: Vec<u64> = heard.as_array().unwrap().iter().filter_map(|event| event["height"].as_u64()).collect();
     assert_eq!(heights, (1..=20).collect::<Vec<_>>(), "{heard}");
-    assert_eq!(faulty(&mut client)["events_dropped"], json!(0));
+    assert_eq!(client.plugin("faulty")["events_dropped"], json!(0));
 }
 
 #[test]
 fn events_tell_of_blocks_transactions_and_locks() {
     let host = start();
     let mut client = host.client();
-    client.call("createwallet", json!({"wallet_name": "w", "passphrase": "open sesame"}));
-    let mut wallet = client.wallet("w");
+    let mut wallet = client.create_wallet("w", json!({"passphrase": "open sesame"}));
     wallet.call("walletpassphrase", json!(["open sesame", 600]));
-    let address = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([101, address]));
+    let address = wallet.mine(101);
     wallet.call("sendtoaddress", json!([address, "1.0"]));
     wallet.call("walletlock", json!([]));
     let mut topics: Vec<String> = Vec::new();
@@ -121,8 +114,7 @@ fn events_tell_of_blocks_transactions_and_locks() {
 fn events_tell_of_the_transactions_that_a_deep_reorganisation_took_back() {
     let host = start();
     let mut client = host.client();
-    client.call("createwallet", json!(["w"]));
-    let mut wallet = client.wallet("w");
+    let mut wallet = client.create_wallet("w", json!({}));
     let address = wallet.call("getnewaddress", json!([]));
     let blocks = wallet.call("generatetoaddress", json!([8, address]));
     wallet.call("invalidateblock", json!([blocks[2]]));

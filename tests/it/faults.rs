@@ -3,15 +3,13 @@
 
 use std::thread::JoinHandle;
 
-use outrigger_tests::{Client, Gate, Host, HostOptions, Waiting, built, groups, isolated, wait_until};
+use outrigger_tests::{Client, Gate, Host, HostOptions, NOBODY, Waiting, all_groups, built, isolated, wait_until};
 use serde_json::{Value, json};
 
 /// A host with all groups and `faulty`; `rest` belongs to its section.
 pub fn start(rest: &str) -> Host {
-    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
     let rest = format!("grants = [\"chain/1\", \"wallet-read/1\", \"log/1\"]\n{rest}");
-    let (_config, options) = HostOptions::with_plugin(&groups, built().library("outrigger_faulty"), &rest);
-    Host::start_with(options)
+    Host::start_with(HostOptions::with_plugin(&all_groups(), built().library("outrigger_faulty"), &rest))
 }
 
 /// The same with a gate that the plugin may reach from a process of its own, too.
@@ -31,24 +29,10 @@ pub fn block_all_threads(host: &Host, gate: &Gate) -> (Vec<JoinHandle<(i64, Stri
     ((0..SHARE).map(block).collect(), (0..SHARE).map(|_| gate.wait()).collect())
 }
 
-pub fn faulty(client: &mut Client) -> Value {
-    let plugins = client.call("listplugins", json!([]));
-    plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "faulty").unwrap().clone()
-}
-
 /// Waits until `listplugins` says something of the plugin.
 #[track_caller]
 pub fn await_told(client: &mut Client, key: &str, value: &Value) {
-    wait_until(&format!("{key} of the plugin is {value}"), || faulty(client)[key] == *value);
-}
-
-/// Waits until `listplugins` counts as many ends of a plugin's process.
-#[track_caller]
-pub fn await_ended(client: &mut Client, plugin: &str, crashes: u64) {
-    wait_until(&format!("{crashes} ends of {plugin}"), || {
-        let plugins = client.call("listplugins", json!([]));
-        plugins.as_array().unwrap().iter().any(|told| told["id"] == plugin && told["crashes"] == json!(crashes))
-    });
+    wait_until(&format!("{key} of the plugin is {value}"), || client.plugin("faulty")[key] == *value);
 }
 
 /// The other plugins answer, each with something that takes its services.
@@ -77,7 +61,7 @@ fn faults_by_panic_are_errors_and_the_plugin_is_started_again() {
     // The new instance comes up beside the old one; which of them answers meanwhile is open.
     wait_until("the second instance answers", || client.call("faultwho", json!([]))["instance"] == instance(2));
     await_told(&mut client, "restarts", &json!(1));
-    let state = faulty(&mut client);
+    let state = client.plugin("faulty");
     assert_eq!((&state["state"], &state["faults"], &state["restarts"]), (&json!("running"), &json!(1), &json!(1)));
     let fault = state["last_fault"].as_str().unwrap();
     assert!(fault.starts_with("the call of faultpanic returned status 18: the plugin panicked, "), "{fault}");
@@ -95,12 +79,12 @@ fn faults_again_and_again_leave_the_plugin_unhealthy() {
     // The client has its answer before the host has seen the call end.
     await_told(&mut client, "faults", &json!(6));
     assert_eq!(client.call("faultwho", json!([]))["instance"], instance(6));
-    let state = faulty(&mut client);
+    let state = client.plugin("faulty");
     assert_eq!((&state["state"], &state["faults"]), (&json!("unhealthy"), &json!(6)));
     check_others(&mut client);
     // With the one above it has answered 16 calls since the last fault.
     for _ in 1..16 {
-        assert_eq!(faulty(&mut client)["state"], "unhealthy");
+        assert_eq!(client.plugin("faulty")["state"], "unhealthy");
         client.call("faultwho", json!([]));
     }
     // The client has the last answer before the host counts it towards the recovery.
@@ -126,7 +110,7 @@ fn calls_of_a_plugin_are_each_counted_once_with_what_became_of_them() {
     drop(waiting);
     let counts =
         |state: &Value| ["calls", "answers", "errors", "timeouts", "gone"].map(|key| state[key].as_u64().unwrap());
-    assert_eq!(counts(&faulty(&mut client)), [4, 1, 2, 1, 0]);
+    assert_eq!(counts(&client.plugin("faulty")), [4, 1, 2, 1, 0]);
     // One whose client leaves.
     let call = json!({"id": 1, "method": "faultblocked", "params": [gate.address()]}).to_string();
     let leaving = host.client().post_and_stay(&call);
@@ -134,7 +118,7 @@ fn calls_of_a_plugin_are_each_counted_once_with_what_became_of_them() {
     drop(leaving);
     await_told(&mut client, "gone", &json!(1));
     drop(waiting);
-    assert_eq!(counts(&faulty(&mut client)), [5, 1, 2, 1, 1]);
+    assert_eq!(counts(&client.plugin("faulty")), [5, 1, 2, 1, 1]);
 }
 
 #[test]
@@ -150,7 +134,7 @@ fn faults_in_answers_reach_no_client() {
     assert_eq!(client.call("faulttwice", json!([])), json!(1));
     // The second answer comes when the first is under way already.
     await_told(&mut client, "stale_answers", &json!(1));
-    let state = faulty(&mut client);
+    let state = client.plugin("faulty");
     assert_eq!((&state["errors"], &state["stale_answers"], &state["faults"]), (&json!(5), &json!(1), &json!(0)));
 }
 
@@ -164,17 +148,13 @@ fn faults_by_forged_tokens_answer_no_other_plugins_call() {
         let request = json!([{"rules": ["segwit"], "longpollid": template["longpollid"]}]);
         std::thread::spawn(move || client.call("getblocktemplate", request))
     };
-    let mining = |client: &mut Client| {
-        let plugins = client.call("listplugins", json!([]));
-        plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "mining").unwrap()["waiting"].clone()
-    };
-    wait_until("the long poll waits", || mining(&mut client) == json!(1));
+    wait_until("the long poll waits", || client.plugin("mining")["waiting"] == json!(1));
     const STALE: i64 = 1;
     for token in 1..100 {
         assert_eq!(client.call("faultforge", json!([token])), json!(STALE), "token {token}");
     }
-    assert_eq!(mining(&mut client), json!(1));
-    client.call("generatetoaddress", json!([1, "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080"]));
+    assert_eq!(client.plugin("mining")["waiting"], json!(1));
+    client.call("generatetoaddress", json!([1, NOBODY]));
     assert_eq!(poll.join().unwrap()["height"], json!(2));
 }
 
@@ -191,7 +171,7 @@ fn faults_of_calls_that_do_not_end_are_answered_at_the_deadline() {
     // One that does not look keeps its thread.
     assert_eq!(client.refused("faultblocked", json!([gate.address()])), late("faultblocked"));
     let blocked = gate.wait();
-    let state = faulty(&mut client);
+    let state = client.plugin("faulty");
     assert_eq!((&state["state"], &state["stuck"], &state["timeouts"]), (&json!("stuck"), &json!(1), &json!(3)));
     check_others(&mut client);
     assert_eq!(client.call("faultwho", json!([]))["instance"], json!(1));
@@ -217,22 +197,14 @@ fn faults_that_take_all_threads_of_a_plugin_leave_the_others_theirs() {
 
 #[test]
 fn faults_at_the_start_are_named_with_the_plugin() {
-    let file = built().library("outrigger_faulty").display().to_string();
     for (option, reason) in [
         ("refuse_init = true", "plugin 'faulty' refused to start: refuse_init was asked for"),
         ("refuse_start = true", "plugin 'faulty' refused to start: refuse_start was asked for"),
         ("panic_init = true", "plugin 'faulty' refused to start: status 18"),
         ("panic_start = true", "plugin 'faulty' refused to start: status 18"),
-        ("label = 5", "plugin 'faulty': option 'label' must be of type string"),
-        ("lable = \"x\"", "plugin 'faulty': option 'lable' is not known to the plugin"),
     ] {
-        let config = tempfile::NamedTempFile::new().unwrap();
-        let grants = "grants = [\"chain/1\", \"log/1\"]";
-        std::fs::write(config.path(), format!("[[plugins]]\nfile = \"{file}\"\n{grants}\noptions = {{ {option} }}\n"))
-            .unwrap();
-        let output = Host::fail(&HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
-        let error = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{error}");
+        let rest = format!("grants = [\"chain/1\", \"log/1\"]\noptions = {{ {option} }}\n");
+        let error = Host::refused(&HostOptions::with_plugin("", built().library("outrigger_faulty"), &rest));
         assert!(error.contains(reason), "{option}: {error}");
     }
 }

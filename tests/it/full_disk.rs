@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use outrigger_tests::{Host, HostOptions, built, skip_unprivileged, wait_until};
+use outrigger_tests::{Host, HostOptions, XPRV, built, skip_unprivileged, wait_until};
 use serde_json::json;
 
 /// What a file may grow beyond the largest plugin, whose copy must fit, in bytes: enough for a chain and a wallet.
@@ -15,9 +15,6 @@ const SCRIPT_BYTES: u64 = 80;
 const FILL_STEP: u64 = 1 << 20;
 const KEPT: u64 = 8 << 20;
 
-const XPRV: &str =
-    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
-
 #[test]
 fn importdescriptors_without_room_is_refused_whole_and_the_wallet_stays() {
     // A file that may not grow stands for a full disk: the system refuses the write in the same place.
@@ -25,19 +22,14 @@ fn importdescriptors_without_room_is_refused_whole_and_the_wallet_stays() {
     let limit = largest + ROOM;
     let mut host = Host::start_with(HostOptions { file_limit: Some(limit), ..HostOptions::default() });
     let mut client = host.client();
-    client.call("createwallet", json!({"wallet_name": "w", "load_on_startup": true}));
-    let mut wallet = client.wallet("w");
+    let mut wallet = client.create_wallet("w", json!({"load_on_startup": true}));
     let address = wallet.call("getnewaddress", json!(["kept"]));
     wallet.call("generatetoaddress", json!([2, address]));
     // listdescriptors does not wait for the wallet: the used address has it derive another one.
     wallet.call("getwalletinfo", json!([]));
     let before = wallet.call("listdescriptors", json!([]));
-    let checked = |client: &mut outrigger_tests::Client, text: String| {
-        let info = client.call("getdescriptorinfo", json!([text]));
-        format!("{text}#{}", info["checksum"].as_str().unwrap())
-    };
-    let long = checked(&mut client, format!("wpkh({XPRV}/1/*)"));
-    let small = checked(&mut client, format!("wpkh({XPRV}/2/3)"));
+    let long = client.with_checksum(&format!("wpkh({XPRV}/1/*)"));
+    let small = client.with_checksum(&format!("wpkh({XPRV}/2/3)"));
     let requests = json!([[
         {"desc": small, "timestamp": "now"},
         {"desc": long, "timestamp": "now", "range": limit / SCRIPT_BYTES},
@@ -129,8 +121,7 @@ impl Drop for SmallDisk {
 /// Makes wallets and blocks with as much room as `rooms` says, each time; what was acknowledged is there after a kill.
 fn sweep(disk: &SmallDisk, rooms: impl Iterator<Item = u64>) {
     let folder = tempfile::tempdir_in(disk.folder.path()).unwrap();
-    let mut host =
-        Host::start_in(folder, HostOptions { set: vec!["wallet.keypool=3".to_owned()], ..HostOptions::default() });
+    let mut host = Host::start_in(folder, HostOptions::with(&["wallet.keypool=3"]));
     let mut client = host.client();
     client.call("createwallet", json!({"wallet_name": "first", "load_on_startup": true}));
     let address = client.wallet("first").call("getnewaddress", json!(["kept"]));

@@ -1,6 +1,6 @@
 //! Which wallets, and which files of the host, a plugin's grants leave it.
 
-use outrigger_tests::{Host, HostOptions, groups};
+use outrigger_tests::{Host, HostOptions, all_groups};
 use serde_json::json;
 
 /// bitcoind's code for a wallet that is not loaded, and for one that fails.
@@ -9,9 +9,9 @@ const WALLET_ERROR: i64 = -4;
 
 /// A host with the groups of a file of the project, in which the section of a plugin is another.
 fn host_with(section: &str, other: &str) -> Host {
-    let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    let text = all_groups();
     assert!(text.contains(section), "the configuration has changed: {section}");
-    Host::start_with(HostOptions::configured(&text.replace(section, other)).1)
+    Host::start_with(HostOptions::configured(&text.replace(section, other)))
 }
 
 #[test]
@@ -27,8 +27,7 @@ fn plugin_knows_the_wallets_of_its_grant_alone() {
     cold.call("getbalance", json!([]));
     let mut hot = host.new_wallet("hot");
     assert_eq!(hot.call("listsinceblock", json!([]))["transactions"], json!([]));
-    let plugins = host.client().call("listplugins", json!([]));
-    let history = plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "history").unwrap();
+    let history = host.client().plugin("history");
     assert!(history["grants"].as_array().unwrap().contains(&json!("wallet-read/1 (wallets: hot, warm)")), "{history}");
 }
 
@@ -92,8 +91,8 @@ const LACKING: [(&str, &str, &str, &str); 32] = [
 
 #[test]
 fn each_grant_of_the_groups_is_needed_by_a_method() {
-    let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
-    let (config, mut options) = HostOptions::configured(&text);
+    let text = all_groups();
+    let mut options = HostOptions::configured(&text);
     options.set.push("wallet.fallbackfee=0.0001".to_owned());
     let host = Host::start_with(options);
     let mut wallet = host.new_wallet("w");
@@ -116,7 +115,7 @@ fn each_grant_of_the_groups_is_needed_by_a_method() {
             all.split(',').map(str::trim).filter(|grant| *grant != format!("\"{service}\"")).collect();
         assert!(others.len() < all.split(',').count(), "{group} has no grant of {service}");
         let granted = format!("{before}{head}grants = [{}]{rest}", others.join(", "));
-        std::fs::write(config.path(), granted).unwrap();
+        std::fs::write(host.config_file().path(), granted).unwrap();
         let reload = wallet.try_call("reloadplugin", json!([group]));
         if method.is_empty() {
             let expected = format!("plugin '{group}' needs the service {service}, which its 'grants' do not list");
@@ -129,24 +128,23 @@ fn each_grant_of_the_groups_is_needed_by_a_method() {
             .fold(params.to_owned(), |params, (name, value)| params.replace(name, value.as_str().unwrap()));
         let lacking = (-32603, format!("The plugin's grants lack {service}"));
         assert_eq!(wallet.refused(method, serde_json::from_str(&params).unwrap()), lacking, "{group} {method}");
-        std::fs::write(config.path(), &text).unwrap();
+        std::fs::write(host.config_file().path(), &text).unwrap();
         wallet.call("reloadplugin", json!([group]));
     }
 }
 
 #[test]
 fn services_of_wallets_are_used_for_the_wallets_of_their_grants_alone() {
-    let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    let text = all_groups();
     let mut limited = text.clone();
     for service in ["book", "pay", "import", "admin", "keys"].map(|name| format!("wallet-{name}/1")) {
         let begin = limited.find("\nfile = \"wallet\"\n").unwrap();
         let grant = format!("{{ service = \"{service}\", wallets = [\"hot\"] }}");
         limited.replace_range(begin.., &limited[begin..].replacen(&format!("\"{service}\""), &grant, 1));
     }
-    let (config, options) = HostOptions::configured(&text);
-    let host = Host::start_with(options);
+    let host = Host::start_with(HostOptions::configured(&text));
     let [mut hot, mut cold] = ["hot", "cold"].map(|name| host.new_wallet(name));
-    std::fs::write(config.path(), limited).unwrap();
+    std::fs::write(host.config_file().path(), limited).unwrap();
     let mut client = host.client();
     client.call("reloadplugin", json!(["wallet"]));
     for (service, method, params) in [

@@ -1,6 +1,6 @@
 //! Groups are switched in the configuration, and a third party's plugin takes the place of one of ours.
 
-use outrigger_tests::{Host, HostOptions, built, groups};
+use outrigger_tests::{Host, HostOptions, all_groups, built, groups};
 use serde_json::json;
 
 use crate::users::ALICE;
@@ -62,10 +62,8 @@ fn groups_of_read_only_answer_history_and_chain_alone() {
 
 #[test]
 fn groups_that_are_disabled_are_gone() {
-    let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
-    let text = text.replace("file = \"signing\"", "file = \"signing\"\nenabled = false");
-    let (_config, options) = HostOptions::configured(&text);
-    let host = Host::start_with(options);
+    let text = all_groups().replace("file = \"signing\"", "file = \"signing\"\nenabled = false");
+    let host = Host::start_with(HostOptions::configured(&text));
     check_methods(&host, &[&IMPORT[..], &MINING, &HISTORY, &CHAIN, &WALLET].concat(), &SIGNING);
 }
 
@@ -86,30 +84,23 @@ fn groups_that_are_off_are_known_with_all_their_methods() {
         .collect();
     assert!(methods.len() > 140, "{methods:?}");
     let user = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\nmethods = {methods:?}\n");
-    let (_config, options) = HostOptions::configured(&user);
-    drop(Host::start_with(options));
-    let (_config, options) = HostOptions::configured(&user.replace("\"getblock\"", "\"getblok\""));
-    assert_eq!(Host::fail(&options).status.code(), Some(2));
+    drop(Host::start_with(HostOptions::configured(&user)));
+    Host::refused(&HostOptions::configured(&user.replace("\"getblock\"", "\"getblok\"")));
 }
 
 /// A configuration with the chain, our mining group where `ours` says so, and Acme's.
-pub fn acme_config(ours: bool, rest: &str) -> tempfile::NamedTempFile {
-    let acme = built().library("outrigger_acme_mining").display().to_string();
+pub fn acme_config(ours: bool, rest: &str) -> HostOptions {
     let mut text = String::from("[[plugins]]\nfile = \"chain\"\ngrants = [\"chain/1\", \"mempool/1\", \"log/1\"]\n");
     if ours {
         text += "[[plugins]]\nfile = \"mining\"\ngrants = [\"chain/1\", \"mempool/1\", \"events/1\", \"log/1\"]\n";
     }
-    text += &format!("[[plugins]]\nfile = \"{acme}\"\ngrants = [\"chain/1\", \"mempool/1\"]\n{rest}");
-    let config = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(config.path(), text).unwrap();
-    config
+    let rest = format!("grants = [\"chain/1\", \"mempool/1\"]\n{rest}");
+    HostOptions::with_plugin(text.trim_end(), built().library("outrigger_acme_mining"), &rest)
 }
 
 #[test]
 fn groups_can_be_replaced_by_a_third_partys_plugin() {
-    let config = acme_config(false, "[plugins.options]\nmin_feerate = 9000\n");
-    let options = HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() };
-    let host = Host::start_with(options);
+    let host = Host::start_with(acme_config(false, "[plugins.options]\nmin_feerate = 9000\n"));
     let mut client = host.client();
     assert_eq!(client.call("getblocktemplate", json!([{"rules": ["segwit"]}]))["acme"], json!(true));
     assert_eq!(client.call("getacmepolicy", json!([])), json!({"min_feerate": 9000}));
@@ -118,23 +109,10 @@ fn groups_can_be_replaced_by_a_third_partys_plugin() {
 
 #[test]
 fn routes_replace_one_method_of_a_group_alone() {
-    let config = acme_config(true, "[routes]\ngetblocktemplate = \"acme-mining\"\n");
-    let options = HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() };
-    let host = Host::start_with(options);
+    let host = Host::start_with(acme_config(true, "[routes]\ngetblocktemplate = \"acme-mining\"\n"));
     let mut client = host.client();
     assert_eq!(client.call("getblocktemplate", json!([]))["acme"], json!(true));
     assert_eq!(client.refused("submitblock", json!(["00"])), (-22, "Block decode failed".into()));
-    let plugins = client.call("listplugins", json!([]));
-    let acme = plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "acme-mining").unwrap();
+    let acme = client.plugin("acme-mining");
     assert_eq!((&acme["version"], &acme["methods"]), (&json!("2.1.0"), &json!(["getacmepolicy", "getblocktemplate"])));
-}
-
-#[test]
-fn routes_of_a_method_that_two_plugins_claim_are_refused_by_name() {
-    let config = acme_config(true, "");
-    let output = Host::fail(&HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
-    let error = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    let claimed = ":8: plugins.file: the method 'getblocktemplate' is claimed by 'mining' and by 'acme-mining'";
-    assert!(error.contains(claimed), "{error}");
 }

@@ -5,10 +5,8 @@ use std::str::FromStr;
 use bitcoin::NetworkKind;
 use bitcoin::bip32::{DerivationPath, Xpriv, Xpub};
 use bitcoin::secp256k1::Secp256k1;
-use outrigger_tests::{Client, Host};
+use outrigger_tests::{Client, Host, NOBODY};
 use serde_json::{Value, json};
-
-const STRANGER: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 
 /// A device: the root of its keys.
 struct Device(Xpriv);
@@ -27,11 +25,6 @@ impl Device {
     }
 }
 
-fn checked(client: &mut Client, descriptor: &str) -> String {
-    let info = client.call("getdescriptorinfo", json!([descriptor]));
-    format!("{descriptor}#{}", info["checksum"].as_str().unwrap())
-}
-
 /// A descriptor's receiving and change form.
 fn both(descriptor: &str) -> [String; 2] {
     [descriptor.replace("/*", "/0/*"), descriptor.replace("/*", "/1/*")]
@@ -39,7 +32,7 @@ fn both(descriptor: &str) -> [String; 2] {
 
 fn watching(client: &mut Client, name: &str, descriptor: &str) -> Client {
     client.call("createwallet", json!({"wallet_name": name, "disable_private_keys": true, "blank": true}));
-    let [receiving, change] = both(descriptor).map(|text| checked(client, &text));
+    let [receiving, change] = both(descriptor).map(|text| client.with_checksum(&text));
     let mut wallet = client.wallet(name);
     let imported = wallet.call(
         "importdescriptors",
@@ -53,12 +46,12 @@ fn watching(client: &mut Client, name: &str, descriptor: &str) -> Client {
     let kind = types.iter().find(|(form, _)| descriptor.starts_with(form)).unwrap().1;
     let address = wallet.call("getnewaddress", json!(["", kind]));
     client.call("generatetoaddress", json!([1, address]));
-    client.call("generatetoaddress", json!([100, STRANGER]));
+    client.call("generatetoaddress", json!([100, NOBODY]));
     wallet
 }
 
 fn fund(wallet: &mut Client) -> Value {
-    let params = json!({"outputs": [{STRANGER: 0.5}], "options": {"fee_rate": 2, "lockUnspents": true}});
+    let params = json!({"outputs": [{NOBODY: 0.5}], "options": {"fee_rate": 2, "lockUnspents": true}});
     let funded = wallet.call("walletcreatefundedpsbt", params);
     assert_eq!(wallet.call("listlockunspent", json!([])).as_array().unwrap().len(), 1);
     funded["psbt"].clone()
@@ -66,7 +59,7 @@ fn fund(wallet: &mut Client) -> Value {
 
 /// What a device with these descriptors makes of a PSBT.
 fn sign(client: &mut Client, psbt: &Value, descriptor: &str) -> Value {
-    let descriptors = both(descriptor).map(|text| json!({"desc": checked(client, &text), "range": 10}));
+    let descriptors = both(descriptor).map(|text| json!({"desc": client.with_checksum(&text), "range": 10}));
     client.call("descriptorprocesspsbt", json!([psbt, descriptors]))["psbt"].clone()
 }
 
@@ -74,7 +67,7 @@ fn send(client: &mut Client, wallet: &mut Client, psbt: &Value) {
     let last = client.call("finalizepsbt", json!([psbt]));
     assert_eq!(last["complete"], json!(true), "{last}");
     let txid = client.call("sendrawtransaction", json!([last["hex"]]));
-    client.call("generatetoaddress", json!([1, STRANGER]));
+    client.call("generatetoaddress", json!([1, NOBODY]));
     let sent = wallet.call("gettransaction", json!([txid]));
     assert_eq!((sent["confirmations"].as_u64(), sent["amount"].as_f64()), (Some(1), Some(-0.5)), "{sent}");
     assert_eq!(wallet.call("listlockunspent", json!([])), json!([]));

@@ -1,9 +1,9 @@
 //! A plugin whose code does not return holds up its own callers and nobody else, and `listplugins` shows it.
 
-use outrigger_tests::{Client, Gate, Host, HostOptions, Waiting, built, groups, isolated, skip};
+use outrigger_tests::{Gate, Host, HostOptions, Waiting, all_groups, built, isolated, skip};
 use serde_json::{Value, json};
 
-use crate::faults::{self, await_told, faulty};
+use crate::faults::{self, await_told, check_others};
 
 const INTERNAL: i64 = -32603;
 
@@ -21,27 +21,17 @@ fn abandon(host: &Host, gate: &Gate, method: &str, count: usize) -> Vec<Waiting>
     waiting
 }
 
-/// The other plugins answer.
-#[track_caller]
-fn check_others(client: &mut Client) {
-    client.call("getblockchaininfo", json!([]));
-    let tip = client.call("getbestblockhash", json!([]));
-    client.call("getblock", json!([tip]));
-    client.call("listwallets", json!([]));
-    client.call("uptime", json!([]));
-}
-
 #[test]
 fn held_up_calls_that_were_abandoned_are_found_at_their_deadline() {
     let (host, gate) = start("");
     let mut client = host.client();
     let waiting = abandon(&host, &gate, "faultblocked", 5);
     await_told(&mut client, "stuck", &json!(5));
-    assert_eq!(faulty(&mut client)["state"], "stuck");
+    assert_eq!(client.plugin("faulty")["state"], "stuck");
     check_others(&mut client);
     drop(waiting);
     await_told(&mut client, "stuck", &json!(0));
-    assert_eq!(faulty(&mut client)["state"], "running");
+    assert_eq!(client.plugin("faulty")["state"], "running");
     client.call("faultwho", json!([]));
 }
 
@@ -86,7 +76,7 @@ fn held_up_long_running_calls_have_their_threads_replaced_and_are_answered() {
     await_told(&mut client, "long_calls", &json!(6));
     // Their threads were replaced: the plugin itself has its whole share again.
     client.call("faultwho", json!([]));
-    assert_eq!(faulty(&mut client)["state"], "running");
+    assert_eq!(client.plugin("faulty")["state"], "running");
     check_others(&mut client);
     drop(waiting);
     for call in calls {
@@ -140,7 +130,7 @@ fn plugin_answers_that_are_long_and_no_json_reach_nobody() {
         let told: Vec<_> = answer.as_array().unwrap().iter().map(|one| (&one["id"], &one["error"]["code"])).collect();
         assert_eq!(told, [(&json!(1), &Value::Null), (&json!(2), &json!(INTERNAL)), (&json!(3), &Value::Null)]);
     }
-    assert_eq!(faulty(&mut client)["errors"], 4);
+    assert_eq!(client.plugin("faulty")["errors"], 4);
 }
 
 #[test]
@@ -149,10 +139,8 @@ fn reloadplugin_that_is_long_in_making_an_instance_holds_up_no_call() {
         skip("what slows an instance down is kept by the library, of which each process has its own");
         return;
     }
-    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
     let grants = "grants = [\"chain/1\", \"log/1\"]\n";
-    let (_config, options) = HostOptions::with_plugin(&groups, built().library("outrigger_faulty"), grants);
-    let host = Host::start_with(options);
+    let host = Host::start_with(HostOptions::with_plugin(&all_groups(), built().library("outrigger_faulty"), grants));
     let mut client = host.client();
     let gate = Gate::new();
     client.call("faultslowcreate", json!([gate.address()]));

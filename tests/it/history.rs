@@ -65,15 +65,11 @@ fn play_recorded(client: &mut Client, wallet: &mut Client, actions: &Value, step
 #[test]
 fn gettransaction_and_listsinceblock_tell_a_recorded_history_alike() {
     for release in RECORDED {
-        let host = Host::start_with(HostOptions {
-            set: vec!["wallet.keypool=20".into(), format!("release={release}")],
-            ..HostOptions::default()
-        });
+        let host = Host::start_with(HostOptions::with(&["wallet.keypool=20", &format!("release={release}")]));
         let mut client = host.client();
         let expected = recorded(release, "history.json");
         client.call("setmocktime", json!([expected["start_time"]]));
-        client.call("createwallet", json!({"wallet_name": "w", "blank": true, "descriptors": true}));
-        let mut wallet = client.wallet("w");
+        let mut wallet = client.create_wallet("w", json!({"blank": true, "descriptors": true}));
         for import in expected["importdescriptors"].as_array().unwrap() {
             assert_eq!(wallet.call("importdescriptors", json!([[import[0]]]))[0], import[1]);
         }
@@ -168,10 +164,7 @@ fn differences(wallet: &mut Client, step: &Value, rescanned: &[Value]) -> Vec<St
 #[test]
 fn gettransaction_and_listsinceblock_tell_recorded_random_histories_alike() {
     for release in RECORDED {
-        let host = Host::start_with(HostOptions {
-            set: vec!["wallet.keypool=20".into(), format!("release={release}")],
-            ..HostOptions::default()
-        });
+        let host = Host::start_with(HostOptions::with(&["wallet.keypool=20", &format!("release={release}")]));
         let mut client = host.client();
         let expected = recorded(release, "random-histories.json");
         client.call("setmocktime", json!([expected["base_time"]]));
@@ -181,8 +174,7 @@ fn gettransaction_and_listsinceblock_tell_recorded_random_histories_alike() {
         let mut differ = Vec::new();
         for sequence in expected["sequences"].as_array().unwrap() {
             let name = sequence["wallet"].as_str().unwrap();
-            client.call("createwallet", json!({"wallet_name": name, "blank": true, "descriptors": true}));
-            let mut wallet = client.wallet(name);
+            let mut wallet = client.create_wallet(name, json!({"blank": true, "descriptors": true}));
             let imported = wallet.call("importdescriptors", json!([sequence["importdescriptors"]]));
             assert!(imported.as_array().unwrap().iter().all(|one| one["success"] == true), "{imported}");
             let rescanned = sequence["rescanned"].as_array().unwrap();

@@ -2,17 +2,16 @@
 
 use std::process::Command;
 
-use outrigger_tests::{Client, Host, HostOptions, built, groups};
+use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, all_groups, built};
 use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 
+use crate::isolation::has_sandbox;
 use crate::key_daemon::KeyDaemon;
 
 /// The master key of BIP 32's first test vector on test chains, and its public account keys.
 const MASTER: &str =
     "tprv8ZgxMBicQKsPeDgjzdC36fs6bMjGApWDNLR9erAXMs5skhMv36j9MV5ecvfavji5khqjWaWSFhN3YcCUUdiKH6isR4Pwy3U5y5egddBr16m";
-/// An address of nobody here.
-const ELSEWHERE: &str = "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202";
 
 fn daemon() -> KeyDaemon {
     KeyDaemon::new("hsm-daemon", MASTER)
@@ -20,16 +19,12 @@ fn daemon() -> KeyDaemon {
 
 /// A host with the HSM's plugin, where `rest` belongs to the plugin's section.
 fn options(hsm: &KeyDaemon, rest: &str) -> HostOptions {
-    let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
-    let text = text.replace("[wallet]\n", "[wallet]\nsigner = \"hsm-signer\"\n");
-    let plugin = built().library("outrigger_hsm_signer").display().to_string();
+    let text = all_groups().replace("[wallet]\n", "[wallet]\nsigner = \"hsm-signer\"\n");
     let socket = hsm.socket();
-    let entry = format!(
-        "\n[[plugins]]\nfile = {plugin:?}\ngrants = [\"log/1\"]\n{rest}\
-         reach = [\"connect:unix:{socket}\"]\noptions = {{ socket = {socket:?} }}\n"
+    let rest = format!(
+        "grants = [\"log/1\"]\n{rest}reach = [\"connect:unix:{socket}\"]\noptions = {{ socket = {socket:?} }}\n"
     );
-    std::fs::write(hsm.path("host.toml"), text + &entry).unwrap();
-    HostOptions { config: Some(hsm.path("host.toml")), ..HostOptions::default() }
+    HostOptions::with_plugin(&text, built().library("outrigger_hsm_signer"), &rest)
 }
 
 fn start(hsm: &KeyDaemon) -> Host {
@@ -41,10 +36,8 @@ fn import(wallet: &mut Client, private: bool) {
     let mut requests = Vec::new();
     for (kind, purpose) in [("wpkh", 84), ("tr", 86), ("pkh", 44)] {
         for branch in [0, 1] {
-            let text = format!("{kind}({MASTER}/{purpose}h/1h/0h/{branch}/*)");
-            let info = wallet.call("getdescriptorinfo", json!([text]));
             let checked = match private {
-                true => format!("{text}#{}", info["checksum"].as_str().unwrap()),
+                true => wallet.with_checksum(&format!("{kind}({MASTER}/{purpose}h/1h/0h/{branch}/*)")),
                 false => public(kind, purpose, branch, wallet),
             };
             let internal = branch == 1;
@@ -68,11 +61,9 @@ fn public(kind: &str, purpose: u32, branch: u32, client: &mut Client) -> String 
 /// The wallets "hot", which has the keys, and "vault", which has not; both know the same addresses.
 fn wallets(host: &Host) -> (Client, Client) {
     let mut client = host.client();
-    client.call("createwallet", json!({"wallet_name": "hot", "blank": true}));
-    let mut hot = client.wallet("hot");
+    let mut hot = client.create_wallet("hot", json!({"blank": true}));
     import(&mut hot, true);
-    client.call("createwallet", json!({"wallet_name": "vault", "disable_private_keys": true, "external_signer": true}));
-    let mut vault = client.wallet("vault");
+    let mut vault = client.create_wallet("vault", json!({"disable_private_keys": true, "external_signer": true}));
     import(&mut vault, false);
     (hot, vault)
 }
@@ -170,9 +161,9 @@ fn hsm_signer_that_does_not_answer_stores_nothing_and_is_told_by_name() {
 fn hsm_signer_that_hangs_is_told_before_the_call_s_deadline() {
     let hsm = daemon();
     let options = options(&hsm, "");
-    let text = std::fs::read_to_string(hsm.path("host.toml")).unwrap();
-    std::fs::write(hsm.path("host.toml"), text.replace("call_deadline_seconds = 120", "call_deadline_seconds = 3"))
-        .unwrap();
+    let config = options.config_file();
+    let text = std::fs::read_to_string(config.path()).unwrap();
+    std::fs::write(config.path(), text.replace("call_deadline_seconds = 120", "call_deadline_seconds = 3")).unwrap();
     let host = Host::start_with(options);
     let (_, mut vault) = wallets(&host);
     let address = vault.call("getnewaddress", json!(["", "legacy"]));
@@ -187,8 +178,7 @@ fn hsm_signer_that_hangs_is_told_before_the_call_s_deadline() {
 
 #[test]
 fn hsm_signer_isolated_signs_from_its_own_process() {
-    if !outrigger_sandbox::probe().suffices() {
-        outrigger_tests::skip_unprivileged("this system allows no sandbox");
+    if !has_sandbox() {
         return;
     }
     let hsm = daemon();
@@ -196,8 +186,7 @@ fn hsm_signer_isolated_signs_from_its_own_process() {
     let (_, mut vault) = wallets(&host);
     fund(&mut vault);
     vault.call("sendtoaddress", json!([ELSEWHERE, 1]));
-    let plugins = vault.call("listplugins", json!([]));
-    let told = plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "hsm-signer").unwrap();
+    let told = vault.plugin("hsm-signer");
     assert_eq!((&told["isolated"], &told["denied"]["count"]), (&json!(true), &json!(0)), "{told}");
 }
 
@@ -215,8 +204,7 @@ fn hsm_signer_passes_plugin_check_without_its_daemon() {
 #[test]
 fn wallet_signer_must_be_a_plugin_that_provides_keys() {
     let hsm = daemon();
-    let config = options(&hsm, "enabled = false\n").config.unwrap();
-    let output = Command::new(&built().binary).args(["run", "--check", "--config"]).arg(&config).output().unwrap();
+    let output = Host::check(&options(&hsm, "enabled = false\n"));
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{told}");
     assert!(told.contains("no enabled plugin of this id provides keys-provider/1"), "{told}");
@@ -227,12 +215,13 @@ fn a_policy_judges_what_hsm_signer_signs_and_other_wallets_with_its_keys() {
     let hsm = daemon();
     let options = options(&hsm, "");
     let judge = built().library("outrigger_judge").display().to_string();
-    let text = std::fs::read_to_string(hsm.path("host.toml")).unwrap();
+    let config = options.config_file();
+    let text = std::fs::read_to_string(config.path()).unwrap();
     let policy = format!(
         "\n[[plugins]]\nfile = {judge:?}\noptions = {{ refuse = [\"Sign\", \"SignMessage\"] }}\n\
          [[wallet.policies]]\nwallets = [\"vault\"]\nplugin = \"judge\"\n"
     );
-    std::fs::write(hsm.path("host.toml"), text + &policy).unwrap();
+    std::fs::write(config.path(), text + &policy).unwrap();
     let host = Host::start_with(options);
     let (mut hot, mut vault) = wallets(&host);
     fund(&mut vault);

@@ -1,6 +1,6 @@
 //! importmulti and importdescriptors: what is imported is found on the chain.
 
-use outrigger_tests::{Client, Host};
+use outrigger_tests::{Client, ELSEWHERE, Host, XPRV};
 use serde_json::{Value, json};
 
 /// A private key whose coins are mined below, and its addresses.
@@ -22,29 +22,20 @@ const KEY: Key = Key {
 fn paid() -> (Host, Client) {
     let host = Host::start();
     let mut client = host.client();
-    let checksum =
-        |client: &mut Client, text: String| client.call("getdescriptorinfo", json!([text]))["descriptor"].clone();
     for (function, address) in [("pkh", KEY.pkh), ("wpkh", KEY.wpkh)] {
-        let descriptor = checksum(&mut client, format!("{function}({})", KEY.public));
+        let descriptor = client.with_checksum(&format!("{function}({})", KEY.public));
         assert_eq!(client.call("deriveaddresses", json!([descriptor])), json!([address]), "{function}");
         client.call("generatetoaddress", json!([2, address]));
     }
-    let elsewhere = "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202";
-    client.call("generatetoaddress", json!([100, elsewhere]));
+    client.call("generatetoaddress", json!([100, ELSEWHERE]));
     (host, client)
-}
-
-fn with_checksum(client: &mut Client, text: &str) -> String {
-    let info = client.call("getdescriptorinfo", json!([text]));
-    format!("{text}#{}", info["checksum"].as_str().unwrap())
 }
 
 #[test]
 fn importdescriptors_finds_the_history_of_its_scripts() {
     let (_host, mut client) = paid();
-    client.call("createwallet", json!({"wallet_name": "w", "blank": true}));
-    let mut wallet = client.wallet("w");
-    let descriptor = with_checksum(&mut client, &format!("wpkh({})", KEY.wif));
+    let mut wallet = client.create_wallet("w", json!({"blank": true}));
+    let descriptor = client.with_checksum(&format!("wpkh({})", KEY.wif));
     let requests = json!([
         {"desc": descriptor, "timestamp": 0, "label": "savings"},
         {"desc": "wpkh(nonsense)", "timestamp": "now"},
@@ -70,10 +61,8 @@ fn importdescriptors_finds_the_history_of_its_scripts() {
 #[test]
 fn importdescriptors_active_range_gives_addresses_from_next_index() {
     let (_host, mut client) = paid();
-    client.call("createwallet", json!({"wallet_name": "w", "blank": true}));
-    let mut wallet = client.wallet("w");
-    let key = "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
-    let descriptor = with_checksum(&mut client, &format!("wpkh({key}/1/*)"));
+    let mut wallet = client.create_wallet("w", json!({"blank": true}));
+    let descriptor = client.with_checksum(&format!("wpkh({XPRV}/1/*)"));
     let request = json!({"desc": descriptor, "timestamp": "now", "active": true, "range": [0, 20], "next_index": 3});
     assert_eq!(wallet.call("importdescriptors", json!([[request]])), json!([{"success": true}]));
     let derived = client.call("deriveaddresses", json!([descriptor, [0, 5]]));
@@ -89,11 +78,10 @@ fn importdescriptors_active_range_gives_addresses_from_next_index() {
 #[test]
 fn importmulti_gives_each_request_a_result_of_its_own() {
     let (_host, mut client) = paid();
-    client.call("createwallet", json!({"wallet_name": "w", "blank": true}));
-    let mut wallet = client.wallet("w");
+    let mut wallet = client.create_wallet("w", json!({"blank": true}));
     let requests = json!([
         {"scriptPubKey": {"address": KEY.pkh}, "timestamp": 0, "keys": [KEY.wif], "label": "key"},
-        {"scriptPubKey": {"address": "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202"}, "timestamp": 0, "watchonly": true},
+        {"scriptPubKey": {"address": ELSEWHERE}, "timestamp": 0, "watchonly": true},
         {"scriptPubKey": {"address": "nonsense"}, "timestamp": 0},
         {"scriptPubKey": {"address": KEY.pkh}, "timestamp": 0, "keys": [5]},
     ]);
@@ -119,13 +107,12 @@ fn importmulti_gives_each_request_a_result_of_its_own() {
 #[test]
 fn importmulti_and_importdescriptors_fail_without_a_timestamp_before_and_after_storing() {
     let (_host, mut client) = paid();
-    client.call("createwallet", json!({"wallet_name": "w", "blank": true}));
-    let mut wallet = client.wallet("w");
+    let mut wallet = client.create_wallet("w", json!({"blank": true}));
     let bad = (-3, "Missing required timestamp field for key".to_owned());
     let requests = json!([{"scriptPubKey": {"address": KEY.pkh}, "timestamp": 0, "watchonly": true}, {}]);
     assert_eq!(wallet.refused("importmulti", json!([requests])), bad);
     assert_eq!(wallet.call("getaddressinfo", json!([KEY.pkh]))["iswatchonly"], json!(false));
-    let descriptor = with_checksum(&mut client, &format!("wpkh({})", KEY.wif));
+    let descriptor = client.with_checksum(&format!("wpkh({})", KEY.wif));
     let requests = json!([{"desc": descriptor, "timestamp": 0}, {}]);
     assert_eq!(wallet.refused("importdescriptors", json!([requests])), bad);
     assert_eq!(wallet.call("getaddressinfo", json!([KEY.wpkh]))["ismine"], json!(true));
@@ -139,7 +126,7 @@ fn createwallet_with_descriptors_false_makes_the_one_kind_and_warns() {
     assert_eq!(made, json!({"name": "w", "warnings": [warning]}));
     assert_eq!(client.call("createwallet", json!({"wallet_name": "d", "descriptors": true})), json!({"name": "d"}));
     let mut wallet = client.wallet("w");
-    let descriptor = with_checksum(&mut client, &format!("wpkh({})", KEY.wif));
+    let descriptor = client.with_checksum(&format!("wpkh({})", KEY.wif));
     let request = json!([[{"scriptPubKey": {"address": KEY.pkh}, "timestamp": 0, "watchonly": true}]]);
     assert_eq!(wallet.call("importmulti", request), json!([{"success": true}]));
     let request = json!([[{"desc": descriptor, "timestamp": "now"}]]);
@@ -160,7 +147,7 @@ fn listdescriptors_tells_imported_keys_and_scripts_as_descriptors_that_another_w
     let requests = json!([
         {"scriptPubKey": {"address": KEY.wpkh}, "keys": [KEY.wif], "timestamp": 0},
         {"scriptPubKey": program["hex"], "witnessscript": multisig, "timestamp": 0, "watchonly": true},
-        {"scriptPubKey": {"address": "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202"}, "timestamp": 0, "watchonly": true},
+        {"scriptPubKey": {"address": ELSEWHERE}, "timestamp": 0, "watchonly": true},
     ]);
     for outcome in wallet.call("importmulti", json!([requests])).as_array().unwrap() {
         assert_eq!(outcome["success"], json!(true), "{outcome}");

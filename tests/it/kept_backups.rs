@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use age::secrecy::ExposeSecret;
-use outrigger_tests::{Client, Host, HostOptions, built, wait_for, wait_until};
+use outrigger_tests::{Client, Host, HostOptions, XPRV, built, wait_for, wait_until};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -14,8 +14,6 @@ use super::full_disk::SmallDisk;
 use super::kills::{Numbers, setting};
 use super::metrics::ask;
 
-const XPRV: &str =
-    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 const KILLS: u64 = 12;
 /// The longest that a host lives after a start, in microseconds.
 const MAX_LIFE: u64 = 400_000;
@@ -57,9 +55,7 @@ fn told(file: &Path, more: &[&str]) -> String {
 
 /// Imports a descriptor with private keys.
 fn import(wallet: &mut Client, number: u64) -> String {
-    let text = format!("wpkh({XPRV}/{number}/*)");
-    let checksum = wallet.call("getdescriptorinfo", json!([text]))["checksum"].as_str().unwrap().to_owned();
-    let text = format!("{text}#{checksum}");
+    let text = wallet.with_checksum(&format!("wpkh({XPRV}/{number}/*)"));
     let imported = wallet.call("importdescriptors", json!([[{"desc": text, "timestamp": "now", "range": [0, 4]}]]));
     assert_eq!(imported[0]["success"], json!(true), "{imported}");
     text
@@ -184,9 +180,8 @@ fn a_folder_that_vanished_is_told_and_nothing_is_written_in_its_place() {
     for (folder, why) in
         [(&place.path().join("none"), "the folder must exist"), (&first_file(&folder), "it is not a folder")]
     {
-        let failed = Host::fail(&options(folder, &[]));
-        let error = String::from_utf8_lossy(&failed.stderr).into_owned();
-        assert!(failed.status.code() == Some(2) && error.contains("backup.folder") && error.contains(why), "{error}");
+        let error = Host::refused(&options(folder, &[]));
+        assert!(error.contains("backup.folder") && error.contains(why), "{error}");
     }
     let datadir = tempfile::tempdir().unwrap();
     let failed = Host::fail_in(datadir.path(), &options(datadir.path(), &[]));
@@ -235,9 +230,8 @@ fn wallets_that_are_unloaded_at_once_are_backed_up() {
 fn a_second_host_with_the_same_folder_does_not_start() {
     let folder = tempfile::tempdir().unwrap();
     let _first = Host::start_with(options(folder.path(), &[]));
-    let failed = Host::fail(&options(folder.path(), &[]));
-    let error = String::from_utf8_lossy(&failed.stderr);
-    assert!(failed.status.code() == Some(2) && error.contains("another host makes its backups in"), "{error}");
+    let error = Host::refused(&options(folder.path(), &[]));
+    assert!(error.contains("another host makes its backups in"), "{error}");
 }
 
 fn first_file(folder: &Path) -> PathBuf {

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use bitcoin::absolute::LockTime;
 use bitcoin::consensus::encode::serialize_hex;
-use bitcoin::{Amount, Block, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness, transaction};
+use bitcoin::{Amount, Block, OutPoint, ScriptBuf, Txid};
+use outrigger_tests::pair::{script, spend};
 use outrigger_tests::{Client, Host, miner};
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ const HOSTS: u64 = 5;
 /// The longest that one lives after a start, in microseconds.
 const MAX_LIFE: u64 = 400_000;
 /// The outputs that there are to spend at the beginning.
-const OUTPUTS: u64 = 1_000;
+const OUTPUTS: usize = 1_000;
 const OUTPUT_VALUE: u64 = 4_000_000;
 const FEE: u64 = 1_000;
 
@@ -41,27 +41,6 @@ impl Numbers {
 
 pub fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().map_or(default, |value| value.parse().unwrap())
-}
-
-/// The script that a spend must show: it succeeds by itself.
-fn witness_script() -> ScriptBuf {
-    ScriptBuf::from_bytes(vec![0x51])
-}
-
-fn spend(from: OutPoint, outputs: u64, value: u64) -> Transaction {
-    let input = TxIn {
-        previous_output: from,
-        script_sig: ScriptBuf::new(),
-        sequence: Sequence::MAX,
-        witness: Witness::from_slice(&[witness_script().as_bytes()]),
-    };
-    let output = TxOut { value: Amount::from_sat(value), script_pubkey: witness_script().to_p2wsh() };
-    Transaction {
-        version: transaction::Version::TWO,
-        lock_time: LockTime::ZERO,
-        input: vec![input],
-        output: vec![output; usize::try_from(outputs).unwrap()],
-    }
 }
 
 /// What the host has answered, and must therefore know for ever.
@@ -108,7 +87,7 @@ impl Life<'_> {
         }
         let index = usize::try_from(self.numbers.below(self.answered.outputs.len() as u64)).unwrap();
         let (outpoint, value) = self.answered.outputs.swap_remove(index);
-        let tx = spend(outpoint, 1, value - FEE);
+        let tx = spend(&[outpoint], &[Amount::from_sat(value - FEE)]);
         let txid = tx.compute_txid();
         // Too long a chain of transactions is refused; the output is then spent another time, or never.
         let is_sent = self.client.call_while_alive("sendrawtransaction", json!([serialize_hex(&tx)]))?.is_ok();
@@ -168,19 +147,19 @@ fn prepare(host: &Host, answered: &mut Answered) {
     let mut client = host.client();
     let mut mine = |height: u64| {
         let template = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
-        let block = miner::build(&template, witness_script().to_p2wsh());
+        let block = miner::build(&template, script());
         assert_eq!(client.call("submitblock", json!([miner::hex(&block)])), Value::Null);
         answered.valid.insert(block.block_hash().to_string(), height);
         OutPoint { txid: block.txdata[0].compute_txid(), vout: 0 }
     };
     let funding = mine(1);
     (2..=101).for_each(|height| _ = mine(height));
-    let tx = spend(funding, OUTPUTS, OUTPUT_VALUE);
+    let tx = spend(&[funding], &[Amount::from_sat(OUTPUT_VALUE); OUTPUTS]);
     let txid: Txid = tx.compute_txid();
     host.client().call("sendrawtransaction", json!([serialize_hex(&tx), 0]));
     // Deep enough that no reorganisation brings it back into the mempool, which a kill loses.
     (102..=104).for_each(|height| _ = mine(height));
-    answered.outputs.extend((0..).take(1_000).map(|vout| (OutPoint { txid, vout }, OUTPUT_VALUE)));
+    answered.outputs.extend((0..).take(OUTPUTS).map(|vout| (OutPoint { txid, vout }, OUTPUT_VALUE)));
 }
 
 /// Checks that the chain holds together, and that all blocks of `answered`, or the last ones, are there.

@@ -17,12 +17,10 @@ pub fn ask(address: SocketAddr, request: &str) -> String {
 
 #[test]
 fn metrics_tell_prometheus_of_calls_chain_wallets_and_plugins() {
-    let host =
-        Host::start_with(HostOptions { set: vec!["metrics.listen=127.0.0.1:0".into()], ..HostOptions::default() });
+    let host = Host::start_with(HostOptions::with(&["metrics.listen=127.0.0.1:0"]));
     let metrics = host.metrics.unwrap();
     let mut wallet = host.new_wallet("shop");
-    let address = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([3, address]));
+    wallet.mine(3);
     // A wallet follows behind the chain, and a call of it waits till it has.
     wallet.call("getwalletinfo", json!([]));
     wallet.refused("getblockhash", json!([9]));
@@ -71,8 +69,7 @@ fn metrics_tell_prometheus_of_calls_chain_wallets_and_plugins() {
 
 #[test]
 fn health_is_told_on_the_rpc_port_too_without_credentials_and_nothing_else_is() {
-    let set = vec!["metrics.listen=127.0.0.1:0".to_owned()];
-    let host = Host::start_with(HostOptions { set, ..HostOptions::default() });
+    let host = Host::start_with(HostOptions::with(&["metrics.listen=127.0.0.1:0"]));
     let mut client = host.client();
     let mut asked = |request: &str| client.send(&format!("{request} HTTP/1.1\r\nHost: x\r\n\r\n"));
     for page in ["/healthz", "/readyz"] {
@@ -94,21 +91,11 @@ fn health_is_told_on_the_rpc_port_too_without_credentials_and_nothing_else_is() 
     ] {
         assert_eq!(asked(request).status, status, "{request}");
     }
-    // A wallet of the start is missing.
-    host.client().call("createwallet", json!({"wallet_name": "w", "load_on_startup": true}));
-    let folder = host.network_folder().join("wallets");
-    std::fs::rename(folder.join("w"), folder.join("elsewhere")).unwrap();
-    let host = host.restart();
-    let mut client = host.client();
-    for (page, status) in [("/healthz", 200), ("/readyz", 503)] {
-        assert_eq!(client.send(&format!("HEAD {page} HTTP/1.1\r\nHost: x\r\n\r\n")).status, status, "{page}");
-    }
 }
 
 #[test]
 fn host_is_not_ready_while_a_wallet_of_its_start_is_missing() {
-    let set = vec!["metrics.listen=127.0.0.1:0".to_owned()];
-    let host = Host::start_with(HostOptions { set, ..HostOptions::default() });
+    let host = Host::start_with(HostOptions::with(&["metrics.listen=127.0.0.1:0"]));
     let is_ready = |host: &Host| ask(host.metrics.unwrap(), "GET /readyz").starts_with("HTTP/1.1 200");
     host.client().call("createwallet", json!({"wallet_name": "w", "load_on_startup": true}));
     assert!(is_ready(&host));
@@ -116,27 +103,19 @@ fn host_is_not_ready_while_a_wallet_of_its_start_is_missing() {
     std::fs::rename(folder.join("w"), folder.join("elsewhere")).unwrap();
     let host = host.restart();
     assert!(!is_ready(&host));
+    for (page, status) in [("/healthz", 200), ("/readyz", 503)] {
+        let request = format!("HEAD {page} HTTP/1.1\r\nHost: x\r\n\r\n");
+        assert_eq!(host.client().send(&request).status, status, "{page}");
+    }
     std::fs::rename(folder.join("elsewhere"), folder.join("w")).unwrap();
     host.client().call("loadwallet", json!(["w"]));
     assert!(is_ready(&host));
 }
 
 #[test]
-fn metrics_listen_address_in_use_is_an_error_of_the_configuration() {
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let set = vec![format!("metrics.listen={}", taken.local_addr().unwrap())];
-    let output = Host::fail(&HostOptions { set, ..HostOptions::default() });
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{told}");
-    assert!(told.contains("metrics.listen: cannot listen on"), "{told}");
-}
-
-#[test]
 fn metrics_count_wrong_passphrases_of_walletpassphrase_and_walletpassphrasechange() {
-    let set = vec!["metrics.listen=127.0.0.1:0".into(), "wallet.keypool=5".into()];
-    let host = Host::start_with(HostOptions { set, ..HostOptions::default() });
-    host.client().call("createwallet", json!({"wallet_name": "shop", "passphrase": "right"}));
-    let mut wallet = host.client().wallet("shop");
+    let host = Host::start_with(HostOptions::with(&["metrics.listen=127.0.0.1:0", "wallet.keypool=5"]));
+    let mut wallet = host.client().create_wallet("shop", json!({"passphrase": "right"}));
     assert_eq!(wallet.refused("walletpassphrase", json!(["wrong", 10])).0, -14);
     assert_eq!(wallet.refused("walletpassphrasechange", json!(["wrong", "new"])).0, -14);
     wallet.call("walletpassphrase", json!(["right", 10]));

@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use outrigger_tests::{Host, built, groups};
+use outrigger_tests::{Host, HostOptions, built, plugin_section};
 use rustix::fs::{FlockOperation, flock};
 use tempfile::TempDir;
 
@@ -54,9 +54,7 @@ impl Mistake {
     /// The same on a data directory, as a user.
     #[track_caller]
     fn judge_on(&self, datadir: &Path, user: Option<u32>) {
-        let config = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
-        std::fs::write(config.path(), &self.text).unwrap();
-        std::fs::set_permissions(config.path(), std::fs::Permissions::from_mode(0o644)).unwrap();
+        let config = HostOptions::configured(&self.text).config_file();
         let run = |check: &[&str]| {
             let mut command = Command::new(&built().binary);
             command.arg("run").args(check).arg("--config").arg(config.path()).arg("--datadir").arg(datadir);
@@ -96,10 +94,6 @@ fn ended(name: &str, mut command: Command) -> (Option<i32>, String) {
     (code, refusal.rsplit_once("\noutrigger: ").map(|(_, refusal)| refusal.to_owned()).unwrap_or(told))
 }
 
-fn plugin(library: &str, rest: &str) -> String {
-    format!("[[plugins]]\nfile = \"{}\"\n{rest}", built().library(library).display())
-}
-
 const CHAIN: &str = "[[plugins]]\nfile = \"chain\"\ngrants = [\"chain/1\", \"mempool/1\", \"log/1\"]\n";
 
 fn user(rest: &str) -> String {
@@ -128,7 +122,7 @@ fn run_check_and_the_start_refuse_texts_keys_and_values_alike() {
         mistake(
             "a former key",
             "[plugin_defaults]\ntransport = \"socket\"\n",
-            "FILE:2: plugin_defaults.transport: this setting was removed",
+            "FILE:2: plugin_defaults.transport: this setting was removed: isolated plugins always use sockets; delete the line",
         ),
         mistake(
             "a setting of the command line",
@@ -141,6 +135,8 @@ fn run_check_and_the_start_refuse_texts_keys_and_values_alike() {
             "network = \"main\"\n",
             "FILE:1: network: the embedded chain is regtest; 'main' is not supported",
         ),
+        mistake("a network of the command line", "", "--network: network: the embedded chain is regtest")
+            .with(&["--network", "main"]),
         mistake(
             "a deprecated feature",
             "deprecatedrpc = [\"accounts\"]\n",
@@ -193,7 +189,7 @@ fn run_check_and_the_start_refuse_texts_keys_and_values_alike() {
 
 #[test]
 fn run_check_and_the_start_refuse_users_plugins_and_routes_alike() {
-    let acme = |rest: &str| plugin("outrigger_acme_mining", rest);
+    let acme = |rest: &str| plugin_section("outrigger_acme_mining", rest);
     let grants = "grants = [\"chain/1\", \"mempool/1\"]\n";
     let zeros = "0".repeat(64);
     let mistakes = [
@@ -210,12 +206,17 @@ fn run_check_and_the_start_refuse_users_plugins_and_routes_alike() {
         mistake(
             "a set of methods",
             user("methods = [\"@reed\"]\n"),
-            "FILE:3: rpc.users.methods: there is no set of methods '@reed': there are ",
+            "FILE:3: rpc.users.methods: there is no set of methods '@reed': there are @read, @send, @mining, @wallet, @node-admin and @rest",
         ),
         mistake(
             "a user's method",
             user("methods = [\"getblokcount\"]\n"),
             "FILE:3: rpc.users.methods: there is no method 'getblokcount'; did you mean 'getblockcount'?",
+        ),
+        mistake(
+            "a user's method that is like no other",
+            user("methods = [\"frobnicate\"]\n"),
+            "FILE:3: rpc.users.methods: there is no method 'frobnicate'\n",
         ),
         mistake(
             "a user's folder",
@@ -273,7 +274,7 @@ fn run_check_and_the_start_refuse_users_plugins_and_routes_alike() {
             "two plugins with a method",
             acme(grants)
                 + "[[plugins]]\nfile = \"mining\"\ngrants = [\"chain/1\", \"mempool/1\", \"events/1\", \"log/1\"]\n",
-            "the method 'getblocktemplate' is claimed by 'acme-mining' and by 'mining'",
+            "plugins.file: the method 'getblocktemplate' is claimed by 'acme-mining' and by 'mining'",
         ),
         mistake(
             "a method of a route",
@@ -452,23 +453,15 @@ fn run_check_and_the_start_refuse_data_directories_alike() {
         .judge_on(&file.join("new"), None);
     let open = folder_of(None, 0o775);
     let open = open.path().canonicalize().unwrap().join("own");
-    of_datadir("an open folder", &format!("{} may be changed by others (its mode is 0775)", open.display()))
-        .judge_on(&open, None);
+    let expected = format!(
+        "{} may be changed by others (its mode is 0775); it must belong to root or to the host's user, and `chmod go-w` it",
+        open.display()
+    );
+    of_datadir("an open folder", &expected).judge_on(&open, None);
     let host = Host::start();
     of_datadir(
         "a folder in use",
         &format!("{} is in use by another Outrigger; stop it", host.network_folder().display()),
     )
     .judge_on(host.datadir(), None);
-}
-
-#[test]
-fn run_check_and_the_start_accept_a_sound_configuration_and_a_missing_folder() {
-    let folder = tempfile::tempdir().unwrap();
-    let datadir = folder.path().join("new/data");
-    let mut command = Command::new(&built().binary);
-    command.args(["run", "--check", "--rpc-listen", "127.0.0.1:0", "--config"]).arg(groups("regtest.toml"));
-    let output = command.arg("--datadir").arg(&datadir).output().unwrap();
-    assert!(output.status.success() && output.stderr.is_empty() && !datadir.exists(), "{output:?}");
-    drop(Host::start());
 }

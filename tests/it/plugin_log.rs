@@ -7,21 +7,20 @@ use outrigger_tests::{CPlugin, Gate, Host, HostOptions, built, c_plugin, wait_fo
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::abi::source_of_the_c_page;
+
 const INTERNAL: i64 = -32603;
 
 /// The plugin of the page for authors in C, with something replaced.
 fn c_page(old: &str, new: &str) -> CPlugin {
-    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../sdk/C.md")).unwrap();
-    let source = page.split("```c\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let source = source_of_the_c_page();
     assert!(source.contains(old), "{old}");
     c_plugin(&source.replacen(old, new, 1))
 }
 
 /// What a host with this plugin and no other says when it does not start.
 fn refusal(plugin: &CPlugin) -> String {
-    let output = Host::fail(&plugin.options("", "grants = [\"chain/1\"]\n"));
-    assert_eq!(output.status.code(), Some(2));
-    String::from_utf8(output.stderr).unwrap()
+    Host::refused(&plugin.options("", "grants = [\"chain/1\"]\n"))
 }
 
 #[test]
@@ -102,11 +101,8 @@ fn with_faulty(rest: &str) -> TempDir {
 
 /// What a host with `faulty` alone says when it does not start.
 fn failure(rest: &str) -> String {
-    let folder = with_faulty(rest);
-    let config = Some(folder.path().join("config.toml"));
-    let output = Host::fail(&HostOptions { config, ..HostOptions::default() });
-    assert_eq!(output.status.code(), Some(2));
-    String::from_utf8(output.stderr).unwrap()
+    let rest = format!("grants = [\"chain/1\", \"log/1\"]\n{rest}");
+    Host::refused(&HostOptions::with_plugin("", built().library("outrigger_faulty"), &rest))
 }
 
 fn configure(folder: &Path, rest: &str) {

@@ -1,24 +1,18 @@
 //! Metrics, timers and progress of plugins.
 
-use outrigger_tests::{Host, HostOptions, built, groups, wait_until};
+use outrigger_tests::{Host, HostOptions, all_groups, built, wait_until};
 use serde_json::{Value, json};
-use tempfile::NamedTempFile;
 
 /// A host with the plugin `judge`, which judges for the wallet "hot".
-fn start(more: &str) -> (Host, NamedTempFile) {
-    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
-    let file = built().library("outrigger_judge").display().to_string();
-    let text = format!(
-        "{groups}\n[[plugins]]\nfile = {file:?}\ngrants = [\"metrics/1\"]\n\
-         [[wallet.policies]]\nwallets = [\"hot\"]\nplugin = \"judge\"\n"
-    );
-    let (config, options) = HostOptions::configured(&text.replace("[metrics]\n", &format!("[metrics]\n{more}")));
-    (Host::start_with(options), config)
+fn start(more: &str) -> Host {
+    let text = all_groups().replace("[metrics]\n", &format!("[metrics]\n{more}"));
+    let rest = "grants = [\"metrics/1\"]\n[[wallet.policies]]\nwallets = [\"hot\"]\nplugin = \"judge\"\n";
+    Host::start_with(HostOptions::with_plugin(&text, built().library("outrigger_judge"), rest))
 }
 
 #[test]
 fn metrics_of_a_plugin_are_on_the_page_also_after_a_reload() {
-    let (host, _config) = start("listen = \"127.0.0.1:0\"\n");
+    let host = start("listen = \"127.0.0.1:0\"\n");
     let mut wallet = host.new_wallet("hot");
     wallet.call("listdescriptors", json!([true]));
     wallet.call("reloadplugin", json!(["judge"]));
@@ -41,7 +35,7 @@ fn metrics_of_a_plugin_are_on_the_page_also_after_a_reload() {
 
 #[test]
 fn a_timer_of_a_plugin_comes_again_and_again() {
-    let (host, _config) = start("");
+    let host = start("");
     let mut client = host.client();
     wait_until("the timer has come twice", || client.call("timers", json!([])).as_array().unwrap().len() >= 2);
     assert_eq!(client.call("timers", json!([]))[0], json!("soon"));
@@ -49,9 +43,9 @@ fn a_timer_of_a_plugin_comes_again_and_again() {
 
 #[test]
 fn the_progress_of_a_call_is_shown_while_it_runs() {
-    let (host, _config) = start("");
+    let host = start("");
     let mut client = host.client();
-    let work = client.begin(&json!({"id": 1, "method": "work"}).to_string());
+    let work = client.begin_call("work", json!([]));
     let progress = |told: &Value| {
         let calls = told["active_commands"].as_array().unwrap();
         calls.iter().find(|call| call["method"] == "work").map(|call| call["progress"].clone())

@@ -2,42 +2,35 @@
 
 use std::collections::BTreeSet;
 
-use outrigger_tests::{Client, Host, HostOptions, built, groups};
+use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, all_groups, plugin_section};
 use serde_json::{Value, json};
-
-/// An address of nobody here.
-const ELSEWHERE: &str = "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202";
 
 /// A key that no wallet here has.
 const OTHER_KEY: &str = "wpkh(cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA)";
 
 /// bitcoind's code of a wallet's error.
-const WALLET_ERROR: i64 = -4;
+pub const WALLET_ERROR: i64 = -4;
 
 const REFUSED: &str = "The policy 'judge' refuses: It is Sunday";
 
 /// The groups, with a policy of the wallets that begin with "hot". `options` and `rest` belong to the section of its plugin.
 fn text(plugin: &str, options: &str, rest: &str) -> String {
-    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
-    let groups = groups.replace("call_deadline_seconds = 120", "call_deadline_seconds = 4");
-    let file = built().library(&format!("outrigger_{plugin}")).display().to_string();
+    let groups = all_groups().replace("call_deadline_seconds = 120", "call_deadline_seconds = 4");
     let id = plugin.replace('_', "-");
-    format!(
-        "{groups}\n[[plugins]]\nfile = {file:?}\n{rest}\noptions = {{ {options} }}\n\
-         \n[[wallet.policies]]\nwallets = [\"hot*\"]\nplugin = {id:?}\n"
-    )
+    let policy = format!("[[wallet.policies]]\nwallets = [\"hot*\"]\nplugin = {id:?}\n");
+    let rest = format!("{rest}\noptions = {{ {options} }}\n\n{policy}");
+    format!("{groups}\n{}", plugin_section(&format!("outrigger_{plugin}"), &rest))
 }
 
-fn host(text: &str) -> (Host, tempfile::NamedTempFile) {
-    let (config, options) = HostOptions::configured(text);
-    (Host::start_with(options), config)
+fn host(text: &str) -> Host {
+    Host::start_with(HostOptions::configured(text))
 }
 
-/// Coins of a wallet: of each type two, mature.
-fn fund(wallet: &mut Client) {
+/// Mature coins of 50 BTC: of each type so many.
+pub fn fund(wallet: &mut Client, coins: u32) {
     for kind in ["bech32", "bech32m", "legacy", "p2sh-segwit"] {
         let address = wallet.call("getnewaddress", json!(["", kind]));
-        wallet.call("generatetoaddress", json!([2, address]));
+        wallet.call("generatetoaddress", json!([coins, address]));
     }
     wallet.call("generatetoaddress", json!([100, ELSEWHERE]));
 }
@@ -88,7 +81,7 @@ fn arguments(wallet: &mut Client, folder: &std::path::Path, round: &str) -> Vec<
     let raw = wallet.call("createrawtransaction", json!([[], [{ELSEWHERE: 1}]]));
     let raw = wallet.call("fundrawtransaction", json!([raw]))["hex"].clone();
     let recent = wallet.call("listtransactions", json!(["*", 1])).as_array().unwrap().last().cloned();
-    let checksum = wallet.call("getdescriptorinfo", json!([OTHER_KEY]))["checksum"].clone();
+    let other = wallet.with_checksum(OTHER_KEY);
     let file = |name: &str| folder.join(format!("{name}-{round}")).display().to_string();
     let xpub = wallet.call("gethdkeys", json!([]))[0]["xpub"].clone();
     vec![
@@ -107,7 +100,7 @@ fn arguments(wallet: &mut Client, folder: &std::path::Path, round: &str) -> Vec<
         json!([legacy]),
         json!([file("backup")]),
         json!([file("export")]),
-        json!([[{"desc": format!("{OTHER_KEY}#{}", checksum.as_str().unwrap()), "timestamp": "now"}]]),
+        json!([[{"desc": other, "timestamp": "now"}]]),
         json!([[{"scriptPubKey": {"address": ELSEWHERE}, "timestamp": "now"}]]),
     ]
 }
@@ -115,10 +108,11 @@ fn arguments(wallet: &mut Client, folder: &std::path::Path, round: &str) -> Vec<
 #[test]
 fn policies_are_asked_by_every_method_that_signs_sends_or_gives_keys_out() {
     let text = text("judge", "", "grants = []");
-    let (host, config) = host(&text);
+    let host = host(&text);
+    let config = host.config_file();
     let mut wallet = host.new_wallet("hot");
     let folder = tempfile::tempdir().unwrap();
-    fund(&mut wallet);
+    fund(&mut wallet, 2);
     let plugins = wallet.call("listplugins", json!([]));
     let guarded = ["wallet-pay/1", "wallet-import/1", "wallet-admin/1", "wallet-keys/1", "signer/1"];
     let is_granted = |plugin: &&Value| {
@@ -168,7 +162,7 @@ fn policies_are_asked_by_every_method_that_signs_sends_or_gives_keys_out() {
         assert_eq!(seen, *acts, "{method}");
         wallet.call("generatetoaddress", json!([1, ELSEWHERE]));
         if *method == "sendall" || *method == "sendmany" {
-            fund(&mut wallet);
+            fund(&mut wallet, 2);
             wallet.call("sendtoaddress", json!([ELSEWHERE, 1]));
         }
     }
@@ -180,14 +174,12 @@ fn policies_are_asked_by_every_method_that_signs_sends_or_gives_keys_out() {
 
 #[test]
 fn no_way_to_a_method_leads_past_a_policy() {
-    let chained = built().library("outrigger_chained").display().to_string();
     let grants = "grants = [\"wallet-read/1\", \"signer/1\", { service = \"rpc/1\", methods = [\"sendtoaddress\", \"dumpprivkey\"] }]";
-    let wrap = format!(
-        "\n[[plugins]]\nfile = {chained:?}\ngrants = [\"rpc/1\"]\noptions = {{ ask = [\"sendmany\"] }}\n\n[routes]\nwrap = [\"chained\"]\n"
-    );
-    let (host, _config) = host(&(text("judge", "refuse = [\"Sign\", \"GiveKeys\", \"SignMessage\"]", grants) + &wrap));
+    let wrap = "grants = [\"rpc/1\"]\noptions = { ask = [\"sendmany\"] }\n\n[routes]\nwrap = [\"chained\"]\n";
+    let judged = text("judge", "refuse = [\"Sign\", \"GiveKeys\", \"SignMessage\"]", grants);
+    let host = host(&format!("{judged}\n{}", plugin_section("outrigger_chained", wrap)));
     let mut wallet = host.new_wallet("hot");
-    fund(&mut wallet);
+    fund(&mut wallet, 2);
     let refused = (WALLET_ERROR, REFUSED.to_owned());
     assert_eq!(wallet.refused("sendmany", json!(["", {ELSEWHERE: 1}])), refused);
     let call = |id: u32| json!({"id": id, "method": "sendtoaddress", "params": {"address": ELSEWHERE, "amount": id}});
@@ -207,9 +199,9 @@ fn no_way_to_a_method_leads_past_a_policy() {
 #[test]
 fn without_an_answer_of_its_policy_a_wallet_signs_nothing() {
     let options = "hang = [\"SignMessage\"], panic = [\"GiveKeys\"]";
-    let (host, _config) = host(&text("judge", options, "grants = []"));
+    let host = host(&text("judge", options, "grants = []"));
     let mut wallet = host.new_wallet("hot");
-    fund(&mut wallet);
+    fund(&mut wallet, 2);
     let address = wallet.call("getnewaddress", json!(["", "legacy"]));
     let away = |wallet: &mut Client, method: &str, params: Value, reason: &str| {
         let (code, message) = wallet.refused(method, params);
@@ -232,9 +224,9 @@ fn without_an_answer_of_its_policy_a_wallet_signs_nothing() {
 fn a_policy_that_judges_reads_its_wallet_and_nothing_else() {
     let grants = "grants = [\"wallet-read/1\", \"wallet-book/1\", \"wallet-pay/1\", \"wallet-admin/1\", \"wallet-keys/1\", \"signer/1\", \
                   { service = \"rpc/1\", methods = [\"getblockcount\"] }]";
-    let (host, _config) = host(&text("judge", "reach = [\"Sign\"]", grants));
+    let host = host(&text("judge", "reach = [\"Sign\"]", grants));
     let mut wallet = host.new_wallet("hot");
-    fund(&mut wallet);
+    fund(&mut wallet, 2);
     wallet.call("sendtoaddress", json!([ELSEWHERE, 1]));
     let seen = wallet.call("judged", json!([]));
     let reached: Vec<&str> = seen[0]["reached"].as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect();
@@ -250,9 +242,9 @@ fn verdicts_are_in_the_audit_log() {
     let file = folder.path().join("audit");
     let text = text("judge", "refuse = [\"GiveKeys\"]", "grants = []");
     let audit = format!("[audit]\nfile = {:?}\n", file.display().to_string());
-    let (host, _config) = host(&text.replace("[audit]\n", &audit));
+    let host = host(&text.replace("[audit]\n", &audit));
     let mut wallet = host.new_wallet("hot");
-    fund(&mut wallet);
+    fund(&mut wallet, 2);
     wallet.refused("listdescriptors", json!([true]));
     let txid = wallet.call("sendtoaddress", json!([ELSEWHERE, 1]));
     let lines = std::fs::read_to_string(&file).unwrap();
@@ -268,11 +260,7 @@ fn verdicts_are_in_the_audit_log() {
 #[test]
 fn wallet_policies_must_name_a_plugin_that_judges() {
     let text = text("judge", "", "grants = []\nenabled = false");
-    let (config, _) = HostOptions::configured(&text);
-    let run = |check: &str| {
-        std::process::Command::new(&built().binary).args(["run", check, "--config"]).arg(config.path()).output()
-    };
-    let output = run("--check").unwrap();
+    let output = Host::check(&HostOptions::configured(&text));
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{told}");
     assert!(

@@ -2,10 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use outrigger_tests::{Client, Host, HostOptions, data_json};
+use outrigger_tests::{Client, Host, HostOptions, NOBODY, data_json};
 use serde_json::{Value, json};
-
-const FOREIGN: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 
 /// Members of results that only Knots has.
 pub const OF_KNOTS: [&str; 4] = ["in_mempool", "isactive", "mintxfee", "use_txids"];
@@ -90,17 +88,17 @@ fn scenario(node: &mut Client) -> BTreeMap<String, BTreeSet<String>> {
     let mut wallet = node.wallet("w");
     let mine = wallet.call("getnewaddress", json!(["mine", "bech32"]));
     node.call("generatetoaddress", json!([2, mine]));
-    node.call("generatetoaddress", json!([100, FOREIGN]));
-    let pay = |verbose| json!([FOREIGN, 1, "", "", false, true, null, "unset", null, 5, verbose]);
+    node.call("generatetoaddress", json!([100, NOBODY]));
+    let pay = |verbose| json!([NOBODY, 1, "", "", false, true, null, "unset", null, 5, verbose]);
     let paid = wallet.call("sendtoaddress", pay(false));
-    wallet.call("setlabel", json!([FOREIGN, "theirs"]));
+    wallet.call("setlabel", json!([NOBODY, "theirs"]));
     let calls = [
         ("listwalletdir", json!([])),
         ("listreceivedbylabel", json!([0, true])),
         ("listdescriptors", json!([])),
         ("gethdkeys", json!([])),
         ("sendtoaddress", pay(true)),
-        ("walletcreatefundedpsbt", json!([[], [{FOREIGN: 1}]])),
+        ("walletcreatefundedpsbt", json!([[], [{NOBODY: 1}]])),
     ];
     let calls = views(&paid, &mine).into_iter().chain(calls);
     let mut results = BTreeMap::new();
@@ -185,15 +183,14 @@ fn version_is_an_argument_since_release_30() {
     for release in [29, 30, 32] {
         let host = start(release);
         let mut wallet = host.new_wallet("w");
-        let mine = wallet.call("getnewaddress", json!([]));
-        wallet.call("generatetoaddress", json!([1, mine]));
-        wallet.call("generatetoaddress", json!([100, FOREIGN]));
+        wallet.mine(1);
+        wallet.call("generatetoaddress", json!([100, NOBODY]));
         for method in VERSIONED {
             let ask = |wallet: &mut Client, version: u32| {
                 let mut params = match method {
-                    "send" => json!({"outputs": {FOREIGN: 1}, "psbt": true, "add_to_wallet": false}),
-                    "sendall" => json!({"recipients": [FOREIGN], "psbt": true, "add_to_wallet": false}),
-                    _ => json!({"inputs": [], "outputs": {FOREIGN: 1}}),
+                    "send" => json!({"outputs": {NOBODY: 1}, "psbt": true, "add_to_wallet": false}),
+                    "sendall" => json!({"recipients": [NOBODY], "psbt": true, "add_to_wallet": false}),
+                    _ => json!({"inputs": [], "outputs": {NOBODY: 1}}),
                 };
                 params["version"] = json!(version);
                 wallet.try_call(method, params).map_err(|failure| (failure.code, failure.message))
@@ -252,10 +249,10 @@ fn gettransaction_shows_the_confirmed_wtxid_and_lists_the_others_since_release_3
         let mut wallet = host.new_wallet("w");
         let mine = wallet.call("getnewaddress", json!(["", "bech32m"]));
         wallet.call("generatetoaddress", json!([1, mine]));
-        wallet.call("generatetoaddress", json!([100, FOREIGN]));
+        wallet.call("generatetoaddress", json!([100, NOBODY]));
         let coin = wallet.call("listunspent", json!([]))[0].clone();
         let inputs = json!([{"txid": coin["txid"], "vout": coin["vout"]}]);
-        let raw = wallet.call("createrawtransaction", json!([inputs, [{FOREIGN: 49.9}]]));
+        let raw = wallet.call("createrawtransaction", json!([inputs, [{NOBODY: 49.9}]]));
         // The signature of the default type is one byte shorter.
         let [first, second] = ["DEFAULT", "ALL"].map(|kind| {
             let signed = wallet.call("signrawtransactionwithwallet", json!([raw, [], kind]))["hex"].clone();
@@ -273,7 +270,7 @@ fn gettransaction_shows_the_confirmed_wtxid_and_lists_the_others_since_release_3
         };
         let alternates = |wtxids: Value| if release >= 32 { wtxids } else { Value::Null };
         assert_eq!(told(&mut wallet), json!([first.1, alternates(json!([])), first.0]));
-        let block = wallet.call("generateblock", json!([FOREIGN, [second.0]]));
+        let block = wallet.call("generateblock", json!([NOBODY, [second.0]]));
         assert_eq!(told(&mut wallet), json!([second.1, alternates(json!([first.1])), second.0]));
         wallet.call("unloadwallet", json!(["w"]));
         wallet.call("loadwallet", json!(["w"]));

@@ -1,21 +1,15 @@
 //! PSBTs by release: which versions and fields are read, and which version is made.
 
-use outrigger_tests::{Client, Host, HostOptions};
+use outrigger_tests::{Client, Host, HostOptions, NOBODY};
 use serde_json::{Value, json};
 
 const INPUT: &str = "1111111111111111111111111111111111111111111111111111111111111111";
-const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 /// Version 2, with a fallback locktime of 7, inputs modifiable, a SIGHASH_SINGLE signature, and one input with a sequence and both
 /// required locktimes.
 const TWO: &str = "cHNidP8BAgQCAAAAAQMEBwAAAAEEAQEBBQEBAQYBBQH7BAIAAAAAAQ4gEREREREREREREREREREREREREREREREREREREREREREBDwQAAAAAARAE/f///wERBADKmjsBEgQFAAAAAAEDCOgDAAAAAAAAAQQBUQA=";
 
 fn host(release: u32) -> Host {
-    Host::start_with(HostOptions { set: vec![format!("release={release}")], ..HostOptions::default() })
-}
-
-fn refused(client: &mut Client, method: &str, params: Value) -> (i64, String) {
-    let failure = client.try_call(method, params).unwrap_err();
-    (failure.code, failure.message)
+    Host::start_with(HostOptions::of_release(release))
 }
 
 fn version(client: &mut Client, psbt: &Value) -> Value {
@@ -34,23 +28,23 @@ fn createpsbt_makes_version_2_since_release_32() {
         assert_eq!(client.call("converttopsbt", json!([raw])), psbt, "{release}");
         let named = json!({"inputs": [], "outputs": outputs, "psbt_version": 0});
         if made == 0 {
-            assert_eq!(refused(&mut client, "createpsbt", named), (-8, "Unknown named parameter psbt_version".into()));
+            assert_eq!(client.refused("createpsbt", named), (-8, "Unknown named parameter psbt_version".into()));
             let text = "TX decode failed Unsupported version number: iostream error";
-            assert_eq!(refused(&mut client, "decodepsbt", json!([TWO])), (-22, text.into()));
+            assert_eq!(client.refused("decodepsbt", json!([TWO])), (-22, text.into()));
             continue;
         }
         let params = json!([[], outputs, 0, true, 4]);
         let text = "Invalid parameter, version out of range(1~3)";
-        assert_eq!(refused(&mut client, "createpsbt", params), (-8, text.into()));
+        assert_eq!(client.refused("createpsbt", params), (-8, text.into()));
         let zero = client.call("createpsbt", named);
         assert_eq!(version(&mut client, &zero), 0);
         for number in [1, 3] {
             let text = "The PSBT version can only be 2 or 0";
             let params = json!([raw, false, null, number]);
-            assert_eq!(refused(&mut client, "converttopsbt", params), (-8, text.into()));
+            assert_eq!(client.refused("converttopsbt", params), (-8, text.into()));
         }
         let text = "joinpsbts only operates on version 0 PSBTs";
-        assert_eq!(refused(&mut client, "joinpsbts", json!([[zero, TWO]])), (-8, text.into()));
+        assert_eq!(client.refused("joinpsbts", json!([[zero, TWO]])), (-8, text.into()));
     }
 }
 
@@ -78,7 +72,7 @@ fn lock_times_that_no_transaction_has_are_refused() {
         ("descriptorprocesspsbt", json!([IMPOSSIBLE, []])),
         ("walletprocesspsbt", json!([IMPOSSIBLE])),
     ] {
-        assert_eq!(refused(&mut client, method, params), (-25, "The transaction cannot be valid".into()), "{method}");
+        assert_eq!(client.refused(method, params), (-25, "The transaction cannot be valid".into()), "{method}");
     }
     let analysis = client.call("analyzepsbt", json!([IMPOSSIBLE]));
     assert_eq!(analysis, json!({"next": "creator", "error": "PSBT cannot be made into a valid transaction"}));
@@ -90,11 +84,10 @@ fn wallets_make_psbts_of_the_release_and_sign_both_versions() {
     for (release, default) in [(29, 0), (32, 2)] {
         let host = host(release);
         let mut client = host.new_wallet("w");
-        let mine = client.call("getnewaddress", json!([]));
-        client.call("generatetoaddress", json!([101, mine]));
-        let mut versions = vec![(json!({"outputs": [{ADDRESS: 1}], "fee_rate": 2}), default)];
+        client.mine(101);
+        let mut versions = vec![(json!({"outputs": [{NOBODY: 1}], "fee_rate": 2}), default)];
         if release == 32 {
-            versions.push((json!({"outputs": [{ADDRESS: 1}], "fee_rate": 2, "psbt_version": 0}), 0));
+            versions.push((json!({"outputs": [{NOBODY: 1}], "fee_rate": 2, "psbt_version": 0}), 0));
         }
         for (params, expected) in versions {
             let funded = client.call("walletcreatefundedpsbt", params)["psbt"].clone();
@@ -103,7 +96,7 @@ fn wallets_make_psbts_of_the_release_and_sign_both_versions() {
             let accepted = client.call("testmempoolaccept", json!([[signed["hex"]]]));
             assert_eq!(accepted[0]["allowed"], true, "{release} {accepted}");
         }
-        let txid = client.call("sendtoaddress", json!([ADDRESS, 1]));
+        let txid = client.call("sendtoaddress", json!([NOBODY, 1]));
         let bumped = client.call("psbtbumpfee", json!([txid, {"fee_rate": 50}]))["psbt"].clone();
         assert_eq!(version(&mut client, &bumped), default);
         let zero = client.try_call("psbtbumpfee", json!([txid, {"fee_rate": 50, "psbt_version": 0}]));

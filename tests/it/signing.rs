@@ -1,16 +1,14 @@
 //! The signing group on a real chain and a real wallet, and held against signatures that a real bitcoind made, byte for byte.
 //! `vault.rs` has those of a third party's group in the place of this one.
 
-use outrigger_tests::{Client, Host, HostOptions, RECORDED, groups, is_same_text, recorded};
+use outrigger_tests::{Client, Host, HostOptions, RECORDED, all_groups, is_same_text, recorded};
 use serde_json::{Value, json};
 
 use crate::chain;
-use crate::plugin_control::plugin;
 
 #[test]
 fn signrawtransactionwithkey_needs_no_grant_for_mempool_or_wallets() {
-    let (_config, options) = HostOptions::configured("[[plugins]]\nfile = \"signing\"\ngrants = [\"chain/1\"]\n");
-    let host = Host::start_with(options);
+    let host = Host::start_with(HostOptions::configured("[[plugins]]\nfile = \"signing\"\ngrants = [\"chain/1\"]\n"));
     let mut client = host.client();
     let key = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA";
     let script = "0014751e76e8199196d454941c45d1b3a323f1433bd6";
@@ -25,16 +23,14 @@ fn signrawtransactionwithkey_needs_no_grant_for_mempool_or_wallets() {
 
 #[test]
 fn signrawtransactionwithwallet_signs_only_for_the_wallets_of_its_grant() {
-    let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    let text = all_groups();
     let all = "file = \"signing\"\ntrusted = true\ngrants = [\"chain/1\", \"mempool/1\", \"wallet-read/1\", \"signer/1\", \"log/1\"]";
     let some = all.replace("\"signer/1\"", "{ service = \"signer/1\", wallets = [\"hot\"] }");
     assert!(text.contains(all), "the configuration has changed");
-    let (_config, options) = HostOptions::configured(&text.replace(all, &some));
-    let host = Host::start_with(options);
+    let host = Host::start_with(HostOptions::configured(&text.replace(all, &some)));
     let signed = |wallet: &str| {
         let mut client = host.new_wallet(wallet);
-        let address = client.call("getnewaddress", json!([]));
-        client.call("generatetoaddress", json!([101, address]));
+        let address = client.mine(101);
         let coin = client.call("listunspent", json!([]))[0].clone();
         let inputs = json!([{"txid": coin["txid"], "vout": coin["vout"]}]);
         let raw = client.call("createrawtransaction", json!([inputs, {address.as_str().unwrap(): "1.0"}]));
@@ -44,7 +40,7 @@ fn signrawtransactionwithwallet_signs_only_for_the_wallets_of_its_grant() {
     let error = signed("cold").unwrap_err();
     let message = "The plugin may not use signer/1 for the wallet \"cold\"";
     assert_eq!((error.code, error.message.as_str()), (-32603, message));
-    let grants = plugin(&mut host.client(), "signing")["grants"].clone();
+    let grants = host.client().plugin("signing")["grants"].clone();
     assert!(grants.as_array().unwrap().contains(&json!("signer/1 (wallets: hot)")), "{grants}");
 }
 
@@ -52,8 +48,7 @@ fn signrawtransactionwithwallet_signs_only_for_the_wallets_of_its_grant() {
 fn signrawtransactionwithwallet_signs_for_its_own_coins_as_they_are() {
     let host = Host::start();
     let mut wallet = host.new_wallet("w");
-    let address = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([101, address]));
+    let address = wallet.mine(101);
     let coin = wallet.call("listunspent", json!([]))[0].clone();
     let inputs = json!([{"txid": coin["txid"], "vout": coin["vout"]}]);
     let raw = wallet.call("createrawtransaction", json!([inputs, {address.as_str().unwrap(): 1}]));
@@ -77,8 +72,7 @@ fn without_extras(reply: &Value) -> Value {
 
 /// A wallet that holds just these descriptors.
 fn wallet_with(client: &mut Client, name: &str, descriptors: &Value) -> Client {
-    client.call("createwallet", json!({"wallet_name": name, "blank": true}));
-    let mut wallet = client.wallet(name);
+    let mut wallet = client.create_wallet(name, json!({"blank": true}));
     let requests: Vec<Value> = descriptors
         .as_array()
         .unwrap()

@@ -1,14 +1,9 @@
 //! importprivkey, importpubkey, importaddress and dumpprivkey: what clients of former releases call.
 
-use outrigger_tests::{Client, Host};
+use outrigger_tests::Host;
 use serde_json::{Value, json};
 
 const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
-
-fn wallet(host: &Host, name: &str) -> Client {
-    host.client().call("createwallet", json!([name]));
-    host.client().wallet(name)
-}
 
 fn text(value: Value) -> String {
     value.as_str().unwrap().to_owned()
@@ -17,7 +12,7 @@ fn text(value: Value) -> String {
 #[test]
 fn importprivkey_spends_what_dumpprivkey_told_and_importpubkey_watches_it() {
     let host = Host::start();
-    let (mut first, mut second) = (wallet(&host, "first"), wallet(&host, "second"));
+    let (mut first, mut second) = (host.new_wallet("first"), host.new_wallet("second"));
     let addresses: Vec<String> =
         ["legacy", "p2sh-segwit", "bech32"].map(|kind| text(first.call("getnewaddress", json!(["", kind])))).into();
     for address in &addresses {
@@ -32,7 +27,7 @@ fn importprivkey_spends_what_dumpprivkey_told_and_importpubkey_watches_it() {
         assert_eq!(second.call("getaddressinfo", json!([address]))["labels"], json!(["moved"]));
         assert_eq!(text(second.call("dumpprivkey", json!([address]))), key);
     }
-    let mut watching = wallet(&host, "watching");
+    let mut watching = host.new_wallet("watching");
     let key = text(first.call("getaddressinfo", json!([addresses[0]]))["pubkey"].clone());
     watching.call("importpubkey", json!([key, "watched"]));
     let received = watching.call("listreceivedbyaddress", json!([1, false, true, "", true]));
@@ -49,8 +44,7 @@ fn importprivkey_spends_what_dumpprivkey_told_and_importpubkey_watches_it() {
     let balances = balances.map(|arguments| watching.call("getbalance", arguments).to_string());
     assert_eq!(balances, ["0.00000000", "0.00000000", "100.00000000"]);
     // A wallet without private keys has no others, and counts them without being asked.
-    host.client().call("createwallet", json!(["public", true]));
-    let mut public = host.client().wallet("public");
+    let mut public = host.client().create_wallet("public", json!({"disable_private_keys": true}));
     public.call("importaddress", json!([addresses[1]]));
     let txid = public.call("listunspent", json!([]))[0]["txid"].clone();
     assert_eq!(public.call("gettransaction", json!([txid]))["amount"].to_string(), "50.00000000");

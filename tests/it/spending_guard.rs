@@ -1,37 +1,20 @@
 //! The example `spending-guard`: a limit that holds whatever spends, and over crashes, reloads and restores.
 
-use outrigger_tests::{Client, Host, HostOptions, built, groups, wait_until};
+use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, all_groups, built, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-/// An address of nobody here.
-const ELSEWHERE: &str = "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202";
-
-const WALLET_ERROR: i64 = -4;
+use crate::isolation::has_sandbox;
+use crate::policies::{WALLET_ERROR, fund};
 
 /// The groups with the guard of the wallets that begin with "hot". The limit is 10 BTC within two hours.
-fn text(rest: &str) -> String {
-    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
-    let file = built().library("outrigger_spending_guard").display().to_string();
-    format!(
-        "{groups}\n[[plugins]]\nfile = {file:?}\ngrants = [\"store/1\", \"chain/1\", \"wallet-read/1\"]\nreload = \"after\"\n{rest}\n\
+fn start(rest: &str) -> Host {
+    let rest = format!(
+        "grants = [\"store/1\", \"chain/1\", \"wallet-read/1\"]\nreload = \"after\"\n{rest}\n\
          [plugins.options]\nlimit = 1_000_000_000\nhours = 2\nbackups = true\n\
          \n[[wallet.policies]]\nwallets = [\"hot*\"]\nplugin = \"spending-guard\"\n"
-    )
-}
-
-fn start(rest: &str) -> (Host, tempfile::NamedTempFile) {
-    let (config, options) = HostOptions::configured(&text(rest));
-    (Host::start_with(options), config)
-}
-
-/// Four mature coins of 50 BTC.
-fn fund(wallet: &mut Client) {
-    for kind in ["bech32", "bech32m", "legacy", "p2sh-segwit"] {
-        let address = wallet.call("getnewaddress", json!(["", kind]));
-        wallet.call("generatetoaddress", json!([1, address]));
-    }
-    wallet.call("generatetoaddress", json!([100, ELSEWHERE]));
+    );
+    Host::start_with(HostOptions::with_plugin(&all_groups(), built().library("outrigger_spending_guard"), &rest))
 }
 
 fn reserved(client: &mut Client) -> f64 {
@@ -55,9 +38,9 @@ fn pass(client: &mut Client, hours: u64) {
 
 #[test]
 fn spending_guard_counts_what_was_signed_until_it_is_buried_and_the_hours_are_over() {
-    let (host, _config) = start("");
+    let host = start("");
     let mut wallet = host.new_wallet("hot");
-    fund(&mut wallet);
+    fund(&mut wallet, 1);
     assert_eq!(reserved(&mut wallet), 0.0);
     let txid = wallet.call("sendtoaddress", json!([ELSEWHERE, 6]));
     let first = reserved(&mut wallet);
@@ -105,9 +88,9 @@ fn spending_guard_counts_what_was_signed_until_it_is_buried_and_the_hours_are_ov
 fn spending_guard_keeps_the_limit_over_crashes_reloads_and_restores() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| json!([folder.path().join(name).display().to_string()]);
-    let (host, config) = start("");
+    let host = start("");
     let mut wallet = host.new_wallet("hot");
-    fund(&mut wallet);
+    fund(&mut wallet, 1);
     wallet.call("backupwallet", file("before"));
     wallet.call("sendtoaddress", json!([ELSEWHERE, 6]));
     wallet.call("backupwallet", file("after"));
@@ -129,8 +112,7 @@ fn spending_guard_keeps_the_limit_over_crashes_reloads_and_restores() {
     assert_eq!(reserved(&mut wallet), before);
     drop(host);
     // A new host, whose guard has seen nothing: the backup brings the reservations back.
-    let options = HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() };
-    let host = Host::start_with(options);
+    let host = start("");
     let mut client = host.client();
     client.call("restorewallet", json!(["hot", file("after")[0]]));
     assert_eq!(reserved(&mut client), before);
@@ -138,18 +120,16 @@ fn spending_guard_keeps_the_limit_over_crashes_reloads_and_restores() {
 
 #[test]
 fn spending_guard_whose_process_is_killed_lets_nothing_pass_meanwhile() {
-    if !outrigger_sandbox::probe().suffices() {
-        outrigger_tests::skip_unprivileged("this system allows no sandbox");
+    if !has_sandbox() {
         return;
     }
-    let (host, _config) = start("isolated = true");
+    let host = start("isolated = true");
     let mut wallet = host.new_wallet("hot");
-    fund(&mut wallet);
+    fund(&mut wallet, 1);
     let mut given = 0.0;
     for _ in 0..2 {
         let before = reserved(&mut wallet);
-        let plugins = wallet.call("listplugins", json!([]));
-        let guard = plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "spending-guard").unwrap();
+        let guard = wallet.plugin("spending-guard");
         let pid = i32::try_from(guard["pid"].as_i64().unwrap()).unwrap();
         kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
         // It is asked again as soon as its next process is up, or the payment is refused.

@@ -3,37 +3,23 @@
 use std::path::{Path, PathBuf};
 
 use outrigger_abi::{ABI_MAJOR, ABI_MINOR};
-use outrigger_tests::{Client, Gate, Host, HostOptions, built, groups};
+use outrigger_tests::{Client, Gate, Host, HostOptions, all_groups, built, plugin_section};
 use serde_json::json;
 
-use crate::users::{ALICE, configuration};
+use crate::operator::logged;
+use crate::users::ALICE;
 
 const NOBODY: u32 = 65_534;
 
 /// Runs with a configuration that must be refused, and gives the error with the file's path as FILE.
 #[track_caller]
 fn refused(text: &str) -> String {
-    let config = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
-    std::fs::write(config.path(), text).unwrap();
-    let output = Host::fail(&HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
-    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stderr).unwrap().replace(&config.path().display().to_string(), "FILE")
+    let options = HostOptions::configured(text);
+    Host::refused(&options).replace(&options.config_file().path().display().to_string(), "FILE")
 }
 
 #[test]
-fn startup_names_a_misspelt_key_with_file_and_line() {
-    let error = refused("network = \"regtest\"\n\n[rpc]\nthread = 4\n");
-    assert!(error.starts_with("outrigger: FILE:4: rpc.thread: unknown field `thread`"), "{error}");
-    let error = refused("[[plugins]]\nfile = \"chain\"\ngrant = []\n");
-    assert!(error.starts_with("outrigger: FILE:3: plugins.grant: unknown field `grant`"), "{error}");
-}
-
-#[test]
-fn startup_names_a_plugin_file_that_is_missing_or_no_plugin() {
-    let error = refused("# nothing\n[[plugins]]\nfile = \"nowhere\"\n");
-    // The log has a line of it before.
-    let told = "\noutrigger: FILE:3: plugins.file: plugin 'nowhere' was not found";
-    assert!(error.contains(told), "{error}");
+fn startup_names_a_plugin_file_that_is_no_plugin() {
     let text = tempfile::Builder::new().suffix(".so").tempfile().unwrap();
     std::fs::write(text.path(), "#!/bin/sh\n").unwrap();
     let error = refused(&format!("[[plugins]]\nfile = \"{}\"\n", text.path().display()));
@@ -69,26 +55,6 @@ fn startup_refuses_a_plugin_of_a_newer_abi_with_both_versions() {
 }
 
 #[test]
-fn startup_names_a_missing_grant_and_a_wrong_option() {
-    let acme = built().library("outrigger_acme_mining").display().to_string();
-    let chain = "[[plugins]]\nfile = \"chain\"\ngrants = [\"chain/1\", \"mempool/1\", \"log/1\"]\n";
-    let error = refused(&format!("{chain}[[plugins]]\nfile = \"{acme}\"\ngrants = [\"chain/1\"]\n"));
-    let expected = "FILE:6: plugins.grants: plugin 'acme-mining' needs the service mempool/1";
-    assert!(error.contains(expected), "{error}");
-    let error = refused(&format!("[[plugins]]\nfile = \"{acme}\"\ngrants = [\"chain/9\"]\n"));
-    assert!(
-        error.contains("FILE:3: plugins.grants: plugin 'acme-mining': this host has no service chain/9"),
-        "{error}"
-    );
-    let grants = "grants = [\"chain/1\", \"mempool/1\"]";
-    let error = refused(&format!("[[plugins]]\nfile = \"{acme}\"\n{grants}\noptions = {{ min_feerate = \"much\" }}\n"));
-    let expected = "FILE:4: plugins.options: plugin 'acme-mining': option 'min_feerate' must be of type integer";
-    assert!(error.contains(expected), "{error}");
-    let error = refused(&format!("[[plugins]]\nfile = \"{acme}\"\n{grants}\noptions = {{ min_feerat = 1 }}\n"));
-    assert!(error.contains("option 'min_feerat' is not known"), "{error}");
-}
-
-#[test]
 fn rpc_listen_takes_several_addresses_and_call_finds_the_first() {
     let listen = Some("127.0.0.1:0 127.0.0.2:0".to_owned());
     let host = Host::start_with(HostOptions { listen, ..HostOptions::default() });
@@ -96,9 +62,8 @@ fn rpc_listen_takes_several_addresses_and_call_finds_the_first() {
     let bare = |line: &str| line.trim_start_matches("http://").trim_end_matches("/").parse().unwrap();
     let addresses: Vec<std::net::SocketAddr> = told.lines().map(bare).collect();
     assert_eq!((addresses.len(), addresses[0]), (2, host.address));
-    let cookie = std::fs::read_to_string(host.network_folder().join(".cookie")).unwrap();
     for address in addresses {
-        Client::new(address, &cookie).call("uptime", json!([]));
+        Client::new(address, &host.cookie()).call("uptime", json!([]));
     }
     let mut command = std::process::Command::new(&built().binary);
     assert!(command.args(["call", "--datadir"]).arg(host.datadir()).arg("uptime").output().unwrap().status.success());
@@ -113,23 +78,6 @@ fn stop_and_a_signal_end_the_host_in_order() {
     assert!(!host.network_folder().join(".cookie").exists(), "the cookie outlives the host");
     let mut host = Host::start();
     assert_eq!(host.terminate().code(), Some(0));
-}
-
-#[test]
-fn startup_names_an_unknown_log_level_and_network() {
-    let folder = tempfile::tempdir().unwrap();
-    let config = folder.path().join("loud.toml");
-    std::fs::write(&config, "[log]\nlevel = \"loud\"\n").unwrap();
-    let mut command = std::process::Command::new(&built().binary);
-    command.args(["run", "--rpc-listen", "127.0.0.1:0", "--datadir"]).arg(folder.path()).arg("--config").arg(&config);
-    let output = command.output().unwrap();
-    let error = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(error.contains("loud.toml:2: log.level: 'loud' is not a level"), "{error}");
-    let output = std::process::Command::new(&built().binary).args(["run", "--network", "main"]).output().unwrap();
-    let error = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(error.starts_with("outrigger: --network: network: the embedded chain is regtest"), "{error}");
 }
 
 #[test]
@@ -149,13 +97,12 @@ fn signal_right_after_the_ready_line_ends_the_host_in_order() {
 }
 
 #[test]
-fn startup_closes_or_refuses_a_data_directory_that_others_may_write() {
+fn startup_closes_its_folders_in_a_data_directory() {
     use std::os::unix::fs::PermissionsExt;
     let allow = |folder: &Path, mode: u32| {
         std::fs::set_permissions(folder, std::fs::Permissions::from_mode(mode)).unwrap();
     };
-    let log = tempfile::NamedTempFile::new().unwrap();
-    let mut host = Host::start_with(HostOptions { log: Some(log.path().to_owned()), ..HostOptions::default() });
+    let (mut host, log) = logged(&[]);
     let folder = host.network_folder();
     allow(&folder, 0o775);
     allow(&folder.join("plugins"), 0o755);
@@ -163,39 +110,25 @@ fn startup_closes_or_refuses_a_data_directory_that_others_may_write() {
     for folder in [&folder, &folder.join("plugins")] {
         assert_eq!(std::fs::metadata(folder).unwrap().permissions().mode() & 0o7777, 0o700, "{}", folder.display());
     }
-    let text = std::fs::read_to_string(log.path()).unwrap();
+    let text = log();
     assert!(text.contains("its mode was 0775; it is 0700 now"), "{text}");
-    assert!(host.terminate().success());
-    allow(host.datadir(), 0o775);
-    let mut command = std::process::Command::new(&built().binary);
-    let output =
-        command.args(["run", "--rpc-listen", "127.0.0.1:0", "--datadir"]).arg(host.datadir()).output().unwrap();
-    let error = String::from_utf8(output.stderr).unwrap();
-    let expected =
-        format!("the data directory: {} may be changed by others (its mode is 0775)", host.datadir().display());
-    assert!(output.status.code() == Some(1) && error.contains(&expected) && error.contains("chmod go-w"), "{error}");
 }
 
 #[test]
 fn startup_refuses_a_data_directory_that_is_in_use() {
     let host = Host::start();
-    let cookie = || std::fs::read(host.network_folder().join(".cookie")).unwrap();
-    let before = cookie();
+    let before = host.cookie();
     // Without its lock file, too, which a script that cleans up may remove.
     for is_removed in [false, true] {
         if is_removed {
             std::fs::remove_file(host.network_folder().join(".lock")).unwrap();
         }
-        let output = std::process::Command::new(&built().binary)
-            .args(["run", "--rpc-listen", "127.0.0.1:0", "--datadir"])
-            .arg(host.datadir())
-            .output()
-            .unwrap();
+        let output = Host::fail_in(host.datadir(), &HostOptions::default());
         let error = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1));
         assert!(error.contains("is in use by another Outrigger"), "{error}");
     }
-    assert_eq!(cookie(), before);
+    assert_eq!(host.cookie(), before);
 }
 
 #[test]
@@ -208,94 +141,30 @@ fn binary_exports_nothing_that_plugins_could_bind_to() {
 
 /// Runs `outrigger run --check` on a configuration, with a data directory that is not there. Exit code, output and errors.
 fn checked(text: &str) -> (Option<i32>, String, String) {
-    let config = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
-    std::fs::write(config.path(), text).unwrap();
+    let config = HostOptions::configured(text).config_file();
     let folder = tempfile::tempdir().unwrap();
-    let datadir = folder.path().join("data");
+    let datadir = folder.path().join("new/data");
     let mut command = std::process::Command::new(&built().binary);
-    command.args(["run", "--check", "--config"]).arg(config.path()).arg("--datadir").arg(&datadir);
-    if !text.starts_with("[rpc]\nlisten = ") {
-        command.args(["--rpc-listen", "127.0.0.1:0"]);
-    }
-    let output = command.output().unwrap();
+    command.args(["run", "--check", "--rpc-listen", "127.0.0.1:0", "--config"]).arg(config.path());
+    let output = command.arg("--datadir").arg(&datadir).output().unwrap();
     assert!(!datadir.exists(), "something was written");
-    let text = |bytes| String::from_utf8(bytes).unwrap().replace(&config.path().display().to_string(), "FILE");
+    let text = |bytes| String::from_utf8(bytes).unwrap();
     (output.status.code(), text(output.stdout), text(output.stderr))
 }
 
 #[test]
-fn run_check_names_what_would_keep_the_host_from_starting() {
-    let good = std::fs::read_to_string(groups("regtest.toml")).unwrap();
-    let (code, told, error) = checked(&good);
+fn run_check_accepts_a_sound_configuration_and_tells_what_is_granted() {
+    let (code, told, error) = checked(&all_groups());
     assert_eq!((code, error.as_str()), (Some(0), ""));
     assert!(told.starts_with("The configuration is valid: 7 plugins with "), "{told}");
-    let policy = built().library("outrigger_node_policy").display().to_string();
     let grants = "grants = [{ service = \"rpc/1\", methods = [\"getblocktemplate\", \"getblock\"] }]";
-    let (_, told, _) = checked(&format!("[[plugins]]\nfile = \"{policy}\"\nisolated = false\n{grants}\n"));
+    let (_, told, _) = checked(&plugin_section("outrigger_node_policy", &format!("isolated = false\n{grants}\n")));
     let expected = "plugin 'node-policy' is granted rpc/1 (methods: getblocktemplate, getblock)\n";
     assert!(told.ends_with(expected), "{told}");
-    let faulty = built().library("outrigger_faulty").display().to_string();
-    let acme = built().library("outrigger_acme_mining").display().to_string();
-    let chain = "[[plugins]]\nfile = \"chain\"\ngrants = [\"chain/1\", \"mempool/1\", \"log/1\"]\n";
-    let mining = "[[plugins]]\nfile = \"mining\"\ngrants = [\"chain/1\", \"mempool/1\", \"events/1\", \"log/1\"]\n";
-    let cases = [
-        ("[rpc]\nthread = 4\n".to_owned(), "FILE:2: rpc.thread: unknown field `thread`"),
-        (
-            "[plugin_defaults]\ntransport = \"socket\"\n".to_owned(),
-            "FILE:2: plugin_defaults.transport: this setting was removed: isolated plugins always use sockets; delete the line",
-        ),
-        ("[log]\nlevel = \"loud\"\n".to_owned(), "FILE:2: log.level: 'loud' is not a level"),
-        (
-            "[[plugins]]\nfile = \"chain\"\ngrants = [\"chain/1\"]\n".to_owned(),
-            "FILE:3: plugins.grants: plugin 'chain' needs the service ",
-        ),
-        ("[[plugins]]\nfile = \"nowhere\"\n".to_owned(), "FILE:2: plugins.file: plugin 'nowhere' was not found"),
-        (chain.repeat(2), "FILE:5: plugins.file: two plugins have the id 'chain'"),
-        (
-            format!(
-                "[[plugins]]\nfile = \"{faulty}\"\ngrants = [\"chain/1\", \"log/1\"]\noptions = {{ nosuch = 1 }}\n"
-            ),
-            "FILE:4: plugins.options: ",
-        ),
-        (
-            format!("{mining}[[plugins]]\nfile = \"{acme}\"\ngrants = [\"chain/1\", \"mempool/1\", \"log/1\"]\n"),
-            "the method 'getblocktemplate' is claimed by 'mining' and by 'acme-mining'",
-        ),
-        (format!("{chain}[routes]\ngetblocktemplate = \"mining\"\n"), "no such plugin is enabled"),
-    ];
-    for (text, expected) in cases {
-        let (code, told, error) = checked(&text);
-        assert_eq!((code, told.as_str()), (Some(2), ""), "{error}");
-        assert!(error.starts_with("outrigger: ") && error.contains(expected), "{error}");
-    }
-}
-
-#[test]
-fn run_check_fails_where_a_port_is_taken_or_the_audit_file_cannot_be_opened() {
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let (taken, folder) = (taken.local_addr().unwrap(), tempfile::tempdir().unwrap());
-    let audit = folder.path().join("none/audit").display().to_string();
-    let free = "[rpc]\nlisten = \"127.0.0.1:0\"\n";
-    let cases = [
-        (format!("[rpc]\nlisten = \"{taken}\"\n"), format!("FILE:2: rpc.listen: cannot listen for RPC on {taken}: ")),
-        (
-            format!("{free}[metrics]\nlisten = \"{taken}\"\n"),
-            format!("FILE:4: metrics.listen: cannot listen on {taken}: "),
-        ),
-        (
-            format!("{free}[notify]\nzmqpubhashtx = \"tcp://{taken}\"\n"),
-            format!("FILE:4: notify.zmqpubhashtx: cannot listen at tcp://{taken}: "),
-        ),
-        (format!("{free}[audit]\nfile = \"{audit}\"\n"), "FILE:4: audit.file: No such file".to_owned()),
-    ];
-    for (text, expected) in cases {
-        let (found, told, error) = checked(&text);
-        assert_eq!((found, told.as_str()), (Some(2), ""), "{error}");
-        assert!(error.contains(&expected), "{expected}: {error}");
-    }
-    // What can be opened is not made.
+    // An audit file that can be opened is not made.
+    let folder = tempfile::tempdir().unwrap();
     let audit = folder.path().join("audit");
-    let (code, _, error) = checked(&format!("{free}[audit]\nfile = \"{}\"\n", audit.display()));
+    let (code, _, error) = checked(&format!("[audit]\nfile = \"{}\"\n", audit.display()));
     assert_eq!((code, error.as_str(), audit.exists()), (Some(0), "", false));
 }
 
@@ -380,20 +249,11 @@ fn run_and_call_without_a_home_directory_ask_for_the_data_directory() {
 #[test]
 fn startup_answers_calls_with_minus_28_until_all_is_up() {
     let gate = Gate::new();
-    let faulty = built().library("outrigger_faulty").display().to_string();
-    let plugin = format!(
-        "[[plugins]]\nfile = \"{faulty}\"\ngrants = [\"chain/1\", \"log/1\"]\n{}options = {{ gate_init = \"{}\" }}\n",
-        Gate::reach(&[&gate]),
-        gate.address()
-    );
-    let config = configuration(&format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n{plugin}"));
+    let rest = format!("{}options = {{ gate_init = \"{}\" }}\n", Gate::reach(&[&gate]), gate.address());
+    let plugin = plugin_section("outrigger_faulty", &format!("grants = [\"chain/1\", \"log/1\"]\n{rest}"));
+    let options = HostOptions::with_groups(&format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n{plugin}"));
     let log = tempfile::NamedTempFile::new().unwrap();
-    let options = HostOptions {
-        config: Some(config.path().to_owned()),
-        set: vec!["log.level=info".into()],
-        log: Some(log.path().to_owned()),
-        ..HostOptions::default()
-    };
+    let options = HostOptions { set: vec!["log.level=info".into()], log: Some(log.path().to_owned()), ..options };
     std::thread::scope(|scope| {
         let starting = scope.spawn(|| Host::start_with(options));
         let waiting = gate.wait();

@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::metrics::ask;
-use super::plugin_control::plugin;
 
 /// In the host's process, and in one of its own.
 const PLACES: [&str; 2] = ["isolated = false\n", "isolated = true\nsandbox = \"best-effort\"\n"];
@@ -83,7 +82,7 @@ fn a_durable_commit_outlives_a_killed_host() {
             assert_eq!(host.client().call("keeperadd", json!([])), json!([round, round]), "{isolated}");
             host = host.kill_and_restart();
         }
-        assert_eq!(plugin(&mut host.client(), "keeper")["state"], json!("running"));
+        assert_eq!(host.client().plugin("keeper")["state"], json!("running"));
     }
 }
 
@@ -165,7 +164,7 @@ fn reloadplugin_after_the_old_instance_loses_no_call() {
         });
         let all = calls.into_inner() + 1;
         assert_eq!(host.client().call("keeperadd", json!([])), json!([all, all]), "{isolated}");
-        let keeper = plugin(&mut host.client(), "keeper");
+        let keeper = host.client().plugin("keeper");
         assert_eq!((&keeper["state"], &keeper["errors"]), (&json!("running"), &json!(0)));
     }
 }
@@ -215,7 +214,7 @@ fn reloadplugin_after_goes_back_to_the_former_library_or_says_that_the_plugin_is
     assert!(code == -1 && message.contains("The plugin 'keeper' does not run, since its former library"), "{message}");
     assert!(message.contains("the store has version 2"), "{message}");
     assert_eq!(client.refused("keeperadd", json!([])), (-32601, "Method not found".into()));
-    assert_eq!(plugin(&mut client, "keeper")["state"], json!("stopped"));
+    assert_eq!(client.plugin("keeper")["state"], json!("stopped"));
     setup.configure("reload = \"after\"\noptions = { version = 2 }\n");
     client.call("startplugin", json!(["keeper"]));
     assert_eq!(client.call("keeperadd", json!([])), json!([2, 2]));

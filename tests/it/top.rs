@@ -5,13 +5,13 @@ use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
-use outrigger_tests::{Host, HostOptions, built, isolated, wait_until};
+use outrigger_tests::{Host, built, isolated, wait_until};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Termios, Winsize, tcgetattr, tcsetwinsize};
 use serde_json::json;
 
-use crate::users::{ALICE, configuration};
+use crate::users::with_user;
 
 const ROWS: u16 = 30;
 
@@ -26,21 +26,27 @@ struct Terminal {
     child: Child,
 }
 
+/// The two ends of a new terminal: the user's, and that of programs.
+pub fn terminal() -> (File, File) {
+    let user = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&user).unwrap();
+    unlockpt(&user).unwrap();
+    let name = ptsname(&user, Vec::new()).unwrap();
+    let end = open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+    (user.into(), end.into())
+}
+
 impl Terminal {
     /// Starts `top` for a host in a terminal of so many columns.
     fn start(host: &Host, columns: u16) -> Self {
-        let keys = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&keys).unwrap();
-        unlockpt(&keys).unwrap();
-        let name = ptsname(&keys, Vec::new()).unwrap();
-        let end = File::from(open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap());
+        let (keys, end) = terminal();
         tcsetwinsize(&end, Winsize { ws_row: ROWS, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
         let former = tcgetattr(&end).unwrap();
         let stdio = || Stdio::from(end.try_clone().unwrap());
         let mut command = Command::new(&built().binary);
         command.args(["top", "--every", "1", "--datadir"]).arg(host.datadir()).env("TERM", "xterm");
         let child = command.stdin(stdio()).stdout(stdio()).stderr(stdio()).spawn().unwrap();
-        let (keys, written) = (File::from(keys), Arc::new(Mutex::new(String::new())));
+        let written = Arc::new(Mutex::new(String::new()));
         let (mut screen, shared) = (keys.try_clone().unwrap(), written.clone());
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
@@ -117,8 +123,7 @@ impl Drop for Terminal {
 fn top_prints_node_wallets_and_plugins_of_a_running_host() {
     let host = Host::start();
     let mut wallet = host.new_wallet("shop");
-    let address = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([3, address]));
+    wallet.mine(3);
     let mut command = Command::new(&built().binary);
     wait_until("the first connection has ended", || wallet.call("gethostinfo", json!([]))["connections"] == 1);
     let printed = command.arg("top").arg("--datadir").arg(host.datadir()).output().unwrap();
@@ -139,8 +144,7 @@ fn top_prints_node_wallets_and_plugins_of_a_running_host() {
 #[test]
 fn top_as_a_user_of_another_machine_shows_only_what_the_user_may_call() {
     let methods = r#"methods = ["getblockchaininfo", "listwallets", "listplugins"]"#;
-    let config = configuration(&format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n{methods}\n"));
-    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    let (host, _alice) = with_user(methods);
     host.new_wallet("shop");
     // There is no cookie here.
     let folder = tempfile::tempdir().unwrap();
@@ -184,8 +188,7 @@ fn top_in_a_terminal_shows_what_changes_until_q() {
     assert!(terminal.has_written("\x1b[?1049h") && terminal.is_raw());
     assert!(terminal.shows("height 0 of 0") && !terminal.shows("shop"), "{:#?}", terminal.lines());
     let mut wallet = host.new_wallet("shop");
-    let address = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([7, address]));
+    wallet.mine(7);
     wait_until("the new wallet and height", || {
         terminal.shows("height 7 of 7") && terminal.lines().iter().any(|line| line.starts_with("shop  "))
     });

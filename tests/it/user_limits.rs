@@ -2,20 +2,16 @@
 
 use std::io::{Read, Write};
 
-use outrigger_tests::{Client, Gate, Host, HostOptions, built, wait_until};
+use outrigger_tests::{Client, Gate, Host, HostOptions, NOBODY, plugin_section, wait_until};
 use serde_json::{Value, json};
 
-use crate::users::{ALICE, configuration};
-
-const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+use crate::users::ALICE;
 
 /// A host whose user alice has these limits, and bob has none.
-fn start(limits: &str) -> (tempfile::NamedTempFile, Host) {
+fn start(limits: &str) -> Host {
     let bob = ALICE.replace("alice", "bob");
     let users = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n{limits}\n[[rpc.users]]\nrpcauth = \"{bob}\"\n");
-    let config = configuration(&users);
-    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
-    (config, host)
+    Host::start_with(HostOptions::with_groups(&users))
 }
 
 fn user(host: &Host, name: &str) -> Client {
@@ -27,7 +23,7 @@ const UPTIME: &str = r#"{"method":"uptime","id":1}"#;
 #[test]
 fn limit_of_calls_a_second_answers_429_and_batches_count_each_call() {
     // None comes back within the test.
-    let (_config, host) = start("max_calls_per_second = 5");
+    let host = start("max_calls_per_second = 5");
     let mut alice = user(&host, "alice");
     let batch = |calls: usize| format!("[{}]", vec![UPTIME; calls].join(","));
     let reply = alice.post(&batch(6));
@@ -45,7 +41,7 @@ fn limit_of_calls_a_second_answers_429_and_batches_count_each_call() {
 
 #[test]
 fn limits_of_a_user_hold_over_a_websocket() {
-    let (_config, host) = start("max_calls_per_second = 1\nmax_concurrent_calls = 1");
+    let host = start("max_calls_per_second = 1\nmax_concurrent_calls = 1");
     let mut alice = user(&host, "alice").websocket();
     wait_until("a call is one too many", || alice.call("uptime", json!([])) == Err(-32603));
     wait_until("calls come back", || alice.call("uptime", json!([])).is_ok());
@@ -55,7 +51,7 @@ fn limits_of_a_user_hold_over_a_websocket() {
 
 #[test]
 fn limit_of_calls_at_a_time_answers_429_until_one_has_ended() {
-    let (_config, host) = start("max_concurrent_calls = 2");
+    let host = start("max_concurrent_calls = 2");
     let mut alice = user(&host, "alice");
     let wait = alice.request(r#"{"method":"waitfornewblock","id":1}"#);
     let mut waiting: Vec<_> = (0..2).map(|_| alice.connect()).collect();
@@ -70,7 +66,7 @@ fn limit_of_calls_at_a_time_answers_429_until_one_has_ended() {
     rustix::net::sockopt::set_socket_linger(&left, Some(std::time::Duration::ZERO)).unwrap();
     drop(left);
     wait_until("a place is free", || alice.post(UPTIME).status == 200);
-    host.client().call("generatetoaddress", json!([1, ADDRESS]));
+    host.client().call("generatetoaddress", json!([1, NOBODY]));
     let mut answer = [0; 12];
     waiting[0].read_exact(&mut answer).unwrap();
     assert_eq!(&answer, b"HTTP/1.1 200");
@@ -96,10 +92,9 @@ fn is_active(host: &Host, method: &str) -> bool {
 #[test]
 fn limit_of_calls_at_a_time_counts_code_whose_client_is_gone() {
     let gate = Gate::new();
-    let file = built().library("outrigger_faulty").display().to_string();
     let grants = "grants = [\"chain/1\", \"log/1\"]\n";
-    let plugin = format!("[[plugins]]\nfile = {file:?}\n{grants}{}", Gate::reach(&[&gate]));
-    let (_config, host) = start(&format!("max_concurrent_calls = 1\n{plugin}"));
+    let plugin = plugin_section("outrigger_faulty", &format!("{grants}{}", Gate::reach(&[&gate])));
+    let host = start(&format!("max_concurrent_calls = 1\n{plugin}"));
     let mut alice = user(&host, "alice");
     let mut running = None;
     leave(&host, &alice, "faultblocked", json!([gate.address()]), || running = Some(gate.wait()));
@@ -110,7 +105,7 @@ fn limit_of_calls_at_a_time_counts_code_whose_client_is_gone() {
 
 #[test]
 fn quota_of_wallets_counts_one_whose_client_is_gone() {
-    let (_config, host) = start("max_wallets = 1");
+    let host = start("max_wallets = 1");
     let mut alice = user(&host, "alice");
     // The passphrase makes it take its time.
     let params = json!(["a", false, false, "secret"]);
@@ -122,7 +117,7 @@ fn quota_of_wallets_counts_one_whose_client_is_gone() {
 
 #[test]
 fn quota_of_wallets_counts_those_that_the_user_made_and_that_are_there() {
-    let (_config, host) = start("max_wallets = 2");
+    let host = start("max_wallets = 2");
     let mut alice = user(&host, "alice");
     host.client().call("createwallet", json!(["others"]));
     alice.call("createwallet", json!(["a"]));

@@ -1,33 +1,24 @@
 //! Who may call what.
 
-use outrigger_tests::{Client, Host, HostOptions, built, groups};
+use outrigger_tests::{Client, Host, HostOptions, plugin_section};
 use serde_json::{Value, json};
-use std::io::Write;
 
-use crate::operator::logged;
+use crate::operator::{logged, logged_with};
 
 /// `alice`, whose password is `pass:word`.
 pub const ALICE: &str =
     "alice:0123456789abcdef0123456789abcdef$36eec41693efe2766d65afc49dcabcd63a478f61cd99bb469a80f7ad8885432b";
 
-/// All groups, and more lines of configuration.
-pub fn configuration(more: &str) -> tempfile::NamedTempFile {
-    let mut file = tempfile::NamedTempFile::new().unwrap();
-    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
-    write!(file, "{groups}\n{more}").unwrap();
-    file
-}
-
-fn start(config: &tempfile::NamedTempFile) -> Host {
-    Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() })
+/// A host with all groups, and a client of it whose user has these lines of configuration.
+pub fn with_user(lines: &str) -> (Host, Client) {
+    let host = Host::start_with(HostOptions::with_groups(&format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n{lines}\n")));
+    let alice = Client::new(host.address, "alice:pass:word");
+    (host, alice)
 }
 
 #[test]
 fn users_method_list_refuses_with_403() {
-    let config =
-        configuration(&format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\nmethods = [\"uptime\", \"getblockcount\"]\n"));
-    let host = start(&config);
-    let mut alice = Client::new(host.address, "alice:pass:word");
+    let (host, mut alice) = with_user("methods = [\"uptime\", \"getblockcount\"]");
     alice.call("getblockcount", json!([]));
     let document = alice.call("rpc.discover", json!([]));
     let listed: Vec<_> = document["methods"].as_array().unwrap().iter().map(|method| &method["name"]).collect();
@@ -40,20 +31,16 @@ fn users_method_list_refuses_with_403() {
 
 #[test]
 fn users_method_list_refusal_is_logged_with_address_user_and_method() {
-    let log = tempfile::NamedTempFile::new().unwrap();
-    let config = configuration(&format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\nmethods = [\"uptime\"]\n"));
-    let host = Host::start_with(HostOptions {
-        config: Some(config.path().to_owned()),
-        log: Some(log.path().to_owned()),
-        set: vec!["log.format=json".to_owned()],
-        ..HostOptions::default()
-    });
+    let user = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\nmethods = [\"uptime\"]\n");
+    let mut options = HostOptions::with_groups(&user);
+    options.set.push("log.format=json".to_owned());
+    let (host, log) = logged_with(options);
     let mut alice = Client::new(host.address, "alice:pass:word");
     assert_eq!(alice.post(r#"{"method":"stop","id":1}"#).status, 403);
     assert_eq!(alice.post(r#"[{"method":"uptime","id":1},{"method":"getblockcount","id":2}]"#).status, 403);
     let long = "é".repeat(1000);
     assert_eq!(alice.post(&format!(r#"{{"method":"{long}","id":1}}"#)).status, 403);
-    let text = std::fs::read_to_string(log.path()).unwrap();
+    let text = log();
     let told: Vec<Value> = text
         .lines()
         .filter(|line| line.contains("not allowed"))
@@ -65,25 +52,12 @@ fn users_method_list_refusal_is_logged_with_address_user_and_method() {
 }
 
 #[test]
-fn users_of_one_name_are_refused_at_the_start() {
-    let user = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n");
-    let (config, options) = HostOptions::configured(&format!("{user}methods = [\"uptime\"]\n{user}"));
-    let output = Host::fail(&options);
-    let error = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{error}");
-    let expected = format!("{}:5: rpc.users.rpcauth: an earlier user has the name", config.path().display());
-    assert!(error.contains(&expected) && error.contains("\"alice\""), "{error}");
-}
-
-#[test]
 fn users_of_one_wallet_know_of_no_other() {
-    let config = configuration(&format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\nwallet = \"hot\"\n"));
-    let host = start(&config);
+    let (host, mut alice) = with_user("wallet = \"hot\"");
     let (mut hot, mut cold) = (host.new_wallet("hot"), host.new_wallet("cold"));
     let address = hot.call("getnewaddress", json!([]));
     cold.call("getnewaddress", json!([]));
 
-    let mut alice = Client::new(host.address, "alice:pass:word");
     // With two wallets loaded, only a user who has one alone need not name it.
     assert_eq!(host.client().refused("getwalletinfo", json!([])).0, -19);
     assert_eq!(alice.call("getwalletinfo", json!([]))["walletname"], "hot");
@@ -105,30 +79,11 @@ fn users_of_one_wallet_know_of_no_other() {
 }
 
 #[test]
-fn users_method_list_with_an_unknown_method_is_refused_at_the_start() {
-    let refused = |text: String| {
-        let (config, options) = HostOptions::configured(&text);
-        let output = Host::fail(&options);
-        let error = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{error}");
-        error.replace(&config.path().display().to_string(), "FILE")
-    };
-    let user = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n");
-    let error = refused(format!("{user}methods = [\"stop\", \"getblockcuont\"]\n"));
-    let told = "FILE:3: rpc.users.methods: there is no method 'getblockcuont'; did you mean 'getblockcount'?";
-    assert!(error.contains(told), "{error}");
-    let error = refused(format!("\n{user}methods = [\"frobnicate\"]\n"));
-    assert!(error.contains("FILE:4: rpc.users.methods: there is no method 'frobnicate'\n"), "{error}");
-}
-
-#[test]
 fn users_method_list_may_name_methods_of_plugins_that_are_off() {
-    let faulty = built().library("outrigger_faulty").display().to_string();
-    let config = tempfile::NamedTempFile::new().unwrap();
     let methods = "[\"uptime\", \"submitblock\", \"faultwho\"]";
     let user = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\nmethods = {methods}\n");
-    std::fs::write(config.path(), format!("{user}[[plugins]]\nfile = \"{faulty}\"\nenabled = false\n")).unwrap();
-    let host = start(&config);
+    let host =
+        Host::start_with(HostOptions::configured(&(user + &plugin_section("outrigger_faulty", "enabled = false\n"))));
     Client::new(host.address, "alice:pass:word").call("uptime", json!([]));
 }
 

@@ -2,9 +2,10 @@
 
 use std::io::Read;
 
-use outrigger_tests::{Client, Host, HostOptions, built, groups};
+use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, all_groups, built};
 use serde_json::{Value, json};
 
+use crate::isolation::has_sandbox;
 use crate::key_daemon::KeyDaemon;
 
 /// The keys 1 and 2 for test chains, compressed, and their public keys.
@@ -43,17 +44,13 @@ fn host(vault: &KeyDaemon) -> Host {
 
 /// The same, where `rest` belongs to the plugin's section.
 fn host_with(vault: &KeyDaemon, rest: &str) -> Host {
-    let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
-    let plugin = built().library("outrigger_vault_signing").display().to_string();
+    let text = all_groups();
     let text = text.replace("file = \"signing\"", "file = \"signing\"\nenabled = false");
     let socket = vault.socket();
-    let entry = format!(
-        "\n[[plugins]]\nfile = \"{plugin}\"\ngrants = [\"chain/1\", \"mempool/1\", \"wallet-read/1\", \"log/1\"]\n\
-         {rest}[plugins.options]\nsocket = \"{socket}\"\n"
-    );
-    std::fs::write(vault.path("host.toml"), text + &entry).unwrap();
-    let (config, log) = (Some(vault.path("host.toml")), Some(vault.path("log")));
-    Host::start_with(HostOptions { config, log, ..HostOptions::default() })
+    let grants = "grants = [\"chain/1\", \"mempool/1\", \"wallet-read/1\", \"log/1\"]";
+    let rest = format!("{grants}\n{rest}[plugins.options]\nsocket = \"{socket}\"\n");
+    let options = HostOptions::with_plugin(&text, built().library("outrigger_vault_signing"), &rest);
+    Host::start_with(HostOptions { log: Some(vault.path("log")), ..options })
 }
 
 fn descriptor(kind: &str, [a, b]: [&str; 2]) -> String {
@@ -72,13 +69,8 @@ fn descriptor(kind: &str, [a, b]: [&str; 2]) -> String {
 /// A wallet with all kinds of outputs, by these two keys.
 fn wallet(host: &Host, name: &str, watch_only: bool, keys: [&str; 2]) -> Client {
     let mut client = host.client();
-    client.call("createwallet", json!({"wallet_name": name, "disable_private_keys": watch_only, "blank": true}));
-    let mut wallet = client.wallet(name);
-    let request = |kind: &&str| {
-        let text = descriptor(kind, keys);
-        let info = host.client().call("getdescriptorinfo", json!([text]));
-        json!({"desc": format!("{text}#{}", info["checksum"].as_str().unwrap()), "timestamp": "now"})
-    };
+    let mut wallet = client.create_wallet(name, json!({"disable_private_keys": watch_only, "blank": true}));
+    let request = |kind: &&str| json!({"desc": client.with_checksum(&descriptor(kind, keys)), "timestamp": "now"});
     let requests: Vec<Value> = KINDS.iter().map(request).collect();
     for result in wallet.call("importdescriptors", json!([requests])).as_array().unwrap() {
         assert_eq!(result["success"], json!(true), "{result}");
@@ -145,17 +137,16 @@ fn vault_signs_coins_of_a_watching_wallet_by_the_daemons_keys() {
         let address = wallet.call("deriveaddresses", json!([checked]))[0].clone();
         wallet.call("generatetoaddress", json!([1, address]));
     }
-    let elsewhere = "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202";
-    wallet.call("generatetoaddress", json!([100, elsewhere]));
+    wallet.call("generatetoaddress", json!([100, ELSEWHERE]));
     let coins = wallet.call("listunspent", json!([]));
     let inputs: Vec<Value> =
         coins.as_array().unwrap().iter().map(|coin| json!({"txid": coin["txid"], "vout": coin["vout"]})).collect();
     assert_eq!(inputs.len(), spendable.len());
-    let raw = wallet.call("createrawtransaction", json!([inputs, [{elsewhere: 349.999}]]));
+    let raw = wallet.call("createrawtransaction", json!([inputs, [{ELSEWHERE: 349.999}]]));
     let signed = wallet.call("signrawtransactionwithwallet", json!([raw]));
     assert_eq!(signed["complete"], json!(true), "{signed}");
     wallet.call("sendrawtransaction", json!([signed["hex"]]));
-    wallet.call("generatetoaddress", json!([1, elsewhere]));
+    wallet.call("generatetoaddress", json!([1, ELSEWHERE]));
     assert_eq!(wallet.call("listunspent", json!([])), json!([]));
 }
 
@@ -185,23 +176,17 @@ fn vault_daemon_that_is_gone_is_told_and_found_when_it_is_back() {
 
 #[test]
 fn vault_isolated_signs_with_its_socket_granted_and_is_refused_and_reported_without() {
-    let support = outrigger_sandbox::probe();
-    if !support.suffices() || !support.notifications {
-        outrigger_tests::skip_unprivileged("this system allows no sandbox");
+    if !has_sandbox() {
         return;
     }
     let vault = daemon();
     let socket = vault.socket();
-    let told = |client: &mut Client| {
-        let plugins = client.call("listplugins", json!([]));
-        plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "vault-signing").unwrap().clone()
-    };
     let host = host_with(&vault, &format!("isolated = true\nreach = [\"connect:unix:{socket}\"]\n"));
     let mut granted = wallet(&host, "watching", true, KEYS);
     let (raw, prevtxs) = spend(&mut granted, &KINDS[..7]);
     let signed = granted.call("signrawtransactionwithwallet", json!([raw, prevtxs]));
     assert_eq!(signed["complete"], json!(true), "{signed}");
-    let of_granted = told(&mut granted);
+    let of_granted = granted.plugin("vault-signing");
     assert_eq!((&of_granted["isolated"], &of_granted["denied"]["count"]), (&json!(true), &json!(0)), "{of_granted}");
     drop(host);
 
@@ -209,13 +194,13 @@ fn vault_isolated_signs_with_its_socket_granted_and_is_refused_and_reported_with
     let mut without = wallet(&host, "watching", true, KEYS);
     let refused = without.refused("signrawtransactionwithwallet", json!([raw, prevtxs]));
     assert_eq!(refused, (-4, "The signing daemon cannot be reached".into()));
-    let denied = told(&mut without)["denied"].clone();
+    let denied = without.plugin("vault-signing")["denied"].clone();
     // Without any connection granted, it gets no socket.
     assert_eq!(denied["last"], json!({"kind": "socket", "call": "socket", "argument": "family 1"}), "{denied}");
     drop(host);
     let host = host_with(&vault, &format!("isolated = true\nreach = [\"connect:unix:{socket}.other\"]\n"));
     let mut other = wallet(&host, "watching", true, KEYS);
     assert_eq!(other.refused("signrawtransactionwithwallet", json!([raw, prevtxs])).0, -4);
-    let denied = told(&mut other)["denied"]["last"].clone();
+    let denied = other.plugin("vault-signing")["denied"]["last"].clone();
     assert_eq!(denied, json!({"kind": "connect", "call": "connect", "argument": format!("unix:{socket}")}));
 }

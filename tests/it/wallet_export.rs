@@ -5,13 +5,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use outrigger_tests::{Client, Host, built};
+use outrigger_tests::{Client, Host, NOBODY, built};
 use serde_json::{Value, json};
 
-const STRANGER: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 const PASSPHRASE: &str = "a passphrase";
 
-fn run(host: &Host, arguments: &[&str], input: &str) -> Output {
+/// Runs a subcommand of `wallet` for the host, with a passphrase at its input.
+pub fn run(host: &Host, arguments: &[&str], input: &str) -> Output {
     let mut command = Command::new(&built().binary);
     command.arg("wallet").args(arguments).arg("--datadir").arg(host.datadir());
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -28,7 +28,7 @@ fn done(output: &Output) -> String {
 }
 
 #[track_caller]
-fn refused(output: &Output) -> String {
+pub fn refused(output: &Output) -> String {
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stdout));
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
@@ -49,10 +49,10 @@ fn used_wallet(host: &Host, options: &Value) -> Client {
         let address = wallet.call("getnewaddress", json!([label]));
         wallet.call("generatetoaddress", json!([2, address]));
     }
-    wallet.call("setlabel", json!([STRANGER, "the landlord"]));
-    wallet.call("generatetoaddress", json!([101, STRANGER]));
-    wallet.call("sendtoaddress", json!([STRANGER, 1, "rent of May", "the landlord"]));
-    wallet.call("generatetoaddress", json!([1, STRANGER]));
+    wallet.call("setlabel", json!([NOBODY, "the landlord"]));
+    wallet.call("generatetoaddress", json!([101, NOBODY]));
+    wallet.call("sendtoaddress", json!([NOBODY, 1, "rent of May", "the landlord"]));
+    wallet.call("generatetoaddress", json!([1, NOBODY]));
     let coin = &wallet.call("listunspent", json!([]))[0];
     let coin = json!([{"txid": coin["txid"], "vout": coin["vout"]}]);
     wallet.call("lockunspent", json!([false, coin, true]));
@@ -119,7 +119,7 @@ fn export_and_import_make_the_same_wallet() {
         assert_eq!(answers(&mut copy), answers(&mut original), "{name}");
         // The lines of labels are BIP 329.
         let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        assert!(lines.contains(&json!({"type": "addr", "ref": STRANGER, "label": "the landlord"})), "{text}");
+        assert!(lines.contains(&json!({"type": "addr", "ref": NOBODY, "label": "the landlord"})), "{text}");
         let kinds = ["descriptor", "addr", "tx", "output", "end"];
         assert!(lines[1..].iter().all(|line| kinds.iter().any(|kind| line["type"] == *kind)), "{text}");
     }
@@ -158,7 +158,7 @@ fn import_of_a_wrong_file_is_refused_and_leaves_no_wallet() {
             "it is a wallet of main, and the host is on regtest",
         ),
         (whole.replace(genesis, &genesis.replace('0', "1")), "the host is on regtest"),
-        (whole.replace(STRANGER, "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"), "is no address of the host's network"),
+        (whole.replace(NOBODY, "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"), "is no address of the host's network"),
         (whole.replacen("/0/*)#", "/0/*)#x", 1), "cannot be imported"),
         (fs::read_to_string(sample("sparrow-main.txt")).unwrap(), "a descriptor cannot be used"),
         (fs::read_to_string(sample("sparrow.txt")).unwrap().replace("<0;1>", "<0;1"), "'<' without '>'"),
@@ -177,7 +177,7 @@ fn import_reads_descriptors_of_sparrow_and_specter_and_labels() {
     let host = Host::start();
     let mut client = host.client();
     let (sparrow, specter) = (sample("sparrow.txt"), sample("specter.json"));
-    client.call("generatetoaddress", json!([1, STRANGER]));
+    client.call("generatetoaddress", json!([1, NOBODY]));
     let told = done(&run(&host, &["import", sparrow.to_str().unwrap(), "--as", "sparrow"], ""));
     assert!(told.contains("\"sparrow\": 2 descriptors"), "{told}");
     done(&run(&host, &["import", specter.to_str().unwrap()], ""));
@@ -212,7 +212,7 @@ fn import_reads_descriptors_of_sparrow_and_specter_and_labels() {
     let locked = wallet.call("listlockunspent", json!([]));
     assert!(locked.as_array().unwrap().contains(&json!({"txid": txid, "vout": coin["vout"]})), "{locked}");
     assert!(locked.as_array().unwrap().contains(&before[0]), "a former lock stays: {locked}");
-    assert!(wallet.call("getaddressesbylabel", json!(["the landlord"])).as_object().unwrap().contains_key(STRANGER));
+    assert!(wallet.call("getaddressesbylabel", json!(["the landlord"])).as_object().unwrap().contains_key(NOBODY));
 }
 
 /// The lines of an export, with others before the last.
@@ -238,9 +238,8 @@ fn import_that_differs_shows_no_private_keys() {
     let first = lines.iter().find(of_bech32).unwrap();
     // A second active one takes its place.
     let body = first["ref"].as_str().unwrap().split_once('#').unwrap().0.replace("/0/*", "/7/*");
-    let info = host.client().call("getdescriptorinfo", json!([body]));
     let mut second = first.clone();
-    second["ref"] = json!(format!("{body}#{}", info["checksum"].as_str().unwrap()));
+    second["ref"] = json!(host.client().with_checksum(&body));
     fs::write(&file, with_lines(&text, &[second])).unwrap();
     let told = refused(&run(&host, &["import", path, "--as", "copy"], ""));
     let checksum = first["ref"].as_str().unwrap().split_once('#').unwrap().1;
@@ -269,15 +268,14 @@ fn export_and_import_keep_a_wide_range_and_find_its_late_payments() {
     let mut client = host.client();
     let sparrow = fs::read_to_string(sample("sparrow.txt")).unwrap();
     let receiving = sparrow.lines().find(|line| line.contains("/0/*")).unwrap();
-    client.call("createwallet", json!(["far", true, true]));
-    let mut original = client.wallet("far");
+    let mut original = client.create_wallet("far", json!({"disable_private_keys": true, "blank": true}));
     let request = json!({"desc": receiving, "range": [0, 5000], "active": true, "timestamp": 0});
     let imported = original.call("importdescriptors", json!([[request]]));
     assert_eq!(imported[0]["success"], json!(true), "{imported}");
     // Farther out than a wallet derives by itself.
     let paid = client.call("deriveaddresses", json!([receiving, [4500, 4500]]))[0].clone();
     client.call("generatetoaddress", json!([1, paid]));
-    client.call("generatetoaddress", json!([100, STRANGER]));
+    client.call("generatetoaddress", json!([100, NOBODY]));
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("file");
     let path = file.to_str().unwrap();

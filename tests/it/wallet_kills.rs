@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use outrigger_tests::{Client, Host, HostOptions};
+use outrigger_tests::{Client, Host, HostOptions, XPRV};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -22,8 +22,6 @@ const RICH: &str = "rich";
 /// How many wallets are made at most: each start loads them all.
 const MAX_WALLETS: usize = 12;
 const PASSPHRASE: &str = "a passphrase";
-const XPRV: &str =
-    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 
 /// What is known of a wallet by answers.
 #[derive(Default)]
@@ -298,8 +296,7 @@ fn compare(client: &mut Client, name: &str, encrypted: bool) {
 /// One host, and its client, over this many kills.
 fn kill_often(kills: u64, mut numbers: Numbers) {
     let folder = tempfile::tempdir().unwrap();
-    let set = vec!["wallet.keypool=5".to_owned()];
-    let mut host = Host::start_with(HostOptions { set, ..HostOptions::default() });
+    let mut host = Host::start_with(HostOptions::with(&["wallet.keypool=5"]));
     let mut answered = Answered::default();
     let mut client = host.client();
     client.call("createwallet", json!({"wallet_name": RICH, "load_on_startup": true}));

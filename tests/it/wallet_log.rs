@@ -1,11 +1,10 @@
 //! What happens to the transactions of wallets, told by `waitevents` and by subscriptions.
 
-use outrigger_tests::{Client, Host, HostOptions, WebSocket};
+use outrigger_tests::{Client, Host, HostOptions, NOBODY, WebSocket};
 use serde_json::{Value, json};
 
-use crate::users::{ALICE, configuration};
+use crate::users::{ALICE, with_user};
 
-const FOREIGN: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 /// How long the host may take for an event, in milliseconds.
 const PATIENCE: u64 = 60_000;
 
@@ -48,7 +47,7 @@ fn check_all_kinds(host: &Host) {
     let mine = wallet.call("getnewaddress", json!(["rent"]));
     wallet.call("generatetoaddress", json!([101, mine]));
     let mut log = Reader::of(host.client().wallet("w"));
-    let first = wallet.call("sendtoaddress", json!([FOREIGN, 1]));
+    let first = wallet.call("sendtoaddress", json!([NOBODY, 1]));
     let seen = log.expect(&[(&first, "seen")]).remove(0);
     assert_eq!((&seen["wallet"], &seen["blockhash"]), (&json!("w"), &Value::Null));
     let detail = wallet.call("gettransaction", json!([first]))["details"][0].clone();
@@ -60,11 +59,11 @@ fn check_all_kinds(host: &Host) {
 
     let second = wallet.call("bumpfee", json!([first]))["txid"].clone();
     log.expect(&[(&second, "seen"), (&first, "replaced")]);
-    let block = wallet.call("generatetoaddress", json!([1, FOREIGN]))[0].clone();
+    let block = wallet.call("generatetoaddress", json!([1, NOBODY]))[0].clone();
     for event in log.expect(&[(&second, "confirmed"), (&first, "conflicted")]) {
         assert_eq!((&event["blockhash"], &event["blockheight"]), (&block, &json!(102)));
     }
-    wallet.call("generatetoaddress", json!([5, FOREIGN]));
+    wallet.call("generatetoaddress", json!([5, NOBODY]));
     let deep = log.expect(&[(&second, "deep")]).remove(0);
     assert_eq!((&deep["blockhash"], &deep["blockheight"]), (&block, &json!(102)));
 
@@ -103,13 +102,12 @@ fn waitevents_goes_on_after_a_kill_and_gives_no_number_again_after_a_restore() {
     let file = folder.path().join("backup").display().to_string();
     let host = Host::start();
     let mut wallet = host.new_wallet("w");
-    let mine = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([101, mine]));
+    wallet.mine(101);
     wallet.call("backupwallet", json!([file]));
     let mut log = Reader::of(host.client().wallet("w"));
-    let paid = wallet.call("sendtoaddress", json!([FOREIGN, 1]));
+    let paid = wallet.call("sendtoaddress", json!([NOBODY, 1]));
     log.expect(&[(&paid, "seen")]);
-    wallet.call("generatetoaddress", json!([3, FOREIGN]));
+    wallet.call("generatetoaddress", json!([3, NOBODY]));
     log.expect(&[(&paid, "confirmed")]);
     let told = |wallet: &mut Client| -> Vec<String> {
         let events = wallet.call("waitevents", json!([0]))["events"].clone();
@@ -122,7 +120,7 @@ fn waitevents_goes_on_after_a_kill_and_gives_no_number_again_after_a_restore() {
     let mut wallet = host.client().wallet("w");
     // The wallet may not have followed the last blocks when the log was read before.
     assert_eq!(told(&mut wallet)[..before.len()], before);
-    wallet.call("generatetoaddress", json!([3, FOREIGN]));
+    wallet.call("generatetoaddress", json!([3, NOBODY]));
     let mut log = Reader { wallet: host.client().wallet("w"), since: log.since };
     log.expect(&[(&paid, "deep")]);
     assert_eq!(wallet.call("waitevents", json!([log.since, 1]))["events"], json!([]));
@@ -138,26 +136,21 @@ fn waitevents_goes_on_after_a_kill_and_gives_no_number_again_after_a_restore() {
 
 #[test]
 fn waitevents_waits_for_several_wallets_within_the_users_limits() {
-    let config = configuration(&format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\nwallet = \"a\"\n"));
-    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    let (host, mut alice) = with_user("wallet = \"a\"");
     let (mut one, mut other) = (host.new_wallet("a"), host.new_wallet("b"));
     let mut client = host.client();
     let next = client.call("waitevents", json!([null, 0, ["a", "b"]]))["next"].clone();
-    let waiting = client.begin(&json!({"id": 1, "method": "waitevents", "params": [next, PATIENCE]}).to_string());
-    let address = other.call("getnewaddress", json!([]));
-    other.call("generatetoaddress", json!([1, address]));
-    let answer: Value = serde_json::from_str(&waiting.finish().body).unwrap();
-    let told = &answer["result"];
+    let waiting = client.begin_call("waitevents", json!([next, PATIENCE]));
+    other.mine(1);
+    let told = &waiting.answer()["result"];
     assert_eq!((&told["events"][0]["wallet"], &told["events"][0]["kind"]), (&json!("b"), &json!("confirmed")));
     assert_eq!((&told["next"]["a"], &told["next"]["b"]), (&next["a"], &told["events"][0]["number"]));
 
-    let mut alice = Client::new(host.address, "alice:pass:word");
     assert_eq!(alice.refused("waitevents", json!([{"b": 0}])).0, -18);
     assert_eq!(alice.refused("waitevents", json!([0, 0, ["a", "b"]])).0, -18);
-    let waiting = alice.begin(&json!({"id": 1, "method": "waitevents", "params": [0, PATIENCE]}).to_string());
+    let waiting = alice.begin_call("waitevents", json!([0, PATIENCE]));
     one.call("unloadwallet", json!(["a"]));
-    let answer: Value = serde_json::from_str(&waiting.finish().body).unwrap();
-    assert_eq!(answer["error"]["code"], -18);
+    assert_eq!(waiting.answer()["error"]["code"], -18);
 }
 
 /// The next events of a subscription, until the one of this kind.
@@ -188,12 +181,12 @@ fn check_subscription(host: &Host) {
     let mut of_wallet = host.client().wallet("w").websocket();
     let other = of_wallet.call("subscribe_events", json!({"since": 0})).unwrap();
     assert_eq!(until(&mut of_wallet, &other, "confirmed")["payments"][0]["address"], mine);
-    let paid = wallet.call("sendtoaddress", json!([FOREIGN, 1]));
+    let paid = wallet.call("sendtoaddress", json!([NOBODY, 1]));
     for (socket, id) in [(&mut socket, &id), (&mut of_wallet, &other)] {
         assert_eq!(until(socket, id, "seen")["txid"], paid);
     }
     assert_eq!(of_wallet.call("unsubscribe_events", json!([other])), Ok(json!(true)));
-    wallet.call("sendtoaddress", json!([FOREIGN, 1]));
+    wallet.call("sendtoaddress", json!([NOBODY, 1]));
     // The next message is the answer: no event came before it.
     assert_eq!(of_wallet.call("unsubscribe_events", json!([other])), Ok(json!(false)));
 }
@@ -213,10 +206,9 @@ fn in_front_subscribe_events_tells_blocks_and_payments() {
 #[test]
 fn subscribe_events_keeps_to_the_users_wallet_and_list() {
     let bob = ALICE.replacen("alice", "bob", 1);
-    let config = configuration(&format!(
+    let host = Host::start_with(HostOptions::with_groups(&format!(
         "[[rpc.users]]\nrpcauth = \"{ALICE}\"\nwallet = \"a\"\n\n[[rpc.users]]\nrpcauth = \"{bob}\"\nmethods = [\"waitevents\"]\n"
-    ));
-    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    )));
     host.new_wallet("a");
     host.new_wallet("b");
     let mut alice = Client::new(host.address, "alice:pass:word").websocket();

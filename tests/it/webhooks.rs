@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bitcoin::hashes::{Hash, HashEngine, Hmac, HmacEngine, sha256};
 use outrigger_tests::{
-    Authority, Client, Host, HostOptions, accept_tls, built, comes_within, groups, wait_for, wait_until,
+    Authority, Client, Host, HostOptions, accept_tls, all_groups, built, comes_within, wait_for, wait_until,
 };
 use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
 use rustix::process::{Pid, Signal, kill_process};
@@ -156,21 +156,18 @@ fn start(folder: &TempDir, urls: &[String], isolated: bool) -> Host {
             format!("connect:{kind}:{}", url.split('/').nth(2).unwrap())
         })
         .collect();
-    let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
-    let library = built().library("outrigger_webhooks").display().to_string();
-    let section = format!(
-        "\n[[plugins]]\nfile = {library:?}\nisolated = {isolated}\nreload = \"after\"\n\
+    let rest = format!(
+        "isolated = {isolated}\nreload = \"after\"\n\
          grants = [\"wallet-read/1\", \"store/1\", \"log/1\", \"metrics/1\"]\nreach = {}\n\
          options = {{ hooks = [{}], secrets = {{ file = {:?} }} }}\n",
         json!(reach),
         hooks.join(", "),
         secrets.display().to_string()
     );
-    let config = folder.path().join("host.toml");
-    std::fs::write(&config, text + &section).unwrap();
+    let options = HostOptions::with_plugin(&all_groups(), built().library("outrigger_webhooks"), &rest);
     let roots = folder.path().join("roots.pem").display().to_string();
     let environment = vec![("SSL_CERT_FILE".to_owned(), roots)];
-    Host::start_with(HostOptions { config: Some(config), environment, ..HostOptions::default() })
+    Host::start_with(HostOptions { environment, ..options })
 }
 
 /// Where the plugin runs.
@@ -197,8 +194,7 @@ fn pay(wallet: &mut Client, payments: u32) {
 
 fn funded(host: &Host) -> Client {
     let mut wallet = host.new_wallet("w");
-    let mine = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([101, mine]));
+    wallet.mine(101);
     wallet
 }
 
@@ -208,8 +204,7 @@ fn hook(host: &Host, at: usize) -> Value {
 
 /// A metric of a hook, as listplugins tells it.
 fn measured(host: &Host, name: &str, hook: usize) -> Value {
-    let plugins = host.client().call("listplugins", json!([]));
-    let webhooks = plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "webhooks").unwrap();
+    let webhooks = host.client().plugin("webhooks");
     let series = webhooks["metrics"][name].as_array().unwrap();
     let of_hook = series.iter().find(|one| one["labels"]["hook"] == json!(hook.to_string()));
     of_hook.map_or(Value::Null, |one| one["value"].clone())

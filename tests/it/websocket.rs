@@ -10,8 +10,7 @@ const TEMPLATE: &str = "getblocktemplate";
 
 #[test]
 fn open_websocket_sees_plugins_that_are_stopped_started_reloaded_and_replaced() {
-    let config = acme_config(true, "[routes]\ngetblocktemplate = \"mining\"\n");
-    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    let host = Host::start_with(acme_config(true, "[routes]\ngetblocktemplate = \"mining\"\n"));
     let (mut client, mut socket) = (host.client(), host.client().websocket());
     let mut template =
         || socket.call(TEMPLATE, json!([{"rules": ["segwit"]}])).map(|template| template["acme"].clone());
@@ -21,6 +20,7 @@ fn open_websocket_sees_plugins_that_are_stopped_started_reloaded_and_replaced() 
     client.call("startplugin", json!(["mining"]));
     client.call("reloadplugin", json!(["mining"]));
     assert_eq!(template(), Ok(Value::Null));
+    let config = host.config_file();
     let text = std::fs::read_to_string(config.path()).unwrap();
     std::fs::write(config.path(), text.replace("= \"mining\"\n", "= \"acme-mining\"\n")).unwrap();
     client.call("reloadplugin", json!(["acme-mining"]));
@@ -31,8 +31,10 @@ fn open_websocket_sees_plugins_that_are_stopped_started_reloaded_and_replaced() 
 fn calls_of_a_websocket_are_in_the_metrics_the_audit_log_and_getrpcinfo() {
     let folder = tempfile::tempdir().unwrap();
     let audit = folder.path().join("audit");
-    let set = vec!["metrics.listen=127.0.0.1:0".to_owned(), format!("audit.file={}", audit.display())];
-    let host = Host::start_with(HostOptions { set, ..HostOptions::default() });
+    let host = Host::start_with(HostOptions::with(&[
+        "metrics.listen=127.0.0.1:0",
+        &format!("audit.file={}", audit.display()),
+    ]));
     let mut wallet = host.new_wallet("w").websocket();
     let active = wallet.call("getrpcinfo", json!([])).unwrap()["active_commands"].clone();
     assert_eq!(active[0]["method"], "getrpcinfo");

@@ -2,16 +2,13 @@
 """Records data/arguments-RELEASE.json: each method's arguments by position. An argument's other names, and the members of options that
 a call may give by name, stand behind its name, divided by `|`."""
 
-import argparse
-
+from bitcoind import program
 from loaded import write_rows
 from wallet_keys import release_of, start
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bitcoind", required=True, help="path of bitcoind")
-    with start(parser.parse_args().bitcoind) as node:
+    with start(program(__doc__)) as node:
         lines = [line for line in node.call("help").splitlines() if line and not line.startswith("==")]
         methods = {line.split(" ")[0]: {} for line in lines}
         for method, position, name, _ in node.call("help", "dump_all_command_conversions"):

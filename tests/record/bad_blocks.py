@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 """Records data/bad-blocks.json: blocks on the recorded tip and what the node says to them."""
 
-import argparse
-
-from bitcoind import Node
+from bitcoind import Node, program
 from keys import Key
 from loaded import load_chain, recorded, write_rows
 from wire import (
@@ -470,11 +468,8 @@ def texts(recorder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bitcoind", required=True, help="path of bitcoind")
-    arguments = parser.parse_args()
     # With script threads a bad script reads `block-validation-failed`.
-    with Node(arguments.bitcoind, ["-par=1"]) as node:
+    with Node(program(__doc__), ["-par=1"]) as node:
         recorder = Recorder(node)
         for part in (headers, roots, coinbases, plain_transactions, finality, inputs, witnesses,
                      scripts, script_edges, relations, texts):

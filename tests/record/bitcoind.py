@@ -4,6 +4,7 @@ Replies are kept as the text the node sent, so that number formatting (eight
 decimals) and key order survive into the recordings.
 """
 
+import argparse
 import base64
 import contextlib
 import decimal
@@ -66,6 +67,13 @@ class RpcError(Exception):
         super().__init__(f"{method}: {error}")
         self.code = error["code"]
         self.message = error["message"]
+
+
+def program(description):
+    """The path of the bitcoind that the command line names."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--bitcoind", required=True, help="path of bitcoind")
+    return parser.parse_args().bitcoind
 
 
 def free_port():

@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 """Records data/chain.hex, data/chain.json, data/signing-chain.json and data/reorg.json."""
 
-import argparse
-
-from bitcoind import Node
+from bitcoind import Node, program
 from keys import Key
 from kinds import Coin, all_kinds, sign, unsigned
 from loaded import write_lines, write_rows
@@ -382,10 +380,8 @@ def reorg(recorder, bitcoind, reserve):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bitcoind", required=True, help="path of bitcoind")
-    arguments = parser.parse_args()
-    with Node(arguments.bitcoind, ["-par=1"]) as node:
+    bitcoind = program(__doc__)
+    with Node(bitcoind, ["-par=1"]) as node:
         recorder = Recorder(node)
         node.call("setmocktime", START_TIME)
         kinds = all_kinds(node)
@@ -399,7 +395,7 @@ def main():
         write_rows("signing-chain.json", {"bitcoind": node.version(), "rows": rows})
         refused = [row["name"] for row in rows if not row["accepted"]]
         assert not refused, refused
-        write_rows("reorg.json", reorg(recorder, arguments.bitcoind, reserve))
+        write_rows("reorg.json", reorg(recorder, bitcoind, reserve))
 
 
 if __name__ == "__main__":

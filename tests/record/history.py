@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 """Records data/history.json: what a descriptor wallet says while its chain grows and forks."""
 
-import argparse
-
-from bitcoind import Node
+from bitcoind import Node, program
 from keys import Key, master_tprv
 from kinds import with_checksum
 from loaded import write_rows
@@ -155,23 +153,23 @@ class Recorder:
         self.actions = []
 
 
-def set_up(node):
-    node.call("createwallet", WALLET, False, True)
-    seed = master_tprv("history")
-    requests = []
-    for pattern in TYPES.values():
-        for side in (0, 1):
-            requests.append(
-                {
-                    "desc": with_checksum(node, pattern.format(seed, side)),
-                    "timestamp": 0,
-                    "active": True,
-                    "internal": side == 1,
-                    "range": [0, KEYPOOL - 1],
-                    "next_index": 0,
-                }
-            )
-    reply = node.call("importdescriptors", requests, wallet=WALLET)
+def set_up(node, wallet, patterns):
+    """Makes a wallet of these patterns of descriptors, and gives its imports and what they were answered."""
+    node.call("createwallet", wallet, False, True)
+    seed = master_tprv(wallet)
+    requests = [
+        {
+            "desc": with_checksum(node, pattern.format(seed, side)),
+            "timestamp": 0,
+            "active": True,
+            "internal": side == 1,
+            "range": [0, KEYPOOL - 1],
+            "next_index": 0,
+        }
+        for pattern in patterns
+        for side in (0, 1)
+    ]
+    reply = node.call("importdescriptors", requests, wallet=wallet)
     assert all(item["success"] for item in reply), reply
     return requests, reply
 
@@ -335,13 +333,11 @@ def reorganise(r, better, stranger_coin):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bitcoind", required=True, help="path of bitcoind")
-    path = parser.parse_args().bitcoind
-    with Node(path, [f"-keypool={KEYPOOL}"]) as node, Node(path, []) as miner:
+    path = program(__doc__)
+    with Node(path, [f"-keypool={KEYPOOL}"]) as node, Node(path) as miner:
         node.call("setmocktime", START_TIME)
         r = Recorder(node, miner)
-        r.descriptors, imported = set_up(node)
+        r.descriptors, imported = set_up(node, WALLET, TYPES.values())
         blocks = coinbases(r)
         received = receive(r, blocks)
         _, second = spend(r, blocks)

@@ -2,19 +2,17 @@
 """Records data/random-histories.json: wallets through random payments, blocks, reorganisations, double spends,
 replacements, abandons and late imports."""
 
-import argparse
 import random
 
-from bitcoind import Node, RpcError
-from history import COIN, FEE, NOT_REPLACEABLE, REPLACEABLE, START_TIME, Recorder
-from keys import Key, master_tprv
+from bitcoind import Node, RpcError, program
+from history import COIN, FEE, KEYPOOL, NOT_REPLACEABLE, REPLACEABLE, START_TIME, TYPES, Recorder, set_up
+from keys import Key
 from kinds import with_checksum
 from loaded import write_rows
 from wire import Input, Output, Transaction, p2wpkh
 
 SEQUENCES = 12
 STEPS = 16
-KEYPOOL = 20
 # Coinbases of the stranger that the sequences spend, and blocks until the first of them can be spent.
 BASE_BLOCKS = 112
 # Keys that are compared elsewhere, or that say the same of every transaction: the file would be twice as long.
@@ -45,21 +43,7 @@ class Sequence(Recorder):
         self.made = []
         self.rescanned = []
         self.told = {}
-        seed = master_tprv(self.wallet)
-        self.requests = [
-            {
-                "desc": with_checksum(self.node, f"wpkh({seed}/84h/1h/0h/{side}/*)"),
-                "timestamp": 0,
-                "active": True,
-                "internal": side == 1,
-                "range": [0, KEYPOOL - 1],
-                "next_index": 0,
-            }
-            for side in (0, 1)
-        ]
-        self.node.call("createwallet", self.wallet, False, True)
-        reply = self.node.call("importdescriptors", self.requests, wallet=self.wallet)
-        assert all(item["success"] for item in reply), reply
+        self.requests, _ = set_up(self.node, self.wallet, [TYPES["bech32"]])
 
     # The wallet's and everyone else's coins.
 
@@ -292,10 +276,8 @@ class Sequence(Recorder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bitcoind", required=True, help="path of bitcoind")
-    path = parser.parse_args().bitcoind
-    with Node(path, [f"-keypool={KEYPOOL}"]) as node, Node(path, []) as miner:
+    path = program(__doc__)
+    with Node(path, [f"-keypool={KEYPOOL}"]) as node, Node(path) as miner:
         node.call("setmocktime", START_TIME)
         base = Recorder(node, miner)
         base.coins, base.raw = [], {}

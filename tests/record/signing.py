@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 """Records data/signing.json: what the node answers to signing requests."""
 
-import argparse
-
-from bitcoind import Node, Number
+from bitcoind import Node, Number, program
 from keys import Key, sha256, taproot_output
 from kinds import Coin, Kind, all_kinds, unsigned, with_checksum, RELATIVE_BLOCKS
 from loaded import load_chain, recorded, write_rows
@@ -470,10 +468,7 @@ def wallet_rows(recorder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bitcoind", required=True, help="path of bitcoind")
-    arguments = parser.parse_args()
-    with Node(arguments.bitcoind, ["-par=1"]) as node:
+    with Node(program(__doc__), ["-par=1"]) as node:
         recorder = Recorder(node)
         for part in (each_sighash, missing_keys, partial, single_without_output, amounts,
                      unknown_inputs, several_signers, carried, odd_scripts, locks,

@@ -5,10 +5,9 @@ With type SINGLE an input without an output of its index stays as it came, so th
 anything; with the default type most of it is dropped first. Both are recorded.
 """
 
-import argparse
 import struct
 
-from bitcoind import Node, amount
+from bitcoind import Node, amount, program
 from keys import G, Key, N, multiply, sha256, tagged_hash, taproot_output
 from loaded import write_rows
 from wire import Input, Output, Transaction, compact_size, multisig, p2pkh, p2sh, p2wpkh, p2wsh, p2tr, push
@@ -160,11 +159,8 @@ def request(script_pubkey, script_sig, witness, sighash):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bitcoind", required=True, help="path of bitcoind")
-    arguments = parser.parse_args()
     rows = []
-    with Node(arguments.bitcoind, ["-par=1"]) as node:
+    with Node(program(__doc__), ["-par=1"]) as node:
         for name, text, tries in cases():
             answers = [(params, node.call(METHOD, *params))
                        for params in (request(*parts, "SINGLE") for parts in tries)]

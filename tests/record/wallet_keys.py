@@ -2,9 +2,7 @@
 """Records data/wallet-keys-RELEASE.json: the members of the results of wallet methods, by path, in one scenario. Needs the 29 or a
 later Core, whose arguments differ: run it for each."""
 
-import argparse
-
-from bitcoind import BASE_ARGUMENTS, Node
+from bitcoind import BASE_ARGUMENTS, Node, program
 from loaded import write_rows
 
 FOREIGN = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080"
@@ -66,9 +64,7 @@ def release_of(node):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bitcoind", required=True, help="path of bitcoind")
-    with start(parser.parse_args().bitcoind) as node:
+    with start(program(__doc__)) as node:
         rows = [{"call": call, "members": sorted(set(paths(result)))} for call, result in scenario(node)]
         write_rows(f"wallet-keys-{release_of(node)}.json", {"bitcoind": node.version(), "results": rows})
 

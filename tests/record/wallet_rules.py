@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 """Records data/wallet-rules.json: restored wallets, hardened wildcards, encryption, and what is replaced or orphaned."""
 
-import argparse
-
-from bitcoind import Node
+from bitcoind import Node, program
 from history import COIN, FEE, KEYPOOL, REPLACEABLE, START_TIME, TYPES, Recorder
 from keys import master_tprv
 from kinds import with_checksum
@@ -192,11 +190,9 @@ def orphan(r, paid, inner):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bitcoind", required=True, help="path of bitcoind")
-    path = parser.parse_args().bitcoind
+    path = program(__doc__)
     arguments = [f"-keypool={KEYPOOL}", "-addresstype=bech32"]
-    with Node(path, arguments) as node, Node(path, []) as miner:
+    with Node(path, arguments) as node, Node(path) as miner:
         node.call("setmocktime", START_TIME)
         r = Rules(node, miner)
         paid, inner = restore(r)

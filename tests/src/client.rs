@@ -80,6 +80,36 @@ impl Client {
         read_reply(method, &reply)
     }
 
+    /// Makes a wallet with these arguments of createwallet beside its name. Gives a client of it.
+    #[track_caller]
+    pub fn create_wallet(&mut self, name: &str, mut arguments: Value) -> Self {
+        arguments["wallet_name"] = json!(name);
+        self.call("createwallet", arguments);
+        self.wallet(name)
+    }
+
+    /// A descriptor with its checksum.
+    #[track_caller]
+    pub fn with_checksum(&mut self, descriptor: &str) -> String {
+        let info = self.call("getdescriptorinfo", json!([descriptor]));
+        format!("{descriptor}#{}", info["checksum"].as_str().unwrap())
+    }
+
+    /// Mines blocks to a new address of the wallet. Gives the address.
+    #[track_caller]
+    pub fn mine(&mut self, blocks: u32) -> Value {
+        let address = self.call("getnewaddress", json!([]));
+        self.call("generatetoaddress", json!([blocks, address]));
+        address
+    }
+
+    /// What `listplugins` tells of a plugin.
+    #[track_caller]
+    pub fn plugin(&mut self, id: &str) -> Value {
+        let plugins = self.call("listplugins", json!([]));
+        plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == id).unwrap().clone()
+    }
+
     /// Makes a call of a host that may be killed at any time; none when it was gone before its answer came.
     pub fn call_while_alive(&mut self, method: &str, params: Value) -> Option<Result<Value, RpcFailure>> {
         let request = self.request(&json!({"id": 0, "method": method, "params": params}).to_string());
@@ -97,11 +127,6 @@ impl Client {
         self.send(&request)
     }
 
-    /// Posts a body on a connection of its own and leaves without waiting for a reply.
-    pub fn post_and_leave(&self, body: &str) {
-        drop(self.post_and_stay(body));
-    }
-
     /// Posts a body on a connection of its own, which is reset when it is dropped, as that of a process that is gone.
     pub fn post_and_stay(&self, body: &str) -> TcpStream {
         let request = self.request(body);
@@ -116,6 +141,11 @@ impl Client {
         let mut stream = self.connect();
         stream.write_all(self.request(body).as_bytes()).unwrap();
         Pending(BufReader::new(stream))
+    }
+
+    /// Begins a call on a connection of its own.
+    pub fn begin_call(&self, method: &str, params: Value) -> Pending {
+        self.begin(&json!({"id": 1, "method": method, "params": params}).to_string())
     }
 
     pub fn connect(&self) -> TcpStream {
@@ -156,6 +186,11 @@ pub struct Pending(BufReader<TcpStream>);
 impl Pending {
     pub fn finish(mut self) -> Reply {
         read(&mut self.0).unwrap()
+    }
+
+    /// The body of the reply, which is JSON.
+    pub fn answer(self) -> Value {
+        serde_json::from_str(&self.finish().body).unwrap()
     }
 }
 

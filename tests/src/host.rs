@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
 
 use serde_json::json;
 use tempfile::{NamedTempFile, TempDir};
@@ -17,6 +18,8 @@ use crate::{Bitcoind, Client, bitcoind, built};
 pub struct HostOptions {
     /// A configuration file; without one, the built-in configuration.
     pub config: Option<PathBuf>,
+    /// That file, where it was written for these options: it goes with the last of them, and of the hosts that were started with them.
+    pub written: Option<Arc<NamedTempFile>>,
     pub set: Vec<String>,
     /// Where it listens, addresses with a blank between them; without one, a port of the loopback that the system picks.
     pub listen: Option<String>,
@@ -59,25 +62,39 @@ fn is_inside(options: &HostOptions) -> bool {
 const FULL_NODE: [&str; 3] = ["-txindex=1", "-blockfilterindex=1", "-rest=1"];
 
 impl HostOptions {
+    /// With all groups, and more lines of configuration.
+    pub fn with_groups(more: &str) -> Self {
+        Self::configured(&format!("{}\n{more}", all_groups()))
+    }
+
     /// With this configuration and a plugin beside it; `rest` belongs to the plugin's section.
-    pub fn with_plugin(configuration: &str, library: &Path, rest: &str) -> (NamedTempFile, Self) {
+    pub fn with_plugin(configuration: &str, library: &Path, rest: &str) -> Self {
         let library = library.display();
         Self::configured(&format!("{configuration}\n[[plugins]]\nfile = \"{library}\"\n{rest}"))
     }
 
-    /// With this configuration. The file goes with the first value: a running host reads it anew only where a plugin is started by hand.
-    pub fn configured(text: &str) -> (NamedTempFile, Self) {
+    /// With this configuration.
+    pub fn configured(text: &str) -> Self {
         let config = NamedTempFile::new().unwrap();
         std::fs::write(config.path(), text).unwrap();
         // Also where the host is started as another user.
         std::fs::set_permissions(config.path(), Permissions::from_mode(0o644)).unwrap();
-        let options = Self { config: Some(config.path().to_owned()), ..Self::default() };
-        (config, options)
+        Self { config: Some(config.path().to_owned()), written: Some(Arc::new(config)), ..Self::default() }
+    }
+
+    /// The file of [`Self::configured`].
+    pub fn config_file(&self) -> Arc<NamedTempFile> {
+        self.written.clone().unwrap()
+    }
+
+    /// With these settings, `section.key=value`.
+    pub fn with(settings: &[&str]) -> Self {
+        Self { set: settings.iter().map(|&setting| setting.to_owned()).collect(), ..Self::default() }
     }
 
     /// Answering as a release of Bitcoin Core.
     pub fn of_release(release: u32) -> Self {
-        Self { set: vec![format!("release={release}")], ..Self::default() }
+        Self::with(&[&format!("release={release}")])
     }
 
     /// In front of a bitcoind with these arguments.
@@ -112,6 +129,16 @@ pub struct Host {
 /// The path of a configuration that ships with the project.
 pub fn groups(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../config").join(name)
+}
+
+/// The configuration with all groups on the embedded chain.
+pub fn all_groups() -> String {
+    std::fs::read_to_string(groups("regtest.toml")).unwrap()
+}
+
+/// The section of a plugin that was built here, with more lines of it.
+pub fn plugin_section(library: &str, rest: &str) -> String {
+    format!("[[plugins]]\nfile = \"{}\"\n{rest}", built().library(library).display())
 }
 
 impl Host {
@@ -151,7 +178,22 @@ impl Host {
         Self::fail_in(folder.path(), options)
     }
 
-    /// The same on a data directory that is there already.
+    /// What a host says on standard error that its configuration keeps from starting.
+    #[track_caller]
+    pub fn refused(options: &HostOptions) -> String {
+        let output = Self::fail(options);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        error
+    }
+
+    /// Checks what a host would start with (`run --check`).
+    pub fn check(options: &HostOptions) -> Output {
+        let folder = tempfile::tempdir().unwrap();
+        command(options, folder.path()).arg("--check").output().unwrap()
+    }
+
+    /// As [`Host::fail`], on a data directory that is there already.
     pub fn fail_in(folder: &Path, options: &HostOptions) -> Output {
         command(options, folder).output().unwrap()
     }
@@ -174,16 +216,23 @@ impl Host {
         Ok(Self { child, folder, options: options.clone(), network_folder, node: None, address, ready: line, metrics })
     }
 
+    /// As [`HostOptions::config_file`], of its options.
+    pub fn config_file(&self) -> Arc<NamedTempFile> {
+        self.options.config_file()
+    }
+
     pub fn client(&self) -> Client {
-        let cookie = std::fs::read_to_string(self.network_folder().join(".cookie")).unwrap();
-        Client::new(self.address, &cookie)
+        Client::new(self.address, &self.cookie())
+    }
+
+    /// The credentials in its cookie file.
+    pub fn cookie(&self) -> String {
+        std::fs::read_to_string(self.network_folder().join(".cookie")).unwrap()
     }
 
     /// A client of a fresh wallet.
     pub fn new_wallet(&self, name: &str) -> Client {
-        let mut client = self.client();
-        client.call("createwallet", json!([name]));
-        client.wallet(name)
+        self.client().create_wallet(name, json!({}))
     }
 
     /// The folder of the chain's data.

@@ -36,7 +36,7 @@ pub use client::{Client, Pending, Reply, RpcFailure, exchange};
 #[cfg(target_os = "linux")]
 pub use denied::denied;
 pub use gate::{Gate, Waiting};
-pub use host::{Host, HostOptions, configuration, groups, isolated};
+pub use host::{Host, HostOptions, all_groups, configuration, groups, isolated, plugin_section};
 pub use ports::free_port;
 pub use relay::{Held, Point, Relay};
 pub use skipping::{skip, skip_unprivileged, skip_without};
@@ -48,6 +48,16 @@ pub fn data(name: &str) -> String {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("data").join(name);
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
+
+/// Two addresses of no wallet of a test.
+pub const NOBODY: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+pub const ELSEWHERE: &str = "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202";
+
+/// An extended private key for test chains, and its public key.
+pub const XPRV: &str =
+    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
+pub const XPUB: &str =
+    "tpubD6NzVbkrYhZ4WaWSyoBvQwbpLkojyoTZPRsgXELWz3Popb3qkjcJyJUGLnL4qHHoQvao8ESaAstxYSnhyswJ76uZPStJRJCTKvosUCJZL5B";
 
 /// The releases of Bitcoin Core that recordings are of.
 pub const RECORDED: [u32; 2] = [29, 32];

@@ -5,11 +5,11 @@ use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
-pub struct WebSocket(BufReader<TcpStream>);
+pub struct WebSocket<S = TcpStream>(BufReader<S>);
 
-impl WebSocket {
-    /// Upgrades a fresh connection by a handshake with these credentials.
-    pub(crate) fn open(mut stream: TcpStream, path: &str, authorization: &str) -> Self {
+impl<S: Read + Write> WebSocket<S> {
+    /// Upgrades a connection by a handshake with these credentials.
+    pub fn open(mut stream: S, path: &str, authorization: &str) -> Self {
         let handshake = format!(
             "GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: {authorization}\r\nConnection: Upgrade\r\n\
              Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
@@ -25,7 +25,7 @@ impl WebSocket {
     }
 
     /// The connection below.
-    pub fn into_stream(self) -> TcpStream {
+    pub fn into_stream(self) -> S {
         self.0.into_inner()
     }
 

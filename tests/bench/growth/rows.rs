@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use outrigger_tests::{Bitcoind, Client, Host, HostOptions};
+use outrigger_tests::{Bitcoind, Client, Host, HostOptions, NOBODY};
 use serde_json::{Value, json};
 
-use super::systems::{ARGUMENTS, ELSEWHERE, SHOP, System, ask, bitcoind_with_wallet};
+use super::systems::{ARGUMENTS, SHOP, System, ask, bitcoind_with_wallet};
 use super::{Measured, Table};
 use crate::{median, milliseconds};
 
@@ -165,10 +165,10 @@ impl Bench<'_> {
 
     /// Payments, which a block confirms.
     fn payments(&mut self, what: &str) {
-        let params = json!({"address": ELSEWHERE, "amount": "0.0001", "fee_rate": 2});
+        let params = json!({"address": NOBODY, "amount": "0.0001", "fee_rate": 2});
         self.row(what, |system| {
             let time = repeated(|_| timed(&mut system.wallet, "sendtoaddress", &params));
-            system.funds.client.call("generatetoaddress", json!([1, ELSEWHERE]));
+            system.funds.client.call("generatetoaddress", json!([1, NOBODY]));
             time
         });
     }
@@ -184,7 +184,7 @@ impl Bench<'_> {
             let sent = repeated(|_| {
                 let transaction = system.gathering(INPUTS)?;
                 let sent = timed(&mut system.funds.client, "sendrawtransaction", &json!([transaction]))?;
-                let mined = timed(&mut system.funds.client, "generatetoaddress", &json!([1, ELSEWHERE]))?;
+                let mined = timed(&mut system.funds.client, "generatetoaddress", &json!([1, NOBODY]))?;
                 confirmations.push(mined + timed(&mut system.wallet, "getwalletinfo", &json!([]))?);
                 Ok(sent)
             })?;

@@ -21,7 +21,7 @@ const PAID: u64 = 10_000;
 pub fn run(path: &str, wallets: usize) {
     let node = Bitcoind::start_with(path, &ARGUMENTS).0;
     let mut funds = Funds::new(node.client());
-    let options = HostOptions { set: vec![format!("wallet.keypool={KEYPOOL}")], ..HostOptions::default() };
+    let options = HostOptions::with(&[&format!("wallet.keypool={KEYPOOL}")]);
     let mut host = Host::start_before(tempfile::tempdir().unwrap(), options, Some(node));
     let scripts = make_wallets(&host, wallets);
     let pending = prepare(&mut funds, &scripts);

@@ -4,15 +4,16 @@ use bitcoin::address::NetworkUnchecked;
 use bitcoin::consensus::encode::serialize_hex;
 use bitcoin::{Address, Amount, Network, OutPoint, ScriptBuf, Transaction, TxOut};
 use outrigger_tests::pair::{COIN, script as anyone, spend};
-use outrigger_tests::{Bitcoind, Client};
+use outrigger_tests::{Bitcoind, Client, NOBODY};
 use serde_json::{Value, json};
+
+use crate::payments::output;
 
 /// Arguments of each bitcoind. It checks itself after each block on this chain unless told otherwise. A host reads blocks from its
 /// REST interface. The calls of many clients find a place in its queue.
 pub const ARGUMENTS: [&str; 4] = ["-checkmempool=0", "-checkblockindex=0", "-rest=1", "-rpcworkqueue=256"];
 /// A bitcoind's file of settings, as other benchmarks have it.
 const SETTINGS: &str = "rejectparasites=0\n";
-pub const ELSEWHERE: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 /// The label of the addresses that half of the payments go to.
 pub const SHOP: &str = "shop";
 
@@ -49,15 +50,11 @@ pub fn script_of(address: &Value) -> ScriptBuf {
     address.assume_checked().script_pubkey()
 }
 
-fn output(satoshi: u64, script_pubkey: ScriptBuf) -> TxOut {
-    TxOut { value: Amount::from_sat(satoshi), script_pubkey }
-}
-
 impl Funds {
     pub fn new(mut client: Client) -> Self {
         let to = Address::from_script(&anyone(), Network::Regtest).unwrap().to_string();
         let hashes = client.call("generatetoaddress", json!([COINBASES, to]));
-        client.call("generatetoaddress", json!([MATURITY, ELSEWHERE]));
+        client.call("generatetoaddress", json!([MATURITY, NOBODY]));
         let coinbase = |hash: &Value| {
             let block = client.call("getblock", json!([hash]));
             OutPoint::new(block["tx"][0].as_str().unwrap().parse().unwrap(), 0)
@@ -72,7 +69,7 @@ impl Funds {
 
     pub fn mine(&mut self, transactions: &[Transaction]) {
         let transactions: Vec<String> = transactions.iter().map(serialize_hex).collect();
-        self.client.call("generateblock", json!([ELSEWHERE, transactions]));
+        self.client.call("generateblock", json!([NOBODY, transactions]));
     }
 
     /// A transaction with these outputs, and what is left in a last one.
@@ -116,8 +113,7 @@ impl System {
     /// With a wallet that was paid so many times: half of the payments to one address, half to many of the same label.
     pub fn new(client: Client, size: usize) -> Self {
         let mut funds = Funds::new(client);
-        funds.client.call("createwallet", json!(["w"]));
-        let mut wallet = funds.client.wallet("w");
+        let mut wallet = funds.client.create_wallet("w", json!({}));
         let mut address = |label: &str| wallet.call("getnewaddress", json!([label, "bech32"]));
         let (popular, other) = (address("popular"), script_of(&address("other")));
         let shop: Vec<ScriptBuf> =

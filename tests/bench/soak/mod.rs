@@ -18,7 +18,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use outrigger_tests::{Authority, Bitcoind, Gate, Host, HostOptions, configuration, groups, wait_until};
+use outrigger_tests::{Authority, Bitcoind, Gate, Host, HostOptions, all_groups, configuration, wait_until};
 use serde_json::{Value, json};
 
 use calls::{Tally, Way};
@@ -67,8 +67,7 @@ struct Load {
     authority: Authority,
     /// With the socket, the certificates, the backups and the log.
     folder: tempfile::TempDir,
-    /// The configuration file, and its text but for the part that changes.
-    config: tempfile::NamedTempFile,
+    /// The text of the configuration file but for the part that changes.
     text: String,
     /// Where the plugin waits in a call.
     gate: Gate,
@@ -153,10 +152,9 @@ impl Load {
         std::fs::create_dir(file("backups")).unwrap();
         let path = folder.path().display();
         let tls = format!("[rpc.tls]\ncertificate = \"{path}/certificate.pem\"\nkey = \"{path}/key.pem\"\n");
-        let groups = || std::fs::read_to_string(groups("regtest.toml")).unwrap();
-        let text = node.as_ref().map_or_else(groups, configuration) + &tls;
+        let text = node.as_ref().map_or_else(all_groups, configuration) + &tls;
         let gate = Gate::new();
-        let (config, options) = HostOptions::configured(&(text.clone() + &troubles::changing(0, &gate)));
+        let options = HostOptions::configured(&(text.clone() + &troubles::changing(0, &gate)));
         let set = BACKUPS.iter().map(|&set| set.to_owned()).chain([format!("backup.folder={path}/backups")]);
         let (set, listen) = (set.collect(), Some(format!("127.0.0.1:0 unix:{path}/rpc.sock")));
         let host = Host::start_with(HostOptions { set, listen, log: Some(file("log")), ..options });
@@ -164,7 +162,6 @@ impl Load {
             host,
             authority,
             folder,
-            config,
             text,
             gate,
             node: node.map(Mutex::new),

@@ -37,7 +37,7 @@ impl Load {
             if !self.goes_on() {
                 return;
             }
-            std::fs::write(self.config.path(), self.text.clone() + &changing(number, &self.gate)).unwrap();
+            std::fs::write(self.host.config_file().path(), self.text.clone() + &changing(number, &self.gate)).unwrap();
             if number.is_multiple_of(2) {
                 client.call("reload", json!([]));
             } else {

@@ -3,13 +3,12 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use outrigger_tests::NOBODY;
 use serde_json::json;
 
 use super::Load;
 use super::calls::{Caller, Way};
 
-/// An address that is nobody's, which later blocks pay.
-const NOBODY: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 /// How often a block comes, and how often a wallet is made.
 const BLOCK_EVERY: Duration = Duration::from_millis(500);
 const WALLET_EVERY: Duration = Duration::from_secs(5);

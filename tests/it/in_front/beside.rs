@@ -1,7 +1,7 @@
 //! Payments of two wallets at the same time, on a node that takes its time.
 
 use outrigger_tests::Point;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{ADDRESS, start_behind_relay};
 
@@ -16,10 +16,7 @@ fn payments_of_two_wallets_do_not_wait_for_each_other() {
     }
     node.call("generatetoaddress", json!([100, ADDRESS]));
     let [mut one, mut two] = wallets;
-    let begin = || {
-        let call = json!({"id": 1, "method": "sendtoaddress", "params": [ADDRESS, 1]});
-        host.client().wallet("one").begin(&call.to_string())
-    };
+    let begin = || host.client().wallet("one").begin_call("sendtoaddress", json!([ADDRESS, 1]));
     let caught = relay.hold("sendrawtransaction", Point::Request);
     let first = begin();
     let held = caught.recv().unwrap();
@@ -29,8 +26,7 @@ fn payments_of_two_wallets_do_not_wait_for_each_other() {
     let second = begin();
     held.pass();
     let spent = [first, second].map(|pending| {
-        let answer: Value = serde_json::from_str(&pending.finish().body).unwrap();
-        let payment = one.call("gettransaction", json!([answer["result"], true, true]));
+        let payment = one.call("gettransaction", json!([pending.answer()["result"], true, true]));
         let inputs = payment["decoded"]["vin"].as_array().unwrap().iter();
         inputs.map(|input| (input["txid"].clone(), input["vout"].clone())).collect::<Vec<_>>()
     });

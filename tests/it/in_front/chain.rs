@@ -4,9 +4,7 @@ use bitcoin::{Amount, Denomination};
 use outrigger_tests::Client;
 use serde_json::{Value, json};
 
-use super::start;
-
-const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+use super::{ADDRESS, start};
 
 const FEE: Amount = Amount::from_sat(1_000);
 
@@ -26,8 +24,7 @@ fn wallet_answers_never_lag_behind_what_was_passed() {
     let mut node = host.node.as_ref().unwrap().client();
     let mut wallet = host.new_wallet("w");
     let mut client = host.client();
-    let mine = wallet.call("getnewaddress", json!([]));
-    client.call("generatetoaddress", json!([1, mine]));
+    let mine = wallet.mine(1);
     client.call("generatetoaddress", json!([100, ADDRESS]));
     let mut coin = wallet.call("listunspent", json!([]))[0]["txid"].clone();
     let mut left = Amount::from_int_btc(50);
@@ -60,8 +57,7 @@ fn syncwithvalidationinterfacequeue_waits_for_the_wallets_of_the_host() {
     let Some(host) = start(&[]) else { return };
     let mut node = host.node.as_ref().unwrap().client();
     let (mut wallet, mut client) = (host.new_wallet("w"), host.client());
-    let mine = wallet.call("getnewaddress", json!([]));
-    client.call("generatetoaddress", json!([1, mine]));
+    let mine = wallet.mine(1);
     client.call("generatetoaddress", json!([100, ADDRESS]));
     let mut coin = json!({"txid": wallet.call("listunspent", json!([]))[0]["txid"], "vout": 0});
     let mut left = Amount::from_int_btc(50);
@@ -85,8 +81,7 @@ fn payments_through_the_host_are_the_wallets_at_once() {
     let Some(host) = start(&[]) else { return };
     let mut client = host.client();
     let (mut one, mut two) = (host.new_wallet("one"), host.new_wallet("two"));
-    let address = one.call("getnewaddress", json!([]));
-    client.call("generatetoaddress", json!([101, address]));
+    one.mine(101);
     for count in 1..=10 {
         let to = two.call("getnewaddress", json!([]));
         let paid = one.call("sendtoaddress", json!([to, 1]));
@@ -114,8 +109,7 @@ fn listsinceblock_follows_reorganisations_of_the_node() {
     let Some(host) = start(&[]) else { return };
     let (mut node, mut client) = (host.node.as_ref().unwrap().client(), host.client());
     let mut wallet = host.new_wallet("w");
-    let mine = wallet.call("getnewaddress", json!([]));
-    client.call("generatetoaddress", json!([110, mine]));
+    wallet.mine(110);
     for depth in [1, 5, 60] {
         let height = node.call("getblockcount", json!([])).as_u64().unwrap();
         let stale = node.call("getblockhash", json!([height - depth + 1]));
@@ -159,8 +153,7 @@ fn importdescriptors_finds_history_with_and_without_filters() {
             .iter()
             .map(|one| json!({"desc": one["desc"], "timestamp": 0, "range": [0, 20]}))
             .collect();
-        client.call("createwallet", json!(["two", true, true]));
-        let mut two = client.wallet("two");
+        let mut two = client.create_wallet("two", json!({"disable_private_keys": true, "blank": true}));
         let imported = two.call("importdescriptors", json!([requests]));
         assert!(imported.as_array().unwrap().iter().all(|one| one["success"] == true), "{imported}");
         let of = |wallet: &mut Client| wallet.call("getwalletinfo", json!([]))["txcount"].clone();
@@ -177,8 +170,7 @@ fn importdescriptors_finds_history_with_and_without_filters() {
 fn block_widens_a_range_twice_in_reverse_order_for_a_wallet_at_the_tip_and_far_behind() {
     let Some(host) = start(&["-blockfilterindex=1", "-fallbackfee=0.0001"]) else { return };
     let (mut node, mut client) = (host.node.as_ref().unwrap().client(), host.client());
-    node.call("createwallet", json!(["payer"]));
-    let mut payer = node.wallet("payer");
+    let mut payer = node.create_wallet("payer", json!({}));
     let mine = payer.call("getnewaddress", json!([]));
     node.call("generatetoaddress", json!([103, mine]));
     let mut source = host.new_wallet("source");

@@ -1,12 +1,10 @@
 //! importdescriptors with each field absent, null, of each type and at its bounds: the host's wallets and the node's answer the same.
 
-use outrigger_tests::Client;
+use outrigger_tests::{Client, XPRV};
 use serde_json::{Value, json};
 
 use super::start;
 
-const ROOT: &str =
-    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 const FIELDS: [&str; 7] = ["desc", "active", "range", "next_index", "timestamp", "internal", "label"];
 
 /// What each field is given in turn.
@@ -39,7 +37,7 @@ fn importdescriptors_answers_each_field_of_each_type_as_the_node() {
             for value in values().into_iter().map(Some).chain([None]) {
                 // No descriptor stands in the way of the next.
                 number += 1;
-                let private = format!("wpkh({ROOT}/{number}{form})");
+                let private = format!("wpkh({XPRV}/{number}{form})");
                 let told = node.call("getdescriptorinfo", json!([private]));
                 let text = match watches {
                     true => told["descriptor"].clone(),

@@ -14,9 +14,12 @@ fn node_behind_a_proxy_without_keep_alive_gets_only_what_has_no_effects() {
     let (node, _) = Bitcoind::start_with(path, &[]);
     let relay = Relay::to(node.address);
     relay.end_connections(true);
-    let set = vec![format!("backend.url=http://{}", relay.address), "metrics.listen=127.0.0.1:0".to_owned()];
     let folder = tempfile::tempdir().unwrap();
-    let mut host = Host::start_before(folder, HostOptions { set, ..HostOptions::default() }, Some(node));
+    let mut host = Host::start_before(
+        folder,
+        HostOptions::with(&[&format!("backend.url=http://{}", relay.address), "metrics.listen=127.0.0.1:0"]),
+        Some(node),
+    );
     let metrics = host.metrics.unwrap();
     let reason = format!(
         "Each connection to http://{} ends after one answer, as through a proxy without keep-alive: the host cannot tell to which \

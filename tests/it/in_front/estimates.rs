@@ -41,8 +41,7 @@ fn teach(node: &mut Client, payer: &mut Client) {
 fn estimate_mode_has_the_effect_that_it_has_in_bitcoind() {
     let Some(host) = start(&["-addresstype=bech32", "-fallbackfee=0.0001"]) else { return };
     let mut node = host.node.as_ref().unwrap().client();
-    node.call("createwallet", json!(["payer"]));
-    let mut payer = node.wallet("payer");
+    let mut payer = node.create_wallet("payer", json!({}));
     teach(&mut node, &mut payer);
     let [economical, conservative] = ["economical", "conservative"]
         .map(|mode| node.call("estimatesmartfee", json!([TARGET, mode]))["feerate"].as_f64().unwrap());

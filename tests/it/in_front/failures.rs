@@ -5,10 +5,8 @@ use std::time::{Duration, Instant};
 use outrigger_tests::{Client, Point, comes_within, wait_until};
 use serde_json::json;
 
-use super::{start, start_behind_relay, start_set};
+use super::{ADDRESS, start, start_behind_relay, start_set};
 use crate::metrics::ask;
-
-const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -28,8 +26,7 @@ fn absent_node_reads_as_28_and_its_new_cookie_is_found() {
     let Some(mut host) = start(&[]) else { return };
     let mut wallet = host.new_wallet("w");
     let mut client = host.client();
-    let mine = wallet.call("getnewaddress", json!([]));
-    client.call("generatetoaddress", json!([2, mine]));
+    let mine = wallet.mine(2);
     let url = format!("http://{}", host.node.as_ref().unwrap().address);
     for kill in [false, true] {
         let mut node = host.node.take().unwrap();
@@ -62,10 +59,8 @@ fn absent_node_reads_as_28_and_its_new_cookie_is_found() {
 #[test]
 fn host_starts_while_the_node_is_away_and_follows_it_later() {
     let Some(mut host) = start(&[]) else { return };
-    let mut client = host.client();
     let mut wallet = host.new_wallet("w");
-    let mine = wallet.call("getnewaddress", json!([]));
-    client.call("generatetoaddress", json!([3, mine]));
+    let mine = wallet.mine(3);
     let mut node = host.node.take().unwrap();
     node.client().call("generatetoaddress", json!([1, ADDRESS]));
     node.stop();
@@ -119,8 +114,7 @@ fn payment_that_a_reorganisation_undid_is_not_pending_once_the_node_has_lost_it(
     let mine = wallet.call("getnewaddress", json!([]));
     let mut node = host.node.as_ref().unwrap().client();
     node.call("createwallet", json!(["theirs"]));
-    let theirs = node.call("getnewaddress", json!([]));
-    node.call("generatetoaddress", json!([101, theirs]));
+    let theirs = node.mine(101);
     let paid = node.call("sendtoaddress", json!([mine, 1]));
     let block = node.call("generatetoaddress", json!([1, theirs]))[0].clone();
     let mut confirmations =

@@ -31,8 +31,7 @@ fn unproven(host: &Host) -> f64 {
 }
 
 fn payer(node: &mut Client) -> Client {
-    node.call("createwallet", json!(["payer"]));
-    let mut payer = node.wallet("payer");
+    let mut payer = node.create_wallet("payer", json!({}));
     let mine = payer.call("getnewaddress", json!(["", "bech32"]));
     payer.call("generatetoaddress", json!([110, mine]));
     payer
@@ -192,8 +191,7 @@ fn estimate_above_max_estimate_is_refused_before_anything_is_signed() {
     let log = tempfile::tempdir().unwrap();
     let Some((host, relay)) = start(log.path(), &[]) else { return };
     let mut wallet = host.new_wallet("w");
-    let mine = wallet.call("getnewaddress", json!([]));
-    host.client().call("generatetoaddress", json!([101, mine]));
+    wallet.mine(101);
     let estimate = |feerate: f64| {
         move |body: &[u8]| {
             let reply: Value = serde_json::from_slice(body).ok()?;

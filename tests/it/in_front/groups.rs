@@ -77,19 +77,16 @@ fn long_polls_of_the_group_end_with_blocks_and_payments_of_the_node() {
     );
     let Some((_host, mut client, mut node)) = with(&[], &quick) else { return };
     pay(&mut node, &[5]);
-    let poll = |template: &Value| {
-        let params = json!([{"rules": ["segwit"], "longpollid": template["longpollid"]}]);
-        json!({"id": 1, "method": "getblocktemplate", "params": params}).to_string()
-    };
+    let poll = |template: &Value| json!([{"rules": ["segwit"], "longpollid": template["longpollid"]}]);
     let template = client.call("getblocktemplate", request());
-    let waiting = client.begin(&poll(&template));
+    let waiting = client.begin_call("getblocktemplate", poll(&template));
     let mined = node.call("generatetoaddress", json!([1, ADDRESS]))[0].clone();
-    let answer: Value = serde_json::from_str(&waiting.finish().body).unwrap();
+    let answer = waiting.answer();
     assert_eq!(answer["result"]["previousblockhash"], mined);
     // What is paid now is in the template that ends the wait, or in the next.
-    let waiting = client.begin(&poll(&answer["result"]));
+    let waiting = client.begin_call("getblocktemplate", poll(&answer["result"]));
     node.wallet("theirs").call("sendtoaddress", json!([ADDRESS, 1, "", "", false, true, null, "unset", null, 5]));
-    let answer: Value = serde_json::from_str(&waiting.finish().body).unwrap();
+    let answer = waiting.answer();
     assert_eq!(answer["result"]["previousblockhash"], mined);
     assert_ne!(answer["result"]["longpollid"], json!(format!("{}0", mined.as_str().unwrap())));
     wait_until("the payment is selected", || {

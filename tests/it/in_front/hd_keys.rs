@@ -1,8 +1,8 @@
 //! Keys and descriptors that Bitcoin Core has since release 30: a wallet of the host and one of the node, asked the same.
 
+use outrigger_tests::{XPRV, XPUB};
 use serde_json::{Value, json};
 
-use super::keys::{TPRV, TPUB};
 use super::twins::Wallets;
 
 const OTHER: &str =
@@ -18,8 +18,7 @@ fn start() -> Option<Wallets> {
 /// Imports a descriptor on both sides. The node repeats a warning for each path.
 fn import(wallets: &mut Wallets, text: &str, active: bool) -> Value {
     let node = wallets.host.node.as_ref().unwrap();
-    let checksum = node.client().call("getdescriptorinfo", json!([text]))["checksum"].as_str().unwrap().to_owned();
-    let import = json!([[{"desc": format!("{text}#{checksum}"), "timestamp": "now", "active": active}]]);
+    let import = json!([[{"desc": node.client().with_checksum(text), "timestamp": "now", "active": active}]]);
     let [ours, theirs] = wallets.ask("importdescriptors", &import).map(|answer| answer.unwrap()[0].clone());
     assert_eq!([&ours["success"], &ours["error"]], [&theirs["success"], &theirs["error"]], "{text}");
     ours
@@ -43,7 +42,7 @@ fn addhdkey_and_derivehdkey_answer_as_the_node() {
     let paths =
         ["m", "m/87/0", "m/2147483648h", "m//1h", "M/1h", "m/m/1h", "zz", "", "/", "/1h", "m/1h/", "m/-1h", "m/1hh"];
     wallets.check("derivehdkey", json!(["m/87h"])).unwrap_err();
-    wallets.check("addhdkey", json!([TPRV])).unwrap();
+    wallets.check("addhdkey", json!([XPRV])).unwrap();
     for path in paths.into_iter().chain(["m/87h/1'/0", "87h", "0h/1", "m/000087h"]) {
         let _ = wallets.check("derivehdkey", json!([path]));
     }
@@ -52,23 +51,23 @@ fn addhdkey_and_derivehdkey_answer_as_the_node() {
     for options in [
         json!({"private": true}),
         json!({"private": 1}),
-        json!({"hdkey": TPUB}),
-        json!({"hdkey": TPRV}),
+        json!({"hdkey": XPUB}),
+        json!({"hdkey": XPRV}),
         json!({"hdkey": OTHER}),
         json!({"hdkey": 5}),
         json!({"other": 5}),
     ] {
         let _ = wallets.check("derivehdkey", json!(["m/87h/0h", options]));
     }
-    for key in [json!(TPRV), json!(OTHER), json!("xx"), json!(""), json!(5)] {
+    for key in [json!(XPRV), json!(OTHER), json!("xx"), json!(""), json!(5)] {
         wallets.check("addhdkey", json!([key])).unwrap_err();
     }
     wallets.check("gethdkeys", json!([])).unwrap();
     listed(&mut wallets);
     wallets.check("createwalletdescriptor", json!(["bech32"])).unwrap_err();
-    wallets.check("createwalletdescriptor", json!(["bech32", {"hdkey": TPUB}])).unwrap();
+    wallets.check("createwalletdescriptor", json!(["bech32", {"hdkey": XPUB}])).unwrap();
     wallets.check("derivehdkey", json!(["m/84h/1h/0h", {"private": true}])).unwrap();
-    import(&mut wallets, &format!("wpkh({TPRV}/1h/*)"), true);
+    import(&mut wallets, &format!("wpkh({XPRV}/1h/*)"), true);
     wallets.check("gethdkeys", json!([{"active_only": true, "private": true}])).unwrap();
     wallets.check("encryptwallet", json!(["secret"])).unwrap();
     wallets.check("derivehdkey", json!(["m/84h"])).unwrap_err();
@@ -86,15 +85,15 @@ fn addhdkey_and_derivehdkey_answer_as_the_node() {
 fn unused_keys_are_imported_as_by_the_node() {
     let Some(mut wallets) = start() else { return };
     for text in
-        [format!("unused({TPUB})"), format!("unused({TPRV})"), format!("unused({TPRV})"), format!("unused({TPRV}/5)")]
+        [format!("unused({XPUB})"), format!("unused({XPRV})"), format!("unused({XPRV})"), format!("unused({XPRV}/5)")]
     {
         import(&mut wallets, &text, false);
     }
-    import(&mut wallets, &format!("unused({TPRV})"), true);
+    import(&mut wallets, &format!("unused({XPRV})"), true);
     wallets.check("gethdkeys", json!([])).unwrap();
     let mut wallets = wallets.with("watch", &[json!(true)]);
-    import(&mut wallets, &format!("unused({TPUB})"), false);
-    import(&mut wallets, &format!("unused({TPRV})"), false);
+    import(&mut wallets, &format!("unused({XPUB})"), false);
+    import(&mut wallets, &format!("unused({XPRV})"), false);
     wallets.check("listdescriptors", json!([true])).unwrap_err();
 }
 
@@ -103,10 +102,10 @@ fn aggregate_keys_answer_as_the_node() {
     let Some(mut wallets) = start() else { return };
     let key = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
     for (number, (text, watched, ranged)) in [
-        (format!("tr(musig({OTHER},{TPRV})/<0;1>/*)"), false, true),
-        (format!("tr(musig({OTHER}/*,{TPRV}/1h/*))"), false, true),
+        (format!("tr(musig({OTHER},{XPRV})/<0;1>/*)"), false, true),
+        (format!("tr(musig({OTHER}/*,{XPRV}/1h/*))"), false, true),
         (format!("rawtr(musig({OTHER},{key}))"), true, false),
-        (format!("tr({key},{{pk(musig({OTHER}/*,[deadbeef/3']{TPUB}/*)),and_v(v:pk(musig({OTHER},{TPUB})/0/*),older(5))}})"), true, true),
+        (format!("tr({key},{{pk(musig({OTHER}/*,[deadbeef/3']{XPUB}/*)),and_v(v:pk(musig({OTHER},{XPUB})/0/*),older(5))}})"), true, true),
     ]
     .into_iter()
     .enumerate()

@@ -11,10 +11,8 @@ use outrigger_tests::{Bitcoind, Client, Host, HostOptions, bitcoind, wait_until}
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::start_behind_relay;
+use super::{ADDRESS, start_behind_relay};
 use crate::metrics::ask;
-
-const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 
 /// How many changes of the node are made, and after how many wallet and node are compared.
 const CHANGES: u64 = 120;
@@ -56,8 +54,7 @@ fn blocks_and_payments_are_told_by_zmq_where_the_node_lists_it() {
     let mine = wallet.call("getnewaddress", json!([]));
     let mut node = host.node.as_ref().unwrap().client();
     node.call("createwallet", json!(["funds"]));
-    let funds = node.call("getnewaddress", json!([]));
-    node.call("generatetoaddress", json!([101, funds]));
+    node.mine(101);
     // Until it has told something, it may be one that tells nothing.
     wait_until("the first notification", || {
         node.call("generatetoaddress", json!([1, ADDRESS]));
@@ -211,10 +208,8 @@ fn lossy_hints_leave_wallet_and_mempool_at_the_nodes_truth() {
     let mut twin = bitcoind::twin(node.client(), &mut wallet);
     let mine = wallet.call("getnewaddress", json!([]));
     let mut client = node.client();
-    client.call("createwallet", json!(["funds"]));
-    let mut funds = client.wallet("funds");
-    let own = funds.call("getnewaddress", json!([]));
-    funds.call("generatetoaddress", json!([120, own]));
+    let mut funds = client.create_wallet("funds", json!({}));
+    funds.mine(120);
     let (mut state, mut last) = (11, Value::Null);
     for change in 1..=CHANGES {
         match next(&mut state) % 10 {
@@ -226,8 +221,7 @@ fn lossy_hints_leave_wallet_and_mempool_at_the_nodes_truth() {
                 let tip = funds.call("getbestblockhash", json!([]));
                 funds.call("invalidateblock", json!([tip]));
                 // Another than that of any block before: the same block would be invalid again.
-                let to = funds.call("getnewaddress", json!([]));
-                funds.call("generatetoaddress", json!([2, to]));
+                funds.mine(2);
             }
             // Refused once it is confirmed.
             2 | 3 => drop(funds.try_call("bumpfee", json!([last]))),

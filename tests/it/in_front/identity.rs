@@ -1,6 +1,6 @@
 //! The node's chain: each network at its genesis block, and nodes and wallets of another chain.
 
-use outrigger_tests::{Bitcoind, Host, HostOptions, bitcoind};
+use outrigger_tests::{Bitcoind, Host, HostOptions, bitcoind, configuration};
 use serde_json::json;
 
 use super::failures::until_answered;
@@ -31,16 +31,8 @@ fn every_network_is_served_at_its_genesis_block() {
 }
 
 fn refused(node: &Bitcoind, network: &str) -> String {
-    let text = std::fs::read_to_string(outrigger_tests::groups("bitcoind.toml")).unwrap();
-    let text = text.replace("http://127.0.0.1:8332", &format!("http://{}", node.address));
-    let text = text.replace("~/.bitcoin/.cookie", &node.cookie().display().to_string());
-    let folder = tempfile::tempdir().unwrap();
-    let config = folder.path().join("bitcoind.toml");
-    std::fs::write(&config, text).unwrap();
     let set = vec![format!("network={network}")];
-    let left = Host::fail(&HostOptions { config: Some(config), set, ..HostOptions::default() });
-    assert_eq!(left.status.code(), Some(2));
-    String::from_utf8_lossy(&left.stderr).into_owned()
+    Host::refused(&HostOptions { set, ..HostOptions::configured(&configuration(node)) })
 }
 
 #[test]

@@ -1,15 +1,10 @@
 //! Keys, messages, and transactions that are added by hand, of a wallet of the host and one of the node with the same keys.
 
+use outrigger_tests::{XPRV, XPUB};
 use serde_json::{Value, json};
 
 use super::ADDRESS;
 use super::twins::Wallets;
-
-/// A master key of regtest, and a descriptor of it with its checksum.
-pub const TPRV: &str =
-    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
-pub const TPUB: &str =
-    "tpubD6NzVbkrYhZ4WaWSyoBvQwbpLkojyoTZPRsgXELWz3Popb3qkjcJyJUGLnL4qHHoQvao8ESaAstxYSnhyswJ76uZPStJRJCTKvosUCJZL5B";
 
 impl Wallets {
     /// The same with a wallet that is made on both sides by these arguments after the name.
@@ -27,8 +22,7 @@ impl Wallets {
     }
 
     fn import(&mut self, text: &str, active: bool) {
-        let info = self.host.client().call("getdescriptorinfo", json!([text]));
-        let text = format!("{text}#{}", info["checksum"].as_str().unwrap());
+        let text = self.host.client().with_checksum(text);
         let mut import = json!({"desc": text, "timestamp": "now", "active": active});
         if text.contains('*') {
             import["range"] = json!([0, 9]);
@@ -41,24 +35,24 @@ impl Wallets {
 #[test]
 fn createwalletdescriptor_takes_keys_that_were_imported_alone_as_the_node() {
     let Some(mut wallets) = Wallets::start() else { return };
-    let master: bitcoin::bip32::Xpriv = TPRV.parse().unwrap();
+    let master: bitcoin::bip32::Xpriv = XPRV.parse().unwrap();
     let of = |compressed| {
         bitcoin::PrivateKey { compressed, network: bitcoin::NetworkKind::Test, inner: master.private_key }.to_wif()
     };
-    let mut other: bitcoin::bip32::Xpub = TPUB.parse().unwrap();
+    let mut other: bitcoin::bip32::Xpub = XPUB.parse().unwrap();
     other.chain_code = [7; 32].into();
     for (number, form) in
         ["pkh(KEY)", "wsh(multi(1,KEY))", "tr(KEY)", "wsh(and_v(v:pk(KEY),older(5)))"].iter().enumerate()
     {
         wallets = wallets.with(&format!("one{number}"), &[json!(false), json!(true)]);
         wallets.import(&form.replace("KEY", &of(true)), false);
-        wallets.check("createwalletdescriptor", json!(["bech32m", {"hdkey": TPUB}])).unwrap();
+        wallets.check("createwalletdescriptor", json!(["bech32m", {"hdkey": XPUB}])).unwrap();
         wallets.check("createwalletdescriptor", json!(["bech32", {"hdkey": other.to_string()}])).unwrap();
         wallets.check("gethdkeys", json!([{"private": true}])).unwrap();
     }
     let mut wallets = wallets.with("uncompressed", &[json!(false), json!(true)]);
     wallets.import(&format!("pkh({})", of(false)), false);
-    wallets.check("createwalletdescriptor", json!(["bech32m", {"hdkey": TPUB}])).unwrap_err();
+    wallets.check("createwalletdescriptor", json!(["bech32m", {"hdkey": XPUB}])).unwrap_err();
 }
 
 #[test]
@@ -90,7 +84,7 @@ fn signmessage_signs_as_the_node_and_is_refused_alike() {
 #[test]
 fn getaddressinfo_shows_whole_keys_where_a_leaf_has_their_hash_as_the_node() {
     let Some(mut wallets) = Wallets::start() else { return };
-    let keys = [1, 2, 3].map(|number| format!("[d34db33f/{number}h]{TPUB}/{number}/*"));
+    let keys = [1, 2, 3].map(|number| format!("[d34db33f/{number}h]{XPUB}/{number}/*"));
     for (number, form) in [
         "tr({0},pk({1}))",
         "tr({0},pkh({1}))",
@@ -138,20 +132,20 @@ fn gethdkeys_and_createwalletdescriptor_answer_as_the_node() {
         json!(["bech32m", {"internal": true}]),
         json!(["bech32m", {"internal": 1}]),
         json!(["bech32", {"hdkey": "zz"}]),
-        json!(["bech32", {"hdkey": TPUB}]),
+        json!(["bech32", {"hdkey": XPUB}]),
     ] {
         wallets.check("createwalletdescriptor", params).unwrap_err();
     }
     let mut wallets = wallets.with("blank", &[json!(false), json!(true)]);
     wallets.check("gethdkeys", json!([])).unwrap();
     wallets.check("createwalletdescriptor", json!(["legacy"])).unwrap_err();
-    wallets.import(&format!("wpkh({TPRV}/84h/1h/0h/0/*)"), true);
+    wallets.import(&format!("wpkh({XPRV}/84h/1h/0h/0/*)"), true);
     wallets.import("pkh(cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA)", false);
-    wallets.import(&format!("wsh(multi(1,{TPRV}/5/*,{TPUB}/6/*))"), false);
+    wallets.import(&format!("wsh(multi(1,{XPRV}/5/*,{XPUB}/6/*))"), false);
     assert_eq!(wallets.blank(), [true, true], "imports leave a wallet blank");
     wallets.check("createwalletdescriptor", json!(["bech32m", {"internal": true}])).unwrap();
     assert_eq!(wallets.blank(), [false, false]);
-    wallets.check("createwalletdescriptor", json!(["bech32m", {"hdkey": TPUB}])).unwrap();
+    wallets.check("createwalletdescriptor", json!(["bech32m", {"hdkey": XPUB}])).unwrap();
     wallets.check("createwalletdescriptor", json!(["legacy"])).unwrap();
     wallets.check("createwalletdescriptor", json!(["bech32"])).unwrap();
     wallets.check("createwalletdescriptor", json!(["bech32"])).unwrap_err();
@@ -166,7 +160,7 @@ fn gethdkeys_and_createwalletdescriptor_answer_as_the_node() {
     for client in [&mut wallets.ours, &mut wallets.theirs] {
         let keys = client.call("gethdkeys", json!([{"active_only": true}]));
         let [key] = keys.as_array().unwrap().as_slice() else { panic!("{keys}") };
-        assert!(key["xpub"] != TPUB && key["descriptors"].as_array().unwrap().len() == 8, "{keys}");
+        assert!(key["xpub"] != XPUB && key["descriptors"].as_array().unwrap().len() == 8, "{keys}");
     }
     wallets.check("createwalletdescriptor", json!(["p2sh-segwit"])).unwrap_err();
     wallets.check("gethdkeys", json!([{"private": true}])).unwrap_err();

@@ -13,8 +13,7 @@ fn start(set: &[&str]) -> Option<(Host, Relay)> {
     let (host, relay) = start_behind_relay_with(&["-fallbackfee=0.0001"], &set)?;
     let mut node = host.node.as_ref().unwrap().client();
     node.call("createwallet", json!(["theirs"]));
-    let mine = node.call("getnewaddress", json!([]));
-    node.call("generatetoaddress", json!([8, mine]));
+    node.mine(8);
     node.call("generatetoaddress", json!([100, ADDRESS]));
     Some((host, relay))
 }
@@ -41,9 +40,9 @@ fn passed_call_whose_answer_is_lost_is_told_as_4_and_without_effects_as_28() {
     ];
     for (method, params) in calls {
         let held = relay.hold(method, Point::Reply);
-        let pending = host.client().begin(&json!({"id": 1, "method": method, "params": params}).to_string());
+        let pending = host.client().begin_call(method, params);
         drop(held.recv().unwrap());
-        assert_told(&serde_json::from_str(&pending.finish().body).unwrap(), method);
+        assert_told(&pending.answer(), method);
         if method == "sendmany" {
             // In a batch each by its own method.
             let held = relay.hold("sendtoaddress", Point::Reply);
@@ -54,7 +53,7 @@ fn passed_call_whose_answer_is_lost_is_told_as_4_and_without_effects_as_28() {
             ]);
             let pending = host.client().begin(&batch.to_string());
             drop(held.recv().unwrap());
-            let answers: Value = serde_json::from_str(&pending.finish().body).unwrap();
+            let answers = pending.answer();
             assert_eq!(answers[0]["result"], json!(blocks), "{answers}");
             assert_told(&answers[1], "sendtoaddress");
             assert!(answers[2]["error"].is_null(), "{answers}");
@@ -66,9 +65,9 @@ fn passed_call_whose_answer_is_lost_is_told_as_4_and_without_effects_as_28() {
     assert_eq!(node.call("getblockcount", json!([])), json!(blocks));
     assert_eq!(node.call("getprioritisedtransactions", json!([]))["11".repeat(32)]["fee_delta"], json!(5));
     let held = relay.hold("getbalance", Point::Reply);
-    let pending = host.client().begin(&json!({"id": 1, "method": "getbalance"}).to_string());
+    let pending = host.client().begin_call("getbalance", json!([]));
     drop(held.recv().unwrap());
-    let told: Value = serde_json::from_str(&pending.finish().body).unwrap();
+    let told = pending.answer();
     assert_eq!(told["error"]["code"], -28, "{told}");
 }
 
@@ -78,13 +77,12 @@ fn passed_call_with_effects_is_told_of_a_reply_that_is_strange_or_ends_early() {
     // One that would be passed on as it comes if the method had no effects.
     for head in ["Content-Length: 6\r\n\r\n<html>", "Content-Length: 3000000\r\n\r\n{\"result\":["] {
         let held = relay.hold("generatetoaddress", Point::Reply);
-        let call = json!({"id": 1, "method": "generatetoaddress", "params": [1, ADDRESS]});
-        let pending = host.client().begin(&call.to_string());
+        let pending = host.client().begin_call("generatetoaddress", json!([1, ADDRESS]));
         held.recv().unwrap().answer(move |host| {
             std::io::Write::write_all(host, format!("HTTP/1.1 200 OK\r\n{head}").as_bytes())?;
             host.shutdown(std::net::Shutdown::Both)
         });
-        assert_told(&serde_json::from_str(&pending.finish().body).unwrap(), "generatetoaddress");
+        assert_told(&pending.answer(), "generatetoaddress");
     }
 }
 
@@ -93,7 +91,7 @@ fn curl_pays_once_on_a_kept_connection_whose_host_stops() {
     let Some((host, relay)) = start(&["rpc.shutdown_grace_seconds=5"]) else { return };
     let held = relay.hold("sendtoaddress", Point::Reply);
     let url = format!("http://{}/", host.address);
-    let cookie = std::fs::read_to_string(host.network_folder().join(".cookie")).unwrap();
+    let cookie = host.cookie();
     let mut curl = Command::new("curl");
     for (number, call) in
         [json!({"method": "getblockcount"}), json!({"method": "sendtoaddress", "params": [ADDRESS, 1]})]

@@ -44,10 +44,10 @@ mod waiting;
 mod watched;
 mod whitelist;
 
-use outrigger_tests::{Bitcoind, Client, Host, HostOptions, Relay, bitcoind};
+use outrigger_tests::{Bitcoind, Client, Host, HostOptions, NOBODY, Relay, bitcoind};
 use serde_json::{Value, json};
 
-const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+const ADDRESS: &str = NOBODY;
 
 /// A host in front of a node with these arguments; `None`, said aloud, where there is no bitcoind here.
 fn start(arguments: &[&'static str]) -> Option<Host> {
@@ -83,8 +83,7 @@ fn start_behind_relay_with(arguments: &[&str], set: &[&str]) -> Option<(Host, Re
 
 /// Mature coins of a wallet of the node itself, and payments of it in the mempool at these feerates, in satoshi per virtual byte.
 fn pay(node: &mut Client, feerates: &[u64]) -> Vec<Value> {
-    node.call("createwallet", json!(["theirs"]));
-    let mut wallet = node.wallet("theirs");
+    let mut wallet = node.create_wallet("theirs", json!({}));
     let mine = wallet.call("getnewaddress", json!([]));
     node.call("generatetoaddress", json!([feerates.len(), mine]));
     node.call("generatetoaddress", json!([100, ADDRESS]));

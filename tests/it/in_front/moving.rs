@@ -1,41 +1,34 @@
 //! Wallets of a bitcoind that move here, from the running node and from its file, and wallets of ours that move there.
 
 use std::collections::BTreeSet;
-use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 
-use outrigger_tests::{Client, Host, built};
+use outrigger_tests::{Client, Host};
 use serde_json::{Value, json};
 
 use super::{ADDRESS, start};
+use crate::wallet_export::{refused as refusal, run as move_wallet};
 
 const PASSPHRASE: &str = "a long passphrase";
 const TYPES: [&str; 4] = ["legacy", "p2sh-segwit", "bech32", "bech32m"];
 
 const UNLOAD: &str = "unload the original at the node: both would choose the same coins";
 
-fn move_wallet(host: &Host, arguments: &[&str], input: &str) -> Output {
-    let mut command = Command::new(&built().binary);
-    command.arg("wallet").args(arguments).arg("--datadir").arg(host.datadir());
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // One that needs no passphrase reads nothing, and may have ended.
-    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-    child.wait_with_output().unwrap()
+/// Runs a subcommand that is told of the node.
+fn with_node(command: &str, host: &Host, arguments: &[&str], input: &str) -> Output {
+    let node = host.node.as_ref().unwrap();
+    let (url, cookie) = (format!("http://{}", node.address), node.cookie());
+    let place = ["--bitcoind", &url, "--bitcoind-cookie", cookie.to_str().unwrap()];
+    move_wallet(host, &[&[command], arguments, &place].concat(), input)
 }
 
 fn from_node(host: &Host, arguments: &[&str], input: &str) -> Output {
-    let node = host.node.as_ref().unwrap();
-    let (url, cookie) = (format!("http://{}", node.address), node.cookie());
-    let place = ["--bitcoind", &url, "--bitcoind-cookie", cookie.to_str().unwrap()];
-    move_wallet(host, &[&["import-from-node"], arguments, &place].concat(), input)
+    with_node("import-from-node", host, arguments, input)
 }
 
 fn to_node(host: &Host, arguments: &[&str], input: &str) -> Output {
-    let node = host.node.as_ref().unwrap();
-    let (url, cookie) = (format!("http://{}", node.address), node.cookie());
-    let place = ["--bitcoind", &url, "--bitcoind-cookie", cookie.to_str().unwrap()];
-    move_wallet(host, &[&["export-to-node"], arguments, &place].concat(), input)
+    with_node("export-to-node", host, arguments, input)
 }
 
 fn from_file(host: &Host, file: &Path, arguments: &[&str], input: &str) -> Output {
@@ -50,12 +43,6 @@ fn report(output: &Output) -> String {
     let equal = |line: &str| line.ends_with(" equal, 0 different") || line == UNLOAD;
     assert!(report.lines().skip(1).all(equal), "{report}");
     report.into_owned()
-}
-
-#[track_caller]
-fn refusal(output: &Output) -> String {
-    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stdout));
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// A wallet of the node with coins of each type of address, labels, a payment with comments, and a locked coin.
@@ -207,8 +194,7 @@ fn wallet_of_ours_moves_to_the_node_with_its_descriptors() {
     let mut ours = host.client();
     let mut original = used_wallet(&mut ours, "back", &json!({}));
     let mut node = host.node.as_ref().unwrap().client();
-    node.call("createwallet", json!({"wallet_name": "back", "blank": true}));
-    let mut copy = node.wallet("back");
+    let mut copy = node.create_wallet("back", json!({"blank": true}));
     let listed = original.call("listdescriptors", json!([true]));
     let outcome = copy.call("importdescriptors", json!([listed["descriptors"]]));
     assert!(outcome.as_array().unwrap().iter().all(|one| one["success"] == true), "{outcome}");
@@ -289,10 +275,8 @@ fn wallet_that_avoids_reuse_only_later_is_told_to_differ_from_its_copy() {
     let Some(host) = start(&["-fallbackfee=0.0001"]) else { return };
     let node = host.node.as_ref().unwrap();
     let mut client = node.client();
-    client.call("createwallet", json!(["late"]));
-    let mut original = client.wallet("late");
-    let mine = original.call("getnewaddress", json!([]));
-    client.call("generatetoaddress", json!([1, mine]));
+    let mut original = client.create_wallet("late", json!({}));
+    let mine = original.mine(1);
     client.call("generatetoaddress", json!([100, ADDRESS]));
     original.call("sendtoaddress", json!([ADDRESS, 1]));
     // Eight more coins of the address that was spent from.
@@ -341,11 +325,9 @@ fn multisig_with_public_cosigners_is_copied_from_its_file_and_watching_wallets_s
     let cosigner = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
     client.call("createwallet", json!(["shared", false, true]));
     let key = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87K7XCyj5v";
-    let text = format!("wsh(multi(2,{key},{cosigner}))");
-    let checksum = client.call("getdescriptorinfo", json!([text]))["checksum"].as_str().unwrap().to_owned();
+    let text = client.with_checksum(&format!("wsh(multi(2,{key},{cosigner}))"));
     let mut shared = client.wallet("shared");
-    let outcome =
-        shared.call("importdescriptors", json!([[{"desc": format!("{text}#{checksum}"), "timestamp": "now"}]]));
+    let outcome = shared.call("importdescriptors", json!([[{"desc": text, "timestamp": "now"}]]));
     assert_eq!(outcome[0]["success"], json!(true), "{outcome}");
     // Whether the node lists it depends on its release.
     if shared.try_call("listdescriptors", json!([true])).is_err() {
@@ -358,8 +340,7 @@ fn multisig_with_public_cosigners_is_copied_from_its_file_and_watching_wallets_s
     assert_eq!(copy.call("listdescriptors", json!([]))["descriptors"].as_array().unwrap().len(), 1);
     for blank in [false, true] {
         let name = format!("blank-{blank}");
-        client.call("createwallet", json!([name, true, blank]));
-        let mut original = client.wallet(&name);
+        let mut original = client.create_wallet(&name, json!({"disable_private_keys": true, "blank": blank}));
         let public = client.call("getdescriptorinfo", json!([format!("wpkh({cosigner})")]))["descriptor"].clone();
         original.call("importdescriptors", json!([[{"desc": public, "timestamp": 1_600_000_000}]]));
         report(&from_node(&host, &[&name, "--as", &format!("{name}-of-the-node")], ""));

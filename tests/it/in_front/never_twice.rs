@@ -1,14 +1,13 @@
 //! A payment whose answer is lost is made once, whatever is cut or killed: a client that pays again after each error, and looks for
 //! its payment where it got no answer at all, never pays twice.
 
-use outrigger_tests::{Bitcoind, Client, Held, Host, Pending, Point, Relay, Reply, wait_for, wait_until};
+use outrigger_tests::{Bitcoind, Client, Held, Host, NOBODY, Pending, Point, Relay, Reply, wait_for, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::start_behind_relay_with;
 use crate::isolation::has_sandbox;
 
-const PAYEE: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 /// What a payment asks the node from when it is stored on, and where each is held.
 const POINTS: [(&str, Point); 4] = [
     ("testmempoolaccept", Point::Request),
@@ -35,7 +34,7 @@ impl Fixture {
         client.call("createwallet", json!({"wallet_name": "w", "load_on_startup": true}));
         let mine = client.call("getnewaddress", json!([]));
         client.call("generatetoaddress", json!([coins, mine]));
-        client.call("generatetoaddress", json!([100, PAYEE]));
+        client.call("generatetoaddress", json!([100, NOBODY]));
         client.call("gettxoutsetinfo", json!([]));
         Some(Self { host, relay, paid: 0 })
     }
@@ -47,14 +46,13 @@ impl Fixture {
     /// Mines a block. The node writes it to disk, so that a kill does not lose it.
     fn mine(&self) {
         let mut node = self.host.node.as_ref().unwrap().client();
-        node.call("generatetoaddress", json!([1, PAYEE]));
+        node.call("generatetoaddress", json!([1, NOBODY]));
         node.call("gettxoutsetinfo", json!([]));
     }
 
     fn begin(&self, (method, point): (&'static str, Point)) -> (Pending, Held) {
         let held = self.relay.hold(method, point);
-        let call = json!({"id": 1, "method": "sendtoaddress", "params": [PAYEE, 1, "rent"]});
-        let pending = self.host.client().begin(&call.to_string());
+        let pending = self.host.client().begin_call("sendtoaddress", json!([NOBODY, 1, "rent"]));
         (pending, held.recv().unwrap())
     }
 
@@ -131,11 +129,10 @@ fn sendtoaddress_whose_plugin_is_killed_in_a_process_of_its_own_pays_once() {
     let Some(mut test) = Fixture::with(&[], POINTS.len(), &["plugin_defaults.isolated='all'"]) else { return };
     for point in POINTS {
         let (pending, held) = test.begin(point);
-        let listed = test.host.client().call("listplugins", json!([]));
-        let wallet = listed.as_array().unwrap().iter().find(|plugin| plugin["id"] == "wallet").unwrap();
+        let wallet = test.host.client().plugin("wallet");
         let pid = Pid::from_raw(wallet["pid"].as_i64().unwrap().try_into().unwrap()).unwrap();
         kill_process(pid, Signal::KILL).unwrap();
-        let told: Value = serde_json::from_str(&pending.finish().body).unwrap();
+        let told = pending.answer();
         assert_eq!(told["error"]["message"], "The plugin 'wallet' crashed", "{point:?}: {told}");
         held.pass();
         // The host goes on with what it was asked, and the plugin's next process is not.
@@ -155,7 +152,7 @@ fn sendtoaddress_of_a_host_that_is_killed_is_stored_once_or_not_at_all() {
     let (_pending, held) = test.begin(("gettxspendingprevout", Point::Reply));
     test = test.kill_and_restart(held);
     assert_eq!(test.payments().len(), test.paid);
-    let txid = test.host.client().call("sendtoaddress", json!([PAYEE, 1, "rent"]));
+    let txid = test.host.client().call("sendtoaddress", json!([NOBODY, 1, "rent"]));
     test.check_paid_once(Some(&txid));
 }
 
@@ -168,7 +165,7 @@ fn sendtoaddress_while_the_node_is_killed_is_offered_again_when_it_is_back() {
         held.pass();
         let txid = result(pending.finish());
         // Known to be away, it is not paid again, and nothing is stored.
-        let refused = test.host.client().refused("sendtoaddress", json!([PAYEE, 1]));
+        let refused = test.host.client().refused("sendtoaddress", json!([NOBODY, 1]));
         assert_eq!(refused.0, -28, "{refused:?}");
         assert_eq!(test.payments().len(), test.paid + 1);
         test.node().start_again();
@@ -188,7 +185,7 @@ fn abandontransaction_of_what_the_node_did_not_take_frees_its_coin() {
     assert_eq!((&shown["confirmations"], &shown["trusted"]), (&json!(0), &json!(false)), "{shown}");
     client.call("abandontransaction", json!([abandoned]));
     test.node().start_again();
-    let txid = wait_for("the node is back", || client.try_call("sendtoaddress", json!([PAYEE, 1, "rent"])).ok());
+    let txid = wait_for("the node is back", || client.try_call("sendtoaddress", json!([NOBODY, 1, "rent"])).ok());
     assert_ne!(txid, abandoned);
     test.mine();
     wait_until("it is confirmed", || client.call("gettransaction", json!([txid]))["confirmations"] == 1);
@@ -199,12 +196,12 @@ fn abandontransaction_of_what_the_node_did_not_take_frees_its_coin() {
 fn sendtoaddress_that_the_node_refuses_is_kept_until_it_is_given_up() {
     let Some(mut test) = Fixture::new(&["-dustrelayfee=0.01"], 1) else { return };
     let mut client = test.host.client();
-    let refused = client.call("sendtoaddress", json!([PAYEE, 0.0001]));
+    let refused = client.call("sendtoaddress", json!([NOBODY, 0.0001]));
     let shown = client.call("gettransaction", json!([refused]));
     assert_eq!((&shown["confirmations"], &shown["trusted"]), (&json!(0), &json!(false)), "{shown}");
     assert_eq!(test.node().client().call("getrawmempool", json!([])), json!([]));
     // What it spends is not spent twice.
-    assert_eq!(client.refused("sendtoaddress", json!([PAYEE, 1])).0, -6);
+    assert_eq!(client.refused("sendtoaddress", json!([NOBODY, 1])).0, -6);
     let warnings = |client: &mut Client| client.call("getwalletinfo", json!([])).get("warnings").cloned();
     let words = "Payments that are not in the mempool, and are offered to the node again: 1:";
     let told = warnings(&mut client).unwrap();
@@ -212,7 +209,7 @@ fn sendtoaddress_that_the_node_refuses_is_kept_until_it_is_given_up() {
     assert!(told[0].as_str().unwrap().starts_with(&expected), "{told}");
     client.call("abandontransaction", json!([refused]));
     assert_eq!(warnings(&mut client), None);
-    let txid = client.call("sendtoaddress", json!([PAYEE, 1]));
+    let txid = client.call("sendtoaddress", json!([NOBODY, 1]));
     test.mine();
     wait_until("it is confirmed", || client.call("gettransaction", json!([txid]))["confirmations"] == 1);
     assert_eq!(client.call("gettransaction", json!([refused]))["confirmations"], json!(-1));

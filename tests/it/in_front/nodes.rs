@@ -3,15 +3,12 @@
 use outrigger_tests::{Client, Host};
 use serde_json::{Value, json};
 
-use super::start;
-
-const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+use super::{ADDRESS, start};
 
 fn check_payments(host: &Host) {
     let mut client = host.client();
     let (mut one, mut two) = (host.new_wallet("one"), host.new_wallet("two"));
-    let mine = one.call("getnewaddress", json!([]));
-    client.call("generatetoaddress", json!([101, mine]));
+    one.mine(101);
     let to = two.call("getnewaddress", json!([]));
     let paid = one.call("sendtoaddress", json!([to, 1]));
     assert_eq!(two.call("gettransaction", json!([paid]))["confirmations"], json!(0));
@@ -38,7 +35,7 @@ fn norest_node_is_followed_over_rpc_alone() {
 }
 
 /// Imports an address from the chain's begin on, into a wallet of its own.
-fn import(client: &mut Client, name: &str, address: &Value) -> (Client, Value) {
+pub fn import(client: &mut Client, name: &str, address: &Value) -> (Client, Value) {
     client.call("createwallet", json!([name, true, true]));
     let described = client.call("getdescriptorinfo", json!([format!("addr({})", address.as_str().unwrap())]));
     let mut wallet = client.wallet(name);
@@ -72,8 +69,7 @@ fn pruned_node_is_rescanned_as_far_as_its_blocks_are_needed() {
         assert!(said.starts_with("Rescan failed for descriptor with timestamp 0."), "{answer}");
         assert_eq!(wallet.call("getwalletinfo", json!([]))["txcount"], json!(0));
         // What rescans the whole chain is refused.
-        client.call("createwallet", json!(["keys"]));
-        let mut keys = client.wallet("keys");
+        let mut keys = client.create_wallet("keys", json!({}));
         let wif = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87K7XCyj5v";
         let public_key = "02c6047f9441ed7d6d3045406e95c07cd85c778e4b8cef3ca7abac09b95c709ee5";
         for (method, given) in

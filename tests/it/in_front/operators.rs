@@ -2,17 +2,15 @@
 
 use std::io::Write;
 use std::net::{Shutdown, SocketAddr};
-use std::process::{Command, Output};
+use std::process::Output;
 
-use outrigger_tests::{Bitcoind, Client, Host, HostOptions, Point, bitcoind, built, groups, wait_until};
+use outrigger_tests::{Bitcoind, Client, Host, HostOptions, Point, bitcoind, configuration, wait_until};
 use serde_json::{Value, json};
 
 use super::users::{status, with_user};
-use super::{start_behind_relay_with, start_set};
+use super::{ADDRESS, start_behind_relay_with, start_set};
 use crate::metrics::ask;
 use crate::operator::audited;
-
-const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 
 /// What `run --check` says of a node, and its exit code.
 fn checked(node: &Bitcoind, network: &str) -> (Option<i32>, String) {
@@ -39,17 +37,9 @@ fn refused(node: &Bitcoind, network: &str) -> String {
 }
 
 fn check(node: &Bitcoind, address: SocketAddr, network: &str, set: &[&str]) -> Output {
-    let text = std::fs::read_to_string(groups("bitcoind.toml")).unwrap();
-    let text = text.replace("http://127.0.0.1:8332", &format!("http://{address}"));
-    let text = text.replace("~/.bitcoin/.cookie", &node.cookie().display().to_string());
-    let text = text.replace("network = \"main\"", &format!("network = \"{network}\""));
-    let folder = tempfile::tempdir().unwrap();
-    let config = folder.path().join("bitcoind.toml");
-    std::fs::write(&config, text).unwrap();
-    let mut command = Command::new(&built().binary);
-    command.args(["run", "--check", "--config"]).arg(&config).arg("--datadir").arg(folder.path().join("data"));
-    command.args(set.iter().flat_map(|set| ["--set", set]));
-    command.args(["--rpc-listen", "127.0.0.1:0"]).output().unwrap()
+    let own = [format!("network={network}"), format!("backend.url=http://{address}")];
+    let set = own.into_iter().chain(set.iter().map(|&set| set.to_owned())).collect();
+    Host::check(&HostOptions { set, ..HostOptions::configured(&configuration(node)) })
 }
 
 #[test]
@@ -201,12 +191,8 @@ fn rest_needs_no_credentials_where_the_configuration_says_so() {
     assert_eq!(client.send(&get("/rest/chaininfo.json", alice)).status, 403);
     assert_eq!(client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}").status, 401);
     assert_eq!(client.send(&get("/", "")).status, 405);
-    let needs = Host::fail(&HostOptions {
-        set: vec!["backend.url='http://127.0.0.1:1'".to_owned(), "backend.rest_anonymous=true".to_owned()],
-        ..HostOptions::default()
-    });
-    let error = String::from_utf8(needs.stderr).unwrap();
-    assert!(needs.status.code() == Some(2) && error.contains("needs backend.rest_passthrough"), "{error}");
+    let error = Host::refused(&HostOptions::with(&["backend.url='http://127.0.0.1:1'", "backend.rest_anonymous=true"]));
+    assert!(error.contains("needs backend.rest_passthrough"), "{error}");
 }
 
 #[test]

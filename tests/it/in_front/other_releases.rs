@@ -111,8 +111,7 @@ fn nodes_of_other_releases_are_checked_followed_and_paid_through() {
             (Some(0), lacking.len() + usize::from(version < 290_000)),
             "{version}: {told}"
         );
-        let options =
-            HostOptions { set: vec![format!("backend.url=http://{}", relay.address)], ..HostOptions::default() };
+        let options = HostOptions::with(&[&format!("backend.url=http://{}", relay.address)]);
         let host = Host::start_before(tempfile::tempdir().unwrap(), options, Some(node));
         // Asked through the relay, the node answers as a node of this version.
         use_wallet(&host, &mut client.at(relay.address));
@@ -141,7 +140,7 @@ fn thirty_two_clients_need_no_more_connections_than_a_node_of_32_serves() {
     pay(&mut node.client(), &[1]);
     let tip = node.client().call("getbestblockhash", json!([]));
     let relay = relay_to(&node, 320_100, &[]);
-    let options = HostOptions { set: vec![format!("backend.url=http://{}", relay.address)], ..HostOptions::default() };
+    let options = HostOptions::with(&[&format!("backend.url=http://{}", relay.address)]);
     let host = Host::start_before(tempfile::tempdir().unwrap(), options, Some(node));
     host.new_wallet("w");
     let begin = Barrier::new(CLIENTS);

@@ -7,10 +7,7 @@ use outrigger_tests::{Client, Host};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{start, start_behind_relay, start_set};
-
-/// A P2WPKH address of regtest that nobody has a key of.
-const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+use super::{ADDRESS, start, start_behind_relay, start_set};
 
 fn reply(client: &mut Client, body: &str) -> (u16, Option<String>, String) {
     let reply = client.post(body);
@@ -297,8 +294,7 @@ fn passed_help_lists_the_methods_of_the_node_beside_ours() {
 fn wallet_methods_never_reach_the_nodes_wallets() {
     let Some(host) = start(&[]) else { return };
     let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
-    node.call("createwallet", json!(["theirs"]));
-    let theirs = node.wallet("theirs");
+    let theirs = node.create_wallet("theirs", json!({}));
     let listed = node.call("help", json!([]));
     let (_, wallet) = listed.as_str().unwrap().split_once("== Wallet ==").unwrap();
     let names = wallet.lines().filter_map(|line| line.split_whitespace().next());

@@ -129,17 +129,13 @@ fn rpc_calls_end_with_the_deadline_of_the_call() {
 
 #[test]
 fn rpc_finds_no_method_that_nobody_has_and_grants_list_what_is_called() {
-    let folder = tempfile::tempdir().unwrap();
-    let config = folder.path().join("outrigger.toml");
-    std::fs::write(&config, format!("plugins = [{}]\n", policy(&["getblocktemplate"], ""))).unwrap();
-    let host = Host::start_with(HostOptions { config: Some(config.clone()), ..HostOptions::default() });
+    let granted = |method| HostOptions::configured(&format!("plugins = [{}]\n", policy(&[method], "")));
+    let host = Host::start_with(granted("getblocktemplate"));
     let (code, message) = host.client().refused("asknode", json!(["getblocktemplate"]));
     // On the embedded chain without a group for it, nobody has the method.
     assert_eq!((code, message.as_str()), (METHOD_NOT_FOUND, "Method not found"));
     // What the manifest says that it calls has to be granted.
-    std::fs::write(&config, format!("plugins = [{}]\n", policy(&["getblock"], ""))).unwrap();
-    let left = Host::fail(&HostOptions { config: Some(config), ..HostOptions::default() });
-    let said = String::from_utf8_lossy(&left.stderr).into_owned();
+    let said = Host::refused(&granted("getblock"));
     let expected = "plugin 'node-policy' calls the method getblocktemplate, which 'methods' of its grant \
                     rpc/1 (methods: getblock) does not list";
     assert!(said.contains(expected), "{said}");

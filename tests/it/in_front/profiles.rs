@@ -2,16 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use outrigger_tests::bitcoind;
+use outrigger_tests::{XPUB, bitcoind};
 use serde_json::{Value, json};
 
 use super::twins::Wallets;
 use super::{ADDRESS, start, start_set};
 use crate::compared::told;
 use crate::profiles::{paths, views};
-
-const XPUB: &str =
-    "tpubD6NzVbkrYhZ4WaWSyoBvQwbpLkojyoTZPRsgXELWz3Popb3qkjcJyJUGLnL4qHHoQvao8ESaAstxYSnhyswJ76uZPStJRJCTKvosUCJZL5B";
 
 #[test]
 fn wallet_methods_tell_the_members_that_the_nodes_wallet_tells() {
@@ -106,13 +103,10 @@ fn importdescriptors_warns_and_refuses_as_the_node() {
         (format!("wsh(and_v(v:pk({XPUB}/<3;4>/*),older(65537)))"), json!([0, 2])),
         (format!("wsh(and_v(v:pk({XPUB}/5/*),older(4259839)))"), json!([0, 2])),
     ];
-    let checked = requests.map(|(text, range)| {
-        let checksum = node.call("getdescriptorinfo", json!([text]))["checksum"].clone();
-        json!({"desc": format!("{text}#{}", checksum.as_str().unwrap()), "timestamp": "now", "range": range})
-    });
+    let checked =
+        requests.map(|(text, range)| json!({"desc": node.with_checksum(&text), "timestamp": "now", "range": range}));
     let [ours, theirs] = [&mut host.client(), &mut node].map(|client| {
-        client.call("createwallet", json!(["watch", true]));
-        let mut wallet = client.wallet("watch");
+        let mut wallet = client.create_wallet("watch", json!({"disable_private_keys": true}));
         checked.clone().map(|request| wallet.call("importdescriptors", json!([[request]])).to_string())
     });
     // The keypool, which the refusals of ranges tell, is the same on both sides.

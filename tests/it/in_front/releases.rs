@@ -1,15 +1,12 @@
 //! What differs by release: the host's wallets answer as those of the node that it stands in front of, whichever release that is.
 
-use outrigger_tests::Client;
+use outrigger_tests::{Client, XPRV, XPUB};
 use serde_json::{Value, json};
 
 use super::twins::Wallets;
 use super::{ADDRESS, start};
 
-const ROOT: [&str; 2] = [
-    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK",
-    "tpubD6NzVbkrYhZ4WaWSyoBvQwbpLkojyoTZPRsgXELWz3Popb3qkjcJyJUGLnL4qHHoQvao8ESaAstxYSnhyswJ76uZPStJRJCTKvosUCJZL5B",
-];
+const ROOT: [&str; 2] = [XPRV, XPUB];
 /// Descriptors with `#` for the mark of hardened steps, and whether a wallet without private keys can watch them.
 const FORMS: [(&str, bool); 13] = [
     ("wpkh([d34db33f/84#]KEY/0/*)", true),
@@ -51,8 +48,7 @@ fn descriptors_are_told_as_the_node_tells_them() {
         for (side, mark) in ["h", "'"].iter().enumerate() {
             let name = format!("w{number}_{side}");
             let text = form.replace('#', mark).replace("KEY", ROOT[usize::from(*watched)]);
-            let checksum = node.call("getdescriptorinfo", json!([text]))["checksum"].clone();
-            let text = format!("{text}#{}", checksum.as_str().unwrap());
+            let text = node.with_checksum(&text);
             // A bare script has no address.
             let address =
                 node.try_call("deriveaddresses", json!([text, [0, 0]])).map_or(Value::Null, |all| all[0].clone());

@@ -4,7 +4,7 @@ use outrigger_tests::bitcoind::{self, twin};
 use outrigger_tests::{Bitcoind, Client, Host, HostOptions, free_port, wait_until};
 use serde_json::{Value, json};
 
-const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+use super::ADDRESS;
 
 /// A host in front of a node, another node, and a wallet of the first with the same addresses as the host's.
 struct Split {

@@ -1,12 +1,11 @@
 //! Rescans by the node's block filters, which the host keeps.
 
-use outrigger_tests::{Client, Host};
+use outrigger_tests::{Client, Host, XPRV};
 use serde_json::{Value, json};
 
-use super::start_set;
+use super::nodes::import;
+use super::{ADDRESS, start_set};
 use crate::metrics::ask;
-
-const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 
 /// How many filters rescans have found here, and how many came from the node.
 fn filters(host: &Host) -> [f64; 2] {
@@ -19,11 +18,8 @@ fn filters(host: &Host) -> [f64; 2] {
 }
 
 fn found(client: &mut Client, name: &str, address: &Value) -> Value {
-    client.call("createwallet", json!([name, true, true]));
-    let described = client.call("getdescriptorinfo", json!([format!("addr({})", address.as_str().unwrap())]));
-    let mut wallet = client.wallet(name);
-    let answer = wallet.call("importdescriptors", json!([[{"desc": described["descriptor"], "timestamp": 0}]]));
-    assert_eq!(answer[0]["success"], json!(true), "{answer}");
+    let (mut wallet, answer) = import(client, name, address);
+    assert_eq!(answer["success"], json!(true), "{answer}");
     wallet.call("getwalletinfo", json!([]))["txcount"].clone()
 }
 
@@ -56,14 +52,10 @@ fn filters_are_asked_for_once_also_over_restarts_and_reorganisations() {
     }
 }
 
-const XPRV: &str =
-    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
-
 /// A wallet that imports the first twenty scripts of a descriptor and looks for them in the whole chain. Gives what importdescriptors
 /// answers, what the wallet received, and how far it has derived.
 fn imported(client: &mut Client, name: &str, descriptor: &Value) -> (Value, Vec<String>, Value) {
-    client.call("createwallet", json!([name, false, true]));
-    let mut wallet = client.wallet(name);
+    let mut wallet = client.create_wallet(name, json!({"blank": true}));
     let request = json!([[{"desc": descriptor, "timestamp": 0, "range": [0, 19]}]]);
     let answer = wallet.call("importdescriptors", request)[0].clone();
     let coins = wallet.call("listunspent", json!([0]));

@@ -10,10 +10,8 @@ use crate::metrics::ask;
 /// A host in front of a node that forgets its mempool, with a wallet that has coins, on the disk of both.
 fn start() -> Option<(Host, Client)> {
     let host = start_set(&["-persistmempool=0", "-fallbackfee=0.0001"], &["metrics.listen=127.0.0.1:0"])?;
-    host.client().call("createwallet", json!({"wallet_name": "w", "load_on_startup": true}));
-    let mut wallet = host.client().wallet("w");
-    let mine = wallet.call("getnewaddress", json!([]));
-    host.client().call("generatetoaddress", json!([3, mine]));
+    let mut wallet = host.client().create_wallet("w", json!({"load_on_startup": true}));
+    wallet.mine(3);
     host.client().call("generatetoaddress", json!([100, ADDRESS]));
     flush(&host);
     Some((host, wallet))
@@ -108,8 +106,7 @@ fn payments_that_are_made_while_the_node_lacks_blocks_have_its_height_and_older_
     let arguments = ["-persistmempool=0", "-fallbackfee=0.0001"];
     let Some(mut host) = start_set(&arguments, &["backend.max_rewind=3"]) else { return };
     let (mut client, mut wallet) = (host.client(), host.new_wallet("w"));
-    let mine = wallet.call("getnewaddress", json!([]));
-    client.call("generatetoaddress", json!([3, mine]));
+    wallet.mine(3);
     client.call("generatetoaddress", json!([101, ADDRESS]));
     let saved = tempfile::tempdir().unwrap();
     let node = host.node.as_mut().unwrap();

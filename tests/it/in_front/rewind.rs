@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::{ADDRESS, start_set};
 use crate::metrics::ask;
+use crate::operator::logged_with;
 
 /// A host whose node has ten blocks that pay its wallet, the wallet, and the blocks' hashes and bytes.
 fn with_ten_blocks() -> Option<(Host, Client, Vec<Value>, Vec<Value>)> {
@@ -103,9 +104,8 @@ fn invalidateblock_of_many_blocks_is_told_as_one_reorganisation() {
     if bitcoind::installed().is_none() {
         return;
     }
-    let log = tempfile::NamedTempFile::new().unwrap();
     let set = vec!["metrics.listen=127.0.0.1:0".to_owned()];
-    let host = Host::start_with(HostOptions { set, log: Some(log.path().to_owned()), ..HostOptions::in_front_of(&[]) });
+    let (host, log) = logged_with(HostOptions { set, ..HostOptions::in_front_of(&[]) });
     let mut wallet = host.new_wallet("w");
     let mut node = host.node.as_ref().unwrap().client();
     let first = node.call("generatetoaddress", json!([1_000, ADDRESS]))[0].clone();
@@ -118,9 +118,8 @@ fn invalidateblock_of_many_blocks_is_told_as_one_reorganisation() {
     node.call("invalidateblock", json!([first]));
     height(&mut wallet, 0);
     // The wallet may be there before the new tip is told.
-    let text = || std::fs::read_to_string(log.path()).unwrap();
-    wait_until("it is told", || text().contains("a deep reorganisation"));
-    let text = text();
+    wait_until("it is told", || log().contains("a deep reorganisation"));
+    let text = log();
     let told: Vec<&str> = text.lines().filter(|line| line.contains("a deep reorganisation")).collect();
     assert!(told.len() == 1 && told[0].contains("blocks=1000 height=0"), "{told:#?}");
     let page = ask(host.metrics.unwrap(), "GET /metrics");
@@ -149,8 +148,7 @@ fn host_is_not_ready_while_its_node_lacks_blocks_of_which_it_has_the_headers() {
 fn host_is_ready_with_a_payment_that_no_mempool_takes() {
     let Some(host) = start_set(&["-dustrelayfee=0.01"], &["metrics.listen=127.0.0.1:0"]) else { return };
     let mut wallet = host.new_wallet("w");
-    let mine = wallet.call("getnewaddress", json!([]));
-    host.client().call("generatetoaddress", json!([101, mine]));
+    wallet.mine(101);
     wallet.call("sendtoaddress", json!([ADDRESS, 0.0001]));
     let page = ask(host.metrics.unwrap(), "GET /metrics");
     assert!(page.contains("outrigger_wallet_payments_unsent{wallet=\"w\"} 1.0\n"), "{page}");
@@ -161,8 +159,7 @@ fn host_is_ready_with_a_payment_that_no_mempool_takes() {
 fn payments_of_a_wallet_that_is_read_only_are_refused_with_the_reason() {
     let Some(host) = start_set(&[], &["backend.max_rewind=3"]) else { return };
     let (mut client, mut wallet) = (host.client(), host.new_wallet("w"));
-    let mine = wallet.call("getnewaddress", json!([]));
-    client.call("generatetoaddress", json!([105, mine]));
+    wallet.mine(105);
     assert_eq!(wallet.call("getwalletinfo", json!([]))["lastprocessedblock"]["height"], 105);
     let left = client.call("getblockhash", json!([98]));
     // A loaded wallet follows a heavier branch block by block. A wallet that is loaded later must rewind too far.

@@ -38,8 +38,7 @@ impl Pair {
     /// A wallet with up to 40 coins, of one type or of several, some of them with the same address.
     fn make(host: &mut Client, node: &mut Client, payer: &mut Client, number: u64, numbers: &mut Numbers) -> Self {
         let name = format!("w{number}");
-        host.call("createwallet", json!([name]));
-        let mut ours = host.wallet(&name);
+        let mut ours = host.create_wallet(&name, json!({}));
         let mut theirs = twin_named(node, &mut ours, &name);
         let types: Vec<&str> = TYPES.into_iter().filter(|_| numbers.below(2) == 0).collect();
         let types = if types.is_empty() { vec!["bech32"] } else { types };
@@ -102,8 +101,7 @@ fn walletcreatefundedpsbt_of_random_wallets_pays_as_much_as_bitcoind() {
     let wallets = setting("OUTRIGGER_SELECTIONS", 6);
     let mut numbers = Numbers(seed);
     let (mut node, mut front) = (host.node.as_ref().unwrap().client(), host.client());
-    node.call("createwallet", json!(["payer"]));
-    let mut payer = node.wallet("payer");
+    let mut payer = node.create_wallet("payer", json!({}));
     let mine = payer.call("getnewaddress", json!([]));
     node.call("generatetoaddress", json!([150, mine]));
     let stranger = |kind| payer.call("getnewaddress", json!(["", kind])).as_str().unwrap().to_owned();

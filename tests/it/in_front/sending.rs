@@ -10,8 +10,7 @@ use super::{ADDRESS, start, start_behind_relay};
 
 fn funded(host: &Host, coins: u32) -> Client {
     let mut wallet = host.new_wallet("w");
-    let mine = wallet.call("getnewaddress", json!([]));
-    host.client().call("generatetoaddress", json!([coins, mine]));
+    wallet.mine(coins);
     host.client().call("generatetoaddress", json!([100, ADDRESS]));
     wallet
 }
@@ -111,16 +110,14 @@ fn watch_only_wallets_count_signatures_of_72_bytes_as_the_node_does() {
     let mut node = host.node.as_ref().unwrap().client();
     for (number, form) in forms.iter().enumerate() {
         let name = format!("watch{number}");
-        host.client().call("createwallet", json!([name, true, true]));
-        let mut ours = host.client().wallet(&name);
+        let mut ours = host.client().create_wallet(&name, json!({"disable_private_keys": true, "blank": true}));
         let described = ours.call("getdescriptorinfo", json!([form]))["descriptor"].clone();
         let request = json!([[{"desc": described, "timestamp": "now", "range": [0, 5]}]]);
         assert_eq!(ours.call("importdescriptors", request)[0]["success"], true, "{form}");
         let address = node.call("deriveaddresses", json!([described, [3, 3]]))[0].clone();
         host.client().call("generatetoaddress", json!([1, address]));
         host.client().call("generatetoaddress", json!([100, ADDRESS]));
-        node.call("createwallet", json!([name, true, true]));
-        let mut theirs = node.wallet(&name);
+        let mut theirs = node.create_wallet(&name, json!({"disable_private_keys": true, "blank": true}));
         let request = json!([[{"desc": described, "timestamp": 0, "range": [0, 5]}]]);
         assert_eq!(theirs.call("importdescriptors", request)[0]["success"], true, "{form}");
         let coin = ours.call("listunspent", json!([]))[0].clone();

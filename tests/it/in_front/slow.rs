@@ -7,9 +7,7 @@ use std::net::TcpStream;
 use outrigger_tests::{Bitcoind, Client, Pending, Point, Relay, RpcFailure, wait_until};
 use serde_json::{Value, json};
 
-use super::{start, start_behind_relay};
-
-const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+use super::{ADDRESS, start, start_behind_relay};
 
 const SET_TIME: u64 = 2_000_000_000;
 
@@ -59,8 +57,7 @@ fn wallet_calls_are_answered_while_passed_ones_wait_for_the_node() {
     }
     drop(held);
     for (id, call) in passed.into_iter().enumerate() {
-        let answer: Value = serde_json::from_str(&call.finish().body).unwrap();
-        assert_eq!(answer, json!({"result": 101, "error": null, "id": id}));
+        assert_eq!(call.answer(), json!({"result": 101, "error": null, "id": id}));
     }
 }
 
@@ -189,8 +186,7 @@ fn payment_that_came_while_the_mempool_was_about_to_be_read_has_the_time_that_wa
     let mine = wallet.call("getnewaddress", json!([]));
     let mut node = host.node.as_ref().unwrap().client();
     node.call("createwallet", json!(["theirs"]));
-    let theirs = node.call("getnewaddress", json!([]));
-    node.call("generatetoaddress", json!([102, theirs]));
+    node.mine(102);
     let held = relay.hold("getrawmempool", Point::Request);
     // The host sees the first one come, and asks what the mempool holds: it holds the second one too by then.
     node.call("sendtoaddress", json!([mine, 1]));

@@ -6,9 +6,7 @@ use std::net::Shutdown;
 use outrigger_tests::{Client, Host, Pending, Point, wait_until};
 use serde_json::{Value, json};
 
-use super::{start, start_behind_relay};
-
-const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+use super::{ADDRESS, start, start_behind_relay};
 
 /// The methods of the calls that are being answered, without that which asks.
 fn active(client: &mut Client) -> Vec<Value> {
@@ -55,8 +53,7 @@ fn hundreds_of_long_polls_hold_no_thread_of_a_small_node() {
         assert_eq!(answer["result"]["previousblockhash"], hash, "{}", &reply.body[..200.min(reply.body.len())]);
     }
     for wait in waits {
-        let answer: Value = serde_json::from_str(&wait.finish().body).unwrap();
-        assert_eq!(answer["result"], json!({"hash": hash, "height": 2}));
+        assert_eq!(wait.answer()["result"], json!({"hash": hash, "height": 2}));
     }
 }
 
@@ -82,8 +79,7 @@ fn passed_long_polls_end_when_their_clients_send_no_more() {
     wait_until("one is left", || active(&mut client).len() == 1);
     // One whose client may send more goes on.
     let hash = client.call("generatetoaddress", json!([1, ADDRESS]))[0].clone();
-    let body: Value = serde_json::from_str(&waiting.finish().body).unwrap();
-    assert_eq!(body["result"], json!({"hash": hash, "height": 1}));
+    assert_eq!(waiting.answer()["result"], json!({"hash": hash, "height": 1}));
 }
 
 #[test]
@@ -104,13 +100,9 @@ fn waitforblock_and_waitforblockheight_answer_as_the_node() {
     }
 }
 
-fn begin(client: &Client, method: &str, params: &Value) -> Pending {
-    client.begin(&json!({"id": 1, "method": method, "params": params}).to_string())
-}
-
 /// The tip that a call tells.
 fn told(call: Pending) -> Value {
-    let answer: Value = serde_json::from_str(&call.finish().body).unwrap();
+    let answer = call.answer();
     assert!(answer["error"].is_null(), "{answer}");
     answer["result"].clone()
 }
@@ -130,7 +122,7 @@ fn check_answered(host: &Host, former: &Value, tip: &Value) {
         ("waitforblockheight", json!([3])),
     ];
     for (method, params) in waits {
-        assert_eq!(told(begin(&host.client(), method, &params)), *tip, "{method}");
+        assert_eq!(told(host.client().begin_call(method, params)), *tip, "{method}");
     }
 }
 
@@ -154,7 +146,7 @@ fn calls_that_wait_tell_no_block_older_than_their_client_was_shown() {
         node.call("generatetoaddress", json!([1, ADDRESS]));
         let shown = client.call("getblockcount", json!([]));
         let asked = relay.count("getbestblockhash");
-        let call = begin(&client, method, &params(&former));
+        let call = client.begin_call(method, params(&former));
         // It waits for the held question, or asks itself.
         wait_until("it has begun", || {
             relay.count("getbestblockhash") > asked || active(&mut client).contains(&json!(method))
@@ -172,7 +164,7 @@ fn calls_that_wait_are_answered_when_their_block_is_called_invalid() {
     client.call("generatetoaddress", json!([4, ADDRESS]));
     let former = tip(&host);
     // The tip is named: the host may read it after the call is active.
-    let call = begin(&client, "waitfornewblock", &json!([0, former["hash"]]));
+    let call = client.begin_call("waitfornewblock", json!([0, former["hash"]]));
     wait_until("it waits", || active(&mut client).len() == 1);
     client.call("invalidateblock", json!([former["hash"]]));
     let now = tip(&host);
@@ -187,7 +179,7 @@ fn calls_that_wait_are_answered_with_a_branch_that_is_lower() {
     let mut client = host.client();
     let blocks = client.call("generatetoaddress", json!([5, ADDRESS]));
     let former = tip(&host);
-    let call = begin(&client, "waitforblockheight", &json!([6]));
+    let call = client.begin_call("waitforblockheight", json!([6]));
     wait_until("it waits", || active(&mut client).len() == 1);
     client.call("invalidateblock", json!([blocks[2]]));
     client.call("generatetodescriptor", json!([1, "raw(51)"]));
@@ -214,7 +206,7 @@ fn calls_that_wait_are_answered_with_the_chain_of_another_node() {
     client.call("generatetoaddress", json!([5, ADDRESS]));
     let former = tip(&host);
     // The tip is named: the host may read it after the call is active.
-    let call = begin(&client, "waitfornewblock", &json!([0, former["hash"]]));
+    let call = client.begin_call("waitfornewblock", json!([0, former["hash"]]));
     wait_until("it waits", || active(&mut client).len() == 1);
     let node = host.node.as_mut().unwrap();
     node.stop();

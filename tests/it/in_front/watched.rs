@@ -3,14 +3,12 @@
 
 use std::collections::HashSet;
 
-use outrigger_tests::{Client, Host, bitcoind};
+use outrigger_tests::{Client, Host, XPRV, bitcoind};
 use serde_json::{Value, json};
 
 use super::twins::Wallets;
 use super::{ADDRESS, start};
 
-const ROOT: &str =
-    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 /// An output that anyone can spend (BIP 433), of which a descriptor says no more than its address.
 const ANCHOR: &str = "bcrt1pfeesnyr2tx";
 const DAY: u64 = 86_400;
@@ -42,8 +40,7 @@ impl Watched {
         let host = start(&["-keypool=20", "-fallbackfee=0.0001"])?;
         let mut node = host.node.as_ref().unwrap().client();
         node.call("setmocktime", json!([BEGIN]));
-        node.call("createwallet", json!(["payer"]));
-        let mut payer = node.wallet("payer");
+        let mut payer = node.create_wallet("payer", json!({}));
         let mine = payer.call("getnewaddress", json!([]));
         node.call("generatetoaddress", json!([103, mine]));
         let clients = [host.client(), host.node.as_ref().unwrap().client()];
@@ -98,7 +95,7 @@ fn watch_only_wallets_tell_the_birth_and_the_times_that_the_node_tells() {
         entries.map(|entry| json!([entry["amount"], entry["time"]])).collect()
     };
     assert_eq!(watched.check("getwalletinfo", &json!([]), birth), Value::Null);
-    let descriptors = [0, 1].map(|index| watched.descriptor(&format!("wpkh({ROOT}/1/{index})")));
+    let descriptors = [0, 1].map(|index| watched.descriptor(&format!("wpkh({XPRV}/1/{index})")));
     for (descriptor, days) in descriptors.iter().zip([10, 20]) {
         let address = watched.node.call("deriveaddresses", json!([descriptor]))[0].as_str().unwrap().to_owned();
         watched.pay(&address, 5 + days, BEGIN + u64::from(days) * DAY);
@@ -120,7 +117,7 @@ fn watch_only_wallets_tell_the_birth_and_the_times_that_the_node_tells() {
 #[test]
 fn coins_that_cannot_be_weighed_are_refused_in_the_nodes_words() {
     let Some(mut watched) = Watched::start() else { return };
-    let solvable = watched.descriptor(&format!("wpkh({ROOT}/1/0)"));
+    let solvable = watched.descriptor(&format!("wpkh({XPRV}/1/0)"));
     let anchor = watched.descriptor(&format!("addr({ANCHOR})"));
     let address = watched.node.call("deriveaddresses", json!([solvable]))[0].as_str().unwrap().to_owned();
     [&solvable, &anchor].into_iter().for_each(|descriptor| watched.import(descriptor, &json!("now")));
@@ -234,9 +231,8 @@ fn walletprocesspsbt_of_a_wallet_without_descriptors_compares_no_hash_types() {
         let processed = watched.check("walletprocesspsbt", &params, Clone::clone);
         assert_eq!(processed["complete"], json!(false), "{processed}");
     }
-    let descriptor = format!("wpkh({ROOT}/1/0)");
-    let checksum = watched.node.call("getdescriptorinfo", json!([descriptor]))["checksum"].clone();
-    watched.import(&format!("{descriptor}#{}", checksum.as_str().unwrap()), &json!("now"));
+    let descriptor = watched.node.with_checksum(&format!("wpkh({XPRV}/1/0)"));
+    watched.import(&descriptor, &json!("now"));
     let message = "Specified sighash value does not match value stored in PSBT";
     let told = watched.check("walletprocesspsbt", &json!([psbt]), Clone::clone);
     // Since Bitcoin Core 30 only inputs that the wallet knows are compared.

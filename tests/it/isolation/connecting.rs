@@ -7,9 +7,9 @@ use std::os::unix::net::UnixStream;
 
 use outrigger_tests::{Authority, Client, Host, HostOptions, accept_tls, built};
 use serde_json::{Value, json};
-use tempfile::{NamedTempFile, TempDir};
+use tempfile::TempDir;
 
-use super::{has_sandbox, hostile};
+use super::has_sandbox;
 
 /// The section of `hostile`, in the host's process and in one of its own.
 const PLACES: [&str; 2] = ["isolated = false", "isolated = true"];
@@ -19,14 +19,14 @@ fn places() -> Vec<&'static str> {
     PLACES.into_iter().filter(|place| has_sandbox || *place == PLACES[0]).collect()
 }
 
-fn start(place: &str, reach: &[String], rest: &str, options: HostOptions) -> (NamedTempFile, Host) {
+fn start(place: &str, reach: &[String], rest: &str, options: HostOptions) -> Host {
     let section = format!("{place}\nreach = {}\ngrants = [\"log/1\"]\n{rest}", json!(reach));
-    let (config, own) = HostOptions::with_plugin("", built().library("outrigger_hostile"), &section);
-    (config, Host::start_with(HostOptions { config: own.config, ..options }))
+    let own = HostOptions::with_plugin("", built().library("outrigger_hostile"), &section);
+    Host::start_with(HostOptions { config: own.config, written: own.written, ..options })
 }
 
 /// Answers each connection's line with `welcome`.
-fn greet(stream: impl Read + Write) {
+pub fn greet(stream: impl Read + Write) {
     let mut stream = BufReader::new(stream);
     let mut line = String::new();
     if stream.read_line(&mut line).is_ok() {
@@ -73,7 +73,7 @@ fn connect_tls_checks_the_certificate_and_gives_plain_bytes() {
         let reach = ports.map(|port| format!("connect:tls:localhost:{port}"));
         let options =
             HostOptions { environment: vec![("SSL_CERT_FILE".to_owned(), roots.clone())], ..HostOptions::default() };
-        let (_config, host) = start(place, &reach, "", options);
+        let host = start(place, &reach, "", options);
         let mut client = host.client();
         let [right, expired, other_name, untrusted] = ports.map(|port| format!("tls:localhost:{port}"));
         assert_eq!(client.call("hostilereach", json!([right])), json!("welcome"), "{place}");
@@ -90,7 +90,7 @@ fn connect_tls_checks_the_certificate_and_gives_plain_bytes() {
         fails(&mut client, &right.replace("tls", "tcp"), "PermissionDenied");
         fails(&mut client, &right.replace("localhost", "127.0.0.1"), "PermissionDenied");
         if place == PLACES[1] {
-            let denied = hostile(&mut client)["denied"].clone();
+            let denied = client.plugin("hostile")["denied"].clone();
             assert_eq!((&denied["count"], &denied["last"]["call"]), (&json!(3), &json!("connect")), "{denied}");
         }
     }
@@ -103,11 +103,11 @@ fn connect_tcp_takes_a_name() {
     let ways = [format!("tcp:localhost:{port}"), format!("tcp:127.0.0.1:{port}")];
     for place in places() {
         let reach = ways.clone().map(|way| format!("connect:{way}"));
-        let (_config, host) = start(place, &reach, "", HostOptions::default());
+        let host = start(place, &reach, "", HostOptions::default());
         for way in &ways {
             assert_eq!(host.client().call("hostilereach", json!([way])), json!("welcome"), "{place} {way}");
         }
-        let (_config, host) = start(place, &[], "", HostOptions::default());
+        let host = start(place, &[], "", HostOptions::default());
         fails(&mut host.client(), &ways[0], "PermissionDenied: the plugin's reach has no connections");
     }
 }
@@ -119,7 +119,7 @@ fn look_up_that_the_sandbox_denies_is_told_with_the_entry_that_it_needs() {
     }
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
-    let (_config, host) = start(PLACES[1], &[], "", HostOptions { log: Some(log.clone()), ..HostOptions::default() });
+    let host = start(PLACES[1], &[], "", HostOptions { log: Some(log.clone()), ..HostOptions::default() });
     assert_eq!(host.client().refused("hostilelookup", json!(["hooks.example.com"])).0, -90);
     let told = fs::read_to_string(log).unwrap();
     let advice = "a look-up of a name needs connect:tcp:NAME:PORT or connect:tls:NAME:PORT in the plugin's reach";
@@ -151,7 +151,7 @@ fn listening_socket_is_handed_over_and_a_reload_loses_no_connection() {
             let (tcp, unix) = (format!("tcp:127.0.0.1:{port}"), format!("unix:{}", path.display()));
             let reach = [format!("listen:{tcp}"), format!("listen:{unix}")];
             let rest = format!("reload = \"{reload}\"\n");
-            let (_config, host) = start(place, &reach, &rest, HostOptions::default());
+            let host = start(place, &reach, &rest, HostOptions::default());
             let mut client = host.client();
             let address: SocketAddr = format!("127.0.0.1:{port}").parse().unwrap();
             assert_eq!(client.call("hostileaccepts", json!([tcp])), json!(address));
@@ -178,11 +178,11 @@ fn listening_socket_is_handed_over_and_a_reload_loses_no_connection() {
 fn plugin_whose_address_is_in_use_does_not_start() {
     let (_listener, port) = listen();
     let section = format!("reach = [\"listen:tcp:127.0.0.1:{port}\"]\n");
-    let (_config, options) = super::alone(&section);
+    let options = super::alone(&section);
     let told = String::from_utf8(Host::fail(&options).stderr).unwrap();
     assert!(told.contains(&format!("plugin 'hostile': listen:tcp:127.0.0.1:{port}: Address already in use")), "{told}");
     let port_0: Value = json!("listen:tcp:127.0.0.1:0");
-    let (_config, options) = super::alone(&format!("reach = [{port_0}]\n"));
+    let options = super::alone(&format!("reach = [{port_0}]\n"));
     let told = String::from_utf8(Host::fail(&options).stderr).unwrap();
     assert!(told.contains("with a port above 0"), "{told}");
 }

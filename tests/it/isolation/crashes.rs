@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use outrigger_tests::{Client, Gate, Host, HostOptions, built, groups, wait_until};
+use outrigger_tests::{Client, Gate, Host, HostOptions, NOBODY, all_groups, built, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::process;
-use crate::faults::{self, await_told, block_all_threads, check_others, faulty};
+use crate::faults::{self, await_told, block_all_threads, check_others};
 
 const INTERNAL: i64 = -32603;
 
@@ -32,7 +32,7 @@ fn crashed() -> (i64, String) {
 }
 
 fn pid_of(client: &mut Client) -> u32 {
-    faulty(client)["pid"].as_u64().unwrap().try_into().unwrap()
+    client.plugin("faulty")["pid"].as_u64().unwrap().try_into().unwrap()
 }
 
 fn kill(pid: u32) {
@@ -58,7 +58,7 @@ fn isolated_plugin_that_crashes_loses_its_calls_in_flight_and_goes_on() {
         // The next call waits for the successor.
         client.call("faultwho", json!([]));
         check_others(&mut client);
-        let told = faulty(&mut client);
+        let told = client.plugin("faulty");
         assert_ne!(told["pid"], json!(before));
         assert_eq!((&told["crashes"], &told["last_crash"]["ending"]), (&json!(crashes), &json!(ending)));
         let told = (&told["state"], &told["faults"], &told["restarts"], &told["waiting"]);
@@ -68,23 +68,21 @@ fn isolated_plugin_that_crashes_loses_its_calls_in_flight_and_goes_on() {
 
 #[test]
 fn plugin_that_keeps_ending_by_itself_is_put_into_quarantine_until_it_is_started() {
-    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
     let rest = format!("grants = [\"chain/1\", \"log/1\"]\n{OWN_PROCESS}[plugins.options]\nabort_event = true\n");
-    let (_config, options) = HostOptions::with_plugin(&groups, built().library("outrigger_faulty"), &rest);
-    let host = Host::start_with(options);
+    let host = Host::start_with(HostOptions::with_plugin(&all_groups(), built().library("outrigger_faulty"), &rest));
     let mut client = host.client();
     let mut mine =
         || drop(client.call("generatetoaddress", json!([1, "bcrt1qs758ursh4q9z627kt3pp5yysm78ddny6txaqgw"])));
     let mut other = host.client();
     for crashes in 1..=3 {
         mine();
-        wait_until("the process ended", || faulty(&mut other)["crashes"] == json!(crashes));
+        wait_until("the process ended", || other.plugin("faulty")["crashes"] == json!(crashes));
     }
-    wait_until("the plugin is in quarantine", || faulty(&mut other)["state"] == json!("quarantined"));
+    wait_until("the plugin is in quarantine", || other.plugin("faulty")["state"] == json!("quarantined"));
     assert_eq!(other.refused("faultwho", json!([])).0, -32601);
     check_others(&mut other);
     other.call("startplugin", json!(["faulty"]));
-    assert_eq!(faulty(&mut other)["state"], json!("running"));
+    assert_eq!(other.plugin("faulty")["state"], json!("running"));
     other.call("faultwho", json!([]));
 }
 
@@ -106,22 +104,21 @@ fn isolated_plugin_that_keeps_calls_has_them_answered_when_it_crashes() {
     }
     drop(waiting);
     client.call("faultwho", json!([]));
-    assert_eq!(faulty(&mut client)["last_crash"]["ending"], "SIGKILL");
+    assert_eq!(client.plugin("faulty")["last_crash"]["ending"], "SIGKILL");
 }
 
 #[test]
 fn fault_in_an_event_is_told_of_an_isolated_plugin_as_of_one_in_the_host() {
-    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
     for place in [OWN_PROCESS, "isolated = false\n"] {
         let rest =
             format!("{place}grants = [\"chain/1\", \"log/1\", \"events/1\"]\noptions = {{ panic_event = true }}\n");
-        let (_config, options) = HostOptions::with_plugin(&groups, built().library("outrigger_faulty"), &rest);
-        let host = Host::start_with(options);
+        let host =
+            Host::start_with(HostOptions::with_plugin(&all_groups(), built().library("outrigger_faulty"), &rest));
         let mut client = host.client();
-        client.call("generatetoaddress", json!([1, "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080"]));
+        client.call("generatetoaddress", json!([1, NOBODY]));
         let is_told = |fault: &str| fault.starts_with("an event returned status 18: ");
-        wait_until("the fault is told", || faulty(&mut client)["last_fault"].as_str().is_some_and(is_told));
-        assert!(faulty(&mut client)["faults"].as_u64().unwrap() > 0);
+        wait_until("the fault is told", || client.plugin("faulty")["last_fault"].as_str().is_some_and(is_told));
+        assert!(client.plugin("faulty")["faults"].as_u64().unwrap() > 0);
     }
 }
 
@@ -142,11 +139,9 @@ fn isolated_plugin_whose_calls_do_not_end_gets_another_process() {
 #[test]
 fn reloadplugin_ends_the_process_whose_calls_have_not_returned_by_their_deadlines() {
     let gate = Gate::new();
-    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
     let rest =
         format!("{OWN_PROCESS}{}grants = [\"chain/1\", \"log/1\"]\ndeadline_seconds = 1\n", Gate::reach(&[&gate]));
-    let (_config, options) = HostOptions::with_plugin(&groups, built().library("outrigger_faulty"), &rest);
-    let host = Host::start_with(options);
+    let host = Host::start_with(HostOptions::with_plugin(&all_groups(), built().library("outrigger_faulty"), &rest));
     let mut client = host.client();
     for reload_first in [false, true] {
         let before = pid_of(&mut client);
@@ -199,7 +194,7 @@ fn crashes_under_load_cost_calls_in_flight_alone() {
         wait_until("the process answers", || client.try_call("faultwho", json!([])).is_ok());
         kill(pid_of(&mut client));
         await_told(&mut client, "crashes", &json!(crash));
-        wait_until("another process runs", || faulty(&mut client)["pid"] != Value::Null);
+        wait_until("another process runs", || client.plugin("faulty")["pid"] != Value::Null);
     }
     done.store(true, Ordering::Relaxed);
     let told: Vec<_> = callers.into_iter().map(|caller| caller.join().unwrap()).collect();

@@ -7,7 +7,7 @@ use outrigger_tests::{Host, HostOptions, built, denied, skip};
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
 
-use super::{alone, has_sandbox, hostile, refused};
+use super::{alone, has_sandbox, refused};
 
 const LANDLOCK: &[i64] = &[libc::SYS_landlock_create_ruleset];
 const NAMESPACES: &[i64] = &[libc::SYS_unshare];
@@ -19,14 +19,13 @@ const FILTERS: &[i64] = &[libc::SYS_seccomp];
 /// Starts a host on a system that denies these calls; `sandbox` is the policy, and may be followed by more of the section.
 fn start(calls: &[i64], sandbox: &str) -> (Host, NamedTempFile) {
     let log = NamedTempFile::new().unwrap();
-    let (_config, options) = alone(&format!("sandbox = {sandbox}\n"));
-    let options = HostOptions { log: Some(log.path().to_owned()), ..options };
+    let options = HostOptions { log: Some(log.path().to_owned()), ..alone(&format!("sandbox = {sandbox}\n")) };
     built();
     (denied(calls, || Host::start_with(options)), log)
 }
 
 fn refusal(calls: &[i64]) -> String {
-    let (_config, options) = alone("");
+    let options = alone("");
     built();
     String::from_utf8(denied(calls, || Host::fail(&options)).stderr).unwrap()
 }
@@ -49,7 +48,7 @@ fn degraded_system_without_landlock_or_namespaces_has_the_other_bound_files() {
         }
         let (host, log) = start(calls, "\"require\"");
         let mut client = host.client();
-        let held = hostile(&mut client)["sandbox"].clone();
+        let held = client.plugin("hostile")["sandbox"].clone();
         assert!(missing(&held).contains(&lacks), "{held}");
         assert_eq!(held["seccomp"], json!(true));
         if calls == LANDLOCK {
@@ -60,7 +59,7 @@ fn degraded_system_without_landlock_or_namespaces_has_the_other_bound_files() {
         }
         assert_eq!(client.refused("hostileread", json!(["/etc/passwd"])), refused());
         assert_eq!(client.refused("hostilewrite", json!(["/tmp/of-a-hostile-plugin"])), refused());
-        assert_eq!(hostile(&mut client)["denied"]["by_kind"]["open"]["count"], json!(2));
+        assert_eq!(client.plugin("hostile")["denied"]["by_kind"]["open"]["count"], json!(2));
         // What suffices all the same is said, too.
         let text = fs::read_to_string(log.path()).unwrap();
         assert!(text.contains("this system does not allow all of the sandbox") && text.contains(lacks), "{text}");
@@ -81,7 +80,7 @@ fn degraded_system_that_bounds_no_files_is_refused_by_require_alone() {
     let (folder, beside) = (tempfile::tempdir().unwrap(), NamedTempFile::new().unwrap());
     let (host, log) = start(BOTH, &format!("\"best-effort\"\nreach = [\"write:{}\"]", folder.path().display()));
     let mut client = host.client();
-    let held = hostile(&mut client)["sandbox"].clone();
+    let held = client.plugin("hostile")["sandbox"].clone();
     assert!(["Landlock", "a root of its own"].iter().all(|lacks| missing(&held).contains(lacks)), "{held}");
     let text = fs::read_to_string(log.path()).unwrap();
     assert!(text.contains("this system does not allow all of the sandbox") && text.contains("Landlock"), "{text}");
@@ -107,7 +106,7 @@ fn degraded_system_without_filters_is_refused_by_require_alone() {
     assert!(error.contains("this system does not allow a sandbox: filters of system calls (seccomp)"), "{error}");
     let (host, log) = start(FILTERS, "\"best-effort\"");
     let mut client = host.client();
-    let held = hostile(&mut client)["sandbox"].clone();
+    let held = client.plugin("hostile")["sandbox"].clone();
     assert_eq!(held["seccomp"], json!(false));
     assert!(missing(&held).contains(&"filters of system calls (seccomp)"), "{held}");
     assert!(fs::read_to_string(log.path()).unwrap().contains("filters of system calls (seccomp)"));

@@ -1,11 +1,10 @@
 //! A plugin that takes all that it can get is bounded, and costs no others their answers.
 
-use std::fs;
-
-use outrigger_tests::{Client, Host, HostOptions, wait_until};
+use outrigger_tests::{Client, Host, wait_until};
 use serde_json::{Value, json};
 
-use super::{alone, hostile};
+use super::alone;
+use crate::operator::logged_with;
 
 /// What a plugin may use in these tests.
 const BOUNDS: &str = "sandbox = \"best-effort\"\nmax_memory_mib = 200\nmax_threads = 100\ndeadline_seconds = 2\n";
@@ -16,12 +15,12 @@ fn ends(client: &mut Client, method: &str, arguments: Value, reason: &str) {
     assert_eq!((code, message.as_str()), (-32603, "The plugin 'hostile' crashed"), "{method}");
     // The next one waits for another process.
     client.call("hostilenothing", json!([]));
-    assert_eq!(hostile(client)["last_crash"]["ending"], json!(reason), "{method}");
+    assert_eq!(client.plugin("hostile")["last_crash"]["ending"], json!(reason), "{method}");
 }
 
 #[test]
 fn greedy_plugin_that_takes_memory_or_threads_is_ended() {
-    let (_config, mut options) = alone(&BOUNDS.replace("deadline_seconds = 2", "deadline_seconds = 60"));
+    let mut options = alone(&BOUNDS.replace("deadline_seconds = 2", "deadline_seconds = 60"));
     options.set.push("rpc.call_deadline_seconds=60".to_owned());
     let host = Host::start_with(options);
     let mut client = host.client();
@@ -37,12 +36,10 @@ fn greedy_plugin_that_takes_memory_or_threads_is_ended() {
 #[test]
 fn greedy_plugin_that_floods_the_log_is_cut_short() {
     const LINES: u64 = 100_000;
-    let log = tempfile::NamedTempFile::new().unwrap();
-    let (_config, options) = alone(&BOUNDS.replace("deadline_seconds = 2", "deadline_seconds = 60"));
-    let host = Host::start_with(HostOptions { log: Some(log.path().to_owned()), ..options });
+    let (host, log) = logged_with(alone(&BOUNDS.replace("deadline_seconds = 2", "deadline_seconds = 60")));
     let mut client = host.client();
     client.call("hostileflood", json!([LINES]));
-    let lines = || fs::read_to_string(log.path()).unwrap().lines().filter(|line| line.contains("of a flood")).count();
+    let lines = || log().lines().filter(|line| line.contains("of a flood")).count();
     wait_until("some of it is in the log", || lines() > 0);
     client.call("hostilenothing", json!([]));
     assert!((lines() as u64) < LINES / 10, "{} lines", lines());
@@ -50,8 +47,7 @@ fn greedy_plugin_that_floods_the_log_is_cut_short() {
 
 #[test]
 fn greedy_plugin_that_computes_for_ever_does_not_stop_others() {
-    let (_config, options) = alone(BOUNDS);
-    let host = Host::start_with(options);
+    let host = Host::start_with(alone(BOUNDS));
     let spinning: Vec<_> = (0..3)
         .map(|_| {
             let mut client = host.client();

@@ -3,8 +3,9 @@
 use outrigger_tests::{Client, Host, HostOptions, wait_until};
 use serde_json::{Value, json};
 
-use super::{Installed, alone, has_sandbox, hostile, process, refused, users};
+use super::{Installed, alone, has_sandbox, process, refused, users};
 use crate::metrics::ask;
+use crate::operator::logged_with;
 
 /// An attempt: what it is counted as, what is told of it, the system call and its arguments.
 type Attempt = (&'static str, String, i64, Value);
@@ -166,10 +167,10 @@ fn system() -> Vec<Attempt> {
 /// Makes the attempts; each is refused, and told at once.
 fn check(client: &mut Client, attempts: &[Attempt]) {
     for (kind, told, number, arguments) in attempts {
-        let before = hostile(client)["denied"].clone();
+        let before = client.plugin("hostile")["denied"].clone();
         let error = client.call("hostilecall", json!([number, arguments]));
         assert_eq!(error, json!(libc::EPERM), "{told}");
-        let denied = hostile(client)["denied"].clone();
+        let denied = client.plugin("hostile")["denied"].clone();
         let count = |denied: &Value| denied["by_kind"][kind]["count"].as_u64().unwrap_or(0);
         assert_eq!(denied["by_kind"][kind]["last"], json!(told), "{denied}");
         assert_eq!(count(&denied), count(&before) + 1, "{told}: {denied}");
@@ -199,15 +200,14 @@ fn hostile_plugin_is_refused_everything_and_each_attempt_is_told() {
     }
     let installed = Installed::new();
     for user in users() {
-        let log = tempfile::NamedTempFile::new().unwrap();
-        let (_config, options) = installed.options(user, "");
+        let options = installed.options(user, "");
         let set = ["metrics.listen=127.0.0.1:0", "plugin_defaults.isolated=none"].map(str::to_owned).to_vec();
-        let host = Host::start_with(HostOptions { log: Some(log.path().to_owned()), set, ..options });
+        let (host, log) = logged_with(HostOptions { set, ..options });
         let mut client = host.new_wallet("victim");
         let pid = host.process_id();
         let first = told_in_the_log(pid);
         check(&mut client, &first);
-        let text = std::fs::read_to_string(log.path()).unwrap();
+        let text = log();
         for (kind, told, ..) in &first {
             let said =
                 |line: &str| line.contains(&format!("the sandbox denied the plugin: {told} ")) && line.contains(kind);
@@ -219,12 +219,12 @@ fn hostile_plugin_is_refused_everything_and_each_attempt_is_told() {
         let unknown = client.call("hostilecall", json!([libc::SYS_clone3, [memory(), 88]]));
         assert_eq!(unknown, json!(libc::ENOSYS));
         let status = std::fs::read_to_string(
-            process(hostile(&mut client)["pid"].as_u64().unwrap().try_into().unwrap()).join("status"),
+            process(client.plugin("hostile")["pid"].as_u64().unwrap().try_into().unwrap()).join("status"),
         );
         for line in ["CapEff:\t0000000000000000", "CapPrm:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2"] {
             assert!(status.as_ref().unwrap().contains(line), "{line} as {user:?}: {status:?}");
         }
-        let told = hostile(&mut client);
+        let told = client.plugin("hostile");
         assert_eq!((&told["crashes"], &told["state"]), (&json!(0), &json!("running")), "as {user:?}");
         assert_eq!(told["denied"]["count"], json!(first.len() + rest.len()));
         let page = ask(host.metrics.unwrap(), "GET /metrics");
@@ -250,14 +250,13 @@ fn hostile_plugin_is_refused_everything_and_each_attempt_is_told() {
 
 #[test]
 fn hostile_plugin_that_writes_to_its_control_socket_is_heard_by_nobody() {
-    let (_config, options) = alone("sandbox = \"best-effort\"\n");
-    let host = Host::start_with(options);
+    let host = Host::start_with(alone("sandbox = \"best-effort\"\n"));
     let mut client = host.client();
-    let pid = hostile(&mut client)["pid"].clone();
+    let pid = client.plugin("hostile")["pid"].clone();
     let write = json!([libc::SYS_write, [libc::STDIN_FILENO, {"hex": "0b"}, 1]]);
     assert_eq!(client.call("hostilecall", write), json!(0));
     client.call("hostilenothing", json!([]));
-    let told = hostile(&mut client);
+    let told = client.plugin("hostile");
     assert_eq!((&told["pid"], &told["crashes"]), (&pid, &json!(0)), "{told}");
 }
 
@@ -266,8 +265,7 @@ fn process_that_ends_itself_by_an_allowed_system_call_counts_as_a_crash() {
     if !has_sandbox() {
         return;
     }
-    let (_config, options) = alone("");
-    let host = Host::start_with(options);
+    let host = Host::start_with(alone(""));
     let mut client = host.client();
     // What a plugin meets that tries all of them; none of these is refused.
     let ways = [
@@ -280,10 +278,10 @@ fn process_that_ends_itself_by_an_allowed_system_call_counts_as_a_crash() {
         if let Err(error) = client.try_call("hostilecall", json!([number, arguments])) {
             assert_eq!((error.code, error.message.as_str()), (-32603, "The plugin 'hostile' crashed"));
         }
-        wait_until("it has ended", || hostile(&mut client)["crashes"] == json!(crashes));
+        wait_until("it has ended", || client.plugin("hostile")["crashes"] == json!(crashes));
         // The next call waits for the successor.
         assert_eq!(client.call("hostilecall", json!([libc::SYS_getpid, []])), 0);
-        let told = hostile(&mut client);
+        let told = client.plugin("hostile");
         let told = (&told["crashes"], &told["last_crash"]["ending"], &told["denied"]["count"]);
         assert_eq!(told, (&json!(crashes), &json!(ending), &json!(0)));
     }

@@ -4,20 +4,19 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
-use outrigger_tests::{Client, Gate, Host, HostOptions, built, groups};
+use outrigger_tests::{Client, Gate, Host, HostOptions, all_groups, built};
 use serde_json::{Value, json};
 
 use super::process;
-use crate::faults::{await_told, faulty};
+use crate::faults::await_told;
 
 /// A host whose plugins run in processes of their own and their inline methods on the threads that serve connections.
 fn start(gate: &Gate) -> Host {
-    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
     let rest = format!(
         "trusted = true\nsandbox = \"best-effort\"\ngrants = [\"chain/1\", \"log/1\"]\n{}",
         Gate::reach(&[gate])
     );
-    let (_config, mut options) = HostOptions::with_plugin(&groups, built().library("outrigger_faulty"), &rest);
+    let mut options = HostOptions::with_plugin(&all_groups(), built().library("outrigger_faulty"), &rest);
     options.set.push("plugin_defaults.isolated='all'".to_owned());
     Host::start_with(options)
 }
@@ -109,7 +108,7 @@ fn inline_calls_that_one_thread_has_read_are_answered_each() {
             Err(code) => assert_eq!(answer["error"]["code"], code, "{call:?}"),
         }
     }
-    assert_eq!(faulty(&mut client)["crashes"], 0);
+    assert_eq!(client.plugin("faulty")["crashes"], 0);
 }
 
 #[test]
@@ -132,5 +131,5 @@ fn crash_costs_no_call_that_was_answered_before_or_waits_behind() {
     let mut client = host.client();
     // The last answer may come before the process is gone.
     await_told(&mut client, "crashes", &json!(2));
-    assert_eq!(faulty(&mut client)["last_crash"]["method"], "faultabort");
+    assert_eq!(client.plugin("faulty")["last_crash"]["method"], "faultabort");
 }

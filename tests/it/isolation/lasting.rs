@@ -5,14 +5,12 @@ use std::fs;
 use outrigger_tests::{Host, wait_until};
 use serde_json::json;
 
-use super::{Installed, children, has_sandbox, hostile, process};
-use crate::faults::await_ended;
+use super::{Installed, children, has_sandbox, process};
 
 #[test]
 fn lasting_plugin_is_started_again_after_its_program_was_replaced() {
     let installed = Installed::new();
-    let (_config, options) = installed.options(None, "sandbox = \"best-effort\"\n");
-    let host = Host::start_with(options);
+    let host = Host::start_with(installed.options(None, "sandbox = \"best-effort\"\n"));
     let mut client = host.client();
     client.call("hostilenothing", json!([]));
     let upgrade = installed.program().with_extension("new");
@@ -22,8 +20,8 @@ fn lasting_plugin_is_started_again_after_its_program_was_replaced() {
         let (code, message) = client.refused("hostilecrash", json!([]));
         assert_eq!((code, message.as_str()), (-32603, "The plugin 'hostile' crashed"));
         client.call("hostilenothing", json!([]));
-        await_ended(&mut client, "hostile", crashes);
-        assert_eq!(hostile(&mut client)["last_crash"], json!({"ending": "SIGSEGV", "method": "hostilecrash"}));
+        wait_until("it has ended", || client.plugin("hostile")["crashes"] == json!(crashes));
+        assert_eq!(client.plugin("hostile")["last_crash"], json!({"ending": "SIGSEGV", "method": "hostilecrash"}));
     }
 }
 
@@ -34,7 +32,7 @@ fn lasting_host_that_is_killed_leaves_no_process_behind() {
         return;
     }
     let installed = Installed::new();
-    let (_config, mut options) = installed.options(None, "sandbox = \"best-effort\"\n");
+    let mut options = installed.options(None, "sandbox = \"best-effort\"\n");
     options.set.push("plugin_defaults.isolated=all".to_owned());
     let mut host = Host::start_with(options);
     let pids = children(&host);

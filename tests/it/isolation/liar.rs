@@ -3,18 +3,18 @@
 use outrigger_tests::{Client, Host};
 use serde_json::{Value, json};
 
-use super::{alone, hostile, process};
+use super::{alone, process};
 
 /// The most by which the host's memory may grow meanwhile, in KiB.
 const GROWTH: u64 = 64 << 10;
 
 /// A call that lies in this way is answered, and the next one waits for another process.
 fn lies(client: &mut Client, how: &str, endings: &[&str]) {
-    let before = hostile(client)["crashes"].as_u64().unwrap();
+    let before = client.plugin("hostile")["crashes"].as_u64().unwrap();
     let answered = client.refused("hostilelie", json!([how]));
     assert_eq!(answered, (-32603, "The plugin 'hostile' crashed".to_owned()), "{how}");
     assert_eq!(client.call("hostilenothing", json!([])), Value::Null);
-    let told = hostile(client);
+    let told = client.plugin("hostile");
     assert_eq!(told["crashes"], before + 1, "{how}");
     assert!(endings.iter().any(|ending| told["last_crash"]["ending"] == *ending), "{how}: {told:#}");
     assert_eq!(told["last_crash"]["method"], "hostilelie", "{how}");
@@ -29,8 +29,7 @@ fn memory(host: &Host) -> u64 {
 
 /// A host whose calls have no deadline: without the host's check the lying call is never answered.
 fn start(more: &str) -> Host {
-    let (_config, options) = alone(&format!("sandbox = \"none\"\ndeadline_seconds = 0\n{more}"));
-    Host::start_with(options)
+    Host::start_with(alone(&format!("sandbox = \"none\"\ndeadline_seconds = 0\n{more}")))
 }
 
 /// Lies in these ways, one after the other, and what they cost the host stays bounded.

@@ -27,9 +27,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use outrigger_tests::{Client, Host, HostOptions, built, groups, skip_unprivileged};
-use serde_json::{Value, json};
-use tempfile::{NamedTempFile, TempDir};
+use outrigger_tests::{Host, HostOptions, all_groups, built, skip_unprivileged};
+use tempfile::TempDir;
 
 const NOBODY: u32 = 65534;
 
@@ -80,24 +79,18 @@ impl Installed {
     }
 
     /// All groups and `hostile` in a process of its own; `rest` belongs to its section.
-    fn options(&self, user: Option<u32>, rest: &str) -> (NamedTempFile, HostOptions) {
-        let groups = fs::read_to_string(groups("regtest.toml")).unwrap();
+    fn options(&self, user: Option<u32>, rest: &str) -> HostOptions {
         let library = self.0.path().join(built().library("outrigger_hostile").file_name().unwrap());
         let rest = format!("isolated = true\ngrants = [\"log/1\"]\n{rest}");
-        let (config, options) = HostOptions::with_plugin(&groups, &library, &rest);
-        (config, HostOptions { user, program: Some(self.program()), ..options })
+        let options = HostOptions::with_plugin(&all_groups(), &library, &rest);
+        HostOptions { user, program: Some(self.program()), ..options }
     }
 }
 
 /// A host with `hostile` alone, in a process of its own; `rest` belongs to its section.
-fn alone(rest: &str) -> (NamedTempFile, HostOptions) {
+fn alone(rest: &str) -> HostOptions {
     let rest = format!("isolated = true\ngrants = [\"log/1\"]\n{rest}");
     HostOptions::with_plugin("", built().library("outrigger_hostile"), &rest)
-}
-
-fn hostile(client: &mut Client) -> Value {
-    let plugins = client.call("listplugins", json!([]));
-    plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "hostile").unwrap().clone()
 }
 
 fn process(pid: u32) -> PathBuf {

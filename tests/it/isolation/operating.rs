@@ -1,28 +1,19 @@
 //! What operators and authors are told of isolated plugins before and while they run: `run --check`, `plugin check --isolated`, the log.
 
-use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
 use outrigger_tests::{Host, HostOptions, built, wait_until};
 use serde_json::{Value, json};
 
 use super::{GROUPS, alone, has_sandbox};
-
-fn run_check(config: &Path) -> Output {
-    let folder = tempfile::tempdir().unwrap();
-    let mut command = Command::new(&built().binary);
-    command.args(["run", "--check", "--config"]).arg(config).arg("--datadir").arg(folder.path());
-    command.args(["--rpc-listen", "127.0.0.1:0"]);
-    command.output().unwrap()
-}
+use crate::operator::logged_with;
 
 #[test]
 fn run_check_says_what_holds_isolated_plugins_and_what_they_lack() {
     let vault = built().library("outrigger_vault_signing");
     let grants = "grants = [\"chain/1\", \"wallet-read/1\"]\nisolated = true\n";
     let text = |rest: &str| {
-        let (config, _) = HostOptions::with_plugin("", vault, &format!("{grants}{rest}"));
-        let output = run_check(config.path());
+        let output = Host::check(&HostOptions::with_plugin("", vault, &format!("{grants}{rest}")));
         (output.status.code(), String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap())
     };
     let (code, told) = text("sandbox = \"none\"\n");
@@ -52,15 +43,15 @@ fn run_check_fails_where_a_required_sandbox_cannot_be() {
         return;
     }
     let calls = [libc::SYS_landlock_create_ruleset, libc::SYS_unshare];
-    let (config, _) = alone("");
-    let output = outrigger_tests::denied(&calls, || run_check(config.path()));
+    let options = alone("");
+    let output = outrigger_tests::denied(&calls, || Host::check(&options));
     let error = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{error}");
     assert!(error.contains("plugin 'hostile': this system does not allow a sandbox: "), "{error}");
     assert!(error.contains("Landlock; ") && error.contains("a root of its own"), "{error}");
     assert!(error.contains("a service unit or a container filters the system calls of this process"), "{error}");
-    let (config, _) = alone("sandbox = \"best-effort\"\n");
-    let output = outrigger_tests::denied(&calls, || run_check(config.path()));
+    let options = alone("sandbox = \"best-effort\"\n");
+    let output = outrigger_tests::denied(&calls, || Host::check(&options));
     let told = String::from_utf8(output.stdout).unwrap();
     assert!(told.contains("\nthis system does not allow: ") && told.contains("a root of its own"), "{told}");
     assert!(output.status.success(), "{told}");
@@ -156,9 +147,8 @@ fn core_files_are_left_without_a_sandbox_alone() {
         line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
     };
     for (rest, allowed) in [("", false), ("sandbox = \"none\"\n", true)] {
-        let (_config, options) = alone(rest);
-        let host = Host::start_with(options);
-        let told = super::hostile(&mut host.client());
+        let host = Host::start_with(alone(rest));
+        let told = host.client().plugin("hostile");
         let own = limit(told["pid"].as_u64().unwrap());
         if allowed {
             assert_eq!(own, limit(u64::from(host.process_id())));
@@ -172,21 +162,17 @@ fn core_files_are_left_without_a_sandbox_alone() {
 
 #[test]
 fn isolated_plugins_start_where_the_data_directory_is_named_by_a_relative_path() {
-    let (_config, options) = alone("sandbox = \"best-effort\"\n");
-    let host = Host::start_with(HostOptions { relative: true, ..options });
-    let told = super::hostile(&mut host.client());
+    let host = Host::start_with(HostOptions { relative: true, ..alone("sandbox = \"best-effort\"\n") });
+    let told = host.client().plugin("hostile");
     assert!(told["pid"].is_u64() && told["state"] == "running", "{told}");
 }
 
 #[test]
 fn what_an_isolated_plugin_writes_to_standard_error_is_in_the_log_with_its_name() {
-    let log = tempfile::NamedTempFile::new().unwrap();
-    let (_config, options) = alone("sandbox = \"best-effort\"\n");
-    let host = Host::start_with(HostOptions { log: Some(log.path().to_owned()), ..options });
+    let (host, log) = logged_with(alone("sandbox = \"best-effort\"\n"));
     host.client().call("hostilesay", json!(["tra la\u{1b}[2J"]));
     wait_until("the line is in the log", || {
-        let text = std::fs::read_to_string(log.path()).unwrap();
-        text.lines().any(|line| line.contains("tra la\u{fffd}[2J") && line.contains("plugin=\"hostile\""))
+        log().lines().any(|line| line.contains("tra la\u{fffd}[2J") && line.contains("plugin=\"hostile\""))
     });
 }
 
@@ -195,8 +181,7 @@ fn groups_that_come_with_the_host_try_nothing_that_is_refused() {
     if !has_sandbox() {
         return;
     }
-    let set = vec!["plugin_defaults.isolated='all'".to_owned()];
-    let host = Host::start_with(HostOptions { set, ..HostOptions::default() });
+    let host = Host::start_with(HostOptions::with(&["plugin_defaults.isolated='all'"]));
     let mut wallet = host.new_wallet("w");
     for _ in 0..4 {
         // Each brings the answer to what its code asks first, once that is known.

@@ -1,7 +1,6 @@
 //! With `reach` exactly what was granted works, and what lies beside it does not.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::os::unix::net::UnixListener;
@@ -11,16 +10,8 @@ use outrigger_tests::{Client, Host};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{Installed, has_sandbox, hostile, refused, users};
-
-/// Reads a line of a connection and answers it.
-fn greet(stream: impl Read + Write) {
-    let mut stream = BufReader::new(stream);
-    let mut line = String::new();
-    if stream.read_line(&mut line).is_ok() {
-        let _ = stream.get_mut().write_all(b"welcome\n");
-    }
-}
+use super::connecting::greet;
+use super::{Installed, has_sandbox, refused, users};
 
 /// Two sockets of each kind, of which one answers.
 fn serve(folder: &Path) -> [TcpListener; 1] {
@@ -57,7 +48,7 @@ fn folder(user: Option<u32>) -> TempDir {
 #[track_caller]
 fn check_refused(client: &mut Client, method: &str, argument: &str, told: &str) {
     assert_eq!(client.refused(method, json!([argument])), refused(), "{method} {argument}");
-    let last = hostile(client)["denied"]["last"].clone();
+    let last = client.plugin("hostile")["denied"]["last"].clone();
     assert_eq!(format!("{} {}", last["call"].as_str().unwrap(), last["argument"].as_str().unwrap()), told);
 }
 
@@ -79,8 +70,7 @@ fn reach_grants_what_it_names_and_nothing_beside() {
             format!("connect:unix:{at}/daemon"),
             format!("connect:tcp:{address}"),
         ];
-        let (_config, options) = installed.options(user, &format!("reach = {}\n", json!(reach)));
-        let host = Host::start_with(options);
+        let host = Host::start_with(installed.options(user, &format!("reach = {}\n", json!(reach))));
         let mut client = host.client();
 
         assert_eq!(client.call("hostileread", json!([format!("{at}/read/file")])), json!("text"));
@@ -91,7 +81,7 @@ fn reach_grants_what_it_names_and_nothing_beside() {
         assert_eq!(client.call("hostileconnect", json!([address.to_string()])), json!("welcome"));
         let listed = client.call("hostileread", json!([format!("{at}/read")]));
         assert!(listed.as_str().unwrap().contains("file"), "{listed}");
-        assert_eq!(hostile(&mut client)["denied"]["count"], json!(0), "as {user:?}");
+        assert_eq!(client.plugin("hostile")["denied"]["count"], json!(0), "as {user:?}");
 
         check_refused(&mut client, "hostileread", &format!("{at}/secret"), &format!("openat {at}/secret"));
         check_refused(&mut client, "hostileread", &format!("{at}/read/../secret"), &format!("openat {at}/secret"));
@@ -115,8 +105,7 @@ fn reach_that_is_not_there_is_named() {
     if !has_sandbox() {
         return;
     }
-    let (_config, options) = super::alone("reach = [\"read:/nonexistent/acme\"]\n");
-    let output = Host::fail(&options);
+    let output = Host::fail(&super::alone("reach = [\"read:/nonexistent/acme\"]\n"));
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(error.contains("/nonexistent/acme: No such file"), "{error}");
 }

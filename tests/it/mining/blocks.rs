@@ -1,6 +1,6 @@
 //! Blocks that are submitted, and blocks that are generated.
 
-use outrigger_tests::{Client, Host, RECORDED, miner, recorded};
+use outrigger_tests::{Client, Host, NOBODY, RECORDED, miner, recorded};
 use serde_json::{Value, json};
 
 use super::{anyone, request};
@@ -71,7 +71,6 @@ fn client_hash(block: &str) -> String {
 fn generatetoaddress_signals_for_testdummy_until_it_is_in_force() {
     let host = Host::start();
     let mut client = host.client();
-    let address = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
     // The tip's height, its status and the next block's, and what a template has.
     let rows = [
         (142, "defined", "defined", 0x2000_0000),
@@ -82,7 +81,7 @@ fn generatetoaddress_signals_for_testdummy_until_it_is_in_force() {
     ];
     for (height, status, next, version) in rows {
         let count = height - client.call("getblockcount", json!([])).as_u64().unwrap();
-        client.call("generatetoaddress", json!([count, address]));
+        client.call("generatetoaddress", json!([count, NOBODY]));
         let info = client.call("getdeploymentinfo", json!([]));
         let names: Vec<&String> = info["deployments"].as_object().unwrap().keys().collect();
         assert_eq!(names, ["bip34", "bip66", "bip65", "csv", "segwit", "testdummy", "taproot"]);

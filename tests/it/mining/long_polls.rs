@@ -2,7 +2,7 @@ use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::sync::mpsc;
 
-use outrigger_tests::{Client, Host, HostOptions, miner, wait_until};
+use outrigger_tests::{Client, Host, HostOptions, NOBODY, miner, wait_until};
 use serde_json::{Value, json};
 
 use super::{anyone, calls_of_mining, request};
@@ -48,8 +48,7 @@ fn getblocktemplate_longpoll_returns_at_new_tip_and_at_stop() {
 #[test]
 fn getblocktemplate_longpolls_by_thousands_share_one_template_and_hold_nobody_up() {
     let polls = open_files().saturating_sub(SPARE_FILES).min(POLLS);
-    let set = vec!["rpc.threads=2".into(), format!("rpc.queue_depth={POLLS}")];
-    let host = Host::start_with(HostOptions { set, ..HostOptions::default() });
+    let host = Host::start_with(HostOptions::with(&["rpc.threads=2", &format!("rpc.queue_depth={POLLS}")]));
     let mut client = host.client();
     let template = client.call("getblocktemplate", request());
     let poll = json!([{"rules": ["segwit"], "longpollid": template["longpollid"]}]);
@@ -78,8 +77,7 @@ fn open_files() -> u64 {
 
 #[test]
 fn getblocktemplate_longpoll_beyond_max_long_calls_is_refused() {
-    let set = vec!["rpc.max_long_calls=0".to_owned()];
-    let host = Host::start_with(HostOptions { set, ..HostOptions::default() });
+    let host = Host::start_with(HostOptions::with(&["rpc.max_long_calls=0"]));
     let mut client = host.client();
     let template = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
     let poll = json!([{"rules": ["segwit"], "longpollid": template["longpollid"]}]);
@@ -127,7 +125,7 @@ fn getblocktemplate_longpoll_ends_when_its_client_sends_no_more() {
     assert!(body["error"]["message"].as_str().unwrap().contains("long poll has ended"), "{body}");
     until_calls(&mut client, 2);
     // One whose client may send more goes on.
-    client.call("generatetoaddress", json!([1, "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080"]));
+    client.call("generatetoaddress", json!([1, NOBODY]));
     let reply = waiting.finish();
     assert_eq!(reply.status, 200, "{}", reply.body);
 }

@@ -180,8 +180,7 @@ impl Miner {
 fn getblocktemplate_lets_two_miners_compete_by_longpolls_and_proposals() {
     let host = Host::start();
     let mut wallet = host.new_wallet("w");
-    let address = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([101, address]));
+    let address = wallet.mine(101);
     let mut miners = [Miner::new(&host), Miner::new(&host)];
     let tip = wallet.call("getbestblockhash", json!([]));
     let now = wallet.call("getblockheader", json!([tip]))["time"].as_u64().unwrap();
@@ -197,7 +196,7 @@ fn getblocktemplate_lets_two_miners_compete_by_longpolls_and_proposals() {
         assert_eq!(winner.template["transactions"].as_array().unwrap().len(), 2);
         let calls = calls_of_mining(&mut winner.client);
         let poll = Miner::request(json!({"longpollid": loser.template["longpollid"]}));
-        let waiting = loser.client.begin(&json!({"id": 1, "method": "getblocktemplate", "params": poll}).to_string());
+        let waiting = loser.client.begin_call("getblocktemplate", poll);
         wait_until("the long poll waits", || calls_of_mining(&mut winner.client) > calls);
         // What is proposed need not be solved, must be right, and is not kept.
         let mut work = Work::on(&winner.template, tag);
@@ -209,7 +208,7 @@ fn getblocktemplate_lets_two_miners_compete_by_longpolls_and_proposals() {
         assert_eq!(winner.submit(&work), Value::Null);
         assert_eq!(winner.submit(&work), json!("duplicate"));
         // The other one hears of it, whose work comes too late now.
-        let woken: Value = serde_json::from_str(&waiting.finish().body).unwrap();
+        let woken = waiting.answer();
         let late = Work::on(&loser.template, tag + 100);
         assert_eq!(loser.propose(&late), json!("inconclusive-not-best-prevblk"));
         let late = late.solve(&loser.template);

@@ -19,7 +19,5 @@ fn anyone() -> ScriptBuf {
 
 /// How many calls the group has answered or keeps.
 fn calls_of_mining(client: &mut Client) -> u64 {
-    let plugins = client.call("listplugins", json!([]));
-    let mining = plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "mining").unwrap();
-    mining["calls"].as_u64().unwrap()
+    client.plugin("mining")["calls"].as_u64().unwrap()
 }

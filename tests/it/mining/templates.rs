@@ -7,8 +7,7 @@ use super::{anyone, request};
 fn getblocktemplate_has_every_key_in_its_order() {
     let host = Host::start();
     let mut wallet = host.new_wallet("w");
-    let address = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([101, address]));
+    let address = wallet.mine(101);
     let txid = wallet.call("sendtoaddress", json!([address, 1.5]));
     let template = wallet.call("getblocktemplate", request());
     let keys: Vec<&String> = template.as_object().unwrap().keys().collect();

@@ -7,23 +7,18 @@ mod tls;
 
 use std::io::{BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::Command;
 use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use outrigger_tests::{Host, Reply, built, exchange};
-use serde_json::Value;
+use outrigger_tests::{Host, Reply, WebSocket, exchange};
+use serde_json::json;
 
 /// How long a busy machine may take for a reload.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn connect(host: &Host) -> TcpStream {
     TcpStream::connect(host.address).unwrap()
-}
-
-fn cookie(host: &Host) -> String {
-    std::fs::read_to_string(host.network_folder().join(".cookie")).unwrap()
 }
 
 /// A call with further lines of the head, and with credentials unless they are empty.
@@ -44,30 +39,14 @@ pub fn ask(stream: impl Read + Write, request: &str) -> std::io::Result<Reply> {
 
 /// Makes the connection a WebSocket, and a call on it.
 fn websocket_call(stream: &mut BufReader<impl Read + Write>, credentials: &str) {
-    let upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
-                   Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
-    let handshake = request_of(credentials, upgrade, "").replace("POST", "GET").replace("Content-Length: 0\r\n", "");
-    assert_eq!(exchange(stream, &handshake).unwrap().status, 101);
-    // A text in a frame with a mask of zeros.
-    let text = br#"{"jsonrpc":"2.0","id":7,"method":"getblockcount"}"#;
-    let frame = [&[0x81, 0x80 | u8::try_from(text.len()).unwrap(), 0, 0, 0, 0], &text[..]].concat();
-    stream.get_mut().write_all(&frame).unwrap();
-    loop {
-        let mut head = [0; 2];
-        stream.read_exact(&mut head).unwrap();
-        let mut answer = vec![0; usize::from(head[1])];
-        stream.read_exact(&mut answer).unwrap();
-        // Others are pings.
-        if head[0] & 0xf == 1 {
-            assert_eq!(serde_json::from_slice::<Value>(&answer).unwrap()["result"], 0);
-            return;
-        }
-    }
+    let authorization = format!("Basic {}", STANDARD.encode(credentials));
+    let mut socket = WebSocket::open(stream.get_mut(), "/", &authorization);
+    assert_eq!(socket.call("getblockcount", json!([])), Ok(json!(0)));
 }
 
 /// Reads the configuration again, with another text.
-fn reload(host: &Host, config: &tempfile::NamedTempFile, text: &str) {
-    std::fs::write(config.path(), text).unwrap();
+fn reload(host: &Host, text: &str) {
+    std::fs::write(host.config_file().path(), text).unwrap();
     host.hang_up();
 }
 
@@ -76,11 +55,4 @@ fn ends(stream: &TcpStream) -> bool {
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut stream = stream;
     !stream.read(&mut [0; 1024]).is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
-}
-
-/// What `run --check` says of a configuration.
-fn check(datadir: &std::path::Path, config: &std::path::Path) -> std::process::Output {
-    let mut check = Command::new(&built().binary);
-    check.args(["run", "--check", "--datadir"]).arg(datadir).arg("--config").arg(config);
-    check.output().unwrap()
 }

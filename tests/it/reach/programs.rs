@@ -6,13 +6,12 @@ use outrigger_tests::proxy::{Proxy, certified_folder, connect_from};
 use outrigger_tests::{HostOptions, exchange};
 
 use super::proxies::{Proxied, guess};
-use super::{cookie, request, request_of, websocket_call};
+use super::{request, request_of, websocket_call};
 use crate::kills::setting;
-use crate::users::configuration;
 
 /// What every proxy has to do.
 fn serve(proxy: &Proxy, proxied: &mut Proxied) {
-    let cookie = cookie(&proxied.host);
+    let cookie = proxied.host.cookie();
     let mut kept = proxy.connect(5).unwrap();
     for _ in 0..3 {
         let reply = exchange(&mut kept, &request(&cookie)).unwrap();
@@ -64,8 +63,8 @@ fn haproxy_of_the_page_passes_tls_on_by_the_proxy_protocol() {
     let (folder, authority) = certified_folder();
     let path = folder.path().display();
     let tls = format!("[rpc.tls]\ncertificate = \"{path}/fullchain.pem\"\nkey = \"{path}/key.pem\"\n");
-    let config = configuration(&tls);
-    let mut proxied = Proxied::start(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    let options = HostOptions::with_groups(&tls);
+    let mut proxied = Proxied::start(options);
     if let Some(proxy) = Proxy::start("haproxy-tcp", &proxied.host, (folder, authority)) {
         serve(&proxy, &mut proxied);
     }

@@ -8,12 +8,11 @@ use std::thread;
 use std::time::Duration;
 
 use outrigger_tests::proxy::{connect_from, proxy_port};
-use outrigger_tests::{Host, HostOptions, Reply, wait_until};
+use outrigger_tests::{Host, HostOptions, Reply, all_groups, wait_until};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::{ask, cookie, request, request_of};
-use crate::users::configuration;
+use super::{ask, request, request_of};
 
 /// A host that trusts 127.0.0.1 and 127.0.0.9, with an audit log.
 pub struct Proxied {
@@ -48,7 +47,7 @@ impl Proxied {
     pub fn audited(&mut self, headers: &str) -> String {
         self.wallets += 1;
         let body = format!(r#"{{"method":"createwallet","params":["w{}"],"id":1}}"#, self.wallets);
-        request_of(&cookie(&self.host), headers, &body)
+        request_of(&self.host.cookie(), headers, &body)
     }
 
     /// Whom the audit log's last line names.
@@ -104,7 +103,7 @@ fn proxies_headers_name_the_right_most_address_that_is_not_trusted() {
 #[test]
 fn proxies_headers_that_name_no_client_are_refused() {
     let proxied = Proxied::start(HostOptions::default());
-    let cookie = cookie(&proxied.host);
+    let cookie = proxied.host.cookie();
     let both = proxied.with_headers("X-Forwarded-For: 127.0.0.5\r\nForwarded: for=127.0.0.5\r\n", &cookie);
     assert_eq!((both.status, both.body.as_str()), (400, "Forwarded and X-Forwarded-For cannot be combined"));
     for headers in
@@ -118,14 +117,13 @@ fn proxies_headers_that_name_no_client_are_refused() {
 
 #[test]
 fn proxies_clients_need_an_allowed_network_too() {
-    let allow =
-        |networks: &str| HostOptions { set: vec![format!("rpc.allow_from={networks}")], ..HostOptions::default() };
+    let allow = |networks: &str| HostOptions::with(&[&format!("rpc.allow_from={networks}")]);
     let header = "X-Forwarded-For: 203.0.113.5\r\n";
     let outside = Proxied::start(allow("['198.51.100.0/24']"));
-    assert_eq!(outside.with_headers(header, &cookie(&outside.host)).status, 403);
+    assert_eq!(outside.with_headers(header, &outside.host.cookie()).status, 403);
     assert!(std::fs::read_to_string(outside.log()).unwrap().contains("203.0.113.5"));
     let inside = Proxied::start(allow("['203.0.113.0/24']"));
-    assert_eq!(inside.with_headers(header, &cookie(&inside.host)).status, 200);
+    assert_eq!(inside.with_headers(header, &inside.host.cookie()).status, 200);
 }
 
 /// Has clients at one address guess until the host refuses further guesses of it. A client at another address is then served.
@@ -165,7 +163,7 @@ pub fn guess(
 #[test]
 fn proxies_clients_with_wrong_passwords_slow_nobody_else_down() {
     let proxied = Proxied::start(HostOptions::default());
-    let right = cookie(&proxied.host);
+    let right = proxied.host.cookie();
     let good = || assert_eq!(proxied.with_headers("X-Forwarded-For: 127.0.0.6\r\n", &right).status, 200);
     let status = |stream, request: &str| ask(stream, request).unwrap().status;
     guess(|| Ok(proxied.from(1)), good, "X-Forwarded-For: 127.0.0.5\r\n", status);
@@ -192,7 +190,7 @@ fn answer(mut stream: TcpStream, bytes: &[u8]) -> String {
 #[test]
 fn proxies_speak_the_proxy_protocol_where_the_address_says_so() {
     let mut proxied = Proxied::start(HostOptions::default());
-    let (port, cookie) = (proxy_port(&proxied.host).unwrap(), cookie(&proxied.host));
+    let (port, cookie) = (proxy_port(&proxied.host).unwrap(), proxied.host.cookie());
     let from = |last| connect_from(last, port).unwrap();
     let call = proxied.audited("");
     assert!(answer(from(1), &[&header(5)[..], call.as_bytes()].concat()).starts_with("HTTP/1.1 200"));
@@ -243,27 +241,20 @@ fn proxies_that_name_no_client_do_not_pass_its_headers_on() {
 
 #[test]
 fn proxies_that_a_reload_distrusts_lose_their_connections() {
-    let config = configuration("");
-    let text = std::fs::read_to_string(config.path()).unwrap();
-    let text = text.replace("trusted_proxies = []", "trusted_proxies = [\"127.0.0.1\"]");
-    std::fs::write(config.path(), &text).unwrap();
-    let options = HostOptions {
-        config: Some(config.path().to_owned()),
-        listen: Some("127.0.0.1:0 proxy:127.0.0.1:0".to_owned()),
-        ..HostOptions::default()
-    };
-    let host = Host::start_with(options);
+    let text = all_groups().replace("trusted_proxies = []", "trusted_proxies = [\"127.0.0.1\"]");
+    let listen = Some("127.0.0.1:0 proxy:127.0.0.1:0".to_owned());
+    let host = Host::start_with(HostOptions { listen, ..HostOptions::configured(&text) });
     let port = proxy_port(&host).unwrap();
     let mut kept = std::io::BufReader::new(connect_from(1, port).unwrap());
     kept.get_mut().write_all(&header(5)).unwrap();
-    assert_eq!(outrigger_tests::exchange(&mut kept, &request(&cookie(&host))).unwrap().status, 200);
-    super::reload(&host, &config, &text.replace("[\"127.0.0.1\"]", "[\"127.0.0.9\"]"));
+    assert_eq!(outrigger_tests::exchange(&mut kept, &request(&host.cookie())).unwrap().status, 200);
+    super::reload(&host, &text.replace("[\"127.0.0.1\"]", "[\"127.0.0.9\"]"));
     assert!(super::ends(kept.get_ref()));
 }
 
 #[test]
 fn proxies_clients_of_other_networks_get_no_page_and_no_health() {
-    let proxied = Proxied::start(HostOptions { set: vec!["rpc.console=true".to_owned()], ..HostOptions::default() });
+    let proxied = Proxied::start(HostOptions::with(&["rpc.console=true"]));
     let status = |path: &str, headers: &str| {
         let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n");
         ask(proxied.from(1), &request).unwrap().status
@@ -279,8 +270,6 @@ fn proxies_clients_of_other_networks_get_no_page_and_no_health() {
 
 #[test]
 fn proxies_addresses_without_trusted_proxies_refuse_the_start() {
-    let set = vec!["rpc.listen=['proxy:127.0.0.1:0']".to_owned()];
-    let output = Host::fail(&HostOptions { set, ..HostOptions::default() });
-    let error = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.code() == Some(2) && error.contains("needs rpc.trusted_proxies"), "{error}");
+    let error = Host::refused(&HostOptions::with(&["rpc.listen=['proxy:127.0.0.1:0']"]));
+    assert!(error.contains("needs rpc.trusted_proxies"), "{error}");
 }

@@ -8,21 +8,15 @@ use std::path::Path;
 use std::process::Command;
 
 use outrigger_tests::{Host, HostOptions, built, exchange};
-use tempfile::{NamedTempFile, TempDir};
+use tempfile::TempDir;
 
-use super::{PATIENCE, ask, cookie, request, request_of};
-use crate::users::{ALICE, configuration};
+use super::{PATIENCE, ask, request, request_of};
+use crate::users::ALICE;
 
 /// The options of a host that listens on a port and on the socket, with more lines of configuration.
-fn options(folder: &TempDir, more: &str) -> (NamedTempFile, HostOptions) {
-    let config = configuration(more);
-    let socket = folder.path().join("rpc.sock");
-    let options = HostOptions {
-        config: Some(config.path().to_owned()),
-        listen: Some(format!("127.0.0.1:0 unix:{}", socket.display())),
-        ..HostOptions::default()
-    };
-    (config, options)
+fn options(folder: &TempDir, more: &str) -> HostOptions {
+    let listen = Some(format!("127.0.0.1:0 unix:{}", folder.path().join("rpc.sock").display()));
+    HostOptions { listen, ..HostOptions::with_groups(more) }
 }
 
 fn mode(path: &Path) -> u32 {
@@ -33,12 +27,12 @@ fn mode(path: &Path) -> u32 {
 fn socket_serves_with_credentials_by_its_mode_and_goes_with_the_host() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rpc.sock");
-    let (_config, options) = options(&folder, "");
+    let options = options(&folder, "");
     let mut host = Host::start_with(options.clone());
     assert!(fs::symlink_metadata(&path).unwrap().file_type().is_socket());
     assert_eq!(mode(&path), 0o600);
     let status = |credentials: &str| ask(UnixStream::connect(&path).unwrap(), &request(credentials)).unwrap().status;
-    assert_eq!((status(&cookie(&host)), status(""), status("__cookie__:wrong")), (200, 401, 401));
+    assert_eq!((status(&host.cookie()), status(""), status("__cookie__:wrong")), (200, 401, 401));
     let mut call = Command::new(&built().binary);
     call.args(["call", "--datadir"]).arg(host.datadir()).args(["--rpc-connect", &format!("unix:{}", path.display())]);
     let output = call.arg("getblockcount").output().unwrap();
@@ -55,16 +49,16 @@ fn socket_serves_with_credentials_by_its_mode_and_goes_with_the_host() {
 fn socket_of_a_killed_host_is_replaced_and_one_in_use_refuses_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rpc.sock");
-    let (_config, options) = options(&folder, "");
+    let options = options(&folder, "");
     let mut host = Host::start_with(options.clone());
     host.kill();
     assert!(path.exists());
     let host = host.start_again();
-    assert_eq!(ask(UnixStream::connect(&path).unwrap(), &request(&cookie(&host))).unwrap().status, 200);
+    assert_eq!(ask(UnixStream::connect(&path).unwrap(), &request(&host.cookie())).unwrap().status, 200);
     let refused = Host::fail(&options);
     let error = String::from_utf8(refused.stderr).unwrap();
     assert!(refused.status.code() == Some(1) && error.contains("rpc.sock: Address already in use"), "{error}");
-    assert_eq!(ask(UnixStream::connect(&path).unwrap(), &request(&cookie(&host))).unwrap().status, 200);
+    assert_eq!(ask(UnixStream::connect(&path).unwrap(), &request(&host.cookie())).unwrap().status, 200);
     drop(host);
 
     // Another program's socket, and a file, are not touched.
@@ -84,8 +78,7 @@ fn socket_peers_are_users_by_uid_only_where_a_user_says_so() {
     let status = |credentials: &str| ask(UnixStream::connect(&path).unwrap(), &request(credentials)).unwrap().status;
     for (uid, without) in [(own, 200), (own + 1, 401)] {
         let user = format!("[[rpc.users]]\nname = \"local\"\nuid = {uid}\nmethods = [\"uptime\"]\n");
-        let (_config, options) = options(&folder, &format!("{user}[[rpc.users]]\nrpcauth = \"{ALICE}\"\n"));
-        let host = Host::start_with(options);
+        let host = Host::start_with(options(&folder, &format!("{user}[[rpc.users]]\nrpcauth = \"{ALICE}\"\n")));
         assert_eq!(status(""), without, "{uid} of {own}");
         assert_eq!((status("alice:pass:word"), status("alice:wrong"), status("local:")), (200, 401, 401));
         // Over TCP nobody is a user by uid.
@@ -99,12 +92,11 @@ fn socket_peers_that_a_reload_takes_the_uid_from_are_cut_off() {
     let path = folder.path().join("rpc.sock");
     let own = rustix::process::getuid().as_raw();
     let user = |uid| format!("[[rpc.users]]\nname = \"local\"\nuid = {uid}\n");
-    let (config, options) = options(&folder, &user(own));
-    let host = Host::start_with(options);
+    let host = Host::start_with(options(&folder, &user(own)));
     let mut kept = BufReader::new(UnixStream::connect(&path).unwrap());
     assert_eq!(exchange(&mut kept, &request("")).unwrap().status, 200);
-    let text = fs::read_to_string(config.path()).unwrap();
-    super::reload(&host, &config, &text.replace(&user(own), &user(own + 1)));
+    let text = fs::read_to_string(host.config_file().path()).unwrap();
+    super::reload(&host, &text.replace(&user(own), &user(own + 1)));
     kept.get_ref().set_read_timeout(Some(PATIENCE)).unwrap();
     assert_eq!(kept.read(&mut [0]).unwrap(), 0);
 }
@@ -114,7 +106,7 @@ fn socket_of_a_trusted_proxy_gives_its_clients_no_uid() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rpc.sock");
     let own = rustix::process::getuid().as_raw();
-    let (_config, mut options) = options(&folder, &format!("[[rpc.users]]\nname = \"local\"\nuid = {own}\n"));
+    let mut options = options(&folder, &format!("[[rpc.users]]\nname = \"local\"\nuid = {own}\n"));
     options.set.push("rpc.trusted_proxies=['unix']".to_owned());
     let _host = Host::start_with(options);
     for headers in ["X-Forwarded-For: 127.0.0.5\r\n", ""] {
@@ -142,7 +134,7 @@ fn socket_settings_that_cannot_work_refuse_check_and_start() {
         (both, "log.level=warn".to_owned(), 2, "either rpcauth or"),
     ];
     for (text, set, code, reason) in cases {
-        let config = configuration(&text);
+        let config = HostOptions::with_groups(&text).config_file();
         let mut command = Command::new(&built().binary);
         command.arg("run").arg("--datadir").arg(folder.path()).arg("--config").arg(config.path()).args(["--set", &set]);
         command.args(["--set", "chain.map_gib=16"]);

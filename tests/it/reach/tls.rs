@@ -8,8 +8,8 @@ use std::time::Duration;
 use outrigger_tests::{Authority, Host, HostOptions, Issued, Reply, built, exchange, wait_until};
 use tempfile::TempDir;
 
-use super::{ask, check, connect, cookie, ends, request, request_of, websocket_call};
-use crate::users::{ALICE, configuration};
+use super::{ask, connect, ends, request, request_of, websocket_call};
+use crate::users::ALICE;
 
 /// Files of a host with TLS, and its authority.
 struct Setup {
@@ -37,13 +37,11 @@ impl Setup {
     }
 
     /// The configuration, with further lines of `[rpc.tls]` and others behind.
-    fn options(&self, more: &str) -> (tempfile::NamedTempFile, HostOptions) {
+    fn options(&self, more: &str) -> HostOptions {
         let folder = self.folder.path().display();
-        let config = configuration(&format!(
+        HostOptions::with_groups(&format!(
             "[rpc.tls]\ncertificate = \"{folder}/certificate.pem\"\nkey = \"{folder}/key.pem\"\n{more}"
-        ));
-        let options = HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() };
-        (config, options)
+        ))
     }
 
     fn ca(&self) -> String {
@@ -66,9 +64,8 @@ fn shown(setup: &Setup, host: &Host) -> Vec<u8> {
 #[test]
 fn tls_serves_calls_and_websockets_and_no_plain_http() {
     let setup = Setup::new();
-    let (_config, options) = setup.options("");
-    let host = Host::start_with(options);
-    let cookie = cookie(&host);
+    let host = Host::start_with(setup.options(""));
+    let cookie = host.cookie();
     assert_eq!(setup.ask(&host, None, &cookie).unwrap().status, 200);
     assert_eq!(setup.ask(&host, None, "").unwrap().status, 401);
     let mut kept = BufReader::new(setup.authority.connect(connect(&host), None).unwrap());
@@ -86,8 +83,7 @@ fn tls_serves_calls_and_websockets_and_no_plain_http() {
 #[test]
 fn tls_of_another_authority_is_refused_by_the_client() {
     let (setup, other) = (Setup::new(), Setup::new());
-    let (_config, options) = setup.options("");
-    let host = Host::start_with(options);
+    let host = Host::start_with(setup.options(""));
     let refused = other.authority.connect(connect(&host), None).unwrap_err();
     assert!(refused.to_string().contains("certificate"), "{refused}");
 
@@ -107,8 +103,7 @@ fn tls_of_another_authority_is_refused_by_the_client() {
 fn tls_needs_no_certificate_of_commands_on_the_hosts_machine() {
     let setup = Setup::new();
     setup.authority.issue(&["node.example"], "host").write(&setup.file("certificate.pem"), &setup.file("key.pem"));
-    let (_config, options) = setup.options(&setup.ca());
-    let host = Host::start_with(options);
+    let host = Host::start_with(setup.options(&setup.ca()));
     for arguments in [&["call", "getblockcount"][..], &["reload"], &["top", "--once"]] {
         let mut command = Command::new(&built().binary);
         let output =
@@ -122,8 +117,7 @@ fn tls_client_certificates_are_users_where_the_setting_says_so() {
     let setup = Setup::new();
     let user =
         format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n[[rpc.users]]\nname = \"bob\"\nmethods = [\"getblockcount\"]\n");
-    let (_config, options) = setup.options(&format!("{}client_users = true\n{user}", setup.ca()));
-    let host = Host::start_with(options);
+    let host = Host::start_with(setup.options(&format!("{}client_users = true\n{user}", setup.ca())));
     let issue = |name| setup.authority.issue(&[], name);
     let (alice, bob, eve) = (issue("alice"), issue("bob"), issue("eve"));
     let status = |own: &Issued, credentials: &str| setup.ask(&host, Some(own), credentials).unwrap().status;
@@ -132,7 +126,7 @@ fn tls_client_certificates_are_users_where_the_setting_says_so() {
     assert_eq!(status(&bob, "alice:pass:word"), 200, "credentials count where they are given");
     assert_eq!(status(&alice, "alice:wrong"), 401);
     // A certificate of no user is refused, also with the right credentials, and with those of a user without a password.
-    for credentials in ["", "alice:pass:word", &cookie(&host)] {
+    for credentials in ["", "alice:pass:word", &host.cookie()] {
         assert_eq!(status(&eve, credentials), 401, "{credentials}");
     }
     assert_eq!(status(&alice, "bob:"), 401);
@@ -142,8 +136,7 @@ fn tls_client_certificates_are_users_where_the_setting_says_so() {
     assert!(setup.ask(&host, Some(&foreign), "alice:pass:word").is_err());
 
     // Without the setting, a certificate is no user.
-    let (_config, options) = setup.options(&format!("{}[[rpc.users]]\nrpcauth = \"{ALICE}\"\n", setup.ca()));
-    let host = Host::start_with(options);
+    let host = Host::start_with(setup.options(&format!("{}[[rpc.users]]\nrpcauth = \"{ALICE}\"\n", setup.ca())));
     assert_eq!(setup.ask(&host, Some(&alice), "").unwrap().status, 401);
     assert_eq!(setup.ask(&host, Some(&eve), "alice:pass:word").unwrap().status, 200);
 }
@@ -152,7 +145,7 @@ fn tls_client_certificates_are_users_where_the_setting_says_so() {
 fn tls_users_by_certificate_make_no_calls_for_pages_of_other_sites() {
     let setup = Setup::new();
     let user = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n");
-    let (_config, mut options) = setup.options(&format!("{}client_users = true\n{user}", setup.ca()));
+    let mut options = setup.options(&format!("{}client_users = true\n{user}", setup.ca()));
     options.set.push("rpc.websocket_origins=['https://listed.example']".to_owned());
     let host = Host::start_with(options);
     let alice = setup.authority.issue(&[], "alice");
@@ -173,19 +166,18 @@ fn tls_users_by_certificate_make_no_calls_for_pages_of_other_sites() {
 fn tls_users_by_certificate_are_cut_off_when_a_reload_takes_that_away() {
     let setup = Setup::new();
     let user = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n");
-    let (config, options) = setup.options(&format!("{}client_users = true\n{user}", setup.ca()));
-    let host = Host::start_with(options);
+    let host = Host::start_with(setup.options(&format!("{}client_users = true\n{user}", setup.ca())));
     let alice = setup.authority.issue(&[], "alice");
-    let text = std::fs::read_to_string(config.path()).unwrap();
+    let text = std::fs::read_to_string(host.config_file().path()).unwrap();
     let other = Setup::new();
     let changes = [text.replace("client_users = true", "client_users = false"), text.replace(&setup.ca(), &other.ca())];
     for change in changes {
-        super::reload(&host, &config, &text);
+        super::reload(&host, &text);
         let is_user = || setup.ask(&host, Some(&alice), "").is_ok_and(|reply| reply.status == 200);
         wait_until("the certificate is a user", is_user);
         let mut kept = BufReader::new(setup.authority.connect(connect(&host), Some(&alice)).unwrap());
         assert_eq!(exchange(&mut kept, &request("")).unwrap().status, 200);
-        super::reload(&host, &config, &change);
+        super::reload(&host, &change);
         assert!(ends(&kept.get_ref().sock), "{change}");
     }
 }
@@ -193,13 +185,13 @@ fn tls_users_by_certificate_are_cut_off_when_a_reload_takes_that_away() {
 #[test]
 fn tls_certificate_that_changes_is_read_again_and_a_broken_one_is_not_used() {
     let setup = Setup::new();
-    let (_config, options) = setup.options("");
+    let options = setup.options("");
     let log = setup.file("log");
     let host = Host::start_with(HostOptions { log: Some(log.clone()), ..options });
     let first = shown(&setup, &host);
     assert_eq!(shown(&setup, &host), first);
     let mut kept = BufReader::new(setup.authority.connect(connect(&host), None).unwrap());
-    let cookie = cookie(&host);
+    let cookie = host.cookie();
     assert_eq!(exchange(&mut kept, &request(&cookie)).unwrap().status, 200);
 
     std::fs::write(setup.file("certificate.pem"), "broken").unwrap();
@@ -216,7 +208,7 @@ fn tls_certificate_that_changes_is_read_again_and_a_broken_one_is_not_used() {
 #[test]
 fn tls_handshake_that_stalls_costs_a_slot_for_a_bounded_time() {
     let setup = Setup::new();
-    let (_config, mut options) = setup.options("");
+    let mut options = setup.options("");
     options.set.push("rpc.max_connections=2".to_owned());
     let host = Host::start_with(options);
     // The beginning of a handshake's record, and then nothing.
@@ -229,7 +221,7 @@ fn tls_handshake_that_stalls_costs_a_slot_for_a_bounded_time() {
     stalled.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     // Further stalled ones make room for a client that comes to its end.
     let _others: Vec<_> = (0..8).map(|_| stall()).collect();
-    assert_eq!(setup.ask(&host, None, &cookie(&host)).unwrap().status, 200);
+    assert_eq!(setup.ask(&host, None, &host.cookie()).unwrap().status, 200);
     let ended = stalled.read(&mut [0]);
     assert!(!matches!(&ended, Err(error) if error.kind() == ErrorKind::WouldBlock), "{ended:?}");
     let mut last = stall();
@@ -261,10 +253,8 @@ fn tls_files_that_cannot_be_used_refuse_check_and_start() {
         ("[[rpc.users]]\nname = \"bob\"\n".to_owned(), "rpc.users.name: ", "nothing identifies a user"),
     ];
     for (text, key, reason) in cases {
-        let config = configuration(&text);
-        let options = HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() };
-        let started = Host::fail(&options);
-        for output in [started, check(setup.folder.path(), config.path())] {
+        let options = HostOptions::with_groups(&text);
+        for output in [Host::fail(&options), Host::check(&options)] {
             let error = String::from_utf8(output.stderr).unwrap();
             assert_eq!(output.status.code(), Some(2), "{error}");
             assert!(error.contains(key) && error.contains(reason), "{error}");

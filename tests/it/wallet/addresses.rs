@@ -1,7 +1,7 @@
-use outrigger_tests::Host;
+use outrigger_tests::{ELSEWHERE, Host, XPRV};
 use serde_json::{Value, json};
 
-use super::{MASTER, activate};
+use super::activate;
 
 #[test]
 fn getnewaddress_and_getrawchangeaddress_name_a_type_that_is_missing() {
@@ -10,7 +10,7 @@ fn getnewaddress_and_getrawchangeaddress_name_a_type_that_is_missing() {
     client.call("createwallet", json!({"wallet_name": "w", "blank": true}));
     let no_keys = (-4, "Error: This wallet has no available keys".to_owned());
     assert_eq!(client.refused("getnewaddress", json!(["*", "nosuch"])), no_keys);
-    activate(&mut client, &[(&format!("wpkh({MASTER}/0/*)"), false)]);
+    activate(&mut client, &[(&format!("wpkh({XPRV}/0/*)"), false)]);
     assert_eq!(client.refused("getnewaddress", json!(["", "nosuch"])), (-5, "Unknown address type 'nosuch'".into()));
     let missing = (-12, "Error: No bech32m addresses available.".to_owned());
     assert_eq!(client.refused("getnewaddress", json!(["", "bech32m"])), missing);
@@ -22,8 +22,7 @@ fn getnewaddress_and_getrawchangeaddress_name_a_type_that_is_missing() {
 fn setlabel_and_all_stored_texts_are_bounded() {
     let host = Host::start();
     let mut wallet = host.new_wallet("w");
-    let address = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([101, address]));
+    let address = wallet.mine(101);
     let (longest, long) = ("x".repeat(4096), "x".repeat(4097));
     let refused = (-11, "Invalid label name: it has 4097 bytes, and at most 4096 are stored".to_owned());
     assert_eq!(wallet.refused("setlabel", json!([address, long])), refused);
@@ -41,10 +40,9 @@ fn setlabel_and_all_stored_texts_are_bounded() {
     let import = json!([[{"desc": descriptor, "timestamp": "now", "label": long}]]);
     let outcome = wallet.call("importdescriptors", import);
     assert_eq!(outcome[0]["error"]["message"], json!("The label has 4097 bytes, and at most 4096 are stored"));
-    wallet.call("createwallet", json!({"wallet_name": "watch", "disable_private_keys": true, "descriptors": false}));
-    let mut watch = wallet.wallet("watch");
+    let mut watch = wallet.create_wallet("watch", json!({"disable_private_keys": true, "descriptors": false}));
     for request in [
-        json!({"scriptPubKey": {"address": "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202"}, "timestamp": "now", "label": long}),
+        json!({"scriptPubKey": {"address": ELSEWHERE}, "timestamp": "now", "label": long}),
         json!({"scriptPubKey": "51".repeat(10_001), "timestamp": "now", "internal": true}),
     ] {
         let outcome = watch.call("importmulti", json!([[request]]));

@@ -5,13 +5,12 @@ use std::collections::HashSet;
 use outrigger_tests::{Client, Host};
 use serde_json::{Value, json};
 
-const FOREIGN: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+use super::compared::FOREIGN;
 
 fn start(coins: u32) -> (Host, Client) {
     let host = Host::start();
     let mut wallet = host.new_wallet("w");
-    let mine = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([coins, mine]));
+    wallet.mine(coins);
     wallet.call("generatetoaddress", json!([100, FOREIGN]));
     (host, wallet)
 }

@@ -1,26 +1,19 @@
 //! Files of the host's system that clients name: backupwallet and restorewallet.
 
-use outrigger_tests::{Client, Host, HostOptions, groups, wait_until};
+use outrigger_tests::{Client, Host, HostOptions, wait_until};
 use serde_json::{Value, json};
-use std::io::Write;
 use std::path::Path;
 
-/// `alice`, whose password is `pass:word`.
-const ALICE: &str =
-    "alice:0123456789abcdef0123456789abcdef$36eec41693efe2766d65afc49dcabcd63a478f61cd99bb469a80f7ad8885432b";
+use crate::users::with_user;
 
 /// What bitcoind says of every backup that was not made.
 const FAILED: &str = "Error: Wallet backup failed!";
 
 /// A host with a user who has one wallet, and may be kept to folders.
 fn host(folders: Option<&Path>) -> (Host, Client) {
-    let mut config = tempfile::NamedTempFile::new().unwrap();
-    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
     let folders = folders.map_or(String::new(), |folder| format!("folders = [{folder:?}]\n"));
-    write!(config, "{groups}\n[[rpc.users]]\nrpcauth = \"{ALICE}\"\nwallet = \"hot\"\n{folders}").unwrap();
-    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    let (host, alice) = with_user(&format!("wallet = \"hot\"\n{folders}"));
     host.client().call("createwallet", json!({"wallet_name": "hot", "load_on_startup": true}));
-    let alice = Client::new(host.address, "alice:pass:word");
     (host, alice)
 }
 
@@ -70,7 +63,7 @@ fn backupwallet_and_restorewallet_keep_a_user_to_the_folders_that_are_named() {
 #[test]
 fn restorewallet_warns_where_payments_near_the_end_of_what_was_derived_have_it_scan_again() {
     let folder = tempfile::tempdir().unwrap();
-    let host = Host::start_with(HostOptions { set: vec!["wallet.keypool=20".to_owned()], ..HostOptions::default() });
+    let host = Host::start_with(HostOptions::with(&["wallet.keypool=20"]));
     let (mut client, mut wallet) = (host.client(), host.new_wallet("w"));
     let listed = wallet.call("listdescriptors", json!([]))["descriptors"].clone();
     let of_kind = |described: &&Value| described["desc"].as_str().unwrap().starts_with("wpkh(");

@@ -6,12 +6,12 @@ use bitcoin::consensus::encode::{deserialize_hex, serialize_hex};
 use bitcoin::secp256k1::{Secp256k1, SecretKey};
 use bitcoin::{Address, Network, PrivateKey, PublicKey, ScriptBuf, Transaction, Witness, opcodes};
 use outrigger_tests::bitcoind::{self, installed, twin};
-use outrigger_tests::{Bitcoind, Client, Host, HostOptions, skip};
+use outrigger_tests::{Bitcoind, Client, Host, HostOptions, NOBODY, skip};
 use serde_json::{Value, json};
 
 use crate::compared::told;
 
-pub const FOREIGN: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+pub const FOREIGN: &str = NOBODY;
 
 /// Two wallets that give the same addresses, each with a chain of its own that has the same blocks.
 pub struct Pair {

@@ -3,7 +3,7 @@
 use bitcoin::bip32::{ChildNumber, Xpriv};
 use bitcoin::secp256k1::Secp256k1;
 use memchr::memmem;
-use outrigger_tests::Host;
+use outrigger_tests::{ELSEWHERE, Host, XPRV};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -12,9 +12,6 @@ use std::time::{Duration, Instant};
 
 /// How long the host may take to notice that its clients have gone.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-const XPRV: &str =
-    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 
 const PASSPHRASE: &str = "correct horse battery staple";
 
@@ -86,14 +83,12 @@ fn walletlock_leaves_no_copy_of_an_imported_key_in_memory() {
     let host = Host::start();
     host.client().call("createwallet", json!({"wallet_name": "w", "passphrase": PASSPHRASE}));
     call(&host, "walletpassphrase", json!([PASSPHRASE, 1000]));
-    let text = format!("wpkh({XPRV}/0/*)");
-    let info = call(&host, "getdescriptorinfo", json!([text]));
-    let text = format!("{text}#{}", info["checksum"].as_str().unwrap());
+    let text = host.client().with_checksum(&format!("wpkh({XPRV}/0/*)"));
     let import = json!([[{"desc": text, "timestamp": "now", "range": 9, "active": true}]]);
     assert_eq!(call(&host, "importdescriptors", import)[0]["success"], json!(true));
     let address = call(&host, "getnewaddress", json!([]));
     call(&host, "generatetoaddress", json!([101, address]));
-    call(&host, "sendtoaddress", json!(["bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202", 1]));
+    call(&host, "sendtoaddress", json!([ELSEWHERE, 1]));
     assert!(call(&host, "listdescriptors", json!([true])).to_string().contains(XPRV));
 
     let master = Xpriv::from_str(XPRV).unwrap();

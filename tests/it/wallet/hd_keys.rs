@@ -1,22 +1,17 @@
 //! Extended keys without addresses, keys derived from a wallet's, aggregate keys, and wallets exported without keys; and the
 //! refusals of wallets that releases after 29 changed.
 
-use std::io::Write as _;
 use std::path::Path;
 
-use outrigger_tests::{Client, Host, HostOptions, groups};
+use outrigger_tests::{Client, Host, HostOptions, XPRV, XPUB, groups};
 use serde_json::{Value, json};
 
-use super::{MASTER, fund};
+use super::compared::FOREIGN;
+use super::fund;
+use crate::users::with_user;
 
-const XPUB: &str =
-    "tpubD6NzVbkrYhZ4WaWSyoBvQwbpLkojyoTZPRsgXELWz3Popb3qkjcJyJUGLnL4qHHoQvao8ESaAstxYSnhyswJ76uZPStJRJCTKvosUCJZL5B";
 const OTHER: &str =
     "tpubDC5FSnBiZDMmhiuCmWAYsLwgLYrrT9rAqvTySfuCCrgsWz8wxMXUS9Tb9iVMvcRbvFcAHGkMD5Kx8koh4GquNGNTfohfk7pgjhaPCdXpoba";
-const FOREIGN: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
-/// `alice`, whose password is `pass:word`.
-const ALICE: &str =
-    "alice:0123456789abcdef0123456789abcdef$36eec41693efe2766d65afc49dcabcd63a478f61cd99bb469a80f7ad8885432b";
 
 /// A host on the embedded chain, also where other tests stand in front of a node: its getdescriptorinfo knows one release alone.
 fn host(set: &[&str]) -> Host {
@@ -24,13 +19,8 @@ fn host(set: &[&str]) -> Host {
     Host::start_with(HostOptions { set, config: Some(groups("regtest.toml")), ..HostOptions::default() })
 }
 
-fn with_checksum(client: &mut Client, text: &str) -> String {
-    let checksum = client.call("getdescriptorinfo", json!([text]))["checksum"].as_str().unwrap().to_owned();
-    format!("{text}#{checksum}")
-}
-
 fn import(client: &mut Client, text: &str, active: bool) -> Value {
-    let desc = with_checksum(client, text);
+    let desc = client.with_checksum(text);
     client.call("importdescriptors", json!([[{"desc": desc, "timestamp": "now", "active": active}]]))[0].clone()
 }
 
@@ -38,9 +28,8 @@ fn import(client: &mut Client, text: &str, active: bool) -> Value {
 fn addhdkey_adds_keys_without_addresses_under_every_release() {
     for release in ["release=29", "release=32"] {
         let host = host(&[release]);
-        host.client().call("createwallet", json!(["w", false, true]));
-        let mut wallet = host.client().wallet("w");
-        assert_eq!(wallet.call("addhdkey", json!([MASTER])), json!({"xpub": XPUB}));
+        let mut wallet = host.client().create_wallet("w", json!({"blank": true}));
+        assert_eq!(wallet.call("addhdkey", json!([XPRV])), json!({"xpub": XPUB}));
         let desc = format!("unused({XPUB})#7rsstqgl");
         let listed = json!([{"xpub": XPUB, "has_private": true, "descriptors": [{"desc": desc, "active": false}]}]);
         assert_eq!(wallet.call("gethdkeys", json!([])), listed);
@@ -53,7 +42,7 @@ fn addhdkey_adds_keys_without_addresses_under_every_release() {
         assert_ne!(random, wallet.call("addhdkey", json!([]))["xpub"]);
         assert_eq!(wallet.call("gethdkeys", json!([{"private": true}])).as_array().unwrap().len(), 3);
         for (key, code, message) in [
-            (MASTER, -4, "HD key already exists"),
+            (XPRV, -4, "HD key already exists"),
             (OTHER, -5, "Extended public key (xpub) provided, but extended private key (xprv) is required"),
             ("xx", -5, "Could not parse HD key"),
             ("", -5, "Could not parse HD key"),
@@ -74,7 +63,7 @@ fn derivehdkey_prefers_keys_without_addresses() {
     let derived = wallet.call("derivehdkey", json!(["m/44h/1h/0h"]));
     let key = [&derived["origin"], &derived["xpub"]].map(|part| part.as_str().unwrap()).concat();
     assert!(described.starts_with(&format!("pkh({key}/")), "{described} {key}");
-    wallet.call("addhdkey", json!([MASTER]));
+    wallet.call("addhdkey", json!([XPRV]));
     let of_unused = wallet.call("derivehdkey", json!(["87h/1'/0"]));
     assert_eq!(of_unused["origin"], "[0c5f9a1e/87h/1h/0]");
     assert_eq!(of_unused, wallet.call("derivehdkey", json!(["m/87h/1h/0/", {"hdkey": XPUB, "private": false}])));
@@ -121,14 +110,14 @@ fn unused_descriptors_are_imported_from_release_32_on() {
     let (mut client, mut wallet) = (host.client(), host.new_wallet("w"));
     let message = "Cannot import descriptor without private keys to a wallet with private keys enabled";
     assert_eq!(import(&mut wallet, &format!("unused({XPUB})"), false)["error"]["message"], message);
-    assert_eq!(import(&mut wallet, &format!("unused({MASTER})"), false), json!({"success": true}));
+    assert_eq!(import(&mut wallet, &format!("unused({XPRV})"), false), json!({"success": true}));
     let message = "Cannot import an unused() descriptor when its private key is already in the wallet";
-    for text in [format!("unused({MASTER})"), format!("unused({MASTER}/1)")] {
+    for text in [format!("unused({XPRV})"), format!("unused({XPRV}/1)")] {
         let refused = import(&mut wallet, &text, false);
         assert_eq!(refused["error"], json!({"code": -4, "message": message}), "{text}");
     }
     // Also if an earlier request of the call has the key.
-    let text = with_checksum(&mut client, &format!("unused({MASTER})"));
+    let text = client.with_checksum(&format!("unused({XPRV})"));
     let request = json!({"desc": text, "timestamp": "now"});
     let twice = host.new_wallet("twice").call("importdescriptors", json!([[request, request]]));
     assert_eq!((&twice[0]["success"], &twice[1]["error"]["message"]), (&json!(true), &json!(message)));
@@ -136,16 +125,15 @@ fn unused_descriptors_are_imported_from_release_32_on() {
     let refused = import(&mut client.wallet("watch"), &format!("unused({XPUB})"), false);
     let message = "Cannot import unused() to wallet without private keys enabled";
     assert_eq!(refused["error"], json!({"code": -4, "message": message}));
-    let text = with_checksum(&mut client, &format!("unused({XPUB})"));
+    let text = client.with_checksum(&format!("unused({XPUB})"));
     assert_eq!(client.refused("deriveaddresses", json!([text])), (-1, "Unexpected empty result".into()));
 }
 
 #[test]
 fn coins_of_aggregate_keys_are_watched_and_not_signed() {
     let host = host(&["release=30"]);
-    host.client().call("createwallet", json!(["w", false, true]));
-    let mut wallet = host.client().wallet("w");
-    let imported = import(&mut wallet, &format!("tr(musig({OTHER},{MASTER})/<0;1>/*)"), true);
+    let mut wallet = host.client().create_wallet("w", json!({"blank": true}));
+    let imported = import(&mut wallet, &format!("tr(musig({OTHER},{XPRV})/<0;1>/*)"), true);
     assert_eq!(imported["success"], true, "{imported}");
     let address = wallet.call("getnewaddress", json!(["", "bech32m"]));
     assert_eq!(address, "bcrt1pvprraw88hcc8mudx82fa9y5p72jl5au0yf5tkxwv68f4u4tmceqqvcc7v8");
@@ -204,14 +192,13 @@ fn told(wallet: &mut Client) -> Vec<Value> {
 #[test]
 fn exportwatchonlywallet_writes_a_wallet_that_watches_the_same() {
     let (host, folder) = (host(&[]), tempfile::tempdir().unwrap());
-    host.client().call("createwallet", json!(["w", false, false, "secret", true]));
-    let mut wallet = host.client().wallet("w");
+    let mut wallet = host.client().create_wallet("w", json!({"passphrase": "secret", "avoid_reuse": true}));
     for kind in ["bech32", "legacy"] {
         fund(&mut wallet, kind);
     }
     wallet.call("walletpassphrase", json!(["secret", 60]));
     wallet.call("sendtoaddress", json!([FOREIGN, 1, "rent"]));
-    wallet.call("addhdkey", json!([MASTER]));
+    wallet.call("addhdkey", json!([XPRV]));
     wallet.call("walletlock", json!([]));
     wallet.call("setlabel", json!([FOREIGN, "theirs"]));
     let coins = wallet.call("listunspent", json!([0]));
@@ -276,13 +263,8 @@ fn exportwatchonlywallet_keeps_a_user_to_the_folders_that_are_named() {
     let (allowed, other) = (outside.path().join("allowed"), outside.path().join("other"));
     std::fs::create_dir(&allowed).unwrap();
     std::fs::write(&other, "notes").unwrap();
-    let mut config = tempfile::NamedTempFile::new().unwrap();
-    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
-    write!(config, "{groups}\n[[rpc.users]]\nrpcauth = \"{ALICE}\"\nwallet = \"hot\"\nfolders = [{allowed:?}]\n")
-        .unwrap();
-    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    let (host, mut alice) = with_user(&format!("wallet = \"hot\"\nfolders = [{allowed:?}]"));
     host.client().call("createwallet", json!(["hot"]));
-    let mut alice = Client::new(host.address, "alice:pass:word");
     let own = host.network_folder().join(".cookie");
     // Whether a file exists there is not told.
     for file in [&other, &outside.path().join("none"), &own] {
@@ -311,8 +293,7 @@ fn wallets_are_refused_by_release() {
         (&mut early, "Can't get descriptor string."),
         (&mut late_client, "Can't get private descriptor string for watch-only wallets"),
     ] {
-        client.call("createwallet", json!(["watch", true]));
-        let mut watch = client.wallet("watch");
+        let mut watch = client.create_wallet("watch", json!({"disable_private_keys": true}));
         import(&mut watch, &format!("wpkh({OTHER})"), false);
         assert_eq!(watch.refused("listdescriptors", json!([true])), (-4, message.into()));
     }

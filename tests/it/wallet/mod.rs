@@ -16,11 +16,8 @@ mod recorded;
 mod sizes;
 mod wallets;
 
-use outrigger_tests::Client;
+use outrigger_tests::{Client, NOBODY};
 use serde_json::{Value, json};
-
-const MASTER: &str =
-    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 
 fn keys(object: &Value) -> Vec<&str> {
     object.as_object().unwrap().keys().map(String::as_str).collect()
@@ -29,8 +26,7 @@ fn keys(object: &Value) -> Vec<&str> {
 /// Imports active descriptors: the text without its checksum, and whether it is for change.
 fn activate(client: &mut Client, descriptors: &[(&str, bool)]) {
     for (text, internal) in descriptors {
-        let checksum = client.call("getdescriptorinfo", json!([text]))["checksum"].as_str().unwrap().to_owned();
-        let desc = format!("{text}#{checksum}");
+        let desc = client.with_checksum(text);
         let request =
             json!([{"desc": desc, "timestamp": "now", "active": true, "internal": internal, "range": [0, 9]}]);
         let imported = client.call("importdescriptors", json!([request]));
@@ -42,5 +38,5 @@ fn activate(client: &mut Client, descriptors: &[(&str, bool)]) {
 fn fund(client: &mut Client, kind: &str) {
     let address = client.call("getnewaddress", json!(["", kind]));
     client.call("generatetoaddress", json!([1, address]));
-    client.call("generatetoaddress", json!([100, "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080"]));
+    client.call("generatetoaddress", json!([100, NOBODY]));
 }

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use outrigger_tests::{Client, Host, HostOptions};
+use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions};
 use serde_json::{Value, json};
 
-use crate::users::{ALICE, configuration};
+use crate::users::with_user;
 
 /// A folder of a client's that is there, and the name of a wallet below it.
 fn of_liana(folder: &tempfile::TempDir) -> String {
@@ -56,7 +56,7 @@ fn createwallet_by_an_absolute_path_keeps_the_name_and_writes_nothing_there() {
 
 #[test]
 fn wallets_by_absolute_paths_are_told_apart_and_may_be_long() {
-    let host = Host::start_with(HostOptions { set: vec!["wallet.keypool=1".to_owned()], ..HostOptions::default() });
+    let host = Host::start_with(HostOptions::with(&["wallet.keypool=1"]));
     let mut client = host.client();
     let long = format!("/nowhere/{}", "é/x".repeat(150));
     let names = ["/nowhere/w", "/nowhere%2Fw", "%2Fnowhere%2Fw", "nowhere/w", &long, &format!("{long}y")];
@@ -90,10 +90,9 @@ fn wallets_by_absolute_paths_are_told_apart_and_may_be_long() {
 fn wallets_by_absolute_paths_are_backed_up_and_restored() {
     let (host, folder) = (Host::start(), tempfile::tempdir().unwrap());
     let mut client = host.client();
-    client.call("createwallet", json!(["/nowhere/old"]));
-    let mut wallet = client.wallet("/nowhere/old");
+    let mut wallet = client.create_wallet("/nowhere/old", json!({}));
     let address = wallet.call("getnewaddress", json!(["mine"]));
-    wallet.call("importaddress", json!(["bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202", "theirs", false]));
+    wallet.call("importaddress", json!([ELSEWHERE, "theirs", false]));
     let backup = folder.path().join("backup");
     wallet.call("backupwallet", json!([backup]));
 
@@ -126,14 +125,6 @@ fn loadwallet_of_the_path_of_a_wallet_of_bitcoind_says_how_it_is_copied() {
     let folders = tempfile::tempdir().unwrap();
     let (_host, mut alice) = with_user(&format!("folders = [{:?}]", folders.path()));
     assert_eq!(alice.refused("loadwallet", json!([name])), missing);
-}
-
-/// A host, and a client of it whose user has this line of configuration.
-fn with_user(line: &str) -> (Host, Client) {
-    let config = configuration(&format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n{line}\n"));
-    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
-    let alice = Client::new(host.address, "alice:pass:word");
-    (host, alice)
 }
 
 #[test]

@@ -1,17 +1,16 @@
 //! Payments, and the coins and balances that they come from.
 
-use outrigger_tests::{Client, Host, HostOptions, groups};
+use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, NOBODY, XPRV, all_groups};
 use serde_json::{Value, json};
 
-use super::{MASTER, activate, fund};
+use super::{activate, fund};
 
 #[test]
 fn sendtoaddress_fees_and_getbalances_are_exact() {
     let host = Host::start();
     let mut alice = host.new_wallet("alice");
     let mut bob = host.new_wallet("bob");
-    let mining = alice.call("getnewaddress", json!([]));
-    alice.call("generatetoaddress", json!([101, mining]));
+    let mining = alice.mine(101);
     let balances = alice.call("getbalances", json!([]));
     assert_eq!(balances["mine"]["trusted"].to_string(), "50.00000000");
     assert_eq!(balances["mine"]["immature"].to_string(), "5000.00000000");
@@ -40,8 +39,7 @@ fn sendmany_pays_several_and_subtracts_the_fee_from_those_named() {
     let host = Host::start();
     let mut alice = host.new_wallet("alice");
     let mut bob = host.new_wallet("bob");
-    let mining = alice.call("getnewaddress", json!([]));
-    alice.call("generatetoaddress", json!([101, mining]));
+    let mining = alice.mine(101);
     let [first, second, third] =
         ["legacy", "bech32", "bech32m"].map(|kind| bob.call("getnewaddress", json!(["", kind])));
     let [first, second, third] = [&first, &second, &third].map(|address| address.as_str().unwrap());
@@ -67,8 +65,7 @@ fn sendmany_pays_several_and_subtracts_the_fee_from_those_named() {
 fn listlockunspent_knows_at_once_what_was_spent() {
     let host = Host::start();
     let mut alice = host.new_wallet("alice");
-    let mining = alice.call("getnewaddress", json!([]));
-    alice.call("generatetoaddress", json!([130, mining]));
+    let mining = alice.mine(130);
     let coins = alice.call("listunspent", json!([]));
     // Several, because the wallet may have followed by chance.
     for coin in coins.as_array().unwrap() {
@@ -86,15 +83,14 @@ fn sendtoaddress_without_a_change_address_is_refused_and_p2wsh_change_is_weighed
     let host = Host::start();
     let mut client = host.client();
     client.call("createwallet", json!({"wallet_name": "w", "blank": true}));
-    activate(&mut client, &[(&format!("wpkh({MASTER}/0/*)"), false), (&format!("pkh({MASTER}/1/*)"), true)]);
+    activate(&mut client, &[(&format!("wpkh({XPRV}/0/*)"), false), (&format!("pkh({XPRV}/1/*)"), true)]);
     fund(&mut client, "bech32");
-    let to = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
     let message = "Transaction needs a change address, but we can't generate it. Error: No bech32 addresses available.";
-    assert_eq!(client.refused("sendtoaddress", json!([to, 1])), (-6, message.into()));
-    assert_eq!(client.refused("sendmany", json!(["", {to: 1}])), (-6, message.into()));
-    assert_eq!(client.refused("sendtoaddress", json!([to, 51])), (-6, "Insufficient funds".into()));
-    activate(&mut client, &[(&format!("wsh(pk({MASTER}/2/*))"), true)]);
-    let txid = client.call("sendtoaddress", json!({"address": to, "amount": 1, "fee_rate": 1}));
+    assert_eq!(client.refused("sendtoaddress", json!([NOBODY, 1])), (-6, message.into()));
+    assert_eq!(client.refused("sendmany", json!(["", {NOBODY: 1}])), (-6, message.into()));
+    assert_eq!(client.refused("sendtoaddress", json!([NOBODY, 51])), (-6, "Insufficient funds".into()));
+    activate(&mut client, &[(&format!("wsh(pk({XPRV}/2/*))"), true)]);
+    let txid = client.call("sendtoaddress", json!({"address": NOBODY, "amount": 1, "fee_rate": 1}));
     let entry = client.call("getmempoolentry", json!([txid]));
     let fee = entry["fees"]["base"].to_string().replace('.', "").parse::<u64>().unwrap();
     let size = entry["vsize"].as_u64().unwrap();
@@ -115,7 +111,6 @@ fn sendtoaddress_uses_up_one_change_address_and_none_where_it_fails() {
         let path = client.call("getaddressinfo", json!([address]))["hdkeypath"].as_str().unwrap().to_owned();
         path.rsplit('/').next().unwrap().parse::<u32>().unwrap()
     };
-    let to = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
     let range = |client: &mut Client| {
         let listed = client.call("listdescriptors", json!([]));
         let of = |listed: &&Value| {
@@ -125,10 +120,10 @@ fn sendtoaddress_uses_up_one_change_address_and_none_where_it_fails() {
     };
     assert_eq!(index(&mut client), 0);
     let before = range(&mut client);
-    assert_eq!(client.refused("sendtoaddress", json!([to, 51])).0, -6);
+    assert_eq!(client.refused("sendtoaddress", json!([NOBODY, 51])).0, -6);
     assert_eq!(range(&mut client), before + 1, "what was derived ahead for it stays");
     assert_eq!(index(&mut client), 1);
-    client.call("sendtoaddress", json!({"address": to, "amount": 50, "subtractfeefromamount": true}));
+    client.call("sendtoaddress", json!({"address": NOBODY, "amount": 50, "subtractfeefromamount": true}));
     assert_eq!(index(&mut client), 3);
 }
 
@@ -136,8 +131,7 @@ fn sendtoaddress_uses_up_one_change_address_and_none_where_it_fails() {
 fn sendtoaddress_locktime_is_the_height_unless_the_tip_is_old() {
     let host = Host::start();
     let mut client = host.new_wallet("w");
-    let address = client.call("getnewaddress", json!([]));
-    client.call("generatetoaddress", json!([103, address]));
+    let address = client.mine(103);
     let tip = client.call("getbestblockhash", json!([]));
     let tip = client.call("getblockheader", json!([tip]));
     let time = tip["time"].as_u64().unwrap();
@@ -153,18 +147,14 @@ fn sendtoaddress_locktime_is_the_height_unless_the_tip_is_old() {
 
 #[test]
 fn sendtoaddress_needs_a_feerate_where_no_fallback_is_configured() {
-    let folder = tempfile::tempdir().unwrap();
-    let config = folder.path().join("config.toml");
-    let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
-    std::fs::write(&config, text.replace("fallbackfee = 0.00001", "fallbackfee = 0")).unwrap();
-    let host = Host::start_with(HostOptions { config: Some(config), ..HostOptions::default() });
+    let text = all_groups().replace("fallbackfee = 0.00001", "fallbackfee = 0");
+    let host = Host::start_with(HostOptions::configured(&text));
     let mut client = host.new_wallet("w");
     fund(&mut client, "bech32");
-    let to = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
     let message = "Fee estimation failed. Fallbackfee is disabled. Wait a few blocks or enable -fallbackfee.";
-    assert_eq!(client.refused("sendtoaddress", json!([to, 1])), (-6, message.into()));
-    assert_eq!(client.refused("sendmany", json!(["", {to: 1}])), (-6, message.into()));
-    client.call("sendtoaddress", json!({"address": to, "amount": 1, "fee_rate": 2}));
+    assert_eq!(client.refused("sendtoaddress", json!([NOBODY, 1])), (-6, message.into()));
+    assert_eq!(client.refused("sendmany", json!(["", {NOBODY: 1}])), (-6, message.into()));
+    client.call("sendtoaddress", json!({"address": NOBODY, "amount": 1, "fee_rate": 2}));
 }
 
 /// As bitcoind 29 answered to the same steps.
@@ -172,8 +162,7 @@ fn sendtoaddress_needs_a_feerate_where_no_fallback_is_configured() {
 fn getbalances_and_listunspent_tell_reused_addresses_apart() {
     let host = Host::start();
     let mut rich = host.new_wallet("rich");
-    let mining = rich.call("getnewaddress", json!([]));
-    rich.call("generatetoaddress", json!([101, mining]));
+    let mining = rich.mine(101);
     rich.call("createwallet", json!(["careful", false, false, "", true]));
     let mut careful = host.client().wallet("careful");
     let [used, fresh] = [(); 2].map(|()| careful.call("getnewaddress", json!([])));
@@ -188,8 +177,7 @@ fn getbalances_and_listunspent_tell_reused_addresses_apart() {
     assert_eq!((coin["parent_descs"].as_array().unwrap().len(), &coin["reused"]), (1, &json!(false)));
 
     let inputs = json!([{"txid": coin["txid"], "vout": coin["vout"]}]);
-    let raw = careful
-        .call("createrawtransaction", json!([inputs, [{"bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202": 9.999}]]));
+    let raw = careful.call("createrawtransaction", json!([inputs, [{ELSEWHERE: 9.999}]]));
     let signed = careful.call("signrawtransactionwithwallet", json!([raw]));
     careful.call("sendrawtransaction", json!([signed["hex"]]));
     rich.call("sendtoaddress", json!([used, 5]));
@@ -200,10 +188,9 @@ fn getbalances_and_listunspent_tell_reused_addresses_apart() {
     assert_eq!(careful.call("getbalance", json!(["*", 0, false, false])).to_string(), "6.00000000");
     assert_eq!(careful.call("getwalletinfo", json!([]))["balance"].to_string(), "1.00000000");
     assert_eq!(careful.call("listunspent", json!([1, 9, [used]]))[0]["reused"], json!(true));
-    let elsewhere = json!("bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202");
-    assert_eq!(careful.refused("sendtoaddress", json!([elsewhere, 3])), (-6, "Insufficient funds".into()));
-    careful.call("sendmany", json!(["", {elsewhere.as_str().unwrap(): 1.5}]));
-    careful.call("sendtoaddress", json!([elsewhere, 3, "", "", false, true, null, "unset", false]));
+    assert_eq!(careful.refused("sendtoaddress", json!([ELSEWHERE, 3])), (-6, "Insufficient funds".into()));
+    careful.call("sendmany", json!(["", {ELSEWHERE: 1.5}]));
+    careful.call("sendtoaddress", json!([ELSEWHERE, 3, "", "", false, true, null, "unset", false]));
 }
 
 #[test]
@@ -223,7 +210,7 @@ fn listunspent_and_importmulti_take_options_by_name() {
     let refused = client.refused("listunspent", json!({"query_options": {"nosuch": 1}}));
     assert_eq!(refused, (-3, "Unexpected key nosuch".into()));
     assert_eq!(client.refused("listunspent", json!({"nosuch": 1})), (-8, "Unknown named parameter nosuch".into()));
-    let request = json!([{"scriptPubKey": {"address": "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080"},
+    let request = json!([{"scriptPubKey": {"address": NOBODY},
         "timestamp": 0, "watchonly": true}]);
     let imported = client.call("importmulti", json!({"requests": request, "rescan": false}));
     assert_eq!(imported[0]["success"], json!(true));

@@ -56,10 +56,7 @@ impl Replay {
 #[test]
 fn wallet_rpcs_follow_the_rules_of_a_recorded_bitcoind() {
     for release in RECORDED {
-        let host = Host::start_with(HostOptions {
-            set: vec!["wallet.keypool=20".into(), format!("release={release}")],
-            ..HostOptions::default()
-        });
+        let host = Host::start_with(HostOptions::with(&["wallet.keypool=20", &format!("release={release}")]));
         let mut replay = Replay { client: host.client(), host };
         let expected = recorded(release, "wallet-rules.json");
         replay.client.call("setmocktime", json!([expected["start_time"]]));

@@ -1,9 +1,8 @@
 //! What coins of all kinds of scripts cost to spend, beside a real bitcoind with the same descriptors and coins.
 
-use outrigger_tests::{Client, Host, HostOptions, bitcoind};
+use outrigger_tests::{Client, Host, HostOptions, XPRV, bitcoind};
 use serde_json::{Value, json};
 
-use super::MASTER;
 use super::compared::FOREIGN;
 
 const NOBODY: &str = "0250929b74c1a04954b78b4b6035e97a5e078a5a0f28ec96d547bfee9ace803ac0";
@@ -27,19 +26,13 @@ impl Beside {
 
     /// Imports a descriptor into both, and gives its address.
     fn import(&mut self, text: &str, internal: bool) -> Value {
-        let checksum = self.ours.call("getdescriptorinfo", json!([text]))["checksum"].as_str().unwrap().to_owned();
-        let request = json!([{"desc": format!("{text}#{checksum}"), "timestamp": "now", "active": internal,
-                              "internal": internal, "range": internal.then_some([0, 99])}]);
-        let request: Value = request
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|one| one.as_object().unwrap().iter().filter(|(_, value)| !value.is_null()))
-            .map(|one| one.map(|(key, value)| (key.clone(), value.clone())).collect::<serde_json::Map<_, _>>())
-            .map(Value::Object)
-            .collect();
+        let desc = self.ours.with_checksum(text);
+        let mut request = json!({"desc": desc, "timestamp": "now", "active": internal, "internal": internal});
+        if internal {
+            request["range"] = json!([0, 99]);
+        }
         for client in [&mut self.ours, &mut self.theirs] {
-            let imported = client.call("importdescriptors", json!([request]));
+            let imported = client.call("importdescriptors", json!([[request]]));
             assert_eq!(imported[0]["success"], true, "{text}: {imported}");
         }
         if internal {
@@ -64,7 +57,7 @@ impl Beside {
 
 /// The key at a path below the master key, with its private half.
 fn private(path: &str) -> String {
-    format!("{MASTER}/{path}")
+    format!("{XPRV}/{path}")
 }
 
 #[test]

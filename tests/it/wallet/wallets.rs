@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use outrigger_tests::{Host, HostOptions, copy_folder};
+use outrigger_tests::{ELSEWHERE, Host, HostOptions, copy_folder};
 use serde_json::{Value, json};
 
 use super::keys;
+use crate::operator::logged_with;
 
 const WALLETS: usize = 300;
 
@@ -40,8 +41,7 @@ fn createwallet_loadwallet_and_unloadwallet_change_what_listwallets_tells() {
     for name in ["../up", "/../up", "nul\u{0}"] {
         assert!(client.try_call("createwallet", json!([name])).is_err(), "{name:?}");
     }
-    client.call("createwallet", json!({"wallet_name": "blank", "blank": true}));
-    let mut blank = client.wallet("blank");
+    let mut blank = client.create_wallet("blank", json!({"blank": true}));
     assert_eq!(blank.refused("keypoolrefill", json!([5])), (-4, "Error refreshing keypool.".into()));
     assert_eq!(blank.call("keypoolrefill", json!([])), Value::Null);
     blank.call("unloadwallet", json!([]));
@@ -140,8 +140,7 @@ fn threads(host: &Host) -> usize {
 
 #[test]
 fn loadwallet_lets_three_hundred_wallets_share_a_few_threads() {
-    let set = vec!["wallet.keypool=1".to_owned()];
-    let mut host = Host::start_with(HostOptions { set, ..HostOptions::default() });
+    let mut host = Host::start_with(HostOptions::with(&["wallet.keypool=1"]));
     let mut client = host.client();
     for number in 0..WALLETS {
         // Only some have keys, for these take longer to make.
@@ -162,7 +161,7 @@ fn loadwallet_lets_three_hundred_wallets_share_a_few_threads() {
     }
 
     // What was followed in memory is followed after a kill too.
-    client.call("generatetoaddress", json!([3, "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202"]));
+    client.call("generatetoaddress", json!([3, ELSEWHERE]));
     host = host.kill_and_restart();
     let mut client = host.client();
     assert_eq!(client.call("listwallets", json!([])).as_array().unwrap().len(), WALLETS);
@@ -177,14 +176,8 @@ fn loadwallet_lets_three_hundred_wallets_share_a_few_threads() {
 
 #[test]
 fn createwallet_is_refused_where_the_system_gives_no_more_files() {
-    let log = tempfile::NamedTempFile::new().unwrap();
-    let host = Host::start_with(HostOptions {
-        open_files: Some(280),
-        log: Some(log.path().to_owned()),
-        set: vec!["wallet.keypool=1".to_owned()],
-        ..HostOptions::default()
-    });
-    let said = std::fs::read_to_string(log.path()).unwrap();
+    let (host, log) = logged_with(HostOptions { open_files: Some(280), ..HostOptions::with(&["wallet.keypool=1"]) });
+    let said = log();
     assert!(said.contains("at most 210 connections are taken"), "{said}");
     let mut client = host.client();
     for number in 0..8 {
@@ -203,7 +196,7 @@ fn createwallet_is_refused_where_the_system_gives_no_more_files() {
 
 #[test]
 fn a_start_tells_in_one_line_how_many_wallets_the_system_has_no_files_for() {
-    let mut host = Host::start_with(HostOptions { set: vec!["wallet.keypool=1".to_owned()], ..HostOptions::default() });
+    let mut host = Host::start_with(HostOptions::with(&["wallet.keypool=1"]));
     for number in 0..20 {
         host.client().call("createwallet", json!({"wallet_name": format!("w{number}"), "load_on_startup": true}));
     }

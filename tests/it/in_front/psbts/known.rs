@@ -5,7 +5,6 @@ use std::collections::HashSet;
 
 use bitcoin::secp256k1::{Secp256k1, SecretKey};
 use bitcoin::{Network, PrivateKey};
-use outrigger_tests::bitcoind;
 use serde_json::{Value, json};
 
 use super::super::{ADDRESS, start};
@@ -103,10 +102,7 @@ fn descriptors_tell_the_same_keys_by_their_hashes_as_the_node() {
 #[test]
 fn wallets_knowledge_of_one_input_helps_no_other() {
     let Some(host) = start(&["-txindex=1"]) else { return };
-    let mut client = host.client();
-    client.call("createwallet", json!(["w"]));
-    let theirs = bitcoind::twin(host.node.as_ref().unwrap().client(), &mut client);
-    let mut both = Both { ours: client.wallet("w"), theirs };
+    let mut both = Both::with_wallet(&host);
     let mine = both.call("getnewaddress", json!(["", "bech32"]));
     let key = both.ours.call("getaddressinfo", json!([mine]))["pubkey"].as_str().unwrap().to_owned();
     let mut addresses = vec![mine];

@@ -5,7 +5,7 @@ mod known;
 mod random;
 mod trees;
 
-use outrigger_tests::{Client, Host, bitcoind, skip};
+use outrigger_tests::{Client, Host, XPRV, bitcoind, skip};
 use serde_json::{Value, json};
 
 use super::{ADDRESS, start};
@@ -18,6 +18,13 @@ struct Both {
 impl Both {
     fn of(host: &Host) -> Self {
         Self { ours: host.client(), theirs: host.node.as_ref().unwrap().client() }
+    }
+
+    /// A wallet on both sides, with the same keys.
+    fn with_wallet(host: &Host) -> Self {
+        let mut ours = host.new_wallet("w");
+        let theirs = bitcoind::twin(host.node.as_ref().unwrap().client(), &mut ours);
+        Self { ours, theirs }
     }
 
     /// Whether the node makes PSBTs of version 2.
@@ -152,10 +159,7 @@ fn psbt_versions_are_made_and_refused_as_by_the_node() {
 #[test]
 fn wallets_make_psbts_of_the_version_that_is_asked_for() {
     let Some(host) = start(&["-fallbackfee=0.0001"]) else { return };
-    let mut client = host.client();
-    client.call("createwallet", json!(["w"]));
-    let theirs = bitcoind::twin(host.node.as_ref().unwrap().client(), &mut client);
-    let mut both = Both { ours: client.wallet("w"), theirs };
+    let mut both = Both::with_wallet(&host);
     if !both.has_version_two() {
         return skip("the node makes no PSBTs of version 2");
     }
@@ -191,9 +195,8 @@ fn wallets_make_psbts_of_the_version_that_is_asked_for() {
 fn sighash_types_of_psbts_are_stored_and_compared_as_by_the_node() {
     let Some(host) = start(&["-txindex=1"]) else { return };
     let mut both = Both::of(&host);
-    const ROOT: &str = "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
     for form in ["wpkh(ROOT/0)", "tr(ROOT/0)", "pkh(ROOT/0)"] {
-        let private = form.replace("ROOT", ROOT);
+        let private = form.replace("ROOT", XPRV);
         let descriptor = both.call("getdescriptorinfo", json!([private]))["descriptor"].clone();
         let mine = both.call("deriveaddresses", json!([descriptor]))[0].clone();
         let block = both.theirs.call("generatetoaddress", json!([1, mine]))[0].clone();
@@ -228,10 +231,7 @@ fn sighash_types_of_psbts_are_stored_and_compared_as_by_the_node() {
 #[test]
 fn walletprocesspsbt_signs_as_the_node() {
     let Some(host) = start(&[]) else { return };
-    let mut client = host.client();
-    client.call("createwallet", json!(["w"]));
-    let theirs = bitcoind::twin(host.node.as_ref().unwrap().client(), &mut client);
-    let mut both = Both { ours: client.wallet("w"), theirs };
+    let mut both = Both::with_wallet(&host);
     let mut coins = Vec::new();
     for kind in ["legacy", "p2sh-segwit", "bech32", "bech32m"] {
         let mine = both.call("getnewaddress", json!(["", kind]));

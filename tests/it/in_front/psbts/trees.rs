@@ -79,14 +79,11 @@ impl Trees {
 fn wallets(host: &Host, name: &str, descriptor: &str) -> Both {
     let node = || host.node.as_ref().unwrap().client();
     let imports = ["0", "1"].map(|side| {
-        let text = descriptor.replace('#', side);
-        let checksum = node().call("getdescriptorinfo", json!([text]))["checksum"].clone();
-        let text = format!("{text}#{}", checksum.as_str().unwrap());
+        let text = node().with_checksum(&descriptor.replace('#', side));
         json!({"desc": text, "timestamp": "now", "active": true, "internal": side == "1", "range": [0, 1]})
     });
     let mut sides = [host.client(), node()].map(|mut client| {
-        client.call("createwallet", json!([name, false, true]));
-        let mut wallet = client.wallet(name);
+        let mut wallet = client.create_wallet(name, json!({"blank": true}));
         let outcome = wallet.call("importdescriptors", json!([imports]));
         assert!(outcome.as_array().unwrap().iter().all(|one| one["success"] == true), "{descriptor}: {outcome}");
         wallet

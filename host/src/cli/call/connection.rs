@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use http::HeaderValue;
-use outrigger_upstream::{CredentialsError, Login};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
@@ -20,7 +20,7 @@ pub struct Connection {
     url: String,
     ca: Option<PathBuf>,
     uri: String,
-    authorization: HeaderValue,
+    credentials: Zeroizing<String>,
     patience: Option<Duration>,
 }
 
@@ -30,17 +30,20 @@ impl Connection {
     /// # Errors
     /// When the cookie cannot be read.
     pub fn with_cookie(folder: &Path, url: &str, wallet: Option<&str>) -> Result<Self, CallError> {
-        let login = Login::Cookie(folder.join(COOKIE_FILE));
-        Self::with_login(&login, url, wallet).map_err(CallError::Cookie)
+        let file = folder.join(COOKIE_FILE);
+        let cookie = std::fs::read_to_string(&file).map_err(|source| CallError::Cookie { path: file, source })?;
+        let credentials = Zeroizing::new(STANDARD.encode(Zeroizing::new(cookie).trim()));
+        Ok(Self::new(url, wallet, credentials))
     }
 
-    /// Calls as a user of the host, or of a node.
-    ///
-    /// # Errors
-    /// The credentials cannot be read.
-    pub fn with_login(login: &Login, url: &str, wallet: Option<&str>) -> Result<Self, CredentialsError> {
-        let (url, authorization) = (url.trim_end_matches('/').to_owned(), login.read()?);
-        Ok(Self { url, ca: None, uri: path(wallet), authorization, patience: None })
+    /// Calls with what stands in the header `Authorization`.
+    pub fn with_authorization(header: &str, url: &str) -> Self {
+        let encoded = header.strip_prefix("Basic ").unwrap_or(header);
+        Self::new(url, None, Zeroizing::new(encoded.to_owned()))
+    }
+
+    fn new(url: &str, wallet: Option<&str>, credentials: Zeroizing<String>) -> Self {
+        Self { url: url.trim_end_matches('/').to_owned(), ca: None, uri: path(wallet), credentials, patience: None }
     }
 
     /// Trusts the authorities in a file instead of the system's.
@@ -67,7 +70,7 @@ impl Connection {
     pub fn call(&self, method: &str, params: &str) -> Result<Value, CallError> {
         let method = json!(method);
         let body = Zeroizing::new(format!(r#"{{"jsonrpc":"1.0","id":"call","method":{method},"params":{params}}}"#));
-        let Self { url, ca, uri, authorization, patience } = self;
+        let Self { url, ca, uri, credentials, patience } = self;
         let (host, mut stream): (&str, Box<dyn Stream>) = if let Some(address) = url.strip_prefix("https://") {
             (address, Box::new(stream::tls(address, ca.as_deref(), *patience)?))
         } else if let Some(path) = url.strip_prefix("unix:") {
@@ -78,8 +81,8 @@ impl Connection {
             (address, Box::new(stream::tcp(address, *patience)?))
         };
         let head = format!(
-            "POST {uri} HTTP/1.1\r\nHost: {host}\r\nAuthorization: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
-            authorization.to_str().unwrap_or_default(),
+            "POST {uri} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Basic {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+            **credentials,
             body.len()
         );
         stream.write_all(Zeroizing::new(head).as_bytes())?;

@@ -1,6 +1,6 @@
 //! Errors of calls.
 
-use outrigger_upstream::CredentialsError;
+use std::path::PathBuf;
 
 use super::arguments::ArgumentError;
 use crate::config::NoHome;
@@ -16,8 +16,8 @@ pub enum CallError {
     Tls { address: String, source: std::io::Error },
     #[error("hosts have run here on several networks ({0}): name one by --network")]
     Networks(String),
-    #[error("cannot read the cookie {0}; is the host running?")]
-    Cookie(CredentialsError),
+    #[error("cannot read the cookie {}: {source}; is the host running?", .path.display())]
+    Cookie { path: PathBuf, source: std::io::Error },
     #[error("the host answered {0}")]
     Status(String),
     #[error("waited {seconds} seconds: {last}")]

@@ -26,7 +26,7 @@ pub fn until_answered(seconds: u64, mut attempt: impl FnMut() -> Result<Value, C
             Ok(reply) if reply["error"]["code"] == IN_WARMUP => {
                 format!("the host starts: {}", reply["error"]["message"].as_str().unwrap_or_default())
             }
-            Err(error @ (CallError::Connect { .. } | CallError::Cookie(_))) => error.to_string(),
+            Err(error @ (CallError::Connect { .. } | CallError::Cookie { .. })) => error.to_string(),
             outcome => return outcome,
         };
         if seconds > 0 && began.elapsed() >= Duration::from_secs(seconds) {

@@ -71,7 +71,8 @@ fn connect_as(args: &TopArgs, user: &str, file: &Path) -> Result<Connection, Cal
         None => place::url(&args.at.folder()?),
     };
     let login = Login::Password { user: user.to_owned(), file: expand_home(file)? };
-    let connection = Connection::with_login(&login, &url, None).map_err(io::Error::other)?;
+    let header = login.read().map_err(io::Error::other)?;
+    let connection = Connection::with_authorization(header.to_str().unwrap_or_default(), &url);
     Ok(connection.trusting(args.at.ca_file.as_deref()))
 }
 

@@ -197,7 +197,8 @@ impl NodeAt {
             }
             None => self.told(folder)?,
         };
-        Ok(Connection::with_login(&login, &url, None)?)
+        let header = login.read()?;
+        Ok(Connection::with_authorization(header.to_str().unwrap_or_default(), &url))
     }
 
     /// The node that the command line tells.

@@ -71,9 +71,9 @@ impl Follower {
     pub fn start(shared: &Arc<Shared>) -> Result<()> {
         shared.follower.work_queue.start(shared)?;
         let due = shared.clone();
-        shared.follower.alarms.start(move || due.follower.run_alarms())?;
+        shared.follower.alarms.start("wallet alarms", move || due.follower.run_alarms())?;
         let resend = shared.clone();
-        shared.follower.resends.start(move || resend.follower.run_resends(&resend))?;
+        shared.follower.resends.start("wallet resends", move || resend.follower.run_resends(&resend))?;
         let run = shared.clone();
         let thread = thread::Builder::new().name("wallets".into()).spawn(move || run.follower.run(&run))?;
         shared.follower.inbox.lock().thread = Some(thread);

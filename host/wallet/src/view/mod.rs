@@ -8,7 +8,7 @@ mod keys;
 mod labels;
 mod log;
 mod received;
-mod sources;
+pub mod sources;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;

@@ -46,31 +46,26 @@ impl Drop for Key {
 }
 
 /// Private keys by their public keys of 33 or 65 bytes.
-#[derive(Default)]
 struct Ring(HashMap<Vec<u8>, Key>);
 
 impl Ring {
     /// The private key of a public key in a script (33, 65 or 32 bytes).
     fn get(&self, public_key: &[u8]) -> Option<&Key> {
-        if public_key.len() == X_ONLY {
-            return of_x_coordinate(public_key).iter().find_map(|public_key| self.0.get(public_key));
-        }
-        self.0.get(public_key)
+        full_keys(public_key).iter().find_map(|public_key| self.0.get(public_key))
     }
 }
 
-/// The two public keys with this x coordinate.
-fn of_x_coordinate(x: &[u8]) -> [Vec<u8>; 2] {
-    [2_u8, 3].map(|parity| [&[parity], x].concat())
+/// The public keys of 33 or 65 bytes that a public key in a script stands for: itself, or both with its x coordinate.
+fn full_keys(public_key: &[u8]) -> Vec<Vec<u8>> {
+    match public_key.len() {
+        X_ONLY => [2_u8, 3].map(|parity| [&[parity], public_key].concat()).into(),
+        _ => vec![public_key.to_vec()],
+    }
 }
 
 /// The hashes under which an imported key may be stored.
 fn hashes_of(public_key: &[u8]) -> Vec<[u8; 20]> {
-    if public_key.len() == X_ONLY {
-        of_x_coordinate(public_key).iter().map(|public_key| hash160(public_key)).collect()
-    } else {
-        vec![hash160(public_key)]
-    }
+    full_keys(public_key).iter().map(|public_key| hash160(public_key)).collect()
 }
 
 /// A transaction whose inputs are to be signed, without scriptSigs and witnesses, and the outputs that it spends.
@@ -147,11 +142,7 @@ impl Wallet {
         };
         let mut available = Vec::with_capacity(public_keys.len());
         for public_key in public_keys {
-            let mut found = if public_key.len() == X_ONLY {
-                of_x_coordinate(public_key).iter().any(|public_key| derivable.contains(public_key))
-            } else {
-                derivable.contains(&public_key.0)
-            };
+            let mut found = full_keys(public_key).iter().any(|public_key| derivable.contains(public_key));
             for hash in hashes_of(public_key) {
                 found = found || self.store.tables.imported_key(txn, &hash)?.is_some_and(|row| row.private);
             }
@@ -205,11 +196,8 @@ impl Wallet {
         public_keys: impl Iterator<Item = &'k Blob>,
     ) -> Result<Vec<Option<KeyOrigin>>> {
         let origins = self.origins(txn, &self.places(txn, scripts)?)?;
-        let find = |public_key: &[u8]| match public_key.len() {
-            X_ONLY => of_x_coordinate(public_key).iter().find_map(|public_key| origins.get(public_key)).cloned(),
-            _ => origins.get(public_key).cloned(),
-        };
-        Ok(public_keys.map(|public_key| find(public_key)).collect())
+        let find = |public_key: &Blob| full_keys(public_key).iter().find_map(|key| origins.get(key)).cloned();
+        Ok(public_keys.map(find).collect())
     }
 
     /// A transaction and the outputs that it spends. The wallet takes outputs of its own transactions from there, and refuses others in

@@ -62,7 +62,7 @@ impl WalletView {
         let p2wpkh = ScriptBuf::new_p2wpkh(&WPubkeyHash::from_byte_array(*public_key_hash));
         let p2pkh = ScriptBuf::new_p2pkh(&PubkeyHash::from_byte_array(*public_key_hash));
         let scripts = [p2pkh, p2wpkh.to_p2sh(), p2wpkh];
-        match self.wallet.wif_of(&self.txn, &scripts, public_key_hash)? {
+        match self.wif_of(&scripts, public_key_hash)? {
             Some(wif) => Ok(Some(wif)),
             None => Ok(self.written_key(public_key_hash)?),
         }
@@ -73,10 +73,7 @@ impl WalletView {
         let encryption_key = self.wallet.encryption_key()?;
         for entry in self.t().descriptors.iter(&self.txn)? {
             let number = number_from_key(entry?.0)?;
-            let place = private_key_of(number);
-            let Some(value) = self.t().keys.get(&self.txn, &place)? else { continue };
-            let text = encryption_key.unwrap(&place, value)?;
-            let parsed = parse_stored(number, text.expose(), self.wallet.shared.network)?;
+            let Some(parsed) = self.wallet.private_descriptor(&self.txn, number, &encryption_key)? else { continue };
             if let Some(wif) = parsed.written_private_key(public_key_hash) {
                 return Ok(Some(wif));
             }

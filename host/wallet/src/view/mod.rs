@@ -8,6 +8,7 @@ mod keys;
 mod labels;
 mod log;
 mod received;
+mod signing;
 pub mod sources;
 
 use std::cell::{OnceCell, RefCell};
@@ -18,10 +19,7 @@ use std::sync::Arc;
 use bitcoin::ScriptBuf;
 use outrigger_descriptor::{Descriptor, Expansion};
 use outrigger_service::chain::BlockRef;
-use outrigger_service::signer::{SignBatch, Signed};
-use outrigger_service::wallet::{
-    CoinBatch, DescriptorInfo, KeyOrigin, Ownership, ScriptInfo, Synced, WalletCoin, WalletInfo,
-};
+use outrigger_service::wallet::{CoinBatch, DescriptorInfo, Ownership, ScriptInfo, Synced, WalletCoin, WalletInfo};
 use outrigger_service::wire::{Blob, Secret, from_bytes};
 use outrigger_service::{ErrorKind, Result as ServiceResult};
 
@@ -33,12 +31,13 @@ use super::live::Wallet;
 use super::live::outgoing::Unsent;
 use super::ownership::label;
 use super::scrub;
-use super::signing::{MAX_EXPANDED, Owners, Signing};
 use super::store::rows::{CoinRow, DescriptorRow, ScriptRow};
 use super::store::tables::{Table, number_from_key, outpoint_from};
 use super::store::{Reading, Snapshot, Tables};
 use super::synced::synced_at;
 use super::trust::{TrustResolver, Verdicts};
+pub use signing::Signing;
+use signing::{MAX_EXPANDED, Owners};
 use sources::Side;
 
 /// The most coins or labels in one answer.
@@ -182,7 +181,7 @@ impl WalletView {
         for scripts in scripts.chunks(MAX_EXPANDED) {
             let rows = scripts.iter().map(|script| self.t().script(&self.txn, script)).collect::<Result<Vec<_>>>()?;
             let places = rows.iter().flatten().flat_map(|row| row.owners.iter().copied());
-            self.wallet.expand(&self.txn, places, &mut owners)?;
+            self.expand(places, &mut owners)?;
             // Once per descriptor, since writing the text is slow.
             for (number, (row, _)) in &owners.descriptors {
                 if !texts.contains_key(number) {
@@ -307,38 +306,6 @@ impl WalletView {
             }
         }
         Ok(row.public.clone())
-    }
-
-    pub fn available(&self, scripts: Vec<ScriptBuf>, public_keys: Vec<Blob>) -> ServiceResult<Vec<bool>> {
-        Ok(self.wallet.available(&self.txn, &scripts, &public_keys)?)
-    }
-
-    /// Reads the transaction to sign, and checks the outputs that were given for it. `None` for no requests.
-    pub fn begin_signing(&self, batch: &SignBatch) -> ServiceResult<Option<Signing>> {
-        self.wallet.begin_signing(&self.txn, batch)
-    }
-
-    /// Signs while `wanted`.
-    pub fn sign(
-        &self,
-        signing: &Signing,
-        batch: &SignBatch,
-        wanted: &(dyn Fn() -> bool + Sync),
-    ) -> ServiceResult<Vec<Option<Signed>>> {
-        self.wallet.sign(&self.txn, signing, batch, wanted)
-    }
-
-    /// The keys of the descriptors that derive these scripts, for the plugin that signs: one for each public key.
-    pub fn provided_keys<'k>(
-        &self,
-        scripts: &[ScriptBuf],
-        public_keys: impl Iterator<Item = &'k Blob>,
-    ) -> ServiceResult<Vec<Option<KeyOrigin>>> {
-        Ok(self.wallet.provided_keys(&self.txn, scripts, public_keys)?)
-    }
-
-    pub fn sign_message(&self, script: &ScriptBuf, public_key: &[u8], message: &str) -> ServiceResult<Option<Blob>> {
-        self.wallet.sign_message(&self.txn, script, public_key, message)
     }
 }
 

@@ -371,7 +371,7 @@ impl Write<'_> {
         for Chunk { findings, .. } in batch {
             for block in &findings.blocks {
                 if !seen.gone.contains(&block.hash) {
-                    self.rescan_block_whole(block, row, met)?;
+                    self.rescan_block(block, row, met)?;
                 }
                 let growth = wanted.look(self)?;
                 if growth != Growth::Held {
@@ -387,26 +387,20 @@ impl Write<'_> {
 
     /// Writes the results of a block, repeatedly while that adds scripts: transactions before a payment may pay to
     /// scripts that it derives.
-    fn rescan_block_whole(&mut self, block: &FoundBlock, row: &mut RescanRow, met: Met) -> Result<()> {
+    fn rescan_block(&mut self, block: &FoundBlock, row: &mut RescanRow, met: Met) -> Result<()> {
+        let Some(found) = &block.found else {
+            row.unreadable = block.max_time;
+            return Ok(());
+        };
         loop {
             let known = self.t.scripts.len(self.reads())?;
-            self.rescan_block(block, row, met)?;
+            for (index, txid, transaction) in &found.transactions {
+                let place = (block.hash, block.height, *index, found.time);
+                self.connect_transaction(transaction, *txid, place, met)?;
+            }
             if self.t.scripts.len(self.reads())? == known {
                 return Ok(());
             }
         }
-    }
-
-    fn rescan_block(&mut self, block: &FoundBlock, row: &mut RescanRow, met: Met) -> Result<()> {
-        match &block.found {
-            Some(found) => {
-                for (index, txid, transaction) in &found.transactions {
-                    let place = (block.hash, block.height, *index, found.time);
-                    self.connect_transaction(transaction, *txid, place, met)?;
-                }
-            }
-            None => row.unreadable = block.max_time,
-        }
-        Ok(())
     }
 }

@@ -70,7 +70,8 @@ impl Wallet {
             blocks.push(block);
         }
         let received = self.shared.node.time();
-        self.write_following(|write| blocks.iter().try_for_each(|block| write.take_block(block, received)))
+        let guard = self.lock_for_following()?;
+        self.write_in(&guard, |write| blocks.iter().try_for_each(|block| write.take_block(block, received)))
     }
 
     /// Moves the position over a block that does not touch the wallet. Returns false if the block touches it.

@@ -31,7 +31,7 @@ impl Wallet {
     /// Fails with `Refused` if the file exists, or may not or cannot be written, or the wallet has nothing to watch.
     /// Fails with `Storage` if the wallet's file is damaged. The log has the reason of every failure.
     pub fn export_watch_only(&self, file: &Path, folders: &Folders) -> ServiceResult<()> {
-        if let Some(damage) = self.store.damage() {
+        if let Some(damage) = self.store.env.damage() {
             return Err(WalletError::Store(damage.into()).into());
         }
         let _writes = self.lock_writes();
@@ -57,8 +57,8 @@ impl Wallet {
         if t.descriptors.is_empty(&txn)? && t.imported_keys.is_empty(&txn)? && t.imported_watch.is_empty(&txn)? {
             return Err(ServiceError::new(ErrorKind::Refused, NOTHING).into());
         }
-        outrigger_disk::finish(self.store.folder())?;
-        let folder = self.store.folder().join(MAKING);
+        outrigger_disk::finish(self.store.env.folder())?;
+        let folder = self.store.env.folder().join(MAKING);
         DirBuilder::new().mode(0o700).create(&folder)?;
         let copied = self.store.create_like(&folder, &self.shared.settings).and_then(|store| {
             let mut export = Export { from: &t, txn: &txn, to: store.tables, out: store.write()? };

@@ -91,7 +91,7 @@ impl WalletManager {
     pub(super) fn make_file(&self, folder: &Path, fill: impl FnOnce(Store) -> Result<Wallet>) -> Result<()> {
         outrigger_disk::make_by(folder, |making| {
             let store = Store::create(making, &self.shared.settings)?;
-            let closing = store.closing();
+            let closing = store.env.closing();
             fill(store).map(|wallet| self.follower.remove(&wallet))?;
             closing.wait_timeout(CLOSING_PATIENCE);
             Ok(())
@@ -226,7 +226,7 @@ impl WalletManager {
 
     /// [`Self::start`] for a wallet that was just created in `folder`. A failure leaves nothing there.
     fn start_new(&self, wallet: Arc<Wallet>, folder: &Path) -> ServiceResult<Vec<String>> {
-        let closing = wallet.store.closing();
+        let closing = wallet.store.env.closing();
         self.start(wallet).inspect_err(|_| {
             closing.wait_timeout(CLOSING_PATIENCE);
             files::discard(folder);
@@ -308,7 +308,7 @@ impl WalletManager {
     pub(super) fn unload_reserved(&self, wallet: &Wallet, load_on_startup: Option<bool>) -> ServiceResult<Vec<String>> {
         // Never released, so no rescan can start while the wallet is unloaded.
         wallet.rescan_reserve()?;
-        let event = wallet.store.closing();
+        let event = wallet.store.env.closing();
         self.follower.remove(wallet);
         self.closing.lock().insert(wallet.name().to_owned(), event);
         // Waits for running work on the wallet without blocking loads of other wallets.

@@ -125,7 +125,7 @@ impl Wallet {
         match self.try_scrub() {
             Ok(true) => {
                 self.scrub_pending.store(false, Ordering::Relaxed);
-                if let Err(error) = files::forget_former_key(self.store.folder()) {
+                if let Err(error) = files::forget_former_key(self.store.env.folder()) {
                     tracing::debug!(wallet = self.name(), %error, "the file is searched once more at the next start");
                 }
             }
@@ -197,7 +197,7 @@ impl Wallet {
         let (mut done, mut next) = (0, FIRST_WRITE);
         let mut found = true;
         while found && done < count {
-            let (end, before) = (count.min(done + next), self.store.pages());
+            let (end, before) = (count.min(done + next), self.store.env.pages());
             self.write_in(&guard, |write| {
                 (done..end).try_for_each(|page| {
                     let place = [FILLER, &page.to_be_bytes()].concat();
@@ -205,7 +205,7 @@ impl Wallet {
                 })
             })?;
             // Rows that found no free page have extended the file.
-            found = 2 * self.store.pages().saturating_sub(before) < end - done;
+            found = 2 * self.store.env.pages().saturating_sub(before) < end - done;
             (done, next) = (end, LARGEST_WRITE.min(2 * next));
         }
         self.write_in(&guard, |write| write.remove_filler())?;

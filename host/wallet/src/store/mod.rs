@@ -21,7 +21,7 @@ pub use tables::{LogTables, Tables};
 use super::error::{Result, WalletError};
 use super::settings::Settings;
 pub use outrigger_disk::{DATA_FILE, LOCK_FILE};
-use outrigger_disk::{Damage, Environment, Opening};
+use outrigger_disk::{Environment, Opening};
 
 /// The version of the layout that this code reads and writes.
 pub const LAYOUT: u32 = 6;
@@ -34,7 +34,7 @@ const MAP_UNIT: usize = 64 << 10;
 const ROOM: u64 = 4;
 
 pub struct Store {
-    env: Environment,
+    pub env: Environment,
     pub tables: Tables,
     /// Unset in a wallet of a former build, until its next write.
     log: OnceLock<LogTables>,
@@ -69,7 +69,7 @@ impl Store {
 
     /// Creates the tables in `folder` with a map that has room for a copy of this wallet.
     pub fn create_like(&self, folder: &Path, settings: &Settings) -> Result<Self> {
-        Self::create_by(folder, &opening(self.folder(), settings))
+        Self::create_by(folder, &opening(self.env.folder(), settings))
     }
 
     fn create_by(folder: &Path, opening: &Opening) -> Result<Self> {
@@ -142,43 +142,19 @@ impl Store {
         Ok(self.env.write()?)
     }
 
-    /// The first damage found; `None` if there was none.
-    pub fn damage(&self) -> Option<Damage> {
-        self.env.damage()
-    }
-
     /// Copies the tables to an empty file, without unused pages.
     pub fn copy_to(&self, file: &mut std::fs::File) -> Result<()> {
         Ok(self.env.copy_to(file)?)
-    }
-
-    /// Copies the tables to an empty file, and gives the result of `read` at the same moment.
-    pub fn copy_with<T>(&self, file: &mut std::fs::File, read: impl FnOnce(&Reading<'_>) -> Result<T>) -> Result<T> {
-        self.env.copy_with(file, read)
-    }
-
-    pub fn folder(&self) -> &Path {
-        self.env.folder()
     }
 
     pub fn data_file(&self) -> PathBuf {
         self.env.folder().join(DATA_FILE)
     }
 
-    /// How many pages the file has, used or not.
-    pub fn pages(&self) -> u64 {
-        self.env.pages()
-    }
-
     /// How many pages of the file are unused.
     pub fn free_pages(&self) -> Result<u64> {
         let used = self.env.used()? / self.env.page_size();
         Ok(self.env.pages().saturating_sub(used))
-    }
-
-    /// Signals that the environment is closed, which happens when the last snapshot ends.
-    pub fn closing(&self) -> Closing {
-        self.env.closing()
     }
 }
 

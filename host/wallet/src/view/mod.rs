@@ -97,7 +97,7 @@ impl WalletView {
         let synced = self.synced;
         let (stored, unsent) = self.stored_info()?;
         let unsent = self.wallet.unsent_warning(&unsent, &synced);
-        let damage = self.wallet.store.damage().map(|damage| damage.to_string());
+        let damage = self.wallet.store.env.damage().map(|damage| damage.to_string());
         let held = self.wallet.read_only().into_iter().chain(self.wallet.shared.node.warnings());
         let warnings = stored.warnings.iter().cloned().chain(damage).chain(unsent).chain(held).collect();
         let node_behind = self.node_behind()?;

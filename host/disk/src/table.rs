@@ -142,14 +142,18 @@ impl Table {
         self.rows.is_empty(txn).map_err(|error| self.table_error(error))
     }
 
+    fn verifying<I>(&self, rows: heed::Result<I>) -> Result<Rows<I>> {
+        rows.map(|rows| Rows { rows, table: *self }).map_err(|error| self.table_error(error))
+    }
+
     /// All rows, in key order.
     pub fn iter<'t>(&self, txn: &'t Reading<'_>) -> Result<Rows<heed::RoIter<'t, Bytes, Bytes>>> {
-        self.rows.iter(txn).map(|rows| Rows { rows, table: *self }).map_err(|error| self.table_error(error))
+        self.verifying(self.rows.iter(txn))
     }
 
     /// All rows, in reverse key order.
     pub fn rev_iter<'t>(&self, txn: &'t Reading<'_>) -> Result<Rows<heed::RoRevIter<'t, Bytes, Bytes>>> {
-        self.rows.rev_iter(txn).map(|rows| Rows { rows, table: *self }).map_err(|error| self.table_error(error))
+        self.verifying(self.rows.rev_iter(txn))
     }
 
     /// The rows whose keys start with `prefix`.
@@ -158,10 +162,7 @@ impl Table {
         txn: &'t Reading<'_>,
         prefix: &[u8],
     ) -> Result<Rows<heed::RoPrefix<'t, Bytes, Bytes>>> {
-        self.rows
-            .prefix_iter(txn, prefix)
-            .map(|rows| Rows { rows, table: *self })
-            .map_err(|error| self.table_error(error))
+        self.verifying(self.rows.prefix_iter(txn, prefix))
     }
 
     pub fn range<'t, 'k>(
@@ -170,7 +171,7 @@ impl Table {
         range: &'k impl RangeBounds<&'k [u8]>,
     ) -> Result<Rows<heed::RoRange<'t, Bytes, Bytes>>> {
         let range = (range.start_bound().cloned(), range.end_bound().cloned());
-        self.rows.range(txn, &range).map(|rows| Rows { rows, table: *self }).map_err(|error| self.table_error(error))
+        self.verifying(self.rows.range(txn, &range))
     }
 
     /// In reverse key order.
@@ -180,10 +181,7 @@ impl Table {
         range: &'k impl RangeBounds<&'k [u8]>,
     ) -> Result<Rows<heed::RoRevRange<'t, Bytes, Bytes>>> {
         let range = (range.start_bound().cloned(), range.end_bound().cloned());
-        self.rows
-            .rev_range(txn, &range)
-            .map(|rows| Rows { rows, table: *self })
-            .map_err(|error| self.table_error(error))
+        self.verifying(self.rows.rev_range(txn, &range))
     }
 }
 

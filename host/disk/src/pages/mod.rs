@@ -58,8 +58,6 @@ pub type Visitor<'v> = &'v mut dyn FnMut(&str, &[u8], &[u8]) -> Result<(), Fault
 pub struct DataFile {
     file: File,
     meta: Meta,
-    /// In bytes.
-    page_size: usize,
     /// The number of whole pages in the file.
     pages: u64,
 }
@@ -77,8 +75,7 @@ impl DataFile {
             return Err(Fault::Empty);
         }
         let (meta, former) = meta::read(&file)?;
-        let page_size = meta.page_size;
-        let opened = Self { file, meta, page_size, pages: length / page_size as u64 };
+        let opened = Self { file, meta, pages: length / meta.page_size as u64 };
         opened.check_changes(&former)?;
         Ok(opened)
     }
@@ -144,7 +141,7 @@ impl DataFile {
 
     /// Reads a page, or the beginning of a run of pages.
     fn read(&self, page: u64, into: &mut [u8], table: &str) -> Result<(), Fault> {
-        let offset = page.checked_mul(self.page_size as u64);
+        let offset = page.checked_mul(self.meta.page_size as u64);
         let fault = |what| Fault::Page { page, table: table.to_owned(), what };
         let offset = offset.ok_or_else(|| fault("it does not exist"))?;
         match self.file.read_exact_at(into, offset) {

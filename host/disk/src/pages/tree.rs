@@ -69,7 +69,7 @@ impl<'n> Tree<'n> {
 
     /// Reads a page and checks it in isolation.
     fn read_page(&self, number: u64, leaf: bool, file: &DataFile) -> Result<Page, Fault> {
-        let mut bytes = vec![0; file.page_size];
+        let mut bytes = vec![0; file.meta.page_size];
         file.read(number, &mut bytes, self.name)?;
         Page::check(bytes, number, leaf).map_err(|what| self.page_fault(number, what))
     }
@@ -161,7 +161,7 @@ impl<'n> Tree<'n> {
         let pages = u64::from(u32_at(&header, 12).unwrap_or_default());
         let size = HEADER + length;
         // A value replaced by a shorter one may keep its pages.
-        if pages < (size.div_ceil(file.page_size)) as u64 || number.saturating_add(pages) > file.pages {
+        if pages < (size.div_ceil(file.meta.page_size)) as u64 || number.saturating_add(pages) > file.pages {
             return Err(fault("its length differs from the value's"));
         }
         let mut bytes = vec![0; size];

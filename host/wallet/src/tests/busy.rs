@@ -2,22 +2,16 @@
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
 use outrigger_service::ErrorKind;
 use outrigger_service::events::Event;
 use outrigger_service::wallet::{ImportOutcome, TxState};
 use outrigger_service::wire::Secret;
 
-use super::{Harness, descriptor, elsewhere, foreign, kind_of, spend};
+use super::{Harness, PATIENCE, XPRV, descriptor, elsewhere, foreign, kind_of, spend};
 use crate::live::feed::WaitOutcome;
 use crate::write::CHUNK;
 use outrigger_node::{NodeEvent, Observer as _};
-
-const XPRV: &str =
-    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
-/// The timeout for results that should come at once.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A write to the wallet `w` that lasts until this is dropped.
 struct Busy {

@@ -10,11 +10,7 @@ use outrigger_service::ErrorKind;
 use outrigger_service::wallet::{AddressType, Import, ImportOutcome, KeyOrigin, KeysImport, Ownership, ScriptInfo};
 use outrigger_service::wire::{Blob, Secret};
 
-use super::{Harness, descriptor, elsewhere, kind_of, spend};
-
-const XPRV: &str =
-    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
-const IMPORTED: ImportOutcome = ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false };
+use super::{Harness, IMPORTED, XPRV, descriptor, elsewhere, kind_of, spend};
 
 pub(super) fn key(number: u8) -> (Secret, Vec<u8>) {
     let inner = SecretKey::from_slice(&[number; 32]).unwrap();

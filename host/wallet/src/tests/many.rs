@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
-use std::time::Duration;
 
 use bitcoin::{Amount, OutPoint};
 use outrigger_service::ErrorKind;
@@ -12,12 +11,9 @@ use outrigger_service::events::Event;
 use outrigger_service::wallet::{AddressType, TxState};
 use parking_lot::Mutex;
 
-use super::{Harness, elsewhere, foreign, kind_of, settings, spend};
+use super::{Harness, PATIENCE, elsewhere, foreign, kind_of, settings, spend};
 use crate::follow::MAX_THREADS;
 use crate::{Settings, Wallet, WalletManager};
-
-/// The timeout for results that should come at once.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 fn wallet(harness: &Harness, name: &str) -> Arc<Wallet> {
     harness.manager.select(Some(name)).unwrap().wallet().clone()

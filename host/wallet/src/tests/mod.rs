@@ -17,6 +17,7 @@ mod rules;
 mod wallets;
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bitcoin::absolute::LockTime;
 use bitcoin::hashes::Hash;
@@ -29,7 +30,7 @@ use outrigger_service::Scope;
 use outrigger_service::chain::BlockRef;
 use outrigger_service::events::Event;
 use outrigger_service::wallet::{
-    AddressType, CreateOptions, DescriptorImport, HistoryRowView, Import, WalletCoin, WalletTransaction,
+    AddressType, CreateOptions, DescriptorImport, HistoryRowView, Import, ImportOutcome, WalletCoin, WalletTransaction,
 };
 use outrigger_service::wire::Secret;
 use outrigger_service::{Chain, ErrorKind, Result as ServiceResult};
@@ -39,6 +40,11 @@ use tempfile::TempDir;
 use super::{Settings, WalletManager, WalletView};
 use outrigger_node::{NodeEvent, Observer, Removal};
 
+const XPRV: &str =
+    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
+const IMPORTED: ImportOutcome = ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false };
+/// The timeout for results that should come at once.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// In satoshi.
 const SUBSIDY: u64 = 50 * 100_000_000;
 
@@ -282,6 +288,14 @@ fn spend(inputs: &[OutPoint], outputs: &[(&ScriptBuf, u64)]) -> Transaction {
             .iter()
             .map(|(script, value)| TxOut { value: Amount::from_sat(*value), script_pubkey: (*script).clone() })
             .collect(),
+    }
+}
+
+fn until(what: &str, holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

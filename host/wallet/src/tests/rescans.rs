@@ -1,6 +1,6 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bitcoin::{OutPoint, ScriptBuf};
 use outrigger_descriptor::{Checksum, Descriptor};
@@ -13,7 +13,7 @@ use outrigger_service::{Chain, Scope};
 
 use crate::store::rows::RescanRow;
 
-use super::{Harness, descriptor, elsewhere, foreign, spend};
+use super::{Harness, XPRV, descriptor, elsewhere, foreign, spend, until};
 
 const TEXT: &str = "wpkh(cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA)";
 
@@ -31,18 +31,14 @@ pub(super) fn finished(harness: &Harness) -> RescanOutcome {
 }
 
 pub(super) fn finished_of(harness: &Harness, name: &str) -> RescanOutcome {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    loop {
-        let found = harness.events.lock().iter().find_map(|event| match event {
+    let found = || {
+        harness.events.lock().iter().find_map(|event| match event {
             Event::RescanFinished { wallet, outcome, .. } if wallet == name => Some(outcome.clone()),
             _ => None,
-        });
-        if let Some(outcome) = found {
-            return outcome;
-        }
-        assert!(Instant::now() < deadline, "the rescan does not end");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+        })
+    };
+    until("the rescan ends", || found().is_some());
+    found().unwrap()
 }
 
 /// 60 blocks. The 10th and the 50th pay to the script.
@@ -110,9 +106,6 @@ fn a_rescan_of_heights_looks_at_these_blocks_alone() {
         harness.events.lock().clear();
     }
 }
-
-const XPRV: &str =
-    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 
 /// Blocks that pay to indexes of a descriptor, each near the end of the scripts derived by the payments before it.
 fn ladder(text: &str, steps: u32) -> (Arc<ScriptedNode>, Vec<u64>) {

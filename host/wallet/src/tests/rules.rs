@@ -5,13 +5,9 @@ use outrigger_service::events::RescanOutcome;
 use outrigger_service::wallet::{Import, ImportOutcome, TxState};
 
 use super::rescans::finished;
-use super::{Harness, descriptor, elsewhere, foreign, spend};
+use super::{Harness, IMPORTED, XPRV, descriptor, elsewhere, foreign, spend};
 use crate::write::Write;
 use outrigger_node::events::Removal;
-
-const XPRV: &str =
-    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
-const IMPORTED: ImportOutcome = ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false };
 
 impl Harness {
     fn take(&self, import: Import) {

@@ -120,14 +120,11 @@ impl Export<'_> {
     /// Copies the descriptors without private keys. The identity of each becomes its normalised text, because the copy
     /// cannot derive hardened steps.
     fn descriptors(&mut self) -> Result<()> {
-        for row in self.from.descriptors.iter(self.txn)? {
-            let (number, row) = row?;
-            let row: DescriptorRow = from_bytes(row).map_err(WalletError::Damaged)?;
+        for (number, row) in self.from.all_descriptors(self.txn)? {
             let identity = row.public.clone();
             let row = DescriptorRow { identity, has_private: false, private_keys: Vec::new(), ..row };
-            self.to.descriptors.put(&mut self.out, number, &to_bytes(&row))?;
-            let number = super::store::tables::number_from_key(number)?.to_le_bytes();
-            self.to.identities.put(&mut self.out, &identity_key(&row.public), &number)?;
+            self.to.descriptors.put(&mut self.out, &number.to_be_bytes(), &to_bytes(&row))?;
+            self.to.identities.put(&mut self.out, &identity_key(&row.public), &number.to_le_bytes())?;
         }
         Ok(())
     }

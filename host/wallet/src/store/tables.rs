@@ -302,6 +302,16 @@ impl Tables {
         get(self.descriptors, txn, &number.to_be_bytes())
     }
 
+    /// All descriptors, with their numbers.
+    pub fn all_descriptors(&self, txn: &RoTxn<'_>) -> Result<Vec<(u32, DescriptorRow)>> {
+        let mut rows = Vec::new();
+        for entry in self.descriptors.iter(txn)? {
+            let (number, row) = entry?;
+            rows.push((number_from_key(number)?, from_bytes(row).map_err(WalletError::Damaged)?));
+        }
+        Ok(rows)
+    }
+
     pub fn imported_key(&self, txn: &RoTxn<'_>, hash: &[u8; 20]) -> Result<Option<KeyRow>> {
         get(self.imported_keys, txn, hash)
     }

@@ -32,7 +32,7 @@ use super::live::outgoing::Unsent;
 use super::ownership::label;
 use super::scrub;
 use super::store::rows::{CoinRow, DescriptorRow, ScriptRow};
-use super::store::tables::{Table, number_from_key, outpoint_from};
+use super::store::tables::{Table, outpoint_from};
 use super::store::{Reading, Snapshot, Tables};
 use super::synced::synced_at;
 use super::trust::{TrustResolver, Verdicts};
@@ -275,10 +275,7 @@ impl WalletView {
     fn read_descriptors(&self, private: bool) -> Result<Vec<DescriptorInfo>> {
         let encryption_key = if private { Some(self.wallet.encryption_key()?) } else { None };
         let mut infos = Vec::new();
-        for entry in self.t().descriptors.iter(&self.txn)? {
-            let (key, row) = entry?;
-            let number = number_from_key(key)?;
-            let row: DescriptorRow = from_bytes(row).map_err(WalletError::Damaged)?;
+        for (number, row) in self.t().all_descriptors(&self.txn)? {
             let place = private_key_of(number);
             let text = match (&encryption_key, self.t().keys.get(&self.txn, &place)?) {
                 (Some(encryption_key), Some(value)) => encryption_key.unwrap(&place, value)?,

@@ -13,8 +13,7 @@ use std::sync::OnceLock;
 pub use heed::EnvClosingEvent as Closing;
 pub use heed::RoTxn as Reading;
 pub use heed::RwTxn as Writing;
-use heed::types::Bytes;
-use heed::{RoRange, WithoutTls};
+use heed::WithoutTls;
 
 pub use tables::{LogTables, Tables};
 
@@ -41,9 +40,6 @@ pub struct Store {
 }
 
 pub type Snapshot = Reading<'static, WithoutTls>;
-
-/// A range of a table.
-pub type RangeRows<'t> = outrigger_disk::Rows<RoRange<'t, Bytes, Bytes>>;
 
 /// The size of the map for a file of this length, in bytes: room to grow fourfold.
 fn map_size(least: usize, file: u64) -> usize {

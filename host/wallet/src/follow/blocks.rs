@@ -176,12 +176,6 @@ impl Wallet {
         self.feed.position().now
     }
 
-    /// Whether the position is ahead of the stored one.
-    pub(super) fn is_ahead(&self) -> bool {
-        let place = self.feed.position();
-        place.now.hash != place.stored
-    }
-
     /// Whether the position is so far ahead of the stored one that the next load would read many blocks again.
     pub(super) fn is_far_ahead(&self) -> bool {
         let place = self.feed.position();
@@ -197,7 +191,8 @@ impl Wallet {
 
     /// Stores the position. If that fails, the next load reads the blocks again.
     pub(crate) fn store_place(&self, guard: &WriteGuard<'_>) {
-        if self.is_ahead()
+        let place = self.feed.position();
+        if place.now.hash != place.stored
             && self.feed.failure().is_none()
             && let Err(error) = self.write_in(guard, |_| Ok(()))
         {

@@ -218,7 +218,7 @@ fn unconfirmed_transactions_are_offered_again_after_12_to_36_hours() {
     const HOUR: Duration = Duration::from_secs(3600);
     let before = Instant::now();
     let harness = Harness::with_wallet();
-    let wallet = harness.manager.loaded().remove(0);
+    let wallet = harness.manager.follower.loaded().remove(0);
     let planned = || wallet.outgoing.lock().planned;
     let at = planned().unwrap();
     assert!((before + 12 * HOUR..Instant::now() + 36 * HOUR).contains(&at));

@@ -58,12 +58,12 @@ fn wallets_that_stand_beyond_what_they_have_stored_are_stored_in_time() {
     // A block that touches no wallet is not stored until there are 100 of them.
     for height in 1..100 {
         harness.mine(vec![]);
-        harness.manager.run_maintenance();
+        harness.manager.follower.run_maintenance();
         assert_eq!(stored(&told), 0, "{height}");
     }
     harness.mine(vec![]);
     assert_eq!(harness.view().info().unwrap().synced.height, 100);
-    harness.manager.run_maintenance();
+    harness.manager.follower.run_maintenance();
     assert_eq!(stored(&told), 100);
 }
 

@@ -100,7 +100,9 @@ impl WalletManager {
 
     pub fn load(&self, name: String, load_on_startup: Option<bool>) -> ServiceResult<Vec<String>> {
         let _reserved = self.reserve_name(&name)?;
-        self.load_reserved(name, load_on_startup)
+        let warnings = self.start(self.open_file(&name)?)?;
+        self.set_load_on_startup(&name, load_on_startup)?;
+        Ok(warnings)
     }
 
     /// Adds advice to a load error if the name is the path of a wallet of bitcoind: how to copy it. Reads only files
@@ -121,12 +123,6 @@ impl WalletManager {
             file.display()
         );
         cannot_load(path, &advice)
-    }
-
-    pub(super) fn load_reserved(&self, name: String, load_on_startup: Option<bool>) -> ServiceResult<Vec<String>> {
-        let warnings = self.start(self.open_file(&name)?)?;
-        self.set_load_on_startup(&name, load_on_startup)?;
-        Ok(warnings)
     }
 
     fn open_file(&self, name: &str) -> ServiceResult<Arc<Wallet>> {
@@ -302,23 +298,19 @@ impl WalletManager {
     pub fn unload(&self, name: String, load_on_startup: Option<bool>) -> ServiceResult<Vec<String>> {
         let wallet = self.follower.named(&name).ok_or(ErrorKind::WalletNotLoaded)?;
         let _reserved = self.reserve_name(&name)?;
-        self.unload_reserved(&wallet, load_on_startup)
-    }
-
-    pub(super) fn unload_reserved(&self, wallet: &Wallet, load_on_startup: Option<bool>) -> ServiceResult<Vec<String>> {
         // Never released, so no rescan can start while the wallet is unloaded.
         wallet.rescan_reserve()?;
         let event = wallet.store.env.closing();
-        self.follower.remove(wallet);
-        self.closing.lock().insert(wallet.name().to_owned(), event);
+        self.follower.remove(&wallet);
+        self.closing.lock().insert(name.clone(), event);
         // Waits for running work on the wallet without blocking loads of other wallets.
         wallet.feed.wait_quiet();
         wallet.store_place(&wallet.lock_writes());
         if let Some(hook) = self.on_unload.get() {
-            hook(wallet);
+            hook(&wallet);
             self.shared.backups_due.ring();
         }
-        self.set_load_on_startup(wallet.name(), load_on_startup)?;
+        self.set_load_on_startup(&name, load_on_startup)?;
         Ok(Vec::new())
     }
 

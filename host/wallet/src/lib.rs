@@ -115,7 +115,7 @@ struct Shared {
     /// The loaded wallets and the threads that follow the node. Part of a reference cycle, which the manager's shutdown
     /// breaks.
     follower: Arc<Follower>,
-    client_files: Arc<ClientFiles>,
+    client_files: ClientFiles,
     attempts: AllAttempts,
     /// Removes former secrets from wallets' files if that was not possible at once.
     scrubber: Arc<Scrubber>,

@@ -26,7 +26,6 @@ use super::{backup, files};
 
 /// How long loading waits for snapshots of the wallet's former environment.
 pub(super) const CLOSING_PATIENCE: Duration = Duration::from_secs(10);
-/// The open files per wallet.
 const FILES_PER_WALLET: u64 = 3;
 /// Open files reserved for connections and everything else.
 const OTHER_FILES: u64 = 256;

@@ -132,7 +132,6 @@ wire_struct! {
 }
 
 impl DescriptorRow {
-    /// Records the private keys of a descriptor.
     pub fn note_private_keys(&mut self, parsed: &Descriptor) {
         self.has_private = parsed.has_private_keys();
         let held = parsed.extended_keys().into_iter().filter(|(_, private)| private.is_some());

@@ -127,7 +127,7 @@ macro_rules! tables {
     ($($name:ident),* $(,)?) => {
         #[derive(Clone, Copy)]
         pub struct Tables {
-            $(#[doc = concat!("The table `", stringify!($name), "`.")] pub $name: Table,)*
+            $(pub $name: Table,)*
         }
         /// The names in the file.
         pub const NAMES: &[&str] = &[$(stringify!($name)),*];
@@ -175,7 +175,6 @@ tables!(
     imported_pool,
 );
 
-/// The tables of the log.
 #[derive(Clone, Copy)]
 pub struct LogTables {
     pub entries: Table,

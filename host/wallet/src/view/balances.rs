@@ -71,7 +71,6 @@ impl WalletView {
         Ok(false)
     }
 
-    /// The coin row of a spent output of the wallet.
     fn spent_coin(&self, outpoint: &OutPoint) -> Result<Option<CoinRow>> {
         let (t, txn) = (self.t(), &*self.txn);
         let Some(parent) = t.transaction(txn, &outpoint.txid)? else { return Ok(None) };

@@ -120,7 +120,9 @@ impl DataFile {
     }
 
     fn new_walk(&self) -> Walk<'_> {
-        Walk { file: self, seen: VisitedPages::new(self.meta.last_page, self.pages), tables: Vec::new() }
+        let (last, pages) = (self.meta.last_page, self.pages);
+        let seen = VisitedPages { last, pages, bits: Vec::new(), behind: HashSet::new() };
+        Walk { file: self, seen, tables: Vec::new() }
     }
 
     /// Checks the commit number of each meta page. A flipped bit could make the older one the newer, which would lose
@@ -169,10 +171,6 @@ struct VisitedPages {
 }
 
 impl VisitedPages {
-    fn new(last: u64, pages: u64) -> Self {
-        Self { last, pages, bits: Vec::new(), behind: HashSet::new() }
-    }
-
     /// Marks a free page. Returns false if it does not exist or was seen before.
     fn note_free(&mut self, page: u64) -> bool {
         if page < self.pages || page > self.last { self.note(page) } else { self.behind.insert(page) }

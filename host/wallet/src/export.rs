@@ -21,7 +21,7 @@ use super::keypool::identity_key;
 use super::live::Wallet;
 use super::store::rows::{CoinRow, DescriptorRow, KeyRow, MetaRow, ScriptRow};
 use super::store::tables::{ENCRYPTION, PLAINTEXT_KEY, SCRUB, Table};
-use super::store::{Reading, Tables, Writing};
+use super::store::{Reading, Store, Tables, Writing};
 
 const NOTHING: &str = "Error: Wallet has no descriptors to export";
 
@@ -60,7 +60,7 @@ impl Wallet {
         outrigger_disk::finish(self.store.env.folder())?;
         let folder = self.store.env.folder().join(MAKING);
         DirBuilder::new().mode(0o700).create(&folder)?;
-        let copied = self.store.create_like(&folder, &self.shared.settings).and_then(|store| {
+        let copied = Store::create(&folder, self.store.env.folder(), &self.shared.settings).and_then(|store| {
             let mut export = Export { from: &t, txn: &txn, to: store.tables, out: store.write()? };
             export.rows()?;
             export.out.commit()?;

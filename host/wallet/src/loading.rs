@@ -89,7 +89,7 @@ impl WalletManager {
     /// Creates a wallet's file, filled by `fill`, atomically.
     pub(super) fn make_file(&self, folder: &Path, fill: impl FnOnce(Store) -> Result<Wallet>) -> Result<()> {
         outrigger_disk::make_by(folder, |making| {
-            let store = Store::create(making, &self.shared.settings)?;
+            let store = Store::create(making, making, &self.shared.settings)?;
             let closing = store.env.closing();
             fill(store).map(|wallet| self.follower.remove(&wallet))?;
             closing.wait_timeout(CLOSING_PATIENCE);

@@ -58,18 +58,10 @@ fn opening(folder: &Path, settings: &Settings) -> Opening {
 }
 
 impl Store {
-    /// Creates the tables in `folder`, which exists and holds no wallet.
-    pub fn create(folder: &Path, settings: &Settings) -> Result<Self> {
-        Self::create_by(folder, &opening(folder, settings))
-    }
-
-    /// Creates the tables in `folder` with a map that has room for a copy of this wallet.
-    pub fn create_like(&self, folder: &Path, settings: &Settings) -> Result<Self> {
-        Self::create_by(folder, &opening(self.env.folder(), settings))
-    }
-
-    fn create_by(folder: &Path, opening: &Opening) -> Result<Self> {
-        let env = Environment::open(folder, opening)?;
+    /// Creates the tables in `folder`, which exists and holds no wallet. The map has room for a copy of the wallet in the
+    /// folder `like`, if there is one.
+    pub fn create(folder: &Path, like: &Path, settings: &Settings) -> Result<Self> {
+        let env = Environment::open(folder, &opening(like, settings))?;
         let mut txn = env.write()?;
         let tables = Tables::create(&env, &mut txn)?;
         let log = LogTables::make(&env, &mut txn)?.into();
@@ -126,10 +118,6 @@ impl Store {
 
     pub fn read(&self) -> Result<Reading<'_, WithoutTls>> {
         Ok(self.env.read()?)
-    }
-
-    pub fn snapshot(&self) -> Result<Snapshot> {
-        Ok(self.env.snapshot()?)
     }
 
     /// The only write transaction; waits for the current one to end. Fails with

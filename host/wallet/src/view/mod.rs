@@ -61,7 +61,7 @@ impl WalletView {
     pub(super) fn open(wallet: Arc<Wallet>) -> Result<Self> {
         loop {
             let before = wallet.feed.position().stored;
-            let txn = wallet.store.snapshot()?;
+            let txn = wallet.store.env.snapshot()?;
             let stored = wallet.store.tables.synced(&txn)?;
             let place = wallet.feed.position();
             // The position in memory belongs to the rows of its stored block.

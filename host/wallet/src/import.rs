@@ -32,7 +32,6 @@ const MAX_GAP_BELOW: u32 = 1_000_000;
 struct PathImport {
     parsed: Descriptor,
     internal: bool,
-    identity: String,
     known: Option<(u32, DescriptorRow)>,
 }
 
@@ -136,7 +135,6 @@ impl Write<'_> {
         let paired = parsed.len() == 2;
         for (position, parsed) in parsed.into_iter().enumerate() {
             let internal = if paired { position == 1 } else { import.internal.unwrap_or(false) };
-            let identity = parsed.to_public_string();
             let known = match self.find_descriptor(&parsed)? {
                 Some(number) => self.t.descriptor(self.reads(), number)?.map(|row| (number, row)),
                 None => None,
@@ -149,7 +147,7 @@ impl Write<'_> {
                     end: row.range_end.saturating_sub(1),
                 });
             }
-            paths.push(PathImport { parsed, internal, identity, known });
+            paths.push(PathImport { parsed, internal, known });
         }
         let mut unknown_output_type = false;
         for path in paths {
@@ -196,27 +194,18 @@ impl Write<'_> {
         encryption_key: &EncryptionKey,
         touched: &mut Vec<ScriptBuf>,
     ) -> Result<()> {
-        let PathImport { parsed, internal, identity, known } = path;
+        let PathImport { parsed, internal, known } = path;
         let ranged = parsed.is_ranged();
         let (begin, end) = if ranged { self.range(import) } else { (0, 1) };
         let next_index = if ranged { import.next_index.unwrap_or(begin) } else { 0 };
         let ahead = if ranged { next_index.saturating_add(self.wallet.shared.settings.keypool).min(END) } else { 1 };
         let mut row = DescriptorRow {
-            public: parsed.to_normalized_string(),
-            identity,
-            timestamp: import.timestamp,
-            ranged,
             range_begin: begin,
             range_end: end.max(ahead),
             derived_begin: if begin > MAX_GAP_BELOW { begin } else { 0 },
             next_index,
-            output_type: parsed.output_type().map(|kind| kind as u8),
-            active: false,
-            internal,
-            has_private: false,
-            private_keys: Vec::new(),
+            ..DescriptorRow::new(&parsed, import.timestamp, internal)
         };
-        row.note_private_keys(&parsed);
         let number = match known {
             None => self.add_descriptor(row.clone(), &parsed, encryption_key, touched)?,
             Some((number, former)) => {

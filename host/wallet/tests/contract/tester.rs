@@ -43,6 +43,13 @@ pub struct Tester {
     services: Host,
 }
 
+/// Creates the wallet `w` with [`key`] 1. Returns the script of that key.
+pub fn with_key(tester: &Tester) -> Result<ScriptBuf, Failure> {
+    tester.create(|_| {})?;
+    tester.take(single(1)?)?;
+    p2wpkh(1)
+}
+
 pub fn becomes(what: &str, holds: impl Fn() -> bool) -> Outcome {
     let begun = Instant::now();
     while !holds() {

@@ -10,6 +10,7 @@ use outrigger_service::ErrorKind;
 use outrigger_service::wallet::{AddressType, Import, ImportOutcome, KeyOrigin, KeysImport, Ownership, ScriptInfo};
 use outrigger_service::wire::{Blob, Secret};
 
+use super::rescans::scripts_of;
 use super::{Harness, IMPORTED, XPRV, descriptor, elsewhere, kind_of, spend};
 
 pub(super) fn key(number: u8) -> (Secret, Vec<u8>) {
@@ -126,8 +127,7 @@ fn known_descriptors_are_replaced_and_never_lose_a_script() {
     assert_eq!(harness.import_one(import(5, 29, true)), ImportOutcome::RangeShrinks { begin: 5, end: 30 });
     // Indexes below the range are ours, too.
     let text_of = harness.view().descriptors(false).unwrap()[0].text.expose().to_owned();
-    let parsed = Descriptor::parse(&text_of, Network::Regtest, Checksum::Required).unwrap();
-    let at = |index| parsed[0].expand(index).unwrap().scripts[0].script_pubkey.clone();
+    let at = scripts_of(&text_of);
     assert_eq!(harness.ownership(&at(0)), Ownership::Spendable);
     assert_eq!(harness.ownership(&at(30)), Ownership::Spendable);
     assert_eq!(harness.ownership(&at(31)), Ownership::None);
@@ -276,8 +276,7 @@ fn next_index_ends_at_the_last_index() {
     let draw = || harness.view().wallet().new_address(AddressType::Bech32, false, None);
     assert!(draw().is_ok() && next() == last);
     assert_eq!((kind_of(draw()), next()), (ErrorKind::KeypoolRanOut, last));
-    let at = &Descriptor::parse(&text, Network::Regtest, Checksum::Optional).unwrap()[0].expand(last).unwrap();
-    harness.accept(&spend(&[elsewhere(1)], &[(&at.scripts[0].script_pubkey, 70_000)]));
+    harness.accept(&spend(&[elsewhere(1)], &[(&scripts_of(&text)(last), 70_000)]));
     assert_eq!((harness.coins().len(), next()), (1, last), "a payment to the last index is seen");
 }
 

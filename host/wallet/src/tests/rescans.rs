@@ -17,7 +17,7 @@ use super::{Harness, XPRV, descriptor, elsewhere, foreign, spend, until};
 
 const TEXT: &str = "wpkh(cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA)";
 
-fn scripts_of(text: &str) -> impl Fn(u32) -> ScriptBuf {
+pub(super) fn scripts_of(text: &str) -> impl Fn(u32) -> ScriptBuf {
     let parsed = Descriptor::parse(text, bitcoin::Network::Regtest, Checksum::Optional).unwrap();
     move |index| parsed[0].expand(index).unwrap().scripts[0].script_pubkey.clone()
 }

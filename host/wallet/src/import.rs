@@ -322,7 +322,13 @@ impl Write<'_> {
         encryption_key: &EncryptionKey,
         touched: &mut Vec<ScriptBuf>,
     ) -> Result<()> {
-        let origins = Origins::of(import);
+        // Reversed, so that the first of several origins of a key counts. A ranged descriptor has one per index.
+        let origins = import.origins.iter().rev().map(|origin| (origin.public_key.0.as_slice(), origin));
+        let origins: HashMap<&[u8], &KeyOrigin> = origins.collect();
+        let key_row = |public_key: Vec<u8>, private| {
+            let origin = origins.get(public_key.as_slice()).map(|origin| (*origin).clone());
+            KeyRow { public_key: Blob(public_key), timestamp: import.timestamp, private, origin }
+        };
         let mut learned = NewKeys::default();
         for (number, script) in import.scripts.iter().enumerate() {
             self.check_chunk(number)?;
@@ -335,11 +341,11 @@ impl Write<'_> {
                 self.put(self.t.keys, &place, &encryption_key.wrap(&place, wif.expose())?)?;
                 self.adds_keys = true;
             }
-            self.learn_key(origins.key_row(public_key, true), &mut learned)?;
+            self.learn_key(key_row(public_key, true), &mut learned)?;
         }
         for (number, public_key) in import.public_keys.iter().enumerate() {
             self.check_chunk(number)?;
-            self.import_public_key(import, origins.key_row(public_key.0.clone(), false), &mut learned)?;
+            self.import_public_key(import, key_row(public_key.0.clone(), false), &mut learned)?;
         }
         self.settle(learned, touched)?;
         self.watch_scripts(import, touched)?;
@@ -383,22 +389,3 @@ impl Write<'_> {
 }
 
 type PrivateEntry<'a> = (&'a Secret, Vec<u8>);
-
-/// Key origins by public key. A ranged descriptor has one per index.
-struct Origins<'a> {
-    timestamp: u64,
-    by_key: HashMap<&'a [u8], &'a KeyOrigin>,
-}
-
-impl<'a> Origins<'a> {
-    fn of(import: &'a KeysImport) -> Self {
-        // Reversed, so that the first of several origins of a key counts.
-        let entries = import.origins.iter().rev().map(|origin| (origin.public_key.0.as_slice(), origin));
-        Self { timestamp: import.timestamp, by_key: entries.collect() }
-    }
-
-    fn key_row(&self, public_key: Vec<u8>, private: bool) -> KeyRow {
-        let origin = self.by_key.get(public_key.as_slice()).map(|origin| (*origin).clone());
-        KeyRow { public_key: Blob(public_key), timestamp: self.timestamp, private, origin }
-    }
-}

@@ -135,10 +135,7 @@ fn follow_knows_what_is_offered_again_at_the_start_to_wait_in_the_mempool() {
     harness.accept(&payment);
     assert_eq!(harness.known(payment.compute_txid()).state, TxState::InMempool);
     // The mempool is empty after the restart. The wallet offers the transaction before anybody receives events.
-    harness.restart(|harness| {
-        harness.pool.lock().clear();
-        harness.mempool.clear();
-    });
+    harness.restart(|harness| harness.mempool.clear());
     assert_eq!(harness.mempool.ids(Scope::NONE).unwrap(), [payment.compute_txid()]);
     assert_eq!(harness.known(payment.compute_txid()).state, TxState::InMempool);
 }

@@ -64,7 +64,6 @@ struct Harness {
     node: Arc<ScriptedNode>,
     chain: Arc<StubChain>,
     mempool: Arc<StubMempool>,
-    pool: Mutex<Vec<Transaction>>,
     manager: Arc<WalletManager>,
     events: Arc<Mutex<Vec<Event>>>,
 }
@@ -95,7 +94,7 @@ impl Harness {
         let events = Arc::default();
         let manager = open(&dir, settings(), &node, &events);
         let (chain, mempool) = (node.chain.clone(), node.mempool.clone());
-        Self { dir, node, chain, mempool, pool: Mutex::default(), manager, events }
+        Self { dir, node, chain, mempool, manager, events }
     }
 
     fn with_wallet() -> Self {
@@ -176,7 +175,6 @@ impl Harness {
     }
 
     fn accept(&self, transaction: &Transaction) {
-        self.pool.lock().push(transaction.clone());
         self.mempool.add(transaction.clone(), Amount::from_sat(1000));
         let transaction = Arc::new(transaction.clone());
         self.manager.notify(NodeEvent::TransactionAdded {
@@ -188,16 +186,9 @@ impl Harness {
 
     /// Removes a transaction from the mempool, if it is there.
     fn take_out(&self, txid: Txid, reason: Removal) {
-        let mut pool = self.pool.lock();
-        let before = pool.len();
-        pool.retain(|transaction| transaction.compute_txid() != txid);
-        if pool.len() == before {
-            return;
+        if self.mempool.remove(txid) {
+            self.manager.notify(NodeEvent::TransactionRemoved { txid, reason, sequence: 0 });
         }
-        self.mempool.clear();
-        pool.iter().for_each(|transaction| self.mempool.add(transaction.clone(), Amount::from_sat(1000)));
-        drop(pool);
-        self.manager.notify(NodeEvent::TransactionRemoved { txid, reason, sequence: 0 });
     }
 
     fn transaction(&self, txid: Txid) -> Option<Known> {

@@ -1,5 +1,6 @@
 //! A wallet with a long write: other wallets and the shutdown do not wait for it.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
@@ -11,17 +12,21 @@ use outrigger_service::wire::Secret;
 use super::{Harness, PATIENCE, XPRV, descriptor, elsewhere, foreign, kind_of, spend};
 use crate::live::feed::WaitOutcome;
 use crate::write::CHUNK;
+use crate::{Wallet, WalletManager};
 use outrigger_node::{NodeEvent, Observer as _};
 
-/// A write to the wallet `w` that lasts until this is dropped.
-struct Busy {
+/// A write to a wallet that lasts until this is dropped.
+pub(super) struct Busy {
     release: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Busy {
     fn begin(harness: &Harness) -> Self {
-        let wallet = harness.view().wallet().clone();
+        Self::of(harness.view().wallet().clone())
+    }
+
+    pub(super) fn of(wallet: Arc<Wallet>) -> Self {
         let (began, begun) = channel();
         let (release, released): (_, Receiver<()>) = channel();
         let thread = thread::spawn(move || {
@@ -48,7 +53,10 @@ impl Drop for Busy {
 }
 
 /// The result of `ask`, unless it has to wait.
-fn at_once<T: Send + 'static>(harness: &Harness, ask: impl FnOnce(&crate::WalletManager) -> T + Send + 'static) -> T {
+pub(super) fn at_once<T: Send + 'static>(
+    harness: &Harness,
+    ask: impl FnOnce(&WalletManager) -> T + Send + 'static,
+) -> T {
     let manager = harness.manager.clone();
     let (answer, answered) = channel();
     thread::spawn(move || {

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread;
 
 use bitcoin::{Amount, OutPoint};
 use outrigger_service::ErrorKind;
@@ -11,7 +9,8 @@ use outrigger_service::events::Event;
 use outrigger_service::wallet::{AddressType, TxState};
 use parking_lot::Mutex;
 
-use super::{Harness, PATIENCE, elsewhere, foreign, kind_of, settings, spend};
+use super::busy::{Busy, at_once};
+use super::{Harness, elsewhere, foreign, kind_of, settings, spend};
 use crate::follow::MAX_THREADS;
 use crate::{Settings, Wallet, WalletManager};
 
@@ -147,33 +146,15 @@ fn wallets_that_are_written_to_hold_no_thread() {
             (wallet(&harness, &name), wallet(&harness, &name).new_address(kind, false, None).unwrap())
         })
         .collect();
-    let (began, begun) = channel();
-    let mut writes: Vec<(Sender<()>, thread::JoinHandle<()>)> = Vec::new();
-    for (wallet, _) in &scripts {
-        let (wallet, began) = (wallet.clone(), began.clone());
-        let (release, released): (_, Receiver<()>) = channel();
-        let write = move |_: &mut crate::write::Write<'_>| {
-            began.send(()).unwrap();
-            let _ = released.recv();
-            Ok(())
-        };
-        writes.push((release, thread::spawn(move || wallet.write(write).unwrap())));
-        begun.recv().unwrap();
-    }
+    let writes: Vec<Busy> = scripts.iter().map(|(wallet, _)| Busy::of(wallet.clone())).collect();
     // A block that touches all of them, and `w`.
     let own = harness.address(Some(""));
     let mut outputs: Vec<_> = scripts.iter().map(|(_, script)| (script, 5)).collect();
     outputs.push((&own, 5));
     let hash = harness.mine(vec![spend(&[elsewhere(1)], &outputs)]);
-    let manager = harness.manager.clone();
-    let (answer, answered) = channel();
-    thread::spawn(move || answer.send(manager.select(Some("w")).unwrap().info().unwrap()));
-    let info = answered.recv_timeout(PATIENCE).expect("it waits for no other wallet");
+    let info = at_once(&harness, |manager| manager.select(Some("w")).unwrap().info().unwrap());
     assert_eq!((info.synced.hash, info.transactions), (hash, 1));
-    for (release, write) in writes {
-        drop(release);
-        write.join().unwrap();
-    }
+    drop(writes);
     for (wallet, _) in &scripts {
         let info = harness.manager.select(Some(wallet.name())).unwrap().info().unwrap();
         assert_eq!((info.synced.hash, info.transactions), (hash, 1));

@@ -162,8 +162,7 @@ fn wallets_are_loaded_and_unloaded_while_one_is_busy() {
 
 #[test]
 fn a_long_import_is_given_up_as_a_whole_when_the_host_stops() {
-    let harness = Harness::new();
-    harness.create("w", |options| options.blank = true);
+    let harness = Harness::blank();
     let wallet = harness.view().wallet().clone();
     harness.manager.give_up_imports();
     let last = u32::try_from(CHUNK).unwrap();

@@ -227,8 +227,7 @@ fn a_scrub_that_was_killed_leaves_no_filler_behind() -> Result<()> {
 #[test]
 fn gethdkeys_of_a_locked_wallet_tells_which_private_keys_it_has() {
     const XPUB: &str = "tpubD6NzVbkrYhZ4XgiXtGrdW5XDAPFCL9h7we1vwNCpn8tGbBcgfVYjXyhWo4E1xkh56hjod1RhGjxbaTLV3X4FyWuejifB9jusQ46QzG87VKp";
-    let harness = Harness::new();
-    harness.create("w", |options| options.blank = true);
+    let harness = Harness::blank();
     let text = format!("wsh(multi(1,{XPRV}/0/*,{XPUB}/1/*))");
     harness.view().wallet().import(vec![descriptor(&text, |import| import.range = Some((0, 3)))]).unwrap();
     let held = |harness: &Harness| -> Vec<(bool, bool)> {

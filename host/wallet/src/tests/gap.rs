@@ -15,8 +15,7 @@ fn script(index: u32) -> ScriptBuf {
 
 /// A wallet with 20 derived scripts, as many as are kept ahead.
 fn wallet() -> Harness {
-    let harness = Harness::new();
-    harness.create("w", |options| options.blank = true);
+    let harness = Harness::blank();
     let import = descriptor(TEXT, |import| (import.range, import.active) = (Some((0, 19)), true));
     harness.view().wallet().import(vec![import]).unwrap();
     harness
@@ -49,8 +48,7 @@ fn keypool_grows_within_a_block_so_that_payments_beyond_its_end_are_found() {
 
 #[test]
 fn keypool_of_change_grows_with_payments_near_its_end() {
-    let harness = Harness::new();
-    harness.create("w", |options| options.blank = true);
+    let harness = Harness::blank();
     let change = descriptor(TEXT, |import| {
         (import.range, import.active, import.internal) = (Some((0, 19)), true, Some(true));
     });

@@ -62,12 +62,6 @@ impl Harness {
         self.script(script).map_or(Ownership::None, |info| info.ownership)
     }
 
-    fn blank() -> Self {
-        let harness = Self::new();
-        harness.create("w", |options| options.blank = true);
-        harness
-    }
-
     fn watching() -> Self {
         let harness = Self::new();
         harness.create("w", |options| options.disable_private_keys = true);

@@ -103,6 +103,12 @@ impl Harness {
         harness
     }
 
+    fn blank() -> Self {
+        let harness = Self::new();
+        harness.create("w", |options| options.blank = true);
+        harness
+    }
+
     /// Stops the host, runs `meanwhile`, and starts the host again.
     fn restart(&mut self, meanwhile: impl FnOnce(&Self)) {
         self.restart_with(settings(), meanwhile);

@@ -32,8 +32,7 @@ impl Harness {
 
 #[test]
 fn importdescriptors_of_an_inactive_descriptor_enters_nothing_until_it_is_active() {
-    let harness = Harness::new();
-    harness.create("w", |options| options.blank = true);
+    let harness = Harness::blank();
     let text = format!("wpkh({XPRV}/0/*)");
     harness.take(descriptor(&text, |import| import.range = Some((0, 9))));
     let parsed = harness.view().descriptors(false).unwrap()[0].text.expose().to_owned();
@@ -63,8 +62,7 @@ fn importdescriptors_of_an_inactive_descriptor_enters_nothing_until_it_is_active
 
 #[test]
 fn importdescriptors_of_a_single_key_with_internal_removes_no_entry() {
-    let harness = Harness::new();
-    harness.create("w", |options| options.blank = true);
+    let harness = Harness::blank();
     let text = format!("wpkh({XPRV}/0/1)");
     harness.take(descriptor(&text, |import| import.label = Some("kept".into())));
     harness.take(descriptor(&text, |import| import.internal = Some(true)));
@@ -74,8 +72,7 @@ fn importdescriptors_of_a_single_key_with_internal_removes_no_entry() {
 
 #[test]
 fn createwalletdescriptor_ends_that_a_wallet_is_blank_once_something_is_stored() {
-    let harness = Harness::new();
-    harness.create("w", |options| options.blank = true);
+    let harness = Harness::blank();
     let add = |text: &str| {
         let Import::Descriptor { descriptor } = descriptor(text, |import| {
             (import.range, import.active) = (Some((0, 9)), true);

@@ -7,33 +7,16 @@ use bitcoin::secp256k1::{Secp256k1, SecretKey};
 use bitcoin::{Network, NetworkKind, ScriptBuf};
 use outrigger_descriptor::{Checksum, Descriptor};
 use outrigger_service::ErrorKind;
-use outrigger_service::wallet::{AddressType, Import, ImportOutcome, KeyOrigin, KeysImport, Ownership, ScriptInfo};
+use outrigger_service::wallet::{AddressType, Import, ImportOutcome, KeyOrigin, Ownership, ScriptInfo};
 use outrigger_service::wire::{Blob, Secret};
 
 use super::rescans::scripts_of;
-use super::{Harness, IMPORTED, XPRV, descriptor, elsewhere, kind_of, spend};
+use super::{Harness, IMPORTED, XPRV, descriptor, elsewhere, keys, kind_of, spend};
 
 pub(super) fn key(number: u8) -> (Secret, Vec<u8>) {
     let inner = SecretKey::from_slice(&[number; 32]).unwrap();
     let key = PrivateKey { compressed: true, network: NetworkKind::Test, inner };
     (Secret::new(key.to_wif()), key.public_key(&Secp256k1::new()).to_bytes())
-}
-
-pub(super) fn keys(change: impl FnOnce(&mut KeysImport)) -> Import {
-    let mut keys = KeysImport {
-        script_pubkeys: vec![],
-        scripts: vec![],
-        private_keys: vec![],
-        public_keys: vec![],
-        origins: vec![],
-        solving_data: true,
-        internal: false,
-        label: String::new(),
-        keypool: false,
-        timestamp: 1,
-    };
-    change(&mut keys);
-    Import::Keys { keys }
 }
 
 pub(super) fn p2wpkh(public_key: &[u8]) -> ScriptBuf {

@@ -10,6 +10,8 @@ mod history;
 mod imports;
 mod locks;
 mod log;
+#[path = "../../tests/contract/made.rs"]
+mod made;
 mod many;
 mod pruned_funds;
 mod rescans;
@@ -19,18 +21,14 @@ mod wallets;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bitcoin::absolute::LockTime;
-use bitcoin::hashes::Hash;
-use bitcoin::{
-    Amount, Block, BlockHash, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness, transaction,
-};
+use bitcoin::{Amount, Block, BlockHash, ScriptBuf, Transaction, Txid};
 use outrigger_scripted_node::ScriptedNode;
 use outrigger_sdk::testing::{StubChain, StubMempool};
 use outrigger_service::Scope;
 use outrigger_service::chain::BlockRef;
 use outrigger_service::events::Event;
 use outrigger_service::wallet::{
-    AddressType, CreateOptions, DescriptorImport, HistoryRowView, Import, ImportOutcome, WalletCoin, WalletTransaction,
+    AddressType, CreateOptions, HistoryRowView, ImportOutcome, WalletCoin, WalletTransaction,
 };
 use outrigger_service::wire::Secret;
 use outrigger_service::{Chain, ErrorKind, Result as ServiceResult};
@@ -38,6 +36,7 @@ use parking_lot::Mutex;
 use tempfile::TempDir;
 
 use super::{Settings, WalletManager, WalletView};
+use made::{descriptor, elsewhere, foreign, keys, spend};
 use outrigger_node::{NodeEvent, Observer, Removal};
 
 const XPRV: &str =
@@ -260,34 +259,6 @@ fn coins(view: &WalletView) -> Vec<WalletCoin> {
     }
 }
 
-fn foreign(number: u8) -> ScriptBuf {
-    ScriptBuf::from_bytes([&[0, 20][..], &[0xee; 19], &[number]].concat())
-}
-
-fn elsewhere(number: u8) -> OutPoint {
-    OutPoint { txid: Txid::from_byte_array([number; 32]), vout: 0 }
-}
-
-fn spend(inputs: &[OutPoint], outputs: &[(&ScriptBuf, u64)]) -> Transaction {
-    Transaction {
-        version: transaction::Version::TWO,
-        lock_time: LockTime::ZERO,
-        input: inputs
-            .iter()
-            .map(|outpoint| TxIn {
-                previous_output: *outpoint,
-                script_sig: ScriptBuf::new(),
-                sequence: Sequence::MAX,
-                witness: Witness::new(),
-            })
-            .collect(),
-        output: outputs
-            .iter()
-            .map(|(script, value)| TxOut { value: Amount::from_sat(*value), script_pubkey: (*script).clone() })
-            .collect(),
-    }
-}
-
 fn until(what: &str, holds: impl Fn() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !holds() {
@@ -298,18 +269,4 @@ fn until(what: &str, holds: impl Fn() -> bool) {
 
 fn kind_of<T: std::fmt::Debug>(result: ServiceResult<T>) -> ErrorKind {
     result.expect_err("it is refused").kind
-}
-
-fn descriptor(text: &str, change: impl FnOnce(&mut DescriptorImport)) -> Import {
-    let mut descriptor = DescriptorImport {
-        text: Secret::new(text.into()),
-        range: None,
-        next_index: None,
-        active: false,
-        internal: None,
-        label: None,
-        timestamp: 1,
-    };
-    change(&mut descriptor);
-    Import::Descriptor { descriptor }
 }

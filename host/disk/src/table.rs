@@ -4,7 +4,6 @@
 //! strip it. A mismatch is an error that names file and table, and prevents further writes to the file
 //! ([`super::Environment::write`]).
 
-use std::fmt::Write as _;
 use std::io::Write as _;
 use std::ops::RangeBounds;
 
@@ -53,11 +52,7 @@ impl Checksum {
 
 /// A key as shown in messages.
 pub fn shown(key: &[u8]) -> String {
-    let mut text = String::with_capacity(2 * SHOWN_KEY);
-    for byte in key.iter().take(SHOWN_KEY) {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-    }
+    let mut text: String = key.iter().take(SHOWN_KEY).map(|byte| format!("{byte:02x}")).collect();
     if key.len() > SHOWN_KEY {
         text.push('…');
     }

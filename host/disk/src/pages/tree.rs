@@ -103,7 +103,7 @@ impl<'n> Tree<'n> {
             return self.walk_rows(number, &page, walk, visitor);
         }
         self.counted.branches += 1;
-        for index in 0..page.count() {
+        for index in 0..page.count {
             let key = |index| page.node(index).map(|node| node.key);
             let child = page.node(index).map_or(0, |node| node.child);
             let bounds =
@@ -220,9 +220,9 @@ impl<'n> Tree<'n> {
         let Some(mut number) = self.root()? else { return Ok(None) };
         for _ in 1..self.stated.depth {
             let page = self.read_page(number, false, file)?;
-            number = page.node(page.count() - 1).map_or(0, |node| node.child);
+            number = page.node(page.count - 1).map_or(0, |node| node.child);
         }
         let page = self.read_page(number, true, file)?;
-        Ok(page.node(page.count() - 1).and_then(|node| u64_at(node.key, 0)))
+        Ok(page.node(page.count - 1).and_then(|node| u64_at(node.key, 0)))
     }
 }

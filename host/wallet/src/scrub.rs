@@ -63,20 +63,16 @@ impl TraceRow {
         Self { begin, len, hash: sha256::Hash::hash(secret).to_byte_array() }
     }
 
-    fn len(&self) -> usize {
-        self.len as usize
-    }
-
     fn is_in(&self, bytes: &[u8]) -> bool {
         let begins = bytes.windows(self.begin.len()).enumerate().filter(|(_, begin)| *begin == self.begin);
-        let mut found = begins.filter_map(|(at, _)| bytes.get(at..at + self.len()));
+        let mut found = begins.filter_map(|(at, _)| bytes.get(at..at + self.len as usize));
         found.any(|found| sha256::Hash::hash(found).to_byte_array() == self.hash)
     }
 }
 
 /// The secrets that the file still contains.
 fn search(file: &Path, traces: &[TraceRow]) -> io::Result<Vec<TraceRow>> {
-    let overlap = traces.iter().map(TraceRow::len).max().unwrap_or(0);
+    let overlap = traces.iter().map(|trace| trace.len as usize).max().unwrap_or(0);
     let mut file = File::open(file)?;
     let mut chunk = Zeroizing::new(vec![0; SEARCHED + overlap]);
     let (mut kept, mut found) = (0, vec![false; traces.len()]);

@@ -30,7 +30,7 @@ struct Reach {
 pub struct WatchedScripts {
     set: ScriptSet,
     /// The number of the wallet's scripts at the last look.
-    count: u64,
+    pub count: u64,
     reach: BTreeMap<u32, Reach>,
 }
 
@@ -79,11 +79,6 @@ impl WatchedScripts {
 
     pub fn take_back(&mut self, set: ScriptSet) {
         self.set = set;
-    }
-
-    /// The number of the wallet's scripts at the last look.
-    pub fn count(&self) -> u64 {
-        self.count
     }
 
     /// Whether another write has added scripts since the last look.

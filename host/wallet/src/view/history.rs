@@ -31,10 +31,6 @@ const MAX_CURSOR_STEPS: u64 = 8;
 
 impl WalletView {
     pub fn transactions(&self, txids: &[Txid]) -> ServiceResult<Encoded<HistoryBatch>> {
-        Ok(self.read_transactions(txids)?)
-    }
-
-    fn read_transactions(&self, txids: &[Txid]) -> Result<Encoded<HistoryBatch>> {
         let mut unsettled = UnsettledStates { view: self, trust: None };
         let mut batch = HistoryWriter::with_capacity(SPARE_BYTES);
         for txid in txids {
@@ -69,10 +65,6 @@ impl WalletView {
 
     /// Queries the node once.
     pub fn replaceable(&self, txids: &[Txid]) -> ServiceResult<Vec<Replaceable>> {
-        Ok(self.read_replaceable(txids)?)
-    }
-
-    fn read_replaceable(&self, txids: &[Txid]) -> Result<Vec<Replaceable>> {
         let (mut known, mut open) = (Vec::with_capacity(txids.len()), Vec::new());
         for (at, txid) in txids.iter().enumerate() {
             let row = self.t().transaction_view(&self.txn, txid)?;

@@ -88,10 +88,6 @@ impl WalletView {
     }
 
     pub fn info(&self) -> ServiceResult<WalletInfo> {
-        Ok(self.read_info()?)
-    }
-
-    fn read_info(&self) -> Result<WalletInfo> {
         let (encrypted, locked, unlocked_until) = self.wallet.lock_state();
         let rescan = self.wallet.rescan_progress();
         let synced = self.synced;
@@ -172,10 +168,6 @@ impl WalletView {
     }
 
     pub fn scripts(&self, scripts: Vec<ScriptBuf>) -> ServiceResult<Vec<Option<ScriptInfo>>> {
-        Ok(self.read_scripts(&scripts)?)
-    }
-
-    fn read_scripts(&self, scripts: &[ScriptBuf]) -> Result<Vec<Option<ScriptInfo>>> {
         let mut infos = Vec::with_capacity(scripts.len());
         let (mut owners, mut texts) = (Owners::default(), HashMap::new());
         for scripts in scripts.chunks(MAX_EXPANDED) {
@@ -234,16 +226,8 @@ impl WalletView {
     }
 
     pub fn coins(&self, after: Option<Blob>, limit: u32) -> ServiceResult<CoinBatch> {
-        Ok(self.read_coins(after.as_deref(), limit)?)
-    }
-
-    fn trust(&self) -> TrustResolver<'_> {
-        TrustResolver::new(self.t(), &self.txn, self.synced, &self.wallet.shared, self.verdicts.borrow_mut())
-    }
-
-    fn read_coins(&self, after: Option<&[u8]>, limit: u32) -> Result<CoinBatch> {
         let limit = limit.clamp(1, MAX_BATCH) as usize;
-        let (rows, more) = page(self.t().coins, &self.txn, after, limit)?;
+        let (rows, more) = page(self.t().coins, &self.txn, after.as_deref(), limit)?;
         let next = more.then(|| rows.last().map(|(key, _)| Blob(key.clone()))).flatten();
         let (labels, mut trust) = (self.all_labels()?, self.trust());
         let mut coins = Vec::with_capacity(rows.len());
@@ -266,6 +250,10 @@ impl WalletView {
             });
         }
         Ok(CoinBatch { coins, next })
+    }
+
+    fn trust(&self) -> TrustResolver<'_> {
+        TrustResolver::new(self.t(), &self.txn, self.synced, &self.wallet.shared, self.verdicts.borrow_mut())
     }
 
     pub fn descriptors(&self, private: bool) -> ServiceResult<Vec<DescriptorInfo>> {

@@ -49,6 +49,14 @@ fn history(chain: &StubChain) {
     }
 }
 
+/// The blank wallet `w` after this history.
+fn with_history() -> Harness {
+    let harness = Harness::new();
+    history(&harness.chain);
+    harness.create("w", |options| options.blank = true);
+    harness
+}
+
 /// The values of the coins, ascending.
 fn values(harness: &Harness) -> Vec<u64> {
     let mut values: Vec<u64> = harness.coins().iter().map(|coin| coin.value.to_sat()).collect();
@@ -87,9 +95,7 @@ fn rescan_shows_each_payment_at_the_time_of_its_block_and_takes_the_wallet_back_
 
 #[test]
 fn a_rescan_of_heights_looks_at_these_blocks_alone() {
-    let harness = Harness::new();
-    history(&harness.chain);
-    harness.create("w", |options| options.blank = true);
+    let harness = with_history();
     let wallet = harness.view().wallet().clone();
     wallet.import(vec![descriptor(TEXT, |_| {})]).unwrap();
     for (first, last, found) in [
@@ -220,9 +226,7 @@ fn rescan_of_a_block_that_leaves_the_chain_meanwhile_confirms_nothing() {
 
 #[test]
 fn a_stop_between_an_import_and_its_rescan_leaves_the_rescan() {
-    let mut harness = Harness::new();
-    history(&harness.chain);
-    harness.create("w", |options| options.blank = true);
+    let mut harness = with_history();
     let wallet = harness.view().wallet().clone();
     wallet.rescan_reserve().unwrap();
     wallet.import(vec![descriptor(TEXT, |_| {})]).unwrap();
@@ -244,10 +248,8 @@ fn a_stop_between_an_import_and_its_rescan_leaves_the_rescan() {
 
 #[test]
 fn a_block_that_cannot_be_read_is_told_and_does_not_stop_the_scan() {
-    let harness = Harness::new();
-    history(&harness.chain);
+    let harness = with_history();
     harness.node.faults.set_unreadable(10);
-    harness.create("w", |options| options.blank = true);
     let view = harness.view();
     view.wallet().import(vec![descriptor(TEXT, |_| {})]).unwrap();
     let rescan = view.wallet().rescan_reserve().unwrap();
@@ -259,9 +261,7 @@ fn a_block_that_cannot_be_read_is_told_and_does_not_stop_the_scan() {
 
 #[test]
 fn a_rescan_whose_node_is_away_goes_on_when_it_is_back_or_ends_when_it_is_aborted() {
-    let harness = Harness::new();
-    history(&harness.chain);
-    harness.create("w", |options| options.blank = true);
+    let harness = with_history();
     let wallet = harness.view().wallet().clone();
     wallet.import(vec![descriptor(TEXT, |_| {})]).unwrap();
     for abort in [true, false] {
@@ -319,9 +319,7 @@ fn an_aborted_scan_ends_and_one_cut_off_by_a_stop_goes_on() {
 
 #[test]
 fn a_rescan_that_goes_on_tells_its_progress_from_where_it_began() {
-    let harness = Harness::new();
-    history(&harness.chain);
-    harness.create("w", |options| options.blank = true);
+    let harness = with_history();
     let wallet = harness.view().wallet().clone();
     let tip = harness.view().info().unwrap().synced.height;
     wallet.rescan_reserve().unwrap();

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
@@ -29,12 +29,6 @@ struct Open {
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 static OPEN: Mutex<BTreeMap<u32, Open>> = Mutex::new(BTreeMap::new());
-/// The number of damaged open files. Checked before the list is locked, since it is nearly always 0.
-static DAMAGED: AtomicUsize = AtomicUsize::new(0);
-
-fn open() -> MutexGuard<'static, BTreeMap<u32, Open>> {
-    OPEN.lock()
-}
 
 /// An entry in the list of open files, removed on drop.
 pub struct OpenFile(FileNumber);
@@ -42,7 +36,7 @@ pub struct OpenFile(FileNumber);
 impl OpenFile {
     pub fn enter(path: &Path) -> Self {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        open().insert(number, Open { path: path.to_owned(), damage: None });
+        OPEN.lock().insert(number, Open { path: path.to_owned(), damage: None });
         Self(FileNumber(number))
     }
 
@@ -52,30 +46,24 @@ impl OpenFile {
 
     /// The first damage found.
     pub fn damage(&self) -> Option<Damage> {
-        if DAMAGED.load(Ordering::Acquire) == 0 {
-            return None;
-        }
-        open().get(&self.0.0).and_then(|file| file.damage.clone())
+        OPEN.lock().get(&self.0.0).and_then(|file| file.damage.clone())
     }
 }
 
 impl Drop for OpenFile {
     fn drop(&mut self) {
-        if open().remove(&self.0.0).is_some_and(|file| file.damage.is_some()) {
-            DAMAGED.fetch_sub(1, Ordering::AcqRel);
-        }
+        OPEN.lock().remove(&self.0.0);
     }
 }
 
 impl FileNumber {
     /// Records damage. Logged once per file.
     pub fn damaged(self, table: &'static str, place: String) -> Damage {
-        let mut files = open();
+        let mut files = OPEN.lock();
         let Some(file) = files.get_mut(&self.0) else { return Damage { file: PathBuf::new(), table, place } };
         let damage = Damage { file: file.path.clone(), table, place };
         if file.damage.is_none() {
             file.damage = Some(damage.clone());
-            DAMAGED.fetch_add(1, Ordering::AcqRel);
             drop(files);
             tracing::error!("{damage}");
         }

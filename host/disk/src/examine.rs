@@ -39,7 +39,8 @@ pub fn check_file(data: &DataFile, file: &Path, layout_key: &[u8], layout: &[u8]
     let bad = |fault| StoreError::BadFile { file: file.to_owned(), fault };
     let glance = glance(data, layout_key).map_err(bad)?;
     // Checked first: another version's file may look damaged to this one.
-    if let Some(found) = glance.sure_layout().and_then(|row| row.get(..layout.len())).filter(|found| *found != layout) {
+    let sure = glance.layout.as_deref().filter(|_| glance.damage.is_none());
+    if let Some(found) = sure.and_then(|row| row.get(..layout.len())).filter(|found| *found != layout) {
         let (found, known) = (number(found), number(layout));
         let (file, program) = (file.to_owned(), glance.program.unwrap_or_default());
         return Err(StoreError::OtherLayout { file, found, known, program });
@@ -83,11 +84,6 @@ fn glance(file: &DataFile, layout_key: &[u8]) -> Result<Examination, Fault> {
 }
 
 impl Examination {
-    /// The row with the layout's version, if its checksum matches.
-    fn sure_layout(&self) -> Option<&[u8]> {
-        self.layout.as_deref().filter(|_| self.damage.is_none())
-    }
-
     /// Examines a row. `value` is `None` if the checksum does not match.
     fn see(&mut self, table: &str, key: &[u8], value: Option<&[u8]>, stored: &[u8], layout_key: &[u8]) {
         if value.is_none() && self.damage.is_none() {

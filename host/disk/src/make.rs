@@ -4,7 +4,7 @@
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use heed::RwTxn;
@@ -26,41 +26,31 @@ pub fn make<E: From<StoreError>>(
     opening: &Opening,
     fill: impl FnOnce(&Environment, &mut RwTxn<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
-    make_by(folder, |making| make_in(making, opening, fill))
+    make_by(folder, |making| {
+        let env = Environment::open(making, opening)?;
+        let mut txn = env.write()?;
+        fill(&env, &mut txn)?;
+        txn.commit().map_err(StoreError::from)?;
+        env.sync()?;
+        let closing = env.closing();
+        drop(env);
+        // A timeout does not matter: the file is complete.
+        closing.wait_timeout(CLOSING_PATIENCE);
+        Ok(())
+    })
 }
 
 /// Creates a file by `fill` in another folder and moves it into place, atomically. Nothing may have it open when `fill`
 /// returns.
 pub fn make_by<E: From<StoreError>>(folder: &Path, fill: impl FnOnce(&Path) -> Result<(), E>) -> Result<(), E> {
-    let making = make_beside(folder, fill)?;
-    take_place(&making, folder).map_err(StoreError::from)?;
-    Ok(())
-}
-
-/// Creates a file in a folder below `folder`. Returns that folder.
-fn make_beside<E: From<StoreError>>(folder: &Path, fill: impl FnOnce(&Path) -> Result<(), E>) -> Result<PathBuf, E> {
     finish(folder).map_err(StoreError::from)?;
     let making = folder.join(MAKING);
     DirBuilder::new().mode(0o700).create(&making).map_err(StoreError::from)?;
-    let made = fill(&making);
-    if made.is_err() {
+    fill(&making).inspect_err(|_| {
         // The disk may be full. The next creation removes the rest.
         let _ = finish(folder);
-    }
-    made.map(|()| making)
-}
-
-fn make_in<E: From<StoreError>>(
-    making: &Path,
-    opening: &Opening,
-    fill: impl FnOnce(&Environment, &mut RwTxn<'_>) -> Result<(), E>,
-) -> Result<(), E> {
-    let env = Environment::open(making, opening)?;
-    let mut txn = env.write()?;
-    fill(&env, &mut txn)?;
-    txn.commit().map_err(StoreError::from)?;
-    env.sync()?;
-    env.closing_now();
+    })?;
+    take_place(&making, folder).map_err(StoreError::from)?;
     Ok(())
 }
 
@@ -100,14 +90,4 @@ fn wipe(mut file: File) -> io::Result<()> {
     io::copy(&mut io::Read::take(io::repeat(0), length), &mut file)?;
     file.flush()?;
     file.sync_all()
-}
-
-impl Environment {
-    /// Closes an environment that nothing else uses.
-    fn closing_now(self) {
-        let closing = self.closing();
-        drop(self);
-        // A timeout does not matter: the file is complete.
-        closing.wait_timeout(CLOSING_PATIENCE);
-    }
 }

@@ -4,7 +4,6 @@
 //! strip it. A mismatch is an error that names file and table, and prevents further writes to the file
 //! ([`super::Environment::write`]).
 
-use std::fmt::Write as _;
 use std::io::Write as _;
 use std::ops::RangeBounds;
 
@@ -53,11 +52,7 @@ impl Checksum {
 
 /// A key as shown in messages.
 pub fn shown(key: &[u8]) -> String {
-    let mut text = String::with_capacity(2 * SHOWN_KEY);
-    for byte in key.iter().take(SHOWN_KEY) {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-    }
+    let mut text: String = key.iter().take(SHOWN_KEY).map(|byte| format!("{byte:02x}")).collect();
     if key.len() > SHOWN_KEY {
         text.push('…');
     }
@@ -142,14 +137,18 @@ impl Table {
         self.rows.is_empty(txn).map_err(|error| self.table_error(error))
     }
 
+    fn verifying<I>(&self, rows: heed::Result<I>) -> Result<Rows<I>> {
+        rows.map(|rows| Rows { rows, table: *self }).map_err(|error| self.table_error(error))
+    }
+
     /// All rows, in key order.
     pub fn iter<'t>(&self, txn: &'t Reading<'_>) -> Result<Rows<heed::RoIter<'t, Bytes, Bytes>>> {
-        self.rows.iter(txn).map(|rows| Rows { rows, table: *self }).map_err(|error| self.table_error(error))
+        self.verifying(self.rows.iter(txn))
     }
 
     /// All rows, in reverse key order.
     pub fn rev_iter<'t>(&self, txn: &'t Reading<'_>) -> Result<Rows<heed::RoRevIter<'t, Bytes, Bytes>>> {
-        self.rows.rev_iter(txn).map(|rows| Rows { rows, table: *self }).map_err(|error| self.table_error(error))
+        self.verifying(self.rows.rev_iter(txn))
     }
 
     /// The rows whose keys start with `prefix`.
@@ -158,10 +157,7 @@ impl Table {
         txn: &'t Reading<'_>,
         prefix: &[u8],
     ) -> Result<Rows<heed::RoPrefix<'t, Bytes, Bytes>>> {
-        self.rows
-            .prefix_iter(txn, prefix)
-            .map(|rows| Rows { rows, table: *self })
-            .map_err(|error| self.table_error(error))
+        self.verifying(self.rows.prefix_iter(txn, prefix))
     }
 
     pub fn range<'t, 'k>(
@@ -170,7 +166,7 @@ impl Table {
         range: &'k impl RangeBounds<&'k [u8]>,
     ) -> Result<Rows<heed::RoRange<'t, Bytes, Bytes>>> {
         let range = (range.start_bound().cloned(), range.end_bound().cloned());
-        self.rows.range(txn, &range).map(|rows| Rows { rows, table: *self }).map_err(|error| self.table_error(error))
+        self.verifying(self.rows.range(txn, &range))
     }
 
     /// In reverse key order.
@@ -180,10 +176,7 @@ impl Table {
         range: &'k impl RangeBounds<&'k [u8]>,
     ) -> Result<Rows<heed::RoRevRange<'t, Bytes, Bytes>>> {
         let range = (range.start_bound().cloned(), range.end_bound().cloned());
-        self.rows
-            .rev_range(txn, &range)
-            .map(|rows| Rows { rows, table: *self })
-            .map_err(|error| self.table_error(error))
+        self.verifying(self.rows.rev_range(txn, &range))
     }
 }
 

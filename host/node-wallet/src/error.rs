@@ -1,5 +1,3 @@
-use crate::record::RecordError;
-
 /// Why a wallet's file cannot be read. Contains no secrets.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
@@ -10,7 +8,7 @@ pub enum FileError {
     #[error("it is not a descriptor wallet of bitcoind (migrate a legacy wallet with bitcoind's migratewallet first)")]
     NotAWallet,
     #[error("the record {kind}: {error}")]
-    Record { kind: String, error: RecordError },
+    Record { kind: String, error: &'static str },
     #[error("it is a legacy wallet: migrate it with bitcoind's migratewallet first")]
     Legacy,
     #[error("its keys are in an external signer, which is not supported")]

@@ -10,7 +10,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use zeroize::Zeroizing;
 
 use crate::error::FileError;
-use crate::keys::{DecryptedMasterKey, PrivateKeys};
+use crate::keys::{PrivateKeys, open_master_key, open_private_key};
 use crate::record::{self, DescriptorId, DescriptorRecord, MasterKey, Record, State};
 use crate::{Active, Coin, Comment, Content, Descriptor};
 
@@ -154,8 +154,9 @@ impl Records {
         let passphrase = passphrase().ok_or(FileError::NeedsPassphrase)?;
         // After a change of the passphrase there may be several master keys: any that decrypts the keys will do.
         for master in &self.master_keys {
-            let Some(unsealed) = DecryptedMasterKey::of(master, &passphrase)? else { continue };
-            let open = |(public, sealed): &(Vec<u8>, Vec<u8>)| Some((public.clone(), unsealed.open(public, sealed)?));
+            let Some(key) = open_master_key(master, &passphrase)? else { continue };
+            let open =
+                |(public, sealed): &(Vec<u8>, Vec<u8>)| Some((public.clone(), open_private_key(&key, public, sealed)?));
             let Some(opened) = self.encrypted.iter().map(open).collect::<Option<Vec<_>>>() else { continue };
             for (public, secret) in opened {
                 keys.add(&public, secret)?;

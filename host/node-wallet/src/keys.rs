@@ -89,31 +89,26 @@ impl PrivateKeys {
     }
 }
 
-/// The key that decrypts the private keys.
-pub struct DecryptedMasterKey(Zeroizing<[u8; KEY_LEN]>);
-
-impl DecryptedMasterKey {
-    /// Decrypts a master key with a passphrase; `None` if the passphrase is wrong.
-    pub fn of(master: &MasterKey, passphrase: &str) -> Result<Option<Self>, FileError> {
-        if master.method != BY_SHA512 || !(1..=MAX_ITERATIONS).contains(&master.iterations) {
-            return Err(FileError::UnknownEncryption);
-        }
-        let salted = Zeroizing::new([passphrase.as_bytes(), &master.salt].concat());
-        let mut digest = Zeroizing::new(sha512::Hash::hash(&salted).to_byte_array());
-        for _ in 1..master.iterations {
-            *digest = sha512::Hash::hash(&*digest).to_byte_array();
-        }
-        let (Some(key), Some(iv)) = (digest.first_chunk(), digest[KEY_LEN..].first_chunk()) else {
-            return Err(FileError::UnknownEncryption);
-        };
-        Ok(decrypt(key, iv, &master.sealed).map(Self))
+/// Decrypts the key that encrypts the private keys; `None` if the passphrase is wrong.
+pub fn open_master_key(master: &MasterKey, passphrase: &str) -> Result<Option<Zeroizing<[u8; KEY_LEN]>>, FileError> {
+    if master.method != BY_SHA512 || !(1..=MAX_ITERATIONS).contains(&master.iterations) {
+        return Err(FileError::UnknownEncryption);
     }
-
-    /// Decrypts a private key; `None` if it was encrypted with another key.
-    pub fn open(&self, public: &[u8], sealed: &[u8]) -> Option<Zeroizing<[u8; KEY_LEN]>> {
-        let hash = sha256d::Hash::hash(public).to_byte_array();
-        decrypt(&self.0, hash.first_chunk()?, sealed)
+    let salted = Zeroizing::new([passphrase.as_bytes(), &master.salt].concat());
+    let mut digest = Zeroizing::new(sha512::Hash::hash(&salted).to_byte_array());
+    for _ in 1..master.iterations {
+        *digest = sha512::Hash::hash(&*digest).to_byte_array();
     }
+    let (Some(key), Some(iv)) = (digest.first_chunk(), digest[KEY_LEN..].first_chunk()) else {
+        return Err(FileError::UnknownEncryption);
+    };
+    Ok(decrypt(key, iv, &master.sealed))
+}
+
+/// Decrypts a private key; `None` if it was encrypted with another key.
+pub fn open_private_key(key: &[u8; KEY_LEN], public: &[u8], sealed: &[u8]) -> Option<Zeroizing<[u8; KEY_LEN]>> {
+    let hash = sha256d::Hash::hash(public).to_byte_array();
+    decrypt(key, hash.first_chunk()?, sealed)
 }
 
 /// Decrypts 32 bytes.

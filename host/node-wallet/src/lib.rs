@@ -14,7 +14,6 @@ use zeroize::Zeroizing;
 
 pub use error::FileError;
 pub use file::read;
-pub use record::RecordError;
 
 #[derive(Default, Debug)]
 pub struct Content {

@@ -96,19 +96,13 @@ pub struct MasterKey {
     pub iterations: u32,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum RecordError {
-    #[error("it is truncated")]
-    Short,
-    #[error("a text is not UTF-8")]
-    Text,
-    #[error("a number is out of its range")]
-    Number,
-    #[error("it is not a transaction")]
-    Transaction,
-    #[error("it is not a private key")]
-    Secret,
-}
+/// What is wrong with a record.
+const SHORT: &str = "it is truncated";
+const NOT_UTF8: &str = "a text is not UTF-8";
+const OUT_OF_RANGE: &str = "a number is out of its range";
+const NO_SECRET: &str = "it is not a private key";
+
+type Result<T> = std::result::Result<T, &'static str>;
 
 /// The kind of a record, for messages; empty if it has none.
 pub fn kind(key: &[u8]) -> String {
@@ -116,7 +110,7 @@ pub fn kind(key: &[u8]) -> String {
 }
 
 /// Parses a record. Fails if a record of a known kind is malformed.
-pub fn read(key: &[u8], value: &[u8]) -> Result<Record, RecordError> {
+pub fn read(key: &[u8], value: &[u8]) -> Result<Record> {
     let (mut key, mut value) = (Reader(key), Reader(value));
     Ok(match key.text()?.as_str() {
         "flags" => Record::Flags(u64::from_le_bytes(value.array()?)),
@@ -155,9 +149,9 @@ pub fn read(key: &[u8], value: &[u8]) -> Result<Record, RecordError> {
 }
 
 /// `CWalletTx`.
-fn transaction(value: &mut Reader<'_>) -> Result<Record, RecordError> {
+fn transaction(value: &mut Reader<'_>) -> Result<Record> {
     let (transaction, length): (Transaction, usize) =
-        encode::deserialize_partial(value.0).map_err(|_| RecordError::Transaction)?;
+        encode::deserialize_partial(value.0).map_err(|_| "it is not a transaction")?;
     value.take(length)?;
     let block: [u8; 32] = value.array()?;
     // The Merkle branch, which is obsolete.
@@ -172,7 +166,7 @@ fn transaction(value: &mut Reader<'_>) -> Result<Record, RecordError> {
     };
     // Previous transactions, which no release with descriptor wallets has written.
     if value.count()? != 0 {
-        return Err(RecordError::Number);
+        return Err(OUT_OF_RANGE);
     }
     let (mut comment, mut to) = (String::new(), String::new());
     for _ in 0..value.count()? {
@@ -194,16 +188,16 @@ fn transaction(value: &mut Reader<'_>) -> Result<Record, RecordError> {
 }
 
 /// The private key in a DER encoding.
-fn secret(der: &[u8]) -> Result<Zeroizing<[u8; SECRET_LEN]>, RecordError> {
+fn secret(der: &[u8]) -> Result<Zeroizing<[u8; SECRET_LEN]>> {
     // A sequence, whose length takes one to three bytes.
     let begin = match der {
         [0x30, length, ..] if *length < 0x80 => 2,
         [0x30, 0x81, ..] => 3,
         [0x30, 0x82, ..] => 4,
-        _ => return Err(RecordError::Secret),
+        _ => return Err(NO_SECRET),
     };
-    let rest = der.get(begin..).and_then(|rest| rest.strip_prefix(&BEFORE_SECRET)).ok_or(RecordError::Secret)?;
-    let secret = rest.first_chunk::<SECRET_LEN>().ok_or(RecordError::Secret)?;
+    let rest = der.get(begin..).and_then(|rest| rest.strip_prefix(&BEFORE_SECRET)).ok_or(NO_SECRET)?;
+    let secret = rest.first_chunk::<SECRET_LEN>().ok_or(NO_SECRET)?;
     Ok(Zeroizing::new(*secret))
 }
 
@@ -211,41 +205,41 @@ fn secret(der: &[u8]) -> Result<Zeroizing<[u8; SECRET_LEN]>, RecordError> {
 struct Reader<'r>(&'r [u8]);
 
 impl<'r> Reader<'r> {
-    fn take(&mut self, length: usize) -> Result<&'r [u8], RecordError> {
-        let (taken, rest) = self.0.split_at_checked(length).ok_or(RecordError::Short)?;
+    fn take(&mut self, length: usize) -> Result<&'r [u8]> {
+        let (taken, rest) = self.0.split_at_checked(length).ok_or(SHORT)?;
         self.0 = rest;
         Ok(taken)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], RecordError> {
-        let (taken, rest) = self.0.split_first_chunk().ok_or(RecordError::Short)?;
+    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let (taken, rest) = self.0.split_first_chunk().ok_or(SHORT)?;
         self.0 = rest;
         Ok(*taken)
     }
 
-    fn u32(&mut self) -> Result<u32, RecordError> {
+    fn u32(&mut self) -> Result<u32> {
         Ok(u32::from_le_bytes(self.array()?))
     }
 
     /// An index, stored as a signed number.
-    fn index(&mut self) -> Result<u32, RecordError> {
-        u32::try_from(i32::from_le_bytes(self.array()?)).map_err(|_| RecordError::Number)
+    fn index(&mut self) -> Result<u32> {
+        u32::try_from(i32::from_le_bytes(self.array()?)).map_err(|_| OUT_OF_RANGE)
     }
 
     /// A compact size.
-    fn count(&mut self) -> Result<u64, RecordError> {
-        let (VarInt(count), length) = encode::deserialize_partial(self.0).map_err(|_| RecordError::Short)?;
+    fn count(&mut self) -> Result<u64> {
+        let (VarInt(count), length) = encode::deserialize_partial(self.0).map_err(|_| SHORT)?;
         self.take(length)?;
         Ok(count)
     }
 
-    fn bytes(&mut self) -> Result<&'r [u8], RecordError> {
+    fn bytes(&mut self) -> Result<&'r [u8]> {
         let length = self.count()?;
-        self.take(usize::try_from(length).map_err(|_| RecordError::Short)?)
+        self.take(usize::try_from(length).map_err(|_| SHORT)?)
     }
 
-    fn text(&mut self) -> Result<String, RecordError> {
-        String::from_utf8(self.bytes()?.to_vec()).map_err(|_| RecordError::Text)
+    fn text(&mut self) -> Result<String> {
+        String::from_utf8(self.bytes()?.to_vec()).map_err(|_| NOT_UTF8)
     }
 }
 
@@ -277,10 +271,10 @@ mod tests {
         };
         assert_eq!(read(&key, &value), Ok(Record::Descriptor(expected)));
         for length in 0..value.len() {
-            assert_eq!(read(&key, &value[..length]), Err(RecordError::Short), "{length}");
+            assert_eq!(read(&key, &value[..length]), Err(SHORT), "{length}");
         }
         let negative = [&value[..value.len() - 4], &(-1_i32).to_le_bytes()].concat();
-        assert_eq!(read(&key, &negative), Err(RecordError::Number));
+        assert_eq!(read(&key, &negative), Err(OUT_OF_RANGE));
     }
 
     #[test]
@@ -290,14 +284,14 @@ mod tests {
             assert_eq!(*secret(&der(head)).unwrap(), [5; 32]);
         }
         for wrong in [&[][..], &[0x30], &[0x31, 0x81, 0xd3], &der(&[0x30, 0x81, 0xd3])[..30]] {
-            assert_eq!(secret(wrong), Err(RecordError::Secret));
+            assert_eq!(secret(wrong), Err(NO_SECRET));
         }
     }
 
     #[test]
     fn a_record_of_another_kind_is_passed_over_and_one_without_a_kind_refused() {
         assert_eq!(read(&text("bestblock"), &[]), Ok(Record::Other));
-        assert_eq!(read(&[], &[]), Err(RecordError::Short));
-        assert_eq!(read(&[2, 0xff, 0xff], &[]), Err(RecordError::Text));
+        assert_eq!(read(&[], &[]), Err(SHORT));
+        assert_eq!(read(&[2, 0xff, 0xff], &[]), Err(NOT_UTF8));
     }
 }

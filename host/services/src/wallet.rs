@@ -277,7 +277,7 @@ impl WalletPay for WalletService {
 
     fn send(&self, scope: Scope, raw: Blob, metadata: Vec<(String, String)>) -> Result<Option<Admission>> {
         let wallet = self.judge_payment(scope, &raw, None)?;
-        self.write_judged(scope, &wallet, |wallet| wallet.send(&raw, metadata))
+        self.write_judged(scope, &wallet, |wallet| wallet.send(None, &raw, metadata))
     }
 
     fn replace(
@@ -288,7 +288,7 @@ impl WalletPay for WalletService {
         metadata: Vec<(String, String)>,
     ) -> Result<Option<Admission>> {
         let wallet = self.judge_payment(scope, &raw, Some(replaced))?;
-        self.write_judged(scope, &wallet, |wallet| wallet.replace(replaced, &raw, metadata))
+        self.write_judged(scope, &wallet, |wallet| wallet.send(Some(replaced), &raw, metadata))
     }
 
     fn begin_payment(&self, scope: Scope) -> Result<()> {

@@ -15,7 +15,6 @@ use parking_lot::Mutex;
 const FIRST_DELAY: Duration = Duration::from_millis(250);
 const LONGEST_DELAY: Duration = Duration::from_secs(8);
 
-/// The error of an attempt while another one waits.
 const BUSY: &str = "Error: Attempts to unlock this wallet are slowed after wrong passphrases, and another attempt waits. Try again later.";
 
 /// Attempts by wallet name, kept until the host stops: unloading and loading a wallet does not reset its delay.

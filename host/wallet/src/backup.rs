@@ -28,7 +28,7 @@ impl Wallet {
     /// Fails with `Refused` if the file may not or cannot be written, or if the wallet's own file is found damaged.
     /// Fails with `Storage` if the damage is already known. The log has the reason of every failure.
     pub fn backup(&self, file: &Path, folders: &Folders) -> ServiceResult<()> {
-        if let Some(damage) = self.store.damage() {
+        if let Some(damage) = self.store.env.damage() {
             return Err(WalletError::Store(damage.into()).into());
         }
         let (txn, t) = (self.store.read()?, self.store.tables);
@@ -70,10 +70,10 @@ impl Wallet {
     /// # Errors
     /// The file cannot be written, or the wallet's own file is damaged.
     pub fn copy_out(&self, to: &mut File) -> ServiceResult<WalletContents> {
-        if let Some(damage) = self.store.damage() {
+        if let Some(damage) = self.store.env.damage() {
             return Err(WalletError::Store(damage.into()).into());
         }
-        Ok(self.store.copy_with(to, |txn| WalletContents::of(&self.store, txn))?)
+        Ok(self.store.env.copy_with(to, |txn| WalletContents::of(&self.store, txn))?)
     }
 
     /// Whether the last backup lacks keys, or there is none.

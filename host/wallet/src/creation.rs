@@ -16,21 +16,6 @@ impl Wallet {
         let tip = shared.node.tip();
         let synced = Synced { hash: tip.hash, height: tip.height, time: tip.time, median_time: tip.median_time };
         let encryption_key = EncryptionKey::random();
-        let wallet = Self::without_keys(options, synced, &encryption_key, store, shared)?;
-        if !options.blank && !options.disable_private_keys {
-            wallet.write(|write| write.add_default_descriptors(&encryption_key))?;
-        }
-        Ok(wallet)
-    }
-
-    /// Fills the tables of a new wallet that starts at `synced`, without keys.
-    pub(super) fn without_keys(
-        options: &CreateOptions,
-        synced: Synced,
-        encryption_key: &EncryptionKey,
-        store: Store,
-        shared: Arc<Shared>,
-    ) -> Result<Self> {
         let meta = MetaRow {
             version: LAYOUT,
             private_keys_enabled: !options.disable_private_keys,
@@ -57,6 +42,10 @@ impl Wallet {
         t.meta.put(&mut txn, CHAIN, &shared.node.chain().to_bytes())?;
         put(t.blocks, &mut txn, &synced.height.to_be_bytes(), &BlockRow { hash: synced.hash })?;
         txn.commit()?;
-        Self::new(options.name.clone(), store, shared)
+        let wallet = Self::new(options.name.clone(), store, shared)?;
+        if !options.blank && !options.disable_private_keys {
+            wallet.write(|write| write.add_default_descriptors(&encryption_key))?;
+        }
+        Ok(wallet)
     }
 }

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
-use std::thread;
 
 use bitcoin::secp256k1::{All, Secp256k1};
 use bitcoin::{Network, ScriptBuf};
@@ -21,8 +20,8 @@ const MAX_CACHED: usize = 16_384;
 const MAX_EXPANDED_KEYS: usize = 32_768;
 /// The fewest expansions worth a thread of their own. Each key takes about 50 us.
 const EXPANSIONS_PER_BATCH: usize = 4;
-/// The fewest indexes worth a second thread.
-const PARALLEL_FROM: u32 = 64;
+/// The fewest indexes worth a thread of their own.
+const INDEXES_PER_BATCH: usize = 64;
 
 pub type DescriptorPosition = (u32, u32);
 /// Expansions by position. Positions are absent where a hardened step lacks its private key.
@@ -113,29 +112,10 @@ pub fn parse_stored(number: u32, text: &str, network: Network) -> Result<Descrip
 
 pub type Derived = Vec<(u32, Vec<ScriptBuf>)>;
 
-fn derive_all(descriptor: &Descriptor, range: Range<u32>) -> std::result::Result<Derived, ExpandError> {
-    range.map(|index| Ok((index, descriptor.scripts(&descriptor.derive(index)?)?))).collect()
-}
-
-/// The scripts of a descriptor at a range of indexes, derived on two threads if there are many.
+/// The scripts of a descriptor at a range of indexes, derived on several threads if there are many.
 pub fn derive(descriptor: &Descriptor, range: Range<u32>) -> std::result::Result<Derived, ExpandError> {
-    let count = range.end.saturating_sub(range.start);
-    if count < PARALLEL_FROM {
-        return derive_all(descriptor, range);
-    }
-    let middle = range.start + count / 2;
-    let (first, second) = thread::scope(|scope| {
-        let second = scope.spawn(|| derive_all(descriptor, middle..range.end));
-        let first = derive_all(descriptor, range.start..middle);
-        (first, second.join())
-    });
-    let mut all = first?;
-    match second {
-        Ok(second) => all.append(&mut second?),
-        // The thread panicked. This thread derives its half, and may panic in turn.
-        Err(_) => all.append(&mut derive_all(descriptor, middle..range.end)?),
-    }
-    Ok(all)
+    let at = |index: u32| descriptor.derive(index).and_then(|keys| Ok((index, descriptor.scripts(&keys)?)));
+    map(range.collect(), INDEXES_PER_BATCH, at).into_iter().collect()
 }
 
 #[cfg(test)]
@@ -183,7 +163,7 @@ mod tests {
         ] {
             let text = format!("{open}{XPRV}{close}");
             let descriptor = parse_stored(0, &text, Network::Regtest).unwrap();
-            for (index, scripts) in derive(&descriptor, 5..5 + PARALLEL_FROM + 1).unwrap() {
+            for (index, scripts) in derive(&descriptor, 5..6 + INDEXES_PER_BATCH as u32).unwrap() {
                 let expanded = descriptor.expand(index).unwrap().scripts;
                 assert!(scripts.iter().eq(expanded.iter().map(|script| &script.script_pubkey)), "{text} {index}");
             }

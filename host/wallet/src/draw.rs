@@ -13,13 +13,11 @@ use super::live::Wallet;
 use super::ownership::{address_script, outputs_key, p2pkh};
 use super::store::rows::DescriptorRow;
 use super::store::tables::{hash160, number_from, script_key};
-use super::store::{Reading, Tables};
+use super::view::sources::Side;
 use super::write::Write;
 
 /// The most scripts that one call derives ahead, per descriptor.
 const MAX_REFILL: u32 = 1_000_000;
-/// The address types, as in the keys of the table `active`.
-const KINDS: [u8; 4] = [0, 1, 2, 3];
 
 fn type_name(kind: AddressType) -> &'static str {
     match kind {
@@ -41,19 +39,6 @@ pub fn can_derive(wallet: &Wallet, number: u32, row: &DescriptorRow) -> Result<b
         return Ok(row.ranged);
     }
     Ok(wallet.descriptors.get(number, &row.public)?.expand(row.next_index).is_ok())
-}
-
-/// Whether a side can provide a new address of any type, from an active descriptor or the imported keypool.
-fn gives_addresses(t: &Tables, txn: &Reading<'_>, wallet: &Wallet, internal: bool) -> Result<bool> {
-    for kind in KINDS {
-        let Some(number) = t.active.get(txn, &[kind, u8::from(internal)])? else { continue };
-        let number = number_from(number)?;
-        let Some(row) = t.descriptor(txn, number)? else { continue };
-        if can_derive(wallet, number, &row)? {
-            return Ok(true);
-        }
-    }
-    Ok(t.imported_pool.prefix_iter(txn, &[u8::from(internal)])?.next().transpose()?.is_some())
 }
 
 impl Write<'_> {
@@ -146,7 +131,7 @@ impl Write<'_> {
             if let Some(script) = self.take_from_pool(kind, internal)? {
                 return Ok(script);
             }
-            if !gives_addresses(&self.t, self.reads(), self.wallet, internal)? {
+            if !Side::read(self.wallet, self.reads(), internal)?.gives_addresses() {
                 let detail = "Error: This wallet has no available keys";
                 return Err(ServiceError::new(ErrorKind::Refused, detail).into());
             }

@@ -46,6 +46,6 @@ impl Write<'_> {
     }
 }
 
-fn unknown_transaction() -> ServiceError {
+pub fn unknown_transaction() -> ServiceError {
     ServiceError::new(ErrorKind::NotFound, "Invalid or non-wallet transaction id")
 }

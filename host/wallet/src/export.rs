@@ -21,7 +21,7 @@ use super::keypool::identity_key;
 use super::live::Wallet;
 use super::store::rows::{CoinRow, DescriptorRow, KeyRow, MetaRow, ScriptRow};
 use super::store::tables::{ENCRYPTION, PLAINTEXT_KEY, SCRUB, Table};
-use super::store::{Reading, Tables, Writing};
+use super::store::{Reading, Store, Tables, Writing};
 
 const NOTHING: &str = "Error: Wallet has no descriptors to export";
 
@@ -31,7 +31,7 @@ impl Wallet {
     /// Fails with `Refused` if the file exists, or may not or cannot be written, or the wallet has nothing to watch.
     /// Fails with `Storage` if the wallet's file is damaged. The log has the reason of every failure.
     pub fn export_watch_only(&self, file: &Path, folders: &Folders) -> ServiceResult<()> {
-        if let Some(damage) = self.store.damage() {
+        if let Some(damage) = self.store.env.damage() {
             return Err(WalletError::Store(damage.into()).into());
         }
         let _writes = self.lock_writes();
@@ -57,10 +57,10 @@ impl Wallet {
         if t.descriptors.is_empty(&txn)? && t.imported_keys.is_empty(&txn)? && t.imported_watch.is_empty(&txn)? {
             return Err(ServiceError::new(ErrorKind::Refused, NOTHING).into());
         }
-        outrigger_disk::finish(self.store.folder())?;
-        let folder = self.store.folder().join(MAKING);
+        outrigger_disk::finish(self.store.env.folder())?;
+        let folder = self.store.env.folder().join(MAKING);
         DirBuilder::new().mode(0o700).create(&folder)?;
-        let copied = self.store.create_like(&folder, &self.shared.settings).and_then(|store| {
+        let copied = Store::create(&folder, self.store.env.folder(), &self.shared.settings).and_then(|store| {
             let mut export = Export { from: &t, txn: &txn, to: store.tables, out: store.write()? };
             export.rows()?;
             export.out.commit()?;
@@ -120,14 +120,11 @@ impl Export<'_> {
     /// Copies the descriptors without private keys. The identity of each becomes its normalised text, because the copy
     /// cannot derive hardened steps.
     fn descriptors(&mut self) -> Result<()> {
-        for row in self.from.descriptors.iter(self.txn)? {
-            let (number, row) = row?;
-            let row: DescriptorRow = from_bytes(row).map_err(WalletError::Damaged)?;
+        for (number, row) in self.from.all_descriptors(self.txn)? {
             let identity = row.public.clone();
             let row = DescriptorRow { identity, has_private: false, private_keys: Vec::new(), ..row };
-            self.to.descriptors.put(&mut self.out, number, &to_bytes(&row))?;
-            let number = super::store::tables::number_from_key(number)?.to_le_bytes();
-            self.to.identities.put(&mut self.out, &identity_key(&row.public), &number)?;
+            self.to.descriptors.put(&mut self.out, &number.to_be_bytes(), &to_bytes(&row))?;
+            self.to.identities.put(&mut self.out, &identity_key(&row.public), &number.to_le_bytes())?;
         }
         Ok(())
     }

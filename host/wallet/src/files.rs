@@ -7,6 +7,7 @@ use std::io::{self, Write as _};
 use std::path::{Component, Path, PathBuf};
 
 use outrigger_service::{ErrorKind, ServiceError};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::absolute::{self, ABSOLUTE, NAME_FILE};
@@ -16,32 +17,17 @@ use outrigger_base::client_files::UNFINISHED;
 use outrigger_disk::MAKING;
 
 const LOAD_FILE: &str = "load.json";
-/// The list while it is written.
-const FRESH_LOAD_FILE: &str = "load.json.new";
 /// The note of clients' unfinished files, beside the list.
 pub const NOTES_FILE: &str = "unfinished.json";
-/// The note while it is written.
-const FRESH_NOTES_FILE: &str = "unfinished.json.new";
 /// The keys of guarded wallets.
 const GUARDED_FILE: &str = "guarded.json";
-/// The same while it is written.
-const FRESH_GUARDED_FILE: &str = "guarded.json.new";
+const LISTS: [&str; 3] = [LOAD_FILE, NOTES_FILE, GUARDED_FILE];
+/// The suffix of one of these files while it is written.
+const FRESH: &str = ".new";
 /// A marker file beside a wallet's data: the data file may contain a former key. The data file says which.
 const FORMER_KEY_FILE: &str = "former-key";
 /// Names that no wallet's folder may have.
-const OWN_FILES: [&str; 11] = [
-    ABSOLUTE,
-    MAKING,
-    LOAD_FILE,
-    FRESH_LOAD_FILE,
-    NOTES_FILE,
-    FRESH_NOTES_FILE,
-    GUARDED_FILE,
-    FRESH_GUARDED_FILE,
-    DATA_FILE,
-    LOCK_FILE,
-    FORMER_KEY_FILE,
-];
+const OWN_FILES: [&str; 5] = [ABSOLUTE, MAKING, DATA_FILE, LOCK_FILE, FORMER_KEY_FILE];
 /// The maximum depth of a wallet below the wallets' folder.
 const MAX_DEPTH: usize = 8;
 /// The longest wallet name, in bytes.
@@ -124,12 +110,13 @@ pub fn make_folder(dir: &Path, name: &str) -> Result<PathBuf> {
 /// Whether the program has, or could create, a file with this name in a wallet's folder.
 fn is_own(name: &OsStr) -> bool {
     let name = name.to_string_lossy().to_lowercase();
-    OWN_FILES.contains(&name.as_str()) || name.ends_with(UNFINISHED)
+    let list = name.strip_suffix(FRESH).unwrap_or(&name);
+    OWN_FILES.contains(&name.as_str()) || LISTS.contains(&list) || name.ends_with(UNFINISHED)
 }
 
 /// Removes unfinished files of a killed process below `dir`.
 pub fn remove_unfinished(dir: &Path) -> Result<()> {
-    for fresh in [FRESH_LOAD_FILE, FRESH_NOTES_FILE, FRESH_GUARDED_FILE].map(|name| dir.join(name)) {
+    for fresh in LISTS.map(|name| dir.join(format!("{name}{FRESH}"))) {
         if fresh.is_file() {
             fs::remove_file(fresh)?;
         }
@@ -255,7 +242,7 @@ pub fn guarded_keys(dir: &Path) -> Result<BTreeMap<String, BTreeSet<String>>> {
 
 /// Replaces that list.
 pub fn store_guarded_keys(dir: &Path, keys: &BTreeMap<String, BTreeSet<String>>) -> Result<()> {
-    replace(dir, (FRESH_GUARDED_FILE, GUARDED_FILE), &serde_json::to_vec(keys).map_err(io::Error::from)?)
+    replace(dir, GUARDED_FILE, keys)
 }
 
 /// The JSON of a file; the default if there is none.
@@ -276,16 +263,17 @@ pub fn set_load_on_startup(dir: &Path, names: &mut Vec<String>, name: &str, load
     }
     let others = names.iter().filter(|other| *other != name).cloned();
     let changed: Vec<String> = others.chain(load.then(|| name.to_owned())).collect();
-    replace(dir, (FRESH_LOAD_FILE, LOAD_FILE), &serde_json::to_vec(&changed).map_err(io::Error::from)?)?;
+    replace(dir, LOAD_FILE, &changed)?;
     *names = changed;
     Ok(())
 }
 
 /// Replaces a file atomically: writes it under another name, then renames it.
-fn replace(dir: &Path, (fresh, name): (&str, &str), text: &[u8]) -> Result<()> {
-    let fresh = dir.join(fresh);
+fn replace(dir: &Path, name: &str, list: &impl Serialize) -> Result<()> {
+    let text = serde_json::to_vec(list).map_err(io::Error::from)?;
+    let fresh = dir.join(format!("{name}{FRESH}"));
     let mut file = fs::File::create(&fresh)?;
-    file.write_all(text)?;
+    file.write_all(&text)?;
     file.sync_all()?;
     fs::rename(&fresh, dir.join(name))?;
     Ok(fs::File::open(dir)?.sync_all()?)
@@ -296,11 +284,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_stay_below_the_folder() {
+    fn names_stay_below_the_folder_and_are_none_of_the_hosts_own_files() {
         let dir = Path::new("/wallets");
         assert_eq!(folder(dir, "a/b c").unwrap(), Path::new("/wallets/a/b c"));
         assert_eq!(folder(dir, "").unwrap(), Path::new("/wallets"));
-        for name in ["..", "a/../..", "a\0b", "a//b", "a/", "./a", ".", "data.mdb", "load.json", "a/lock.mdb"] {
+        assert!(folder(dir, "unfinished business").is_ok());
+        let own = ["load.json.new", "LOAD.JSON", "a/unfinished.json", "data.mdb.unfinished", "x.unfinished/y"];
+        let paths = ["..", "a/../..", "a\0b", "a//b", "a/", "./a", ".", "data.mdb", "load.json", "a/lock.mdb"];
+        for name in paths.into_iter().chain(own) {
             assert!(folder(dir, name).is_err(), "{name:?}");
         }
         assert_eq!(folder(dir, "/etc/data.mdb").unwrap(), Path::new("/wallets/outrigger.absolute/%2Fetc%2Fdata.mdb"));
@@ -343,15 +334,6 @@ mod tests {
         for name in ["", "a", "a/b", "a//b", "a/", "/a", "...", "a/...", ".a", "..a"] {
             assert!(check_normal(name).is_ok(), "{name}");
         }
-    }
-
-    #[test]
-    fn createwallet_refuses_the_names_of_the_hosts_own_files() {
-        let names = ["load.json.new", "LOAD.JSON", "a/unfinished.json", "data.mdb.unfinished", "x.unfinished/y"];
-        for name in names {
-            assert!(folder(Path::new("/wallets"), name).is_err(), "{name:?}");
-        }
-        assert!(folder(Path::new("/wallets"), "unfinished business").is_ok());
     }
 
     #[test]

@@ -15,7 +15,6 @@ use super::guards::{KeyId, Policies};
 use super::live::Wallet;
 use super::store::Reading;
 use super::store::rows::{DescriptorRow, KeyRow};
-use super::store::tables::number_from_key;
 use super::write::Write;
 
 impl Wallet {
@@ -79,11 +78,9 @@ impl Wallet {
         let (t, is_provided) = (&self.store.tables, self.signer().is_some());
         // A provider finds its keys by origins that any wallet may name.
         let mut keys: BTreeSet<KeyId> = self.signer().map(|signer| format!("signer {signer}")).into_iter().collect();
-        for entry in t.descriptors.iter(txn)? {
-            let (number, row) = entry?;
-            let row: DescriptorRow = from_bytes(row).map_err(WalletError::Damaged)?;
+        for (number, row) in t.all_descriptors(txn)? {
             if row.has_private || is_provided {
-                keys.extend(self.keys_of(number_from_key(number)?, &row, is_provided)?);
+                keys.extend(self.keys_of(number, &row, is_provided)?);
             }
         }
         for entry in t.imported_keys.iter(txn)? {

@@ -80,17 +80,6 @@ pub struct Guarded {
     pub version: u64,
 }
 
-impl Guarded {
-    /// The stored policies.
-    pub fn stored(names: &[String]) -> Self {
-        Self {
-            policies: names.iter().map(|name| Arc::from(name.as_str())).collect(),
-            version: 0,
-            pending: BTreeMap::new(),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

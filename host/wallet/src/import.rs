@@ -32,7 +32,6 @@ const MAX_GAP_BELOW: u32 = 1_000_000;
 struct PathImport {
     parsed: Descriptor,
     internal: bool,
-    identity: String,
     known: Option<(u32, DescriptorRow)>,
 }
 
@@ -136,7 +135,6 @@ impl Write<'_> {
         let paired = parsed.len() == 2;
         for (position, parsed) in parsed.into_iter().enumerate() {
             let internal = if paired { position == 1 } else { import.internal.unwrap_or(false) };
-            let identity = parsed.to_public_string();
             let known = match self.find_descriptor(&parsed)? {
                 Some(number) => self.t.descriptor(self.reads(), number)?.map(|row| (number, row)),
                 None => None,
@@ -149,7 +147,7 @@ impl Write<'_> {
                     end: row.range_end.saturating_sub(1),
                 });
             }
-            paths.push(PathImport { parsed, internal, identity, known });
+            paths.push(PathImport { parsed, internal, known });
         }
         let mut unknown_output_type = false;
         for path in paths {
@@ -196,27 +194,18 @@ impl Write<'_> {
         encryption_key: &EncryptionKey,
         touched: &mut Vec<ScriptBuf>,
     ) -> Result<()> {
-        let PathImport { parsed, internal, identity, known } = path;
+        let PathImport { parsed, internal, known } = path;
         let ranged = parsed.is_ranged();
         let (begin, end) = if ranged { self.range(import) } else { (0, 1) };
         let next_index = if ranged { import.next_index.unwrap_or(begin) } else { 0 };
         let ahead = if ranged { next_index.saturating_add(self.wallet.shared.settings.keypool).min(END) } else { 1 };
         let mut row = DescriptorRow {
-            public: parsed.to_normalized_string(),
-            identity,
-            timestamp: import.timestamp,
-            ranged,
             range_begin: begin,
             range_end: end.max(ahead),
             derived_begin: if begin > MAX_GAP_BELOW { begin } else { 0 },
             next_index,
-            output_type: parsed.output_type().map(|kind| kind as u8),
-            active: false,
-            internal,
-            has_private: false,
-            private_keys: Vec::new(),
+            ..DescriptorRow::new(&parsed, import.timestamp, internal)
         };
-        row.note_private_keys(&parsed);
         let number = match known {
             None => self.add_descriptor(row.clone(), &parsed, encryption_key, touched)?,
             Some((number, former)) => {
@@ -333,7 +322,13 @@ impl Write<'_> {
         encryption_key: &EncryptionKey,
         touched: &mut Vec<ScriptBuf>,
     ) -> Result<()> {
-        let origins = Origins::of(import);
+        // Reversed, so that the first of several origins of a key counts. A ranged descriptor has one per index.
+        let origins = import.origins.iter().rev().map(|origin| (origin.public_key.0.as_slice(), origin));
+        let origins: HashMap<&[u8], &KeyOrigin> = origins.collect();
+        let key_row = |public_key: Vec<u8>, private| {
+            let origin = origins.get(public_key.as_slice()).map(|origin| (*origin).clone());
+            KeyRow { public_key: Blob(public_key), timestamp: import.timestamp, private, origin }
+        };
         let mut learned = NewKeys::default();
         for (number, script) in import.scripts.iter().enumerate() {
             self.check_chunk(number)?;
@@ -346,11 +341,11 @@ impl Write<'_> {
                 self.put(self.t.keys, &place, &encryption_key.wrap(&place, wif.expose())?)?;
                 self.adds_keys = true;
             }
-            self.learn_key(origins.key_row(public_key, true), &mut learned)?;
+            self.learn_key(key_row(public_key, true), &mut learned)?;
         }
         for (number, public_key) in import.public_keys.iter().enumerate() {
             self.check_chunk(number)?;
-            self.import_public_key(import, origins.key_row(public_key.0.clone(), false), &mut learned)?;
+            self.import_public_key(import, key_row(public_key.0.clone(), false), &mut learned)?;
         }
         self.settle(learned, touched)?;
         self.watch_scripts(import, touched)?;
@@ -394,22 +389,3 @@ impl Write<'_> {
 }
 
 type PrivateEntry<'a> = (&'a Secret, Vec<u8>);
-
-/// Key origins by public key. A ranged descriptor has one per index.
-struct Origins<'a> {
-    timestamp: u64,
-    by_key: HashMap<&'a [u8], &'a KeyOrigin>,
-}
-
-impl<'a> Origins<'a> {
-    fn of(import: &'a KeysImport) -> Self {
-        // Reversed, so that the first of several origins of a key counts.
-        let entries = import.origins.iter().rev().map(|origin| (origin.public_key.0.as_slice(), origin));
-        Self { timestamp: import.timestamp, by_key: entries.collect() }
-    }
-
-    fn key_row(&self, public_key: Vec<u8>, private: bool) -> KeyRow {
-        let origin = self.by_key.get(public_key.as_slice()).map(|origin| (*origin).clone());
-        KeyRow { public_key: Blob(public_key), timestamp: self.timestamp, private, origin }
-    }
-}

@@ -18,7 +18,7 @@ use super::write::{CHUNK, Write};
 
 /// The descriptors of a new wallet, for receiving and for change each: the wire number of the address type, the purpose
 /// in the path (BIPs 44, 49, 84 and 86), and the text around the key.
-pub const DEFAULTS: [(u8, u8, &str, &str); 4] =
+const DEFAULTS: [(u8, u8, &str, &str); 4] =
     [(0, 44, "pkh(", ")"), (1, 49, "sh(wpkh(", "))"), (2, 84, "wpkh(", ")"), (3, 86, "tr(", ")")];
 
 /// The key of a descriptor's private text in the table `keys`.
@@ -177,28 +177,6 @@ impl Write<'_> {
         self.put_descriptor(number, row)
     }
 
-    /// The row of a new, inactive descriptor with the wallet's own keys.
-    pub fn own_row(&self, parsed: &Descriptor, kind: u8, internal: bool) -> DescriptorRow {
-        let shared = &self.wallet.shared;
-        let mut row = DescriptorRow {
-            public: parsed.to_normalized_string(),
-            identity: parsed.to_public_string(),
-            timestamp: shared.node.time(),
-            ranged: true,
-            range_begin: 0,
-            range_end: shared.settings.keypool,
-            derived_begin: 0,
-            next_index: 0,
-            output_type: Some(kind),
-            active: false,
-            internal,
-            has_private: true,
-            private_keys: Vec::new(),
-        };
-        row.note_private_keys(parsed);
-        row
-    }
-
     /// Generates a master key and the active descriptors of a new wallet of bitcoind (BIPs 44, 49, 84, 86; account 0).
     pub fn add_default_descriptors(&mut self, encryption_key: &EncryptionKey) -> Result<()> {
         let shared = &self.wallet.shared;
@@ -215,7 +193,8 @@ impl Write<'_> {
                 let text = format!("{open}{}/{purpose}h/{coin}h/0h/{side}/*{close}", master.as_str());
                 let text = Secret::new(text);
                 let parsed = parse_stored(self.meta.next_descriptor, text.expose(), shared.network)?;
-                let mut row = self.own_row(&parsed, kind, internal);
+                let range_end = shared.settings.keypool;
+                let mut row = DescriptorRow { range_end, ..DescriptorRow::new(&parsed, now, internal) };
                 let number = self.add_descriptor(row.clone(), &parsed, encryption_key, &mut touched)?;
                 self.activate(number, &mut row, kind, internal)?;
             }

@@ -62,7 +62,6 @@ mod rescan;
 mod scrub;
 mod send;
 mod settings;
-mod signing;
 mod store;
 mod sums;
 mod synced;
@@ -99,9 +98,8 @@ use outrigger_standard::release::{self, Rules};
 pub use paying::Turn;
 use scrub::Scrubber;
 pub use settings::{PolicyRule, Settings};
-pub use signing::Signing;
 pub use store::LAYOUT;
-pub use view::WalletView;
+pub use view::{Signing, WalletView};
 
 /// Receives the engine's events. The engine may call it under a wallet's write lock, so that the events of a wallet keep
 /// the order of its writes, but under no other lock. So it must neither wait nor call the engine. The host's sink only
@@ -117,7 +115,7 @@ struct Shared {
     /// The loaded wallets and the threads that follow the node. Part of a reference cycle, which the manager's shutdown
     /// breaks.
     follower: Arc<Follower>,
-    client_files: Arc<ClientFiles>,
+    client_files: ClientFiles,
     attempts: AllAttempts,
     /// Removes former secrets from wallets' files if that was not possible at once.
     scrubber: Arc<Scrubber>,

@@ -26,7 +26,6 @@ use super::{backup, files};
 
 /// How long loading waits for snapshots of the wallet's former environment.
 pub(super) const CLOSING_PATIENCE: Duration = Duration::from_secs(10);
-/// The open files per wallet.
 const FILES_PER_WALLET: u64 = 3;
 /// Open files reserved for connections and everything else.
 const OTHER_FILES: u64 = 256;
@@ -90,8 +89,8 @@ impl WalletManager {
     /// Creates a wallet's file, filled by `fill`, atomically.
     pub(super) fn make_file(&self, folder: &Path, fill: impl FnOnce(Store) -> Result<Wallet>) -> Result<()> {
         outrigger_disk::make_by(folder, |making| {
-            let store = Store::create(making, &self.shared.settings)?;
-            let closing = store.closing();
+            let store = Store::create(making, making, &self.shared.settings)?;
+            let closing = store.env.closing();
             fill(store).map(|wallet| self.follower.remove(&wallet))?;
             closing.wait_timeout(CLOSING_PATIENCE);
             Ok(())
@@ -100,7 +99,9 @@ impl WalletManager {
 
     pub fn load(&self, name: String, load_on_startup: Option<bool>) -> ServiceResult<Vec<String>> {
         let _reserved = self.reserve_name(&name)?;
-        self.load_reserved(name, load_on_startup)
+        let warnings = self.start(self.open_file(&name)?)?;
+        self.set_load_on_startup(&name, load_on_startup)?;
+        Ok(warnings)
     }
 
     /// Adds advice to a load error if the name is the path of a wallet of bitcoind: how to copy it. Reads only files
@@ -121,12 +122,6 @@ impl WalletManager {
             file.display()
         );
         cannot_load(path, &advice)
-    }
-
-    pub(super) fn load_reserved(&self, name: String, load_on_startup: Option<bool>) -> ServiceResult<Vec<String>> {
-        let warnings = self.start(self.open_file(&name)?)?;
-        self.set_load_on_startup(&name, load_on_startup)?;
-        Ok(warnings)
     }
 
     fn open_file(&self, name: &str) -> ServiceResult<Arc<Wallet>> {
@@ -226,7 +221,7 @@ impl WalletManager {
 
     /// [`Self::start`] for a wallet that was just created in `folder`. A failure leaves nothing there.
     fn start_new(&self, wallet: Arc<Wallet>, folder: &Path) -> ServiceResult<Vec<String>> {
-        let closing = wallet.store.closing();
+        let closing = wallet.store.env.closing();
         self.start(wallet).inspect_err(|_| {
             closing.wait_timeout(CLOSING_PATIENCE);
             files::discard(folder);
@@ -302,23 +297,19 @@ impl WalletManager {
     pub fn unload(&self, name: String, load_on_startup: Option<bool>) -> ServiceResult<Vec<String>> {
         let wallet = self.follower.named(&name).ok_or(ErrorKind::WalletNotLoaded)?;
         let _reserved = self.reserve_name(&name)?;
-        self.unload_reserved(&wallet, load_on_startup)
-    }
-
-    pub(super) fn unload_reserved(&self, wallet: &Wallet, load_on_startup: Option<bool>) -> ServiceResult<Vec<String>> {
         // Never released, so no rescan can start while the wallet is unloaded.
         wallet.rescan_reserve()?;
-        let event = wallet.store.closing();
-        self.follower.remove(wallet);
-        self.closing.lock().insert(wallet.name().to_owned(), event);
+        let event = wallet.store.env.closing();
+        self.follower.remove(&wallet);
+        self.closing.lock().insert(name.clone(), event);
         // Waits for running work on the wallet without blocking loads of other wallets.
         wallet.feed.wait_quiet();
         wallet.store_place(&wallet.lock_writes());
         if let Some(hook) = self.on_unload.get() {
-            hook(wallet);
+            hook(&wallet);
             self.shared.backups_due.ring();
         }
-        self.set_load_on_startup(wallet.name(), load_on_startup)?;
+        self.set_load_on_startup(&name, load_on_startup)?;
         Ok(Vec::new())
     }
 

@@ -26,7 +26,6 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// A transaction is new.
     pub fn note_new(&mut self, row: &WalletTransaction) {
         if !self.log.has(&row.txid) {
             self.log.add(row, Standing::Unknown);

@@ -118,7 +118,7 @@ impl WalletManager {
                 node,
                 sink,
                 follower: follower.clone(),
-                client_files: Arc::new(client_files),
+                client_files,
                 attempts: AllAttempts::default(),
                 scrubber,
                 backups_due: Bell::new(),
@@ -280,18 +280,6 @@ impl WalletManager {
         Ok(())
     }
 
-    #[cfg(test)]
-    pub(super) fn run_maintenance(&self) {
-        self.follower.run_maintenance();
-    }
-
-    /// In load order.
-    #[cfg(test)]
-    pub(super) fn loaded(&self) -> Vec<Arc<Wallet>> {
-        self.follower.loaded()
-    }
-
-    /// The loaded wallet of this name.
     pub fn loaded_wallet(&self, name: &str) -> Option<Arc<Wallet>> {
         self.follower.named(name)
     }

@@ -36,7 +36,7 @@ impl Wallet {
         }
         let key = EncryptionKey::random();
         let row = key.protect(&passphrase, &self.shared.settings)?;
-        files::note_former_key(self.store.folder()).map_err(WalletError::from)?;
+        files::note_former_key(self.store.env.folder()).map_err(WalletError::from)?;
         self.write(|write| {
             if !write.meta.private_keys_enabled {
                 let detail = "Error: wallet does not contain private keys, nothing to encrypt.";
@@ -114,7 +114,7 @@ impl Wallet {
             }
         })?;
         let row = key.protect(&new, &self.shared.settings)?;
-        files::note_former_key(self.store.folder()).map_err(WalletError::from)?;
+        files::note_former_key(self.store.env.folder()).map_err(WalletError::from)?;
         self.write(|write| {
             let former = write.t.encryption(write.reads())?.ok_or(ErrorKind::WrongEncryptionState)?;
             write.mark_scrub_due(&former.encrypted_key)?;

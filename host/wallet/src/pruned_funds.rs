@@ -6,6 +6,7 @@ use outrigger_service::chain::BlockRef;
 use outrigger_service::wallet::Ownership;
 use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 
+use super::edits::unknown_transaction;
 use super::error::Result;
 use super::live::Wallet;
 use super::matching::Met;
@@ -43,9 +44,7 @@ impl Wallet {
 
     pub fn remove_transaction(&self, txid: Txid) -> ServiceResult<()> {
         Ok(self.write(|write| {
-            let row = write.t.transaction(write.reads(), &txid)?;
-            let row =
-                row.ok_or_else(|| ServiceError::new(ErrorKind::NotFound, "Invalid or non-wallet transaction id"))?;
+            let row = write.t.transaction(write.reads(), &txid)?.ok_or_else(unknown_transaction)?;
             let children = write.children(&row)?;
             write.forget_mempool_conflicts(txid)?;
             write.remove(row)?;

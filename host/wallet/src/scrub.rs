@@ -63,20 +63,16 @@ impl TraceRow {
         Self { begin, len, hash: sha256::Hash::hash(secret).to_byte_array() }
     }
 
-    fn len(&self) -> usize {
-        self.len as usize
-    }
-
     fn is_in(&self, bytes: &[u8]) -> bool {
         let begins = bytes.windows(self.begin.len()).enumerate().filter(|(_, begin)| *begin == self.begin);
-        let mut found = begins.filter_map(|(at, _)| bytes.get(at..at + self.len()));
+        let mut found = begins.filter_map(|(at, _)| bytes.get(at..at + self.len as usize));
         found.any(|found| sha256::Hash::hash(found).to_byte_array() == self.hash)
     }
 }
 
 /// The secrets that the file still contains.
 fn search(file: &Path, traces: &[TraceRow]) -> io::Result<Vec<TraceRow>> {
-    let overlap = traces.iter().map(TraceRow::len).max().unwrap_or(0);
+    let overlap = traces.iter().map(|trace| trace.len as usize).max().unwrap_or(0);
     let mut file = File::open(file)?;
     let mut chunk = Zeroizing::new(vec![0; SEARCHED + overlap]);
     let (mut kept, mut found) = (0, vec![false; traces.len()]);
@@ -125,7 +121,7 @@ impl Wallet {
         match self.try_scrub() {
             Ok(true) => {
                 self.scrub_pending.store(false, Ordering::Relaxed);
-                if let Err(error) = files::forget_former_key(self.store.folder()) {
+                if let Err(error) = files::forget_former_key(self.store.env.folder()) {
                     tracing::debug!(wallet = self.name(), %error, "the file is searched once more at the next start");
                 }
             }
@@ -197,7 +193,7 @@ impl Wallet {
         let (mut done, mut next) = (0, FIRST_WRITE);
         let mut found = true;
         while found && done < count {
-            let (end, before) = (count.min(done + next), self.store.pages());
+            let (end, before) = (count.min(done + next), self.store.env.pages());
             self.write_in(&guard, |write| {
                 (done..end).try_for_each(|page| {
                     let place = [FILLER, &page.to_be_bytes()].concat();
@@ -205,7 +201,7 @@ impl Wallet {
                 })
             })?;
             // Rows that found no free page have extended the file.
-            found = 2 * self.store.pages().saturating_sub(before) < end - done;
+            found = 2 * self.store.env.pages().saturating_sub(before) < end - done;
             (done, next) = (end, LARGEST_WRITE.min(2 * next));
         }
         self.write_in(&guard, |write| write.remove_filler())?;

@@ -62,25 +62,12 @@ fn is_undecided(error: &NodeError) -> bool {
 impl Wallet {
     /// Stores a signed transaction with texts, then offers it to the node unless broadcasting is off. Returns the
     /// node's answer, `None` if there was none. A refused transaction is kept: the reason for the refusal may not last.
-    /// A transaction that the wallet already has is only offered.
+    /// A transaction that the wallet already has is only offered. `replaced` is the unconfirmed transaction of the wallet
+    /// that this one replaces, if any.
     ///
     /// Refuses, and stores nothing, if the transaction is not the wallet's, if it spends a coin that another
     /// transaction of the wallet spends, if a text is too long, or if the node fails for certain.
-    pub fn send(&self, raw: &[u8], texts: Vec<(String, String)>) -> ServiceResult<Option<Admission>> {
-        self.send_instead(None, raw, texts)
-    }
-
-    /// [`Self::send`] for a transaction that replaces an unconfirmed one of the wallet.
-    pub fn replace(
-        &self,
-        replaced: Txid,
-        raw: &[u8],
-        texts: Vec<(String, String)>,
-    ) -> ServiceResult<Option<Admission>> {
-        self.send_instead(Some(replaced), raw, texts)
-    }
-
-    fn send_instead(
+    pub fn send(
         &self,
         replaced: Option<Txid>,
         raw: &[u8],

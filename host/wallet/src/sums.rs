@@ -182,32 +182,23 @@ mod tests {
 
     use super::*;
 
-    fn coin(value: u64, state: TxState) -> CoinRow {
-        CoinRow {
-            value: Amount::from_sat(value),
-            script: ScriptBuf::new(),
-            state,
-            coinbase: false,
-            ownership: Ownership::Spendable,
-            from_us: false,
-            reused: false,
-        }
-    }
-
-    fn sums(coin: &CoinRow) -> Sums {
-        let mut sums = Sums::default();
-        sums.note(&Txid::from_byte_array([1; 32]), coin, 1);
-        sums
-    }
-
     #[test]
     fn what_is_taken_away_leaves_nothing() {
         let txid = Txid::from_byte_array([1; 32]);
         let confirmed = TxState::Confirmed { block: bitcoin::BlockHash::all_zeros(), height: 7, index: 0, time: 0 };
         for state in [confirmed, TxState::InMempool, TxState::Inactive] {
             for coinbase in [false, true] {
-                let coin = CoinRow { ownership: Ownership::WatchOnly, coinbase, ..coin(5, state) };
-                let mut sums = sums(&coin);
+                let coin = CoinRow {
+                    value: Amount::from_sat(5),
+                    script: ScriptBuf::new(),
+                    state,
+                    coinbase,
+                    ownership: Ownership::WatchOnly,
+                    from_us: false,
+                    reused: false,
+                };
+                let mut sums = Sums::default();
+                sums.note(&txid, &coin, 1);
                 assert_ne!(sums, Sums::default());
                 sums.note(&txid, &coin, -1);
                 assert_eq!(sums, Sums::default());

@@ -73,13 +73,6 @@ impl Wallet {
         self.write_in(&guard, change)
     }
 
-    /// [`Self::write`] for a follower thread. Fails with [`WalletError::Occupied`] if another writer keeps the lock
-    /// long.
-    pub(super) fn write_following<R>(&self, change: impl FnOnce(&mut Write<'_>) -> Result<R>) -> Result<R> {
-        let guard = self.lock_for_following()?;
-        self.write_in(&guard, change)
-    }
-
     /// [`Self::write`] under a lock already held.
     pub(super) fn write_in<R>(
         &self,

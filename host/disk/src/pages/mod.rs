@@ -58,8 +58,6 @@ pub type Visitor<'v> = &'v mut dyn FnMut(&str, &[u8], &[u8]) -> Result<(), Fault
 pub struct DataFile {
     file: File,
     meta: Meta,
-    /// In bytes.
-    page_size: usize,
     /// The number of whole pages in the file.
     pages: u64,
 }
@@ -77,8 +75,7 @@ impl DataFile {
             return Err(Fault::Empty);
         }
         let (meta, former) = meta::read(&file)?;
-        let page_size = meta.page_size;
-        let opened = Self { file, meta, page_size, pages: length / page_size as u64 };
+        let opened = Self { file, meta, pages: length / meta.page_size as u64 };
         opened.check_changes(&former)?;
         Ok(opened)
     }
@@ -123,7 +120,9 @@ impl DataFile {
     }
 
     fn new_walk(&self) -> Walk<'_> {
-        Walk { file: self, seen: VisitedPages::new(self.meta.last_page, self.pages), tables: Vec::new() }
+        let (last, pages) = (self.meta.last_page, self.pages);
+        let seen = VisitedPages { last, pages, bits: Vec::new(), behind: HashSet::new() };
+        Walk { file: self, seen, tables: Vec::new() }
     }
 
     /// Checks the commit number of each meta page. A flipped bit could make the older one the newer, which would lose
@@ -144,7 +143,7 @@ impl DataFile {
 
     /// Reads a page, or the beginning of a run of pages.
     fn read(&self, page: u64, into: &mut [u8], table: &str) -> Result<(), Fault> {
-        let offset = page.checked_mul(self.page_size as u64);
+        let offset = page.checked_mul(self.meta.page_size as u64);
         let fault = |what| Fault::Page { page, table: table.to_owned(), what };
         let offset = offset.ok_or_else(|| fault("it does not exist"))?;
         match self.file.read_exact_at(into, offset) {
@@ -172,10 +171,6 @@ struct VisitedPages {
 }
 
 impl VisitedPages {
-    fn new(last: u64, pages: u64) -> Self {
-        Self { last, pages, bits: Vec::new(), behind: HashSet::new() }
-    }
-
     /// Marks a free page. Returns false if it does not exist or was seen before.
     fn note_free(&mut self, page: u64) -> bool {
         if page < self.pages || page > self.last { self.note(page) } else { self.behind.insert(page) }

@@ -98,7 +98,7 @@ pub struct Node<'p> {
 pub struct Page {
     bytes: Vec<u8>,
     leaf: bool,
-    count: usize,
+    pub count: usize,
 }
 
 impl Page {
@@ -151,10 +151,6 @@ impl Page {
         };
         let size = NODE_HEADER + key + value;
         (offset + size <= self.bytes.len()).then_some(size)
-    }
-
-    pub fn count(&self) -> usize {
-        self.count
     }
 
     pub fn node(&self, index: usize) -> Option<Node<'_>> {

@@ -69,7 +69,7 @@ impl<'n> Tree<'n> {
 
     /// Reads a page and checks it in isolation.
     fn read_page(&self, number: u64, leaf: bool, file: &DataFile) -> Result<Page, Fault> {
-        let mut bytes = vec![0; file.page_size];
+        let mut bytes = vec![0; file.meta.page_size];
         file.read(number, &mut bytes, self.name)?;
         Page::check(bytes, number, leaf).map_err(|what| self.page_fault(number, what))
     }
@@ -103,7 +103,7 @@ impl<'n> Tree<'n> {
             return self.walk_rows(number, &page, walk, visitor);
         }
         self.counted.branches += 1;
-        for index in 0..page.count() {
+        for index in 0..page.count {
             let key = |index| page.node(index).map(|node| node.key);
             let child = page.node(index).map_or(0, |node| node.child);
             let bounds =
@@ -161,7 +161,7 @@ impl<'n> Tree<'n> {
         let pages = u64::from(u32_at(&header, 12).unwrap_or_default());
         let size = HEADER + length;
         // A value replaced by a shorter one may keep its pages.
-        if pages < (size.div_ceil(file.page_size)) as u64 || number.saturating_add(pages) > file.pages {
+        if pages < (size.div_ceil(file.meta.page_size)) as u64 || number.saturating_add(pages) > file.pages {
             return Err(fault("its length differs from the value's"));
         }
         let mut bytes = vec![0; size];
@@ -220,9 +220,9 @@ impl<'n> Tree<'n> {
         let Some(mut number) = self.root()? else { return Ok(None) };
         for _ in 1..self.stated.depth {
             let page = self.read_page(number, false, file)?;
-            number = page.node(page.count() - 1).map_or(0, |node| node.child);
+            number = page.node(page.count - 1).map_or(0, |node| node.child);
         }
         let page = self.read_page(number, true, file)?;
-        Ok(page.node(page.count() - 1).and_then(|node| u64_at(node.key, 0)))
+        Ok(page.node(page.count - 1).and_then(|node| u64_at(node.key, 0)))
     }
 }

@@ -4,8 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Instant;
 
-use super::worker::{Wait, Worker};
-use crate::error::Result;
+use super::worker::Worker;
 use crate::live::index::WalletNumber;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -18,8 +17,7 @@ pub enum Due {
 
 pub type Alarm = (Instant, Due, WalletNumber);
 
-#[derive(Default)]
-pub struct Alarms(Worker<BinaryHeap<Reverse<Alarm>>>);
+pub type Alarms = Worker<BinaryHeap<Reverse<Alarm>>>;
 
 /// The next work of the thread.
 pub enum Next {
@@ -29,21 +27,13 @@ pub enum Next {
 }
 
 impl Alarms {
-    pub fn start(&self, run: impl FnOnce() + Send + 'static) -> Result<()> {
-        self.0.start("wallet alarms", run)
-    }
-
     pub fn set(&self, at: Instant, due: Due, slot: WalletNumber) {
-        self.0.give(|alarms| alarms.push(Reverse((at, due, slot))));
+        self.give(|alarms| alarms.push(Reverse((at, due, slot))));
     }
 
     #[cfg(test)]
     pub fn retries(&self) -> usize {
-        self.0.look(|alarms| alarms.iter().filter(|Reverse((_, due, _))| matches!(due, Due::Retry)).count())
-    }
-
-    pub fn stop(&self) {
-        self.0.stop();
+        self.look(|alarms| alarms.iter().filter(|Reverse((_, due, _))| matches!(due, Due::Retry)).count())
     }
 
     /// Waits for the next alarm, or for the time of `maintenance`.
@@ -62,8 +52,8 @@ impl Alarms {
                 return Ok(Next::Maintenance);
             }
             let until = alarms.peek().map_or(maintenance, |Reverse((at, ..))| maintenance.min(*at));
-            Err(Wait(Some(until - now)))
+            Err(Some(until - now))
         };
-        self.0.take(take).unwrap_or(Next::Stop)
+        self.take(take).unwrap_or(Next::Stop)
     }
 }

@@ -70,7 +70,8 @@ impl Wallet {
             blocks.push(block);
         }
         let received = self.shared.node.time();
-        self.write_following(|write| blocks.iter().try_for_each(|block| write.take_block(block, received)))
+        let guard = self.lock_for_following()?;
+        self.write_in(&guard, |write| blocks.iter().try_for_each(|block| write.take_block(block, received)))
     }
 
     /// Moves the position over a block that does not touch the wallet. Returns false if the block touches it.
@@ -175,12 +176,6 @@ impl Wallet {
         self.feed.position().now
     }
 
-    /// Whether the position is ahead of the stored one.
-    pub(super) fn is_ahead(&self) -> bool {
-        let place = self.feed.position();
-        place.now.hash != place.stored
-    }
-
     /// Whether the position is so far ahead of the stored one that the next load would read many blocks again.
     pub(super) fn is_far_ahead(&self) -> bool {
         let place = self.feed.position();
@@ -196,7 +191,8 @@ impl Wallet {
 
     /// Stores the position. If that fails, the next load reads the blocks again.
     pub(crate) fn store_place(&self, guard: &WriteGuard<'_>) {
-        if self.is_ahead()
+        let place = self.feed.position();
+        if place.now.hash != place.stored
             && self.feed.failure().is_none()
             && let Err(error) = self.write_in(guard, |_| Ok(()))
         {

@@ -106,7 +106,7 @@ impl Wallet {
         }
         if hits.is_empty() && last.height < self.feed.position().due {
             // Under the write lock: if the number of scripts has not changed, the search covered all of them.
-            if self.store.tables.scripts.len(&*self.store.read()?)? != wanted.count() {
+            if self.store.tables.scripts.len(&*self.store.read()?)? != wanted.count {
                 return Ok(Growth::Unknown);
             }
             self.feed.stand_at(synced_at(&last));

@@ -291,17 +291,14 @@ impl Wallet {
         // Waits for the write lock: a retry would not find these transactions again.
         self.write(|write| {
             for txid in present {
-                match write.t.transaction(write.reads(), &txid)? {
-                    Some(row) if row.state == TxState::Inactive => {
-                        let raw = write.t.serialised(write.reads(), &txid)?;
-                        let version = raw.and_then(<[u8]>::first_chunk).copied().map_or(0, i32::from_le_bytes);
-                        write.note_mempool_conflicts(txid, Version(version), row.inputs.clone())?;
-                        write.note_payments(row.outputs.iter().map(|output| output.script.as_script()))?;
-                        let row = write.t.transaction(write.reads(), &txid)?.unwrap_or(row);
-                        write.set_state(row, TxState::InMempool)?;
-                    }
-                    _ => {}
-                }
+                let row = write.t.transaction(write.reads(), &txid)?;
+                let Some(row) = row.filter(|row| row.state == TxState::Inactive) else { continue };
+                let raw = write.t.serialised(write.reads(), &txid)?;
+                let version = raw.and_then(<[u8]>::first_chunk).copied().map_or(0, i32::from_le_bytes);
+                write.note_mempool_conflicts(txid, Version(version), row.inputs.clone())?;
+                write.note_payments(row.outputs.iter().map(|output| output.script.as_script()))?;
+                let row = write.t.transaction(write.reads(), &txid)?.unwrap_or(row);
+                write.set_state(row, TxState::InMempool)?;
             }
             Ok(())
         })

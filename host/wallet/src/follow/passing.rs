@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bitcoin::BlockHash;
 use outrigger_service::chain::BlockRef;
 
-use super::decoded::{DecodedBlock, previous};
+use super::decoded::previous;
 use crate::live::feed::Item;
 use crate::synced::synced_at;
 use outrigger_node::interest::{interests, transaction_interest};
@@ -78,12 +78,7 @@ impl Follower {
 
     fn pass_connected(&self, shared: &Shared, event: &NodeEvent, hash: BlockHash) -> Result<()> {
         let block = self.blocks.get(&*shared.node, hash)?;
-        self.connect_for_all(event, &block);
-        Ok(())
-    }
-
-    fn connect_for_all(&self, event: &NodeEvent, block: &DecodedBlock) {
-        let Some(before) = block.previous() else { return };
+        let Some(before) = block.previous() else { return Ok(()) };
         let after = synced_at(&block.info);
         let _held = self.index.hold();
         let mut busy = self.busy.lock();
@@ -93,6 +88,7 @@ impl Follower {
                 self.give_to(wallet, event, &mut busy);
             }
         });
+        Ok(())
     }
 
     fn pass_disconnected(&self, shared: &Shared, event: &NodeEvent, hash: BlockHash, height: u32) -> Result<()> {
@@ -134,8 +130,7 @@ impl Follower {
             false => shared.block_info(BlockRef::Hash { hash })?,
         };
         if tip.as_ref().and_then(previous).is_some_and(|before| places.contains(&before)) {
-            let block = self.blocks.get(&*shared.node, hash)?;
-            self.connect_for_all(event, &block);
+            self.pass_connected(shared, event, hash)?;
         }
         let mut busy = self.busy.lock();
         self.for_each(|wallet| {

@@ -3,21 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use super::worker::{Wait, Worker};
-use crate::error::Result;
+use super::worker::Worker;
 use crate::live::index::WalletNumber;
 use crate::live::outgoing::OfferScope;
 
-#[derive(Default)]
-pub struct Resends(Worker<BTreeMap<WalletNumber, OfferScope>>);
+pub type Resends = Worker<BTreeMap<WalletNumber, OfferScope>>;
 
 impl Resends {
-    pub fn start(&self, run: impl FnOnce() + Send + 'static) -> Result<()> {
-        self.0.start("wallet resends", run)
-    }
-
     pub fn queue(&self, slot: WalletNumber, offered: OfferScope) {
-        self.0.give(|due| {
+        self.give(|due| {
             let planned = due.entry(slot).or_insert(offered);
             *planned = offered.max(*planned);
         });
@@ -25,10 +19,6 @@ impl Resends {
 
     /// Waits for the next wallet. `None` ends the thread.
     pub fn next(&self) -> Option<(WalletNumber, OfferScope)> {
-        self.0.take(|due| due.pop_first().ok_or(Wait(None)))
-    }
-
-    pub fn stop(&self) {
-        self.0.stop();
+        self.take(|due| due.pop_first().ok_or(None))
     }
 }

@@ -255,15 +255,22 @@ impl Write<'_> {
         if !row.coinbase {
             return self.set_state(row, TxState::Inactive);
         }
-        let mut pending = vec![row.txid];
-        let mut seen = BTreeSet::new();
+        self.move_with_descendants(row.txid, TxState::Abandoned, |_| true)
+    }
+
+    /// Moves `txid` and its descendants to a state. A transaction whose state does not count as `movable` stays, and the
+    /// walk does not go on to its descendants.
+    fn move_with_descendants(&mut self, txid: Txid, state: TxState, movable: impl Fn(&TxState) -> bool) -> Result<()> {
+        let (mut pending, mut seen) = (vec![txid], BTreeSet::new());
         while let Some(txid) = pending.pop() {
             if !seen.insert(txid) {
                 continue;
             }
             let Some(row) = self.t.transaction(self.reads(), &txid)? else { continue };
-            pending.extend(self.children(&row)?);
-            self.set_state(row, TxState::Abandoned)?;
+            if movable(&row.state) {
+                pending.extend(self.children(&row)?);
+                self.set_state(row, state)?;
+            }
         }
         Ok(())
     }
@@ -274,38 +281,15 @@ impl Write<'_> {
 
     /// A block conflicts with `txid` and thereby with its descendants. A conflict with a lower block takes precedence.
     pub fn mark_conflicted(&mut self, txid: Txid, block: BlockHash, height: u32) -> Result<()> {
-        let (mut pending, mut seen) = (vec![txid], BTreeSet::new());
-        while let Some(txid) = pending.pop() {
-            if !seen.insert(txid) {
-                continue;
-            }
-            let Some(row) = self.t.transaction(self.reads(), &txid)? else { continue };
-            let deeper = match row.state {
-                TxState::Confirmed { .. } => true,
-                TxState::Conflicted { height: other, .. } => other <= height,
-                _ => false,
-            };
-            if !deeper {
-                pending.extend(self.children(&row)?);
-                self.set_state(row, TxState::Conflicted { block, height })?;
-            }
-        }
-        Ok(())
+        self.move_with_descendants(txid, TxState::Conflicted { block, height }, |state| match state {
+            TxState::Confirmed { .. } => false,
+            TxState::Conflicted { height: other, .. } => *other > height,
+            _ => true,
+        })
     }
 
     /// Abandons `txid` and its descendants.
     pub fn mark_abandoned(&mut self, txid: Txid) -> Result<()> {
-        let (mut pending, mut seen) = (vec![txid], BTreeSet::new());
-        while let Some(txid) = pending.pop() {
-            if !seen.insert(txid) {
-                continue;
-            }
-            let Some(row) = self.t.transaction(self.reads(), &txid)? else { continue };
-            if row.state == TxState::Inactive {
-                pending.extend(self.children(&row)?);
-                self.set_state(row, TxState::Abandoned)?;
-            }
-        }
-        Ok(())
+        self.move_with_descendants(txid, TxState::Abandoned, |state| *state == TxState::Inactive)
     }
 }

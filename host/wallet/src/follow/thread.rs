@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
 use bitcoin::BlockHash;
-use parking_lot::{Condvar, Mutex, RwLock, RwLockReadGuard};
+use parking_lot::{Condvar, Mutex, RwLock};
 
 use outrigger_node::interest::{interests, transaction_interest};
 
@@ -35,25 +35,9 @@ struct LoadedWallets {
     by_slot: BTreeMap<WalletNumber, Arc<Wallet>>,
 }
 
-impl InboxItem {
-    /// The number of events that it replaces.
-    fn worth(&self) -> u64 {
-        match self {
-            Self::Event(_) => 1,
-            Self::Lost(count) => *count,
-        }
-    }
-}
-
-enum InboxItem {
-    Event(NodeEvent),
-    /// This many events were dropped.
-    Lost(u64),
-}
-
 #[derive(Default)]
 struct Inbox {
-    events: VecDeque<InboxItem>,
+    events: VecDeque<Item>,
     told: u64,
     passed: u64,
     /// A tip that a call has seen before its event.
@@ -87,17 +71,13 @@ impl Follower {
     pub fn start(shared: &Arc<Shared>) -> Result<()> {
         shared.follower.work_queue.start(shared)?;
         let due = shared.clone();
-        shared.follower.alarms.start(move || due.follower.run_alarms())?;
+        shared.follower.alarms.start("wallet alarms", move || due.follower.run_alarms())?;
         let resend = shared.clone();
-        shared.follower.resends.start(move || resend.follower.run_resends(&resend))?;
+        shared.follower.resends.start("wallet resends", move || resend.follower.run_resends(&resend))?;
         let run = shared.clone();
         let thread = thread::Builder::new().name("wallets".into()).spawn(move || run.follower.run(&run))?;
         shared.follower.inbox.lock().thread = Some(thread);
         Ok(())
-    }
-
-    fn read(&self) -> RwLockReadGuard<'_, LoadedWallets> {
-        self.loaded.read()
     }
 
     pub fn new_slot(&self) -> WalletNumber {
@@ -137,9 +117,9 @@ impl Follower {
     fn enqueue(&self, inbox: &mut Inbox, event: NodeEvent) {
         if inbox.events.len() >= MAX_EVENTS {
             let lost = inbox.events.drain(..).map(|told| told.worth()).sum();
-            inbox.events.push_back(InboxItem::Lost(lost));
+            inbox.events.push_back(Item::Reconcile(lost));
         }
-        inbox.events.push_back(InboxItem::Event(event));
+        inbox.events.push_back(Item::Event(event));
         inbox.told += 1;
         self.told.store(inbox.told, Ordering::Release);
         self.arrived.notify_one();
@@ -156,35 +136,35 @@ impl Follower {
 
     /// In load order.
     pub fn loaded(&self) -> Vec<Arc<Wallet>> {
-        self.read().by_slot.values().cloned().collect()
+        self.loaded.read().by_slot.values().cloned().collect()
     }
 
     /// In load order.
     pub fn names(&self) -> Vec<String> {
-        self.read().by_slot.values().map(|wallet| wallet.name().to_owned()).collect()
+        self.loaded.read().by_slot.values().map(|wallet| wallet.name().to_owned()).collect()
     }
 
     pub fn count(&self) -> usize {
-        self.read().by_slot.len()
+        self.loaded.read().by_slot.len()
     }
 
     /// The loaded wallet, if there is exactly one.
     pub fn only(&self) -> Option<Arc<Wallet>> {
-        let loaded = self.read();
+        let loaded = self.loaded.read();
         let first = loaded.by_slot.values().next().filter(|_| loaded.by_slot.len() == 1);
         first.cloned()
     }
 
     pub fn named(&self, name: &str) -> Option<Arc<Wallet>> {
-        self.read().by_name.get(name).cloned()
+        self.loaded.read().by_name.get(name).cloned()
     }
 
     pub fn get(&self, slot: WalletNumber) -> Option<Arc<Wallet>> {
-        self.read().by_slot.get(&slot).cloned()
+        self.loaded.read().by_slot.get(&slot).cloned()
     }
 
     pub(super) fn for_each(&self, each: impl FnMut(&Arc<Wallet>)) {
-        self.read().by_slot.values().for_each(each);
+        self.loaded.read().by_slot.values().for_each(each);
     }
 
     /// Adds a wallet whose interests are in the index.
@@ -269,7 +249,7 @@ impl Follower {
         }
     }
 
-    fn next(&self) -> Option<InboxItem> {
+    fn next(&self) -> Option<Item> {
         let mut inbox = self.inbox.lock();
         loop {
             if inbox.stopping {
@@ -285,7 +265,7 @@ impl Follower {
     fn run(&self, shared: &Shared) {
         while let Some(told) = self.next() {
             match &told {
-                InboxItem::Event(event) => {
+                Item::Event(event) => {
                     if catch_unwind(AssertUnwindSafe(|| self.pass(shared, event))).is_err() {
                         tracing::error!(
                             "a panic while an event of the node was matched; every wallet processes the event by itself"
@@ -297,7 +277,7 @@ impl Follower {
                         self.give_all(event);
                     }
                 }
-                InboxItem::Lost(count) => {
+                Item::Reconcile(count) => {
                     tracing::warn!(
                         count,
                         "the wallets read the chain and the mempool anew, as too much was told at once"

@@ -95,17 +95,15 @@ impl WorkQueue {
             state.waiting -= 1;
         }
     }
-
-    fn run(&self, shared: &Shared) {
-        while let Some(wallet) = self.next() {
-            turn(shared, &wallet);
-        }
-    }
 }
 
 fn add_thread(state: &mut State) -> std::io::Result<()> {
     let Some(shared) = state.shared.upgrade() else { return Ok(()) };
-    let run = move || shared.follower.work_queue.run(&shared);
+    let run = move || {
+        while let Some(wallet) = shared.follower.work_queue.next() {
+            turn(&shared, &wallet);
+        }
+    };
     state.threads.push(thread::Builder::new().name("wallet".into()).spawn(run)?);
     Ok(())
 }

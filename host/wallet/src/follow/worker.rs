@@ -20,9 +20,6 @@ pub struct Worker<W> {
     changed: Condvar,
 }
 
-/// No work now: try again after this time or, if `None`, when there is more.
-pub struct Wait(pub Option<Duration>);
-
 impl<W> Worker<W> {
     pub fn start(&self, name: &str, run: impl FnOnce() + Send + 'static) -> Result<()> {
         self.state.lock().thread = Some(thread::Builder::new().name(name.to_owned()).spawn(run)?);
@@ -39,14 +36,15 @@ impl<W> Worker<W> {
         look(&self.state.lock().work)
     }
 
-    /// Waits until `take` succeeds. `None` ends the thread.
-    pub fn take<R>(&self, mut take: impl FnMut(&mut W) -> std::result::Result<R, Wait>) -> Option<R> {
+    /// Waits until `take` succeeds. Without work, `take` fails with the time after which to try again, or with `None` to
+    /// wait for more work. Returns `None` once the thread has to end.
+    pub fn take<R>(&self, mut take: impl FnMut(&mut W) -> std::result::Result<R, Option<Duration>>) -> Option<R> {
         let mut state = self.state.lock();
         while !state.stopping {
             match take(&mut state.work) {
                 Ok(taken) => return Some(taken),
-                Err(Wait(None)) => self.changed.wait(&mut state),
-                Err(Wait(Some(time))) => {
+                Err(None) => self.changed.wait(&mut state),
+                Err(Some(time)) => {
                     self.changed.wait_for(&mut state, time);
                 }
             }

@@ -34,7 +34,7 @@ impl Item {
         }
     }
 
-    fn worth(&self) -> u64 {
+    pub fn worth(&self) -> u64 {
         match self {
             Self::Event(_) => 1,
             Self::Reconcile(count) => *count,

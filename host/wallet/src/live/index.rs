@@ -7,9 +7,9 @@
 //! additions while a block is compared with all wallets.
 
 use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use foldhash::fast::RandomState;
 use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// The number of a loaded wallet. Never reused while the host runs.
@@ -21,33 +21,11 @@ const SHARDS: usize = 256;
 const SHARED: u32 = 1 << 31;
 /// Entries of unloaded wallets are removed once there are this many, and at least as many as entries of loaded wallets.
 const MANY_DEAD: u64 = 1_000;
-/// An odd multiplier that spreads small numbers over all bits.
-const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
-
-/// Spreads the 32 bits of an interest, already random, over the 64 bits that a hash table uses.
-#[derive(Default)]
-struct Spread(u64);
-
-impl Hasher for Spread {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u32(self.0 as u32 ^ u32::from(*byte));
-        }
-    }
-
-    fn write_u32(&mut self, number: u32) {
-        self.0 = u64::from(number).wrapping_mul(SPREAD);
-    }
-}
 
 #[derive(Default)]
 struct Shard {
     /// A wallet's number, or, marked with [`SHARED`], the position of a list.
-    owners: HashMap<u32, u32, BuildHasherDefault<Spread>>,
+    owners: HashMap<u32, u32, RandomState>,
     lists: Vec<Vec<WalletNumber>>,
 }
 
@@ -214,7 +192,7 @@ mod tests {
     #[test]
     fn the_entries_of_unloaded_wallets_are_taken_out_when_they_are_many() {
         let index = Index::default();
-        let interests: Vec<u64> = (0..MANY_DEAD).map(|number| number.wrapping_mul(SPREAD)).collect();
+        let interests: Vec<u64> = (0..MANY_DEAD).map(|number| number << 32 | number).collect();
         for interest in &interests {
             index.add(1, *interest);
         }

@@ -101,7 +101,8 @@ impl Wallet {
         let feed = Feed::new(store.tables.synced(&txn)?, store.tables.top(&txn)?, due);
         let locked_coins = store.tables.locked_coins(&txn)?;
         let meta = store.tables.meta(&txn)?;
-        let (signer, guarded) = (meta.signer.map(Into::into), Guarded::stored(&meta.policies));
+        let policies = meta.policies.into_iter().map(Arc::from).collect();
+        let (signer, guarded) = (meta.signer.map(Into::into), Guarded { policies, ..Guarded::default() });
         drop(txn);
         let wallet = Self {
             attempts: shared.attempts.of(&name),

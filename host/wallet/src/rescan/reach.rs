@@ -5,12 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use outrigger_service::wire::from_bytes;
-
-use crate::error::{Result, WalletError};
+use crate::error::Result;
 use crate::live::Wallet;
 use crate::store::rows::DescriptorRow;
-use crate::store::tables::number_from_key;
 
 /// The part of the scripts derived ahead that counts as their end: the last fifth.
 const END_PART: u32 = 5;
@@ -45,14 +42,7 @@ impl Reach {
 }
 
 fn ranged(wallet: &Wallet) -> Result<Vec<(u32, DescriptorRow)>> {
-    let (txn, t) = (wallet.store.read()?, wallet.store.tables);
-    let mut rows = Vec::new();
-    for entry in t.descriptors.iter(&txn)? {
-        let (key, row) = entry?;
-        let row: DescriptorRow = from_bytes(row).map_err(WalletError::Damaged)?;
-        if row.ranged {
-            rows.push((number_from_key(key)?, row));
-        }
-    }
+    let mut rows = wallet.store.tables.all_descriptors(&*wallet.store.read()?)?;
+    rows.retain(|(_, row)| row.ranged);
     Ok(rows)
 }

@@ -355,58 +355,42 @@ impl Write<'_> {
         if wanted.is_stale(self)? {
             return Ok(Growth::Unknown);
         }
-        let growth = self.rescan_chunks(batch, seen, row, wanted)?;
-        self.store_row(self.t.meta, b"rescan", row)?;
-        Ok(growth)
-    }
-
-    fn rescan_chunks(
-        &mut self,
-        batch: &[Chunk],
-        seen: &ChainState,
-        row: &mut RescanRow,
-        wanted: &mut WatchedScripts,
-    ) -> Result<Growth> {
+        let mut growth = Growth::Held;
         let met = Met::Rescan(self.wallet.shared.node.time());
-        for Chunk { findings, .. } in batch {
+        'batch: for Chunk { findings, .. } in batch {
             for block in &findings.blocks {
                 if !seen.gone.contains(&block.hash) {
-                    self.rescan_block_whole(block, row, met)?;
+                    self.rescan_block(block, row, met)?;
                 }
-                let growth = wanted.look(self)?;
+                growth = wanted.look(self)?;
                 if growth != Growth::Held {
                     // Other transactions of the block may pay to the new scripts.
                     row.next_height = Some(block.height);
-                    return Ok(growth);
+                    break 'batch;
                 }
             }
             row.next_height = Some(findings.next);
         }
-        Ok(Growth::Held)
+        self.store_row(self.t.meta, b"rescan", row)?;
+        Ok(growth)
     }
 
     /// Writes the results of a block, repeatedly while that adds scripts: transactions before a payment may pay to
     /// scripts that it derives.
-    fn rescan_block_whole(&mut self, block: &FoundBlock, row: &mut RescanRow, met: Met) -> Result<()> {
+    fn rescan_block(&mut self, block: &FoundBlock, row: &mut RescanRow, met: Met) -> Result<()> {
+        let Some(found) = &block.found else {
+            row.unreadable = block.max_time;
+            return Ok(());
+        };
         loop {
             let known = self.t.scripts.len(self.reads())?;
-            self.rescan_block(block, row, met)?;
+            for (index, txid, transaction) in &found.transactions {
+                let place = (block.hash, block.height, *index, found.time);
+                self.connect_transaction(transaction, *txid, place, met)?;
+            }
             if self.t.scripts.len(self.reads())? == known {
                 return Ok(());
             }
         }
-    }
-
-    fn rescan_block(&mut self, block: &FoundBlock, row: &mut RescanRow, met: Met) -> Result<()> {
-        match &block.found {
-            Some(found) => {
-                for (index, txid, transaction) in &found.transactions {
-                    let place = (block.hash, block.height, *index, found.time);
-                    self.connect_transaction(transaction, *txid, place, met)?;
-                }
-            }
-            None => row.unreadable = block.max_time,
-        }
-        Ok(())
     }
 }

@@ -12,8 +12,7 @@ use super::reach::Ends;
 use crate::descriptors::derive;
 use crate::error::{Result, WalletError};
 use crate::live::Wallet;
-use crate::store::rows::{DescriptorRow, ScriptRow};
-use crate::store::tables::number_from_key;
+use crate::store::rows::ScriptRow;
 use crate::write::Write;
 use outrigger_node::search::ScriptSet;
 
@@ -31,7 +30,7 @@ struct Reach {
 pub struct WatchedScripts {
     set: ScriptSet,
     /// The number of the wallet's scripts at the last look.
-    count: u64,
+    pub count: u64,
     reach: BTreeMap<u32, Reach>,
 }
 
@@ -67,12 +66,8 @@ impl WatchedScripts {
                 wanted.set.insert(&row.script);
             }
         }
-        for entry in t.descriptors.iter(&txn)? {
-            let (key, row) = entry?;
-            let row: DescriptorRow = from_bytes(row).map_err(WalletError::Damaged)?;
-            if row.ranged {
-                wanted.reach.insert(number_from_key(key)?, Reach { end: row.range_end, ahead: AHEAD });
-            }
+        for (number, row) in t.all_descriptors(&txn)?.into_iter().filter(|(_, row)| row.ranged) {
+            wanted.reach.insert(number, Reach { end: row.range_end, ahead: AHEAD });
         }
         Ok(wanted)
     }
@@ -84,11 +79,6 @@ impl WatchedScripts {
 
     pub fn take_back(&mut self, set: ScriptSet) {
         self.set = set;
-    }
-
-    /// The number of the wallet's scripts at the last look.
-    pub fn count(&self) -> u64 {
-        self.count
     }
 
     /// Whether another write has added scripts since the last look.

@@ -13,15 +13,14 @@ use std::sync::OnceLock;
 pub use heed::EnvClosingEvent as Closing;
 pub use heed::RoTxn as Reading;
 pub use heed::RwTxn as Writing;
-use heed::types::Bytes;
-use heed::{RoRange, WithoutTls};
+use heed::WithoutTls;
 
 pub use tables::{LogTables, Tables};
 
 use super::error::{Result, WalletError};
 use super::settings::Settings;
 pub use outrigger_disk::{DATA_FILE, LOCK_FILE};
-use outrigger_disk::{Damage, Environment, Opening};
+use outrigger_disk::{Environment, Opening};
 
 /// The version of the layout that this code reads and writes.
 pub const LAYOUT: u32 = 6;
@@ -34,16 +33,13 @@ const MAP_UNIT: usize = 64 << 10;
 const ROOM: u64 = 4;
 
 pub struct Store {
-    env: Environment,
+    pub env: Environment,
     pub tables: Tables,
     /// Unset in a wallet of a former build, until its next write.
     log: OnceLock<LogTables>,
 }
 
 pub type Snapshot = Reading<'static, WithoutTls>;
-
-/// A range of a table.
-pub type RangeRows<'t> = outrigger_disk::Rows<RoRange<'t, Bytes, Bytes>>;
 
 /// The size of the map for a file of this length, in bytes: room to grow fourfold.
 fn map_size(least: usize, file: u64) -> usize {
@@ -62,18 +58,10 @@ fn opening(folder: &Path, settings: &Settings) -> Opening {
 }
 
 impl Store {
-    /// Creates the tables in `folder`, which exists and holds no wallet.
-    pub fn create(folder: &Path, settings: &Settings) -> Result<Self> {
-        Self::create_by(folder, &opening(folder, settings))
-    }
-
-    /// Creates the tables in `folder` with a map that has room for a copy of this wallet.
-    pub fn create_like(&self, folder: &Path, settings: &Settings) -> Result<Self> {
-        Self::create_by(folder, &opening(self.folder(), settings))
-    }
-
-    fn create_by(folder: &Path, opening: &Opening) -> Result<Self> {
-        let env = Environment::open(folder, opening)?;
+    /// Creates the tables in `folder`, which exists and holds no wallet. The map has room for a copy of the wallet in the
+    /// folder `like`, if there is one.
+    pub fn create(folder: &Path, like: &Path, settings: &Settings) -> Result<Self> {
+        let env = Environment::open(folder, &opening(like, settings))?;
         let mut txn = env.write()?;
         let tables = Tables::create(&env, &mut txn)?;
         let log = LogTables::make(&env, &mut txn)?.into();
@@ -132,19 +120,10 @@ impl Store {
         Ok(self.env.read()?)
     }
 
-    pub fn snapshot(&self) -> Result<Snapshot> {
-        Ok(self.env.snapshot()?)
-    }
-
     /// The only write transaction; waits for the current one to end. Fails with
     /// [`StoreError::Damage`](outrigger_disk::StoreError) once a read has found damage.
     pub fn write(&self) -> Result<Writing<'_>> {
         Ok(self.env.write()?)
-    }
-
-    /// The first damage found; `None` if there was none.
-    pub fn damage(&self) -> Option<Damage> {
-        self.env.damage()
     }
 
     /// Copies the tables to an empty file, without unused pages.
@@ -152,33 +131,14 @@ impl Store {
         Ok(self.env.copy_to(file)?)
     }
 
-    /// Copies the tables to an empty file, and gives the result of `read` at the same moment.
-    pub fn copy_with<T>(&self, file: &mut std::fs::File, read: impl FnOnce(&Reading<'_>) -> Result<T>) -> Result<T> {
-        self.env.copy_with(file, read)
-    }
-
-    pub fn folder(&self) -> &Path {
-        self.env.folder()
-    }
-
     pub fn data_file(&self) -> PathBuf {
         self.env.folder().join(DATA_FILE)
-    }
-
-    /// How many pages the file has, used or not.
-    pub fn pages(&self) -> u64 {
-        self.env.pages()
     }
 
     /// How many pages of the file are unused.
     pub fn free_pages(&self) -> Result<u64> {
         let used = self.env.used()? / self.env.page_size();
         Ok(self.env.pages().saturating_sub(used))
-    }
-
-    /// Signals that the environment is closed, which happens when the last snapshot ends.
-    pub fn closing(&self) -> Closing {
-        self.env.closing()
     }
 }
 

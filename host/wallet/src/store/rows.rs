@@ -132,11 +132,24 @@ wire_struct! {
 }
 
 impl DescriptorRow {
-    /// Records the private keys of a descriptor.
-    pub fn note_private_keys(&mut self, parsed: &Descriptor) {
-        self.has_private = parsed.has_private_keys();
+    /// The row of an inactive descriptor without derived indexes.
+    pub fn new(parsed: &Descriptor, timestamp: u64, internal: bool) -> Self {
         let held = parsed.extended_keys().into_iter().filter(|(_, private)| private.is_some());
-        self.private_keys = held.map(|(public, _)| public.to_string()).collect();
+        Self {
+            public: parsed.to_normalized_string(),
+            identity: parsed.to_public_string(),
+            timestamp,
+            ranged: parsed.is_ranged(),
+            range_begin: 0,
+            range_end: 0,
+            derived_begin: 0,
+            next_index: 0,
+            output_type: parsed.output_type().map(|kind| kind as u8),
+            active: false,
+            internal,
+            has_private: parsed.has_private_keys(),
+            private_keys: held.map(|(public, _)| public.to_string()).collect(),
+        }
     }
 
     /// Whether the descriptor holds the private key of `xpub`.

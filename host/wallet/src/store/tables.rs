@@ -127,7 +127,7 @@ macro_rules! tables {
     ($($name:ident),* $(,)?) => {
         #[derive(Clone, Copy)]
         pub struct Tables {
-            $(#[doc = concat!("The table `", stringify!($name), "`.")] pub $name: Table,)*
+            $(pub $name: Table,)*
         }
         /// The names in the file.
         pub const NAMES: &[&str] = &[$(stringify!($name)),*];
@@ -175,7 +175,6 @@ tables!(
     imported_pool,
 );
 
-/// The tables of the log.
 #[derive(Clone, Copy)]
 pub struct LogTables {
     pub entries: Table,
@@ -300,6 +299,16 @@ impl Tables {
 
     pub fn descriptor(&self, txn: &RoTxn<'_>, number: u32) -> Result<Option<DescriptorRow>> {
         get(self.descriptors, txn, &number.to_be_bytes())
+    }
+
+    /// All descriptors, with their numbers.
+    pub fn all_descriptors(&self, txn: &RoTxn<'_>) -> Result<Vec<(u32, DescriptorRow)>> {
+        let mut rows = Vec::new();
+        for entry in self.descriptors.iter(txn)? {
+            let (number, row) = entry?;
+            rows.push((number_from_key(number)?, from_bytes(row).map_err(WalletError::Damaged)?));
+        }
+        Ok(rows)
     }
 
     pub fn imported_key(&self, txn: &RoTxn<'_>, hash: &[u8; 20]) -> Result<Option<KeyRow>> {

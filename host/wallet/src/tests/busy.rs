@@ -1,33 +1,32 @@
 //! A wallet with a long write: other wallets and the shutdown do not wait for it.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
 use outrigger_service::ErrorKind;
 use outrigger_service::events::Event;
 use outrigger_service::wallet::{ImportOutcome, TxState};
 use outrigger_service::wire::Secret;
 
-use super::{Harness, descriptor, elsewhere, foreign, kind_of, spend};
+use super::{Harness, PATIENCE, XPRV, descriptor, elsewhere, foreign, kind_of, spend};
 use crate::live::feed::WaitOutcome;
 use crate::write::CHUNK;
+use crate::{Wallet, WalletManager};
 use outrigger_node::{NodeEvent, Observer as _};
 
-const XPRV: &str =
-    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
-/// The timeout for results that should come at once.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A write to the wallet `w` that lasts until this is dropped.
-struct Busy {
+/// A write to a wallet that lasts until this is dropped.
+pub(super) struct Busy {
     release: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Busy {
     fn begin(harness: &Harness) -> Self {
-        let wallet = harness.view().wallet().clone();
+        Self::of(harness.view().wallet().clone())
+    }
+
+    pub(super) fn of(wallet: Arc<Wallet>) -> Self {
         let (began, begun) = channel();
         let (release, released): (_, Receiver<()>) = channel();
         let thread = thread::spawn(move || {
@@ -54,7 +53,10 @@ impl Drop for Busy {
 }
 
 /// The result of `ask`, unless it has to wait.
-fn at_once<T: Send + 'static>(harness: &Harness, ask: impl FnOnce(&crate::WalletManager) -> T + Send + 'static) -> T {
+pub(super) fn at_once<T: Send + 'static>(
+    harness: &Harness,
+    ask: impl FnOnce(&WalletManager) -> T + Send + 'static,
+) -> T {
     let manager = harness.manager.clone();
     let (answer, answered) = channel();
     thread::spawn(move || {
@@ -160,8 +162,7 @@ fn wallets_are_loaded_and_unloaded_while_one_is_busy() {
 
 #[test]
 fn a_long_import_is_given_up_as_a_whole_when_the_host_stops() {
-    let harness = Harness::new();
-    harness.create("w", |options| options.blank = true);
+    let harness = Harness::blank();
     let wallet = harness.view().wallet().clone();
     harness.manager.give_up_imports();
     let last = u32::try_from(CHUNK).unwrap();

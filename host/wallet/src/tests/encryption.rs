@@ -1,11 +1,9 @@
-use std::time::{Duration, Instant};
-
 use outrigger_service::ErrorKind;
 use outrigger_service::events::Event;
 use outrigger_service::wallet::AddressType;
 use outrigger_service::wire::Secret;
 
-use super::{Harness, descriptor, kind_of};
+use super::{Harness, XPRV, descriptor, kind_of, until};
 use crate::error::Result;
 use crate::store::rows::EncryptionRow;
 use crate::store::tables::ENCRYPTION;
@@ -119,21 +117,13 @@ fn walletpassphrase_timeout_locks_the_wallet() {
     harness.create("w", |options| options.passphrase = secret("pass"));
     harness.view().wallet().unlock(secret("pass"), 1).unwrap();
     assert!(!harness.view().info().unwrap().locked);
-    let deadline = Instant::now() + Duration::from_secs(20);
     let locked = |event: &Event| matches!(event, Event::WalletLockChanged { locked: true, .. });
-    while !harness.events.lock().iter().any(locked) {
-        assert!(Instant::now() < deadline, "nobody locked it");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    until("it is locked", || harness.events.lock().iter().any(locked));
     assert!(harness.view().info().unwrap().locked);
 }
 
 fn wait_until_scrubbed(harness: &Harness) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !harness.view().info().unwrap().warnings.is_empty() {
-        assert!(Instant::now() < deadline, "the mark stays");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    until("the mark is gone", || harness.view().info().unwrap().warnings.is_empty());
 }
 
 fn encryption_row(harness: &Harness) -> EncryptionRow {
@@ -194,11 +184,7 @@ fn a_start_removes_the_former_key_of_a_wallet_that_is_not_loaded() {
         drop(held);
     });
     harness.manager.scrub_unloaded().unwrap();
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while note.exists() {
-        assert!(Instant::now() < deadline, "the note stays");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    until("the note is gone", || !note.exists());
     assert!(harness.manager.list().is_empty());
     assert!(!holds(&data(&harness), &key));
 }
@@ -240,10 +226,8 @@ fn a_scrub_that_was_killed_leaves_no_filler_behind() -> Result<()> {
 
 #[test]
 fn gethdkeys_of_a_locked_wallet_tells_which_private_keys_it_has() {
-    const XPRV: &str = "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
     const XPUB: &str = "tpubD6NzVbkrYhZ4XgiXtGrdW5XDAPFCL9h7we1vwNCpn8tGbBcgfVYjXyhWo4E1xkh56hjod1RhGjxbaTLV3X4FyWuejifB9jusQ46QzG87VKp";
-    let harness = Harness::new();
-    harness.create("w", |options| options.blank = true);
+    let harness = Harness::blank();
     let text = format!("wsh(multi(1,{XPRV}/0/*,{XPUB}/1/*))");
     harness.view().wallet().import(vec![descriptor(&text, |import| import.range = Some((0, 3)))]).unwrap();
     let held = |harness: &Harness| -> Vec<(bool, bool)> {

@@ -135,10 +135,7 @@ fn follow_knows_what_is_offered_again_at_the_start_to_wait_in_the_mempool() {
     harness.accept(&payment);
     assert_eq!(harness.known(payment.compute_txid()).state, TxState::InMempool);
     // The mempool is empty after the restart. The wallet offers the transaction before anybody receives events.
-    harness.restart(|harness| {
-        harness.pool.lock().clear();
-        harness.mempool.clear();
-    });
+    harness.restart(|harness| harness.mempool.clear());
     assert_eq!(harness.mempool.ids(Scope::NONE).unwrap(), [payment.compute_txid()]);
     assert_eq!(harness.known(payment.compute_txid()).state, TxState::InMempool);
 }
@@ -218,7 +215,7 @@ fn unconfirmed_transactions_are_offered_again_after_12_to_36_hours() {
     const HOUR: Duration = Duration::from_secs(3600);
     let before = Instant::now();
     let harness = Harness::with_wallet();
-    let wallet = harness.manager.loaded().remove(0);
+    let wallet = harness.manager.follower.loaded().remove(0);
     let planned = || wallet.outgoing.lock().planned;
     let at = planned().unwrap();
     assert!((before + 12 * HOUR..Instant::now() + 36 * HOUR).contains(&at));

@@ -1,24 +1,21 @@
 //! Payments at the end of the derived scripts, and beyond.
 
-use bitcoin::{Network, ScriptBuf};
-use outrigger_descriptor::{Checksum, Descriptor};
+use bitcoin::ScriptBuf;
 use outrigger_service::events::RescanOutcome;
 
-use super::rescans::finished_of;
+use super::rescans::{finished_of, scripts_of};
 use super::{Harness, descriptor, elsewhere, foreign, spend};
 
 /// A descriptor that another wallet uses, too.
 const TEXT: &str = "wpkh(tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK/0/*)";
 
 fn script(index: u32) -> ScriptBuf {
-    let parsed = Descriptor::parse(TEXT, Network::Regtest, Checksum::Optional).unwrap();
-    parsed[0].expand(index).unwrap().scripts[0].script_pubkey.clone()
+    scripts_of(TEXT)(index)
 }
 
 /// A wallet with 20 derived scripts, as many as are kept ahead.
 fn wallet() -> Harness {
-    let harness = Harness::new();
-    harness.create("w", |options| options.blank = true);
+    let harness = Harness::blank();
     let import = descriptor(TEXT, |import| (import.range, import.active) = (Some((0, 19)), true));
     harness.view().wallet().import(vec![import]).unwrap();
     harness
@@ -51,8 +48,7 @@ fn keypool_grows_within_a_block_so_that_payments_beyond_its_end_are_found() {
 
 #[test]
 fn keypool_of_change_grows_with_payments_near_its_end() {
-    let harness = Harness::new();
-    harness.create("w", |options| options.blank = true);
+    let harness = Harness::blank();
     let change = descriptor(TEXT, |import| {
         (import.range, import.active, import.internal) = (Some((0, 19)), true, Some(true));
     });

@@ -7,36 +7,16 @@ use bitcoin::secp256k1::{Secp256k1, SecretKey};
 use bitcoin::{Network, NetworkKind, ScriptBuf};
 use outrigger_descriptor::{Checksum, Descriptor};
 use outrigger_service::ErrorKind;
-use outrigger_service::wallet::{AddressType, Import, ImportOutcome, KeyOrigin, KeysImport, Ownership, ScriptInfo};
+use outrigger_service::wallet::{AddressType, Import, ImportOutcome, KeyOrigin, Ownership, ScriptInfo};
 use outrigger_service::wire::{Blob, Secret};
 
-use super::{Harness, descriptor, elsewhere, kind_of, spend};
-
-const XPRV: &str =
-    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
-const IMPORTED: ImportOutcome = ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false };
+use super::rescans::scripts_of;
+use super::{Harness, IMPORTED, XPRV, descriptor, elsewhere, keys, kind_of, spend};
 
 pub(super) fn key(number: u8) -> (Secret, Vec<u8>) {
     let inner = SecretKey::from_slice(&[number; 32]).unwrap();
     let key = PrivateKey { compressed: true, network: NetworkKind::Test, inner };
     (Secret::new(key.to_wif()), key.public_key(&Secp256k1::new()).to_bytes())
-}
-
-pub(super) fn keys(change: impl FnOnce(&mut KeysImport)) -> Import {
-    let mut keys = KeysImport {
-        script_pubkeys: vec![],
-        scripts: vec![],
-        private_keys: vec![],
-        public_keys: vec![],
-        origins: vec![],
-        solving_data: true,
-        internal: false,
-        label: String::new(),
-        keypool: false,
-        timestamp: 1,
-    };
-    change(&mut keys);
-    Import::Keys { keys }
 }
 
 pub(super) fn p2wpkh(public_key: &[u8]) -> ScriptBuf {
@@ -63,12 +43,6 @@ impl Harness {
 
     fn ownership(&self, script: &ScriptBuf) -> Ownership {
         self.script(script).map_or(Ownership::None, |info| info.ownership)
-    }
-
-    fn blank() -> Self {
-        let harness = Self::new();
-        harness.create("w", |options| options.blank = true);
-        harness
     }
 
     fn watching() -> Self {
@@ -130,8 +104,7 @@ fn known_descriptors_are_replaced_and_never_lose_a_script() {
     assert_eq!(harness.import_one(import(5, 29, true)), ImportOutcome::RangeShrinks { begin: 5, end: 30 });
     // Indexes below the range are ours, too.
     let text_of = harness.view().descriptors(false).unwrap()[0].text.expose().to_owned();
-    let parsed = Descriptor::parse(&text_of, Network::Regtest, Checksum::Required).unwrap();
-    let at = |index| parsed[0].expand(index).unwrap().scripts[0].script_pubkey.clone();
+    let at = scripts_of(&text_of);
     assert_eq!(harness.ownership(&at(0)), Ownership::Spendable);
     assert_eq!(harness.ownership(&at(30)), Ownership::Spendable);
     assert_eq!(harness.ownership(&at(31)), Ownership::None);
@@ -280,8 +253,7 @@ fn next_index_ends_at_the_last_index() {
     let draw = || harness.view().wallet().new_address(AddressType::Bech32, false, None);
     assert!(draw().is_ok() && next() == last);
     assert_eq!((kind_of(draw()), next()), (ErrorKind::KeypoolRanOut, last));
-    let at = &Descriptor::parse(&text, Network::Regtest, Checksum::Optional).unwrap()[0].expand(last).unwrap();
-    harness.accept(&spend(&[elsewhere(1)], &[(&at.scripts[0].script_pubkey, 70_000)]));
+    harness.accept(&spend(&[elsewhere(1)], &[(&scripts_of(&text)(last), 70_000)]));
     assert_eq!((harness.coins().len(), next()), (1, last), "a payment to the last index is seen");
 }
 

@@ -86,7 +86,7 @@ fn lockunspent_ends_with_a_payment_that_is_kept_though_the_mempool_refuses_it() 
     wallet.lock_coins(vec![one], true).unwrap();
     wallet.lock_coins(vec![other], false).unwrap();
     // Pays more than it spends.
-    let refused = wallet.send(&serialize(&spend(&[one, other], &[(&foreign(1), 600)])), Vec::new()).unwrap();
+    let refused = wallet.send(None, &serialize(&spend(&[one, other], &[(&foreign(1), 600)])), Vec::new()).unwrap();
     assert!(matches!(refused, Some(Admission::Rejected { .. } | Admission::MissingInputs)), "{refused:?}");
     assert_eq!(locked(&harness), []);
     drop(wallet);

@@ -2,9 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread;
-use std::time::Duration;
 
 use bitcoin::{Amount, OutPoint};
 use outrigger_service::ErrorKind;
@@ -12,12 +9,10 @@ use outrigger_service::events::Event;
 use outrigger_service::wallet::{AddressType, TxState};
 use parking_lot::Mutex;
 
+use super::busy::{Busy, at_once};
 use super::{Harness, elsewhere, foreign, kind_of, settings, spend};
 use crate::follow::MAX_THREADS;
 use crate::{Settings, Wallet, WalletManager};
-
-/// The timeout for results that should come at once.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 fn wallet(harness: &Harness, name: &str) -> Arc<Wallet> {
     harness.manager.select(Some(name)).unwrap().wallet().clone()
@@ -62,12 +57,12 @@ fn wallets_that_stand_beyond_what_they_have_stored_are_stored_in_time() {
     // A block that touches no wallet is not stored until there are 100 of them.
     for height in 1..100 {
         harness.mine(vec![]);
-        harness.manager.run_maintenance();
+        harness.manager.follower.run_maintenance();
         assert_eq!(stored(&told), 0, "{height}");
     }
     harness.mine(vec![]);
     assert_eq!(harness.view().info().unwrap().synced.height, 100);
-    harness.manager.run_maintenance();
+    harness.manager.follower.run_maintenance();
     assert_eq!(stored(&told), 100);
 }
 
@@ -151,33 +146,15 @@ fn wallets_that_are_written_to_hold_no_thread() {
             (wallet(&harness, &name), wallet(&harness, &name).new_address(kind, false, None).unwrap())
         })
         .collect();
-    let (began, begun) = channel();
-    let mut writes: Vec<(Sender<()>, thread::JoinHandle<()>)> = Vec::new();
-    for (wallet, _) in &scripts {
-        let (wallet, began) = (wallet.clone(), began.clone());
-        let (release, released): (_, Receiver<()>) = channel();
-        let write = move |_: &mut crate::write::Write<'_>| {
-            began.send(()).unwrap();
-            let _ = released.recv();
-            Ok(())
-        };
-        writes.push((release, thread::spawn(move || wallet.write(write).unwrap())));
-        begun.recv().unwrap();
-    }
+    let writes: Vec<Busy> = scripts.iter().map(|(wallet, _)| Busy::of(wallet.clone())).collect();
     // A block that touches all of them, and `w`.
     let own = harness.address(Some(""));
     let mut outputs: Vec<_> = scripts.iter().map(|(_, script)| (script, 5)).collect();
     outputs.push((&own, 5));
     let hash = harness.mine(vec![spend(&[elsewhere(1)], &outputs)]);
-    let manager = harness.manager.clone();
-    let (answer, answered) = channel();
-    thread::spawn(move || answer.send(manager.select(Some("w")).unwrap().info().unwrap()));
-    let info = answered.recv_timeout(PATIENCE).expect("it waits for no other wallet");
+    let info = at_once(&harness, |manager| manager.select(Some("w")).unwrap().info().unwrap());
     assert_eq!((info.synced.hash, info.transactions), (hash, 1));
-    for (release, write) in writes {
-        drop(release);
-        write.join().unwrap();
-    }
+    drop(writes);
     for (wallet, _) in &scripts {
         let info = harness.manager.select(Some(wallet.name())).unwrap().info().unwrap();
         assert_eq!((info.synced.hash, info.transactions), (hash, 1));

@@ -10,6 +10,8 @@ mod history;
 mod imports;
 mod locks;
 mod log;
+#[path = "../../tests/contract/made.rs"]
+mod made;
 mod many;
 mod pruned_funds;
 mod rescans;
@@ -17,19 +19,16 @@ mod rules;
 mod wallets;
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use bitcoin::absolute::LockTime;
-use bitcoin::hashes::Hash;
-use bitcoin::{
-    Amount, Block, BlockHash, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness, transaction,
-};
+use bitcoin::{Amount, Block, BlockHash, ScriptBuf, Transaction, Txid};
 use outrigger_scripted_node::ScriptedNode;
 use outrigger_sdk::testing::{StubChain, StubMempool};
 use outrigger_service::Scope;
 use outrigger_service::chain::BlockRef;
 use outrigger_service::events::Event;
 use outrigger_service::wallet::{
-    AddressType, CreateOptions, DescriptorImport, HistoryRowView, Import, WalletCoin, WalletTransaction,
+    AddressType, CreateOptions, HistoryRowView, ImportOutcome, WalletCoin, WalletTransaction,
 };
 use outrigger_service::wire::Secret;
 use outrigger_service::{Chain, ErrorKind, Result as ServiceResult};
@@ -37,8 +36,14 @@ use parking_lot::Mutex;
 use tempfile::TempDir;
 
 use super::{Settings, WalletManager, WalletView};
+use made::{descriptor, elsewhere, foreign, keys, spend};
 use outrigger_node::{NodeEvent, Observer, Removal};
 
+const XPRV: &str =
+    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
+const IMPORTED: ImportOutcome = ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false };
+/// The timeout for results that should come at once.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// In satoshi.
 const SUBSIDY: u64 = 50 * 100_000_000;
 
@@ -58,7 +63,6 @@ struct Harness {
     node: Arc<ScriptedNode>,
     chain: Arc<StubChain>,
     mempool: Arc<StubMempool>,
-    pool: Mutex<Vec<Transaction>>,
     manager: Arc<WalletManager>,
     events: Arc<Mutex<Vec<Event>>>,
 }
@@ -89,12 +93,18 @@ impl Harness {
         let events = Arc::default();
         let manager = open(&dir, settings(), &node, &events);
         let (chain, mempool) = (node.chain.clone(), node.mempool.clone());
-        Self { dir, node, chain, mempool, pool: Mutex::default(), manager, events }
+        Self { dir, node, chain, mempool, manager, events }
     }
 
     fn with_wallet() -> Self {
         let harness = Self::new();
         harness.create("w", |_| {});
+        harness
+    }
+
+    fn blank() -> Self {
+        let harness = Self::new();
+        harness.create("w", |options| options.blank = true);
         harness
     }
 
@@ -170,7 +180,6 @@ impl Harness {
     }
 
     fn accept(&self, transaction: &Transaction) {
-        self.pool.lock().push(transaction.clone());
         self.mempool.add(transaction.clone(), Amount::from_sat(1000));
         let transaction = Arc::new(transaction.clone());
         self.manager.notify(NodeEvent::TransactionAdded {
@@ -182,16 +191,9 @@ impl Harness {
 
     /// Removes a transaction from the mempool, if it is there.
     fn take_out(&self, txid: Txid, reason: Removal) {
-        let mut pool = self.pool.lock();
-        let before = pool.len();
-        pool.retain(|transaction| transaction.compute_txid() != txid);
-        if pool.len() == before {
-            return;
+        if self.mempool.remove(txid) {
+            self.manager.notify(NodeEvent::TransactionRemoved { txid, reason, sequence: 0 });
         }
-        self.mempool.clear();
-        pool.iter().for_each(|transaction| self.mempool.add(transaction.clone(), Amount::from_sat(1000)));
-        drop(pool);
-        self.manager.notify(NodeEvent::TransactionRemoved { txid, reason, sequence: 0 });
     }
 
     fn transaction(&self, txid: Txid) -> Option<Known> {
@@ -257,48 +259,14 @@ fn coins(view: &WalletView) -> Vec<WalletCoin> {
     }
 }
 
-fn foreign(number: u8) -> ScriptBuf {
-    ScriptBuf::from_bytes([&[0, 20][..], &[0xee; 19], &[number]].concat())
-}
-
-fn elsewhere(number: u8) -> OutPoint {
-    OutPoint { txid: Txid::from_byte_array([number; 32]), vout: 0 }
-}
-
-fn spend(inputs: &[OutPoint], outputs: &[(&ScriptBuf, u64)]) -> Transaction {
-    Transaction {
-        version: transaction::Version::TWO,
-        lock_time: LockTime::ZERO,
-        input: inputs
-            .iter()
-            .map(|outpoint| TxIn {
-                previous_output: *outpoint,
-                script_sig: ScriptBuf::new(),
-                sequence: Sequence::MAX,
-                witness: Witness::new(),
-            })
-            .collect(),
-        output: outputs
-            .iter()
-            .map(|(script, value)| TxOut { value: Amount::from_sat(*value), script_pubkey: (*script).clone() })
-            .collect(),
+fn until(what: &str, holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
 fn kind_of<T: std::fmt::Debug>(result: ServiceResult<T>) -> ErrorKind {
     result.expect_err("it is refused").kind
-}
-
-fn descriptor(text: &str, change: impl FnOnce(&mut DescriptorImport)) -> Import {
-    let mut descriptor = DescriptorImport {
-        text: Secret::new(text.into()),
-        range: None,
-        next_index: None,
-        active: false,
-        internal: None,
-        label: None,
-        timestamp: 1,
-    };
-    change(&mut descriptor);
-    Import::Descriptor { descriptor }
 }

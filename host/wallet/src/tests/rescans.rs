@@ -1,6 +1,6 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bitcoin::{OutPoint, ScriptBuf};
 use outrigger_descriptor::{Checksum, Descriptor};
@@ -13,11 +13,11 @@ use outrigger_service::{Chain, Scope};
 
 use crate::store::rows::RescanRow;
 
-use super::{Harness, descriptor, elsewhere, foreign, spend};
+use super::{Harness, XPRV, descriptor, elsewhere, foreign, spend, until};
 
 const TEXT: &str = "wpkh(cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA)";
 
-fn scripts_of(text: &str) -> impl Fn(u32) -> ScriptBuf {
+pub(super) fn scripts_of(text: &str) -> impl Fn(u32) -> ScriptBuf {
     let parsed = Descriptor::parse(text, bitcoin::Network::Regtest, Checksum::Optional).unwrap();
     move |index| parsed[0].expand(index).unwrap().scripts[0].script_pubkey.clone()
 }
@@ -31,18 +31,14 @@ pub(super) fn finished(harness: &Harness) -> RescanOutcome {
 }
 
 pub(super) fn finished_of(harness: &Harness, name: &str) -> RescanOutcome {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    loop {
-        let found = harness.events.lock().iter().find_map(|event| match event {
+    let found = || {
+        harness.events.lock().iter().find_map(|event| match event {
             Event::RescanFinished { wallet, outcome, .. } if wallet == name => Some(outcome.clone()),
             _ => None,
-        });
-        if let Some(outcome) = found {
-            return outcome;
-        }
-        assert!(Instant::now() < deadline, "the rescan does not end");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+        })
+    };
+    until("the rescan ends", || found().is_some());
+    found().unwrap()
 }
 
 /// 60 blocks. The 10th and the 50th pay to the script.
@@ -51,6 +47,14 @@ fn history(chain: &StubChain) {
         let payment = spend(&[elsewhere(height)], &[(&script(), u64::from(height))]);
         chain.mine_to(foreign(0), if [10, 50].contains(&height) { vec![payment] } else { vec![] });
     }
+}
+
+/// The blank wallet `w` after this history.
+fn with_history() -> Harness {
+    let harness = Harness::new();
+    history(&harness.chain);
+    harness.create("w", |options| options.blank = true);
+    harness
 }
 
 /// The values of the coins, ascending.
@@ -91,9 +95,7 @@ fn rescan_shows_each_payment_at_the_time_of_its_block_and_takes_the_wallet_back_
 
 #[test]
 fn a_rescan_of_heights_looks_at_these_blocks_alone() {
-    let harness = Harness::new();
-    history(&harness.chain);
-    harness.create("w", |options| options.blank = true);
+    let harness = with_history();
     let wallet = harness.view().wallet().clone();
     wallet.import(vec![descriptor(TEXT, |_| {})]).unwrap();
     for (first, last, found) in [
@@ -110,9 +112,6 @@ fn a_rescan_of_heights_looks_at_these_blocks_alone() {
         harness.events.lock().clear();
     }
 }
-
-const XPRV: &str =
-    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 
 /// Blocks that pay to indexes of a descriptor, each near the end of the scripts derived by the payments before it.
 fn ladder(text: &str, steps: u32) -> (Arc<ScriptedNode>, Vec<u64>) {
@@ -227,9 +226,7 @@ fn rescan_of_a_block_that_leaves_the_chain_meanwhile_confirms_nothing() {
 
 #[test]
 fn a_stop_between_an_import_and_its_rescan_leaves_the_rescan() {
-    let mut harness = Harness::new();
-    history(&harness.chain);
-    harness.create("w", |options| options.blank = true);
+    let mut harness = with_history();
     let wallet = harness.view().wallet().clone();
     wallet.rescan_reserve().unwrap();
     wallet.import(vec![descriptor(TEXT, |_| {})]).unwrap();
@@ -251,10 +248,8 @@ fn a_stop_between_an_import_and_its_rescan_leaves_the_rescan() {
 
 #[test]
 fn a_block_that_cannot_be_read_is_told_and_does_not_stop_the_scan() {
-    let harness = Harness::new();
-    history(&harness.chain);
+    let harness = with_history();
     harness.node.faults.set_unreadable(10);
-    harness.create("w", |options| options.blank = true);
     let view = harness.view();
     view.wallet().import(vec![descriptor(TEXT, |_| {})]).unwrap();
     let rescan = view.wallet().rescan_reserve().unwrap();
@@ -266,9 +261,7 @@ fn a_block_that_cannot_be_read_is_told_and_does_not_stop_the_scan() {
 
 #[test]
 fn a_rescan_whose_node_is_away_goes_on_when_it_is_back_or_ends_when_it_is_aborted() {
-    let harness = Harness::new();
-    history(&harness.chain);
-    harness.create("w", |options| options.blank = true);
+    let harness = with_history();
     let wallet = harness.view().wallet().clone();
     wallet.import(vec![descriptor(TEXT, |_| {})]).unwrap();
     for abort in [true, false] {
@@ -326,9 +319,7 @@ fn an_aborted_scan_ends_and_one_cut_off_by_a_stop_goes_on() {
 
 #[test]
 fn a_rescan_that_goes_on_tells_its_progress_from_where_it_began() {
-    let harness = Harness::new();
-    history(&harness.chain);
-    harness.create("w", |options| options.blank = true);
+    let harness = with_history();
     let wallet = harness.view().wallet().clone();
     let tip = harness.view().info().unwrap().synced.height;
     wallet.rescan_reserve().unwrap();

@@ -4,14 +4,10 @@ use bitcoin::ScriptBuf;
 use outrigger_service::events::RescanOutcome;
 use outrigger_service::wallet::{Import, ImportOutcome, TxState};
 
-use super::rescans::finished;
-use super::{Harness, descriptor, elsewhere, foreign, spend};
+use super::rescans::{finished, scripts_of};
+use super::{Harness, IMPORTED, XPRV, descriptor, elsewhere, foreign, spend};
 use crate::write::Write;
 use outrigger_node::events::Removal;
-
-const XPRV: &str =
-    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
-const IMPORTED: ImportOutcome = ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false };
 
 impl Harness {
     fn take(&self, import: Import) {
@@ -36,13 +32,11 @@ impl Harness {
 
 #[test]
 fn importdescriptors_of_an_inactive_descriptor_enters_nothing_until_it_is_active() {
-    let harness = Harness::new();
-    harness.create("w", |options| options.blank = true);
+    let harness = Harness::blank();
     let text = format!("wpkh({XPRV}/0/*)");
     harness.take(descriptor(&text, |import| import.range = Some((0, 9))));
     let parsed = harness.view().descriptors(false).unwrap()[0].text.expose().to_owned();
-    let parsed = crate::descriptors::parse_stored(0, &parsed, bitcoin::Network::Regtest).unwrap();
-    let at = |index| parsed.expand(index).unwrap().scripts[0].script_pubkey.clone();
+    let at = scripts_of(&parsed);
     let payment = spend(&[elsewhere(1)], &[(&at(3), 7)]);
     harness.mine(vec![payment.clone()]);
     let told = || {
@@ -68,20 +62,17 @@ fn importdescriptors_of_an_inactive_descriptor_enters_nothing_until_it_is_active
 
 #[test]
 fn importdescriptors_of_a_single_key_with_internal_removes_no_entry() {
-    let harness = Harness::new();
-    harness.create("w", |options| options.blank = true);
+    let harness = Harness::blank();
     let text = format!("wpkh({XPRV}/0/1)");
     harness.take(descriptor(&text, |import| import.label = Some("kept".into())));
     harness.take(descriptor(&text, |import| import.internal = Some(true)));
-    let parsed = crate::descriptors::parse_stored(0, &text, bitcoin::Network::Regtest).unwrap();
-    let script = parsed.expand(0).unwrap().scripts[0].script_pubkey.clone();
+    let script = scripts_of(&text)(0);
     assert_eq!(harness.label_of(&script).as_deref(), Some("kept"));
 }
 
 #[test]
 fn createwalletdescriptor_ends_that_a_wallet_is_blank_once_something_is_stored() {
-    let harness = Harness::new();
-    harness.create("w", |options| options.blank = true);
+    let harness = Harness::blank();
     let add = |text: &str| {
         let Import::Descriptor { descriptor } = descriptor(text, |import| {
             (import.range, import.active) = (Some((0, 9)), true);

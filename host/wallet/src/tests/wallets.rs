@@ -193,7 +193,7 @@ fn a_full_store_refuses_whole_and_a_lagging_wallet_says_so() {
     assert_eq!(refused.kind, ErrorKind::Storage);
     assert!(refused.detail.contains("unload and load the wallet"), "{}", refused.detail);
     // However many calls ask for it, only one retry is scheduled.
-    let follower = harness.manager.loaded()[0].shared.follower.clone();
+    let follower = harness.manager.follower.loaded()[0].shared.follower.clone();
     for _ in 0..5 {
         assert_eq!(kind_of(harness.manager.select(Some("w")).map(drop)), ErrorKind::Storage);
         assert!(follower.alarms.retries() <= 1);

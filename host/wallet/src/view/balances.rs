@@ -13,7 +13,9 @@ use crate::sums::Sums;
 
 impl WalletView {
     pub fn balances(&self, query: &BalancesQuery) -> ServiceResult<Balances> {
-        Ok(self.read_balances(query)?)
+        let sums = self.wallet.sums.at(self.t(), &self.txn)?;
+        let mut trust = self.trust();
+        Ok(sums.balances(query, self.synced.height, |txid| trust.trusted(txid, &TxState::InMempool, true))?)
     }
 
     pub fn spent_from(&self, scripts: &[ScriptBuf]) -> ServiceResult<Vec<bool>> {
@@ -71,7 +73,6 @@ impl WalletView {
         Ok(false)
     }
 
-    /// The coin row of a spent output of the wallet.
     fn spent_coin(&self, outpoint: &OutPoint) -> Result<Option<CoinRow>> {
         let (t, txn) = (self.t(), &*self.txn);
         let Some(parent) = t.transaction(txn, &outpoint.txid)? else { return Ok(None) };
@@ -88,11 +89,5 @@ impl WalletView {
             from_us: parent.is_from_us(),
             reused,
         }))
-    }
-
-    fn read_balances(&self, query: &BalancesQuery) -> Result<Balances> {
-        let sums = self.wallet.sums.at(self.t(), &self.txn)?;
-        let mut trust = self.trust();
-        sums.balances(query, self.synced.height, |txid| trust.trusted(txid, &TxState::InMempool, true))
     }
 }

@@ -5,6 +5,8 @@ use std::ops::Bound;
 
 use bitcoin::hashes::Hash;
 use bitcoin::{OutPoint, Txid, Wtxid};
+use heed::RoRange;
+use heed::types::Bytes;
 use outrigger_service::Result as ServiceResult;
 use outrigger_service::wallet::{
     HistoryBatch, HistoryQuery, HistoryRange, HistoryWriter, Replaceable, TxState, UnsettledState, WalletTransaction,
@@ -13,7 +15,6 @@ use outrigger_service::wire::{Blob, Encoded, from_bytes};
 
 use super::{WalletView, check_place};
 use crate::error::{Result, WalletError};
-use crate::store::RangeRows;
 use crate::store::tables::{OF_WALLET, WITNESS};
 use crate::trust::{TrustResolver, replaceable};
 use outrigger_disk::{Pair, StoreError};
@@ -28,16 +29,8 @@ const CHUNK_ROWS: usize = 32;
 /// The most rows that a cursor steps over before a new search from the B-tree's root.
 const MAX_CURSOR_STEPS: u64 = 8;
 
-type Entry<'t> = std::result::Result<Pair<'t>, StoreError>;
-/// A forward cursor over the table of transactions.
-type Cursor<'t> = RangeRows<'t>;
-
 impl WalletView {
     pub fn transactions(&self, txids: &[Txid]) -> ServiceResult<Encoded<HistoryBatch>> {
-        Ok(self.read_transactions(txids)?)
-    }
-
-    fn read_transactions(&self, txids: &[Txid]) -> Result<Encoded<HistoryBatch>> {
         let mut unsettled = UnsettledStates { view: self, trust: None };
         let mut batch = HistoryWriter::with_capacity(SPARE_BYTES);
         for txid in txids {
@@ -72,10 +65,6 @@ impl WalletView {
 
     /// Queries the node once.
     pub fn replaceable(&self, txids: &[Txid]) -> ServiceResult<Vec<Replaceable>> {
-        Ok(self.read_replaceable(txids)?)
-    }
-
-    fn read_replaceable(&self, txids: &[Txid]) -> Result<Vec<Replaceable>> {
         let (mut known, mut open) = (Vec::with_capacity(txids.len()), Vec::new());
         for (at, txid) in txids.iter().enumerate() {
             let row = self.t().transaction_view(&self.txn, txid)?;
@@ -102,12 +91,12 @@ impl WalletView {
     }
 
     fn read_history(&self, query: &HistoryQuery) -> Result<Encoded<HistoryBatch>> {
-        let (t, from) = (self.t(), start_of(query.range));
-        let table = match query.range {
-            HistoryRange::Confirmed { .. } => t.confirmed,
-            HistoryRange::Unconfirmed => t.unconfirmed,
-            HistoryRange::Conflicted { .. } => t.conflicted,
-            HistoryRange::All => t.transactions,
+        let t = self.t();
+        let (table, from) = match query.range {
+            HistoryRange::Confirmed { from_height } => (t.confirmed, Some(from_height.to_be_bytes())),
+            HistoryRange::Unconfirmed => (t.unconfirmed, None),
+            HistoryRange::Conflicted { from_height } => (t.conflicted, Some(from_height.to_be_bytes())),
+            HistoryRange::All => (t.transactions, None),
         };
         let after = query.after.as_deref();
         check_place(after)?;
@@ -126,7 +115,7 @@ impl WalletView {
     fn fill<'t>(
         &'t self,
         query: &HistoryQuery,
-        mut entries: impl Iterator<Item = Entry<'t>>,
+        mut entries: impl Iterator<Item = std::result::Result<Pair<'t>, StoreError>>,
     ) -> Result<Encoded<HistoryBatch>> {
         let limit = query.limit.max(1) as usize;
         let mut rows = Rows { view: self, cursor: None, last: None };
@@ -167,47 +156,28 @@ impl WalletView {
         for input in inputs {
             conflicts.extend(self.t().spenders(&self.txn, input)?);
         }
-        Ok(others(txid, conflicts))
+        conflicts.retain(|other| *other != txid);
+        conflicts.sort_unstable_by_key(|txid| txid.to_byte_array());
+        conflicts.dedup();
+        Ok(conflicts)
     }
 
     /// The mempool transactions that conflict with an inactive transaction or with an inactive ancestor of it in the
     /// wallet.
     fn mempool_conflicts(&self, row: &WalletTransaction) -> Result<Vec<Txid>> {
-        if is_in_chain_or_mempool(row) {
+        // If a transaction is in the chain or the mempool, so are its ancestors.
+        if matches!(row.state, TxState::Confirmed { .. } | TxState::InMempool) {
             return Ok(Vec::new());
         }
         self.t().mempool_conflicts_of(&self.txn, OF_WALLET, &row.txid)
     }
 }
 
-/// If a transaction is in the chain or the mempool, so are its ancestors.
-fn is_in_chain_or_mempool(row: &WalletTransaction) -> bool {
-    matches!(row.state, TxState::Confirmed { .. } | TxState::InMempool)
-}
-
-/// The key prefix at which a range starts; `None` for the start of the table.
-fn start_of(range: HistoryRange) -> Option<[u8; 4]> {
-    match range {
-        HistoryRange::Confirmed { from_height } | HistoryRange::Conflicted { from_height } => {
-            Some(from_height.to_be_bytes())
-        }
-        HistoryRange::Unconfirmed | HistoryRange::All => None,
-    }
-}
-
-/// `txids` without `txid`, sorted by internal bytes, without duplicates.
-fn others(txid: Txid, mut txids: Vec<Txid>) -> Vec<Txid> {
-    txids.retain(|other| *other != txid);
-    txids.sort_unstable_by_key(|txid| txid.to_byte_array());
-    txids.dedup();
-    txids
-}
-
 /// Reads the rows that index entries refer to.
 struct Rows<'v> {
     view: &'v WalletView,
-    /// Positioned after the last row read, and kept while the next row is near.
-    cursor: Option<Cursor<'v>>,
+    /// Of the table of transactions: positioned after the last row read, and kept while the next row is near.
+    cursor: Option<outrigger_disk::Rows<RoRange<'v, Bytes, Bytes>>>,
     last: Option<u64>,
 }
 
@@ -217,9 +187,6 @@ impl<'v> Rows<'v> {
     /// Transactions that are close in the chain usually have close order positions. Sorted by position, most rows are
     /// within reach of the cursor, without a search.
     fn resolve(&mut self, entries: &mut [Pair<'v>]) -> Result<()> {
-        if entries.is_sorted_by_key(|(_, key)| order_position(key)) {
-            return entries.iter_mut().try_for_each(|(_, value)| self.row_at(value).map(|row| *value = row));
-        }
         let mut sorted: Vec<_> = entries.iter_mut().collect();
         sorted.sort_unstable_by_key(|(_, key)| order_position(key));
         sorted.into_iter().try_for_each(|(_, value)| self.row_at(value).map(|row| *value = row))

@@ -8,10 +8,9 @@ use outrigger_service::signer::SignRequest;
 use outrigger_service::wallet::Ownership;
 use outrigger_service::wire::Blob;
 
-use super::WalletView;
+use super::{Signing, WalletView};
 use crate::error::Result;
 use crate::ownership::label;
-use crate::signing::Signing;
 
 /// The flag of a sighash byte by which a signature commits to its own input alone, and the values of the other bits.
 const ANYONE_CAN_PAY: u8 = 0x80;
@@ -48,7 +47,7 @@ impl WalletView {
 
     /// The same of a signed transaction that is to be sent.
     pub fn judged_payment(&self, transaction: Transaction) -> ServiceResult<JudgedTransaction> {
-        let signing = self.wallet.signing(&self.txn, transaction, &[])?;
+        let signing = self.signing(transaction, &[])?;
         Ok(self.judge(&signing, &[])?)
     }
 

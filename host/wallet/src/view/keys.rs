@@ -6,14 +6,12 @@ use bitcoin::hashes::Hash;
 use bitcoin::{PubkeyHash, ScriptBuf, WPubkeyHash};
 use outrigger_service::Result as ServiceResult;
 use outrigger_service::wallet::HdKey;
-use outrigger_service::wire::{Secret, from_bytes};
+use outrigger_service::wire::Secret;
 
 use super::WalletView;
 use crate::descriptors::parse_stored;
-use crate::error::{Result, WalletError};
+use crate::error::Result;
 use crate::keypool::private_key_of;
-use crate::store::rows::DescriptorRow;
-use crate::store::tables::number_from_key;
 
 impl WalletView {
     /// The extended keys of the descriptors, in bitcoind's order.
@@ -27,10 +25,7 @@ impl WalletView {
             key => key.ok(),
         };
         let mut keys = BTreeMap::new();
-        for entry in self.t().descriptors.iter(&self.txn)? {
-            let (number, row) = entry?;
-            let number = number_from_key(number)?;
-            let row: DescriptorRow = from_bytes(row).map_err(WalletError::Damaged)?;
+        for (number, row) in self.t().all_descriptors(&self.txn)? {
             let place = private_key_of(number);
             let text = match (&encryption_key, self.t().keys.get(&self.txn, &place)?) {
                 (Some(encryption_key), Some(value)) => encryption_key.unwrap(&place, value)?,
@@ -62,7 +57,7 @@ impl WalletView {
         let p2wpkh = ScriptBuf::new_p2wpkh(&WPubkeyHash::from_byte_array(*public_key_hash));
         let p2pkh = ScriptBuf::new_p2pkh(&PubkeyHash::from_byte_array(*public_key_hash));
         let scripts = [p2pkh, p2wpkh.to_p2sh(), p2wpkh];
-        match self.wallet.wif_of(&self.txn, &scripts, public_key_hash)? {
+        match self.wif_of(&scripts, public_key_hash)? {
             Some(wif) => Ok(Some(wif)),
             None => Ok(self.written_key(public_key_hash)?),
         }
@@ -71,12 +66,8 @@ impl WalletView {
     /// The same, if a descriptor contains the key itself.
     fn written_key(&self, public_key_hash: &[u8; 20]) -> Result<Option<Secret>> {
         let encryption_key = self.wallet.encryption_key()?;
-        for entry in self.t().descriptors.iter(&self.txn)? {
-            let number = number_from_key(entry?.0)?;
-            let place = private_key_of(number);
-            let Some(value) = self.t().keys.get(&self.txn, &place)? else { continue };
-            let text = encryption_key.unwrap(&place, value)?;
-            let parsed = parse_stored(number, text.expose(), self.wallet.shared.network)?;
+        for (number, _) in self.t().all_descriptors(&self.txn)? {
+            let Some(parsed) = self.wallet.private_descriptor(&self.txn, number, &encryption_key)? else { continue };
             if let Some(wif) = parsed.written_private_key(public_key_hash) {
                 return Ok(Some(wif));
             }

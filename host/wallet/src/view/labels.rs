@@ -49,10 +49,6 @@ impl WalletView {
 
     /// The labels in use, sorted. `sending` limits them to foreign addresses (true) or to the others (false).
     pub fn label_names(&self, sending: Option<bool>) -> ServiceResult<Vec<String>> {
-        Ok(self.read_label_names(sending)?)
-    }
-
-    fn read_label_names(&self, sending: Option<bool>) -> Result<Vec<String>> {
         let mut names: BTreeSet<&str> = BTreeSet::new();
         for (script, entry) in self.all_labels()?.iter() {
             if names.contains(&*entry.label) {

@@ -8,7 +8,8 @@ mod keys;
 mod labels;
 mod log;
 mod received;
-mod sources;
+mod signing;
+pub mod sources;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -18,10 +19,7 @@ use std::sync::Arc;
 use bitcoin::ScriptBuf;
 use outrigger_descriptor::{Descriptor, Expansion};
 use outrigger_service::chain::BlockRef;
-use outrigger_service::signer::{SignBatch, Signed};
-use outrigger_service::wallet::{
-    CoinBatch, DescriptorInfo, KeyOrigin, Ownership, ScriptInfo, Synced, WalletCoin, WalletInfo,
-};
+use outrigger_service::wallet::{CoinBatch, DescriptorInfo, Ownership, ScriptInfo, Synced, WalletCoin, WalletInfo};
 use outrigger_service::wire::{Blob, Secret, from_bytes};
 use outrigger_service::{ErrorKind, Result as ServiceResult};
 
@@ -33,12 +31,13 @@ use super::live::Wallet;
 use super::live::outgoing::Unsent;
 use super::ownership::label;
 use super::scrub;
-use super::signing::{MAX_EXPANDED, Owners, Signing};
 use super::store::rows::{CoinRow, DescriptorRow, ScriptRow};
-use super::store::tables::{Table, number_from_key, outpoint_from};
+use super::store::tables::{Table, outpoint_from};
 use super::store::{Reading, Snapshot, Tables};
 use super::synced::synced_at;
 use super::trust::{TrustResolver, Verdicts};
+pub use signing::Signing;
+use signing::{MAX_EXPANDED, Owners};
 use sources::Side;
 
 /// The most coins or labels in one answer.
@@ -62,7 +61,7 @@ impl WalletView {
     pub(super) fn open(wallet: Arc<Wallet>) -> Result<Self> {
         loop {
             let before = wallet.feed.position().stored;
-            let txn = wallet.store.snapshot()?;
+            let txn = wallet.store.env.snapshot()?;
             let stored = wallet.store.tables.synced(&txn)?;
             let place = wallet.feed.position();
             // The position in memory belongs to the rows of its stored block.
@@ -89,16 +88,12 @@ impl WalletView {
     }
 
     pub fn info(&self) -> ServiceResult<WalletInfo> {
-        Ok(self.read_info()?)
-    }
-
-    fn read_info(&self) -> Result<WalletInfo> {
         let (encrypted, locked, unlocked_until) = self.wallet.lock_state();
         let rescan = self.wallet.rescan_progress();
         let synced = self.synced;
         let (stored, unsent) = self.stored_info()?;
         let unsent = self.wallet.unsent_warning(&unsent, &synced);
-        let damage = self.wallet.store.damage().map(|damage| damage.to_string());
+        let damage = self.wallet.store.env.damage().map(|damage| damage.to_string());
         let held = self.wallet.read_only().into_iter().chain(self.wallet.shared.node.warnings());
         let warnings = stored.warnings.iter().cloned().chain(damage).chain(unsent).chain(held).collect();
         let node_behind = self.node_behind()?;
@@ -173,16 +168,12 @@ impl WalletView {
     }
 
     pub fn scripts(&self, scripts: Vec<ScriptBuf>) -> ServiceResult<Vec<Option<ScriptInfo>>> {
-        Ok(self.read_scripts(&scripts)?)
-    }
-
-    fn read_scripts(&self, scripts: &[ScriptBuf]) -> Result<Vec<Option<ScriptInfo>>> {
         let mut infos = Vec::with_capacity(scripts.len());
         let (mut owners, mut texts) = (Owners::default(), HashMap::new());
         for scripts in scripts.chunks(MAX_EXPANDED) {
             let rows = scripts.iter().map(|script| self.t().script(&self.txn, script)).collect::<Result<Vec<_>>>()?;
             let places = rows.iter().flatten().flat_map(|row| row.owners.iter().copied());
-            self.wallet.expand(&self.txn, places, &mut owners)?;
+            self.expand(places, &mut owners)?;
             // Once per descriptor, since writing the text is slow.
             for (number, (row, _)) in &owners.descriptors {
                 if !texts.contains_key(number) {
@@ -235,16 +226,8 @@ impl WalletView {
     }
 
     pub fn coins(&self, after: Option<Blob>, limit: u32) -> ServiceResult<CoinBatch> {
-        Ok(self.read_coins(after.as_deref(), limit)?)
-    }
-
-    fn trust(&self) -> TrustResolver<'_> {
-        TrustResolver::new(self.t(), &self.txn, self.synced, &self.wallet.shared, self.verdicts.borrow_mut())
-    }
-
-    fn read_coins(&self, after: Option<&[u8]>, limit: u32) -> Result<CoinBatch> {
         let limit = limit.clamp(1, MAX_BATCH) as usize;
-        let (rows, more) = page(self.t().coins, &self.txn, after, limit)?;
+        let (rows, more) = page(self.t().coins, &self.txn, after.as_deref(), limit)?;
         let next = more.then(|| rows.last().map(|(key, _)| Blob(key.clone()))).flatten();
         let (labels, mut trust) = (self.all_labels()?, self.trust());
         let mut coins = Vec::with_capacity(rows.len());
@@ -269,6 +252,10 @@ impl WalletView {
         Ok(CoinBatch { coins, next })
     }
 
+    fn trust(&self) -> TrustResolver<'_> {
+        TrustResolver::new(self.t(), &self.txn, self.synced, &self.wallet.shared, self.verdicts.borrow_mut())
+    }
+
     pub fn descriptors(&self, private: bool) -> ServiceResult<Vec<DescriptorInfo>> {
         Ok(self.read_descriptors(private)?)
     }
@@ -276,10 +263,7 @@ impl WalletView {
     fn read_descriptors(&self, private: bool) -> Result<Vec<DescriptorInfo>> {
         let encryption_key = if private { Some(self.wallet.encryption_key()?) } else { None };
         let mut infos = Vec::new();
-        for entry in self.t().descriptors.iter(&self.txn)? {
-            let (key, row) = entry?;
-            let number = number_from_key(key)?;
-            let row: DescriptorRow = from_bytes(row).map_err(WalletError::Damaged)?;
+        for (number, row) in self.t().all_descriptors(&self.txn)? {
             let place = private_key_of(number);
             let text = match (&encryption_key, self.t().keys.get(&self.txn, &place)?) {
                 (Some(encryption_key), Some(value)) => encryption_key.unwrap(&place, value)?,
@@ -307,38 +291,6 @@ impl WalletView {
             }
         }
         Ok(row.public.clone())
-    }
-
-    pub fn available(&self, scripts: Vec<ScriptBuf>, public_keys: Vec<Blob>) -> ServiceResult<Vec<bool>> {
-        Ok(self.wallet.available(&self.txn, &scripts, &public_keys)?)
-    }
-
-    /// Reads the transaction to sign, and checks the outputs that were given for it. `None` for no requests.
-    pub fn begin_signing(&self, batch: &SignBatch) -> ServiceResult<Option<Signing>> {
-        self.wallet.begin_signing(&self.txn, batch)
-    }
-
-    /// Signs while `wanted`.
-    pub fn sign(
-        &self,
-        signing: &Signing,
-        batch: &SignBatch,
-        wanted: &(dyn Fn() -> bool + Sync),
-    ) -> ServiceResult<Vec<Option<Signed>>> {
-        self.wallet.sign(&self.txn, signing, batch, wanted)
-    }
-
-    /// The keys of the descriptors that derive these scripts, for the plugin that signs: one for each public key.
-    pub fn provided_keys<'k>(
-        &self,
-        scripts: &[ScriptBuf],
-        public_keys: impl Iterator<Item = &'k Blob>,
-    ) -> ServiceResult<Vec<Option<KeyOrigin>>> {
-        Ok(self.wallet.provided_keys(&self.txn, scripts, public_keys)?)
-    }
-
-    pub fn sign_message(&self, script: &ScriptBuf, public_key: &[u8], message: &str) -> ServiceResult<Option<Blob>> {
-        self.wallet.sign_message(&self.txn, script, public_key, message)
     }
 }
 

@@ -41,6 +41,11 @@ impl Side {
         Ok(Self { active, pool, internal })
     }
 
+    /// Whether it can provide a new address of any type.
+    pub fn gives_addresses(&self) -> bool {
+        self.pool > 0 || self.active.iter().any(|(.., available)| *available)
+    }
+
     /// Sorted by type.
     pub fn sources(&self) -> Vec<AddressSource> {
         let source = |kind, available| AddressSource { kind, internal: self.internal, available };

@@ -1,15 +1,9 @@
 use bitcoin::ScriptBuf;
 use bitcoin::hashes::Hash;
 
-use crate::tester::{Tester, foreign, holds, out, p2pkh, p2wpkh, pay, public, same, single, some, spend, watch};
+use crate::tester::{Tester, foreign, holds, out, p2pkh, p2wpkh, pay, public, same, some, spend, watch, with_key};
 use crate::{Failure, Outcome};
 use outrigger_service::wallet::{LabelledScript, Ownership, TxState};
-
-fn with_key(tester: &Tester) -> Result<ScriptBuf, Failure> {
-    tester.create(|_| {})?;
-    tester.take(single(1)?)?;
-    p2wpkh(1)
-}
 
 #[test]
 fn coins_come_by_outpoint() -> Outcome {

@@ -6,7 +6,7 @@ use bitcoin::consensus::serialize;
 use bitcoin::{Amount, ScriptBuf, Transaction, Txid, Witness};
 
 use crate::tester::{
-    Tester, descriptor, elsewhere, foreign, holds, out, p2wpkh, pay, refused, same, single, spend, watch, wif,
+    Tester, descriptor, elsewhere, foreign, holds, out, p2wpkh, pay, refused, same, single, spend, watch, wif, with_key,
 };
 use crate::{Failure, Outcome};
 use outrigger_service::ErrorKind;
@@ -16,12 +16,6 @@ use outrigger_service::wallet::{
 use outrigger_service::wire::Blob;
 
 const CONFIRMED: HistoryRange = HistoryRange::Confirmed { from_height: 0 };
-
-fn with_key(tester: &Tester) -> Result<ScriptBuf, Failure> {
-    tester.create(|_| {})?;
-    tester.take(single(1)?)?;
-    p2wpkh(1)
-}
 
 fn ids(transactions: &[&Transaction]) -> Vec<Txid> {
     transactions.iter().map(|transaction| transaction.compute_txid()).collect()

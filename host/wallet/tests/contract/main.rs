@@ -10,6 +10,7 @@ mod coins;
 mod history;
 mod imports;
 mod keys;
+mod made;
 mod rescans;
 mod sending;
 mod states;

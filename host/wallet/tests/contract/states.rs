@@ -1,15 +1,9 @@
-use bitcoin::{ScriptBuf, Sequence, Transaction};
+use bitcoin::{Sequence, Transaction};
 
-use crate::tester::{Tester, foreign, holds, out, p2wpkh, pay, refused, same, single, some, spend};
+use crate::tester::{Tester, foreign, holds, out, pay, refused, same, some, spend, with_key};
 use crate::{Failure, Outcome};
 use outrigger_service::ErrorKind;
 use outrigger_service::wallet::{Replaceable, TxState, UnsettledState};
-
-fn with_key(tester: &Tester) -> Result<ScriptBuf, Failure> {
-    tester.create(|_| {})?;
-    tester.take(single(1)?)?;
-    p2wpkh(1)
-}
 
 fn state(tester: &Tester, transaction: &Transaction) -> Result<TxState, Failure> {
     Ok(tester.known(transaction.compute_txid())?.state)

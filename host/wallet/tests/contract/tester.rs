@@ -5,25 +5,22 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::time::{Duration, Instant};
 
-use bitcoin::absolute::LockTime;
 use bitcoin::bip32::Xpriv;
-use bitcoin::hashes::Hash;
 use bitcoin::{
-    Amount, BlockHash, CompressedPublicKey, Network, NetworkKind, OutPoint, PrivateKey, PublicKey, ScriptBuf, Sequence,
-    Transaction, TxIn, TxOut, Txid, Witness, transaction,
+    BlockHash, CompressedPublicKey, Network, NetworkKind, OutPoint, PrivateKey, PublicKey, ScriptBuf, Transaction, Txid,
 };
 use outrigger_node::{Node, NodeEvent, Removal};
 use outrigger_scripted_node::ScriptedNode;
 use outrigger_testing::TestHost;
 use secp256k1::{Secp256k1, SecretKey};
 
+pub use super::made::{descriptor, elsewhere, foreign, keys, spend};
 use super::{Failure, Outcome};
 use outrigger_service::chain::Tip;
 use outrigger_service::events::Event;
 use outrigger_service::wallet::{
-    CoinBatch, CreateOptions, DescriptorImport, HistoryBatch, HistoryQuery, HistoryRange, HistoryRow, Import,
-    ImportOutcome, KeysImport, LabelBatch, LabelledAddress, LabelledScript, ScriptInfo, WalletCoin, WalletInfo,
-    WalletTransaction,
+    CoinBatch, CreateOptions, HistoryBatch, HistoryQuery, HistoryRange, HistoryRow, Import, ImportOutcome, LabelBatch,
+    LabelledAddress, LabelledScript, ScriptInfo, WalletCoin, WalletInfo, WalletTransaction,
 };
 use outrigger_service::wire::{Blob, Encoded, Secret};
 use outrigger_service::{ErrorKind, Host, Result as ServiceResult, Scope, Signer};
@@ -41,6 +38,13 @@ pub const WALLET: &str = "w";
 pub struct Tester {
     host: TestHost<ScriptedNode>,
     services: Host,
+}
+
+/// Creates the wallet `w` with [`key`] 1. Returns the script of that key.
+pub fn with_key(tester: &Tester) -> Result<ScriptBuf, Failure> {
+    tester.create(|_| {})?;
+    tester.take(single(1)?)?;
+    p2wpkh(1)
 }
 
 pub fn becomes(what: &str, holds: impl Fn() -> bool) -> Outcome {
@@ -374,72 +378,14 @@ pub fn master(number: u8) -> Result<String, Failure> {
     Ok(master.map_err(|error| Failure(error.to_string()))?.to_string())
 }
 
-pub fn descriptor(text: &str, change: impl FnOnce(&mut DescriptorImport)) -> Import {
-    let mut descriptor = DescriptorImport {
-        text: Secret::new(text.into()),
-        range: None,
-        next_index: None,
-        active: false,
-        internal: None,
-        label: None,
-        timestamp: 1,
-    };
-    change(&mut descriptor);
-    Import::Descriptor { descriptor }
-}
-
 /// Imports [`key`] `number` as `wpkh`, with the number as its label.
 pub fn single(number: u8) -> Result<Import, Failure> {
     let text = format!("wpkh({})", wif(number)?.expose());
     Ok(descriptor(&text, |import| import.label = Some(number.to_string())))
 }
 
-pub fn keys(change: impl FnOnce(&mut KeysImport)) -> Import {
-    let mut keys = KeysImport {
-        script_pubkeys: Vec::new(),
-        scripts: Vec::new(),
-        private_keys: Vec::new(),
-        public_keys: Vec::new(),
-        origins: Vec::new(),
-        solving_data: true,
-        internal: false,
-        label: String::new(),
-        keypool: false,
-        timestamp: 1,
-    };
-    change(&mut keys);
-    Import::Keys { keys }
-}
-
 pub fn watch(script: &ScriptBuf) -> Import {
     keys(|keys| (keys.script_pubkeys, keys.solving_data) = (vec![script.clone()], false))
-}
-
-pub fn foreign(number: u8) -> ScriptBuf {
-    ScriptBuf::from_bytes([&[0, 20][..], &[0xee; 19], &[number]].concat())
-}
-
-pub fn elsewhere(number: u8) -> OutPoint {
-    OutPoint { txid: Txid::from_byte_array([number; 32]), vout: 0 }
-}
-
-pub fn spend(inputs: &[OutPoint], outputs: &[(&ScriptBuf, u64)]) -> Transaction {
-    let input = |outpoint: &OutPoint| TxIn {
-        previous_output: *outpoint,
-        script_sig: ScriptBuf::new(),
-        sequence: Sequence::MAX,
-        witness: Witness::new(),
-    };
-    let output = |(script, value): &(&ScriptBuf, u64)| TxOut {
-        value: Amount::from_sat(*value),
-        script_pubkey: (*script).clone(),
-    };
-    Transaction {
-        version: transaction::Version::TWO,
-        lock_time: LockTime::ZERO,
-        input: inputs.iter().map(input).collect(),
-        output: outputs.iter().map(output).collect(),
-    }
 }
 
 pub fn pay(number: u8, script: &ScriptBuf, value: u64) -> Transaction {

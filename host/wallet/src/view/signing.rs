@@ -18,14 +18,13 @@ use outrigger_service::wire::{Blob, Secret};
 use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 use outrigger_sign::{SignatureKind, message_digest, sign_digest, sign_requests, signs_anything};
 
-use super::descriptors::{DescriptorPosition, Expansions, parse_stored};
-use super::encrypt::EncryptionKey;
-use super::error::{Result, WalletError};
-use super::keypool::{private_key_at, private_key_of};
-use super::live::Wallet;
-use super::store::Reading;
-use super::store::rows::DescriptorRow;
-use super::store::tables::hash160;
+use super::WalletView;
+use crate::descriptors::{DescriptorPosition, Expansions};
+use crate::encrypt::EncryptionKey;
+use crate::error::{Result, WalletError};
+use crate::keypool::private_key_at;
+use crate::store::rows::DescriptorRow;
+use crate::store::tables::hash160;
 
 const COMPRESSED: usize = 33;
 const X_ONLY: usize = 32;
@@ -46,31 +45,26 @@ impl Drop for Key {
 }
 
 /// Private keys by their public keys of 33 or 65 bytes.
-#[derive(Default)]
 struct Ring(HashMap<Vec<u8>, Key>);
 
 impl Ring {
     /// The private key of a public key in a script (33, 65 or 32 bytes).
     fn get(&self, public_key: &[u8]) -> Option<&Key> {
-        if public_key.len() == X_ONLY {
-            return of_x_coordinate(public_key).iter().find_map(|public_key| self.0.get(public_key));
-        }
-        self.0.get(public_key)
+        full_keys(public_key).iter().find_map(|public_key| self.0.get(public_key))
     }
 }
 
-/// The two public keys with this x coordinate.
-fn of_x_coordinate(x: &[u8]) -> [Vec<u8>; 2] {
-    [2_u8, 3].map(|parity| [&[parity], x].concat())
+/// The public keys of 33 or 65 bytes that a public key in a script stands for: itself, or both with its x coordinate.
+fn full_keys(public_key: &[u8]) -> Vec<Vec<u8>> {
+    match public_key.len() {
+        X_ONLY => [2_u8, 3].map(|parity| [&[parity], public_key].concat()).into(),
+        _ => vec![public_key.to_vec()],
+    }
 }
 
 /// The hashes under which an imported key may be stored.
 fn hashes_of(public_key: &[u8]) -> Vec<[u8; 20]> {
-    if public_key.len() == X_ONLY {
-        of_x_coordinate(public_key).iter().map(|public_key| hash160(public_key)).collect()
-    } else {
-        vec![hash160(public_key)]
-    }
+    full_keys(public_key).iter().map(|public_key| hash160(public_key)).collect()
 }
 
 /// A transaction whose inputs are to be signed, without scriptSigs and witnesses, and the outputs that it spends.
@@ -96,20 +90,15 @@ pub(super) struct Owners {
     pub(super) expansions: Expansions,
 }
 
-impl Wallet {
+impl WalletView {
     /// Loads the descriptors of some positions, and expands them there.
-    pub(super) fn expand(
-        &self,
-        txn: &Reading<'_>,
-        places: impl Iterator<Item = DescriptorPosition>,
-        owners: &mut Owners,
-    ) -> Result<()> {
+    pub(super) fn expand(&self, places: impl Iterator<Item = DescriptorPosition>, owners: &mut Owners) -> Result<()> {
         let mut wanted = Vec::new();
         for place in places {
             let (number, _) = place;
             if let Entry::Vacant(vacant) = owners.descriptors.entry(number) {
-                let Some(row) = self.store.tables.descriptor(txn, number)? else { continue };
-                let parsed = self.descriptors.get(number, &row.public)?;
+                let Some(row) = self.t().descriptor(&self.txn, number)? else { continue };
+                let parsed = self.wallet.descriptors.get(number, &row.public)?;
                 vacant.insert((row, parsed));
             }
             if let Some((_, parsed)) = owners.descriptors.get(&number) {
@@ -117,11 +106,11 @@ impl Wallet {
             }
         }
         let places: Vec<DescriptorPosition> = wanted.iter().map(|(place, _)| *place).collect();
-        owners.expansions = self.descriptors.expand(wanted);
+        owners.expansions = self.wallet.descriptors.expand(wanted);
         for place in places {
             // A hardened step below the public key.
             if !owners.expansions.contains_key(&place)
-                && let Some(expansion) = self.expand_derived(txn, place)?
+                && let Some(expansion) = self.wallet.expand_derived(&self.txn, place)?
             {
                 owners.expansions.insert(place, Arc::new(expansion));
             }
@@ -132,28 +121,19 @@ impl Wallet {
     /// Whether the wallet could sign with each of these public keys (33, 65 or 32 bytes), for outputs with these
     /// scripts. A locked wallet answers as an unlocked one, with one exception: for a descriptor with some of its
     /// private keys it returns true for all keys, since only the encrypted text says which.
-    pub(super) fn available(
-        &self,
-        txn: &Reading<'_>,
-        scripts: &[ScriptBuf],
-        public_keys: &[Blob],
-    ) -> Result<Vec<bool>> {
-        let places = self.places(txn, scripts)?;
-        let derivable: HashSet<Vec<u8>> = match self.encryption_key() {
+    pub fn available(&self, scripts: Vec<ScriptBuf>, public_keys: Vec<Blob>) -> ServiceResult<Vec<bool>> {
+        let places = self.places(&scripts)?;
+        let derivable: HashSet<Vec<u8>> = match self.wallet.encryption_key() {
             Ok(encryption_key) => {
-                self.derive(txn, &places, &encryption_key)?.into_iter().map(|(public_key, _)| public_key).collect()
+                self.derive(&places, &encryption_key)?.into_iter().map(|(public_key, _)| public_key).collect()
             }
-            Err(_) => self.origins(txn, &places)?.into_keys().collect(),
+            Err(_) => self.origins(&places)?.into_keys().collect(),
         };
         let mut available = Vec::with_capacity(public_keys.len());
-        for public_key in public_keys {
-            let mut found = if public_key.len() == X_ONLY {
-                of_x_coordinate(public_key).iter().any(|public_key| derivable.contains(public_key))
-            } else {
-                derivable.contains(&public_key.0)
-            };
+        for public_key in &public_keys {
+            let mut found = full_keys(public_key).iter().any(|public_key| derivable.contains(public_key));
             for hash in hashes_of(public_key) {
-                found = found || self.store.tables.imported_key(txn, &hash)?.is_some_and(|row| row.private);
+                found = found || self.t().imported_key(&self.txn, &hash)?.is_some_and(|row| row.private);
             }
             available.push(found);
         }
@@ -161,8 +141,8 @@ impl Wallet {
     }
 
     /// Reads the transaction to sign, and checks the outputs that were given for it. `None` for no requests.
-    pub(super) fn begin_signing(&self, txn: &Reading<'_>, batch: &SignBatch) -> ServiceResult<Option<Signing>> {
-        self.encryption_key()?;
+    pub fn begin_signing(&self, batch: &SignBatch) -> ServiceResult<Option<Signing>> {
+        self.wallet.encryption_key()?;
         if batch.requests.is_empty() {
             return Ok(None);
         }
@@ -174,20 +154,19 @@ impl Wallet {
         for input in &mut transaction.input {
             (input.script_sig, input.witness) = Default::default();
         }
-        self.signing(txn, transaction, &batch.spent).map(Some)
+        self.signing(transaction, &batch.spent).map(Some)
     }
 
     /// Signs requests while the caller waits; all of them are `None` once it does not.
-    pub(super) fn sign(
+    pub fn sign(
         &self,
-        txn: &Reading<'_>,
         signing: &Signing,
         batch: &SignBatch,
         wanted: &(dyn Fn() -> bool + Sync),
     ) -> ServiceResult<Vec<Option<Signed>>> {
-        let encryption_key = self.encryption_key()?;
+        let encryption_key = self.wallet.encryption_key()?;
         let keys = batch.requests.iter().map(|request| &*request.public_key.0);
-        let ring = self.ring(txn, &batch.scripts, keys, &encryption_key)?;
+        let ring = self.ring(&batch.scripts, keys, &encryption_key)?;
         let context = signing.context();
         let sign = |request: &SignRequest, digest| {
             let key = ring.get(&request.public_key).filter(|_| !signs_anything(&context, request))?;
@@ -198,28 +177,19 @@ impl Wallet {
     }
 
     /// The keys of the descriptors that derive these scripts, for the plugin that signs: one for each public key.
-    pub(super) fn provided_keys<'k>(
+    pub fn provided_keys<'k>(
         &self,
-        txn: &Reading<'_>,
         scripts: &[ScriptBuf],
         public_keys: impl Iterator<Item = &'k Blob>,
-    ) -> Result<Vec<Option<KeyOrigin>>> {
-        let origins = self.origins(txn, &self.places(txn, scripts)?)?;
-        let find = |public_key: &[u8]| match public_key.len() {
-            X_ONLY => of_x_coordinate(public_key).iter().find_map(|public_key| origins.get(public_key)).cloned(),
-            _ => origins.get(public_key).cloned(),
-        };
-        Ok(public_keys.map(|public_key| find(public_key)).collect())
+    ) -> ServiceResult<Vec<Option<KeyOrigin>>> {
+        let origins = self.origins(&self.places(scripts)?)?;
+        let find = |public_key: &Blob| full_keys(public_key).iter().find_map(|key| origins.get(key)).cloned();
+        Ok(public_keys.map(find).collect())
     }
 
     /// A transaction and the outputs that it spends. The wallet takes outputs of its own transactions from there, and refuses others in
     /// their place. It believes the caller about the rest.
-    pub(super) fn signing(
-        &self,
-        txn: &Reading<'_>,
-        transaction: Transaction,
-        given: &[Option<TxOut>],
-    ) -> ServiceResult<Signing> {
+    pub(super) fn signing(&self, transaction: Transaction, given: &[Option<TxOut>]) -> ServiceResult<Signing> {
         // Many inputs may spend one transaction, which is read once.
         let mut known: HashMap<Txid, Option<Vec<WalletOutputView<'_>>>> = HashMap::new();
         let (mut spent, mut is_known) = (Vec::new(), Vec::new());
@@ -228,7 +198,7 @@ impl Wallet {
             let outputs = match known.entry(txid) {
                 Entry::Occupied(found) => found.into_mut(),
                 Entry::Vacant(vacant) => {
-                    let view = self.store.tables.transaction_view(txn, &txid)?;
+                    let view = self.t().transaction_view(&self.txn, &txid)?;
                     vacant.insert(view.map(|view| view.outputs.iter().collect()))
                 }
             };
@@ -250,24 +220,18 @@ impl Wallet {
         Ok(Signing { transaction, spent, known: is_known })
     }
 
-    pub(super) fn sign_message(
-        &self,
-        txn: &Reading<'_>,
-        script: &ScriptBuf,
-        public_key: &[u8],
-        message: &str,
-    ) -> ServiceResult<Option<Blob>> {
-        let encryption_key = self.encryption_key()?;
-        let ring = self.ring(txn, std::slice::from_ref(script), std::iter::once(public_key), &encryption_key)?;
+    pub fn sign_message(&self, script: &ScriptBuf, public_key: &[u8], message: &str) -> ServiceResult<Option<Blob>> {
+        let encryption_key = self.wallet.encryption_key()?;
+        let ring = self.ring(std::slice::from_ref(script), std::iter::once(public_key), &encryption_key)?;
         let sign = |key: &Key| Blob(sign_digest(&key.0, message_digest(message), &SignatureKind::EcdsaRecoverable));
         Ok(ring.get(public_key).map(sign))
     }
 
     /// The positions of the descriptors that derive these scripts.
-    fn places(&self, txn: &Reading<'_>, scripts: &[ScriptBuf]) -> Result<Vec<DescriptorPosition>> {
+    fn places(&self, scripts: &[ScriptBuf]) -> Result<Vec<DescriptorPosition>> {
         let mut places = Vec::new();
         for script in scripts {
-            places.extend(self.store.tables.script(txn, script)?.map(|row| row.owners).unwrap_or_default());
+            places.extend(self.t().script(&self.txn, script)?.map(|row| row.owners).unwrap_or_default());
         }
         places.sort_unstable();
         places.dedup();
@@ -276,13 +240,13 @@ impl Wallet {
 
     /// The public keys at these positions, with their origins, of descriptors with private keys. Of a key that several descriptors
     /// derive, it is the origin with the longest path: one without an origin names the key itself as the master key.
-    fn origins(&self, txn: &Reading<'_>, places: &[DescriptorPosition]) -> Result<HashMap<Vec<u8>, KeyOrigin>> {
+    fn origins(&self, places: &[DescriptorPosition]) -> Result<HashMap<Vec<u8>, KeyOrigin>> {
         let mut all: HashMap<Vec<u8>, KeyOrigin> = HashMap::new();
         let mut owners = Owners::default();
         for places in places.chunks(MAX_EXPANDED) {
-            self.expand(txn, places.iter().copied(), &mut owners)?;
+            self.expand(places.iter().copied(), &mut owners)?;
             for place in places {
-                let signs = |(row, _): &(DescriptorRow, _)| row.has_private || self.signer().is_some();
+                let signs = |(row, _): &(DescriptorRow, _)| row.has_private || self.wallet.signer().is_some();
                 if !owners.descriptors.get(&place.0).is_some_and(signs) {
                     continue;
                 }
@@ -301,19 +265,15 @@ impl Wallet {
     }
 
     /// The private keys at these positions, with their public keys. Each descriptor's text is decrypted once.
-    fn derive(
-        &self,
-        txn: &Reading<'_>,
-        places: &[DescriptorPosition],
-        encryption_key: &EncryptionKey,
-    ) -> Result<Vec<(Vec<u8>, Key)>> {
+    fn derive(&self, places: &[DescriptorPosition], encryption_key: &EncryptionKey) -> Result<Vec<(Vec<u8>, Key)>> {
         let mut keys = Vec::new();
         let mut owners = Owners::default();
         for same in places.chunk_by(|one, other| one.0 == other.0) {
             let Some((number, _)) = same.first() else { continue };
-            let Some(branches) = self.branches(txn, *number, encryption_key)? else { continue };
+            let private = self.wallet.private_descriptor(&self.txn, *number, encryption_key)?;
+            let Some(branches) = private.map(|private| private.private_branches()) else { continue };
             for places in same.chunks(MAX_EXPANDED) {
-                self.expand(txn, places.iter().copied(), &mut owners)?;
+                self.expand(places.iter().copied(), &mut owners)?;
                 let derive = |place: &DescriptorPosition| derive_at(&branches, *place, &owners);
                 keys.extend(map(places.iter().collect(), KEYS_PER_BATCH, derive).into_iter().flatten());
             }
@@ -321,55 +281,40 @@ impl Wallet {
         Ok(keys)
     }
 
-    fn branches(
-        &self,
-        txn: &Reading<'_>,
-        number: u32,
-        encryption_key: &EncryptionKey,
-    ) -> Result<Option<PrivateBranches>> {
-        let place = private_key_of(number);
-        let Some(value) = self.store.tables.keys.get(txn, &place)? else { return Ok(None) };
-        let text = encryption_key.unwrap(&place, value)?;
-        Ok(Some(parse_stored(number, text.expose(), self.shared.network)?.private_branches()))
-    }
-
     /// The private key of a public key with this hash, as WIF: imported, or of a descriptor that derives one of these
     /// scripts.
-    pub(super) fn wif_of(&self, txn: &Reading<'_>, scripts: &[ScriptBuf], hash: &[u8; 20]) -> Result<Option<Secret>> {
-        let encryption_key = self.encryption_key()?;
+    pub(super) fn wif_of(&self, scripts: &[ScriptBuf], hash: &[u8; 20]) -> Result<Option<Secret>> {
+        let encryption_key = self.wallet.encryption_key()?;
         let place = private_key_at(hash);
-        if let Some(value) = self.store.tables.keys.get(txn, &place)? {
+        if let Some(value) = self.t().keys.get(&self.txn, &place)? {
             return encryption_key.unwrap(&place, value).map(Some);
         }
-        let keys = self.derive(txn, &self.places(txn, scripts)?, &encryption_key)?;
+        let keys = self.derive(&self.places(scripts)?, &encryption_key)?;
         let found = keys.iter().find(|(public_key, _)| hash160(public_key) == *hash);
-        Ok(found.map(|(public_key, key)| self.wif(public_key, key)))
-    }
-
-    fn wif(&self, public_key: &[u8], key: &Key) -> Secret {
-        let compressed = public_key.len() == COMPRESSED;
-        Secret::new(PrivateKey { compressed, network: self.shared.network.into(), inner: key.0 }.to_wif())
+        Ok(found.map(|(public_key, key)| {
+            let (compressed, network) = (public_key.len() == COMPRESSED, self.wallet.shared.network.into());
+            Secret::new(PrivateKey { compressed, network, inner: key.0 }.to_wif())
+        }))
     }
 
     /// The private keys of the descriptors that derive some scripts, and the imported ones of some public keys.
     fn ring<'k>(
         &self,
-        txn: &Reading<'_>,
         scripts: &[ScriptBuf],
         public_keys: impl Iterator<Item = &'k [u8]>,
         encryption_key: &EncryptionKey,
     ) -> Result<Ring> {
-        let places = self.places(txn, scripts)?;
-        let mut ring = Ring(self.derive(txn, &places, encryption_key)?.into_iter().collect());
-        if self.store.tables.imported_keys.is_empty(txn)? {
+        let places = self.places(scripts)?;
+        let mut ring = Ring(self.derive(&places, encryption_key)?.into_iter().collect());
+        if self.t().imported_keys.is_empty(&self.txn)? {
             return Ok(ring);
         }
         for hash in public_keys.flat_map(hashes_of) {
             let place = private_key_at(&hash);
-            let Some(value) = self.store.tables.keys.get(txn, &place)? else { continue };
+            let Some(value) = self.t().keys.get(&self.txn, &place)? else { continue };
             let text = encryption_key.unwrap(&place, value)?;
             let key = PrivateKey::from_wif(text.expose()).map_err(|_| WalletError::damaged(value.len()))?;
-            ring.0.insert(key.public_key(self.secp).to_bytes(), Key(key.inner));
+            ring.0.insert(key.public_key(self.wallet.secp).to_bytes(), Key(key.inner));
         }
         Ok(ring)
     }

@@ -1,0 +1,65 @@
+//! Imports, scripts and transactions, for these tests and for those in `src/tests`.
+
+use bitcoin::absolute::LockTime;
+use bitcoin::hashes::Hash;
+use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness, transaction};
+use outrigger_service::wallet::{DescriptorImport, Import, KeysImport};
+use outrigger_service::wire::Secret;
+
+pub fn descriptor(text: &str, change: impl FnOnce(&mut DescriptorImport)) -> Import {
+    let mut descriptor = DescriptorImport {
+        text: Secret::new(text.into()),
+        range: None,
+        next_index: None,
+        active: false,
+        internal: None,
+        label: None,
+        timestamp: 1,
+    };
+    change(&mut descriptor);
+    Import::Descriptor { descriptor }
+}
+
+pub fn keys(change: impl FnOnce(&mut KeysImport)) -> Import {
+    let mut keys = KeysImport {
+        script_pubkeys: Vec::new(),
+        scripts: Vec::new(),
+        private_keys: Vec::new(),
+        public_keys: Vec::new(),
+        origins: Vec::new(),
+        solving_data: true,
+        internal: false,
+        label: String::new(),
+        keypool: false,
+        timestamp: 1,
+    };
+    change(&mut keys);
+    Import::Keys { keys }
+}
+
+pub fn foreign(number: u8) -> ScriptBuf {
+    ScriptBuf::from_bytes([&[0, 20][..], &[0xee; 19], &[number]].concat())
+}
+
+pub fn elsewhere(number: u8) -> OutPoint {
+    OutPoint { txid: Txid::from_byte_array([number; 32]), vout: 0 }
+}
+
+pub fn spend(inputs: &[OutPoint], outputs: &[(&ScriptBuf, u64)]) -> Transaction {
+    let input = |outpoint: &OutPoint| TxIn {
+        previous_output: *outpoint,
+        script_sig: ScriptBuf::new(),
+        sequence: Sequence::MAX,
+        witness: Witness::new(),
+    };
+    let output = |(script, value): &(&ScriptBuf, u64)| TxOut {
+        value: Amount::from_sat(*value),
+        script_pubkey: (*script).clone(),
+    };
+    Transaction {
+        version: transaction::Version::TWO,
+        lock_time: LockTime::ZERO,
+        input: inputs.iter().map(input).collect(),
+        output: outputs.iter().map(output).collect(),
+    }
+}

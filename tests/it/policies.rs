@@ -176,8 +176,8 @@ fn policies_are_asked_by_every_method_that_signs_sends_or_gives_keys_out() {
 fn no_way_to_a_method_leads_past_a_policy() {
     let grants = "grants = [\"wallet-read/1\", \"signer/1\", { service = \"rpc/1\", methods = [\"sendtoaddress\", \"dumpprivkey\"] }]";
     let wrap = "grants = [\"rpc/1\"]\noptions = { ask = [\"sendmany\"] }\n\n[routes]\nwrap = [\"chained\"]\n";
-    let judged = text("judge", "refuse = [\"Sign\", \"GiveKeys\", \"SignMessage\"]", grants);
-    let host = host(&format!("{judged}\n{}", plugin_section("outrigger_chained", wrap)));
+    let judge = text("judge", "refuse = [\"Sign\", \"GiveKeys\", \"SignMessage\"]", grants);
+    let host = host(&format!("{judge}\n{}", plugin_section("outrigger_chained", wrap)));
     let mut wallet = host.new_wallet("hot");
     fund(&mut wallet, 2);
     let refused = (WALLET_ERROR, REFUSED.to_owned());

@@ -102,11 +102,11 @@ fn startup_closes_its_folders_in_a_data_directory() {
     let allow = |folder: &Path, mode: u32| {
         std::fs::set_permissions(folder, std::fs::Permissions::from_mode(mode)).unwrap();
     };
-    let (mut host, log) = logged(&[]);
+    let (host, log) = logged(&[]);
     let folder = host.network_folder();
     allow(&folder, 0o775);
     allow(&folder.join("plugins"), 0o755);
-    host = host.restart();
+    let _host = host.restart();
     for folder in [&folder, &folder.join("plugins")] {
         assert_eq!(std::fs::metadata(folder).unwrap().permissions().mode() & 0o7777, 0o700, "{}", folder.display());
     }

@@ -137,7 +137,7 @@ impl Setup {
             self.posted.lock().unwrap().push(letter.key.0);
             answer(letter.key.0)
         };
-        while self.delivery.step(round, &post, now).unwrap() {}
+        while self.delivery.step(round, post, now).unwrap() {}
     }
 
     fn posted(&self) -> Vec<u64> {
@@ -196,7 +196,7 @@ fn new_entries_take_turns_with_repetitions() {
     };
     // At each step, an entry that was refused before is due.
     for now in 0..40 {
-        assert!(setup.delivery.step(&mut round, &post, now).unwrap());
+        assert!(setup.delivery.step(&mut round, post, now).unwrap());
     }
     let posted = setup.posted();
     assert!((1..=20).all(|number| posted.contains(&number)), "{posted:?}");

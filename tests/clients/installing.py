@@ -181,6 +181,10 @@ def built(name, target, profile):
     return pathlib.Path(target) / profile / f"{name}-session"
 
 
+# Clients that are built from their crates, which takes minutes.
+BUILT_FROM_CRATES = ("Liana", "payjoin-cli")
+
+
 def crate(prefix, name, version, program_name, *features):
     """A program of a Rust crate, built without optimisation."""
 

@@ -13,7 +13,7 @@ use super::live::Wallet;
 use super::ownership::{address_script, outputs_key, p2pkh};
 use super::store::rows::DescriptorRow;
 use super::store::tables::{hash160, number_from, script_key};
-use super::view::sources::Side;
+use super::view::sources::{Side, has_next};
 use super::write::Write;
 
 /// The most scripts that one call derives ahead, per descriptor.
@@ -26,19 +26,6 @@ fn type_name(kind: AddressType) -> &'static str {
         AddressType::Bech32 => "bech32",
         AddressType::Bech32m => "bech32m",
     }
-}
-
-fn has_next(row: &DescriptorRow) -> bool {
-    row.next_index < row.range_end.min(LAST_INDEX)
-}
-
-/// Whether a descriptor can provide a new address: it is ranged, and has private keys, derived indexes left, or no
-/// hardened step below its public keys.
-pub fn can_derive(wallet: &Wallet, number: u32, row: &DescriptorRow) -> Result<bool> {
-    if !row.ranged || row.has_private || has_next(row) {
-        return Ok(row.ranged);
-    }
-    Ok(wallet.descriptors.get(number, &row.public)?.expand(row.next_index).is_ok())
 }
 
 impl Write<'_> {

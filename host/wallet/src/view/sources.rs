@@ -2,7 +2,6 @@
 
 use outrigger_service::wallet::{AddressSource, AddressType};
 
-use crate::draw::can_derive;
 use crate::error::Result;
 use crate::keypool::LAST_INDEX;
 use crate::live::Wallet;
@@ -12,6 +11,19 @@ use crate::store::tables::number_from;
 
 const KINDS: [AddressType; 4] =
     [AddressType::Legacy, AddressType::P2shSegwit, AddressType::Bech32, AddressType::Bech32m];
+
+pub fn has_next(row: &DescriptorRow) -> bool {
+    row.next_index < row.range_end.min(LAST_INDEX)
+}
+
+/// Whether a descriptor can provide a new address: it is ranged, and has private keys, derived indexes left, or no
+/// hardened step below its public keys.
+fn can_derive(wallet: &Wallet, number: u32, row: &DescriptorRow) -> Result<bool> {
+    if !row.ranged || row.has_private || has_next(row) {
+        return Ok(row.ranged);
+    }
+    Ok(wallet.descriptors.get(number, &row.public)?.expand(row.next_index).is_ok())
+}
 
 /// The sources of one side.
 pub struct Side {

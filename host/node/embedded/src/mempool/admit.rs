@@ -304,6 +304,7 @@ impl Pool {
             raw: offer.raw.clone(),
             txid: offer.txid,
             wtxid: offer.wtxid,
+            locked: offer.tx.lock_time.to_consensus_u32() != 0,
             weight,
             sigops,
             fee,

@@ -46,7 +46,7 @@ const BYTES_PER_SIGOP: u64 = 20;
 const ENTRY_OVERHEAD: u64 = 480;
 
 /// A sum over a set of transactions.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Totals {
     pub count: u64,
     /// In virtual bytes.
@@ -127,6 +127,8 @@ pub struct Entry {
     pub raw: Arc<[u8]>,
     pub txid: Txid,
     pub wtxid: Wtxid,
+    /// Whether the lock time is not 0.
+    pub locked: bool,
     pub weight: Weight,
     /// The signature operation cost.
     pub sigops: u64,

@@ -1,6 +1,6 @@
 //! Selects the transactions of the next block by ancestor feerate, so that a child can pay for its parents.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, HashMap};
 use std::iter::Peekable;
 
@@ -20,38 +20,71 @@ const NEARLY_FULL: Weight = Weight::from_wu(4_000);
 
 /// Selects for a block on the pool's tip. Copies no transaction.
 pub fn choose(pool: &Pool, settings: &Settings) -> Vec<Selected> {
-    let builder = Builder {
-        pool,
-        settings,
-        queue: BinaryHeap::new(),
-        needs: HashMap::default(),
-        chosen: Vec::new(),
-        inside: HashMap::default(),
-        weight: settings.reserved_weight,
-        sigops: settings.reserved_sigops,
-    };
-    builder.build()
+    Builder::new(pool, settings).build()
 }
 
-/// A transaction with some ancestors already selected: its feerate, its id, and the totals of it and its unselected
-/// ancestors. The greatest is the best.
-type Package = (FeeFrac, Reverse<Txid>, Totals);
+/// A transaction with some ancestors already selected.
+struct Package<'a> {
+    entry: &'a Entry,
+    /// The totals of the transaction and its unselected ancestors.
+    needs: Totals,
+    rate: FeeFrac,
+}
+
+impl PartialEq for Package<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Package<'_> {}
+
+impl PartialOrd for Package<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Package<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.rate.cmp(&other.rate).then_with(|| other.entry.txid.cmp(&self.entry.txid))
+    }
+}
+
+/// Whether an entry has neither parents nor children, as most.
+fn is_alone(entry: &Entry) -> bool {
+    entry.parents.is_empty() && entry.children.is_empty()
+}
 
 /// A block under construction.
 struct Builder<'a> {
     pool: &'a Pool,
     settings: &'a Settings,
-    queue: BinaryHeap<Package>,
+    /// Transactions with some ancestors already selected.
+    queue: BinaryHeap<Package<'a>>,
     /// The totals of each queued transaction and its unselected ancestors. A queued package with other totals is stale.
     needs: HashMap<Txid, Totals, RandomState>,
     chosen: Vec<&'a Entry>,
-    /// The positions of the selected transactions.
+    /// The positions of selected transactions with parents or children; no others are needed.
     inside: HashMap<Txid, u32, RandomState>,
     weight: Weight,
     sigops: u64,
 }
 
 impl<'a> Builder<'a> {
+    fn new(pool: &'a Pool, settings: &'a Settings) -> Self {
+        Self {
+            pool,
+            settings,
+            queue: BinaryHeap::new(),
+            needs: HashMap::default(),
+            chosen: Vec::new(),
+            inside: HashMap::default(),
+            weight: settings.reserved_weight,
+            sigops: settings.reserved_sigops,
+        }
+    }
+
     fn build(mut self) -> Vec<Selected> {
         let mut failures = 0;
         let mut others = self.pool.graph.best_first().peekable();
@@ -77,24 +110,31 @@ impl<'a> Builder<'a> {
 
     /// The best remaining package: from the queue, or of an entry without selected ancestors.
     fn next(&mut self, others: &mut Peekable<impl Iterator<Item = &'a Entry>>) -> Option<(&'a Entry, Totals)> {
-        // Selected, perhaps as an ancestor of another, or queued.
-        let is_known = |entry: &&Entry| self.inside.contains_key(&entry.txid) || self.needs.contains_key(&entry.txid);
-        while others.next_if(is_known).is_some() {}
+        while others.next_if(|entry| self.is_chosen(entry) || self.is_queued(entry)).is_some() {}
         while self.queue.peek().is_some_and(|package| self.is_stale(package)) {
             self.queue.pop();
         }
         let of_others = others.peek().map(|entry| (entry.mining_rate(), Reverse(entry.txid)));
-        let of_queue = self.queue.peek().map(|(rate, txid, _)| (*rate, *txid));
+        let of_queue = self.queue.peek().map(|package| (package.rate, Reverse(package.entry.txid)));
         if of_others > of_queue {
             others.next().map(|entry| (entry, entry.ancestors))
         } else {
-            let (_, Reverse(txid), needs) = self.queue.pop()?;
-            self.pool.graph.get(&txid).map(|entry| (entry, needs))
+            self.queue.pop().map(|package| (package.entry, package.needs))
         }
     }
 
-    fn is_stale(&self, (_, Reverse(txid), needs): &Package) -> bool {
-        self.inside.contains_key(txid) || self.needs.get(txid) != Some(needs)
+    /// Whether an entry was selected, perhaps as an ancestor of another.
+    fn is_chosen(&self, entry: &Entry) -> bool {
+        !is_alone(entry) && self.inside.contains_key(&entry.txid)
+    }
+
+    /// Whether some ancestors were selected, so that the entry is in the queue.
+    fn is_queued(&self, entry: &Entry) -> bool {
+        !entry.parents.is_empty() && self.needs.contains_key(&entry.txid)
+    }
+
+    fn is_stale(&self, package: &Package) -> bool {
+        self.is_chosen(package.entry) || self.needs.get(&package.entry.txid) != Some(&package.needs)
     }
 
     fn fits(&self, package: &Totals) -> bool {
@@ -114,7 +154,9 @@ impl<'a> Builder<'a> {
             package.sort_by_key(|entry| (entry.ancestors.count, entry.txid));
         }
         let tip = self.pool.tip;
-        let is_final = |entry: &&Entry| is_final(&entry.tx, tip.height.saturating_add(1), tip.median_time);
+        // Without a lock time the transaction, which lies elsewhere in memory, need not be read.
+        let is_final =
+            |entry: &&Entry| !entry.locked || is_final(&entry.tx, tip.height.saturating_add(1), tip.median_time);
         if !package.iter().all(is_final) {
             return false;
         }
@@ -129,18 +171,21 @@ impl<'a> Builder<'a> {
 
     /// Subtracts a selected transaction from the totals of its descendants.
     fn release(&mut self, chosen: &Entry) {
+        if is_alone(chosen) {
+            return;
+        }
         // A block has far fewer than 2^32 transactions.
         self.inside.insert(chosen.txid, u32::try_from(self.chosen.len()).unwrap_or(u32::MAX));
         let graph = &self.pool.graph;
         for descendant in graph.descendants(chosen.children.iter().copied()) {
             let Some(entry) = graph.get(&descendant) else { continue };
-            if self.inside.contains_key(&descendant) {
+            if self.is_chosen(entry) {
                 continue;
             }
             let needs = self.needs.entry(descendant).or_insert(entry.ancestors);
             needs.subtract(&chosen.own());
             let rate = needs.feefrac().min(entry.own().feefrac());
-            self.queue.push((rate, Reverse(descendant), *needs));
+            self.queue.push(Package { entry, needs: *needs, rate });
         }
     }
 
@@ -156,7 +201,8 @@ impl<'a> Builder<'a> {
             fee: entry.fee,
             sigops: entry.sigops,
             weight: entry.weight,
-            depends: parents(entry),
+            // Most have no parents in the mempool.
+            depends: if entry.parents.is_empty() { Vec::new() } else { parents(entry) },
         };
         self.chosen.iter().map(selected).collect()
     }

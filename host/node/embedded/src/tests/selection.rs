@@ -89,7 +89,7 @@ fn selection_has_what_was_accepted_before_it_was_asked_for() {
 }
 
 #[test]
-fn selection_has_a_transaction_whose_lock_is_over() {
+fn selection_looks_into_transactions_with_a_lock_only() {
     let node = TestNode::new();
     let coinbases = extend_by(&node, 102);
     let free = spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]);
@@ -97,6 +97,7 @@ fn selection_has_a_transaction_whose_lock_is_over() {
     locked.lock_time = LockTime::from_height(102).unwrap();
     locked.input[0].sequence = Sequence::ENABLE_LOCKTIME_NO_RBF;
     let txids = [accept(&node, &locked), accept(&node, &free)];
+    assert_eq!(txids.map(|txid| node.pool.read().graph.get(&txid).unwrap().locked), [true, false]);
     assert_eq!(ids(&candidate(&node)), txids);
 }
 

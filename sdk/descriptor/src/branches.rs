@@ -6,8 +6,8 @@ use bitcoin::hashes::{Hash, HashEngine, Hmac, HmacEngine, sha512};
 use secp256k1::{Scalar, SecretKey};
 use zeroize::{Zeroize, Zeroizing};
 
-use super::key::Wildcard;
 use super::secp::SECP;
+use super::wildcard::Wildcard;
 
 /// The private keys of a descriptor, wiped on drop.
 pub struct PrivateBranches(pub(super) Vec<Branch>);

@@ -13,16 +13,7 @@ use super::branches::Branch;
 use super::error::ExpandError;
 use super::musig::aggregate;
 use super::secp::SECP;
-
-/// The wildcard at the end of a key expression (BIP 380).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Wildcard {
-    None,
-    /// `/*`
-    Normal,
-    /// `/*h`
-    Hardened,
-}
+use super::wildcard::Wildcard;
 
 /// The mark of hardened steps. All steps of a path get the mark of the last one in the text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -9,11 +9,12 @@ use secp256k1::{SecretKey, XOnlyPublicKey};
 
 use super::Syntax;
 use super::error::DescriptorError as Error;
-use super::key::{Body, Extended, Form, Key, Mark, Musig, Origin, Single, Wildcard};
+use super::key::{Body, Extended, Form, Key, Mark, Musig, Origin, Single};
+use super::key_ref::KeyRef;
 use super::lexer::{constant, expression};
 use super::limits::{MAX_DERIVATION_STEPS, MAX_KEYS, MAX_MULTIPATH};
-use super::node::KeyRef;
 use super::secp::SECP;
+use super::wildcard::Wildcard;
 use outrigger_values::params::decode_hex;
 
 /// The start of an aggregate key.

@@ -17,6 +17,7 @@ mod error;
 mod expand;
 mod key;
 mod key_parser;
+mod key_ref;
 mod lexer;
 pub mod limits;
 mod mini;
@@ -27,6 +28,7 @@ mod redact;
 mod secp;
 #[cfg(test)]
 mod tests;
+mod wildcard;
 
 use std::collections::HashSet;
 use std::fmt;
@@ -38,7 +40,8 @@ pub use branches::PrivateBranches;
 pub use checksum::checksum;
 pub use error::{DescriptorError, ExpandError};
 use key::{DerivedKey, Form, Key};
-use node::{KeyRef, Node};
+use key_ref::KeyRef;
+use node::Node;
 pub use redact::without_private_keys;
 
 use outrigger_values::{AddressType, KeyOrigin, Secret, SolvingData};

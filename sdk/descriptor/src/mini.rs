@@ -16,7 +16,7 @@ use secp256k1::XOnlyPublicKey;
 use super::error::{DescriptorError, ExpandError};
 use super::key::DerivedKey;
 use super::key_parser::{Context, KeyParser, MUSIG};
-use super::node::KeyRef;
+use super::key_ref::KeyRef;
 
 macro_rules! hashes_of_bitcoin {
     () => {

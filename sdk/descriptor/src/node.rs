@@ -5,11 +5,8 @@ use miniscript::{Miniscript, Segwitv0, Tap};
 
 use super::error::{DescriptorError, ExpandError};
 use super::key::DerivedKey;
+use super::key_ref::KeyRef;
 use super::mini;
-
-/// The index of a key in a descriptor.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(super) struct KeyRef(pub usize);
 
 impl KeyRef {
     pub fn of(self, derived: &[DerivedKey]) -> Result<&DerivedKey, ExpandError> {

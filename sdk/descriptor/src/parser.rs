@@ -8,11 +8,12 @@ use super::checksum::{CHECKSUM_LEN, checksum};
 use super::error::DescriptorError as Error;
 use super::key::Key;
 use super::key_parser::{Context, KeyParser, uint32};
+use super::key_ref::KeyRef;
 use super::lexer::{arguments, check_nesting, constant, expression};
 use super::limits::{
     MAX_BARE_MULTISIG_KEYS, MAX_LENGTH, MAX_MULTI_A_KEYS, MAX_MULTISIG_KEYS, MAX_REDEEM_SCRIPT, MAX_TREE_DEPTH,
 };
-use super::node::{KeyRef, Multi, Node};
+use super::node::{Multi, Node};
 use super::{Checksum, Syntax, mini};
 use outrigger_values::params::decode_hex;
 

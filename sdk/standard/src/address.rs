@@ -3,7 +3,7 @@
 use bitcoin::hashes::Hash;
 use bitcoin::{Address, Network, PubkeyHash, Script, ScriptBuf, WitnessProgram, WitnessVersion, base58};
 
-use super::bech32::{self, DecodedBech32, Variant};
+use super::bech32::{self, Bech32Error, DecodedBech32, Variant};
 use super::kind::{ScriptKind, classify};
 use outrigger_script::parse::witness_program;
 
@@ -19,11 +19,13 @@ pub struct AddressError {
 
 impl AddressError {
     fn new(message: impl Into<String>) -> Self {
-        Self::at(message, Vec::new())
+        Self { message: message.into(), locations: Vec::new() }
     }
+}
 
-    pub(super) fn at(message: impl Into<String>, locations: Vec<usize>) -> Self {
-        Self { message: message.into(), locations }
+impl From<Bech32Error> for AddressError {
+    fn from(error: Bech32Error) -> Self {
+        Self { message: error.message.to_owned(), locations: error.locations }
     }
 }
 

@@ -4,8 +4,6 @@
 //! primitive element of GF(1024). The remainder's values (syndromes) at these roots locate up to two wrong characters,
 //! as in bitcoind's `LocateErrors`. Corrections are never suggested (BIP 173).
 
-use super::address::AddressError;
-
 /// The characters of the data part by value.
 const CHARSET: &[u8; 32] = b"qpzry9x8gf2tvdw0s3jn54khce6mua7l";
 /// The longest string.
@@ -45,6 +43,19 @@ pub(super) struct DecodedBech32 {
     pub(super) prefix: String,
     /// The five-bit values after the separator, without the checksum.
     pub(super) data: Vec<u8>,
+}
+
+/// Why a string is invalid, in bitcoind's words, with the positions of wrong characters if known.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Bech32Error {
+    pub(super) message: &'static str,
+    pub(super) locations: Vec<usize>,
+}
+
+impl Bech32Error {
+    fn new(message: &'static str, locations: Vec<usize>) -> Self {
+        Self { message, locations }
+    }
 }
 
 /// The reduction in [`step`] by the remainder's top five bits.
@@ -107,19 +118,19 @@ pub(super) fn encode(prefix: &str, version: u8, program: &[u8], out: &mut String
     out.push_str(std::str::from_utf8(written).unwrap_or_default());
 }
 
-pub(super) fn decode(text: &str) -> Result<DecodedBech32, AddressError> {
+pub(super) fn decode(text: &str) -> Result<DecodedBech32, Bech32Error> {
     let text = text.as_bytes();
     if text.len() > MAX_LENGTH {
-        return Err(AddressError::at("Bech32 string too long", (MAX_LENGTH..text.len()).collect()));
+        return Err(Bech32Error::new("Bech32 string too long", (MAX_LENGTH..text.len()).collect()));
     }
     let invalid = invalid_characters(text);
     if !invalid.is_empty() {
-        return Err(AddressError::at("Invalid character or mixed case", invalid));
+        return Err(Bech32Error::new("Invalid character or mixed case", invalid));
     }
     let separator = text.iter().rposition(|character| *character == b'1');
-    let separator = separator.ok_or_else(|| AddressError::at("Missing separator", Vec::new()))?;
+    let separator = separator.ok_or_else(|| Bech32Error::new("Missing separator", Vec::new()))?;
     if separator == 0 || separator + CHECKSUM_LENGTH >= text.len() {
-        return Err(AddressError::at("Invalid separator position", vec![separator]));
+        return Err(Bech32Error::new("Invalid separator position", vec![separator]));
     }
     let (prefix, data) = text.split_at(separator);
     let prefix = prefix.to_ascii_lowercase();
@@ -127,7 +138,7 @@ pub(super) fn decode(text: &str) -> Result<DecodedBech32, AddressError> {
     for (index, character) in data.iter().enumerate().skip(1) {
         let value = CHARSET.iter().position(|known| *known == character.to_ascii_lowercase());
         let value = value.and_then(|value| u8::try_from(value).ok());
-        values.push(value.ok_or_else(|| AddressError::at("Invalid Base 32 character", vec![separator + index]))?);
+        values.push(value.ok_or_else(|| Bech32Error::new("Invalid Base 32 character", vec![separator + index]))?);
     }
     let residue = checksum(&prefix, &values);
     for variant in [Variant::Bech32, Variant::Bech32m] {
@@ -163,7 +174,7 @@ fn prefix_remainder(prefix: &[u8]) -> u32 {
 }
 
 /// The error of an invalid string of `length` characters, `values` in the data part: the variant with fewer errors.
-fn locate(residue: u32, length: usize, values: usize) -> AddressError {
+fn locate(residue: u32, length: usize, values: usize) -> Bech32Error {
     let field = Field::new();
     let mut best: Option<(&'static str, Vec<usize>)> = None;
     for (variant, message) in
@@ -178,7 +189,7 @@ fn locate(residue: u32, length: usize, values: usize) -> AddressError {
         }
     }
     let (message, locations) = best.unwrap_or(("Invalid checksum", Vec::new()));
-    AddressError::at(message, locations)
+    Bech32Error::new(message, locations)
 }
 
 /// GF(1024) as an extension of GF(32), with logarithms to the base e. GF(32) is defined by x^5 + x^3 + 1, and e is a
@@ -288,7 +299,7 @@ mod tests {
         characters.into_iter().collect()
     }
 
-    fn decode_error(text: &str) -> (String, Vec<usize>) {
+    fn decode_error(text: &str) -> (&'static str, Vec<usize>) {
         let error = decode(text).unwrap_err();
         (error.message, error.locations)
     }
@@ -302,13 +313,12 @@ mod tests {
 
     #[test]
     fn every_pair_of_errors_is_located() {
-        let message = "Invalid Bech32 checksum".to_owned();
         for first in 5..VALID.len() {
             let change = |place: usize| if VALID.as_bytes()[place] == b'q' { 'l' } else { 'q' };
-            assert_eq!(decode_error(&with(&[(first, change(first))])), (message.clone(), vec![first]));
+            assert_eq!(decode_error(&with(&[(first, change(first))])), ("Invalid Bech32 checksum", vec![first]));
             for second in first + 1..VALID.len() {
                 let text = with(&[(first, change(first)), (second, change(second))]);
-                assert_eq!(decode_error(&text), (message.clone(), vec![first, second]), "{text}");
+                assert_eq!(decode_error(&text), ("Invalid Bech32 checksum", vec![first, second]), "{text}");
             }
         }
     }
@@ -321,7 +331,7 @@ mod tests {
             ("bcrt1p38j9r5y49hruaue7wxjce0updqjuyyx0kh56v8s25huc6995vvpql3jow4", "Invalid Base 32 character", vec![61]),
             ("bcrt", "Missing separator", vec![]),
         ] {
-            assert_eq!(decode_error(text), (message.to_owned(), locations), "{text}");
+            assert_eq!(decode_error(text), (message, locations), "{text}");
         }
         assert_eq!(decode_error(&"bcrt1".repeat(20)).1, (90..100).collect::<Vec<_>>());
     }

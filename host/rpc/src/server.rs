@@ -66,8 +66,8 @@ impl<S: RpcService> Server<S> {
     }
 
     /// Serves until `shutdown` completes. Then it accepts no more connections, closes idle ones, answers the calls in
-    /// flight, and drops those that exceed [`Limits::shutdown_grace`]. Returns the number of connections that it closed
-    /// then, nearly all with a call in flight.
+    /// flight, and after [`Limits::shutdown_grace`] closes all connections. Returns how many it closed then; nearly all of
+    /// them had a call in flight.
     ///
     /// The dispatcher should end long polls when shutdown begins, or they use up the grace time.
     pub async fn serve(self, shutdown: impl Future<Output = ()>) -> usize {

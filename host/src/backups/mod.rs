@@ -199,7 +199,7 @@ impl Backups {
         wallets.chain(stores).collect()
     }
 
-    /// The number of changes that require a backup, and the time of the last one that is noted; `None` if the wallet was unloaded.
+    /// How many changes of the source require a backup, and when it noted its last backup; `None` if the wallet was unloaded.
     fn standing(&self, source: &Source) -> Result<Option<(u64, u64)>, BackupError> {
         match source.kind {
             Kind::Store => Ok(Some((0, u64::MAX))),

@@ -66,7 +66,7 @@ pub struct Follower {
     /// Held while the mempool is read. Forced readings requested up to this number are done.
     reading: Mutex<u64>,
     forced_readings: AtomicU64,
-    /// Mocked by what is set through the host.
+    /// The host sets it at `setmocktime`.
     pub clock: Clock,
 }
 

@@ -134,7 +134,7 @@ impl Registry {
         Ok(instance)
     }
 
-    /// Starts a plugin that does not run, or reloads one that runs.
+    /// Starts a plugin, or reloads it if it runs.
     fn bring_up_named(&self, change: Change, name: &str) -> Result<Arc<Instance>, ChangeError> {
         let configured = (self.environment.reread)().map_err(ChangeError::Configuration)?;
         let mut plugins = self.serving().plugins.clone();

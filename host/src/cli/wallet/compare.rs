@@ -87,8 +87,8 @@ pub fn with_node(node: &Side, host: &Side, content: &Content, has_comments: bool
     Ok(compared)
 }
 
-/// Compares with what was read of a file: its confirmed coins, their sums, its transactions, labels and locked outputs. Where the wallet avoids
-/// reuse, coins differ if only one of the two takes their address for used: bitcoind marks addresses only while `avoid_reuse` is set.
+/// Compares a wallet with the file that it was imported from: confirmed coins, their sums, transactions, labels and locked outputs. With
+/// `avoid_reuse`, a coin also differs if only one of the two marks its address as used: bitcoind marks addresses only while it is set.
 ///
 /// # Errors
 /// As [`Side::ask`].

@@ -25,7 +25,7 @@ pub enum MoveError {
     Io(#[from] std::io::Error),
     #[error("{0}")]
     NoHome(#[from] NoHome),
-    /// A backup's file, and what is wrong with it.
+    /// Paths of backups or of their folder, each with the reason of the refusal.
     #[error("{0}")]
     Backup(String),
     #[error("{0}")]

@@ -77,13 +77,22 @@ fn transactions(client: &mut Client, height: u32) -> (Value, Vec<Value>) {
 }
 
 #[test]
-fn gettxoutproof_and_verifytxoutproof_answer_as_bitcoind() {
+fn getblock_and_gettxoutproof_and_scantxoutset_and_waitforblock_and_their_kin_answer_as_bitcoind() {
     let Some((host, node)) = both() else { return };
+    for compare in [compare_blocks, compare_proofs, compare_filters, compare_scans, compare_peers, compare_keys] {
+        compare(&host, &node);
+    }
+    // The last, since it mines at the host alone.
+    compare_waits(&host, &node);
+}
+
+/// gettxoutproof and verifytxoutproof.
+fn compare_proofs(host: &Host, node: &Bitcoind) {
     let mut client = host.client();
     for height in (0..=300).step_by(20) {
         let (hash, txids) = transactions(&mut client, height);
         for some in [&txids[..], &txids[..1], &txids[txids.len() - 1..], &txids[txids.len() / 2..]] {
-            check(&host, &node, &[("gettxoutproof", json!([some])), ("gettxoutproof", json!([some, hash]))]);
+            check(host, node, &[("gettxoutproof", json!([some])), ("gettxoutproof", json!([some, hash]))]);
             let Ok(proof) = client.try_call("gettxoutproof", json!([some])) else { continue };
             let proof = proof.as_str().unwrap();
             let end = proof.len();
@@ -99,7 +108,7 @@ fn gettxoutproof_and_verifytxoutproof_answer_as_bitcoind() {
             ];
             let calls = spoilt.into_iter().chain([proof.to_owned(), format!("{proof}00"), proof[..end - 2].to_owned()]);
             let calls: Vec<_> = calls.map(|proof| ("verifytxoutproof", json!([proof]))).collect();
-            check(&host, &node, &calls);
+            check(host, node, &calls);
         }
     }
     let (hash, txids) = transactions(&mut client, 250);
@@ -119,19 +128,18 @@ fn gettxoutproof_and_verifytxoutproof_answer_as_bitcoind() {
         json!([txids[0]]),
         json!([[txids[0]], Value::Null]),
     ];
-    check(&host, &node, &calls.map(|params| ("gettxoutproof", params)));
+    check(host, node, &calls.map(|params| ("gettxoutproof", params)));
     let calls = ["", "zz", "aa", &"00".repeat(80), &"ff".repeat(90)].map(|text| ("verifytxoutproof", json!([text])));
-    check(&host, &node, &calls);
+    check(host, node, &calls);
 }
 
-#[test]
-fn waitforblock_and_its_kin_answer_as_bitcoind() {
-    let Some((host, node)) = both() else { return };
+/// waitforblock and its kin.
+fn compare_waits(host: &Host, node: &Bitcoind) {
     let best = host.client().call("getbestblockhash", json!([]));
     let none = "11".repeat(32);
     check(
-        &host,
-        &node,
+        host,
+        node,
         &[
             ("waitfornewblock", json!([1])),
             ("waitfornewblock", json!([-1])),
@@ -157,12 +165,11 @@ fn waitforblock_and_its_kin_answer_as_bitcoind() {
     }
 }
 
-#[test]
-fn getpeerinfo_and_its_kin_answer_as_bitcoind() {
-    let Some((host, node)) = both() else { return };
+/// getpeerinfo and its kin.
+fn compare_peers(host: &Host, node: &Bitcoind) {
     check(
-        &host,
-        &node,
+        host,
+        node,
         &[
             ("syncwithvalidationinterfacequeue", json!([])),
             ("getconnectioncount", json!([])),
@@ -177,9 +184,8 @@ fn getpeerinfo_and_its_kin_answer_as_bitcoind() {
     );
 }
 
-#[test]
-fn createmultisig_and_signmessagewithprivkey_answer_as_bitcoind() {
-    let Some((host, node)) = both() else { return };
+/// createmultisig and signmessagewithprivkey.
+fn compare_keys(host: &Host, node: &Bitcoind) {
     let keys = [
         "03789ed0bb717d88f7d321a368d905e7430207ebbd82bd342cf11ae157a7ace5fd",
         "03dbc6764b8884a92e871274b87583e6d5c2a58819473e17e107ef3f6aa5a61626",
@@ -187,8 +193,8 @@ fn createmultisig_and_signmessagewithprivkey_answer_as_bitcoind() {
     let hybrid = "0711db93e1dcdb8a016b49840f8c53bc1eb68a382e97b1482ecad7b148a6909a5cb2e0eaddfb84ccf9744464f82e160bfa9b8b64f9d4c03f999b8643f656b412a3";
     let wif = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87K7XCyj5v";
     check(
-        &host,
-        &node,
+        host,
+        node,
         &[
             ("createmultisig", json!([1, [keys[0], hybrid], "bech32"])),
             ("createmultisig", json!([17, vec![keys[0]; 20], "p2sh-segwit"])),
@@ -206,9 +212,8 @@ fn createmultisig_and_signmessagewithprivkey_answer_as_bitcoind() {
     );
 }
 
-#[test]
-fn scantxoutset_and_its_kin_answer_as_bitcoind() {
-    let Some((host, node)) = both() else { return };
+/// scantxoutset and its kin.
+fn compare_scans(host: &Host, node: &Bitcoind) {
     let mut client = host.client();
     let key = "03789ed0bb717d88f7d321a368d905e7430207ebbd82bd342cf11ae157a7ace5fd";
     let wif = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87K7XCyj5v";
@@ -277,12 +282,11 @@ fn scantxoutset_and_its_kin_answer_as_bitcoind() {
     for params in [json!([["aa"], []]), json!([["11".repeat(32)], []]), json!([[5], []]), json!([[hashes[0]], [], 5])] {
         calls.push(("getdescriptoractivity", params));
     }
-    check(&host, &node, &calls);
+    check(host, node, &calls);
 }
 
-#[test]
-fn getblockfilter_answers_as_bitcoind() {
-    let Some((host, node)) = both() else { return };
+/// getblockfilter.
+fn compare_filters(host: &Host, node: &Bitcoind) {
     let mut client = host.client();
     // The last first, whose header needs those of all others.
     let mut calls = vec![("getindexinfo", json!([])), ("getindexinfo", json!(["basic block filter index"]))];
@@ -294,12 +298,11 @@ fn getblockfilter_answers_as_bitcoind() {
         [json!(["aa", "foo"]), json!([none, "foo"]), json!([none, "basic"]), json!([5])]
             .map(|params| ("getblockfilter", params)),
     );
-    check(&host, &node, &calls);
+    check(host, node, &calls);
 }
 
-#[test]
-fn getblock_and_getrawtransaction_and_their_kin_answer_as_bitcoind() {
-    let Some((host, node)) = both() else { return };
+/// getblock, getrawtransaction and their kin.
+fn compare_blocks(host: &Host, node: &Bitcoind) {
     let mut client = host.client();
     let mut calls = vec![("getblockcount", json!([])), ("getchaintips", json!([])), ("getchaintxstats", json!([]))];
     for height in (0..=300).step_by(30) {
@@ -318,5 +321,5 @@ fn getblock_and_getrawtransaction_and_their_kin_answer_as_bitcoind() {
             }
         }
     }
-    check(&host, &node, &calls);
+    check(host, node, &calls);
 }

@@ -162,22 +162,6 @@ fn sendrawtransaction_takes_a_made_transaction_and_refuses_its_conflict() {
     assert_eq!(wallet.call("gettxout", json!([coinbase["txid"], 0])), Value::Null);
 }
 
-#[test]
-fn sendrawtransaction_bounds_are_checked_before_the_transaction() {
-    let host = Host::start();
-    let mut client = host.client();
-    let bound = (-8, "Fee rates larger than or equal to 1BTC/kvB are not accepted".to_owned());
-    let undecodable = (-22, "TX decode failed. Make sure the tx has at least one input.".to_owned());
-    let mut refused = |params: Value| client.refused("sendrawtransaction", params);
-    assert_eq!(refused(json!(["zz", 2, -1])), bound);
-    assert_eq!(refused(json!(["zz", 0.1, -1])), (-3, "Amount out of range".into()));
-    assert_eq!(refused(json!(["zz", 0.1, 0])), undecodable);
-    // No inputs and no outputs, which is a transaction that is refused.
-    assert_eq!(refused(json!(["02000000000000000000"])), (-26, "bad-txns-vin-empty".into()));
-    let tried = client.call("testmempoolaccept", json!([["02000000000000000000"]]));
-    assert_eq!(tried[0]["reject-reason"], json!("bad-txns-vin-empty"));
-}
-
 /// A host whose mempool has transactions that build on each other, and one whose fee was raised.
 fn with_transactions() -> Host {
     let host = Host::start();

@@ -105,9 +105,17 @@ fn generatetoaddress_signals_for_testdummy_until_it_is_in_force() {
 }
 
 #[test]
-fn generateblock_of_an_invalid_block_is_refused_with_all_details() {
+fn generateblock_of_invalid_known_and_simultaneous_blocks() {
     let host = Host::start();
     let mut client = host.client();
+    refuse_invalid_blocks_with_all_details(&mut client);
+    let height = client.call("getblockcount", json!([])).as_u64().unwrap();
+    make_blocks_at_once(&host, height);
+    // The last, since it stops the clock.
+    take_the_next_time_if_the_header_is_known(&mut client);
+}
+
+fn refuse_invalid_blocks_with_all_details(client: &mut Client) {
     let mined = client.call("generateblock", json!(["raw(51)", []]))["hash"].clone();
     let block = client.call("getblock", json!([mined, 2]));
     let refused = |client: &mut Client, tx: &Value| {
@@ -116,14 +124,14 @@ fn generateblock_of_an_invalid_block_is_refused_with_all_details() {
         message
     };
     assert_eq!(
-        refused(&mut client, &block["tx"][0]["hex"]),
+        refused(client, &block["tx"][0]["hex"]),
         "TestBlockValidity failed: bad-cb-multiple, more than one coinbase"
     );
     let spending = [json!({"txid": "77".repeat(32), "vout": 0})];
     let missing = client.call("createrawtransaction", json!([spending, [{"data": "00"}]]));
     let txid = client.call("decoderawtransaction", json!([missing]))["txid"].clone();
     assert_eq!(
-        refused(&mut client, &missing),
+        refused(client, &missing),
         format!(
             "TestBlockValidity failed: bad-txns-inputs-missingorspent, CheckTxInputs: inputs missing/spent in transaction {}",
             txid.as_str().unwrap()
@@ -131,12 +139,22 @@ fn generateblock_of_an_invalid_block_is_refused_with_all_details() {
     );
 }
 
-#[test]
-fn generateblock_of_a_block_that_is_known_by_its_header_takes_the_next_time() {
-    let host = Host::start();
-    let mut client = host.client();
+fn make_blocks_at_once(host: &Host, before: u64) {
+    const CLIENTS: usize = 6;
+    const CALLS: usize = 20;
+    std::thread::scope(|scope| {
+        for mut client in std::iter::repeat_with(|| host.client()).take(CLIENTS) {
+            scope.spawn(move || (0..CALLS).for_each(|_| drop(client.call("generateblock", json!(["raw(51)", []])))));
+        }
+    });
+    // Two may have made the same block at the same time, or another on the same tip.
+    let made = host.client().call("getblockcount", json!([])).as_u64().unwrap() - before;
+    assert!((CALLS as u64..=(CLIENTS * CALLS) as u64).contains(&made), "{made}");
+}
+
+fn take_the_next_time_if_the_header_is_known(client: &mut Client) {
     let mut time = 2_000_000_000;
-    // One whose first nonce has enough work: about every second has.
+    // A block whose first nonce has enough work: about every second block has.
     let header = loop {
         client.call("setmocktime", json!([time]));
         let made = client.call("generateblock", json!(["raw(51)", [], false]));
@@ -150,21 +168,6 @@ fn generateblock_of_a_block_that_is_known_by_its_header_takes_the_next_time() {
     let mined = client.call("generateblock", json!(["raw(51)", []]))["hash"].clone();
     assert_eq!(client.call("getbestblockhash", json!([])), mined);
     assert_eq!(client.call("getblockheader", json!([mined]))["time"], json!(time + 1));
-}
-
-#[test]
-fn generateblock_of_many_clients_at_once_never_fails() {
-    const CLIENTS: usize = 6;
-    const CALLS: usize = 50;
-    let host = Host::start();
-    std::thread::scope(|scope| {
-        for mut client in std::iter::repeat_with(|| host.client()).take(CLIENTS) {
-            scope.spawn(move || (0..CALLS).for_each(|_| drop(client.call("generateblock", json!(["raw(51)", []])))));
-        }
-    });
-    // Two may have made the same block at the same time, or another on the same tip.
-    let height = host.client().call("getblockcount", json!([])).as_u64().unwrap();
-    assert!((CALLS as u64..=(CLIENTS * CALLS) as u64).contains(&height), "{height}");
 }
 
 /// What Bitcoin Core answers; the reference node has another name and another meaning for the second argument.

@@ -1,21 +1,10 @@
 //! Blocks that are submitted, and blocks that are generated.
 
-use outrigger_tests::{Client, Host, NOBODY, RECORDED, miner, recorded};
+use outrigger_tests::{Client, Host, NOBODY, RECORDED, recorded};
 use serde_json::{Value, json};
 
-use super::{anyone, request};
+use super::request;
 use crate::chain;
-
-#[test]
-fn submitblock_coinbase_without_its_witness_is_completed() {
-    let host = Host::start();
-    let mut client = host.client();
-    let template = client.call("getblocktemplate", request());
-    let mut block = miner::build(&template, anyone());
-    block.txdata[0].input[0].witness.clear();
-    assert_eq!(client.call("submitblock", json!([miner::hex(&block), {"workid": "x"}])), Value::Null);
-    assert_eq!(client.call("submitblock", json!([miner::hex(&block)])), json!("duplicate"));
-}
 
 fn hex(row: &Value) -> String {
     match row["hex"].as_str() {
@@ -168,38 +157,4 @@ fn take_the_next_time_if_the_header_is_known(client: &mut Client) {
     let mined = client.call("generateblock", json!(["raw(51)", []]))["hash"].clone();
     assert_eq!(client.call("getbestblockhash", json!([])), mined);
     assert_eq!(client.call("getblockheader", json!([mined]))["time"], json!(time + 1));
-}
-
-/// What Bitcoin Core answers; the reference node has another name and another meaning for the second argument.
-#[test]
-fn prioritisetransaction_refuses_wrong_types_as_bitcoin_core() {
-    let host = Host::start();
-    let mut client = host.client();
-    let txid = "11".repeat(32);
-    let wrong = |places: &[(usize, &str, &str)]| {
-        let lines = places.iter().map(|(place, name, got)| {
-            format!("    \"Position {place} ({name})\": \"JSON value of type {got} is not of expected type number\"")
-        });
-        (-3, format!("Wrong type passed:\n{{\n{}\n}}", lines.collect::<Vec<_>>().join(",\n")))
-    };
-    let priority =
-        || (-8, "Priority is no longer supported, dummy argument to prioritisetransaction must be 0.".to_owned());
-    let range = || (-1, "JSON integer out of range".to_owned());
-    for (params, expected) in [
-        (json!([txid, "0", 5]), wrong(&[(2, "dummy", "string")])),
-        (json!([txid, true, 5]), wrong(&[(2, "dummy", "bool")])),
-        (json!([txid, 0, "5"]), wrong(&[(3, "fee_delta", "string")])),
-        (json!([txid, null, null]), wrong(&[(3, "fee_delta", "null")])),
-        (json!([txid, "x", "x"]), wrong(&[(2, "dummy", "string"), (3, "fee_delta", "string")])),
-        (json!({"txid": txid, "fee_delta": "5"}), wrong(&[(3, "fee_delta", "string")])),
-        (json!([txid, 1, 5]), priority()),
-        (json!([txid, 0.5, 5]), priority()),
-        (json!([txid, 0, 1.5]), range()),
-        (json!([txid, 1, 1.5]), range()),
-    ] {
-        assert_eq!(client.refused("prioritisetransaction", params.clone()), expected, "{params}");
-    }
-    for params in [json!([txid, null, 5]), json!([txid, 0.0, 5]), json!({"txid": txid, "fee_delta": 5})] {
-        assert_eq!(client.call("prioritisetransaction", params), true);
-    }
 }

@@ -1,4 +1,4 @@
-use outrigger_tests::{Host, miner};
+use outrigger_tests::{Client, Host, miner};
 use serde_json::{Value, json};
 
 use super::{anyone, request};
@@ -51,7 +51,7 @@ fn getblocktemplate_has_every_key_in_its_order() {
 }
 
 #[test]
-fn getblocktemplate_proposal_is_judged_and_not_kept() {
+fn getblocktemplate_proposal_is_judged_and_not_kept_and_submitblock_completes_a_coinbase() {
     let host = Host::start();
     let mut client = host.client();
     let template = client.call("getblocktemplate", request());
@@ -80,10 +80,15 @@ fn getblocktemplate_proposal_is_judged_and_not_kept() {
     let undecodable = json!([{"mode": "proposal", "data": "00"}]);
     assert_eq!(client.refused("getblocktemplate", undecodable), (-22, "Block decode failed".into()));
     assert_eq!(client.call("getblockcount", json!([])), json!(0));
+    // A submitted block gets the witness that its coinbase lacks.
+    let mut block = miner::build(&template, anyone());
+    block.txdata[0].input[0].witness.clear();
+    assert_eq!(client.call("submitblock", json!([miner::hex(&block), {"workid": "x"}])), Value::Null);
+    assert_eq!(client.call("submitblock", json!([miner::hex(&block)])), json!("duplicate"));
 }
 
 #[test]
-fn getblocktemplate_bad_requests_are_refused_in_order() {
+fn getblocktemplate_submitblock_and_prioritisetransaction_refuse_bad_requests() {
     let host = Host::start();
     let mut client = host.client();
     for (params, code, message) in [
@@ -101,6 +106,38 @@ fn getblocktemplate_bad_requests_are_refused_in_order() {
     };
     assert_eq!(client.refused("getblocktemplate", json!([5])), (-3, wrong("template_request", "object")));
     assert_eq!(client.refused("submitblock", json!([5])), (-3, wrong("hexdata", "string")));
+    check_prioritisetransaction(&mut client);
+}
+
+/// As Bitcoin Core answers: the reference node has another name and another meaning for the second argument.
+fn check_prioritisetransaction(client: &mut Client) {
+    let txid = "11".repeat(32);
+    let wrong = |places: &[(usize, &str, &str)]| {
+        let lines = places.iter().map(|(place, name, got)| {
+            format!("    \"Position {place} ({name})\": \"JSON value of type {got} is not of expected type number\"")
+        });
+        (-3, format!("Wrong type passed:\n{{\n{}\n}}", lines.collect::<Vec<_>>().join(",\n")))
+    };
+    let priority =
+        || (-8, "Priority is no longer supported, dummy argument to prioritisetransaction must be 0.".to_owned());
+    let range = || (-1, "JSON integer out of range".to_owned());
+    for (params, expected) in [
+        (json!([txid, "0", 5]), wrong(&[(2, "dummy", "string")])),
+        (json!([txid, true, 5]), wrong(&[(2, "dummy", "bool")])),
+        (json!([txid, 0, "5"]), wrong(&[(3, "fee_delta", "string")])),
+        (json!([txid, null, null]), wrong(&[(3, "fee_delta", "null")])),
+        (json!([txid, "x", "x"]), wrong(&[(2, "dummy", "string"), (3, "fee_delta", "string")])),
+        (json!({"txid": txid, "fee_delta": "5"}), wrong(&[(3, "fee_delta", "string")])),
+        (json!([txid, 1, 5]), priority()),
+        (json!([txid, 0.5, 5]), priority()),
+        (json!([txid, 0, 1.5]), range()),
+        (json!([txid, 1, 1.5]), range()),
+    ] {
+        assert_eq!(client.refused("prioritisetransaction", params.clone()), expected, "{params}");
+    }
+    for params in [json!([txid, null, 5]), json!([txid, 0.0, 5]), json!({"txid": txid, "fee_delta": 5})] {
+        assert_eq!(client.call("prioritisetransaction", params), true);
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ const POLLS: u64 = 2_000;
 const SPARE_FILES: u64 = 256;
 
 #[test]
-fn getblocktemplate_longpoll_returns_at_new_tip_and_at_stop() {
+fn getblocktemplate_longpoll_returns_at_new_tip_without_its_client_and_at_stop() {
     let mut host = Host::start();
     let mut client = host.client();
     let longpollid = client.call("getblocktemplate", request())["longpollid"].clone();
@@ -34,6 +34,7 @@ fn getblocktemplate_longpoll_returns_at_new_tip_and_at_stop() {
     }
     // An id of another tip does not wait at all.
     assert_eq!(client.call("getblocktemplate", poll)["height"], json!(2));
+    end_polls_whose_clients_send_no_more(&mut client);
     let longpollid = client.call("getblocktemplate", request())["longpollid"].clone();
     let mut waiting = host.client();
     let poll = json!([{"rules": ["segwit"], "longpollid": longpollid}]);
@@ -101,30 +102,27 @@ fn until_calls(client: &mut Client, count: usize) {
     wait_until(&format!("{count} calls are being answered"), || calls(client) == count);
 }
 
-#[test]
-fn getblocktemplate_longpoll_ends_when_its_client_sends_no_more() {
-    let host = Host::start();
-    let mut client = host.client();
-    let template = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
+fn end_polls_whose_clients_send_no_more(client: &mut Client) {
+    let template = client.call("getblocktemplate", request());
     let poll = json!([{"rules": ["segwit"], "longpollid": template["longpollid"]}]);
     let poll = json!({"method": "getblocktemplate", "params": poll, "id": 1}).to_string();
     let waiting = client.begin(&poll);
-    until_calls(&mut client, 2);
+    until_calls(client, 2);
     let mut half_closed = client.connect();
     half_closed.write_all(client.request(&poll).as_bytes()).unwrap();
     half_closed.shutdown(Shutdown::Write).unwrap();
     // An end in order, as of a process that is gone and has read all that it was sent.
     let mut closed = client.connect();
     closed.write_all(client.request(&poll).as_bytes()).unwrap();
-    until_calls(&mut client, 4);
+    until_calls(client, 4);
     drop(closed);
     let mut answer = String::new();
     half_closed.read_to_string(&mut answer).unwrap();
     let body: Value = serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
     assert_eq!(body["error"]["code"], -9, "{body}");
     assert!(body["error"]["message"].as_str().unwrap().contains("long poll has ended"), "{body}");
-    until_calls(&mut client, 2);
-    // One whose client may send more goes on.
+    until_calls(client, 2);
+    // The poll of a client that may send more goes on.
     client.call("generatetoaddress", json!([1, NOBODY]));
     let reply = waiting.finish();
     assert_eq!(reply.status, 200, "{}", reply.body);

@@ -1,4 +1,4 @@
-//! Miners that live by templates alone. Two of them know BIPs 22, 23, 141 and 145 and nothing else: coinbase, commitment,
+//! Two miners that live by templates alone. They know BIPs 22, 23, 141 and 145 and nothing else: coinbase, commitment,
 //! merkle root and the block's bytes are their own, made of what the template says and of no library's idea of a block.
 
 use bitcoin::absolute::LockTime;

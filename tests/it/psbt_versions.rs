@@ -8,50 +8,58 @@ const INPUT: &str = "11111111111111111111111111111111111111111111111111111111111
 /// required locktimes.
 const TWO: &str = "cHNidP8BAgQCAAAAAQMEBwAAAAEEAQEBBQEBAQYBBQH7BAIAAAAAAQ4gEREREREREREREREREREREREREREREREREREREREREREBDwQAAAAAARAE/f///wERBADKmjsBEgQFAAAAAAEDCOgDAAAAAAAAAQQBUQA=";
 
-fn host(release: u32) -> Host {
-    Host::start_with(HostOptions::of_release(release))
+#[test]
+fn psbts_are_read_and_made_in_the_versions_and_with_the_fields_of_the_release() {
+    for release in [29, 30, 31, 32] {
+        let host = Host::start_with(HostOptions::of_release(release));
+        let mut client = host.client();
+        check_made_version(&mut client, release);
+        check_musig2_fields(&mut client, release);
+        if [29, 32].contains(&release) {
+            check_psbts_of_a_wallet(&mut host.new_wallet("w"), release);
+        }
+        if release == 32 {
+            check_shown_version_2(&mut client);
+            check_impossible_lock_times(&mut client.wallet("w"));
+        }
+    }
 }
 
 fn version(client: &mut Client, psbt: &Value) -> Value {
     client.call("decodepsbt", json!([psbt]))["psbt_version"].clone()
 }
 
-#[test]
-fn createpsbt_makes_version_2_since_release_32() {
+/// Since release 32, PSBTs are made in version 2.
+fn check_made_version(client: &mut Client, release: u32) {
+    let made = if release >= 32 { 2 } else { 0 };
     let outputs = json!([{"data": "aa"}]);
-    for (release, made) in [(29, 0), (30, 0), (31, 0), (32, 2)] {
-        let host = host(release);
-        let mut client = host.client();
-        let psbt = client.call("createpsbt", json!([[], outputs]));
-        assert_eq!(version(&mut client, &psbt), made, "{release}");
-        let raw = client.call("createrawtransaction", json!([[], outputs]));
-        assert_eq!(client.call("converttopsbt", json!([raw])), psbt, "{release}");
-        let named = json!({"inputs": [], "outputs": outputs, "psbt_version": 0});
-        if made == 0 {
-            assert_eq!(client.refused("createpsbt", named), (-8, "Unknown named parameter psbt_version".into()));
-            let text = "TX decode failed Unsupported version number: iostream error";
-            assert_eq!(client.refused("decodepsbt", json!([TWO])), (-22, text.into()));
-            continue;
-        }
-        let params = json!([[], outputs, 0, true, 4]);
-        let text = "Invalid parameter, version out of range(1~3)";
-        assert_eq!(client.refused("createpsbt", params), (-8, text.into()));
-        let zero = client.call("createpsbt", named);
-        assert_eq!(version(&mut client, &zero), 0);
-        for number in [1, 3] {
-            let text = "The PSBT version can only be 2 or 0";
-            let params = json!([raw, false, null, number]);
-            assert_eq!(client.refused("converttopsbt", params), (-8, text.into()));
-        }
-        let text = "joinpsbts only operates on version 0 PSBTs";
-        assert_eq!(client.refused("joinpsbts", json!([[zero, TWO]])), (-8, text.into()));
+    let psbt = client.call("createpsbt", json!([[], outputs]));
+    assert_eq!(version(client, &psbt), made, "{release}");
+    let raw = client.call("createrawtransaction", json!([[], outputs]));
+    assert_eq!(client.call("converttopsbt", json!([raw])), psbt, "{release}");
+    let named = json!({"inputs": [], "outputs": outputs, "psbt_version": 0});
+    if made == 0 {
+        assert_eq!(client.refused("createpsbt", named), (-8, "Unknown named parameter psbt_version".into()));
+        let text = "TX decode failed Unsupported version number: iostream error";
+        assert_eq!(client.refused("decodepsbt", json!([TWO])), (-22, text.into()));
+        return;
     }
+    let params = json!([[], outputs, 0, true, 4]);
+    let text = "Invalid parameter, version out of range(1~3)";
+    assert_eq!(client.refused("createpsbt", params), (-8, text.into()));
+    let zero = client.call("createpsbt", named);
+    assert_eq!(version(client, &zero), 0);
+    for number in [1, 3] {
+        let text = "The PSBT version can only be 2 or 0";
+        let params = json!([raw, false, null, number]);
+        assert_eq!(client.refused("converttopsbt", params), (-8, text.into()));
+    }
+    let text = "joinpsbts only operates on version 0 PSBTs";
+    assert_eq!(client.refused("joinpsbts", json!([[zero, TWO]])), (-8, text.into()));
 }
 
-#[test]
-fn decodepsbt_shows_version_2_as_recorded_from_31_99() {
-    let host = host(32);
-    let mut client = host.client();
+/// As recorded from 31.99.
+fn check_shown_version_2(client: &mut Client) {
     let decoded = client.call("decodepsbt", json!([TWO]));
     let expected = r#"{"global_xpubs":[],"tx_version":2,"fallback_locktime":7,"input_count":1,"output_count":1,"inputs_modifiable":true,"outputs_modifiable":false,"has_sighash_single":true,"psbt_version":2,"proprietary":[],"unknown":{},"inputs":[{"previous_txid":"INPUT","previous_vout":0,"sequence":4294967293,"time_locktime":1000000000,"height_locktime":5}],"outputs":[{"amount":0.00001000,"script":{"asm":"1","desc":"raw(51)#8lvh9jxk","hex":"51","type":"nonstandard"}}]}"#;
     assert_eq!(
@@ -61,12 +69,10 @@ fn decodepsbt_shows_version_2_as_recorded_from_31_99() {
     assert_eq!(client.call("combinepsbt", json!([[TWO, TWO]])), TWO);
 }
 
-#[test]
-fn lock_times_that_no_transaction_has_are_refused() {
+/// Lock times that no transaction has.
+fn check_impossible_lock_times(client: &mut Client) {
     // The first input requires a time, the second one a height.
     const IMPOSSIBLE: &str = "cHNidP8BAgQCAAAAAQQBAgEFAQEB+wQCAAAAAAEOIBERERERERERERERERERERERERERERERERERERERERERAQ8EAAAAAAERBADKmjsAAQ4gMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMBDwQBAAAAARIEBQAAAAABAwjoAwAAAAAAAAEEAVEA";
-    let host = host(32);
-    let mut client = host.new_wallet("w");
     for (method, params) in [
         ("utxoupdatepsbt", json!([IMPOSSIBLE])),
         ("descriptorprocesspsbt", json!([IMPOSSIBLE, []])),
@@ -79,56 +85,49 @@ fn lock_times_that_no_transaction_has_are_refused() {
     assert_eq!(client.call("finalizepsbt", json!([IMPOSSIBLE])), json!({"psbt": IMPOSSIBLE, "complete": false}));
 }
 
-#[test]
-fn wallets_make_psbts_of_the_release_and_sign_both_versions() {
-    for (release, default) in [(29, 0), (32, 2)] {
-        let host = host(release);
-        let mut client = host.new_wallet("w");
-        client.mine(101);
-        let mut versions = vec![(json!({"outputs": [{NOBODY: 1}], "fee_rate": 2}), default)];
-        if release == 32 {
-            versions.push((json!({"outputs": [{NOBODY: 1}], "fee_rate": 2, "psbt_version": 0}), 0));
-        }
-        for (params, expected) in versions {
-            let funded = client.call("walletcreatefundedpsbt", params)["psbt"].clone();
-            assert_eq!(version(&mut client, &funded), expected, "{release}");
-            let signed = client.call("walletprocesspsbt", json!([funded]));
-            let accepted = client.call("testmempoolaccept", json!([[signed["hex"]]]));
-            assert_eq!(accepted[0]["allowed"], true, "{release} {accepted}");
-        }
-        let txid = client.call("sendtoaddress", json!([NOBODY, 1]));
-        let bumped = client.call("psbtbumpfee", json!([txid, {"fee_rate": 50}]))["psbt"].clone();
-        assert_eq!(version(&mut client, &bumped), default);
-        let zero = client.try_call("psbtbumpfee", json!([txid, {"fee_rate": 50, "psbt_version": 0}]));
-        match zero {
-            Ok(bumped) => assert_eq!((version(&mut client, &bumped["psbt"]), release), (json!(0), 32)),
-            Err(failure) => assert_eq!((&*failure.message, release), ("Unexpected key psbt_version", 29)),
-        }
+/// A wallet makes PSBTs of the release, and signs both versions.
+fn check_psbts_of_a_wallet(client: &mut Client, release: u32) {
+    client.mine(101);
+    let default = if release == 32 { 2 } else { 0 };
+    let mut versions = vec![(json!({"outputs": [{NOBODY: 1}], "fee_rate": 2}), default)];
+    if release == 32 {
+        versions.push((json!({"outputs": [{NOBODY: 1}], "fee_rate": 2, "psbt_version": 0}), 0));
+    }
+    for (params, expected) in versions {
+        let funded = client.call("walletcreatefundedpsbt", params)["psbt"].clone();
+        assert_eq!(version(client, &funded), expected, "{release}");
+        let signed = client.call("walletprocesspsbt", json!([funded]));
+        let accepted = client.call("testmempoolaccept", json!([[signed["hex"]]]));
+        assert_eq!(accepted[0]["allowed"], true, "{release} {accepted}");
+    }
+    let txid = client.call("sendtoaddress", json!([NOBODY, 1]));
+    let bumped = client.call("psbtbumpfee", json!([txid, {"fee_rate": 50}]))["psbt"].clone();
+    assert_eq!(version(client, &bumped), default);
+    let zero = client.try_call("psbtbumpfee", json!([txid, {"fee_rate": 50, "psbt_version": 0}]));
+    match zero {
+        Ok(bumped) => assert_eq!((version(client, &bumped["psbt"]), release), (json!(0), 32)),
+        Err(failure) => assert_eq!((&*failure.message, release), ("Unexpected key psbt_version", 29)),
     }
 }
 
-#[test]
-fn musig2_fields_are_shown_since_release_30() {
+/// The fields of MuSig2 are shown since release 30.
+fn check_musig2_fields(client: &mut Client, release: u32) {
     const KEY: &str = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
     // Participants and a partial signature of an input, and participants of the output.
     const MUSIG2: &str = "cHNidP8BAD0CAAAAARERERERERERERERERERERERERERERERERERERERERERAAAAAAD/////AegDAAAAAAAAAVEAAAAAACIaAnm+Zn753LusVaBilc6HCwcCm/zbLc4o2VnygVsW+BeYIQJ5vmZ++dy7rFWgYpXOhwsHApv82y3OKNlZ8oFbFvgXmEMcAnm+Zn753LusVaBilc6HCwcCm/zbLc4o2VnygVsW+BeYAnm+Zn753LusVaBilc6HCwcCm/zbLc4o2VnygVsW+BeYIDMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzACIIAnm+Zn753LusVaBilc6HCwcCm/zbLc4o2VnygVsW+BeYIQJ5vmZ++dy7rFWgYpXOhwsHApv82y3OKNlZ8oFbFvgXmAA=";
     let participants = json!([{"aggregate_pubkey": KEY, "participant_pubkeys": [KEY]}]);
     let sigs = json!([{"participant_pubkey": KEY, "aggregate_pubkey": KEY, "partial_sig": "33".repeat(32)}]);
-    for release in [29, 30, 32] {
-        let host = host(release);
-        let mut client = host.client();
-        let decoded = client.call("decodepsbt", json!([MUSIG2]));
-        let (input, output) = (&decoded["inputs"][0], &decoded["outputs"][0]);
-        if release == 29 {
-            assert_eq!(input["unknown"].as_object().unwrap().len(), 2, "{input}");
-            assert!(input.get("musig2_partial_sigs").is_none() && output["unknown"].is_object());
-        } else {
-            assert_eq!(input, &json!({"musig2_participant_pubkeys": participants, "musig2_partial_sigs": sigs}));
-            assert_eq!(output, &json!({"musig2_participant_pubkeys": participants}));
-        }
-        // The fields stay, and nothing is signed with them.
-        assert_eq!(client.call("combinepsbt", json!([[MUSIG2]])), MUSIG2);
-        let signed = client.call("descriptorprocesspsbt", json!([MUSIG2, []]));
-        assert_eq!(signed, json!({"psbt": MUSIG2, "complete": false}));
+    let decoded = client.call("decodepsbt", json!([MUSIG2]));
+    let (input, output) = (&decoded["inputs"][0], &decoded["outputs"][0]);
+    if release == 29 {
+        assert_eq!(input["unknown"].as_object().unwrap().len(), 2, "{input}");
+        assert!(input.get("musig2_partial_sigs").is_none() && output["unknown"].is_object());
+    } else {
+        assert_eq!(input, &json!({"musig2_participant_pubkeys": participants, "musig2_partial_sigs": sigs}));
+        assert_eq!(output, &json!({"musig2_participant_pubkeys": participants}));
     }
+    // The fields stay, and nothing is signed with them.
+    assert_eq!(client.call("combinepsbt", json!([[MUSIG2]])), MUSIG2);
+    let signed = client.call("descriptorprocesspsbt", json!([MUSIG2, []]));
+    assert_eq!(signed, json!({"psbt": MUSIG2, "complete": false}));
 }

@@ -32,9 +32,23 @@ fn paid() -> (Host, Client) {
 }
 
 #[test]
-fn importdescriptors_finds_the_history_of_its_scripts() {
+fn importdescriptors_finds_history_and_gives_addresses_and_needs_a_timestamp() {
     let (_host, mut client) = paid();
-    let mut wallet = client.create_wallet("w", json!({"blank": true}));
+    find_the_history(&mut client);
+    give_addresses_from_next_index(&mut client);
+    fail_without_a_timestamp(&mut client);
+}
+
+#[test]
+fn importmulti_and_listdescriptors_work_in_the_one_kind_of_wallet() {
+    let (_host, mut client) = paid();
+    give_each_request_a_result(&mut client);
+    make_the_one_kind_of_wallet(&mut client);
+    list_descriptors_that_another_wallet_takes(&mut client);
+}
+
+fn find_the_history(client: &mut Client) {
+    let mut wallet = client.create_wallet("history", json!({"blank": true}));
     let descriptor = client.with_checksum(&format!("wpkh({})", KEY.wif));
     let requests = json!([
         {"desc": descriptor, "timestamp": 0, "label": "savings"},
@@ -58,10 +72,8 @@ fn importdescriptors_finds_the_history_of_its_scripts() {
     assert_eq!(wallet.call("listsinceblock", json!([]))["transactions"].as_array().unwrap().len(), 2);
 }
 
-#[test]
-fn importdescriptors_active_range_gives_addresses_from_next_index() {
-    let (_host, mut client) = paid();
-    let mut wallet = client.create_wallet("w", json!({"blank": true}));
+fn give_addresses_from_next_index(client: &mut Client) {
+    let mut wallet = client.create_wallet("active", json!({"blank": true}));
     let descriptor = client.with_checksum(&format!("wpkh({XPRV}/1/*)"));
     let request = json!({"desc": descriptor, "timestamp": "now", "active": true, "range": [0, 20], "next_index": 3});
     assert_eq!(wallet.call("importdescriptors", json!([[request]])), json!([{"success": true}]));
@@ -75,10 +87,8 @@ fn importdescriptors_active_range_gives_addresses_from_next_index() {
     assert!(message.starts_with("new range must include current range = [0,"), "{message}");
 }
 
-#[test]
-fn importmulti_gives_each_request_a_result_of_its_own() {
-    let (_host, mut client) = paid();
-    let mut wallet = client.create_wallet("w", json!({"blank": true}));
+fn give_each_request_a_result(client: &mut Client) {
+    let mut wallet = client.create_wallet("multi", json!({"blank": true}));
     let requests = json!([
         {"scriptPubKey": {"address": KEY.pkh}, "timestamp": 0, "keys": [KEY.wif], "label": "key"},
         {"scriptPubKey": {"address": ELSEWHERE}, "timestamp": 0, "watchonly": true},
@@ -104,10 +114,9 @@ fn importmulti_gives_each_request_a_result_of_its_own() {
     assert_eq!(second[0]["error"], json!({"code": -4, "message": message}));
 }
 
-#[test]
-fn importmulti_and_importdescriptors_fail_without_a_timestamp_before_and_after_storing() {
-    let (_host, mut client) = paid();
-    let mut wallet = client.create_wallet("w", json!({"blank": true}));
+/// importmulti fails before it has stored anything, importdescriptors after it has stored the former requests.
+fn fail_without_a_timestamp(client: &mut Client) {
+    let mut wallet = client.create_wallet("untimed", json!({"blank": true}));
     let bad = (-3, "Missing required timestamp field for key".to_owned());
     let requests = json!([{"scriptPubKey": {"address": KEY.pkh}, "timestamp": 0, "watchonly": true}, {}]);
     assert_eq!(wallet.refused("importmulti", json!([requests])), bad);
@@ -118,14 +127,13 @@ fn importmulti_and_importdescriptors_fail_without_a_timestamp_before_and_after_s
     assert_eq!(wallet.call("getaddressinfo", json!([KEY.wpkh]))["ismine"], json!(true));
 }
 
-#[test]
-fn createwallet_with_descriptors_false_makes_the_one_kind_and_warns() {
-    let (_host, mut client) = paid();
-    let made = client.call("createwallet", json!({"wallet_name": "w", "blank": true, "descriptors": false}));
+/// createwallet with and without descriptors.
+fn make_the_one_kind_of_wallet(client: &mut Client) {
+    let made = client.call("createwallet", json!({"wallet_name": "one-kind", "blank": true, "descriptors": false}));
     let warning = "There is one kind of wallet, which takes descriptors as well as keys and scripts: descriptors=false has no effect.";
-    assert_eq!(made, json!({"name": "w", "warnings": [warning]}));
+    assert_eq!(made, json!({"name": "one-kind", "warnings": [warning]}));
     assert_eq!(client.call("createwallet", json!({"wallet_name": "d", "descriptors": true})), json!({"name": "d"}));
-    let mut wallet = client.wallet("w");
+    let mut wallet = client.wallet("one-kind");
     let descriptor = client.with_checksum(&format!("wpkh({})", KEY.wif));
     let request = json!([[{"scriptPubKey": {"address": KEY.pkh}, "timestamp": 0, "watchonly": true}]]);
     assert_eq!(wallet.call("importmulti", request), json!([{"success": true}]));
@@ -134,13 +142,11 @@ fn createwallet_with_descriptors_false_makes_the_one_kind_and_warns() {
     assert_eq!(wallet.call("getwalletinfo", json!([]))["descriptors"], json!(true));
 }
 
-#[test]
-fn listdescriptors_tells_imported_keys_and_scripts_as_descriptors_that_another_wallet_takes() {
-    let (_host, mut client) = paid();
-    for (name, disabled) in [("w", false), ("copy", false), ("eyes", true)] {
+fn list_descriptors_that_another_wallet_takes(client: &mut Client) {
+    for (name, disabled) in [("listed", false), ("copy", false), ("eyes", true)] {
         client.call("createwallet", json!({"wallet_name": name, "blank": true, "disable_private_keys": disabled}));
     }
-    let (mut wallet, mut copy, mut eyes) = (client.wallet("w"), client.wallet("copy"), client.wallet("eyes"));
+    let (mut wallet, mut copy, mut eyes) = (client.wallet("listed"), client.wallet("copy"), client.wallet("eyes"));
     let other = "02f9308a019258c31049344f85f89d5229b531c845836f99b08601f113bce036f9";
     let multisig = format!("5121{}21{other}52ae", KEY.public);
     let program = client.call("decodescript", json!([multisig]))["segwit"].clone();

@@ -1,17 +1,12 @@
 //! Events on their way from the host to a plugin: every kind arrives, and what a slow plugin does not take is counted.
 
-use outrigger_tests::{Client, Host, NOBODY};
+use outrigger_tests::{Client, NOBODY};
 use serde_json::{Value, json};
 
 use crate::faults::{self, await_told, check_others, start_with_gate};
 
 /// How many events wait for a plugin before newer ones are dropped.
 const QUEUE_DEPTH: u64 = 4096;
-
-/// A host with all groups and `faulty`, which hears of everything.
-fn start() -> Host {
-    faults::start("")
-}
 
 fn wait_for(client: &mut Client, topic: &str) -> Value {
     let mut wanted = 1;
@@ -26,73 +21,20 @@ fn wait_for(client: &mut Client, topic: &str) -> Value {
 }
 
 #[test]
-fn events_tell_the_end_of_a_rescan() {
-    let host = start();
-    let mut wallet = host.new_wallet("w");
-    let address = wallet.mine(3);
-    let mut watcher = host.client();
-    let mut watcher = watcher.create_wallet("watcher", json!({"disable_private_keys": true}));
-    let descriptor = wallet.call("getaddressinfo", json!([address]))["desc"].clone();
-    let imported = watcher.call("importdescriptors", json!([[{"desc": descriptor, "timestamp": 0}]]));
-    assert_eq!(imported[0]["success"], json!(true), "{imported}");
-    let rescan = wait_for(&mut host.client(), "rescan");
-    assert_eq!((&rescan["wallet"], &rescan["outcome"]), (&json!("watcher"), &json!("Complete")));
-}
-
-#[test]
-fn events_tell_of_the_shutdown_before_plugins_are_stopped() {
-    let mut host = start();
+fn events_tell_of_the_chain_of_wallets_and_of_the_shutdown() {
+    let mut host = faults::start("");
     let mut client = host.client();
-    let waiting = client.begin_call("faultevents", json!([1]));
+    hear_of_blocks_transactions_and_locks(&mut client);
+    hear_of_the_transactions_that_a_deep_reorganisation_took_back(&mut client);
+    hear_of_the_end_of_a_rescan(&mut client);
+    // Far more events than there are: the plugin answers when the host stops it, after the last event.
+    let waiting = client.begin_call("faultevents", json!([1_000_000]));
     await_told(&mut client, "waiting", &json!(1));
     assert!(host.terminate().success());
-    assert_eq!(waiting.answer()["result"], json!([{"topic": "shutdown"}]));
+    assert_eq!(waiting.answer()["result"].as_array().unwrap().last(), Some(&json!({"topic": "shutdown"})));
 }
 
-#[test]
-fn events_beyond_the_queue_are_dropped_and_counted() {
-    let (host, gate) = start_with_gate("");
-    let mut client = host.client();
-    client.call("faultslowevents", json!([gate.address()]));
-    client.call("generatetoaddress", json!([1, NOBODY]));
-    // The first event is with the plugin; the queue takes the next ones, and not those behind them.
-    let waiting = gate.wait();
-    const SURPLUS: u64 = 3;
-    const PORTION: u64 = 256;
-    for _ in 0..QUEUE_DEPTH / PORTION {
-        client.call("generatetoaddress", json!([PORTION, NOBODY]));
-    }
-    assert_eq!(client.plugin("faulty")["events_dropped"], json!(0));
-    client.call("generatetoaddress", json!([SURPLUS, NOBODY]));
-    assert_eq!(client.plugin("faulty")["events_dropped"], json!(SURPLUS));
-    client.call("faultrelease", json!([]));
-    drop(waiting);
-    let heard = client.call("faultevents", json!([QUEUE_DEPTH + 1]));
-    let heights: Vec<u64> = heard.as_array().unwrap().iter().filter_map(|event| event["height"].as_u64()).collect();
-    assert_eq!(heights, (1..=QUEUE_DEPTH + 1).collect::<Vec<_>>());
-    client.call("generatetoaddress", json!([1, NOBODY]));
-    let heard = client.call("faultevents", json!([QUEUE_DEPTH + 2]));
-    assert_eq!(heard.as_array().unwrap().last().unwrap()["height"], json!(QUEUE_DEPTH + SURPLUS + 2));
-}
-
-#[test]
-fn events_for_a_slow_subscriber_hold_nobody_up() {
-    let host = start();
-    let mut client = host.client();
-    client.call("faultslowevents", json!([]));
-    client.call("generatetoaddress", json!([20, NOBODY]));
-    check_others(&mut client);
-    client.call("faultrelease", json!([]));
-    let heard = client.call("faultevents", json!([20]));
-    let heights: Vec<u64> = heard.as_array().unwrap().iter().filter_map(|event| event["height"].as_u64()).collect();
-    assert_eq!(heights, (1..=20).collect::<Vec<_>>(), "{heard}");
-    assert_eq!(client.plugin("faulty")["events_dropped"], json!(0));
-}
-
-#[test]
-fn events_tell_of_blocks_transactions_and_locks() {
-    let host = start();
-    let mut client = host.client();
+fn hear_of_blocks_transactions_and_locks(client: &mut Client) {
     let mut wallet = client.create_wallet("w", json!({"passphrase": "open sesame"}));
     wallet.call("walletpassphrase", json!(["open sesame", 600]));
     let address = wallet.mine(101);
@@ -110,16 +52,13 @@ fn events_tell_of_blocks_transactions_and_locks() {
     assert_eq!(topics, ["mempool", "tip", "wallet-lock", "wallet-transaction"]);
 }
 
-#[test]
-fn events_tell_of_the_transactions_that_a_deep_reorganisation_took_back() {
-    let host = start();
-    let mut client = host.client();
-    let mut wallet = client.create_wallet("w", json!({}));
+fn hear_of_the_transactions_that_a_deep_reorganisation_took_back(client: &mut Client) {
+    let mut wallet = client.create_wallet("reorganised", json!({}));
     let address = wallet.call("getnewaddress", json!([]));
     let blocks = wallet.call("generatetoaddress", json!([8, address]));
     wallet.call("invalidateblock", json!([blocks[2]]));
-    let event = wait_for(&mut client, "reorganisation");
-    assert_eq!((&event["wallet"], &event["blocks"]), (&json!("w"), &json!(6)));
+    let event = wait_for(client, "reorganisation");
+    assert_eq!((&event["wallet"], &event["blocks"]), (&json!("reorganised"), &json!(6)));
     let mut expected: Vec<Value> =
         (2..8).map(|at| client.call("getblock", json!([blocks[at]]))["tx"][0].clone()).collect();
     let mut transactions = event["transactions"].as_array().unwrap().clone();
@@ -127,4 +66,42 @@ fn events_tell_of_the_transactions_that_a_deep_reorganisation_took_back() {
         list.sort_by_key(Value::to_string);
     }
     assert_eq!(transactions, expected);
+}
+
+fn hear_of_the_end_of_a_rescan(client: &mut Client) {
+    let mut wallet = client.create_wallet("watched", json!({}));
+    let address = wallet.mine(3);
+    let mut watcher = client.create_wallet("watcher", json!({"disable_private_keys": true}));
+    let descriptor = wallet.call("getaddressinfo", json!([address]))["desc"].clone();
+    let imported = watcher.call("importdescriptors", json!([[{"desc": descriptor, "timestamp": 0}]]));
+    assert_eq!(imported[0]["success"], json!(true), "{imported}");
+    let rescan = wait_for(client, "rescan");
+    assert_eq!((&rescan["wallet"], &rescan["outcome"]), (&json!("watcher"), &json!("Complete")));
+}
+
+#[test]
+fn events_beyond_the_queue_of_a_slow_subscriber_are_dropped_and_counted_and_hold_nobody_up() {
+    let (host, gate) = start_with_gate("");
+    let mut client = host.client();
+    client.call("faultslowevents", json!([gate.address()]));
+    client.call("generatetoaddress", json!([1, NOBODY]));
+    // The first event is with the plugin; the queue takes the next ones, and not those behind them.
+    let waiting = gate.wait();
+    const SURPLUS: u64 = 3;
+    const PORTION: u64 = 256;
+    for _ in 0..QUEUE_DEPTH / PORTION {
+        client.call("generatetoaddress", json!([PORTION, NOBODY]));
+    }
+    check_others(&mut client);
+    assert_eq!(client.plugin("faulty")["events_dropped"], json!(0));
+    client.call("generatetoaddress", json!([SURPLUS, NOBODY]));
+    assert_eq!(client.plugin("faulty")["events_dropped"], json!(SURPLUS));
+    client.call("faultrelease", json!([]));
+    drop(waiting);
+    let heard = client.call("faultevents", json!([QUEUE_DEPTH + 1]));
+    let heights: Vec<u64> = heard.as_array().unwrap().iter().filter_map(|event| event["height"].as_u64()).collect();
+    assert_eq!(heights, (1..=QUEUE_DEPTH + 1).collect::<Vec<_>>());
+    client.call("generatetoaddress", json!([1, NOBODY]));
+    let heard = client.call("faultevents", json!([QUEUE_DEPTH + 2]));
+    assert_eq!(heard.as_array().unwrap().last().unwrap()["height"], json!(QUEUE_DEPTH + SURPLUS + 2));
 }

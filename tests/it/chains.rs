@@ -29,18 +29,6 @@ fn change(options: &HostOptions, from: &str, to: &str) {
     std::fs::write(config.path(), text.replacen(from, to, 1)).unwrap();
 }
 
-#[test]
-fn a_wrapper_that_provides_keys_gets_no_client_s_call_as_the_host_s() {
-    let host = start("again = [\"uptime\"]", "", "[routes]\nwrap = [\"chained\"]\n");
-    let mut client = host.client();
-    let query = json!([{"wallet": "w", "keys": []}]);
-    for method in ["keys-provider/1.available", "keys-provider/1.sign", "keys-provider/1.message", "a/b"] {
-        assert_eq!(client.refused(method, query.clone()), (-32601, "Method not found".to_owned()), "{method}");
-    }
-    let batch = json!([{"id": 1, "method": "keys-provider/1.available", "params": query}]).to_string();
-    assert!(client.post(&batch).body.contains("-32601"));
-}
-
 const REFUSED: (i64, &str) = (-77, "Refused on the way");
 
 #[track_caller]
@@ -50,12 +38,22 @@ fn is_refused(client: &mut Client, method: &str, params: Value) {
 }
 
 #[test]
-fn wrappers_see_calls_of_plugins_and_of_the_host_by_position_and_pass_or_refuse_them() {
-    let options = "refuse = [\"uptime\", \"getbestblockhash\"], change = [\"getblockhash\"]";
-    let host = start(options, "", "[routes]\nwrap = [\"chained\"]\n");
+fn wrappers_see_calls_of_every_dialect_except_the_cookie_s_management_and_pass_or_refuse_them() {
+    let options = "refuse = [\"uptime\", \"getbestblockhash\", \"listplugins\", \"stop\"], change = [\"getblockhash\"]";
+    let user = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n");
+    let host = start(options, "", &(user + "[routes]\nwrap = [\"chained\"]\n"));
     let mut client = host.client();
-    is_refused(&mut client, "uptime", json!([]));
-    is_refused(&mut client, "getbestblockhash", json!([]));
+    see_calls_of_plugins_and_of_the_host_by_position(&mut client);
+    refuse_batches_websockets_and_other_dialects(&mut client);
+    get_no_call_of_a_keys_provider(&mut client);
+    is_refused(&mut Client::new(host.address, "alice:pass:word"), "listplugins", json!([]));
+    client.call("listplugins", json!([]));
+    client.call("stop", json!([]));
+}
+
+fn see_calls_of_plugins_and_of_the_host_by_position(client: &mut Client) {
+    is_refused(client, "uptime", json!([]));
+    is_refused(client, "getbestblockhash", json!([]));
     let hashes = client.call("generatetoaddress", json!([2, "bcrt1qs758ursh4q9z627kt3pp5yysm78ddny6txaqgw"]));
     // The wrapper changes the height to 1.
     assert_eq!(client.call("getblockhash", json!([2])), hashes[0]);
@@ -81,10 +79,7 @@ fn wrappers_see_calls_of_plugins_and_of_the_host_by_position_and_pass_or_refuse_
     assert!(client.call("help", json!(["getblockhash"])).as_str().unwrap().starts_with("getblockhash height"));
 }
 
-#[test]
-fn batches_websockets_and_other_dialects_do_not_get_past_a_wrapper() {
-    let host = start("refuse = [\"getbestblockhash\"]", "", "[routes]\nwrap = [\"chained\"]\n");
-    let mut client = host.client();
+fn refuse_batches_websockets_and_other_dialects(client: &mut Client) {
     let calls =
         ["getbestblockhash", "getdifficulty", "getbestblockhash"].map(|method| json!({"method": method, "id": method}));
     let answers: Value = serde_json::from_str(&client.post(&json!(calls).to_string()).body).unwrap();
@@ -99,13 +94,24 @@ fn batches_websockets_and_other_dialects_do_not_get_past_a_wrapper() {
     assert_eq!(socket.call("getbestblockhash", json!([])), Err(-77));
 }
 
+/// The wrapper provides keys, which the host alone asks for.
+fn get_no_call_of_a_keys_provider(client: &mut Client) {
+    let query = json!([{"wallet": "w", "keys": []}]);
+    for method in ["keys-provider/1.available", "keys-provider/1.sign", "keys-provider/1.message", "a/b"] {
+        assert_eq!(client.refused(method, query.clone()), (-32601, "Method not found".to_owned()), "{method}");
+    }
+    let batch = json!([{"id": 1, "method": "keys-provider/1.available", "params": query}]).to_string();
+    assert!(client.post(&batch).body.contains("-32601"));
+}
+
 #[test]
 fn next_asks_the_next_plugin_and_its_answer_is_the_wrappers_to_change() {
-    let host = start(
-        "ask = [\"getblockhash\", \"uptime\"]",
-        "\"rpc/1\"",
-        &(gatekeeper() + "[routes]\nwrap = [\"chained\"]\ngetblockcount = [\"gatekeeper\", \"chain\"]\n"),
-    );
+    let routes = "[routes]\nwrap = [\"chained\"]\ngetblockcount = [\"gatekeeper\", \"chain\"]\n";
+    let asking = chained("ask = [\"getblockhash\", \"uptime\", \"getbestblockhash\"]", "\"rpc/1\"");
+    let options = HostOptions::with_groups(&(asking + &gatekeeper() + routes));
+    change(&options, "threads = 8 ", "threads = 2 ");
+    let host = Host::start_with(options);
+    call_a_chain_by_many_clients(&host);
     let mut client = host.client();
     assert_eq!(client.call("getblockcount", json!([])), json!(1), "the block count of the chain, and one");
     let genesis = client.call("getblockhash", json!([0]));
@@ -121,6 +127,20 @@ fn next_asks_the_next_plugin_and_its_answer_is_the_wrappers_to_change() {
     client.call("stopplugin", json!(["gatekeeper"]));
     let expected = "The plugin 'gatekeeper', which this call goes through, does not run";
     assert_eq!(client.refused("getblockcount", json!([])), (-32603, expected.to_owned()));
+}
+
+fn call_a_chain_by_many_clients(host: &Host) {
+    std::thread::scope(|scope| {
+        for _ in 0..64 {
+            scope.spawn(|| {
+                let mut client = host.client();
+                for _ in 0..4 {
+                    assert_eq!(client.call("getblockcount", json!([])), json!(1));
+                    assert!(client.call("getbestblockhash", json!([]))["next"].is_string());
+                }
+            });
+        }
+    });
 }
 
 #[test]
@@ -192,35 +212,6 @@ fn a_wrapper_that_fails_refuses_the_call_or_lets_it_pass_as_its_route_says() {
         client.call("startplugin", json!(["chained"]));
         client.call("getbestblockhash", json!([]));
     }
-}
-
-#[test]
-fn stop_and_the_management_of_plugins_are_never_wrapped_for_the_cookie() {
-    let user = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n");
-    let host = start("refuse = [\"listplugins\", \"stop\"]", "", &(user + "[routes]\nwrap = [\"chained\"]\n"));
-    is_refused(&mut Client::new(host.address, "alice:pass:word"), "listplugins", json!([]));
-    host.client().call("listplugins", json!([]));
-    host.client().call("stop", json!([]));
-}
-
-#[test]
-fn many_clients_go_through_a_chain_on_two_threads() {
-    let routes = "[routes]\nwrap = [\"chained\"]\ngetblockcount = [\"gatekeeper\", \"chain\"]\n";
-    let plugins = chained("ask = [\"getbestblockhash\"]", "\"rpc/1\"") + &gatekeeper();
-    let options = HostOptions::with_groups(&(plugins + routes));
-    change(&options, "threads = 8 ", "threads = 2 ");
-    let host = Host::start_with(options);
-    std::thread::scope(|scope| {
-        for _ in 0..64 {
-            scope.spawn(|| {
-                let mut client = host.client();
-                for _ in 0..4 {
-                    assert_eq!(client.call("getblockcount", json!([])), json!(1));
-                    assert!(client.call("getbestblockhash", json!([]))["next"].is_string());
-                }
-            });
-        }
-    });
 }
 
 #[test]

@@ -144,13 +144,18 @@ fn call_a_chain_by_many_clients(host: &Host) {
 }
 
 #[test]
-fn a_wrapper_that_calls_itself_is_left_out_of_the_chain() {
+fn wrappers_see_the_calls_of_other_plugins_and_not_their_own() {
     let grant = "{ service = \"rpc/1\", methods = [\"getdifficulty\", \"callmethod\", \"listseen\", \"whocalls\"] }";
-    let host = start("again = [\"getdifficulty\"]", grant, "[routes]\nwrap = [\"chained\"]\n");
+    let grants = "[{ service = \"rpc/1\", methods = [\"getblocktemplate\", \"getbestblockhash\", \"getdifficulty\"] }]";
+    let rest = format!("grants = {grants}\n[routes]\nwrap = [\"chained\"]\ngetblocktemplate = \"mining\"\n");
+    let more = plugin_section("outrigger_node_policy", &rest);
+    let host = start("again = [\"getdifficulty\"], refuse = [\"getbestblockhash\"]", grant, &more);
     let mut client = host.client();
     assert!(client.call("getdifficulty", json!([])).is_number());
     // A plugin that calls a method of its own is not asked either: nobody else has the method.
     assert_eq!(client.refused("callmethod", json!(["whocalls", [], true])).0, -32601);
+    assert!(client.call("asknode", json!(["getdifficulty"])).is_number());
+    is_refused(&mut client, "asknode", json!(["getbestblockhash"]));
 }
 
 #[test]
@@ -323,17 +328,6 @@ fn a_wrapper_that_has_asked_the_next_one_and_fails_has_no_call_made_twice() {
     let mut client = host.client();
     assert!(client.try_call("generatetoaddress", json!([1, NOBODY])).is_err());
     assert_eq!(client.call("getblockcount", json!([])), json!(1));
-}
-
-#[test]
-fn wrappers_see_the_calls_that_other_plugins_make() {
-    let grants = "[{ service = \"rpc/1\", methods = [\"getblocktemplate\", \"getbestblockhash\", \"getdifficulty\"] }]";
-    let rest = format!("grants = {grants}\n[routes]\nwrap = [\"chained\"]\ngetblocktemplate = \"mining\"\n");
-    let more = plugin_section("outrigger_node_policy", &rest);
-    let host = start("refuse = [\"getbestblockhash\"]", "", &more);
-    let mut client = host.client();
-    assert!(client.call("asknode", json!(["getdifficulty"])).is_number());
-    is_refused(&mut client, "asknode", json!(["getbestblockhash"]));
 }
 
 #[test]

@@ -221,32 +221,25 @@ fn without_an_answer_of_its_policy_a_wallet_signs_nothing() {
 }
 
 #[test]
-fn a_policy_that_judges_reads_its_wallet_and_nothing_else() {
+fn a_policy_that_judges_reads_its_wallet_and_nothing_else_and_its_verdicts_are_in_the_audit_log() {
     let grants = "grants = [\"wallet-read/1\", \"wallet-book/1\", \"wallet-pay/1\", \"wallet-admin/1\", \"wallet-keys/1\", \"signer/1\", \
                   { service = \"rpc/1\", methods = [\"getblockcount\"] }]";
-    let host = host(&text("judge", "reach = [\"Sign\"]", grants));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("audit");
+    let text = text("judge", "reach = [\"Sign\"], refuse = [\"GiveKeys\"]", grants);
+    let audit = format!("[audit]\nfile = {:?}\n", file.display().to_string());
+    let host = host(&text.replace("[audit]\n", &audit));
     let mut wallet = host.new_wallet("hot");
     fund(&mut wallet, 2);
-    wallet.call("sendtoaddress", json!([ELSEWHERE, 1]));
+    wallet.refused("listdescriptors", json!([true]));
+    judged(&mut wallet);
+    let txid = wallet.call("sendtoaddress", json!([ELSEWHERE, 1]));
     let seen = wallet.call("judged", json!([]));
     let reached: Vec<&str> = seen[0]["reached"].as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect();
     assert_eq!(reached[..2], ["allowed"; 2]);
     for refused in &reached[2..] {
         assert_eq!(*refused, "Refused: A policy that judges may only read its wallet, the chain and the mempool");
     }
-}
-
-#[test]
-fn verdicts_are_in_the_audit_log() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("audit");
-    let text = text("judge", "refuse = [\"GiveKeys\"]", "grants = []");
-    let audit = format!("[audit]\nfile = {:?}\n", file.display().to_string());
-    let host = host(&text.replace("[audit]\n", &audit));
-    let mut wallet = host.new_wallet("hot");
-    fund(&mut wallet, 2);
-    wallet.refused("listdescriptors", json!([true]));
-    let txid = wallet.call("sendtoaddress", json!([ELSEWHERE, 1]));
     let lines = std::fs::read_to_string(&file).unwrap();
     let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let verdicts: Vec<&Value> = lines.iter().filter(|line| line["policy"] == "judge").collect();

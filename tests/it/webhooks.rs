@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bitcoin::hashes::{Hash, HashEngine, Hmac, HmacEngine, sha256};
 use outrigger_tests::{
-    Authority, Client, Host, HostOptions, accept_tls, all_groups, built, comes_within, wait_for, wait_until,
+    Authority, Client, Host, HostOptions, accept_tls, all_groups, built, comes_within, isolated, wait_for, wait_until,
 };
 use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
 use rustix::process::{Pid, Signal, kill_process};
@@ -170,11 +170,6 @@ fn start(folder: &TempDir, urls: &[String], isolated: bool) -> Host {
     Host::start_with(HostOptions { environment, ..options })
 }
 
-/// Where the plugin runs.
-fn places() -> Vec<bool> {
-    if has_sandbox() { vec![false, true] } else { vec![false] }
-}
-
 /// The number and the kind of each event of the wallet.
 fn logged(wallet: &mut Client) -> Vec<(u64, String)> {
     // Waits until the wallet has the last block. `waitevents` itself does not.
@@ -211,35 +206,29 @@ fn measured(host: &Host, name: &str, hook: usize) -> Value {
 }
 
 #[test]
-fn webhooks_tell_each_event_over_tls_with_its_signature() {
-    for isolated in places() {
-        let folder = tempfile::tempdir().unwrap();
-        let receiver = Receiver::start(Mode::Takes, Some(&Authority::new(&folder.path().join("roots.pem"))));
-        let host = start(&folder, &[receiver.url("https")], isolated);
-        let mut wallet = funded(&host);
-        pay(&mut wallet, 3);
-        wait_until("all events", || receiver.taken() == logged(&mut wallet));
-        let events = wallet.call("waitevents", json!([0]))["events"].clone();
-        let seen = events.as_array().unwrap().iter().find(|event| event["kind"] == "seen").unwrap();
-        let taken =
-            receiver.state.lock().unwrap().taken.values().find(|(body, _)| body["number"] == seen["number"]).cloned();
-        assert_eq!(taken.unwrap().0, *seen);
-        assert_eq!(receiver.repetitions(), 1);
-        wait_until("the count", || hook(&host, 0)["delivered"] == json!(logged(&mut wallet).len()));
-        // A reload repeats nothing.
-        host.client().call("reloadplugin", json!(["webhooks"]));
-        pay(&mut wallet, 1);
-        wait_until("later events", || receiver.taken() == logged(&mut wallet));
-        assert_eq!(receiver.repetitions(), 1);
-    }
+fn webhooks_tell_each_event_over_tls_with_its_signature_and_get_a_changed_secret() {
+    let folder = tempfile::tempdir().unwrap();
+    let receiver = Receiver::start(Mode::Takes, Some(&Authority::new(&folder.path().join("roots.pem"))));
+    let host = start(&folder, &[receiver.url("https")], isolated());
+    let mut wallet = funded(&host);
+    pay(&mut wallet, 3);
+    wait_until("all events", || receiver.taken() == logged(&mut wallet));
+    let events = wallet.call("waitevents", json!([0]))["events"].clone();
+    let seen = events.as_array().unwrap().iter().find(|event| event["kind"] == "seen").unwrap();
+    let taken =
+        receiver.state.lock().unwrap().taken.values().find(|(body, _)| body["number"] == seen["number"]).cloned();
+    assert_eq!(taken.unwrap().0, *seen);
+    assert_eq!(receiver.repetitions(), 1);
+    wait_until("the count", || hook(&host, 0)["delivered"] == json!(logged(&mut wallet).len()));
+    // A reload repeats nothing.
+    host.client().call("reloadplugin", json!(["webhooks"]));
+    pay(&mut wallet, 1);
+    wait_until("later events", || receiver.taken() == logged(&mut wallet));
+    assert_eq!(receiver.repetitions(), 1);
+    change_the_secret(&mut host.client(), &folder);
 }
 
-#[test]
-fn webhooks_get_a_changed_secret_by_a_reload() {
-    let folder = tempfile::tempdir().unwrap();
-    let receiver = Receiver::start(Mode::Takes, None);
-    let host = start(&folder, &[receiver.url("http")], false);
-    let mut client = host.client();
+fn change_the_secret(client: &mut Client, folder: &TempDir) {
     assert_eq!(client.call("reload", json!([]))["changes"], json!([]));
     std::fs::write(folder.path().join("secrets"), "shop another\n").unwrap();
     let changed = json!(["plugins.options: the plugin 'webhooks' was reloaded"]);
@@ -253,74 +242,72 @@ fn webhooks_get_a_changed_secret_by_a_reload() {
 
 #[test]
 fn webhooks_of_other_receivers_do_not_wait_for_one_that_fails() {
-    for isolated in places() {
-        let folder = tempfile::tempdir().unwrap();
-        let [good, refusing, silent] =
-            [Mode::Takes, Mode::Refuses, Mode::NeverAnswers].map(|mode| Receiver::start(mode, None));
-        // It has its port, and refuses connections until it listens.
-        let away = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
-        bind(&away, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
-        let away = TcpListener::from(away);
-        let port = away.local_addr().unwrap().port();
-        let urls = [&good, &refusing, &silent].map(|receiver| receiver.url("http"));
-        let urls = [&urls[..], &[format!("http://localhost:{port}/hook?a=b")]].concat();
-        let host = start(&folder, &urls, isolated);
-        let mut wallet = funded(&host);
-        pay(&mut wallet, 2);
-        let all = logged(&mut wallet);
-        wait_until("the good receiver has all events", || good.taken() == all);
-        wait_until("a receiver that never answers was asked", || silent.asked() > 0);
-        wait_until("refusals are counted", || hook(&host, 1)["waiting"] == json!(all.len()));
-        assert_eq!(hook(&host, 1)["last_error"], json!("the receiver answered 500"));
-        wait_until("listplugins tells what waits", || measured(&host, "waiting", 1) == json!(all.len()));
-        assert_eq!(measured(&host, "dead_letters", 1), json!(0));
-        wait_until("a failed connection is told", || hook(&host, 3)["last_error"].is_string());
-        let told = hook(&host, 3)["last_error"].clone();
-        assert!(told.as_str().unwrap().starts_with("Connection refused"), "{told}");
-        assert_eq!((silent.taken(), refusing.taken()), (vec![], vec![]));
-        // All come back.
-        for receiver in [&refusing, &silent] {
-            receiver.set(Mode::Takes);
-        }
-        listen(&away, 16).unwrap();
-        let away = Receiver::serve(away, Mode::Takes, None);
-        // One after the other: each has its own pauses, and the silent one also the end of a request.
-        for (receiver, at) in [(&refusing, 1), (&away, 3), (&silent, 2)] {
-            let has_all = comes_within(LONGEST_PAUSE, || receiver.taken() == all);
-            assert!(has_all, "{} of {} events: {}", receiver.taken().len(), all.len(), hook(&host, at));
-        }
-        assert_eq!(hook(&host, 1)["dead"], json!(0));
+    let folder = tempfile::tempdir().unwrap();
+    let [good, refusing, silent] =
+        [Mode::Takes, Mode::Refuses, Mode::NeverAnswers].map(|mode| Receiver::start(mode, None));
+    // It has its port, and refuses connections until it listens.
+    let away = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    bind(&away, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let away = TcpListener::from(away);
+    let port = away.local_addr().unwrap().port();
+    let urls = [&good, &refusing, &silent].map(|receiver| receiver.url("http"));
+    let urls = [&urls[..], &[format!("http://localhost:{port}/hook?a=b")]].concat();
+    let host = start(&folder, &urls, isolated());
+    let mut wallet = funded(&host);
+    pay(&mut wallet, 2);
+    let all = logged(&mut wallet);
+    wait_until("the good receiver has all events", || good.taken() == all);
+    wait_until("a receiver that never answers was asked", || silent.asked() > 0);
+    wait_until("refusals are counted", || hook(&host, 1)["waiting"] == json!(all.len()));
+    assert_eq!(hook(&host, 1)["last_error"], json!("the receiver answered 500"));
+    wait_until("listplugins tells what waits", || measured(&host, "waiting", 1) == json!(all.len()));
+    assert_eq!(measured(&host, "dead_letters", 1), json!(0));
+    wait_until("a failed connection is told", || hook(&host, 3)["last_error"].is_string());
+    let told = hook(&host, 3)["last_error"].clone();
+    assert!(told.as_str().unwrap().starts_with("Connection refused"), "{told}");
+    assert_eq!((silent.taken(), refusing.taken()), (vec![], vec![]));
+    // All come back.
+    for receiver in [&refusing, &silent] {
+        receiver.set(Mode::Takes);
     }
+    listen(&away, 16).unwrap();
+    let away = Receiver::serve(away, Mode::Takes, None);
+    // One after the other: each has its own pauses, and the silent one also the end of a request.
+    for (receiver, at) in [(&refusing, 1), (&away, 3), (&silent, 2)] {
+        let has_all = comes_within(LONGEST_PAUSE, || receiver.taken() == all);
+        assert!(has_all, "{} of {} events: {}", receiver.taken().len(), all.len(), hook(&host, at));
+    }
+    assert_eq!(hook(&host, 1)["dead"], json!(0));
 }
 
 #[test]
 fn webhooks_lose_nothing_by_kills_of_host_and_plugin() {
-    for isolated in places() {
-        let folder = tempfile::tempdir().unwrap();
-        let receiver = Receiver::start(Mode::Refuses, None);
-        let mut host = start(&folder, &[receiver.url("http")], isolated);
-        let mut wallet = funded(&host);
-        for round in 0..3 {
-            let asked = receiver.asked();
-            pay(&mut wallet, 3);
-            if isolated {
-                let plugin = |plugins: Value| {
-                    let pid = plugins.as_array()?.iter().find(|plugin| plugin["id"] == "webhooks")?["pid"].as_i64()?;
-                    Pid::from_raw(i32::try_from(pid).ok()?)
-                };
-                let pid = wait_for("a process", || plugin(host.client().call("listplugins", json!([]))));
-                kill_process(pid, Signal::KILL).unwrap();
-                pay(&mut wallet, 1);
-            }
-            // The first kill comes after refusals, the others among deliveries.
-            wait_until("an attempt", || receiver.asked() > asked);
-            host = host.kill_and_restart();
-            host.client().call("loadwallet", json!(["w"]));
-            wallet = host.client().wallet("w");
-            if round == 0 {
-                receiver.set(Mode::Takes);
-            }
+    // In a process of its own, the plugin can be killed alone.
+    let isolated = has_sandbox();
+    let folder = tempfile::tempdir().unwrap();
+    let receiver = Receiver::start(Mode::Refuses, None);
+    let mut host = start(&folder, &[receiver.url("http")], isolated);
+    let mut wallet = funded(&host);
+    for round in 0..2 {
+        let asked = receiver.asked();
+        pay(&mut wallet, 3);
+        if isolated {
+            let plugin = |plugins: Value| {
+                let pid = plugins.as_array()?.iter().find(|plugin| plugin["id"] == "webhooks")?["pid"].as_i64()?;
+                Pid::from_raw(i32::try_from(pid).ok()?)
+            };
+            let pid = wait_for("a process", || plugin(host.client().call("listplugins", json!([]))));
+            kill_process(pid, Signal::KILL).unwrap();
+            pay(&mut wallet, 1);
         }
-        wait_until("all events", || receiver.taken() == logged(&mut wallet));
+        // The first kill comes after refusals, the second one among deliveries.
+        wait_until("an attempt", || receiver.asked() > asked);
+        host = host.kill_and_restart();
+        host.client().call("loadwallet", json!(["w"]));
+        wallet = host.client().wallet("w");
+        if round == 0 {
+            receiver.set(Mode::Takes);
+        }
     }
+    wait_until("all events", || receiver.taken() == logged(&mut wallet));
 }

@@ -156,22 +156,7 @@ fn sendrawtransaction_takes_a_made_transaction_and_refuses_its_conflict() {
     assert_eq!(wallet.call("gettxout", json!([coinbase["txid"], 0])), Value::Null);
 }
 
-/// A host whose mempool has transactions that build on each other, and one whose fee was raised.
-fn with_transactions() -> Host {
-    let host = Host::start();
-    let mut client = host.client();
-    let mut wallet = client.create_wallet("w", json!({"load_on_startup": false}));
-    let address = wallet.mine(101);
-    for amount in 1..=5 {
-        wallet.call("sendtoaddress", json!([address, amount]));
-    }
-    let txid = wallet.call("getrawmempool", json!([]))[2].clone();
-    client.call("prioritisetransaction", json!([txid, 0, 12_345]));
-    client.call("prioritisetransaction", json!(["11".repeat(32), 0, -7]));
-    host
-}
-
-/// What must be the same afterwards. No wallet is loaded, so nobody else brings transactions back.
+/// What must be the same after a stop. No wallet is loaded then, so nobody else brings transactions back.
 fn state(client: &mut Client) -> Vec<Value> {
     vec![
         client.call("getrawmempool", json!([])),
@@ -181,39 +166,37 @@ fn state(client: &mut Client) -> Vec<Value> {
     ]
 }
 
-#[test]
-fn getrawmempool_is_the_same_after_a_stop() {
-    let host = with_transactions();
-    let before = state(&mut host.client());
-    assert_eq!(before[0].as_array().unwrap().len(), 5);
-    assert_eq!(before[3].as_object().unwrap().len(), 2);
-    let host = host.restart();
-    assert_eq!(state(&mut host.client()), before);
-    // A kill leaves the file of the last stop, of which the rules refuse what was confirmed since.
-    let mut client = host.client();
-    let template = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
-    assert_eq!(template["transactions"].as_array().unwrap().len(), 5);
-    client.call("generatetoaddress", json!([1, ELSEWHERE]));
-    let host = host.kill_and_restart();
-    let mut client = host.client();
-    assert_eq!(client.call("getrawmempool", json!([])), json!([]));
+fn sequence(client: &mut Client) -> u64 {
+    client.call("getrawmempool", json!([false, true]))["mempool_sequence"].as_u64().unwrap()
 }
 
 #[test]
-fn getrawmempool_sequence_and_getmempoolinfo_count_as_bitcoind() {
-    let host = with_transactions();
+fn getrawmempool_sequence_and_getmempoolinfo_count_as_bitcoind_and_the_mempool_outlives_a_stop() {
+    let host = Host::start();
     let mut client = host.client();
-    let mut sequence = || client.call("getrawmempool", json!([false, true]))["mempool_sequence"].clone();
+    let mut wallet = client.create_wallet("w", json!({"load_on_startup": false}));
+    let address = wallet.mine(101);
+    for amount in 1..=5 {
+        wallet.call("sendtoaddress", json!([address, amount]));
+    }
     // It begins with 1 and counts what came and what left, and no blocks.
-    assert_eq!(sequence(), json!(6));
-    assert_eq!(sequence(), json!(6));
-    let mut client = host.client();
+    assert_eq!([sequence(&mut client), sequence(&mut client)], [6, 6]);
     let info = client.call("getmempoolinfo", json!([]));
     assert_eq!((&info["unbroadcastcount"], &info["maxmempool"]), (&json!(5), &json!(300_000_000)));
     let entries = client.call("getrawmempool", json!([true]));
     assert!(entries.as_object().unwrap().values().all(|entry| entry["unbroadcast"] == json!(true)));
+    let txid = client.call("getrawmempool", json!([]))[2].clone();
+    client.call("prioritisetransaction", json!([txid, 0, 12_345]));
+    client.call("prioritisetransaction", json!(["11".repeat(32), 0, -7]));
+    let before = state(&mut client);
+    assert_eq!(before[0].as_array().unwrap().len(), 5);
+    assert_eq!(before[3].as_object().unwrap().len(), 2);
+    let host = host.restart();
+    let mut client = host.client();
+    assert_eq!(state(&mut client), before);
+    let started = sequence(&mut client);
     let mined = client.call("generatetoaddress", json!([1, ELSEWHERE]));
-    assert_eq!(client.call("getrawmempool", json!([false, true]))["mempool_sequence"], json!(11));
+    assert_eq!(sequence(&mut client), started + 5);
     client.call("invalidateblock", json!([mined[0]]));
     // What comes back from a block was not sent by anyone here.
     let info = client.call("getmempoolinfo", json!([]));

@@ -224,14 +224,19 @@ fn selection_does_not_search_where_no_set_of_coins_is_light_enough() {
 
 #[test]
 fn selection_leaves_filters_out_where_many_coins_were_tried_in_vain() {
-    // The light coin defeats the early check for weight.
-    let mut small = coins(&[1_000; 51_000]);
-    small[0] = Coin {
-        depth: 10,
-        ..Coin::new(small[0].outpoint, small[0].output.clone(), OutputKind::Bech32, InputSize::new(0, &[]))
+    let pool = |count: usize| {
+        let mut small = coins(&vec![1_000; count]);
+        // The light coin defeats the early check for weight.
+        let (outpoint, output) = (small[0].outpoint, small[0].output.clone());
+        small[0] = Coin { depth: 10, ..Coin::new(outpoint, output, OutputKind::Bech32, InputSize::new(0, &[])) };
+        small
     };
-    let two_filters = drawn_in_vain(&small, 1_700_000, &Params { spend_unconfirmed_change: false, ..params(1) });
-    let all_filters = drawn_in_vain(&small, 1_700_000, &Params { spend_unconfirmed_change: true, ..params(1) });
+    let drawn = |count, spend_unconfirmed_change| {
+        drawn_in_vain(&pool(count), 1_700_000, &Params { spend_unconfirmed_change, ..params(1) })
+    };
+    // A tenth of the coins takes a tenth of the random numbers.
+    let two_filters = 10 * drawn(5_100, false);
+    let all_filters = drawn(51_000, true);
     assert!(all_filters < two_filters * 7 / 4, "{all_filters} and {two_filters}");
 }
 

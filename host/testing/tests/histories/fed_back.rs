@@ -10,7 +10,7 @@ use super::check;
 use super::steps::{Step, histories};
 use super::world::World;
 
-const HISTORIES: u64 = 2000;
+const HISTORIES: u64 = 400;
 
 struct Shop {
     /// The next `blockhash` argument.

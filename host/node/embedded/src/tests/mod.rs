@@ -30,7 +30,8 @@ impl TestNode {
     }
 
     fn with(settings: Settings) -> Self {
-        let dir = TempDir::new().unwrap();
+        // In memory where the system has a folder there: the tests do not test fsync, and each block is synced.
+        let dir = TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).unwrap();
         let node = EmbeddedNode::open(dir.path(), settings.clone()).unwrap();
         Self { node: Some(node), dir, settings }
     }

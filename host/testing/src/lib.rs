@@ -47,7 +47,7 @@ use outrigger_sdk::{FeeRate, Host, Plugin};
 use outrigger_service::events::Event;
 use outrigger_service::policy::{self, POLICY, Policy};
 use outrigger_service::provider::{self, KeysProvider};
-use outrigger_service::wallet::{CreateOptions, SpendSettings};
+use outrigger_service::wallet::{CreateOptions, DescriptorImport, Import, ImportOutcome, SpendSettings};
 use outrigger_service::wire::Secret;
 use outrigger_service::{ErrorKind, Result, Scope, ServiceError};
 use outrigger_services::{
@@ -229,6 +229,21 @@ impl<N: Node + 'static> TestHost<N> {
         };
         change(&mut options);
         self.wallets.create(options)
+    }
+
+    /// Imports a descriptor into a loaded wallet.
+    ///
+    /// # Panics
+    /// When the wallet does not take it.
+    #[allow(clippy::expect_used, reason = "a test's own failure")]
+    pub fn import(&self, wallet: &str, text: String, active: bool) {
+        let (scope, _call) = self.open_call(Some(wallet));
+        let (text, range, next_index) = (Secret::new(text), None, None);
+        let (internal, label, timestamp) = (None, None, 0);
+        let descriptor = DescriptorImport { text, range, next_index, active, internal, label, timestamp };
+        let outcomes = self.handle().import.import(scope, vec![Import::Descriptor { descriptor }]);
+        let outcomes = outcomes.expect("the wallet answers");
+        assert!(matches!(outcomes.as_slice(), [ImportOutcome::Imported { .. }]), "of an import: {outcomes:?}");
     }
 
     /// The moment of a loaded wallet that has followed the chain to its tip.

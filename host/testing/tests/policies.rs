@@ -10,8 +10,8 @@ use bitcoin::{Amount, OutPoint, ScriptBuf, Transaction, TxIn, TxOut};
 use outrigger_sdk::RpcError;
 use outrigger_service::policy::{Act, JudgedTransaction, Judgement, Owner, Policy, PolicyQuery, SavedPolicy};
 use outrigger_service::signer::{Scheme, SignBatch, SignRequest};
-use outrigger_service::wallet::{AddressType, DescriptorImport, Import, ImportOutcome};
-use outrigger_service::wire::{Blob, Secret};
+use outrigger_service::wallet::AddressType;
+use outrigger_service::wire::Blob;
 use outrigger_service::{ErrorKind, Scope};
 use outrigger_testing::{ANYONE, TestHost};
 
@@ -188,21 +188,6 @@ fn a_refusal_keeps_a_wallet_from_signing_sending_and_giving_anything_out() {
     assert!(host.path("backup").exists());
 }
 
-/// Imports a descriptor.
-fn import(host: &TestHost, wallet: &str, text: String) -> ImportOutcome {
-    let (scope, _call) = host.open_call(Some(wallet));
-    let descriptor = DescriptorImport {
-        text: Secret::new(text),
-        range: None,
-        next_index: None,
-        active: false,
-        internal: None,
-        label: None,
-        timestamp: 0,
-    };
-    host.handle().import.import(scope, vec![Import::Descriptor { descriptor }]).unwrap().remove(0)
-}
-
 #[test]
 fn copies_of_a_guarded_wallet_are_guarded_whatever_their_names() {
     let (mut host, watch, coin) = guarded();
@@ -223,7 +208,7 @@ fn copies_of_a_guarded_wallet_are_guarded_whatever_their_names() {
     watch.refuse(Some("no"));
     host.create_wallet("free", |_| {}).unwrap();
     assert!(handle.keys.private_descriptors(host.open_call(Some("imported")).0).is_ok());
-    assert!(matches!(import(&host, "imported", text), ImportOutcome::Imported { .. }));
+    host.import("imported", text, false);
     let check = |host: &TestHost| {
         for (wallet, is_guarded) in [("restored", true), ("imported", true), ("free", false)] {
             let (scope, _call) = host.open_call(Some(wallet));
@@ -247,7 +232,7 @@ fn copies_of_a_guarded_wallet_are_guarded_whatever_their_names() {
     check(&host);
     // The same keys behind another script and without the first step.
     host.create_wallet("other", |options| options.blank = true).unwrap();
-    assert!(matches!(import(&host, "other", root.replacen("wpkh(", "pkh(", 1)), ImportOutcome::Imported { .. }));
+    host.import("other", root.replacen("wpkh(", "pkh(", 1), false);
     assert!(handle.keys.private_descriptors(host.open_call(Some("other")).0).is_err());
     // A restore that a policy refuses leaves nothing.
     let refused = handle.admin.restore(Scope::NONE, "again".into(), file, None).unwrap_err();
@@ -263,10 +248,10 @@ fn a_wallet_that_is_loaded_is_guarded_once_another_with_its_key_is() {
     let key = "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
     let text = |path: &str| format!("wpkh({key}/{path}/*)");
     host.create_wallet("early", |options| options.blank = true).unwrap();
-    assert!(matches!(import(&host, "early", text("1")), ImportOutcome::Imported { .. }));
+    host.import("early", text("1"), false);
     let keys = || host.handle().keys.private_descriptors(host.open_call(Some("early")).0).map(drop);
     assert_eq!(keys(), Ok(()));
-    assert!(matches!(import(&host, "guarded", text("2")), ImportOutcome::Imported { .. }));
+    host.import("guarded", text("2"), false);
     watch.refuse(Some("no"));
     assert_eq!(keys().unwrap_err().detail, "The policy 'policy' refuses: no");
 }

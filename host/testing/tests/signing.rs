@@ -17,7 +17,7 @@ use outrigger_sdk::sign::{SignatureKind, sign_digest};
 use outrigger_service::policy::{Judgement, Policy, PolicyQuery};
 use outrigger_service::provider::{KeysProvider, KeysQuery, MessageQuery, ProviderBatch};
 use outrigger_service::signer::{Scheme, SignBatch, SignRequest};
-use outrigger_service::wallet::{DescriptorImport, Import, ImportOutcome, KeyOrigin, KeysImport};
+use outrigger_service::wallet::{Import, KeyOrigin, KeysImport};
 use outrigger_service::wire::{Blob, Secret};
 use outrigger_service::{ErrorKind, Scope};
 use outrigger_testing::TestHost;
@@ -111,18 +111,7 @@ fn wallets(host: &TestHost, provider: &Provider, begin: impl FnOnce()) {
         let private = format!("{kind}({}/{purpose}h/1h/0h/0/*)", provider.master);
         let public = format!("{kind}([{fingerprint}/{purpose}h/1h/0h]{account}/0/*)");
         for (wallet, text) in [("hot", private), ("vault", public)] {
-            let (scope, _call) = host.open_call(Some(wallet));
-            let descriptor = DescriptorImport {
-                text: Secret::new(text),
-                range: None,
-                next_index: None,
-                active: true,
-                internal: None,
-                label: None,
-                timestamp: 0,
-            };
-            let outcomes = host.handle().import.import(scope, vec![Import::Descriptor { descriptor }]).unwrap();
-            assert!(matches!(outcomes[..], [ImportOutcome::Imported { .. }]), "{outcomes:?}");
+            host.import(wallet, text, true);
         }
     }
 }
@@ -227,13 +216,7 @@ fn a_key_is_asked_for_by_its_master_key_though_another_descriptor_names_none() {
         let (host, provider) = (TestHost::new(), Provider::new());
         let account = provider.master.derive_priv(&Secp256k1::new(), &DerivationPath::from_str("m/84h/1h/0h").unwrap());
         let text = format!("wpkh({}/0/*)", Xpub::from_priv(&Secp256k1::new(), &account.unwrap()));
-        let import_other = || {
-            let (scope, _call) = host.open_call(Some("vault"));
-            let (text, range) = (Secret::new(text.clone()), None);
-            let (next_index, active, internal, label, timestamp) = (None, false, None, None, 0);
-            let descriptor = DescriptorImport { text, range, next_index, active, internal, label, timestamp };
-            host.handle().import.import(scope, vec![Import::Descriptor { descriptor }]).unwrap();
-        };
+        let import_other = || host.import("vault", text.clone(), false);
         wallets(&host, &provider, || {
             if first {
                 import_other()

@@ -1,5 +1,3 @@
-//! What the embedded chain tells of a network. `tests/it/compared.rs` compares getpeerinfo and its kin with a bitcoind's.
-
 use outrigger_sdk::testing::StubHost;
 use serde_json::{Value, json};
 
@@ -31,7 +29,22 @@ fn getnetworkinfo_and_its_kin_have_the_shape_of_the_release() {
     assert_eq!(keys(&newer)[7..9], ["tx_send_rate", "inv_buckets"]);
     // Clients refuse a node where either is false.
     assert_eq!((&network["localrelay"], &network["networkactive"]), (&json!(true), &json!(true)));
+    check(&plugin, "getconnectioncount", &[(json!([]), json!(0))]);
+    check(&plugin, "ping", &[(json!([]), Value::Null)]);
     check(&plugin, "getzmqnotifications", &[(json!([]), json!([]))]);
+    check(&plugin, "getpeerinfo", &[(json!([]), json!([]))]);
+    check(&plugin, "listbanned", &[(json!([]), json!([]))]);
+    let none = [json!([]), json!([0]), json!([8, "IPv6"]), json!([null, null])];
+    check(&plugin, "getnodeaddresses", &none.map(|arguments| (arguments, json!([]))));
+    check_refusals(
+        &plugin,
+        "getnodeaddresses",
+        &[
+            (json!([-1]), -8, "Address count out of range"),
+            (json!([5, "foo"]), -8, "Network not recognized: foo"),
+            (json!([1.5]), -1, "JSON integer out of range"),
+        ],
+    );
     let totals = plugin.call("getnettotals", json!([])).unwrap();
     assert_eq!(keys(&totals), ["totalbytesrecv", "totalbytessent", "timemillis", "uploadtarget"]);
     let target = "timeframe target target_reached serve_historical_blocks bytes_left_in_cycle time_left_in_cycle";

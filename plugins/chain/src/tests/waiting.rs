@@ -1,10 +1,10 @@
-//! Calls that wait for a block. `tests/it/compared.rs` compares their answers, and proofs of transactions, with a bitcoind's.
+//! Calls that wait for a block, and proofs of transactions. `tests/it/compared.rs` compares their answers with a bitcoind's.
 
 use outrigger_sdk::service::events::Event;
 use outrigger_sdk::testing::StubHost;
 use serde_json::json;
 
-use super::start;
+use super::{GENESIS, check_refusals, funded, pay, start};
 
 #[test]
 fn waitforblock_and_its_kin_end_at_a_shutdown_and_when_their_client_leaves() {
@@ -19,4 +19,49 @@ fn waitforblock_and_its_kin_end_at_a_shutdown_and_when_their_client_leaves() {
     assert_eq!(waiting.answer(), Some(Ok(json!({"hash": first, "height": 1}))));
     assert!(plugin.begin("waitfornewblock", json!([])).answer().is_some());
     plugin.stop();
+}
+
+#[test]
+fn waitforblock_and_gettxoutproof_and_their_kin_refuse_bad_arguments() {
+    let (host, outpoint) = funded();
+    let plugin = start(&host);
+    let spending = pay(outpoint, 4_999_990_000, &[0x51]);
+    let txid = spending.compute_txid();
+    host.chain.mine(vec![spending]);
+    let other = host.chain.get(host.chain.mine(vec![])).unwrap().txdata[0].compute_txid();
+    check_refusals(&plugin, "waitfornewblock", &[(json!([-1]), -1, "Negative timeout")]);
+    check_refusals(
+        &plugin,
+        "waitforblock",
+        &[
+            (json!(["aa", -1]), -8, "blockhash must be of length 64 (not 2, for 'aa')"),
+            (json!([GENESIS, -1]), -1, "Negative timeout"),
+        ],
+    );
+    let twice = format!("Invalid parameter, duplicated txid: {txid}");
+    let missing = "Not all transactions found in specified or retrieved block";
+    check_refusals(
+        &plugin,
+        "gettxoutproof",
+        &[
+            (json!([[]]), -8, "Parameter 'txids' cannot be empty"),
+            (json!([["aa"]]), -8, "txid must be of length 64 (not 2, for 'aa')"),
+            (json!([[txid, txid]]), -8, &twice),
+            (json!([["11".repeat(32)]]), -5, "Transaction not yet in block"),
+            (json!([[txid], "11".repeat(32)]), -5, "Block not found"),
+            (json!([[txid], GENESIS]), -5, missing),
+            (json!([[txid, other]]), -5, missing),
+        ],
+    );
+    let proof = plugin.call("gettxoutproof", json!([[txid]])).unwrap();
+    let (header, tree) = proof.as_str().unwrap().split_at(160);
+    check_refusals(
+        &plugin,
+        "verifytxoutproof",
+        &[
+            (json!([""]), -8, "proof must be hexadecimal string (not '')"),
+            (json!(["aa"]), -1, "DataStream::read(): end of data: iostream error"),
+            (json!([format!("ff{}{tree}", &header[2..])]), -5, "Block not found in chain"),
+        ],
+    );
 }

@@ -10,15 +10,15 @@ use crate::kills::Numbers;
 /// The master key of the wallet (BIP 32's first test vector), and how many addresses of it are used.
 const MASTER: &str =
     "tprv8ZgxMBicQKsPeDgjzdC36fs6bMjGApWDNLR9erAXMs5skhMv36j9MV5ecvfavji5khqjWaWSFhN3YcCUUdiKH6isR4Pwy3U5y5egddBr16m";
-const RECEIVING: usize = 200;
-const CHANGE: usize = 40;
+const RECEIVING: usize = 1_000;
+const CHANGE: usize = 200;
 
 /// The blocks that a reorganisation takes away.
 const DEEP: u64 = 100;
 
 /// The blocks with which the index catches up while the host is killed, and how often it is.
 const BEHIND: u64 = 4_000;
-const KILLS: usize = 3;
+const KILLS: usize = 5;
 
 /// The plugin's section of a configuration, its settings separated by this.
 pub fn section(separator: &str) -> String {

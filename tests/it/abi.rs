@@ -70,16 +70,8 @@ fn check_methods(host: &Host) {
     assert_eq!((history.as_array().unwrap().len(), &history[0]), (2, &newest));
 }
 
-#[test]
-fn c_plugin_reads_the_chain_and_a_wallet() {
-    check_methods(&start(&c_sample(&header(), &[])));
-}
-
-#[test]
-fn c_plugin_checks_its_arguments_and_answers_with_codes() {
-    let plugin = c_sample(&header(), &[]);
-    let host = start(&plugin);
-    let mut client = host.client();
+/// What the plugin refuses on a chain without blocks, and where no wallet is loaded.
+fn check_refusals(client: &mut Client) {
     for (method, params, code, message) in [
         ("cblockheader", json!([1.5]), -3, "Expected a whole number"),
         ("cblockheader", json!([null]), -3, "Expected a whole number"),
@@ -104,6 +96,21 @@ fn c_plugin_checks_its_arguments_and_answers_with_codes() {
     }
     // The host counts arguments by the manifest.
     assert_eq!(client.refused("cblockheader", json!([])).0, -1);
+}
+
+#[test]
+fn c_plugin_answers_from_services_refuses_with_codes_and_is_refused_what_is_not_granted() {
+    let plugin = c_sample(&header(), &[]);
+    let host = start(&plugin);
+    let mut client = host.client();
+    check_refusals(&mut client);
+    check_methods(&host);
+    // Its section grants less when it is started again.
+    client.call("stopplugin", json!(["c-sample"]));
+    plugin.options(&all_groups(), "grants = [\"chain/1\", \"log/1\"]\n");
+    client.call("startplugin", json!(["c-sample"]));
+    let refusal = (-32603, "The plugin's grants lack wallet-read/1".to_owned());
+    assert_eq!(client.refused("cwalletinfo", json!([])), refusal);
 }
 
 /// Waits until as many calls wait in the plugin, and gives what else it tells.
@@ -171,15 +178,6 @@ fn c_plugin_writes_to_the_log_and_reads_its_options() {
     let error = Host::refused(&plugin.options("", &rest));
     let expected = "plugin 'c-sample' refused to start: most_transactions must be at least 1";
     assert!(error.contains(expected), "{error}");
-}
-
-#[test]
-fn c_plugin_is_refused_a_service_that_is_not_granted() {
-    let plugin = c_sample(&header(), &[]);
-    let grants = "grants = [\"chain/1\", \"log/1\"]\n";
-    let host = Host::start_with(plugin.options(&all_groups(), grants));
-    let refusal = (-32603, "The plugin's grants lack wallet-read/1".to_owned());
-    assert_eq!(host.new_wallet("w").refused("cwalletinfo", json!([])), refusal);
 }
 
 #[test]

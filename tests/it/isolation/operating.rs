@@ -5,7 +5,7 @@ use std::process::Command;
 use outrigger_tests::{Host, HostOptions, built, wait_until};
 use serde_json::{Value, json};
 
-use super::{GROUPS, alone, has_sandbox};
+use super::{alone, has_sandbox};
 use crate::operator::logged_with;
 
 #[test]
@@ -174,26 +174,4 @@ fn what_an_isolated_plugin_writes_to_standard_error_is_in_the_log_with_its_name(
     wait_until("the line is in the log", || {
         log().lines().any(|line| line.contains("tra la\u{fffd}[2J") && line.contains("plugin=\"hostile\""))
     });
-}
-
-#[test]
-fn groups_that_come_with_the_host_try_nothing_that_is_refused() {
-    if !has_sandbox() {
-        return;
-    }
-    let host = Host::start_with(HostOptions::with(&["plugin_defaults.isolated='all'"]));
-    let mut wallet = host.new_wallet("w");
-    for _ in 0..4 {
-        // Each brings the answer to what its code asks first, once that is known.
-        wallet.call("getblockcount", json!([]));
-        wallet.call("getwalletinfo", json!([]));
-        wallet.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
-        wallet.call("listsinceblock", json!([]));
-    }
-    let plugins = wallet.call("listplugins", json!([]));
-    let plugins = plugins.as_array().unwrap();
-    assert_eq!(plugins.len(), GROUPS.len());
-    for plugin in plugins {
-        assert_eq!((&plugin["isolated"], &plugin["denied"]["count"]), (&json!(true), &json!(0)), "{plugin}");
-    }
 }

@@ -26,26 +26,49 @@ fn call(host: &Host, arguments: &[&str], input: &str) -> Output {
 }
 
 #[test]
-fn call_prints_the_result_and_exits_with_the_error_code() {
+fn call_finds_the_host_prints_the_result_and_exits_with_the_error_code() {
     let host = Host::start();
-    let call = |arguments: &[&str]| call(&host, arguments, "");
-    let output = call(&["getblockhash", "0"]);
+    let at = |arguments: &[&str]| call(&host, arguments, "");
+    let output = at(&["getblockhash", "0"]);
     let genesis = "0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206\n";
     assert_eq!(String::from_utf8(output.stdout).unwrap(), genesis);
-    assert_eq!(String::from_utf8(call(&["getblockhash", "height=0"]).stdout).unwrap(), genesis);
-    let output = call(&["getblockhash", "7"]);
+    assert_eq!(String::from_utf8(at(&["getblockhash", "height=0"]).stdout).unwrap(), genesis);
+    let output = at(&["getblockhash", "7"]);
     assert_eq!(output.status.code(), Some(8));
     assert!(String::from_utf8(output.stderr).unwrap().contains("Block height out of range"));
+    let (code, _, error) = said(at(&["frobnicate", "1"]));
+    assert_eq!((code, error.as_str()), (Some(89), "error code: -32601\nerror message:\nMethod not found\n"));
+
+    // By its data directory alone.
+    let by_folder = |network: &[&str]| {
+        let mut command = Command::new(&built().binary);
+        command.arg("call").arg("--datadir").arg(host.datadir()).args(network).arg("getblockcount").output().unwrap()
+    };
+    assert_eq!(String::from_utf8(by_folder(&[]).stdout).unwrap().trim(), "0");
+    assert_eq!(String::from_utf8(by_folder(&["--network", "regtest"]).stdout).unwrap().trim(), "0");
+    let missing = by_folder(&["--network", "signet"]);
+    assert!(!missing.status.success() && String::from_utf8(missing.stderr).unwrap().contains("signet/.cookie"));
 }
 
 #[test]
-fn call_takes_secrets_from_stdin_and_text_where_text_is_wanted() {
+fn call_stdin_lines_are_text_as_they_stand_and_one_of_several_wallets_has_to_be_named() {
     let host = Host::start();
+    let names = ["\"quoted\"", "pass=word", "wallet_name=x", "null", "1234", "[1]"];
+    for name in names {
+        let output = call(&host, &["--stdin", "createwallet"], &format!("{name}\ntrue\n"));
+        assert!(output.status.success(), "{name}: {output:?}");
+    }
+    assert_eq!(host.client().call("listwallets", json!([])), json!(names));
+    let (code, _, error) = said(call(&host, &["getbalance"], ""));
+    assert!(code == Some(19) && error.starts_with("error code: -19\nerror message:\n"), "{error}");
+    let last = "Name one with --wallet NAME; `outrigger call listwallets` shows which are loaded.";
+    assert_eq!(error.lines().last(), Some(last));
+
+    // A wallet whose name and passphrase read as numbers.
     let call = |arguments: &[&str], input: &str| {
         let (code, output, _) = said(call(&host, arguments, input));
         (code, output)
     };
-    // A wallet whose name and passphrase read as numbers.
     assert_eq!(call(&["createwallet", "2026"], "").0, Some(0));
     assert_eq!(call(&["--wallet", "2026", "--stdin", "encryptwallet"], "1234\n").0, Some(0));
     assert_eq!(call(&["--wallet", "2026", "--stdin", "walletpassphrase"], "4321\n60\n").0, Some(14));
@@ -58,18 +81,7 @@ fn call_takes_secrets_from_stdin_and_text_where_text_is_wanted() {
 }
 
 #[test]
-fn call_stdin_lines_are_text_as_they_stand() {
-    let host = Host::start();
-    let names = ["\"quoted\"", "pass=word", "wallet_name=x", "null", "1234", "[1]"];
-    for name in names {
-        let output = call(&host, &["--stdin", "createwallet"], &format!("{name}\ntrue\n"));
-        assert!(output.status.success(), "{name}: {output:?}");
-    }
-    assert_eq!(host.client().call("listwallets", json!([])), json!(names));
-}
-
-#[test]
-fn call_argument_is_named_where_the_method_has_the_name() {
+fn call_argument_is_named_where_the_method_has_the_name_and_text_or_json_by_its_type() {
     let host = Host::start();
     let mut wallet = host.new_wallet("w");
     let address = wallet.call("getnewaddress", json!([]));
@@ -82,10 +94,32 @@ fn call_argument_is_named_where_the_method_has_the_name() {
     // By its other name.
     let block = call(&host, &["getblock", hash.as_str().unwrap(), "verbose=0"], "");
     assert!(block.stdout.starts_with(b"01000000"), "{block:?}");
+    // Text keeps its quotes, and other types are JSON.
+    for label in ["\"lab\"", "null", "12", "[1]"] {
+        let (code, address, error) = said(call(&host, &["getnewaddress", label], ""));
+        assert_eq!(code, Some(0), "{error}");
+        assert_eq!(wallet.call("getaddressinfo", json!([address.trim_end()]))["labels"], json!([label]));
+    }
+    let refused = [
+        (&["getblockhash", "x"][..], "x"),
+        (&["getblockhash", ""], ""),
+        (&["getblockhash", "01"], "01"),
+        (&["getblockhash", "height=x"], "x"),
+        (&["importmulti", "x"], "x"),
+        (&["createrawtransaction", "[", "{}"], "["),
+        (&["sendtoaddress", "x", "abc"], "abc"),
+    ];
+    for (arguments, text) in refused {
+        let (code, _, error) = said(call(&host, arguments, ""));
+        let is_told = error.starts_with(&format!("outrigger: Error parsing JSON: {text} ("));
+        assert!(code == Some(1) && is_told, "{arguments:?}: {code:?} {error}");
+    }
+    let (code, _, error) = said(call(&host, &["--stdin", "getblockhash"], "s3cret\n"));
+    assert!(code == Some(1) && error.contains("line 1 of standard input") && !error.contains("s3cret"), "{error}");
 }
 
 #[test]
-fn call_stdin_on_a_terminal_shows_no_secrets_and_restores_echo() {
+fn call_stdin_on_a_terminal_shows_no_secrets_and_restores_echo_also_when_interrupted() {
     let host = Host::start();
     let (mut terminal, end) = terminal();
     let shows = || tcgetattr(&end).unwrap().local_modes.contains(LocalModes::ECHO);
@@ -105,19 +139,13 @@ fn call_stdin_on_a_terminal_shows_no_secrets_and_restores_echo() {
     let mut shown = [0; 100];
     let count = terminal.read(&mut shown).unwrap_or(0);
     assert_eq!(String::from_utf8_lossy(&shown[..count]), "\r\n");
-}
 
-#[test]
-fn call_stdin_on_a_terminal_restores_echo_when_interrupted() {
-    let host = Host::start();
-    let (_terminal, end) = terminal();
-    let mut command = command(host.datadir(), host.address, &["--stdin", "createwallet"]);
-    let mut child = command.stdin(end.try_clone().unwrap()).spawn().unwrap();
+    let mut child = command.spawn().unwrap();
     child.stderr.as_mut().unwrap().read_exact(&mut [0]).unwrap();
     let id = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert!(tcgetattr(&end).unwrap().local_modes.contains(LocalModes::ECHO));
+    assert!(shows());
 }
 
 fn said(output: Output) -> (Option<i32>, String, String) {
@@ -143,33 +171,6 @@ fn serve(listener: &TcpListener, answer: &Value) -> Value {
     let reply = format!("HTTP/1.1 200 OK\r\n\r\n{answer}");
     stream.get_mut().write_all(reply.as_bytes()).unwrap();
     serde_json::from_slice(&body).unwrap()
-}
-
-#[test]
-fn call_text_keeps_its_quotes_and_other_types_are_json() {
-    let host = Host::start();
-    let mut wallet = host.new_wallet("w");
-    for label in ["\"lab\"", "null", "12", "[1]"] {
-        let (code, address, error) = said(call(&host, &["getnewaddress", label], ""));
-        assert_eq!(code, Some(0), "{error}");
-        assert_eq!(wallet.call("getaddressinfo", json!([address.trim_end()]))["labels"], json!([label]));
-    }
-    let refused = [
-        (&["getblockhash", "x"][..], "x"),
-        (&["getblockhash", ""], ""),
-        (&["getblockhash", "01"], "01"),
-        (&["getblockhash", "height=x"], "x"),
-        (&["importmulti", "x"], "x"),
-        (&["createrawtransaction", "[", "{}"], "["),
-        (&["sendtoaddress", "x", "abc"], "abc"),
-    ];
-    for (arguments, text) in refused {
-        let (code, _, error) = said(call(&host, arguments, ""));
-        let is_told = error.starts_with(&format!("outrigger: Error parsing JSON: {text} ("));
-        assert!(code == Some(1) && is_told, "{arguments:?}: {code:?} {error}");
-    }
-    let (code, _, error) = said(call(&host, &["--stdin", "getblockhash"], "s3cret\n"));
-    assert!(code == Some(1) && error.contains("line 1 of standard input") && !error.contains("s3cret"), "{error}");
 }
 
 #[test]
@@ -205,18 +206,7 @@ fn call_works_where_the_host_has_no_rpc_discover() {
 }
 
 #[test]
-fn call_asks_for_a_wallet_name_in_the_words_of_the_command() {
-    let host = Host::start();
-    host.new_wallet("a");
-    host.new_wallet("b");
-    let (code, _, error) = said(call(&host, &["getbalance"], ""));
-    assert!(code == Some(19) && error.starts_with("error code: -19\nerror message:\n"), "{error}");
-    let last = "Name one with --wallet NAME; `outrigger call listwallets` shows which are loaded.";
-    assert_eq!(error.lines().last(), Some(last));
-}
-
-#[test]
-fn call_usage_errors_have_exit_codes_of_their_own_and_completions_all_options() {
+fn call_usage_errors_have_exit_codes_and_the_nearest_name_and_completions_all_options() {
     let run = |arguments: &[&str]| said(Command::new(&built().binary).args(arguments).output().unwrap());
     for arguments in [&["call"][..], &["call", "--no-such-option", "x"]] {
         let (code, _, error) = run(arguments);
@@ -224,19 +214,6 @@ fn call_usage_errors_have_exit_codes_of_their_own_and_completions_all_options() 
     }
     assert_eq!(run(&["no-such-command"]).0, Some(2));
     assert_eq!(run(&["call", "--help"]).0, Some(0));
-    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
-        let (code, script, _) = run(&["completions", shell]);
-        let options = ["stdin", "wait", "wait-timeout"];
-        let missing: Vec<_> = options.into_iter().filter(|option| !script.contains(option)).collect();
-        assert!(code == Some(0) && missing.is_empty(), "{shell}: {missing:?}");
-    }
-}
-
-#[test]
-fn call_unknown_subcommand_is_answered_with_the_nearest_name() {
-    let host = Host::start();
-    let (code, _, error) = said(call(&host, &["frobnicate", "1"], ""));
-    assert_eq!((code, error.as_str()), (Some(89), "error code: -32601\nerror message:\nMethod not found\n"));
     let mistyped = [
         (&["runn"][..], "'run'"),
         (&["rnu"], "'run'"),
@@ -244,20 +221,13 @@ fn call_unknown_subcommand_is_answered_with_the_nearest_name() {
         (&["plugin", "nwe", "x"], "'new'"),
     ];
     for (arguments, meant) in mistyped {
-        let (code, _, error) = said(Command::new(&built().binary).args(arguments).output().unwrap());
+        let (code, _, error) = run(arguments);
         assert!(code == Some(2) && error.contains("similar subcommand") && error.contains(meant), "{error}");
     }
-}
-
-#[test]
-fn call_finds_the_host_by_its_data_directory() {
-    let host = Host::start();
-    let call = |network: &[&str]| {
-        let mut command = Command::new(&built().binary);
-        command.arg("call").arg("--datadir").arg(host.datadir()).args(network).arg("getblockcount").output().unwrap()
-    };
-    assert_eq!(String::from_utf8(call(&[]).stdout).unwrap().trim(), "0");
-    assert_eq!(String::from_utf8(call(&["--network", "regtest"]).stdout).unwrap().trim(), "0");
-    let missing = call(&["--network", "signet"]);
-    assert!(!missing.status.success() && String::from_utf8(missing.stderr).unwrap().contains("signet/.cookie"));
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let (code, script, _) = run(&["completions", shell]);
+        let options = ["stdin", "wait", "wait-timeout"];
+        let missing: Vec<_> = options.into_iter().filter(|option| !script.contains(option)).collect();
+        assert!(code == Some(0) && missing.is_empty(), "{shell}: {missing:?}");
+    }
 }

@@ -6,7 +6,7 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::net::Shutdown;
+use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsFd;
 use std::process::Command;
 use std::thread;
@@ -16,21 +16,12 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde_json::{Value, json};
 
 #[test]
-fn connections_that_are_reset_end_their_calls() {
+fn connections_have_keepalive_and_get_answers_half_closed_and_end_their_calls_when_reset() {
     let host = Host::start_with(HostOptions::with(&["rpc.threads=2"]));
     let mut client = host.client();
-    let endless = json!({"method": "generatetoaddress", "params": [10_000_000, ELSEWHERE]}).to_string();
-    let connections = [client.post_and_stay(&endless), client.post_and_stay(&endless)];
-    wait_until("both calls are being answered", || active(&mut client) == 3);
-    drop(connections);
-    // No other call ends them: what is left is the one that asks.
-    wait_until("the calls end with their clients", || active(&mut client) == 1);
-}
+    let connection = client.connect();
+    wait_until("the host asks for the client's machine", || is_watched(&host, &connection));
 
-#[test]
-fn connections_half_closed_by_the_client_get_their_answer() {
-    let host = Host::start();
-    let client = host.client();
     let mut stream = client.connect();
     let request = json!({"method": "generatetoaddress", "params": [20, NOBODY], "id": 1}).to_string();
     stream.write_all(client.request(&request).as_bytes()).unwrap();
@@ -39,24 +30,24 @@ fn connections_half_closed_by_the_client_get_their_answer() {
     stream.read_to_string(&mut answer).unwrap();
     let body: Value = serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
     assert_eq!(body["result"].as_array().map(Vec::len), Some(20), "{body}");
+
+    let endless = json!({"method": "generatetoaddress", "params": [10_000_000, ELSEWHERE]}).to_string();
+    let connections = [client.post_and_stay(&endless), client.post_and_stay(&endless)];
+    wait_until("both calls are being answered", || active(&mut client) == 3);
+    drop(connections);
+    // No other call ends them: what is left is the one that asks.
+    wait_until("the calls end with their clients", || active(&mut client) == 1);
 }
 
-#[test]
-fn connections_have_tcp_keepalive() {
-    let host = Host::start();
-    let client = host.client();
-    // Linux tells of each connection which of its timers runs: 02 is that which asks whether the other end is there.
-    let watched = |peer: &std::net::TcpStream| {
-        let (ours, theirs) = (peer.local_addr().unwrap().port(), host.address.port());
-        let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
-        let ports = (format!(":{theirs:04X}"), format!(":{ours:04X}"));
-        table.lines().any(|line| {
-            let fields: Vec<&str> = line.split_whitespace().collect();
-            fields[1].ends_with(&ports.0) && fields[2].ends_with(&ports.1) && fields[5].starts_with("02:")
-        })
-    };
-    let connection = client.connect();
-    wait_until("the host asks for the client's machine", || watched(&connection));
+/// Whether the timer runs by which Linux asks whether the other end of the host's connection is there: 02 in its table.
+fn is_watched(host: &Host, peer: &TcpStream) -> bool {
+    let (ours, theirs) = (peer.local_addr().unwrap().port(), host.address.port());
+    let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    let ports = (format!(":{theirs:04X}"), format!(":{ours:04X}"));
+    table.lines().any(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        fields[1].ends_with(&ports.0) && fields[2].ends_with(&ports.1) && fields[5].starts_with("02:")
+    })
 }
 
 struct Machine {

@@ -5,9 +5,18 @@ use outrigger_tests::{Client, Host, NOBODY, wait_until};
 use serde_json::{Value, json};
 
 #[test]
-fn help_and_its_command_conversions_are_those_of_bitcoind() {
+fn help_rpc_discover_generate_and_removed_methods_tell_which_methods_there_are() {
     let host = Host::start();
     let mut client = host.client();
+    check_help(&mut client);
+    check_discovery(&mut client);
+    check_generate(&mut client);
+    for method in ["getinfo", "addwitnessaddress", "estimatefee", "getaccount", "signrawtransaction"] {
+        assert_eq!(client.refused(method, json!([1])), (-32601, "Method not found".into()), "{method}");
+    }
+}
+
+fn check_help(client: &mut Client) {
     let null = (-3, "JSON value of type null is not of expected type string".to_owned());
     assert_eq!(client.refused("help", json!([null])), null);
     assert_eq!(client.call("help", json!([])), client.call("help", json!([""])));
@@ -26,9 +35,18 @@ fn help_and_its_command_conversions_are_those_of_bitcoind() {
 }
 
 #[test]
-fn echo_and_echojson_return_arguments_as_they_came() {
+fn echo_and_echojson_return_arguments_and_getrpcinfo_lists_calls_as_they_came() {
     let host = Host::start();
     let mut client = host.client();
+    check_echo(&mut client);
+    check_active_commands(&mut client);
+    let info = client.call("getrpcinfo", json!([]));
+    let keys: Vec<&String> = info.as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["active_commands", "logpath"]);
+    assert_eq!(info["logpath"], json!(""), "there is no log file");
+}
+
+fn check_echo(client: &mut Client) {
     for method in ["echo", "echojson"] {
         let mut check = |params: &str, result: &str| {
             let reply = client.post(&format!(r#"{{"method":"{method}","params":{params},"id":1}}"#));
@@ -49,41 +67,30 @@ fn echo_and_echojson_return_arguments_as_they_came() {
     }
 }
 
-#[test]
-fn getrpcinfo_logpath_is_empty_without_a_log_file() {
-    let host = Host::start();
-    let info = host.client().call("getrpcinfo", json!([]));
-    let keys: Vec<&String> = info.as_object().unwrap().keys().collect();
-    assert_eq!(keys, ["active_commands", "logpath"]);
-    assert_eq!(info["logpath"], json!(""));
+/// The calls that are being answered.
+fn commands(client: &mut Client) -> Vec<String> {
+    let info = client.call("getrpcinfo", json!([]));
+    let commands = info["active_commands"].as_array().unwrap();
+    assert!(commands.iter().all(|command| command["duration"].is_u64()), "{info}");
+    commands.iter().map(|command| command["method"].as_str().unwrap().to_owned()).collect()
 }
 
-#[test]
-fn getrpcinfo_active_commands_are_in_the_order_in_which_they_began() {
-    let host = Host::start();
-    let mut client = host.client();
-    let commands = |client: &mut Client| {
-        let info = client.call("getrpcinfo", json!([]));
-        let commands = info["active_commands"].as_array().unwrap();
-        assert!(commands.iter().all(|command| command["duration"].is_u64()), "{info}");
-        commands.iter().map(|command| command["method"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
-    };
-    assert_eq!(commands(&mut client), ["getrpcinfo"]);
+/// They are in the order in which they began.
+fn check_active_commands(client: &mut Client) {
+    assert_eq!(commands(client), ["getrpcinfo"]);
     let template = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
     let poll = json!({"rules": ["segwit"], "longpollid": template["longpollid"]});
     let poll = json!({"method": "getblocktemplate", "params": [poll], "id": 1});
     let waiting = client.begin(&poll.to_string());
     // It may come while getrpcinfo is under way, which began earlier then.
-    wait_until("the call that waits is listed first", || commands(&mut client) == ["getblocktemplate", "getrpcinfo"]);
+    wait_until("the call that waits is listed first", || commands(client) == ["getblocktemplate", "getrpcinfo"]);
     client.call("generatetoaddress", json!([1, NOBODY]));
     assert_eq!(waiting.finish().status, 200);
-    assert_eq!(commands(&mut client), ["getrpcinfo"]);
+    assert_eq!(commands(client), ["getrpcinfo"]);
 }
 
-#[test]
-fn rpc_discover_lists_all_methods_with_their_parameters() {
-    let host = Host::start();
-    let mut client = host.client();
+/// `rpc.discover` lists all methods with their parameters.
+fn check_discovery(client: &mut Client) {
     let document = client.call("rpc.discover", json!([]));
     let methods = document["methods"].as_array().unwrap();
     let help = client.call("help", json!([]));
@@ -98,10 +105,8 @@ fn rpc_discover_lists_all_methods_with_their_parameters() {
     assert_eq!(untyped, Vec::<&Value>::new());
 }
 
-#[test]
-fn generate_and_its_help_say_that_it_was_replaced() {
-    let host = Host::start();
-    let mut client = host.client();
+/// `generate` and its help say that it was replaced.
+fn check_generate(client: &mut Client) {
     let text = "generate\n\nhas been replaced by the -generate cli option. Refer to -help for more information.\n";
     let counted = [json!([1]), json!([[]]), json!([1, "x", 3])].map(|params| (params, -1));
     for (params, code) in [(json!([]), -32601), (json!({}), -32601)].into_iter().chain(counted) {
@@ -112,13 +117,4 @@ fn generate_and_its_help_say_that_it_was_replaced() {
     assert_eq!(reply.status, 404);
     assert_eq!(client.call("help", json!(["generate"])), json!(text));
     assert!(!client.call("help", json!([])).as_str().unwrap().contains("generate\n"));
-}
-
-#[test]
-fn removed_methods_are_refused_as_unknown() {
-    let host = Host::start();
-    let mut client = host.client();
-    for method in ["getinfo", "addwitnessaddress", "estimatefee", "getaccount", "signrawtransaction"] {
-        assert_eq!(client.refused(method, json!([1])), (-32601, "Method not found".into()), "{method}");
-    }
 }

@@ -1,10 +1,17 @@
-use outrigger_tests::Host;
+use outrigger_tests::{Client, Host};
 use serde_json::{Value, json};
 
 #[test]
-fn arguments_are_named_counted_typed_and_unwrapped() {
+fn arguments_are_named_counted_typed_unwrapped_and_parsed_and_wallets_are_named_by_a_path() {
     let host = Host::start();
     let mut client = host.client();
+    check_named_counted_typed_and_unwrapped(&mut client);
+    check_unreadable(&mut client);
+    check_bad_path(&mut client);
+    check_bad_values(&mut client);
+}
+
+fn check_named_counted_typed_and_unwrapped(client: &mut Client) {
     let genesis = client.call("getblockhash", json!([0]));
     assert_eq!(client.call("getblockhash", json!({"height": 0})), genesis);
     assert_eq!(
@@ -29,11 +36,9 @@ fn arguments_are_named_counted_typed_and_unwrapped() {
     assert_eq!(signed["complete"], json!(false));
 }
 
-#[test]
-fn envelope_wallet_path_that_is_no_text_names_no_wallet() {
-    let host = Host::start();
-    let mut client = host.client();
-    client.call("createwallet", json!(["\u{fffd}"]));
+/// A path that is no text names no wallet.
+fn check_bad_path(client: &mut Client) {
+    client.call("createwallet", json!(["\u{fffd}", true]));
     let mut nobody = client.wallet("%ff");
     assert_eq!(nobody.call("getblockcount", json!([])), json!(0));
     assert_eq!(nobody.call("listwallets", json!([])), json!(["\u{fffd}"]));
@@ -41,11 +46,9 @@ fn envelope_wallet_path_that_is_no_text_names_no_wallet() {
     assert_eq!(nobody.refused("getwalletinfo", json!([])), unknown);
 }
 
-#[test]
-fn arguments_that_are_bad_are_named_and_change_nothing() {
-    let host = Host::start();
-    let mut wallet = host.new_wallet("w");
-    let mut client = host.client();
+/// What is bad in an argument is named, and nothing changes.
+fn check_bad_values(client: &mut Client) {
+    let mut wallet = client.create_wallet("w", json!({}));
     let before = (client.call("getblockchaininfo", json!([])), wallet.call("listdescriptors", json!([])));
     let cases = [
         (
@@ -79,10 +82,8 @@ fn arguments_that_are_bad_are_named_and_change_nothing() {
     assert_eq!((client.call("getblockchaininfo", json!([])), wallet.call("listdescriptors", json!([]))), before);
 }
 
-#[test]
-fn arguments_that_no_plugin_can_read_are_parse_errors() {
-    let host = Host::start();
-    let mut client = host.client();
+/// Arguments that no plugin can read are parse errors.
+fn check_unreadable(client: &mut Client) {
     let deep = format!("{}{}", "[".repeat(400), "]".repeat(400));
     for (argument, expected) in [(r#""\ud800""#, "Parse error"), (&deep, "Parse error: recursion limit exceeded")] {
         let reply = client.post(&format!(r#"{{"id":1,"method":"importdescriptors","params":[{argument}]}}"#));

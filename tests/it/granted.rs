@@ -7,37 +7,15 @@ use serde_json::json;
 const WALLET_NOT_FOUND: i64 = -18;
 const WALLET_ERROR: i64 = -4;
 
-/// A host with the groups of a file of the project, in which the section of a plugin is another.
-fn host_with(section: &str, other: &str) -> Host {
-    let text = all_groups();
-    assert!(text.contains(section), "the configuration has changed: {section}");
-    Host::start_with(HostOptions::configured(&text.replace(section, other)))
-}
-
-#[test]
-fn plugin_knows_the_wallets_of_its_grant_alone() {
-    let section = "file = \"history\"\ntrusted = true\ngrants = [\"chain/1\", \"wallet-read/1\", \"wallet-book/1\", \"wallet-pay/1\", \"log/1\"]";
-    let other = section.replace("\"wallet-read/1\"", "{ service = \"wallet-read/1\", wallets = [\"hot\", \"warm\"] }");
-    let host = host_with(section, &other);
-    let mut cold = host.new_wallet("cold");
-    let unknown = "Requested wallet does not exist or is not loaded";
-    assert_eq!(cold.refused("listsinceblock", json!([])), (WALLET_NOT_FOUND, unknown.into()));
-    // The only one that is loaded, where the call names none.
-    assert_eq!(host.client().refused("listsinceblock", json!([])), (WALLET_NOT_FOUND, unknown.into()));
-    cold.call("getbalance", json!([]));
-    let mut hot = host.new_wallet("hot");
-    assert_eq!(hot.call("listsinceblock", json!([]))["transactions"], json!([]));
-    let history = host.client().plugin("history");
-    assert!(history["grants"].as_array().unwrap().contains(&json!("wallet-read/1 (wallets: hot, warm)")), "{history}");
-}
-
 #[test]
 fn isolated_plugin_has_the_host_write_where_it_may_write_itself() {
     let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let text = all_groups();
     let section = "file = \"wallet\"\ntrusted = true\n";
+    assert!(text.contains(section), "the configuration has changed");
     let reach = format!("reach = [\"write:{}\"]", folders[0].path().display());
     let other = format!("file = \"wallet\"\nisolated = true\nsandbox = \"best-effort\"\n{reach}\n");
-    let host = host_with(section, &other);
+    let host = Host::start_with(HostOptions::configured(&text.replace(section, &other)));
     let mut wallet = host.new_wallet("w");
     let backup = |folder: usize| json!([folders[folder].path().join("backup").display().to_string()]);
     wallet.call("backupwallet", backup(0));
@@ -133,19 +111,36 @@ fn each_grant_of_the_groups_is_needed_by_a_method() {
     }
 }
 
-#[test]
-fn services_of_wallets_are_used_for_the_wallets_of_their_grants_alone() {
-    let text = all_groups();
-    let mut limited = text.clone();
-    for service in ["book", "pay", "import", "admin", "keys"].map(|name| format!("wallet-{name}/1")) {
-        let begin = limited.find("\nfile = \"wallet\"\n").unwrap();
-        let grant = format!("{{ service = \"{service}\", wallets = [\"hot\"] }}");
-        limited.replace_range(begin.., &limited[begin..].replacen(&format!("\"{service}\""), &grant, 1));
+/// The text with the grants of services in a group's section limited to wallets.
+fn limited(mut text: String, group: &str, services: &[&str], wallets: &[&str]) -> String {
+    let begin = text.find(&format!("\nfile = \"{group}\"\n")).unwrap();
+    for service in services {
+        let (whole, grant) =
+            (format!("\"{service}\""), format!("{{ service = \"{service}\", wallets = {wallets:?} }}"));
+        let at = begin + text[begin..].find(&whole).unwrap();
+        text.replace_range(at..at + whole.len(), &grant);
     }
+    text
+}
+
+#[test]
+fn plugins_know_and_use_the_wallets_of_their_grants_alone() {
+    let text = limited(all_groups(), "history", &["wallet-read/1"], &["hot", "warm"]);
     let host = Host::start_with(HostOptions::configured(&text));
-    let [mut hot, mut cold] = ["hot", "cold"].map(|name| host.new_wallet(name));
-    std::fs::write(host.config_file().path(), limited).unwrap();
+    let mut cold = host.new_wallet("cold");
     let mut client = host.client();
+    let unknown = (WALLET_NOT_FOUND, "Requested wallet does not exist or is not loaded".to_owned());
+    assert_eq!(cold.refused("listsinceblock", json!([])), unknown);
+    // The only one that is loaded, where the call names none.
+    assert_eq!(client.refused("listsinceblock", json!([])), unknown);
+    let mut hot = host.new_wallet("hot");
+    assert_eq!(hot.call("listsinceblock", json!([]))["transactions"], json!([]));
+    let history = client.plugin("history");
+    assert!(history["grants"].as_array().unwrap().contains(&json!("wallet-read/1 (wallets: hot, warm)")), "{history}");
+
+    let services = ["book", "pay", "import", "admin", "keys"].map(|name| format!("wallet-{name}/1"));
+    let text = limited(text, "wallet", &services.each_ref().map(String::as_str), &["hot"]);
+    std::fs::write(host.config_file().path(), text).unwrap();
     client.call("reloadplugin", json!(["wallet"]));
     for (service, method, params) in [
         ("wallet-book/1", "getnewaddress", json!([])),
@@ -160,7 +155,7 @@ fn services_of_wallets_are_used_for_the_wallets_of_their_grants_alone() {
     }
     // It knows the other wallet, and changes nothing of it.
     assert_eq!(cold.call("getbalance", json!([])).as_f64(), Some(0.0));
-    assert_eq!(client.call("listwallets", json!([])), json!(["hot", "cold"]));
+    assert_eq!(client.call("listwallets", json!([])), json!(["cold", "hot"]));
     assert_eq!(client.call("listwalletdir", json!([]))["wallets"].as_array().unwrap().len(), 1);
     for (method, params) in [("unloadwallet", json!(["cold"])), ("createwallet", json!(["warm"]))] {
         assert_eq!(client.refused(method, params).0, -32603, "{method}");

@@ -108,11 +108,16 @@ fn groups_can_be_replaced_by_a_third_partys_plugin() {
 }
 
 #[test]
-fn routes_replace_one_method_of_a_group_alone() {
+fn routes_replace_one_method_of_a_group_alone_and_stopplugin_leaves_it_to_no_other() {
     let host = Host::start_with(acme_config(true, "[routes]\ngetblocktemplate = \"acme-mining\"\n"));
     let mut client = host.client();
     assert_eq!(client.call("getblocktemplate", json!([]))["acme"], json!(true));
     assert_eq!(client.refused("submitblock", json!(["00"])), (-22, "Block decode failed".into()));
     let acme = client.plugin("acme-mining");
     assert_eq!((&acme["version"], &acme["methods"]), (&json!("2.1.0"), &json!(["getacmepolicy", "getblocktemplate"])));
+    client.call("stopplugin", json!(["acme-mining"]));
+    assert_eq!(client.refused("getblocktemplate", json!([{"rules": ["segwit"]}])).0, -32603);
+    assert_eq!(client.call("getmininginfo", json!([]))["blocks"], json!(0));
+    client.call("startplugin", json!(["acme-mining"]));
+    assert_eq!(client.call("getblocktemplate", json!([]))["acme"], json!(true));
 }

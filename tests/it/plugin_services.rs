@@ -1,18 +1,24 @@
 //! Metrics, timers and progress of plugins.
 
-use outrigger_tests::{Host, HostOptions, all_groups, built, wait_until};
+use outrigger_tests::{Client, Host, HostOptions, all_groups, built, wait_until};
 use serde_json::{Value, json};
 
-/// A host with the plugin `judge`, which judges for the wallet "hot".
-fn start(more: &str) -> Host {
-    let text = all_groups().replace("[metrics]\n", &format!("[metrics]\n{more}"));
+#[test]
+fn metrics_timers_and_progress_of_a_plugin_reach_the_page_itself_and_getrpcinfo() {
+    // The plugin judges for the wallet "hot".
     let rest = "grants = [\"metrics/1\"]\n[[wallet.policies]]\nwallets = [\"hot\"]\nplugin = \"judge\"\n";
-    Host::start_with(HostOptions::with_plugin(&text, built().library("outrigger_judge"), rest))
+    let mut options = HostOptions::with_plugin(&all_groups(), built().library("outrigger_judge"), rest);
+    options.set.push("metrics.listen=127.0.0.1:0".to_owned());
+    let host = Host::start_with(options);
+    check_metrics(&host);
+    let mut client = host.client();
+    wait_until("the timer has come twice", || client.call("timers", json!([])).as_array().unwrap().len() >= 2);
+    assert_eq!(client.call("timers", json!([]))[0], json!("soon"));
+    check_progress(&mut client);
 }
 
-#[test]
-fn metrics_of_a_plugin_are_on_the_page_also_after_a_reload() {
-    let host = start("listen = \"127.0.0.1:0\"\n");
+/// They stay after a reload.
+fn check_metrics(host: &Host) {
     let mut wallet = host.new_wallet("hot");
     wallet.call("listdescriptors", json!([true]));
     wallet.call("reloadplugin", json!(["judge"]));
@@ -33,18 +39,8 @@ fn metrics_of_a_plugin_are_on_the_page_also_after_a_reload() {
     }
 }
 
-#[test]
-fn a_timer_of_a_plugin_comes_again_and_again() {
-    let host = start("");
-    let mut client = host.client();
-    wait_until("the timer has come twice", || client.call("timers", json!([])).as_array().unwrap().len() >= 2);
-    assert_eq!(client.call("timers", json!([]))[0], json!("soon"));
-}
-
-#[test]
-fn the_progress_of_a_call_is_shown_while_it_runs() {
-    let host = start("");
-    let mut client = host.client();
+/// The progress of a call is shown while it runs.
+fn check_progress(client: &mut Client) {
     let work = client.begin_call("work", json!([]));
     let progress = |told: &Value| {
         let calls = told["active_commands"].as_array().unwrap();

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use outrigger_tests::{Host, HostOptions, bitcoind, wait_until};
+use outrigger_tests::{Host, HostOptions, NOBODY, bitcoind, wait_until};
 use serde_json::json;
 
 /// Each program makes a file in a folder, whose name says what it was told.
@@ -23,10 +23,10 @@ fn check(options: HostOptions, folder: &Path) {
     wait_until("the program at the start ran", has("start".to_owned()));
     let mut wallet = host.new_wallet("a;$(b)");
     let address = wallet.call("getnewaddress", json!([]));
-    let mined = wallet.call("generatetoaddress", json!([101, address]));
-    for block in mined.as_array().unwrap().iter().skip(100) {
-        wait_until("the program at a block ran", has(format!("block {}", block.as_str().unwrap())));
-    }
+    let mined = wallet.call("generatetoaddress", json!([1, address]));
+    // The coinbase becomes mature.
+    let last = wallet.call("generatetoaddress", json!([100, NOBODY]))[99].clone();
+    wait_until("the program at a block ran", has(format!("block {}", last.as_str().unwrap())));
     let block = wallet.call("getblock", json!([mined[0]]));
     let coinbase = block["tx"][0].as_str().unwrap();
     wait_until("that at a payment ran", has(format!("a;$(b) {coinbase} {} 1", mined[0].as_str().unwrap())));

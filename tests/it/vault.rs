@@ -126,11 +126,8 @@ fn vault_answers_signrawtransaction_rpcs_as_our_group_does() {
     assert_eq!(incomplete, [&json!(7), &json!(8)], "{signed}");
 }
 
-#[test]
-fn vault_signs_coins_of_a_watching_wallet_by_the_daemons_keys() {
-    let vault = daemon();
-    let host = host(&vault);
-    let mut wallet = wallet(&host, "watching", true, KEYS);
+/// Spends coins of a watching wallet by the daemon's keys.
+fn spend_coins(wallet: &mut Client) {
     let spendable = &KINDS[..7];
     for kind in spendable {
         let checked = wallet.call("getdescriptorinfo", json!([descriptor(kind, KEYS)]))["descriptor"].clone();
@@ -151,10 +148,11 @@ fn vault_signs_coins_of_a_watching_wallet_by_the_daemons_keys() {
 }
 
 #[test]
-fn vault_daemon_that_is_gone_is_told_and_found_when_it_is_back() {
+fn vault_signs_by_the_daemons_keys_and_tells_when_the_daemon_is_gone_and_finds_it_again() {
     let mut vault = daemon();
     let host = host(&vault);
     let mut wallet = wallet(&host, "watching", true, KEYS);
+    spend_coins(&mut wallet);
     let (raw, prevtxs) = spend(&mut wallet, &KINDS[..2]);
     let mut sign = || wallet.try_call("signrawtransactionwithwallet", json!([raw, prevtxs]));
     assert_eq!(sign().unwrap()["complete"], json!(true));
@@ -182,25 +180,27 @@ fn vault_isolated_signs_with_its_socket_granted_and_is_refused_and_reported_with
     let vault = daemon();
     let socket = vault.socket();
     let host = host_with(&vault, &format!("isolated = true\nreach = [\"connect:unix:{socket}\"]\n"));
-    let mut granted = wallet(&host, "watching", true, KEYS);
-    let (raw, prevtxs) = spend(&mut granted, &KINDS[..7]);
-    let signed = granted.call("signrawtransactionwithwallet", json!([raw, prevtxs]));
+    let mut client = wallet(&host, "watching", true, KEYS);
+    let (raw, prevtxs) = spend(&mut client, &KINDS[..7]);
+    let signed = client.call("signrawtransactionwithwallet", json!([raw, prevtxs]));
     assert_eq!(signed["complete"], json!(true), "{signed}");
-    let of_granted = granted.plugin("vault-signing");
+    let of_granted = client.plugin("vault-signing");
     assert_eq!((&of_granted["isolated"], &of_granted["denied"]["count"]), (&json!(true), &json!(0)), "{of_granted}");
-    drop(host);
 
-    let host = host_with(&vault, "isolated = true\n");
-    let mut without = wallet(&host, "watching", true, KEYS);
-    let refused = without.refused("signrawtransactionwithwallet", json!([raw, prevtxs]));
-    assert_eq!(refused, (-4, "The signing daemon cannot be reached".into()));
-    let denied = without.plugin("vault-signing")["denied"].clone();
+    // It is started again with another reach.
+    let text = std::fs::read_to_string(host.config_file().path()).unwrap();
+    let reach = format!("reach = [\"connect:unix:{socket}\"]\n");
+    let mut start_with = |reach_now: &str| {
+        std::fs::write(host.config_file().path(), text.replace(&reach, reach_now)).unwrap();
+        client.call("stopplugin", json!(["vault-signing"]));
+        client.call("startplugin", json!(["vault-signing"]));
+        let refused = client.refused("signrawtransactionwithwallet", json!([raw, prevtxs]));
+        assert_eq!(refused, (-4, "The signing daemon cannot be reached".into()));
+        client.plugin("vault-signing")["denied"]["last"].clone()
+    };
     // Without any connection granted, it gets no socket.
-    assert_eq!(denied["last"], json!({"kind": "socket", "call": "socket", "argument": "family 1"}), "{denied}");
-    drop(host);
-    let host = host_with(&vault, &format!("isolated = true\nreach = [\"connect:unix:{socket}.other\"]\n"));
-    let mut other = wallet(&host, "watching", true, KEYS);
-    assert_eq!(other.refused("signrawtransactionwithwallet", json!([raw, prevtxs])).0, -4);
-    let denied = other.plugin("vault-signing")["denied"]["last"].clone();
-    assert_eq!(denied, json!({"kind": "connect", "call": "connect", "argument": format!("unix:{socket}")}));
+    assert_eq!(start_with(""), json!({"kind": "socket", "call": "socket", "argument": "family 1"}));
+    let other = format!("reach = [\"connect:unix:{socket}.other\"]\n");
+    let connect = json!({"kind": "connect", "call": "connect", "argument": format!("unix:{socket}")});
+    assert_eq!(start_with(&other), connect);
 }

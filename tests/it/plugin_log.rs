@@ -74,7 +74,7 @@ impl Logged {
         let text = std::fs::read_to_string(self.folder.path().join("log")).unwrap();
         let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
         let lines = whole.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        lines.filter(|line| line["fields"]["message"].as_str().unwrap().contains(message)).collect()
+        lines.filter(|line| line["fields"]["message"].as_str().is_some_and(|told| told.contains(message))).collect()
     }
 
     /// Their fields.
@@ -149,31 +149,32 @@ fn plugin_log_has_one_line_for_each_start_stop_and_reload() {
 }
 
 #[test]
-fn plugin_log_has_the_text_of_a_panic_unless_the_plugin_may_hold_secrets() {
-    let granted = |grants: &str, rest: &str| {
-        let logged = Logged::start("");
-        let text = std::fs::read_to_string(logged.folder.path().join("config.toml")).unwrap();
-        let text = text.replace("\"log/1\"]", &format!("\"log/1\"{grants}]\n{rest}"));
-        std::fs::write(logged.folder.path().join("config.toml"), text).unwrap();
-        logged.host.client().call("reloadplugin", json!(["faulty"]));
-        logged.host.client().refused("faultpanic", json!([]));
-        let line = logged.line("panic at ");
-        assert_eq!(line["plugin"], "faulty");
-        line["message"].as_str().unwrap().to_owned()
-    };
-    let ends = |message: &str| message.ends_with(": faultpanic was called");
-    assert!(ends(&granted("", "")));
-    let withheld = granted(", \"wallet-keys/1\"", "");
-    assert!(withheld.contains("lib.rs:") && !withheld.contains("called"), "{withheld}");
-    assert!(ends(&granted(", \"wallet-keys/1\"", "panic_text = true\n")));
-}
-
-#[test]
-fn plugin_log_has_id_method_and_user_with_each_line_of_a_call() {
+fn plugin_log_has_a_panic_with_its_call_and_the_restart_and_its_text_unless_the_plugin_may_hold_secrets() {
     let logged = Logged::start_at("debug", "");
+    let config = logged.folder.path().join("config.toml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    let mut client = logged.host.client();
     let call = json!({"id": "a\nb", "method": "faultpanic", "params": []}).to_string();
-    logged.host.client().post(&call);
-    logged.line("panic at ");
+    for (at, (grants, has_text)) in [
+        ("\"log/1\"]", true),
+        ("\"log/1\", \"wallet-keys/1\"]", false),
+        ("\"log/1\", \"wallet-keys/1\"]\npanic_text = true", true),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        std::fs::write(&config, text.replace("\"log/1\"]", grants)).unwrap();
+        client.call("reloadplugin", json!(["faulty"]));
+        client.post(&call);
+        let next = |message: &str| wait_for(message, || logged.lines(message).get(at).cloned());
+        let restart = next("started the plugin again");
+        assert_eq!((&restart["plugin"], &restart["asked_by"]), (&json!("faulty"), &json!("the host, after a fault")));
+        let line = next("panic at ");
+        let message = line["message"].as_str().unwrap();
+        assert!(line["plugin"] == "faulty" && message.contains("lib.rs:"), "{line}");
+        assert_eq!(message.ends_with(": faultpanic was called"), has_text, "{grants}: {message}");
+        assert_eq!(message.contains("called"), has_text, "{grants}: {message}");
+    }
     let of_call = |line: &Value| line["span"]["method"] == "faultpanic";
     let messages = ["call", "panic at "].map(|message| logged.whole_lines(message).into_iter().find(of_call));
     for line in messages {
@@ -214,8 +215,9 @@ fn plugin_answer_longer_than_max_answer_bytes_is_an_error() {
         "The plugin's answer is too long: it has 70000 bytes, and at most 65536 are allowed (max_answer_bytes)";
     assert_eq!(client.refused("faultbraces", json!([])), (INTERNAL, too_long.to_owned()));
     assert_eq!(logged.line("the plugin's answer was refused")["method"], json!("faultbraces"));
-    let trusted = Logged::start("max_answer_bytes = 65536\ntrusted = true\n");
-    let answer = trusted.host.client().post(r#"{"method": "faultbraces", "params": [], "id": 1}"#);
+    configure(logged.folder.path(), "max_answer_bytes = 65536\ntrusted = true\n");
+    client.call("reloadplugin", json!(["faulty"]));
+    let answer = client.post(r#"{"method": "faultbraces", "params": [], "id": 1}"#);
     assert!(answer.body.len() > 70_000, "what is trusted is sent as it is");
 }
 
@@ -230,13 +232,4 @@ fn plugin_log_names_what_cannot_be_started() {
     let error = failure("options = { refuse_init = true }\n");
     let line = error.lines().find(|line| line.contains("the plugin was not started")).unwrap_or_default();
     assert!(line.contains("faulty.so\" asked_by=\"the configuration\" reason=\""), "{error}");
-}
-
-#[test]
-fn plugin_log_has_a_line_for_a_restart_after_a_fault() {
-    let logged = Logged::start("");
-    let mut client = logged.host.client();
-    client.refused("faultpanic", json!([]));
-    let line = logged.line("started the plugin again");
-    assert_eq!((&line["plugin"], &line["asked_by"]), (&json!("faulty"), &json!("the host, after a fault")));
 }

@@ -140,41 +140,33 @@ fn call_by_tls(host: &Reloaded, authority: &Authority, user: &str, method: &str)
 }
 
 #[test]
-fn reload_that_has_read_its_files_does_not_need_them_any_more() {
+fn reload_needs_a_good_certificate_changes_nothing_without_and_needs_no_file_that_it_has_read() {
     let (folder, gate) = (tempfile::tempdir().unwrap(), Gate::new());
     let (authority, top) = certified(folder.path());
-    let faulty = format!("gate_init = \"{}\"", gate.address()).leak();
+    let [certificate, key, ca] = ["certificate.pem", "key.pem", "authority.pem"].map(|name| folder.path().join(name));
+    let trusting = ["--ca-file", ca.to_str().unwrap()];
+    let faulty: &'static str = format!("gate_init = \"{}\"", gate.address()).leak();
     let host = Reloaded::start(&Text { top, ..Text::of(&[("alice", "")]) });
     let knows = |name: &str| call_by_tls(&host, &authority, name, "uptime").status;
     assert_eq!((knows("alice"), knows("bob")), (200, 401));
     host.write(&Text { top, faulty, ..Text::of(&[("bob", "")]) });
     host.host.hang_up();
     let waiting = gate.wait();
-    std::fs::write(folder.path().join("certificate.pem"), "broken").unwrap();
+    std::fs::write(&certificate, "broken").unwrap();
     drop(waiting);
     wait_until("everything is reloaded", || knows("bob") == 200);
     assert_eq!(knows("alice"), 401);
-}
 
-#[test]
-fn reload_with_a_broken_certificate_changes_nothing_and_exits_2() {
-    let folder = tempfile::tempdir().unwrap();
-    let (authority, top) = certified(folder.path());
-    let [certificate, key, ca] = ["certificate.pem", "key.pem", "authority.pem"].map(|name| folder.path().join(name));
-    let trusting = ["--ca-file", ca.to_str().unwrap()];
-    let host = Reloaded::start(&Text { top, ..Text::of(&[("alice", "")]) });
-    let knows = |name: &str| call_by_tls(&host, &authority, name, "uptime").status;
-    std::fs::write(&certificate, "broken").unwrap();
-    host.write(&Text { top, min_feerate: 2, ..Text::of(&[("bob", "")]) });
+    // The next one has the broken certificate before it. The former one is shown, to the former user, by the former plugin.
+    host.write(&Text { top, faulty, min_feerate: 2, ..Text::of(&[("alice", "")]) });
     host.reload_in_vain(&trusting, "rpc.tls.certificate");
-    // The former certificate is shown, to the former user, by the former plugin.
-    assert_eq!((knows("alice"), knows("bob")), (200, 401));
-    let policy = call_by_tls(&host, &authority, "alice", "getacmepolicy").body;
+    assert_eq!((knows("alice"), knows("bob")), (401, 200));
+    let policy = call_by_tls(&host, &authority, "bob", "getacmepolicy").body;
     assert_eq!(serde_json::from_str::<Value>(&policy).unwrap()["result"]["min_feerate"], json!(1), "{policy}");
     authority.issue(&["127.0.0.1"], "host").write(&certificate, &key);
     let (code, told, error) = host.reload(&trusting);
     assert_eq!(code, Some(0), "{told}{error}");
-    assert_eq!((knows("alice"), knows("bob")), (401, 200));
+    assert_eq!((knows("alice"), knows("bob")), (200, 401));
 }
 
 fn status(client: &mut Client, method: &str) -> u16 {
@@ -390,26 +382,20 @@ fn reload_under_load_loses_no_call() {
 }
 
 #[test]
-fn reload_opens_the_audit_log_again() {
+fn reload_opens_the_audit_log_again_or_changes_nothing_and_exits_2() {
     let folder = tempfile::tempdir().unwrap();
-    let (file, moved) = (folder.path().join("audit"), folder.path().join("moved"));
-    let end: &'static str = format!("[audit]\nfile = \"{}\"\n", file.display()).leak();
-    let host = Reloaded::start(&Text { end, ..Text::of(&[]) });
-    let stop = |file: &Path| audited(file).iter().filter(|line| line["method"] == "stopplugin").count();
-    host.host.client().call("stopplugin", json!(["faulty"]));
-    std::fs::rename(&file, &moved).unwrap();
-    assert_eq!(host.reload_well(), "audit.file: opened again\n");
-    host.host.client().refused("stopplugin", json!(["faulty"]));
-    assert_eq!((stop(&moved), stop(&file)), (1, 1));
-}
-
-#[test]
-fn reload_that_cannot_open_the_audit_log_changes_nothing_and_exits_2() {
-    let folder = tempfile::tempdir().unwrap();
-    let (file, moved) = (folder.path().join("audit"), folder.path().join("moved"));
+    let [file, moved, again] = ["audit", "moved", "again"].map(|name| folder.path().join(name));
     let end: &'static str = format!("[audit]\nfile = \"{}\"\n", file.display()).leak();
     let host = Reloaded::start(&Text { end, ..Text::of(&[("alice", "")]) });
+    let mut client = host.host.client();
+    let stop = |file: &Path| audited(file).iter().filter(|line| line["method"] == "stopplugin").count();
+    client.call("stopplugin", json!(["faulty"]));
     std::fs::rename(&file, &moved).unwrap();
+    assert_eq!(host.reload_well(), "audit.file: opened again\n");
+    client.refused("stopplugin", json!(["faulty"]));
+    assert_eq!((stop(&moved), stop(&file)), (1, 1));
+
+    std::fs::rename(&file, &again).unwrap();
     std::fs::create_dir(&file).unwrap();
     let top = "[log]\nlevel = \"debug\"";
     host.write(&Text { top, end, min_feerate: 2, ..Text::of(&[("bob", "")]) });
@@ -418,8 +404,8 @@ fn reload_that_cannot_open_the_audit_log_changes_nothing_and_exits_2() {
     assert_eq!(host.min_feerate(), 1);
     assert!(!host.log().contains("DEBUG"), "{}", host.log());
     // The former file is written on.
-    host.host.client().call("stopplugin", json!(["faulty"]));
-    wait_until("the call is in it", || audited(&moved).iter().any(|line| line["method"] == "stopplugin"));
+    client.refused("stopplugin", json!(["faulty"]));
+    wait_until("the call is in it", || stop(&again) == 2);
     std::fs::remove_dir(&file).unwrap();
     assert!(host.reload_well().ends_with("audit.file: opened again\n"));
     assert_eq!((status(&mut host.user("bob"), "uptime"), host.min_feerate()), (200, json!(2)));

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
-use outrigger_tests::{Host, built, isolated, wait_until};
+use outrigger_tests::{Client, Host, built, isolated, wait_until};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Termios, Winsize, tcgetattr, tcsetwinsize};
@@ -119,22 +119,19 @@ impl Drop for Terminal {
     }
 }
 
-#[test]
-fn top_prints_node_wallets_and_plugins_of_a_running_host() {
-    let host = Host::start();
-    let mut wallet = host.new_wallet("shop");
-    wallet.mine(3);
+/// What it prints of node, wallets and plugins where it runs in no terminal.
+fn check_printed(host: &Host, wallet: &mut Client) {
     let mut command = Command::new(&built().binary);
     wait_until("the first connection has ended", || wallet.call("gethostinfo", json!([]))["connections"] == 1);
     let printed = command.arg("top").arg("--datadir").arg(host.datadir()).output().unwrap();
     let text = String::from_utf8(printed.stdout).unwrap();
     assert!(printed.status.success(), "{text}");
-    for expected in ["chain regtest", "height 3 of 3", "connections 2 ", "WALLET", "PLUGIN", "CALL IN FLIGHT"] {
+    for expected in ["chain regtest", "height 7 of 7", "connections 2 ", "WALLET", "PLUGIN", "CALL IN FLIGHT"] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
     let row = |id: &str| text.lines().find(|line| line.starts_with(id)).map(|line| line.split_whitespace().collect());
     let shop: Vec<&str> = row("shop").unwrap();
-    assert_eq!(shop, ["shop", "3", "private"]);
+    assert_eq!(shop, ["shop", "7", "private"]);
     let wallet: Vec<&str> = row("wallet ").unwrap();
     let state: &[&str] = if isolated() { &["running,", "isolated"] } else { &["running"] };
     assert_eq!(wallet[1..=state.len()], *state, "{text}");
@@ -181,8 +178,8 @@ fn top_says_that_no_host_runs() {
 }
 
 #[test]
-fn top_in_a_terminal_shows_what_changes_until_q() {
-    let host = Host::start();
+fn top_shows_what_changes_until_q_prints_without_a_terminal_and_says_in_full_why_a_look_failed() {
+    let mut host = Host::start();
     let mut terminal = Terminal::start(&host, 110);
     wait_until("the first picture", || terminal.shows("CALL IN FLIGHT"));
     assert!(terminal.has_written("\x1b[?1049h") && terminal.is_raw());
@@ -193,14 +190,12 @@ fn top_in_a_terminal_shows_what_changes_until_q() {
         terminal.shows("height 7 of 7") && terminal.lines().iter().any(|line| line.starts_with("shop  "))
     });
     terminal.end_by(b"q");
-}
+    check_printed(&host, &mut wallet);
 
-#[test]
-fn top_in_a_narrow_terminal_breaks_no_fact_and_says_in_full_why_a_look_failed() {
-    let mut host = Host::start();
+    // A narrow one breaks no fact.
     let mut terminal = Terminal::start(&host, 60);
     wait_until("the first picture", || terminal.shows("CALL"));
-    for fact in ["chain regtest", "height 0 of 0", "peers 0"] {
+    for fact in ["chain regtest", "height 7 of 7", "peers 0"] {
         assert!(terminal.lines().iter().any(|line| line.contains(fact)), "{fact}: {:#?}", terminal.lines());
     }
     host.terminate();

@@ -229,7 +229,7 @@ fn plugins_of_an_installed_host_are_found_below_its_lib() {
 }
 
 #[test]
-fn plugin_new_writes_nothing_over_and_refuses_bad_names() {
+fn plugin_new_fills_in_its_files_writes_nothing_over_and_refuses_bad_names() {
     let parent = tempfile::tempdir().unwrap();
     fs::create_dir(parent.path().join("taken")).unwrap();
     for (name, expected) in [("taken", "taken exists already"), ("Nine", "is not a valid plugin name")] {
@@ -240,11 +240,6 @@ fn plugin_new_writes_nothing_over_and_refuses_bad_names() {
         assert!(!output.status.success() && error.contains(expected), "{error}");
     }
     assert_eq!(fs::read_dir(parent.path().join("taken")).unwrap().count(), 0);
-}
-
-#[test]
-fn plugin_new_fills_in_its_files() {
-    let parent = tempfile::tempdir().unwrap();
     let folder = create("acme-hello", parent.path());
     for file in ["Cargo.toml", "src/lib.rs", "outrigger.toml"] {
         let text = fs::read_to_string(folder.join(file)).unwrap();

@@ -65,17 +65,21 @@ fn tls_servers(folder: &TempDir) -> [u16; 4] {
 }
 
 #[test]
-fn connect_tls_checks_the_certificate_and_gives_plain_bytes() {
+fn connect_tls_checks_the_certificate_and_gives_plain_bytes_and_connect_tcp_takes_a_name() {
+    let (listener, port) = listen();
+    std::thread::spawn(move || listener.incoming().for_each(|stream| greet(stream.unwrap())));
+    let ways = [format!("tcp:localhost:{port}"), format!("tcp:127.0.0.1:{port}")];
     let folder = tempfile::tempdir().unwrap();
     let ports = tls_servers(&folder);
     let roots = folder.path().join("roots.pem").display().to_string();
     for place in places() {
-        let reach = ports.map(|port| format!("connect:tls:localhost:{port}"));
+        let tls = ports.map(|port| format!("tls:localhost:{port}"));
+        let reach: Vec<_> = tls.iter().chain(&ways).map(|way| format!("connect:{way}")).collect();
         let options =
             HostOptions { environment: vec![("SSL_CERT_FILE".to_owned(), roots.clone())], ..HostOptions::default() };
         let host = start(place, &reach, "", options);
         let mut client = host.client();
-        let [right, expired, other_name, untrusted] = ports.map(|port| format!("tls:localhost:{port}"));
+        let [right, expired, other_name, untrusted] = tls;
         assert_eq!(client.call("hostilereach", json!([right])), json!("welcome"), "{place}");
         fails(&mut client, &expired, "expired");
         fails(&mut client, &other_name, "not valid for name");
@@ -93,37 +97,28 @@ fn connect_tls_checks_the_certificate_and_gives_plain_bytes() {
             let denied = client.plugin("hostile")["denied"].clone();
             assert_eq!((&denied["count"], &denied["last"]["call"]), (&json!(3), &json!("connect")), "{denied}");
         }
-    }
-}
-
-#[test]
-fn connect_tcp_takes_a_name() {
-    let (listener, port) = listen();
-    std::thread::spawn(move || listener.incoming().for_each(|stream| greet(stream.unwrap())));
-    let ways = [format!("tcp:localhost:{port}"), format!("tcp:127.0.0.1:{port}")];
-    for place in places() {
-        let reach = ways.clone().map(|way| format!("connect:{way}"));
-        let host = start(place, &reach, "", HostOptions::default());
         for way in &ways {
-            assert_eq!(host.client().call("hostilereach", json!([way])), json!("welcome"), "{place} {way}");
+            assert_eq!(client.call("hostilereach", json!([way])), json!("welcome"), "{place} {way}");
         }
-        let host = start(place, &[], "", HostOptions::default());
-        fails(&mut host.client(), &ways[0], "PermissionDenied: the plugin's reach has no connections");
     }
 }
 
 #[test]
-fn look_up_that_the_sandbox_denies_is_told_with_the_entry_that_it_needs() {
-    if !has_sandbox() {
-        return;
+fn connections_and_look_ups_without_reach_are_refused_and_the_entry_that_a_look_up_needs_is_told() {
+    for place in places() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        let host = start(place, &[], "", HostOptions { log: Some(log.clone()), ..HostOptions::default() });
+        let mut client = host.client();
+        fails(&mut client, "tcp:localhost:1", "PermissionDenied: the plugin's reach has no connections");
+        if place == PLACES[1] {
+            assert_eq!(client.refused("hostilelookup", json!(["hooks.example.com"])).0, -90);
+            let told = fs::read_to_string(log).unwrap();
+            let advice =
+                "a look-up of a name needs connect:tcp:NAME:PORT or connect:tls:NAME:PORT in the plugin's reach";
+            assert_eq!(told.matches(advice).count(), 1, "{told}");
+        }
     }
-    let folder = tempfile::tempdir().unwrap();
-    let log = folder.path().join("log");
-    let host = start(PLACES[1], &[], "", HostOptions { log: Some(log.clone()), ..HostOptions::default() });
-    assert_eq!(host.client().refused("hostilelookup", json!(["hooks.example.com"])).0, -90);
-    let told = fs::read_to_string(log).unwrap();
-    let advice = "a look-up of a name needs connect:tcp:NAME:PORT or connect:tls:NAME:PORT in the plugin's reach";
-    assert_eq!(told.matches(advice).count(), 1, "{told}");
 }
 
 /// Says a line to a listening plugin, without waiting for its answer.
@@ -142,18 +137,17 @@ fn heard(mut from: impl BufRead) -> String {
 #[test]
 fn listening_socket_is_handed_over_and_a_reload_loses_no_connection() {
     for place in places() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        // The port is free again for the host.
+        let (listener, port) = listen();
+        drop(listener);
+        let (tcp, unix) = (format!("tcp:127.0.0.1:{port}"), format!("unix:{}", path.display()));
+        let reach = [format!("listen:{tcp}"), format!("listen:{unix}")];
+        let host = start(place, &reach, "reload = \"beside\"\n", HostOptions::default());
+        let mut client = host.client();
+        let address: SocketAddr = format!("127.0.0.1:{port}").parse().unwrap();
         for reload in ["beside", "after"] {
-            let folder = tempfile::tempdir().unwrap();
-            let path = folder.path().join("socket");
-            // The port is free again for the host.
-            let (listener, port) = listen();
-            drop(listener);
-            let (tcp, unix) = (format!("tcp:127.0.0.1:{port}"), format!("unix:{}", path.display()));
-            let reach = [format!("listen:{tcp}"), format!("listen:{unix}")];
-            let rest = format!("reload = \"{reload}\"\n");
-            let host = start(place, &reach, &rest, HostOptions::default());
-            let mut client = host.client();
-            let address: SocketAddr = format!("127.0.0.1:{port}").parse().unwrap();
             assert_eq!(client.call("hostileaccepts", json!([tcp])), json!(address));
             let first = say_tcp(address, "before");
             let mut local = UnixStream::connect(&path).unwrap();
@@ -170,6 +164,11 @@ fn listening_socket_is_handed_over_and_a_reload_loses_no_connection() {
             assert!(other.starts_with("PermissionDenied"), "{other}");
             client.call("stopplugin", json!(["hostile"]));
             while TcpStream::connect(address).is_ok() || path.exists() {}
+            if reload == "beside" {
+                let text = fs::read_to_string(host.config_file().path()).unwrap();
+                fs::write(host.config_file().path(), text.replace("\"beside\"", "\"after\"")).unwrap();
+                client.call("startplugin", json!(["hostile"]));
+            }
         }
     }
 }

@@ -44,7 +44,7 @@ fn entries(folder: PathBuf) -> usize {
 }
 
 #[test]
-fn isolated_plugin_that_crashes_loses_its_calls_in_flight_and_goes_on() {
+fn isolated_plugin_that_crashes_loses_the_calls_in_flight_and_those_that_it_keeps_and_goes_on() {
     let (host, gate) = start_with_gate("");
     let mut client = host.client();
     for (crashes, method, ending) in [(1, "faultabort", "SIGABRT"), (2, "faultexit", "exit code 3")] {
@@ -64,6 +64,22 @@ fn isolated_plugin_that_crashes_loses_its_calls_in_flight_and_goes_on() {
         let told = (&told["state"], &told["faults"], &told["restarts"], &told["waiting"]);
         assert_eq!(told, (&json!("running"), &json!(0), &json!(0), &json!(0)));
     }
+
+    // Calls that the plugin keeps: a thread of its own has each of them.
+    let kept: Vec<_> = (0..3)
+        .map(|_| {
+            let (mut client, address) = (host.client(), gate.address());
+            std::thread::spawn(move || client.refused("faultlate", json!([address])))
+        })
+        .collect();
+    let waiting: Vec<_> = (0..3).map(|_| gate.wait()).collect();
+    kill(pid_of(&mut client));
+    for kept in kept {
+        assert_eq!(kept.join().unwrap(), crashed());
+    }
+    drop(waiting);
+    client.call("faultwho", json!([]));
+    assert_eq!(client.plugin("faulty")["last_crash"]["ending"], "SIGKILL");
 }
 
 #[test]
@@ -87,27 +103,6 @@ fn plugin_that_keeps_ending_by_itself_is_put_into_quarantine_until_it_is_started
 }
 
 #[test]
-fn isolated_plugin_that_keeps_calls_has_them_answered_when_it_crashes() {
-    let (host, gate) = start_with_gate("");
-    let mut client = host.client();
-    let kept: Vec<_> = (0..3)
-        .map(|_| {
-            let (mut client, address) = (host.client(), gate.address());
-            std::thread::spawn(move || client.refused("faultlate", json!([address])))
-        })
-        .collect();
-    // A thread of the plugin's own has each of them.
-    let waiting: Vec<_> = (0..3).map(|_| gate.wait()).collect();
-    kill(pid_of(&mut client));
-    for kept in kept {
-        assert_eq!(kept.join().unwrap(), crashed());
-    }
-    drop(waiting);
-    client.call("faultwho", json!([]));
-    assert_eq!(client.plugin("faulty")["last_crash"]["ending"], "SIGKILL");
-}
-
-#[test]
 fn fault_in_an_event_is_told_of_an_isolated_plugin_as_of_one_in_the_host() {
     for place in [OWN_PROCESS, "isolated = false\n"] {
         let rest =
@@ -123,7 +118,7 @@ fn fault_in_an_event_is_told_of_an_isolated_plugin_as_of_one_in_the_host() {
 }
 
 #[test]
-fn isolated_plugin_whose_calls_do_not_end_gets_another_process() {
+fn isolated_plugin_whose_calls_do_not_end_gets_another_process_also_by_reloadplugin() {
     let (host, gate) = start_with_gate("deadline_seconds = 1\n");
     let (calls, blocked) = block_all_threads(&host, &gate);
     let mut client = host.client();
@@ -134,15 +129,8 @@ fn isolated_plugin_whose_calls_do_not_end_gets_another_process() {
     await_told(&mut client, "stuck", &json!(0));
     client.call("faultwho", json!([]));
     drop(blocked);
-}
 
-#[test]
-fn reloadplugin_ends_the_process_whose_calls_have_not_returned_by_their_deadlines() {
-    let gate = Gate::new();
-    let rest =
-        format!("{OWN_PROCESS}{}grants = [\"chain/1\", \"log/1\"]\ndeadline_seconds = 1\n", Gate::reach(&[&gate]));
-    let host = Host::start_with(HostOptions::with_plugin(&all_groups(), built().library("outrigger_faulty"), &rest));
-    let mut client = host.client();
+    // A reload ends a process whose calls have not returned by their deadlines.
     for reload_first in [false, true] {
         let before = pid_of(&mut client);
         let (mut hung, address) = (host.client(), gate.address());
@@ -164,12 +152,13 @@ fn reloadplugin_ends_the_process_whose_calls_have_not_returned_by_their_deadline
 /// Kills the plugin's process again and again while several clients call it and others.
 #[test]
 fn crashes_under_load_cost_calls_in_flight_alone() {
-    let crashes: usize = std::env::var("OUTRIGGER_CRASHES").map_or(25, |count| count.parse().unwrap());
+    let crashes: usize = std::env::var("OUTRIGGER_CRASHES").map_or(10, |count| count.parse().unwrap());
     let host = start("");
     let mut client = host.client();
     client.call("faultwho", json!([]));
     let own = process(host.process_id());
     let count = || (entries(own.join("fd")), entries(own.join("task")));
+    let fresh = count();
     let done = Arc::new(AtomicBool::new(false));
     const CLIENTS: usize = 2;
     let load = |method: &'static str| {
@@ -204,12 +193,9 @@ fn crashes_under_load_cost_calls_in_flight_alone() {
     assert!(lost <= CLIENTS * crashes, "{lost} calls lost by {crashes} crashes");
     assert_eq!(told.iter().skip(CLIENTS).map(|(_, lost)| lost).sum::<usize>(), 0);
     println!("{lost} of {} calls lost by {crashes} crashes", told[0].0 + told[1].0 + lost);
-    // Nothing of the former processes is left: as many files and threads as in a host that has just come up.
-    let fresh = start("");
-    fresh.client().call("faultwho", json!([]));
-    let of_fresh = process(fresh.process_id());
-    let most = || (entries(of_fresh.join("fd")) + 16, entries(of_fresh.join("task")) + 16);
-    wait_until("files and threads of former runners are gone", || count().0 <= most().0 && count().1 <= most().1);
+    // Nothing of the former processes is left: as many files and threads as when the host had just come up.
+    let most = (fresh.0 + 16, fresh.1 + 16);
+    wait_until("files and threads of former runners are gone", || count().0 <= most.0 && count().1 <= most.1);
 }
 
 #[test]
@@ -257,12 +243,11 @@ fn isolated_plugin_leaves_no_process_behind() {
     let gone = |pid| move || !process(pid).exists();
     client.call("stopplugin", json!(["faulty"]));
     wait_until("the process of a plugin that was stopped is gone", gone(first));
-    drop(host);
-    host = start("");
-    let second = pid_of(&mut host.client());
+    client.call("startplugin", json!(["faulty"]));
+    let second = pid_of(&mut client);
     assert!(host.terminate().success());
     wait_until("the process of a host that has stopped is gone", gone(second));
-    host = start("");
+    host = host.start_again();
     let third = pid_of(&mut host.client());
     host.kill();
     wait_until("the process of a host that was killed is gone", gone(third));

@@ -9,6 +9,9 @@ use crate::operator::logged_with;
 /// What a plugin may use in these tests.
 const BOUNDS: &str = "sandbox = \"best-effort\"\nmax_memory_mib = 200\nmax_threads = 100\ndeadline_seconds = 2\n";
 
+/// How many lines a flood has.
+const LINES: u64 = 100_000;
+
 /// Whether a call was answered as one of a process that has ended, and for what reason that was.
 fn ends(client: &mut Client, method: &str, arguments: Value, reason: &str) {
     let (code, message) = client.refused(method, arguments);
@@ -19,10 +22,10 @@ fn ends(client: &mut Client, method: &str, arguments: Value, reason: &str) {
 }
 
 #[test]
-fn greedy_plugin_that_takes_memory_or_threads_is_ended() {
+fn greedy_plugin_that_takes_memory_or_threads_is_ended_and_a_flood_of_lines_is_cut_short() {
     let mut options = alone(&BOUNDS.replace("deadline_seconds = 2", "deadline_seconds = 60"));
     options.set.push("rpc.call_deadline_seconds=60".to_owned());
-    let host = Host::start_with(options);
+    let (host, log) = logged_with(options);
     let mut client = host.client();
     let bounded = client.call("hostilememory", json!([20]));
     assert!(bounded.as_u64().unwrap() > 0);
@@ -31,13 +34,7 @@ fn greedy_plugin_that_takes_memory_or_threads_is_ended() {
     ends(&mut client, "hostiletables", json!([400]), "it used more memory than max_memory_mib");
     ends(&mut client, "hostilethreads", json!([10_000]), "it started more threads than max_threads");
     client.call("getrpcinfo", json!([]));
-}
 
-#[test]
-fn greedy_plugin_that_floods_the_log_is_cut_short() {
-    const LINES: u64 = 100_000;
-    let (host, log) = logged_with(alone(&BOUNDS.replace("deadline_seconds = 2", "deadline_seconds = 60")));
-    let mut client = host.client();
     client.call("hostileflood", json!([LINES]));
     let lines = || log().lines().filter(|line| line.contains("of a flood")).count();
     wait_until("some of it is in the log", || lines() > 0);

@@ -1,16 +1,16 @@
-//! Isolated plugins over a long time: upgrades of the program, reloads, and the end of the host.
+//! Isolated plugins over an upgrade of the program.
 
 use std::fs;
 
 use outrigger_tests::{Host, wait_until};
 use serde_json::json;
 
-use super::{Installed, children, has_sandbox, process};
+use super::Installed;
 
 #[test]
 fn lasting_plugin_is_started_again_after_its_program_was_replaced() {
-    let installed = Installed::new();
-    let host = Host::start_with(installed.options(None, "sandbox = \"best-effort\"\n"));
+    let installed = Installed::new(&[]);
+    let host = Host::start_with(installed.options("", None, "sandbox = \"best-effort\"\n"));
     let mut client = host.client();
     client.call("hostilenothing", json!([]));
     let upgrade = installed.program().with_extension("new");
@@ -23,21 +23,4 @@ fn lasting_plugin_is_started_again_after_its_program_was_replaced() {
         wait_until("it has ended", || client.plugin("hostile")["crashes"] == json!(crashes));
         assert_eq!(client.plugin("hostile")["last_crash"], json!({"ending": "SIGSEGV", "method": "hostilecrash"}));
     }
-}
-
-#[test]
-fn lasting_host_that_is_killed_leaves_no_process_behind() {
-    // The groups' processes require a sandbox.
-    if !has_sandbox() {
-        return;
-    }
-    let installed = Installed::new();
-    let mut options = installed.options(None, "sandbox = \"best-effort\"\n");
-    options.set.push("plugin_defaults.isolated=all".to_owned());
-    let mut host = Host::start_with(options);
-    let pids = children(&host);
-    // The groups' and one more.
-    assert_eq!(pids.len(), super::GROUPS.len() + 1);
-    host.kill();
-    wait_until("the processes of a host that was killed are gone", || !pids.iter().any(|pid| process(*pid).exists()));
 }

@@ -161,15 +161,11 @@ fn core_files_are_left_without_a_sandbox_alone() {
 }
 
 #[test]
-fn isolated_plugins_start_where_the_data_directory_is_named_by_a_relative_path() {
-    let host = Host::start_with(HostOptions { relative: true, ..alone("sandbox = \"best-effort\"\n") });
+fn what_an_isolated_plugin_writes_to_standard_error_is_in_the_log_with_its_name() {
+    // It starts also where the data directory is named by a relative path.
+    let (host, log) = logged_with(HostOptions { relative: true, ..alone("sandbox = \"best-effort\"\n") });
     let told = host.client().plugin("hostile");
     assert!(told["pid"].is_u64() && told["state"] == "running", "{told}");
-}
-
-#[test]
-fn what_an_isolated_plugin_writes_to_standard_error_is_in_the_log_with_its_name() {
-    let (host, log) = logged_with(alone("sandbox = \"best-effort\"\n"));
     host.client().call("hostilesay", json!(["tra la\u{1b}[2J"]));
     wait_until("the line is in the log", || {
         log().lines().any(|line| line.contains("tra la\u{fffd}[2J") && line.contains("plugin=\"hostile\""))

@@ -13,15 +13,14 @@ use tempfile::TempDir;
 use super::connecting::greet;
 use super::{Installed, has_sandbox, refused, users};
 
-/// Two sockets of each kind, of which one answers.
-fn serve(folder: &Path) -> [TcpListener; 1] {
+/// Two sockets that answer.
+fn serve(folder: &Path) {
     for name in ["daemon", "other"] {
         let path = folder.join(name);
         let listener = UnixListener::bind(&path).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
         std::thread::spawn(move || listener.incoming().for_each(|stream| greet(stream.unwrap())));
     }
-    [TcpListener::bind("127.0.0.1:0").unwrap()]
 }
 
 /// A folder that any user may enter, with `read/file`, `write/`, `secret` and links to it.
@@ -57,12 +56,13 @@ fn reach_grants_what_it_names_and_nothing_beside() {
     if !has_sandbox() {
         return;
     }
-    let installed = Installed::new();
+    let installed = Installed::new(&[]);
     for user in users() {
         let folder = folder(user);
         let at = folder.path().display().to_string();
-        let [server] = serve(folder.path());
-        let (address, other) = (server.local_addr().unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
+        serve(folder.path());
+        let [server, other] = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+        let address = server.local_addr().unwrap();
         std::thread::spawn(move || server.incoming().for_each(|stream| greet(stream.unwrap())));
         let reach = [
             format!("read:{at}/read"),
@@ -70,7 +70,7 @@ fn reach_grants_what_it_names_and_nothing_beside() {
             format!("connect:unix:{at}/daemon"),
             format!("connect:tcp:{address}"),
         ];
-        let host = Host::start_with(installed.options(user, &format!("reach = {}\n", json!(reach))));
+        let host = Host::start_with(installed.options("", user, &format!("reach = {}\n", json!(reach))));
         let mut client = host.client();
 
         assert_eq!(client.call("hostileread", json!([format!("{at}/read/file")])), json!("text"));

@@ -46,7 +46,8 @@ impl Proxied {
     /// A call that stands in the audit log, as the cookie's user.
     pub fn audited(&mut self, headers: &str) -> String {
         self.wallets += 1;
-        let body = format!(r#"{{"method":"createwallet","params":["w{}"],"id":1}}"#, self.wallets);
+        // Without keys.
+        let body = format!(r#"{{"method":"createwallet","params":["w{}",true],"id":1}}"#, self.wallets);
         request_of(&self.host.cookie(), headers, &body)
     }
 
@@ -72,8 +73,19 @@ impl Proxied {
 }
 
 #[test]
-fn proxies_headers_name_the_right_most_address_that_is_not_trusted() {
+fn proxies_name_clients_by_headers_and_by_the_proxy_protocol_where_the_address_says_so() {
     let mut proxied = Proxied::start(HostOptions::default());
+    check_headers(&mut proxied);
+    check_bad_headers(&proxied);
+    check_protocol(&mut proxied);
+    check_protocol_without_a_client(&mut proxied);
+    // Behind a proxy, the console is off by default.
+    let request = "GET /console HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    assert_eq!(ask(proxied.from(1), request).unwrap().status, 404);
+}
+
+/// The right-most address that is not trusted is the client's.
+fn check_headers(proxied: &mut Proxied) {
     let cases = [
         (1, "", "127.0.0.1"),
         (1, "X-Forwarded-For: 127.0.0.5\r\n", "127.0.0.5"),
@@ -100,9 +112,8 @@ fn proxies_headers_name_the_right_most_address_that_is_not_trusted() {
     }
 }
 
-#[test]
-fn proxies_headers_that_name_no_client_are_refused() {
-    let proxied = Proxied::start(HostOptions::default());
+/// Headers that name no client are refused.
+fn check_bad_headers(proxied: &Proxied) {
     let cookie = proxied.host.cookie();
     let both = proxied.with_headers("X-Forwarded-For: 127.0.0.5\r\nForwarded: for=127.0.0.5\r\n", &cookie);
     assert_eq!((both.status, both.body.as_str()), (400, "Forwarded and X-Forwarded-For cannot be combined"));
@@ -116,14 +127,20 @@ fn proxies_headers_that_name_no_client_are_refused() {
 }
 
 #[test]
-fn proxies_clients_need_an_allowed_network_too() {
-    let allow = |networks: &str| HostOptions::with(&[&format!("rpc.allow_from={networks}")]);
-    let header = "X-Forwarded-For: 203.0.113.5\r\n";
-    let outside = Proxied::start(allow("['198.51.100.0/24']"));
-    assert_eq!(outside.with_headers(header, &outside.host.cookie()).status, 403);
-    assert!(std::fs::read_to_string(outside.log()).unwrap().contains("203.0.113.5"));
-    let inside = Proxied::start(allow("['203.0.113.0/24']"));
-    assert_eq!(inside.with_headers(header, &inside.host.cookie()).status, 200);
+fn proxies_clients_need_an_allowed_network_for_calls_pages_and_health() {
+    let proxied = Proxied::start(HostOptions::with(&["rpc.console=true", "rpc.allow_from=['203.0.113.0/24']"]));
+    let (inside, outside) = ("X-Forwarded-For: 203.0.113.5\r\n", "X-Forwarded-For: 198.51.100.5\r\n");
+    let cookie = proxied.host.cookie();
+    assert_eq!(proxied.with_headers(inside, &cookie).status, 200);
+    assert_eq!(proxied.with_headers(outside, &cookie).status, 403);
+    assert!(std::fs::read_to_string(proxied.log()).unwrap().contains("198.51.100.5"));
+    let status = |path: &str, headers: &str| {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n");
+        ask(proxied.from(1), &request).unwrap().status
+    };
+    for path in ["/console", "/healthz"] {
+        assert_eq!((status(path, ""), status(path, inside), status(path, outside)), (200, 200, 403), "{path}");
+    }
 }
 
 /// Has clients at one address guess until the host refuses further guesses of it. A client at another address is then served.
@@ -187,9 +204,7 @@ fn answer(mut stream: TcpStream, bytes: &[u8]) -> String {
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-#[test]
-fn proxies_speak_the_proxy_protocol_where_the_address_says_so() {
-    let mut proxied = Proxied::start(HostOptions::default());
+fn check_protocol(proxied: &mut Proxied) {
     let (port, cookie) = (proxy_port(&proxied.host).unwrap(), proxied.host.cookie());
     let from = |last| connect_from(last, port).unwrap();
     let call = proxied.audited("");
@@ -227,9 +242,8 @@ fn proxies_speak_the_proxy_protocol_where_the_address_says_so() {
     assert!(!elsewhere.contains("200 OK"), "{elsewhere}");
 }
 
-#[test]
-fn proxies_that_name_no_client_do_not_pass_its_headers_on() {
-    let mut proxied = Proxied::start(HostOptions::default());
+/// A proxy that names no client does not pass its headers on.
+fn check_protocol_without_a_client(proxied: &mut Proxied) {
     let port = proxy_port(&proxied.host).unwrap();
     for head in [&b"\x21\0\0\0"[..], b"\x21\x31\0\0"] {
         let call = proxied.audited("X-Forwarded-For: 127.0.0.5\r\n");
@@ -250,22 +264,6 @@ fn proxies_that_a_reload_distrusts_lose_their_connections() {
     assert_eq!(outrigger_tests::exchange(&mut kept, &request(&host.cookie())).unwrap().status, 200);
     super::reload(&host, &text.replace("[\"127.0.0.1\"]", "[\"127.0.0.9\"]"));
     assert!(super::ends(kept.get_ref()));
-}
-
-#[test]
-fn proxies_clients_of_other_networks_get_no_page_and_no_health() {
-    let proxied = Proxied::start(HostOptions::with(&["rpc.console=true"]));
-    let status = |path: &str, headers: &str| {
-        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n");
-        ask(proxied.from(1), &request).unwrap().status
-    };
-    for path in ["/console", "/healthz"] {
-        assert_eq!((status(path, ""), status(path, "X-Forwarded-For: 203.0.113.5\r\n")), (200, 403), "{path}");
-    }
-    // Behind a proxy, the console is off by default.
-    let proxied = Proxied::start(HostOptions::default());
-    let request = "GET /console HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    assert_eq!(ask(proxied.from(1), request).unwrap().status, 404);
 }
 
 #[test]

@@ -24,11 +24,10 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn socket_serves_with_credentials_by_its_mode_and_goes_with_the_host() {
+fn socket_serves_with_credentials_and_goes_with_the_host() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rpc.sock");
-    let options = options(&folder, "");
-    let mut host = Host::start_with(options.clone());
+    let mut host = Host::start_with(options(&folder, ""));
     assert!(fs::symlink_metadata(&path).unwrap().file_type().is_socket());
     assert_eq!(mode(&path), 0o600);
     let status = |credentials: &str| ask(UnixStream::connect(&path).unwrap(), &request(credentials)).unwrap().status;
@@ -39,21 +38,18 @@ fn socket_serves_with_credentials_by_its_mode_and_goes_with_the_host() {
     assert_eq!((output.status.code(), &*output.stdout), (Some(0), &b"0\n"[..]), "{output:?}");
     assert!(host.terminate().success());
     assert!(!path.exists(), "the socket is left behind");
-
-    let mode_set = HostOptions { set: vec!["rpc.socket_mode=0o660".to_owned()], ..options };
-    let _host = Host::start_with(mode_set);
-    assert_eq!(mode(&path), 0o660);
 }
 
 #[test]
-fn socket_of_a_killed_host_is_replaced_and_one_in_use_refuses_the_start() {
+fn socket_of_a_killed_host_is_replaced_with_the_set_mode_and_one_in_use_refuses_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rpc.sock");
-    let options = options(&folder, "");
+    let options = HostOptions { set: vec!["rpc.socket_mode=0o660".to_owned()], ..options(&folder, "") };
     let mut host = Host::start_with(options.clone());
     host.kill();
     assert!(path.exists());
     let host = host.start_again();
+    assert_eq!(mode(&path), 0o660);
     assert_eq!(ask(UnixStream::connect(&path).unwrap(), &request(&host.cookie())).unwrap().status, 200);
     let refused = Host::fail(&options);
     let error = String::from_utf8(refused.stderr).unwrap();
@@ -71,34 +67,29 @@ fn socket_of_a_killed_host_is_replaced_and_one_in_use_refuses_the_start() {
 }
 
 #[test]
-fn socket_peers_are_users_by_uid_only_where_a_user_says_so() {
+fn socket_peers_are_users_by_uid_only_while_a_user_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rpc.sock");
     let own = rustix::process::getuid().as_raw();
-    let status = |credentials: &str| ask(UnixStream::connect(&path).unwrap(), &request(credentials)).unwrap().status;
-    for (uid, without) in [(own, 200), (own + 1, 401)] {
-        let user = format!("[[rpc.users]]\nname = \"local\"\nuid = {uid}\nmethods = [\"uptime\"]\n");
-        let host = Host::start_with(options(&folder, &format!("{user}[[rpc.users]]\nrpcauth = \"{ALICE}\"\n")));
-        assert_eq!(status(""), without, "{uid} of {own}");
+    let user = |uid| format!("[[rpc.users]]\nname = \"local\"\nuid = {uid}\nmethods = [\"uptime\"]\n");
+    let host = Host::start_with(options(&folder, &format!("{}[[rpc.users]]\nrpcauth = \"{ALICE}\"\n", user(own))));
+    let check = |without: u16| {
+        let status =
+            |credentials: &str| ask(UnixStream::connect(&path).unwrap(), &request(credentials)).unwrap().status;
+        assert_eq!(status(""), without);
         assert_eq!((status("alice:pass:word"), status("alice:wrong"), status("local:")), (200, 401, 401));
         // Over TCP nobody is a user by uid.
         assert_eq!(ask(super::connect(&host), &request("")).unwrap().status, 401);
-    }
-}
-
-#[test]
-fn socket_peers_that_a_reload_takes_the_uid_from_are_cut_off() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("rpc.sock");
-    let own = rustix::process::getuid().as_raw();
-    let user = |uid| format!("[[rpc.users]]\nname = \"local\"\nuid = {uid}\n");
-    let host = Host::start_with(options(&folder, &user(own)));
+    };
+    check(200);
     let mut kept = BufReader::new(UnixStream::connect(&path).unwrap());
     assert_eq!(exchange(&mut kept, &request("")).unwrap().status, 200);
+    // A reload that takes the uid away ends the connection.
     let text = fs::read_to_string(host.config_file().path()).unwrap();
     super::reload(&host, &text.replace(&user(own), &user(own + 1)));
     kept.get_ref().set_read_timeout(Some(PATIENCE)).unwrap();
     assert_eq!(kept.read(&mut [0]).unwrap(), 0);
+    check(401);
 }
 
 #[test]

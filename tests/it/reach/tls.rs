@@ -1,7 +1,7 @@
 //! TLS, and users by their certificates.
 
 use std::io::{BufReader, ErrorKind, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -62,29 +62,35 @@ fn shown(setup: &Setup, host: &Host) -> Vec<u8> {
 }
 
 #[test]
-fn tls_serves_calls_and_websockets_and_no_plain_http() {
+fn tls_serves_calls_and_websockets_and_no_plain_http_and_shows_the_last_good_certificate() {
     let setup = Setup::new();
-    let host = Host::start_with(setup.options(""));
+    let log = setup.file("log");
+    let host = Host::start_with(HostOptions { log: Some(log.clone()), ..setup.options("") });
+    check_served(&setup, &host);
+    check_authorities(&setup, &host);
+    check_changes(&setup, &host, &log);
+}
+
+fn check_served(setup: &Setup, host: &Host) {
     let cookie = host.cookie();
-    assert_eq!(setup.ask(&host, None, &cookie).unwrap().status, 200);
-    assert_eq!(setup.ask(&host, None, "").unwrap().status, 401);
-    let mut kept = BufReader::new(setup.authority.connect(connect(&host), None).unwrap());
+    assert_eq!(setup.ask(host, None, &cookie).unwrap().status, 200);
+    assert_eq!(setup.ask(host, None, "").unwrap().status, 401);
+    let mut kept = BufReader::new(setup.authority.connect(connect(host), None).unwrap());
     for _ in 0..3 {
         assert_eq!(exchange(&mut kept, &request(&cookie)).unwrap().status, 200);
     }
     websocket_call(&mut kept, &cookie);
 
     // Plain HTTP with the right credentials is told what to do, and no call is made.
-    let mut plain = BufReader::new(connect(&host));
+    let mut plain = BufReader::new(connect(host));
     let refused = exchange(&mut plain, &request(&cookie)).unwrap();
     assert_eq!((refused.status, refused.body.as_str()), (400, "This port speaks TLS only: use https"));
 }
 
-#[test]
-fn tls_of_another_authority_is_refused_by_the_client() {
-    let (setup, other) = (Setup::new(), Setup::new());
-    let host = Host::start_with(setup.options(""));
-    let refused = other.authority.connect(connect(&host), None).unwrap_err();
+/// Clients refuse a certificate of an authority that they do not trust.
+fn check_authorities(setup: &Setup, host: &Host) {
+    let other = Setup::new();
+    let refused = other.authority.connect(connect(host), None).unwrap_err();
     assert!(refused.to_string().contains("certificate"), "{refused}");
 
     let call = |ca: &Setup| {
@@ -92,11 +98,30 @@ fn tls_of_another_authority_is_refused_by_the_client() {
         command.args(["call", "--datadir"]).arg(host.datadir()).arg("--ca-file").arg(ca.file("authority.pem"));
         command.args(["--rpc-connect", &format!("https://{}", host.address), "getblockcount"]).output().unwrap()
     };
-    let output = call(&setup);
+    let output = call(setup);
     assert_eq!((output.status.code(), &*output.stdout), (Some(0), &b"0\n"[..]), "{output:?}");
     let output = call(&other);
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.code() == Some(1) && error.contains("invalid peer certificate"), "{error}");
+}
+
+/// A certificate that changes is read again, and a broken one is not used.
+fn check_changes(setup: &Setup, host: &Host, log: &Path) {
+    let first = shown(setup, host);
+    assert_eq!(shown(setup, host), first);
+    let mut kept = BufReader::new(setup.authority.connect(connect(host), None).unwrap());
+    let cookie = host.cookie();
+    assert_eq!(exchange(&mut kept, &request(&cookie)).unwrap().status, 200);
+
+    std::fs::write(setup.file("certificate.pem"), "broken").unwrap();
+    wait_until("the broken certificate is in the log", || {
+        assert_eq!(shown(setup, host), first);
+        std::fs::read_to_string(log).unwrap().contains("the former TLS certificate stays in use")
+    });
+    setup.issue("renewed");
+    wait_until("the new certificate is shown", || shown(setup, host) != first);
+    // Open connections stay.
+    assert_eq!(exchange(&mut kept, &request(&cookie)).unwrap().status, 200);
 }
 
 #[test]
@@ -113,11 +138,13 @@ fn tls_needs_no_certificate_of_commands_on_the_hosts_machine() {
 }
 
 #[test]
-fn tls_client_certificates_are_users_where_the_setting_says_so() {
+fn tls_client_certificates_are_users_where_the_setting_says_so_and_not_for_pages_of_other_sites() {
     let setup = Setup::new();
     let user =
         format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n[[rpc.users]]\nname = \"bob\"\nmethods = [\"getblockcount\"]\n");
-    let host = Host::start_with(setup.options(&format!("{}client_users = true\n{user}", setup.ca())));
+    let mut options = setup.options(&format!("{}client_users = true\n{user}", setup.ca()));
+    options.set.push("rpc.websocket_origins=['https://listed.example']".to_owned());
+    let host = Host::start_with(options);
     let issue = |name| setup.authority.issue(&[], name);
     let (alice, bob, eve) = (issue("alice"), issue("bob"), issue("eve"));
     let status = |own: &Issued, credentials: &str| setup.ask(&host, Some(own), credentials).unwrap().status;
@@ -135,23 +162,20 @@ fn tls_client_certificates_are_users_where_the_setting_says_so() {
     let foreign = Setup::new().authority.issue(&[], "alice");
     assert!(setup.ask(&host, Some(&foreign), "alice:pass:word").is_err());
 
+    check_pages(&setup, &host, &alice);
     // Without the setting, a certificate is no user.
-    let host = Host::start_with(setup.options(&format!("{}[[rpc.users]]\nrpcauth = \"{ALICE}\"\n", setup.ca())));
-    assert_eq!(setup.ask(&host, Some(&alice), "").unwrap().status, 401);
-    assert_eq!(setup.ask(&host, Some(&eve), "alice:pass:word").unwrap().status, 200);
+    let without = setup.options(&format!("{}[[rpc.users]]\nrpcauth = \"{ALICE}\"\n", setup.ca())).config_file();
+    super::reload(&host, &std::fs::read_to_string(without.path()).unwrap());
+    let is_no_user = || setup.ask(&host, Some(&alice), "").is_ok_and(|reply| reply.status == 401);
+    wait_until("the certificate is no user", is_no_user);
+    assert_eq!(status(&eve, "alice:pass:word"), 200);
 }
 
-#[test]
-fn tls_users_by_certificate_make_no_calls_for_pages_of_other_sites() {
-    let setup = Setup::new();
-    let user = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n");
-    let mut options = setup.options(&format!("{}client_users = true\n{user}", setup.ca()));
-    options.set.push("rpc.websocket_origins=['https://listed.example']".to_owned());
-    let host = Host::start_with(options);
-    let alice = setup.authority.issue(&[], "alice");
+/// Users by their certificates make no calls for pages of other sites.
+fn check_pages(setup: &Setup, host: &Host, alice: &Issued) {
     let status = |credentials: &str, headers: &str| {
         let call = request_of(credentials, headers, r#"{"method":"uptime","id":1}"#);
-        ask(setup.authority.connect(connect(&host), Some(&alice)).unwrap(), &call).unwrap().status
+        ask(setup.authority.connect(connect(host), Some(alice)).unwrap(), &call).unwrap().status
     };
     let other = "Origin: https://other.example\r\n";
     let cross = format!("{other}Sec-Fetch-Site: cross-site\r\n");
@@ -180,29 +204,6 @@ fn tls_users_by_certificate_are_cut_off_when_a_reload_takes_that_away() {
         super::reload(&host, &change);
         assert!(ends(&kept.get_ref().sock), "{change}");
     }
-}
-
-#[test]
-fn tls_certificate_that_changes_is_read_again_and_a_broken_one_is_not_used() {
-    let setup = Setup::new();
-    let options = setup.options("");
-    let log = setup.file("log");
-    let host = Host::start_with(HostOptions { log: Some(log.clone()), ..options });
-    let first = shown(&setup, &host);
-    assert_eq!(shown(&setup, &host), first);
-    let mut kept = BufReader::new(setup.authority.connect(connect(&host), None).unwrap());
-    let cookie = host.cookie();
-    assert_eq!(exchange(&mut kept, &request(&cookie)).unwrap().status, 200);
-
-    std::fs::write(setup.file("certificate.pem"), "broken").unwrap();
-    wait_until("the broken certificate is in the log", || {
-        assert_eq!(shown(&setup, &host), first);
-        std::fs::read_to_string(&log).unwrap().contains("the former TLS certificate stays in use")
-    });
-    setup.issue("renewed");
-    wait_until("the new certificate is shown", || shown(&setup, &host) != first);
-    // Open connections stay.
-    assert_eq!(exchange(&mut kept, &request(&cookie)).unwrap().status, 200);
 }
 
 #[test]

@@ -244,11 +244,6 @@ impl Faulty {
                     self.host.chain.tip(call.scope)?;
                 }
             }
-            "faulttips" => {
-                let before = self.host.chain.tip(call.scope)?.height;
-                gate::wait(gate::connect(call.params.text(0)?)?);
-                return Ok(json!([before, self.host.chain.tip(call.scope)?.height]));
-            }
             "faultslowevents" => {
                 *lock(&self.slow) = Some(gate_of(call)?.map_or(Slow::Release, |gate| Slow::Gate(gate.to_owned())));
             }

@@ -11,6 +11,7 @@ fn help_rpc_discover_generate_and_removed_methods_tell_which_methods_there_are()
     check_help(&mut client);
     check_discovery(&mut client);
     check_generate(&mut client);
+    crate::groups::check_all(&host);
     for method in ["getinfo", "addwitnessaddress", "estimatefee", "getaccount", "signrawtransaction"] {
         assert_eq!(client.refused(method, json!([1])), (-32601, "Method not found".into()), "{method}");
     }

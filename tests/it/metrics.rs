@@ -81,7 +81,7 @@ fn metrics_tell_prometheus_of_calls_chain_wallets_wrong_passphrases_and_plugins(
 
 #[test]
 fn health_is_told_on_the_rpc_port_too_without_credentials_and_is_bad_while_a_wallet_of_the_start_is_gone() {
-    let host = Host::start_with(HostOptions::with(&["metrics.listen=127.0.0.1:0"]));
+    let host = Host::start_with(HostOptions::with(&["metrics.listen=127.0.0.1:0", "rpc.console=false"]));
     host.client().call("createwallet", json!({"wallet_name": "w", "load_on_startup": true}));
     let mut client = host.client();
     let mut asked = |request: &str| client.send(&format!("{request} HTTP/1.1\r\nHost: x\r\n\r\n"));
@@ -97,6 +97,7 @@ fn health_is_told_on_the_rpc_port_too_without_credentials_and_is_bad_while_a_wal
     for (request, status) in [
         ("GET /", 405),
         ("GET /metrics", 404),
+        ("GET /console", 404),
         ("GET /healthz/", 404),
         ("GET /healthz?a", 404),
         ("GET http://x/healthz", 404),

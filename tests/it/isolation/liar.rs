@@ -3,10 +3,10 @@
 use outrigger_tests::{Client, Host};
 use serde_json::{Value, json};
 
-use super::{alone, process};
+use super::alone;
 
-/// The most by which the host's memory may grow meanwhile, in KiB.
-const GROWTH: u64 = 64 << 10;
+/// The most by which the host's memory may grow meanwhile, in bytes.
+const GROWTH: u64 = 64 << 20;
 
 /// A call that lies in this way is answered, and the next one waits for another process.
 fn lies(client: &mut Client, how: &str, endings: &[&str]) {
@@ -20,18 +20,11 @@ fn lies(client: &mut Client, how: &str, endings: &[&str]) {
     assert_eq!(told["last_crash"]["method"], "hostilelie", "{how}");
 }
 
-/// The most memory that the host has used, in KiB.
-fn memory(host: &Host) -> u64 {
-    let status = std::fs::read_to_string(process(host.process_id()).join("status")).unwrap();
-    let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    most.trim().trim_end_matches(" kB").parse().unwrap()
-}
-
 /// Lies in these ways, one after the other, and what they cost the host stays bounded.
 fn all_lie(host: &Host, ways: &[&str]) {
     let mut client = host.client();
     client.call("hostilenothing", json!([]));
-    let before = memory(host);
+    let before = host.peak_memory();
     for how in ways {
         let (no_end, not_so) = ("a message that it did not finish", "an invalid message");
         let endings: &[&str] = match *how {
@@ -42,7 +35,8 @@ fn all_lie(host: &Host, ways: &[&str]) {
         };
         lies(&mut client, how, endings);
     }
-    assert!(memory(host) - before <= GROWTH, "{} KiB after {before}", memory(host));
+    let most = host.peak_memory();
+    assert!(most <= before + GROWTH, "{most} bytes after {before}");
 }
 
 #[test]

@@ -7,19 +7,11 @@ use serde_json::{Value, json};
 
 use super::compared::FOREIGN;
 
-fn start(coins: u32) -> (Host, Client) {
-    let host = Host::start();
-    let mut wallet = host.new_wallet("w");
-    wallet.mine(coins);
-    wallet.call("generatetoaddress", json!([100, FOREIGN]));
-    (host, wallet)
-}
-
-/// The answers to these calls, each of which a thread of its own makes so many times.
-fn at_once(host: &Host, times: usize, calls: &[(&'static str, Value)]) -> Vec<Value> {
+/// The answers of a wallet to these calls, each of which a thread of its own makes so many times.
+fn at_once(host: &Host, name: &str, times: usize, calls: &[(&'static str, Value)]) -> Vec<Value> {
     std::thread::scope(|scope| {
         let repeat = |(method, params): &(&'static str, Value)| {
-            let (mut client, method, params) = (host.client().wallet("w"), *method, params.clone());
+            let (mut client, method, params) = (host.client().wallet(name), *method, params.clone());
             scope.spawn(move || (0..times).map(|_| client.call(method, params.clone())).collect::<Vec<_>>())
         };
         let threads: Vec<_> = calls.iter().map(repeat).collect();
@@ -35,8 +27,22 @@ fn check_distinct(transactions: &[Value]) {
 }
 
 #[test]
-fn payments_of_a_wallet_at_once_are_all_made() {
-    let (host, mut wallet) = start(12);
+fn payments_of_a_wallet_at_once_never_choose_the_same_coin() {
+    let host = Host::start();
+    let wallets = [("paying", 12), ("locking", 30), ("bumping", 4)].map(|(name, coins)| {
+        let mut wallet = host.new_wallet(name);
+        wallet.mine(coins);
+        wallet
+    });
+    host.client().call("generatetoaddress", json!([100, FOREIGN]));
+    let [paying, locking, bumping] = wallets;
+    check_all_are_made(&host, paying);
+    check_locked_coins_are_left_alone(&host, locking);
+    host.client().call("generatetoaddress", json!([1, FOREIGN]));
+    check_one_bump(&host, bumping);
+}
+
+fn check_all_are_made(host: &Host, mut wallet: Client) {
     let mine = wallet.call("getnewaddress", json!([]));
     // What sendall pays to the wallet itself is there for the others, unconfirmed: fewer than the mempool takes in a chain.
     let calls = [
@@ -45,7 +51,7 @@ fn payments_of_a_wallet_at_once_are_all_made() {
         ("sendall", json!([[mine]])),
         ("sendmany", json!(["", {FOREIGN: 1}])),
     ];
-    let answers = at_once(&host, 4, &calls);
+    let answers = at_once(host, "paying", 4, &calls);
     let txids: Vec<&Value> = answers.iter().map(|answer| answer.get("txid").unwrap_or(answer)).collect();
     let pool = wallet.call("getrawmempool", json!([]));
     assert_eq!(pool.as_array().unwrap().len(), txids.len());
@@ -58,9 +64,7 @@ fn payments_of_a_wallet_at_once_are_all_made() {
     check_distinct(&made);
 }
 
-#[test]
-fn payments_at_once_leave_alone_the_coins_that_others_lock() {
-    let (host, mut wallet) = start(30);
+fn check_locked_coins_are_left_alone(host: &Host, mut wallet: Client) {
     let raw = wallet.call("createrawtransaction", json!([[], [{FOREIGN: 30}]]));
     let lock = json!({"lockUnspents": true});
     // Each takes a coin of its own.
@@ -75,17 +79,16 @@ fn payments_at_once_leave_alone_the_coins_that_others_lock() {
         (_, Value::String(psbt), _) => wallet.call("decodepsbt", json!([psbt]))["tx"].clone(),
         (_, _, txid) => wallet.call("gettransaction", json!([txid, true, true]))["decoded"].clone(),
     };
-    let made: Vec<Value> = at_once(&host, 5, &calls).iter().map(&mut decode).collect();
+    let made: Vec<Value> = at_once(host, "locking", 5, &calls).iter().map(&mut decode).collect();
     check_distinct(&made);
 }
 
-#[test]
-fn a_payment_is_bumped_once_however_many_ask_at_once() {
-    let (host, mut wallet) = start(4);
+/// However many ask at once, a payment is bumped once.
+fn check_one_bump(host: &Host, mut wallet: Client) {
     let paid = wallet.call("sendtoaddress", json!([FOREIGN, 1]));
     let outcomes: Vec<bool> = std::thread::scope(|scope| {
         let bump = || {
-            let (mut client, paid) = (host.client().wallet("w"), paid.clone());
+            let (mut client, paid) = (host.client().wallet("bumping"), paid.clone());
             scope.spawn(move || client.try_call("bumpfee", json!([paid])).is_ok())
         };
         let threads: Vec<_> = std::iter::repeat_with(bump).take(3).collect();

@@ -1,28 +1,34 @@
-//! Files of the host's system that clients name: backupwallet and restorewallet.
+//! Files of the host's system that clients name: backupwallet, exportwatchonlywallet and restorewallet.
 
 use outrigger_tests::{Client, Host, HostOptions, wait_until};
 use serde_json::{Value, json};
 use std::path::Path;
 
-use crate::users::with_user;
+use crate::users::{ALICE, with_user};
 
 /// What bitcoind says of every backup that was not made.
 const FAILED: &str = "Error: Wallet backup failed!";
 
-/// A host with a user who has one wallet, and may be kept to folders.
-fn host(folders: Option<&Path>) -> (Host, Client) {
-    let folders = folders.map_or(String::new(), |folder| format!("folders = [{folder:?}]\n"));
-    let (host, alice) = with_user(&format!("wallet = \"hot\"\n{folders}"));
+#[test]
+fn files_of_the_system_that_users_name_are_not_overwritten_and_lie_in_their_folders() {
+    let outside = tempfile::tempdir().unwrap();
+    let allowed = outside.path().join("allowed");
+    std::fs::create_dir(&allowed).unwrap();
+    let bob = ALICE.replace("alice", "bob");
+    // Bob is kept to no folders.
+    let (host, alice) = with_user(&format!(
+        "wallet = \"hot\"\nfolders = [{allowed:?}]\n[[rpc.users]]\nrpcauth = \"{bob}\"\nwallet = \"hot\""
+    ));
     host.client().call("createwallet", json!({"wallet_name": "hot", "load_on_startup": true}));
-    (host, alice)
+    check_nothing_is_overwritten(&host, Client::new(host.address, "bob:pass:word"));
+    check_folders(&host, alice, outside.path(), &allowed);
 }
 
-#[test]
-fn backupwallet_does_not_overwrite_the_hosts_files() {
-    let (host, mut alice) = host(None);
+/// backupwallet overwrites neither the host's files nor foreign ones.
+fn check_nothing_is_overwritten(host: &Host, mut bob: Client) {
     let folder = host.network_folder();
     let own = [".cookie", ".lock", "wallets/load.json", "wallets/hot/data.mdb", "chain/data.mdb", "mempool.dat", "new"];
-    for client in [&mut alice, &mut host.client().wallet("hot")] {
+    for client in [&mut bob, &mut host.client().wallet("hot")] {
         for name in own {
             let before = std::fs::read(folder.join(name)).ok();
             assert_eq!(client.refused("backupwallet", json!([folder.join(name)])), (-4, FAILED.into()), "{name}");
@@ -32,25 +38,29 @@ fn backupwallet_does_not_overwrite_the_hosts_files() {
     let outside = tempfile::tempdir().unwrap();
     let foreign = outside.path().join("notes.txt");
     std::fs::write(&foreign, "notes").unwrap();
-    assert_eq!(alice.refused("backupwallet", json!([foreign])), (-4, FAILED.into()));
+    assert_eq!(bob.refused("backupwallet", json!([foreign])), (-4, FAILED.into()));
     assert_eq!(std::fs::read(&foreign).unwrap(), b"notes");
     let backup = outside.path().join("hot.backup");
     for _ in 0..2 {
-        assert_eq!(alice.call("backupwallet", json!([backup])), Value::Null);
+        assert_eq!(bob.call("backupwallet", json!([backup])), Value::Null);
     }
 }
 
-#[test]
-fn backupwallet_and_restorewallet_keep_a_user_to_the_folders_that_are_named() {
-    let outside = tempfile::tempdir().unwrap();
-    let (allowed, other) = (outside.path().join("allowed"), outside.path().join("other"));
-    std::fs::create_dir(&allowed).unwrap();
+/// backupwallet, exportwatchonlywallet and restorewallet keep a user to the folder that is named.
+fn check_folders(host: &Host, mut alice: Client, outside: &Path, allowed: &Path) {
+    let (other, notes) = (outside.join("other"), outside.join("notes"));
     std::fs::create_dir(&other).unwrap();
-    let (host, mut alice) = host(Some(&allowed));
+    std::fs::write(&notes, "notes").unwrap();
+    // Whether a file exists there is not told.
+    for file in [&notes, &outside.join("none"), &host.network_folder().join(".cookie")] {
+        let message = format!("Error: Could not create file '{}'", file.display());
+        assert_eq!(alice.refused("exportwatchonlywallet", json!([file])), (-4, message));
+    }
+    alice.call("exportwatchonlywallet", json!([allowed.join("watching")]));
+    assert_eq!(std::fs::read(&notes).unwrap(), b"notes");
     assert_eq!(alice.refused("backupwallet", json!([other.join("b")])), (-4, FAILED.into()));
     alice.call("backupwallet", json!([allowed.join("b")]));
-    let mut anyone = host.client().wallet("hot");
-    anyone.call("backupwallet", json!([other.join("b")]));
+    host.client().wallet("hot").call("backupwallet", json!([other.join("b")]));
     alice.call("unloadwallet", json!(["hot"]));
     std::fs::remove_dir_all(host.network_folder().join("wallets/hot")).unwrap();
     let (code, message) = alice.refused("restorewallet", json!(["hot", other.join("b")]));

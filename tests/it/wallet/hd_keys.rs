@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use super::compared::FOREIGN;
 use super::fund;
-use crate::users::with_user;
 
 const OTHER: &str =
     "tpubDC5FSnBiZDMmhiuCmWAYsLwgLYrrT9rAqvTySfuCCrgsWz8wxMXUS9Tb9iVMvcRbvFcAHGkMD5Kx8koh4GquNGNTfohfk7pgjhaPCdXpoba";
@@ -255,24 +254,6 @@ fn exportwatchonlywallet_watches_imported_keys() {
     assert_eq!(watch.refused("dumpprivkey", json!([FOREIGN])), (-4, message));
     watch.call("generatetoaddress", json!([1, FOREIGN]));
     assert_eq!(watch.call("getbalances", json!([]))["watchonly"]["trusted"].to_string(), "100.00000000");
-}
-
-#[test]
-fn exportwatchonlywallet_keeps_a_user_to_the_folders_that_are_named() {
-    let outside = tempfile::tempdir().unwrap();
-    let (allowed, other) = (outside.path().join("allowed"), outside.path().join("other"));
-    std::fs::create_dir(&allowed).unwrap();
-    std::fs::write(&other, "notes").unwrap();
-    let (host, mut alice) = with_user(&format!("wallet = \"hot\"\nfolders = [{allowed:?}]"));
-    host.client().call("createwallet", json!(["hot"]));
-    let own = host.network_folder().join(".cookie");
-    // Whether a file exists there is not told.
-    for file in [&other, &outside.path().join("none"), &own] {
-        let message = format!("Error: Could not create file '{}'", file.display());
-        assert_eq!(alice.refused("exportwatchonlywallet", json!([file])), (-4, message));
-    }
-    alice.call("exportwatchonlywallet", json!([allowed.join("b")]));
-    assert_eq!(std::fs::read(&other).unwrap(), b"notes");
 }
 
 #[test]

@@ -24,40 +24,68 @@ fn import(client: &mut Client, text: &str, active: bool) -> Value {
 }
 
 #[test]
-fn addhdkey_adds_keys_without_addresses_under_every_release() {
-    for release in ["release=29", "release=32"] {
-        let host = host(&[release]);
-        let mut wallet = host.client().create_wallet("w", json!({"blank": true}));
-        assert_eq!(wallet.call("addhdkey", json!([XPRV])), json!({"xpub": XPUB}));
-        let desc = format!("unused({XPUB})#7rsstqgl");
-        let listed = json!([{"xpub": XPUB, "has_private": true, "descriptors": [{"desc": desc, "active": false}]}]);
-        assert_eq!(wallet.call("gethdkeys", json!([])), listed);
-        assert_eq!(wallet.call("listdescriptors", json!([]))["descriptors"][0]["desc"], desc);
-        let info = wallet.call("getwalletinfo", json!([]));
-        assert_eq!((&info["blank"], &info["keypoolsize"]), (&json!(true), &json!(0)));
-        let created = wallet.call("createwalletdescriptor", json!(["bech32", {"hdkey": XPUB}]));
-        assert_eq!(created["descs"].as_array().unwrap().len(), 2);
-        let random = wallet.call("addhdkey", json!([]))["xpub"].clone();
-        assert_ne!(random, wallet.call("addhdkey", json!([]))["xpub"]);
-        assert_eq!(wallet.call("gethdkeys", json!([{"private": true}])).as_array().unwrap().len(), 3);
-        for (key, code, message) in [
-            (XPRV, -4, "HD key already exists"),
-            (OTHER, -5, "Extended public key (xpub) provided, but extended private key (xprv) is required"),
-            ("xx", -5, "Could not parse HD key"),
-            ("", -5, "Could not parse HD key"),
-        ] {
-            assert_eq!(wallet.refused("addhdkey", json!([key])), (code, message.into()));
+fn keys_descriptors_and_wallets_follow_the_release() {
+    for release in 29..=32 {
+        // A deprecated member that is kept keeps no deprecated method.
+        let host = host(&[format!("release={release}").as_str(), "deprecatedrpc=[\"bip125\"]"]);
+        check_descriptors(&mut host.client(), release);
+        check_removeprunedfunds(&host, release < 32);
+        match release {
+            29 => check_names_before_release_32(&mut host.client()),
+            30 => check_aggregate_keys(&host),
+            32 => {
+                check_unused_descriptors(&host);
+                check_names_since_release_32(&mut host.client());
+            }
+            _ => {}
         }
-        host.client().call("createwallet", json!(["watch", true]));
-        let message = "addhdkey is not available for wallets without private keys";
-        assert_eq!(host.client().wallet("watch").refused("addhdkey", json!([])), (-4, message.into()));
+        if [29, 32].contains(&release) {
+            check_addhdkey(&host);
+        }
     }
+    check_removeprunedfunds(&host(&["release=32", "deprecatedrpc=[\"bip125\", \"removeprunedfunds\"]"]), true);
+}
+
+/// Keys without addresses are added under every release.
+fn check_addhdkey(host: &Host) {
+    let mut wallet = host.client().create_wallet("added", json!({"blank": true}));
+    assert_eq!(wallet.call("addhdkey", json!([XPRV])), json!({"xpub": XPUB}));
+    let desc = format!("unused({XPUB})#7rsstqgl");
+    let listed = json!([{"xpub": XPUB, "has_private": true, "descriptors": [{"desc": desc, "active": false}]}]);
+    assert_eq!(wallet.call("gethdkeys", json!([])), listed);
+    assert_eq!(wallet.call("listdescriptors", json!([]))["descriptors"][0]["desc"], desc);
+    let info = wallet.call("getwalletinfo", json!([]));
+    assert_eq!((&info["blank"], &info["keypoolsize"]), (&json!(true), &json!(0)));
+    let created = wallet.call("createwalletdescriptor", json!(["bech32", {"hdkey": XPUB}]));
+    assert_eq!(created["descs"].as_array().unwrap().len(), 2);
+    let random = wallet.call("addhdkey", json!([]))["xpub"].clone();
+    assert_ne!(random, wallet.call("addhdkey", json!([]))["xpub"]);
+    assert_eq!(wallet.call("gethdkeys", json!([{"private": true}])).as_array().unwrap().len(), 3);
+    for (key, code, message) in [
+        (XPRV, -4, "HD key already exists"),
+        (OTHER, -5, "Extended public key (xpub) provided, but extended private key (xprv) is required"),
+        ("xx", -5, "Could not parse HD key"),
+        ("", -5, "Could not parse HD key"),
+    ] {
+        assert_eq!(wallet.refused("addhdkey", json!([key])), (code, message.into()));
+    }
+    host.client().call("createwallet", json!(["without-keys", true]));
+    let message = "addhdkey is not available for wallets without private keys";
+    assert_eq!(host.client().wallet("without-keys").refused("addhdkey", json!([])), (-4, message.into()));
 }
 
 #[test]
-fn derivehdkey_prefers_keys_without_addresses() {
-    let host = host(&[]);
-    let mut wallet = host.new_wallet("w");
+fn derivehdkey_and_exportwatchonlywallet_work_under_release_29() {
+    let (host, folder) = (host(&[]), tempfile::tempdir().unwrap());
+    check_derivehdkey(&host);
+    // The coins of the imported key are all that was ever mined to its address.
+    check_export_of_imported_keys(&host, &folder.path().join("imported"));
+    check_export(&host);
+}
+
+/// Keys without addresses are preferred.
+fn check_derivehdkey(host: &Host) {
+    let mut wallet = host.new_wallet("derived");
     let described = wallet.call("listdescriptors", json!([]))["descriptors"][0]["desc"].as_str().unwrap().to_owned();
     let derived = wallet.call("derivehdkey", json!(["m/44h/1h/0h"]));
     let key = [&derived["origin"], &derived["xpub"]].map(|part| part.as_str().unwrap()).concat();
@@ -95,18 +123,17 @@ fn derivehdkey_prefers_keys_without_addresses() {
     wallet.call("walletpassphrase", json!(["secret", 60]));
     assert_eq!(wallet.call("derivehdkey", json!(["87h/1h/0", {"hdkey": XPUB}])), of_unused, "it was not replaced");
     for (name, watch, code, message) in [
-        ("empty", false, -5, "No active or unused(KEY) descriptor found"),
-        ("watch", true, -4, "derivehdkey is not available for watch-only wallets"),
+        ("nothing-derived", false, -5, "No active or unused(KEY) descriptor found"),
+        ("nothing-known", true, -4, "derivehdkey is not available for watch-only wallets"),
     ] {
         host.client().call("createwallet", json!([name, watch, true]));
         assert_eq!(host.client().wallet(name).refused("derivehdkey", json!(["m/1h"])), (code, message.into()));
     }
 }
 
-#[test]
-fn unused_descriptors_are_imported_from_release_32_on() {
-    let host = host(&["release=32"]);
-    let (mut client, mut wallet) = (host.client(), host.new_wallet("w"));
+/// Unused descriptors are imported from release 32 on.
+fn check_unused_descriptors(host: &Host) {
+    let (mut client, mut wallet) = (host.client(), host.new_wallet("unused"));
     let message = "Cannot import descriptor without private keys to a wallet with private keys enabled";
     assert_eq!(import(&mut wallet, &format!("unused({XPUB})"), false)["error"]["message"], message);
     assert_eq!(import(&mut wallet, &format!("unused({XPRV})"), false), json!({"success": true}));
@@ -120,18 +147,17 @@ fn unused_descriptors_are_imported_from_release_32_on() {
     let request = json!({"desc": text, "timestamp": "now"});
     let twice = host.new_wallet("twice").call("importdescriptors", json!([[request, request]]));
     assert_eq!((&twice[0]["success"], &twice[1]["error"]["message"]), (&json!(true), &json!(message)));
-    client.call("createwallet", json!(["watch", true]));
-    let refused = import(&mut client.wallet("watch"), &format!("unused({XPUB})"), false);
+    client.call("createwallet", json!(["without-unused", true]));
+    let refused = import(&mut client.wallet("without-unused"), &format!("unused({XPUB})"), false);
     let message = "Cannot import unused() to wallet without private keys enabled";
     assert_eq!(refused["error"], json!({"code": -4, "message": message}));
     let text = client.with_checksum(&format!("unused({XPUB})"));
     assert_eq!(client.refused("deriveaddresses", json!([text])), (-1, "Unexpected empty result".into()));
 }
 
-#[test]
-fn coins_of_aggregate_keys_are_watched_and_not_signed() {
-    let host = host(&["release=30"]);
-    let mut wallet = host.client().create_wallet("w", json!({"blank": true}));
+/// Coins of aggregate keys are watched and not signed.
+fn check_aggregate_keys(host: &Host) {
+    let mut wallet = host.client().create_wallet("aggregate", json!({"blank": true}));
     let imported = import(&mut wallet, &format!("tr(musig({OTHER},{XPRV})/<0;1>/*)"), true);
     assert_eq!(imported["success"], true, "{imported}");
     let address = wallet.call("getnewaddress", json!(["", "bech32m"]));
@@ -149,18 +175,17 @@ fn coins_of_aggregate_keys_are_watched_and_not_signed() {
     assert_eq!(wallet.refused("getdescriptorinfo", json!(["tr(musig())"])), (-5, message.into()));
 }
 
-#[test]
-fn descriptors_of_later_releases_are_refused_before_them() {
+/// Descriptors of later releases are refused before them.
+fn check_descriptors(client: &mut Client, release: u32) {
     let key = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
-    for (set, text, refused) in [
-        ("release=29", format!("tr(musig({key}))"), Some(format!("tr(): key 'musig({key})' is not valid"))),
-        ("release=29", format!("pkh( {OTHER})"), None),
-        ("release=30", format!("pkh( {OTHER})"), Some(format!("pkh(): Key ' {OTHER}' is invalid due to whitespace"))),
-        ("release=31", format!("unused({key})"), Some(format!("'unused({key})' is not a valid descriptor function"))),
-        ("release=32", format!("unused({key})"), None),
-    ] {
-        let host = host(&[set]);
-        let mut client = host.client();
+    let cases = [
+        (29, format!("tr(musig({key}))"), Some(format!("tr(): key 'musig({key})' is not valid"))),
+        (29, format!("pkh( {OTHER})"), None),
+        (30, format!("pkh( {OTHER})"), Some(format!("pkh(): Key ' {OTHER}' is invalid due to whitespace"))),
+        (31, format!("unused({key})"), Some(format!("'unused({key})' is not a valid descriptor function"))),
+        (32, format!("unused({key})"), None),
+    ];
+    for (_, text, refused) in cases.into_iter().filter(|(of, ..)| *of == release) {
         match refused {
             Some(message) => assert_eq!(client.refused("getdescriptorinfo", json!([text])), (-5, message)),
             None => assert_eq!(client.call("getdescriptorinfo", json!([text]))["issolvable"], true),
@@ -188,9 +213,9 @@ fn told(wallet: &mut Client) -> Vec<Value> {
     ]
 }
 
-#[test]
-fn exportwatchonlywallet_writes_a_wallet_that_watches_the_same() {
-    let (host, folder) = (host(&[]), tempfile::tempdir().unwrap());
+/// The exported wallet watches the same coins.
+fn check_export(host: &Host) {
+    let folder = tempfile::tempdir().unwrap();
     let mut wallet = host.client().create_wallet("w", json!({"passphrase": "secret", "avoid_reuse": true}));
     for kind in ["bech32", "legacy"] {
         fund(&mut wallet, kind);
@@ -236,17 +261,14 @@ fn exportwatchonlywallet_writes_a_wallet_that_watches_the_same() {
     assert!(!new.exists() && std::fs::read_dir(folder.path()).unwrap().count() == 2, "nothing unfinished is left");
 }
 
-#[test]
-fn exportwatchonlywallet_watches_imported_keys() {
-    let (host, folder) = (host(&[]), tempfile::tempdir().unwrap());
-    let mut wallet = host.new_wallet("w");
+fn check_export_of_imported_keys(host: &Host, file: &Path) {
+    let mut wallet = host.new_wallet("imported");
     wallet.call("importprivkey", json!(["cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA", "key"]));
     wallet.call("generatetoaddress", json!([101, FOREIGN]));
     assert_eq!(wallet.call("getbalances", json!([]))["mine"]["trusted"].to_string(), "50.00000000");
-    let file = folder.path().join("export");
     wallet.call("exportwatchonlywallet", json!([file]));
-    host.client().call("restorewallet", json!(["watch", file]));
-    let mut watch = host.client().wallet("watch");
+    host.client().call("restorewallet", json!(["imported-watch", file]));
+    let mut watch = host.client().wallet("imported-watch");
     let balances = watch.call("getbalances", json!([]));
     let trusted = ["mine", "watchonly"].map(|of| balances[of]["trusted"].to_string());
     assert_eq!(trusted, ["0.00000000", "50.00000000"]);
@@ -256,42 +278,41 @@ fn exportwatchonlywallet_watches_imported_keys() {
     assert_eq!(watch.call("getbalances", json!([]))["watchonly"]["trusted"].to_string(), "100.00000000");
 }
 
-#[test]
-fn wallets_are_refused_by_release() {
-    let [early, late] = [29, 32].map(|release| host(&[&format!("release={release}")]));
-    let (mut early, mut late_client) = (early.client(), late.client());
-    assert_eq!(early.call("createwallet", json!([""])), json!({"name": ""}));
-    let empty = (-8, "Wallet name cannot be empty".to_owned());
-    assert_eq!(late_client.refused("createwallet", json!([""])), empty);
-    assert_eq!(late_client.refused("restorewallet", json!(["", "/none"])), empty);
-    assert_eq!(late_client.refused("loadwallet", json!([""])).0, -18);
-    let normal = "Wallet file verification failed. Wallet name given as a path must be normalized";
+const NOT_NORMALIZED: &str = "Wallet file verification failed. Wallet name given as a path must be normalized";
+
+fn check_names_before_release_32(client: &mut Client) {
+    assert_eq!(client.call("createwallet", json!([""])), json!({"name": ""}));
     for method in ["createwallet", "loadwallet"] {
-        assert_eq!(late_client.refused(method, json!(["a/../b"])), (-4, normal.into()));
-        assert_ne!(early.refused(method, json!(["a/../b"])).1, normal);
+        assert_ne!(client.refused(method, json!(["a/../b"])).1, NOT_NORMALIZED);
     }
-    for (client, message) in [
-        (&mut early, "Can't get descriptor string."),
-        (&mut late_client, "Can't get private descriptor string for watch-only wallets"),
-    ] {
-        let mut watch = client.create_wallet("watch", json!({"disable_private_keys": true}));
-        import(&mut watch, &format!("wpkh({OTHER})"), false);
-        assert_eq!(watch.refused("listdescriptors", json!([true])), (-4, message.into()));
-    }
+    check_private_descriptors(client, "Can't get descriptor string.");
 }
 
-#[test]
-fn removeprunedfunds_needs_a_setting_from_release_32_on() {
-    let txid = json!(["00".repeat(32)]);
-    let unknown = format!("Transaction {} does not belong to this wallet", "00".repeat(32));
-    let deprecated = "DEPRECATION WARNING: This feature will be removed in the next major release. Start bitcoind with the `-deprecatedrpc=removeprunedfunds` option in order to use this.";
-    for (set, refusal) in [
-        (&["release=31"][..], (-4, unknown.as_str())),
-        (&["release=32"], (-32, deprecated)),
-        (&["release=32", "deprecatedrpc=[\"bip125\"]"], (-32, deprecated)),
-        (&["release=32", "deprecatedrpc=[\"bip125\", \"removeprunedfunds\"]"], (-4, unknown.as_str())),
-    ] {
-        let host = host(set);
-        assert_eq!(host.new_wallet("w").refused("removeprunedfunds", txid.clone()), (refusal.0, refusal.1.to_owned()));
+fn check_names_since_release_32(client: &mut Client) {
+    let empty = (-8, "Wallet name cannot be empty".to_owned());
+    assert_eq!(client.refused("createwallet", json!([""])), empty);
+    assert_eq!(client.refused("restorewallet", json!(["", "/none"])), empty);
+    assert_eq!(client.refused("loadwallet", json!([""])).0, -18);
+    for method in ["createwallet", "loadwallet"] {
+        assert_eq!(client.refused(method, json!(["a/../b"])), (-4, NOT_NORMALIZED.into()));
     }
+    check_private_descriptors(client, "Can't get private descriptor string for watch-only wallets");
+}
+
+/// listdescriptors tells no private descriptors of a wallet without private keys.
+fn check_private_descriptors(client: &mut Client, message: &str) {
+    let mut watch = client.create_wallet("watch", json!({"disable_private_keys": true}));
+    import(&mut watch, &format!("wpkh({OTHER})"), false);
+    assert_eq!(watch.refused("listdescriptors", json!([true])), (-4, message.into()));
+}
+
+/// removeprunedfunds needs a setting from release 32 on.
+fn check_removeprunedfunds(host: &Host, is_there: bool) {
+    let txid = "00".repeat(32);
+    let deprecated = "DEPRECATION WARNING: This feature will be removed in the next major release. Start bitcoind with the `-deprecatedrpc=removeprunedfunds` option in order to use this.";
+    let refusal = match is_there {
+        true => (-4, format!("Transaction {txid} does not belong to this wallet")),
+        false => (-32, deprecated.to_owned()),
+    };
+    assert_eq!(host.new_wallet("pruned").refused("removeprunedfunds", json!([txid])), refusal);
 }

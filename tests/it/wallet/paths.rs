@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions};
+use outrigger_tests::{Client, Host, HostOptions};
 use serde_json::{Value, json};
 
-use crate::users::with_user;
+use crate::users::{ALICE, with_user};
 
 /// A folder of a client's that is there, and the name of a wallet below it.
 fn of_liana(folder: &tempfile::TempDir) -> String {
@@ -55,7 +55,7 @@ fn createwallet_by_an_absolute_path_keeps_the_name_and_writes_nothing_there() {
 }
 
 #[test]
-fn wallets_by_absolute_paths_are_told_apart_and_may_be_long() {
+fn wallets_by_absolute_paths_are_told_apart_and_may_be_long_and_restored() {
     let host = Host::start_with(HostOptions::with(&["wallet.keypool=1"]));
     let mut client = host.client();
     let long = format!("/nowhere/{}", "é/x".repeat(150));
@@ -74,6 +74,7 @@ fn wallets_by_absolute_paths_are_told_apart_and_may_be_long() {
         let path = &in_paths(name)[2];
         assert_eq!(client.wallet(path).call("getwalletinfo", json!([]))["walletname"], json!(name));
     }
+    check_backup(&host);
     assert!(!Path::new("/nowhere").exists());
     for name in ["/nowhere/../w", "/..", "/", "//nowhere/v", "/nowhere/v/", "/nowhere/./v", "/a\nb"] {
         for method in ["createwallet", "loadwallet"] {
@@ -86,28 +87,24 @@ fn wallets_by_absolute_paths_are_told_apart_and_may_be_long() {
     assert_eq!((code, &*message), (-4, expected));
 }
 
-#[test]
-fn wallets_by_absolute_paths_are_backed_up_and_restored() {
-    let (host, folder) = (Host::start(), tempfile::tempdir().unwrap());
+fn check_backup(host: &Host) {
+    let folder = tempfile::tempdir().unwrap();
     let mut client = host.client();
     let mut wallet = client.create_wallet("/nowhere/old", json!({}));
     let address = wallet.call("getnewaddress", json!(["mine"]));
-    wallet.call("importaddress", json!([ELSEWHERE, "theirs", false]));
     let backup = folder.path().join("backup");
     wallet.call("backupwallet", json!([backup]));
-
     assert_eq!(client.call("restorewallet", json!(["/nowhere/new", backup])), json!({"name": "/nowhere/new"}));
     let owned = client.wallet("/nowhere/new").call("getaddressinfo", json!([address]));
     assert_eq!(owned["ismine"], json!(true));
     let (code, message) = client.refused("restorewallet", json!(["/nowhere/new", backup]));
     assert!(code == -36 && message.starts_with("Failed to restore wallet. Database file exists in "), "{message}");
-
-    assert!(!Path::new("/nowhere").exists());
 }
 
 #[test]
 fn loadwallet_of_the_path_of_a_wallet_of_bitcoind_says_how_it_is_copied() {
-    let (host, folder) = (Host::start(), tempfile::tempdir().unwrap());
+    let [folder, folders] = [0; 2].map(|_| tempfile::tempdir().unwrap());
+    let (host, mut alice) = with_user(&format!("folders = [{:?}]", folders.path()));
     let mut client = host.client();
     let name = std::fs::canonicalize(folder.path()).unwrap().join("w").to_str().unwrap().to_owned();
     let failed = format!("Wallet file verification failed. Failed to load database path '{name}'. ");
@@ -122,21 +119,26 @@ fn loadwallet_of_the_path_of_a_wallet_of_bitcoind_says_how_it_is_copied() {
     assert_eq!(told, (-18, format!("{failed}A wallet of bitcoind lies there, which can be copied: {advice}")));
 
     // A user who may use one folder learns nothing of files elsewhere.
-    let folders = tempfile::tempdir().unwrap();
-    let (_host, mut alice) = with_user(&format!("folders = [{:?}]", folders.path()));
     assert_eq!(alice.refused("loadwallet", json!([name])), missing);
 }
 
 #[test]
 fn users_of_one_wallet_by_an_absolute_path_name_it_whole() {
     let unknown = (-18, "Requested wallet does not exist or is not loaded".to_owned());
-    for (allowed, is_allowed) in [("/nowhere/w", true), ("/nowhere/*", false), ("/nowhere", false), ("w", false)] {
-        let (host, mut alice) = with_user(&format!("wallet = \"{allowed}\""));
-        host.client().call("createwallet", json!(["/nowhere/w", false, true]));
-        host.client().call("createwallet", json!(["/nowhere/v", false, true]));
-        let named = alice.wallet("/nowhere/w").try_call("getwalletinfo", json!([]));
+    let users = [("alice", "/nowhere/w"), ("bob", "/nowhere/*"), ("carol", "/nowhere"), ("dave", "w")];
+    let section = |(name, allowed): &(&str, &str)| {
+        let line = ALICE.replace("alice", name);
+        format!("[[rpc.users]]\nrpcauth = \"{line}\"\nwallet = \"{allowed}\"\n")
+    };
+    let host = Host::start_with(HostOptions::with_groups(&users.iter().map(section).collect::<String>()));
+    host.client().call("createwallet", json!(["/nowhere/w", false, true]));
+    host.client().call("createwallet", json!(["/nowhere/v", false, true]));
+    for (name, allowed) in users {
+        let mut user = Client::new(host.address, &format!("{name}:pass:word"));
+        let is_allowed = allowed == "/nowhere/w";
+        let named = user.wallet("/nowhere/w").try_call("getwalletinfo", json!([]));
         assert_eq!(named.is_ok(), is_allowed, "{allowed}");
-        assert_eq!(alice.call("listwallets", json!([])), if is_allowed { json!(["/nowhere/w"]) } else { json!([]) });
-        assert_eq!(alice.wallet("/nowhere/v").refused("getwalletinfo", json!([])), unknown);
+        assert_eq!(user.call("listwallets", json!([])), if is_allowed { json!(["/nowhere/w"]) } else { json!([]) });
+        assert_eq!(user.wallet("/nowhere/v").refused("getwalletinfo", json!([])), unknown);
     }
 }

@@ -1,9 +1,9 @@
 //! Payments, and the coins and balances that they come from.
 
-use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, NOBODY, XPRV, all_groups};
+use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, NOBODY, all_groups};
 use serde_json::{Value, json};
 
-use super::{activate, fund};
+use super::fund;
 
 #[test]
 fn payments_and_balances_are_exact() {
@@ -97,55 +97,6 @@ fn check_reused_addresses(host: &Host, alice: &mut Client, mining: &Value) {
 }
 
 #[test]
-fn sendtoaddress_without_a_change_address_is_refused_and_p2wsh_change_is_weighed_as_such() {
-    let host = Host::start();
-    let mut client = host.client();
-    client.call("createwallet", json!({"wallet_name": "w", "blank": true}));
-    activate(&mut client, &[(&format!("wpkh({XPRV}/0/*)"), false), (&format!("pkh({XPRV}/1/*)"), true)]);
-    fund(&mut client, "bech32");
-    let message = "Transaction needs a change address, but we can't generate it. Error: No bech32 addresses available.";
-    assert_eq!(client.refused("sendtoaddress", json!([NOBODY, 1])), (-6, message.into()));
-    assert_eq!(client.refused("sendmany", json!(["", {NOBODY: 1}])), (-6, message.into()));
-    assert_eq!(client.refused("sendtoaddress", json!([NOBODY, 51])), (-6, "Insufficient funds".into()));
-    activate(&mut client, &[(&format!("wsh(pk({XPRV}/2/*))"), true)]);
-    let txid = client.call("sendtoaddress", json!({"address": NOBODY, "amount": 1, "fee_rate": 1}));
-    let entry = client.call("getmempoolentry", json!([txid]));
-    let fee = entry["fees"]["base"].to_string().replace('.', "").parse::<u64>().unwrap();
-    let size = entry["vsize"].as_u64().unwrap();
-    // A signature in 256 is a byte shorter than it is counted.
-    assert!((size..=size + 1).contains(&fee), "{fee} for {size}");
-    let outputs = client.call("gettransaction", json!({"txid": txid, "verbose": true}))["decoded"]["vout"].clone();
-    let types: Vec<&Value> = outputs.as_array().unwrap().iter().map(|output| &output["scriptPubKey"]["type"]).collect();
-    assert!(types.contains(&&json!("witness_v0_scripthash")), "{types:?}");
-}
-
-#[test]
-fn sendtoaddress_uses_up_one_change_address_and_none_where_it_fails() {
-    let host = Host::start();
-    let mut client = host.new_wallet("w");
-    fund(&mut client, "bech32");
-    let index = |client: &mut Client| {
-        let address = client.call("getrawchangeaddress", json!([]));
-        let path = client.call("getaddressinfo", json!([address]))["hdkeypath"].as_str().unwrap().to_owned();
-        path.rsplit('/').next().unwrap().parse::<u32>().unwrap()
-    };
-    let range = |client: &mut Client| {
-        let listed = client.call("listdescriptors", json!([]));
-        let of = |listed: &&Value| {
-            listed["internal"] == json!(true) && listed["desc"].as_str().unwrap().starts_with("wpkh(")
-        };
-        listed["descriptors"].as_array().unwrap().iter().find(of).unwrap()["range"][1].as_u64().unwrap()
-    };
-    assert_eq!(index(&mut client), 0);
-    let before = range(&mut client);
-    assert_eq!(client.refused("sendtoaddress", json!([NOBODY, 51])).0, -6);
-    assert_eq!(range(&mut client), before + 1, "what was derived ahead for it stays");
-    assert_eq!(index(&mut client), 1);
-    client.call("sendtoaddress", json!({"address": NOBODY, "amount": 50, "subtractfeefromamount": true}));
-    assert_eq!(index(&mut client), 3);
-}
-
-#[test]
 fn sendtoaddress_has_a_locktime_and_listlockunspent_knows_at_once_what_was_spent() {
     let host = Host::start();
     let mut client = host.new_wallet("w");
@@ -186,30 +137,4 @@ fn sendtoaddress_needs_a_feerate_where_no_fallback_is_configured() {
     assert_eq!(client.refused("sendtoaddress", json!([NOBODY, 1])), (-6, message.into()));
     assert_eq!(client.refused("sendmany", json!(["", {NOBODY: 1}])), (-6, message.into()));
     client.call("sendtoaddress", json!({"address": NOBODY, "amount": 1, "fee_rate": 2}));
-}
-
-#[test]
-fn listunspent_and_importmulti_take_options_by_name() {
-    let host = Host::start();
-    let mut client = host.client();
-    client.call("createwallet", json!({"wallet_name": "w", "descriptors": false}));
-    fund(&mut client, "bech32");
-    let count = |client: &mut Client, params| client.call("listunspent", params).as_array().unwrap().len();
-    assert_eq!(count(&mut client, json!({"minimumAmount": 50, "minconf": 101})), 1);
-    assert_eq!(count(&mut client, json!({"args": [1], "minimumAmount": "50.00000001"})), 0);
-    for options in [json!({}), Value::Null] {
-        let message = "Parameter query_options conflicts with parameter maximumCount";
-        let refused = client.refused("listunspent", json!({"maximumCount": 1, "query_options": options}));
-        assert_eq!(refused, (-8, message.into()));
-    }
-    let refused = client.refused("listunspent", json!({"query_options": {"nosuch": 1}}));
-    assert_eq!(refused, (-3, "Unexpected key nosuch".into()));
-    assert_eq!(client.refused("listunspent", json!({"nosuch": 1})), (-8, "Unknown named parameter nosuch".into()));
-    let request = json!([{"scriptPubKey": {"address": NOBODY},
-        "timestamp": 0, "watchonly": true}]);
-    let imported = client.call("importmulti", json!({"requests": request, "rescan": false}));
-    assert_eq!(imported[0]["success"], json!(true));
-    let message = "Parameter options conflicts with parameter rescan";
-    let refused = client.refused("importmulti", json!({"requests": request, "rescan": false, "options": {}}));
-    assert_eq!(refused, (-8, message.into()));
 }

@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const PASSPHRASE: &str = "correct horse battery staple";
 
 #[test]
-fn encryptwallet_walletpassphrase_and_walletlock_seal_and_open_the_keys() {
+fn passphrases_seal_and_open_the_keys_and_walletlock_leaves_no_copy_in_memory() {
     let host = Host::start();
     let mut wallet = host.new_wallet("w");
     assert_eq!(wallet.refused("walletlock", json!([])).0, -15);
@@ -45,6 +45,7 @@ fn encryptwallet_walletpassphrase_and_walletlock_seal_and_open_the_keys() {
     let mut wallet = client.wallet("w");
     assert_eq!(wallet.call("getaddressinfo", json!([first]))["ismine"], json!(true));
     wallet.call("walletpassphrase", json!(["battery staple", 10]));
+    check_memory(&host);
 }
 
 /// Where these bytes stand in the writable memory of a process, by the kind of memory.
@@ -75,21 +76,20 @@ fn copies(process: u32, secrets: &[(&str, Vec<u8>)]) -> Vec<String> {
 }
 
 fn call(host: &Host, method: &str, arguments: Value) -> Value {
-    host.client().wallet("w").call(method, arguments)
+    host.client().wallet("imported").call(method, arguments)
 }
 
-#[test]
-fn walletlock_leaves_no_copy_of_an_imported_key_in_memory() {
-    let host = Host::start();
-    host.client().call("createwallet", json!({"wallet_name": "w", "passphrase": PASSPHRASE}));
-    call(&host, "walletpassphrase", json!([PASSPHRASE, 1000]));
+/// walletlock leaves no copy of an imported key.
+fn check_memory(host: &Host) {
+    host.client().call("createwallet", json!({"wallet_name": "imported", "passphrase": PASSPHRASE}));
+    call(host, "walletpassphrase", json!([PASSPHRASE, 1000]));
     let text = host.client().with_checksum(&format!("wpkh({XPRV}/0/*)"));
     let import = json!([[{"desc": text, "timestamp": "now", "range": 9, "active": true}]]);
-    assert_eq!(call(&host, "importdescriptors", import)[0]["success"], json!(true));
-    let address = call(&host, "getnewaddress", json!([]));
-    call(&host, "generatetoaddress", json!([101, address]));
-    call(&host, "sendtoaddress", json!([ELSEWHERE, 1]));
-    assert!(call(&host, "listdescriptors", json!([true])).to_string().contains(XPRV));
+    assert_eq!(call(host, "importdescriptors", import)[0]["success"], json!(true));
+    let address = call(host, "getnewaddress", json!([]));
+    call(host, "generatetoaddress", json!([101, address]));
+    call(host, "sendtoaddress", json!([ELSEWHERE, 1]));
+    assert!(call(host, "listdescriptors", json!([true])).to_string().contains(XPRV));
 
     let master = Xpriv::from_str(XPRV).unwrap();
     let path = [0, 0].map(|index| ChildNumber::from_normal_idx(index).unwrap());
@@ -102,7 +102,7 @@ fn walletlock_leaves_no_copy_of_an_imported_key_in_memory() {
         ("the key that signed", child.private_key.secret_bytes().to_vec()),
         ("the passphrase", PASSPHRASE.as_bytes().to_vec()),
     ];
-    call(&host, "walletlock", json!([]));
+    call(host, "walletlock", json!([]));
     let deadline = Instant::now() + PATIENCE;
     loop {
         let left = copies(host.process_id(), &secrets);

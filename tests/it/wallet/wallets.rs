@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use outrigger_tests::{ELSEWHERE, Host, HostOptions, copy_folder};
+use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, copy_folder};
 use serde_json::{Value, json};
 
 use super::keys;
-use crate::operator::logged_with;
 
 const WALLETS: usize = 300;
 
@@ -21,9 +20,23 @@ fn most_threads() -> usize {
 }
 
 #[test]
-fn createwallet_loadwallet_and_unloadwallet_change_what_listwallets_tells() {
+fn wallets_are_made_loaded_chosen_and_described() {
     let host = Host::start();
-    let mut client = host.client();
+    check_lists(&mut host.client());
+    // Two wallets are loaded now.
+    let message = "Multiple wallets are loaded. Please select which wallet to use by requesting the RPC through the /wallet/<walletname> URI path.";
+    for method in ["getwalletinfo", "getbalances", "listunspent", "listtransactions", "listdescriptors"] {
+        assert_eq!(host.client().refused(method, json!([])), (-19, message.into()), "{method}");
+    }
+    assert_eq!(host.client().call("createwallet", json!([""])), json!({"name": ""}));
+    assert_eq!(host.client().wallet("").call("getwalletinfo", json!([]))["walletname"], json!(""));
+    check_warnings(&mut host.client());
+    check_members(&host);
+    check_former_layouts(&host);
+}
+
+/// createwallet, loadwallet and unloadwallet change what listwallets tells.
+fn check_lists(client: &mut Client) {
     let none = client.refused("getwalletinfo", json!([]));
     assert_eq!(none.0, -18);
     assert!(none.1.starts_with("No wallet is loaded."), "{}", none.1);
@@ -31,7 +44,6 @@ fn createwallet_loadwallet_and_unloadwallet_change_what_listwallets_tells() {
     assert_eq!(client.call("getwalletinfo", json!([]))["walletname"], json!("a"));
     client.call("createwallet", json!(["b b"]));
     assert_eq!(client.call("listwallets", json!([])), json!(["a", "b b"]));
-    assert_eq!(client.refused("getwalletinfo", json!([])).0, -19);
     assert_eq!(client.wallet("b%20b").call("getwalletinfo", json!([]))["walletname"], json!("b b"));
     let differ = "The RPC endpoint wallet and the wallet name parameter specify different wallets";
     assert_eq!(client.wallet("b%20b").refused("unloadwallet", json!(["a"])), (-8, differ.into()));
@@ -51,45 +63,22 @@ fn createwallet_loadwallet_and_unloadwallet_change_what_listwallets_tells() {
     assert_eq!(client.call("listwallets", json!([])), json!(["b b", "a"]));
 }
 
-#[test]
-fn createwallet_loadwallet_restorewallet_and_unloadwallet_have_warnings_only_where_there_are_any() {
-    let host = Host::start();
-    let mut client = host.client();
-    assert_eq!(client.call("createwallet", json!(["a"])), json!({"name": "a"}));
+/// createwallet, loadwallet, restorewallet and unloadwallet have warnings only where there are any.
+fn check_warnings(client: &mut Client) {
+    assert_eq!(client.call("createwallet", json!(["c"])), json!({"name": "c"}));
     let warnings = ["Empty string given as passphrase, wallet will not be encrypted."];
-    let created = client.call("createwallet", json!({"wallet_name": "b", "passphrase": ""}));
+    let created = client.call("createwallet", json!({"wallet_name": "d", "passphrase": ""}));
     assert_eq!((keys(&created), &created["warnings"]), (vec!["name", "warnings"], &json!(warnings)));
-    assert_eq!(client.call("unloadwallet", json!(["a"])), json!({}));
-    assert_eq!(client.call("loadwallet", json!(["a"])), json!({"name": "a"}));
+    assert_eq!(client.call("unloadwallet", json!(["c"])), json!({}));
+    assert_eq!(client.call("loadwallet", json!(["c"])), json!({"name": "c"}));
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("backup");
-    client.wallet("a").call("backupwallet", json!([file]));
-    assert_eq!(client.call("restorewallet", json!(["c", file])), json!({"name": "c"}));
+    client.wallet("c").call("backupwallet", json!([file]));
+    assert_eq!(client.call("restorewallet", json!(["e", file])), json!({"name": "e"}));
 }
 
-#[test]
-fn createwallet_with_an_empty_name_is_reached_by_its_path() {
-    let host = Host::start();
-    let mut client = host.client();
-    assert_eq!(client.call("createwallet", json!([""])), json!({"name": ""}));
-    client.call("createwallet", json!(["other"]));
-    assert_eq!(client.wallet("").call("getwalletinfo", json!([]))["walletname"], json!(""));
-}
-
-#[test]
-fn wallet_rpcs_without_a_path_are_refused_where_several_wallets_are_loaded() {
-    let host = Host::start();
-    let (mut client, _, _) = (host.client(), host.new_wallet("a"), host.new_wallet("b"));
-    let message = "Multiple wallets are loaded. Please select which wallet to use by requesting the RPC through the /wallet/<walletname> URI path.";
-    for method in ["getwalletinfo", "getbalances", "listunspent", "listtransactions", "listdescriptors"] {
-        assert_eq!(client.refused(method, json!([])), (-19, message.into()), "{method}");
-    }
-}
-
-#[test]
-fn getwalletinfo_has_the_keys_of_29_in_their_order() {
-    let host = Host::start();
-    let client = host.client();
+/// getwalletinfo has the members of release 29 in their order.
+fn check_members(host: &Host) {
     let expected = [
         "walletname",
         "walletversion",
@@ -110,16 +99,16 @@ fn getwalletinfo_has_the_keys_of_29_in_their_order() {
         "birthtime",
         "lastprocessedblock",
     ];
-    let info = host.new_wallet("w").call("getwalletinfo", json!([]));
+    let mut wallet = host.new_wallet("w");
+    let info = wallet.call("getwalletinfo", json!([]));
     assert_eq!(keys(&info), expected);
     assert_eq!((&info["keypoolsize"], &info["keypoolsize_hd_internal"]), (&json!(4000), &json!(4000)));
-    let told = client.wallet("w").call("getwalletbackupinfo", json!([]));
+    let told = wallet.call("getwalletbackupinfo", json!([]));
     assert_eq!(told, json!({"walletname": "w", "backup_needed": true, "last_backup": 0}));
 }
 
-#[test]
-fn loadwallet_of_a_layout_that_no_release_had_names_the_commit_that_reads_it_and_changes_nothing() {
-    let host = Host::start();
+/// loadwallet of a layout that no release had names the commit that reads it, and changes nothing.
+fn check_former_layouts(host: &Host) {
     let mut client = host.client();
     let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/former");
     for kind in ["both", "descriptors", "legacy"] {
@@ -175,29 +164,9 @@ fn loadwallet_lets_three_hundred_wallets_share_a_few_threads() {
 }
 
 #[test]
-fn createwallet_is_refused_where_the_system_gives_no_more_files() {
-    let (host, log) = logged_with(HostOptions { open_files: Some(280), ..HostOptions::with(&["wallet.keypool=1"]) });
-    let said = log();
-    assert!(said.contains("at most 210 connections are taken"), "{said}");
-    let mut client = host.client();
-    for number in 0..8 {
-        client.call("createwallet", json!([format!("w{number}")]));
-    }
-    let (code, message) = client.refused("createwallet", json!(["w8"]));
-    assert!(
-        code == -4 && message.contains("The system lets this process open 280 files, of which 8 loaded"),
-        "{message}"
-    );
-    client.call("unloadwallet", json!(["w0"]));
-    client.call("createwallet", json!(["w8"]));
-    assert_eq!(client.refused("loadwallet", json!(["w0"])).1, message);
-    client.wallet("w8").call("getnewaddress", json!([]));
-}
-
-#[test]
-fn a_start_tells_in_one_line_how_many_wallets_the_system_has_no_files_for() {
+fn wallets_for_which_the_system_has_no_files_are_not_loaded_and_not_made() {
     let mut host = Host::start_with(HostOptions::with(&["wallet.keypool=1"]));
-    for number in 0..20 {
+    for number in 0..12 {
         host.client().call("createwallet", json!({"wallet_name": format!("w{number}"), "load_on_startup": true}));
     }
     let log = tempfile::NamedTempFile::new().unwrap();
@@ -205,9 +174,23 @@ fn a_start_tells_in_one_line_how_many_wallets_the_system_has_no_files_for() {
         options.open_files = Some(280);
         options.log = Some(log.path().to_owned());
     });
-    assert_eq!(host.client().call("listwallets", json!([])).as_array().unwrap().len(), 8);
+    let mut client = host.client();
+    let loaded = client.call("listwallets", json!([]));
+    assert_eq!(loaded.as_array().unwrap().len(), 8);
     let said = std::fs::read_to_string(log.path()).unwrap();
+    assert!(said.contains("at most 210 connections are taken"), "{said}");
+    // One line tells of all of them.
     let told: Vec<&str> = said.lines().filter(|line| line.contains("no further wallets are loaded")).collect();
-    assert!(told.len() == 1 && told[0].contains("wallets=12"), "{said}");
+    assert!(told.len() == 1 && told[0].contains("wallets=4"), "{said}");
     assert!(!said.contains("the wallet could not be loaded"), "{said}");
+
+    let (code, message) = client.refused("createwallet", json!(["more"]));
+    assert!(
+        code == -4 && message.contains("The system lets this process open 280 files, of which 8 loaded"),
+        "{message}"
+    );
+    client.call("unloadwallet", json!([loaded[0]]));
+    client.call("createwallet", json!(["more"]));
+    assert_eq!(client.refused("loadwallet", json!([loaded[0]])).1, message);
+    client.wallet("more").call("getnewaddress", json!([]));
 }

@@ -69,42 +69,48 @@ fn unsafe_change(client: &mut Client) -> Value {
     json!([all, safe, trusted > confirmed + 1.0, client.refused("fundrawtransaction", json!([raw]))])
 }
 
-#[test]
-fn own_unconfirmed_coins_are_trusted_as_spendzeroconfchange_says() {
-    for setting in ["spendzeroconfchange=false", "spendzeroconfchange=true"] {
-        let Some(mut pair) = Pair::start(&[setting]) else { return };
-        pair.fund(2);
-        let (txid, _) = payment(&mut pair);
-        pair.settle();
-        let seen = [&mut pair.ours, &mut pair.theirs].map(|client| {
-            let safe = |coins: Value| {
-                let mut safe: Vec<String> =
-                    coins.as_array().unwrap().iter().map(|coin| coin["safe"].to_string()).collect();
-                safe.sort();
-                safe
-            };
-            let mut balances = client.call("getbalances", json!([]));
-            balances.as_object_mut().unwrap().remove("lastprocessedblock");
-            json!([
-                balances,
-                client.call("getbalance", json!([])),
-                safe(client.call("listunspent", json!([0]))),
-                safe(client.call("listunspent", json!([0, 9_999_999, [], false]))),
-                client.call("gettransaction", json!([txid]))["trusted"],
-                client.call("getwalletinfo", json!([]))["unconfirmed_balance"],
-            ])
-        });
-        assert_eq!(seen[0], seen[1], "{setting}");
-    }
+/// Own unconfirmed coins are trusted as spendzeroconfchange says. One of the wallet's coins must be confirmed.
+pub fn check_trust(pair: &mut Pair) {
+    let (txid, _) = payment(pair);
+    pair.settle();
+    let seen = [&mut pair.ours, &mut pair.theirs].map(|client| {
+        let safe = |coins: Value| {
+            let mut safe: Vec<String> = coins.as_array().unwrap().iter().map(|coin| coin["safe"].to_string()).collect();
+            safe.sort();
+            safe
+        };
+        let mut balances = client.call("getbalances", json!([]));
+        balances.as_object_mut().unwrap().remove("lastprocessedblock");
+        json!([
+            balances,
+            client.call("getbalance", json!([])),
+            safe(client.call("listunspent", json!([0]))),
+            safe(client.call("listunspent", json!([0, 9_999_999, [], false]))),
+            client.call("gettransaction", json!([txid]))["trusted"],
+            client.call("getwalletinfo", json!([]))["unconfirmed_balance"],
+        ])
+    });
+    assert_eq!(seen[0], seen[1]);
 }
 
 #[test]
-fn bumpfee_refuses_as_bitcoind() {
+fn bumpfee_pays_and_refuses_as_bitcoind() {
     let Some(mut pair) = Pair::start(&[]) else { return };
-    pair.fund(2);
-    let (mined, _) = payment(&mut pair);
+    pair.fund(12);
+    check_trust(&mut pair);
     pair.mine(1, &json!(FOREIGN));
-    let (txid, change) = payment(&mut pair);
+    check_replacements(&mut pair);
+    check_refusals(&mut pair);
+    pair.mine(1, &json!(FOREIGN));
+    if pair.release < 30 {
+        check_unsignalled(&mut pair);
+    }
+}
+
+fn check_refusals(pair: &mut Pair) {
+    let (mined, _) = payment(pair);
+    pair.mine(1, &json!(FOREIGN));
+    let (txid, change) = payment(pair);
     let refused = [
         json!(["zz"]),
         json!([5]),
@@ -162,13 +168,8 @@ fn bumpfee_refuses_as_bitcoind() {
     assert_eq!(ours, theirs);
 }
 
-#[test]
-fn payments_that_do_not_signal_are_not_replaced_before_release_30() {
-    let Some(mut pair) = Pair::start(&[]) else { return };
-    if pair.release >= 30 {
-        return;
-    }
-    pair.fund(1);
+/// Payments that do not signal are not replaced before release 30.
+fn check_unsignalled(pair: &mut Pair) {
     let pay = json!({"address": FOREIGN, "amount": 1, "fee_rate": 5, "replaceable": false});
     let txid = pair.ours.call("sendtoaddress", pay);
     let told = pair.ours.call("gettransaction", json!([txid]));
@@ -180,10 +181,7 @@ fn payments_that_do_not_signal_are_not_replaced_before_release_30() {
     }
 }
 
-#[test]
-fn bumpfee_pays_as_bitcoind() {
-    let Some(mut pair) = Pair::start(&[]) else { return };
-    pair.fund(8);
+fn check_replacements(pair: &mut Pair) {
     let asked = [
         json!({}),
         json!({"fee_rate": 6}),
@@ -194,7 +192,7 @@ fn bumpfee_pays_as_bitcoind() {
         json!({"original_change_index": "paid", "fee_rate": 8}),
     ];
     for mut options in asked {
-        let (txid, change) = payment(&mut pair);
+        let (txid, change) = payment(pair);
         match options["original_change_index"].as_str() {
             Some("change") => options["original_change_index"] = change,
             Some(_) => options["original_change_index"] = json!(1 - change.as_u64().unwrap()),

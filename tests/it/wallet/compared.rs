@@ -9,6 +9,7 @@ use outrigger_tests::bitcoind::{self, installed, twin};
 use outrigger_tests::{Bitcoind, Client, Host, HostOptions, NOBODY, skip};
 use serde_json::{Value, json};
 
+use super::bumped::check_trust;
 use crate::compared::told;
 
 pub const FOREIGN: &str = NOBODY;
@@ -363,7 +364,11 @@ fn settings_of_payments_hold_as_in_bitcoind() {
     let settings =
         ["addresstype=p2sh-segwit", "changetype=legacy", "walletrbf=false", "fallbackfee=0.00003", "keypool=7"];
     let Some(mut pair) = Pair::start(&[&settings[..], &["spendzeroconfchange=false"]].concat()) else { return };
-    pair.fund(1);
+    pair.fund(3);
+    // Two coins stay for the last check.
+    let coins = pair.ours.call("listunspent", json!([]));
+    let kept = [0, 1].map(|at| json!({"txid": coins[at]["txid"], "vout": coins[at]["vout"]}));
+    pair.both("lockunspent", &json!([false, kept]));
     for kind in [Value::Null, json!("bech32m")] {
         pair.check("getnewaddress", json!(["", kind]));
         pair.check("getrawchangeaddress", json!([kind]));
@@ -381,6 +386,8 @@ fn settings_of_payments_hold_as_in_bitcoind() {
     pair.check("sendtoaddress", json!([FOREIGN, 1]));
     let sizes = pair.both("getwalletinfo", &json!([])).map(|info| info["keypoolsize"].clone());
     assert_eq!(sizes[0], sizes[1]);
+    pair.both("lockunspent", &json!([true]));
+    check_trust(&mut pair);
 }
 
 fn kind_of(output: &Value) -> String {

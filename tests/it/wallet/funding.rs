@@ -138,10 +138,18 @@ fn inputs(pair: &mut Pair) -> Vec<Value> {
 }
 
 #[test]
-fn fundrawtransaction_answers_as_bitcoind() {
+fn fundrawtransaction_walletcreatefundedpsbt_and_send_answer_as_bitcoind() {
     let Some(mut pair) = Pair::start(&[]) else { return };
     pair.fund(3);
-    let coins = inputs(&mut pair);
+    check_fundrawtransaction(&mut pair);
+    // The last call has locked a coin of each.
+    pair.both("lockunspent", &json!([true]));
+    check_walletcreatefundedpsbt(&mut pair);
+    check_send(&mut pair);
+}
+
+fn check_fundrawtransaction(pair: &mut Pair) {
+    let coins = inputs(pair);
     let mut raw = |inputs: Value, outputs: Value| pair.ours.call("createrawtransaction", json!([inputs, outputs]));
     let plain = raw(json!([]), json!([{FOREIGN: 1}]));
     let zero = "00".repeat(32);
@@ -204,12 +212,19 @@ fn fundrawtransaction_answers_as_bitcoind() {
 const MOST_INPUTS: usize = 1464;
 
 #[test]
-fn fundrawtransaction_refuses_too_many_weighed_inputs_as_bitcoind() {
+fn fundrawtransaction_of_foreign_and_of_too_many_inputs_answers_as_bitcoind() {
     let Some(mut pair) = Pair::start(&[]) else { return };
-    pair.fund(5);
+    pair.fund(6);
+    check_foreign_inputs(&mut pair);
+    // The last check takes the five coins that are left.
+    check_too_many_inputs(&mut pair);
+}
+
+/// fundrawtransaction refuses too many weighed inputs.
+fn check_too_many_inputs(pair: &mut Pair) {
     let [address, _] = pair.both("getnewaddress", &json!(["", "legacy"]));
     let outputs = json!([{FOREIGN: 102.6}, {address.as_str().unwrap(): 0.1}]);
-    let coins = inputs(&mut pair);
+    let coins = inputs(pair);
     let raw = pair.ours.call("createrawtransaction", json!([coins, outputs]));
     let mut payment: Transaction = deserialize_hex(raw.as_str().unwrap()).unwrap();
     payment.output.resize(1474, payment.output[1].clone());
@@ -229,14 +244,11 @@ fn fundrawtransaction_refuses_too_many_weighed_inputs_as_bitcoind() {
     }
 }
 
-#[test]
-fn fundrawtransaction_of_foreign_inputs_answers_as_bitcoind() {
-    let Some(mut pair) = Pair::start(&[]) else { return };
-    pair.fund(2);
+fn check_foreign_inputs(pair: &mut Pair) {
     // A coin that is of neither wallet, and the mempool's or the chain's.
     let key = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
     let to = pair.ours.call("deriveaddresses", json!([format!("wpkh({key})#ucxz0gak")]))[0].clone();
-    let spent = inputs(&mut pair)[0].clone();
+    let spent = inputs(pair)[0].clone();
     let paid = pair.ours.call("createrawtransaction", json!([[spent], [{to.as_str().unwrap(): 49.9999}]]));
     let signed = pair.ours.call("signrawtransactionwithwallet", json!([paid]))["hex"].clone();
     let [txid, _] = pair.both("sendrawtransaction", &json!([signed]));
@@ -259,11 +271,8 @@ fn fundrawtransaction_of_foreign_inputs_answers_as_bitcoind() {
     }
 }
 
-#[test]
-fn walletcreatefundedpsbt_answers_as_bitcoind() {
-    let Some(mut pair) = Pair::start(&[]) else { return };
-    pair.fund(3);
-    let coins = inputs(&mut pair);
+fn check_walletcreatefundedpsbt(pair: &mut Pair) {
+    let coins = inputs(pair);
     let with = |key: &str, value: i64| {
         let mut coin = coins[0].clone();
         coin[key] = json!(value);
@@ -322,11 +331,8 @@ fn walletcreatefundedpsbt_answers_as_bitcoind() {
     }
 }
 
-#[test]
-fn send_answers_as_bitcoind() {
-    let Some(mut pair) = Pair::start(&[]) else { return };
-    pair.fund(3);
-    let coins = inputs(&mut pair);
+fn check_send(pair: &mut Pair) {
+    let coins = inputs(pair);
     let one = json!([{FOREIGN: 1}]);
     let unsent = [
         json!([one, 6]),

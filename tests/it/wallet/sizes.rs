@@ -7,21 +7,18 @@ use super::compared::FOREIGN;
 
 const NOBODY: &str = "0250929b74c1a04954b78b4b6035e97a5e078a5a0f28ec96d547bfee9ace803ac0";
 
+/// A wallet of ours and one of the node.
 struct Beside {
-    host: Host,
     ours: Client,
     theirs: Client,
 }
 
 impl Beside {
-    fn start() -> Option<Self> {
-        bitcoind::installed()?;
-        let host = Host::start_with(HostOptions::in_front_of(&["-addresstype=bech32", "-fallbackfee=0.0001"]));
-        let mut node = host.node.as_ref().unwrap().client();
-        host.client().call("createwallet", json!({"wallet_name": "w", "blank": true}));
-        node.call("createwallet", json!({"wallet_name": "w", "blank": true}));
-        let (ours, theirs) = (host.client().wallet("w"), node.wallet("w"));
-        Some(Self { host, ours, theirs })
+    /// Two wallets without keys. Each name takes its change from a branch of its own: all keys are of one master key.
+    fn new(host: &Host, name: &str) -> Self {
+        let [ours, theirs] = [host.client(), host.node.as_ref().unwrap().client()]
+            .map(|mut client| client.create_wallet(name, json!({"blank": true})));
+        Self { ours, theirs }
     }
 
     /// Imports a descriptor into both, and gives its address.
@@ -61,8 +58,18 @@ fn private(path: &str) -> String {
 }
 
 #[test]
-fn coins_of_miniscripts_are_weighed_as_by_bitcoind() {
-    let Some(mut beside) = Beside::start() else { return };
+fn coins_of_all_scripts_are_weighed_and_spent_as_by_bitcoind() {
+    if bitcoind::installed().is_none() {
+        return;
+    }
+    let host = Host::start_with(HostOptions::in_front_of(&["-addresstype=bech32", "-fallbackfee=0.0001"]));
+    check_spent_miniscripts(&host);
+    check_weighed_miniscripts(&host);
+    check_inputs_of_others(&host);
+}
+
+fn check_weighed_miniscripts(host: &Host) {
+    let mut beside = Beside::new(host, "weighed");
     beside.import(&format!("wpkh({}/*)", private("99")), true);
     let key = |number: u8| private(&number.to_string());
     let (a, b, c) = (key(1), key(2), key(3));
@@ -89,17 +96,17 @@ fn coins_of_miniscripts_are_weighed_as_by_bitcoind() {
         format!("tr({NOBODY},multi_a(2,{a},{b},{c}))"),
     ];
     let addresses: Vec<Value> = descriptors.iter().map(|text| beside.import(text, false)).collect();
-    let mut payer = beside.host.new_wallet("payer");
+    let mut payer = host.new_wallet("payer");
     let mine = payer.call("getnewaddress", json!([]));
-    beside.host.client().call("generatetoaddress", json!([1, mine]));
-    beside.host.client().call("generatetoaddress", json!([100, FOREIGN]));
+    host.client().call("generatetoaddress", json!([1, mine]));
+    host.client().call("generatetoaddress", json!([100, FOREIGN]));
     let outputs: Value = addresses
         .iter()
         .map(|address| (address.as_str().unwrap().to_owned(), json!(1)))
         .collect::<serde_json::Map<_, _>>()
         .into();
     payer.call("sendmany", json!(["", outputs]));
-    beside.host.client().call("generatetoaddress", json!([1, FOREIGN]));
+    host.client().call("generatetoaddress", json!([1, FOREIGN]));
     let coins = beside.ours.call("listunspent", json!([])).as_array().unwrap().clone();
     assert_eq!(coins.len(), descriptors.len());
     for (text, address) in descriptors.iter().zip(&addresses) {
@@ -132,10 +139,10 @@ fn coins_of_miniscripts_are_weighed_as_by_bitcoind() {
     assert_eq!(beside.check("walletcreatefundedpsbt", &all, "all")[0], "made");
 }
 
-#[test]
-fn sendtoaddress_spends_miniscripts_that_the_keys_suffice_for() {
-    let Some(mut beside) = Beside::start() else { return };
-    beside.import(&format!("wpkh({}/*)", private("99")), true);
+/// sendtoaddress spends miniscripts that the keys suffice for.
+fn check_spent_miniscripts(host: &Host) {
+    let mut beside = Beside::new(host, "spent");
+    beside.import(&format!("wpkh({}/*)", private("98")), true);
     let addresses = [
         format!("wsh(or_d(pk({}),and_v(v:pkh({NOBODY}),older(10))))", private("1")),
         format!("tr({NOBODY},pk({}))", private("2")),
@@ -143,7 +150,7 @@ fn sendtoaddress_spends_miniscripts_that_the_keys_suffice_for() {
         format!("wsh(or_d(pk({NOBODY}),and_v(v:pkh({}),older(10))))", private("3")),
     ]
     .map(|text| beside.import(&text, false));
-    let mut node = beside.host.client();
+    let mut node = host.client();
     for address in &addresses {
         node.call("generatetoaddress", json!([1, address]));
     }
@@ -155,25 +162,29 @@ fn sendtoaddress_spends_miniscripts_that_the_keys_suffice_for() {
     assert_eq!(beside.ours.refused("sendtoaddress", json!([FOREIGN, 40])).0, -6);
 }
 
-#[test]
-fn psbtbumpfee_weighs_the_inputs_of_others_by_their_signatures_as_bitcoind() {
-    let Some(mut beside) = Beside::start() else { return };
+/// psbtbumpfee weighs the inputs of others by their signatures.
+fn check_inputs_of_others(host: &Host) {
+    let mut beside = Beside::new(host, "bumped");
     let mine = beside.import(&format!("wpkh({}/5)", private("1")), false);
-    beside.import(&format!("wpkh({}/*)", private("99")), true);
-    let mut node = beside.host.client();
-    for kind in ["legacy", "p2sh-segwit", "bech32"] {
-        let mut other = beside.host.new_wallet(kind);
+    beside.import(&format!("wpkh({}/*)", private("97")), true);
+    let mut node = host.client();
+    let mut others = ["legacy", "p2sh-segwit", "bech32"].map(|kind| (kind, host.new_wallet(kind)));
+    for (kind, other) in &mut others {
         let theirs = other.call("getnewaddress", json!(["", kind]));
         node.call("generatetoaddress", json!([1, mine]));
         node.call("generatetoaddress", json!([1, theirs]));
-        node.call("generatetoaddress", json!([100, FOREIGN]));
+    }
+    node.call("generatetoaddress", json!([100, FOREIGN]));
+    for (kind, other) in &mut others {
         let mut value = 0.0;
         let mut coin = |client: &mut Client| {
-            let coin = client.call("listunspent", json!([1]))[0].clone();
+            let coins = client.call("listunspent", json!([1]));
+            // Not the change of a former payment.
+            let coin = coins.as_array().unwrap().iter().find(|coin| coin["amount"].as_f64() > Some(1.0)).unwrap();
             value += coin["amount"].as_f64().unwrap();
             json!({"txid": coin["txid"], "vout": coin["vout"], "sequence": 0xffff_fffd_u32})
         };
-        let inputs = json!([coin(&mut beside.ours), coin(&mut other)]);
+        let inputs = json!([coin(&mut beside.ours), coin(other)]);
         let change = beside.ours.call("getrawchangeaddress", json!(["bech32"]));
         let change = json!({change.as_str().unwrap(): 0.9999});
         let raw = node.call("createrawtransaction", json!([inputs, [{FOREIGN: value - 1.0}, change]]));

@@ -7,11 +7,13 @@ use serde_json::{Value, json};
 
 use crate::users::ALICE;
 
-/// A host whose user alice has these limits, and bob has none.
-fn start(limits: &str) -> Host {
-    let bob = ALICE.replace("alice", "bob");
-    let users = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n{limits}\n[[rpc.users]]\nrpcauth = \"{bob}\"\n");
-    Host::start_with(HostOptions::with_groups(&users))
+/// A host whose users have these limits, and bob has none; `rest` follows in its configuration.
+fn start(limits: &[(&str, &str)], rest: &str) -> Host {
+    let section = |(name, limits): &(&str, &str)| {
+        format!("[[rpc.users]]\nrpcauth = \"{}\"\n{limits}\n", ALICE.replace("alice", name))
+    };
+    let users: String = limits.iter().chain(&[("bob", "")]).map(section).collect();
+    Host::start_with(HostOptions::with_groups(&format!("{users}{rest}")))
 }
 
 fn user(host: &Host, name: &str) -> Client {
@@ -21,10 +23,26 @@ fn user(host: &Host, name: &str) -> Client {
 const UPTIME: &str = r#"{"method":"uptime","id":1}"#;
 
 #[test]
-fn limit_of_calls_a_second_answers_429_and_batches_count_each_call() {
-    // None comes back within the test.
-    let host = start("max_calls_per_second = 5");
-    let mut alice = user(&host, "alice");
+fn limits_of_calls_answer_429_to_the_user_alone() {
+    let gate = Gate::new();
+    let grants = "grants = [\"chain/1\", \"log/1\"]\n";
+    let plugin = plugin_section("outrigger_faulty", &format!("{grants}{}", Gate::reach(&[&gate])));
+    let limits = [
+        ("alice", "max_calls_per_second = 5"),
+        ("carol", "max_calls_per_second = 1\nmax_concurrent_calls = 1"),
+        ("dave", "max_concurrent_calls = 2"),
+        ("erin", "max_concurrent_calls = 1"),
+    ];
+    let host = start(&limits, &plugin);
+    check_calls_a_second(&host);
+    check_websocket(&host);
+    check_calls_at_a_time(&host);
+    check_code_whose_client_is_gone(&host, &gate);
+}
+
+/// Batches count each call.
+fn check_calls_a_second(host: &Host) {
+    let mut alice = user(host, "alice");
     let batch = |calls: usize| format!("[{}]", vec![UPTIME; calls].join(","));
     let reply = alice.post(&batch(6));
     assert_eq!(reply.status, 200, "{reply:?}");
@@ -33,39 +51,36 @@ fn limit_of_calls_a_second_answers_429_and_batches_count_each_call() {
     assert_eq!(reply.body.matches(r#""code":-32603"#).count(), 1, "{}", reply.body);
     let reply = alice.post(UPTIME);
     assert_eq!((reply.status, reply.body.as_str(), reply.header("content-type")), (429, told, Some("text/plain")));
-    let mut bob = user(&host, "bob");
+    let mut bob = user(host, "bob");
     assert!((0..50).all(|_| bob.post(UPTIME).status == 200));
     assert_eq!(host.client().post(&batch(50)).status, 200);
     wait_until("calls come back", || alice.post(UPTIME).status == 200);
 }
 
-#[test]
-fn limits_of_a_user_hold_over_a_websocket() {
-    let host = start("max_calls_per_second = 1\nmax_concurrent_calls = 1");
-    let mut alice = user(&host, "alice").websocket();
-    wait_until("a call is one too many", || alice.call("uptime", json!([])) == Err(-32603));
-    wait_until("calls come back", || alice.call("uptime", json!([])).is_ok());
+/// The limits hold over a WebSocket.
+fn check_websocket(host: &Host) {
+    let mut carol = user(host, "carol").websocket();
+    wait_until("a call is one too many", || carol.call("uptime", json!([])) == Err(-32603));
+    wait_until("calls come back", || carol.call("uptime", json!([])).is_ok());
     // They are the user's, not the connection's.
-    wait_until("a call over HTTP is one too many", || user(&host, "alice").post(UPTIME).status == 429);
+    wait_until("a call over HTTP is one too many", || user(host, "carol").post(UPTIME).status == 429);
 }
 
-#[test]
-fn limit_of_calls_at_a_time_answers_429_until_one_has_ended() {
-    let host = start("max_concurrent_calls = 2");
-    let mut alice = user(&host, "alice");
-    let wait = alice.request(r#"{"method":"waitfornewblock","id":1}"#);
-    let mut waiting: Vec<_> = (0..2).map(|_| alice.connect()).collect();
+fn check_calls_at_a_time(host: &Host) {
+    let mut dave = user(host, "dave");
+    let wait = dave.request(r#"{"method":"waitfornewblock","id":1}"#);
+    let mut waiting: Vec<_> = (0..2).map(|_| dave.connect()).collect();
     for stream in &mut waiting {
         stream.write_all(wait.as_bytes()).unwrap();
     }
-    wait_until("two calls wait", || alice.post(UPTIME).status == 429);
-    assert_eq!(alice.post(UPTIME).body, "The user may have 2 calls at a time (rpc.users.max_concurrent_calls)");
-    assert_eq!(user(&host, "bob").post(UPTIME).status, 200);
+    wait_until("two calls wait", || dave.post(UPTIME).status == 429);
+    assert_eq!(dave.post(UPTIME).body, "The user may have 2 calls at a time (rpc.users.max_concurrent_calls)");
+    assert_eq!(user(host, "bob").post(UPTIME).status, 200);
     // A connection that is reset gives its place back.
     let left = waiting.pop().unwrap();
     rustix::net::sockopt::set_socket_linger(&left, Some(std::time::Duration::ZERO)).unwrap();
     drop(left);
-    wait_until("a place is free", || alice.post(UPTIME).status == 200);
+    wait_until("a place is free", || dave.post(UPTIME).status == 200);
     host.client().call("generatetoaddress", json!([1, NOBODY]));
     let mut answer = [0; 12];
     waiting[0].read_exact(&mut answer).unwrap();
@@ -89,36 +104,20 @@ fn is_active(host: &Host, method: &str) -> bool {
     listed["active_commands"].as_array().unwrap().iter().any(|call| call["method"] == method)
 }
 
-#[test]
-fn limit_of_calls_at_a_time_counts_code_whose_client_is_gone() {
-    let gate = Gate::new();
-    let grants = "grants = [\"chain/1\", \"log/1\"]\n";
-    let plugin = plugin_section("outrigger_faulty", &format!("{grants}{}", Gate::reach(&[&gate])));
-    let host = start(&format!("max_concurrent_calls = 1\n{plugin}"));
-    let mut alice = user(&host, "alice");
+/// Code that runs counts until it ends, though its client is gone.
+fn check_code_whose_client_is_gone(host: &Host, gate: &Gate) {
+    let mut erin = user(host, "erin");
     let mut running = None;
-    leave(&host, &alice, "faultblocked", json!([gate.address()]), || running = Some(gate.wait()));
-    assert_eq!(alice.post(UPTIME).status, 429);
+    leave(host, &erin, "faultblocked", json!([gate.address()]), || running = Some(gate.wait()));
+    assert_eq!(erin.post(UPTIME).status, 429);
     drop(running);
-    wait_until("the code has ended", || alice.post(UPTIME).status == 200);
-}
-
-#[test]
-fn quota_of_wallets_counts_one_whose_client_is_gone() {
-    let host = start("max_wallets = 1");
-    let mut alice = user(&host, "alice");
-    // The passphrase makes it take its time.
-    let params = json!(["a", false, false, "secret"]);
-    leave(&host, &alice, "createwallet", params, || wait_until("it runs", || is_active(&host, "createwallet")));
-    let mut operator = host.client();
-    wait_until("the wallet is made", || operator.call("listwallets", json!([])) == json!(["a"]));
-    assert_eq!(alice.refused("createwallet", json!(["b"])).0, -4);
+    wait_until("the code has ended", || erin.post(UPTIME).status == 200);
 }
 
 #[test]
 fn quota_of_wallets_counts_those_that_the_user_made_and_that_are_there() {
-    let host = start("max_wallets = 2");
-    let mut alice = user(&host, "alice");
+    let host = start(&[("alice", "max_wallets = 2"), ("carol", "max_wallets = 1")], "");
+    let (mut alice, mut carol) = (user(&host, "alice"), user(&host, "carol"));
     host.client().call("createwallet", json!(["others"]));
     alice.call("createwallet", json!(["a"]));
     alice.call("createwallet", json!(["b"]));
@@ -129,6 +128,14 @@ fn quota_of_wallets_counts_those_that_the_user_made_and_that_are_there() {
     let backup = folder.path().join("backup").display().to_string();
     alice.wallet("a").call("backupwallet", json!([backup]));
     assert_eq!(alice.refused("restorewallet", json!(["c", backup])), quota);
+    // A wallet whose client is gone counts too. The passphrase makes it take its time.
+    let params = json!(["abandoned", false, false, "secret"]);
+    leave(&host, &carol, "createwallet", params, || wait_until("it runs", || is_active(&host, "createwallet")));
+    let mut operator = host.client();
+    wait_until("the wallet is made", || {
+        operator.call("listwallets", json!([])).as_array().unwrap().contains(&json!("abandoned"))
+    });
+    assert_eq!(carol.refused("createwallet", json!(["more"])).0, -4);
     // Also after a restart, which keeps what is recorded.
     let host = host.restart();
     let mut alice = user(&host, "alice");

@@ -94,7 +94,8 @@ fn ended(name: &str, mut command: Command) -> (Option<i32>, String) {
     (code, refusal.rsplit_once("\noutrigger: ").map(|(_, refusal)| refusal.to_owned()).unwrap_or(told))
 }
 
-const CHAIN: &str = "[[plugins]]\nfile = \"chain\"\ngrants = [\"chain/1\", \"mempool/1\", \"log/1\"]\n";
+/// The section of the chain group.
+pub const CHAIN: &str = "[[plugins]]\nfile = \"chain\"\ngrants = [\"chain/1\", \"mempool/1\", \"log/1\"]\n";
 
 fn user(rest: &str) -> String {
     format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n{rest}")

@@ -3,7 +3,8 @@
 use outrigger_tests::{Client, Host, HostOptions, plugin_section};
 use serde_json::{Value, json};
 
-use crate::operator::{logged, logged_with};
+use crate::mistakes::CHAIN;
+use crate::operator::logged_with;
 
 /// `alice`, whose password is `pass:word`.
 pub const ALICE: &str =
@@ -17,38 +18,49 @@ pub fn with_user(lines: &str) -> (Host, Client) {
 }
 
 #[test]
-fn users_method_list_refuses_with_403() {
-    let (host, mut alice) = with_user("methods = [\"uptime\", \"getblockcount\"]");
+fn users_method_list_and_credentials_refuse_calls_and_each_refusal_is_logged() {
+    // The list may name methods of plugins that are off, or not in the configuration.
+    let user = format!(
+        "[[rpc.users]]\nrpcauth = \"{ALICE}\"\nmethods = [\"uptime\", \"getblockcount\", \"submitblock\", \"faultwho\"]\n"
+    );
+    let faulty = plugin_section("outrigger_faulty", "enabled = false\n");
+    let mut options = HostOptions::configured(&format!("{user}{CHAIN}{faulty}"));
+    options.set.push("log.format=json".to_owned());
+    let (host, log) = logged_with(options);
+    let mut alice = Client::new(host.address, "alice:pass:word");
     alice.call("getblockcount", json!([]));
     let document = alice.call("rpc.discover", json!([]));
     let listed: Vec<_> = document["methods"].as_array().unwrap().iter().map(|method| &method["name"]).collect();
     assert_eq!(listed, ["getblockcount", "rpc.discover", "uptime"]);
-    let refused = alice.post(r#"{"method":"getbestblockhash","id":1}"#);
-    assert_eq!((refused.status, refused.body.as_str()), (403, ""));
-    assert_eq!(Client::new(host.address, "alice:pass").post(r#"{"method":"uptime","id":1}"#).status, 401);
     host.client().call("getbestblockhash", json!([]));
-}
-
-#[test]
-fn users_method_list_refusal_is_logged_with_address_user_and_method() {
-    let user = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\nmethods = [\"uptime\"]\n");
-    let mut options = HostOptions::with_groups(&user);
-    options.set.push("log.format=json".to_owned());
-    let (host, log) = logged_with(options);
-    let mut alice = Client::new(host.address, "alice:pass:word");
-    assert_eq!(alice.post(r#"{"method":"stop","id":1}"#).status, 403);
-    assert_eq!(alice.post(r#"[{"method":"uptime","id":1},{"method":"getblockcount","id":2}]"#).status, 403);
+    assert_eq!(Client::new(host.address, "alice:guess").post(r#"{"method":"uptime","id":1}"#).status, 401);
+    let refused = alice.post(r#"{"method":"stop","id":1}"#);
+    assert_eq!((refused.status, refused.body.as_str()), (403, ""));
+    assert_eq!(alice.post(r#"[{"method":"uptime","id":1},{"method":"getbestblockhash","id":2}]"#).status, 403);
     let long = "é".repeat(1000);
     assert_eq!(alice.post(&format!(r#"{{"method":"{long}","id":1}}"#)).status, 403);
-    let text = log();
-    let told: Vec<Value> = text
-        .lines()
-        .filter(|line| line.contains("not allowed"))
-        .map(|line| serde_json::from_str::<Value>(line).unwrap()["fields"].clone())
-        .map(|fields| json!([fields["peer"], fields["user"], fields["method"]]))
+    check_logged_refusals(&log());
+    // The host itself serves no REST.
+    for path in ["/rest/chaininfo.json", "/rest/mempool/info.json", "/rest/"] {
+        let reply = alice.send(&format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n"));
+        assert_eq!((reply.status, reply.body.as_str()), (404, ""), "{path}");
+    }
+}
+
+/// A refusal is logged with address, user and method, and wrong credentials with the address.
+fn check_logged_refusals(text: &str) {
+    let lines = |part: &str| -> Vec<Value> {
+        text.lines().filter(|line| line.contains(part)).map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let told: Vec<Value> = lines("not allowed")
+        .iter()
+        .map(|line| json!([line["fields"]["peer"], line["fields"]["user"], line["fields"]["method"]]))
         .collect();
-    let line = |method: &str| json!(["127.0.0.1", "alice", method]);
-    assert_eq!(told, [line("stop"), line("getblockcount"), line(&"é".repeat(64))], "{text}");
+    let refusal = |method: &str| json!(["127.0.0.1", "alice", method]);
+    assert_eq!(told, [refusal("stop"), refusal("getbestblockhash"), refusal(&"é".repeat(64))], "{text}");
+    let wrong = lines("wrong credentials");
+    assert_eq!((&wrong[0]["level"], &wrong[0]["fields"]["peer"]), (&json!("WARN"), &json!("127.0.0.1")));
+    assert!(!text.contains("guess"), "{text}");
 }
 
 #[test]
@@ -76,34 +88,4 @@ fn users_of_one_wallet_know_of_no_other() {
     alice.call("unloadwallet", json!(["hot"]));
     assert_eq!(alice.refused("getwalletinfo", json!([])), unknown);
     assert_eq!(cold.call("getwalletinfo", json!([]))["walletname"], "cold");
-}
-
-#[test]
-fn users_method_list_may_name_methods_of_plugins_that_are_off() {
-    let methods = "[\"uptime\", \"submitblock\", \"faultwho\"]";
-    let user = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\nmethods = {methods}\n");
-    let host =
-        Host::start_with(HostOptions::configured(&(user + &plugin_section("outrigger_faulty", "enabled = false\n"))));
-    Client::new(host.address, "alice:pass:word").call("uptime", json!([]));
-}
-
-#[test]
-fn rest_is_not_served_by_the_host_itself() {
-    let host = Host::start();
-    let mut client = host.client();
-    for path in ["/rest/chaininfo.json", "/rest/mempool/info.json", "/rest/"] {
-        let reply = client.send(&format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n"));
-        assert_eq!((reply.status, reply.body.as_str()), (404, ""), "{path}");
-    }
-}
-
-#[test]
-fn users_with_wrong_credentials_are_logged_by_address() {
-    let (host, log) = logged(&["log.format=json"]);
-    assert_eq!(Client::new(host.address, "alice:guess").post(r#"{"method":"uptime"}"#).status, 401);
-    let text = log();
-    let line = text.lines().find(|line| line.contains("wrong credentials")).unwrap_or_else(|| panic!("{text}"));
-    let line: Value = serde_json::from_str(line).unwrap();
-    assert_eq!((&line["level"], &line["fields"]["peer"]), (&json!("WARN"), &json!("127.0.0.1")));
-    assert!(!text.contains("guess"), "{text}");
 }

@@ -343,7 +343,24 @@ fn run_check_and_the_start_refuse_stored_files_alike() {
         mistake("a file in the place of a folder", "", expected).of_the_system().judge_on(folder.path(), None);
         std::fs::remove_file(name(place)).unwrap();
     }
+}
+
+#[test]
+fn run_check_and_the_start_refuse_data_in_use_and_a_damaged_chain_alike() {
     let mut host = Host::start();
+    let cookie = host.cookie();
+    // Before a restart the check does not try the ports of the running host.
+    let mut command = Command::new(&built().binary);
+    command.args(["run", "--check=restart", "--rpc-listen", &host.address.to_string(), "--datadir"]);
+    let output = command.arg(host.datadir()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let expected = format!("{} is in use by another Outrigger; stop it", host.network_folder().display());
+    let in_use = mistake("a folder in use", "", format!("--datadir: the data directory: {expected}")).of_the_system();
+    in_use.judge_on(host.datadir(), None);
+    // Without its lock file, too, which a script that cleans up may remove.
+    std::fs::remove_file(host.network_folder().join(".lock")).unwrap();
+    in_use.judge_on(host.datadir(), None);
+    assert_eq!(host.cookie(), cookie);
     assert!(host.terminate().success());
     let chain = host.network_folder().join("chain/data.mdb");
     let whole = std::fs::read(&chain).unwrap();
@@ -459,10 +476,4 @@ fn run_check_and_the_start_refuse_data_directories_alike() {
         open.display()
     );
     of_datadir("an open folder", &expected).judge_on(&open, None);
-    let host = Host::start();
-    of_datadir(
-        "a folder in use",
-        &format!("{} is in use by another Outrigger; stop it", host.network_folder().display()),
-    )
-    .judge_on(host.datadir(), None);
 }

@@ -21,18 +21,6 @@ pub fn logged_with(options: HostOptions) -> (Host, impl Fn() -> String) {
 }
 
 #[test]
-fn signal_sighup_is_logged_and_the_host_goes_on() {
-    let (mut host, log) = logged(&["log.level=info"]);
-    let mut client = host.client();
-    host.hang_up();
-    wait_until("the log tells of SIGHUP", || log().contains("SIGHUP"));
-    // Without an answer the host has ended.
-    client.call("getblockcount", json!([]));
-    assert!(host.terminate().success());
-    assert!(!host.network_folder().join(".cookie").exists(), "the cookie outlives the host");
-}
-
-#[test]
 fn service_manager_is_notified_of_readiness_and_of_the_stop() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notify");
@@ -175,8 +163,8 @@ fn audit_log_lists_calls_that_move_money_export_keys_touch_files_or_change_setti
 }
 
 #[test]
-fn log_at_info_holds_no_address_amount_txid_or_key() {
-    let (host, log) = logged(&["log.level=info"]);
+fn log_at_info_holds_no_address_amount_txid_or_key_and_tells_of_sighup() {
+    let (mut host, log) = logged(&["log.level=info"]);
     let mut wallet = host.new_wallet("w");
     let mine = wallet.call("getnewaddress", json!(["rent"]));
     wallet.call("generatetoaddress", json!([101, mine]));
@@ -213,4 +201,10 @@ fn log_at_info_holds_no_address_amount_txid_or_key() {
     ] {
         assert!(!text.contains(&secret), "{secret}: {text}");
     }
+    host.hang_up();
+    wait_until("the log tells of SIGHUP", || log().contains("SIGHUP"));
+    // Without an answer the host has ended.
+    wallet.call("getblockcount", json!([]));
+    assert!(host.terminate().success());
+    assert!(!host.network_folder().join(".cookie").exists(), "the cookie outlives the host");
 }

@@ -132,27 +132,45 @@ fn change(path: &str) -> Option<(u32, bool)> {
 }
 
 #[test]
-fn wallet_results_have_the_members_of_their_release() {
-    let (oldest, newest) = (recorded(29), recorded(32));
+fn answers_are_those_of_their_release() {
+    let recordings = [29, 32].map(recorded);
     for release in 29..=32 {
-        let results = scenario(&mut start(release).client());
-        for (call, old) in &oldest {
-            let both = old.union(&newest[call]).filter(|path| match change(path) {
-                Some((since, added)) => (release >= since) == added,
-                None => true,
-            });
-            let expected: BTreeSet<String> = both.cloned().collect();
-            assert_eq!(results[call], expected, "{call} of release {release}");
-            if release == 32 {
-                assert_eq!(expected, newest[call], "{call}: the table of changes is not that of the recordings");
-            }
+        let host = start(release);
+        check_members(&host, release, &recordings);
+        let mut wallet = host.new_wallet("rich");
+        let mine = wallet.call("getnewaddress", json!(["", "bech32m"]));
+        wallet.call("generatetoaddress", json!([1, mine]));
+        wallet.call("generatetoaddress", json!([100, NOBODY]));
+        check_versions(&mut wallet, release);
+        check_removed_methods(&mut wallet, release);
+        if release >= 31 {
+            check_wtxids(&mut wallet, release);
+        }
+        if release == 32 {
+            check_arguments(&host);
         }
     }
 }
 
-#[test]
-fn methods_take_the_arguments_of_the_recorded_release() {
-    let document = start(32).client().call("rpc.discover", json!([]));
+/// Results of wallets have the members of their release.
+fn check_members(host: &Host, release: u32, [oldest, newest]: &[BTreeMap<String, BTreeSet<String>>; 2]) {
+    let results = scenario(&mut host.client());
+    for (call, old) in oldest {
+        let both = old.union(&newest[call]).filter(|path| match change(path) {
+            Some((since, added)) => (release >= since) == added,
+            None => true,
+        });
+        let expected: BTreeSet<String> = both.cloned().collect();
+        assert_eq!(results[call], expected, "{call} of release {release}");
+        if release == 32 {
+            assert_eq!(expected, newest[call], "{call}: the table of changes is not that of the recordings");
+        }
+    }
+}
+
+/// Methods take the arguments of the recorded release.
+fn check_arguments(host: &Host) {
+    let document = host.client().call("rpc.discover", json!([]));
     let names = |param: &Value| {
         let listed = |key: &str| param[key].as_array().cloned().unwrap_or_default();
         let members = listed("x-members").into_iter().map(|member| member["name"].clone());
@@ -178,108 +196,91 @@ fn methods_take_the_arguments_of_the_recorded_release() {
     assert_eq!(lacking, BTreeSet::from(LACKING));
 }
 
-#[test]
-fn version_is_an_argument_since_release_30() {
-    for release in [29, 30, 32] {
-        let host = start(release);
-        let mut wallet = host.new_wallet("w");
-        wallet.mine(1);
-        wallet.call("generatetoaddress", json!([100, NOBODY]));
-        for method in VERSIONED {
-            let ask = |wallet: &mut Client, version: u32| {
-                let mut params = match method {
-                    "send" => json!({"outputs": {NOBODY: 1}, "psbt": true, "add_to_wallet": false}),
-                    "sendall" => json!({"recipients": [NOBODY], "psbt": true, "add_to_wallet": false}),
-                    _ => json!({"inputs": [], "outputs": {NOBODY: 1}}),
-                };
-                params["version"] = json!(version);
-                wallet.try_call(method, params).map_err(|failure| (failure.code, failure.message))
+/// `version` is an argument since release 30.
+fn check_versions(wallet: &mut Client, release: u32) {
+    for method in VERSIONED {
+        let ask = |wallet: &mut Client, version: u32| {
+            let mut params = match method {
+                "send" => json!({"outputs": {NOBODY: 1}, "psbt": true, "add_to_wallet": false}),
+                "sendall" => json!({"recipients": [NOBODY], "psbt": true, "add_to_wallet": false}),
+                _ => json!({"inputs": [], "outputs": {NOBODY: 1}}),
             };
-            if release < 30 {
-                let refusal = (-8, "Unknown named parameter version".to_owned());
-                assert_eq!(ask(&mut wallet, 3), Err(refusal), "{method}");
-                continue;
-            }
-            for version in [0, 4] {
-                let refusal = (-8, "Invalid parameter, version out of range(1~3)".to_owned());
-                assert_eq!(ask(&mut wallet, version), Err(refusal), "{method}");
-            }
-            let made = ask(&mut wallet, 3).unwrap();
-            let decoded = match made["hex"].as_str().or(made.as_str()) {
-                Some(raw) if method != "createpsbt" => wallet.call("decoderawtransaction", json!([raw])),
-                _ => {
-                    let psbt = if made.is_string() { &made } else { &made["psbt"] };
-                    wallet.call("decodepsbt", json!([psbt]))["tx"].clone()
-                }
-            };
-            // PSBTs of version 2 tell it elsewhere.
-            assert!(decoded["version"] == 3 || decoded.is_null(), "{method}: {decoded}");
+            params["version"] = json!(version);
+            wallet.try_call(method, params).map_err(|failure| (failure.code, failure.message))
+        };
+        if release < 30 {
+            let refusal = (-8, "Unknown named parameter version".to_owned());
+            assert_eq!(ask(wallet, 3), Err(refusal), "{method}");
+            continue;
         }
-        let help = wallet.call("help", json!(["send"])).as_str().unwrap().contains("version");
-        assert_eq!(help, release >= 30);
+        for version in [0, 4] {
+            let refusal = (-8, "Invalid parameter, version out of range(1~3)".to_owned());
+            assert_eq!(ask(wallet, version), Err(refusal), "{method}");
+        }
+        let made = ask(wallet, 3).unwrap();
+        let decoded = match made["hex"].as_str().or(made.as_str()) {
+            Some(raw) if method != "createpsbt" => wallet.call("decoderawtransaction", json!([raw])),
+            _ => {
+                let psbt = if made.is_string() { &made } else { &made["psbt"] };
+                wallet.call("decodepsbt", json!([psbt]))["tx"].clone()
+            }
+        };
+        // PSBTs of version 2 tell it elsewhere.
+        assert!(decoded["version"] == 3 || decoded.is_null(), "{method}: {decoded}");
     }
+    let help = wallet.call("help", json!(["send"])).as_str().unwrap().contains("version");
+    assert_eq!(help, release >= 30);
 }
 
-#[test]
-fn removed_methods_stay_and_are_listed_as_the_hosts_own() {
-    for release in 29..=32 {
-        let host = start(release);
-        let mut wallet = host.new_wallet("w");
-        let help = wallet.call("help", json!([]));
-        let sections = help.as_str().unwrap().split("== ").filter_map(|section| section.split_once(" ==\n"));
-        let category = |method: &str| {
-            let has = |lines: &str| lines.lines().any(|line| line.split(' ').next() == Some(method));
-            sections.clone().find(|(_, lines)| has(lines)).map(|(name, _)| name)
-        };
-        for (method, removed) in REMOVED {
-            let expected = if release >= removed { "Outrigger" } else { "Wallet" };
-            assert_eq!(category(method), Some(expected), "{method} of release {release}");
-        }
-        assert_eq!(wallet.call("settxfee", json!([0.0001])), true);
-        assert_eq!(wallet.call("getunconfirmedbalance", json!([])).to_string(), "0.00000000");
-        let pays = wallet.call("getwalletinfo", json!([]))["paytxfee"].clone();
-        assert_eq!(pays.is_null(), release >= 31);
+/// Removed methods stay, and are listed as the host's own.
+fn check_removed_methods(wallet: &mut Client, release: u32) {
+    let help = wallet.call("help", json!([]));
+    let sections = help.as_str().unwrap().split("== ").filter_map(|section| section.split_once(" ==\n"));
+    let category = |method: &str| {
+        let has = |lines: &str| lines.lines().any(|line| line.split(' ').next() == Some(method));
+        sections.clone().find(|(_, lines)| has(lines)).map(|(name, _)| name)
+    };
+    for (method, removed) in REMOVED {
+        let expected = if release >= removed { "Outrigger" } else { "Wallet" };
+        assert_eq!(category(method), Some(expected), "{method} of release {release}");
     }
+    assert_eq!(wallet.call("settxfee", json!([0.0001])), true);
+    assert_eq!(wallet.call("getunconfirmedbalance", json!([])).to_string(), "0.00000000");
+    let pays = wallet.call("getwalletinfo", json!([]))["paytxfee"].clone();
+    assert_eq!(pays.is_null(), release >= 31);
 }
 
-#[test]
-fn gettransaction_shows_the_confirmed_wtxid_and_lists_the_others_since_release_32() {
-    for release in [31, 32] {
-        let host = start(release);
-        let mut wallet = host.new_wallet("w");
-        let mine = wallet.call("getnewaddress", json!(["", "bech32m"]));
-        wallet.call("generatetoaddress", json!([1, mine]));
-        wallet.call("generatetoaddress", json!([100, NOBODY]));
-        let coin = wallet.call("listunspent", json!([]))[0].clone();
-        let inputs = json!([{"txid": coin["txid"], "vout": coin["vout"]}]);
-        let raw = wallet.call("createrawtransaction", json!([inputs, [{NOBODY: 49.9}]]));
-        // The signature of the default type is one byte shorter.
-        let [first, second] = ["DEFAULT", "ALL"].map(|kind| {
-            let signed = wallet.call("signrawtransactionwithwallet", json!([raw, [], kind]))["hex"].clone();
-            let wtxid = wallet.call("decoderawtransaction", json!([signed]))["hash"].clone();
-            (signed, wtxid)
-        });
-        assert_ne!(first.1, second.1);
-        let txid = wallet.call("sendrawtransaction", json!([first.0, 0]));
-        let told = |wallet: &mut Client| {
-            let told = wallet.call("gettransaction", json!([txid]));
-            let listed = wallet.call("listtransactions", json!([]));
-            let listed = listed.as_array().unwrap().iter().find(|entry| entry["txid"] == txid).unwrap();
-            assert_eq!([&listed["wtxid"], &listed["alternate_wtxids"]], [&told["wtxid"], &told["alternate_wtxids"]]);
-            json!([told["wtxid"], told["alternate_wtxids"], told["hex"]])
-        };
-        let alternates = |wtxids: Value| if release >= 32 { wtxids } else { Value::Null };
-        assert_eq!(told(&mut wallet), json!([first.1, alternates(json!([])), first.0]));
-        let block = wallet.call("generateblock", json!([NOBODY, [second.0]]));
-        assert_eq!(told(&mut wallet), json!([second.1, alternates(json!([first.1])), second.0]));
-        wallet.call("unloadwallet", json!(["w"]));
-        wallet.call("loadwallet", json!(["w"]));
-        assert_eq!(told(&mut wallet), json!([second.1, alternates(json!([first.1])), second.0]));
-        wallet.call("invalidateblock", json!([block["hash"]]));
-        let expected = match release {
-            32 => json!([first.1, [second.1], first.0]),
-            _ => json!([second.1, null, second.0]),
-        };
-        assert_eq!(told(&mut wallet), expected, "the lighter one since release 32");
-    }
+/// gettransaction shows the confirmed wtxid, and lists the others since release 32.
+fn check_wtxids(wallet: &mut Client, release: u32) {
+    let coin = wallet.call("listunspent", json!([]))[0].clone();
+    let inputs = json!([{"txid": coin["txid"], "vout": coin["vout"]}]);
+    let raw = wallet.call("createrawtransaction", json!([inputs, [{NOBODY: 49.9}]]));
+    // The signature of the default type is one byte shorter.
+    let [first, second] = ["DEFAULT", "ALL"].map(|kind| {
+        let signed = wallet.call("signrawtransactionwithwallet", json!([raw, [], kind]))["hex"].clone();
+        let wtxid = wallet.call("decoderawtransaction", json!([signed]))["hash"].clone();
+        (signed, wtxid)
+    });
+    assert_ne!(first.1, second.1);
+    let txid = wallet.call("sendrawtransaction", json!([first.0, 0]));
+    let told = |wallet: &mut Client| {
+        let told = wallet.call("gettransaction", json!([txid]));
+        let listed = wallet.call("listtransactions", json!([]));
+        let listed = listed.as_array().unwrap().iter().find(|entry| entry["txid"] == txid).unwrap();
+        assert_eq!([&listed["wtxid"], &listed["alternate_wtxids"]], [&told["wtxid"], &told["alternate_wtxids"]]);
+        json!([told["wtxid"], told["alternate_wtxids"], told["hex"]])
+    };
+    let alternates = |wtxids: Value| if release >= 32 { wtxids } else { Value::Null };
+    assert_eq!(told(wallet), json!([first.1, alternates(json!([])), first.0]));
+    let block = wallet.call("generateblock", json!([NOBODY, [second.0]]));
+    assert_eq!(told(wallet), json!([second.1, alternates(json!([first.1])), second.0]));
+    wallet.call("unloadwallet", json!(["rich"]));
+    wallet.call("loadwallet", json!(["rich"]));
+    assert_eq!(told(wallet), json!([second.1, alternates(json!([first.1])), second.0]));
+    wallet.call("invalidateblock", json!([block["hash"]]));
+    let expected = match release {
+        32 => json!([first.1, [second.1], first.0]),
+        _ => json!([second.1, null, second.0]),
+    };
+    assert_eq!(told(wallet), expected, "the lighter one since release 32");
 }

@@ -14,7 +14,7 @@ use crate::kills::{Numbers, setting};
 
 /// How many damages are tried. The long tier sets 2,000.
 const DAMAGES: &str = "OUTRIGGER_DAMAGES";
-const FEW: u64 = 30;
+const FEW: u64 = 20;
 
 /// A few addresses ahead, so that the files are small.
 fn options() -> HostOptions {
@@ -119,8 +119,10 @@ fn damage(file: &Path, mut below: impl FnMut(usize) -> usize) -> String {
 }
 
 #[test]
-fn damages_of_a_closed_file_are_never_answered_as_truth() {
+fn damages_of_closed_files_are_told_and_never_answered_as_truth() {
     let whole = lived();
+    check_damaged_wallet(copied(&whole));
+    check_emptied_chain(&copied(&whole));
     let host = Host::start_in(copied(&whole), options());
     let before = ask(&mut host.client());
     assert!(before.iter().all(Result::is_ok), "{before:?}");
@@ -174,9 +176,8 @@ fn compare(before: &[Result<Value, String>], after: &[Result<Value, String>], wh
     }
 }
 
-#[test]
-fn damages_of_a_wallet_in_the_load_list_skip_and_name_it() {
-    let folder = lived();
+/// A damaged wallet of the load list is named and left out.
+fn check_damaged_wallet(folder: TempDir) {
     let file = folder.path().join("regtest/wallets/one/data.mdb");
     let length = fs::metadata(&file).unwrap().len();
     OpenOptions::new().write(true).open(&file).unwrap().set_len(length / 2).unwrap();
@@ -192,26 +193,14 @@ fn damages_of_a_wallet_in_the_load_list_skip_and_name_it() {
     assert_eq!(client.wallet("two").call("getwalletinfo", json!([]))["txcount"], json!(3));
 }
 
-#[test]
-fn damages_that_empty_the_chain_file_are_an_error_and_no_new_chain() {
-    let folder = lived();
+/// An empty file is an error, and makes no new chain.
+fn check_emptied_chain(folder: &TempDir) {
     fs::write(folder.path().join("regtest/chain/data.mdb"), []).unwrap();
     let output = Host::fail_in(folder.path(), &options());
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("chain/data.mdb is damaged: it is empty"), "{said}");
     assert_eq!(fs::metadata(folder.path().join("regtest/chain/data.mdb")).unwrap().len(), 0);
-}
-
-#[test]
-fn damages_that_cut_an_open_file_end_the_host() {
-    let mut host = Host::start();
-    let mut wallet = host.new_wallet("w");
-    wallet.call("getnewaddress", json!([]));
-    let file = host.network_folder().join("wallets/w/data.mdb");
-    OpenOptions::new().write(true).open(&file).unwrap().set_len(8192).unwrap();
-    assert_eq!(wallet.call_while_alive("listdescriptors", json!([])), None);
-    assert_eq!(host.wait().signal(), Some(libc::SIGBUS));
 }
 
 /// Changes a byte in the middle of what stands in a file, wherever it stands.
@@ -228,9 +217,11 @@ fn spoil(file: &Path, text: &[u8]) {
 }
 
 #[test]
-fn damages_met_while_the_host_runs_are_told_in_warnings() {
-    let host = Host::start_with(options());
+fn damages_met_while_the_host_runs_are_told_in_warnings_and_a_cut_file_ends_it() {
+    let mut host = Host::start_with(options());
     let mut wallet = host.new_wallet("w");
+    let mut cut = host.new_wallet("cut");
+    cut.call("getnewaddress", json!([]));
     let address = wallet.call("getnewaddress", json!(["a label to be spoiled"]));
     wallet.mine(1);
     let hash = wallet.call("getbestblockhash", json!([]));
@@ -263,4 +254,9 @@ fn damages_met_while_the_host_runs_are_told_in_warnings() {
         let info = wallet.call(method, json!([]));
         assert!(info["warnings"][0].as_str().unwrap().contains("chain/data.mdb is damaged"), "{method}: {info}");
     }
+
+    let file = host.network_folder().join("wallets/cut/data.mdb");
+    OpenOptions::new().write(true).open(&file).unwrap().set_len(8192).unwrap();
+    assert_eq!(cut.call_while_alive("listdescriptors", json!([])), None);
+    assert_eq!(host.wait().signal(), Some(libc::SIGBUS));
 }

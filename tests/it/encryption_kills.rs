@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::kills::{Numbers, setting};
 
-const KILLS: u64 = 20;
+const KILLS: u64 = 12;
 /// From how many kills of the other test on there are [`MANY`] here.
 const MANY_FROM: u64 = 1000;
 const MANY: u64 = 500;

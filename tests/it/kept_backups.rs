@@ -14,7 +14,7 @@ use super::full_disk::SmallDisk;
 use super::kills::{Numbers, setting};
 use super::metrics::ask;
 
-const KILLS: u64 = 12;
+const KILLS: u64 = 8;
 /// The longest that a host lives after a start, in microseconds.
 const MAX_LIFE: u64 = 400_000;
 

@@ -14,8 +14,8 @@ use outrigger_tests::pair::{script, spend};
 use outrigger_tests::{Client, Host, miner};
 use serde_json::{Value, json};
 
-const KILLS: u64 = 100;
-const HOSTS: u64 = 5;
+const KILLS: u64 = 40;
+const HOSTS: u64 = 4;
 /// The longest that one lives after a start, in microseconds.
 const MAX_LIFE: u64 = 400_000;
 /// The outputs that there are to spend at the beginning.

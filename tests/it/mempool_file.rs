@@ -8,8 +8,8 @@ use outrigger_tests::pair::{COIN, Pair, spend};
 use outrigger_tests::{Client, HostOptions};
 use serde_json::{Value, json};
 
-/// How many blocks make enough coins mature.
-const BLOCKS: u64 = 110;
+/// How many blocks make two coins mature.
+const BLOCKS: u64 = 102;
 
 fn chain_of(pair: &mut Pair, length: u64, fee: u64) -> Vec<Transaction> {
     let mut transactions: Vec<Transaction> = Vec::new();

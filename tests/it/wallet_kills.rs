@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use crate::kills::{Numbers, cut_short, share};
 
 /// How often hosts are killed unless told otherwise, and how many there are at once.
-const KILLS: u64 = 30;
+const KILLS: u64 = 20;
 const HOSTS: u64 = 2;
 const MAX_LIFE: u64 = 600_000;
 /// The wallet that has coins from the beginning.

@@ -8,7 +8,6 @@ use std::process::{Command, Output, Stdio};
 use age::secrecy::ExposeSecret;
 use outrigger_tests::{Client, Host, HostOptions, XPRV, built, wait_for, wait_until};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use super::full_disk::SmallDisk;
 use super::kills::{Numbers, setting};
@@ -171,15 +170,12 @@ fn a_folder_that_vanished_is_told_and_nothing_is_written_in_its_place() {
     import(&mut wallet, 2);
     let second = next(&folder, "w", &[first]);
     assert!(told(&second, &[]).contains("\ndescriptors: 10\n"));
-    // Without the folder, and with one in the data directory, no host starts.
-    let inside = host.datadir().join("inside");
-    fs::create_dir(&inside).unwrap();
-    let failed = Host::fail_in(host.datadir(), &options(&inside, &[]));
-    assert_eq!(failed.status.code(), Some(1), "the data directory is in use");
-    drop(host);
-    for (folder, why) in
-        [(&place.path().join("none"), "the folder must exist"), (&first_file(&folder), "it is not a folder")]
-    {
+    // Without the folder, with one of another host, and with one in the data directory, no host starts.
+    for (folder, why) in [
+        (&place.path().join("none"), "the folder must exist"),
+        (&backups(&folder, "w")[0], "it is not a folder"),
+        (&folder, "another host makes its backups in"),
+    ] {
         let error = Host::refused(&options(folder, &[]));
         assert!(error.contains("backup.folder") && error.contains(why), "{error}");
     }
@@ -189,11 +185,18 @@ fn a_folder_that_vanished_is_told_and_nothing_is_written_in_its_place() {
 }
 
 #[test]
-fn a_new_wallet_of_a_former_name_is_backed_up_at_once() {
+fn wallets_that_are_unloaded_or_new_are_backed_up_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let host = Host::start_with(options(folder.path(), &["wallet.keypool=5"]));
+    check_former_name(&host, folder.path());
+    check_incomplete_copies(&backups(folder.path(), "w")[0]);
+    check_unloaded(&host, folder.path());
+}
+
+/// A new wallet of a former name is backed up at once.
+fn check_former_name(host: &Host, folder: &Path) {
     host.new_wallet("w");
-    let first = next(folder.path(), "w", &[]);
+    let first = next(folder, "w", &[]);
     wait_until("the backup is noted", || {
         host.client().wallet("w").call("getwalletbackupinfo", json!([]))["backup_needed"] == json!(false)
     });
@@ -201,16 +204,15 @@ fn a_new_wallet_of_a_former_name_is_backed_up_at_once() {
     fs::remove_dir_all(host.network_folder().join("wallets/w")).unwrap();
     // It has as many changes as the former one.
     host.new_wallet("w");
-    let second = next(folder.path(), "w", std::slice::from_ref(&first));
+    let second = next(folder, "w", std::slice::from_ref(&first));
     let keys = |file: &Path| told(file, &[]).lines().find(|line| line.contains("pub")).unwrap().to_owned();
     assert_ne!(keys(&first), keys(&second));
 }
 
-#[test]
-fn wallets_that_are_unloaded_at_once_are_backed_up() {
-    let folder = tempfile::tempdir().unwrap();
-    let host = Host::start_with(options(folder.path(), &["wallet.keypool=5"]));
+/// Wallets that are unloaded at once are backed up.
+fn check_unloaded(host: &Host, folder: &Path) {
     let mut client = host.client();
+    client.call("unloadwallet", json!(["w"]));
     for name in ["a", "b", "c", "d"] {
         let mut wallet = host.new_wallet(name);
         import(&mut wallet, 0);
@@ -220,22 +222,39 @@ fn wallets_that_are_unloaded_at_once_are_backed_up() {
     client.call("loadwallet", json!(["d"]));
     for name in ["a", "b", "c", "d"] {
         wait_until("the backup has the imported keys", || {
-            backups(folder.path(), name).last().is_some_and(|newest| told(newest, &[]).contains("\ndescriptors: 9\n"))
+            backups(folder, name).last().is_some_and(|newest| told(newest, &[]).contains("\ndescriptors: 9\n"))
         });
     }
     assert_eq!(client.call("listwallets", json!([])), json!(["d"]));
 }
 
-#[test]
-fn a_second_host_with_the_same_folder_does_not_start() {
-    let folder = tempfile::tempdir().unwrap();
-    let _first = Host::start_with(options(folder.path(), &[]));
-    let error = Host::refused(&options(folder.path(), &[]));
-    assert!(error.contains("another host makes its backups in"), "{error}");
-}
-
-fn first_file(folder: &Path) -> PathBuf {
-    backups(folder, "w").remove(0)
+/// A copy that is not whole does not pass the check.
+fn check_incomplete_copies(backup: &Path) {
+    let bytes = fs::read(backup).unwrap();
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("copy");
+    let check = |bytes: &[u8]| {
+        fs::write(&file, bytes).unwrap();
+        let mut command = Command::new(&built().binary);
+        let command = command.args(["__check-copy", "wallet"]).stdin(fs::File::open(&file).unwrap());
+        let output = command.stdout(Stdio::piped()).output().unwrap();
+        output.status.success().then(|| serde_json::from_slice::<Value>(&output.stdout).unwrap())
+    };
+    let whole = check(&bytes).unwrap();
+    assert_eq!(whole["descriptors"].as_array().unwrap().len(), 8);
+    assert_eq!(whole["chain"], json!("regtest"));
+    assert!(!whole.to_string().contains("tprv"), "{whole}");
+    let mut numbers = Numbers(77);
+    for _ in 0..20 {
+        let cut = usize::try_from(numbers.below(bytes.len() as u64)).unwrap();
+        assert_eq!(check(&bytes[..cut]), None, "cut at {cut}");
+        let mut flipped = bytes.clone();
+        flipped[cut] ^= 1;
+        // Bytes that nothing reads may differ.
+        assert!(check(&flipped).is_none_or(|contents| contents == whole), "flipped at {cut}");
+    }
+    let dry = restore(&["--dry-run", file.to_str().unwrap()]);
+    assert!(dry.status.success() || String::from_utf8_lossy(&dry.stderr).contains("damage: "), "{dry:?}");
 }
 
 #[test]
@@ -280,36 +299,4 @@ fn a_kill_at_any_instant_leaves_whole_backups_and_the_last_keys_are_backed_up_in
     });
     let all = || fs::read_dir(folder.path().join("regtest/wallets/w")).unwrap().map(|entry| entry.unwrap().file_name());
     wait_until("nothing unfinished is left", || all().all(|name| !name.to_str().unwrap().ends_with(".unfinished")));
-}
-
-#[test]
-fn a_copy_that_is_not_whole_does_not_pass_the_check() {
-    let folder = tempfile::tempdir().unwrap();
-    let host = Host::start_with(options(folder.path(), &["wallet.keypool=5"]));
-    host.new_wallet("w");
-    let bytes = fs::read(next(folder.path(), "w", &[])).unwrap();
-    let place: TempDir = tempfile::tempdir().unwrap();
-    let file = place.path().join("copy");
-    let check = |bytes: &[u8]| {
-        fs::write(&file, bytes).unwrap();
-        let mut command = Command::new(&built().binary);
-        let command = command.args(["__check-copy", "wallet"]).stdin(fs::File::open(&file).unwrap());
-        let output = command.stdout(Stdio::piped()).output().unwrap();
-        output.status.success().then(|| serde_json::from_slice::<Value>(&output.stdout).unwrap())
-    };
-    let whole = check(&bytes).unwrap();
-    assert_eq!(whole["descriptors"].as_array().unwrap().len(), 8);
-    assert_eq!(whole["chain"], json!("regtest"));
-    assert!(!whole.to_string().contains("tprv"), "{whole}");
-    let mut numbers = Numbers(77);
-    for _ in 0..20 {
-        let cut = usize::try_from(numbers.below(bytes.len() as u64)).unwrap();
-        assert_eq!(check(&bytes[..cut]), None, "cut at {cut}");
-        let mut flipped = bytes.clone();
-        flipped[cut] ^= 1;
-        // Bytes that nothing reads may differ.
-        assert!(check(&flipped).is_none_or(|contents| contents == whole), "flipped at {cut}");
-    }
-    let dry = restore(&["--dry-run", file.to_str().unwrap()]);
-    assert!(dry.status.success() || String::from_utf8_lossy(&dry.stderr).contains("damage: "), "{dry:?}");
 }

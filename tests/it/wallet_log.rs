@@ -60,17 +60,18 @@ fn check_all_kinds(host: &Host) {
     let second = wallet.call("bumpfee", json!([first]))["txid"].clone();
     log.expect(&[(&second, "seen"), (&first, "replaced")]);
     let block = wallet.call("generatetoaddress", json!([1, NOBODY]))[0].clone();
+    let height = wallet.call("getblockcount", json!([]));
     for event in log.expect(&[(&second, "confirmed"), (&first, "conflicted")]) {
-        assert_eq!((&event["blockhash"], &event["blockheight"]), (&block, &json!(102)));
+        assert_eq!((&event["blockhash"], &event["blockheight"]), (&block, &height));
     }
     wallet.call("generatetoaddress", json!([5, NOBODY]));
     let deep = log.expect(&[(&second, "deep")]).remove(0);
-    assert_eq!((&deep["blockhash"], &deep["blockheight"]), (&block, &json!(102)));
+    assert_eq!((&deep["blockhash"], &deep["blockheight"]), (&block, &height));
 
     wallet.call("invalidateblock", json!([block]));
     let told = log.expect(&[(&second, "reorganised"), (&first, "seen"), (&first, "replaced")]);
     let reorganised = told.iter().find(|event| event["txid"] == second).unwrap();
-    assert_eq!((&reorganised["blockhash"], &reorganised["blockheight"]), (&block, &json!(102)));
+    assert_eq!((&reorganised["blockhash"], &reorganised["blockheight"]), (&block, &height));
     wallet.call("abandontransaction", json!([first]));
     log.expect(&[(&first, "abandoned")]);
     wallet.call("removeprunedfunds", json!([first]));
@@ -78,21 +79,21 @@ fn check_all_kinds(host: &Host) {
     assert_eq!(removed["payments"], json!([]));
 }
 
-#[test]
-fn waitevents_tells_all_that_happens_to_a_transaction() {
-    check_all_kinds(&Host::start());
-}
-
-/// In front of a node; `None` without one.
-fn in_front() -> Option<Host> {
-    outrigger_tests::bitcoind::installed()?;
-    Some(Host::start_with(HostOptions::in_front_of(&[])))
+/// waitevents tells all that happens to a transaction, and subscribe_events tells blocks and payments.
+fn check_events(host: &Host) {
+    check_subscription(host);
+    check_all_kinds(host);
 }
 
 #[test]
-fn in_front_waitevents_tells_all_that_happens_to_a_transaction() {
-    if let Some(host) = in_front() {
-        check_all_kinds(&host);
+fn events_tell_all_that_happens_to_a_transaction() {
+    check_events(&Host::start());
+}
+
+#[test]
+fn in_front_events_tell_all_that_happens_to_a_transaction() {
+    if outrigger_tests::bitcoind::installed().is_some() {
+        check_events(&Host::start_with(HostOptions::in_front_of(&[])));
     }
 }
 
@@ -134,25 +135,6 @@ fn waitevents_goes_on_after_a_kill_and_gives_no_number_again_after_a_restore() {
     }
 }
 
-#[test]
-fn waitevents_waits_for_several_wallets_within_the_users_limits() {
-    let (host, mut alice) = with_user("wallet = \"a\"");
-    let (mut one, mut other) = (host.new_wallet("a"), host.new_wallet("b"));
-    let mut client = host.client();
-    let next = client.call("waitevents", json!([null, 0, ["a", "b"]]))["next"].clone();
-    let waiting = client.begin_call("waitevents", json!([next, PATIENCE]));
-    other.mine(1);
-    let told = &waiting.answer()["result"];
-    assert_eq!((&told["events"][0]["wallet"], &told["events"][0]["kind"]), (&json!("b"), &json!("confirmed")));
-    assert_eq!((&told["next"]["a"], &told["next"]["b"]), (&next["a"], &told["events"][0]["number"]));
-
-    assert_eq!(alice.refused("waitevents", json!([{"b": 0}])).0, -18);
-    assert_eq!(alice.refused("waitevents", json!([0, 0, ["a", "b"]])).0, -18);
-    let waiting = alice.begin_call("waitevents", json!([0, PATIENCE]));
-    one.call("unloadwallet", json!(["a"]));
-    assert_eq!(waiting.answer()["error"]["code"], -18);
-}
-
 /// The next events of a subscription, until the one of this kind.
 fn until(socket: &mut WebSocket, id: &Value, kind: &str) -> Value {
     loop {
@@ -166,7 +148,7 @@ fn until(socket: &mut WebSocket, id: &Value, kind: &str) -> Value {
 }
 
 fn check_subscription(host: &Host) {
-    let mut wallet = host.new_wallet("w");
+    let mut wallet = host.new_wallet("subscribed");
     let mine = wallet.call("getnewaddress", json!([]));
     let mut socket = host.client().websocket();
     let id = socket.call("subscribe_events", json!([])).unwrap();
@@ -178,7 +160,7 @@ fn check_subscription(host: &Host) {
             break;
         }
     }
-    let mut of_wallet = host.client().wallet("w").websocket();
+    let mut of_wallet = host.client().wallet("subscribed").websocket();
     let other = of_wallet.call("subscribe_events", json!({"since": 0})).unwrap();
     assert_eq!(until(&mut of_wallet, &other, "confirmed")["payments"][0]["address"], mine);
     let paid = wallet.call("sendtoaddress", json!([NOBODY, 1]));
@@ -192,32 +174,30 @@ fn check_subscription(host: &Host) {
 }
 
 #[test]
-fn subscribe_events_tells_blocks_and_payments() {
-    check_subscription(&Host::start());
-}
-
-#[test]
-fn in_front_subscribe_events_tells_blocks_and_payments() {
-    if let Some(host) = in_front() {
-        check_subscription(&host);
-    }
-}
-
-#[test]
-fn subscribe_events_keeps_to_the_users_wallet_and_list() {
+fn waitevents_and_subscribe_events_keep_to_the_users_wallets_and_lists() {
     let bob = ALICE.replacen("alice", "bob", 1);
-    let host = Host::start_with(HostOptions::with_groups(&format!(
-        "[[rpc.users]]\nrpcauth = \"{ALICE}\"\nwallet = \"a\"\n\n[[rpc.users]]\nrpcauth = \"{bob}\"\nmethods = [\"waitevents\"]\n"
-    )));
-    host.new_wallet("a");
-    host.new_wallet("b");
-    let mut alice = Client::new(host.address, "alice:pass:word").websocket();
-    assert_eq!(alice.call("subscribe_events", json!([null, ["b"]])), Err(-18));
-    assert!(alice.call("subscribe_events", json!([])).is_ok());
-    let mut bob = Client::new(host.address, "bob:pass:word").websocket();
-    assert_eq!(bob.call("subscribe_events", json!([])), Err(-32603));
-    assert_eq!(host.client().refused("subscribe_events", json!([])).0, -32601);
-    // A wallet that is unloaded ends the subscription with an error.
-    host.client().call("unloadwallet", json!(["a"]));
-    assert_eq!(alice.receive()["params"]["error"]["code"], -18);
+    let (host, mut alice) =
+        with_user(&format!("wallet = \"a\"\n\n[[rpc.users]]\nrpcauth = \"{bob}\"\nmethods = [\"waitevents\"]"));
+    let (mut one, mut other) = (host.new_wallet("a"), host.new_wallet("b"));
+    let mut client = host.client();
+    let next = client.call("waitevents", json!([null, 0, ["a", "b"]]))["next"].clone();
+    let waiting = client.begin_call("waitevents", json!([next, PATIENCE]));
+    other.mine(1);
+    let told = &waiting.answer()["result"];
+    assert_eq!((&told["events"][0]["wallet"], &told["events"][0]["kind"]), (&json!("b"), &json!("confirmed")));
+    assert_eq!((&told["next"]["a"], &told["next"]["b"]), (&next["a"], &told["events"][0]["number"]));
+
+    assert_eq!(alice.refused("waitevents", json!([{"b": 0}])).0, -18);
+    assert_eq!(alice.refused("waitevents", json!([0, 0, ["a", "b"]])).0, -18);
+    let mut of_alice = alice.websocket();
+    assert_eq!(of_alice.call("subscribe_events", json!([null, ["b"]])), Err(-18));
+    assert!(of_alice.call("subscribe_events", json!([])).is_ok());
+    let mut of_bob = Client::new(host.address, "bob:pass:word").websocket();
+    assert_eq!(of_bob.call("subscribe_events", json!([])), Err(-32603));
+    assert_eq!(client.refused("subscribe_events", json!([])).0, -32601);
+    // A wallet that is unloaded ends the wait and the subscription with an error.
+    let waiting = alice.begin_call("waitevents", json!([0, PATIENCE]));
+    one.call("unloadwallet", json!(["a"]));
+    assert_eq!(waiting.answer()["error"]["code"], -18);
+    assert_eq!(of_alice.receive()["params"]["error"]["code"], -18);
 }

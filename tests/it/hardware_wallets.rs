@@ -74,35 +74,37 @@ fn send(client: &mut Client, wallet: &mut Client, psbt: &Value) {
 }
 
 #[test]
-fn walletcreatefundedpsbt_of_a_device_is_signed_by_its_origins() {
+fn walletcreatefundedpsbt_of_devices_is_signed_by_their_origins() {
     let host = Host::start();
-    let mut client = host.client();
+    check_one_device(&mut host.client());
+    check_two_of_three_devices(&mut host.client());
+}
+
+fn check_one_device(client: &mut Client) {
     for (name, path, form) in [("segwit", "84'/1'/0'", "wpkh(KEY/*)"), ("taproot", "86'/1'/0'", "tr(KEY/*)")] {
         let [public, private] = Device::new(1).account(path);
-        let mut wallet = watching(&mut client, name, &form.replace("KEY", &public));
+        let mut wallet = watching(client, name, &form.replace("KEY", &public));
         let psbt = fund(&mut wallet);
-        let signed = sign(&mut client, &psbt, &form.replace("KEY", &private));
-        send(&mut client, &mut wallet, &signed);
+        let signed = sign(client, &psbt, &form.replace("KEY", &private));
+        send(client, &mut wallet, &signed);
     }
 }
 
-#[test]
-fn walletcreatefundedpsbt_of_two_of_three_devices_is_signed_by_any_two_and_combined() {
-    let host = Host::start();
-    let mut client = host.client();
+/// Any two of the three sign, and their PSBTs are combined.
+fn check_two_of_three_devices(client: &mut Client) {
     let keys = [2, 3, 4].map(|seed| Device::new(seed).account("48'/1'/0'/2'"));
     let descriptor = |of: &dyn Fn(usize) -> usize| {
         let keys: Vec<String> = (0..keys.len()).map(|at| format!("{}/*", keys[at][of(at)])).collect();
         format!("wsh(sortedmulti(2,{}))", keys.join(","))
     };
-    let mut wallet = watching(&mut client, "vault", &descriptor(&|_| 0));
+    let mut wallet = watching(client, "vault", &descriptor(&|_| 0));
     let psbt = fund(&mut wallet);
     let signed = |client: &mut Client, device: usize| sign(client, &psbt, &descriptor(&|at| usize::from(at == device)));
-    let [first, third] = [0, 2].map(|device| signed(&mut client, device));
+    let [first, third] = [0, 2].map(|device| signed(client, device));
     let alone = client.call("finalizepsbt", json!([first]));
     assert_eq!(alone["complete"], json!(false));
     let missing = client.call("analyzepsbt", json!([first]));
     assert_eq!(missing["next"], json!("signer"), "{missing}");
     let combined = client.call("combinepsbt", json!([[third, first]]));
-    send(&mut client, &mut wallet, &combined);
+    send(client, &mut wallet, &combined);
 }

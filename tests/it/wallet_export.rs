@@ -81,8 +81,20 @@ fn answers(wallet: &mut Client) -> Vec<Value> {
 }
 
 #[test]
-fn export_and_import_make_the_same_wallet() {
+fn export_and_import_make_the_same_wallet_and_a_wrong_file_makes_none() {
     let host = Host::start();
+    // The first blocks pay 50 BTC.
+    check_wide_range(&host);
+    check_same_wallets(&host);
+    check_wrong_files(&host);
+    check_hidden_keys(&host);
+    check_other_programs(&host);
+    check_labels(&host);
+    check_used_descriptors(&host);
+}
+
+/// Leaves the wallets `public`, `private` and `sealed`.
+fn check_same_wallets(host: &Host) {
     let place = tempfile::tempdir().unwrap();
     for (name, options, flags, input) in [
         ("public", json!({}), &[][..], ""),
@@ -91,16 +103,16 @@ fn export_and_import_make_the_same_wallet() {
     ] {
         let mut create = options.clone();
         create["wallet_name"] = json!(name);
-        let mut original = used_wallet(&host, &create);
+        let mut original = used_wallet(host, &create);
         let file = place.path().join(name);
         let path = file.to_str().unwrap();
-        done(&run(&host, &[&["export", name, "--to", path], flags].concat(), input));
+        done(&run(host, &[&["export", name, "--to", path], flags].concat(), input));
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         let text = fs::read_to_string(&file).unwrap();
         assert_eq!(text.contains("tprv"), !flags.is_empty(), "private keys only where they are asked for");
-        assert!(refused(&run(&host, &["export", name, "--to", path], "")).contains("exists"), "no file is replaced");
+        assert!(refused(&run(host, &["export", name, "--to", path], "")).contains("exists"), "no file is replaced");
         let copy = format!("{name}-copy");
-        let told = done(&run(&host, &["import", path, "--as", &copy], input));
+        let told = done(&run(host, &["import", path, "--as", &copy], input));
         assert!(told.lines().skip(1).all(|line| line.ends_with(" equal, 0 different")), "{told}");
         assert!(told.contains("\nbalances: 4 equal") || told.contains("\nbalances: 3 equal"), "{told}");
         let mut copy = host.client().wallet(&copy);
@@ -113,7 +125,7 @@ fn export_and_import_make_the_same_wallet() {
             let unlocked = original.call("getwalletinfo", json!([]))["unlocked_until"].clone();
             let other = place.path().join("other");
             let export = ["export", name, "--private", "--to", other.to_str().unwrap()];
-            assert!(refused(&run(&host, &export, "another\n")).contains("passphrase entered was incorrect"));
+            assert!(refused(&run(host, &export, "another\n")).contains("passphrase entered was incorrect"));
             assert_eq!(original.call("getwalletinfo", json!([]))["unlocked_until"], unlocked);
         }
         assert_eq!(answers(&mut copy), answers(&mut original), "{name}");
@@ -125,14 +137,12 @@ fn export_and_import_make_the_same_wallet() {
     }
 }
 
-#[test]
-fn import_of_a_wrong_file_is_refused_and_leaves_no_wallet() {
-    let host = Host::start();
+/// The import of a wrong file is refused, and leaves no wallet.
+fn check_wrong_files(host: &Host) {
     let place = tempfile::tempdir().unwrap();
-    used_wallet(&host, &json!({"wallet_name": "w"}));
     let file = place.path().join("file");
     let path = file.to_str().unwrap();
-    done(&run(&host, &["export", "w", "--to", path], ""));
+    done(&run(host, &["export", "public", "--to", path], ""));
     let whole = fs::read_to_string(&file).unwrap();
     let lines: Vec<&str> = whole.lines().collect();
     let wallets = host.client().call("listwallets", json!([]));
@@ -166,21 +176,20 @@ fn import_of_a_wrong_file_is_refused_and_leaves_no_wallet() {
     ];
     for (text, why) in cases {
         fs::write(&file, &text).unwrap();
-        let told = refused(&run(&host, &["import", path, "--as", "new"], ""));
+        let told = refused(&run(host, &["import", path, "--as", "new"], ""));
         assert!(told.contains(why), "{why}: {told}");
         assert_eq!((host.client().call("listwallets", json!([])), folders()), (wallets.clone(), before), "{why}");
     }
 }
 
-#[test]
-fn import_reads_descriptors_of_sparrow_and_specter_and_labels() {
-    let host = Host::start();
+/// The import reads descriptors of Sparrow and Specter.
+fn check_other_programs(host: &Host) {
     let mut client = host.client();
     let (sparrow, specter) = (sample("sparrow.txt"), sample("specter.json"));
     client.call("generatetoaddress", json!([1, NOBODY]));
-    let told = done(&run(&host, &["import", sparrow.to_str().unwrap(), "--as", "sparrow"], ""));
+    let told = done(&run(host, &["import", sparrow.to_str().unwrap(), "--as", "sparrow"], ""));
     assert!(told.contains("\"sparrow\": 2 descriptors"), "{told}");
-    done(&run(&host, &["import", specter.to_str().unwrap()], ""));
+    done(&run(host, &["import", specter.to_str().unwrap()], ""));
     for (name, kind) in [("sparrow", "bech32"), ("Two of us", "bech32")] {
         let mut wallet = client.wallet(&name.replace(' ', "%20"));
         let listed = wallet.call("listdescriptors", json!([]));
@@ -195,8 +204,11 @@ fn import_reads_descriptors_of_sparrow_and_specter_and_labels() {
         assert_eq!(wallet.call("getnewaddress", json!(["", kind])), first(&mut client, &receiving));
         assert_eq!(wallet.call("getrawchangeaddress", json!([kind])), first(&mut client, &change));
     }
-    // Labels go to a wallet that is there.
-    let mut wallet = used_wallet(&host, &json!({"wallet_name": "w"}));
+}
+
+/// Labels go to a wallet that is there.
+fn check_labels(host: &Host) {
+    let mut wallet = host.client().wallet("public");
     let before = wallet.call("listlockunspent", json!([]));
     let coin = wallet.call("listunspent", json!([]))[0].clone();
     let [txid, vout] = [coin["txid"].as_str().unwrap(), &coin["vout"].to_string()];
@@ -204,9 +216,9 @@ fn import_reads_descriptors_of_sparrow_and_specter_and_labels() {
     let file = tempfile::NamedTempFile::new().unwrap();
     fs::write(file.path(), text.replace("%TXID%", txid).replace("%VOUT%", vout)).unwrap();
     let path = file.path().to_str().unwrap();
-    let alone = refused(&run(&host, &["import", path, "--as", "w"], ""));
+    let alone = refused(&run(host, &["import", path, "--as", "public"], ""));
     assert!(alone.contains("labels alone"), "{alone}");
-    let told = done(&run(&host, &["import", path, "--as", "w", "--into-existing"], ""));
+    let told = done(&run(host, &["import", path, "--as", "public", "--into-existing"], ""));
     assert!(told.contains("4 labels are left out"), "{told}");
     assert_eq!(wallet.call("gettransaction", json!([txid]))["comment"], json!("rent"));
     let locked = wallet.call("listlockunspent", json!([]));
@@ -224,14 +236,13 @@ fn with_lines(text: &str, more: &[Value]) -> String {
     lines.join("\n") + "\n" + &end + "\n"
 }
 
-#[test]
-fn import_that_differs_shows_no_private_keys() {
-    let host = Host::start();
+/// An import that differs shows no private keys.
+fn check_hidden_keys(host: &Host) {
     host.new_wallet("w");
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("file");
     let path = file.to_str().unwrap();
-    done(&run(&host, &["export", "w", "--private", "--to", path], ""));
+    done(&run(host, &["export", "w", "--private", "--to", path], ""));
     let text = fs::read_to_string(&file).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let of_bech32 = |line: &&Value| line["active"] == "receiving" && line["ref"].as_str().unwrap().starts_with("wpkh(");
@@ -241,30 +252,28 @@ fn import_that_differs_shows_no_private_keys() {
     let mut second = first.clone();
     second["ref"] = json!(host.client().with_checksum(&body));
     fs::write(&file, with_lines(&text, &[second])).unwrap();
-    let told = refused(&run(&host, &["import", path, "--as", "copy"], ""));
+    let told = refused(&run(host, &["import", path, "--as", "differing"], ""));
     let checksum = first["ref"].as_str().unwrap().split_once('#').unwrap().1;
     assert!(told.contains("the wallet differs from the file"), "{told}");
     assert!(told.contains(&format!("only in the original: wpkh(...)#{checksum} active: true")), "{told}");
     assert!(!told.contains("tprv"), "{told}");
 }
 
-#[test]
-fn import_of_used_descriptors_of_another_program_is_equal() {
-    let host = Host::start();
+/// Used descriptors of another program are equal after the import.
+fn check_used_descriptors(host: &Host) {
     let mut client = host.client();
     let sparrow = fs::read_to_string(sample("sparrow.txt")).unwrap();
     let receiving = sparrow.lines().find(|line| line.contains("/0/*")).unwrap();
     let used = client.call("deriveaddresses", json!([receiving, [3, 3]]))[0].clone();
     client.call("generatetoaddress", json!([1, used]));
-    let told = done(&run(&host, &["import", sample("sparrow.txt").to_str().unwrap(), "--as", "used"], ""));
+    let told = done(&run(host, &["import", sample("sparrow.txt").to_str().unwrap(), "--as", "used"], ""));
     assert!(told.contains("\ndescriptors: 2 equal, 0 different"), "{told}");
     let listed = client.wallet("used").call("listdescriptors", json!([]));
     assert_eq!(listed["descriptors"][0]["next_index"], json!(4), "{listed}");
 }
 
-#[test]
-fn export_and_import_keep_a_wide_range_and_find_its_late_payments() {
-    let host = Host::start();
+/// Export and import keep a wide range, and find its late payments.
+fn check_wide_range(host: &Host) {
     let mut client = host.client();
     let sparrow = fs::read_to_string(sample("sparrow.txt")).unwrap();
     let receiving = sparrow.lines().find(|line| line.contains("/0/*")).unwrap();
@@ -279,8 +288,8 @@ fn export_and_import_keep_a_wide_range_and_find_its_late_payments() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("file");
     let path = file.to_str().unwrap();
-    done(&run(&host, &["export", "far", "--to", path], ""));
-    let told = done(&run(&host, &["import", path, "--as", "copy"], ""));
+    done(&run(host, &["export", "far", "--to", path], ""));
+    let told = done(&run(host, &["import", path, "--as", "copy"], ""));
     assert!(told.contains("\ndescriptors: 1 equal, 0 different"), "{told}");
     let mut copy = client.wallet("copy");
     let listed = |wallet: &mut Client| wallet.call("listdescriptors", json!([]))["descriptors"].clone();

@@ -1,7 +1,7 @@
 //! A plugin whose code does not return holds up its own callers and nobody else, and `listplugins` shows it.
 
 use outrigger_tests::{Gate, Host, HostOptions, Waiting, all_groups, built, isolated, skip};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::faults::{self, await_told, check_others};
 
@@ -22,10 +22,18 @@ fn abandon(host: &Host, gate: &Gate, method: &str, count: usize) -> Vec<Waiting>
 }
 
 #[test]
-fn held_up_calls_that_were_abandoned_are_found_at_their_deadline() {
+fn held_up_calls_cost_only_the_plugin_its_threads() {
     let (host, gate) = start("");
+    check_abandoned_calls(&host, &gate);
+    check_long_calls(&host, &gate);
+    check_releases(&host, &gate);
+    check_inline_calls(&host, &gate);
+}
+
+/// Calls that were abandoned are found at their deadline.
+fn check_abandoned_calls(host: &Host, gate: &Gate) {
     let mut client = host.client();
-    let waiting = abandon(&host, &gate, "faultblocked", 5);
+    let waiting = abandon(host, gate, "faultblocked", 5);
     await_told(&mut client, "stuck", &json!(5));
     assert_eq!(client.plugin("faulty")["state"], "stuck");
     check_others(&mut client);
@@ -35,12 +43,11 @@ fn held_up_calls_that_were_abandoned_are_found_at_their_deadline() {
     client.call("faultwho", json!([]));
 }
 
-#[test]
-fn held_up_inline_method_holds_no_connection_up() {
-    let (host, gate) = start("");
+/// An inline method holds no connection up.
+fn check_inline_calls(host: &Host, gate: &Gate) {
     let mut client = host.client();
     // More than there are threads that serve connections on most machines.
-    let waiting = abandon(&host, &gate, "faultquick", 5);
+    let waiting = abandon(host, gate, "faultquick", 5);
     check_others(&mut client);
     let (code, message) = client.refused("faultquick", json!([gate.address()]));
     assert_eq!((code, message.as_str()), (INTERNAL, "faultquick was not answered within 1 s"));
@@ -66,9 +73,8 @@ fn held_up_inline_method_of_a_trusted_plugin_takes_one_thread_and_only_once() {
     await_told(&mut client, "state", &json!("running"));
 }
 
-#[test]
-fn held_up_long_running_calls_have_their_threads_replaced_and_are_answered() {
-    let (host, gate) = start("");
+/// Long-running calls have their threads replaced, and are answered.
+fn check_long_calls(host: &Host, gate: &Gate) {
     let mut client = host.client();
     let body = json!({"method": "faultlong", "params": [gate.address()], "id": 1}).to_string();
     let calls: Vec<_> = (0..6).map(|_| host.client().begin(&body)).collect();
@@ -102,9 +108,8 @@ fn held_up_cancellation_is_told_as_stuck() {
     await_told(&mut client, "state", &json!("running"));
 }
 
-#[test]
-fn held_up_release_of_an_answer_costs_only_the_plugin_its_threads() {
-    let (host, gate) = start("");
+/// The release of an answer may be held up, too.
+fn check_releases(host: &Host, gate: &Gate) {
     let mut client = host.client();
     for _ in 0..5 {
         assert_eq!(client.call("faultunreleased", json!([gate.address()])), json!(1));
@@ -114,23 +119,6 @@ fn held_up_release_of_an_answer_costs_only_the_plugin_its_threads() {
     check_others(&mut client);
     drop(waiting);
     await_told(&mut client, "stuck", &json!(0));
-}
-
-#[test]
-fn plugin_answers_that_are_long_and_no_json_reach_nobody() {
-    let host = faults::start("");
-    let mut client = host.client();
-    for method in ["faultbraces", "faultinject"] {
-        let broken = (INTERNAL, "The plugin's answer is not JSON".to_owned());
-        assert_eq!(client.refused(method, json!([])), broken, "{method}");
-        let batch = json!([
-            {"method": "getblockcount", "id": 1}, {"method": method, "id": 2}, {"method": "getblockcount", "id": 3}
-        ]);
-        let answer: Value = serde_json::from_str(&client.post(&batch.to_string()).body).unwrap();
-        let told: Vec<_> = answer.as_array().unwrap().iter().map(|one| (&one["id"], &one["error"]["code"])).collect();
-        assert_eq!(told, [(&json!(1), &Value::Null), (&json!(2), &json!(INTERNAL)), (&json!(3), &Value::Null)]);
-    }
-    assert_eq!(client.plugin("faulty")["errors"], 4);
 }
 
 #[test]

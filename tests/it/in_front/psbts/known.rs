@@ -7,7 +7,7 @@ use bitcoin::secp256k1::{Secp256k1, SecretKey};
 use bitcoin::{Network, PrivateKey};
 use serde_json::{Value, json};
 
-use super::super::{ADDRESS, start};
+use super::super::ADDRESS;
 use super::Both;
 use super::fields::KEY;
 
@@ -61,10 +61,8 @@ fn with_keys(text: &str) -> String {
     })
 }
 
-#[test]
-fn descriptors_tell_the_same_keys_by_their_hashes_as_the_node() {
-    let Some(host) = start(&[]) else { return };
-    let mut both = Both::of(&host);
+/// Descriptors tell the same keys by their hashes as the node.
+pub(super) fn check_descriptors(both: &mut Both) {
     let mut outputs = Vec::new();
     for text in OUTPUTS {
         let info = both.theirs.call("getdescriptorinfo", json!([with_keys(text)]));
@@ -99,10 +97,8 @@ fn descriptors_tell_the_same_keys_by_their_hashes_as_the_node() {
     }
 }
 
-#[test]
-fn wallets_knowledge_of_one_input_helps_no_other() {
-    let Some(host) = start(&["-txindex=1"]) else { return };
-    let mut both = Both::with_wallet(&host);
+/// A wallet's knowledge of one input helps no other.
+pub(super) fn check_knowledge(both: &mut Both) {
     let mine = both.call("getnewaddress", json!(["", "bech32"]));
     let key = both.ours.call("getaddressinfo", json!([mine]))["pubkey"].as_str().unwrap().to_owned();
     let mut addresses = vec![mine];
@@ -123,7 +119,7 @@ fn wallets_knowledge_of_one_input_helps_no_other() {
         let coinbase = both.theirs.call("getblock", json!([block]))["tx"][0].clone();
         coins.push(json!({"txid": coinbase, "vout": 0}));
     }
-    host.client().call("generatetoaddress", json!([100, ADDRESS]));
+    both.ours.call("generatetoaddress", json!([100, ADDRESS]));
     // Of somebody whom the wallet knows by name alone.
     both.call("setlabel", json!([ADDRESS, "somebody"]));
     addresses.push(json!(ADDRESS));
@@ -144,10 +140,8 @@ fn wallets_knowledge_of_one_input_helps_no_other() {
     }
 }
 
-#[test]
-fn wallets_sign_for_an_output_key_of_taproot_that_is_their_own_as_the_node() {
-    let Some(host) = start(&["-txindex=1"]) else { return };
-    let mut both = Both::of(&host);
+/// Wallets sign for a taproot output key of their own as the node.
+pub(super) fn check_output_keys(both: &mut Both) {
     let (mut coins, mut parities) = (Vec::new(), HashSet::new());
     for seed in 1..=6_u8 {
         let private = PrivateKey::new(SecretKey::from_slice(&[seed; 32]).unwrap(), Network::Regtest);
@@ -162,7 +156,7 @@ fn wallets_sign_for_an_output_key_of_taproot_that_is_their_own_as_the_node() {
         coins.push((private.to_wif(), coinbase));
     }
     assert_eq!(parities.len(), 2);
-    host.client().call("generatetoaddress", json!([100, ADDRESS]));
+    both.ours.call("generatetoaddress", json!([100, ADDRESS]));
     // Of the keys of a multisignature wallets do not know which script they are of.
     let forms = [("pkh", true), ("wpkh", true), ("rawtr", true), ("wsh(multi", false)];
     // Bitcoin Core 32 signs for the key in a multisignature. The host does not.

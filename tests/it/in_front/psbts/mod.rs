@@ -73,9 +73,20 @@ impl Both {
 }
 
 #[test]
-fn psbt_methods_refuse_as_the_node() {
+fn psbt_methods_without_a_wallet_answer_as_the_node() {
     let Some(host) = start(&[]) else { return };
     let mut both = Both::of(&host);
+    check_refusals(&mut both);
+    fields::check_decodepsbt(&mut both);
+    known::check_descriptors(&mut both);
+    if both.has_version_two() {
+        check_versions(&mut both);
+    } else {
+        skip("the node makes no PSBTs of version 2");
+    }
+}
+
+fn check_refusals(both: &mut Both) {
     let plain = fields::psbt("", "", "");
     let other = both.call("createpsbt", json!([[], [{ADDRESS: 1}], 7]));
     let signed = fields::TRANSACTION.replace("0000000000ffffffff", "000000000151ffffffff");
@@ -123,13 +134,8 @@ fn psbt_methods_refuse_as_the_node() {
     }
 }
 
-#[test]
-fn psbt_versions_are_made_and_refused_as_by_the_node() {
-    let Some(host) = start(&[]) else { return };
-    let mut both = Both::of(&host);
-    if !both.has_version_two() {
-        return skip("the node makes no PSBTs of version 2");
-    }
+/// PSBTs of both versions are made and refused as by the node.
+fn check_versions(both: &mut Both) {
     let (zero, two) = (fields::psbt("", "", ""), fields::psbt_of_two("", "", ""));
     let input = json!([{"txid": "11".repeat(32), "vout": 0}]);
     for version in [json!(null), json!(0), json!(1), json!(2), json!(3), json!(-1), json!(2.5), json!("2")] {
@@ -157,15 +163,19 @@ fn psbt_versions_are_made_and_refused_as_by_the_node() {
 }
 
 #[test]
-fn wallets_make_psbts_of_the_version_that_is_asked_for() {
+fn wallets_make_and_sign_psbts_as_the_node() {
     let Some(host) = start(&["-fallbackfee=0.0001"]) else { return };
     let mut both = Both::with_wallet(&host);
-    if !both.has_version_two() {
-        return skip("the node makes no PSBTs of version 2");
+    check_walletprocesspsbt(&mut both);
+    if both.has_version_two() {
+        check_versions_of_wallets(&mut both);
+    } else {
+        skip("the node makes no PSBTs of version 2");
     }
-    let mine = both.call("getnewaddress", json!([]));
-    both.ours.call("generatetoaddress", json!([2, mine]));
-    both.ours.call("generatetoaddress", json!([100, ADDRESS]));
+}
+
+/// Wallets make PSBTs of the version that is asked for.
+fn check_versions_of_wallets(both: &mut Both) {
     both.theirs.call("syncwithvalidationinterfacequeue", json!([]));
     let txid = both.ours.call("sendtoaddress", json!([ADDRESS, 1]));
     let told = |client: &mut Client, method: &str, params: &Value| {
@@ -192,9 +202,16 @@ fn wallets_make_psbts_of_the_version_that_is_asked_for() {
 }
 
 #[test]
-fn sighash_types_of_psbts_are_stored_and_compared_as_by_the_node() {
+fn psbts_of_coins_in_the_index_are_signed_as_by_the_node() {
     let Some(host) = start(&["-txindex=1"]) else { return };
     let mut both = Both::of(&host);
+    check_sighash_types(&mut both);
+    known::check_output_keys(&mut both);
+    known::check_knowledge(&mut Both::with_wallet(&host));
+}
+
+/// Sighash types of PSBTs are stored and compared as by the node.
+fn check_sighash_types(both: &mut Both) {
     for form in ["wpkh(ROOT/0)", "tr(ROOT/0)", "pkh(ROOT/0)"] {
         let private = form.replace("ROOT", XPRV);
         let descriptor = both.call("getdescriptorinfo", json!([private]))["descriptor"].clone();
@@ -228,10 +245,7 @@ fn sighash_types_of_psbts_are_stored_and_compared_as_by_the_node() {
     }
 }
 
-#[test]
-fn walletprocesspsbt_signs_as_the_node() {
-    let Some(host) = start(&[]) else { return };
-    let mut both = Both::with_wallet(&host);
+fn check_walletprocesspsbt(both: &mut Both) {
     let mut coins = Vec::new();
     for kind in ["legacy", "p2sh-segwit", "bech32", "bech32m"] {
         let mine = both.call("getnewaddress", json!(["", kind]));
@@ -239,7 +253,7 @@ fn walletprocesspsbt_signs_as_the_node() {
         let coinbase = both.theirs.call("getblock", json!([block]))["tx"][0].clone();
         coins.push(json!({"txid": coinbase, "vout": 0}));
     }
-    host.client().call("generatetoaddress", json!([100, ADDRESS]));
+    both.ours.call("generatetoaddress", json!([100, ADDRESS]));
     let change: Vec<Value> = ["legacy", "p2sh-segwit", "bech32", "bech32m"]
         .iter()
         .map(|kind| both.call("getrawchangeaddress", json!([kind])))

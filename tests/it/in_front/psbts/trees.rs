@@ -5,10 +5,10 @@
 use bitcoin::Network;
 use bitcoin::bip32::{Xpriv, Xpub};
 use bitcoin::secp256k1::Secp256k1;
-use outrigger_tests::{Host, HostOptions, bitcoind};
+use outrigger_tests::Host;
 use serde_json::{Value, json};
 
-use super::super::ADDRESS;
+use super::super::{ADDRESS, start_set};
 use super::Both;
 use crate::kills::{Numbers, setting};
 
@@ -106,9 +106,7 @@ fn plain(both: &mut Both, decoded: &Value) -> Value {
 
 #[test]
 fn random_trees_are_told_of_change_and_signed_as_by_the_node() {
-    let Some(_) = bitcoind::installed() else { return };
-    let set = vec!["wallet.keypool=2".to_owned()];
-    let host = Host::start_with(HostOptions { set, ..HostOptions::in_front_of(&["-keypool=2", "-txindex=1"]) });
+    let Some(host) = start_set(&["-keypool=2", "-txindex=1"], &["wallet.keypool=2"]) else { return };
     let seed = setting("OUTRIGGER_PSBTS_SEED", 0x7a96_0711);
     eprintln!("OUTRIGGER_PSBTS_SEED={seed}");
     let mut trees = Trees::new(seed);

@@ -13,7 +13,6 @@ mod groups;
 mod hd_keys;
 mod hints;
 mod identity;
-mod json_rpc;
 mod keys;
 mod kills;
 mod looking_back;

@@ -7,7 +7,7 @@ use outrigger_tests::{Client, Host};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{ADDRESS, start, start_behind_relay, start_set};
+use super::{ADDRESS, start, start_behind_relay};
 
 fn reply(client: &mut Client, body: &str) -> (u16, Option<String>, String) {
     let reply = client.post(body);
@@ -164,28 +164,24 @@ fn questions(node: &mut Client) -> Vec<(&'static str, Value)> {
     ]
 }
 
-#[test]
-fn every_method_of_the_node_is_compared_or_has_a_reason() {
-    let Some((_host, mut node)) = with_chain(&["-txindex=1", "-blockfilterindex=1"]) else { return };
+/// Each method of the node is among the questions, or has a reason not to be.
+fn check_all_are_compared(node: &mut Client, questions: &[(&str, Value)]) {
     let help = node.call("help", json!([]));
     let (public, _) = help.as_str().unwrap().split_once("== Wallet ==").unwrap();
     let zmq = help.as_str().unwrap().lines().filter(|line| line.starts_with("getzmq"));
     let listed = public.lines().chain(zmq).filter(|line| !line.is_empty() && !line.starts_with("=="));
-    let compared = questions(&mut node);
     for line in listed {
         let name = line.split(' ').next().unwrap();
-        let known = compared.iter().any(|(method, _)| *method == name)
+        let known = questions.iter().any(|(method, _)| *method == name)
             || NOT_COMPARED.iter().any(|(method, _)| *method == name)
             || [WITH_EFFECTS, OF_KNOTS].concat().contains(&name);
         assert!(known, "{name} is not compared");
     }
 }
 
-#[test]
-fn rpc_discover_describes_the_methods_of_the_node() {
-    let Some((host, _node)) = with_chain(&[]) else { return };
+fn check_rpc_discover(client: &mut Client) {
     for method in ["rpc.discover", "getopenrpcinfo"] {
-        let document = host.client().call(method, json!([]));
+        let document = client.call(method, json!([]));
         let methods = document["methods"].as_array().unwrap();
         let names: Vec<&str> = methods.iter().map(|method| method["name"].as_str().unwrap()).collect();
         assert!(names.contains(&"getchaintips") && names.contains(&"importmulti"), "{names:?}");
@@ -199,49 +195,49 @@ fn rpc_discover_describes_the_methods_of_the_node() {
     }
 }
 
-#[test]
-fn help_lists_the_arguments_of_the_nodes_methods_for_programs_too() {
-    let Some((host, mut node)) = with_chain(&[]) else { return };
+/// help lists the arguments of the node's methods for programs, too.
+fn check_conversions(client: &mut Client, node: &mut Client) {
     let rows = |client: &mut Client, name: &str| {
         let all = client.call("help", json!(["dump_all_command_conversions"]));
         let of_method = |row: &&Value| row[0] == name;
         all.as_array().unwrap().iter().filter(of_method).map(Value::to_string).collect::<BTreeSet<_>>()
     };
-    let mut client = host.client();
     for method in ["getblock", "scantxoutset", "addnode", "gettransaction"] {
-        let ours = rows(&mut client, method);
-        assert!(!ours.is_empty() && ours == rows(&mut node, method), "{method}: {ours:?}");
+        let ours = rows(client, method);
+        assert!(!ours.is_empty() && ours == rows(node, method), "{method}: {ours:?}");
     }
-    assert!(rows(&mut client, "migratewallet").is_empty() && !rows(&mut client, "importmulti").is_empty());
-}
-
-fn with_chain(arguments: &[&'static str]) -> Option<(Host, Client)> {
-    let host = start(arguments)?;
-    let mut node = host.node.as_ref().unwrap().client();
-    node.call("generatetoaddress", json!([5, ADDRESS]));
-    Some((host, node))
+    assert!(rows(client, "migratewallet").is_empty() && !rows(client, "importmulti").is_empty());
 }
 
 #[test]
 fn passed_calls_answer_as_the_node_itself() {
-    let Some((host, mut node)) = with_chain(&["-txindex=1", "-blockfilterindex=1"]) else { return };
-    let mut client = host.client();
+    let Some(host) = start(&["-txindex=1", "-blockfilterindex=1"]) else { return };
+    let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
+    node.call("generatetoaddress", json!([5, ADDRESS]));
+    let questions = questions(&mut node);
+    check_all_are_compared(&mut node, &questions);
+    check_answers(&mut client, &mut node, &questions);
+    check_versions(&mut client, &mut node);
+    check_many_clients(&host, &mut node);
+    check_long_results(&mut client, &mut node);
+}
+
+fn check_answers(client: &mut Client, node: &mut Client, questions: &[(&str, Value)]) {
     let requests = |(method, params): &(&str, Value)| {
         let one = json!({"id": "a", "method": method, "params": params});
         let two = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
         let notified = json!({"jsonrpc": "2.0", "method": method, "params": params});
         [one.to_string(), two.to_string(), notified.to_string(), json!([one, two, notified, one]).to_string()]
     };
-    let questions = questions(&mut node);
     for request in questions.iter().flat_map(requests) {
-        assert_eq!(reply(&mut client, &request), reply(&mut node, &request), "{request}");
+        assert_eq!(reply(client, &request), reply(node, &request), "{request}");
     }
     // All in one batch, which goes to the node in parts.
     let all: Vec<Value> =
         questions.iter().map(|(method, params)| json!({"id": 1, "method": method, "params": params})).collect();
     let all: Vec<&Value> = all.iter().cycle().take(600).collect();
     let batch = json!(all).to_string();
-    let (ours, theirs) = (reply(&mut client, &batch), reply(&mut node, &batch));
+    let (ours, theirs) = (reply(client, &batch), reply(node, &batch));
     assert_eq!((ours.0, &ours.1), (theirs.0, &theirs.1));
     let elements = |text: &str| serde_json::from_str::<Vec<Box<RawValue>>>(text).unwrap();
     let (ours, theirs) = (elements(&ours.2), elements(&theirs.2));
@@ -251,18 +247,32 @@ fn passed_calls_answer_as_the_node_itself() {
     }
 }
 
-#[test]
-fn short_calls_of_many_clients_get_each_its_own_answer() {
+/// Requests of all versions of JSON-RPC are answered as by the node.
+fn check_versions(client: &mut Client, node: &mut Client) {
+    let of = |version: &str| format!(r#"{{"jsonrpc":{version},"method":"getblockcount","id":1}}"#);
+    let versions = [r#""1.0""#, r#""2.0""#, "null", r#""1.1""#, r#""3.0""#, r#""""#, "1", "2.0", "true", "[]", "{}"];
+    let mut bodies: Vec<String> = versions.iter().map(|version| of(version)).collect();
+    bodies.push(format!("[{}]", versions.map(of).join(",")));
+    // The version is checked before the method and after the id.
+    bodies.push(r#"{"jsonrpc":"1.1","method":5,"id":"a"}"#.to_owned());
+    bodies.push(r#"{"jsonrpc":5}"#.to_owned());
+    for body in bodies {
+        let (ours, theirs) = (client.post(&body), node.post(&body));
+        assert_eq!((ours.status, ours.body), (theirs.status, theirs.body), "{body}");
+    }
+}
+
+/// Short calls of many clients get each its own answer.
+fn check_many_clients(host: &Host, node: &mut Client) {
     const HEIGHTS: usize = 10;
     const CLIENTS: usize = 16;
     const CALLS: usize = 200;
-    let Some((host, mut node)) = with_chain(&[]) else { return };
     let request = |height| json!({"id": "a", "method": "getblockhash", "params": [height]}).to_string();
-    let asked: Vec<_> = (0..HEIGHTS).map(|height| (request(height), reply(&mut node, &request(height)))).collect();
+    let asked: Vec<_> = (0..HEIGHTS).map(|height| (request(height), reply(node, &request(height)))).collect();
     assert!(asked.iter().any(|(_, answer)| answer.0 == 200) && asked.iter().any(|(_, answer)| answer.0 == 500));
     std::thread::scope(|scope| {
         for first in 0..CLIENTS {
-            let (host, asked) = (&host, &asked);
+            let asked = &asked;
             scope.spawn(move || {
                 let mut client = host.client();
                 for (request, answer) in asked.iter().cycle().skip(first).take(CALLS) {
@@ -274,9 +284,17 @@ fn short_calls_of_many_clients_get_each_its_own_answer() {
 }
 
 #[test]
-fn passed_help_lists_the_methods_of_the_node_beside_ours() {
+fn help_tells_of_the_nodes_methods_and_its_wallet_methods_are_out_of_reach() {
     let Some(host) = start(&[]) else { return };
     let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
+    check_help(&mut client, &mut node);
+    check_conversions(&mut client, &mut node);
+    check_rpc_discover(&mut client);
+    check_wallet_methods(&mut client, &mut node);
+}
+
+/// help lists the methods of the node beside ours.
+fn check_help(client: &mut Client, node: &mut Client) {
     let ours = client.call("help", json!([]));
     let ours = ours.as_str().unwrap();
     for line in ["getblock \"blockhash\" ( verbosity )", "listplugins", "== Mining ==", "importmulti"] {
@@ -290,11 +308,9 @@ fn passed_help_lists_the_methods_of_the_node_beside_ours() {
     assert_ne!(client.call("help", json!(["stop"])), node.call("help", json!(["stop"])), "the host's own");
 }
 
-#[test]
-fn wallet_methods_never_reach_the_nodes_wallets() {
-    let Some(host) = start(&[]) else { return };
-    let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
-    let theirs = node.create_wallet("theirs", json!({}));
+/// Wallet methods never reach the wallets of the node.
+fn check_wallet_methods(client: &mut Client, node: &mut Client) {
+    node.call("createwallet", json!(["theirs"]));
     let listed = node.call("help", json!([]));
     let (_, wallet) = listed.as_str().unwrap().split_once("== Wallet ==").unwrap();
     let names = wallet.lines().filter_map(|line| line.split_whitespace().next());
@@ -314,44 +330,20 @@ fn wallet_methods_never_reach_the_nodes_wallets() {
     }
     assert_eq!(client.refused("walletdisplayaddress", json!(["00"])).0, -32601);
     assert_eq!(node.call("listwallets", json!([])), before);
-    drop(theirs);
 }
 
-#[test]
-fn denied_methods_are_not_passed_on() {
-    let Some(host) = start_set(&[], &[r#"backend.deny=["getpeerinfo", "stop"]"#]) else { return };
-    let mut client = host.client();
-    assert_eq!(client.refused("getpeerinfo", json!([])), (-32601, "Method not found".to_owned()));
-    client.call("getblockcount", json!([]));
-    assert!(!client.call("help", json!([])).as_str().unwrap().contains("getpeerinfo"));
-}
-
-#[test]
-fn node_of_its_own_wallets_gets_wallet_calls_with_their_path() {
-    let Some(host) = start_set(&[], &["backend.wallets=node", "plugins=[]"]) else { return };
-    let mut client = host.client();
-    client.call("createwallet", json!(["a b"]));
-    client.call("createwallet", json!(["c"]));
-    let info = client.wallet("a%20b").call("getwalletinfo", json!([]));
-    assert_eq!(info["walletname"], "a b");
-    assert_eq!(client.refused("getwalletinfo", json!([])).0, -19);
-}
-
-#[test]
-fn passed_results_of_any_length_come_whole_and_are_not_held() {
-    let Some((host, mut node)) = with_chain(&["-acceptnonstdtxn=1"]) else { return };
-    // Some megabytes of text: echo gives back what it gets.
-    let mut client = host.client();
+/// Results of any length come whole.
+fn check_long_results(client: &mut Client, node: &mut Client) {
     let block = node.call("generatetoaddress", json!([1, ADDRESS]))[0].clone();
     let batch: Vec<Value> = (0..300).map(|id| json!({"id": id, "method": "getblock", "params": [block, 3]})).collect();
     let batch = json!(batch).to_string();
-    assert_eq!(reply(&mut client, &batch), reply(&mut node, &batch));
+    assert_eq!(reply(client, &batch), reply(node, &batch));
     let many = json!({"id": 1, "method": "deriveaddresses", "params": [
         "wpkh(tpubD6NzVbkrYhZ4WaWSyoBvQwbpLkojyoTZPRsgXELWz3Popb3qkjcJyJUGLnL4qHHoQvao8ESaAstxYSnhyswJ76uZPStJRJCTKvosUCJZL5B/1/*)#gaxlxt8m",
         [0, 48_000]
     ]});
     let asked = many.to_string();
-    let (direct, passed) = (reply(&mut node, &asked), reply(&mut client, &asked));
+    let (direct, passed) = (reply(node, &asked), reply(client, &asked));
     assert_eq!(direct.0, 200, "{}", &direct.2[..200.min(direct.2.len())]);
     assert!(direct.2.len() > 2 << 20, "a reply that is streamed");
     assert!(direct == passed);

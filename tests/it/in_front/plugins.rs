@@ -17,7 +17,7 @@ fn policy(methods: &[&str], rest: &str) -> String {
 }
 
 #[test]
-fn rpc_calls_granted_methods_as_the_node_answers_them() {
+fn rpc_calls_granted_methods_as_the_node_answers_them_and_nobody_calls_denied_ones() {
     let granted = ["getblocktemplate", "getblock", "getwalletinfo", "bumpfee", "getnettotals", "sendrawtransaction"];
     let deny = "backend.deny=[\"getnettotals\"]";
     let Some(mut host) = start_with(&[], &[policy(&granted, "")], &[deny]) else { return };
@@ -38,6 +38,8 @@ fn rpc_calls_granted_methods_as_the_node_answers_them() {
     for refused in ["getnettotals", "getwalletinfo", "bumpfee"] {
         assert_eq!(client.refused("asknode", json!([refused])), (METHOD_NOT_FOUND, "Method not found".to_owned()));
     }
+    assert_eq!(client.refused("getnettotals", json!([])), (METHOD_NOT_FOUND, "Method not found".to_owned()));
+    assert!(!client.call("help", json!([])).as_str().unwrap().contains("getnettotals"));
     // Anything but parameters could be more than that to the node.
     assert_eq!(client.refused("asknode", json!(["getblock", "x"])).0, INTERNAL);
     let plugins = client.call("listplugins", json!([]));

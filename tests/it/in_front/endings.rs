@@ -26,7 +26,7 @@ fn node_behind_a_proxy_without_keep_alive_gets_only_what_has_no_effects() {
          node the next one leads, and passes on only methods without effects",
         relay.address
     );
-    let told = checked_at(host.node.as_ref().unwrap(), relay.address, "regtest").1;
+    let told = checked_at(host.node.as_ref().unwrap(), relay.address).1;
     assert!(told.lines().any(|line| line == format!("connections: {reason}")), "{told}");
 
     let (mut client, mut wallet) = (host.client(), host.new_wallet("w"));

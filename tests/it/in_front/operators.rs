@@ -4,41 +4,34 @@ use std::io::Write;
 use std::net::{Shutdown, SocketAddr};
 use std::process::Output;
 
-use outrigger_tests::{Bitcoind, Client, Host, HostOptions, Point, bitcoind, configuration, wait_until};
+use outrigger_tests::{Bitcoind, Host, HostOptions, Point, bitcoind, configuration, wait_until};
 use serde_json::{Value, json};
 
-use super::users::{status, with_user};
+use super::users::{client_of, status, users};
 use super::{ADDRESS, start_behind_relay_with, start_set};
 use crate::metrics::ask;
 use crate::operator::audited;
 
 /// What `run --check` says of a node, and its exit code.
-fn checked(node: &Bitcoind, network: &str) -> (Option<i32>, String) {
-    checked_at(node, node.address, network)
+fn checked(node: &Bitcoind) -> (Option<i32>, String) {
+    checked_at(node, node.address)
 }
 
 /// The same of a node that is reached at another address than its own.
-pub fn checked_at(node: &Bitcoind, address: SocketAddr, network: &str) -> (Option<i32>, String) {
-    let output = check(node, address, network, &[]);
+pub fn checked_at(node: &Bitcoind, address: SocketAddr) -> (Option<i32>, String) {
+    let output = check(node, address, &[]);
     (output.status.code(), String::from_utf8(output.stdout).unwrap())
 }
 
 /// Runs `run --check` with these settings. Returns the exit code, and standard output followed by standard error.
-pub fn checked_with(node: &Bitcoind, address: SocketAddr, network: &str, set: &[&str]) -> (Option<i32>, String) {
-    let Output { status, stdout, stderr } = check(node, address, network, set);
+pub fn checked_with(node: &Bitcoind, address: SocketAddr, set: &[&str]) -> (Option<i32>, String) {
+    let Output { status, stdout, stderr } = check(node, address, set);
     (status.code(), String::from_utf8([stdout, stderr].concat()).unwrap())
 }
 
-fn refused(node: &Bitcoind, network: &str) -> String {
-    let output = check(node, node.address, network, &[]);
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{told}");
-    told
-}
-
-fn check(node: &Bitcoind, address: SocketAddr, network: &str, set: &[&str]) -> Output {
-    let own = [format!("network={network}"), format!("backend.url=http://{address}")];
-    let set = own.into_iter().chain(set.iter().map(|&set| set.to_owned())).collect();
+fn check(node: &Bitcoind, address: SocketAddr, set: &[&str]) -> Output {
+    let url = format!("backend.url=http://{address}");
+    let set = std::iter::once(url).chain(set.iter().map(|&set| set.to_owned())).collect();
     Host::check(&HostOptions { set, ..HostOptions::configured(&configuration(node)) })
 }
 
@@ -46,7 +39,9 @@ fn check(node: &Bitcoind, address: SocketAddr, network: &str, set: &[&str]) -> O
 fn run_check_fails_where_the_node_refuses_the_host_what_it_cannot_do_without() {
     let Some(path) = bitcoind::installed() else { return };
     let (bare, _) = Bitcoind::start_with(path.clone(), &["-rpcwhitelist=__cookie__:getblockcount,getblock,stop"]);
-    let told = refused(&bare, "regtest");
+    let output = check(&bare, bare.address, &[]);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{told}");
     let expected = "rpcwhitelist: the node does not allow its user '__cookie__' to call getbestblockhash, getblockchaininfo, getblockhash, \
                     getblockheader (the chain)";
     assert!(told.contains(expected) && told.contains(" gettxout (coins by their outpoints)"), "{told}");
@@ -54,12 +49,12 @@ fn run_check_fails_where_the_node_refuses_the_host_what_it_cannot_do_without() {
     let line = told.lines().find(|line| line.starts_with("rpcwhitelist=__cookie__:")).unwrap().to_owned();
     // With that line all that the host asks for is allowed.
     let (whole, _) = Bitcoind::start_with(path.clone(), &[&format!("-{line},stop")]);
-    let (code, told) = checked(&whole, "regtest");
+    let (code, told) = checked(&whole);
     assert!(code == Some(0) && !told.contains("rpcwhitelist: "), "{told}");
     // What not every host needs is told.
     let without = line.replace(",submitblock", "").replace(",gettxout", "");
     let (most, _) = Bitcoind::start_with(path, &[&format!("-{without},stop")]);
-    let (code, told) = checked(&most, "regtest");
+    let (code, told) = checked(&most);
     let lines: Vec<&str> =
         told.lines().filter(|line| line.starts_with("rpcwhitelist: the node does not allow")).collect();
     assert_eq!(code, Some(0), "{told}");
@@ -76,7 +71,7 @@ fn run_check_fails_where_the_node_refuses_the_host_what_it_cannot_do_without() {
 fn run_check_tells_of_the_node_what_it_has_and_what_would_improve_it() {
     let Some(path) = bitcoind::installed() else { return };
     let (mut bare, _) = Bitcoind::start_with(&path, &["-disablewallet"]);
-    let (code, told) = checked(&bare, "regtest");
+    let (code, told) = checked(&bare);
     assert_eq!(code, Some(0), "{told}");
     for line in [
         "The configuration is valid: 5 plugins with ".to_owned(),
@@ -92,10 +87,8 @@ fn run_check_tells_of_the_node_what_it_has_and_what_would_improve_it() {
         assert!(told.lines().any(|found| found.starts_with(&line)), "{line}\n{told}");
     }
     assert!(told.contains(", regtest, block 0 of 0"), "{told}");
-    let told = refused(&bare, "main");
-    assert!(told.contains("network: the node is on regtest, but the host is configured for main"), "{told}");
     bare.stop();
-    let (code, told) = checked(&bare, "regtest");
+    let (code, told) = checked(&bare);
     let unreachable = format!("Cannot query the node at http://{}: ", bare.address);
     assert!(code == Some(0) && told.contains(&unreachable), "{told}");
 
@@ -110,7 +103,7 @@ fn run_check_tells_of_the_node_what_it_has_and_what_would_improve_it() {
         let index = client.call("getindexinfo", json!([]));
         ["txindex", "basic block filter index"].iter().all(|name| index[name]["synced"] == true)
     });
-    let told = checked(&node, "regtest").1;
+    let told = checked(&node).1;
     for line in ["blockfilterindex: built", "txindex: built", "rest: on", &format!("zmqpubsequence: ipc://{socket}")] {
         assert!(told.lines().any(|found| found == line), "{line}\n{told}");
     }
@@ -119,9 +112,6 @@ fn run_check_tells_of_the_node_what_it_has_and_what_would_improve_it() {
 
 #[test]
 fn rest_is_passed_on_with_credentials_where_the_configuration_says_so() {
-    let on = "backend.rest_passthrough=true";
-    let Some((_bare, mut alice)) = with_user("methods = ['@rest']", &[on]) else { return };
-    // The node itself has it off, which is its answer.
     let get = |path: &str, credentials: Option<&str>| {
         let authorization = credentials.map_or_else(String::new, |credentials| {
             use base64::Engine;
@@ -131,21 +121,12 @@ fn rest_is_passed_on_with_credentials_where_the_configuration_says_so() {
         format!("GET {path} HTTP/1.1\r\nHost: x\r\n{authorization}\r\n")
     };
     let alices = Some("alice:pass:word");
-    assert_eq!(alice.send(&get("/rest/chaininfo.json", alices)).status, 404);
-    assert_eq!(status(&mut alice, "getblockcount"), 403);
-    let path = bitcoind::installed().unwrap();
-    let (node, _) = Bitcoind::start_with(path, &["-rest=1"]);
-    node.client().call("generatetoaddress", json!([200, ADDRESS]));
-    let set = [on, "metrics.listen=127.0.0.1:0"].map(str::to_owned).into_iter();
-    let users = format!(
-        "rpc.users=[{{ rpcauth = '{}', methods = ['@rest'] }}, {{ rpcauth = '{}', methods = ['@read'] }}]",
-        crate::users::ALICE,
-        crate::users::ALICE.replace("alice", "bob")
-    );
-    let options = HostOptions { set: set.chain([users]).collect(), ..HostOptions::in_front_of(&[]) };
-    let mut host = Host::start_before(tempfile::tempdir().unwrap(), options, Some(node));
-    let node = host.node.as_ref().unwrap();
-    let (mut client, mut direct) = (Client::new(host.address, "alice:pass:word"), node.client());
+    let users = users(&[("alice", "methods = ['@rest']"), ("bob", "methods = ['@read']")]);
+    let set = ["backend.rest_passthrough=true", "metrics.listen=127.0.0.1:0", &users];
+    let Some(mut host) = start_set(&["-rest=1"], &set) else { return };
+    let (mut client, mut direct) = (client_of(&host, "alice"), host.node.as_ref().unwrap().client());
+    direct.call("generatetoaddress", json!([200, ADDRESS]));
+    assert_eq!(status(&mut client, "getblockcount"), 403);
     let first = direct.call("getblockhash", json!([0]));
     let paths =
         ["/rest/chaininfo.json", "/rest/mempool/info.json", "/rest/blockhashbyheight/3.hex", "/rest/nothing", "/rest/"];
@@ -172,13 +153,12 @@ fn rest_is_passed_on_with_credentials_where_the_configuration_says_so() {
 }
 
 #[test]
-fn rest_needs_no_credentials_where_the_configuration_says_so() {
+fn rest_needs_no_credentials_where_the_configuration_says_so_and_is_off_by_default() {
+    let users = users(&[("alice", "methods = ['@read']")]);
+    let Some(host) = start_set(&["-rest=1"], &[&users]) else { return };
+    assert_eq!(host.client().send("GET /rest/chaininfo.json HTTP/1.1\r\nHost: x\r\n\r\n").status, 404);
     let set = ["backend.rest_passthrough=true", "backend.rest_anonymous=true"].map(str::to_owned);
-    let users = format!("rpc.users=[{{ rpcauth = '{}', methods = ['@read'] }}]", crate::users::ALICE);
-    let Some(path) = bitcoind::installed() else { return };
-    let (node, _) = Bitcoind::start_with(path, &["-rest=1"]);
-    let options = HostOptions { set: set.into_iter().chain([users]).collect(), ..HostOptions::in_front_of(&[]) };
-    let host = Host::start_before(tempfile::tempdir().unwrap(), options, Some(node));
+    let host = host.restart_otherwise(|options| options.set.extend(set));
     let mut client = host.client();
     let get = |path: &str, credentials: &str| format!("GET {path} HTTP/1.1\r\nHost: x\r\n{credentials}\r\n");
     let direct = host.node.as_ref().unwrap().client().send(&get("/rest/chaininfo.json", ""));
@@ -201,6 +181,8 @@ fn rest_replies_without_a_length_are_passed_on_whole_or_refused() {
     let Some((host, relay)) = start_behind_relay_with(&[], &["backend.rest_passthrough=true"]) else { return };
     let mut client = host.client();
     let get = client.request("").replacen("POST /", &format!("GET {PATH}"), 1);
+    // The node itself has it off, which is its answer.
+    assert_eq!(client.send(&get).status, 404);
     let long = "0123456789abcdef".repeat(100_000);
     for (head, body, expected) in [
         // They end with their connection.
@@ -226,12 +208,6 @@ fn rest_replies_without_a_length_are_passed_on_whole_or_refused() {
             assert_eq!(answer.header("content-type"), Some(told), "{head}");
         });
     }
-}
-
-#[test]
-fn rest_is_not_passed_on_by_default() {
-    let Some(host) = super::start(&["-rest=1"]) else { return };
-    assert_eq!(host.client().send("GET /rest/chaininfo.json HTTP/1.1\r\nHost: x\r\n\r\n").status, 404);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! that the release lacks by its release notes.
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::sync::Barrier;
 
 use outrigger_tests::{Bitcoind, Client, Host, HostOptions, Relay, bitcoind};
@@ -95,15 +96,19 @@ fn use_wallet(host: &Host, node: &mut Client) {
 }
 
 #[test]
-fn nodes_of_other_releases_are_checked_followed_and_paid_through() {
+fn nodes_since_24_are_checked_followed_and_paid_through_and_older_ones_refused() {
     let Some(path) = bitcoind::installed() else { return };
+    let (mut node, _) =
+        Bitcoind::start_with(path, &["-fallbackfee=0.0001", "-addresstype=bech32", "-changetype=bech32"]);
+    let mut client = node.client();
+    pay(&mut client, &[1]);
+    let relay = relay_to(&node, 230_200, &["gettxspendingprevout"]);
+    let (code, told) = checked_with(&node, relay.address, &[]);
+    let refusal = "backend: the node is Bitcoin Core 23; the host needs 24 or later, whose gettxspendingprevout ";
+    assert!(code == Some(2) && told.contains(refusal), "{told}");
     for (version, lacking) in RELEASES {
-        let (node, _) =
-            Bitcoind::start_with(&path, &["-fallbackfee=0.0001", "-addresstype=bech32", "-changetype=bech32"]);
-        let mut client = node.client();
-        pay(&mut client, &[1]);
         let relay = relay_to(&node, version, lacking);
-        let (code, told) = checked_with(&node, relay.address, "regtest", &[]);
+        let (code, told) = checked_with(&node, relay.address, &[]);
         let missing: BTreeSet<&str> = told.lines().filter(|line| line.starts_with("release: the node lacks")).collect();
         // Before 29 the challenge of a signet stands elsewhere.
         assert_eq!(
@@ -112,23 +117,11 @@ fn nodes_of_other_releases_are_checked_followed_and_paid_through() {
             "{version}: {told}"
         );
         let options = HostOptions::with(&[&format!("backend.url=http://{}", relay.address)]);
-        let host = Host::start_before(tempfile::tempdir().unwrap(), options, Some(node));
+        let mut host = Host::start_before(tempfile::tempdir().unwrap(), options, Some(node));
         // Asked through the relay, the node answers as a node of this version.
         use_wallet(&host, &mut client.at(relay.address));
+        node = host.node.take().unwrap();
     }
-}
-
-#[test]
-fn nodes_before_24_are_refused_with_the_reason() {
-    let Some(path) = bitcoind::installed() else { return };
-    let (node, _) = Bitcoind::start_with(&path, &[]);
-    let relay = relay_to(&node, 230_200, &["gettxspendingprevout"]);
-    let (code, told) = checked_with(&node, relay.address, "regtest", &[]);
-    assert_eq!(code, Some(2), "{told}");
-    assert!(
-        told.contains("backend: the node is Bitcoin Core 23; the host needs 24 or later, whose gettxspendingprevout "),
-        "{told}"
-    );
 }
 
 /// A node of release 32 serves 16 connections and lets others wait unanswered. The host stays below that, so nobody waits.
@@ -140,6 +133,7 @@ fn thirty_two_clients_need_no_more_connections_than_a_node_of_32_serves() {
     pay(&mut node.client(), &[1]);
     let tip = node.client().call("getbestblockhash", json!([]));
     let relay = relay_to(&node, 320_100, &[]);
+    check_connections(&node, relay.address);
     let options = HostOptions::with(&[&format!("backend.url=http://{}", relay.address)]);
     let host = Host::start_before(tempfile::tempdir().unwrap(), options, Some(node));
     host.new_wallet("w");
@@ -169,14 +163,11 @@ fn thirty_two_clients_need_no_more_connections_than_a_node_of_32_serves() {
     assert!((2..=12).contains(&most), "{most} connections");
 }
 
-#[test]
-fn check_fails_where_a_node_of_32_would_keep_connections_waiting() {
-    let Some(path) = bitcoind::installed() else { return };
-    let (node, _) = Bitcoind::start_with(&path, &[]);
-    let relay = relay_to(&node, 320_100, &[]);
-    let (code, told) = checked_with(&node, relay.address, "regtest", &[]);
+/// The check fails where the node would keep connections waiting.
+fn check_connections(node: &Bitcoind, relay: SocketAddr) {
+    let (code, told) = checked_with(node, relay, &[]);
     assert_eq!(code, Some(0), "{told}");
-    let (code, told) = checked_with(&node, relay.address, "regtest", &["backend.connections=11"]);
+    let (code, told) = checked_with(node, relay, &["backend.connections=11"]);
     assert_eq!(code, Some(2), "{told}");
     let reason = "the host would keep up to 13 connections to the node, which serves 16 in all since Bitcoin Core 32 (rpcmaxconnections); \
                   set backend.connections to at most 10";

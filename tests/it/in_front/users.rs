@@ -6,11 +6,18 @@ use serde_json::{Value, json};
 use super::start_set;
 use crate::users::ALICE;
 
-pub fn with_user(settings: &str, more: &[&str]) -> Option<(Host, Client)> {
-    let user = format!("rpc.users=[{{ rpcauth = '{ALICE}', {settings} }}]");
-    let host = start_set(&[], &[&[&*user], more].concat())?;
-    let alice = Client::new(host.address, "alice:pass:word");
-    Some((host, alice))
+/// The setting of users, each with its name and its own settings. The password of each is `pass:word`.
+pub fn users(users: &[(&str, &str)]) -> String {
+    let user = |(name, settings): &(&str, &str)| {
+        let rpcauth = ALICE.replace("alice", name);
+        format!("{{ rpcauth = '{rpcauth}', {settings} }}")
+    };
+    format!("rpc.users=[{}]", users.iter().map(user).collect::<Vec<_>>().join(", "))
+}
+
+/// A client of such a user.
+pub fn client_of(host: &Host, name: &str) -> Client {
+    Client::new(host.address, &format!("{name}:pass:word"))
 }
 
 pub fn status(client: &mut Client, method: &str) -> u16 {
@@ -18,48 +25,42 @@ pub fn status(client: &mut Client, method: &str) -> u16 {
 }
 
 #[test]
-fn users_method_list_holds_for_passed_methods_and_batches() {
-    let Some((_host, mut alice)) = with_user("methods = ['getblockcount', 'scantxoutset']", &[]) else { return };
-    assert_eq!(status(&mut alice, "getblockcount"), 200);
-    assert_eq!(status(&mut alice, "getbestblockhash"), 403);
-    let batch = json!([{"id": 1, "method": "getblockcount"}, {"id": 2, "method": "getbestblockhash"}]);
-    assert_eq!(alice.post(&batch.to_string()).status, 403);
-}
-
-#[test]
-fn users_limits_take_the_calls_of_a_batch_one_by_one() {
-    let batch = |calls| Value::from(vec![json!({"id": 1, "method": "getblockhash", "params": [0]}); calls]).to_string();
-    let answered = |settings, calls| {
-        let (_host, mut alice) = with_user(settings, &[])?;
-        Some(alice.post(&batch(calls)).body.matches(r#""error":null"#).count())
-    };
-    let Some(one_at_a_time) = answered("max_concurrent_calls = 1", 300) else { return };
-    assert_eq!(one_at_a_time, 300);
-    // As many as the user may make, and not none.
-    assert!((20..200).contains(&answered("max_calls_per_second = 20", 200).unwrap()));
-    // The node's wallets are not counted, so they cannot be limited.
-    let user = format!("rpc.users=[{{ rpcauth = '{ALICE}', max_wallets = 1 }}]");
-    let backend = ["backend.url=http://127.0.0.1:1", "backend.cookie=/nonexistent", "backend.wallets=node"];
-    let error = Host::refused(&HostOptions::with(&[&backend[..], &[user.as_str()]].concat()));
-    assert!(error.contains("max_wallets") && error.contains("the node's wallets are not counted"), "{error}");
-}
-
-#[test]
-fn user_without_a_list_touches_no_files_of_the_node() {
-    let Some((host, mut alice)) = with_user("", &[]) else { return };
-    alice.call("getblockcount", json!([]));
-    let batch = json!([{"id": 1, "method": "savemempool"}]).to_string();
-    for method in ["savemempool", "dumptxoutset", "importmempool", "loadtxoutset"] {
-        assert_eq!(status(&mut alice, method), 403, "{method}");
-    }
-    assert!(alice.post(&batch).body.contains("The node does not allow this method"));
+fn users_call_what_their_settings_allow_of_the_node() {
+    let users = users(&[
+        ("named", "methods = ['getblockcount', 'scantxoutset']"),
+        ("sets", "methods = ['@read', '@send', 'savemempool']"),
+        ("unlisted", ""),
+        ("one", "max_concurrent_calls = 1"),
+        ("twenty", "max_calls_per_second = 20"),
+        ("confined", "wallet = 'hers'"),
+    ]);
+    let Some(host) = start_set(&[], &[&users]) else { return };
+    check_method_list(&mut client_of(&host, "named"));
+    check_sets_of_methods(&mut client_of(&host, "sets"));
+    check_files_of_the_node(&mut client_of(&host, "unlisted"));
     // The operator may.
     assert!(host.client().call("savemempool", json!([]))["filename"].is_string());
+    // The limits take the calls of a batch one by one.
+    let call = json!({"id": 1, "method": "getblockhash", "params": [0]});
+    let answered = |name, calls| {
+        let batch = json!(vec![&call; calls]).to_string();
+        client_of(&host, name).post(&batch).body.matches(r#""error":null"#).count()
+    };
+    assert_eq!(answered("one", 300), 300);
+    // As many as the user may make, and not none.
+    assert!((20..200).contains(&answered("twenty", 200)));
+    check_confined(&host, &mut client_of(&host, "confined"));
 }
 
-#[test]
-fn users_method_list_names_sets_of_methods() {
-    let Some((_host, mut alice)) = with_user("methods = ['@read', '@send', 'savemempool']", &[]) else { return };
+/// A list of methods holds for passed methods and batches.
+fn check_method_list(user: &mut Client) {
+    assert_eq!(status(user, "getblockcount"), 200);
+    assert_eq!(status(user, "getbestblockhash"), 403);
+    let batch = json!([{"id": 1, "method": "getblockcount"}, {"id": 2, "method": "getbestblockhash"}]);
+    assert_eq!(user.post(&batch.to_string()).status, 403);
+}
+
+fn check_sets_of_methods(user: &mut Client) {
     for (method, expected) in [
         ("getblockcount", 200),
         ("getmininginfo", 200),
@@ -74,8 +75,39 @@ fn users_method_list_names_sets_of_methods() {
         ("dumptxoutset", 403),
         ("stop", 403),
     ] {
-        assert_eq!(status(&mut alice, method), expected, "{method}");
+        assert_eq!(status(user, method), expected, "{method}");
     }
+}
+
+/// A user without a list touches no files of the node.
+fn check_files_of_the_node(user: &mut Client) {
+    user.call("getblockcount", json!([]));
+    let batch = json!([{"id": 1, "method": "savemempool"}]).to_string();
+    for method in ["savemempool", "dumptxoutset", "importmempool", "loadtxoutset"] {
+        assert_eq!(status(user, method), 403, "{method}");
+    }
+    assert!(user.post(&batch).body.contains("The node does not allow this method"));
+}
+
+/// A user who is confined to a wallet changes neither the node nor its files.
+fn check_confined(host: &Host, user: &mut Client) {
+    host.new_wallet("hers");
+    host.new_wallet("other");
+    user.call("getblockcount", json!([]));
+    assert_eq!(user.call("getwalletinfo", json!([]))["walletname"], "hers");
+    for method in ["dumptxoutset", "savemempool", "setban", "invalidateblock", "pruneblockchain"] {
+        assert_eq!(status(user, method), 403, "{method}");
+    }
+    // The operator may.
+    assert_ne!(status(&mut host.client(), "setban"), 403);
+}
+
+#[test]
+fn users_max_wallets_is_refused_where_the_wallets_are_the_nodes() {
+    let backend = ["backend.url=http://127.0.0.1:1", "backend.cookie=/nonexistent", "backend.wallets=node"];
+    let users = users(&[("alice", "max_wallets = 1")]);
+    let error = Host::refused(&HostOptions::with(&[&backend[..], &[users.as_str()]].concat()));
+    assert!(error.contains("max_wallets") && error.contains("the node's wallets are not counted"), "{error}");
 }
 
 #[test]
@@ -110,28 +142,17 @@ fn users_of_bitcoin_conf_are_those_of_the_host_too() {
 }
 
 #[test]
-fn user_confined_to_a_wallet_changes_neither_the_node_nor_its_files() {
-    let Some((host, mut alice)) = with_user("wallet = 'hers'", &[]) else { return };
-    host.new_wallet("hers");
-    host.new_wallet("other");
-    alice.call("getblockcount", json!([]));
-    assert_eq!(alice.call("getwalletinfo", json!([]))["walletname"], "hers");
-    for method in ["dumptxoutset", "savemempool", "setban", "invalidateblock", "pruneblockchain"] {
-        assert_eq!(status(&mut alice, method), 403, "{method}");
-    }
-    // The operator may.
-    assert_ne!(status(&mut host.client(), "setban"), 403);
-}
-
-#[test]
-fn user_confined_to_a_wallet_of_the_node_reaches_no_other() {
-    let Some((host, mut alice)) = with_user("wallet = 'hers'", &["backend.wallets=node", "plugins=[]"]) else { return };
-    let mut client = host.client();
+fn wallets_of_the_node_are_called_by_their_path_and_a_confined_user_reaches_one_alone() {
+    let users = users(&[("alice", "wallet = 'hers'")]);
+    let Some(host) = start_set(&[], &["backend.wallets=node", "plugins=[]", &users]) else { return };
+    let (mut client, mut alice) = (host.client(), client_of(&host, "alice"));
     client.call("createwallet", json!(["hers"]));
-    client.call("createwallet", json!(["other"]));
+    client.call("createwallet", json!(["a b"]));
+    assert_eq!(client.wallet("a%20b").call("getwalletinfo", json!([]))["walletname"], "a b");
+    assert_eq!(client.refused("getwalletinfo", json!([])).0, -19);
     assert_eq!(alice.call("getwalletinfo", json!([]))["walletname"], "hers");
     assert_eq!(alice.wallet("hers").call("getwalletinfo", json!([]))["walletname"], "hers");
-    let refused = alice.wallet("other").refused("getwalletinfo", json!([]));
+    let refused = alice.wallet("a%20b").refused("getwalletinfo", json!([]));
     assert_eq!(refused, (-18, "Requested wallet does not exist or is not loaded".to_owned()));
     for method in ["listwallets", "loadwallet", "unloadwallet", "createwallet", "backupwallet"] {
         assert_eq!(status(&mut alice, method), 403, "{method}");
@@ -151,23 +172,16 @@ fn methods_that_the_host_does_not_know_reach_no_user_who_is_not_allowed_them() {
         let text = String::from_utf8(body.to_vec()).ok()?;
         Some(text.replace("== Util ==\\n", &format!("== Util ==\\n{NEW} \\\"file\\\"\\n")).into_bytes())
     });
-    let user = |name: &str, settings: &str| format!("{{ rpcauth = '{}'{settings} }}", ALICE.replace("alice", name));
-    let users = [
-        user("alice", ""),
-        user("bob", ", wallet = 'w'"),
-        user("carol", ", folders = ['/srv']"),
-        user("dora", ", unknown_methods = 'allow'"),
-        user("eve", ", wallet = 'w', unknown_methods = 'allow'"),
-    ];
-    let host = Host::start_before(
-        tempfile::tempdir().unwrap(),
-        HostOptions::with(&[
-            &format!("rpc.users=[{}]", users.join(", ")),
-            &format!("backend.url=http://{}", relay.address),
-        ]),
-        Some(node),
-    );
-    let client = |name: &str| Client::new(host.address, &format!("{name}:pass:word"));
+    let users = users(&[
+        ("alice", ""),
+        ("bob", "wallet = 'w'"),
+        ("carol", "folders = ['/srv']"),
+        ("dora", "unknown_methods = 'allow'"),
+        ("eve", "wallet = 'w', unknown_methods = 'allow'"),
+    ]);
+    let options = HostOptions::with(&[&users, &format!("backend.url=http://{}", relay.address)]);
+    let host = Host::start_before(tempfile::tempdir().unwrap(), options, Some(node));
+    let client = |name: &str| client_of(&host, name);
     let call = json!({"id": 1, "method": NEW, "params": []}).to_string();
     let batch = json!([{"id": 1, "method": NEW}, {"id": 2, "method": "getblockcount"}]).to_string();
     let shows = |client: &mut Client| client.call("help", json!([])).as_str().unwrap().contains(NEW);

@@ -1,11 +1,13 @@
 //! Nodes that lack something: the wallets work with what is there.
 
-use outrigger_tests::{Client, Host};
+use outrigger_tests::Client;
 use serde_json::{Value, json};
 
 use super::{ADDRESS, start};
 
-fn check_payments(host: &Host) {
+#[test]
+fn node_without_wallets_relay_and_rest_takes_payments_of_the_wallets() {
+    let Some(host) = start(&["-blocksonly", "-disablewallet", "-rest=0", "-blockfilterindex=1"]) else { return };
     let mut client = host.client();
     let (mut one, mut two) = (host.new_wallet("one"), host.new_wallet("two"));
     one.mine(101);
@@ -14,24 +16,6 @@ fn check_payments(host: &Host) {
     assert_eq!(two.call("gettransaction", json!([paid]))["confirmations"], json!(0));
     client.call("generatetoaddress", json!([1, ADDRESS]));
     assert_eq!(two.call("gettransaction", json!([paid]))["confirmations"], json!(1));
-}
-
-#[test]
-fn blocksonly_node_takes_payments_of_the_wallets() {
-    let Some(host) = start(&["-blocksonly"]) else { return };
-    check_payments(&host);
-}
-
-#[test]
-fn disablewallet_node_leaves_the_wallets_to_the_host() {
-    let Some(host) = start(&["-disablewallet"]) else { return };
-    check_payments(&host);
-}
-
-#[test]
-fn norest_node_is_followed_over_rpc_alone() {
-    let Some(host) = start(&["-rest=0", "-blockfilterindex=1"]) else { return };
-    check_payments(&host);
 }
 
 /// Imports an address from the chain's begin on, into a wallet of its own.

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::Shutdown;
 
-use outrigger_tests::{Client, Host, Pending, Point, wait_until};
+use outrigger_tests::{Client, Host, Pending, Point, Relay, wait_until};
 use serde_json::{Value, json};
 
 use super::{ADDRESS, start, start_behind_relay};
@@ -23,7 +23,7 @@ fn hundreds_of_long_polls_hold_no_thread_of_a_small_node() {
     client.call("generatetoaddress", json!([1, ADDRESS]));
     let template = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
     let mut wallet = host.new_wallet("w");
-    let polls: Vec<Pending> = (0..500)
+    let polls: Vec<Pending> = (0..100)
         .map(|id| {
             let rules: Vec<String> = std::iter::once("segwit".to_owned()).chain([format!("r{id}")]).collect();
             let params = json!([{"rules": rules, "longpollid": template["longpollid"]}]);
@@ -58,9 +58,14 @@ fn hundreds_of_long_polls_hold_no_thread_of_a_small_node() {
 }
 
 #[test]
-fn passed_long_polls_end_when_their_clients_send_no_more() {
+fn calls_that_wait_end_with_their_clients_and_answer_as_the_node() {
     let Some(host) = start(&[]) else { return };
     let mut client = host.client();
+    check_clients_that_leave(&mut client);
+    check_answers(&mut client, &mut host.node.as_ref().unwrap().client());
+}
+
+fn check_clients_that_leave(client: &mut Client) {
     let request = json!({"id": 1, "method": "waitfornewblock", "params": []}).to_string();
     let waiting = client.begin(&request);
     let [half_closed, closed] = [(); 2].map(|()| {
@@ -68,7 +73,7 @@ fn passed_long_polls_end_when_their_clients_send_no_more() {
         stream.write_all(client.request(&request).as_bytes()).unwrap();
         stream
     });
-    wait_until("all wait", || active(&mut client).len() == 3);
+    wait_until("all wait", || active(client).len() == 3);
     half_closed.shutdown(Shutdown::Write).unwrap();
     // In order, as of a process that is gone and has read all that it was sent.
     drop(closed);
@@ -76,17 +81,14 @@ fn passed_long_polls_end_when_their_clients_send_no_more() {
     (&half_closed).read_to_string(&mut answer).unwrap();
     let body: Value = serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
     assert_eq!(body["error"]["code"], json!(-9), "{body}");
-    wait_until("one is left", || active(&mut client).len() == 1);
+    wait_until("one is left", || active(client).len() == 1);
     // One whose client may send more goes on.
     let hash = client.call("generatetoaddress", json!([1, ADDRESS]))[0].clone();
     assert_eq!(waiting.answer()["result"], json!({"hash": hash, "height": 1}));
 }
 
-#[test]
-fn waitforblock_and_waitforblockheight_answer_as_the_node() {
-    let Some(host) = start(&[]) else { return };
-    let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
-    let hash = client.call("generatetoaddress", json!([3, ADDRESS]))[2].clone();
+fn check_answers(client: &mut Client, node: &mut Client) {
+    let hash = client.call("generatetoaddress", json!([2, ADDRESS]))[1].clone();
     for (method, params) in [
         ("waitforblock", json!([hash, 1000])),
         ("waitforblockheight", json!([2])),
@@ -127,10 +129,16 @@ fn check_answered(host: &Host, former: &Value, tip: &Value) {
 }
 
 #[test]
-fn calls_that_wait_tell_no_block_older_than_their_client_was_shown() {
+fn calls_that_wait_tell_no_old_block_and_do_not_wait_where_the_node_refuses_them() {
     let Some((host, relay)) = start_behind_relay(&[]) else { return };
+    host.client().call("generatetoaddress", json!([1, ADDRESS]));
+    check_age(&host, &relay);
+    check_refusals(&host, &relay);
+}
+
+/// Calls that wait tell no block older than their client was shown.
+fn check_age(host: &Host, relay: &Relay) {
     let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
-    client.call("generatetoaddress", json!([1, ADDRESS]));
     // Limits of a millisecond: a call that has to wait ends with the newest block.
     type Params = fn(&Value) -> Value;
     let waits: [(&str, Params); 4] = [
@@ -140,7 +148,7 @@ fn calls_that_wait_tell_no_block_older_than_their_client_was_shown() {
         ("waitfornewblock", |_| json!([1])),
     ];
     for (method, params) in waits {
-        let former = tip(&host);
+        let former = tip(host);
         // The host looks for a block, and sees none before it is let go on.
         let held = relay.hold("getbestblockhash", Point::Request).recv().unwrap();
         node.call("generatetoaddress", json!([1, ADDRESS]));
@@ -153,80 +161,76 @@ fn calls_that_wait_tell_no_block_older_than_their_client_was_shown() {
         });
         held.pass();
         let told = told(call);
-        assert_eq!((&told["height"], &told), (&shown, &tip(&host)), "{method}");
+        assert_eq!((&told["height"], &told), (&shown, &tip(host)), "{method}");
     }
 }
 
 #[test]
-fn calls_that_wait_are_answered_when_their_block_is_called_invalid() {
-    let Some(host) = start(&[]) else { return };
+fn calls_that_wait_are_answered_with_any_other_tip() {
+    let Some(mut host) = start(&[]) else { return };
+    host.client().call("generatetoaddress", json!([5, ADDRESS]));
+    check_lower_branch(&host);
+    check_invalid_block(&host);
+    // A tip that nobody knows is no tip to wait at.
+    check_answered(&host, &json!({"hash": "77".repeat(32)}), &tip(&host));
+    check_other_node(&mut host);
+}
+
+/// The node goes from a chain of five blocks to a branch that is lower.
+fn check_lower_branch(host: &Host) {
     let mut client = host.client();
-    client.call("generatetoaddress", json!([4, ADDRESS]));
-    let former = tip(&host);
+    let former = tip(host);
+    let call = client.begin_call("waitforblockheight", json!([6]));
+    wait_until("it waits", || active(&mut client).len() == 1);
+    let third = client.call("getblockhash", json!([3]));
+    client.call("invalidateblock", json!([third]));
+    client.call("generatetodescriptor", json!([1, "raw(51)"]));
+    let now = tip(host);
+    assert_eq!(now["height"], 3);
+    check_answered(host, &former, &now);
+    // One that waits for more goes on.
+    wait_until("it alone waits", || active(&mut client) == [json!("waitforblockheight")]);
+    client.call("generatetodescriptor", json!([3, "raw(51)"]));
+    assert_eq!(told(call), tip(host));
+}
+
+/// The node's operator calls the best block invalid.
+fn check_invalid_block(host: &Host) {
+    let mut client = host.client();
+    let former = tip(host);
     // The tip is named: the host may read it after the call is active.
     let call = client.begin_call("waitfornewblock", json!([0, former["hash"]]));
     wait_until("it waits", || active(&mut client).len() == 1);
     client.call("invalidateblock", json!([former["hash"]]));
-    let now = tip(&host);
-    assert_eq!(now["height"], 3);
+    let now = tip(host);
+    assert_eq!(now["height"], 5);
     assert_eq!(told(call), now);
-    check_answered(&host, &former, &now);
+    check_answered(host, &former, &now);
 }
 
-#[test]
-fn calls_that_wait_are_answered_with_a_branch_that_is_lower() {
-    let Some(host) = start(&[]) else { return };
+/// A node with another chain takes the place of this one.
+fn check_other_node(host: &mut Host) {
     let mut client = host.client();
-    let blocks = client.call("generatetoaddress", json!([5, ADDRESS]));
-    let former = tip(&host);
-    let call = client.begin_call("waitforblockheight", json!([6]));
-    wait_until("it waits", || active(&mut client).len() == 1);
-    client.call("invalidateblock", json!([blocks[2]]));
-    client.call("generatetodescriptor", json!([1, "raw(51)"]));
-    let now = tip(&host);
-    assert_eq!(now["height"], 3);
-    check_answered(&host, &former, &now);
-    // One that waits for more goes on.
-    wait_until("it alone waits", || active(&mut client) == [json!("waitforblockheight")]);
-    client.call("generatetodescriptor", json!([3, "raw(51)"]));
-    assert_eq!(told(call), tip(&host));
-}
-
-#[test]
-fn waitfornewblock_after_a_tip_that_nobody_knows_is_answered_at_once() {
-    let Some(host) = start(&[]) else { return };
-    host.client().call("generatetoaddress", json!([3, ADDRESS]));
-    check_answered(&host, &json!({"hash": "77".repeat(32)}), &tip(&host));
-}
-
-#[test]
-fn calls_that_wait_are_answered_with_the_chain_of_another_node() {
-    let Some(mut host) = start(&[]) else { return };
-    let mut client = host.client();
-    client.call("generatetoaddress", json!([5, ADDRESS]));
-    let former = tip(&host);
-    // The tip is named: the host may read it after the call is active.
+    let former = tip(host);
     let call = client.begin_call("waitfornewblock", json!([0, former["hash"]]));
     wait_until("it waits", || active(&mut client).len() == 1);
     let node = host.node.as_mut().unwrap();
     node.stop();
     node.lose_data();
     node.start_again();
-    node.client().call("generatetodescriptor", json!([3, "raw(51)"]));
-    let now = tip(&host);
+    node.client().call("generatetodescriptor", json!([3, "raw(52)"]));
+    let now = tip(host);
     wait_until("the node is reached", || {
         client.try_call("getbestblockhash", json!([])).is_ok_and(|hash| hash == now["hash"])
     });
-    check_answered(&host, &former, &now);
+    check_answered(host, &former, &now);
     // It may have been told of the first blocks of that chain.
     assert_ne!(told(call)["hash"], former["hash"]);
 }
 
-#[test]
-fn long_polls_that_the_node_refuses_or_answers_at_once_do_not_wait() {
-    let Some((host, relay)) = start_behind_relay(&[]) else { return };
+/// Long polls that the node refuses or answers at once do not wait.
+fn check_refusals(host: &Host, relay: &Relay) {
     let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
-    client.call("generatetoaddress", json!([1, ADDRESS]));
     let template = client.call("getblocktemplate", json!([{"rules": ["segwit"], "longpollid": null}]));
     let id = &template["longpollid"];
     for request in [

@@ -1,6 +1,6 @@
 //! A node that refuses some methods to the host (`-rpcwhitelist`).
 
-use outrigger_tests::{Client, Host};
+use outrigger_tests::Client;
 use serde_json::{Value, json};
 
 use super::{ADDRESS, start};
@@ -9,10 +9,6 @@ use super::{ADDRESS, start};
 const ALLOWED: &str = "-rpcwhitelist=__cookie__:getbestblockhash,getblock,getblockchaininfo,getblockcount,getblockhash,getblockheader,\
                        getindexinfo,getmempoolentry,getmempoolinfo,getnetworkinfo,getrawmempool,getrawtransaction,getrpcinfo,getzmqnotifications,generatetoaddress,help,\
                        pruneblockchain,stop,uptime,waitfornewblock";
-
-fn start_refusing() -> Option<Host> {
-    start(&[ALLOWED])
-}
 
 fn answers(client: &mut Client, methods: &[&str]) -> Vec<Value> {
     let calls: Vec<Value> =
@@ -27,20 +23,15 @@ fn answers(client: &mut Client, methods: &[&str]) -> Vec<Value> {
 }
 
 #[test]
-fn methods_that_the_node_refuses_fail_no_others_of_their_batch() {
-    let Some(host) = start_refusing() else { return };
+fn methods_that_the_node_refuses_fail_no_others_of_their_batch_and_do_not_wait() {
+    let Some(host) = start(&[ALLOWED]) else { return };
     let mut client = host.client();
     let hash = client.call("generatetoaddress", json!([2, ADDRESS]))[1].clone();
     assert_eq!(client.post(&json!({"method": "getdifficulty"}).to_string()).status, 403);
     let told = answers(&mut client, &["getblockcount", "getdifficulty", "getbestblockhash", "getdifficulty"]);
-    assert_eq!(told, [json!(2), json!(-32603), hash, json!(-32603)]);
-}
-
-#[test]
-fn long_poll_of_a_template_that_the_node_refuses_does_not_wait() {
-    let Some(host) = start_refusing() else { return };
-    let mut client = host.client();
-    let id = client.call("generatetoaddress", json!([1, ADDRESS]))[0].as_str().unwrap().to_owned() + "1";
+    assert_eq!(told, [json!(2), json!(-32603), hash.clone(), json!(-32603)]);
+    // A long poll of a template.
+    let id = format!("{}1", hash.as_str().unwrap());
     let call = json!({"id": 1, "method": "getblocktemplate", "params": [{"rules": ["segwit"], "longpollid": id}]});
     assert_eq!(client.post(&call.to_string()).status, 403);
 }

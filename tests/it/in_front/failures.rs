@@ -2,15 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use outrigger_tests::{Client, Point, comes_within, wait_until};
-use serde_json::json;
+use outrigger_tests::{Client, Host, Point, comes_within, wait_until};
+use serde_json::{Value, json};
 
-use super::{ADDRESS, start, start_behind_relay, start_set};
+use super::{ADDRESS, start_behind_relay, start_set};
 use crate::metrics::ask;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-pub fn until_answered(client: &mut Client, method: &str) -> serde_json::Value {
+pub fn until_answered(client: &mut Client, method: &str) -> Value {
     let began = Instant::now();
     loop {
         match client.try_call(method, json!([])) {
@@ -22,8 +22,12 @@ pub fn until_answered(client: &mut Client, method: &str) -> serde_json::Value {
 }
 
 #[test]
-fn absent_node_reads_as_28_and_its_new_cookie_is_found() {
-    let Some(mut host) = start(&[]) else { return };
+fn absent_node_reads_as_28_also_at_the_start_and_its_new_cookie_is_found() {
+    let Some(mut host) = start_set(&[], &["metrics.listen=127.0.0.1:0"]) else { return };
+    let metrics = host.metrics.unwrap();
+    assert!(ask(metrics, "GET /readyz").starts_with("HTTP/1.1 200"));
+    let page = ask(metrics, "GET /metrics");
+    assert!(page.contains("outrigger_node_reached 1.0") && page.contains("what=\"passed\""), "{page}");
     let mut wallet = host.new_wallet("w");
     let mut client = host.client();
     let mine = wallet.mine(2);
@@ -40,11 +44,15 @@ fn absent_node_reads_as_28_and_its_new_cookie_is_found() {
         let batch =
             client.post(&json!([{"id": 1, "method": "getblockcount"}, {"id": 2, "method": "uptime"}]).to_string());
         assert!(batch.body.contains("\"code\":-28") && batch.body.contains("\"id\":2"), "{}", batch.body);
+        wait_until("the node is missed", || ask(metrics, "GET /readyz").starts_with("HTTP/1.1 503"));
+        assert!(ask(metrics, "GET /metrics").contains("outrigger_node_reached 0.0"));
+        assert!(ask(metrics, "GET /healthz").starts_with("HTTP/1.1 200"));
         // What needs no node is answered.
         wallet.call("getnewaddress", json!([]));
         wallet.call("setlabel", json!([mine, "label"]));
         assert_eq!(client.call("listwallets", json!([])), json!(["w"]));
         node.start_again();
+        wait_until("the node is reached", || ask(metrics, "GET /readyz").starts_with("HTTP/1.1 200"));
         until_answered(&mut client, "getblockcount");
         node.client().call("generatetoaddress", json!([1, mine]));
         until_answered(&mut client, "getblockcount");
@@ -54,17 +62,15 @@ fn absent_node_reads_as_28_and_its_new_cookie_is_found() {
     // A node that is killed may have lost its last block, and mine one with the same coinbase in its place.
     let blocks = client.call("getblockcount", json!([]));
     assert_eq!(wallet.call("getwalletinfo", json!([]))["txcount"], blocks);
+    check_start(host, &mine);
 }
 
-#[test]
-fn host_starts_while_the_node_is_away_and_follows_it_later() {
-    let Some(mut host) = start(&[]) else { return };
-    let mut wallet = host.new_wallet("w");
-    let mine = wallet.mine(3);
-    let mut node = host.node.take().unwrap();
+/// A host with the wallet of this address starts while the node is away, and follows it later.
+fn check_start(mut host: Host, mine: &Value) {
+    let node = host.node.as_mut().unwrap();
     node.client().call("generatetoaddress", json!([1, ADDRESS]));
+    let blocks = node.client().call("getblockcount", json!([]));
     node.stop();
-    host.node = Some(node);
     let mut host = host.restart();
     let mut client = host.client();
     assert_eq!(client.refused("getblockcount", json!([])).0, -28);
@@ -72,23 +78,8 @@ fn host_starts_while_the_node_is_away_and_follows_it_later() {
     let mut wallet = client.wallet("w");
     assert_eq!(wallet.call("getaddressinfo", json!([mine]))["ismine"], json!(true));
     host.node.as_mut().unwrap().start_again();
-    assert_eq!(until_answered(&mut client, "getblockcount"), json!(4));
-    assert_eq!(wallet.call("getwalletinfo", json!([]))["lastprocessedblock"]["height"], json!(4));
-}
-
-#[test]
-fn readyz_and_metrics_tell_whether_the_node_is_reached() {
-    let Some(mut host) = start_set(&[], &["metrics.listen=127.0.0.1:0"]) else { return };
-    let metrics = host.metrics.unwrap();
-    assert!(ask(metrics, "GET /readyz").starts_with("HTTP/1.1 200"));
-    let page = ask(metrics, "GET /metrics");
-    assert!(page.contains("outrigger_node_reached 1.0") && page.contains("what=\"passed\""), "{page}");
-    host.node.as_mut().unwrap().stop();
-    wait_until("the node is missed", || ask(metrics, "GET /readyz").starts_with("HTTP/1.1 503"));
-    assert!(ask(metrics, "GET /metrics").contains("outrigger_node_reached 0.0"));
-    assert!(ask(metrics, "GET /healthz").starts_with("HTTP/1.1 200"));
-    host.node.as_mut().unwrap().start_again();
-    wait_until("the node is reached", || ask(metrics, "GET /readyz").starts_with("HTTP/1.1 200"));
+    assert_eq!(until_answered(&mut client, "getblockcount"), blocks);
+    assert_eq!(wallet.call("getwalletinfo", json!([]))["lastprocessedblock"]["height"], blocks);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::start_behind_relay_with;
 use crate::isolation::has_sandbox;
+use crate::metrics::ask;
 
 /// What a payment asks the node from when it is stored on, and where each is held.
 const POINTS: [(&str, Point); 4] = [
@@ -24,8 +25,8 @@ struct Fixture {
 }
 
 impl Fixture {
-    fn new(arguments: &[&'static str], coins: usize) -> Option<Self> {
-        Self::with(arguments, coins, &[])
+    fn new(coins: usize) -> Option<Self> {
+        Self::with(&[], coins, &[])
     }
 
     fn with(arguments: &[&'static str], coins: usize, set: &[&str]) -> Option<Self> {
@@ -88,6 +89,14 @@ impl Fixture {
         assert_eq!(node.call("getrawmempool", json!([])), json!([]));
         assert_eq!(self.payments().len(), self.paid);
     }
+
+    /// A block confirms a payment, and another one with the same coin will never be confirmed.
+    fn check_conflicted(&self, confirmed: &Value, other: &Value) {
+        self.mine();
+        let mut client = self.host.client();
+        wait_until("it is confirmed", || client.call("gettransaction", json!([confirmed]))["confirmations"] == 1);
+        assert_eq!(client.call("gettransaction", json!([other]))["confirmations"], json!(-1));
+    }
 }
 
 fn result(reply: Reply) -> Value {
@@ -97,8 +106,8 @@ fn result(reply: Reply) -> Value {
 }
 
 #[test]
-fn sendtoaddress_whose_connection_is_cut_tells_the_txid_and_pays_once() {
-    let Some(mut test) = Fixture::new(&[], POINTS.len()) else { return };
+fn sendtoaddress_whose_connection_is_cut_or_plugin_reloaded_tells_the_txid_and_pays_once() {
+    let Some(mut test) = Fixture::new(POINTS.len() + 1) else { return };
     for point in POINTS {
         let (pending, held) = test.begin(point);
         // What is under way is stored: unconfirmed, and its coin is taken.
@@ -109,11 +118,6 @@ fn sendtoaddress_whose_connection_is_cut_tells_the_txid_and_pays_once() {
         let txid = result(pending.finish());
         test.check_paid_once(Some(&txid));
     }
-}
-
-#[test]
-fn sendtoaddress_under_way_tells_the_txid_when_its_plugin_is_reloaded() {
-    let Some(mut test) = Fixture::new(&[], 1) else { return };
     let (pending, held) = test.begin(("sendrawtransaction", Point::Request));
     test.host.client().call("reloadplugin", json!(["wallet"]));
     drop(held);
@@ -142,7 +146,7 @@ fn sendtoaddress_whose_plugin_is_killed_in_a_process_of_its_own_pays_once() {
 
 #[test]
 fn sendtoaddress_of_a_host_that_is_killed_is_stored_once_or_not_at_all() {
-    let Some(mut test) = Fixture::new(&[], POINTS.len() + 1) else { return };
+    let Some(mut test) = Fixture::new(POINTS.len() + 1) else { return };
     for point in POINTS {
         let (_pending, held) = test.begin(point);
         test = test.kill_and_restart(held);
@@ -158,7 +162,7 @@ fn sendtoaddress_of_a_host_that_is_killed_is_stored_once_or_not_at_all() {
 
 #[test]
 fn sendtoaddress_while_the_node_is_killed_is_offered_again_when_it_is_back() {
-    let Some(mut test) = Fixture::new(&[], POINTS.len()) else { return };
+    let Some(mut test) = Fixture::new(POINTS.len()) else { return };
     for point in POINTS {
         let (pending, held) = test.begin(point);
         test.node().kill();
@@ -174,31 +178,21 @@ fn sendtoaddress_while_the_node_is_killed_is_offered_again_when_it_is_back() {
 }
 
 #[test]
-fn abandontransaction_of_what_the_node_did_not_take_frees_its_coin() {
-    let Some(mut test) = Fixture::new(&[], 1) else { return };
-    let (pending, held) = test.begin(("sendrawtransaction", Point::Request));
-    test.node().kill();
-    drop(held);
-    let abandoned = result(pending.finish());
-    let mut client = test.host.client();
-    let shown = client.call("gettransaction", json!([abandoned]));
-    assert_eq!((&shown["confirmations"], &shown["trusted"]), (&json!(0), &json!(false)), "{shown}");
-    client.call("abandontransaction", json!([abandoned]));
-    test.node().start_again();
-    let txid = wait_for("the node is back", || client.try_call("sendtoaddress", json!([NOBODY, 1, "rent"])).ok());
-    assert_ne!(txid, abandoned);
-    test.mine();
-    wait_until("it is confirmed", || client.call("gettransaction", json!([txid]))["confirmations"] == 1);
-    assert_eq!(client.call("gettransaction", json!([abandoned]))["confirmations"], json!(-1));
+fn payment_that_the_node_does_not_take_is_kept_until_it_is_given_up() {
+    let Some(mut test) = Fixture::with(&["-dustrelayfee=0.01"], 1, &["metrics.listen=127.0.0.1:0"]) else { return };
+    check_refused(&mut test);
+    check_abandoned(&mut test);
 }
 
-#[test]
-fn sendtoaddress_that_the_node_refuses_is_kept_until_it_is_given_up() {
-    let Some(mut test) = Fixture::new(&["-dustrelayfee=0.01"], 1) else { return };
+/// The node refuses the payment.
+fn check_refused(test: &mut Fixture) {
     let mut client = test.host.client();
     let refused = client.call("sendtoaddress", json!([NOBODY, 0.0001]));
-    let shown = client.call("gettransaction", json!([refused]));
-    assert_eq!((&shown["confirmations"], &shown["trusted"]), (&json!(0), &json!(false)), "{shown}");
+    check_unsent(&mut client, &refused);
+    let metrics = test.host.metrics.unwrap();
+    let page = ask(metrics, "GET /metrics");
+    assert!(page.contains("outrigger_wallet_payments_unsent{wallet=\"w\"} 1.0\n"), "{page}");
+    assert!(ask(metrics, "GET /readyz").starts_with("HTTP/1.1 200"));
     assert_eq!(test.node().client().call("getrawmempool", json!([])), json!([]));
     // What it spends is not spent twice.
     assert_eq!(client.refused("sendtoaddress", json!([NOBODY, 1])).0, -6);
@@ -210,7 +204,25 @@ fn sendtoaddress_that_the_node_refuses_is_kept_until_it_is_given_up() {
     client.call("abandontransaction", json!([refused]));
     assert_eq!(warnings(&mut client), None);
     let txid = client.call("sendtoaddress", json!([NOBODY, 1]));
-    test.mine();
-    wait_until("it is confirmed", || client.call("gettransaction", json!([txid]))["confirmations"] == 1);
-    assert_eq!(client.call("gettransaction", json!([refused]))["confirmations"], json!(-1));
+    test.check_conflicted(&txid, &refused);
+}
+
+/// The node is killed before it has the payment. Abandoned, the payment frees its coin.
+fn check_abandoned(test: &mut Fixture) {
+    let (pending, held) = test.begin(("sendrawtransaction", Point::Request));
+    test.node().kill();
+    drop(held);
+    let abandoned = result(pending.finish());
+    let mut client = test.host.client();
+    check_unsent(&mut client, &abandoned);
+    client.call("abandontransaction", json!([abandoned]));
+    test.node().start_again();
+    let txid = wait_for("the node is back", || client.try_call("sendtoaddress", json!([NOBODY, 1, "rent"])).ok());
+    assert_ne!(txid, abandoned);
+    test.check_conflicted(&txid, &abandoned);
+}
+
+fn check_unsent(client: &mut Client, txid: &Value) {
+    let shown = client.call("gettransaction", json!([txid]));
+    assert_eq!((&shown["confirmations"], &shown["trusted"]), (&json!(0), &json!(false)), "{shown}");
 }

@@ -108,20 +108,20 @@ fn invalidateblock_of_many_blocks_is_told_as_one_reorganisation() {
     let (host, log) = logged_with(HostOptions { set, ..HostOptions::in_front_of(&[]) });
     let mut wallet = host.new_wallet("w");
     let mut node = host.node.as_ref().unwrap().client();
-    let first = node.call("generatetoaddress", json!([1_000, ADDRESS]))[0].clone();
+    let first = node.call("generatetoaddress", json!([300, ADDRESS]))[0].clone();
     let height = |wallet: &mut Client, wanted: u32| {
         wait_until("the wallet follows", || {
             wallet.call("getwalletinfo", json!([]))["lastprocessedblock"]["height"] == wanted
         });
     };
-    height(&mut wallet, 1_000);
+    height(&mut wallet, 300);
     node.call("invalidateblock", json!([first]));
     height(&mut wallet, 0);
     // The wallet may be there before the new tip is told.
     wait_until("it is told", || log().contains("a deep reorganisation"));
     let text = log();
     let told: Vec<&str> = text.lines().filter(|line| line.contains("a deep reorganisation")).collect();
-    assert!(told.len() == 1 && told[0].contains("blocks=1000 height=0"), "{told:#?}");
+    assert!(told.len() == 1 && told[0].contains("blocks=300 height=0"), "{told:#?}");
     let page = ask(host.metrics.unwrap(), "GET /metrics");
     assert!(page.contains("outrigger_deep_reorganisations_total 1.0\n"), "{page}");
 }
@@ -142,17 +142,6 @@ fn host_is_not_ready_while_its_node_lacks_blocks_of_which_it_has_the_headers() {
     node.call("submitblock", json!([other.call("getblock", json!([hash, 0]))]));
     wait_until("the host is ready", || is_ready(&host));
     assert_eq!(wallet.call("getwalletinfo", json!([]))["lastprocessedblock"]["height"], 1);
-}
-
-#[test]
-fn host_is_ready_with_a_payment_that_no_mempool_takes() {
-    let Some(host) = start_set(&["-dustrelayfee=0.01"], &["metrics.listen=127.0.0.1:0"]) else { return };
-    let mut wallet = host.new_wallet("w");
-    wallet.mine(101);
-    wallet.call("sendtoaddress", json!([ADDRESS, 0.0001]));
-    let page = ask(host.metrics.unwrap(), "GET /metrics");
-    assert!(page.contains("outrigger_wallet_payments_unsent{wallet=\"w\"} 1.0\n"), "{page}");
-    assert!(is_ready(&host));
 }
 
 #[test]

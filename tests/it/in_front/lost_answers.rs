@@ -5,18 +5,8 @@ use std::process::{Command, Stdio};
 use outrigger_tests::{Host, Point, Relay};
 use serde_json::{Value, json};
 
+use super::failures::until_answered;
 use super::{ADDRESS, start_behind_relay_with};
-
-/// A host whose node has wallets, one of which has coins.
-fn start(set: &[&str]) -> Option<(Host, Relay)> {
-    let set = [&["backend.wallets=node", "plugins=[]"], set].concat();
-    let (host, relay) = start_behind_relay_with(&["-fallbackfee=0.0001"], &set)?;
-    let mut node = host.node.as_ref().unwrap().client();
-    node.call("createwallet", json!(["theirs"]));
-    node.mine(8);
-    node.call("generatetoaddress", json!([100, ADDRESS]));
-    Some((host, relay))
-}
 
 fn assert_told(answer: &Value, method: &str) {
     let told = answer["error"]["message"].as_str().unwrap_or_default();
@@ -24,8 +14,21 @@ fn assert_told(answer: &Value, method: &str) {
 }
 
 #[test]
-fn passed_call_whose_answer_is_lost_is_told_as_4_and_without_effects_as_28() {
-    let Some((host, relay)) = start(&[]) else { return };
+fn passed_call_that_may_have_had_effects_is_told_as_4_and_others_as_28() {
+    let set = ["backend.wallets=node", "plugins=[]", "rpc.shutdown_grace_seconds=5"];
+    let Some((host, relay)) = start_behind_relay_with(&["-fallbackfee=0.0001"], &set) else { return };
+    let mut node = host.node.as_ref().unwrap().client();
+    node.call("createwallet", json!(["theirs"]));
+    node.mine(8);
+    node.call("generatetoaddress", json!([100, ADDRESS]));
+    check_lost_answers(&host, &relay);
+    until_answered(&mut host.client(), "getblockcount");
+    check_strange_replies(&host, &relay);
+    until_answered(&mut host.client(), "getblockcount");
+    check_curl(&host, &relay);
+}
+
+fn check_lost_answers(host: &Host, relay: &Relay) {
     let mut node = host.node.as_ref().unwrap().client();
     let mut blocks = node.call("getblockcount", json!([])).as_u64().unwrap();
     let unsent = node.call("createrawtransaction", json!([[], [{ADDRESS: 1}]]));
@@ -71,9 +74,8 @@ fn passed_call_whose_answer_is_lost_is_told_as_4_and_without_effects_as_28() {
     assert_eq!(told["error"]["code"], -28, "{told}");
 }
 
-#[test]
-fn passed_call_with_effects_is_told_of_a_reply_that_is_strange_or_ends_early() {
-    let Some((host, relay)) = start(&[]) else { return };
+/// Replies that are strange or end early.
+fn check_strange_replies(host: &Host, relay: &Relay) {
     // One that would be passed on as it comes if the method had no effects.
     for head in ["Content-Length: 6\r\n\r\n<html>", "Content-Length: 3000000\r\n\r\n{\"result\":["] {
         let held = relay.hold("generatetoaddress", Point::Reply);
@@ -86,9 +88,8 @@ fn passed_call_with_effects_is_told_of_a_reply_that_is_strange_or_ends_early() {
     }
 }
 
-#[test]
-fn curl_pays_once_on_a_kept_connection_whose_host_stops() {
-    let Some((host, relay)) = start(&["rpc.shutdown_grace_seconds=5"]) else { return };
+/// curl pays once on a kept connection whose host stops.
+fn check_curl(host: &Host, relay: &Relay) {
     let held = relay.hold("sendtoaddress", Point::Reply);
     let url = format!("http://{}/", host.address);
     let cookie = host.cookie();

@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bitcoin::hex::FromHex;
-use outrigger_tests::{Client, Host, bitcoind};
+use outrigger_tests::{Client, Host, Point, Relay, bitcoind};
 use serde_json::{Value, json};
 
 use super::{ADDRESS, start, start_behind_relay};
@@ -72,12 +72,10 @@ fn payments_of_version_2_spend_no_unconfirmed_coins_of_version_3_and_the_reverse
     assert_eq!((code, message.as_str()), (-4, "Insufficient funds"));
 }
 
-#[test]
-fn bumpfee_tells_why_the_node_refused_the_replacement() {
-    let Some((host, relay)) = start_behind_relay(&["-fallbackfee=0.0001"]) else { return };
-    let mut wallet = funded(&host, 1);
+/// bumpfee tells why the node refused the replacement.
+fn check_refused_replacement(wallet: &mut Client, relay: &Relay) {
     let paid = wallet.call("sendtoaddress", json!([ADDRESS, 1]));
-    let held = relay.hold("sendrawtransaction", outrigger_tests::Point::Request);
+    let held = relay.hold("sendrawtransaction", Point::Request);
     let bumped = std::thread::scope(|scope| {
         let bumped = scope.spawn(|| wallet.call("bumpfee", json!([paid])));
         held.recv().unwrap().answer(|host| {
@@ -92,8 +90,16 @@ fn bumpfee_tells_why_the_node_refused_the_replacement() {
 }
 
 #[test]
-fn watch_only_wallets_count_signatures_of_72_bytes_as_the_node_does() {
+fn payments_of_watched_keys_psbts_and_locktimes_are_those_of_the_node() {
     let Some(host) = start(&["-fallbackfee=0.0001"]) else { return };
+    let mut wallet = funded(&host, 3);
+    check_final_witness(&mut wallet);
+    check_locktimes(&mut wallet);
+    check_watched_signatures(&host);
+}
+
+/// Wallets that watch count signatures of 72 bytes as the node does.
+fn check_watched_signatures(host: &Host) {
     let mut keys = host.new_wallet("keys");
     let listed = keys.call("listdescriptors", json!([]))["descriptors"].clone();
     let parts: Vec<&str> = listed.as_array().unwrap().iter().map(|one| one["desc"].as_str().unwrap()).collect();
@@ -108,33 +114,37 @@ fn watch_only_wallets_count_signatures_of_72_bytes_as_the_node_does() {
         format!("wsh(multi(2,{key},{},{}))", others[0], others[1]),
     ];
     let mut node = host.node.as_ref().unwrap().client();
-    for (number, form) in forms.iter().enumerate() {
+    let watch = json!({"disable_private_keys": true, "blank": true});
+    let request =
+        |described: &Value, timestamp: Value| json!([[{"desc": described, "timestamp": timestamp, "range": [0, 5]}]]);
+    let made = forms.iter().enumerate().map(|(number, form)| {
         let name = format!("watch{number}");
-        let mut ours = host.client().create_wallet(&name, json!({"disable_private_keys": true, "blank": true}));
+        let mut ours = host.client().create_wallet(&name, watch.clone());
         let described = ours.call("getdescriptorinfo", json!([form]))["descriptor"].clone();
-        let request = json!([[{"desc": described, "timestamp": "now", "range": [0, 5]}]]);
-        assert_eq!(ours.call("importdescriptors", request)[0]["success"], true, "{form}");
+        assert_eq!(ours.call("importdescriptors", request(&described, json!("now")))[0]["success"], true, "{form}");
         let address = node.call("deriveaddresses", json!([described, [3, 3]]))[0].clone();
         host.client().call("generatetoaddress", json!([1, address]));
-        host.client().call("generatetoaddress", json!([100, ADDRESS]));
-        let mut theirs = node.create_wallet(&name, json!({"disable_private_keys": true, "blank": true}));
-        let request = json!([[{"desc": described, "timestamp": 0, "range": [0, 5]}]]);
-        assert_eq!(theirs.call("importdescriptors", request)[0]["success"], true, "{form}");
+        (name, ours, described, address)
+    });
+    let made: Vec<_> = made.collect();
+    host.client().call("generatetoaddress", json!([100, ADDRESS]));
+    for (name, mut ours, described, address) in made {
+        let mut theirs = node.create_wallet(&name, watch.clone());
+        let imported = theirs.call("importdescriptors", request(&described, json!(0)));
+        assert_eq!(imported[0]["success"], true, "{described}");
         let coin = ours.call("listunspent", json!([]))[0].clone();
         for inputs in [json!([]), json!([{"txid": coin["txid"], "vout": coin["vout"]}])] {
             let options = json!({"fee_rate": 100, "changeAddress": address, "includeWatching": true});
             let params = json!([inputs, [{ADDRESS: 1}], 0, options]);
             let [one, other] =
                 [&mut ours, &mut theirs].map(|wallet| wallet.call("walletcreatefundedpsbt", params.clone()));
-            assert_eq!(one["fee"], other["fee"], "{form} {inputs}");
+            assert_eq!(one["fee"], other["fee"], "{described} {inputs}");
         }
     }
 }
 
-#[test]
-fn psbts_with_a_wrong_final_witness_are_not_complete() {
-    let Some(host) = start(&["-fallbackfee=0.0001"]) else { return };
-    let mut wallet = funded(&host, 1);
+/// PSBTs with a wrong final witness are not complete.
+fn check_final_witness(wallet: &mut Client) {
     let made = wallet.call("walletcreatefundedpsbt", json!([[], [{ADDRESS: 1}]]));
     let signed = wallet.call("walletprocesspsbt", json!([made["psbt"]]));
     assert_eq!(signed["complete"], true);
@@ -162,48 +172,47 @@ fn psbts_with_a_wrong_final_witness_are_not_complete() {
     }
 }
 
-#[test]
-fn send_and_sendall_set_the_locktime_of_the_tip() {
-    let Some(host) = start(&["-fallbackfee=0.0001"]) else { return };
-    let mut wallet = funded(&host, 3);
+/// send and sendall set the locktime of the tip.
+fn check_locktimes(wallet: &mut Client) {
     let locktime = |wallet: &mut Client, method: &str, options: Value| {
         let to = if method == "send" { json!([{ADDRESS: 1}]) } else { json!([ADDRESS]) };
-        let options = json!({"add_to_wallet": false, "fee_rate": 2})
-            .as_object()
-            .unwrap()
-            .clone()
-            .into_iter()
-            .chain(options.as_object().unwrap().clone())
-            .collect::<serde_json::Map<_, _>>();
-        let answer = wallet.call(method, json!([to, null, null, null, options]));
+        let mut all = json!({"add_to_wallet": false, "fee_rate": 2});
+        all.as_object_mut().unwrap().extend(options.as_object().unwrap().clone());
+        let answer = wallet.call(method, json!([to, null, null, null, all]));
         wallet.call("decoderawtransaction", json!([answer["hex"]]))["locktime"].as_u64().unwrap()
     };
     for method in ["send", "sendall"] {
-        let found = locktime(&mut wallet, method, json!({}));
+        let found = locktime(wallet, method, json!({}));
         assert!((4..=103).contains(&found), "{method}: {found}");
-        assert_eq!(locktime(&mut wallet, method, json!({"locktime": 7})), 7, "{method}");
+        assert_eq!(locktime(wallet, method, json!({"locktime": 7})), 7, "{method}");
     }
 }
 
 #[test]
-fn payments_are_known_without_reading_the_whole_mempool_unless_they_replace_others() {
+fn payments_are_known_without_reading_the_whole_mempool_and_refused_replacements_told() {
     let Some((host, relay)) = start_behind_relay(&["-fallbackfee=0.0001"]) else { return };
     let mut wallet = funded(&host, 3);
+    check_readings(&host, &relay, &mut wallet);
+    check_refused_replacement(&mut wallet, &relay);
+}
+
+/// Payments are known without reading the whole mempool, unless they replace others.
+fn check_readings(host: &Host, relay: &Relay, wallet: &mut Client) {
     let known = |wallet: &mut Client, txid: &Value| wallet.call("gettransaction", json!([txid]))["txid"] == *txid;
     let read = || relay.count("getrawmempool");
     let paid = wallet.call("sendtoaddress", json!([ADDRESS, 1]));
     // The polls of a node without notifications read it where the figures have changed; from here on they are those of the digest.
     let before = read();
     let chained = wallet.call("sendtoaddress", json!([ADDRESS, 120]));
-    assert!(known(&mut wallet, &paid) && known(&mut wallet, &chained));
+    assert!(known(wallet, &paid) && known(wallet, &chained));
     let raw = wallet.call("createrawtransaction", json!([[], [{ADDRESS: 1}]]));
     let funded = wallet.call("fundrawtransaction", json!([raw]));
     let signed = wallet.call("signrawtransactionwithwallet", json!([funded["hex"]]));
     let passed = host.client().call("sendrawtransaction", json!([signed["hex"]]));
-    assert!(known(&mut wallet, &passed));
+    assert!(known(wallet, &passed));
     assert_eq!(read(), before);
     let bumped = wallet.call("bumpfee", json!([passed]));
-    assert!(known(&mut wallet, &bumped["txid"]));
+    assert!(known(wallet, &bumped["txid"]));
     assert!(read() > before);
     assert_eq!(wallet.call("gettransaction", json!([passed]))["confirmations"], 0);
     let mempool = host.client().call("getrawmempool", json!([]));

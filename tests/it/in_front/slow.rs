@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
-use outrigger_tests::{Bitcoind, Client, Pending, Point, Relay, RpcFailure, wait_until};
+use outrigger_tests::{Bitcoind, Client, Host, Pending, Point, Relay, RpcFailure, wait_until};
 use serde_json::{Value, json};
 
 use super::{ADDRESS, start, start_behind_relay};
@@ -37,8 +37,14 @@ fn shown(wallet: &mut Client, mine: &Value) -> Vec<Value> {
 }
 
 #[test]
-fn wallet_calls_are_answered_while_passed_ones_wait_for_the_node() {
+fn wallet_calls_do_not_wait_for_passed_ones_and_cut_ones_are_sent_again_only_without_effects() {
     let Some((host, relay)) = start_behind_relay(&[]) else { return };
+    check_wallet_calls(&host, &relay);
+    check_cut_calls(&host, &relay);
+}
+
+/// Wallet calls are answered while passed ones wait for the node.
+fn check_wallet_calls(host: &Host, relay: &Relay) {
     let (mut client, mut wallet) = (host.client(), host.new_wallet("w"));
     let mine = wallet.call("getnewaddress", json!([]));
     client.call("generatetoaddress", json!([101, mine]));
@@ -130,7 +136,7 @@ fn connections(node: &Bitcoind) -> BTreeSet<String> {
 fn connections_that_the_node_closed_while_idle_are_made_anew() {
     let Some(host) = start(&["-rpcservertimeout=2"]) else { return };
     let (mut client, node) = (host.client(), host.node.as_ref().unwrap());
-    for round in 1..=3 {
+    for round in 1..=2 {
         let before = connections(node);
         assert_eq!(client.call("getblockcount", json!([])), json!(round - 1));
         // The connection of this call is one of these; the host's own ones are hardly ever idle for so long.
@@ -159,19 +165,14 @@ fn call_cut(
     })
 }
 
-#[test]
-fn passed_calls_whose_connection_is_cut_are_sent_again_only_without_effects() {
-    let Some((host, relay)) = start_behind_relay(&[]) else { return };
+fn check_cut_calls(host: &Host, relay: &Relay) {
     // One connection is served by one thread, which finds the connection of its last call.
     let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
     for (point, done) in [(Point::Request, 0), (Point::Reply, 1)] {
         let blocks = client.call("getblockcount", json!([]));
-        assert_eq!(
-            call_cut((&mut client, &relay), ("getblockcount", json!([])), point),
-            Ok(blocks.clone()),
-            "{point:?}"
-        );
-        let refused = call_cut((&mut client, &relay), ("generatetoaddress", json!([1, ADDRESS])), point);
+        let told = call_cut((&mut client, relay), ("getblockcount", json!([])), point);
+        assert_eq!(told, Ok(blocks.clone()), "{point:?}");
+        let refused = call_cut((&mut client, relay), ("generatetoaddress", json!([1, ADDRESS])), point);
         // The host cannot know how far the request has come.
         assert_eq!(refused.map_err(|error| error.code), Err(-4), "{point:?}");
         let more = node.call("getblockcount", json!([])).as_u64().unwrap() - blocks.as_u64().unwrap();

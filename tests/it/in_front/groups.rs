@@ -46,15 +46,16 @@ fn third_party_mining_plugin_runs_unchanged() {
 }
 
 #[test]
-fn getblocktemplate_of_the_group_is_that_of_the_node_and_its_blocks_are_taken() {
+fn templates_and_fee_deltas_of_the_group_are_those_of_the_node_and_its_blocks_are_taken() {
     let Some((_host, mut client, mut node)) = with(&[], MINING) else { return };
-    pay(&mut node, &[1, 10, 3]);
+    let paid = pay(&mut node, &[1, 10, 3]);
     let template = client.call("getblocktemplate", request());
     let theirs = node.call("getblocktemplate", request());
     assert_eq!(template["transactions"].as_array().unwrap().len(), 3);
     assert!(template["longpollid"].as_str().unwrap().starts_with(theirs["previousblockhash"].as_str().unwrap()));
     let changing = ["longpollid", "curtime"];
     assert_eq!(without(template.clone(), &changing), without(theirs, &changing));
+    check_fee_deltas(&mut client, &mut node, &paid);
     let block = miner::build(&template, ScriptBuf::from_bytes(vec![0x51]));
     let proposal = json!([{"mode": "proposal", "data": miner::hex(&miner::assemble(&template, ScriptBuf::new()))}]);
     assert_eq!(client.call("getblocktemplate", proposal), Value::Null);
@@ -94,10 +95,8 @@ fn long_polls_of_the_group_end_with_blocks_and_payments_of_the_node() {
     });
 }
 
-#[test]
-fn fee_deltas_of_the_group_are_those_of_the_node() {
-    let Some((_host, mut client, mut node)) = with(&[], MINING) else { return };
-    let paid = pay(&mut node, &[1, 2]);
+/// Fee deltas of the group are those of the node, for payments in the mempool and an unknown one.
+fn check_fee_deltas(client: &mut Client, node: &mut Client, paid: &[Value]) {
     let unknown = "11".repeat(32);
     for (txid, delta) in [(paid[0].clone(), 5_000), (paid[1].clone(), -7), (json!(unknown), 9)] {
         assert_eq!(client.call("prioritisetransaction", json!([txid, 0, delta])), json!(true));

@@ -31,8 +31,15 @@ fn check_received(wallets: &mut Wallets, addresses: &[String], labels: &[&str]) 
 }
 
 #[test]
-fn listreceivedbyaddress_and_its_kin_answer_as_the_node() {
+fn listreceivedbyaddress_rescanblockchain_and_their_kin_answer_as_the_node() {
     let Some(mut wallets) = Wallets::start() else { return };
+    check_refusals(&mut wallets);
+    check_rescans(&mut wallets);
+    check_receipts(&mut wallets);
+}
+
+/// Payments, blocks and a reorganisation of a chain of 20 blocks.
+fn check_receipts(wallets: &mut Wallets) {
     let kinds = [("rent", "legacy"), ("rent", "p2sh-segwit"), ("", "bech32"), ("pay", "bech32m"), ("unused", "bech32")];
     let mut addresses: Vec<String> = kinds.map(|(label, kind)| wallets.address(label, kind)).into();
     let labels = ["rent", "", "pay", "unused", "theirs", "none"];
@@ -41,31 +48,30 @@ fn listreceivedbyaddress_and_its_kin_answer_as_the_node() {
     }
     wallets.mine(100, ADDRESS);
     addresses.push(ADDRESS.to_owned());
-    check_received(&mut wallets, &addresses, &labels);
+    check_received(wallets, &addresses, &labels);
     wallets.check("setlabel", json!([ADDRESS, "theirs"])).unwrap();
     wallets.mine(1, &addresses[3].clone());
     for (to, amount) in [(0, 1.5), (3, 0.25), (5, 2.0)] {
         let params = json!([addresses[to], amount, "", "", false, true, null, "unset", null, 10]);
         wallets.ours.call("sendtoaddress", params);
     }
-    check_received(&mut wallets, &addresses, &labels);
+    check_received(wallets, &addresses, &labels);
     wallets.mine(1, ADDRESS);
     wallets.ours.call(
         "sendmany",
         json!(["", {addresses[1].as_str(): 70, addresses[2].as_str(): 1}, null, "", [], true, null, "unset", 10]),
     );
-    check_received(&mut wallets, &addresses, &labels);
+    check_received(wallets, &addresses, &labels);
     // A coinbase leaves the chain with its block, and the payments wait again.
     let mut node = wallets.host.client();
-    let tip = node.call("getblockhash", json!([105]));
+    let tip = node.call("getblockhash", json!([125]));
     node.call("invalidateblock", json!([tip]));
     wallets.mine(2, ADDRESS);
-    check_received(&mut wallets, &addresses, &labels);
+    check_received(wallets, &addresses, &labels);
 }
 
-#[test]
-fn getreceivedbyaddress_and_its_kin_refuse_as_the_node() {
-    let Some(mut wallets) = Wallets::start() else { return };
+/// Refusals of getreceivedbyaddress and its kin.
+fn check_refusals(wallets: &mut Wallets) {
     let address = wallets.address("a", "bech32");
     for params in [
         json!(["x"]),
@@ -88,9 +94,7 @@ fn getreceivedbyaddress_and_its_kin_refuse_as_the_node() {
     wallets.check("listreceivedbylabel", json!([1, true, true, ""])).unwrap_err();
 }
 
-#[test]
-fn rescanblockchain_answers_as_the_node() {
-    let Some(mut wallets) = Wallets::start() else { return };
+fn check_rescans(wallets: &mut Wallets) {
     wallets.mine(20, ADDRESS);
     for params in [
         json!([-1]),

@@ -62,9 +62,16 @@ fn descriptors_are_told_as_the_node_tells_them() {
 }
 
 #[test]
-fn payments_that_do_not_signal_are_replaced_as_by_the_node() {
+fn payments_are_replaced_and_limited_as_by_the_node() {
     let Some(mut wallets) = Wallets::start() else { return };
     wallets.fund(2);
+    check_replacements(&mut wallets);
+    wallets.fund(1);
+    check_limits(&mut wallets);
+}
+
+/// Payments that signal that they can be replaced, and others.
+fn check_replacements(wallets: &mut Wallets) {
     for replaceable in [false, true] {
         let pay = json!([ADDRESS, 1, "", "", false, replaceable, null, "unset", null, 5]);
         let txid = wallets.ours.call("sendtoaddress", pay);
@@ -85,11 +92,8 @@ fn payments_that_do_not_signal_are_replaced_as_by_the_node() {
 }
 
 /// Spends outputs of one unconfirmed transaction until the wallets refuse: both at the same one, in the same words.
-#[test]
-fn payments_keep_the_limits_of_the_nodes_mempool() {
+fn check_limits(wallets: &mut Wallets) {
     const OUTPUTS: usize = 70;
-    let Some(mut wallets) = Wallets::start() else { return };
-    wallets.fund(1);
     let amounts: serde_json::Map<String, Value> =
         (0..OUTPUTS).map(|_| (wallets.address("", "bech32"), json!(0.5))).collect();
     let parent = wallets.ours.call("sendmany", json!(["", amounts]));

@@ -115,8 +115,15 @@ fn watch_only_wallets_tell_the_birth_and_the_times_that_the_node_tells() {
 }
 
 #[test]
-fn coins_that_cannot_be_weighed_are_refused_in_the_nodes_words() {
+fn payments_and_psbts_of_wallets_that_watch_are_refused_in_the_nodes_words() {
     let Some(mut watched) = Watched::start() else { return };
+    check_weights_of_others(&mut watched);
+    check_unweighed_coins(&mut watched);
+    check_hash_types(&mut watched);
+}
+
+/// Coins that cannot be weighed.
+fn check_unweighed_coins(watched: &mut Watched) {
     let solvable = watched.descriptor(&format!("wpkh({XPRV}/1/0)"));
     let anchor = watched.descriptor(&format!("addr({ANCHOR})"));
     let address = watched.node.call("deriveaddresses", json!([solvable]))[0].as_str().unwrap().to_owned();
@@ -163,9 +170,8 @@ fn coins_that_cannot_be_weighed_are_refused_in_the_nodes_words() {
     }
 }
 
-#[test]
-fn weights_of_inputs_that_are_not_the_wallets_are_refused_in_the_nodes_words() {
-    let Some(mut watched) = Watched::start() else { return };
+/// Weights of inputs that are not the wallets'.
+fn check_weights_of_others(watched: &mut Watched) {
     let block = watched.node.call("getblockhash", json!([1]));
     let known = watched.node.call("getblock", json!([block]))["tx"][0].clone();
     for txid in [json!("11".repeat(32)), known] {
@@ -217,9 +223,8 @@ fn inputs_that_only_their_weights_name_are_looked_for_in_the_wallets_transaction
     }
 }
 
-#[test]
-fn walletprocesspsbt_of_a_wallet_without_descriptors_compares_no_hash_types() {
-    let Some(mut watched) = Watched::start() else { return };
+/// walletprocesspsbt of a wallet without descriptors compares no hash types.
+fn check_hash_types(watched: &mut Watched) {
     watched.node.call("createwallet", json!(["blank", false, true]));
     watched.host.client().call("createwallet", json!(["blank", false, true]));
     watched.wallets = [watched.host.client().wallet("blank"), watched.node.wallet("blank")];

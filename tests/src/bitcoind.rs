@@ -49,8 +49,21 @@ pub fn installed() -> Option<PathBuf> {
 
 /// Whether a program is a Bitcoin Knots, which has settings and rules beyond those of Bitcoin Core.
 pub fn is_knots(program: &Path) -> bool {
+    version(program).contains("Knots")
+}
+
+/// The major release of a program, counted as by [`release`].
+pub fn release_of(program: &Path) -> u64 {
+    let version = version(program);
+    let (_, numbers) = version.split_once(" version v").unwrap();
+    let mut numbers = numbers.split(['.', '-', '\n']).map(|number| number.parse::<u64>().unwrap());
+    let [major, minor] = [(); 2].map(|()| numbers.next().unwrap());
+    (major * 10_000 + minor * 100 + 100) / 10_000
+}
+
+fn version(program: &Path) -> String {
     let said = Command::new(program).arg("-version").output().unwrap().stdout;
-    String::from_utf8_lossy(&said).contains("Knots")
+    String::from_utf8(said).unwrap()
 }
 
 impl Bitcoind {

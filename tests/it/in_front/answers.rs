@@ -76,9 +76,7 @@ fn check_scripts_of_several_keys(wallets: &mut Wallets) {
         "03789ed0bb717d88f7d321a368d905e7430207ebbd82bd342cf11ae157a7ace5fd",
         "03dbc6764b8884a92e871274b87583e6d5c2a58819473e17e107ef3f6aa5a61626",
     ];
-    wallets.check("createwallet", json!(["watch", true, true])).unwrap();
-    wallets.ours = wallets.host.client().wallet("watch");
-    wallets.theirs = wallets.host.node.as_ref().unwrap().client().wallet("watch");
+    wallets.make("watch", &[json!(true), json!(true)]);
     for form in ["sh(multi(1,{0},{1}))", "wsh(multi(2,{0},{1}))", "sh(wsh(multi(1,{0},{1})))", "tr({0},pk({1}))"] {
         let text = form.replace("{0}", keys[0]).replace("{1}", keys[1]);
         let text = wallets.check("getdescriptorinfo", json!([text])).unwrap()["descriptor"].clone();

@@ -1,19 +1,13 @@
 //! Keys and descriptors that Bitcoin Core has since release 30: a wallet of the host and one of the node, asked the same.
 
-use outrigger_tests::{XPRV, XPUB};
+use outrigger_tests::{XPRV, XPUB, skip};
 use serde_json::{Value, json};
 
+use super::is_since;
 use super::twins::Wallets;
 
 const OTHER: &str =
     "tpubDC5FSnBiZDMmhiuCmWAYsLwgLYrrT9rAqvTySfuCCrgsWz8wxMXUS9Tb9iVMvcRbvFcAHGkMD5Kx8koh4GquNGNTfohfk7pgjhaPCdXpoba";
-
-/// None, too, where the node is older than these methods.
-fn start() -> Option<Wallets> {
-    let mut wallets = Wallets::start()?;
-    let known = wallets.theirs.try_call("help", json!(["derivehdkey"])).unwrap();
-    known.as_str().unwrap().starts_with("derivehdkey").then_some(wallets)
-}
 
 /// Imports a descriptor on both sides. The node repeats a warning for each path.
 fn import(wallets: &mut Wallets, text: &str, active: bool) -> Value {
@@ -36,9 +30,24 @@ fn listed(wallets: &mut Wallets) -> Vec<Value> {
 }
 
 #[test]
-fn addhdkey_and_derivehdkey_answer_as_the_node() {
-    let Some(wallets) = start() else { return };
-    let mut wallets = wallets.with("blank", &[json!(false), json!(true)]);
+fn hd_keys_and_exports_answer_as_the_node() {
+    if !is_since(30) {
+        return;
+    }
+    let Some(mut wallets) = Wallets::start() else { return };
+    let told = wallets.theirs.call("help", json!(["derivehdkey"]));
+    if !told.as_str().unwrap().starts_with("derivehdkey") {
+        return skip("the node has no derivehdkey");
+    }
+    check_exports(&mut wallets);
+    check_derivations(&mut wallets);
+    wallets.choose("w");
+    check_unused_keys(&mut wallets);
+    check_aggregate_keys(&mut wallets);
+}
+
+fn check_derivations(wallets: &mut Wallets) {
+    wallets.make("blank", &[json!(false), json!(true)]);
     let paths =
         ["m", "m/87/0", "m/2147483648h", "m//1h", "M/1h", "m/m/1h", "zz", "", "/", "/1h", "m/1h/", "m/-1h", "m/1hh"];
     wallets.check("derivehdkey", json!(["m/87h"])).unwrap_err();
@@ -63,11 +72,11 @@ fn addhdkey_and_derivehdkey_answer_as_the_node() {
         wallets.check("addhdkey", json!([key])).unwrap_err();
     }
     wallets.check("gethdkeys", json!([])).unwrap();
-    listed(&mut wallets);
+    listed(wallets);
     wallets.check("createwalletdescriptor", json!(["bech32"])).unwrap_err();
     wallets.check("createwalletdescriptor", json!(["bech32", {"hdkey": XPUB}])).unwrap();
     wallets.check("derivehdkey", json!(["m/84h/1h/0h", {"private": true}])).unwrap();
-    import(&mut wallets, &format!("wpkh({XPRV}/1h/*)"), true);
+    import(wallets, &format!("wpkh({XPRV}/1h/*)"), true);
     wallets.check("gethdkeys", json!([{"active_only": true, "private": true}])).unwrap();
     wallets.check("encryptwallet", json!(["secret"])).unwrap();
     wallets.check("derivehdkey", json!(["m/84h"])).unwrap_err();
@@ -76,30 +85,27 @@ fn addhdkey_and_derivehdkey_answer_as_the_node() {
     wallets.check("addhdkey", json!(["xx"])).unwrap_err();
     wallets.check("walletpassphrase", json!(["secret", 60])).unwrap();
     wallets.check("derivehdkey", json!(["m/84h"])).unwrap();
-    let mut wallets = wallets.with("watch", &[json!(true)]);
+    wallets.make("watch", &[json!(true)]);
     wallets.check("addhdkey", json!(["xx"])).unwrap_err();
     wallets.check("derivehdkey", json!(["zz"])).unwrap_err();
 }
 
-#[test]
-fn unused_keys_are_imported_as_by_the_node() {
-    let Some(mut wallets) = start() else { return };
+/// Keys that no script uses.
+fn check_unused_keys(wallets: &mut Wallets) {
     for text in
         [format!("unused({XPUB})"), format!("unused({XPRV})"), format!("unused({XPRV})"), format!("unused({XPRV}/5)")]
     {
-        import(&mut wallets, &text, false);
+        import(wallets, &text, false);
     }
-    import(&mut wallets, &format!("unused({XPRV})"), true);
+    import(wallets, &format!("unused({XPRV})"), true);
     wallets.check("gethdkeys", json!([])).unwrap();
-    let mut wallets = wallets.with("watch", &[json!(true)]);
-    import(&mut wallets, &format!("unused({XPUB})"), false);
-    import(&mut wallets, &format!("unused({XPRV})"), false);
+    wallets.make("watched", &[json!(true)]);
+    import(wallets, &format!("unused({XPUB})"), false);
+    import(wallets, &format!("unused({XPRV})"), false);
     wallets.check("listdescriptors", json!([true])).unwrap_err();
 }
 
-#[test]
-fn aggregate_keys_answer_as_the_node() {
-    let Some(mut wallets) = start() else { return };
+fn check_aggregate_keys(wallets: &mut Wallets) {
     let key = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
     for (number, (text, watched, ranged)) in [
         (format!("tr(musig({OTHER},{XPRV})/<0;1>/*)"), false, true),
@@ -110,12 +116,12 @@ fn aggregate_keys_answer_as_the_node() {
     .into_iter()
     .enumerate()
     {
-        wallets = wallets.with(&format!("m{number}"), &[json!(watched), json!(true)]);
+        wallets.make(&format!("m{number}"), &[json!(watched), json!(true)]);
         wallets.check("getdescriptorinfo", json!([text])).unwrap();
-        assert_eq!(import(&mut wallets, &text, false)["success"], true);
+        assert_eq!(import(wallets, &text, false)["success"], true);
         wallets.check("gethdkeys", json!([])).unwrap();
         assert_eq!(wallets.check("listdescriptors", json!([true])).is_err(), watched);
-        for entry in listed(&mut wallets) {
+        for entry in listed(wallets) {
             let range = if ranged { json!([entry["desc"], [0, 1]]) } else { json!([entry["desc"]]) };
             let addresses = wallets.check("deriveaddresses", range).unwrap();
             let [ours, theirs] = wallets.ask("getaddressinfo", &json!([addresses[0]])).map(|answer| answer.unwrap());
@@ -126,9 +132,8 @@ fn aggregate_keys_answer_as_the_node() {
     }
 }
 
-#[test]
-fn wallets_are_refused_and_exported_as_by_the_node() {
-    let Some(mut wallets) = start() else { return };
+/// Refused names of wallets, and exports of a fresh wallet.
+fn check_exports(wallets: &mut Wallets) {
     for name in ["", "a/../b", "a/./b", "./x", "../", "..", ".", "../x", "/", "x/.."] {
         wallets.check("createwallet", json!([name])).unwrap_err();
         if !name.is_empty() {
@@ -148,17 +153,16 @@ fn wallets_are_refused_and_exported_as_by_the_node() {
     let files = ["ours", "theirs"].map(|name| folder.path().join(name));
     wallets.ours.call("exportwatchonlywallet", json!([files[0]]));
     wallets.theirs.call("exportwatchonlywallet", json!([files[1]]));
-    let before = listed(&mut wallets);
+    let before = listed(wallets);
     wallets.host.client().call("restorewallet", json!(["export", files[0]]));
     wallets.host.node.as_ref().unwrap().client().call("restorewallet", json!(["export", files[1]]));
-    wallets.ours = wallets.host.client().wallet("export");
-    wallets.theirs = wallets.host.node.as_ref().unwrap().client().wallet("export");
-    assert_eq!(listed(&mut wallets), before);
+    wallets.choose("export");
+    assert_eq!(listed(wallets), before);
     wallets.check("gethdkeys", json!([])).unwrap();
     wallets.check("addhdkey", json!([])).unwrap_err();
     for kind in ["legacy", "p2sh-segwit", "bech32", "bech32m"] {
         wallets.address("", kind);
     }
-    let mut wallets = wallets.with("empty", &[json!(true)]);
+    wallets.make("empty", &[json!(true)]);
     wallets.check("exportwatchonlywallet", json!([folder.path().join("c")])).unwrap_err();
 }

@@ -7,15 +7,6 @@ use super::ADDRESS;
 use super::twins::Wallets;
 
 impl Wallets {
-    /// The same with a wallet that is made on both sides by these arguments after the name.
-    pub fn with(mut self, name: &str, arguments: &[Value]) -> Self {
-        let arguments = [&[json!(name)], arguments].concat();
-        self.check("createwallet", json!(arguments)).unwrap();
-        self.ours = self.host.client().wallet(name);
-        self.theirs = self.host.node.as_ref().unwrap().client().wallet(name);
-        self
-    }
-
     /// Whether each counts as blank.
     fn blank(&mut self) -> [Value; 2] {
         [&mut self.ours, &mut self.theirs].map(|client| client.call("getwalletinfo", json!([]))["blank"].clone())
@@ -33,8 +24,23 @@ impl Wallets {
 }
 
 #[test]
-fn createwalletdescriptor_takes_keys_that_were_imported_alone_as_the_node() {
+fn keys_are_told_and_taken_as_by_the_node() {
     let Some(mut wallets) = Wallets::start() else { return };
+    check_hd_keys(&mut wallets);
+    check_lone_keys(&mut wallets);
+    check_leaves(&mut wallets);
+}
+
+#[test]
+fn pruned_funds_and_messages_are_taken_as_by_the_node() {
+    let Some(mut wallets) = Wallets::start() else { return };
+    check_pruned_funds(&mut wallets);
+    check_upgradewallet(&mut wallets);
+    check_signmessage(&mut wallets);
+}
+
+/// createwalletdescriptor takes keys that were imported alone.
+fn check_lone_keys(wallets: &mut Wallets) {
     let master: bitcoin::bip32::Xpriv = XPRV.parse().unwrap();
     let of = |compressed| {
         bitcoin::PrivateKey { compressed, network: bitcoin::NetworkKind::Test, inner: master.private_key }.to_wif()
@@ -44,20 +50,18 @@ fn createwalletdescriptor_takes_keys_that_were_imported_alone_as_the_node() {
     for (number, form) in
         ["pkh(KEY)", "wsh(multi(1,KEY))", "tr(KEY)", "wsh(and_v(v:pk(KEY),older(5)))"].iter().enumerate()
     {
-        wallets = wallets.with(&format!("one{number}"), &[json!(false), json!(true)]);
+        wallets.make(&format!("one{number}"), &[json!(false), json!(true)]);
         wallets.import(&form.replace("KEY", &of(true)), false);
         wallets.check("createwalletdescriptor", json!(["bech32m", {"hdkey": XPUB}])).unwrap();
         wallets.check("createwalletdescriptor", json!(["bech32", {"hdkey": other.to_string()}])).unwrap();
         wallets.check("gethdkeys", json!([{"private": true}])).unwrap();
     }
-    let mut wallets = wallets.with("uncompressed", &[json!(false), json!(true)]);
+    wallets.make("uncompressed", &[json!(false), json!(true)]);
     wallets.import(&format!("pkh({})", of(false)), false);
     wallets.check("createwalletdescriptor", json!(["bech32m", {"hdkey": XPUB}])).unwrap_err();
 }
 
-#[test]
-fn signmessage_signs_as_the_node_and_is_refused_alike() {
-    let Some(mut wallets) = Wallets::start() else { return };
+fn check_signmessage(wallets: &mut Wallets) {
     let address = wallets.address("", "legacy");
     for message in ["", "hello", "h\u{e9}llo\n"] {
         let signature = wallets.check("signmessage", json!([address, message])).unwrap();
@@ -73,17 +77,16 @@ fn signmessage_signs_as_the_node_and_is_refused_alike() {
     let bech32 = wallets.address("", "bech32");
     let error = wallets.ours.try_call("signmessage", json!([bech32, "m"])).unwrap_err();
     assert_eq!((error.code, error.message.as_str()), (-3, "Address does not refer to key"));
-    let mut wallets = wallets.with("locked", &[json!(false), json!(false), json!("secret")]);
+    wallets.make("locked", &[json!(false), json!(false), json!("secret")]);
     wallets.check("signmessage", json!(["x", "m"])).unwrap_err();
-    let mut wallets = wallets.with("watches", &[json!(true), json!(true)]);
+    wallets.make("watches", &[json!(true), json!(true)]);
     wallets.import(&format!("pkh({})", public.as_str().unwrap()), false);
     let refused = wallets.check("signmessage", json!([address, "m"])).unwrap_err();
     assert_eq!(refused, (-4, "Private key not available".into()));
 }
 
-#[test]
-fn getaddressinfo_shows_whole_keys_where_a_leaf_has_their_hash_as_the_node() {
-    let Some(mut wallets) = Wallets::start() else { return };
+/// getaddressinfo shows whole keys where a leaf has their hash.
+fn check_leaves(wallets: &mut Wallets) {
     let keys = [1, 2, 3].map(|number| format!("[d34db33f/{number}h]{XPUB}/{number}/*"));
     for (number, form) in [
         "tr({0},pk({1}))",
@@ -101,7 +104,7 @@ fn getaddressinfo_shows_whole_keys_where_a_leaf_has_their_hash_as_the_node() {
     .iter()
     .enumerate()
     {
-        wallets = wallets.with(&format!("tree{number}"), &[json!(true), json!(true)]);
+        wallets.make(&format!("tree{number}"), &[json!(true), json!(true)]);
         let text = ["{0}", "{1}", "{2}"].iter().zip(&keys);
         let text = text.fold((*form).to_owned(), |text, (name, key)| text.replace(name, key));
         wallets.import(&text, false);
@@ -115,9 +118,7 @@ fn getaddressinfo_shows_whole_keys_where_a_leaf_has_their_hash_as_the_node() {
     }
 }
 
-#[test]
-fn gethdkeys_and_createwalletdescriptor_answer_as_the_node() {
-    let Some(mut wallets) = Wallets::start() else { return };
+fn check_hd_keys(wallets: &mut Wallets) {
     for params in
         [json!([]), json!([{}]), json!([{"active_only": true}]), json!([{"private": true, "active_only": false}])]
     {
@@ -136,7 +137,7 @@ fn gethdkeys_and_createwalletdescriptor_answer_as_the_node() {
     ] {
         wallets.check("createwalletdescriptor", params).unwrap_err();
     }
-    let mut wallets = wallets.with("blank", &[json!(false), json!(true)]);
+    wallets.make("blank", &[json!(false), json!(true)]);
     wallets.check("gethdkeys", json!([])).unwrap();
     wallets.check("createwalletdescriptor", json!(["legacy"])).unwrap_err();
     wallets.import(&format!("wpkh({XPRV}/84h/1h/0h/0/*)"), true);
@@ -166,9 +167,7 @@ fn gethdkeys_and_createwalletdescriptor_answer_as_the_node() {
     wallets.check("gethdkeys", json!([{"private": true}])).unwrap_err();
 }
 
-#[test]
-fn upgradewallet_answers_as_the_node() {
-    let Some(mut wallets) = Wallets::start() else { return };
+fn check_upgradewallet(wallets: &mut Wallets) {
     // Bitcoin Core 30 has no such method.
     if outrigger_tests::bitcoind::release(&mut wallets.theirs) >= 30 {
         assert_eq!(wallets.ours.call("upgradewallet", json!([]))["current_version"], 169_900);
@@ -180,9 +179,8 @@ fn upgradewallet_answers_as_the_node() {
     wallets.check("upgradewallet", json!(["x"])).unwrap_err();
 }
 
-#[test]
-fn importprunedfunds_and_removeprunedfunds_answer_as_the_node() {
-    let Some(mut wallets) = Wallets::start() else { return };
+/// importprunedfunds and removeprunedfunds, on a fresh chain.
+fn check_pruned_funds(wallets: &mut Wallets) {
     let address = wallets.address("", "bech32");
     wallets.mine(1, &address);
     wallets.mine(100, ADDRESS);
@@ -234,15 +232,15 @@ fn importprunedfunds_and_removeprunedfunds_answer_as_the_node() {
             continue;
         }
         wallets.check("removeprunedfunds", json!([txid])).unwrap();
-        check(&mut wallets);
+        check(wallets);
         wallets.check("removeprunedfunds", json!([txid])).unwrap_err();
     }
     wallets.check("importprunedfunds", json!([raw, proof])).unwrap();
-    check(&mut wallets);
+    check(wallets);
     wallets.check("importprunedfunds", json!([sent_raw, other])).unwrap();
     wallets.check("importprunedfunds", json!([sent_raw, other])).unwrap();
     // bitcoind sees only then that what was added first is spent.
     wallets.theirs.call("unloadwallet", json!([]));
     wallets.theirs.call("loadwallet", json!(["w"]));
-    check(&mut wallets);
+    check(wallets);
 }

@@ -43,7 +43,7 @@ mod waiting;
 mod watched;
 mod whitelist;
 
-use outrigger_tests::{Bitcoind, Client, Host, HostOptions, NOBODY, Relay, bitcoind};
+use outrigger_tests::{Bitcoind, Client, Host, HostOptions, NOBODY, Relay, bitcoind, skip};
 use serde_json::{Value, json};
 
 const ADDRESS: &str = NOBODY;
@@ -51,6 +51,15 @@ const ADDRESS: &str = NOBODY;
 /// A host in front of a node with these arguments; `None`, said aloud, where there is no bitcoind here.
 fn start(arguments: &[&'static str]) -> Option<Host> {
     start_set(arguments, &[])
+}
+
+/// Whether the bitcoind here is of a release or a later one; said aloud where it is not.
+fn is_since(release: u64) -> bool {
+    let is_since = bitcoind::installed().is_some_and(|program| bitcoind::release_of(&program) >= release);
+    if !is_since {
+        skip(&format!("no bitcoind of release {release} or later here"));
+    }
+    is_since
 }
 
 /// The same with these settings.

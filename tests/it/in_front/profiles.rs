@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use outrigger_tests::{XPUB, bitcoind};
+use outrigger_tests::{Host, XPUB};
 use serde_json::{Value, json};
 
 use super::twins::Wallets;
-use super::{ADDRESS, start, start_set};
+use super::{ADDRESS, is_since, start_set};
 use crate::compared::told;
 use crate::profiles::{paths, views};
 
@@ -89,8 +89,15 @@ fn refusals_of_payments_are_those_of_the_nodes_wallet() {
 }
 
 #[test]
-fn importdescriptors_warns_and_refuses_as_the_node() {
-    let Some(host) = start(&[]) else { return };
+fn importdescriptors_and_passphrases_are_answered_as_by_the_node() {
+    let Some(mut wallets) = Wallets::start() else { return };
+    check_imports(&wallets.host);
+    check_passphrases(&mut wallets);
+    check_labels(&mut wallets);
+}
+
+/// importdescriptors warns and refuses as the node.
+fn check_imports(host: &Host) {
     let mut node = host.node.as_ref().unwrap().client();
     let requests = [
         (format!("wpkh({XPUB}/0/*)"), json!([0, 20])),
@@ -113,15 +120,14 @@ fn importdescriptors_warns_and_refuses_as_the_node() {
     assert_eq!(ours, theirs);
 }
 
-#[test]
-fn labels_of_imported_descriptors_are_refused_as_by_the_node() {
-    let Some(wallets) = Wallets::start() else { return };
+/// Labels of imported descriptors are refused as by the node.
+fn check_labels(wallets: &mut Wallets) {
     let ranged = format!("wpkh({XPUB}/6/*)");
     let fixed = format!("wpkh({XPUB}/6/0)");
     let node = wallets.host.node.as_ref().unwrap();
     let [ranged, fixed] =
         [&ranged, &fixed].map(|text| node.client().call("getdescriptorinfo", json!([text]))["descriptor"].clone());
-    let mut wallets = wallets.with("watch", &[json!(true), json!(true)]);
+    wallets.make("labels", &[json!(true), json!(true)]);
     for request in [
         json!({"desc": ranged, "label": "x"}),
         json!({"desc": ranged, "label": ""}),
@@ -140,9 +146,8 @@ fn labels_of_imported_descriptors_are_refused_as_by_the_node() {
     }
 }
 
-#[test]
-fn passphrases_with_a_zero_byte_are_refused_as_by_the_node() {
-    let Some(mut wallets) = Wallets::start() else { return };
+/// Passphrases with a zero byte are refused as by the node.
+fn check_passphrases(wallets: &mut Wallets) {
     wallets.check("encryptwallet", json!(["secret"])).unwrap();
     for passphrase in ["wrong", "secret\0", "secret\0more", "\0"] {
         wallets.check("walletpassphrase", json!([passphrase, 1])).unwrap_err();
@@ -190,11 +195,11 @@ fn getbalances_counts_payments_outside_the_mempool_as_the_node() {
 
 #[test]
 fn gettransaction_tells_other_witnesses_as_the_node() {
-    let Some(mut wallets) = Wallets::start() else { return };
     // A node before 32 keeps the first witness, also of a confirmed payment.
-    if bitcoind::release(&mut wallets.theirs) < 32 {
+    if !is_since(32) {
         return;
     }
+    let Some(mut wallets) = Wallets::start() else { return };
     let mine = wallets.address("", "bech32m");
     wallets.mine(1, &mine);
     wallets.mine(100, ADDRESS);

@@ -25,6 +25,19 @@ impl Wallets {
         Self { host, ours, theirs }
     }
 
+    /// From now on asks a wallet that is made on both sides by these arguments after the name.
+    pub fn make(&mut self, name: &str, arguments: &[Value]) {
+        let arguments = [&[json!(name)], arguments].concat();
+        self.check("createwallet", json!(arguments)).unwrap();
+        self.choose(name);
+    }
+
+    /// From now on asks another wallet, which is there on both sides.
+    pub fn choose(&mut self, name: &str) {
+        self.ours = self.host.client().wallet(name);
+        self.theirs = self.host.node.as_ref().unwrap().client().wallet(name);
+    }
+
     /// Mines mature coins of 50 BTC to an address of both, which it returns.
     pub fn fund(&mut self, coins: u32) -> String {
         let mine = self.address("", "bech32");

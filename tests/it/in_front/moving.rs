@@ -87,11 +87,16 @@ fn check_next_addresses(one: &mut Client, other: &mut Client) {
 }
 
 #[test]
-fn wallet_of_the_running_node_is_copied_with_all_that_it_has() {
+fn wallets_of_the_running_node_are_copied_with_all_that_they_have() {
     let Some(host) = start(&["-fallbackfee=0.0001"]) else { return };
+    check_copy(&host);
+    check_encrypted_copy(&host);
+}
+
+fn check_copy(host: &Host) {
     let mut node = host.node.as_ref().unwrap().client();
     let mut original = used_wallet(&mut node, "savings", &json!({"avoid_reuse": true}));
-    let told = report(&from_node(&host, &["savings"], ""));
+    let told = report(&from_node(host, &["savings"], ""));
     assert!(told.starts_with("copied to the wallet \"savings\": 8 descriptors, "), "{told}");
     assert!(told.trim_end().ends_with(UNLOAD), "{told}");
     let mut copy = host.client().wallet("savings");
@@ -112,22 +117,21 @@ fn wallet_of_the_running_node_is_copied_with_all_that_it_has() {
     check_next_addresses(&mut copy, &mut original);
     // The copy pays, and nothing is copied twice.
     copy.call("sendtoaddress", json!([ADDRESS, 1]));
-    let refused = refusal(&from_node(&host, &["savings"], ""));
+    let refused = refusal(&from_node(host, &["savings"], ""));
     assert!(refused.contains("the host has a wallet \"savings\" already"), "{refused}");
-    report(&from_node(&host, &["savings", "--as", "second"], ""));
-    let missing = refusal(&from_node(&host, &["nothing"], ""));
+    report(&from_node(host, &["savings", "--as", "second"], ""));
+    let missing = refusal(&from_node(host, &["nothing"], ""));
     assert!(missing.contains("the node answers getwalletinfo with error -18"), "{missing}");
 }
 
-#[test]
-fn encrypted_wallet_of_the_running_node_is_copied_under_its_passphrase() {
-    let Some(host) = start(&["-fallbackfee=0.0001"]) else { return };
+/// An encrypted wallet is copied under its passphrase.
+fn check_encrypted_copy(host: &Host) {
     let mut node = host.node.as_ref().unwrap().client();
     let options = json!({"passphrase": PASSPHRASE});
     let mut original = used_wallet(&mut node, "safe", &options);
-    let wrong = refusal(&from_node(&host, &["safe"], "another\n"));
+    let wrong = refusal(&from_node(host, &["safe"], "another\n"));
     assert!(wrong.contains("error -14") && !wrong.contains("another"), "{wrong}");
-    report(&from_node(&host, &["safe"], &format!("{PASSPHRASE}\n")));
+    report(&from_node(host, &["safe"], &format!("{PASSPHRASE}\n")));
     let mut copy = host.client().wallet("safe");
     // Both are locked again.
     for wallet in [&mut copy, &mut original] {
@@ -138,14 +142,21 @@ fn encrypted_wallet_of_the_running_node_is_copied_under_its_passphrase() {
 }
 
 #[test]
-fn wallet_file_of_the_node_is_copied_once_it_is_unloaded() {
+fn wallet_file_of_the_node_is_copied_once_it_is_unloaded_as_the_running_wallet_was() {
     let Some(host) = start(&["-fallbackfee=0.0001"]) else { return };
     let node = host.node.as_ref().unwrap();
     let mut client = node.client();
+    // What is copied is not the time of the copy.
+    client.call("setmocktime", json!([1_700_000_000]));
+    client.call("generatetoaddress", json!([1, ADDRESS]));
     for (name, options, input) in
         [("open", json!({}), ""), ("sealed", json!({"passphrase": PASSPHRASE}), "a long passphrase\n")]
     {
         let mut original = used_wallet(&mut client, name, &options);
+        let of_the_node = format!("{name}-of-the-node");
+        report(&from_node(&host, &[name, "--as", &of_the_node], input));
+        let expected = times(&mut original);
+        assert!(expected.0 == false && !expected.2.is_empty());
         let file = node.wallet_file(name);
         let loaded = refusal(&from_file(&host, &file, &[name], input));
         assert!(loaded.contains("a bitcoind has the wallet loaded"), "{loaded}");
@@ -158,6 +169,9 @@ fn wallet_file_of_the_node_is_copied_once_it_is_unloaded() {
         let told = report(&from_file(&host, &file, &[name], input));
         assert!(told.contains("\nbalances: 2 equal") && !told.contains("\ncoins: 0 equal"), "{told}");
         assert_eq!(std::fs::read(&file).unwrap(), before);
+        for copy in [of_the_node.as_str(), name] {
+            assert_eq!(times(&mut host.client().wallet(copy)), expected, "{copy}");
+        }
         client.call("loadwallet", json!([name]));
         let mut copy = host.client().wallet(name);
         for wallet in [&mut original, &mut copy] {
@@ -176,6 +190,15 @@ fn wallet_file_of_the_node_is_copied_once_it_is_unloaded() {
     assert!(refused.contains("it is not a descriptor wallet of bitcoind"), "{refused}");
 }
 
+/// Whether a wallet is blank, its birth, and when it received each transaction.
+fn times(wallet: &mut Client) -> (Value, Value, BTreeSet<String>) {
+    let info = wallet.call("getwalletinfo", json!([]));
+    let history = wallet.call("listsinceblock", json!([]))["transactions"].clone();
+    let received = |entry: &Value| format!("{} {}", entry["txid"], entry["timereceived"]);
+    let received = history.as_array().unwrap().iter().map(received).collect();
+    (info["blank"].clone(), info["birthtime"].clone(), received)
+}
+
 /// What the original lists, with the name and the ranges of the copy: each derives ahead as far as it likes.
 fn without_ranges(original: &mut Client, copy: &mut Client) -> Value {
     let (mut theirs, ours) =
@@ -189,8 +212,15 @@ fn without_ranges(original: &mut Client, copy: &mut Client) -> Value {
 }
 
 #[test]
-fn wallet_of_ours_moves_to_the_node_with_its_descriptors() {
+fn wallets_of_ours_move_to_the_node_and_export_to_node_says_what_it_cannot_take() {
     let Some(host) = start(&["-fallbackfee=0.0001"]) else { return };
+    check_descriptors(&host);
+    check_exports(&host);
+    check_mixed_export(&host);
+}
+
+/// A wallet moves with its descriptors.
+fn check_descriptors(host: &Host) {
     let mut ours = host.client();
     let mut original = used_wallet(&mut ours, "back", &json!({}));
     let mut node = host.node.as_ref().unwrap().client();
@@ -204,9 +234,8 @@ fn wallet_of_ours_moves_to_the_node_with_its_descriptors() {
     check_next_addresses(&mut original, &mut copy);
 }
 
-#[test]
-fn export_to_node_gives_the_wallet_back_and_says_what_bitcoind_cannot_take() {
-    let Some(host) = start(&["-fallbackfee=0.0001"]) else { return };
+/// export-to-node gives a wallet back.
+fn check_exports(host: &Host) {
     let mut ours = host.client();
     let node = host.node.as_ref().unwrap().client();
     for (name, private, options, input) in [
@@ -216,7 +245,7 @@ fn export_to_node_gives_the_wallet_back_and_says_what_bitcoind_cannot_take() {
     ] {
         let mut original = used_wallet(&mut ours, name, &options);
         let flags: &[&str] = if private { &["--private"] } else { &[] };
-        let output = to_node(&host, &[&[name], flags].concat(), input);
+        let output = to_node(host, &[&[name], flags].concat(), input);
         let (told, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert!(output.status.success(), "{told}\n{error}");
         let note = "not taken by bitcoind: 1 comments of transactions, for which it has no call";
@@ -233,20 +262,19 @@ fn export_to_node_gives_the_wallet_back_and_says_what_bitcoind_cannot_take() {
             unlock(&mut copy, &options);
             copy.call("sendtoaddress", json!([ADDRESS, 1]));
         }
-        let again = refusal(&to_node(&host, &[&[name], flags].concat(), input));
+        let again = refusal(&to_node(host, &[&[name], flags].concat(), input));
         assert!(again.contains("the node has a wallet") && again.contains("--as"), "{again}");
     }
     // The configuration of the host names the node, too.
     let config = host.datadir().join("bitcoind.toml");
     let arguments = ["export-to-node", "open", "--as", "third", "--config", config.to_str().unwrap()];
-    let output = move_wallet(&host, &arguments, "");
+    let output = move_wallet(host, &arguments, "");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(node.wallet("third").call("getwalletinfo", json!([]))["private_keys_enabled"], json!(false));
 }
 
-#[test]
-fn export_to_node_of_keys_beside_a_watched_address_says_what_bitcoind_refuses_and_shows_no_key() {
-    let Some(host) = start(&["-fallbackfee=0.0001"]) else { return };
+/// export-to-node of keys beside a watched address says what bitcoind refuses, and shows no key.
+fn check_mixed_export(host: &Host) {
     let (mut ours, mut node) = (host.client(), host.node.as_ref().unwrap().client());
     let mut original = used_wallet(&mut ours, "mixed", &json!({}));
     let key = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87K7XCyj5v";
@@ -254,7 +282,7 @@ fn export_to_node_of_keys_beside_a_watched_address_says_what_bitcoind_refuses_an
     node.call("createwallet", json!(["theirs"]));
     let watched = node.wallet("theirs").call("getnewaddress", json!([]));
     original.call("importaddress", json!([watched, "watched", false]));
-    let output = to_node(&host, &["mixed", "--private"], "");
+    let output = to_node(host, &["mixed", "--private"], "");
     let (report, told) = (String::from_utf8_lossy(&output.stdout), refusal(&output));
     assert!(told.contains("the copy differs from the original"), "{told}");
     let refused = |line: &&str| line.starts_with("not taken by bitcoind: a descriptor addr(...): ");
@@ -271,8 +299,14 @@ fn export_to_node_of_keys_beside_a_watched_address_says_what_bitcoind_refuses_an
 }
 
 #[test]
-fn wallet_that_avoids_reuse_only_later_is_told_to_differ_from_its_copy() {
+fn multisig_watching_wallets_and_late_marks_of_reuse_are_copied_or_told() {
     let Some(host) = start(&["-fallbackfee=0.0001"]) else { return };
+    check_shared_and_watching(&host);
+    check_late_marks(&host);
+}
+
+/// A wallet that avoids reuse only later is told to differ from its copy.
+fn check_late_marks(host: &Host) {
     let node = host.node.as_ref().unwrap();
     let mut client = node.client();
     let mut original = client.create_wallet("late", json!({}));
@@ -285,17 +319,17 @@ fn wallet_that_avoids_reuse_only_later_is_told_to_differ_from_its_copy() {
     original.call("setwalletflag", json!(["avoid_reuse", true]));
     let balance = |wallet: &mut Client| wallet.call("getbalances", json!([]))["mine"]["used"].as_f64();
     assert_eq!(balance(&mut original), Some(0.0));
-    let told = refusal(&from_node(&host, &["late", "--as", "of-the-node"], ""));
+    let told = refusal(&from_node(host, &["late", "--as", "of-the-node"], ""));
     assert!(told.contains("only in the copy: used 400."), "{told}");
     original.call("unloadwallet", json!([]));
-    let told = refusal(&from_file(&host, &node.wallet_file("late"), &["of-the-file"], ""));
+    let told = refusal(&from_file(host, &node.wallet_file("late"), &["of-the-file"], ""));
     assert!(told.contains("only in the copy: used 400."), "{told}");
     assert!(told.contains("only since avoid_reuse was set"), "{told}");
     // Once the node has marked the addresses, nothing differs.
     client.call("loadwallet", json!(["late"]));
     original.call("rescanblockchain", json!([]));
     original.call("unloadwallet", json!([]));
-    report(&from_file(&host, &node.wallet_file("late"), &["again"], ""));
+    report(&from_file(host, &node.wallet_file("late"), &["again"], ""));
 }
 
 #[test]
@@ -317,9 +351,8 @@ fn import_from_node_that_fails_leaves_no_wallet() {
     }
 }
 
-#[test]
-fn multisig_with_public_cosigners_is_copied_from_its_file_and_watching_wallets_stay_as_blank_as_they_were() {
-    let Some(host) = start(&[]) else { return };
+/// A multisig with public cosigners is copied from its file, and watching wallets stay as blank as they were.
+fn check_shared_and_watching(host: &Host) {
     let node = host.node.as_ref().unwrap();
     let mut client = node.client();
     let cosigner = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
@@ -331,11 +364,11 @@ fn multisig_with_public_cosigners_is_copied_from_its_file_and_watching_wallets_s
     assert_eq!(outcome[0]["success"], json!(true), "{outcome}");
     // Whether the node lists it depends on its release.
     if shared.try_call("listdescriptors", json!([true])).is_err() {
-        let refused = refusal(&from_node(&host, &["shared"], ""));
+        let refused = refusal(&from_node(host, &["shared"], ""));
         assert!(refused.contains("copy it from its file by import-from-file"), "{refused}");
     }
     shared.call("unloadwallet", json!([]));
-    report(&from_file(&host, &node.wallet_file("shared"), &["shared"], ""));
+    report(&from_file(host, &node.wallet_file("shared"), &["shared"], ""));
     let mut copy = host.client().wallet("shared");
     assert_eq!(copy.call("listdescriptors", json!([]))["descriptors"].as_array().unwrap().len(), 1);
     for blank in [false, true] {
@@ -343,42 +376,12 @@ fn multisig_with_public_cosigners_is_copied_from_its_file_and_watching_wallets_s
         let mut original = client.create_wallet(&name, json!({"disable_private_keys": true, "blank": blank}));
         let public = client.call("getdescriptorinfo", json!([format!("wpkh({cosigner})")]))["descriptor"].clone();
         original.call("importdescriptors", json!([[{"desc": public, "timestamp": 1_600_000_000}]]));
-        report(&from_node(&host, &[&name, "--as", &format!("{name}-of-the-node")], ""));
+        report(&from_node(host, &[&name, "--as", &format!("{name}-of-the-node")], ""));
         original.call("unloadwallet", json!([]));
-        report(&from_file(&host, &node.wallet_file(&name), &[&name], ""));
+        report(&from_file(host, &node.wallet_file(&name), &[&name], ""));
         for copy in [format!("{name}-of-the-node"), name] {
             let info = host.client().wallet(&copy).call("getwalletinfo", json!([]));
             assert_eq!((&info["blank"], &info["birthtime"]), (&json!(blank), &json!(1_600_000_000)), "{info}");
-        }
-    }
-}
-
-#[test]
-fn copies_with_private_keys_tell_blank_birth_and_received_times_as_their_originals() {
-    let Some(host) = start(&["-fallbackfee=0.0001"]) else { return };
-    let node = host.node.as_ref().unwrap();
-    let mut client = node.client();
-    // What is copied is not the time of the copy.
-    client.call("setmocktime", json!([1_700_000_000]));
-    client.call("generatetoaddress", json!([1, ADDRESS]));
-    for (name, passphrase) in [("plain", ""), ("sealed", "a passphrase")] {
-        let options = if passphrase.is_empty() { json!({}) } else { json!({"passphrase": passphrase}) };
-        let mut original = used_wallet(&mut client, name, &options);
-        let input = format!("{passphrase}\n");
-        report(&from_node(&host, &[name, "--as", &format!("{name}-of-the-node")], &input));
-        let told = |wallet: &mut Client| {
-            let info = wallet.call("getwalletinfo", json!([]));
-            let history = wallet.call("listsinceblock", json!([]))["transactions"].clone();
-            let received = |entry: &Value| format!("{} {}", entry["txid"], entry["timereceived"]);
-            let received: BTreeSet<String> = history.as_array().unwrap().iter().map(received).collect();
-            (info["blank"].clone(), info["birthtime"].clone(), received)
-        };
-        let expected = told(&mut original);
-        assert!(expected.0 == false && !expected.2.is_empty());
-        original.call("unloadwallet", json!([]));
-        report(&from_file(&host, &node.wallet_file(name), &[name], &input));
-        for copy in [format!("{name}-of-the-node"), name.to_owned()] {
-            assert_eq!(told(&mut host.client().wallet(&copy)), expected, "{copy}");
         }
     }
 }

@@ -95,12 +95,19 @@ fn changes(other: Block) -> Vec<(&'static str, Change)> {
 }
 
 #[test]
-fn block_that_is_not_the_one_asked_for_is_not_taken_over_and_asked_for_again() {
+fn false_blocks_transactions_and_estimates_are_not_taken_over() {
     let log = tempfile::tempdir().unwrap();
     let Some((host, relay)) = start(log.path(), &[]) else { return };
+    let mut payer = payer(&mut host.node.as_ref().unwrap().client());
+    check_blocks(&host, &relay, &mut payer, log.path());
+    check_transactions(&host, &relay, &mut payer);
+    check_estimates(&host, &relay);
+}
+
+/// A block that is not the one asked for is asked for again.
+fn check_blocks(host: &Host, relay: &Relay, payer: &mut Client, log: &Path) {
     let mut wallet = host.new_wallet("w");
     let mut node = host.node.as_ref().unwrap().client();
-    let mut payer = payer(&mut node);
     let address = wallet.call("getnewaddress", json!([]));
     let balance = |wallet: &mut Client| {
         let balances = wallet.try_call("getbalances", json!([])).ok()?;
@@ -109,7 +116,7 @@ fn block_that_is_not_the_one_asked_for_is_not_taken_over_and_asked_for_again() {
     let first = node.call("getblockhash", json!([1]));
     let other: Block = deserialize_hex(node.call("getblock", json!([first, 0])).as_str().unwrap()).unwrap();
     for (number, (reason, change)) in (0_u8..).zip(changes(other)) {
-        let before = unproven(&host);
+        let before = unproven(host);
         // The wallet may still be at blocks that nobody has paid in.
         let change = move |block: Block| if block.txdata.len() == 3 { change(block) } else { block };
         relay.change("\"method\":\"getblock\"", move |body| altered(body, &change));
@@ -117,12 +124,12 @@ fn block_that_is_not_the_one_asked_for_is_not_taken_over_and_asked_for_again() {
         payer.call("sendtoaddress", json!([ADDRESS, 1]));
         node.call("generatetoaddress", json!([1, ADDRESS]));
         // It is asked again and again.
-        wait_until("the block was refused", || unproven(&host) > before + 1.0);
+        wait_until("the block was refused", || unproven(host) > before + 1.0);
         let held = balance(&mut wallet);
         assert!(held.is_none_or(|held| held == f64::from(number)), "{held:?}: {reason}");
         relay.change_nothing();
         wait_until("the wallet has the payment", || balance(&mut wallet) == Some(f64::from(number) + 1.0));
-        let told = std::fs::read_to_string(log.path().join("log")).unwrap();
+        let told = std::fs::read_to_string(log.join("log")).unwrap();
         assert!(told.contains("the node returned false data") && told.contains(reason), "{reason}: {told}");
     }
     assert_eq!(wallet.call("getwalletinfo", json!([]))["txcount"], json!(6));
@@ -163,12 +170,9 @@ fn rescan_takes_no_block_that_is_not_the_one_asked_for() {
     }
 }
 
-#[test]
-fn transaction_of_the_mempool_that_is_not_the_one_asked_for_is_not_taken_over() {
-    let log = tempfile::tempdir().unwrap();
-    let Some((host, relay)) = start(log.path(), &[]) else { return };
-    let mut wallet = host.new_wallet("w");
-    let mut payer = payer(&mut host.node.as_ref().unwrap().client());
+/// A transaction of the mempool that is not the one asked for.
+fn check_transactions(host: &Host, relay: &Relay, payer: &mut Client) {
+    let mut wallet = host.new_wallet("paid");
     let address = wallet.call("getnewaddress", json!([]));
     let pending = |wallet: &mut Client| wallet.call("getbalances", json!([]))["mine"]["untrusted_pending"].as_f64();
     assert_eq!(pending(&mut wallet), Some(0.0));
@@ -178,19 +182,18 @@ fn transaction_of_the_mempool_that_is_not_the_one_asked_for_is_not_taken_over() 
             transaction
         })
     });
+    let before = unproven(host);
     let paid = payer.call("sendtoaddress", json!([address, 1]));
-    wait_until("the transaction was refused twice", || unproven(&host) > 1.0);
+    wait_until("the transaction was refused twice", || unproven(host) > before + 1.0);
     assert_eq!(pending(&mut wallet), Some(0.0));
     relay.change_nothing();
     wait_until("the wallet has the payment", || pending(&mut wallet) == Some(1.0));
     assert_eq!(wallet.call("gettransaction", json!([paid]))["amount"].as_f64(), Some(1.0));
 }
 
-#[test]
-fn estimate_above_max_estimate_is_refused_before_anything_is_signed() {
-    let log = tempfile::tempdir().unwrap();
-    let Some((host, relay)) = start(log.path(), &[]) else { return };
-    let mut wallet = host.new_wallet("w");
+/// An estimate above `max_estimate` is refused before anything is signed.
+fn check_estimates(host: &Host, relay: &Relay) {
+    let mut wallet = host.new_wallet("payer");
     wallet.mine(101);
     let estimate = |feerate: f64| {
         move |body: &[u8]| {

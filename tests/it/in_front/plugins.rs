@@ -51,18 +51,6 @@ fn rpc_calls_granted_methods_as_the_node_answers_them_and_nobody_calls_denied_on
 }
 
 #[test]
-fn rpc_on_a_thread_that_serves_connections_does_not_wait_for_the_node() {
-    let Some(host) = start_with(&[], &[policy(&["getblocktemplate", "getblock"], ", trusted = true")], &[]) else {
-        return;
-    };
-    let (code, message) = host.client().refused("asknodeinline", json!(["getblock", ["00"]]));
-    assert!(
-        code == INTERNAL && message.contains("cannot wait for this call on a thread that serves connections"),
-        "{message}"
-    );
-}
-
-#[test]
 fn template_filter_asks_the_node_where_there_is_no_group_mining() {
     let file = built().library("outrigger_template_filter").display().to_string();
     let filter = format!("{{ file = {file:?}, grants = [\"rpc/1\"], options = {{ min_feerate = 5000 }} }}");
@@ -109,7 +97,7 @@ fn wrappers_see_calls_that_the_node_answers_alone_and_in_batches() {
 }
 
 #[test]
-fn rpc_calls_end_with_the_deadline_of_the_call() {
+fn rpc_calls_end_with_the_deadline_or_the_client_and_do_not_wait_on_a_thread_that_serves_connections() {
     let methods = ["getblocktemplate", "waitfornewblock", "getblockcount"];
     let Some(host) = start_with(&[], &[policy(&methods, ", deadline_seconds = 1")], &[]) else { return };
     let mut client = host.client();
@@ -119,7 +107,8 @@ fn rpc_calls_end_with_the_deadline_of_the_call() {
     wait_until("the question ends", || client.call("lastanswer", json!([])) == "Stale");
     assert_eq!(client.call("asknode", json!(["getblockcount"])), json!(0));
     // The same when the client leaves.
-    let Some(host) = start_with(&[], &[policy(&methods, ", deadline_seconds = 0")], &[]) else { return };
+    let policy = policy(&methods, ", deadline_seconds = 0, trusted = true");
+    let Some(host) = start_with(&[], &[policy], &[]) else { return };
     let mut client = host.client();
     let body = json!({"id": 1, "method": "asknode", "params": ["waitfornewblock", [0]]}).to_string();
     let stream = client.post_and_stay(&body);
@@ -127,6 +116,11 @@ fn rpc_calls_end_with_the_deadline_of_the_call() {
     // It is reset.
     drop(stream);
     wait_until("the question ends", || client.call("lastanswer", json!([])) == "Stale");
+    let (code, message) = client.refused("asknodeinline", json!(["getblockcount"]));
+    assert!(
+        code == INTERNAL && message.contains("cannot wait for this call on a thread that serves connections"),
+        "{message}"
+    );
 }
 
 #[test]

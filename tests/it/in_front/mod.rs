@@ -2,7 +2,6 @@
 
 mod address_index;
 mod answers;
-mod beside;
 mod chain;
 mod descriptor_fields;
 mod endings;

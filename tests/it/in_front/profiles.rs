@@ -1,43 +1,24 @@
 //! Results and refusals that differ by release: those of the node's own wallet with the same keys and payments.
 
-use std::collections::BTreeSet;
-
 use outrigger_tests::{Host, XPUB};
 use serde_json::{Value, json};
 
 use super::twins::Wallets;
 use super::{ADDRESS, is_since, start_set};
 use crate::compared::told;
-use crate::profiles::{paths, views};
 
 #[test]
-fn wallet_methods_tell_the_members_that_the_nodes_wallet_tells() {
-    let Some(mut wallets) = Wallets::start() else { return };
-    let mine = wallets.fund(2);
-    let paid = wallets.ours.call("sendtoaddress", json!([ADDRESS, 1, "", "", false, true, null, "unset", null, 5]));
-    for (method, params) in views(&paid, &json!(mine)) {
-        let [ours, theirs] = wallets.each(|wallet| {
-            let mut members = BTreeSet::new();
-            paths(&wallet.call(method, params.clone()), "", &mut members);
-            members
-        });
-        assert_eq!(ours, theirs, "{method}");
-    }
-    let directories = [wallets.host.client(), wallets.host.node.as_ref().unwrap().client()]
-        .map(|mut client| client.call("listwalletdir", json!([]))["wallets"][0].as_object().unwrap().len());
-    assert_eq!(directories[0], directories[1]);
-    let parents = wallets.each(|wallet| {
-        let coins = wallet.call("listunspent", json!([]));
-        let sent = wallet.call("gettransaction", json!([coins[0]["txid"]]));
-        [&coins[0], &sent["details"][0]].map(|entry| entry["parent_descs"].clone())
-    });
-    assert_eq!(parents[0], parents[1]);
-}
-
-#[test]
-fn refusals_of_payments_are_those_of_the_nodes_wallet() {
+fn refusals_are_those_of_the_nodes_wallet() {
     let Some(mut wallets) = Wallets::start() else { return };
     wallets.fund(1);
+    check_payments(&mut wallets);
+    check_imports(&wallets.host);
+    check_passphrases(&mut wallets);
+    check_labels(&mut wallets);
+}
+
+/// Refusals of payments by wallets with one coin.
+fn check_payments(wallets: &mut Wallets) {
     for amount in [50, 51] {
         wallets.check_refusal("sendtoaddress", json!({"address": ADDRESS, "amount": amount, "fee_rate": 5}));
         wallets.check_refusal("sendmany", json!({"amounts": {ADDRESS: amount}, "fee_rate": 5}));
@@ -86,14 +67,6 @@ fn refusals_of_payments_are_those_of_the_nodes_wallet() {
         wallet.call("sendtoaddress", pay)["fee_reason"].as_str().unwrap().to_owned()
     });
     assert_eq!(reasons[0], reasons[1]);
-}
-
-#[test]
-fn importdescriptors_and_passphrases_are_answered_as_by_the_node() {
-    let Some(mut wallets) = Wallets::start() else { return };
-    check_imports(&wallets.host);
-    check_passphrases(&mut wallets);
-    check_labels(&mut wallets);
 }
 
 /// importdescriptors warns and refuses as the node.
@@ -159,10 +132,18 @@ fn check_passphrases(wallets: &mut Wallets) {
 }
 
 #[test]
-fn bumpfee_passes_over_abandoned_descendants_as_the_node() {
+fn payments_that_are_not_broadcast_are_bumped_and_counted_as_by_the_node() {
     let Some(host) = start_set(&["-walletbroadcast=0"], &["wallet.walletbroadcast=false"]) else { return };
     let mut wallets = Wallets::of(host);
     wallets.fund(1);
+    check_abandoned_descendants(&mut wallets);
+    wallets.renew("counted");
+    wallets.fund(2);
+    check_balances(&mut wallets);
+}
+
+/// bumpfee passes over abandoned descendants.
+fn check_abandoned_descendants(wallets: &mut Wallets) {
     let parent = wallets.ours.call("sendtoaddress", json!({"address": ADDRESS, "amount": 1, "fee_rate": 5}));
     let hex = wallets.ours.call("gettransaction", json!([parent]))["hex"].clone();
     wallets.ours.call("sendrawtransaction", json!([hex]));
@@ -180,11 +161,8 @@ fn bumpfee_passes_over_abandoned_descendants_as_the_node() {
     assert_eq!(fees[0], fees[1]);
 }
 
-#[test]
-fn getbalances_counts_payments_outside_the_mempool_as_the_node() {
-    let Some(host) = start_set(&["-walletbroadcast=0"], &["wallet.walletbroadcast=false"]) else { return };
-    let mut wallets = Wallets::of(host);
-    wallets.fund(2);
+/// getbalances counts payments outside the mempool.
+fn check_balances(wallets: &mut Wallets) {
     let [before, same] = wallets.each(|wallet| told(wallet, "getbalances", &json!([])));
     assert_eq!(before, same);
     wallets.each(|wallet| wallet.call("sendtoaddress", json!({"address": ADDRESS, "amount": 1, "fee_rate": 5})));

@@ -37,10 +37,11 @@ fn shown(wallet: &mut Client, mine: &Value) -> Vec<Value> {
 }
 
 #[test]
-fn wallet_calls_do_not_wait_for_passed_ones_and_cut_ones_are_sent_again_only_without_effects() {
+fn held_calls_hold_up_no_others_and_cut_ones_are_sent_again_only_without_effects() {
     let Some((host, relay)) = start_behind_relay(&[]) else { return };
     check_wallet_calls(&host, &relay);
     check_cut_calls(&host, &relay);
+    check_two_payments(&host, &relay);
 }
 
 /// Wallet calls are answered while passed ones wait for the node.
@@ -178,6 +179,34 @@ fn check_cut_calls(host: &Host, relay: &Relay) {
         let more = node.call("getblockcount", json!([])).as_u64().unwrap() - blocks.as_u64().unwrap();
         assert_eq!(more, done, "{point:?}");
     }
+}
+
+/// Payments of two wallets do not wait for each other.
+fn check_two_payments(host: &Host, relay: &Relay) {
+    let mut node = host.client();
+    let mut wallets = ["one", "two"].map(|name| host.new_wallet(name));
+    for wallet in &mut wallets {
+        let mine = wallet.call("getnewaddress", json!([]));
+        node.call("generatetoaddress", json!([2, mine]));
+    }
+    node.call("generatetoaddress", json!([100, ADDRESS]));
+    let [mut one, mut two] = wallets;
+    let begin = || host.client().wallet("one").begin_call("sendtoaddress", json!([ADDRESS, 1]));
+    let caught = relay.hold("sendrawtransaction", Point::Request);
+    let first = begin();
+    let held = caught.recv().unwrap();
+    // While the node has not answered that one, it takes the other wallet's; another of the same wallet waits.
+    let other = two.call("sendtoaddress", json!([ADDRESS, 1]));
+    assert_eq!(node.call("getrawmempool", json!([])), json!([other]));
+    let second = begin();
+    held.pass();
+    let spent = [first, second].map(|pending| {
+        let payment = one.call("gettransaction", json!([pending.answer()["result"], true, true]));
+        let inputs = payment["decoded"]["vin"].as_array().unwrap().iter();
+        inputs.map(|input| (input["txid"].clone(), input["vout"].clone())).collect::<Vec<_>>()
+    });
+    assert!(spent[0].iter().all(|coin| !spent[1].contains(coin)), "{spent:?}");
+    assert_eq!(node.call("getrawmempool", json!([])).as_array().unwrap().len(), 3);
 }
 
 #[test]

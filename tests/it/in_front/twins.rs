@@ -1,6 +1,6 @@
 //! A wallet of the host and one of the node with the same keys, asked the same.
 
-use outrigger_tests::bitcoind::twin;
+use outrigger_tests::bitcoind::{twin, twin_named};
 use outrigger_tests::{Client, Host};
 use serde_json::{Value, json};
 
@@ -23,6 +23,12 @@ impl Wallets {
         let mut ours = host.new_wallet("w");
         let theirs = twin(host.node.as_ref().unwrap().client(), &mut ours);
         Self { host, ours, theirs }
+    }
+
+    /// From now on asks fresh wallets with new keys.
+    pub fn renew(&mut self, name: &str) {
+        self.ours = self.host.new_wallet(name);
+        self.theirs = twin_named(&mut self.host.node.as_ref().unwrap().client(), &mut self.ours, name);
     }
 
     /// From now on asks a wallet that is made on both sides by these arguments after the name.

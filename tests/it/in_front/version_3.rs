@@ -7,14 +7,20 @@ use serde_json::{Value, json};
 use super::twins::Wallets;
 use super::{ADDRESS, is_since};
 
-/// None where the node is older than the argument `version`, which `profiles` asks for there.
-fn start() -> Option<Wallets> {
-    if is_since(30) { Wallets::start() } else { None }
+#[test]
+fn version_3_payments_keep_the_rules_of_the_node() {
+    // An older node lacks the argument `version`, which `profiles` gives it all the same.
+    if !is_since(30) {
+        return;
+    }
+    let Some(mut wallets) = Wallets::start() else { return };
+    check_coins_and_siblings(&mut wallets);
+    wallets.renew("sizes");
+    check_sizes(&mut wallets);
 }
 
-#[test]
-fn version_3_payments_choose_coins_and_conflict_with_siblings_as_in_the_node() {
-    let Some(mut wallets) = start() else { return };
+/// Payments choose coins and conflict with siblings.
+fn check_coins_and_siblings(wallets: &mut Wallets) {
     let mine = wallets.fund(3);
     let coins = wallets.ours.call("listunspent", json!([]));
     let other = wallets.ours.call("getnewaddress", json!(["", "bech32"]));
@@ -53,9 +59,8 @@ fn version_3_payments_choose_coins_and_conflict_with_siblings_as_in_the_node() {
     wallets.check("getbalances", json!([])).unwrap();
 }
 
-#[test]
-fn payments_of_version_3_keep_the_limits_of_sizes_of_the_node() {
-    let Some(mut wallets) = start() else { return };
+/// Payments keep the limits of sizes.
+fn check_sizes(wallets: &mut Wallets) {
     let mine = wallets.fund(2);
     // Many small confirmed coins: a payment of version 3 has at most 10,000 vB, one with an unconfirmed parent 1,000 vB.
     let many: serde_json::Map<String, Value> = [(mine.clone(), json!(1))].into_iter().collect();
@@ -81,7 +86,7 @@ fn payments_of_version_3_keep_the_limits_of_sizes_of_the_node() {
         params
     };
     ask(
-        &mut wallets,
+        wallets,
         "sendall",
         json!({"recipients": [ADDRESS], "version": 3, "fee_rate": 5, "psbt": true, "add_to_wallet": false}),
     )
@@ -90,15 +95,15 @@ fn payments_of_version_3_keep_the_limits_of_sizes_of_the_node() {
     let inputs: Vec<Value> =
         coins.as_array().unwrap().iter().map(|coin| json!({"txid": coin["txid"], "vout": coin["vout"]})).collect();
     for version in [2, 3] {
-        let _ = ask(&mut wallets, "send", sent(json!({ADDRESS: 1}), json!({"inputs": inputs, "version": version})));
+        let _ = ask(wallets, "send", sent(json!({ADDRESS: 1}), json!({"inputs": inputs, "version": version})));
         let _ = ask(
-            &mut wallets,
+            wallets,
             "sendall",
             json!({"recipients": [ADDRESS], "inputs": inputs, "version": version, "fee_rate": 5, "psbt": true, "add_to_wallet": false}),
         );
     }
     for weight in [300, 500, 700, 4_000, 40_000, 40_001, 400_000] {
-        let _ = ask(&mut wallets, "send", sent(json!({ADDRESS: 0.05}), json!({"max_tx_weight": weight})));
+        let _ = ask(wallets, "send", sent(json!({ADDRESS: 0.05}), json!({"max_tx_weight": weight})));
     }
     // An unconfirmed coin of version 3, which a payment of at most 1,000 vB spends.
     let parent = wallets.ours.call("send", json!({"outputs": {mine: 0.05}, "version": 3, "fee_rate": 5}));
@@ -109,8 +114,8 @@ fn payments_of_version_3_keep_the_limits_of_sizes_of_the_node() {
         for _ in 0..count {
             outputs.insert(wallets.address("", "bech32"), json!(0.001));
         }
-        let _ = ask(&mut wallets, "send", sent(json!(outputs), json!({"inputs": input})));
+        let _ = ask(wallets, "send", sent(json!(outputs), json!({"inputs": input})));
     }
-    ask(&mut wallets, "sendall", json!({"recipients": [ADDRESS], "inputs": input, "version": 2, "fee_rate": 5, "psbt": true, "add_to_wallet": false}))
+    ask(wallets, "sendall", json!({"recipients": [ADDRESS], "inputs": input, "version": 2, "fee_rate": 5, "psbt": true, "add_to_wallet": false}))
         .unwrap_err();
 }

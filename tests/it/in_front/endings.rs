@@ -1,11 +1,11 @@
 //! Behind a proxy that ends each connection after its answer.
 
-use outrigger_tests::{Bitcoind, Host, HostOptions, Relay, bitcoind};
+use outrigger_tests::{Bitcoind, Relay, bitcoind};
 use serde_json::json;
 
-use super::ADDRESS;
 use super::failures::until_answered;
 use super::operators::checked_at;
+use super::{ADDRESS, start_before};
 use crate::metrics::ask;
 
 #[test]
@@ -14,12 +14,7 @@ fn node_behind_a_proxy_without_keep_alive_gets_only_what_has_no_effects() {
     let (node, _) = Bitcoind::start_with(path, &[]);
     let relay = Relay::to(node.address);
     relay.end_connections(true);
-    let folder = tempfile::tempdir().unwrap();
-    let mut host = Host::start_before(
-        folder,
-        HostOptions::with(&[&format!("backend.url=http://{}", relay.address), "metrics.listen=127.0.0.1:0"]),
-        Some(node),
-    );
+    let mut host = start_before(node, &relay, &["metrics.listen=127.0.0.1:0"]);
     let metrics = host.metrics.unwrap();
     let reason = format!(
         "Each connection to http://{} ends after one answer, as through a proxy without keep-alive: the host cannot tell to which \

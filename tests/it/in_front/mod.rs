@@ -83,9 +83,14 @@ fn start_behind_relay(arguments: &[&str]) -> Option<(Host, Relay)> {
 fn start_behind_relay_with(arguments: &[&str], set: &[&str]) -> Option<(Host, Relay)> {
     let node = Bitcoind::start_with(bitcoind::installed()?, arguments).0;
     let relay = Relay::to(node.address);
-    let set = set.iter().map(|&set| set.to_owned()).chain([format!("backend.url=http://{}", relay.address)]).collect();
-    let options = HostOptions { set, ..HostOptions::default() };
-    Some((Host::start_before(tempfile::tempdir().unwrap(), options, Some(node)), relay))
+    Some((start_before(node, &relay, set), relay))
+}
+
+/// A host with these settings behind a relay to a node.
+fn start_before(node: Bitcoind, relay: &Relay, set: &[&str]) -> Host {
+    let url = format!("backend.url=http://{}", relay.address);
+    let options = HostOptions::with(&[&[&*url], set].concat());
+    Host::start_before(tempfile::tempdir().unwrap(), options, Some(node))
 }
 
 /// Mature coins of a wallet of the node itself, and payments of it in the mempool at these feerates, in satoshi per virtual byte.

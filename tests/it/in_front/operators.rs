@@ -4,7 +4,7 @@ use std::io::Write;
 use std::net::{Shutdown, SocketAddr};
 use std::process::Output;
 
-use outrigger_tests::{Bitcoind, Host, HostOptions, Point, bitcoind, configuration, wait_until};
+use outrigger_tests::{Bitcoind, Client, Host, HostOptions, Point, bitcoind, configuration, wait_until};
 use serde_json::{Value, json};
 
 use super::users::{client_of, status, users};
@@ -110,17 +110,21 @@ fn run_check_tells_of_the_node_what_it_has_and_what_would_improve_it() {
     assert!(told.contains("wallets of the node: 1 loaded"), "{told}");
 }
 
+/// A path of the node's REST interface.
+const CHAIN: &str = "/rest/chaininfo.json";
+
+/// A request for a path with a client's credentials.
+fn get(client: &Client, path: &str) -> String {
+    client.request("").replacen("POST /", &format!("GET {path}"), 1)
+}
+
+/// The same without credentials.
+fn bare(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n")
+}
+
 #[test]
 fn rest_is_passed_on_with_credentials_where_the_configuration_says_so() {
-    let get = |path: &str, credentials: Option<&str>| {
-        let authorization = credentials.map_or_else(String::new, |credentials| {
-            use base64::Engine;
-            let encoded = base64::engine::general_purpose::STANDARD.encode(credentials);
-            format!("Authorization: Basic {encoded}\r\n")
-        });
-        format!("GET {path} HTTP/1.1\r\nHost: x\r\n{authorization}\r\n")
-    };
-    let alices = Some("alice:pass:word");
     let users = users(&[("alice", "methods = ['@rest']"), ("bob", "methods = ['@read']")]);
     let set = ["backend.rest_passthrough=true", "metrics.listen=127.0.0.1:0", &users];
     let Some(mut host) = start_set(&["-rest=1"], &set) else { return };
@@ -128,26 +132,25 @@ fn rest_is_passed_on_with_credentials_where_the_configuration_says_so() {
     direct.call("generatetoaddress", json!([200, ADDRESS]));
     assert_eq!(status(&mut client, "getblockcount"), 403);
     let first = direct.call("getblockhash", json!([0]));
-    let paths =
-        ["/rest/chaininfo.json", "/rest/mempool/info.json", "/rest/blockhashbyheight/3.hex", "/rest/nothing", "/rest/"];
+    let paths = [CHAIN, "/rest/mempool/info.json", "/rest/blockhashbyheight/3.hex", "/rest/nothing", "/rest/"];
     let headers = format!("/rest/headers/{}.hex?count=200", first.as_str().unwrap());
     for path in paths.into_iter().chain([headers.as_str()]) {
-        let (ours, nodes) = (client.send(&get(path, alices)), direct.send(&get(path, None)));
+        let (ours, nodes) = (client.send(&get(&client, path)), direct.send(&bare(path)));
         assert_eq!((ours.status, &ours.body), (nodes.status, &nodes.body), "{path}");
         assert_eq!(ours.header("content-type"), nodes.header("content-type"), "{path}");
     }
-    let body = client.send(&get(&headers, alices)).body;
+    let body = client.send(&get(&client, &headers)).body;
     assert_eq!(body.trim().len(), 200 * 160);
     // Bob may read, and not this; who shows no credentials, and other verbs, are refused as elsewhere.
-    assert_eq!(client.send(&get(&headers, Some("bob:pass:word"))).status, 403);
-    assert_eq!(client.send(&get(&headers, Some("bob:pass"))).status, 401);
-    assert_eq!(client.send(&get(&headers, None)).status, 401);
+    assert_eq!(client.send(&get(&client_of(&host, "bob"), &headers)).status, 403);
+    assert_eq!(client.send(&get(&Client::new(host.address, "bob:pass"), &headers)).status, 401);
+    assert_eq!(client.send(&bare(&headers)).status, 401);
     let post = "POST /rest/chaininfo.json HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n";
     assert_eq!(client.send(post).status, 405);
     let page = ask(host.metrics.unwrap(), "GET /metrics");
     assert!(page.contains("outrigger_calls_total{method=\"@rest\",outcome=\"Ok\"} 7"), "{page}");
     host.node.as_mut().unwrap().stop();
-    let away = client.send(&get("/rest/chaininfo.json", alices));
+    let away = client.send(&get(&client, CHAIN));
     assert_eq!(away.status, 503);
     assert!(away.body.starts_with("Waiting for bitcoind at "), "{}", away.body);
 }
@@ -156,31 +159,27 @@ fn rest_is_passed_on_with_credentials_where_the_configuration_says_so() {
 fn rest_needs_no_credentials_where_the_configuration_says_so_and_is_off_by_default() {
     let users = users(&[("alice", "methods = ['@read']")]);
     let Some(host) = start_set(&["-rest=1"], &[&users]) else { return };
-    assert_eq!(host.client().send("GET /rest/chaininfo.json HTTP/1.1\r\nHost: x\r\n\r\n").status, 404);
+    assert_eq!(host.client().send(&bare(CHAIN)).status, 404);
     let set = ["backend.rest_passthrough=true", "backend.rest_anonymous=true"].map(str::to_owned);
     let host = host.restart_otherwise(|options| options.set.extend(set));
     let mut client = host.client();
-    let get = |path: &str, credentials: &str| format!("GET {path} HTTP/1.1\r\nHost: x\r\n{credentials}\r\n");
-    let direct = host.node.as_ref().unwrap().client().send(&get("/rest/chaininfo.json", ""));
-    let ours = client.send(&get("/rest/chaininfo.json", ""));
+    let direct = host.node.as_ref().unwrap().client().send(&bare(CHAIN));
+    let ours = client.send(&bare(CHAIN));
     assert_eq!((ours.status, ours.body), (200, direct.body));
     // Calls, and credentials that are given, are checked as elsewhere.
-    let wrong = "Authorization: Basic YWxpY2U6d3Jvbmc=\r\n";
-    assert_eq!(client.send(&get("/rest/chaininfo.json", wrong)).status, 401);
-    let alice = "Authorization: Basic YWxpY2U6cGFzczp3b3Jk\r\n";
-    assert_eq!(client.send(&get("/rest/chaininfo.json", alice)).status, 403);
+    assert_eq!(client.send(&get(&Client::new(host.address, "alice:wrong"), CHAIN)).status, 401);
+    assert_eq!(client.send(&get(&client_of(&host, "alice"), CHAIN)).status, 403);
     assert_eq!(client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}").status, 401);
-    assert_eq!(client.send(&get("/", "")).status, 405);
+    assert_eq!(client.send(&bare("/")).status, 405);
     let error = Host::refused(&HostOptions::with(&["backend.url='http://127.0.0.1:1'", "backend.rest_anonymous=true"]));
     assert!(error.contains("needs backend.rest_passthrough"), "{error}");
 }
 
 #[test]
 fn rest_replies_without_a_length_are_passed_on_whole_or_refused() {
-    const PATH: &str = "/rest/chaininfo.json";
     let Some((host, relay)) = start_behind_relay_with(&[], &["backend.rest_passthrough=true"]) else { return };
     let mut client = host.client();
-    let get = client.request("").replacen("POST /", &format!("GET {PATH}"), 1);
+    let get = get(&client, CHAIN);
     // The node itself has it off, which is its answer.
     assert_eq!(client.send(&get).status, 404);
     let long = "0123456789abcdef".repeat(100_000);
@@ -194,7 +193,7 @@ fn rest_replies_without_a_length_are_passed_on_whole_or_refused() {
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked", "4\r\nabcd\r\n2\r\nef\r\n0\r\n\r\n".into(), (200, "abcdef")),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked", "4\r\nabcd\r\n".into(), (502, "The node's reply broke off")),
     ] {
-        let held = relay.hold(PATH, Point::Request);
+        let held = relay.hold(CHAIN, Point::Request);
         let reply = format!("{head}\r\nContent-Type: application/json\r\n\r\n{body}");
         std::thread::scope(|scope| {
             let answer = scope.spawn(|| client.send(&get));

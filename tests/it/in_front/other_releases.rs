@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Barrier;
 
-use outrigger_tests::{Bitcoind, Client, Host, HostOptions, Relay, bitcoind};
+use outrigger_tests::{Bitcoind, Client, Host, Relay, bitcoind};
 use serde_json::{Value, json};
 
 use super::operators::checked_with;
-use super::{ADDRESS, pay};
+use super::{ADDRESS, pay, start_before};
 
 /// Versions, each with the methods of the host's table of needs that the release lacks.
 const RELEASES: [(u64, &[&str]); 6] = [
@@ -116,8 +116,7 @@ fn nodes_since_24_are_checked_followed_and_paid_through_and_older_ones_refused()
             (Some(0), lacking.len() + usize::from(version < 290_000)),
             "{version}: {told}"
         );
-        let options = HostOptions::with(&[&format!("backend.url=http://{}", relay.address)]);
-        let mut host = Host::start_before(tempfile::tempdir().unwrap(), options, Some(node));
+        let mut host = start_before(node, &relay, &[]);
         // Asked through the relay, the node answers as a node of this version.
         use_wallet(&host, &mut client.at(relay.address));
         node = host.node.take().unwrap();
@@ -134,8 +133,7 @@ fn thirty_two_clients_need_no_more_connections_than_a_node_of_32_serves() {
     let tip = node.client().call("getbestblockhash", json!([]));
     let relay = relay_to(&node, 320_100, &[]);
     check_connections(&node, relay.address);
-    let options = HostOptions::with(&[&format!("backend.url=http://{}", relay.address)]);
-    let host = Host::start_before(tempfile::tempdir().unwrap(), options, Some(node));
+    let host = start_before(node, &relay, &[]);
     host.new_wallet("w");
     let begin = Barrier::new(CLIENTS);
     std::thread::scope(|scope| {

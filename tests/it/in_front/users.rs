@@ -3,7 +3,7 @@
 use outrigger_tests::{Bitcoind, Client, Host, HostOptions, Relay, bitcoind};
 use serde_json::{Value, json};
 
-use super::start_set;
+use super::{start_before, start_set};
 use crate::users::ALICE;
 
 /// The setting of users, each with its name and its own settings. The password of each is `pass:word`.
@@ -163,10 +163,8 @@ fn wallets_of_the_node_are_called_by_their_path_and_a_confined_user_reaches_one_
 fn methods_that_the_host_does_not_know_reach_no_user_who_is_not_allowed_them() {
     /// What a later release has.
     const NEW: &str = "exportsecrets";
-    let node = match bitcoind::installed() {
-        Some(path) => Bitcoind::start_with(path, &[]).0,
-        None => return,
-    };
+    let Some(path) = bitcoind::installed() else { return };
+    let (node, _) = Bitcoind::start_with(path, &[]);
     let relay = Relay::to(node.address);
     relay.change("\"method\":\"help\"", |body| {
         let text = String::from_utf8(body.to_vec()).ok()?;
@@ -179,8 +177,7 @@ fn methods_that_the_host_does_not_know_reach_no_user_who_is_not_allowed_them() {
         ("dora", "unknown_methods = 'allow'"),
         ("eve", "wallet = 'w', unknown_methods = 'allow'"),
     ]);
-    let options = HostOptions::with(&[&users, &format!("backend.url=http://{}", relay.address)]);
-    let host = Host::start_before(tempfile::tempdir().unwrap(), options, Some(node));
+    let host = start_before(node, &relay, &[&users]);
     let client = |name: &str| client_of(&host, name);
     let call = json!({"id": 1, "method": NEW, "params": []}).to_string();
     let batch = json!([{"id": 1, "method": NEW}, {"id": 2, "method": "getblockcount"}]).to_string();

@@ -25,11 +25,7 @@ struct Fixture {
 }
 
 impl Fixture {
-    fn new(coins: usize) -> Option<Self> {
-        Self::with(&[], coins, &[])
-    }
-
-    fn with(arguments: &[&'static str], coins: usize, set: &[&str]) -> Option<Self> {
+    fn new(arguments: &[&'static str], coins: usize, set: &[&str]) -> Option<Self> {
         let (host, relay) = start_behind_relay_with(arguments, set)?;
         let mut client = host.client();
         client.call("createwallet", json!({"wallet_name": "w", "load_on_startup": true}));
@@ -106,8 +102,16 @@ fn result(reply: Reply) -> Value {
 }
 
 #[test]
-fn sendtoaddress_whose_connection_is_cut_or_plugin_reloaded_tells_the_txid_and_pays_once() {
-    let Some(mut test) = Fixture::new(POINTS.len() + 1) else { return };
+fn sendtoaddress_pays_once_whatever_is_cut_reloaded_or_killed() {
+    let Some(mut test) = Fixture::new(&[], 3 * POINTS.len() + 2, &[]) else { return };
+    check_cut(&mut test);
+    check_reload(&mut test);
+    check_killed_node(&mut test);
+    check_killed_host(test);
+}
+
+/// The client is told the txid though the connection to the node was cut.
+fn check_cut(test: &mut Fixture) {
     for point in POINTS {
         let (pending, held) = test.begin(point);
         // What is under way is stored: unconfirmed, and its coin is taken.
@@ -118,6 +122,10 @@ fn sendtoaddress_whose_connection_is_cut_or_plugin_reloaded_tells_the_txid_and_p
         let txid = result(pending.finish());
         test.check_paid_once(Some(&txid));
     }
+}
+
+/// The same though the plugin was reloaded.
+fn check_reload(test: &mut Fixture) {
     let (pending, held) = test.begin(("sendrawtransaction", Point::Request));
     test.host.client().call("reloadplugin", json!(["wallet"]));
     drop(held);
@@ -130,7 +138,7 @@ fn sendtoaddress_whose_plugin_is_killed_in_a_process_of_its_own_pays_once() {
     if !has_sandbox() {
         return;
     }
-    let Some(mut test) = Fixture::with(&[], POINTS.len(), &["plugin_defaults.isolated='all'"]) else { return };
+    let Some(mut test) = Fixture::new(&[], POINTS.len(), &["plugin_defaults.isolated='all'"]) else { return };
     for point in POINTS {
         let (pending, held) = test.begin(point);
         let wallet = test.host.client().plugin("wallet");
@@ -144,9 +152,8 @@ fn sendtoaddress_whose_plugin_is_killed_in_a_process_of_its_own_pays_once() {
     }
 }
 
-#[test]
-fn sendtoaddress_of_a_host_that_is_killed_is_stored_once_or_not_at_all() {
-    let Some(mut test) = Fixture::new(POINTS.len() + 1) else { return };
+/// The payment of a host that is killed is stored once or not at all.
+fn check_killed_host(mut test: Fixture) {
     for point in POINTS {
         let (_pending, held) = test.begin(point);
         test = test.kill_and_restart(held);
@@ -160,9 +167,8 @@ fn sendtoaddress_of_a_host_that_is_killed_is_stored_once_or_not_at_all() {
     test.check_paid_once(Some(&txid));
 }
 
-#[test]
-fn sendtoaddress_while_the_node_is_killed_is_offered_again_when_it_is_back() {
-    let Some(mut test) = Fixture::new(POINTS.len()) else { return };
+/// The payment is offered to a node that was killed when it is back.
+fn check_killed_node(test: &mut Fixture) {
     for point in POINTS {
         let (pending, held) = test.begin(point);
         test.node().kill();
@@ -179,7 +185,7 @@ fn sendtoaddress_while_the_node_is_killed_is_offered_again_when_it_is_back() {
 
 #[test]
 fn payment_that_the_node_does_not_take_is_kept_until_it_is_given_up() {
-    let Some(mut test) = Fixture::with(&["-dustrelayfee=0.01"], 1, &["metrics.listen=127.0.0.1:0"]) else { return };
+    let Some(mut test) = Fixture::new(&["-dustrelayfee=0.01"], 1, &["metrics.listen=127.0.0.1:0"]) else { return };
     check_refused(&mut test);
     check_abandoned(&mut test);
 }

@@ -120,6 +120,7 @@ fn payments_and_psbts_of_wallets_that_watch_are_refused_in_the_nodes_words() {
     check_weights_of_others(&mut watched);
     check_unweighed_coins(&mut watched);
     check_hash_types(&mut watched);
+    check_named_weights(&mut Wallets::of(watched.host));
 }
 
 /// Coins that cannot be weighed.
@@ -186,9 +187,8 @@ fn check_weights_of_others(watched: &mut Watched) {
     }
 }
 
-#[test]
-fn inputs_that_only_their_weights_name_are_looked_for_in_the_wallets_transactions_as_by_the_node() {
-    let Some(mut wallets) = Wallets::start() else { return };
+/// Inputs that only their weights name are looked for in the wallets' transactions.
+fn check_named_weights(wallets: &mut Wallets) {
     let mine = wallets.address("", "bech32");
     wallets.mine(2, &mine);
     wallets.mine(100, ADDRESS);

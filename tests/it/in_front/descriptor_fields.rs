@@ -1,9 +1,9 @@
 //! importdescriptors with each field absent, null, of each type and at its bounds: the host's wallets and the node's answer the same.
 
-use outrigger_tests::{Client, XPRV};
+use outrigger_tests::XPRV;
 use serde_json::{Value, json};
 
-use super::start;
+use super::{answer, start};
 
 const FIELDS: [&str; 7] = ["desc", "active", "range", "next_index", "timestamp", "internal", "label"];
 
@@ -14,13 +14,6 @@ fn values() -> Vec<Value> {
     let lists = json!([[], [0, 5], [5, 1], [0], [0, 5, 6], [-1, 5], ["a", 5], [0, 2_147_483_648_u64]]);
     let others = json!([null, true, false, {}, {"a": 1}]);
     [numbers, texts, lists, others].iter().flat_map(|list| list.as_array().unwrap().clone()).collect()
-}
-
-fn answer(client: &mut Client, request: &Value) -> Value {
-    match client.try_call("importdescriptors", json!([[request]])) {
-        Ok(result) => result,
-        Err(error) => json!([error.code, error.message]),
-    }
 }
 
 #[test]
@@ -48,7 +41,8 @@ fn importdescriptors_answers_each_field_of_each_type_as_the_node() {
                     Some(value) => request[field] = value.clone(),
                     None => drop(request.as_object_mut().unwrap().remove(field)),
                 }
-                let [ours, theirs] = wallets.each_mut().map(|wallet| answer(wallet, &request));
+                let [ours, theirs] =
+                    wallets.each_mut().map(|wallet| answer(wallet, "importdescriptors", &json!([[request]])));
                 assert_eq!(ours, theirs, "{request}");
             }
         }

@@ -93,6 +93,14 @@ fn start_before(node: Bitcoind, relay: &Relay, set: &[&str]) -> Host {
     Host::start_before(tempfile::tempdir().unwrap(), options, Some(node))
 }
 
+/// The result of a call, or the code and the message of its refusal.
+fn answer(client: &mut Client, method: &str, params: &Value) -> Value {
+    match client.try_call(method, params.clone()) {
+        Ok(result) => result,
+        Err(error) => json!([error.code, error.message]),
+    }
+}
+
 /// Mature coins of a wallet of the node itself, and payments of it in the mempool at these feerates, in satoshi per virtual byte.
 fn pay(node: &mut Client, feerates: &[u64]) -> Vec<Value> {
     let mut wallet = node.create_wallet("theirs", json!({}));

@@ -7,20 +7,13 @@ use outrigger_tests::{Client, Host, XPRV, bitcoind};
 use serde_json::{Value, json};
 
 use super::twins::Wallets;
-use super::{ADDRESS, start};
+use super::{ADDRESS, answer, start};
 
 /// An output that anyone can spend (BIP 433), of which a descriptor says no more than its address.
 const ANCHOR: &str = "bcrt1pfeesnyr2tx";
 const DAY: u64 = 86_400;
 /// When the first block is mined, in Unix seconds.
 const BEGIN: u64 = 1_700_000_000;
-
-fn answer(client: &mut Client, method: &str, params: &Value) -> Value {
-    match client.try_call(method, params.clone()) {
-        Ok(result) => result,
-        Err(error) => json!([error.code, error.message]),
-    }
-}
 
 /// The code and the message, of a payment that was made no more than that.
 fn refusal(answer: &Value) -> Value {

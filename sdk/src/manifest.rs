@@ -91,6 +91,9 @@ pub struct Manifest {
     /// The services that it implements for the host ([`outrigger_service::PROVIDED`]).
     #[serde(default)]
     pub provides: Vec<String>,
+    /// Whether the messages of these services come and go as bytes in hexadecimal, as `#[plugin]` says; otherwise as JSON.
+    #[serde(default)]
+    pub binary_messages: bool,
     /// The events it wants to hear of ([`outrigger_service::events::TOPICS`]).
     #[serde(default)]
     pub events: Vec<String>,

@@ -74,6 +74,7 @@
 use std::ops::Deref;
 
 use bitcoin::Amount;
+use bitcoin::hex::{DisplayHex, FromHex};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -305,25 +306,27 @@ impl Answer for Json {
 /// Answers a call of the host for a function of `keys-provider/1`; gives the reply back for other calls.
 #[doc(hidden)]
 pub fn provide_keys<P: KeysProvider>(plugin: &P, call: &Call<'_>, reply: Reply) -> Option<Reply> {
-    provide(KEYS_PROVIDER, call, reply, |function, argument| provider::provide(plugin, call.scope, function, argument))
+    provide(KEYS_PROVIDER, call, reply, |function, message| provider::provide(plugin, call.scope, function, message))
 }
 
 /// The same for `policy/1`.
 #[doc(hidden)]
 pub fn provide_policy<P: Policy>(plugin: &P, call: &Call<'_>, reply: Reply) -> Option<Reply> {
-    provide(POLICY, call, reply, |function, argument| policy::provide(plugin, call.scope, function, argument))
+    provide(POLICY, call, reply, |function, message| policy::provide(plugin, call.scope, function, message))
 }
 
 fn provide(
     service: &str,
     call: &Call<'_>,
     reply: Reply,
-    answer: impl FnOnce(&str, &Value) -> Result<Value, RpcError>,
+    answer: impl FnOnce(&str, &[u8]) -> Result<Vec<u8>, RpcError>,
 ) -> Option<Reply> {
     let Some(function) = call.method.strip_prefix(service).and_then(|rest| rest.strip_prefix('.')) else {
         return Some(reply);
     };
-    reply.send(answer(function, call.params.0.first().unwrap_or(&Value::Null)));
+    let message = call.params.0.first().and_then(Value::as_str).and_then(|hex| Vec::from_hex(hex).ok());
+    let answered = message.ok_or_else(|| RpcError::internal("The host's message is not hexadecimal"));
+    reply.send(answered.and_then(|message| Ok(Value::from(answer(function, &message)?.to_lower_hex_string()))));
     None
 }
 

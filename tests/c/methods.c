@@ -250,6 +250,15 @@ static void log_text(const sample *self, const outrigger_call_t *call)
     outrigger_writer_free(&text);
 }
 
+/* Judges what a wallet is asked for: everything but private keys. */
+static void judge(const sample *self, const outrigger_call_t *call)
+{
+    outrigger_bytes_t act = outrigger_json_member(outrigger_argument(call, 0), "act");
+    bool allowed = !outrigger_is(act, "\"give_keys\"");
+    const char *judgement = allowed ? "\"allow\"" : "{\"refuse\":{\"reason\":\"Keys stay here\"}}";
+    outrigger_reply_json(self->host, call->token, outrigger_text(judgement));
+}
+
 void answer(sample *self, const outrigger_call_t *call)
 {
     if (outrigger_is(call->method, "ctip")) {
@@ -270,6 +279,11 @@ void answer(sample *self, const outrigger_call_t *call)
         versions(self, call);
     } else if (outrigger_is(call->method, "clog")) {
         log_text(self, call);
+    } else if (outrigger_is(call->method, "policy/1.judge")) {
+        judge(self, call);
+    } else if (outrigger_is(call->method, "policy/1.save") || outrigger_is(call->method, "policy/1.restore")) {
+        /* It keeps nothing for a wallet's backup. */
+        outrigger_reply_json(self->host, call->token, outrigger_text("null"));
     } else {
         outrigger_reply_error(self->host, call->token, OUTRIGGER_CODE_METHOD_NOT_FOUND, "Method not found");
     }

@@ -1,5 +1,5 @@
-/* A plugin in C, built with nothing but outrigger.h, libc and pthreads: it reads the chain and a wallet, hears events, and
- * answers one of its methods late, from a thread of its own. */
+/* A plugin in C, built with nothing but outrigger.h, libc and pthreads: it reads the chain and a wallet, hears events,
+ * answers one of its methods late, from a thread of its own, and keeps the private keys of wallets by a policy. */
 #include "sample.h"
 
 #ifndef SAMPLE_MINOR_NEEDED
@@ -13,7 +13,7 @@
 
 OUTRIGGER_MANIFEST(SAMPLE_MINOR_NEEDED,
     "{\"id\": \"c-sample\", \"version\": \"1.0.0\", \"summary\": \"A plugin in C.\","
-    " \"services\": [\"chain/1\", \"log/1\"], \"events\": [\"tip\"],"
+    " \"services\": [\"chain/1\", \"log/1\"], \"provides\": [\"policy/1\"], \"events\": [\"tip\"],"
     " \"options\": [{\"name\": \"most_transactions\", \"type\": \"integer\", \"default\": 100,"
     " \"help\": \"The most transactions that chistory gives.\"}], \"methods\": ["
     METHOD("ctip", "The best block.", "") ","

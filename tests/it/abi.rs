@@ -113,6 +113,20 @@ fn c_plugin_answers_from_services_refuses_with_codes_and_is_refused_what_is_not_
     assert_eq!(client.refused("cwalletinfo", json!([])), refusal);
 }
 
+#[test]
+fn c_plugin_judges_by_json_messages() {
+    let plugin = c_sample(&header(), &[]);
+    let policy = "[[wallet.policies]]\nwallets = [\"*\"]\nplugin = \"c-sample\"\n";
+    let host = Host::start_with(plugin.options(&all_groups(), &format!("{GRANTS}{policy}")));
+    let mut wallet = mine(&host);
+    let address = wallet.call("getnewaddress", json!(["", "legacy"]));
+    wallet.call("signmessage", json!([address, "text"]));
+    let refusal = (-4, "The policy 'c-sample' refuses: Keys stay here".to_owned());
+    assert_eq!(wallet.refused("listdescriptors", json!([true])), refusal);
+    let copy = tempfile::tempdir().unwrap();
+    wallet.call("backupwallet", json!([copy.path().join("copy")]));
+}
+
 /// Waits until as many calls wait in the plugin, and gives what else it tells.
 fn until_waiting(client: &mut Client, calls: u64) -> Value {
     wait_for(&format!("{calls} calls wait"), || {

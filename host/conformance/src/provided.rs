@@ -1,16 +1,17 @@
 //! The functions of the services that a plugin provides. They are called as its methods are.
 
+use bitcoin::hex::DisplayHex;
 use bitcoin::{Amount, OutPoint, ScriptBuf, TxOut};
 use outrigger_sdk::manifest::{Manifest, MethodSpec, ParamSpec, ParamType};
 use outrigger_service::PROVIDED;
-use outrigger_service::json::to_json;
+use outrigger_service::json::provided_request;
 use outrigger_service::policy::{
     Act, JudgedInput, JudgedOutput, JudgedTransaction, Owner, POLICY, PolicyQuery, SavedPolicy,
 };
 use outrigger_service::provider::{KeysQuery, MessageQuery, ProviderBatch, ProviderRequest};
 use outrigger_service::signer::{Scheme, SignRequest};
 use outrigger_service::wallet::KeyOrigin;
-use outrigger_service::wire::{Blob, ServiceShape, Wire};
+use outrigger_service::wire::{Blob, ServiceShape, to_bytes};
 use serde_json::Value;
 
 use super::protocol::ExtraCall;
@@ -50,15 +51,17 @@ fn names(service: &'static ServiceShape) -> impl Iterator<Item = String> {
 /// A call of each function with a valid message.
 pub fn calls(manifest: &Manifest) -> Vec<ExtraCall> {
     let of_service = |service: &'static ServiceShape| {
-        let arguments = if service.name == POLICY { judgements() } else { signatures() };
-        let call = |(method, argument)| ExtraCall { method, arguments: Value::Array(vec![argument]).to_string() };
-        names(service).zip(arguments).map(call)
+        let messages = if service.name == POLICY { judgements() } else { signatures() };
+        let call = |(method, message): (String, Vec<u8>)| {
+            let argument = match manifest.binary_messages {
+                true => message.to_lower_hex_string().into(),
+                false => provided_request(&method, &message).unwrap_or_default(),
+            };
+            ExtraCall { method, arguments: Value::Array(vec![argument]).to_string() }
+        };
+        names(service).zip(messages).map(call)
     };
     provided(manifest).flat_map(of_service).collect()
-}
-
-fn argument(message: &impl Wire) -> Value {
-    to_json(message).unwrap_or_default()
 }
 
 fn wallet() -> String {
@@ -66,7 +69,7 @@ fn wallet() -> String {
 }
 
 /// The messages of `keys-provider/1`.
-fn signatures() -> [Value; 3] {
+fn signatures() -> [Vec<u8>; 3] {
     let key = || KeyOrigin {
         public_key: Blob(PUBLIC_KEY.to_vec()),
         fingerprint: [1, 2, 3, 4],
@@ -77,9 +80,9 @@ fn signatures() -> [Value; 3] {
     let requests = vec![ProviderRequest { key: key(), request, digest: [7; 32] }];
     let transaction = Blob(vec![2, 0, 0, 0]);
     [
-        argument(&KeysQuery { wallet: wallet(), keys: vec![key()] }),
-        argument(&ProviderBatch { wallet: wallet(), transaction, spent: vec![Some(output())], requests }),
-        argument(&MessageQuery { wallet: wallet(), key: key(), message: "a message".into(), digest: [7; 32] }),
+        to_bytes(&KeysQuery { wallet: wallet(), keys: vec![key()] }),
+        to_bytes(&ProviderBatch { wallet: wallet(), transaction, spent: vec![Some(output())], requests }),
+        to_bytes(&MessageQuery { wallet: wallet(), key: key(), message: "a message".into(), digest: [7; 32] }),
     ]
 }
 
@@ -88,7 +91,7 @@ fn output() -> TxOut {
 }
 
 /// The messages of `policy/1`.
-fn judgements() -> [Value; 3] {
+fn judgements() -> [Vec<u8>; 3] {
     let input = JudgedInput {
         outpoint: OutPoint::null(),
         output: Some(output()),
@@ -100,8 +103,8 @@ fn judgements() -> [Value; 3] {
     let (transaction, gives) = (Blob(vec![2, 0, 0, 0]), Some(Amount::ONE_BTC));
     let act = Act::Sign { transaction: JudgedTransaction { transaction, inputs: vec![input], outputs, gives } };
     [
-        argument(&PolicyQuery { wallet: wallet(), user: "check".into(), method: "sendtoaddress".into(), act }),
-        argument(&wallet()),
-        argument(&SavedPolicy { wallet: wallet(), state: Blob::default() }),
+        to_bytes(&PolicyQuery { wallet: wallet(), user: "check".into(), method: "sendtoaddress".into(), act }),
+        to_bytes(&wallet()),
+        to_bytes(&SavedPolicy { wallet: wallet(), state: Blob::default() }),
     ]
 }

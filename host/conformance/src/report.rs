@@ -93,7 +93,7 @@ impl Report {
     fn push(&mut self, check: String, line: Line) {
         let line = Line { check, ..line };
         if self.print {
-            // The summary is printed to the same stream, and returns the error of a broken one.
+            // A broken stream is reported by the summary, which goes to the same stream.
             let _ = writeln!(std::io::stdout(), "{}", line.text());
         }
         self.lines.push(line);

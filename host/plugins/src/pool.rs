@@ -146,18 +146,21 @@ impl Pool {
         state.count_lost(owner, 1);
         state.leave_wallet(call);
         let missing = !state.closed && state.threads < self.shared.wanted(&state);
+        // Most calls of plugins find an empty queue, and wake no thread.
+        let waits = !state.jobs.is_empty();
         drop(state);
         if missing && let Err(error) = self.add_thread() {
             tracing::error!(%error, "a lost call thread cannot be replaced");
         }
-        // The owner may use one more thread.
-        self.shared.arrived.notify_all();
+        if waits {
+            // The owner may use one more thread, and the wallet another.
+            self.shared.arrived.notify_all();
+        }
     }
 
-    /// A lost thread's job is about to end after all: the surplus thread ends.
+    /// A lost thread's job is about to end after all. The thread that then finds itself surplus ends.
     pub fn found_lost(&self, owner: u64) {
         self.shared.state.lock().count_lost(owner, -1);
-        self.shared.arrived.notify_all();
     }
 
     /// Finishes the queue and ends the threads. False if some did not end in time; they are left running.

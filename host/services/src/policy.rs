@@ -2,20 +2,18 @@
 
 use std::sync::Arc;
 
-use outrigger_service::json::{from_json, to_json};
 use outrigger_service::policy::{Act, Judgement, POLICY, PolicyQuery, SavedPolicy};
-use outrigger_service::wire::{Blob, Wire};
+use outrigger_service::wire::{Blob, Wire, from_bytes, to_bytes};
 use outrigger_service::{ErrorKind, Result, Scope, ServiceError};
 use outrigger_wallet_engine::Wallet;
-use serde_json::Value;
 
 use super::WalletService;
 
 /// Reaches the plugins that provide services to the host (`keys-provider/1`, `policy/1`).
 pub trait Providers: Send + Sync {
-    /// Calls a method of a plugin that no client can call, and waits for its result while somebody waits for the call of `scope`. The
-    /// plugins `makers` made that call.
-    fn ask(&self, scope: Scope, makers: &[Arc<str>], asked: &Asked<'_>, argument: &Value) -> Result<Value>;
+    /// Calls a method of a plugin that no client can call, with the message of its argument, and waits for that of its result while
+    /// somebody waits for the call of `scope`. The plugins `makers` made that call.
+    fn ask(&self, scope: Scope, makers: &[Arc<str>], asked: &Asked<'_>, message: &[u8]) -> Result<Vec<u8>>;
 
     /// Hears of the verdict of a policy.
     fn judged(&self, judgement: &JudgedAct<'_>);
@@ -51,9 +49,9 @@ impl WalletService {
         let call = self.call(scope)?;
         let (user, method) = (call.user().to_owned(), call.caller.method.as_deref().unwrap_or_default().to_owned());
         let query = PolicyQuery { wallet: wallet.name().to_owned(), user, method, act: act()? };
-        let argument = to_json(&query)?;
+        let message = to_bytes(&query);
         for policy in &*policies {
-            let verdict = self.ask_policy::<Judgement>(scope, policy, wallet.name(), "judge", &argument);
+            let verdict = self.ask_policy::<Judgement>(scope, policy, wallet.name(), "judge", &message);
             let refusal = match &verdict {
                 Ok(Judgement::Allow) => None,
                 Ok(Judgement::Refuse { reason }) => Some(format!("The policy '{policy}' refuses: {reason}")),
@@ -70,8 +68,8 @@ impl WalletService {
     /// Stores each policy's state in the wallet, so that the next backup has it.
     pub(super) fn save_policies(&self, scope: Scope, wallet: &Wallet) -> Result<()> {
         for policy in &*wallet.policies()? {
-            let argument = to_json(&wallet.name().to_owned())?;
-            let state = self.ask_policy::<Option<Blob>>(scope, policy, wallet.name(), "save", &argument)?;
+            let message = to_bytes(&wallet.name().to_owned());
+            let state = self.ask_policy::<Option<Blob>>(scope, policy, wallet.name(), "save", &message)?;
             wallet.set_policy_state(policy, state)?;
         }
         Ok(())
@@ -82,7 +80,7 @@ impl WalletService {
     pub(super) fn restore_policies(&self, scope: Scope, wallet: &Wallet) -> Result<()> {
         for policy in &*wallet.policies()? {
             if let Some(state) = wallet.pending_policy_state(policy) {
-                let saved = to_json(&SavedPolicy { wallet: wallet.name().to_owned(), state })?;
+                let saved = to_bytes(&SavedPolicy { wallet: wallet.name().to_owned(), state });
                 self.ask_policy::<()>(scope, policy, wallet.name(), "restore", &saved)?;
                 wallet.policy_restored(policy)?;
             }
@@ -96,13 +94,13 @@ impl WalletService {
         plugin: &str,
         wallet: &str,
         function: &str,
-        argument: &Value,
+        message: &[u8],
     ) -> Result<T> {
         let call = self.call(scope)?;
         let scope = if call.of_call { scope } else { Scope::NONE };
         let asked = Asked { plugin, wallet, method: format!("{POLICY}.{function}") };
-        let answer = self.providers.ask(scope, &call.caller.makers, &asked, argument)?;
-        from_json(&answer).map_err(|error| {
+        let answer = self.providers.ask(scope, &call.caller.makers, &asked, message)?;
+        from_bytes(&answer).map_err(|error| {
             let detail = format!("The policy '{plugin}' of the wallet \"{wallet}\" gave no valid answer: {error}");
             ServiceError::new(ErrorKind::Refused, detail)
         })

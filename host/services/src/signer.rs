@@ -6,16 +6,14 @@ use std::sync::Arc;
 
 use bitcoin::ScriptBuf;
 use bitcoin::consensus::serialize;
-use outrigger_service::json::{from_json, to_json};
 use outrigger_service::policy::Act;
 use outrigger_service::provider::{KEYS_PROVIDER, KeysQuery, MessageQuery, ProviderBatch, ProviderRequest};
 use outrigger_service::signer::{SignBatch, Signed};
 use outrigger_service::wallet::KeyOrigin;
-use outrigger_service::wire::{Blob, Wire};
+use outrigger_service::wire::{Blob, Wire, from_bytes, to_bytes};
 use outrigger_service::{ErrorKind, Result, Scope, ServiceError, Signer};
 use outrigger_sign::{SignatureKind, digest, message_digest, signs_anything, verify_digest};
 use outrigger_wallet_engine::Signing;
-use serde_json::Value;
 
 use super::WalletService;
 use super::policy::{Asked, Providers};
@@ -31,14 +29,14 @@ struct Provider<'a> {
 }
 
 impl Provider<'_> {
-    fn ask<T: Wire>(&self, function: &str, argument: Value) -> Result<T> {
+    fn ask<T: Wire>(&self, function: &str, argument: &impl Wire) -> Result<T> {
         if self.makers.iter().any(|maker| **maker == *self.signer) {
             return Err(self.refused("asks for a signature of its own while it signs"));
         }
         let method = format!("{KEYS_PROVIDER}.{function}");
         let asked = Asked { plugin: &self.signer, wallet: &self.wallet, method };
-        let answer = self.providers.ask(self.scope, &self.makers, &asked, &argument)?;
-        from_json(&answer).map_err(|error| self.refused(&format!("gave no valid answer: {error}")))
+        let answer = self.providers.ask(self.scope, &self.makers, &asked, &to_bytes(argument))?;
+        from_bytes(&answer).map_err(|error| self.refused(&format!("gave no valid answer: {error}")))
     }
 
     fn refused(&self, reason: &str) -> ServiceError {
@@ -62,7 +60,7 @@ impl Provider<'_> {
             return Ok(vec![false; keys.len()]);
         }
         let query = KeysQuery { wallet: self.wallet.clone(), keys: known };
-        let available = self.spread(keys, self.ask::<Vec<bool>>("available", to_json(&query)?)?)?;
+        let available = self.spread(keys, self.ask::<Vec<bool>>("available", &query)?)?;
         Ok(available.into_iter().map(Option::unwrap_or_default).collect())
     }
 
@@ -81,7 +79,7 @@ impl Provider<'_> {
         let query =
             ProviderBatch { wallet, transaction: Blob(serialize(&signing.transaction)), spent, requests: asked };
         let keys: Vec<Option<KeyOrigin>> = requests.iter().map(|request| Some(request.as_ref()?.key.clone())).collect();
-        let signatures = self.spread(&keys, self.ask::<Vec<Option<Blob>>>("sign", to_json(&query)?)?)?;
+        let signatures = self.spread(&keys, self.ask::<Vec<Option<Blob>>>("sign", &query)?)?;
         let signed = requests.into_iter().zip(signatures).map(|(asked, signature)| {
             let (Some(ProviderRequest { request, digest, .. }), Some(Some(signature))) = (asked, signature) else {
                 return Ok(None);
@@ -98,7 +96,7 @@ impl Provider<'_> {
         let Some(key) = key else { return Ok(None) };
         let digest = message_digest(&message);
         let query = MessageQuery { wallet: self.wallet.clone(), key, message, digest };
-        let signature = self.ask::<Option<Blob>>("message", to_json(&query)?)?;
+        let signature = self.ask::<Option<Blob>>("message", &query)?;
         let is_right =
             |signature: &Blob| verify_digest(public_key, digest, &SignatureKind::EcdsaRecoverable, signature);
         if signature.as_ref().is_some_and(|signature| !is_right(signature)) {

@@ -1,7 +1,6 @@
 //! Calls that plugins make (`rpc/1`): `next` asks the next link of a chain, `call` calls a method by its name.
 //!
-//! A plugin's code waits for the answer on its own thread. The call itself is the same future that a client's would be: it may begin
-//! on that thread, if it runs inline, and is otherwise driven by the host's runtime.
+//! A plugin's code waits for the answer on its own thread, which drives the call: the same future that a client's would be.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -9,8 +8,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use outrigger_plugins::MAX_LINKS;
@@ -156,7 +155,7 @@ impl Switchboard {
             Scope::NONE => began.elapsed() < UNSCOPED_PATIENCE && self.front.lock().is_some(),
             Scope(token) => self.calls.phase(token).is_some(),
         };
-        match lent(|| self.finish(work, is_wanted)) {
+        match lent(|| self.finish(work.as_mut(), is_wanted)) {
             Ok(reply) => reply,
             Err(Overloaded) => refused(ErrorKind::Refused, "Too many calls of plugins wait for others"),
         }
@@ -173,25 +172,29 @@ impl Switchboard {
         }
     }
 
-    /// Waits for a call on the runtime. Dropping its future cancels it.
-    fn finish(
-        &self,
-        work: impl Future<Output = Result<RpcReply>> + Send + 'static,
-        is_wanted: impl Fn() -> bool,
-    ) -> Result<RpcReply> {
-        let (done, outcome) = sync_channel(1);
-        // The receiver waits below, or has given up.
-        let task = self.runtime.spawn(async move { drop(done.send(work.await)) });
+    /// Drives a call on this thread while somebody waits for it. Dropping its future cancels it.
+    fn finish<T>(&self, mut work: Pin<&mut impl Future<Output = Result<T>>>, is_wanted: impl Fn() -> bool) -> Result<T> {
+        let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+        // Its timers are the runtime's.
+        let _entered = self.runtime.enter();
         loop {
-            match outcome.recv_timeout(LOOK) {
-                Ok(reply) => return reply,
-                Err(RecvTimeoutError::Timeout) if is_wanted() => {}
-                Err(_) => {
-                    task.abort();
-                    return refused(ErrorKind::Stale, "Nobody waits for the answer any more");
-                }
+            if let Poll::Ready(done) = work.as_mut().poll(&mut Context::from_waker(&waker)) {
+                return done;
             }
+            if !is_wanted() {
+                return refused(ErrorKind::Stale, "Nobody waits for the answer any more");
+            }
+            std::thread::park_timeout(LOOK);
         }
+    }
+}
+
+/// Wakes the thread that drives a call.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
     }
 }
 

@@ -4,12 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use bitcoin::hex::{DisplayHex, FromHex};
+use bytes::Bytes;
 use outrigger_rpc::{Answer, Call, CallHere, Failure, Origin, Params, ResultText};
+use outrigger_service::json::{provided_request, provided_response};
 use outrigger_service::policy::POLICY;
 use outrigger_service::rpc::RpcReply;
 use outrigger_service::{ErrorKind, Result, Scope, ServiceError};
 use outrigger_services::{Asked, JudgedAct, Providers};
 use outrigger_values::RpcError;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::Router;
@@ -23,7 +27,8 @@ const ANSWER_LEAD: Duration = Duration::from_secs(2);
 const HOST_USER: &str = "host";
 
 impl Router {
-    /// Calls a function of a service that a plugin provides. Clients cannot call the method.
+    /// Calls a function of a service that a plugin provides. Clients cannot call the method. Argument and result are messages in
+    /// hexadecimal.
     pub async fn provider(&self, plugin: &str, call: Call) -> Answer {
         let (service, _) = call.method.rsplit_once('.').unwrap_or_default();
         let away = || Failure::Rpc(RpcError::internal(format!("it does not run, or does not provide {service}")));
@@ -39,13 +44,46 @@ impl Router {
                 continue;
             }
             let asked = link.asks.then(Arc::<AtomicBool>::default);
+            let is_binary = instance.manifest().binary_messages;
+            let call = if is_binary { call } else { as_json(call)? };
             return match self.at_link(0, &link, &call, asked.as_ref()).await {
-                AtLink::Answered(answer) => answer.map(ResultText::from),
+                AtLink::Answered(answer) if is_binary => answer.map(ResultText::from),
+                AtLink::Answered(answer) => as_message(&call.method, &answer?),
                 AtLink::Failed(failure) => Err(failure),
                 AtLink::Passed(_) => Err(Failure::Rpc(RpcError::internal("it gave no answer"))),
             };
         }
     }
+}
+
+/// A call for a plugin in another language, which gets the message as JSON.
+fn as_json(call: Call) -> std::result::Result<Call, Failure> {
+    let message = decoded::<[String; 1]>(call.params.as_bytes()).and_then(|[hex]| unhex(&hex));
+    let argument = message.and_then(|message| provided_request(&call.method, &message)).map_err(failed)?;
+    Ok(Call { params: Params::from_bytes(Value::Array(vec![argument]).to_string().into()), ..call })
+}
+
+/// The answer of such a plugin as a message in hexadecimal.
+fn as_message(method: &str, answer: &[u8]) -> Answer {
+    let message = decoded(answer).and_then(|json| provided_response(method, &json)).map_err(failed)?;
+    Ok(Bytes::from(quoted(&message)).into())
+}
+
+fn failed(error: ServiceError) -> Failure {
+    Failure::Rpc(RpcError::internal(error.detail))
+}
+
+/// A message in hexadecimal as JSON text.
+fn quoted(message: &[u8]) -> String {
+    format!("\"{:x}\"", message.as_hex())
+}
+
+fn unhex(hex: &str) -> Result<Vec<u8>> {
+    Vec::from_hex(hex).map_err(|error| ServiceError::new(ErrorKind::Malformed, error.to_string()))
+}
+
+fn decoded<T: DeserializeOwned>(json: &[u8]) -> Result<T> {
+    serde_json::from_slice(json).map_err(|error| ServiceError::new(ErrorKind::Malformed, error.to_string()))
 }
 
 /// Whether a method is a function of a service.
@@ -54,7 +92,7 @@ pub(super) fn is_of(service: &str, method: &str) -> bool {
 }
 
 impl Providers for Switchboard {
-    fn ask(&self, scope: Scope, makers: &[Arc<str>], asked: &Asked<'_>, argument: &Value) -> Result<Value> {
+    fn ask(&self, scope: Scope, makers: &[Arc<str>], asked: &Asked<'_>, message: &[u8]) -> Result<Vec<u8>> {
         let (plugin, is_policy) = (asked.plugin, is_of(POLICY, &asked.method));
         let refused = |reason: &str| {
             let role = if is_policy { "judges for the wallet" } else { "has the keys of the wallet" };
@@ -70,7 +108,7 @@ impl Providers for Switchboard {
         let wallet = is_policy.then(|| asked.wallet.into());
         let origin = Origin { wallet, ..Origin::of_user(HOST_USER) };
         let through = makers.iter().cloned().chain([plugin.into()]).collect();
-        let params = Params::from_bytes(Value::Array(vec![argument.clone()]).to_string().into());
+        let params = Params::from_bytes(format!("[{}]", quoted(message)).into());
         let call = made_by(through, asked.method.clone(), params, origin.into());
         let until = self.calls.due(scope.0).and_then(|due| due.checked_sub(ANSWER_LEAD));
         let begin = |front: &Front| -> Answering {
@@ -82,7 +120,9 @@ impl Providers for Switchboard {
             })
         };
         match self.wait(scope, begin) {
-            Ok(RpcReply::Result { json }) => serde_json::from_slice(&json).map_err(|error| refused(&error.to_string())),
+            Ok(RpcReply::Result { json }) => {
+                decoded::<String>(&json).and_then(|hex| unhex(&hex)).map_err(|error| refused(&error.detail))
+            }
             Ok(RpcReply::Error { message, .. }) => Err(refused(&message)),
             Err(error) if error.kind == ErrorKind::Stale => Err(error),
             Err(error) => Err(refused(&error.detail)),

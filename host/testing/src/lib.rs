@@ -81,18 +81,18 @@ struct TestProviders {
 }
 
 impl Providers for TestProviders {
-    fn ask(&self, scope: Scope, _: &[Arc<str>], asked: &Asked<'_>, argument: &Value) -> Result<Value> {
+    fn ask(&self, scope: Scope, _: &[Arc<str>], asked: &Asked<'_>, message: &[u8]) -> Result<Vec<u8>> {
         let refused = |reason: String| ServiceError::new(ErrorKind::Refused, reason);
         self.asked_for.store(scope.0, Ordering::Relaxed);
         let (service, function) = asked.method.rsplit_once('.').unwrap_or_default();
         let answer = if service == POLICY {
             let policy = lock(&self.policy).clone();
             let policy = policy.ok_or_else(|| refused("no policy".into()))?;
-            policy::provide(&*policy, scope, function, argument)
+            policy::provide(&*policy, scope, function, message)
         } else {
             let keys = lock(&self.keys);
             let keys = keys.as_ref().ok_or_else(|| refused("no provider of keys".into()))?;
-            provider::provide(&**keys, scope, function, argument)
+            provider::provide(&**keys, scope, function, message)
         };
         answer.map_err(|error| refused(error.message))
     }

@@ -104,6 +104,9 @@ pub fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
             return Err(Error::new_spanned(&block.self_ty, format!("the plugin has no {needed}")));
         }
     }
+    if !provided.is_empty() {
+        head.json(",\"binary_messages\":true");
+    }
     if !timers.is_empty() {
         head.json(&format!(",\"timers\":[{}]", timers.join(",")));
     }

@@ -18,8 +18,8 @@ pub use page::page;
 pub use schema::schema;
 
 use crate::events::Event;
-use crate::wire::{FieldShape, Reader, Shape, VariantShape, Wire, WireError, Writer, count, to_bytes};
-use crate::{ErrorKind, SERVICES, Scope, ServiceError, transport};
+use crate::wire::{FieldShape, FunctionShape, Reader, Shape, VariantShape, Wire, WireError, Writer, count, to_bytes};
+use crate::{ErrorKind, PROVIDED, SERVICES, Scope, ServiceError, transport};
 
 const HASH_LEN: usize = 32;
 
@@ -86,6 +86,33 @@ pub fn ask(service: &RawService, name: &str, function: &str, scope: Scope, reque
     put_fields(shape.request, request, true, &mut message)?;
     let response = transport::call(name, service, index, scope, &message.into_message())?;
     read(shape.response, &mut Reader::new(&response)).map_err(transport::damaged)
+}
+
+/// The message for a function of a service that plugins provide, as `policy/1.judge`, as JSON.
+///
+/// # Errors
+/// `Unsupported` for an unknown function, `Malformed` for bytes that are no such message.
+pub fn provided_request(method: &str, message: &[u8]) -> crate::Result<Value> {
+    let mut reader = Reader::new(message);
+    let mut fields = provided(method)?.request.iter();
+    fields.next().map_or(Ok(Value::Null), |field| Ok(read(field.shape, &mut reader)?))
+}
+
+/// The message of such a function's answer, which is JSON.
+///
+/// # Errors
+/// As of [`provided_request`].
+pub fn provided_response(method: &str, json: &Value) -> crate::Result<Vec<u8>> {
+    let mut out = Writer::new(false);
+    put(provided(method)?.response, json, false, &mut out)?;
+    Ok(out.into_message().to_vec())
+}
+
+fn provided(method: &str) -> crate::Result<&'static FunctionShape> {
+    let (service, name) = method.rsplit_once('.').unwrap_or_default();
+    let functions = PROVIDED.iter().filter(|known| known.name == service).flat_map(|known| known.functions);
+    let unknown = || ServiceError::new(ErrorKind::Unsupported, format!("There is no function {method}"));
+    functions.into_iter().find(|known| known.name == name).ok_or_else(unknown)
 }
 
 /// Implements `ask_json` and `event_json` of a host's table.

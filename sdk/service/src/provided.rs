@@ -1,7 +1,7 @@
 //! Services that plugins implement and the host calls: `keys-provider/1`, `policy/1`.
 //!
 //! The host calls a function as the plugin's method `SERVICE.FUNCTION`, which no client can call. The only argument, by position,
-//! and the result are messages as JSON ([`crate::json`]).
+//! and the result are messages: JSON ([`crate::json`]), or bytes in hexadecimal for a plugin of this SDK (`binary_messages` in its manifest).
 
 /// Declares such a service: the trait that a plugin implements, the service's description, and the function that answers the host's
 /// calls.
@@ -57,22 +57,21 @@ macro_rules! provided {
             }),*],
         };
 
-        /// Answers a call of the host: the function's name, and its only argument.
+        /// Answers a call of the host: the function's name, and the message of its only argument. Returns that of the result.
         ///
         /// # Errors
-        /// An unknown function, an argument that is no such message, and the errors of the plugin.
+        /// An unknown function, bytes that are no such message, and the errors of the plugin.
         pub fn provide(
             plugin: &dyn $name,
             scope: $crate::Scope,
             function: &str,
-            argument: &serde_json::Value,
-        ) -> Result<serde_json::Value, outrigger_values::RpcError> {
+            message: &[u8],
+        ) -> Result<Vec<u8>, outrigger_values::RpcError> {
             use outrigger_values::RpcError;
-            let malformed = |error: $crate::json::JsonError| RpcError::internal(error.to_string());
             match function {
                 $(stringify!($function) => {
-                    let argument: $arg_type = $crate::json::from_json(argument).map_err(malformed)?;
-                    Ok($crate::json::to_json(&plugin.$function(scope, &argument)?)?)
+                    let argument: $arg_type = $crate::wire::from_bytes(message)?;
+                    Ok($crate::wire::to_bytes(&plugin.$function(scope, &argument)?))
                 })*
                 _ => Err(RpcError::no_method(function)),
             }

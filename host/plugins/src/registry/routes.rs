@@ -136,10 +136,16 @@ pub(super) fn wrapping(
 
 /// The link of a plugin for calls of the host, to a service that the plugin provides.
 pub(super) fn providing(instance: &Arc<Instance>, method: &str) -> Link {
-    // The caller waits for a policy anyway, so that of a trusted plugin runs on the caller's thread.
-    let inline = method.strip_prefix(POLICY).is_some_and(|rest| rest.starts_with('.'));
-    let described =
-        MethodSpec { name: method.to_owned(), private_keys: true, needs_tip: false, inline, ..MethodSpec::default() };
+    let is_policy = method.strip_prefix(POLICY).is_some_and(|rest| rest.starts_with('.'));
+    let described = MethodSpec {
+        name: method.to_owned(),
+        // A policy gets no keys.
+        private_keys: !is_policy,
+        needs_tip: false,
+        // The caller waits for a policy anyway, so that of a trusted plugin runs on the caller's thread.
+        inline: is_policy,
+        ..MethodSpec::default()
+    };
     Link::of(instance.manifest().id.as_str().into(), method, Arc::new(described), Some(instance.clone()))
 }
 

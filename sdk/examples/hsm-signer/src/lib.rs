@@ -16,20 +16,20 @@
 //! `bitcoin-cli -named createwallet wallet_name=vault disable_private_keys=true external_signer=true` makes a wallet for it,
 //! and importdescriptors gives the wallet the public descriptors.
 //!
-//! Plugin and daemon exchange lines of JSON: the name and the argument of a function of `keys-provider/1`, and its result or
-//! an error.
+//! Plugin and daemon exchange lines of JSON: the name of a function of `keys-provider/1` and the message of its argument in hexadecimal,
+//! and the message of its result or an error.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use outrigger_sdk::bitcoin::hex::{DisplayHex, FromHex};
 use outrigger_sdk::options::PluginOptions;
 use outrigger_sdk::service::Scope;
-use outrigger_sdk::service::json::{from_json, to_json};
 use outrigger_sdk::service::log::Level;
 use outrigger_sdk::service::provider::{KeysProvider, KeysQuery, MessageQuery, ProviderBatch};
-use outrigger_sdk::wire::{Blob, Wire};
+use outrigger_sdk::wire::{Blob, Wire, from_bytes, to_bytes};
 use outrigger_sdk::{Host, Plugin, RpcError, plugin};
 use serde_json::{Value, json};
 
@@ -70,14 +70,15 @@ impl Plugin for HsmSigner {
 
 impl HsmSigner {
     /// Asks the daemon. Each request has a connection of its own, so the plugin finds a restarted daemon again.
-    fn ask<T: Wire>(&self, function: &str, argument: &Value) -> Result<T, RpcError> {
-        let answer = self.exchange(&json!([function, argument])).map_err(|error| {
+    fn ask<T: Wire>(&self, function: &str, argument: &impl Wire) -> Result<T, RpcError> {
+        let request = json!([function, to_bytes(argument).to_lower_hex_string()]);
+        let answer = self.exchange(&request).map_err(|error| {
             self.host.log(Level::Warn, format!("the daemon at {}: {error}", self.socket.display()));
             RpcError::wallet("The signing daemon cannot be reached")
         })?;
         match answer.get("error").and_then(Value::as_str) {
             Some(error) => Err(RpcError::wallet(error)),
-            None => from_json(&answer["result"]).map_err(|error| RpcError::internal(error.to_string())),
+            None => Ok(from_bytes(&message(&answer["result"])?)?),
         }
     }
 
@@ -88,6 +89,14 @@ impl HsmSigner {
         writeln!(stream, "{request}")?;
         read_line(&stream)
     }
+}
+
+/// A message in hexadecimal.
+///
+/// # Errors
+/// Anything else.
+pub fn message(json: &Value) -> Result<Vec<u8>, RpcError> {
+    Vec::from_hex(json.as_str().unwrap_or_default()).map_err(|error| RpcError::internal(error.to_string()))
 }
 
 /// Reads a line of JSON.
@@ -102,15 +111,15 @@ pub fn read_line(from: impl Read) -> io::Result<Value> {
 
 impl KeysProvider for HsmSigner {
     fn available(&self, _: Scope, query: &KeysQuery) -> Result<Vec<bool>, RpcError> {
-        self.ask("available", &to_json(query)?)
+        self.ask("available", query)
     }
 
     fn sign(&self, _: Scope, batch: &ProviderBatch) -> Result<Vec<Option<Blob>>, RpcError> {
-        self.ask("sign", &to_json(batch)?)
+        self.ask("sign", batch)
     }
 
     fn message(&self, _: Scope, query: &MessageQuery) -> Result<Option<Blob>, RpcError> {
-        self.ask("message", &to_json(query)?)
+        self.ask("message", query)
     }
 }
 

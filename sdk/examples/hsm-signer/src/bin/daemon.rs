@@ -8,9 +8,10 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::thread;
 
-use outrigger_hsm_signer::read_line;
+use outrigger_hsm_signer::{message, read_line};
 use outrigger_sdk::RpcError;
 use outrigger_sdk::bitcoin::bip32::{DerivationPath, Xpriv};
+use outrigger_sdk::bitcoin::hex::DisplayHex;
 use outrigger_sdk::bitcoin::secp256k1::{All, Secp256k1, SecretKey};
 use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::provider::{
@@ -84,8 +85,8 @@ fn main() -> io::Result<()> {
 fn serve(mut stream: &UnixStream, keys: &Keys) -> io::Result<()> {
     let request = read_line(stream)?;
     let function = request[0].as_str().unwrap_or_default();
-    let answer: Value = match provide(keys, Scope::NONE, function, &request[1]) {
-        Ok(result) => json!({"result": result}),
+    let answer: Value = match message(&request[1]).and_then(|message| provide(keys, Scope::NONE, function, &message)) {
+        Ok(result) => json!({"result": result.to_lower_hex_string()}),
         Err(error) => json!({"error": error.message}),
     };
     writeln!(stream, "{answer}")

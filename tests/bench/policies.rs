@@ -1,91 +1,137 @@
 //! What policies of wallets cost: signrawtransactionwithwallet of two P2WPKH inputs with and without one.
 
-use std::time::Instant;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, built};
 use serde_json::{Value, json};
 
-use crate::{measure, median};
+use crate::median;
 
-const CALLS: usize = 3_000;
-const TURNS: usize = 5;
+/// Rounds of the cases, which take turns so that the machine's noise is common to all.
+const ROUNDS: usize = 300;
+/// Calls of a case in a round.
+const CALLS: usize = 10;
 /// How many transactions are signed that need a reservation of their own.
 const RESERVED: usize = 300;
 
-/// A policy: its plugin, and a line of the plugin's section.
-type Policy = (&'static str, &'static str);
+/// The policies of a wallet: the library of their plugin, a line of each one's section, and how many there are.
+type Policies = (&'static str, &'static str, usize);
+
+/// One policy costs less than two runs of the same host differ, so there are several.
+const SEVERAL: usize = 10;
 
 const TRUSTED: &str = "trusted = true";
 const ISOLATED: &str = "isolated = true";
 
 pub fn run() {
-    println!("| what | us | more |\n|---|---|---|");
-    let row = |what: &str, one: f64, plain: f64| println!("| {what} | {one:.1} | {:.1} |", one - plain);
-    let plain = signed(&[], false);
-    row("two inputs signed without a policy, on a network thread", plain, plain);
-    // A guarded wallet signs on a thread of the pool, so the cost of a policy is that of another one.
-    let one = signed(&[("judge", TRUSTED)], false);
-    row("the same with a policy that keeps nothing, on a thread of the pool", one, plain);
-    let reserved = signed(&[("spending_guard", TRUSTED)], false);
-    row("the same with the spending guard that has reserved enough", reserved, plain);
-    for (what, section) in [("that keeps nothing", TRUSTED), ("in a process of its own", ISOLATED)] {
-        let two = signed(&[("spending_guard", TRUSTED), ("judge", section)], false);
-        row(&format!("the guard, and another policy {what}, beside the guard alone"), two, reserved);
+    let copies = tempfile::tempdir().unwrap();
+    // A guarded wallet signs on a thread of the pool.
+    let cases: [(&str, &[Policies]); 5] = [
+        ("two inputs signed without a policy, on a network thread", &[]),
+        ("with a policy that keeps nothing, on a thread of the pool", &[("judge", TRUSTED, 1)]),
+        ("with the spending guard that has reserved enough", &[("spending_guard", TRUSTED, 1)]),
+        ("with ten more policies that keep nothing", &[("judge", TRUSTED, 1 + SEVERAL)]),
+        ("with ten more in processes of their own", &[("judge", TRUSTED, 1), ("judge", ISOLATED, SEVERAL)]),
+    ];
+    let mut started: Vec<Case> = cases.iter().map(|(_, policies)| Case::start(policies, copies.path())).collect();
+    let mut times = vec![Vec::new(); cases.len()];
+    for _ in 0..ROUNDS {
+        for (case, times) in started.iter_mut().zip(&mut times) {
+            let raw = case.raw(0);
+            times.extend((0..CALLS).map(|_| case.sign(&raw)));
+        }
+    }
+    println!("| what | us | for each policy |\n|---|---|---|");
+    let micros = |times: Vec<Duration>| median(times).as_secs_f64() * 1e6;
+    let medians: Vec<f64> = times.into_iter().map(micros).collect();
+    for ((what, policies), median) in cases.iter().zip(&medians) {
+        let count: usize = policies.iter().map(|(_, _, count)| count).sum();
+        let each = if count > 1 { format!("{:.1}", (median - medians[1]) / SEVERAL as f64) } else { String::new() };
+        println!("| {what} | {median:.1} | {each} |");
     }
     for (what, section) in [("", TRUSTED), (" in a process of its own", ISOLATED)] {
-        let reserving = signed(&[("spending_guard", section)], true);
-        row(&format!("the spending guard{what} that makes a reservation, on disk"), reserving, plain);
+        let mut case = Case::start(&[("spending_guard", section, 1)], copies.path());
+        let raws: Vec<Value> = (0..RESERVED).map(|more| case.raw(more)).collect();
+        let reserving = micros(raws.iter().map(|raw| case.sign(raw)).collect());
+        println!("| with the spending guard{what} that makes a reservation, on disk | {reserving:.1} | |");
     }
 }
 
-/// The median of the medians of several hosts, in microseconds.
-fn signed(policies: &[Policy], reserves: bool) -> f64 {
-    let mut turns: Vec<f64> = (0..TURNS).map(|_| once(policies, reserves)).collect();
-    turns.sort_by(f64::total_cmp);
-    turns[TURNS / 2]
-}
-
-fn configured((plugin, section): &Policy) -> String {
-    let file = built().library(&format!("outrigger_{plugin}")).display().to_string();
-    let (grants, options) = match *plugin {
+/// The section of a policy. Each copy of a library has an id of its own.
+fn configured(library: &str, section: &str, number: usize, copies: &Path) -> String {
+    let original = built().library(&format!("outrigger_{library}"));
+    let (grants, options) = match library {
         "judge" => ("", "silent = true"),
         _ => ("\"store/1\", \"chain/1\", \"wallet-read/1\"", "limit = 2_000_000_000_000_000"),
     };
-    let id = plugin.replace('_', "-");
+    let (file, id) = match library {
+        "judge" => {
+            let id = format!("jud{number:02}");
+            let file = copies.join(format!("{id}.so"));
+            let bytes = std::fs::read(original).unwrap();
+            std::fs::write(&file, renamed(bytes, b"\"id\":\"judge\"", format!("\"id\":\"{id}\"").as_bytes())).unwrap();
+            (file, id)
+        }
+        _ => (original.to_owned(), library.replace('_', "-")),
+    };
+    let file = file.display().to_string();
     format!(
         "[[plugins]]\nfile = {file:?}\nsandbox = \"best-effort\"\ngrants = [{grants}]\n{section}\noptions = {{ {options} }}\n\
          [[wallet.policies]]\nwallets = [\"hot\"]\nplugin = {id:?}\n"
     )
 }
 
-fn once(policies: &[Policy], reserves: bool) -> f64 {
-    let policies: String = policies.iter().map(configured).collect();
-    let host = Host::start_with(HostOptions::with_groups(&policies));
-    let mut wallet = host.new_wallet("hot");
-    wallet.mine(2);
-    wallet.call("generatetoaddress", json!([100, ELSEWHERE]));
-    if !reserves {
-        let params = json!([raw(&mut wallet, 0)]);
-        return measure(&mut wallet, CALLS, "signrawtransactionwithwallet", &params).0.as_secs_f64() * 1e6;
+fn renamed(mut bytes: Vec<u8>, old: &[u8], new: &[u8]) -> Vec<u8> {
+    assert_eq!(old.len(), new.len());
+    let places: Vec<usize> =
+        bytes.windows(old.len()).enumerate().filter(|(_, at)| *at == old).map(|(at, _)| at).collect();
+    assert!(!places.is_empty());
+    for at in places {
+        bytes[at..at + new.len()].copy_from_slice(new);
     }
-    let raws: Vec<Value> = (0..RESERVED).map(|more| raw(&mut wallet, more)).collect();
-    let sign = |raw: Value| {
-        let request = json!({"id": 1, "method": "signrawtransactionwithwallet", "params": [raw]}).to_string();
-        let began = Instant::now();
-        let reply = wallet.post(&request);
-        assert_eq!(reply.status, 200, "{}", reply.body);
-        began.elapsed()
-    };
-    median(raws.into_iter().map(sign).collect()).as_secs_f64() * 1e6
+    bytes
 }
 
-/// A transaction of the wallet's two coins that gives away some satoshi more.
-fn raw(wallet: &mut Client, more: usize) -> Value {
-    let coins = wallet.call("listunspent", json!([]));
-    let input = |coin: &Value| json!({"txid": coin["txid"], "vout": coin["vout"]});
-    let inputs: Vec<Value> = coins.as_array().unwrap().iter().map(input).collect();
-    assert_eq!(inputs.len(), 2);
-    let (given, own) = (1.0 + more as f64 / 1e6, coins[0]["address"].as_str().unwrap());
-    let outputs = json!([{ELSEWHERE: format!("{given:.8}")}, {own: format!("{:.8}", 98.9 - given)}]);
-    wallet.call("createrawtransaction", json!([inputs, outputs]))
+/// A host with a wallet of two coins.
+struct Case {
+    _host: Host,
+    wallet: Client,
+}
+
+impl Case {
+    fn start(policies: &[Policies], copies: &Path) -> Self {
+        let sections =
+            policies.iter().flat_map(|(library, section, count)| (0..*count).map(move |_| (*library, *section)));
+        let policies: String =
+            (0..).zip(sections).map(|(at, (library, section))| configured(library, section, at, copies)).collect();
+        let methods = ["asjudge", "endwork", "judged", "signasjudge", "timers", "work"];
+        let several =
+            policies.contains("jud01").then(|| methods.map(|method| format!("{method} = \"jud00\"\n")).concat());
+        let routes = several.map(|routes| format!("[routes]\n{routes}")).unwrap_or_default();
+        let host = Host::start_with(HostOptions::with_groups(&format!("{policies}{routes}")));
+        let mut wallet = host.new_wallet("hot");
+        wallet.mine(2);
+        wallet.call("generatetoaddress", json!([100, ELSEWHERE]));
+        Self { _host: host, wallet }
+    }
+
+    fn sign(&mut self, raw: &Value) -> Duration {
+        let request = json!({"id": 1, "method": "signrawtransactionwithwallet", "params": [raw]}).to_string();
+        let began = Instant::now();
+        let reply = self.wallet.post(&request);
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        began.elapsed()
+    }
+
+    /// A transaction of the two coins that gives away some satoshi more.
+    fn raw(&mut self, more: usize) -> Value {
+        let coins = self.wallet.call("listunspent", json!([]));
+        let input = |coin: &Value| json!({"txid": coin["txid"], "vout": coin["vout"]});
+        let inputs: Vec<Value> = coins.as_array().unwrap().iter().map(input).collect();
+        assert_eq!(inputs.len(), 2);
+        let (given, own) = (1.0 + more as f64 / 1e6, coins[0]["address"].as_str().unwrap());
+        let outputs = json!([{ELSEWHERE: format!("{given:.8}")}, {own: format!("{:.8}", 98.9 - given)}]);
+        self.wallet.call("createrawtransaction", json!([inputs, outputs]))
+    }
 }

@@ -1,11 +1,11 @@
-//! Panics in threads that live as long as the host.
+//! Catches panics in threads that live as long as the host.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs work of such a thread. A panic ends only this work and is logged.
+/// Runs a piece of a thread's work. A panic ends only this piece; it is logged with the name `what`.
 pub fn contain(what: &str, work: impl FnOnce()) {
     if catch_unwind(AssertUnwindSafe(work)).is_err() {
-        tracing::error!("{what} failed by a panic; what it was about is left undone");
+        tracing::error!("a panic interrupted {what}; the rest of the work was skipped");
     }
 }
 

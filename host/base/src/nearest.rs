@@ -1,7 +1,7 @@
-//! Suggestions for unknown names in messages.
+//! Suggestions for unknown names in error messages.
 
-/// The known name with the fewest different letters; `None` if more than a third of the letters differ (one may
-/// always). Upper and lower case count as equal.
+/// The known name with the smallest edit distance to `wanted`, ignoring case. `None` if the distance is more than 1 and more than
+/// a third of the length of `wanted`.
 pub fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted: Vec<char> = wanted.to_lowercase().chars().take(MAX_CHARS + 1).collect();
     if wanted.len() > MAX_CHARS {
@@ -17,7 +17,7 @@ pub fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Op
         .map(|(_, name)| name)
 }
 
-/// `; did you mean ...?` for the end of a message; empty without a similar name, and if the name itself is known.
+/// `; did you mean ...?` for the end of a message. Empty if no known name is similar, or if `wanted` is known.
 pub fn suggestion<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest(wanted, known)
         .filter(|name| *name != wanted)
@@ -25,7 +25,7 @@ pub fn suggestion<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) ->
         .unwrap_or_default()
 }
 
-/// Longer names are not compared: the work grows with the product of the lengths.
+/// The longest name that gets a suggestion, in characters: the work grows with the product of the lengths.
 const MAX_CHARS: usize = 64;
 
 /// How many letters must be inserted, removed, replaced or swapped with their neighbour (optimal string alignment

@@ -1,8 +1,8 @@
-//! How deeply JSON text nests.
+//! The nesting depth of JSON text.
 
 use serde_json::value::RawValue;
 
-/// The nesting limit for JSON text of plugins: that of bitcoin-cli's parser (UniValue).
+/// The nesting limit for JSON text from plugins, equal to the limit of bitcoin-cli's parser (UniValue).
 pub const MAX_NESTING: usize = 512;
 
 /// The deepest nesting of arrays and objects in JSON text.
@@ -25,8 +25,8 @@ pub fn depth(json: &[u8]) -> usize {
     deepest
 }
 
-/// Whether text is a JSON array or object of at most this many bytes, within [`MAX_NESTING`]. Any other could add members
-/// to the request that it becomes a part of.
+/// Whether text is a JSON array or object of at most `most` bytes, within [`MAX_NESTING`]. The host inserts the text into a
+/// request, and invalid JSON could add members to that request.
 pub fn are_parameters(text: &[u8], most: usize) -> bool {
     matches!(text.first(), Some(b'[' | b'{'))
         && text.len() <= most

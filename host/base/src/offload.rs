@@ -2,7 +2,7 @@
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-/// The length of text, in bytes, from which parsing it counts as long.
+/// The length of text, in bytes, from which [`read_offloaded`] offloads the parsing.
 pub const LONG_TEXT: usize = 256 << 10;
 
 /// Runs `work` while another thread serves this thread's connections, if it has any.

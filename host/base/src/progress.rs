@@ -1,12 +1,12 @@
-//! How far a call is.
+//! The progress of a call.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a plugin says of its progress in a call (`getrpcinfo`).
+/// The progress that a plugin reports for a call (`getrpcinfo`).
 #[derive(Default, Debug)]
 pub struct Progress {
     done: AtomicU64,
-    /// 0 until the plugin has said anything.
+    /// 0 until the plugin reports progress.
     total: AtomicU64,
 }
 
@@ -16,7 +16,7 @@ impl Progress {
         self.total.store(total, Ordering::Relaxed);
     }
 
-    /// How much of how much is done.
+    /// The done and the total amount, in the plugin's unit; `None` if the plugin has reported no progress.
     pub fn get(&self) -> Option<(u64, u64)> {
         let (done, total) = (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed));
         (total > 0).then_some((done.min(total), total))

@@ -1,21 +1,21 @@
-//! A map by calls' tokens, sharded so that threads of different calls rarely contend for a lock.
+//! Data keyed by the tokens of calls, sharded so that threads of different calls rarely contend for a lock.
 
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use parking_lot::{Mutex, MutexGuard};
 
-/// How many shards there are. Consecutive tokens belong to different ones.
+/// The number of shards. Consecutive tokens belong to different shards.
 const PARTS: usize = 32;
 
-/// A table by token.
+/// A map keyed by token.
 pub type TokenMap<T> = HashMap<u64, T, RandomState>;
 
 pub struct ByToken<T> {
     parts: [Part<T>; PARTS],
 }
 
-/// On its own cache line.
+/// A shard, aligned so that no two shards share a cache line.
 #[derive(Default)]
 #[repr(align(128))]
 struct Part<T>(Mutex<T>);
@@ -27,10 +27,12 @@ impl<T: Default> Default for ByToken<T> {
 }
 
 impl<T> ByToken<T> {
+    /// Locks the shard of a token.
     pub fn of(&self, token: u64) -> MutexGuard<'_, T> {
         self.parts[token as usize % PARTS].0.lock()
     }
 
+    /// Locks all shards, one after the other.
     pub fn all(&self) -> impl Iterator<Item = MutexGuard<'_, T>> {
         self.parts.iter().map(|part| part.0.lock())
     }

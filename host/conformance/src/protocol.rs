@@ -24,17 +24,17 @@ pub struct ExtraCall {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Job {
     pub file: PathBuf,
-    /// A private folder for the copy that is opened.
+    /// The private folder of the process, for its copy of the plugin's file.
     pub copies: PathBuf,
     pub check: super::Check,
     pub methods: Vec<String>,
     /// Options other than the defaults.
     pub options: Map<String, Value>,
-    /// A service that is not granted, though the manifest asks for it.
+    /// A service that the manifest requests and the tool does not grant.
     pub withheld: Option<String>,
     /// Calls beyond the generated ones.
     pub calls: Vec<ExtraCall>,
-    /// What the plugin's own process may reach, where it has one.
+    /// The `reach` of an isolated plugin; `None` if the plugin is not isolated.
     pub isolated: Option<Vec<Reach>>,
     /// The time limit of each step, in milliseconds.
     pub deadline_ms: u64,
@@ -49,7 +49,7 @@ impl Job {
 /// An entry into the plugin's code.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Step {
-    /// The entered function, or several: `start`, `call`, ...
+    /// The function or functions that the thread entered: `start`, `call`, ...
     pub entry: String,
     /// The method, if it belongs to a call.
     pub method: Option<String>,
@@ -71,15 +71,15 @@ impl Step {
 /// A defect of the plugin.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Finding {
-    /// The method it is about, if any.
+    /// The affected method, if any.
     pub method: Option<String>,
-    /// The first arguments that showed it.
+    /// The first arguments that triggered the defect.
     pub arguments: Option<String>,
     pub what: String,
 }
 
 impl Finding {
-    /// A finding about no method.
+    /// A finding that affects no particular method.
     pub fn new(what: impl Into<String>) -> Self {
         Self { method: None, arguments: None, what: what.into() }
     }
@@ -91,7 +91,7 @@ impl Finding {
         Self { method: step.method.clone(), arguments: step.arguments.clone(), what }
     }
 
-    /// The same finding, made in a setting.
+    /// Prefixes the description with the setting of the check, such as a withheld service.
     pub fn in_setting(self, setting: &str) -> Self {
         Self { what: format!("{setting}: {}", self.what), ..self }
     }
@@ -107,7 +107,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Arguments as a report shows them.
+/// Truncates arguments to [`SHOWN_CHARACTERS`] for a report.
 fn shortened(arguments: &str) -> String {
     match arguments.char_indices().nth(SHOWN_CHARACTERS) {
         None => arguments.to_owned(),
@@ -117,7 +117,7 @@ fn shortened(arguments: &str) -> String {
     }
 }
 
-/// A message of the process.
+/// A message from the process to the tool.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Message {

@@ -1,4 +1,4 @@
-//! The checks, each in a process of its own.
+//! The checks. Each runs in its own process.
 
 mod calls;
 mod events;
@@ -8,13 +8,13 @@ use super::protocol::Message;
 use super::session::Session;
 use super::{Check, arguments};
 
-/// What a check did, or the reason why it did not.
+/// A summary of the check, or the reason why the check could not run.
 type Outcome = Result<String, String>;
 
-/// Runs a check and tells what came of it.
+/// Runs a check and reports the outcome to the tool.
 pub fn run(check: Check, session: &Session<'_>) {
     let outcome = match check {
-        // It was done with the session.
+        // Creating the session has already opened the plugin.
         Check::Open => Ok(String::new()),
         Check::Lifecycle => lifecycle::lifecycle(session),
         Check::Parameters => calls::parameters(session),
@@ -28,7 +28,7 @@ pub fn run(check: Check, session: &Session<'_>) {
     session.reporter.tell(&Message::Done(done + &session.denials()));
 }
 
-/// An instance in the setting of the job, and a few calls. It may refuse to start with a reason.
+/// Starts an instance in the job's setting and makes a few calls. The instance may refuse to start if it gives a reason.
 fn setting(session: &Session<'_>) -> Outcome {
     if let Ok(harness) = session.try_bring_up() {
         for (method, set) in session.calls(arguments::few) {

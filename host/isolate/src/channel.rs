@@ -13,15 +13,15 @@ use crate::frame::{FrameError, HEAD_LEN, Head, MESSAGE_TIME, SILENCE};
 /// The size of the read buffer, in bytes: most messages are shorter.
 const BUFFER: usize = 64 << 10;
 
-/// The longest body that is copied after its head for a single write, in bytes.
+/// The longest body that is sent in a single write with its head, in bytes.
 const SINGLE_WRITE: usize = 64 << 10;
 
 pub struct Channel {
     stream: Arc<UnixStream>,
-    /// Whether the peer must finish each message, and read those of this end, within [`MESSAGE_TIME`]. The host bounds
-    /// runners, since it does not trust them.
+    /// Whether the peer must send or read each message within [`MESSAGE_TIME`]. The host sets this limit for runners,
+    /// since it does not trust them.
     is_bounded: bool,
-    /// The bytes between `start` and `end` were read from the socket and not consumed.
+    /// The bytes in `start..end` were read from the socket and not yet consumed.
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
@@ -45,11 +45,11 @@ impl Channel {
     /// Sends a message whose body is the concatenation of these parts.
     ///
     /// # Errors
-    /// The peer closed the channel or does not read; the body is too long for a head.
+    /// The peer closed the channel or does not read in time, or the length of the body exceeds a `u32`.
     pub fn send(&mut self, head: Head, parts: &[&[u8]]) -> Result<(), FrameError> {
         let len: usize = parts.iter().map(|part| part.len()).sum();
-        let told = u32::try_from(len).map_err(|_| FrameError::TooLong { len })?;
-        let (head, until) = (Head { len: told, ..head }.encode(), self.message_deadline());
+        let body_len = u32::try_from(len).map_err(|_| FrameError::TooLong { len })?;
+        let (head, until) = (Head { len: body_len, ..head }.encode(), self.message_deadline());
         if len > SINGLE_WRITE {
             self.write(&head, until)?;
             return parts.iter().try_for_each(|part| self.write(part, until));
@@ -90,7 +90,7 @@ impl Channel {
         self.message(limit, self.message_deadline())
     }
 
-    /// As [`Self::receive`], with a deadline.
+    /// Like [`Self::receive`], but fails with [`FrameError::Silent`] if the message is not complete by `until`.
     pub fn receive_until(&mut self, limit: usize, until: Instant) -> Result<Message, FrameError> {
         self.message(limit, Some(until))
     }
@@ -113,13 +113,13 @@ impl Channel {
             incoming.read(&*self.stream).map_err(|error| read_error(error, until))?;
         }
         if has_timeout {
-            // Some systems refuse this after the peer has closed; the next read finds that.
+            // Some systems reject this option after the peer has closed the socket. The next read then reports the close.
             let _ = self.stream.set_read_timeout(None);
         }
         Ok((head, incoming.finish()))
     }
 
-    /// Sets the socket's timeout for the next read, if the message has a deadline. Returns whether it has one.
+    /// If the message has a deadline, sets the socket's timeout for the next read. Returns whether it set one.
     ///
     /// # Errors
     /// The deadline has passed.
@@ -129,7 +129,7 @@ impl Channel {
         if left.is_zero() {
             return Err(FrameError::Silent);
         }
-        // If the system refuses, as above, the next read does not block.
+        // If the system rejects the option, the peer has closed the socket, and the next read does not block.
         let _ = self.stream.set_read_timeout(Some(if has_begun { left.min(SILENCE) } else { left }));
         Ok(true)
     }
@@ -168,12 +168,12 @@ fn wipe(bytes: &mut [u8]) {
     optimization_barrier(bytes);
 }
 
-/// The error of a failed read; without a deadline a timeout is not possible.
+/// Converts the error of a failed read. A read without a deadline cannot time out.
 fn read_error(error: std::io::Error, until: Option<Instant>) -> FrameError {
     if until.is_some() { within_message(error) } else { error.into() }
 }
 
-/// The error of a read or write that failed within a message.
+/// Converts the error of a failed read or write within a message. A timeout becomes [`FrameError::Silent`].
 fn within_message(error: std::io::Error) -> FrameError {
     match error.kind() {
         std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut => FrameError::Silent,
@@ -245,10 +245,10 @@ mod tests {
     #[test]
     fn a_side_that_is_silent_within_a_message_or_takes_none_is_given_up() {
         let (one, other) = UnixStream::pair().unwrap();
-        let mut lane = Channel::to_runner(one).unwrap();
+        let mut channel = Channel::to_runner(one).unwrap();
         (&other).write_all(b"half").unwrap();
-        assert!(matches!(lane.receive(9), Err(FrameError::Silent)));
-        assert!(matches!(lane.send(Head::new(Kind::Reply), &[&[0; 16 << 20]]), Err(FrameError::Silent)));
+        assert!(matches!(channel.receive(9), Err(FrameError::Silent)));
+        assert!(matches!(channel.send(Head::new(Kind::Reply), &[&[0; 16 << 20]]), Err(FrameError::Silent)));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The channels by which threads of the host enter a runner.
+//! The channels through which threads of the host enter a runner.
 
 use parking_lot::{Condvar, Mutex};
 
@@ -7,10 +7,10 @@ use crate::channel::Channel;
 /// How many threads of the host can be in one runner at a time.
 const MAX_ENTRIES: usize = 40;
 
-/// How many of these are reserved for control functions: calls may need them to end.
+/// How many of these are reserved for control functions. Some calls end only after a control function has run.
 const FOR_CONTROL: usize = 4;
 
-/// How many threads that the plugin made can use services at a time.
+/// How many of the plugin's own threads can use services at a time.
 pub const OWN_CHANNELS: usize = 4;
 
 pub const MAX_CHANNELS: usize = MAX_ENTRIES + OWN_CHANNELS;
@@ -72,7 +72,7 @@ impl Channels {
         state.idle.push(channel);
         state.calls -= usize::from(entry == Entry::Call);
         drop(state);
-        // All are woken: a waiting call may not take the reserved channels.
+        // `notify_one` could wake a call, which cannot take a reserved channel, and leave a control function waiting.
         self.returned.notify_all();
     }
 

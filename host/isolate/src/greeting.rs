@@ -8,6 +8,7 @@ use crate::launch::RunnerCode;
 /// The first message to a runner.
 #[derive(Serialize, Deserialize)]
 pub struct Hello {
+    /// The host's process ID.
     pub host: u32,
     pub code: RunnerCode,
     /// The sandbox plan, with the features that the kernel supports.
@@ -18,6 +19,6 @@ pub struct Hello {
 #[derive(Serialize, Deserialize)]
 pub struct Begin {
     pub options: Vec<u8>,
-    /// The granted services, with the number of their functions.
+    /// The names of the granted services, each with its number of functions.
     pub services: Vec<(String, usize)>,
 }

@@ -13,17 +13,17 @@ use crate::usage::Bounds;
 /// The sandbox of a plugin's process.
 #[derive(Clone, Debug)]
 pub struct Confinement {
-    /// The fallback if the system does not allow a sandbox.
+    /// Whether the plugin fails or runs with less protection if the system does not support every layer.
     pub policy: Policy,
-    /// What it may reach beyond its services.
+    /// The files and addresses that the process may reach besides its services.
     pub reach: Vec<Reach>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum RunnerCode {
-    /// The copy of the plugin's library.
+    /// The path of the host's copy of the plugin's library.
     Library(PathBuf),
-    /// A plugin that the program links, by its name.
+    /// The name of a plugin that is linked into the program.
     Linked(String),
 }
 
@@ -31,14 +31,14 @@ pub struct Launch {
     pub plugin: String,
     pub code: RunnerCode,
     pub services: Vec<String>,
-    /// Whether it may be restarted after a crash.
+    /// Whether the host restarts the plugin after a crash.
     pub restartable: bool,
-    /// Whether it runs in `plugin check`: then a crash in a function without an answer is also reported as a fault of
-    /// that function, and the pause before restarts does not grow.
+    /// Whether `plugin check` runs the plugin. If so, a crash in a function that has no answer is also reported as a fault
+    /// of that function, and the pause before a restart does not grow.
     pub is_checked: bool,
-    /// Its inline methods, whose functions return at once.
+    /// The plugin's inline methods. Their functions return at once.
     pub inline: Arc<[String]>,
-    /// The length limit of its answers, in bytes.
+    /// The maximum length of an answer, in bytes.
     pub max_answer: usize,
     pub executable: Arc<Executable>,
     pub confinement: Option<Confinement>,
@@ -46,6 +46,6 @@ pub struct Launch {
     /// The statistics of all of the plugin's instances.
     pub status: Arc<RunnerStatus>,
     pub runners: Arc<Runners>,
-    /// Called when it has ended and is not restarted; with `true` if it kept ending by itself.
+    /// Called when the process has ended and the host does not restart it, with `true` if the process kept ending by itself.
     pub given_up: Box<dyn Fn(bool) + Send + Sync>,
 }

@@ -28,20 +28,22 @@ use crate::usage::{self, Bounds, Watch};
 use crate::watch;
 use outrigger_sandbox::Notifier;
 
-/// The time limit for opening its library.
+/// How long a runner may take to open the plugin's library.
 const READY_PATIENCE: Duration = Duration::from_secs(30);
 
-/// The time limit for freeing its instance.
+/// How long a runner may take to free the plugin's instance.
 const DESTROY_PATIENCE: Duration = Duration::from_secs(1);
 
-/// How long a process may take to end after one of its channels was closed: a regular exit closes them first.
+/// How long a process may take to end after one of its channels closed. In a regular exit, the channels close first.
 const EXIT_PATIENCE: Duration = Duration::from_millis(250);
 
 /// The longest request to a service, in bytes.
 const MAX_REQUEST: usize = 64 << 20;
 
-/// The longest message of a starting runner, in bytes; longer reasons are truncated.
+/// The longest message from a starting runner, in bytes.
 const MAX_GREETING: usize = 64 << 10;
+
+/// The length to which a plugin's reason is truncated, in bytes.
 const MAX_REASON: usize = 1000;
 
 pub struct Backend {
@@ -58,12 +60,14 @@ impl Backend {
     }
 }
 
+/// The runner ended before a function of the plugin returned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RunnerGone {
+    /// Whether the runner may have begun the function.
     pub begun: bool,
 }
 
-/// A plugin's reason for a failure, as printable text.
+/// A plugin's reason for a failure, truncated and printable.
 pub fn reason_of(bytes: &[u8]) -> String {
     output::printable(bytes.get(..MAX_REASON).unwrap_or(bytes))
 }
@@ -73,14 +77,14 @@ pub struct Runner {
     pub process: Arc<Process>,
     control: Mutex<Option<UnixStream>>,
     channels: Channels,
-    /// The sockets of all channels, of both purposes.
+    /// The sockets of all channels, including the channels of the plugin's own threads.
     sockets: Mutex<Vec<Arc<UnixStream>>>,
     pub open: OpenCalls,
     has_answered: AtomicBool,
     gone: AtomicBool,
-    /// When the first of its channels was found closed.
+    /// When the host first found a channel closed.
     broken: OnceLock<Instant>,
-    /// The deadline of a bounded function.
+    /// The deadline of the function in [`Self::enter_within`].
     due: Mutex<Option<Instant>>,
     /// Decides about system calls that the sandbox forwards.
     _notifier: Option<Notifier>,
@@ -90,8 +94,8 @@ pub struct Runner {
 }
 
 impl Runner {
-    /// Starts a process in this control group, and waits until it has loaded the library. The calling thread must
-    /// outlive it: the system ends a runner with the thread that started it.
+    /// Starts a runner in this control group, and waits until the runner has loaded the plugin's library. The calling
+    /// thread must outlive the runner: the system kills a runner when the thread that started it ends.
     pub fn spawn(launch: &Launch, backend: &Arc<Backend>, group: Option<&Group>) -> Result<(Arc<Self>, Child), String> {
         let system = |error: std::io::Error| error.to_string();
         let (control, theirs) = UnixStream::pair().map_err(system)?;
@@ -104,17 +108,17 @@ impl Runner {
         drop(command);
         let plugin = launch.plugin.clone();
         let copy = move || {
-            contain("copying what a runner writes", || output::copy(&plugin, out));
+            contain("copying a runner's output", || output::copy(&plugin, out));
         };
         let started = std::thread::Builder::new().name(format!("output-{}", launch.plugin)).spawn(copy);
-        // Before the first message, so that everything after it is limited.
+        // Limits the process before the first message, which makes it load the plugin's code.
         let grouped = group.map_or(Ok(()), |group| group.take(child.id()).map_err(|error| error.to_string()));
         let outcome = started.map_err(system).and(grouped).and_then(|()| Self::meet(launch, backend, &child, control));
         match outcome {
             Ok(runner) => Ok((runner, child)),
             Err(reason) => {
                 let _ = child.kill();
-                // A kill by the host carries no information.
+                // SIGKILL is the host's own kill above, not the cause.
                 let ended = child.wait().map(Ending::from).ok().filter(|ended| *ended != Ending::Signal(libc::SIGKILL));
                 Err(match ended {
                     Some(ended) => format!("{reason} ({ended})"),
@@ -142,8 +146,8 @@ impl Runner {
         let mut hear = || {
             let heard = channel.receive_until(MAX_GREETING, until);
             heard.map_err(|error| match error {
-                FrameError::Io(_) => "its runner ended before its library was open".to_owned(),
-                FrameError::Silent => format!("its library was not open within {} s", READY_PATIENCE.as_secs()),
+                FrameError::Io(_) => "its runner ended before it opened the library".to_owned(),
+                FrameError::Silent => format!("its runner did not open its library in {} s", READY_PATIENCE.as_secs()),
                 error => error.to_string(),
             })
         };
@@ -183,7 +187,7 @@ impl Runner {
         Ok(runner)
     }
 
-    /// Serves a channel of threads that the plugin made, on a thread that ends with the runner.
+    /// Opens a channel for the plugin's own threads. A new thread serves it until the runner ends.
     fn serve_own(self: &Arc<Self>) -> std::io::Result<()> {
         let mut channel = self.new_channel(Purpose::Own)?;
         let runner = self.clone();
@@ -211,7 +215,7 @@ impl Runner {
         passing::send(control.as_ref().ok_or(std::io::ErrorKind::NotConnected)?, purpose, theirs.as_fd())?;
         let channel = Channel::to_runner(ours)?;
         self.sockets.lock().push(channel.socket());
-        // [`Self::close`] may have closed the others before.
+        // [`Self::close`] may already have closed the other channels.
         if self.is_gone() { Err(std::io::ErrorKind::NotConnected.into()) } else { Ok(channel) }
     }
 
@@ -232,7 +236,7 @@ impl Runner {
         self.run(Entry::Control, head, &[body])
     }
 
-    /// As [`Self::enter`], with a time limit after which the process is killed.
+    /// Like [`Self::enter`], but kills the process if the function does not return within `time`.
     pub fn enter_within(&self, head: Head, body: &[u8], time: Duration) -> Result<(i32, Vec<u8>), RunnerGone> {
         *self.due.lock() = Some(Instant::now() + time);
         let outcome = self.enter(head, body);
@@ -243,7 +247,7 @@ impl Runner {
     /// Runs a call and returns its function's status.
     ///
     /// # Errors
-    /// The runner ended first. If it may have begun the call, the call is in [`Self::open`] unless it was answered.
+    /// The runner ended before the function returned. A call that it may have begun stays in [`Self::open`] until answered.
     pub fn call(&self, call: &RawCall<'_>) -> Result<i32, RunnerGone> {
         let RawCall { token, method, params, deadline_ms, release } = *call;
         let place = u32::try_from(method.len()).unwrap_or(u32::MAX);
@@ -262,7 +266,7 @@ impl Runner {
 
     fn run(&self, entry: Entry, head: Head, parts: &[&[u8]]) -> Result<(i32, Vec<u8>), RunnerGone> {
         let mut channel = self.take_channel(entry)?;
-        // A message that was sent in part is not begun.
+        // The runner begins a function only after it has received the whole message.
         let sent = channel.send(head, parts).map_err(|error| (error, false));
         let returned = sent.and_then(|()| self.serve_until_returned(&mut channel, head.token));
         let returned = returned.map_err(|(error, begun)| {
@@ -273,14 +277,14 @@ impl Runner {
         Ok(returned)
     }
 
-    /// Serves a function's requests to services until it has returned. An error says whether the runner may have begun
-    /// the function: not if it closed the channel without having read the message.
+    /// Serves a function's requests to services until the function returns. The flag of an error is whether the runner may
+    /// have begun the function. It is false if the runner closed the channel before it read the message.
     fn serve_until_returned(&self, channel: &mut Channel, token: u64) -> Result<(i32, Vec<u8>), (FrameError, bool)> {
         let mut has_begun = false;
         loop {
             let received = channel.receive(self.limit());
             let (head, body) = received.map_err(|error| {
-                // The runner closed the channel without having read everything. Only Linux reports that.
+                // A reset means that the runner closed the channel with unread data. Only Linux reports this.
                 let is_reset = matches!(&error, FrameError::Io(io) if io.kind() == std::io::ErrorKind::ConnectionReset);
                 (error, has_begun || !is_reset)
             })?;
@@ -303,7 +307,7 @@ impl Runner {
         }
     }
 
-    /// Serves a message other than the end of a function.
+    /// Serves a request to a service, or forwards an answer to a call. Any other message is an error.
     fn serve(&self, channel: &mut Channel, (head, body): Message) -> Result<(), FrameError> {
         match head.kind {
             Kind::Ask => {
@@ -320,9 +324,9 @@ impl Runner {
                     Ok(answer) => (head.code, answer.into()),
                     Err(discarded) => (INTERNAL_ERROR, discarded.as_answer()),
                 };
-                // Once the runner is gone, a call that is not open was answered with an error.
-                let is_left = self.open.forget(head.token) || !self.is_gone();
-                let is_wanted = is_left && self.backend.host.reply(head.token, code, answer);
+                // If the runner is gone and the call is not open, the host has already answered the call with an error.
+                let is_unanswered = self.open.forget(head.token) || !self.is_gone();
+                let is_wanted = is_unanswered && self.backend.host.reply(head.token, code, answer);
                 self.has_answered.fetch_or(is_wanted, Ordering::Relaxed);
                 if head.extra == 0 {
                     return Ok(());
@@ -338,14 +342,14 @@ impl Runner {
         self.has_answered.load(Ordering::Relaxed)
     }
 
-    /// A channel failed: the runner has ended, is ending, or is killed for an invalid message.
+    /// Handles a failed channel: kills a runner that violated the protocol, and gives the runner no more calls.
     fn lost(&self, error: &FrameError) {
         self.blame(error);
         self.broken.get_or_init(Instant::now);
         self.set_gone();
     }
 
-    /// Kills a runner that violates the protocol.
+    /// Kills the runner if the error is a violation of the protocol.
     fn blame(&self, error: &FrameError) {
         let why = match error {
             FrameError::Io(_) => return,
@@ -361,7 +365,7 @@ impl Runner {
         self.gone.load(Ordering::Acquire)
     }
 
-    /// Takes no more calls: the runner has ended, or is ending.
+    /// Marks the runner as ended or ending: it gets no more calls, and threads that wait for a channel return.
     pub fn set_gone(&self) {
         self.gone.store(true, Ordering::Release);
         self.channels.wake_all();
@@ -371,23 +375,23 @@ impl Runner {
     pub fn watch(&self, bounds: Bounds) {
         let mut watch = Watch::new(self.process.pid, bounds);
         while !self.process.ends_within(usage::INTERVAL) {
-            // A runner without a channel is useless, also if the host failed to open one. If it ends by itself, that
-            // remains its ending.
+            // The host cannot use a runner with a failed channel, even if the host itself failed to open the channel.
+            // `signal` records no reason: a process that ends by itself keeps its own exit status.
             if self.broken.get().is_some_and(|since| since.elapsed() >= EXIT_PATIENCE) {
                 self.process.signal();
             }
             let is_due = self.due.lock().is_some_and(|due| due <= Instant::now());
-            let overdue = is_due.then_some("a function of the plugin that does not return");
+            let overdue = is_due.then_some("a function of the plugin that did not return in time");
             if let Some(reason) = overdue.or_else(|| watch.look()) {
-                tracing::error!(plugin = self.plugin, pid = self.process.pid, reason, "the plugin's process is ended");
+                tracing::error!(plugin = self.plugin, pid = self.process.pid, reason, "killing the plugin's process");
                 self.process.kill(reason);
                 return;
             }
         }
     }
 
-    /// Shuts down all channels of an ended process, so that waiting threads return. A child of the process
-    /// may hold the other ends open.
+    /// Shuts down all channels of an ended process, so that waiting threads return. The system does not close a channel
+    /// while a child of the process holds its other end.
     pub fn close(&self) {
         self.set_gone();
         for socket in self.sockets.lock().drain(..) {
@@ -399,7 +403,7 @@ impl Runner {
     pub fn end(&self) {
         if !self.is_gone()
             && let Ok(mut channel) = self.take_channel(Entry::Control)
-            // The outcome does not matter, and must not block the host.
+            // The host ignores the result, and waits only briefly for it.
             && channel.send(Head::new(Kind::Destroy), &[]).is_ok()
         {
             let _ = channel.receive_until(MAX_REQUEST, Instant::now() + DESTROY_PATIENCE);

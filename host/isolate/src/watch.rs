@@ -13,17 +13,17 @@ use crate::launch::{Confinement, Launch, RunnerCode};
 /// The largest file that a runner may write, in bytes.
 const FILE_SIZE: u64 = 4 << 30;
 
-/// How many descriptors a runner may have beside its channels.
+/// How many file descriptors a runner may have besides its channels.
 const OPEN_FILES: u64 = 64;
 
 /// How many denials of a runner are logged per second; all are counted.
 const LOGGED_PER_SECOND: u32 = 10;
 
-/// The advice after a denied look-up of a name.
+/// The advice that the host logs after the sandbox denied a name look-up.
 const LOOKUP: &str = "a look-up of a name needs connect:tcp:NAME:PORT or connect:tls:NAME:PORT in the plugin's reach, \
                       and the host resolves the name: the plugin connects by net::connect of the SDK";
 
-/// What this system supports, determined once.
+/// The sandbox features of this system. The first call probes them.
 pub fn support() -> &'static Support {
     static SUPPORT: OnceLock<Support> = OnceLock::new();
     SUPPORT.get_or_init(probe)
@@ -38,7 +38,7 @@ pub fn plan(launch: &Launch) -> Result<Option<Plan>, String> {
     }
     let library = match &launch.code {
         RunnerCode::Library(library) => Some(library.clone()),
-        // The system has mapped the program and its libraries before.
+        // The plugin is part of the program, which is already mapped.
         RunnerCode::Linked(_) => None,
     };
     let closure = library.as_deref().map(library_closure).transpose().map_err(|error| error.to_string())?;
@@ -64,7 +64,6 @@ pub fn begin(control: &UnixStream, plan: &Plan, launch: &Launch) -> std::io::Res
         Event::Denied(denial) => {
             status.denied(denial);
             let kind = denial.kind.name();
-            // The statistics count all of them.
             if rate.allows(drop) {
                 tracing::warn!(plugin, kind, "the sandbox denied the plugin: {denial}");
             }
@@ -73,7 +72,7 @@ pub fn begin(control: &UnixStream, plan: &Plan, launch: &Launch) -> std::io::Res
             }
         }
         Event::Flood => {
-            runners.kill("too many system calls that its host has to answer");
+            runners.kill("too many system calls forwarded to the host");
         }
     };
     Notifier::start(listener, plan, Box::new(hear)).map(Some)

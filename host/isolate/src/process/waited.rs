@@ -1,4 +1,4 @@
-//! A process handle for systems without process descriptors: a thread waits for the end.
+//! A process handle for systems without process descriptors: a thread waits for the process to end.
 
 use std::io::PipeReader;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,9 +13,9 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 #[derive(Debug)]
 pub struct Hold {
     pid: Pid,
-    /// Its other end is closed when the process has ended.
+    /// The waiting thread closes the other end when the process has ended.
     end: PipeReader,
-    /// The pid is not reused before this is set: the exit code is collected afterwards.
+    /// The host collects the exit code only after this is set, so until then the system cannot reuse the pid.
     has_ended: Arc<Mutex<bool>>,
 }
 
@@ -24,11 +24,11 @@ impl Hold {
         let pid = Pid::from_child(child);
         let (end, open) = std::io::pipe()?;
         let has_ended = Arc::new(Mutex::new(false));
-        let told = has_ended.clone();
+        let flag = has_ended.clone();
         let wait = move || {
             let leaves_the_code = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
             while matches!(waitid(WaitId::Pid(pid), leaves_the_code), Err(Errno::INTR)) {}
-            *told.lock() = true;
+            *flag.lock() = true;
             drop(open);
         };
         std::thread::Builder::new().name("end".to_owned()).spawn(wait)?;
@@ -72,7 +72,7 @@ mod tests {
         hold.kill();
         assert!(has_ended(&hold, 60));
         assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
-        assert!(*hold.has_ended.lock(), "nothing more is sent to what may be another process");
+        assert!(*hold.has_ended.lock(), "kill sends no signal: the pid may belong to another process");
         hold.kill();
     }
 

@@ -1,4 +1,4 @@
-//! The private keys of a wallet's file, and descriptors with them.
+//! Decrypts the private keys of a wallet file, and inserts them into descriptors.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -16,15 +16,15 @@ use zeroize::Zeroizing;
 use crate::error::FileError;
 use crate::record::MasterKey;
 
-/// The derivation method: repeated SHA-512.
+/// The number of the key derivation method: repeated SHA-512.
 const BY_SHA512: u32 = 0;
-/// The most iterations accepted: more would take minutes.
+/// The maximum number of iterations. More would take minutes.
 const MAX_ITERATIONS: u32 = 1 << 28;
 /// The key and block lengths of AES-256-CBC, in bytes.
 const KEY_LEN: usize = 32;
 const IV_LEN: usize = 16;
 
-/// By compressed public key.
+/// The private keys, by compressed public key.
 #[derive(Default)]
 pub struct PrivateKeys(BTreeMap<[u8; 33], Zeroizing<[u8; 32]>>);
 
@@ -45,7 +45,7 @@ impl PrivateKeys {
         SecretKey::from_slice(&**self.0.get(&public.serialize())?).ok()
     }
 
-    /// A descriptor's text without checksum, with private keys in place of their public keys.
+    /// The descriptor `text` without its checksum, with each public key replaced by its private key if known.
     pub fn put_into(&self, text: &str, network: NetworkKind) -> Zeroizing<String> {
         let body = text.split_once('#').map_or(text, |(body, _)| body);
         let mut put = Zeroizing::new(String::with_capacity(2 * body.len()));
@@ -90,6 +90,9 @@ impl PrivateKeys {
 }
 
 /// Decrypts the key that encrypts the private keys; `None` if the passphrase is wrong.
+///
+/// # Errors
+/// [`FileError::UnknownEncryption`] if the derivation method or the number of iterations is not supported.
 pub fn open_master_key(master: &MasterKey, passphrase: &str) -> Result<Option<Zeroizing<[u8; KEY_LEN]>>, FileError> {
     if master.method != BY_SHA512 || !(1..=MAX_ITERATIONS).contains(&master.iterations) {
         return Err(FileError::UnknownEncryption);
@@ -111,7 +114,7 @@ pub fn open_private_key(key: &[u8; KEY_LEN], public: &[u8], sealed: &[u8]) -> Op
     decrypt(key, hash.first_chunk()?, sealed)
 }
 
-/// Decrypts 32 bytes.
+/// Decrypts 32 bytes; `None` if the padding or the length is wrong.
 fn decrypt(key: &[u8; KEY_LEN], iv: &[u8; IV_LEN], sealed: &[u8]) -> Option<Zeroizing<[u8; KEY_LEN]>> {
     let mut buffer = Zeroizing::new(sealed.to_vec());
     let cipher = cbc::Decryptor::<Aes256>::new(key.into(), iv.into());

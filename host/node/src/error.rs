@@ -1,9 +1,9 @@
-//! Failures of a node itself. A block or transaction that breaks a rule is none of them.
+//! Errors of a node. The rejection of an invalid block or transaction is not a [`NodeError`].
 
 use bitcoin::BlockHash;
 use outrigger_service::{ErrorKind, ServiceError};
 
-/// Why a node failed. Nothing was changed, except perhaps with [`NodeError::OutcomeUnknown`].
+/// Why a request to a node failed. The request had no effect, except perhaps after [`NodeError::OutcomeUnknown`].
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NodeError {
     /// The node cannot be reached, or is not ready yet.
@@ -12,12 +12,12 @@ pub enum NodeError {
     /// The answer was lost: the node may have executed the request, or may do so later.
     #[error("{0}")]
     OutcomeUnknown(String),
-    /// The node has no such function, or lacks the index for it.
+    /// The node lacks the function, or an index that the function needs.
     #[error("{0}")]
     Unsupported(String),
     #[error("Block not found")]
     UnknownBlock(BlockHash),
-    /// The node refuses the request, for this reason.
+    /// The node rejected the request, with this reason.
     #[error("{0}")]
     Refused(String),
     #[error("{0}")]

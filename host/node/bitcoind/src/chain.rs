@@ -6,7 +6,7 @@ use bitcoin::hashes::Hash;
 use bitcoin::{BlockHash, Work};
 use outrigger_service::chain::Tip;
 
-/// Header, height, work, median time and greatest time, in bytes.
+/// The length of a row in bytes: header, height, work, median time and greatest time.
 const ROW_LEN: usize = Header::SIZE + 4 + 32 + 4 + 4;
 
 /// The number of blocks in the median time (BIP 113).
@@ -29,8 +29,8 @@ impl Entry {
         Self { header, height: 0, work: header.work(), median_time: header.time, max_time: header.time }
     }
 
-    /// The entry of a header on this one; `None` if it does not follow, or has no proof of work. `times` are the times
-    /// of up to ten blocks, this one's last.
+    /// The entry of a header on top of this block; `None` if the header has another parent or no valid proof of work.
+    /// `times` are the times of this block and its ancestors, the oldest first; the last ten are used.
     pub fn next(&self, header: Header, times: &[u32]) -> Option<Self> {
         if header.prev_blockhash != self.hash() || header.validate_pow(header.target()).is_err() {
             return None;
@@ -64,7 +64,7 @@ impl Entry {
         row
     }
 
-    /// `None` for a row of another form.
+    /// `None` if the row is malformed.
     pub fn from_bytes(row: &[u8]) -> Option<Self> {
         let row: &[u8; ROW_LEN] = row.try_into().ok()?;
         let (header, rest) = row.split_first_chunk::<{ Header::SIZE }>()?;

@@ -6,8 +6,8 @@
 //! | meta | `layout`, `bytes` | the layout's number; the approximate size of the filters (LE) |
 //!
 //! Filters of stale blocks are kept, too. When the cache is full, filters of higher blocks evict those of lower ones,
-//! since rescans of recent blocks are the most frequent. No error here makes a search fail: the filter is fetched
-//! again.
+//! since rescans of recent blocks are the most frequent. An error of the cache does not fail a search: the host
+//! fetches the filter again.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -24,28 +24,34 @@ pub const LAYOUT: u8 = 1;
 const LAYOUT_KEY: &[u8] = b"layout";
 const BYTES_KEY: &[u8] = b"bytes";
 
-/// Address space beyond twice the limit, for half-full pages and LMDB itself.
+/// Address space in addition to twice the limit, in bytes, for half-full pages and LMDB's own pages.
 const SPARE_MAP: u64 = 64 << 20;
 
-/// Each searching thread holds a reader.
+/// The LMDB readers. Each searching thread holds one.
 const MAX_READERS: u32 = 256;
 
-/// LMDB's row size from which a row has pages of its own, its page size, and its overhead per row, in bytes.
+/// The size of a row, in bytes, above which LMDB stores it on separate pages.
 const OWN_PAGES: u64 = 2_000;
+
+/// LMDB's page size, in bytes.
 const PAGE: u64 = 4_096;
+
+/// LMDB's overhead per row, in bytes.
 const ROW_OVERHEAD: u64 = 64;
 
 type Result<T> = std::result::Result<T, MirrorError>;
 
 pub struct Filters {
     folder: PathBuf,
+    /// Whether searches use filters.
     pub used: bool,
     /// In bytes; 0 disables the cache.
     limit: u64,
     /// Opened on first use, since opening checks the whole file.
     file: OnceLock<Option<File>>,
-    /// How many filters were cached.
+    /// How many filters searches found in the cache.
     pub hits: AtomicU64,
+    /// How many filters searches fetched from the node.
     pub fetched: AtomicU64,
     /// The mean length of the last fetched filters, in bytes.
     pub mean: AtomicUsize,
@@ -58,7 +64,7 @@ struct File {
 }
 
 impl Filters {
-    /// A cache of at most `limit` bytes; 0 removes an existing one. `used`: whether searches use filters.
+    /// A cache of at most `limit` bytes; 0 disables it and deletes its files. `used` is whether searches use filters.
     pub fn new(folder: PathBuf, limit: u64, used: bool) -> Self {
         if limit == 0
             && folder.exists()
@@ -77,7 +83,7 @@ impl Filters {
         let open = || match File::open(&self.folder, self.limit) {
             Ok(file) => Some(file),
             Err(error) => {
-                tracing::warn!(folder = %self.folder.display(), %error, "block filters are not cached");
+                tracing::warn!(folder = %self.folder.display(), %error, "cannot open the cache of block filters");
                 None
             }
         };
@@ -114,7 +120,7 @@ impl File {
             file.len() <= map_size && outrigger_disk::check(folder, LAYOUT_KEY, &[LAYOUT]).is_ok()
         };
         if path.metadata().is_ok_and(|file| !is_usable(file)) {
-            tracing::warn!(file = %path.display(), "the cached block filters are damaged or too many, and are fetched again");
+            tracing::warn!(file = %path.display(), "emptying the cache of block filters: damaged or too large");
             std::fs::remove_file(&path).map_err(StoreError::from)?;
         }
         let map_size = usize::try_from(map_size).unwrap_or(usize::MAX);

@@ -5,11 +5,11 @@
 //! BitcoindNode   Node for services, wallets, metrics
 //!   hints          one thread follows the node; others read its ZMQ notifications (zmq), or long-poll it for a block
 //!   sync           requests the best block, fetches headers, emits events
-//!   rewind         whether a chain of the node that goes back is followed
-//!   standing       how far the node may go back, and whether it is behind
+//!   rewind         decides whether the host follows the node to an ancestor or a weaker branch
+//!   standing       the limit of a rewind, and whether the node is behind
 //!   mirror         headers and best chain, LMDB
 //!   filters        cache of block filters, LMDB
-//!   mempool        ids, and the wallets that each transaction may concern
+//!   mempool        transaction ids, and the wallets that each transaction may concern
 //!   template       the next block as the node would make it
 //!   snapshot       a consistent view of the mirror; blocks and coins by hash, live
 //!   blocks         blocks and transactions of the node, proven (proof) to be the requested ones
@@ -22,8 +22,8 @@
 //! - A hint only triggers a read. Only reads change the state.
 //! - Every header is checked for linkage and proof of work before it is stored; a change of the best chain is one
 //!   transaction.
-//! - The mirror records its chain, and is refused on another chain.
-//! - A node that goes back further than allowed is not followed until the operator allows a block (`rewind`).
+//! - The mirror records its chain. The host refuses to open it for another chain.
+//! - The host does not follow a node that rewinds beyond the limit, until the operator allows a block (`rewind`).
 //! - Heights, depths and fork points of a call come from one moment of the mirror. Coins, mempool and fees are live.
 //! - Nothing here runs on a network thread, and no lock except the sync's is held during a request to the node.
 

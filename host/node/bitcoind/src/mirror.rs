@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | headers | hash | header, height, work, median time, greatest time; never deleted, stale branches included |
 //! | best | height (BE) | hash |
-//! | meta | `layout`, `chain`, `tip`, `release` | the layout's number; the mirrored chain; the hash of the best block; the release that the node had last |
+//! | meta | `layout`, `chain`, `tip`, `release` | layout number; chain; hash of the best block; the node's last reported release |
 
 use std::path::Path;
 
@@ -27,7 +27,7 @@ const TIP_KEY: &[u8] = b"tip";
 /// In bytes: space for about fifty million headers.
 const MAP_SIZE: usize = 16 << 30;
 
-/// A snapshot of the chain holds a reader.
+/// The LMDB readers. Each snapshot of the chain holds one.
 const MAX_READERS: u32 = 1024;
 
 type Result<T> = std::result::Result<T, MirrorError>;
@@ -60,15 +60,18 @@ pub struct Change {
 }
 
 impl Mirror {
-    /// Opens or creates the mirror of a chain with this genesis block. A damaged file is replaced, since the node has
-    /// all of its content.
+    /// Opens or creates the mirror of a chain with this genesis block. Replaces a damaged file, since the node has all of
+    /// its content.
+    ///
+    /// # Errors
+    /// [`MirrorError::OtherChain`] if the folder has the mirror of another chain, or an error of the file.
     pub fn open(folder: &Path, chain: &ChainIdentity, genesis: Header) -> Result<Self> {
         std::fs::create_dir_all(folder).map_err(StoreError::from)?;
         let file = folder.join(outrigger_disk::DATA_FILE);
         if file.exists()
             && let Err(error) = outrigger_disk::check(folder, LAYOUT_KEY, &[LAYOUT])
         {
-            tracing::warn!(%error, "the mirror of the node's headers is rebuilt");
+            tracing::warn!(%error, "the mirror of the node's headers cannot be used; the host rebuilds it");
             std::fs::remove_file(&file).map_err(StoreError::from)?;
         }
         let opening = Opening { map_size: MAP_SIZE, max_readers: MAX_READERS, tables: 3, lazy: true };
@@ -95,7 +98,7 @@ impl Mirror {
         Ok(Self { env, tables })
     }
 
-    /// The release that the node had last; `None` if no node has reported one.
+    /// The release that the node reported last; `None` before the first report.
     pub fn release(&self) -> Result<Option<u32>> {
         let txn = self.env.snapshot()?;
         let bytes = self.tables.meta.get(&txn, RELEASE_KEY)?.and_then(|bytes| bytes.try_into().ok());
@@ -115,8 +118,10 @@ impl Mirror {
         Ok(Moment { txn, tables: self.tables, tip })
     }
 
-    /// Makes `headers`, a chain on `base`, the end of the best chain. Without headers, the best chain ends with `base`.
-    /// After an error nothing is changed.
+    /// Replaces the best chain after `base` by `headers`, which may be empty. `base` may be on another branch.
+    ///
+    /// # Errors
+    /// [`MirrorError::BadHeader`] if `base` is unknown or a header is invalid, or an error of the file. The mirror is unchanged.
     pub fn extend(&self, base: BlockHash, headers: &[Header]) -> Result<Change> {
         let mut txn = self.env.write()?;
         let tip = self.tables.tip(&txn)?;
@@ -185,7 +190,7 @@ impl Tables {
         self.entry(txn, &hash)?.ok_or(MirrorError::Row("headers"))
     }
 
-    /// The times of up to ten blocks, the last block's at the end.
+    /// The times of up to ten blocks that end with `last`, the oldest first.
     fn times_up_to(&self, txn: &RoTxn<'_, WithoutTls>, last: &Entry) -> Result<Vec<u32>> {
         let mut times = vec![last.header.time];
         let mut entry = *last;
@@ -206,7 +211,7 @@ impl Tables {
 }
 
 impl Moment {
-    /// On any branch.
+    /// The entry of a block on any branch.
     pub fn entry(&self, hash: &BlockHash) -> Result<Option<Entry>> {
         self.tables.entry(&self.txn, hash)
     }

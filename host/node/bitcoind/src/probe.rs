@@ -1,4 +1,4 @@
-//! Determines a node's chain, and the cookie in bitcoind's default place.
+//! Determines a node's chain, and finds bitcoind's cookie file.
 
 use std::path::{Path, PathBuf};
 
@@ -25,8 +25,8 @@ pub fn chain_of(rpc: &Rpc) -> Result<ChainIdentity, AskError> {
     Ok(ChainIdentity::signet(challenge.ok_or_else(|| form(&"no signet_challenge"))?.0.into()))
 }
 
-/// The required answers of a node on this chain: the genesis block's hash, and on a signet the challenge.
-/// getblockchaininfo has the challenge since Bitcoin Core 29, getblocktemplate always.
+/// The requests that verify that a node is on this chain, by the genesis block's hash and, on a signet, by the challenge.
+/// getblockchaininfo has the challenge since Bitcoin Core 29, getblocktemplate in all releases.
 pub fn greeting(expected: ChainIdentity) -> Greeting {
     let question = |method: &str, params: Value| request(method, params.to_string().as_bytes());
     let mut requests = vec![question("getblockhash", json!([0]))];
@@ -45,7 +45,7 @@ pub fn foreign(found: &ChainIdentity, expected: &ChainIdentity) -> String {
     format!("the node is on {found}, but the host is configured for {expected}")
 }
 
-/// The chain named by a result of the greeting; `None` if the result does not decide.
+/// The node's chain according to result `number` of the greeting; `None` if the result does not determine the chain.
 fn found(expected: &ChainIdentity, number: usize, result: &[u8]) -> Option<ChainIdentity> {
     if number == 0 {
         let genesis = serde_json::from_slice(result).ok()?;
@@ -74,7 +74,7 @@ pub fn default_ports() -> impl Iterator<Item = (Network, u16)> {
     PLACES.into_iter().map(|(network, port, _)| (network, port))
 }
 
-/// The cookie file in bitcoind's data directory `folder`: that of the network with this default port, else the newest.
+/// The cookie file in bitcoind's data directory `folder`, of the network with the default RPC port `port`, else the newest.
 pub fn cookie_of(folder: &Path, port: u16) -> Option<PathBuf> {
     let file = |place: &str| folder.join(place).join(".cookie");
     if let Some((_, _, place)) = PLACES.iter().find(|(_, default, _)| *default == port)
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn node_of_another_chain_is_told_by_its_answers() {
+    fn node_of_another_chain_is_recognised_by_its_answers() {
         let hash = |network| json!(ChainIdentity::of(network).genesis).to_string();
         let custom = ChainIdentity::signet(vec![0x51].into());
         let regtest = ChainIdentity::of(Network::Regtest);

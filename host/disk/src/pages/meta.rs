@@ -1,4 +1,4 @@
-//! The two meta pages. Each commit writes the older one.
+//! The two meta pages. Each commit overwrites the older one.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -6,11 +6,11 @@ use std::os::unix::fs::FileExt as _;
 use super::Fault;
 use super::page::{HEADER, META, TreeRecord, u16_at, u32_at, u64_at};
 
-/// At the beginning of the file.
+/// The number of meta pages, at the beginning of the file.
 pub const META_PAGES: u64 = 2;
-/// Follows the header of each meta page.
+/// LMDB's magic number, after the header of each meta page.
 const MAGIC: u32 = 0xBEEF_C0DE;
-/// LMDB's data format.
+/// The version of LMDB's data format.
 const VERSION: u32 = 1;
 /// The page sizes that LMDB allows, in bytes.
 const PAGE_SIZES: std::ops::RangeInclusive<u32> = 512..=0x8000;
@@ -45,7 +45,7 @@ pub struct Meta {
     pub change: u64,
 }
 
-/// Reads both, the newer one first.
+/// Reads both meta pages. Returns the newer one first.
 pub fn read(file: &File) -> Result<(Meta, Meta), Fault> {
     let first = read_one(file, 0, 0)?;
     let second = read_one(file, 1, first.page_size as u64)?;
@@ -53,7 +53,7 @@ pub fn read(file: &File) -> Result<(Meta, Meta), Fault> {
     if first.page_size != second.page_size {
         return Err(fault("the meta pages disagree on the page size"));
     }
-    // Both are written when the file is created, with number 0. From then on commits alternate.
+    // LMDB creates the file with number 0 in both pages. Later commits alternate: even numbers are on page 0.
     if (first.change, second.change) != (0, 0) {
         if first.change % 2 != 0 || second.change % 2 != 1 {
             return Err(fault("a meta page has a transaction ID of the wrong parity"));
@@ -69,7 +69,7 @@ fn read_one(file: &File, page: u64, offset: u64) -> Result<Meta, Fault> {
     let fault = |what| Fault::Meta { page, what };
     let mut bytes = [0; at::END];
     file.read_exact_at(&mut bytes, offset).map_err(|error| match error.kind() {
-        // LMDB never writes less than a page.
+        // LMDB never writes less than a page, so a shorter file is not from LMDB.
         std::io::ErrorKind::UnexpectedEof if page == 0 => Fault::Foreign,
         std::io::ErrorKind::UnexpectedEof => fault("the file is truncated"),
         _ => error.into(),

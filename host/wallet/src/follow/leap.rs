@@ -1,5 +1,5 @@
-//! Skipping blocks: for a wallet that lags far behind, the node searches the blocks for its scripts. The wallet reads
-//! only blocks with a match and skips the others, as it skips blocks that do not touch it.
+//! Skips blocks: if a wallet is far behind, the node searches the blocks for the wallet's scripts, and the wallet reads only
+//! the blocks with a match.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -21,8 +21,9 @@ use crate::write::Write;
 /// How many blocks are searched at a time.
 const BLOCKS_PER_SEARCH: u32 = 512;
 
-/// A block with a match, and the block before it if blocks between were skipped.
+/// A block with a match.
 struct Hit {
+    /// The parent of `block`, if the wallet skips the parent.
     before: Option<BlockInfo>,
     block: Arc<DecodedBlock>,
 }
@@ -41,20 +42,20 @@ impl Wallet {
         Ok(())
     }
 
-    /// Whether the tip is so far that the node should search the blocks.
+    /// Whether the wallet is so far behind the tip that the node should search the blocks.
     pub(super) fn is_far(&self) -> bool {
         let blocks = self.shared.node.tip().height.saturating_sub(self.synced().height);
         blocks >= self.shared.settings.search_from
     }
 
-    /// Follows the chain by searches until `end`. No effect if the tip is near, if the chain does not extend the
-    /// wallet's position, or if a search would cost as much as reading or could miss a transaction.
+    /// Follows the chain by searches until `end`. Does nothing if the tip is near, if the wallet's position is not on the
+    /// chain, or if a search would cost as much as reading the blocks or could miss a transaction.
     fn leap(&self, end: Instant) -> Result<()> {
         if !self.is_far() || self.shared.node.search_reads() == SearchReads::Blocks || self.has_foreign_inputs()? {
             return Ok(());
         }
         let mut wanted = WatchedScripts::read(self)?;
-        // At least one search, however long reading the scripts took.
+        // Searches at least once, even if reading the scripts took all of the time.
         loop {
             let chain = self.shared.node.snapshot()?;
             let (synced, tip) = (self.synced(), chain.tip().height);
@@ -75,8 +76,8 @@ impl Wallet {
         }
     }
 
-    /// Connects the blocks with a match and skips the other searched ones, unless the wallet has moved meanwhile. Ends
-    /// early if the wallet gets scripts that were not searched for.
+    /// Connects the blocks with a match and skips the other searched blocks. Does nothing if the wallet's position has
+    /// changed since the search. Stops early if the wallet gets scripts that the search did not cover.
     fn take_findings(
         &self,
         chain: &dyn Snapshot,

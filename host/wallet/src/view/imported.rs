@@ -1,5 +1,5 @@
-//! Imported keys and scripts as descriptors: a private key as `combo`, any other script that is ours or watched by its
-//! solving data.
+//! Imported keys and scripts as descriptors: a private key as `combo`, any other script that the wallet owns or watches as
+//! a descriptor made from its solving data.
 
 use std::collections::HashSet;
 
@@ -61,7 +61,7 @@ impl WalletView {
         expansion.is_some_and(|expansion| expansion.scripts.iter().any(|one| one.script_pubkey == *script))
     }
 
-    /// A descriptor with checksum, with private keys in place of the public ones that the wallet holds.
+    /// The descriptor with its checksum. With an encryption key, the wallet's private keys replace their public keys.
     fn with_private_keys<'k>(
         &self,
         mut text: Zeroizing<String>,

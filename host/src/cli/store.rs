@@ -1,7 +1,7 @@
-//! `outrigger plugin store`: copies or removes the store of a plugin while no host runs.
+//! `outrigger plugin store`: exports, imports or removes a plugin's store while no host runs.
 //!
-//! The copy is text: one JSON object a line. The first has the plugin and the version of the store's content, the last the number of rows;
-//! each line between them is a row, in hexadecimal.
+//! An export is text with one JSON object per line. The first line has the plugin and the version of the store's content. The last line
+//! has the number of rows. Each line between them is a row, in hexadecimal.
 
 use std::fs::OpenOptions;
 use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::call::place;
 use crate::run::{PLUGINS_FOLDER, lock_folder};
 
-/// Which store, and what to do with it.
+/// The arguments of `outrigger plugin store`.
 #[derive(Args)]
 pub struct StoreArgs {
     /// The plugin's id.
@@ -25,7 +25,7 @@ pub struct StoreArgs {
     /// The host's data directory.
     #[arg(long, default_value = "~/.outrigger")]
     datadir: PathBuf,
-    /// The network of the host; by default the only one that a host has run on in the data directory.
+    /// The network of the host; by default the only network with data in the data directory.
     #[arg(long)]
     network: Option<String>,
     #[command(subcommand)]
@@ -39,16 +39,16 @@ enum StoreCommand {
         /// The file, which must not exist.
         file: PathBuf,
     },
-    /// Makes the store of such a file. The plugin must have none.
+    /// Creates the store from an exported file. The plugin must not have a store.
     Import {
-        /// The file.
+        /// The exported file.
         file: PathBuf,
     },
     /// Removes the store.
     Drop,
 }
 
-/// The first line.
+/// The first line of an export.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Head {
@@ -56,7 +56,7 @@ struct Head {
     version: u32,
 }
 
-/// A line between the first and the last one.
+/// A line between the first and the last line: a row.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Row {
@@ -64,7 +64,7 @@ struct Row {
     value: String,
 }
 
-/// The last line.
+/// The last line of an export.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct End {
@@ -78,19 +78,19 @@ enum Line {
     End(End),
 }
 
-/// Runs the command. Returns what was done.
+/// Runs the command. Returns a message for the operator.
 ///
 /// # Errors
-/// A host runs, or the store or the file cannot be used.
+/// The id is invalid, a host is running, or the store or the file cannot be used.
 pub fn run(args: &StoreArgs) -> Result<String, String> {
     let id = &args.id;
     if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-') {
-        return Err(format!("'{id}' is no plugin's id: an id has lower-case letters, digits and '-'"));
+        return Err(format!("'{id}' is not a valid plugin id: an id consists of lower-case letters, digits and '-'"));
     }
     let data = place::folder(&args.datadir, args.network.as_deref()).map_err(|error| error.to_string())?;
     let _lock = lock_folder(&data).map_err(|error| error.to_string())?;
     let folder = data.join(PLUGINS_FOLDER).join(id).join(STORE_FOLDER);
-    // An import that failed leaves an empty folder.
+    // A failed import leaves an empty folder.
     let exists = folder.join(outrigger_disk::DATA_FILE).exists();
     match &args.command {
         StoreCommand::Import { .. } if exists => {
@@ -139,7 +139,7 @@ fn line(out: &mut impl std::io::Write, json: &impl Serialize) -> std::io::Result
     out.write_all(b"\n")
 }
 
-/// Makes the whole store, or none.
+/// Creates the store from an export. After an error, there is no store.
 fn import(id: &str, folder: &Path, path: &Path) -> Result<u64, StoreFileError> {
     let mut lines = BufReader::new(std::fs::File::open(path)?).lines().enumerate();
     let content =

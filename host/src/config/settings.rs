@@ -24,8 +24,8 @@ pub use super::wallet::WalletConfig;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// The network: `main`, `test`, `testnet4`, `signet` or `regtest`. The embedded chain is for development only, and
-    /// is `regtest`.
+    /// The network: `main`, `test`, `testnet4`, `signet` or `regtest`. The embedded chain is for development, and
+    /// supports only `regtest`.
     #[serde(default = "default_network")]
     pub network: String,
     /// The folder of all data; `~` is the home directory.
@@ -34,8 +34,8 @@ pub struct Config {
     /// The major release of Bitcoin Core whose answers clients get, 24 to 32. Default: the node's, and 29 on the
     /// embedded chain.
     pub release: Option<u32>,
-    /// The features that this release has deprecated and clients still get, by bitcoind's names: `removeprunedfunds`,
-    /// `bip125`.
+    /// The deprecated features of the release that clients still get, by bitcoind's names: `removeprunedfunds`, `bip125`,
+    /// `fullrbf`.
     #[serde(default)]
     pub deprecatedrpc: Vec<String>,
     #[serde(default)]
@@ -96,16 +96,17 @@ pub struct RpcConfig {
     pub socket_mode: u32,
     /// Threads that run plugins' code.
     pub threads: usize,
-    /// Calls that may wait for a thread; more are answered 503.
+    /// The maximum number of calls that wait for a thread. Further calls get HTTP 503.
     pub queue_depth: usize,
     /// The deadline of a plugin's call, in seconds, unless the method is long-running; 0 for none.
     pub call_deadline_seconds: u64,
     /// The largest request body, in bytes.
     pub max_body_bytes: usize,
-    /// The longest line and headers of a request, in bytes; they may be 100 lines.
+    /// The maximum size of a request's first line and headers, in bytes. At most 100 headers are accepted.
     pub max_header_bytes: usize,
+    /// The maximum number of requests in a batch.
     pub max_batch: usize,
-    /// Nesting of arrays and objects in a body.
+    /// The maximum nesting of arrays and objects in a body.
     pub max_nesting: usize,
     pub max_connections: usize,
     /// Concurrent long polls; by default half of the connections.
@@ -118,27 +119,27 @@ pub struct RpcConfig {
     pub idle_timeout_seconds: u64,
     /// How long a connection may take to show credentials, in seconds.
     pub unauthenticated_timeout_seconds: u64,
-    /// Bytes of unread answers on all connections. Beyond, the connections that have read nothing for the longest time
-    /// are reset.
+    /// The maximum size of unread answers over all connections, in bytes. Above it, the host resets the connections whose
+    /// clients have read nothing for the longest time.
     pub max_unread_bytes: u64,
-    /// The origins of web pages that may open a WebSocket, and make calls of users by certificate: `https://wallet.example`.
+    /// The origins of web pages that may open a WebSocket or use a client certificate: `https://wallet.example`.
     pub websocket_origins: Vec<String>,
-    /// Whether browsers get the page `/console`; by default if only this machine can connect, without proxies.
+    /// Whether the host serves the page `/console`. Default: only if no other machine and no proxy can connect.
     pub console: Option<bool>,
     /// How long stopping waits for calls in flight, in seconds.
     pub shutdown_grace_seconds: u64,
     /// How long a thread spins for the connection's next request after an answer, in microseconds; 0: not at all.
     pub busy_poll_microseconds: u64,
-    /// Networks whose clients are accepted, beside this machine's own: `10.0.0.0/8`, `10.0.0.0/255.0.0.0`, `fd00::/8`
+    /// Networks whose clients are accepted, besides this machine's own: `10.0.0.0/8`, `10.0.0.0/255.0.0.0`, `fd00::/8`
     /// or single addresses.
     pub allow_from: Vec<IpNetwork>,
-    /// Networks of proxies that tell the addresses of their clients, and `unix` for one on a Unix socket.
+    /// Networks of proxies that the host trusts to report the client's address; `unix` for a proxy on a Unix socket.
     pub trusted_proxies: Vec<Proxy>,
     /// A bitcoin.conf whose `rpcauth`, `rpcwhitelist` and `rpcwhitelistdefault` apply here too.
     pub bitcoin_conf: Option<PathBuf>,
     /// TLS at all addresses; default: plain HTTP.
     pub tls: Option<TlsConfig>,
-    /// Users beside the cookie's.
+    /// The users besides the cookie's user.
     pub users: Vec<UserConfig>,
 }
 
@@ -185,23 +186,23 @@ pub struct UserConfig {
     pub rpcauth: Option<String>,
     /// The name of a user without a password, in place of `rpcauth`.
     pub name: Option<String>,
-    /// The user of this machine whose processes are this user on a Unix socket, without credentials.
+    /// The system user ID whose processes act as this user on a Unix socket, without credentials.
     pub uid: Option<u32>,
-    /// The methods that the user may call, and `rpc.discover`, which shows these; default: all.
+    /// The methods that the user may call, besides `rpc.discover`, which lists them. Default: all methods.
     pub methods: Option<Vec<String>>,
-    /// The only wallet that the user may use, and the default of its calls; default: all wallets.
+    /// The only wallet that the user may use, which is also the default of the user's calls. Default: all wallets.
     pub wallet: Option<String>,
     /// The folders in which the user may name files (backupwallet, restorewallet); default: anywhere outside the data
     /// directory.
     pub folders: Option<Vec<PathBuf>>,
-    /// The treatment of methods that the host does not know and `methods` does not name.
+    /// Whether the user may call methods that the host does not know and `methods` does not list.
     #[serde(default)]
     pub unknown_methods: UnknownMethods,
-    /// The most calls a second, each element of a batch being one; as many may come at once. Default: no limit.
+    /// The maximum number of calls per second, also in one burst. Each element of a batch counts. Default: no limit.
     pub max_calls_per_second: Option<u32>,
-    /// The most calls at a time. Default: no limit.
+    /// The maximum number of concurrent calls. Default: no limit.
     pub max_concurrent_calls: Option<u32>,
-    /// The most wallets that the user has made and that are there. Default: no limit.
+    /// The maximum number of existing wallets that the user has created. Default: no limit.
     pub max_wallets: Option<u32>,
 }
 
@@ -212,11 +213,11 @@ impl UserConfig {
     }
 }
 
-/// The treatment of a user's calls of methods that only the node knows.
+/// Whether a user may call methods that only the node knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum UnknownMethods {
-    /// Such a method may read or write files, or reach other wallets.
+    /// The default, because such a method may read or write files, or reach other wallets.
     #[default]
     Refuse,
     Allow,
@@ -225,7 +226,7 @@ pub enum UnknownMethods {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MetricsConfig {
-    /// The address to listen on; without one there are no metrics. They need no credentials.
+    /// The address that serves metrics, without credentials. Default: no metrics.
     pub listen: Option<SocketAddr>,
 }
 
@@ -264,7 +265,7 @@ impl Default for RpcConfig {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ChainConfig {
-    /// Address space reserved for its database, in GiB; disk is used as needed.
+    /// The address space reserved for the chain's database, in GiB. The file grows as needed.
     pub map_gib: usize,
     /// The memory limit of the mempool, in megabytes of 10^6 bytes, as in bitcoind's `maxmempool`.
     pub mempool_mb: u64,
@@ -295,10 +296,11 @@ impl Default for LogConfig {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AuditConfig {
-    /// Its file; without one there is no audit log.
+    /// The file of the audit log. Default: no audit log.
     pub file: Option<PathBuf>,
     /// The size at which the file is rotated, in bytes.
     pub max_bytes: u64,
+    /// How many rotated files are kept.
     pub keep: u32,
 }
 

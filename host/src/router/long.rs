@@ -1,7 +1,6 @@
-//! Long polls: calls whose code has returned, and whose answer waits for an event.
+//! Long polls: calls whose function has returned, and whose answer waits for an event.
 //!
-//! They are limited separately: each holds a connection, and as many long polls as connections would lock out everybody
-//! else.
+//! The host limits them separately: each occupies a connection, and without a limit they could occupy all connections.
 
 use std::future::{Future, pending};
 use std::sync::Arc;
@@ -11,8 +10,8 @@ use tokio::time::sleep;
 
 use outrigger_rpc::{Client, HALF_CLOSED_PATIENCE};
 
-/// Waits without a time limit. `None` for a long poll (a call that is still open after its code has returned) whose
-/// client has closed its sending side for a while. Other calls of such a client run to their end.
+/// Waits for the answer without a time limit. Returns `None` for a long poll whose client closed its sending side at least
+/// [`HALF_CLOSED_PATIENCE`] ago. Other calls of such a client run to completion. `is_kept` is whether the call is now a long poll.
 pub async fn wait<T>(
     answer: impl Future<Output = T>,
     client: Option<Arc<Client>>,

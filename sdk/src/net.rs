@@ -1,5 +1,5 @@
-//! Connections and listening sockets that the host makes, by the entries of the plugin's `reach` in the configuration. A plugin needs
-//! neither name servers nor certificates. It works the same in a process of its own and in the host's.
+//! Connections and listening sockets that the host opens for a plugin, as the plugin's `reach` in the configuration allows. The host
+//! resolves names and checks certificates. An isolated plugin and a plugin in the host's process use the same functions.
 //!
 //! ```no_run
 //! # fn in_a_plugin(host: &outrigger_sdk::Host) -> std::io::Result<()> {
@@ -19,9 +19,9 @@
 //! # }
 //! ```
 //!
-//! A plugin in another language connects to the Unix socket `sockets` of `host/1`, and sends the entry and a line end. The host answers
-//! with a line, `ok`, `refused REASON` or `failed REASON`. After `ok` the bytes of the connection follow. A listening socket comes with the `ok`, as
-//! `SCM_RIGHTS`.
+//! A plugin in another language connects to the Unix socket `sockets` of `host/1`, and sends the entry and a newline. The host answers
+//! with one line: `ok`, `refused REASON` or `failed REASON`. After `ok`, the bytes of the connection follow. The host sends a listening
+//! socket together with `ok`, as `SCM_RIGHTS`.
 
 use std::io::{self, IoSliceMut, Write};
 use std::mem::MaybeUninit;
@@ -45,26 +45,26 @@ pub fn connect(host: &Host, to: &str) -> io::Result<UnixStream> {
     Ok(stream)
 }
 
-/// Begins what [`connect`] does, without waiting. [`finish`] waits, at most for the stream's read timeout, and a `shutdown` by another
-/// thread ends its wait.
+/// Starts to connect like [`connect`], without waiting. [`finish`] waits for the connection, at most for the stream's read timeout.
+/// Another thread can end that wait with `shutdown`.
 ///
 /// # Errors
-/// As of [`connect`].
+/// See [`connect`].
 pub fn begin(host: &Host, to: &str) -> io::Result<UnixStream> {
     ask(host, &format!("connect:{to}"))
 }
 
-/// Waits for the connection.
+/// Waits for a connection started by [`begin`].
 ///
 /// # Errors
-/// As of [`connect`]. No bytes may be sent then.
+/// See [`connect`]. The plugin must not send bytes on the stream after an error.
 pub fn finish(stream: &UnixStream) -> io::Result<()> {
     answer(stream).map(drop)
 }
 
-/// The listening socket of `tcp:IP:PORT` or `unix:PATH`, to be converted to a `TcpListener` or a `UnixListener`. The host has opened
-/// it before the plugin started. All instances of the plugin share it, so that connections wait in it while the plugin is reloaded. A plugin
-/// accepts none after its `quiesce`.
+/// The listening socket of `tcp:IP:PORT` or `unix:PATH`. Convert it to a `TcpListener` or a `UnixListener`. The host opens the socket
+/// before the plugin starts. All instances of the plugin share it, so connections wait in its queue while the plugin is reloaded.
+/// After [`quiesce`](crate::Plugin::quiesce), the plugin must accept no more connections.
 ///
 /// # Errors
 /// `PermissionDenied` if `reach` has no such entry.
@@ -95,7 +95,7 @@ fn answer(stream: &UnixStream) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// Reads a line and nothing behind it, with the socket that comes with it.
+/// Reads a line without reading beyond it, and the socket that comes with the line.
 fn read_line(stream: &UnixStream) -> io::Result<(String, Option<OwnedFd>)> {
     let (mut line, mut socket) = (Vec::new(), None);
     loop {

@@ -1,4 +1,4 @@
-//! A plugin in Rust: the trait it implements, the calls it answers, and the host it may ask.
+//! A plugin in Rust: the trait [`Plugin`], its calls, and their replies.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,18 +21,18 @@ use crate::options::PluginOptions;
 pub struct Call<'a> {
     /// The method's name.
     pub method: &'a str,
-    /// Its arguments by position; empty in a function of [`mod@crate::methods`], which has them as its own arguments.
+    /// The arguments by position. Empty in a function of [`mod@crate::methods`], which gets them as its own arguments.
     pub params: Params,
-    /// Its arguments by name, of a wrapped method whose parameters the host does not know.
+    /// The arguments by name, for a wrapped method whose parameters the host does not know.
     pub named: Option<Map<String, Value>>,
     /// The services that the plugin was granted.
     pub host: &'a Host,
-    /// The scope for services while the call runs. All reads in one scope see the same moment.
+    /// The scope for services while the call runs. All reads in one scope see the same state.
     pub scope: Scope,
-    /// After what time the host answers in the plugin's place; none when it does not.
+    /// The time after which the host answers in place of the plugin; `None` if there is no limit.
     pub deadline: Option<Duration>,
-    /// The release of Bitcoin Core whose answers the client expects, with its rules: that of the node, or of the host's
-    /// setting `release`.
+    /// The rules of the Bitcoin Core release whose answers the client expects: the node's release, or the host's setting
+    /// `release`.
     pub rules: Rules,
     pub(crate) given: usize,
     pub(crate) token: u64,
@@ -40,18 +40,18 @@ pub struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// How many arguments were given, null or not: an argument at a later position was left out.
+    /// How many arguments the client gave, null included. The client omitted the arguments at later positions.
     pub fn given(&self) -> usize {
         self.given
     }
 
-    /// Whether the answer is still wanted: false once the client has gone or the time is over.
+    /// Whether the client still waits for the answer: false once it has disconnected or the deadline has passed.
     pub fn is_wanted(&self) -> bool {
         self.replies.wanted(self.token)
     }
 
-    /// Passes the call to the next link of its chain ([`outrigger_service::Rpc::next`]), with these parameters or the client's, and gives
-    /// the result as JSON text.
+    /// Passes the call to the next link of its chain ([`outrigger_service::Rpc::next`]), with these parameters or, for `None`, the
+    /// client's. Returns the result as JSON text.
     ///
     /// # Errors
     /// The error of the method, or of the service.
@@ -63,7 +63,7 @@ impl Call<'_> {
     /// The wallet of the call.
     ///
     /// # Errors
-    /// As of [`outrigger_service::WalletRead::info`].
+    /// See [`outrigger_service::WalletRead::info`].
     pub fn wallet(&self) -> outrigger_service::Result<WalletInfo> {
         self.host.wallet.info(self.scope)
     }
@@ -71,7 +71,7 @@ impl Call<'_> {
     /// The network of the node's chain.
     ///
     /// # Errors
-    /// As of [`outrigger_service::Chain::network`].
+    /// See [`outrigger_service::Chain::network`].
     pub fn network(&self) -> outrigger_service::Result<Network> {
         self.host.chain.network(self.scope)
     }
@@ -80,20 +80,21 @@ impl Call<'_> {
 /// The message of the error that answers a call whose [`Reply`] was dropped.
 pub const NO_ANSWER: &str = "The plugin gave no answer";
 
-/// Where answers go.
+/// Receives the answers of calls.
 pub trait ReplySink: Send + Sync {
-    /// Takes the answer of a call; whether it was still wanted.
+    /// Takes the answer of a call. Returns whether the client still waited for it.
     fn reply(&self, token: u64, outcome: Result<Vec<u8>, RpcError>) -> bool;
 
-    /// As `reply`, with a result that is JSON already and that others share.
+    /// Like `reply`, with a result as JSON text that several calls share.
     fn reply_shared(&self, token: u64, json: Arc<Vec<u8>>) -> bool {
         self.reply(token, Ok(json.to_vec()))
     }
 
-    /// Passes the call on to the next link of its chain, with these parameters or the client's.
+    /// Passes the call on to the next link of its chain, with these parameters or, for `None`, the client's. Returns whether
+    /// the client still waited.
     fn pass(&self, token: u64, params: Option<Vec<u8>>) -> bool;
 
-    /// The call was dropped: there is no answer. The client gets the message as an error.
+    /// Answers a call whose [`Reply`] was dropped: the client gets the message as an internal error.
     fn drop_call(&self, token: u64, message: &str) -> bool {
         self.reply(token, Err(RpcError::internal(message)))
     }
@@ -101,7 +102,7 @@ pub trait ReplySink: Send + Sync {
     /// Whether the call still waits for its answer.
     fn wanted(&self, token: u64) -> bool;
 
-    /// Says how far a call is.
+    /// Reports the progress of a call.
     fn progress(&self, _token: u64, _done: u64, _total: u64) {}
 }
 
@@ -109,9 +110,9 @@ pub trait ReplySink: Send + Sync {
 ///
 /// A call whose `Reply` is dropped unanswered is answered with -32603.
 ///
-/// Most calls are answered at once, by [`Reply::send`] in [`Plugin::call`]. One that takes long gives its thread back and is
-/// answered later. What it needs of the services it asks for before, or afterwards under [`Scope::NONE`]; it stops when nobody
-/// waits for it, and when [`Plugin::quiesce`] says that the plugin is about to end.
+/// A plugin answers most calls at once, by [`Reply::send`] in [`Plugin::call`]. For a long call, [`Plugin::call`] returns and another
+/// thread answers later. Until [`Plugin::call`] returns, the plugin uses services under the call's scope; after that, under
+/// [`Scope::NONE`]. The work must stop when the client no longer waits ([`Reply::is_wanted`]) and when [`Plugin::quiesce`] is called.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicBool, Ordering};
@@ -187,25 +188,25 @@ impl Reply {
         Self { token, sink: Some(sink) }
     }
 
-    /// Names the call, in [`Plugin::cancel`].
+    /// The token of the call, which [`Plugin::cancel`] gets.
     pub fn token(&self) -> u64 {
         self.token
     }
 
-    /// Whether the answer is still wanted: false once the client has gone or the time is over. A call that works for long
-    /// asks now and then.
+    /// Whether the client still waits for the answer: false once it has disconnected or the deadline has passed. A long
+    /// call should check this regularly.
     pub fn is_wanted(&self) -> bool {
         self.sink.as_ref().is_some_and(|sink| sink.wanted(self.token))
     }
 
-    /// Says how far the call is: `done` of `total`, in any unit. getrpcinfo and `outrigger call` show it for `long_running` methods.
+    /// Reports the call's progress: `done` of `total`, in any unit. getrpcinfo and `outrigger call` show it for `long_running` methods.
     pub fn progress(&self, done: u64, total: u64) {
         if let Some(sink) = &self.sink {
             sink.progress(self.token, done, total);
         }
     }
 
-    /// Answers. Whether the answer was still wanted: false once the client has gone or the time is over.
+    /// Answers the call. Returns whether the client still waited: false once it has disconnected or the deadline has passed.
     pub fn send<T: Serialize>(self, outcome: Result<T, RpcError>) -> bool {
         let outcome = outcome.and_then(|value| {
             serde_json::to_vec(&value).map_err(|error| RpcError::internal(format!("the result has no JSON: {error}")))
@@ -213,28 +214,28 @@ impl Reply {
         self.send_json(outcome)
     }
 
-    /// Answers with an error. Whether the answer was still wanted.
+    /// Answers with an error. Returns whether the client still waited.
     pub fn fail(self, error: impl Into<RpcError>) -> bool {
         self.send_json(Err(error.into()))
     }
 
     /// Passes the call on to the next link of its chain: a plugin, or after the last one the host or the node. The client gets
-    /// that answer. Returns whether the answer was still wanted.
+    /// that answer. Returns whether the client still waited.
     pub fn pass_on(mut self) -> bool {
         self.sink.take().is_some_and(|sink| sink.pass(self.token, None))
     }
 
-    /// As [`Reply::pass_on`], with other parameters: a JSON array by position, or an object by name.
+    /// Like [`Reply::pass_on`], with other parameters: a JSON array by position, or an object by name.
     pub fn pass_on_with(mut self, params: &Value) -> bool {
         self.sink.take().is_some_and(|sink| sink.pass(self.token, Some(params.to_string().into_bytes())))
     }
 
-    /// Answers with a result that is JSON already.
+    /// Like [`Reply::send`], with a result as JSON text.
     pub fn send_json(mut self, outcome: Result<Vec<u8>, RpcError>) -> bool {
         self.sink.take().is_some_and(|sink| sink.reply(self.token, outcome))
     }
 
-    /// As [`Reply::send_json`], with a result that other calls are answered with as well: it is not copied.
+    /// Like [`Reply::send_json`], with a result that several calls share without a copy.
     pub fn send_shared(mut self, outcome: Result<Arc<Vec<u8>>, RpcError>) -> bool {
         match outcome {
             Ok(json) => self.sink.take().is_some_and(|sink| sink.reply_shared(self.token, json)),
@@ -246,16 +247,16 @@ impl Reply {
 impl Drop for Reply {
     fn drop(&mut self) {
         if let Some(sink) = self.sink.take() {
-            // A panic drops it too; then the call ended in a fault.
+            // If a panic drops the reply, the plugin has faulted, not forgotten to answer.
             let message = if std::thread::panicking() { "Internal error" } else { NO_ANSWER };
             sink.drop_call(self.token, message);
         }
     }
 }
 
-/// A group of operations.
+/// A plugin.
 ///
-/// The host makes one instance, and calls it from several threads at a time.
+/// The host creates one instance, and calls it from several threads at a time.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a plugin",
     label = "this type does not implement `outrigger_sdk::Plugin`",
@@ -268,38 +269,41 @@ pub trait Plugin: Send + Sync + Sized + 'static {
     /// The options of its configuration: [`crate::options::NoOptions`], a struct, or a map of values that the manifest declares.
     type Options: PluginOptions;
 
-    /// Makes the instance from the options of its configuration, which were checked against the manifest: each one
-    /// that it declares is there, with its declared type. The reason of a refusal is shown to the operator.
+    /// Creates the instance. The host has checked the options against the manifest: each declared option is present and has
+    /// its declared type.
+    ///
+    /// # Errors
+    /// The reason why the plugin refuses to start. The host shows it to the operator.
     fn new(host: Host, options: Self::Options) -> Result<Self, String>;
 
-    /// All services are ready and calls will follow.
+    /// Called when all services are ready, before the first call.
     fn start(&self) -> Result<(), String> {
         Ok(())
     }
 
-    /// Answers a call of one of the manifest's methods; `#[plugin]` writes it. Its `reply` may be kept and answered later; what the services
-    /// showed under [`Call::scope`] ends when this returns.
+    /// Answers a call of one of the manifest's methods; `#[plugin]` generates this function. The plugin may keep `reply` and answer
+    /// later. [`Call::scope`] ends when this function returns.
     fn call(&self, call: Call<'_>, reply: Reply);
 
-    /// Sees a call of another's method, before which the configuration has put this plugin (`wrap`): [`Reply::pass_on`] leaves the
-    /// call to them, and any other answer is the client's. `#[plugin(wrapper = "pooled")]` or `"inline"` allows it ([`crate::manifest::WrapperKind`]). The wallet may not have
-    /// followed the chain to its tip yet.
+    /// Handles a call of a method that the configuration wraps with this plugin (`wrap`). [`Reply::pass_on`] passes the call on to
+    /// the next link of its chain. Any other answer goes to the client. The plugin must allow wrapping, with
+    /// `#[plugin(wrapper = "pooled")]` or `"inline"` ([`crate::manifest::WrapperKind`]). The wallet may still be behind the chain's tip.
     fn wrap(&self, call: Call<'_>, reply: Reply) {
         reply.fail(RpcError::no_method(call.method));
     }
 
-    /// The client of a call has gone, or its time is over. May come while the call still runs, and then comes again
-    /// when [`Plugin::call`] has returned with its reply kept.
+    /// Called when the client of a call has disconnected, or the call's deadline has passed. If [`Plugin::call`] is still running
+    /// then and keeps the reply, the host calls this again after [`Plugin::call`] has returned.
     fn cancel(&self, _token: u64) {}
 
-    /// Something happened that the manifest asked to hear of.
+    /// Receives an event that the manifest subscribes to.
     fn event(&self, _event: Event) {}
 
-    /// No further call will come: answer what is kept.
+    /// Called when no more calls will come. The plugin should answer the calls whose replies it keeps.
     fn quiesce(&self) {}
 
-    /// The last word before the instance is dropped: end threads of your own. From then on the host is not called any more: a
-    /// [`Reply`] that was kept reaches nobody, and each function of a service fails with
-    /// [`outrigger_service::ErrorKind::Stale`]. A plugin in a process of its own has 20 seconds.
+    /// Called last, before the host drops the instance. The plugin must end its own threads here. After this function has returned,
+    /// a kept [`Reply`] no longer reaches a client, and each function of a service fails with
+    /// [`outrigger_service::ErrorKind::Stale`]. An isolated plugin has 20 seconds.
     fn stop(&self) {}
 }

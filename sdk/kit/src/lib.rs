@@ -1,7 +1,7 @@
-//! Code that the groups of methods in `plugins` share.
+//! Code shared by the plugins in `plugins`.
 //!
 //! - [`spend`]: coin selection, fees, and transactions that a wallet's coins pay for. It asks [`services()`].
-//! - [`descriptor`]: output descriptors. [`descriptor_syntax`]: as a release of Bitcoin Core writes them.
+//! - [`descriptor`]: output descriptors. [`descriptor_syntax`]: the syntax of a Bitcoin Core release.
 //! - [`psbt`]: partially signed transactions.
 //! - [`parallel`]: work on all processors.
 //! - [`waits`]: calls that wait.
@@ -29,7 +29,7 @@ pub fn services<'a>(call: &Call<'a>) -> spend::Services<'a> {
     spend::Services { host: call.host, scope: call.scope, rules: call.rules }
 }
 
-/// The rules of a release for the text of descriptors.
+/// The descriptor syntax of a release.
 pub fn descriptor_syntax(rules: &Rules) -> descriptor::Syntax {
     descriptor::Syntax { musig: rules.musig, unused: rules.unused, strict: rules.strict_descriptors }
 }

@@ -1,4 +1,4 @@
-//! A wallet that answers from plain data, set by the test.
+//! A stub wallet that answers from data set by the test.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -25,25 +25,25 @@ use outrigger_values::FeeRate;
 /// The wallet that a test set, or none.
 pub struct StubWallet {
     state: Mutex<Option<WalletState>>,
-    /// What it sends to.
+    /// The mempool that receives the wallet's payments.
     mempool: Arc<StubMempool>,
 }
 
 impl StubWallet {
-    /// No wallet yet, beside a mempool.
+    /// A stub without a wallet. A wallet that the test sets sends payments to `mempool`.
     pub fn new(mempool: Arc<StubMempool>) -> Self {
         Self { state: Mutex::default(), mempool }
     }
 
-    /// Puts a wallet there, or takes it away.
+    /// Sets the wallet, or removes it.
     pub fn set(&self, state: Option<WalletState>) {
         *lock(&self.state) = state;
     }
 
-    /// Looks at the wallet, or changes it.
+    /// Reads or changes the wallet's state.
     ///
     /// # Errors
-    /// [`ErrorKind::NoWallet`] when there is none.
+    /// [`ErrorKind::NoWallet`] if no wallet is set.
     pub fn with<T>(&self, body: impl FnOnce(&mut WalletState) -> T) -> Result<T> {
         lock(&self.state).as_mut().map(body).ok_or(ErrorKind::NoWallet.into())
     }
@@ -228,7 +228,7 @@ impl WalletBook for StubWallet {
 
     fn refill_keypool(&self, _: Scope, size: Option<u32>) -> Result<()> {
         self.with(|state| {
-            // One that is blank has nothing to derive from.
+            // A blank wallet has no descriptors to derive addresses from.
             if !state.info.blank {
                 let ahead = state.info.keypool_external.max(u64::from(size.unwrap_or(0)));
                 state.info.keypool_external = ahead;

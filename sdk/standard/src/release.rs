@@ -1,30 +1,30 @@
 //! The differences between releases of Bitcoin Core. The host answers like the release of its node.
 
-/// The release whose rules apply on the embedded chain without the setting `release`, and until a node reports its own.
+/// The default release: on the embedded chain without the setting `release`, and until a node reports its release.
 pub const PRESENT: u32 = 29;
-/// The first release that the host stands in front of: payments ask its gettxspendingprevout.
+/// The oldest release of a node that the host supports: payments need its gettxspendingprevout.
 pub const FIRST: u32 = 24;
-/// The last release whose rules are known. A later node is served by these.
+/// The latest release whose rules are known. They also apply to a node of a later release.
 pub const LAST: u32 = 32;
 
-/// The rules that differ. A number is a pull request of bitcoin/bitcoin; other rules were seen on a node. "Until N" includes N.
+/// The rules that differ between releases. A number is a pull request of bitcoin/bitcoin; a rule without a source was observed on a
+/// node. "Until N" includes N.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Rules {
     /// The major release.
     pub release: u32,
     /// Whether bumpfee and psbtbumpfee replace transactions that do not signal BIP 125. Since 30, #31953.
     pub replaces_any: bool,
-    /// Whether public descriptors show keys in miniscript as written. Otherwise they show them as all other keys: with
-    /// `h` for hardened steps, and with the public key after these. Until 30, #31734.
+    /// Whether public descriptors show keys in miniscript as written. Otherwise they normalise these keys like all others: with
+    /// `h` for hardened steps, and with the public key that follows the last hardened step. Until 30, #31734.
     pub miniscript_as_given: bool,
-    /// The reason of a block whose scripts fail. Since 30 it names the block, #33050.
+    /// The start of the reject reason of a block with a failing script. It changed in 30, #33050.
     pub block_script_reason: &'static str,
-    /// Whether the embedded chain relays from 0.1 sat/vB on (#33106), OP_RETURN outputs of
-    /// [`MAX_DATA_CARRIER`](crate::policy::MAX_DATA_CARRIER) bytes together (#32406), and at most 2,500 signature operations outside
-    /// of witnesses (#32521), and whether getmempoolinfo and
-    /// getmininginfo report such limits. Since 30.
+    /// Whether the embedded chain relays transactions from 0.1 sat/vB (#33106), with up to
+    /// [`MAX_DATA_CARRIER`](crate::policy::MAX_DATA_CARRIER) bytes of OP_RETURN outputs in total (#32406), and with up to 2,500
+    /// signature operations outside of witnesses (#32521), and whether getmempoolinfo and getmininginfo report these limits. Since 30.
     pub relaxed_policy: bool,
-    /// Whether generated coinbases are locked to the height before theirs. Since 30, #32155.
+    /// Whether the lock time of a generated coinbase is the height of the previous block. Since 30, #32155.
     pub coinbase_lock_time: bool,
     /// Whether generated coinbases push a zero after the height. Until 31, #34860.
     pub coinbase_padding: bool,
@@ -38,57 +38,57 @@ pub struct Rules {
     pub taproot_deployment: bool,
     /// Whether getmempoolinfo has `fullrbf`. Until 31, #34911.
     pub full_rbf: bool,
-    /// Whether getblockstats counts a byte of its own for the coinbase flag of a coin. Until 31, #31449.
+    /// Whether getblockstats counts a separate byte for the coinbase flag of a coin. Until 31, #31449.
     pub coin_flag_byte: bool,
     /// Whether mempool entries, testmempoolaccept and submitpackage have `vsize_adjusted` and `vsize_bip141`. Since 32,
     /// #32800.
     pub adjusted_sizes: bool,
-    /// Whether submitpackage also lists the transactions that a refusal of the package left unjudged. Since 31, #33427.
+    /// Whether submitpackage, if it rejects a package, also lists the transactions that it did not validate. Since 31, #33427.
     pub names_unvalidated: bool,
     /// Whether submitpackage takes a child without all of its unconfirmed parents. Since 30, #31385.
     pub partial_packages: bool,
     /// Whether getnetworkinfo has the rates at which transactions are sent (#34628), and the protocol version 70017. Since 32.
     pub send_rates: bool,
-    /// Whether a request whose `jsonrpc` is neither 1.0 nor 2.0 is refused. Bitcoin Core does since 28 (#27101), and
-    /// Bitcoin Knots 29 does not: before 30 the host serves older clients, some of which send a number.
+    /// Whether the host refuses a request whose `jsonrpc` is neither 1.0 nor 2.0. Bitcoin Core refuses it since 28 (#27101), Bitcoin
+    /// Knots 29 does not. With rules before 30, the host accepts it for older clients, some of which send a number.
     pub refuses_other_json_rpc: bool,
     /// Whether getwalletinfo has balances. Until 29, #32721.
     pub wallet_info_balances: bool,
     /// Whether getwalletinfo has `paytxfee`. Until 30, #32138.
     pub wallet_info_feerate: bool,
-    /// Whether getwalletinfo has `flags`. Since 30 by the help of its releases.
+    /// Whether getwalletinfo has `flags`. Since 30, according to the help of the releases.
     pub wallet_info_flags: bool,
-    /// Whether listwalletdir has `warnings` of each wallet. Since 30, #32619.
+    /// Whether listwalletdir has `warnings` for each wallet. Since 30, #32619.
     pub wallet_dir_warnings: bool,
     /// Whether `parent_descs` shows descriptors as listdescriptors does, not as they were imported. Since 30, #32594.
     pub parents_normalized: bool,
-    /// Whether a version 3 child of an unconfirmed transaction conflicts with its other children. Since 30, #32896.
+    /// Whether a version 3 child of an unconfirmed parent conflicts with the parent's other children. Since 30, #32896.
     pub sibling_conflicts: bool,
-    /// Whether a payment without amount and feerate is refused with `non-zero`, else with `non-0`. Since 30 by its source.
+    /// Whether the error for a payment without amount and feerate says `non-zero` instead of `non-0`. Since 30, according to its source.
     pub non_zero_in_words: bool,
     /// Whether gettransaction marks change in `decoded`. Since 31, #32517.
     pub decoded_change: bool,
     /// Whether importdescriptors warns of relative locktimes that consensus does not enforce as written. Since 31, #33135.
     pub warns_of_locktimes: bool,
-    /// Whether a refusal names the fee that the funds do not cover. Since 31, #25269.
+    /// Whether the error for a payment whose fee exceeds the funds names the fee. Since 31, #25269.
     pub names_missing_fee: bool,
-    /// Whether entries of transactions have `bip125-replaceable`. Until 31, #34917.
+    /// Whether transaction entries have `bip125-replaceable`. Until 31, #34917.
     pub bip125_key: bool,
-    /// Whether entries of transactions have `alternate_wtxids`. Since 32, #35501.
+    /// Whether transaction entries have `alternate_wtxids`. Since 32, #35501.
     pub alternate_wtxids: bool,
-    /// Whether getbalances counts what payments outside the mempool spend, and subtracts it in `nonmempool`. Since 32, #33671.
+    /// Whether getbalances counts the coins that payments outside the mempool spend, and subtracts them in `nonmempool`. Since 32, #33671.
     pub nonmempool_balance: bool,
     /// Whether `fee_reason` names the wallet's choice, not a threshold of the estimator. Since 32, #34075.
     pub wallet_fee_reasons: bool,
-    /// Whether the refusal of a low feerate names the settings behind the minimum. Since 32, #34640.
+    /// Whether the error for a low feerate names the settings that determine the minimum. Since 32, #34640.
     pub names_minimum_settings: bool,
     /// Whether fundrawtransaction takes a boolean in place of its options. Until 31, #35836.
     pub boolean_fund_options: bool,
-    /// Whether listreceivedbyaddress and listreceivedbylabel leave out addresses of others. Since 32, #35925.
+    /// Whether listreceivedbyaddress and listreceivedbylabel omit addresses that are not the wallet's. Since 32, #35925.
     pub received_of_own_only: bool,
-    /// Whether importdescriptors refuses a narrower range with -4 and the descriptor. Since 32, #34861.
+    /// Whether the error of importdescriptors for a narrower range has the code -4 and names the descriptor. Since 32, #34861.
     pub range_refusal_names_descriptor: bool,
-    /// Whether combinerawtransaction refuses transactions that differ in more than signatures, and fewer than two. Since 32.
+    /// Whether combinerawtransaction refuses fewer than two transactions, and transactions that differ in more than signatures. Since 32.
     pub combines_copies_only: bool,
     /// Whether `musig()` is a key in descriptors. Since 30, #31244.
     pub musig: bool,
@@ -97,35 +97,34 @@ pub struct Rules {
     pub strict_descriptors: bool,
     /// Whether `unused()` is a descriptor. Since 32, #29136.
     pub unused: bool,
-    /// Whether listdescriptors with private keys also lists descriptors without private keys; a wallet without private keys is
-    /// refused. Since 31, #32471.
+    /// Whether listdescriptors with `private` also lists the descriptors without private keys, and refuses a wallet whose private
+    /// keys are disabled. Since 31, #32471.
     pub private_of_mixed: bool,
     /// Whether createwallet and restorewallet refuse the empty name. Since 31, #34269.
     pub refuses_empty_names: bool,
-    /// Whether the name of a wallet that contains `.` or `..` as a part is refused with a reason of its own. Since 32,
-    /// #34544.
+    /// Whether a wallet name with a path component `.` or `..` gets its own error message. Since 32, #34544.
     pub refuses_dot_names: bool,
     /// Whether removeprunedfunds needs the setting `deprecatedrpc`. Since 32, #35605.
     pub deprecates_pruned_funds: bool,
     /// Whether the MuSig2 fields of PSBTs (BIP 373) are read, checked and shown. Otherwise they are fields of unknown types.
     /// Since 30, #31247.
     pub psbt_musig2: bool,
-    /// Whether the signatures of a PSBT have to be of the sighash type of their input, and encoded by BIP 66. Signing then
-    /// stores a sighash type other than the default. Since 30, #31622.
+    /// Whether each signature of a PSBT must have the sighash type of its input and the encoding of BIP 66. If so, signing also
+    /// stores a non-default sighash type in the PSBT. Since 30, #31622.
     pub psbt_sighashes: bool,
-    /// Whether PSBTs of version 2 (BIP 370) are read, and made by default, and an extended public key has one origin when
-    /// PSBTs are combined. The reader's messages differ, too. Since 32, #21283.
+    /// Whether the host reads PSBTs of version 2 (BIP 370), creates them by default, and keeps one origin per extended public key
+    /// when it combines PSBTs. The reader's error messages differ, too. Since 32, #21283.
     pub psbt_v2: bool,
-    /// Whether PSBTs get the origins of taproot output keys, as of internal keys. Since 31, #29675.
+    /// Whether PSBTs get the origins of taproot output keys, as well as of internal keys. Since 31, #29675.
     pub output_key_origins: bool,
     /// Whether a PSBT gets the origin of each key of a descriptor wherever a script has the key's hash. Since 30, #31243.
     pub descriptor_key_hashes: bool,
     /// Whether analyzepsbt rounds the feerate of a negative fee down, not towards zero. Since 30, #32750.
     pub rounds_feerates_down: bool,
-    /// Whether analyzepsbt estimates a signed taproot input only with its previous transaction: the estimate cannot verify
-    /// Schnorr signatures. Since 30 by its source.
+    /// Whether analyzepsbt needs the previous transaction of a signed taproot input for its estimate, which cannot verify Schnorr
+    /// signatures. Since 30, according to its source.
     pub estimate_distrusts_taproot: bool,
-    /// The reader of bytes that Bitcoin Core's messages name. Since 31 another, #34483.
+    /// The name of the byte reader in Bitcoin Core's error messages. It changed in 31, #34483.
     pub byte_reader: &'static str,
 }
 
@@ -155,7 +154,7 @@ const REMOVED: [(&str, u32); 8] = [
     ("settxfee", 31),
 ];
 
-/// The rules of 29, which also apply to 24 to 28: what is not named is false.
+/// The rules of 29, which also apply to 24 to 28. Rules that are not listed are false.
 fn oldest() -> Rules {
     Rules {
         miniscript_as_given: true,
@@ -243,7 +242,7 @@ fn since_32() -> Rules {
 }
 
 impl Rules {
-    /// The rules for a call, by the word that it carries ([`Deprecated::word`]).
+    /// The rules for a call, from its packed release and features ([`Deprecated::word`]).
     pub fn of_call(word: u32) -> Self {
         let (release, kept) = Deprecated::of_word(word);
         let mut rules = rules(Some(release));
@@ -253,12 +252,12 @@ impl Rules {
         rules
     }
 
-    /// Whether the release has a method without one of the arguments or options that the host knows.
+    /// Whether this release's version of a method lacks an argument or option that the host knows.
     pub fn narrows(&self, method: &str) -> bool {
         ARGUMENTS.iter().any(|(of, _, first)| *of == method && self.release < *first)
     }
 
-    /// Whether the release has a method without this argument or option.
+    /// Whether this release's version of a method lacks this argument or option.
     pub fn lacks(&self, method: &str, argument: &str) -> bool {
         ARGUMENTS.iter().any(|(of, name, first)| (*of, *name) == (method, argument) && self.release < *first)
     }
@@ -269,7 +268,7 @@ impl Rules {
     }
 }
 
-/// The rules of a major release; `None`: of [`PRESENT`].
+/// The rules of a major release; `None` stands for [`PRESENT`].
 pub fn rules(release: Option<u32>) -> Rules {
     let release = release.unwrap_or(PRESENT);
     let rules = match release {
@@ -284,7 +283,7 @@ pub fn rules(release: Option<u32>) -> Rules {
 /// The position of the deprecated features in a call's word, above the release.
 const DEPRECATED_SHIFT: u32 = 16;
 
-/// Features that releases have deprecated and the operator keeps, by the setting `deprecatedrpc`.
+/// The deprecated features that the operator keeps with the setting `deprecatedrpc`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Deprecated(u32);
 
@@ -306,12 +305,12 @@ impl Deprecated {
         Self::NAMES.iter().position(|known| *known == name).is_some_and(|place| self.0 >> place & 1 == 1)
     }
 
-    /// The word with which a call carries its release and the features.
+    /// Packs the release and these features into the number that a call carries.
     pub fn word(self, release: u32) -> u32 {
         self.0 << DEPRECATED_SHIFT | release
     }
 
-    /// The release and the features of a call's word.
+    /// Unpacks the release and the features from a call's word.
     pub fn of_word(word: u32) -> (u32, Self) {
         (word & ((1 << DEPRECATED_SHIFT) - 1), Self(word >> DEPRECATED_SHIFT))
     }

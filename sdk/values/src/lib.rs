@@ -1,6 +1,6 @@
-//! The JSON values of RPCs: error codes and errors, arguments, amounts, feerates. Also outputs' solving data.
+//! The values of JSON-RPC calls: errors and their codes, arguments, amounts, feerates. Also the solving data of outputs.
 //!
-//! Everything is a pure function of values. The crate depends on no other crate of the project.
+//! All functions are pure. The crate depends on no other crate of the project.
 
 #![warn(missing_docs)]
 

@@ -9,7 +9,8 @@ use crate::{ErrorKind, PROVIDED, SERVICES};
 pub fn page() -> String {
     let mut messages = Vec::new();
     let mut out = format!("# The services of a host\n\n{}\n## Statuses\n\n", include_str!("form.md"));
-    out += "A function that fails gives one of these, and an object with `code` and `message` as a client of bitcoind would read them.\n\n";
+    out +=
+        "A failed function returns one of these, and an object with `code` and `message` as in bitcoind's errors.\n\n";
     for (kind, name, docs) in ErrorKind::ALL {
         out += &format!("* {} `{name}`: {}\n", *kind as i32, docs.trim());
     }
@@ -67,7 +68,7 @@ fn since(minor: u32) -> String {
     if minor == 0 { String::new() } else { format!(" Since minor {minor}.") }
 }
 
-/// The named messages in a value.
+/// Adds the structs and enums in a type, with the types of their fields, to `messages`.
 pub(super) fn gather(shape: &'static Shape, messages: &mut Vec<&'static Shape>) {
     let parts: Vec<&FieldShape> = match shape {
         Shape::Option(inner) | Shape::List(inner) | Shape::Framed(inner) => return gather(inner, messages),
@@ -82,7 +83,7 @@ pub(super) fn gather(shape: &'static Shape, messages: &mut Vec<&'static Shape>) 
     }
 }
 
-/// A type, in the terms of the form.
+/// The name of a type, as the page defines it (`form.md`).
 pub fn name(shape: &Shape) -> String {
     match shape {
         Shape::Bool => "bool".to_owned(),
@@ -108,7 +109,7 @@ pub fn name(shape: &Shape) -> String {
     }
 }
 
-/// Documentation with the names of JSON.
+/// Documentation with Rust names replaced by the names in JSON.
 pub(super) fn prose(docs: Docs) -> String {
     let text = docs.iter().map(|line| line.trim()).collect::<Vec<_>>().join("\n");
     let text = text.replace("[`", "`").replace("`]", "`");

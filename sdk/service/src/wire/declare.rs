@@ -1,10 +1,12 @@
-//! The macros that declare messages: the type, its encoding, and the description of that.
+//! The macros that declare a message: its type, its encoding, and the description of the encoding.
 
 /// Declares a struct whose encoding is its fields in order.
 ///
-/// A field that was added after the first version of the ABI stands at the end and says with `#[since(MINOR)]` which
-/// minor version has it; where an older writer left it out it reads as its default. The macro takes documentation, one
-/// `derive`, and nothing else: JSON and the page of services use its description.
+/// A field added after the first version of the ABI comes last. Its `#[since(MINOR)]` names the first minor version with
+/// the field. A reader uses the field's default if an older writer omits the field.
+///
+/// The macro accepts doc comments, one `derive`, and no other attributes. The JSON form of messages and the services page
+/// are generated from the description.
 ///
 /// ```
 /// outrigger_service::wire_struct! {
@@ -70,8 +72,8 @@ macro_rules! wire_struct {
 
 /// Declares an enum whose encoding is a `u8` tag followed by the fields of the variant.
 ///
-/// A variant that was added after the first version of the ABI says with `#[since(MINOR)]` which minor version has it; a
-/// field does so as in [`wire_struct`].
+/// `#[since(MINOR)]` on a variant names the first minor version with the variant. A field takes the attribute as in
+/// [`wire_struct`].
 #[macro_export]
 macro_rules! wire_enum {
     ($(#[doc = $doc:literal])* $(#[derive($($derive:ident),* $(,)?)])? pub enum $name:ident {

@@ -13,7 +13,7 @@ use crate::MiningPlugin;
 use crate::longpoll::{Waiter, segwit_missing};
 use crate::submit::propose;
 
-/// The characters of the block hash at the start of a long poll's id.
+/// The length of the block hash at the start of a long poll's id, in characters.
 const HASH_CHARACTERS: usize = 64;
 
 #[derive(Debug)]
@@ -31,10 +31,10 @@ enum Request<'a> {
 /// The condition that ends a long poll.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Wait {
-    /// A template is outdated.
+    /// The template with this tip and sequence is outdated.
     Template {
         tip: BlockHash,
-        /// The mempool's sequence of the template.
+        /// The mempool's sequence number in the template.
         sequence: u64,
     },
     /// The latest template is outdated.
@@ -124,7 +124,7 @@ fn parse(object: Option<&Map<String, Value>>) -> Result<Request<'_>, RpcError> {
     Ok(Request::Template { knows_segwit, wait })
 }
 
-/// The tip's hash and a decimal number. Other text in place of the number counts as 0.
+/// Parses a long poll's id: the tip's hash and a decimal number. The number is 0 if the text has no leading digits.
 fn parse_long_poll_id(id: &str) -> Result<Wait, RpcError> {
     let (hash, number) = id.split_at_checked(HASH_CHARACTERS).unwrap_or((id, ""));
     let tip = BlockHash::from_byte_array(params::hash_text(hash, "longpollid")?);

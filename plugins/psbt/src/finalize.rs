@@ -16,10 +16,10 @@ use crate::decode::total;
 use crate::sign::{self, InputState, SighashSource, extract, finalize, is_complete, partial};
 use crate::{PsbtPlugin, read_psbt};
 
-/// The virtual bytes of a signature operation.
+/// The weight of one unit of signature operation cost: bitcoind's default `bytespersigop`.
 const BYTES_PER_SIGOP: u64 = 20;
 
-/// The role that has to act next (BIP 174), in the order of the roles.
+/// The role that acts next (BIP 174). The variants are in the order in which the roles act.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Role {
     Updater,
@@ -172,7 +172,7 @@ fn input_json(state: &InputState, role: Role, has_utxo: bool) -> Value {
     Value::Object(object)
 }
 
-/// The virtual size of the signed transaction; none if it is unknown.
+/// The virtual size of the signed transaction; `None` if it cannot be estimated.
 fn estimated_size(
     call: &Call<'_>,
     psbt: &Psbt,

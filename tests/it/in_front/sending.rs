@@ -193,6 +193,8 @@ fn payments_are_known_without_reading_the_whole_mempool_and_refused_replacements
     let Some((host, relay)) = start_behind_relay(&["-fallbackfee=0.0001"]) else { return };
     let mut wallet = funded(&host, 3);
     check_readings(&host, &relay, &mut wallet);
+    // The change of an unconfirmed replacement is not spent.
+    host.client().call("generatetoaddress", json!([1, ADDRESS]));
     check_refused_replacement(&mut wallet, &relay);
 }
 

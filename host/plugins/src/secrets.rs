@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 /// The largest secret, in bytes.
 const MAX_SECRET_BYTES: u64 = 64 * 1024;
 
-/// Why a secret is not available. The messages never have its text.
+/// Why a secret is not available. The messages never contain the secret.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
     #[error("option '{0}' is a secret: it must be {{ file = \"/path\" }} or {{ env = \"NAME\" }}")]
@@ -25,7 +25,7 @@ pub enum SecretError {
     Variable { option: String, variable: String },
 }
 
-/// Replaces the place of each secret by its text. A line break at the end of a file is not part of the secret.
+/// Replaces the file or variable name of each secret option by the secret. A line break at the end of a file is not part of the secret.
 ///
 /// # Errors
 /// The first secret that cannot be read.

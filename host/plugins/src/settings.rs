@@ -12,8 +12,8 @@ use serde_json::{Map, Value};
 use crate::answer::DEFAULT_MAX_BYTES;
 use crate::grants::Grant;
 
-/// Defaults of an isolated plugin's process: memory in MiB, and threads. The longest answers of the bundled groups, of
-/// 100 MB and more, need several times their length.
+/// The default limits of an isolated plugin's process: memory in MiB, and threads. The longest answers of the bundled
+/// plugins exceed 100 MB, and building one needs several times its length.
 pub const DEFAULT_MAX_MEMORY_MIB: u32 = 2048;
 pub const DEFAULT_MAX_THREADS: u32 = 256;
 
@@ -23,33 +23,33 @@ pub const DEFAULT_MAX_STORE_MIB: u32 = 256;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PluginConfig {
-    /// The library: a path, or a bare name that is searched in `--plugin-dir`, beside the executable, in
-    /// `../lib/outrigger` from there, and among the plugins that the program links.
+    /// The library: a path, or a bare name that the host looks up in `--plugin-dir`, beside the executable, in
+    /// `../lib/outrigger` relative to the executable, and among the plugins linked into the program.
     pub file: String,
     #[serde(default = "enabled")]
     pub enabled: bool,
-    /// The SHA-256 that the file must have, in hexadecimal; any if left out.
+    /// The SHA-256 that the file must have, in hexadecimal; any file if left out.
     pub sha256: Option<String>,
     /// The deadline of its calls, in seconds; 0 for none. Methods marked `long_running` have none. The default is
     /// `rpc.call_deadline_seconds`.
     pub deadline_seconds: Option<u64>,
     /// The longest answer of an untrusted plugin, in bytes; 64 MiB if left out.
     pub max_answer_bytes: Option<usize>,
-    /// Whether the plugin is trusted: its inline methods run on the network threads, and its answers are not bounded
-    /// and only checked for line ends.
+    /// Whether the plugin is trusted: its inline methods run on the network threads, and its answers have no
+    /// size limit and are only checked for line ends.
     #[serde(default)]
     pub trusted: bool,
     /// Whether the plugin runs in its own process. The default is `plugin_defaults.isolated`.
     pub isolated: Option<bool>,
-    /// The fallback if the system does not allow a sandbox.
+    /// The sandbox of its process, if it is isolated.
     #[serde(default)]
     pub sandbox: Sandbox,
-    /// What its process may reach beyond its services.
+    /// The files and addresses that its process may reach, besides its services.
     #[serde(default)]
     pub reach: Vec<Reach>,
-    /// The least level of its lines in the log: `error`, `warn`, `info` or `debug`. The default is the host's.
+    /// The lowest level of its lines in the log: `error`, `warn`, `info` or `debug`. The default is the host's.
     pub log: Option<LogLevel>,
-    /// Whether the text of its panics is logged, though it may use private keys or wallets and the text may hold a
+    /// Whether the host logs the text of its panics even if it may use private keys or wallets: the text may hold a
     /// secret.
     #[serde(default)]
     pub panic_text: bool,
@@ -68,10 +68,10 @@ pub struct PluginConfig {
     pub options: Map<String, Value>,
 }
 
-/// The most plugins that a call goes through.
+/// The most plugins in the chain of a call.
 pub const MAX_LINKS: usize = 8;
 
-/// The key of `[routes]` that is no method.
+/// The key of `[routes]` for the wrappers. No method has this name.
 pub const WRAP: &str = "wrap";
 
 /// The section `[routes]`: which plugins answer a method, and which are put before methods.
@@ -89,14 +89,14 @@ pub struct Routes {
 pub struct Wrap {
     /// Its id.
     pub plugin: String,
-    /// The methods; a `*` at the end stands for any rest. All methods if left out.
+    /// The methods; a `*` at the end matches any rest. All methods if left out.
     #[serde(default)]
     pub methods: Vec<String>,
     #[serde(default)]
     pub on_failure: OnFailure,
 }
 
-/// What becomes of calls that a wrapper fails to judge: it has crashed, is late or does not run.
+/// How the host treats a call whose wrapper has crashed, is late or does not run.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnFailure {
@@ -159,7 +159,7 @@ impl<'de> Deserialize<'de> for Routes {
     }
 }
 
-/// The least level of a plugin's lines in the log.
+/// The lowest level of a plugin's lines in the log.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
@@ -170,7 +170,7 @@ pub enum LogLevel {
 }
 
 impl LogLevel {
-    /// The name, as filters of the log write it.
+    /// The name in log filters.
     pub fn name(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -181,7 +181,7 @@ impl LogLevel {
     }
 }
 
-/// When the instance that takes the place of another one starts.
+/// When the new instance of a reloaded plugin starts.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Reload {

@@ -30,7 +30,7 @@ pub enum TrustError {
         .path.display()
     )]
     Open { path: PathBuf, found: String },
-    /// The path names another file than the one that was read.
+    /// The path no longer names the file that was read.
     #[error("{} was replaced while it was read", .path.display())]
     Replaced { path: PathBuf },
     /// The file or folder cannot be read, made or changed.
@@ -53,8 +53,8 @@ pub fn check_file(path: &Path, opened: &Metadata) -> Result<(), TrustError> {
     path.parent().map_or(Ok(()), check_way)
 }
 
-/// Makes a private folder of the host. An existing folder that lets others in is closed to them, if its parents can be
-/// trusted.
+/// Makes a private folder of the host. Closes an existing folder of the host's user to others. Then checks the folder
+/// and its parents.
 pub fn own_folder(folder: &Path) -> Result<(), TrustError> {
     fs::DirBuilder::new().recursive(true).mode(OWN).create(folder).map_err(at(folder))?;
     let folder = fs::canonicalize(folder).map_err(at(folder))?;
@@ -70,7 +70,7 @@ pub fn own_folder(folder: &Path) -> Result<(), TrustError> {
 /// Whether [`own_folder`] would succeed, and files could be made in the folder. Nothing is changed.
 ///
 /// # Errors
-/// As of [`own_folder`].
+/// The errors of [`own_folder`].
 pub fn check_own_folder(folder: &Path) -> Result<(), TrustError> {
     let missing = || at(folder)(io::ErrorKind::NotFound.into());
     let found = folder.ancestors().find(|found| found.exists()).ok_or_else(missing)?;
@@ -80,7 +80,7 @@ pub fn check_own_folder(folder: &Path) -> Result<(), TrustError> {
         return Err(at(folder)(error.into()));
     }
     let way = fs::canonicalize(found).map_err(at(found))?;
-    // The start closes it to others, and then may write in it.
+    // At the start, `own_folder` sets this folder's mode, so that only the host's user may write in it.
     if found == folder && metadata.mode() & OTHERS != 0 && metadata.uid() == own_user() {
         return way.parent().map_or(Ok(()), check_way);
     }
@@ -136,7 +136,7 @@ mod tests {
             check_file(&path, &fs::metadata(&path).unwrap()).map_err(|error| error.to_string())
         };
         assert_eq!(check(0o755, 0o755), Ok(()));
-        assert_eq!(check(0o600, 0o1777), Ok(()), "a sticky folder's files are safe from others");
+        assert_eq!(check(0o600, 0o1777), Ok(()), "others cannot replace files in a sticky folder");
         for (mode, folder_mode, named) in [(0o664, 0o755, "0664"), (0o602, 0o755, "0602"), (0o644, 0o775, "0775")] {
             let error = check(mode, folder_mode).unwrap_err();
             assert!(error.contains(&format!("its mode is {named}")) && error.contains("chmod go-w"), "{error}");

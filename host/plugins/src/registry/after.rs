@@ -1,5 +1,5 @@
-//! Plugins whose instances must not run beside each other (`reload = "after"`): the old one ends before its successor starts, and
-//! calls wait for that.
+//! Plugins whose instances must not run at the same time (`reload = "after"`): the old instance ends before its successor starts,
+//! and calls wait for the successor.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,13 +9,13 @@ use super::{Plugin, Registry};
 use crate::Routes;
 use crate::instance::Instance;
 
-/// How long the end of an isolated plugin's process may take after that of its instance.
+/// How long an isolated plugin's process may run on after its instance has ended.
 const PROCESS_PATIENCE: Duration = Duration::from_secs(10);
 
-/// How often the host looks whether the process has ended.
+/// How often the host checks whether the process has ended.
 const PROCESS_POLL: Duration = Duration::from_millis(2);
 
-/// An instance that ends before its successor starts. Calls wait until this is dropped.
+/// Marks an instance that ends before its successor starts. New calls wait until this guard is dropped.
 pub(super) struct Replacing<'a> {
     registry: &'a Registry,
     instance: Option<u64>,
@@ -42,7 +42,7 @@ impl Registry {
             let patience = instance.deadline.unwrap_or(DRAIN_PATIENCE);
             instance.retire(patience);
             if !instance.wait_ended(Instant::now() + patience + PROCESS_PATIENCE) {
-                tracing::error!(plugin = plugin.id(), "an instance has not ended; its successor starts beside it");
+                tracing::error!(plugin = plugin.id(), "an instance has not ended in time; its successor starts anyway");
             }
         }
         self.tell_serving(Some(plugin.owner));
@@ -53,12 +53,12 @@ impl Registry {
         replacing
     }
 
-    /// Whether an instance ends before its successor starts, which has not happened yet.
+    /// Whether an instance is being replaced and its successor has not started yet.
     pub fn awaits_successor(&self, instance: u64) -> bool {
         self.replacing.borrow().contains(&instance)
     }
 
-    /// Waits for the successor of an instance. False at once if none is about to start.
+    /// Waits for the successor of an instance. Returns false at once if the instance is not being replaced.
     pub async fn successor(&self, instance: u64) -> bool {
         let mut replacing = self.replacing.subscribe();
         let is_awaited = replacing.borrow_and_update().contains(&instance);
@@ -66,7 +66,7 @@ impl Registry {
         is_awaited && replacing.wait_for(|replacing| !replacing.contains(&instance)).await.is_ok()
     }
 
-    /// Starts the former library and configuration of a plugin again, since its successor has failed for a reason.
+    /// Starts the former library and configuration of a plugin again after its successor failed with `reason`. Returns the final error.
     pub(super) fn go_back(&self, plugins: Vec<Plugin>, position: usize, reason: ChangeError) -> ChangeError {
         let routes = self.serving().configured.clone();
         let Some((plugin, code)) = plugins.get(position).and_then(|plugin| Some((plugin, plugin.code.clone()?))) else {
@@ -84,13 +84,13 @@ impl Registry {
         }
     }
 
-    /// Serves without a plugin, whose instance has ended.
+    /// Publishes the routes without a plugin whose instance has ended.
     pub(super) fn serve_without(&self, mut plugins: Vec<Plugin>, position: usize, routes: Routes) {
         if let Some(plugin) = plugins.get_mut(position) {
             plugin.instance = None;
         }
         if let Err(error) = self.publish(plugins, routes) {
-            tracing::error!(%error, "the routes of a plugin that has ended stay");
+            tracing::error!(%error, "cannot remove the routes of a plugin that has ended");
         }
     }
 }

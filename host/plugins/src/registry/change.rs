@@ -1,7 +1,7 @@
 //! Changes by an operator while the host runs.
 //!
-//! Only plugins of the configuration can be started: an RPC client must not be able to load code of its own. The
-//! configuration is read again for each change, so that options, grants and pins can change with the file.
+//! Only plugins of the configuration can be started: an RPC client must not be able to load other code. The host reads
+//! the configuration again for each change, so edited options, grants and pins take effect.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::{PluginConfig, Reload, Routes};
 /// How long the calls of a replaced or stopped instance may continue in the background before the host answers them.
 pub(super) const DRAIN_PATIENCE: Duration = Duration::from_secs(600);
 
-/// Why a change was refused. Nothing has changed then, but for [`ChangeError::Down`].
+/// Why a change failed. The plugin runs as before, except after [`ChangeError::Down`].
 #[derive(Debug, thiserror::Error)]
 pub enum ChangeError {
     /// Neither running nor in the configuration.
@@ -51,8 +51,8 @@ impl Registry {
         self.noted(Change::Start, name, asked_by, || self.bring_up_named(Change::Start, name))
     }
 
-    /// Replaces a running plugin by the present content of its file and configuration. The new instance starts beside
-    /// the old one, which finishes its calls. If the new one does not start, the old one continues. With `reload = "after"`
+    /// Replaces a running plugin's instance by a new one from its current file and configuration. The new instance starts
+    /// beside the old one, which finishes its calls. If the new one does not start, the old one continues. With `reload = "after"`
     /// the old one ends first, and its library is started again if the new one does not start.
     pub fn reload_plugin(&self, name: &str, asked_by: &str) -> Result<Arc<Instance>, ChangeError> {
         let _changing = self.changing.lock();
@@ -69,11 +69,11 @@ impl Registry {
         self.noted(Change::Stop, name, asked_by, || self.stop_named(name))
     }
 
-    /// Reloads the running plugins whose options, or the secrets in them, differ from those of `fresh`. If one does not
-    /// start, those before it get their former options back. Returns their ids.
+    /// Reloads the running plugins whose options, or the secrets in them, differ from those of `fresh`. Returns their ids.
+    /// If a plugin does not start, the plugins reloaded before it get their former options back.
     ///
     /// # Errors
-    /// Why a plugin does not run with its new options.
+    /// The error of the first plugin that does not start with its new options.
     pub fn reload_options(&self, fresh: &[PluginConfig], asked_by: &str) -> Result<Vec<String>, ChangeError> {
         let _changing = self.changing.lock();
         let serving = self.serving();
@@ -94,7 +94,7 @@ impl Registry {
         };
         for (done, plugin) in changed.iter().enumerate() {
             if let Err(error) = bring(plugin, &next) {
-                // A plugin that does not start again is in the log.
+                // `noted` logs a plugin that does not start again.
                 changed.iter().take(done).rev().for_each(|plugin| drop(bring(plugin, &former)));
                 return Err(error);
             }
@@ -149,8 +149,8 @@ impl Registry {
         }
     }
 
-    /// Starts a new instance of the plugin at a position, in the place of an existing one. The program's own code is new only in its
-    /// options, `for_options`.
+    /// Starts a new instance of the plugin at a position, in place of an existing one. A running plugin that is linked into the program
+    /// is replaced only `for_options`: its code cannot have changed.
     fn bring_up(
         &self,
         mut plugins: Vec<Plugin>,
@@ -164,7 +164,7 @@ impl Registry {
         let unknown = || ChangeError::Unknown(String::new());
         let plugin = plugins.get_mut(position).ok_or_else(unknown)?;
         let fresh = configured.plugins.iter().find(|fresh| fresh.file == plugin.config.file);
-        // A plugin that was removed from the configuration is not started, also not with its former settings.
+        // A plugin that was removed from the configuration does not start, not even with its former settings.
         plugin.config = fresh.cloned().ok_or_else(|| ChangeError::Unknown(plugin.id().to_owned()))?;
         let code = self.open(plugin, others.iter())?;
         let runs = plugin.instance.as_ref().is_some_and(|old| !old.has_crashed());
@@ -173,7 +173,7 @@ impl Registry {
             return Err(ChangeError::BuiltIn(plugin.id().to_owned()));
         }
         let old = plugin.instance.take();
-        // No connection is refused between the end of the old one and the start of the new one.
+        // Keeps the old instance's sockets listening until the new one has started, so that no connection is refused.
         let _listening = old.as_ref().map(|old| old.listening());
         if plugin.config.reload == Reload::Beside {
             let started = self.replace(plugins, position, code, configured.routes)?;
@@ -217,7 +217,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Ends an instance in the background after its routes are gone.
+    /// Ends an instance in the background. The caller has removed its routes.
     pub(super) fn retire(&self, instance: &Arc<Instance>) {
         let mut retired = self.retired.lock();
         retired.retain(|instance| !instance.is_gone());

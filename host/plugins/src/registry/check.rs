@@ -28,7 +28,7 @@ pub(super) fn read(config: &PluginConfig, sources: &Sources) -> Result<Found, Re
 /// Checks the configured options and grants of a plugin.
 ///
 /// # Errors
-/// The first that its manifest does not allow.
+/// The first option or grant that its manifest does not allow.
 pub(super) fn check_settings(
     config: &PluginConfig,
     manifest: &Manifest,
@@ -41,7 +41,7 @@ pub(super) fn check_settings(
 /// The options of an instance, with its secrets.
 ///
 /// # Errors
-/// The first option that its manifest does not allow, or that cannot be read.
+/// The first option that its manifest does not allow, or the first secret that cannot be read.
 pub(super) fn options(config: &PluginConfig, manifest: &Manifest) -> Result<Map<String, Value>, RegistryError> {
     let plugin = || manifest.id.clone();
     let options = manifest.options(&config.options);

@@ -1,7 +1,7 @@
 //! All plugins of a host: started, ended and replaced while calls continue.
 //!
 //! The served state is one value that is replaced as a whole. Changes are made one at a time. An instance is retired
-//! only after its routes are gone, and a routed call keeps its instance until it has ended.
+//! only after its routes are gone, and a routed call keeps its instance until the call has ended.
 
 mod after;
 mod change;
@@ -82,7 +82,7 @@ pub enum RegistryError {
     /// A plugin claims a method of the host.
     #[error("the method '{method}' is reserved for the host; '{plugin}' cannot have it")]
     Reserved { method: String, plugin: String },
-    /// A route or an entry of `wrap` that cannot be, with the reason.
+    /// An invalid route or entry of `wrap`, with the reason.
     #[error("[routes] {method} = \"{plugin}\": {reason}")]
     Route { method: String, plugin: String, reason: String },
 }
@@ -128,7 +128,7 @@ pub struct Environment {
     /// The host's own methods, which no plugin may claim.
     pub builtins: &'static [&'static str],
     pub reread: Reread,
-    /// Called with the reason when a plugin has failed that the host cannot run without.
+    /// Called with the reason when a critical plugin has failed.
     pub fatal: Box<dyn Fn(String) + Send + Sync>,
 }
 
@@ -156,12 +156,12 @@ pub struct Plugin {
 }
 
 impl Plugin {
-    /// The id in its manifest, or its configured name while its file was not read.
+    /// The id in its manifest, or its configured name until its file has been read.
     pub fn id(&self) -> &str {
         self.code.as_ref().map_or(&self.config.file, |code| &code.manifest.id)
     }
 
-    /// Whether its newest instance has these options, with the secrets that their places have now. Not if these cannot be read.
+    /// Whether its newest instance has these options and the current secrets. False if a secret cannot be read.
     fn has_options(&self, config: &PluginConfig) -> bool {
         let same = |code: &Arc<LoadedLibrary>| {
             check::options(config, &code.manifest).is_ok_and(|now| Some(check::digest(&now)) == self.options)
@@ -196,9 +196,9 @@ pub struct Registry {
     serving: ArcSwap<Serving>,
     /// Held while a change is made.
     changing: Mutex<()>,
-    /// Retired instances that may not have ended, or may have threads of the host inside.
+    /// Retired instances that may not have ended, or whose code may still run on threads of the host.
     retired: Mutex<Vec<Arc<Instance>>>,
-    /// Instances that end before their successors start.
+    /// The ids of instances that end before their successors start.
     replacing: watch::Sender<Vec<u64>>,
     /// Set when the host stops. Held while a change is published.
     stopped: Mutex<bool>,
@@ -242,7 +242,7 @@ impl Registry {
         self.serving.load().wrappers.iter().any(Wrapper::observes)
     }
 
-    /// Tells observers of an ended call of a method.
+    /// Reports an ended call of a method to its observers.
     pub fn tell_observers(&self, method: &str, event: &Event) {
         let serving = self.serving.load();
         for observer in serving.wrappers.iter().filter_map(|wrapper| wrapper.observer(method)) {
@@ -250,7 +250,7 @@ impl Registry {
         }
     }
 
-    /// Whether plugins are put before a method.
+    /// Whether calls of a method go through wrappers.
     pub fn wraps(&self, method: &str) -> bool {
         self.serving.load().wrappers.iter().any(|wrapper| wrapper.concerns(method))
     }
@@ -415,7 +415,7 @@ impl Registry {
         self.tell_serving(None);
     }
 
-    /// Tells the services which instances serve. Those of the plugin `without` have ended, or are about to be replaced.
+    /// Tells the services which instances serve, except those of the plugin `without`: they have ended, or are about to be replaced.
     fn tell_serving(&self, without: Option<u64>) {
         let serving = self.serving();
         let running = serving.running().filter(|instance| Some(instance.owner) != without);
@@ -423,7 +423,7 @@ impl Registry {
         self.environment.services.serving(&running);
     }
 
-    /// What differs for the release of Bitcoin Core whose answers clients expect.
+    /// The rules of the Bitcoin Core release whose answers clients expect.
     pub fn rules(&self) -> Rules {
         Rules::of_call((self.environment.release)())
     }
@@ -456,7 +456,7 @@ fn end_all(instances: &[Arc<Instance>]) {
     for instance in instances {
         instance.retire(STOP_PATIENCE);
     }
-    // A little longer than the patience, so that an abandoned instance is logged first.
+    // A little longer than `STOP_PATIENCE`, so that an abandoned instance is logged first.
     let deadline = Instant::now() + STOP_PATIENCE + Duration::from_secs(1);
     for instance in instances {
         instance.wait_ended(deadline);

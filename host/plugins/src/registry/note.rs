@@ -10,7 +10,7 @@ use crate::instance::LoadedLibrary;
 pub(super) enum Change {
     Start,
     Stop,
-    /// It is replaced by the present content of its file.
+    /// Replaced by an instance from its current file.
     Reload,
     Restart,
 }

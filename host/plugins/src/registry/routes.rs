@@ -22,24 +22,24 @@ pub struct Link {
     pub id: Arc<str>,
     /// The method's name.
     pub name: Arc<str>,
-    /// `None`: a wrapper that does not run.
+    /// `None` if the plugin does not run.
     pub instance: Option<Arc<Instance>>,
-    /// The method, for a wrapper without parameters and help.
+    /// The method; in a wrapper's link, without parameters and help.
     pub method: Arc<MethodSpec>,
-    /// The parameters by which arguments are put in order; `None` if the host does not know them.
+    /// The method whose parameters put named arguments in order; `None` if the host does not know them.
     pub signature: Option<Arc<MethodSpec>>,
-    /// Its position in the manifest; `usize::MAX` for the methods of others, which a wrapper sees.
+    /// The method's position in the plugin's manifest; `usize::MAX` if the manifest does not list it, as for a wrapper.
     pub position: usize,
-    /// The recent latency, if it is an inline method.
+    /// The method's recent latency, if it is inline.
     pub latency: Arc<Latency>,
-    /// Whether the plugin is granted `rpc/1`, with which it asks the next link and calls methods.
+    /// Whether the plugin has the grant `rpc/1`: it may ask the next link and call methods.
     pub asks: bool,
-    /// Whether the next link gets calls that this one fails to judge.
+    /// Whether a call goes to the next link if this plugin has crashed, is late or does not run.
     pub may_fail: bool,
 }
 
 impl Link {
-    /// A link without a place in the manifest and without the method's parameters.
+    /// A link without a position in the manifest and without the method's parameters.
     fn of(id: Arc<str>, name: &str, method: Arc<MethodSpec>, instance: Option<Arc<Instance>>) -> Self {
         let asks = instance.as_ref().is_some_and(asks);
         let (signature, position, latency) = (None, usize::MAX, Arc::default());
@@ -83,7 +83,7 @@ impl Wrapper {
         !self.observes() && self.lists(method)
     }
 
-    /// The instance that hears of ended calls of a method.
+    /// The instance to tell of ended calls of a method, if this plugin observes them.
     pub fn observer(&self, method: &str) -> Option<&Arc<Instance>> {
         self.instance.as_ref().filter(|_| self.observes() && self.lists(method))
     }
@@ -101,7 +101,7 @@ impl Wrapper {
         let described = MethodSpec {
             name: method.to_owned(),
             inline: self.kind == Some(WrapperKind::Inline),
-            // One that asks the next link waits as long as that one does.
+            // A wrapper that asks the next link waits as long as that link runs.
             long_running: long_running && self.instance.as_ref().is_some_and(asks),
             private_keys: signature.is_none_or(|method| method.private_keys),
             needs_tip: false,
@@ -134,7 +134,7 @@ pub(super) fn wrapping(
     before.map(|wrapper| wrapper.link(method, signature, long_running)).collect()
 }
 
-/// The link of a plugin for calls of the host, to a service that the plugin provides.
+/// The link for the host's calls to a service that a plugin provides.
 pub(super) fn providing(instance: &Arc<Instance>, method: &str) -> Link {
     let is_policy = method.strip_prefix(POLICY).is_some_and(|rest| rest.starts_with('.'));
     let described = MethodSpec {
@@ -142,7 +142,7 @@ pub(super) fn providing(instance: &Arc<Instance>, method: &str) -> Link {
         // A policy gets no keys.
         private_keys: !is_policy,
         needs_tip: false,
-        // The caller waits for a policy anyway, so that of a trusted plugin runs on the caller's thread.
+        // The caller waits for a policy anyway, so a trusted plugin's policy runs on the caller's thread.
         inline: is_policy,
         ..MethodSpec::default()
     };
@@ -192,7 +192,7 @@ fn wrappers(plugins: &[Known<'_>], configured: &Routes, is_strict: bool) -> Resu
     configured.wrap.iter().map(wrapper).collect()
 }
 
-/// The table of these plugins, and the wrappers. Without `is_strict`, plugins may be missing that were not started yet.
+/// The route table of these plugins, and the wrappers. Without `is_strict`, plugins that were not started yet may be missing.
 pub(super) fn routes(
     plugins: &[Known<'_>],
     configured: &Routes,
@@ -226,8 +226,8 @@ pub(super) fn routes(
     Ok((table, wrappers))
 }
 
-/// The link of a plugin that has the method. One that does not run refuses calls: falling back to another would silently change
-/// the method.
+/// The link of a plugin that has the method. A plugin that does not run refuses calls: a fallback to another plugin would silently
+/// change the method.
 fn link(owner: Owner<'_>, name: &str) -> Link {
     let (id, manifest, instance) = match owner {
         Owner::Known(known) => (known.manifest.id.as_str(), Some(known.manifest), known.instance.clone()),
@@ -247,7 +247,7 @@ enum Owner<'a> {
     Missing(&'a str),
 }
 
-/// The plugins of each method in the order of its route: its only claimant that runs, or the configured plugins.
+/// The plugins of each method in the order of its route: the configured plugins, or else the running plugin that claims it.
 fn owners<'a>(
     plugins: &'a [Known<'a>],
     configured: &'a Routes,

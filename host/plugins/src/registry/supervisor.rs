@@ -10,13 +10,13 @@ use crate::Reload;
 use crate::instance::PluginFailure;
 use outrigger_base::contain::contain;
 
-/// How often a plugin is restarted within [`RESTART_WINDOW`]. After that it stays as it is.
+/// How often the supervisor restarts a plugin within [`RESTART_WINDOW`].
 const MAX_RESTARTS: usize = 5;
 
-/// A plugin with more lost threads is not restarted: a new instance could lose as many again.
+/// A plugin with this many lost threads is not restarted: a new instance could lose as many again.
 const MAX_LOST_THREADS: usize = 16;
 
-/// The time in which restarts count.
+/// The period over which restarts are counted.
 const RESTART_WINDOW: Duration = Duration::from_secs(600);
 
 /// Starts the supervisor's thread; it ends with the registry.
@@ -43,7 +43,7 @@ impl Registry {
         if failure == PluginFailure::Quarantined {
             return self.quarantine(&serving, position);
         }
-        // An isolated plugin's threads return when its process ends, and it continues in a new one.
+        // The host's threads return once it ends an isolated plugin's process. The plugin continues in a new process.
         let is_ended = failure == PluginFailure::Stuck && plugin.instance.as_ref().is_some_and(|own| own.end_runner());
         if is_ended && code.manifest.restartable {
             return;
@@ -110,7 +110,7 @@ impl Registry {
         let (old, code) = (plugin.instance.take(), plugin.code.clone().ok_or(None)?);
         let _listening = old.as_ref().map(|old| old.listening());
         let replacing = (plugin.config.reload == Reload::After).then(|| self.end_first(plugin, old.as_ref()));
-        // The failed instance no longer writes the store.
+        // From here on the failed instance cannot write the store.
         self.tell_serving(Some(plugin.owner));
         if let Err(error) = self.launch(plugin, code) {
             self.tell_serving(None);

@@ -1,4 +1,4 @@
-//! When a connection last moved bytes or ended a call, and when it times out for that.
+//! When a connection last moved bytes or ended a call, and when it times out.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ struct ActivityState {
 }
 
 impl Activity {
-    /// Counts the connection as active now.
+    /// The activity of a connection that began at `began` and is active now.
     pub(super) fn since(began: Duration) -> Self {
         let state = ActivityState {
             began,
@@ -63,7 +63,7 @@ impl Activity {
         state.unsent = state.unsent.saturating_sub(bytes as u64);
     }
 
-    /// The connection has no time limit for credentials any more. It still makes room for others.
+    /// Ends the time limit for credentials. The connection may still be closed to make room for others.
     pub(super) fn needs_no_credentials(&self) {
         self.0.lock().needs_credentials = false;
     }
@@ -84,7 +84,7 @@ impl Activity {
         state.unsent = bytes;
     }
 
-    /// Another answer of a WebSocket waits to be sent. Returns how many bytes wait.
+    /// Counts another answer of a WebSocket that waits to be sent. Returns how many bytes wait in total.
     pub(super) fn queued(&self, bytes: u64) -> u64 {
         let mut state = self.0.lock();
         state.unsent = state.unsent.saturating_add(bytes);

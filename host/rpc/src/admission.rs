@@ -1,6 +1,6 @@
 //! The users, and the networks of clients and trusted proxies, which are replaced while connections are open.
 //!
-//! Invariant: within a moment of the change, no connection goes on under rights that its user has lost.
+//! Invariant: soon after a change, no open connection keeps rights that its user has lost.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ impl Admission {
             let caller = auth.check(header)?;
             keep(client, &caller, peer);
             client.authenticated_with(header, peer);
-            // Otherwise the change may have looked at the client before.
+            // If the users were replaced meanwhile, `lost` may have checked the client before `keep`.
             if Arc::ptr_eq(&auth, &self.auth.load()) {
                 return Ok(caller);
             }
@@ -55,7 +55,7 @@ impl Admission {
 
     /// The user of the connection's uid or certificate. The client keeps that user. `None` if only credentials can name the user.
     ///
-    /// A trusted proxy's identity is not its clients'.
+    /// The identity of a trusted proxy is not that of its clients.
     pub(super) fn identified(&self, client: &Client, peer: Peer) -> Result<Option<Caller>, AuthenticationFailure> {
         let is_own = |_: &&Identity| !self.access().trusts(client.peer());
         let Some(identity) = client.identity.get().filter(is_own) else { return Ok(None) };
@@ -72,10 +72,10 @@ impl Admission {
     }
 
     /// Returns when the connection's network is no longer allowed, or its user loses a right. With `all`, it also returns when the user
-    /// gains a right: a WebSocket keeps the rights of its start.
+    /// gains a right: a WebSocket keeps the rights that it started with.
     pub(super) async fn lost(&self, client: &Client, all: bool) {
         let mut changes = self.changes.subscribe();
-        // First without waiting, since a change may have come before.
+        // Checks before it waits: a change may have come before the subscription.
         loop {
             let auth = self.auth.load_full();
             let access = self.access.load_full();

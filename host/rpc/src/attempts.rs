@@ -1,8 +1,8 @@
-//! Password guessing is slowed by address: wrong credentials delay the next check of that address, once its credit is
-//! used up.
+//! Slows password guessing by address: once an address has used up its credit, each wrong attempt delays its next
+//! check.
 //!
-//! The check waits, not the answer. So a guesser cannot tell right credentials from wrong ones by their speed. A
-//! connection that has shown its credentials before is not delayed.
+//! The check itself waits, so without credit a guesser cannot tell right credentials from wrong ones by the answer's
+//! speed. A connection that has shown its credentials before is not delayed.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -146,7 +146,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// The entry of a client: its own, or that of the guessers that are not tracked.
+/// The entry of a client: its own, or [`OTHERS`] if the client is not tracked.
 fn noted(addresses: &HashMap<Peer, Guesser>, peer: Peer) -> Peer {
     let address = network(peer);
     if addresses.contains_key(&address) { address } else { OTHERS }
@@ -200,7 +200,7 @@ mod tests {
         drop(waiting);
         assert!(attempts.wait(one).is_some());
         assert_eq!(attempts.pause(one, now + DELAY * (CREDIT + 1)), None);
-        assert!(attempts.is_quiet(), "who has paid is forgotten");
+        assert!(attempts.is_quiet(), "an address without a delay is forgotten");
     }
 
     #[test]
@@ -219,6 +219,6 @@ mod tests {
         }
         assert_eq!(attempts.wrong(address("10.0.0.1"), now), DELAY);
         assert_eq!(attempts.wrong(address("10.0.0.2"), now), 2 * DELAY);
-        assert_eq!(attempts.wrong(address("10.0.0.3"), now + 2 * DELAY), DELAY, "the others have paid");
+        assert_eq!(attempts.wrong(address("10.0.0.3"), now + 2 * DELAY), DELAY, "the delay of the others has passed");
     }
 }

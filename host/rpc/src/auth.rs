@@ -21,7 +21,7 @@ use super::cookie::{COOKIE_USER, CookieFile};
 use super::dispatch::Origin;
 use super::peers::Peer;
 
-/// Bytes of salt in a user made from a clear password, as bitcoind's `rpcauth.py` takes.
+/// Bytes of salt for a clear password, as in bitcoind's `rpcauth.py`.
 const SALT_BYTES: usize = 16;
 
 #[derive(Clone, Debug)]
@@ -31,14 +31,14 @@ pub struct Caller {
     login: Login,
 }
 
-/// What showed who the caller is.
+/// How the caller logged in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Login {
     /// Nothing yet, or the cookie.
     Other,
     /// The salted HMAC of the password.
     Password([u8; 32]),
-    /// The user of the client's process.
+    /// The uid of the client's process.
     Process(u32),
     Certificate,
 }
@@ -48,12 +48,12 @@ impl Caller {
         Self { origin: Origin::of_user(name), login: Login::Other }
     }
 
-    /// Whether both are the same entry of a user, who logged in the same way.
+    /// Whether both are the same entry of a user with the same login.
     pub(super) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.origin.user, &other.origin.user) && self.login == other.login
     }
 
-    /// Whether this has all rights of a former entry of the user.
+    /// Whether this entry has all rights of a former entry of the user.
     pub(super) fn covers(&self, former: &Self) -> bool {
         let (own, former) = (&self.origin, &former.origin);
         let methods = match (&own.allowed, &former.allowed) {
@@ -71,7 +71,7 @@ impl Caller {
         &self.origin.user
     }
 
-    /// The user on a connection. `peer` is the client, which may be another than the connection's.
+    /// The user on a connection. `peer` is the client's address, which behind a proxy is not the connection's.
     pub(super) fn on(mut self, client: Arc<Client>, peer: Peer) -> Self {
         (self.origin.client, self.origin.peer) = (Some(client), Some(peer));
         self
@@ -103,9 +103,9 @@ pub enum RpcUserError {
 #[derive(Clone, Debug)]
 pub struct RpcUser {
     caller: Caller,
-    /// The salt and the HMAC; `None` for a user that no password logs in.
+    /// The salt and the HMAC; `None` for a user without a password.
     secret: Option<(String, [u8; 32])>,
-    /// The user of this machine whose processes it is on a Unix socket.
+    /// The uid that identifies the user on a Unix socket.
     process_user: Option<u32>,
 }
 
@@ -160,7 +160,7 @@ impl RpcUser {
         Ok(Self { caller: Caller::unrestricted(name), secret, process_user: None })
     }
 
-    /// Restricts the user to `methods` and to the methods that list them. Others are answered HTTP 403.
+    /// Restricts the user to `methods` and `rpc.discover`. Other methods are answered with HTTP 403.
     #[must_use]
     pub fn allowing(mut self, methods: impl IntoIterator<Item = String>) -> Self {
         self.caller.origin.allowed = Some(Arc::new(methods.into_iter().collect()));
@@ -188,19 +188,19 @@ impl RpcUser {
         self
     }
 
-    /// Identifies the user by the user of its processes, on a Unix socket.
+    /// Identifies the user on a Unix socket by the uid of its processes.
     #[must_use]
     pub fn with_process_user(mut self, id: u32) -> Self {
         self.process_user = Some(id);
         self
     }
 
-    /// The user, logged in this way.
+    /// The user with this login.
     fn by(&self, login: Login) -> Caller {
         Caller { login, ..self.caller.clone() }
     }
 
-    /// Whether the user can still log in this way. Whose certificates count is not known here.
+    /// Whether the user can still log in this way. The authority of a certificate is checked elsewhere.
     fn accepts(&self, login: Login) -> bool {
         match login {
             Login::Other => false,
@@ -227,7 +227,7 @@ fn password_hmac(salt: &str, password: &[u8]) -> [u8; 32] {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct AuthenticationFailure;
 
-/// By default it accepts nobody. It has no `Debug`, since it holds a password.
+/// Checks credentials and identities. By default it accepts nobody. It has no `Debug`, since it holds a password.
 #[derive(Default)]
 pub struct Authenticator {
     /// With the text `__cookie__:PASSWORD`.

@@ -24,7 +24,7 @@ use super::tls::TlsClients;
 /// How often the socket of a client with unread bytes is checked for the end of its stream.
 const LOOK_BEHIND_UNREAD: Duration = Duration::from_secs(1);
 
-/// How long a long poll goes on after its client has closed its sending side. Such a client has mostly gone.
+/// How long a long poll goes on after its client has closed its sending side. Such a client is usually gone.
 pub const HALF_CLOSED_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The answer to a long poll whose client closed its sending side [`HALF_CLOSED_PATIENCE`] ago.
@@ -33,11 +33,11 @@ pub fn half_closed() -> RpcError {
     RpcError::new(RpcErrorCode::CLIENT_NOT_CONNECTED, message)
 }
 
-/// The identity that a connection itself shows, beside the credentials of its requests.
+/// The identity of a connection itself, apart from the credentials of its requests.
 pub(super) enum Identity {
     /// The common name of the client's certificate, which must be a user's; `None` if it does not have exactly one.
     Certificate { name: Option<String>, clients: Arc<TlsClients> },
-    /// The user of the client's process, who may be a user of the RPC server.
+    /// The uid of the client's process, which may identify an RPC user.
     Process(u32),
 }
 
@@ -52,7 +52,7 @@ pub struct Client {
     pub(super) user: Mutex<Option<Arc<dyn Any + Send + Sync>>>,
     pub(super) identity: OnceLock<Identity>,
     pub(super) gate: ReadGate,
-    /// Set once the next answer makes the connection a WebSocket.
+    /// Set when the next answer turns the connection into a WebSocket.
     pub(super) conversation: Mutex<Option<Conversation>>,
 }
 

@@ -38,7 +38,7 @@ use super::socket::Socket;
 use super::tls::{HANDSHAKE_BYTE, HANDSHAKE_TIMEOUT, Tls, common_name};
 use super::unread::UnreadReply;
 
-/// How many times within the shorter timeout a connection is checked.
+/// How many times a connection is checked within the shorter of its timeouts.
 const LOOKS_PER_TIMEOUT: u32 = 4;
 
 /// How long a refused connection may take to read the refusal.
@@ -59,8 +59,8 @@ const KEEPALIVE_PROBES: u32 = 3;
 #[cfg(target_os = "linux")]
 const SEND_TIMEOUT: Duration = Duration::from_secs(18);
 
-/// Serves `stream`, which holds this slot, by TLS if there is a certificate. With `is_proxied` a header of the PROXY
-/// protocol comes first. Ends when either side closes it, it times out, it is closed for a new connection, or
+/// Serves `stream` in this slot, over TLS if there is a certificate. With `is_proxied`, a PROXY protocol header comes
+/// first. Ends when either side closes it, it times out, it is closed for a new connection, or
 /// `stopping` turns true and the call in flight has ended.
 pub(super) async fn serve<S: RpcService>(
     mut stream: Socket,
@@ -71,7 +71,7 @@ pub(super) async fn serve<S: RpcService>(
     mut stopping: watch::Receiver<bool>,
 ) {
     if let Some(Err(error)) = stream.tcp().map(watch_peer) {
-        tracing::debug!(%error, "cannot have the client's machine watched");
+        tracing::debug!(%error, "cannot set TCP keepalive");
     }
     let (limits, began) = (&edge.limits, now());
     let first = tokio::select! {
@@ -84,7 +84,7 @@ pub(super) async fn serve<S: RpcService>(
     let Some(first) = first else { return };
     if !edge.admission.access().allows(slot.0.peer()) {
         tracing::warn!(peer = %slot.0.peer(), "an RPC client of a network that is not allowed");
-        // As without a proxy, a client of TLS gets no answer.
+        // A TLS client gets no answer, as without a proxy.
         if tls.is_none() {
             Box::pin(refuse(stream, limits, RequestError::Network)).await;
         }
@@ -114,9 +114,9 @@ pub(super) async fn serve<S: RpcService>(
 /// Waits for the first byte of the client, after the header of its proxy if there is one.
 async fn first_byte(stream: &mut Socket, is_proxied: bool, slot: &ConnectionSlot) -> Option<u8> {
     if is_proxied {
-        // Boxed, since every connection reserves room for it.
+        // Boxed, so that not every connection reserves room for it.
         match Box::pin(proxy_protocol::read(stream)).await {
-            // Without a client, the proxy looks whether the host lives.
+            // A header without a client is usually the proxy's health check.
             Ok(client) => slot.0.is_of(client.map(Peer::Ip)),
             Err(error) => {
                 tracing::warn!(peer = %slot.0.peer(), %error, "no header of the PROXY protocol");
@@ -208,7 +208,7 @@ async fn serve_http<S: RpcService>(
             }
         }
     };
-    // A set polls its futures only when they are woken, not with every request.
+    // `FuturesUnordered` polls its futures only when they are woken, not with every request.
     let mut lost = FuturesUnordered::from_iter([lost]);
     let mut stop = FuturesUnordered::from_iter([stopping.wait_for(|stopping| *stopping)]);
     tokio::select! {
@@ -254,8 +254,8 @@ pub(super) async fn refuse(stream: Socket, limits: &Limits, reason: RequestError
     }
 }
 
-/// HTTP/1 as bitcoind's clients expect it. Header names are in title case, as bitcoind's: some clients match them by
-/// hand.
+/// HTTP/1 as bitcoind's clients expect it. Header names are in title case, as bitcoind's: some clients match their
+/// case.
 fn builder(limits: &Limits) -> http1::Builder {
     let mut builder = http1::Builder::new();
     builder
@@ -281,13 +281,13 @@ fn log_end(ended: hyper::Result<()>) {
 
 /// Returns when the idle, header or authentication timeout has passed.
 async fn expiry(client: &Client, limits: &Limits) {
-    let known = limits.idle_timeout.min(limits.header_read_timeout) / LOOKS_PER_TIMEOUT;
+    let interval = limits.idle_timeout.min(limits.header_read_timeout) / LOOKS_PER_TIMEOUT;
     loop {
         let (now, is_authenticated) = (now(), client.link.is_authenticated());
         match client.activity.deadline(limits, is_authenticated) {
             Some(deadline) if deadline <= now => return,
-            Some(deadline) => sleep(known.min(deadline - now)).await,
-            None => sleep(known).await,
+            Some(deadline) => sleep(interval.min(deadline - now)).await,
+            None => sleep(interval).await,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The WebSocket of a connection, as its client knows it: the session, and what holds its reader back.
+//! The WebSocket of a connection: its session, and the gate that stops its reader.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
@@ -14,7 +14,7 @@ pub(super) const MAX_UNDER_WAY: usize = 64;
 /// The JSON-RPC session of an upgraded connection.
 pub(super) struct Conversation {
     pub messages: BoxFuture<'static, ()>,
-    /// Stops the messages once those in flight have ended.
+    /// Stops the session once the messages in flight have ended.
     pub stop: ServerHandle,
 }
 

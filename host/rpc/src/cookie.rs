@@ -1,6 +1,6 @@
-//! The cookie file: a password for this run, for those who may read the file.
+//! The cookie file: a password for this run. Users who may read the file may log in.
 //!
-//! Its one line is `__cookie__:PASSWORD` without a line end, as bitcoind's. The file is renamed into place complete and
+//! Its one line is `__cookie__:PASSWORD` without a line end, as in bitcoind. The file is renamed into place complete and
 //! with mode 0600, and is removed at an orderly stop.
 
 use std::fs::{self, OpenOptions};

@@ -74,10 +74,10 @@ fn position_within(part: &[u8], whole: &Bytes) -> Option<Range<usize>> {
     (end <= whole.len()).then_some(start..end)
 }
 
-/// Lists (OpenRPC) only methods that the user may call, so every user may call it.
+/// OpenRPC's list of methods. It has only methods that the user may call, so every user may call it.
 const DISCOVER: &str = "rpc.discover";
 
-/// What the names of plugins as users begin with. No other user's name has a colon.
+/// The prefix of a plugin's user name. No other user name has a colon.
 pub const PLUGIN_USER: &str = "plugin:";
 
 /// Who makes a call, and for which wallet: shared by all calls of a batch.
@@ -93,11 +93,11 @@ pub struct Origin {
     pub folders: Folders,
     /// The methods that the user may call; `None` for all.
     pub allowed: Option<Arc<BTreeSet<String>>>,
-    /// Whether the user may call methods of the node that the host does not know, without listing them.
+    /// Whether a user without a list of methods may call methods of the node that the host does not know.
     pub unknown_methods: bool,
     /// The client; `None` without a connection.
     pub client: Option<Arc<Client>>,
-    /// The client's address, behind a trusted proxy as that tells it.
+    /// The client's address; behind a trusted proxy, the address that the proxy names.
     pub peer: Option<Peer>,
 }
 
@@ -119,15 +119,15 @@ pub struct Call {
     /// `[]` if absent or null.
     pub params: Params,
     pub origin: Arc<Origin>,
-    /// Whether its result may be a stream. Not within a batch: it would wait, half read, for later elements.
+    /// Whether its result may be a stream. Not within a batch: an open stream would wait for later elements.
     pub may_stream: bool,
-    /// The ids of the plugins that it went through. Such a call does not go to the node together with others.
+    /// The ids of the plugins that it went through. A call with any is not sent to the node together with others.
     pub through: Vec<Arc<str>>,
-    /// How many of these, the first ones, made calls of which this one is the last. The others have only seen it.
+    /// How many of `through`, from the front, made a call that led to this one. The others only passed it on.
     pub makers: usize,
-    /// Where a plugin says how far it is, for a call that may take long.
+    /// Where a plugin reports its progress, for a call that may take long.
     pub progress: Option<Arc<Progress>>,
-    /// Kept until the plugin's code has ended, also where nobody waits for its answer any more.
+    /// Kept until the plugin's code has ended, even if nobody waits for its answer any more.
     pub held: Option<Held>,
 }
 
@@ -141,7 +141,7 @@ pub enum Failure {
     /// The host is overloaded: HTTP 503, `Work queue depth exceeded`. Within a batch, whose status is always 200, error
     /// -32603 with that message.
     Overloaded,
-    /// A limit of the user is reached, with a text that names it: HTTP 429, within a batch error -32603.
+    /// The user has reached a limit, which the text names: HTTP 429, within a batch error -32603.
     Limited(String),
     /// The node refuses the method (`-rpcwhitelist`): HTTP 403, within a batch error -32603.
     Forbidden,
@@ -178,7 +178,7 @@ pub trait Dispatch: Send + Sync + 'static {
         false
     }
 
-    /// Whether requests of another JSON-RPC version than 1.0 and 2.0 are refused.
+    /// Whether requests of a JSON-RPC version other than 1.0 and 2.0 are refused.
     fn refuses_other_versions(&self) -> bool {
         false
     }

@@ -43,7 +43,7 @@ use super::websocket;
 /// The longest path, in bytes: bitcoind's limit for a head (`MAX_HEADERS_SIZE`).
 const MAX_PATH_BYTES: usize = 8192;
 
-/// What a server may have.
+/// The optional parts of a server.
 #[derive(Default)]
 pub struct ServerOptions {
     pub access: Access,
@@ -51,7 +51,7 @@ pub struct ServerOptions {
     pub tls: Option<Arc<Tls>>,
     /// Without it, `/rest/` does not exist. `true`: it needs no credentials.
     pub rest: Option<(Arc<dyn Rest>, bool)>,
-    /// The newest block. Without it, subscriptions tell no blocks.
+    /// The newest block. Without it, subscriptions report no blocks.
     pub tips: Option<Tips>,
     /// The answer of `/readyz`. Without it, the host is not ready.
     pub readiness: Option<Readiness>,
@@ -129,14 +129,14 @@ impl<S: RpcService> Edge<S> {
             Ok((caller, Target::Calls(wallet))) => (caller, wallet),
             Ok((caller, Target::WebSocket(wallet))) => {
                 let origin = caller.origin(wallet);
-                // Boxed, since every connection reserves room for it.
+                // Boxed, so that not every connection reserves room for it.
                 let tips = self.options.tips.clone();
                 let accepted = websocket::accept(&self.service, &self.limits, client, caller, origin, head, tips);
                 return Box::pin(accepted).await;
             }
             Ok((caller, Target::Rest(rest))) => {
                 discard(body).await;
-                // Boxed, since every connection reserves room for it.
+                // Boxed, so that not every connection reserves room for it.
                 return Box::pin(get(&**rest, &caller, &head.uri)).await;
             }
             Err(refusal) => {
@@ -175,12 +175,12 @@ impl<S: RpcService> Edge<S> {
             _ => {}
         }
         let identified = self.admission.identified(client, peer).map_err(|AuthenticationFailure| {
-            tracing::warn!(%peer, "RPC request with the certificate of no user");
+            tracing::warn!(%peer, "RPC request with a certificate that names no user");
             RequestError::Unauthorized
         })?;
         let Some(credentials) = head.headers.get(AUTHORIZATION) else {
             let caller = match (identified, &self.options.rest) {
-                // The browser shows its user's certificate for the pages of all sites.
+                // A browser presents the user's certificate for requests from any site's pages.
                 (Some(_), _) if websocket::is_cross_site(&head.headers, &self.limits.websocket_origins) => {
                     return Err(RequestError::Origin);
                 }
@@ -214,10 +214,10 @@ impl<S: RpcService> Edge<S> {
         }
     }
 
-    /// The client of a request. Behind a trusted proxy, its network must be allowed too.
+    /// The client of a request. Behind a trusted proxy, the client's network must be allowed too.
     fn client_of(&self, headers: &HeaderMap, client: &Client) -> Result<Peer, RequestError> {
         let access = self.admission.access();
-        // Where the proxy has named no client, the headers may be that client's own.
+        // If the PROXY header names no client, the client itself may have written the HTTP headers.
         let peer = match client.link.hides_client() {
             true => client.peer(),
             false => client_of(headers, client.peer(), &access).map_err(RequestError::Forwarding)?,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize};
 pub struct EdgeFigures {
     pub open: AtomicUsize,
     pub wrong_credentials: AtomicU64,
-    /// Counter: requests refused because too many of their address already waited for the credential check.
+    /// Counter: requests refused because too many from their address already waited for the credential check.
     pub refused_attempts: AtomicU64,
     /// Counter: connections without credentials that were closed to make room for others.
     pub displaced: AtomicU64,

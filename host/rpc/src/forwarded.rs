@@ -15,7 +15,7 @@ const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 pub(super) enum BadForwarding {
     /// Both headers: either may come from the client.
     Both,
-    /// No address, where the search for the client needs one.
+    /// An element without a readable address, before the client was found.
     Unreadable,
 }
 
@@ -50,11 +50,11 @@ pub(super) fn client_of(headers: &HeaderMap, peer: Peer, access: &Access) -> Res
             }
         }
     }
-    // Trusted throughout: the first of them.
+    // All addresses are trusted: the left-most is the client.
     Ok(client)
 }
 
-/// The clients that `Forwarded` and `X-Forwarded-For` of this content name behind a trusted proxy on loopback, for the fuzzer.
+/// For the fuzzer: the clients by a `Forwarded` and by an `X-Forwarded-For` with this value, from a trusted proxy on loopback.
 pub fn read_forwarding(value: &[u8]) -> [Option<Peer>; 2] {
     let loopback = Peer::Ip(Ipv4Addr::LOCALHOST.into());
     let access = Access { trusted: vec![IpNet::from(IpAddr::from(Ipv4Addr::LOCALHOST))], ..Access::default() };
@@ -118,7 +118,7 @@ mod tests {
         for (name, value) in headers {
             map.append(name, HeaderValue::from_str(value).unwrap());
         }
-        // Others' headers count for nothing, whatever they say.
+        // The headers of untrusted peers are ignored.
         assert_eq!(client_of(&map, peer("10.0.1.1"), &access), Ok(peer("10.0.1.1")));
         assert_eq!(client_of(&map, Peer::Unix(0), &access), Ok(Peer::Unix(0)));
         client_of(&map, peer("10.0.0.1"), &access).map(|client| client.to_string())

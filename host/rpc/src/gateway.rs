@@ -34,7 +34,7 @@ pub trait RpcService:
     /// Whether adjacent calls of this method in a batch are executed together.
     fn takes_together(&self, method: &str) -> bool;
 
-    /// Whether requests of another JSON-RPC version than 1.0 and 2.0 are refused. Otherwise they are read as 1.0.
+    /// Whether requests of a JSON-RPC version other than 1.0 and 2.0 are refused. Otherwise they are read as 1.0.
     fn refuses_other_versions(&self) -> bool;
 }
 
@@ -42,10 +42,10 @@ pub trait RpcService:
 #[derive(Clone)]
 pub(super) struct RequestContext {
     pub origin: Arc<Origin>,
-    /// The body that the parameters are a slice of.
+    /// The request's body. The parameters are a slice of it.
     pub body: Bytes,
     pub in_batch: bool,
-    /// The ids of the plugins that it went through, if a plugin made it.
+    /// The ids of the plugins that the request went through, if a plugin made it.
     pub through: Vec<Arc<str>>,
 }
 
@@ -62,7 +62,7 @@ impl RequestContext {
 }
 
 impl Failure {
-    /// The failure as a JSON-RPC error, where there is no HTTP status.
+    /// The failure as a JSON-RPC error, where an answer has no HTTP status: in a batch or on a WebSocket.
     pub(super) fn into_rpc_error(self) -> RpcError {
         match self {
             Self::Rpc(error) => error,
@@ -105,13 +105,13 @@ fn call_of(request: Request<'_>) -> Call {
     }
 }
 
-/// The request of a call that a plugin made, for a whole [`RpcService`].
+/// The request of a call that a plugin made, to pass through all layers of an [`RpcService`].
 pub fn request_of(call: Call) -> Request<'static> {
     let Call { method, params, origin, through, .. } = call;
     // `Params` are well-formed.
     let raw = String::from_utf8(params.as_bytes().to_vec()).ok().and_then(|text| RawValue::from_string(text).ok());
     let mut request = Request::owned(method, raw, Id::Null);
-    // The parameters must not be streamed into a connection: in_batch.
+    // `in_batch`: the result must not be a stream.
     request.extensions.insert(RequestContext { origin, body: Bytes::new(), in_batch: true, through });
     request
 }
@@ -133,7 +133,7 @@ impl<D: Dispatch> RpcServiceT for Gateway<D> {
 
     fn call<'a>(&self, request: Request<'a>) -> impl Future<Output = Answer> + Send + 'a {
         let (dispatcher, call) = (Arc::clone(&self.dispatcher), call_of(request));
-        // Boxed: the layers above move this future, and every connection reserves room for it.
+        // Boxed: the layers above move this future, and not every connection should reserve room for it.
         Box::pin(async move { dispatcher.dispatch(call).await })
     }
 

@@ -21,7 +21,7 @@ pub struct Limits {
     pub idle_timeout: Duration,
     /// Time from accept until the connection has shown credentials. Beyond: the connection is closed.
     pub unauthenticated_timeout: Duration,
-    /// How much each wrong attempt delays the next answer to its address. bitcoind's figure.
+    /// How much each wrong attempt delays the next answer to its address. The default is bitcoind's.
     pub wrong_credentials_delay: Duration,
     /// Bytes of unread answers on all connections. Beyond: the connections that have read nothing for the longest time
     /// are reset.
@@ -31,7 +31,7 @@ pub struct Limits {
     pub max_connections: usize,
     /// Requests in one batch. Beyond: error -32600 (HTTP 400) and nothing of the batch is executed.
     pub max_batch: usize,
-    /// Nesting of arrays and objects in a body, the outermost counted. Beyond: error -32700, `Parse error`; bitcoind's
+    /// Nesting of arrays and objects in a body, including the outermost. Beyond: error -32700, `Parse error`; bitcoind's
     /// parser has the same limit.
     pub max_nesting: usize,
     /// The origins of web pages that may open a WebSocket. Others: HTTP 403. Only browsers send an origin.

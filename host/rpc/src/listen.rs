@@ -17,10 +17,10 @@ use tokio::net::{TcpListener, UnixListener, UnixSocket};
 use super::peers::Peer;
 use super::socket::Socket;
 
-/// Connections that wait to be accepted, as tokio has it for TCP.
+/// The most connections that wait to be accepted: tokio's value for TCP.
 const BACKLOG: u32 = 1024;
 
-/// The longest path of a socket, in bytes: the system's, without the zero at its end.
+/// The system's longest path of a Unix socket, in bytes without the terminating zero.
 const MAX_PATH_BYTES: usize = 107;
 
 const UNIX: &str = "unix:";
@@ -29,7 +29,7 @@ const PROXY: &str = "proxy:";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListenAddress {
     Tcp(SocketAddr),
-    /// A port where trusted proxies alone connect, and begin with a header of the PROXY protocol.
+    /// A port for trusted proxies only. Each connection begins with a PROXY protocol header.
     Proxy(SocketAddr),
     Unix(PathBuf),
 }
@@ -46,7 +46,7 @@ impl ListenAddress {
         self.socket().is_some_and(|address| !address.ip().is_loopback())
     }
 
-    /// Whether the system has such addresses.
+    /// Whether the path of a Unix socket is short enough for the system.
     pub fn is_possible(&self) -> bool {
         !matches!(self, Self::Unix(path) if path.as_os_str().len() > MAX_PATH_BYTES)
     }
@@ -108,7 +108,7 @@ pub enum ListenError {
     Nowhere,
 }
 
-/// A listening socket. The file of a Unix socket is removed with it.
+/// A listening socket. Dropping it removes the file of a Unix socket.
 pub enum Listener {
     Tcp(TcpListener),
     Proxy(TcpListener),
@@ -119,7 +119,7 @@ pub enum Listener {
 pub(super) struct Arrival {
     pub stream: Socket,
     pub peer: Peer,
-    /// Whether it begins with a header of the PROXY protocol.
+    /// Whether it begins with a PROXY protocol header.
     pub is_proxied: bool,
 }
 
@@ -158,7 +158,7 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        // Before the socket is closed: a host that starts now must not take it for an abandoned one.
+        // Removed before the socket closes: a host that starts now must not take the file for an abandoned socket.
         if let Self::Unix(_, path) = &*self
             && let Err(error) = fs::remove_file(path)
         {
@@ -167,7 +167,7 @@ impl Drop for Listener {
     }
 }
 
-/// Listens on a Unix socket. Nobody can connect before its file has the mode.
+/// Listens on a Unix socket. Clients can connect only after its file has the mode.
 fn listen_unix(path: &Path, mode: u32) -> io::Result<UnixListener> {
     let socket = bind_unix(path, || {
         let socket = UnixSocket::new_stream()?;
@@ -195,7 +195,7 @@ pub fn try_unix(path: &Path) -> io::Result<()> {
 /// Listens on each address; Unix sockets get this mode. Returns the listeners with their actual addresses.
 ///
 /// # Errors
-/// An address cannot be listened on (missing IPv6 addresses are skipped with `may_lack_ipv6`), or none is left.
+/// The host cannot listen on an address (with `may_lack_ipv6` it skips missing IPv6 addresses), or no address is left.
 pub async fn listen(
     wanted: &[ListenAddress],
     may_lack_ipv6: bool,

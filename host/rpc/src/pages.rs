@@ -16,7 +16,7 @@ pub struct Page {
     pub text: &'static str,
 }
 
-/// Nothing of other servers is loaded, no inline script runs, and no other page may show this one.
+/// A page loads nothing from other servers, runs no inline script, and cannot be embedded in another page.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 

@@ -10,7 +10,7 @@ use ipnet::IpNet;
 pub enum Peer {
     /// Never an IPv4-mapped IPv6 address.
     Ip(IpAddr),
-    /// A process of this machine on the Unix socket, by its user.
+    /// A local process on the Unix socket, by its uid.
     Unix(u32),
 }
 
@@ -28,14 +28,14 @@ impl fmt::Display for Peer {
 pub struct Access {
     /// The networks of clients. Loopback is always allowed, as with bitcoind's `rpcallowip`.
     pub allowed: Vec<IpNet>,
-    /// The networks of proxies that tell the addresses of their clients.
+    /// The networks of proxies that are trusted to name their clients.
     pub trusted: Vec<IpNet>,
-    /// Whether a proxy on the Unix socket may do so too.
+    /// Whether processes on the Unix socket are trusted too.
     pub trusts_unix: bool,
 }
 
 impl Access {
-    /// The rights of a Unix socket's file decide about its clients.
+    /// Always true on a Unix socket: the mode of its file restricts its clients.
     pub(super) fn allows(&self, peer: Peer) -> bool {
         let Peer::Ip(address) = peer else { return true };
         address.is_loopback() || self.allowed.iter().any(|network| network.contains(&address))

@@ -6,7 +6,7 @@ use bitcoin::hashes::{Hash, HashEngine, Hmac, HmacEngine, sha256};
 use bitcoin::secp256k1::rand::{RngCore, rngs::OsRng};
 use http::HeaderValue;
 
-/// The HMAC of credentials under a key of this process.
+/// The HMAC of credentials, keyed with a random key of this process.
 pub(super) type Proof = [u8; 32];
 
 pub(super) fn prove(header: &HeaderValue) -> Proof {

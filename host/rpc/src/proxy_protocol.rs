@@ -1,4 +1,4 @@
-//! The PROXY protocol, version 2: a binary header by which a TCP proxy tells the address of its client.
+//! The PROXY protocol, version 2: a binary header in which a TCP proxy names the address of its client.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -10,7 +10,7 @@ use tokio::time::timeout;
 /// How long a proxy may take to send the header.
 pub(super) const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The longest part behind the header's first 16 bytes. Addresses have at most 216 bytes; extensions follow them.
+/// The longest part after the header's first 16 bytes. Addresses have at most 216 bytes; extensions follow them.
 const MAX_REST: usize = 2048;
 
 const SIGNATURE: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";
@@ -25,7 +25,7 @@ const TCP4: u8 = 0x11;
 const TCP6: u8 = 0x21;
 const UNIX_STREAM: u8 = 0x31;
 
-/// Reads the header and nothing behind it. `None`: the connection is the proxy's own, or has no IP address.
+/// Reads the header and nothing after it. `None`: the connection is the proxy's own, or has no IP address.
 ///
 /// # Errors
 /// No valid header in time.
@@ -76,7 +76,7 @@ mod tests {
         [&SIGNATURE[..], &[command, family], &length, rest].concat()
     }
 
-    /// What is read of bytes that end there, and how many of them are left.
+    /// The result of reading these bytes, and how many are left.
     fn read_all(bytes: &[u8]) -> (Result<Option<IpAddr>, io::ErrorKind>, usize) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let mut left = bytes;

@@ -38,7 +38,7 @@ pub struct Server<S> {
 }
 
 impl<S: RpcService> Server<S> {
-    /// Serves the connections of listeners, which wait until [`Server::serve`].
+    /// A server for these listeners. Their connections wait until [`Server::serve`].
     pub fn new(
         listeners: Vec<(Listener, ListenAddress)>,
         service: S,
@@ -54,7 +54,7 @@ impl<S: RpcService> Server<S> {
         self.edge.figures.clone()
     }
 
-    /// Replaces the users, the networks and, of a server with TLS, the certificate. Connections that are no longer allowed end.
+    /// Returns a function that replaces the users, the networks and, with TLS, the certificate. It ends connections no longer allowed.
     pub fn admission(&self) -> impl Fn(Vec<RpcUser>, Access, Option<Tls>) + Send + Sync + use<S> {
         let edge = self.edge.clone();
         move |users, access, fresh| {
@@ -66,8 +66,8 @@ impl<S: RpcService> Server<S> {
     }
 
     /// Serves until `shutdown` completes. Then it accepts no more connections, closes idle ones, answers the calls in
-    /// flight, and after [`Limits::shutdown_grace`] closes all connections. Returns how many it closed then; nearly all of
-    /// them had a call in flight.
+    /// flight, and after [`Limits::shutdown_grace`] closes all connections. Returns how many it closed after the grace;
+    /// nearly all of them had a call in flight.
     ///
     /// The dispatcher should end long polls when shutdown begins, or they use up the grace time.
     pub async fn serve(self, shutdown: impl Future<Output = ()>) -> usize {
@@ -126,7 +126,7 @@ impl<S: RpcService> Connections<S> {
         let Arrival { stream, peer, is_proxied } = arrival;
         let access = self.edge.admission.access();
         if is_proxied && !access.trusts(peer) {
-            tracing::warn!(%peer, "an RPC client that is no trusted proxy, at the address of proxies");
+            tracing::warn!(%peer, "an RPC client that is not a trusted proxy, on a port for proxies");
         } else if access.allows(peer) {
             let tls = self.edge.options.tls.clone().filter(|_| stream.tcp().is_some());
             self.take(stream, peer, tls, is_proxied);
@@ -137,7 +137,7 @@ impl<S: RpcService> Connections<S> {
     }
 
     fn take(&mut self, stream: Socket, peer: Peer, tls: Option<Arc<Tls>>, is_proxied: bool) {
-        // Without it, Nagle's algorithm holds a reply of several writes back until the client's delayed ACK.
+        // Otherwise Nagle's algorithm holds back a reply of several writes until the client's delayed ACK.
         if let Some(Err(error)) = stream.tcp().map(|stream| stream.set_nodelay(true)) {
             tracing::debug!(%error, "cannot set TCP_NODELAY");
         }

@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use super::figures::EdgeFigures;
 use super::peers::Peer;
 
-/// Unauthenticated connections from unknown addresses get one in this many of the slots.
+/// Unauthenticated connections from unknown addresses hold at most one in this many slots.
 const UNKNOWN_ONE_IN: usize = 2;
 
 /// How many addresses that have shown credentials are remembered.
@@ -45,7 +45,7 @@ struct SlotState {
 pub(super) struct Link {
     number: u64,
     peer: Peer,
-    /// The client behind a proxy of the PROXY protocol, if the proxy has named one.
+    /// Set once a PROXY protocol header was read: the client that it names, if any.
     client: OnceLock<Option<Peer>>,
     slots: Arc<ConnectionSlots>,
     authenticated: AtomicBool,
@@ -117,22 +117,22 @@ impl SlotState {
 }
 
 impl Link {
-    /// The client, as far as the connection itself tells.
+    /// The client that the PROXY protocol header names, else the connection's peer.
     pub(super) fn peer(&self) -> Peer {
         self.client.get().copied().flatten().unwrap_or(self.peer)
     }
 
-    /// The proxy of the PROXY protocol, if there is one.
+    /// The proxy, if the connection began with a PROXY protocol header.
     pub(super) fn proxy(&self) -> Option<Peer> {
         self.client.get().map(|_| self.peer)
     }
 
-    /// Whether a proxy of the PROXY protocol has named no client.
+    /// Whether the PROXY protocol header names no client.
     pub(super) fn hides_client(&self) -> bool {
         self.client.get().is_some_and(Option::is_none)
     }
 
-    /// A trusted proxy has told its client, once.
+    /// Sets the client that a trusted proxy's header names. Only the first call has an effect.
     pub(super) fn is_of(&self, client: Option<Peer>) {
         let _ = self.client.set(client);
     }
@@ -141,7 +141,7 @@ impl Link {
         self.authenticated.load(Ordering::Relaxed)
     }
 
-    /// The connection has shown credentials and keeps its slot. No effect if it was closed to make room.
+    /// Marks the connection as authenticated, so that it keeps its slot. No effect if it was closed to make room.
     pub(super) fn authenticate(&self) {
         let mut state = self.slots.state.lock();
         if state.remove_pending(self.number) {

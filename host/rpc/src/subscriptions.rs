@@ -1,8 +1,8 @@
-//! `subscribe_events` on WebSockets: blocks, and what happens to transactions of wallets. jsonrpsee's own service keeps the
+//! `subscribe_events` on WebSockets: new blocks, and events of the wallets' transactions. jsonrpsee's own service keeps the
 //! subscriptions of a connection.
 //!
-//! A subscription asks `waitevents` as its user again and again, so it has the user's wallets and the method's answers, and
-//! the wallets' logs are its queue: while its client does not read, it waits and asks nothing. Of blocks it tells the newest.
+//! A subscription calls `waitevents` as its user in a loop, so the user's rights apply. The wallets' logs are its queue: while
+//! its client does not read, the subscription makes no calls. It reports only the newest block.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -29,17 +29,17 @@ pub(super) const UNSUBSCRIBE: &str = "unsubscribe_events";
 const NOTIFICATION: &str = "events";
 /// The most subscriptions of a connection.
 pub(super) const MAX_SUBSCRIPTIONS: u32 = 16;
-/// The timeout of the first question, in milliseconds: it is answered at once.
+/// The timeout of the first `waitevents`, in milliseconds: it returns at once.
 const AT_ONCE: u32 = 1;
-/// The pause after an answer without events, which a plugin that stops gives at once, and while the host is overloaded.
+/// The pause while the host is overloaded, and after an answer without events: a stopping plugin gives one at once.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How many times `max_unread_bytes` one connection's unread messages may have: a message alone may have that many.
+/// The most unread bytes of a connection, in multiples of `max_unread_bytes`: one message alone may have that many.
 const MAX_UNREAD: u64 = 2;
 
-/// The hash and the height of the newest block, as JSON has them; `None` before the first change.
+/// The hash and the height of the newest block, as in JSON; `None` before the first change.
 pub type Tips = watch::Receiver<Option<(String, u32)>>;
 
-/// What a connection asks by.
+/// The context of a connection's calls.
 pub(super) struct Asking<S> {
     pub service: Arc<S>,
     pub limits: Limits,
@@ -72,7 +72,7 @@ impl<S: RpcService> Asking<S> {
         }
     }
 
-    /// Asks a method. While the host is overloaded, asks again.
+    /// Calls a method. Repeats the call while the host is overloaded or the user is over a limit.
     async fn ask_for<T: for<'de> Deserialize<'de>>(&self, method: &'static str, params: Value) -> Result<T, RpcError> {
         let params = to_raw_value(&params).map_err(|_| unreadable(method))?;
         loop {
@@ -145,7 +145,7 @@ impl<S: RpcService> Subscription<S> {
         }
     }
 
-    /// The events since the client's number. `None` where the host has no wallets for this client.
+    /// The events since the client's `since`; `None` if the host has no wallets for this client.
     async fn first(&self, params: &RpcParams<'_>) -> Result<Option<Events>, RpcError> {
         let wanted = match params.as_str() {
             None => Wanted::default(),
@@ -197,7 +197,7 @@ impl<S: RpcService> Subscription<S> {
         }
     }
 
-    /// Tells the events of an answer. Returns the place behind them.
+    /// Sends the events of an answer to the client. Returns the position after them.
     async fn tell(&self, sink: &SubscriptionSink, events: Events) -> Result<Value, SubscriptionError> {
         if !events.missed.is_empty() {
             self.send(sink, &json!({"kind": "missed", "wallets": events.missed})).await?;
@@ -219,7 +219,7 @@ impl<S: RpcService> Subscription<S> {
     }
 }
 
-/// Waits for the next tip, forever without blocks.
+/// Waits for the next tip; without a source of tips, forever.
 async fn changed(tips: &mut Option<Tips>) -> Option<(String, u32)> {
     if let Some(tips) = tips
         && tips.changed().await.is_ok()

@@ -1,8 +1,8 @@
 //! The threads that serve connections.
 //!
 //! Each has its own tokio runtime and keeps its connections. Threads that share connections wake each other for nearly
-//! every request, which costs more than most calls. The price is that a call on such a thread blocks the thread's other
-//! connections. So only inline methods run there, and a blocked thread gets no new connection.
+//! every request, which costs more than most calls. The drawback is that a call on a thread blocks the thread's other
+//! connections, so only inline methods run there, and a blocked thread gets no new connection.
 
 use std::cell::OnceCell;
 use std::io;
@@ -112,7 +112,7 @@ impl CallHere {
         WORKER.with(|stats| stats.get().is_some())
     }
 
-    /// Starts the clock of a call. `None` on other threads.
+    /// Marks the start of a call. `None` on a thread that serves no connections.
     pub fn begin(now: Instant) -> Option<Self> {
         let stats = WORKER.with(|stats| stats.get().cloned())?;
         let since = now.saturating_duration_since(stats.epoch).as_nanos();

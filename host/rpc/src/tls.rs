@@ -22,7 +22,7 @@ pub(super) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The first byte of every TLS connection: the content type of a handshake (RFC 8446, 5.1).
 pub(super) const HANDSHAKE_BYTE: u8 = 22;
 
-/// How often a new connection has the files looked at.
+/// How often new connections check the files for changes.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,11 +33,11 @@ pub struct TlsSettings {
     pub key: PathBuf,
     /// The authorities whose certificates clients must present; `None` asks for none.
     pub client_ca: Option<PathBuf>,
-    /// Whether a client is the user whose name is the common name of its certificate.
+    /// Whether the common name of a client's certificate is its user name.
     pub client_users: bool,
 }
 
-/// A file that cannot be used, by its setting.
+/// A file that cannot be used, with its setting and the reason.
 #[derive(Debug, Error)]
 #[error("{}: {reason}", .path.display())]
 pub struct TlsError {
@@ -51,7 +51,7 @@ pub struct Tls {
     watched: Mutex<Watched>,
 }
 
-/// What new connections use.
+/// The TLS configuration of new connections.
 #[derive(Clone)]
 pub(super) struct Current {
     pub config: Arc<ServerConfig>,
@@ -61,13 +61,13 @@ pub(super) struct Current {
 /// The authorities of clients' certificates, and whether a certificate names a user.
 pub(super) struct TlsClients {
     authorities: Vec<CertificateDer<'static>>,
-    /// Whether a client is the user whose name is the common name of its certificate.
+    /// Whether the common name of a client's certificate is its user name.
     pub are_users: bool,
     are_replaced: AtomicBool,
 }
 
 impl TlsClients {
-    /// Whether others are accepted by now.
+    /// Whether other authorities or rules apply by now.
     pub(super) fn are_replaced(&self) -> bool {
         self.are_replaced.load(Ordering::Acquire)
     }
@@ -79,7 +79,7 @@ struct Watched {
     looked: Instant,
 }
 
-/// Differs after every change of a file: its inode, size, and the time of its change in nanoseconds.
+/// A file's inode, size and ctime in seconds and nanoseconds. It differs after every change of the file.
 type Stamp = (u64, u64, i64, i64);
 
 impl Tls {
@@ -90,8 +90,8 @@ impl Tls {
         Ok(Self { current: ArcSwap::from_pointee(current), watched: Mutex::new(watched) })
     }
 
-    /// Uses these settings for connections from now on. Open connections stay, except of users by a certificate if other
-    /// certificates count now.
+    /// Uses these settings for new connections. Open connections stay, except those of users by certificate if the
+    /// authorities have changed.
     pub(super) fn replace(&self, fresh: Self) {
         // Locked until both are replaced, so that no file of the former settings is read again in between.
         let mut watched = self.watched.lock();
@@ -109,9 +109,9 @@ impl Tls {
         former.are_replaced.store(!stay, Ordering::Release);
     }
 
-    /// What a new connection uses.
+    /// The configuration for a new connection. Reads changed files again.
     pub(super) fn current(&self) -> Arc<Current> {
-        // Another connection looks at the files already.
+        // If the lock is taken, another connection is checking the files.
         if let Some(mut watched) = self.watched.try_lock() {
             match watched.read_again() {
                 Some(Ok(current)) => {
@@ -136,7 +136,7 @@ impl Watched {
         Ok((Self { settings, stamps, looked: Instant::now() }, current))
     }
 
-    /// The changed files' configuration, once for each change.
+    /// The configuration from changed files, once for each change; `None` if nothing has changed or no check is due.
     fn read_again(&mut self) -> Option<Result<Current, TlsError>> {
         if self.looked.elapsed() < LOOK_EVERY {
             return None;

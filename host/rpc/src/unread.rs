@@ -95,7 +95,7 @@ impl UnreadReply {
         Self { unread, link, number: None }
     }
 
-    /// The socket is full, with `bytes` bytes left.
+    /// Records that the socket is full while `bytes` bytes wait to be sent.
     pub(super) fn blocked(&mut self, bytes: u64) {
         let Some(number) = self.number else {
             self.number = Some(self.unread.hold(&self.link, bytes, Instant::now()));
@@ -158,9 +158,9 @@ mod tests {
         replies[0].sent();
         assert_eq!((bytes(), figures.cut_unread.load(Ordering::Relaxed)), (10, 1));
         replies[3].blocked(500);
-        assert!(held(2) && !held(3), "one that is too long for the bound is dropped, and nobody else for it");
+        assert!(held(2) && !held(3), "an answer longer than the bound drops no other");
         replies[2].blocked(30);
-        assert_eq!(bytes(), 30, "one may grow while it waits");
+        assert_eq!(bytes(), 30, "an answer may grow while it waits");
         replies[2].blocked(20);
         assert_eq!(bytes(), 30);
         replies[2].blocked(101);

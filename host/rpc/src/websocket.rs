@@ -51,7 +51,7 @@ pub(super) fn allows_origin(headers: &HeaderMap, listed: &[String]) -> bool {
     headers.get_all(ORIGIN).iter().all(|origin| listed.iter().any(|listed| listed.as_bytes() == origin.as_bytes()))
 }
 
-/// Whether the page of another site, whose origin is not listed, makes a request.
+/// Whether a page of another site makes the request, and its origin is not listed.
 pub(super) fn is_cross_site(headers: &HeaderMap, listed: &[String]) -> bool {
     let own = headers.get("sec-fetch-site").is_some_and(|site| site == "same-origin" || site == "none");
     !own && !allows_origin(headers, listed)
@@ -70,7 +70,7 @@ pub(super) async fn accept<S: RpcService>(
     let bytes = |limit: usize| u32::try_from(limit).unwrap_or(u32::MAX);
     let config = ServerConfig::builder()
         .max_request_body_size(bytes(limits.max_body_bytes))
-        // In jsonrpsee this also limits incoming messages. Answers are limited here.
+        // jsonrpsee limits incoming messages by this too. `Asking::ask` limits answers.
         .max_response_body_size(bytes(limits.max_body_bytes))
         .set_batch_request_config(BatchRequestConfig::Limit(bytes(limits.max_batch)))
         .set_message_buffer_capacity(QUEUED_ANSWERS)
@@ -104,7 +104,7 @@ struct Shared<S> {
     asking: Arc<Asking<S>>,
     caller: Arc<Caller>,
     running: Semaphore,
-    /// jsonrpsee's own service, with the methods of subscriptions alone. A stopped connection drains until this is
+    /// jsonrpsee's own service, with only the methods of subscriptions. A stopped connection drains until this is
     /// dropped.
     subscriptions: Subscriptions,
 }
@@ -208,8 +208,8 @@ impl<S: RpcService> RpcServiceT for Calls<S> {
     }
 }
 
-/// Refuses a notification. jsonrpsee takes a request for one if its id is a fraction, a negative number, an array or an
-/// object, and the client would wait for an answer.
+/// Refuses a notification. jsonrpsee also treats a request as a notification if its id is a fraction, a negative number,
+/// an array or an object. Its client would wait for an answer.
 fn without_id() -> MethodResponse {
     let message = "A WebSocket's request has an id: a number without sign and fraction, a text, or null";
     MethodResponse::error(Id::Null, ErrorObject::borrowed(RpcErrorCode::INVALID_REQUEST.0, message, None))

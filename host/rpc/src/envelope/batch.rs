@@ -64,7 +64,7 @@ pub(super) async fn answer_batch<S: RpcService>(
     reply::json(StatusCode::OK, writer)
 }
 
-/// Prefetched answers of the current run, and the next run, which is executed meanwhile.
+/// The remaining answers of the current run, and the next run, which is executed meanwhile.
 struct Ahead<'r> {
     answers: VecDeque<Answer>,
     next: Option<Run<'r>>,

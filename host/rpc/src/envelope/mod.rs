@@ -2,8 +2,8 @@
 //!
 //! A request with `"jsonrpc":"2.0"` is answered as Bitcoin Core 29 does: HTTP 200 also for errors of the call, 400 for
 //! a request that fails its checks, 204 without a body for a notification. Every other request is answered in the
-//! legacy form: `result`, `error` and `id`, HTTP status by error code. From release 30 on, other versions than 1.0 and 2.0
-//! are refused in that form. The answer to a request without `id` has none.
+//! legacy form: `result`, `error` and `id`, HTTP status by error code. From release 30 on, versions other than 1.0 and 2.0
+//! are refused in that form. The answer to a request without `id` has no `id`.
 //! The answer to something that is not a request has `"id":null`. Each element of a batch is answered in its own
 //! dialect. The batch's status is 200, or 204 if all are notifications.
 
@@ -56,7 +56,7 @@ pub(super) async fn answer<S: RpcService>(
     let strict = service.refuses_other_versions();
     match read_offloaded(body.len(), || read_document(&body, limits, strict)) {
         Ok(Document::Single(request)) => answer_single(service, caller, asked, request).await,
-        // Boxed: few requests are batches, and every connection reserves room for it.
+        // Boxed, so that not every connection reserves room for a batch: few requests are batches.
         Ok(Document::Batch(elements)) => Box::pin(answer_batch(service, caller, &asked, &elements)).await,
         Err(RejectedRequest { dialect, id, error }) => {
             let status = status_of(error.code);

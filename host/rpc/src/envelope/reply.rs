@@ -17,10 +17,10 @@ use crate::result::{ResultStream, ResultText};
 /// A result of at least this many bytes is a chunk of its own. A smaller one is cheaper to copy.
 const SPLICE_MIN_BYTES: usize = 16 * 1024;
 
-/// About how many bytes of a stream are in memory.
+/// Roughly how many bytes of a stream are in memory at a time.
 const STREAM_HELD: u64 = 256 << 10;
 
-/// The most bytes of a reply besides result or error message, and id.
+/// The most bytes of a reply, apart from its result or error message and its id.
 const FRAME_BYTES: usize = 64;
 
 pub(crate) type Reply = Response<ReplyBody>;
@@ -63,7 +63,7 @@ pub(crate) struct ReplyBody {
 }
 
 impl ReplyBody {
-    /// How many bytes of it are in memory: its chunks, and for a stream about as much as the socket takes at a time.
+    /// How many bytes of the reply are in memory: its chunks, and [`STREAM_HELD`] for each stream.
     pub(crate) fn held_bytes(&self) -> u64 {
         let held = |piece: &ResultText| match piece {
             ResultText::Bytes(bytes) => bytes.len() as u64,

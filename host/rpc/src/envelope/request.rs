@@ -27,7 +27,7 @@ pub(super) enum Dialect {
 }
 
 impl Dialect {
-    /// Whether a request with this id is not answered. In a batch that holds of refused ones too, as in bitcoind.
+    /// Whether a request with this id is not answered. In a batch, this holds for refused requests too, as in bitcoind.
     pub(super) fn is_notification(self, id: Option<&str>) -> bool {
         self == Self::V2 && id.is_none()
     }
@@ -66,7 +66,7 @@ pub(super) enum Document<'a> {
     Batch(Vec<Element<'a>>),
 }
 
-/// Reads a body. With `strict`, requests of another version than 1.0 and 2.0 are refused.
+/// Reads a body. With `strict`, requests of a version other than 1.0 and 2.0 are refused.
 pub(super) fn read_document<'a>(
     body: &'a [u8],
     limits: &Limits,
@@ -155,7 +155,7 @@ fn read_batch(text: &str, max: usize) -> serde_json::Result<Elements<'_>> {
     Ok(elements)
 }
 
-/// The members of a request object that are read.
+/// The members of a request object that the host reads.
 #[derive(Default)]
 struct Members<'a> {
     jsonrpc: Option<&'a RawValue>,

@@ -19,7 +19,7 @@ pub(super) fn scan(text: &[u8], max_nesting: usize) -> Option<()> {
                     return None;
                 }
             }
-            // serde_json refuses brackets that do not match. Here the depth must only not underflow.
+            // serde_json refuses brackets that do not match. This only keeps the depth from underflowing.
             b']' | b'}' => depth = depth.saturating_sub(1),
             b'"' => rest = skip_string(rest)?,
             _ => {}

@@ -113,7 +113,7 @@ async fn a_client_that_sends_no_more_gets_its_answers() {
     send(&mut waiting, &post("/", "", r#"{"method":"wait","id":1}"#)).await;
     waiting.shutdown().await.expect("half closed");
     server.until_waiting(1).await;
-    // Others are served meanwhile: the server sends anything for the half-closed connection before the last of these.
+    // Meanwhile the server answers others. Anything for the half-closed connection comes before the last of these answers.
     for _ in 0..20 {
         let mut other = server.connect().await;
         send(&mut other, &post("/", "", COUNT)).await;

@@ -25,16 +25,16 @@ use super::*;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Answers `getblockcount`, `wallet` and `large`; `wait` waits for a signal or for being dropped.
+/// Answers a few methods at once; `wait` waits until it is signalled or dropped.
 #[derive(Default)]
 struct Node {
     go_on: Notify,
     waiting: AtomicUsize,
     calls: AtomicUsize,
     dropped: Arc<AtomicUsize>,
-    /// How many questions for events were answered.
+    /// How many calls of `waitevents` were answered.
     events: AtomicUsize,
-    /// How many of them are answered; the next one waits.
+    /// How many calls of `waitevents` to answer; the next one waits.
     most_events: AtomicUsize,
 }
 

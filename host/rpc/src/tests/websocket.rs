@@ -211,15 +211,15 @@ async fn a_subscription_tells_blocks_and_events_until_it_is_ended() {
     assert_eq!(next().await, json!({"kind": "block", "blockhash": "aa", "blockheight": 7}));
     let end = json!({"jsonrpc": "2.0", "id": 2, "method": "unsubscribe_events", "params": [id]});
     assert_eq!(socket.ask(end).await["result"], true);
-    // The first question was answered, and the waiting one is dropped.
+    // The first `waitevents` was answered, and the waiting one is dropped.
     until(|| running.node.dropped.load(Ordering::SeqCst) == 2).await;
     running.tip.send_replace(Some(("bb".into(), 8)));
-    assert_eq!(socket.ask(call(3, "getblockcount")).await["result"], 101, "no block is told any more");
+    assert_eq!(socket.ask(call(3, "getblockcount")).await["result"], 101, "no block is reported any more");
     for id in 4..4 + u64::from(subscriptions::MAX_SUBSCRIPTIONS) {
         assert_ne!(socket.ask(call(id, "subscribe_events")).await["result"], Value::Null);
     }
     assert_eq!(socket.ask(call(99, "subscribe_events")).await["error"]["code"], -32006);
-    // The connection's end drops all questions.
+    // The connection's end drops all waiting calls.
     drop(socket);
     until(|| running.node.dropped.load(Ordering::SeqCst) == 2 + subscriptions::MAX_SUBSCRIPTIONS as usize).await;
     running.stop().await;

@@ -133,5 +133,5 @@ async fn batch_elements_that_can_be_answered_together_are_in_runs() {
     let results: Vec<String> = replies.iter().map(|reply| reply["result"].to_string()).collect();
     // A single element is not part of a run. A notification has its position in the run and no reply.
     assert_eq!(results, ["[1]", "101", "[0,3]", "[2,3]", "101", "101", "null", "[1]"]);
-    assert_eq!(runs.0.0.lock().len(), 5, "what was answered together is not dispatched");
+    assert_eq!(runs.0.0.lock().len(), 5, "calls answered together are not dispatched one by one");
 }

@@ -66,7 +66,7 @@ const RESOLVING: [&str; 5] =
     ["/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/host.conf", "/var/run/nscd/socket"];
 
 impl Denial {
-    /// Whether a look-up of a name was probably meant. The name is not known: it would be in the query that the process cannot send.
+    /// Whether the process probably tried to resolve a name. The name is unknown: the process could not send its query.
     pub fn is_lookup(&self) -> bool {
         let argument = self.argument.trim_start_matches("unix:");
         RESOLVING.contains(&argument)
@@ -93,7 +93,7 @@ pub struct OfKind {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Denials {
     pub count: u64,
-    /// By kind. Those of [`Kind::Other`] are counted by the name of the system call.
+    /// By kind. Denials of [`Kind::Other`] are counted by the name of the system call.
     pub by_kind: BTreeMap<String, OfKind>,
     pub last: Option<Denial>,
 }
@@ -117,7 +117,7 @@ pub enum Event<'a> {
     Flood,
 }
 
-/// At about 10 us each these would use a tenth of a CPU.
+/// Denied calls per second. At about 10 us each, this many would use a tenth of a CPU.
 pub const FLOOD: u32 = 10_000;
 
 #[cfg(test)]

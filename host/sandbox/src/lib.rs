@@ -1,8 +1,8 @@
 //! Confines a process to its grants, and reports its attempts beyond them.
 //!
 //! A new process calls [`confine`] with a [`Plan`], while it has one thread and before it loads foreign code. Its
-//! parent calls [`Listener::receive`] on the other end of the socket, and starts a [`Notifier`]. Except on Linux these
-//! functions report that there is no sandbox.
+//! parent calls [`Listener::receive`] on the other end of the socket, and starts a [`Notifier`]. On other systems than
+//! Linux, these functions report that there is no sandbox.
 //!
 //! # Layers
 //!
@@ -13,7 +13,7 @@
 //!    first two layers.
 //!
 //! The notifier makes granted connections from its own copy of the address, and installs them in the process, which has
-//! no network. So nothing can be swapped between check and use.
+//! no network. So the process cannot swap the address between check and use.
 
 mod closure;
 mod denial;

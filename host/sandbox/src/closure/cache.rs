@@ -7,7 +7,7 @@ use super::MAX_CACHE_BYTES;
 const MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
 const OLD_MAGIC: &[u8] = b"ld.so-1.7.0";
 
-/// In bytes.
+/// Sizes in bytes.
 const HEADER: usize = 48;
 const ENTRY: usize = 24;
 const OLD_HEADER: usize = 16;
@@ -15,13 +15,13 @@ const OLD_ENTRY: usize = 12;
 
 pub(super) struct Cache(Vec<u8>);
 
-/// In native byte order.
+/// Reads a `u32` in native byte order.
 fn number(bytes: &[u8], at: usize) -> Option<usize> {
     let four: [u8; 4] = bytes.get(at..at.checked_add(4)?)?.try_into().ok()?;
     usize::try_from(u32::from_ne_bytes(four)).ok()
 }
 
-/// Zero-terminated.
+/// Reads a zero-terminated string, without the zero.
 fn text(bytes: &[u8], at: usize) -> Option<&[u8]> {
     let rest = bytes.get(at..)?;
     Some(&rest[..rest.iter().position(|byte| *byte == 0)?])
@@ -45,7 +45,7 @@ impl Cache {
         bytes.starts_with(MAGIC).then_some(Self(bytes))
     }
 
-    /// The files of a library: several if they are for different processors.
+    /// The files of a library: several if there are variants for different processors.
     pub(super) fn paths(&self, name: &str) -> Vec<PathBuf> {
         let count = number(&self.0, MAGIC.len()).unwrap_or(0);
         let entries = self.0.get(HEADER..).unwrap_or_default().chunks_exact(ENTRY).take(count);

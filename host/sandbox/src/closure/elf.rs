@@ -14,7 +14,7 @@ pub(super) type Machine = (u16, bool);
 
 pub(super) struct Needs {
     pub(super) machine: Machine,
-    /// Libraries rarely name the loader.
+    /// The loader. Libraries rarely name it.
     pub(super) interpreter: Option<PathBuf>,
     pub(super) needed: Vec<String>,
     pub(super) rpath: Option<String>,
@@ -23,7 +23,7 @@ pub(super) struct Needs {
 
 pub(super) fn read(path: &Path) -> Result<Needs, ClosureError> {
     let file = File::open(path).map_err(|source| ClosureError::Io { path: path.to_owned(), source })?;
-    // Reads only some kilobytes of the file, which may have hundreds of megabytes.
+    // Reads only some kilobytes of a file that may have hundreds of megabytes.
     let file = ReadCache::new(file);
     let refuse = |reason: &str| ClosureError::NotALibrary { path: path.to_owned(), reason: reason.to_owned() };
     if !matches!(FileKind::parse(&file), Ok(FileKind::Elf64)) {
@@ -52,7 +52,7 @@ fn needs<'a>(bytes: impl ReadRef<'a>) -> Result<Option<Needs>, String> {
     let value =
         |tag: u32| dynamic.iter().find(|entry| entry.tag32(endian) == Some(tag)).map(|entry| entry.d_val(endian));
     let (table, size) = (value(elf::DT_STRTAB).unwrap_or(0), value(elf::DT_STRSZ).unwrap_or(0));
-    // By its offset, since a request for a segment's data would read the whole segment.
+    // Read by its file offset: asking for the segment's data would read the whole segment.
     let place = segments.iter().filter(|segment| segment.p_type(endian) == elf::PT_LOAD).find_map(|segment| {
         let within = table.checked_sub(segment.p_vaddr(endian)).filter(|within| *within < segment.p_filesz(endian))?;
         segment.p_offset(endian).checked_add(within)

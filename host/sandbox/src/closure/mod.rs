@@ -1,6 +1,6 @@
 //! The libraries that a library needs, found as glibc's loader finds them.
 //!
-//! The search order: the RPATHs of the library and of those that need it, unless it has a RUNPATH; its RUNPATH; the
+//! The search order: the RPATHs of the library and of its dependents, unless it has a RUNPATH; its RUNPATH; the
 //! loader's cache; the default folders. If the loader would choose by processor (`glibc-hwcaps`), the result includes
 //! all choices, so it may be larger than the loader's, and is never smaller. `$ORIGIN` is replaced; folders with `$LIB`
 //! or `$PLATFORM` are skipped. The environment is ignored: a confined process starts without one.
@@ -55,7 +55,7 @@ impl Found {
         Self { path, needs, rpath }
     }
 
-    /// The folders of its dependencies. A RUNPATH disables inherited RPATHs.
+    /// The folders to search for its dependencies. A RUNPATH disables inherited RPATHs.
     fn searched(&self) -> Vec<PathBuf> {
         match &self.needs.runpath {
             Some(text) => folders(text, &self.path),
@@ -65,7 +65,7 @@ impl Found {
 }
 
 /// All files that loading a library needs, except the library: its direct and indirect dependencies, and the loader's
-/// cache. The paths are those that the loader opens.
+/// cache. The paths are unresolved, as the loader opens them.
 pub fn library_closure(library: &Path) -> Result<Vec<PathBuf>, ClosureError> {
     let library =
         std::path::absolute(library).map_err(|source| ClosureError::Io { path: library.to_owned(), source })?;
@@ -73,7 +73,7 @@ pub fn library_closure(library: &Path) -> Result<Vec<PathBuf>, ClosureError> {
     let machine = first.machine;
     let cache = cache::Cache::open(Path::new(CACHE));
     let mut closure: BTreeSet<PathBuf> = first.interpreter.iter().cloned().collect();
-    // A name that was found is not searched again.
+    // A name is searched only once.
     let mut names = HashSet::new();
     let mut queue = VecDeque::from([Found::new(library.clone(), first, &[])]);
     while let Some(found) = queue.pop_front() {
@@ -104,7 +104,7 @@ pub fn library_closure(library: &Path) -> Result<Vec<PathBuf>, ClosureError> {
     Ok(closure.into_iter().collect())
 }
 
-/// Of an RPATH or a RUNPATH.
+/// The absolute folders of an RPATH or a RUNPATH.
 fn folders(text: &str, library: &Path) -> Vec<PathBuf> {
     let origin = library.parent().unwrap_or(Path::new("/")).to_string_lossy();
     let replaced = text.split(':').map(|folder| folder.replace("${ORIGIN}", &origin).replace("$ORIGIN", &origin));
@@ -112,7 +112,7 @@ fn folders(text: &str, library: &Path) -> Vec<PathBuf> {
     replaced.filter(|folder| folder.starts_with('/') && !folder.contains('$')).map(PathBuf::from).collect()
 }
 
-/// All files that the loader may open for a needed library: those in the first place that has any.
+/// All files that the loader may open for a needed library: the matching files in the first place with a match.
 fn find(needed: &str, searched: &[PathBuf], cache: Option<&cache::Cache>, machine: elf::Machine) -> Vec<PathBuf> {
     if needed.contains('/') {
         return if needed.starts_with('/') { vec![PathBuf::from(needed)] } else { Vec::new() };

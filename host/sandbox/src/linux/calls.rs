@@ -4,7 +4,7 @@ use libc::c_long;
 
 use crate::denial::Kind;
 
-/// The name of a call in another table, or of one newer than this list.
+/// The name of an unlisted call: of another system-call table, or newer than this list.
 const UNNAMED: &str = "unknown";
 
 macro_rules! named {

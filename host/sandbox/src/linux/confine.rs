@@ -16,11 +16,11 @@ use crate::reach::Reach;
 
 /// Confines this process permanently, and sends the descriptors of a [`Listener`] over `notify`.
 ///
-/// All descriptors except `keep` and `notify` are closed, so an owner of another one must not be used or dropped
-/// afterwards. The host determines `support` with [`probe`](crate::probe).
+/// All descriptors except `keep` and `notify` are closed, so an owner of another descriptor must not be used
+/// or dropped afterwards. The host determines `support` with [`probe`](crate::probe).
 ///
 /// # Errors
-/// [`Policy::Require`] cannot be satisfied, which is checked first. After any other error the process must end.
+/// [`Policy::Require`] cannot be satisfied: checked before any step. After any other error the process must end.
 pub fn confine(
     plan: &Plan,
     support: &Support,
@@ -61,7 +61,7 @@ pub fn confine(
     Ok(enforced)
 }
 
-/// How much earlier than others the OOM killer ends the process, from 0 to 1000.
+/// The process's `oom_score_adj`, up to 1000: the OOM killer ends processes with higher scores first.
 const OOM_SCORE: &str = "500";
 
 /// Descriptors that the process opens for the host before it is confined.
@@ -79,7 +79,7 @@ impl Own {
     }
 }
 
-/// Other threads would not be confined.
+/// Fails if the process has several threads: the others would not be confined.
 fn single_thread() -> Result<(), SandboxError> {
     let path = "/proc/self/task";
     let threads = std::fs::read_dir(path).map_err(|source| SandboxError::Path { path: path.into(), source })?.count();

@@ -19,7 +19,7 @@ use super::options;
 use super::raw::{self, Answer};
 use crate::reach::Reach;
 
-/// Per process.
+/// The most pending connects of a process.
 const MAX_PENDING: usize = 64;
 
 /// The longest time of a blocking connect.
@@ -39,7 +39,7 @@ struct Pending {
     until: Instant,
 }
 
-/// Of one process.
+/// The pending connects of one process.
 #[derive(Default)]
 pub(super) struct Connects(Vec<Pending>);
 
@@ -61,7 +61,7 @@ fn begin(socket: BorrowedFd<'_>, address: &Address) -> rustix::io::Result<()> {
 }
 
 impl Connects {
-    /// Connects the descriptor `at` of the process. The answer was sent or follows later, unless there is an error.
+    /// Connects the descriptor `at` of the process. Sends the answer now or later; on an error, the caller answers.
     pub(super) fn add(
         &mut self,
         listener: BorrowedFd<'_>,
@@ -147,7 +147,7 @@ impl Pending {
         true
     }
 
-    /// [`Errno::AGAIN`] while the connect is in progress.
+    /// The outcome of the connect; [`Errno::AGAIN`] while it is in progress.
     fn ended(&self) -> rustix::io::Result<()> {
         let none = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
         if rustix::event::poll(&mut [PollFd::new(&self.socket, PollFlags::OUT)], Some(&none))? == 0 {

@@ -11,7 +11,7 @@ use rustix::fs::{Mode, OFlags, ResolveFlags, open, openat2};
 use crate::plan::Plan;
 use crate::reach::Reach;
 
-/// Files that the C and Rust libraries try to open and do not need. These attempts are not counted.
+/// Files that the C and Rust libraries try to open but do not need. Attempts to open them are not counted.
 const PROBED: [&str; 14] = [
     "/etc/ld.so.cache",
     "/etc/ld.so.preload",
@@ -71,10 +71,10 @@ impl Files {
         Self { libraries, names, reach: plan.reach.clone() }
     }
 
-    /// Whether a process may open a plain path.
+    /// Whether a process may open a [`plain`] path.
     pub(super) fn open(&self, path: &Path, flags: OFlags) -> Verdict {
-        // O_TMPFILE includes O_DIRECTORY's bit, which alone does not write, and comes with a writing mode. Only newer
-        // versions of Landlock bound O_TRUNC with read access.
+        // Only newer versions of Landlock bound O_TRUNC with read access. O_TMPFILE is not tested below: it shares a bit
+        // with O_DIRECTORY, which does not write, and requires a writing mode.
         if flags.contains(OFlags::TRUNC) && !flags.intersects(OFlags::WRONLY | OFlags::RDWR) {
             return Verdict::Refused { library: false };
         }
@@ -85,13 +85,13 @@ impl Files {
         if writing { Verdict::Refused { library: false } } else { self.outside(path) }
     }
 
-    /// Whether a process may query a plain path. The folders above granted files are no secret.
+    /// Whether a process may query a [`plain`] path. The folders above granted files are no secret.
     pub(super) fn ask(&self, path: &Path) -> Verdict {
         let above = |granted: &Path| granted.starts_with(path);
         let granted = self.libraries.iter().any(|library| above(library))
             || self.reach.iter().filter_map(Reach::files).any(|(folder, _)| above(folder))
             || Reach::opens(&self.reach, path, false);
-        // But not in /etc, which has the loader's cache.
+        // The loader also searches beside the libraries, but not in `/etc`, which only has its cache.
         let beside = |library: &PathBuf| {
             let folder = library.parent().filter(|folder| folder.parent().is_some() && *folder != Path::new("/etc"));
             folder.is_some_and(|folder| path.starts_with(folder))

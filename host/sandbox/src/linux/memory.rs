@@ -1,4 +1,4 @@
-//! Reads a waiting call's arguments from the confined process's memory. Before using them, the reader must check that
+//! Reads a waiting call's arguments from the confined process's memory. Before using them, the caller must check that
 //! the call still waits.
 
 use std::ffi::OsString;
@@ -40,7 +40,7 @@ pub(super) fn path(memory: &File, at: u64) -> Option<PathBuf> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Address {
     Unix(PathBuf),
-    /// Not a path.
+    /// An abstract name, not a path.
     Abstract(Vec<u8>),
     Tcp(SocketAddr),
     /// An unsupported address family.

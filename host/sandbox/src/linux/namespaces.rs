@@ -60,7 +60,7 @@ fn write(path: &str, text: &str) -> Result<(), SandboxError> {
 /// Replaces the root. Only granted folders are writable, no program can be executed, and no file is a device.
 pub(super) fn replace_root(plan: &Plan) -> Result<(), SandboxError> {
     let base = BASES.iter().find(|path| Path::new(path).is_dir()).ok_or_else(no_base)?;
-    // Sources are resolved by their present names, and mounted from below the former root.
+    // Sources are resolved in the former root, and later mounted from below it.
     let sources = sources(plan)?;
     let step = SandboxError::step("making a root");
     let io_step = |source| SandboxError::Step { step: "making a root", source };
@@ -82,7 +82,7 @@ pub(super) fn replace_root(plan: &Plan) -> Result<(), SandboxError> {
 }
 
 fn no_base() -> SandboxError {
-    let source = io::Error::new(io::ErrorKind::NotFound, "none of the folders that it is built over is there");
+    let source = io::Error::new(io::ErrorKind::NotFound, "none of the folders to build it over exists");
     SandboxError::Step { step: "making a root", source }
 }
 
@@ -97,7 +97,7 @@ struct Source {
     runs: bool,
 }
 
-/// Outer folders first.
+/// The files and folders to mount, outer folders first.
 fn sources(plan: &Plan) -> Result<Vec<Source>, SandboxError> {
     let libraries = plan.library.iter().chain(&plan.closure).map(|path| (path.as_path(), false, true));
     let granted = plan.reach.iter().filter_map(|reach| reach.files()).map(|(path, writes)| (path, writes, false));

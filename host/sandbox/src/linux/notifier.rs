@@ -184,7 +184,7 @@ impl Answering {
         Decision::refuse(self.argument(notice))
     }
 
-    /// The path at an argument, if the call still waits, so that the memory that was read was the caller's.
+    /// The path at an argument; `None` if the call no longer waits, since the memory may then hold something else.
     fn path(&self, notice: &Notice, argument: usize) -> Option<PathBuf> {
         let path = memory::path(&self.listener.memory, notice.args[argument])?;
         raw::still_waits(self.listener.notices.as_fd(), notice.id).then_some(path)
@@ -199,7 +199,7 @@ impl Answering {
 
     /// Whether a path is relative to an open folder. The process's working folder is `/`.
     fn is_below_folder(notice: &Notice, folder: Option<usize>, path: &Path) -> bool {
-        // A descriptor is the lower half of an argument.
+        // A descriptor is the lower 32 bits of an argument.
         let at = folder.map(|folder| notice.args[folder] as u32 as i32);
         path.is_relative() && at.is_some_and(|at| at != libc::AT_FDCWD)
     }
@@ -243,7 +243,7 @@ impl Answering {
         }
     }
 
-    /// Forwarded only without a root. Landlock does not bound queries, so a process that swaps the path learns whether
+    /// Queries are forwarded only without a root. Landlock does not bound them, so a process that swaps the path learns whether
     /// any file exists, and its size.
     fn ask(&mut self, notice: &Notice) -> Decision {
         if notice.call == libc::SYS_fstatfs {
@@ -272,7 +272,7 @@ impl Answering {
             Verdict::Granted | Verdict::Absent => Decision::Answer(Answer::Fail(libc::ENOENT)),
             Verdict::Refused { library: false } => Decision::refuse(argument),
             Verdict::Refused { library: true } => {
-                // The loader searches a library in dozens of folders, which counts once.
+                // The loader searches for a library in dozens of folders; the search counts once.
                 let name = path.file_name().unwrap_or_default();
                 if self.searched.contains(name) {
                     return Decision::Answer(Answer::Fail(libc::ENOENT));
@@ -289,7 +289,7 @@ impl Answering {
     /// file without a name, and keeps its length.
     fn truncate(&self, notice: &Notice) -> Decision {
         let [descriptor, len, ..] = notice.args;
-        // A descriptor is the lower half of an argument.
+        // A descriptor is the lower 32 bits of an argument.
         let copy = pidfd_getfd(&self.listener.process, descriptor as u32 as i32, PidfdGetfdFlags::empty());
         let named = |file: &OwnedFd| {
             let about = rustix::fs::fstat(file)?;
@@ -331,7 +331,7 @@ impl Answering {
 
     fn argument(&self, notice: &Notice) -> String {
         let [first, second, ..] = notice.args;
-        // Descriptors, processes and commands are the lower half of an argument.
+        // Descriptors, processes and commands are the lower 32 bits of an argument.
         let number = |value: u64| (value as u32 as i32).to_string();
         let path = |argument| self.path(notice, argument).map(|path| path.display().to_string()).unwrap_or_default();
         match (calls::named(notice.call), notice.call) {

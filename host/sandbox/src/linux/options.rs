@@ -23,7 +23,7 @@ pub(super) const COPIED: &[(c_int, c_int)] = &[
     (libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT),
 ];
 
-/// Copies options. Those that the new socket refuses are skipped: none is a restriction.
+/// Copies the options. Options that the new socket refuses are skipped: no option is a restriction.
 pub(super) fn copy(from: BorrowedFd<'_>, to: BorrowedFd<'_>) {
     for (level, name) in COPIED {
         let (Some(mut value), Some(new)) = (raw::option(from, *level, *name), raw::option(to, *level, *name)) else {

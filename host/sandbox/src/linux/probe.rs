@@ -61,7 +61,7 @@ fn filters_compile() -> bool {
     seccompiler::TargetArch::try_from(std::env::consts::ARCH).is_ok()
 }
 
-/// Sets the texts about missing parts.
+/// Sets the texts about missing features.
 fn described(mut support: Support) -> Support {
     let mut missing = Vec::new();
     if !support.seccomp {

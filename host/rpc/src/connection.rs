@@ -1,7 +1,7 @@
 //! One connection: HTTP/1 over a socket whose activity is tracked.
 //!
-//! hyper's timer for reading heads also runs while a kept connection idles. Clients keep connections open between calls
-//! and open unused ones, so the two timeouts are separate here.
+//! hyper's timer for reading heads also runs while a kept-alive connection idles. Clients keep idle connections open, so
+//! the header and idle timeouts are separate here.
 
 use std::convert::Infallible;
 use std::io::{self, IoSlice};
@@ -55,7 +55,7 @@ const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(3);
 const KEEPALIVE_PROBES: u32 = 3;
 
-/// TCP_USER_TIMEOUT: while data waits to be sent, keepalive does not probe. bitcoind gives such clients 30 seconds.
+/// TCP_USER_TIMEOUT, since keepalive does not probe while data waits to be sent. bitcoind waits 30 seconds.
 #[cfg(target_os = "linux")]
 const SEND_TIMEOUT: Duration = Duration::from_secs(18);
 

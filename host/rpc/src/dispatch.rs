@@ -145,7 +145,7 @@ pub enum Failure {
     Limited(String),
     /// The node refuses the method (`-rpcwhitelist`): HTTP 403, within a batch error -32603.
     Forbidden,
-    /// The host does not know this method of the node, and the user may not call such methods. As [`Self::Forbidden`],
+    /// The host does not know this method of the node, and the user may not call unknown methods. As [`Self::Forbidden`],
     /// with a text that names the setting.
     UnknownMethod,
 }

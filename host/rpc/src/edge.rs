@@ -56,7 +56,7 @@ pub struct ServerOptions {
     /// The answer of `/readyz`. Without it, the host is not ready.
     pub readiness: Option<Readiness>,
     pub pages: &'static [Page],
-    /// The threads that serve connections, by default those of the runtime that accepts them.
+    /// The threads that serve connections; by default, the threads of the accepting runtime.
     pub workers: Workers,
 }
 
@@ -275,8 +275,8 @@ fn wallet_of(uri: &Uri) -> Result<Option<Arc<str>>, RequestError> {
     let name = path.strip_prefix("/wallet/").ok_or(RequestError::NoSuchPath)?;
     // A percent sign without two hex digits is literal.
     let name = percent_decode_str(name).collect::<Vec<_>>();
-    // No wallet name has control characters. A name that is not UTF-8 becomes such a name, so that only a call that needs
-    // the wallet fails.
+    // No wallet name has control characters. A name that is not UTF-8 gets one, so that only a call that needs the
+    // wallet fails.
     let name =
         String::from_utf8(name).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned() + "\0");
     Ok(Some(Arc::from(name)))

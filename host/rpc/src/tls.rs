@@ -1,4 +1,4 @@
-//! TLS: the certificate of the RPC port and those of its clients, read again when their files change.
+//! TLS: the RPC port's certificate and the authorities of its clients, read again when their files change.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -130,7 +130,7 @@ impl Tls {
 
 impl Watched {
     fn read(settings: TlsSettings) -> Result<(Self, Current), TlsError> {
-        // Before the files are read, so that a change meanwhile is seen.
+        // Taken before the files are read, so that a change during the read is seen.
         let stamps = settings.stamps();
         let current = settings.read()?;
         Ok((Self { settings, stamps, looked: Instant::now() }, current))

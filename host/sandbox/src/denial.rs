@@ -113,7 +113,7 @@ impl Denials {
 pub enum Event<'a> {
     Denied(&'a Denial),
     /// More than [`FLOOD`] calls were denied within a second, or five times as many executed with the host's help or
-    /// permission. Reported once per such second. The receiver ends the process.
+    /// permission. Reported once in that second. The receiver ends the process.
     Flood,
 }
 

@@ -279,7 +279,7 @@ impl Registry {
         serving.running().find(provides).map(|instance| providing(instance, method))
     }
 
-    /// Starts the plugins of the configuration. On failure those already started are stopped.
+    /// Starts the plugins of the configuration. On failure, the plugins already started are stopped.
     ///
     /// # Errors
     /// The first error, with its plugin.

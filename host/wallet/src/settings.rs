@@ -9,28 +9,28 @@ use serde::Deserialize;
 pub struct Settings {
     pub keypool: u32,
     pub spending: SpendSettings,
-    /// Whether wallets' transactions are offered to the node (`-walletbroadcast`).
+    /// Whether the host submits wallet transactions to the node (`-walletbroadcast`).
     pub broadcast: bool,
-    /// The least address space reserved per loaded wallet, in bytes. A wallet with a large file reserves four times its
-    /// size. A full wallet has to be unloaded and loaded again.
+    /// The minimum address space to reserve per loaded wallet, in bytes. A wallet reserves at least four times its file
+    /// size. To give a full wallet more space, unload and reload it.
     pub least_map: usize,
     pub max_readers: u32,
     /// The memory of Argon2id, in KiB.
     pub kdf_memory_kib: u32,
     pub kdf_passes: u32,
-    /// A folder in which clients may not name files, besides the wallets' own.
+    /// A folder, besides the wallets' own, in which file names from clients are refused.
     pub data_directory: Option<PathBuf>,
-    /// The deepest rewind without consent, in blocks; `None` for any.
+    /// The maximum depth, in blocks, of a rewind without `allow_rewind_to`; `None` for no limit.
     pub max_rewind: Option<u32>,
     /// A block of the node's chain to which wallets may rewind beyond `max_rewind`.
     pub allow_rewind_to: Option<BlockHash>,
-    /// The least depth of an announced reorganisation; `None` announces none.
+    /// The minimum depth, in blocks, of a reorganisation that the host announces; `None` to announce none.
     pub reorganisation_notice: Option<u32>,
-    /// The number of blocks behind the tip from which a wallet lets the node search them for its scripts.
+    /// A wallet at least this many blocks behind the tip lets the node search these blocks for its scripts.
     pub search_from: u32,
     /// The plugin that signs for new wallets with an external signer.
     pub signer: Option<String>,
-    /// Which plugins judge for which wallets.
+    /// Which policy plugins judge the transactions of which wallets.
     pub policies: Vec<PolicyRule>,
 }
 
@@ -59,11 +59,11 @@ impl Default for Settings {
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyRule {
-    /// The names of wallets. One that ends with `*` means all names that begin so.
+    /// The names of wallets. A name that ends with `*` matches all names with that prefix.
     pub wallets: Vec<String>,
     /// The id of the plugin.
     pub plugin: String,
-    /// Takes the policy away from these wallets.
+    /// Removes the plugin's policy from these wallets instead of adding it.
     #[serde(default)]
     pub remove: bool,
 }

@@ -1,4 +1,4 @@
-//! Sums of a wallet's coins: the cost of a balance does not depend on the number of coins.
+//! Sums of a wallet's coins, so that the cost of a balance does not depend on the number of coins.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::store::rows::CoinRow;
 use super::store::tables::outpoint_from;
 use super::store::{Reading, Tables};
 
-/// The depth of a spendable coinbase: COINBASE_MATURITY, plus the next block.
+/// The depth from which bitcoind's wallet spends a coinbase: COINBASE_MATURITY + 1.
 const MATURE_DEPTH: i64 = 101;
 
 /// The number of coins, and their values in satoshi. Negative in a change that removes coins.
@@ -27,7 +27,7 @@ struct Sum {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 struct Values {
     all: i128,
-    /// The part of coins whose scripts the wallet has spent from.
+    /// The part in coins whose scripts the wallet has spent from.
     reused: i128,
 }
 
@@ -105,8 +105,8 @@ impl Sums {
         }
     }
 
-    /// The balances of a wallet at `height`. `is_trusted` decides about mempool transactions that spend from the
-    /// wallet.
+    /// The balances of a wallet at `height`. Calls `is_trusted` for mempool transactions that spend from
+    /// the wallet.
     pub fn balances(
         &self,
         query: &BalancesQuery,
@@ -119,7 +119,7 @@ impl Sums {
         immature.add(&mature, -1);
         let mut trusted = self.ordinary.up_to(reached(query.min_depth.max(0)));
         trusted.add(&self.coinbase.up_to(reached(query.min_depth.max(MATURE_DEPTH))), 1);
-        // At any depth.
+        // Used coins count at any depth.
         let mut used = self.ordinary.total.spendable.reused + mature.spendable.reused;
         let mut pending = Sum::default();
         for ((txid, from_us), sum) in &self.in_mempool {
@@ -170,7 +170,7 @@ impl Derived for Sums {
     }
 }
 
-/// Sums of existing coins fit in an amount and are not negative.
+/// Converts a sum of existing coins, which fits in an amount and is not negative.
 fn amount(sum: i128) -> Amount {
     Amount::from_sat(u64::try_from(sum.max(0)).unwrap_or(u64::MAX))
 }
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_taken_away_leaves_nothing() {
+    fn removing_a_coin_undoes_adding_it() {
         let txid = Txid::from_byte_array([1; 32]);
         let confirmed = TxState::Confirmed { block: bitcoin::BlockHash::all_zeros(), height: 7, index: 0, time: 0 };
         for state in [confirmed, TxState::InMempool, TxState::Inactive] {

@@ -10,9 +10,9 @@ use super::Shared;
 use super::error::Result;
 use super::store::{Reading, Tables};
 
-/// The longest chain of unconfirmed ancestors that is followed. The mempool's limit is far lower.
+/// The maximum number of generations of unconfirmed ancestors to check. The mempool's limit is far lower.
 const MAX_ANCESTORS: u32 = 500;
-/// Lower lock times are heights, others seconds.
+/// Lock times below this are heights. Others are times in seconds.
 const LOCK_TIME_THRESHOLD: u32 = 500_000_000;
 
 /// Verdicts of one snapshot. A view keeps them for all batches of its call, so each transaction is read once.
@@ -49,8 +49,8 @@ impl<'a> TrustResolver<'a> {
     }
 
     /// Whether a transaction is trusted (`CachedTxIsTrusted` in Bitcoin Core): it is confirmed; or, if the settings
-    /// allow it, it is final, ours and in the mempool, and spends only spendable outputs of trusted transactions. Its
-    /// row is read only if `state` and `from_us` (whether it spends from the wallet) do not decide.
+    /// allow it, it is final, ours and in the mempool, and spends only spendable outputs of trusted transactions. Reads
+    /// its row only if `state` and `from_us` (whether it spends from the wallet) do not decide.
     pub fn trusted(&mut self, txid: &Txid, state: &TxState, from_us: bool) -> Result<bool> {
         match state {
             TxState::Confirmed { .. } => Ok(true),
@@ -93,14 +93,14 @@ impl<'a> TrustResolver<'a> {
         Ok(true)
     }
 
-    /// Whether its lock time allows it in the next block, by the node's clock.
+    /// Whether the lock time allows the transaction in the next block. Compares times with the node's clock.
     fn is_final(&self, row: &WalletTransactionView<'_>) -> bool {
         let reached = if row.lock_time < LOCK_TIME_THRESHOLD { u64::from(self.synced.height) + 1 } else { self.now };
         u64::from(row.lock_time) < reached || row.lock_time == 0
     }
 }
 
-/// Whether a transaction can be replaced (BIP 125), without a query to the node.
+/// Whether a transaction can be replaced (BIP 125); `Unknown` if only the node may know.
 pub fn replaceable(state: &TxState, signals: bool) -> Replaceable {
     match state {
         TxState::Confirmed { .. } => Replaceable::No,

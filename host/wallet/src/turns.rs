@@ -47,7 +47,7 @@ impl Turns {
         }
     }
 
-    /// Ends a turn. No effect if it has been passed over.
+    /// Ends a turn. No effect if the turn took longer than `MAX_TURN` and the next waiter has its turn.
     pub fn end(&self, number: u64) {
         self.state.lock().turn.take_if(|(turn, _)| *turn == number);
         self.next.notify_all();
@@ -60,7 +60,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     #[test]
-    fn turns_are_taken_one_after_the_other_in_the_order_of_coming() {
+    fn turns_are_granted_one_at_a_time_in_order_of_arrival() {
         let turns = Turns::default();
         let first = turns.take(&|| true).unwrap();
         let ended = AtomicBool::new(false);
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_nobody_waits_for_takes_no_turn_and_lets_others_by() {
+    fn unwanted_waiter_gets_no_turn_and_does_not_block_others() {
         let turns = Turns::default();
         let first = turns.take(&|| true).unwrap();
         assert_eq!(turns.take(&|| false), None);
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_takes_too_long_is_passed_over() {
+    fn overlong_turn_does_not_block_the_next_waiter() {
         let turns = Turns::default();
         let hanging = turns.take(&|| true).unwrap();
         if let Some((_, since)) = &mut turns.state.lock().turn {

@@ -1,5 +1,5 @@
-//! Payments that are neither confirmed nor in the mempool although they could be. The balance lacks both their coins
-//! and their change, so the owner is warned.
+//! Payments that are neither confirmed nor in the mempool although they could be. getwalletinfo warns of them, because
+//! the balance includes neither the coins that they spend nor their change.
 
 use bitcoin::Txid;
 use bitcoin::absolute::LockTime;
@@ -41,7 +41,7 @@ impl Wallet {
         Ok(unsent)
     }
 
-    /// How many payments should be in the mempool and are not; 0 if the wallet cannot be read.
+    /// How many payments should be in the mempool but are not; 0 if the wallet cannot be read.
     pub(super) fn count_unsent(&self) -> u64 {
         if self.outgoing.lock().idle.is_empty() {
             return 0;

@@ -1,5 +1,5 @@
-//! Several witnesses of one transaction. A txid does not commit to the witness. The wallet keeps each witness that it meets.
-//! Results show one: the confirmed one; else, from release 32 on, the best by [`rank`], and before 32 the last one met.
+//! Several witnesses of one transaction. A txid does not commit to the witness. The wallet keeps every witness.
+//! Results show the confirmed one; else, from release 32 on, the best by [`rank`], and before 32 the last one received.
 
 use bitcoin::consensus::{deserialize, serialize};
 use bitcoin::hashes::Hash;

@@ -43,7 +43,7 @@ pub struct Write<'w> {
     pub log: LogNotes,
     /// Coins to lock (true) or unlock after the commit.
     pub locks: Vec<(OutPoint, bool)>,
-    /// Whether it added keys with which the wallet signs.
+    /// Whether the write adds keys with which the wallet signs.
     pub adds_keys: bool,
     /// Whether the last backup lacks a change of this write.
     needs_backup: bool,
@@ -57,14 +57,13 @@ impl Wallet {
         self.write_lock.lock()
     }
 
-    /// Takes the write lock for a follower thread. Fails with [`WalletError::Occupied`] if another writer keeps it
-    /// long.
+    /// Takes the write lock for a follower thread. Fails with [`WalletError::Occupied`] after `FOLLOWER_PATIENCE`.
     pub(super) fn lock_for_following(&self) -> Result<WriteGuard<'_>> {
         self.write_lock.try_lock_for(FOLLOWER_PATIENCE).ok_or(WalletError::Occupied)
     }
 
-    /// Runs `change` in one write transaction and commits it. An error aborts the transaction. A read-only wallet
-    /// refuses.
+    /// Runs `change` in one write transaction and commits it. An error aborts the transaction. Fails if the
+    /// wallet is read-only.
     pub(super) fn write<R>(&self, change: impl FnOnce(&mut Write<'_>) -> Result<R>) -> Result<R> {
         if let Some(reason) = self.read_only() {
             return Err(ServiceError::new(ErrorKind::Refused, reason).into());
@@ -73,7 +72,7 @@ impl Wallet {
         self.write_in(&guard, change)
     }
 
-    /// [`Self::write`] under a lock already held.
+    /// [`Self::write`] under a lock that the caller holds. Does not check whether the wallet is read-only.
     pub(super) fn write_in<R>(
         &self,
         guard: &WriteGuard<'_>,
@@ -116,7 +115,7 @@ impl Wallet {
         self.sums.announce(txn.id(), sums);
         self.labels.announce(txn.id(), labels);
         let committed = txn.commit();
-        // If no snapshot opens, sums and labels are read again later: the write is on disk and must not fail.
+        // If no snapshot opens, the wallet rereads sums and labels later: the write is on disk and must not fail.
         let last = self.store.read().map_or(0, |txn| txn.id());
         self.sums.end(last);
         self.labels.end(last);
@@ -137,12 +136,12 @@ impl Wallet {
         Ok(result)
     }
 
-    /// The wallet may have passed, while it was written to, the block that makes a transaction of this write deep.
+    /// Logs transactions of this write that are already deep: the wallet may have followed blocks in memory meanwhile.
     fn log_passed(&self, guard: &WriteGuard<'_>) {
         if self.feed.is_due()
             && let Err(error) = self.write_in(guard, |_| Ok(()))
         {
-            tracing::warn!(wallet = self.name(), %error, "the log of the wallet waits for its next write");
+            tracing::warn!(wallet = self.name(), %error, "cannot update the log of the wallet; its next write retries");
         }
     }
 }
@@ -161,7 +160,7 @@ impl<'w> Write<'w> {
         put(table, &mut self.txn, key, row)
     }
 
-    /// Returns whether there was a value.
+    /// Deletes a row. Returns whether there was one.
     pub fn delete(&mut self, table: Table, key: &[u8]) -> Result<bool> {
         Ok(table.delete(&mut self.txn, key)?)
     }
@@ -180,7 +179,7 @@ impl<'w> Write<'w> {
     /// Records that the last backup lacks a change.
     pub fn note_backup_needed(&mut self) -> Result<()> {
         (self.meta.backup_needed, self.needs_backup) = (true, true);
-        // A counter, so that a backup notices changes made while it was copied.
+        // A counter, so that a backup notices changes that are made during the copy.
         let count = self.t.changes(self.reads())?.wrapping_add(1);
         self.store_row(self.t.meta, CHANGES, &count)
     }

@@ -1,8 +1,8 @@
 //! A wallet's LMDB environment.
 //!
 //! Every write transaction is synchronous: when a reply reports success, the change is on disk. Snapshots are not bound
-//! to a thread. The map is reserved when the environment is opened and never resized, since resizing under a snapshot
-//! is undefined behaviour. The whole file is checked before it is opened.
+//! to a thread. The map is reserved when the environment is opened and never resized, because resizing it during a
+//! snapshot is undefined behaviour. The whole file is checked before it is opened.
 
 pub mod rows;
 pub mod tables;
@@ -29,13 +29,13 @@ pub const LAYOUT_KEY: &[u8] = b"meta";
 
 /// The granularity of a map's size, in bytes: the largest page size of a supported system.
 const MAP_UNIT: usize = 64 << 10;
-/// The least ratio of a map's size to the file's size at opening.
+/// The minimum ratio of the map's size to the file's size at opening.
 const ROOM: u64 = 4;
 
 pub struct Store {
     pub env: Environment,
     pub tables: Tables,
-    /// Unset in a wallet of a former build, until its next write.
+    /// Unset in a wallet from an earlier build until its next write.
     log: OnceLock<LogTables>,
 }
 
@@ -58,8 +58,8 @@ fn opening(folder: &Path, settings: &Settings) -> Opening {
 }
 
 impl Store {
-    /// Creates the tables in `folder`, which exists and holds no wallet. The map has room for a copy of the wallet in the
-    /// folder `like`, if there is one.
+    /// Creates the tables in the existing folder `folder`, which must not contain a wallet. Sizes the map for a copy of
+    /// the wallet in the folder `like`, if there is one.
     pub fn create(folder: &Path, like: &Path, settings: &Settings) -> Result<Self> {
         let env = Environment::open(folder, &opening(like, settings))?;
         let mut txn = env.write()?;
@@ -83,7 +83,7 @@ impl Store {
         Ok(Self { env, tables, log })
     }
 
-    /// Copies the rows to a file as former builds made it, without the tables of the log.
+    /// Copies the rows to a file in the format of earlier builds, without the log tables.
     #[cfg(test)]
     pub fn copy_as_former(&self, folder: &Path, settings: &Settings) -> Result<()> {
         let env = Environment::open(folder, &opening(folder, settings))?;
@@ -101,17 +101,17 @@ impl Store {
         Ok(txn.commit()?)
     }
 
-    /// The tables of the log; `None` in a wallet of a former build that was not written to since.
+    /// The log tables; `None` in a wallet from an earlier build until its next write.
     pub fn log(&self) -> Option<LogTables> {
         self.log.get().copied()
     }
 
-    /// The tables of the log, which are made if they are missing. After the commit, [`Self::keep_log`] keeps them.
+    /// Opens the log tables or creates them. The caller passes them to [`Self::keep_log`] after the commit.
     pub fn log_in(&self, txn: &mut Writing<'_>) -> Result<LogTables> {
         Ok(self.log().map_or_else(|| LogTables::make(&self.env, txn), Ok)?)
     }
 
-    /// The write that may have made the tables has committed.
+    /// Keeps the log tables of [`Self::log_in`]. Only for use after the commit of the write that created them.
     pub fn keep_log(&self, tables: LogTables) {
         self.log.get_or_init(|| tables);
     }
@@ -120,7 +120,7 @@ impl Store {
         Ok(self.env.read()?)
     }
 
-    /// The only write transaction; waits for the current one to end. Fails with
+    /// Begins a write transaction. Waits for the current one to end. Fails with
     /// [`StoreError::Damage`](outrigger_disk::StoreError) once a read has found damage.
     pub fn write(&self) -> Result<Writing<'_>> {
         Ok(self.env.write()?)
@@ -152,6 +152,6 @@ mod tests {
         assert_eq!(least, 4 << 30);
         assert_eq!((map_size(least, 0), map_size(least, 1 << 30)), (least, least));
         assert_eq!((map_size(least, (1 << 30) + 4096), map_size(least, 3 << 30)), (least + MAP_UNIT, 12 << 30));
-        assert_eq!(map_size(least, u64::MAX), least, "what cannot be mapped is not asked for");
+        assert_eq!(map_size(least, u64::MAX), least, "a map of four times the file would be too large");
     }
 }

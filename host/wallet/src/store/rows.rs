@@ -17,7 +17,7 @@ wire_struct! {
     pub struct MetaRow {
         pub version: u32,
         pub private_keys_enabled: bool,
-        /// Created blank, and without own descriptors (createwalletdescriptor) since. Imports do not change it.
+        /// Whether the wallet was created blank and has no descriptor from createwalletdescriptor. Imports do not change it.
         pub blank: bool,
         pub avoid_reuse: bool,
         /// The order position of the next new transaction.
@@ -26,7 +26,7 @@ wire_struct! {
         pub next_descriptor: u32,
         /// The number of the next key of the imported keypool.
         pub next_pool: u64,
-        /// The time of its oldest key, script or transaction, in seconds; `u64::MAX` without any.
+        /// The time of the wallet's oldest key, script or transaction, in seconds; `u64::MAX` if it has none.
         pub birth_time: u64,
         /// Whether a key or script was imported or created since the last backup.
         pub backup_needed: bool,
@@ -52,7 +52,7 @@ wire_struct! {
         pub passes: u32,
         /// The key of the entries, encrypted with the key that Argon2id derives from the passphrase.
         pub encrypted_key: Blob,
-        /// Zeros. They give the row pages of its own, which can be overwritten once they are free.
+        /// Zeros, so that the row fills pages of its own. The wallet can overwrite these once they are free.
         pub filler: Blob,
     }
 }
@@ -61,7 +61,7 @@ wire_struct! {
     /// Identifies a former secret in the file without revealing it.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct TraceRow {
-        /// Its first bytes, for a fast search.
+        /// The first bytes of the secret, for a fast search.
         pub begin: [u8; 4],
         pub len: u32,
         /// SHA-256 of the secret.
@@ -70,7 +70,7 @@ wire_struct! {
 }
 
 wire_struct! {
-    /// The mark that former secrets remain to be removed from the file. Absent if there are none.
+    /// Marks that former secrets are still to be removed from the file. Absent otherwise.
     #[derive(Clone, PartialEq, Eq, Debug, Default)]
     pub struct ScrubRow {
         pub traces: Vec<TraceRow>,
@@ -83,11 +83,11 @@ wire_struct! {
     pub struct RescanRow {
         /// The requested birth time, in seconds.
         pub from_time: u64,
-        /// The next height to read; `None` if it has read nothing.
+        /// The next height to read; `None` before the first block.
         pub next_height: Option<u32>,
-        /// The running-maximum time of the last unreadable block, in seconds; 0 if all were readable.
+        /// The maximum block time up to the last unreadable block, in seconds; 0 if all blocks were readable.
         pub unreadable: u32,
-        /// The height at which it began; `None` if it has read nothing.
+        /// The first height of the rescan; `None` before the first block.
         pub first_height: Option<u32>,
         /// The last height to read; `None` for the wallet's position.
         pub last_height: Option<u32>,
@@ -121,12 +121,12 @@ wire_struct! {
         pub next_index: u32,
         /// The wire number of the `AddressType`; `None` for pk, bare multisig and combo.
         pub output_type: Option<u8>,
-        /// Whether new addresses come from it.
+        /// Whether the wallet takes new addresses from it.
         pub active: bool,
         pub internal: bool,
         /// Whether its private text is stored.
         pub has_private: bool,
-        /// Its extended public keys with a private key in that text.
+        /// The extended public keys whose private keys are in that text.
         pub private_keys: Vec<String>,
     }
 }
@@ -162,7 +162,7 @@ wire_struct! {
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct ScriptRow {
         pub script: ScriptBuf,
-        /// Number and index of the descriptors that derive it.
+        /// The numbers of the descriptors that derive it, each with the index.
         pub owners: Vec<(u32, u32)>,
         /// The ownership by imported keys and scripts alone.
         pub imported: Ownership,
@@ -177,15 +177,15 @@ impl ScriptRow {
         Self { script, owners: Vec::new(), imported: Ownership::None, spent_from: false }
     }
 
-    /// Scripts of descriptors are ours. For others, imported keys and scripts decide.
+    /// A script of a descriptor is spendable. For others, imported keys and scripts decide.
     pub fn ownership(&self) -> Ownership {
         if self.owners.is_empty() { self.imported } else { Ownership::Spendable }
     }
 }
 
 wire_struct! {
-    /// An unspent output of the wallet. It repeats fields of the transaction's row, so listing coins reads one row
-    /// each.
+    /// An unspent output of the wallet. It repeats fields of the transaction's row, so that listing coins
+    /// reads one row per coin.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct CoinRow {
         pub value: Amount,
@@ -233,7 +233,7 @@ wire_struct! {
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct KnownScriptRow {
         pub script: ScriptBuf,
-        /// The birth time, in seconds; 0 if it follows from a key.
+        /// The birth time, in seconds; 0 for a script derived from a key.
         pub timestamp: u64,
     }
 }
@@ -246,7 +246,7 @@ wire_struct! {
 }
 
 wire_struct! {
-    /// An entry of the log. Its payments are read from the transaction's row.
+    /// A log entry. Its payments are in the transaction's row.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct LogRow {
         pub kind: LogKind,

@@ -2,7 +2,7 @@
 //!
 //! | table | key | value |
 //! |---|---|---|
-//! | meta | name | one row each: `meta`, `program`, `synced`, `chain`, `rescan`, `changes`, `log`, `scrub`, `scrubbed`, and `seal` (encrypted) or `clear` (not); `lock`, txid, vout (LE), empty, for each coin that stays locked; `witness`, txid, wtxid, serialisation, for each witness of a transaction that is not shown |
+//! | meta | name | one row each: `meta`, `program`, `synced`, `chain`, `rescan`, `changes`, `log`, `scrub`, `scrubbed`, and `seal` (encrypted) or `clear` (not); `lock`, txid, vout (LE), empty, for each persistently locked coin; `witness`, txid, wtxid, serialisation, for each witness that results do not show |
 //! | descriptors | number (BE) | [`DescriptorRow`] |
 //! | identities | SHA-256 of the identity | number (LE) of the descriptor |
 //! | active | address type, internal | number (LE) of the descriptor |
@@ -30,7 +30,7 @@
 //! | imported_uses | HASH160 of a key or script, then HASH160 of a known script that names it | |
 //! | imported_pool | internal, number (BE) | HASH160 of the public key |
 //!
-//! Wallets of former builds lack `log` and `log_due` until their next write.
+//! Wallets from earlier builds lack `log` and `log_due` until their next write.
 //!
 //! Transactions are keyed by order position (nOrderPos in Bitcoin Core), which is nearly the order of the chain, so
 //! transactions listed together are stored together.
@@ -63,7 +63,7 @@ pub const ENCRYPTION: &[u8] = b"seal";
 /// In the table `meta`: the encryption key of a wallet that is not encrypted.
 pub const PLAINTEXT_KEY: &[u8] = b"clear";
 
-/// In the table `meta`: the mark that former secrets remain to be removed.
+/// In the table `meta`: the [`ScrubRow`](super::rows::ScrubRow).
 pub const SCRUB: &[u8] = b"scrub";
 
 /// In the table `meta`: the key prefix of persistently locked coins.
@@ -72,7 +72,7 @@ pub const LOCKED: &[u8] = b"lock";
 /// In the table `meta`: the key prefix of serialisations with a witness that is not shown (see `alternate_wtxids`).
 pub const WITNESS: &[u8] = b"witness";
 
-/// The key in `meta` of a transaction's serialisations that are not shown, without the end that is their wtxid.
+/// The key prefix in `meta` of a transaction's serialisations that are not shown. The wtxid follows it.
 pub fn witness_key(txid: &Txid) -> Vec<u8> {
     [WITNESS, txid.as_byte_array()].concat()
 }
@@ -114,7 +114,7 @@ pub fn conflict_key(side: u8, txid: &Txid) -> Vec<u8> {
     [&[side], txid.as_byte_array().as_slice()].concat()
 }
 
-/// The key in `derived`.
+/// The key in `derived` for a descriptor's number and an index.
 pub fn place_key(number: u32, index: u32) -> [u8; 8] {
     let mut key = [0; 8];
     let (first, second) = key.split_at_mut(4);
@@ -129,7 +129,7 @@ macro_rules! tables {
         pub struct Tables {
             $(pub $name: Table,)*
         }
-        /// The names in the file.
+        /// The names of the tables in the file.
         pub const NAMES: &[&str] = &[$(stringify!($name)),*];
         impl Tables {
             pub fn create(env: &Environment, txn: &mut RwTxn<'_>) -> std::result::Result<Self, StoreError> {
@@ -282,7 +282,7 @@ impl Tables {
         Ok(self.raw.get(txn, order_position)?)
     }
 
-    /// The wtxids of a transaction's witnesses that are not shown, by internal bytes.
+    /// The wtxids of a transaction's witnesses that are not shown, sorted by internal bytes.
     pub fn alternate_wtxids(&self, txn: &RoTxn<'_>, txid: &Txid) -> Result<Vec<Wtxid>> {
         let prefix = witness_key(txid);
         let wtxid = |key: &[u8]| Wtxid::from_slice(key.get(prefix.len()..).unwrap_or_default());
@@ -325,8 +325,8 @@ impl Tables {
         Ok(self.mempool_conflicts.prefix_iter(txn, &prefix)?.next().transpose()?.is_some())
     }
 
-    /// The transactions of the other side, by internal bytes: those of the mempool for a transaction of the wallet
-    /// ([`OF_WALLET`]), those of the wallet for a mempool transaction ([`OF_MEMPOOL`]).
+    /// The conflicting transactions, sorted by internal bytes: the mempool's for a transaction of the wallet
+    /// ([`OF_WALLET`]), the wallet's for a mempool transaction ([`OF_MEMPOOL`]).
     pub fn mempool_conflicts_of(&self, txn: &RoTxn<'_>, side: u8, txid: &Txid) -> Result<Vec<Txid>> {
         let prefix = conflict_key(side, txid);
         let mut others = Vec::new();

@@ -90,7 +90,7 @@ fn wallet_whose_blocks_are_unknown_is_not_read_anew_by_itself() {
     let node = ScriptedNode::new();
     node.connect(foreign(1), vec![]);
     harness.manager.shutdown();
-    // Created later than at genesis.
+    // As if the wallet had been created after the genesis block.
     let store = Store::open(&harness.dir.path().join("w"), &settings()).unwrap();
     let mut txn = store.write().unwrap();
     store.tables.blocks.delete(&mut txn, &0_u32.to_be_bytes()).unwrap();

@@ -52,7 +52,7 @@ impl Drop for Busy {
     }
 }
 
-/// The result of `ask`, unless it has to wait.
+/// The result of `ask`, which must not wait for a busy wallet.
 pub(super) fn at_once<T: Send + 'static>(
     harness: &Harness,
     ask: impl FnOnce(&WalletManager) -> T + Send + 'static,
@@ -73,7 +73,7 @@ fn the_other_wallets_follow_the_chain_while_one_is_busy() {
     let block = harness.mine(vec![]);
     let synced = at_once(&harness, |manager| manager.select(Some("v")).unwrap().info().unwrap().synced.hash);
     assert_eq!(synced, block);
-    // Answered, too: no newer block of the busy wallet is needed.
+    // `status` does not wait for the busy wallet either.
     assert_eq!(at_once(&harness, |manager| manager.status().len()), 2);
     drop(busy);
     assert_eq!(harness.view().info().unwrap().synced.hash, block);

@@ -65,7 +65,7 @@ fn a_wallet_made_with_a_passphrase_never_writes_a_key_in_the_clear() {
 }
 
 #[test]
-fn walletpassphrase_and_its_kin_check_states_in_the_words_of_bitcoind() {
+fn walletpassphrase_and_related_calls_check_the_encryption_state_like_bitcoind() {
     let harness = Harness::with_wallet();
     let view = harness.view();
     let wallet = view.wallet();
@@ -153,7 +153,7 @@ fn encryptwallet_keeps_the_scrub_due_while_a_snapshot_pins_the_old_key() {
     assert!(!holds(&data(&harness), &key));
     wallet.unlock(secret("pass"), 10).unwrap();
     assert_eq!(private_texts(&harness).len(), 16);
-    assert!(!holds(&data(&harness), wallet.encryption_key().unwrap().expose()), "the new key stands in the file");
+    assert!(!holds(&data(&harness), wallet.encryption_key().unwrap().expose()), "the new key is in the file");
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn walletpassphrasechange_removes_the_former_encrypted_key() {
     wallet.change_passphrase(secret("first"), secret("second")).unwrap();
     wait_until_scrubbed(&harness);
     assert!(!holds(&data(&harness), &former.encrypted_key));
-    // With a snapshot that still sees the row, and with a small row, which shares a page.
+    // The same while a snapshot still sees the row, with a small row that shares its page.
     let mut small = encryption_row(&harness);
     small.filler.0.clear();
     wallet.write(|write| write.store_row(write.t.meta, ENCRYPTION, &small)).unwrap();

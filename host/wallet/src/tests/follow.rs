@@ -51,7 +51,7 @@ fn follow_debits_what_is_spent_and_tells_change() {
         coins[0].change && coins[0].trusted && coins[0].from_us && coins[0].value == Amount::from_sat(SUBSIDY - 1010)
     );
 
-    // A label in the address book makes it no change at once. Only the address book is written.
+    // A label makes the output no longer change, and writes only the address book.
     let wallet = harness.view().wallet().clone();
     let stored = || {
         let (txn, t) = (wallet.store.read().unwrap(), wallet.store.tables);
@@ -86,7 +86,7 @@ fn a_reorganisation_during_a_stop_is_found_at_the_start() {
     });
     let states: Vec<TxState> = payments.iter().map(|payment| harness.known(payment.compute_txid()).state).collect();
     assert!(matches!(states[0], TxState::Confirmed { height: 1, index: 1, .. }));
-    // Both are in no block and are offered to the mempool again, which does not know their inputs.
+    // Neither is in a block. The wallet submits both again, but the mempool does not know their inputs.
     assert_eq!(states[1..3], [TxState::Inactive, TxState::Inactive]);
     assert!(matches!(states[3], TxState::Confirmed { height: 2, index: 1, .. }));
     assert_eq!(harness.view().info().unwrap().synced.height, 3);
@@ -104,7 +104,7 @@ fn follow_stores_smart_times() {
     harness.mine(vec![late.clone()]);
     let seen = harness.known(late.compute_txid());
     assert_eq!((seen.time, seen.time_received), (block_time, block_time + 5000));
-    // A mempool transaction has the time of its arrival. A later one in a block is not earlier than that.
+    // A mempool transaction has its arrival time. A transaction that arrives later in a block is not dated before it.
     let pooled = spend(&[elsewhere(2)], &[(&script, 1)]);
     harness.accept(&pooled);
     assert_eq!(harness.known(pooled.compute_txid()).time, block_time + 5000);
@@ -134,7 +134,7 @@ fn follow_knows_what_is_offered_again_at_the_start_to_wait_in_the_mempool() {
     let payment = spend(&[coin], &[(&foreign(7), 9), (&harness.address(None), 5)]);
     harness.accept(&payment);
     assert_eq!(harness.known(payment.compute_txid()).state, TxState::InMempool);
-    // The mempool is empty after the restart. The wallet offers the transaction before anybody receives events.
+    // The mempool is empty after the restart. The wallet submits the transaction before it receives events.
     harness.restart(|harness| harness.mempool.clear());
     assert_eq!(harness.mempool.ids(Scope::NONE).unwrap(), [payment.compute_txid()]);
     assert_eq!(harness.known(payment.compute_txid()).state, TxState::InMempool);
@@ -174,12 +174,12 @@ fn a_long_label_is_told_with_every_payment_and_stored_once() {
         assert!(coins.len() == 150 && coins.iter().all(|coin| coin.label.as_ref() == Some(&label)), "{label:?}");
         let stored = std::fs::read(harness.view().wallet().store.data_file()).unwrap();
         let times = stored.windows(label.len().max(1)).filter(|bytes| *bytes == label.as_bytes()).count();
-        // Free pages may still hold it.
+        // Free pages may still contain the label.
         assert!(label.len() < 100 || (1..=3).contains(&times), "{times} times");
     }
 }
 
-/// Blocks and number of transactions of an announced reorganisation.
+/// The numbers of blocks and transactions in a reorganisation event of `w`.
 fn reorganised(event: &Event) -> Option<(u32, usize)> {
     match event {
         Event::WalletReorganised { wallet, blocks, transactions } if wallet == "w" => {
@@ -219,7 +219,7 @@ fn unconfirmed_transactions_are_offered_again_after_12_to_36_hours() {
     let planned = || wallet.outgoing.lock().planned;
     let at = planned().unwrap();
     assert!((before + 12 * HOUR..Instant::now() + 36 * HOUR).contains(&at));
-    // Only the earlier one counts, and each fires once.
+    // Only the earlier of two planned times counts, and it fires once.
     wallet.resubmit(OfferScope::All, None).unwrap();
     assert!(planned().unwrap() <= at);
     let at = planned().unwrap();

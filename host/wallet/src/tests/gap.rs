@@ -6,7 +6,7 @@ use outrigger_service::events::RescanOutcome;
 use super::rescans::{finished_of, scripts_of};
 use super::{Harness, descriptor, elsewhere, foreign, spend};
 
-/// A descriptor that another wallet uses, too.
+/// A descriptor that another wallet also uses.
 const TEXT: &str = "wpkh(tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK/0/*)";
 
 fn script(index: u32) -> ScriptBuf {
@@ -34,11 +34,11 @@ fn keypool_grows_within_a_block_so_that_payments_beyond_its_end_are_found() {
     // Each pays to the last script that the payment before it derives.
     harness.mine(vec![pay(1, 19), pay(2, 39), pay(3, 59)]);
     assert_eq!((harness.coins().len(), range(&harness)), (3, (79, 60)));
-    // Also in the mempool, and within one transaction.
+    // The same in the mempool, within one transaction.
     let (first, second, third) = (script(79), script(99), script(119));
     harness.accept(&spend(&[elsewhere(4)], &[(&first, 1), (&foreign(1), 1), (&second, 1), (&third, 1)]));
     assert_eq!((harness.coins().len(), range(&harness)), (6, (139, 120)));
-    // What a later payment makes known is found, too, and so within one transaction.
+    // The same where a later payment or output derives the script of an earlier one.
     harness.mine(vec![pay(5, 178), pay(6, 159), pay(7, 139)]);
     assert_eq!((harness.coins().len(), range(&harness)), (9, (198, 179)));
     let (first, second) = (script(218), script(198));

@@ -27,7 +27,7 @@ fn the_order_is_that_of_the_block_and_not_that_of_the_arrivals() {
     let script = harness.address(Some(""));
     let payments: Vec<_> = (1..=100).map(|n| spend(&[elsewhere(n)], &[(&script, u64::from(n))])).collect();
     payments.iter().for_each(|payment| harness.accept(payment));
-    // Every third first, then backwards: an order that shares only short runs with the order positions.
+    // A block order in which few neighbours have consecutive order positions.
     let position = |n: usize| (n % 3, if n < 50 { n } else { 1000 - n });
     let mut order: Vec<usize> = (0..payments.len()).collect();
     order.sort_by_key(|n| position(*n));

@@ -102,7 +102,7 @@ fn known_descriptors_are_replaced_and_never_lose_a_script() {
     assert_eq!((info.range, info.next_index, info.active, info.timestamp), (Some((5, 30)), 5, true, 500));
     assert_eq!(harness.import_one(import(6, 40, true)), ImportOutcome::RangeShrinks { begin: 5, end: 30 });
     assert_eq!(harness.import_one(import(5, 29, true)), ImportOutcome::RangeShrinks { begin: 5, end: 30 });
-    // Indexes below the range are ours, too.
+    // Indexes below the range are also ours.
     let text_of = harness.view().descriptors(false).unwrap()[0].text.expose().to_owned();
     let at = scripts_of(&text_of);
     assert_eq!(harness.ownership(&at(0)), Ownership::Spendable);
@@ -131,7 +131,7 @@ fn combo_labels_all_its_addresses() {
         let info = harness.script(&script).unwrap();
         assert_eq!((info.label.as_deref(), info.change), (Some("all"), false));
     }
-    // An import of keys finds a script of a descriptor owned.
+    // An import of keys reports a script of a descriptor as already owned.
     let again = keys(|keys| (keys.script_pubkeys, keys.private_keys) = (vec![wpkh.clone()], vec![wif]));
     assert_eq!(harness.import_one(again), ImportOutcome::AlreadyOwned { script: wpkh });
 }

@@ -26,7 +26,7 @@ fn lockunspent_outlives_a_restart_only_where_it_is_persistent() {
     };
     lock(&harness, other, false);
     lock(&harness, one, true);
-    // The lock stays persistent.
+    // Locking again without `persistent` leaves the lock persistent.
     lock(&harness, one, false);
     assert_eq!(locked(&harness), [one, other]);
     harness.restart(|_| {});
@@ -52,7 +52,7 @@ fn lockunspent_ends_when_a_transaction_of_the_wallet_spends_the_coin() {
         harness.mine(vec![second]);
     });
     assert_eq!(locked(&harness), []);
-    // Spent coins are not locked, foreign outputs are.
+    // The wallet locks foreign outputs, but not spent coins.
     harness.view().wallet().lock_coins(vec![one, elsewhere(5)], true).unwrap();
     assert_eq!(locked(&harness), [elsewhere(5)]);
 }
@@ -68,7 +68,7 @@ fn wait_for_all_waits_for_a_wallet_that_another_writes_to_and_for_none_that_is_u
         let writes = wallet.lock_writes();
         harness.accept(&spend(&[one], &[(&foreign(1), 60)]));
         let waiting = scope.spawn(|| harness.manager.wait_for_all());
-        assert_eq!(as_it_stands(), [one, other], "nobody writes beside another");
+        assert_eq!(as_it_stands(), [one, other], "the follower waits for the other writer");
         drop(writes);
         waiting.join().unwrap();
         assert_eq!(as_it_stands(), [other]);

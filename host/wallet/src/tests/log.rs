@@ -18,7 +18,7 @@ fn log(harness: &Harness) -> WalletLog {
     }
 }
 
-/// What the log tells since the last look, without the numbers, which must grow.
+/// The log entries since `seen`, without their numbers. Checks that the numbers grow.
 fn news(harness: &Harness, seen: &mut u64) -> Vec<(LogKind, Txid, Option<u32>)> {
     let log = log(harness);
     assert!(log.entries.is_sorted_by(|one, other| one.number < other.number));
@@ -94,19 +94,19 @@ fn the_block_that_makes_a_transaction_deep_writes_it_once_though_it_does_not_tou
     }
     harness.mine(vec![]);
     assert_eq!(news(&harness, &mut seen), [(LogKind::Deep, id(&first), Some(1))]);
-    // The wallet is killed at height 6, and its host sees the next block at the start.
+    // The host stops at height 6 and sees the next block at its start.
     harness.restart(|harness| {
         harness.chain.mine(vec![]);
     });
     assert_eq!(news(&harness, &mut seen), [(LogKind::Deep, id(&second), Some(2))]);
     assert_eq!(harness.view().wallet().feed.position().due, NEVER);
-    // The same blocks again: nothing was undone that the wallet knows.
+    // A reorganisation above the wallet's transactions logs nothing.
     harness.disconnect_blocks(3);
     for _ in 0..6 {
         harness.mine(vec![]);
     }
     assert_eq!(news(&harness, &mut seen), []);
-    // The transaction's own block goes, and comes again.
+    // A reorganisation of the transaction's own block logs it again.
     harness.disconnect_blocks(9);
     harness.mine(vec![second.clone()]);
     for _ in 0..5 {
@@ -232,7 +232,7 @@ fn a_restored_wallet_gives_no_number_again() {
     harness.manager.restore("w".into(), &file, &None, None, &|_| Ok(())).unwrap();
     let restored = log(&harness);
     assert_eq!(restored.entries[0], lost.entries[0]);
-    // The second one is still in the mempool.
+    // The second payment is still in the mempool.
     assert_eq!(restored.entries[1].txid, lost.entries[1].txid);
     assert!(restored.entries[1].number > lost.last);
 }

@@ -25,45 +25,45 @@ fn stored(wallet: &Wallet) -> u32 {
 #[test]
 fn a_block_that_does_not_touch_a_wallet_moves_it_on_in_memory() {
     let harness = Harness::with_wallet();
-    let (told, script) = (wallet(&harness, "w"), harness.address(Some("")));
+    let (w, script) = (wallet(&harness, "w"), harness.address(Some("")));
     for height in 1..=3 {
         let hash = harness.mine(vec![spend(&[elsewhere(1)], &[(&foreign(1), 5)])]);
         let synced = harness.view().info().unwrap().synced;
-        assert_eq!((synced.hash, synced.height, stored(&told)), (hash, height, 0));
+        assert_eq!((synced.hash, synced.height, stored(&w)), (hash, height, 0));
     }
     // Every write stores the position.
     harness.view().wallet().set_label(script.clone(), "rent".into()).unwrap();
-    assert_eq!(stored(&told), 3);
+    assert_eq!(stored(&w), 3);
     harness.mine(vec![]);
-    assert_eq!((harness.view().info().unwrap().synced.height, stored(&told)), (4, 3));
+    assert_eq!((harness.view().info().unwrap().synced.height, stored(&w)), (4, 3));
     harness.mine(vec![spend(&[elsewhere(2)], &[(&script, 5)])]);
-    assert_eq!((harness.view().info().unwrap().synced.height, stored(&told)), (5, 5));
+    assert_eq!((harness.view().info().unwrap().synced.height, stored(&w)), (5, 5));
 }
 
 #[test]
 fn unloadwallet_stores_how_far_the_wallet_has_followed() {
     let harness = Harness::with_wallet();
     harness.mine(vec![]);
-    let told = wallet(&harness, "w");
-    assert_eq!(stored(&told), 0);
+    let w = wallet(&harness, "w");
+    assert_eq!(stored(&w), 0);
     harness.manager.unload("w".into(), None).unwrap();
-    assert_eq!(stored(&told), 1);
+    assert_eq!(stored(&w), 1);
 }
 
 #[test]
 fn wallets_that_stand_beyond_what_they_have_stored_are_stored_in_time() {
     let harness = Harness::with_wallet();
-    let told = wallet(&harness, "w");
-    // A block that touches no wallet is not stored until there are 100 of them.
+    let w = wallet(&harness, "w");
+    // A wallet stores its position once 100 blocks have not touched it.
     for height in 1..100 {
         harness.mine(vec![]);
         harness.manager.follower.run_maintenance();
-        assert_eq!(stored(&told), 0, "{height}");
+        assert_eq!(stored(&w), 0, "{height}");
     }
     harness.mine(vec![]);
     assert_eq!(harness.view().info().unwrap().synced.height, 100);
     harness.manager.follower.run_maintenance();
-    assert_eq!(stored(&told), 100);
+    assert_eq!(stored(&w), 100);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_crash_reads_again_what_was_followed_in_memory() {
 #[test]
 fn a_reorganisation_that_touches_nobody_is_followed_in_memory() {
     let harness = Harness::with_wallet();
-    let told = wallet(&harness, "w");
+    let w = wallet(&harness, "w");
     harness.mine_to(harness.address(Some("")), vec![]);
     // Waits for the wallet: its pending write would store later positions, too.
     assert_eq!(harness.view().info().unwrap().synced.height, 1);
@@ -97,12 +97,12 @@ fn a_reorganisation_that_touches_nobody_is_followed_in_memory() {
     harness.mine(vec![]);
     harness.disconnect();
     let at = |harness: &Harness| harness.view().info().unwrap().synced.hash;
-    assert_eq!((at(&harness), stored(&told)), (fork, 1));
+    assert_eq!((at(&harness), stored(&w)), (fork, 1));
     let hash = harness.mine_to(foreign(9), vec![]);
-    assert_eq!((at(&harness), stored(&told)), (hash, 1));
-    // Down to the block that paid the wallet, which does touch it.
+    assert_eq!((at(&harness), stored(&w)), (hash, 1));
+    // Also disconnects the block that paid the wallet, which touches it.
     (0..3).for_each(|_| harness.disconnect());
-    assert_eq!((harness.view().info().unwrap().synced.height, stored(&told)), (0, 0));
+    assert_eq!((harness.view().info().unwrap().synced.height, stored(&w)), (0, 0));
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn a_panic_while_following_fails_that_wallet_alone_and_wakes_its_callers() {
     let harness = Harness::with_wallet();
     harness.create("v", |_| {});
     harness.manager.shutdown();
-    // One event for one wallet panics, once.
+    // The sink panics once, on an event of `w`.
     let armed = Arc::new(Mutex::new(true));
     let trap = armed.clone();
     let sink = move |event| {
@@ -203,7 +203,7 @@ fn wallets_that_are_loaded_at_the_start_read_each_block_once_and_what_concerns_t
     let waiting = spend(&[elsewhere(1)], &[(&scripts[1], 5), (&foreign(1), 6)]);
     let mut paid = Vec::new();
     harness.restart(|harness| {
-        // More than the cache holds. The payments of each wallet are far apart.
+        // More blocks than the cache holds. The payments of each wallet are far apart.
         for number in 0..60 {
             let payment = spend(&[elsewhere(10 + number)], &[(&scripts[number as usize % names.len()], 7)]);
             paid.push(payment.compute_txid());

@@ -42,7 +42,7 @@ use outrigger_node::{NodeEvent, Observer, Removal};
 const XPRV: &str =
     "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 const IMPORTED: ImportOutcome = ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false };
-/// The timeout for results that should come at once.
+/// The timeout for results that should arrive immediately.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// In satoshi.
 const SUBSIDY: u64 = 50 * 100_000_000;
@@ -67,7 +67,7 @@ struct Harness {
     events: Arc<Mutex<Vec<Event>>>,
 }
 
-/// A folder in memory where the system has one: the tests do not test fsync.
+/// A folder in memory if the system has one. The tests do not need fsync.
 fn scratch() -> TempDir {
     TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).unwrap()
 }

@@ -36,7 +36,7 @@ fn removeprunedfunds_leaves_nothing_and_importprunedfunds_brings_all_back() {
     wallet.remove_transaction(spent.compute_txid()).unwrap();
     assert!(harness.coins().is_empty());
 
-    // The later one first: its inputs become ours with the other.
+    // The later transaction first: its inputs become ours when the earlier one arrives.
     for (transaction, block) in [(&spent, second), (&paid, first)] {
         wallet.add_confirmed(&serialize(transaction), block, 1).unwrap();
     }

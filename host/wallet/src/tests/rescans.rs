@@ -207,9 +207,9 @@ fn rescan_of_a_block_that_leaves_the_chain_meanwhile_confirms_nothing() {
     let rescan = wallet.rescan_reserve().unwrap();
     let meanwhile = harness.clone();
     let (done, changed) = std::sync::mpsc::channel();
-    // The rescan queries the chain for its start, for the blocks' content, and for whether the blocks are still there.
+    // The rescan queries the chain for its start, for the blocks, and for whether these are still in the chain.
     harness.node.faults.once_looked_at(3, move || {
-        // Another wallet shows that all wallets have got the events.
+        // Selecting another wallet waits until all wallets have received the events.
         meanwhile.disconnect();
         meanwhile.mine(vec![]);
         meanwhile.manager.select(Some("v")).unwrap();

@@ -45,7 +45,7 @@ fn importdescriptors_of_an_inactive_descriptor_enters_nothing_until_it_is_active
     };
     assert_eq!(told(), (4, 23), "the indexes move on all the same");
     assert_eq!(harness.change_of(&[at(3)]), [true]);
-    // Activation resets the next index to the begin of the range. A rescan adds the earlier addresses.
+    // Activation resets the next index to the start of the range. A rescan adds the earlier addresses.
     let active = |import: &mut _| {
         let import: &mut outrigger_service::wallet::DescriptorImport = import;
         (import.range, import.active) = (Some((0, 23)), true);
@@ -71,7 +71,7 @@ fn importdescriptors_of_a_single_key_with_internal_removes_no_entry() {
 }
 
 #[test]
-fn createwalletdescriptor_ends_that_a_wallet_is_blank_once_something_is_stored() {
+fn createwalletdescriptor_clears_the_blank_flag_once_it_stores_a_descriptor() {
     let harness = Harness::blank();
     let add = |text: &str| {
         let Import::Descriptor { descriptor } = descriptor(text, |import| {
@@ -102,8 +102,8 @@ fn a_restart_forgets_conflicts_with_what_has_left_the_mempool_meanwhile() {
     let free = |harness: &Harness| harness.coins().into_iter().map(|coin| coin.outpoint).collect::<Vec<_>>();
     assert_eq!(free(&harness), [outpoint(1)]);
     assert_eq!(harness.known(first.compute_txid()).mempool_conflicts, [second.compute_txid()]);
-    // The same after a restart with the rival in the mempool. Different after the rival has left the mempool during a
-    // stop.
+    // The conflict outlives a restart with the rival in the mempool. It ends if the rival leaves the mempool while the
+    // host is stopped.
     harness.restart(|_| {});
     assert_eq!(free(&harness), [outpoint(1)]);
     let mempool = harness.mempool.clone();
@@ -122,7 +122,7 @@ fn unconfirmed_coins_of_a_stranger_are_judged_without_reading_the_transaction() 
     harness.accept(&payment);
     assert_eq!(harness.coins().len(), 10);
     let wallet = harness.view().wallet().clone();
-    // Reading a missing row is damage.
+    // After this, reading the transaction's row fails as damage.
     let remove_row = |write: &mut Write<'_>| {
         let row = write.t.transaction(write.reads(), &payment.compute_txid())?.expect("the wallet has it");
         write.delete(write.t.transactions, &row.order_position.to_be_bytes())

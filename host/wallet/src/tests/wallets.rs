@@ -192,13 +192,13 @@ fn a_full_store_refuses_whole_and_a_lagging_wallet_says_so() {
     };
     assert_eq!(refused.kind, ErrorKind::Storage);
     assert!(refused.detail.contains("unload and load the wallet"), "{}", refused.detail);
-    // However many calls ask for it, only one retry is scheduled.
+    // Any number of calls schedule only one retry.
     let follower = harness.manager.follower.loaded()[0].shared.follower.clone();
     for _ in 0..5 {
         assert_eq!(kind_of(harness.manager.select(Some("w")).map(drop)), ErrorKind::Storage);
         assert!(follower.alarms.retries() <= 1);
     }
-    // After a reload it has room for at least as much again.
+    // After a reload, the wallet has space to follow the chain.
     harness.manager.unload("w".into(), None).unwrap();
     harness.manager.load("w".into(), None).unwrap();
     assert_eq!(harness.view().info().unwrap().transactions, u64::from(counter));
@@ -207,7 +207,7 @@ fn a_full_store_refuses_whole_and_a_lagging_wallet_says_so() {
 #[test]
 fn createwallet_leaves_all_or_nothing() {
     let mut harness = Harness::new();
-    // A kill leaves the half-written new file in a folder of its own.
+    // A killed host leaves the half-written file in a separate folder.
     let making = harness.dir.path().join("w").join(outrigger_disk::MAKING);
     harness.restart(|_| {
         std::fs::create_dir_all(&making).unwrap();
@@ -244,7 +244,7 @@ fn loadwallet_waits_while_the_file_is_searched_for_former_keys() {
     assert!(harness.manager.reserve_for_search("w").is_none());
     thread::scope(|scope| {
         let loading = scope.spawn(|| harness.manager.load("w".into(), None));
-        // Wakes the load each time it begins to wait.
+        // Wakes the load whenever it waits.
         while !loading.is_finished() && !harness.manager.searched.notify_one() {
             thread::yield_now();
         }

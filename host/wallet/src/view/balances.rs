@@ -61,7 +61,7 @@ impl WalletView {
         sums.balances(query, self.synced.height, |txid| trust.trusted(txid, &TxState::InMempool, true))
     }
 
-    /// Whether another transaction than the payment spends an output, in the mempool or in a block.
+    /// Whether a transaction other than the payment, in the mempool or in a block, spends an output.
     fn is_spent_elsewhere(&self, outpoint: &OutPoint, payment: &Txid) -> Result<bool> {
         let (t, txn) = (self.t(), &*self.txn);
         for spender in t.spenders(txn, outpoint)?.into_iter().filter(|spender| spender != payment) {

@@ -51,7 +51,7 @@ impl WalletView {
     }
 
     fn read_alternate_wtxids(&self, txids: &[Txid]) -> Result<Vec<Vec<Wtxid>>> {
-        // Nearly every wallet has none, and a long list asks for each of its transactions.
+        // Nearly every wallet has none. This check spares a long list one search per transaction.
         if self.t().meta.prefix_iter(&self.txn, WITNESS)?.next().transpose()?.is_none() {
             return Ok(vec![Vec::new(); txids.len()]);
         }
@@ -63,25 +63,25 @@ impl WalletView {
         Ok(outpoints.iter().map(spenders).collect::<Result<_>>()?)
     }
 
-    /// Queries the node once.
+    /// Whether each transaction can be replaced (BIP 125). Queries the node at most once.
     pub fn replaceable(&self, txids: &[Txid]) -> ServiceResult<Vec<Replaceable>> {
         let (mut known, mut open) = (Vec::with_capacity(txids.len()), Vec::new());
         for (at, txid) in txids.iter().enumerate() {
             let row = self.t().transaction_view(&self.txn, txid)?;
-            let told = row.map_or(Replaceable::Unknown, |row| replaceable(&row.state, row.signals));
-            if told == Replaceable::Unknown && row.is_some_and(|row| row.state == TxState::InMempool) {
+            let answer = row.map_or(Replaceable::Unknown, |row| replaceable(&row.state, row.signals));
+            if answer == Replaceable::Unknown && row.is_some_and(|row| row.state == TxState::InMempool) {
                 open.push((at, *txid));
             }
-            known.push(told);
+            known.push(answer);
         }
         let asked: Vec<Txid> = open.iter().map(|(_, txid)| *txid).collect();
         let entries = if asked.is_empty() { Vec::new() } else { self.wallet.shared.node.mempool_entries(&asked)? };
         for ((at, _), entry) in open.into_iter().zip(entries) {
-            let told = entry.map_or(Replaceable::Unknown, |entry| match entry.replaceable {
+            let answer = entry.map_or(Replaceable::Unknown, |entry| match entry.replaceable {
                 true => Replaceable::Yes,
                 false => Replaceable::No,
             });
-            known.get_mut(at).into_iter().for_each(|place| *place = told);
+            known.get_mut(at).into_iter().for_each(|place| *place = answer);
         }
         Ok(known)
     }
@@ -176,13 +176,13 @@ impl WalletView {
 /// Reads the rows that index entries refer to.
 struct Rows<'v> {
     view: &'v WalletView,
-    /// Of the table of transactions: positioned after the last row read, and kept while the next row is near.
+    /// In the table `transactions`, after the last row read. Kept while the next row is near.
     cursor: Option<outrigger_disk::Rows<RoRange<'v, Bytes, Bytes>>>,
     last: Option<u64>,
 }
 
 impl<'v> Rows<'v> {
-    /// Replaces each order position (BE) by the transaction's row.
+    /// Replaces each order position (BE) with the transaction's row.
     ///
     /// Transactions that are close in the chain usually have close order positions. Sorted by position, most rows are
     /// within reach of the cursor, without a search.
@@ -213,7 +213,7 @@ impl<'v> Rows<'v> {
     }
 }
 
-/// Malformed bytes decode to `u64::MAX`, which no transaction has.
+/// Decodes an order position (BE). Malformed bytes give `u64::MAX`, which no transaction has.
 fn order_position(key: &[u8]) -> u64 {
     key.try_into().map_or(u64::MAX, u64::from_be_bytes)
 }

@@ -1,4 +1,4 @@
-//! What policies (`policy/1`) see of a transaction.
+//! The description of a transaction that policy plugins (`policy/1`) judge.
 
 use bitcoin::consensus::serialize;
 use bitcoin::{Amount, Transaction};
@@ -12,14 +12,14 @@ use super::{Signing, WalletView};
 use crate::error::Result;
 use crate::ownership::label;
 
-/// The flag of a sighash byte by which a signature commits to its own input alone, and the values of the other bits.
+/// In a sighash byte: the flag for a signature that commits only to its own input, and the mask and values of the rest.
 const ANYONE_CAN_PAY: u8 = 0x80;
 const BASE: u8 = 0x1f;
 const NONE: u8 = 2;
 const SINGLE: u8 = 3;
 
-/// Whether a signature commits to an output, and to all inputs. Without the latter, another input of the wallet could be added whose
-/// signature counts on the same output.
+/// Whether a signature commits to an output and to all inputs. If it does not commit to all inputs, somebody could add another
+/// input of the wallet, and its signature could rely on the same output.
 fn commits(request: &SignRequest, output: usize) -> bool {
     request.sighash & ANYONE_CAN_PAY == 0
         && match request.sighash & BASE {
@@ -29,7 +29,7 @@ fn commits(request: &SignRequest, output: usize) -> bool {
         }
 }
 
-/// What the wallet gives away: its inputs less its outputs; none if that cannot be said.
+/// The amount that the wallet gives away: its inputs minus its outputs. `None` if one of its inputs is not verified.
 fn gives(inputs: &[JudgedInput], outputs: &[JudgedOutput]) -> Option<Amount> {
     let own = inputs.iter().filter(|input| input.own);
     let mut spent = own.map(|input| input.output.as_ref().filter(|_| input.verified).map(|output| output.value));
@@ -40,12 +40,12 @@ fn gives(inputs: &[JudgedInput], outputs: &[JudgedOutput]) -> Option<Amount> {
 }
 
 impl WalletView {
-    /// What policies see of a transaction for which signatures are asked.
+    /// Describes a transaction to sign, with the requested signatures, for the policies.
     pub fn judged(&self, signing: &Signing, requests: &[SignRequest]) -> ServiceResult<JudgedTransaction> {
         Ok(self.judge(signing, requests)?)
     }
 
-    /// The same of a signed transaction that is to be sent.
+    /// Describes a signed transaction to send for the policies.
     pub fn judged_payment(&self, transaction: Transaction) -> ServiceResult<JudgedTransaction> {
         let signing = self.signing(transaction, &[])?;
         Ok(self.judge(&signing, &[])?)
@@ -57,7 +57,7 @@ impl WalletView {
             let row = self.t().script(&self.txn, script)?;
             Ok(row.map_or(Ownership::None, |row| row.ownership()))
         };
-        // A watched script may be anybody's: an input of it counts as given, an output does not count as kept.
+        // A watched script may be anybody's. Its inputs count as given by the wallet, but its outputs do not count as kept.
         let is_own = |script| ownership(script).map(|ownership| ownership != Ownership::None);
         let mut inputs = Vec::with_capacity(transaction.input.len());
         for ((at, input), output) in transaction.input.iter().enumerate().zip(&signing.spent) {
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_committed_or_not_verified_counts_as_given() {
+    fn uncommitted_outputs_count_as_given_and_unverified_inputs_give_none() {
         let output = |sat| TxOut { value: Amount::from_sat(sat), script_pubkey: ScriptBuf::new() };
         let input = |sat, verified, own| JudgedInput {
             outpoint: OutPoint::null(),

@@ -1,4 +1,4 @@
-//! Keys behind addresses: extended keys (gethdkeys), and single ones (dumpprivkey).
+//! The wallet's keys: extended keys (gethdkeys) and single private keys (dumpprivkey).
 
 use std::collections::BTreeMap;
 
@@ -42,10 +42,10 @@ impl WalletView {
                 });
                 key.has_private |= xprv.is_some() || (encryption_key.is_none() && row.holds(&key.xpub));
                 key.xprv = key.xprv.take().or(xprv.filter(|_| private));
-                let told = (self.public_text(number, &row)?, row.active);
+                let descriptor = (self.public_text(number, &row)?, row.active);
                 // A descriptor may contain the same key twice.
-                if key.descriptors.last() != Some(&told) {
-                    key.descriptors.push(told);
+                if key.descriptors.last() != Some(&descriptor) {
+                    key.descriptors.push(descriptor);
                 }
             }
         }
@@ -63,7 +63,7 @@ impl WalletView {
         }
     }
 
-    /// The same, if a descriptor contains the key itself.
+    /// The same, for a key that is itself in the text of a descriptor.
     fn written_key(&self, public_key_hash: &[u8; 20]) -> Result<Option<Secret>> {
         let encryption_key = self.wallet.encryption_key()?;
         for (number, _) in self.t().all_descriptors(&self.txn)? {

@@ -23,7 +23,7 @@ impl WalletView {
         }
     }
 
-    /// The address book, after the key `after`.
+    /// A batch of the address book, after the key `after`.
     pub fn labels(&self, after: Option<Blob>, limit: u32) -> ServiceResult<LabelBatch> {
         Ok(self.read_labels(after.as_deref(), limit)?)
     }

@@ -1,4 +1,4 @@
-//! The log, with the payments of each entry's transaction.
+//! The wallet's log, with the payments of each entry's transaction.
 
 use std::ops::Bound;
 
@@ -30,7 +30,7 @@ impl WalletView {
 
     fn read_log(&self, after: u64, limit: usize) -> Result<WalletLog> {
         let wallet = self.wallet.name.clone();
-        // Read first: the snapshot may be older than the tables.
+        // The log tables may be newer than the snapshot, which then has no state.
         let state: Option<LogStateRow> = get(self.t().meta, &self.txn, LOG_STATE)?;
         let (Some(LogStateRow { last, dropped }), Some(tables)) = (state, self.wallet.store.log()) else {
             return Ok(WalletLog { wallet, entries: Vec::new(), last: 0, dropped: 0 });
@@ -57,7 +57,7 @@ impl WalletView {
         Ok(LogEntry { number, kind, txid, block, height, time, fee, payments })
     }
 
-    /// All that a transaction sends, then all that it pays to the wallet. Change counts only in a transaction of others.
+    /// The sent payments of a transaction, then the received ones. Includes change only if the wallet spends nothing.
     fn payments(
         &self,
         transaction: &WalletTransactionView<'_>,
@@ -94,13 +94,13 @@ impl WalletView {
     }
 }
 
-/// Minus the fee, of a transaction that spends from the wallet.
+/// The negated fee of a transaction that spends from the wallet; `None` for others.
 fn fee(transaction: &WalletTransactionView<'_>) -> Option<SignedAmount> {
     let debit = transaction.debit_spendable.saturating_add(transaction.debit_watch_only);
     (debit > Amount::ZERO).then(|| signed(transaction.total_output).saturating_sub(signed(debit)))
 }
 
-/// At most 2.1 * 10^15 satoshi exist, so each amount fits.
+/// Converts an amount. At most 2.1 * 10^15 satoshi exist, so each amount fits.
 fn signed(amount: Amount) -> SignedAmount {
     amount.to_signed().unwrap_or(SignedAmount::MAX)
 }

@@ -42,7 +42,7 @@ use sources::Side;
 
 /// The most coins or labels in one answer.
 const MAX_BATCH: u32 = 256;
-/// The longest key of the tables that are read in batches, in bytes.
+/// The maximum key length, in bytes, of the tables that are read in batches.
 const MAX_KEY: usize = 64;
 
 /// A snapshot of a wallet, for one thread at a time.
@@ -69,7 +69,7 @@ impl WalletView {
                 return Ok(Self::of(wallet, txn, place.now));
             }
             if before == place.stored {
-                // A write has committed and not updated the position yet.
+                // A write has committed but not yet updated the position in memory.
                 return Ok(Self::of(wallet, txn, stored));
             }
         }
@@ -294,7 +294,7 @@ impl WalletView {
     }
 }
 
-/// Adds a descriptor's solving data for a script. It replaces that of imported keys.
+/// Adds a descriptor's solving data for a script, in place of the data of imported keys.
 fn add_expansion(script: &ScriptBuf, parsed: &Descriptor, expansion: Option<&Arc<Expansion>>, info: &mut ScriptInfo) {
     let Some(expansion) = expansion else { return };
     if let Some(found) = expansion.scripts.iter().find(|found| found.script_pubkey == *script)

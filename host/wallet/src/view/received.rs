@@ -1,4 +1,4 @@
-//! Sums of payments by script.
+//! Sums of received payments by script.
 
 use std::collections::{HashMap, HashSet};
 

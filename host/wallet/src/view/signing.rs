@@ -1,7 +1,7 @@
 //! Signing. Private entries are decrypted for one batch and wiped after it.
 //!
-//! A script may be signed for by the keys of the descriptors that derive it, and, as in bitcoind's legacy wallet, by
-//! every imported key that it names.
+//! The wallet signs for a script with the keys of the descriptors that derive it and, like bitcoind's legacy wallet,
+//! with every imported key in the script.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -30,9 +30,9 @@ const COMPRESSED: usize = 33;
 const X_ONLY: usize = 32;
 /// How many scripts are expanded at a time. Bounds the memory.
 pub(super) const MAX_EXPANDED: usize = 4096;
-/// The largest transaction that is signed for, in bytes: as many as a block has weight units.
+/// The maximum size of a transaction to sign, in bytes. The number is a block's maximum weight.
 const MAX_TRANSACTION: usize = 4_000_000;
-/// The fewest derivations worth a thread of their own: one takes about 5 us.
+/// The minimum number of derivations per thread. One takes about 5 us.
 const KEYS_PER_BATCH: usize = 64;
 
 /// A private key, overwritten on drop. `SecretKey` is `Copy`: copies made by the libraries are not wiped.
@@ -67,11 +67,11 @@ fn hashes_of(public_key: &[u8]) -> Vec<[u8; 20]> {
     full_keys(public_key).iter().map(|public_key| hash160(public_key)).collect()
 }
 
-/// A transaction whose inputs are to be signed, without scriptSigs and witnesses, and the outputs that it spends.
+/// A transaction to sign or to judge, and the outputs that it spends.
 pub struct Signing {
     pub transaction: Transaction,
     pub spent: Vec<Option<TxOut>>,
-    /// Which of them are outputs of the wallet's own transactions.
+    /// For each input, whether it spends an output of a transaction in the wallet.
     pub known: Vec<bool>,
 }
 
@@ -91,7 +91,7 @@ pub(super) struct Owners {
 }
 
 impl WalletView {
-    /// Loads the descriptors of some positions, and expands them there.
+    /// Loads the descriptors of some positions, and expands them at these positions.
     pub(super) fn expand(&self, places: impl Iterator<Item = DescriptorPosition>, owners: &mut Owners) -> Result<()> {
         let mut wanted = Vec::new();
         for place in places {
@@ -108,7 +108,7 @@ impl WalletView {
         let places: Vec<DescriptorPosition> = wanted.iter().map(|(place, _)| *place).collect();
         owners.expansions = self.wallet.descriptors.expand(wanted);
         for place in places {
-            // A hardened step below the public key.
+            // For a hardened step below the public key, the stored scripts.
             if !owners.expansions.contains_key(&place)
                 && let Some(expansion) = self.wallet.expand_derived(&self.txn, place)?
             {
@@ -119,8 +119,8 @@ impl WalletView {
     }
 
     /// Whether the wallet could sign with each of these public keys (33, 65 or 32 bytes), for outputs with these
-    /// scripts. A locked wallet answers as an unlocked one, with one exception: for a descriptor with some of its
-    /// private keys it returns true for all keys, since only the encrypted text says which.
+    /// scripts. A locked wallet answers like an unlocked one, with one exception: for a descriptor with only some
+    /// of its private keys it returns true for all keys, because only the encrypted text shows which it has.
     pub fn available(&self, scripts: Vec<ScriptBuf>, public_keys: Vec<Blob>) -> ServiceResult<Vec<bool>> {
         let places = self.places(&scripts)?;
         let derivable: HashSet<Vec<u8>> = match self.wallet.encryption_key() {
@@ -140,7 +140,7 @@ impl WalletView {
         Ok(available)
     }
 
-    /// Reads the transaction to sign, and checks the outputs that were given for it. `None` for no requests.
+    /// Decodes the transaction, clears its scriptSigs and witnesses, and checks the given outputs. `None` for no requests.
     pub fn begin_signing(&self, batch: &SignBatch) -> ServiceResult<Option<Signing>> {
         self.wallet.encryption_key()?;
         if batch.requests.is_empty() {
@@ -157,7 +157,7 @@ impl WalletView {
         self.signing(transaction, &batch.spent).map(Some)
     }
 
-    /// Signs requests while the caller waits; all of them are `None` once it does not.
+    /// Signs the requests; `None` where the wallet makes no signature. Fails with `Stale` once `wanted` returns false.
     pub fn sign(
         &self,
         signing: &Signing,
@@ -176,7 +176,7 @@ impl WalletView {
         signed.ok_or_else(|| ServiceError::new(ErrorKind::Stale, "Nobody waits for the signatures any more"))
     }
 
-    /// The keys of the descriptors that derive these scripts, for the plugin that signs: one for each public key.
+    /// For the signer plugin: the origin of each public key, if a descriptor derives it for one of these scripts.
     pub fn provided_keys<'k>(
         &self,
         scripts: &[ScriptBuf],
@@ -187,10 +187,10 @@ impl WalletView {
         Ok(public_keys.map(find).collect())
     }
 
-    /// A transaction and the outputs that it spends. The wallet takes outputs of its own transactions from there, and refuses others in
-    /// their place. It believes the caller about the rest.
+    /// Finds the outputs that a transaction spends. Reads those of transactions in the wallet from there, and fails if `given` differs.
+    /// Trusts `given` for the rest.
     pub(super) fn signing(&self, transaction: Transaction, given: &[Option<TxOut>]) -> ServiceResult<Signing> {
-        // Many inputs may spend one transaction, which is read once.
+        // Many inputs may spend outputs of one transaction, so each transaction is read once.
         let mut known: HashMap<Txid, Option<Vec<WalletOutputView<'_>>>> = HashMap::new();
         let (mut spent, mut is_known) = (Vec::new(), Vec::new());
         for (index, input) in transaction.input.iter().enumerate() {
@@ -238,8 +238,8 @@ impl WalletView {
         Ok(places)
     }
 
-    /// The public keys at these positions, with their origins, of descriptors with private keys. Of a key that several descriptors
-    /// derive, it is the origin with the longest path: one without an origin names the key itself as the master key.
+    /// The public keys at these positions, with their origins, of descriptors with private keys or with a signer plugin. If several
+    /// descriptors derive a key, the longest path counts: a descriptor without an origin gives the key itself as the master key.
     fn origins(&self, places: &[DescriptorPosition]) -> Result<HashMap<Vec<u8>, KeyOrigin>> {
         let mut all: HashMap<Vec<u8>, KeyOrigin> = HashMap::new();
         let mut owners = Owners::default();
@@ -325,8 +325,8 @@ fn derive_at(branches: &PrivateBranches, place: DescriptorPosition, owners: &Own
     let taproot =
         owners.descriptors.get(&place.0).is_some_and(|(_, parsed)| parsed.output_type() == Some(AddressType::Bech32m));
     match owners.expansions.get(&place).and_then(|expansion| expansion.scripts.first()) {
-        // A taproot descriptor's public text may not say which of two public keys it means. A hardened wildcard has no
-        // public text.
+        // A taproot descriptor's public text may give only the x coordinate of a key. With a hardened wildcard, the
+        // public text derives no keys.
         Some(script) if !taproot => {
             let public_key = |key: usize| script.origins.get(key).map(|origin| origin.public_key.0.clone());
             let secrets = branches.secret_keys(place.1).into_iter();

@@ -25,7 +25,7 @@ fn can_derive(wallet: &Wallet, number: u32, row: &DescriptorRow) -> Result<bool>
     Ok(wallet.descriptors.get(number, &row.public)?.expand(row.next_index).is_ok())
 }
 
-/// The sources of one side.
+/// The sources of addresses for receiving (external) or for change (internal).
 pub struct Side {
     /// Active descriptors by type, and whether each can provide an address.
     active: Vec<(AddressType, DescriptorRow, bool)>,
@@ -53,7 +53,7 @@ impl Side {
         Ok(Self { active, pool, internal })
     }
 
-    /// Whether it can provide a new address of any type.
+    /// Whether it can provide a new address of some type.
     pub fn gives_addresses(&self) -> bool {
         self.pool > 0 || self.active.iter().any(|(.., available)| *available)
     }
@@ -72,7 +72,7 @@ impl Side {
         sources
     }
 
-    /// How many scripts of all types are derived ahead, plus the keys of the pool.
+    /// The number of scripts derived ahead, of all types, plus the keys of the pool.
     pub fn ahead(&self) -> u64 {
         let ahead = |row: &DescriptorRow| u64::from(row.range_end.min(LAST_INDEX).saturating_sub(row.next_index));
         self.active.iter().map(|(_, row, _)| ahead(row)).sum::<u64>() + self.pool

@@ -69,7 +69,7 @@ fn a_used_address_is_not_handed_out_and_more_are_derived() -> Outcome {
     same("it is taken from those ahead", owner(last + 1)?, None)?;
     let info = tester.info()?;
     same("the keypool", info.keypool_external, u64::from(ahead) - 1)?;
-    // A payment to any of its scripts derives further ones.
+    // A payment to any script of the descriptor derives further scripts.
     tester.accept(&pay(2, &at(&text, 0)?, 8));
     same("one more is derived", owner(last + 1)?, Some(Ownership::Spendable))?;
     // The removal of the payment does not reset the next index.

@@ -100,7 +100,7 @@ fn each_range_has_its_order_and_its_reverse() -> Outcome {
         tester.accept(transaction);
     }
     tester.mine(&[&four]);
-    // In a block, its order counts, not the order position.
+    // Within a block, the block's order counts, not the order position.
     tester.mine(&[&three, &one]);
     tester.take_out(two.compute_txid());
     let rivals = [2, 5].map(|number| pay(number, &foreign(number), 1));
@@ -165,7 +165,7 @@ fn a_place_in_the_history_outlives_what_happens_meanwhile() -> Outcome {
     let batch = tester.batch(HistoryRange::Unconfirmed, false, None, 2)?.read()?;
     same("the first two", batch.rows.len(), 2)?;
     let back = tester.batch(HistoryRange::Unconfirmed, true, None, 1)?.read()?;
-    // The rows at which both batches ended leave the range, and one batch is at its end.
+    // The rows at which the two batches ended leave the range.
     tester.mine(&[&two, &three]);
     tester.accept(&four);
     let next = tester.batch(HistoryRange::Unconfirmed, false, batch.next, 5)?.read()?;
@@ -283,8 +283,8 @@ fn summed(tester: &Tester, query: &ReceivedQuery) -> Result<BTreeMap<ScriptBuf, 
     Ok(sums)
 }
 
-/// Compares `received` with the history, for several depths. Records in `met` the kinds of sums: of watched scripts,
-/// labels, and how many outputs.
+/// Compares `received` with the history, for several depths. Records in `met`, for each sum, whether it is watch-only,
+/// its label, and the number of outputs.
 fn compare_received(
     tester: &Tester,
     chosen: &[ReceivedBy],
@@ -312,7 +312,7 @@ fn what_scripts_received_is_the_sum_of_their_outputs() -> Outcome {
     let [labelled, unlabelled, watched, long] = [p2wpkh(1)?, p2wpkh(2)?, foreign(3), p2wpkh(4)?];
     let change = descriptor(&format!("wpkh({})", wif(2)?.expose()), |import| import.internal = Some(true));
     tester.import(vec![single(1)?, change, watch(&watched), single(4)?])?;
-    // Longer than rows hold. The address book also has a foreign address.
+    // A long label. The address book also has a foreign address.
     let long_label = "x".repeat(200);
     for (script, label) in [(&labelled, "rent"), (&watched, ""), (&long, &long_label), (&foreign(9), "stranger")] {
         tester.ask(|host, scope| host.book.set_label(scope, script.clone(), label.to_owned()))?;

@@ -15,7 +15,7 @@ use outrigger_service::wallet::AddressType;
 use outrigger_service::wire::{Blob, Secret};
 use outrigger_service::{ErrorKind, Result as ServiceResult};
 
-/// In seconds.
+/// The longest time for which a wallet unlocks, in seconds.
 const MAX_UNLOCK: u64 = 100_000_000;
 
 fn pass(text: &str) -> Secret {
@@ -111,13 +111,13 @@ fn without_private_keys_there_is_nothing_to_encrypt() -> Outcome {
     same("nothing changed", tester.info()?.encrypted, false)
 }
 
-/// ECDSA for the first input.
+/// A request for an ECDSA signature of the first input.
 fn request(public_key: &[u8]) -> SignRequest {
     let scheme = Scheme::Legacy { script_code: ScriptBuf::from_bytes(vec![0x51]) };
     SignRequest { input: 0, public_key: Blob(public_key.to_vec()), scheme, sighash: 1, annex: None }
 }
 
-/// Requests for a transaction that spends outputs with these scripts, or one with an unknown script.
+/// Signs a transaction that spends one output per script, or without scripts a single unknown output.
 fn sign(tester: &Tester, scripts: &[ScriptBuf], requests: Vec<SignRequest>) -> ServiceResult<Vec<Option<Signed>>> {
     let inputs = (0..scripts.len().max(1)).map(|_| TxIn::default()).collect();
     let output = vec![TxOut { value: Amount::from_sat(1), script_pubkey: ScriptBuf::new() }];
@@ -129,7 +129,7 @@ fn sign(tester: &Tester, scripts: &[ScriptBuf], requests: Vec<SignRequest>) -> S
     tester.sign(|signer, scope| signer.sign(scope, batch))
 }
 
-/// Whether the wallet can sign with a key, by its own account and by trial. Both have to agree.
+/// Whether the wallet can sign with a key. Checks that `available` and `sign` agree.
 fn can_sign(tester: &Tester, scripts: &[ScriptBuf], public_key: &[u8]) -> Result<bool, Failure> {
     let keys = vec![Blob(public_key.to_vec())];
     let said = tester.sign(|signer, scope| signer.available(scope, scripts.to_vec(), keys))?;

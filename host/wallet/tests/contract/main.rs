@@ -22,7 +22,7 @@ use outrigger_service::wire::WireError;
 #[cfg(doc)]
 use outrigger_service::{Signer, Wallet};
 
-/// The violated rule.
+/// Names the violated rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure(pub String);
 
@@ -40,7 +40,7 @@ impl From<WireError> for Failure {
 
 impl From<secp256k1::Error> for Failure {
     fn from(error: secp256k1::Error) -> Self {
-        Self(format!("a key or signature is none: {error}"))
+        Self(format!("a key or signature is malformed: {error}"))
     }
 }
 

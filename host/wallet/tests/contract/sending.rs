@@ -47,7 +47,7 @@ fn what_is_sent_is_stored_before_the_node_is_asked() -> Outcome {
     let payment = spend(&[coin], &[(&foreign(1), 20), (&script, 50)]);
     let txid = payment.compute_txid();
     let (found, seen) = channel();
-    // Another call sees it by then, and no lock is held.
+    // Another call sees the payment before the node answers, and does not wait for a lock.
     let (services, scope) = (tester.handle(), tester.open(Some(crate::tester::WALLET)));
     let (scope, _call) = scope;
     tester.node().faults.once_submitted(move || {
@@ -144,7 +144,7 @@ fn what_waits_is_offered_when_the_node_is_there_again() -> Outcome {
     let (_, [coin]) = with_coins(tester, [70])?;
     let payment = spend(&[coin], &[(&foreign(1), 60)]);
     tester.accept(&payment);
-    // A node that comes back without its mempool announces the removals first.
+    // A node that returns without its mempool announces the removals first.
     let mut events = tester.node().take_out(payment.compute_txid(), outrigger_node::Removal::Dropped);
     events.push(NodeEvent::Reached);
     tester.tell(events);
@@ -163,7 +163,7 @@ fn what_was_given_up_is_not_offered() -> Outcome {
     tester.ask(|host, scope| host.pay.abandon(scope, first.compute_txid()))?;
     same("what it spends is free", tester.outpoints()?, vec![one])?;
     tester.tell(vec![NodeEvent::Reached]);
-    // They are offered in their order.
+    // The wallet submits payments in order, so the first would be in the mempool by now.
     becomes("the other is offered", || is_in_pool(tester, second.compute_txid()))?;
     same("what was given up", is_in_pool(tester, first.compute_txid()), false)
 }
@@ -181,7 +181,7 @@ fn only_what_is_the_wallets_and_spends_what_is_free_is_sent() -> Outcome {
     tester.accept(&rival);
     refused("what is spent", send(tester, &spend(&[coin], &[(&script, 50)])), ErrorKind::Refused)?;
     same("what the mempool has", tester.node().pool().len(), 1)?;
-    // Abandoned transactions do not count.
+    // An abandoned transaction does not block its inputs.
     tester.take_out(rival.compute_txid());
     tester.ask(|host, scope| host.pay.abandon(scope, rival.compute_txid()))?;
     let answer = some("an answer", send(tester, &spend(&[coin], &[(&script, 50)]))?)?;

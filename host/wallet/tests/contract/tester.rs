@@ -28,7 +28,7 @@ use outrigger_service::{ErrorKind, Host, Result as ServiceResult, Scope, Signer}
 pub const IMPORTED: ImportOutcome = ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false };
 /// The batch size for reading a whole list. Small, so that there are several batches.
 const BATCH: u32 = 2;
-/// The most batches of a list. More mean that it never ends.
+/// The maximum number of batches of a list. More count as endless.
 const MAX_BATCHES: usize = 10_000;
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -51,7 +51,7 @@ pub fn becomes(what: &str, holds: impl Fn() -> bool) -> Outcome {
     let begun = Instant::now();
     while !holds() {
         if begun.elapsed() > PATIENCE {
-            return Err(Failure(format!("it does not become so that {what}")));
+            return Err(Failure(format!("timed out before this held: {what}")));
         }
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -63,7 +63,7 @@ pub fn same<T: PartialEq + Debug>(what: &str, found: T, expected: T) -> Outcome 
 }
 
 pub fn holds(what: &str, holds: bool) -> Outcome {
-    if holds { Ok(()) } else { Err(Failure(format!("it does not hold that {what}"))) }
+    if holds { Ok(()) } else { Err(Failure(format!("this does not hold: {what}"))) }
 }
 
 pub fn refused<T: Debug>(what: &str, answer: ServiceResult<T>, kind: ErrorKind) -> Outcome {
@@ -83,7 +83,7 @@ impl Tester {
         Self { services: host.handle(), host }
     }
 
-    /// With the wallet `w`, blank unless `change` says otherwise.
+    /// Creates the wallet `w`, blank unless `change` changes that.
     pub fn with(change: impl FnOnce(&mut CreateOptions)) -> Result<Self, Failure> {
         let tester = Self::new();
         tester.create(change)?;
@@ -241,7 +241,7 @@ impl Tester {
 
     pub fn rows(&self, txids: &[Txid]) -> Result<Vec<HistoryRow>, Failure> {
         let batch = self.ask(|host, scope| host.wallet.transactions(scope, txids.to_vec()))?.read()?;
-        same("the batch of transactions asked for by id goes on nowhere", batch.next, None)?;
+        same("a batch of transactions by id has no next batch", batch.next, None)?;
         Ok(batch.rows)
     }
 
@@ -322,7 +322,7 @@ impl Tester {
         same("the addresses with a label that nothing has", none, Vec::new())
     }
 
-    /// The scripts of the address book's `send` entries: those that were not ours when they were labelled.
+    /// The scripts of the address book's `send` entries, which were not ours when they were labelled.
     pub fn sending(&self) -> Result<Vec<ScriptBuf>, Failure> {
         let mut sending = Vec::new();
         all(BATCH, |after| {
@@ -341,15 +341,15 @@ fn all<T>(limit: u32, mut read: impl FnMut(Option<Blob>) -> Result<Page<T>, Fail
     let (mut rows, mut after) = (Vec::new(), None);
     for _ in 0..MAX_BATCHES {
         let (batch, next) = read(after)?;
-        holds("a batch holds no more than was asked for", batch.len() <= limit.max(1) as usize)?;
-        holds("a batch after which there is more holds something", next.is_none() || !batch.is_empty())?;
+        holds("a batch has at most as many rows as requested", batch.len() <= limit.max(1) as usize)?;
+        holds("a batch with a next batch is not empty", next.is_none() || !batch.is_empty())?;
         rows.extend(batch);
         match next {
             None => return Ok(rows),
             next => after = next,
         }
     }
-    Err(Failure("reading a list batch by batch does not come to an end".into()))
+    Err(Failure("a list has too many batches".into()))
 }
 
 /// The private key whose 32 bytes are all `number`.

@@ -31,7 +31,7 @@ impl FromStr for ZmqEndpoint {
 }
 
 impl ZmqEndpoint {
-    /// Whether a host name stands for all addresses.
+    /// Whether a host means all local addresses.
     pub fn is_any(host: &str) -> bool {
         matches!(host, "*" | "0.0.0.0" | "::")
     }

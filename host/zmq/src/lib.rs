@@ -1,8 +1,8 @@
-//! ZMTP 3.0 (ZeroMQ RFC 23): the part that a publisher and a subscriber without authentication need (NULL mechanism),
-//! since every library needs C++ or a tree of other crates.
+//! The part of ZMTP 3.0 (ZeroMQ RFC 23) that a publisher and a subscriber without authentication (NULL mechanism) need.
+//! The existing libraries depend on C++ or on many other crates.
 //!
-//! `wire.rs` has the common messages. The subscriber blocks a thread of its caller. The publisher runs on tokio and
-//! never waits: a slow subscriber loses messages.
+//! `wire.rs` has the messages of both. The subscriber blocks the calling thread. The publisher runs on tokio and never
+//! waits: a slow subscriber loses messages.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a broken expectation fails the test"))]
 

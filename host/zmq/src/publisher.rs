@@ -12,20 +12,20 @@ use tokio::task::AbortHandle;
 use super::endpoint::ZmqEndpoint;
 use super::wire::{self, Frame, GREETING_LEN, ZmqError};
 
-/// The most subscribers of one socket; further ones are disconnected.
+/// The maximum number of subscribers per socket. The socket disconnects further ones.
 pub const MAX_SUBSCRIBERS: usize = 256;
-/// The most topics of a subscriber, and their longest name in bytes. A subscriber's message is one byte longer.
+/// The maximum number of topics per subscriber, and of bytes per topic. A subscription message is one byte longer.
 const MAX_TOPICS: usize = 64;
 const MAX_TOPIC: u64 = 255;
 /// The time limit of the handshake, as in libzmq.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
-/// The pause after a failed accept, for example without free file descriptors.
+/// The pause after a failed accept, for example for lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// An encoded message, shared by all subscribers.
 type Bytes = Arc<[u8]>;
 
-/// A PUB socket: everyone may connect and subscribe to prefixes. Dropping it closes it.
+/// A PUB socket. Any client may connect and subscribe to topic prefixes. Dropping the value closes the socket.
 pub struct PubSocket {
     shared: Arc<Subscribers>,
     accepting: AbortHandle,
@@ -34,7 +34,7 @@ pub struct PubSocket {
 }
 
 struct Subscribers {
-    /// The most messages queued for a subscriber; further ones are dropped.
+    /// The maximum number of queued messages per subscriber; further ones are dropped.
     high_water_mark: usize,
     subscribers: Mutex<Vec<Subscriber>>,
 }
@@ -45,7 +45,7 @@ struct Subscriber {
 }
 
 impl PubSocket {
-    /// Listens at an endpoint, on the caller's runtime.
+    /// Listens at an endpoint, on the current tokio runtime. Fails if the endpoint cannot be bound.
     pub async fn bind(endpoint: &ZmqEndpoint, high_water_mark: usize) -> io::Result<Self> {
         let shared = Arc::new(Subscribers { high_water_mark: high_water_mark.max(1), subscribers: Mutex::default() });
         let weak = Arc::downgrade(&shared);
@@ -56,7 +56,7 @@ impl PubSocket {
                 (tokio::spawn(accept_tcp(listener, weak)).abort_handle(), None)
             }
             ZmqEndpoint::Ipc(path) => {
-                // The file of a killed host; as libzmq does.
+                // Removes the socket file of a killed host, as libzmq does.
                 let _ = std::fs::remove_file(path);
                 let listener = UnixListener::bind(path)?;
                 (tokio::spawn(accept_unix(listener, weak)).abort_handle(), Some(path.clone()))
@@ -65,7 +65,7 @@ impl PubSocket {
         Ok(Self { shared, accepting, file })
     }
 
-    /// Sends a message to all subscribers to a prefix of its first part. It never waits: full queues do not get it.
+    /// Sends a message to all subscribers to a prefix of its first part. Never waits: a full queue drops it.
     pub fn send(&self, parts: &[&[u8]]) {
         let topic = parts.first().copied().unwrap_or_default();
         let mut message: Option<Bytes> = None;
@@ -114,7 +114,7 @@ async fn pause(error: &io::Error) {
     tokio::time::sleep(ACCEPT_PAUSE).await;
 }
 
-/// Serves one subscriber until it leaves, breaks the protocol, or the socket ends.
+/// Serves one subscriber until it disconnects or breaks the protocol, or the socket is dropped.
 async fn serve<S: AsyncRead + AsyncWrite>(stream: S, shared: Weak<Subscribers>) {
     let (mut reader, mut writer) = tokio::io::split(stream);
     let greeted = tokio::time::timeout(HANDSHAKE_TIMEOUT, greet(&mut reader, &mut writer)).await;
@@ -157,7 +157,7 @@ async fn read(reader: &mut (impl AsyncRead + Unpin)) -> Result<Frame, ZmqError> 
     let mut bytes = [0; 8];
     let bytes = &mut bytes[..wire::length_bytes(flags)?];
     reader.read_exact(bytes).await?;
-    // Bounded, so that its size may be trusted.
+    // `wire::length` bounds the length, so the allocation is small.
     let mut body = vec![0; usize::try_from(wire::length(bytes, MAX_TOPIC + 1)?).unwrap_or_default()];
     reader.read_exact(&mut body).await?;
     Ok(Frame { flags, body })
@@ -193,8 +193,8 @@ async fn hear(
     }
 }
 
-/// For fuzzing: the topics that are subscribed when the bytes of a connection end or break the protocol, and the
-/// answers to its heartbeats.
+/// For fuzzing: reads the bytes of one connection until they end or break the protocol. Returns the topics subscribed
+/// at that point, and the answers to heartbeats.
 pub fn hear_all(bytes: &[u8]) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
     let (topics, answers) = (Mutex::default(), Mutex::<Vec<Vec<u8>>>::default());
     let mut reader = bytes;
@@ -203,7 +203,7 @@ pub fn hear_all(bytes: &[u8]) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
             let _ = hear(&mut reader, &topics, |pong| answers.lock().push(pong)).await;
         }
     });
-    // All bytes are in memory, so nothing has to be woken.
+    // All bytes are in memory, so no wake-up is needed.
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     while work.as_mut().poll(&mut context).is_pending() {}
     drop(work);
@@ -221,7 +221,7 @@ async fn write(writer: &mut (impl AsyncWrite + Unpin), mut queue: Receiver<Bytes
 mod tests {
     use super::*;
 
-    /// Waits until the socket knows its only subscription.
+    /// Waits until the socket has received its only subscription.
     fn wait_until_known(socket: &PubSocket) {
         let is_known = || socket.shared.subscribers.lock().iter().any(|one| !one.topics.lock().is_empty());
         while !is_known() {
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn subscription_that_hears_nothing_for_long_is_silent_and_has_not_ended() {
+    fn read_timeout_does_not_end_the_subscription() {
         let (_folder, _runtime, socket, endpoint) = socket(1_000);
         let mut quiet = endpoint.subscribe(&[b"raw"], 1 << 20, Duration::from_millis(20)).unwrap();
         wait_until_known(&socket);
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_reads_nothing_loses_messages_and_holds_nobody_up() {
+    fn slow_subscriber_loses_messages_and_does_not_block_the_publisher() {
         let (_folder, _runtime, socket, endpoint) = socket(3);
         let limit = Duration::from_secs(60);
         let mut slow = endpoint.subscribe(&[b""], 1 << 20, limit).unwrap();
@@ -284,7 +284,7 @@ mod tests {
         for number in 0..100_u8 {
             socket.send(&[b"x", &body, &[number]]);
         }
-        // The messages arrived whole and in order, and the last are missing, as their numbers show.
+        // The first messages arrive whole and in order.
         let first = slow.read().unwrap();
         assert_eq!((first[1].len(), &first[2]), (body.len(), &vec![0]));
         let second = slow.read().unwrap();
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn what_breaks_the_protocol_is_disconnected() {
+    fn peer_that_breaks_the_protocol_is_disconnected() {
         use std::io::{Read, Write};
         let (_folder, _runtime, socket, endpoint) = socket(3);
         let ZmqEndpoint::Ipc(path) = &endpoint else { panic!("{endpoint:?}") };

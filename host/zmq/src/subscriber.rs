@@ -6,15 +6,15 @@ use std::time::Duration;
 use super::endpoint::ZmqEndpoint;
 use super::wire::{self, Frame, GREETING_LEN, MORE, ZmqError};
 
-/// The most parts of a message, and the most commands before one.
+/// The maximum number of parts of a message, and of commands received while reading one.
 const MAX_PARTS: usize = 4;
 const MAX_COMMANDS: usize = 16;
 
-/// The time limit of a connect with its handshake.
+/// The timeout of connecting, and of each read and write in the handshake.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl ZmqEndpoint {
-    /// Subscribes to messages of these topics, with parts of at most `max_part` bytes. A read fails after `silence`.
+    /// Subscribes to messages of these topics, with parts of at most `max_part` bytes. `silence` is the timeout of a read.
     ///
     /// # Errors
     /// Nobody listens there, or the peer is not a publisher.
@@ -47,7 +47,7 @@ fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
 }
 
 pub trait Stream: Read + Write + Send {
-    /// The timeout of a read or write.
+    /// Sets the timeout of each read and write.
     fn set_timeout(&self, limit: Duration) -> io::Result<()>;
 }
 
@@ -71,7 +71,7 @@ pub struct Subscription<S> {
 }
 
 impl<S: Read + Write> Subscription<S> {
-    /// Makes the handshake and subscribes.
+    /// Performs the handshake and subscribes.
     ///
     /// # Errors
     /// The peer is not a publisher, or the connection ends.
@@ -93,7 +93,7 @@ impl<S: Read + Write> Subscription<S> {
     /// The parts of the next message.
     ///
     /// # Errors
-    /// As of [`Self::begin`]; `Silent` after the timeout.
+    /// As for [`Self::begin`], and [`ZmqError::Silent`] after the timeout.
     pub fn read(&mut self) -> Result<Vec<Vec<u8>>, ZmqError> {
         let mut parts = Vec::new();
         let mut commands = 0;
@@ -122,7 +122,7 @@ impl<S: Read + Write> Subscription<S> {
         self.stream.read_exact(bytes)?;
         let length = wire::length(bytes, self.max_part)?;
         let mut body = Vec::new();
-        // If the stream ends first, the next read fails.
+        // Allocates as data arrives, not by the length that the peer claims.
         self.stream.by_ref().take(length).read_to_end(&mut body)?;
         if (body.len() as u64) < length {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());

@@ -1,4 +1,4 @@
-//! The common messages: a greeting, commands, and messages of one or more frames.
+//! The messages of both sides: a greeting, commands, and messages of one or more frames.
 
 use std::io;
 
@@ -18,8 +18,8 @@ pub const PONG: &[u8] = b"\x04PONG";
 
 #[derive(Debug, thiserror::Error)]
 pub enum ZmqError {
-    /// Nothing came in time. The subscription continues.
-    #[error("nothing came in time")]
+    /// No message arrived before the timeout. The subscription continues.
+    #[error("no message arrived in time")]
     Silent,
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -28,7 +28,7 @@ pub enum ZmqError {
     Protocol(&'static str),
 }
 
-/// Signature, version 3.0, mechanism; the rest is zero: without authentication no side is the server.
+/// Signature, version 3.0 and mechanism. The rest is zero: without authentication, neither side is the server.
 pub fn greeting() -> [u8; GREETING_LEN] {
     let mut greeting = [0; GREETING_LEN];
     greeting[..12].copy_from_slice(&[0xff, 0, 0, 0, 0, 0, 0, 0, 1, 0x7f, 3, 0]);
@@ -36,7 +36,7 @@ pub fn greeting() -> [u8; GREETING_LEN] {
     greeting
 }
 
-/// Checks that the peer's greeting is one of ZMTP 3 without authentication.
+/// Checks that the peer speaks ZMTP 3 or later, without authentication.
 pub fn check_greeting(theirs: &[u8; GREETING_LEN]) -> Result<(), ZmqError> {
     let ours = greeting();
     if theirs[0] != 0xff || theirs[9] != 0x7f || theirs[10] < 3 || theirs[MECHANISM] != ours[MECHANISM] {
@@ -54,7 +54,7 @@ pub fn check_ready(frame: &Frame) -> Result<(), ZmqError> {
     if frame.is_command() && frame.body.starts_with(READY) {
         return Ok(());
     }
-    Err(ZmqError::Protocol("it is not ready"))
+    Err(ZmqError::Protocol("it sent no READY command"))
 }
 
 pub fn frame(flags: u8, body: &[u8]) -> Vec<u8> {
@@ -83,13 +83,13 @@ impl Frame {
     }
 }
 
-/// How many bytes of length follow these flags.
+/// The size of the length field that follows these flags, in bytes.
 ///
 /// # Errors
 /// Unknown flags.
 pub fn length_bytes(flags: u8) -> Result<usize, ZmqError> {
     if flags > (MORE | LONG | COMMAND) {
-        return Err(ZmqError::Protocol("a frame that is none"));
+        return Err(ZmqError::Protocol("a frame with unknown flags"));
     }
     Ok(if flags & LONG == 0 { 1 } else { 8 })
 }
@@ -100,5 +100,5 @@ pub fn length_bytes(flags: u8) -> Result<usize, ZmqError> {
 /// More than `most`.
 pub fn length(bytes: &[u8], most: u64) -> Result<u64, ZmqError> {
     let length = bytes.iter().fold(0, |length, byte| length << 8 | u64::from(*byte));
-    if length > most { Err(ZmqError::Protocol("a frame that is too long")) } else { Ok(length) }
+    if length > most { Err(ZmqError::Protocol("a frame is too long")) } else { Ok(length) }
 }

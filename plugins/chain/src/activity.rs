@@ -91,7 +91,7 @@ fn in_order(one: &MempoolEntry, other: &MempoolEntry) -> std::cmp::Ordering {
     one.ancestor_count.cmp(&other.ancestor_count).then(by_rate).then(one.txid.cmp(&other.txid))
 }
 
-/// The previous output of an input in the mempool. The chain or the mempool has it.
+/// The output that an input in the mempool spends, from the chain or the mempool; `None` if neither still has it.
 fn spent_by_mempool(call: &Call<'_>, outpoint: OutPoint) -> Result<Option<TxOut>, RpcError> {
     if let Some(coin) = call.host.chain.coins(call.scope, vec![outpoint])?.pop().flatten() {
         return Ok(Some(coin.output));

@@ -66,7 +66,7 @@ impl ChainPlugin {
     }
 }
 
-/// The block of a hash, or of a height on the best chain.
+/// The block with a hash, or at a height of the best chain.
 fn block_at(call: &Call<'_>, value: &Value) -> Result<BlockInfo, RpcError> {
     let chain = &call.host.chain;
     if !value.is_number() {
@@ -81,7 +81,7 @@ fn block_at(call: &Call<'_>, value: &Value) -> Result<BlockInfo, RpcError> {
     chain.block_info(call.scope, BlockRef::Height { height })?.ok_or_else(after_tip)
 }
 
-/// The subsidy of a height, in satoshi.
+/// The subsidy at a height, in satoshi.
 fn subsidy(network: Network, height: u32) -> u64 {
     let interval = if network == Network::Regtest { 150 } else { 210_000 };
     FIRST_SUBSIDY.checked_shr(height / interval).unwrap_or(0)
@@ -109,7 +109,7 @@ struct Sums {
 }
 
 impl Sums {
-    /// The outputs of the genesis block are unspendable.
+    /// Sums up a block. The outputs of the genesis block are unspendable.
     fn of(block: &Block, spent: &[SpentOutputs], is_genesis: bool) -> Self {
         let mut sums = Self::default();
         for (index, transaction) in block.txdata.iter().enumerate() {

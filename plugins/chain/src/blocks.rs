@@ -1,4 +1,4 @@
-//! Blocks: which ones are known, their contents, and which of them are valid.
+//! Blocks: which ones the node knows, their contents, and which ones are valid.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -19,7 +19,7 @@ const MAX_TIP_AGE: u64 = 24 * 60 * 60;
 /// The largest mock time, in seconds: the limit of a 64-bit clock that counts nanoseconds.
 const MAX_MOCK_TIME: i64 = 9_223_372_036;
 
-/// The block hash in an argument. Refusals call the argument `name`.
+/// Parses a block hash. Errors call the argument `name`.
 pub fn block_hash(text: &str, name: &str) -> Result<BlockHash, RpcError> {
     Ok(BlockHash::from_byte_array(params::hash_text(text, name)?))
 }
@@ -267,7 +267,7 @@ impl ChainPlugin {
     /// null    (json null)
     #[method(category = "Blockchain", long_running)]
     fn syncwithvalidationinterfacequeue(call: &Call<'_>) -> Result<(), RpcError> {
-        // Some calls read a wallet without waiting for the tip.
+        // The wait matters to calls that read a wallet without waiting for the tip.
         Ok(call.host.chain.wait_for_wallets(call.scope)?)
     }
 }
@@ -301,7 +301,7 @@ fn transactions_json(call: &Call<'_>, block: &Block, hash: BlockHash, show: bool
     Ok(transactions.collect())
 }
 
-/// Whether the tip was recent at this call or at any call before.
+/// Whether the tip was recent at this call or an earlier one.
 fn has_caught_up(caught_up: &AtomicBool, call: &Call<'_>) -> Result<bool, RpcError> {
     if !caught_up.load(Ordering::Relaxed) {
         let chain = &call.host.chain;
@@ -311,7 +311,7 @@ fn has_caught_up(caught_up: &AtomicBool, call: &Call<'_>) -> Result<bool, RpcErr
     Ok(caught_up.load(Ordering::Relaxed))
 }
 
-/// The share of the chain that is verified. bitcoind estimates it from the network's rate of transactions. For regtest that rate
+/// The verified fraction of the chain. bitcoind estimates it from the network's rate of transactions. For regtest that rate
 /// is zero, so bitcoind always reports 1.
 fn progress(info: &ChainInfo) -> f64 {
     match info.network == Network::Regtest {

@@ -16,12 +16,12 @@ use crate::mempool::CLUSTERS;
 pub struct Chunk {
     /// The modified fees (prioritisetransaction included).
     pub fee: SignedAmount,
-    /// Adjusted by signature operations.
+    /// Adjusted for signature operations.
     pub weight: Weight,
 }
 
-/// The greatest cluster that is put in order. Each member of a greater one is a chunk of its own: the work grows with the cube of
-/// the number, and the embedded mempool does not limit clusters.
+/// The maximum number of transactions in a cluster to linearize. Each transaction of a larger cluster is its own chunk, because the
+/// work grows with the cube of the number and the embedded mempool does not limit clusters.
 const MAX_ORDERED: u64 = CLUSTERS.count;
 
 impl Chunk {
@@ -34,7 +34,7 @@ impl Chunk {
     }
 
     fn and(self, other: Self) -> Self {
-        // prioritisetransaction adds any number.
+        // prioritisetransaction accepts any fee delta, so the sum may overflow.
         Self { fee: self.fee.saturating_add(other.fee), weight: self.weight + other.weight }
     }
 
@@ -53,7 +53,7 @@ pub fn chunks(call: &Call<'_>, entries: &[&MempoolEntry]) -> Result<HashMap<Txid
         let found = call.host.mempool.entries(call.scope, missing.into_iter().collect())?;
         let before = all.len();
         all.extend(found.into_iter().flatten().map(|entry| (entry.txid, entry)));
-        // Relatives that have left meanwhile stay missing.
+        // Entries that have left the mempool meanwhile stay missing.
         if all.len() == before {
             return Ok(chunks_of(&all));
         }
@@ -61,21 +61,21 @@ pub fn chunks(call: &Call<'_>, entries: &[&MempoolEntry]) -> Result<HashMap<Txid
 }
 
 fn chunks_of(all: &HashMap<Txid, MempoolEntry>) -> HashMap<Txid, Chunk> {
-    let mut told = HashMap::with_capacity(all.len());
+    let mut chunks = HashMap::with_capacity(all.len());
     for entry in all.values() {
-        if told.contains_key(&entry.txid) {
+        if chunks.contains_key(&entry.txid) {
             continue;
         }
         let cluster = closure(all, entry.txid, |entry| entry.depends.iter().chain(&entry.spent_by));
         if cluster.len() as u64 > MAX_ORDERED {
-            told.extend(cluster.iter().filter_map(|txid| Some((*txid, Chunk::of(all.get(txid)?)))));
+            chunks.extend(cluster.iter().filter_map(|txid| Some((*txid, Chunk::of(all.get(txid)?)))));
             continue;
         }
         for (chunk, members) in linearized(all, cluster) {
-            told.extend(members.into_iter().map(|txid| (txid, chunk)));
+            chunks.extend(members.into_iter().map(|txid| (txid, chunk)));
         }
     }
-    told
+    chunks
 }
 
 /// A transaction and all transactions reachable by `next`.
@@ -91,7 +91,7 @@ fn closure<'a, I: Iterator<Item = &'a Txid>>(
     found
 }
 
-/// The chunks of a cluster, the best first.
+/// The chunks of a cluster, highest feerate first.
 fn linearized(all: &HashMap<Txid, MempoolEntry>, mut rest: HashSet<Txid>) -> Vec<(Chunk, Vec<Txid>)> {
     let mut chunks: Vec<(Chunk, Vec<Txid>)> = Vec::new();
     while !rest.is_empty() {
@@ -115,7 +115,7 @@ fn linearized(all: &HashMap<Txid, MempoolEntry>, mut rest: HashSet<Txid>) -> Vec
         };
         let Some((mut sum, mut members)) = sets.reduce(better) else { break };
         rest.retain(|txid| !members.contains(txid));
-        // A set that pays more than the one before it is mined with it.
+        // A set with a higher feerate than the chunk before it is merged into that chunk.
         while let Some((before, earlier)) = chunks.pop_if(|(before, _)| sum.pays_more_than(before)) {
             sum = before.and(sum);
             members.extend(earlier);

@@ -24,9 +24,9 @@ impl ChainPlugin {
         let deployments = call.host.chain.deployments(call.scope, block.hash)?.ok_or_else(block_not_found)?;
         let next = block.height.saturating_add(1);
         let flags = script_flags(&deployments, block.height);
-        let told =
+        let shown =
             deployments.into_iter().filter(|deployment| call.rules.taproot_deployment || deployment.name != "taproot");
-        let all: Map<String, Value> = told.map(|Deployment { name, rule }| (name, rule_json(&rule, next))).collect();
+        let all: Map<String, Value> = shown.map(|Deployment { name, rule }| (name, rule_json(&rule, next))).collect();
         if call.rules.script_flags {
             return Ok(json!({"hash": block.hash, "height": block.height, "script_flags": flags, "deployments": all}));
         }
@@ -34,7 +34,7 @@ impl ChainPlugin {
     }
 }
 
-/// The flags by which the scripts of a block at this height are verified, but for the two blocks of main that break a rule.
+/// The script verification flags of a block at this height, without bitcoind's exceptions for two blocks of main.
 fn script_flags(deployments: &[Deployment], height: u32) -> Vec<&'static str> {
     let is_in_force = |name: &str| {
         let rule = deployments.iter().find(|deployment| deployment.name == name).map(|deployment| &deployment.rule);
@@ -96,7 +96,7 @@ fn statistics(progress: &SignalledDeployment) -> Value {
     if progress.stage == DeploymentStage::LockedIn {
         return json!({"period": progress.period, "elapsed": elapsed, "count": count});
     }
-    // The deployment can still lock in while at most this many blocks lack the signal.
+    // The deployment can still lock in if at most this many blocks of the period lack the signal.
     let silent = progress.period.saturating_sub(progress.threshold);
     json!({
         "period": progress.period,
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn getdeploymentinfo_tells_each_stage_in_the_shape_of_release_29() {
+    fn getdeploymentinfo_shows_each_stage_as_release_29_does() {
         use DeploymentStage as Stage;
         let all = |rest: &str| {
             format!(
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn getdeploymentinfo_says_when_too_few_blocks_can_signal_still() {
+    fn getdeploymentinfo_shows_when_too_few_blocks_remain_to_lock_in() {
         let possible = |silent: usize| {
             let rule = progress(DeploymentStage::Started, DeploymentStage::Started, vec![false; silent]);
             rule_json(&rule, 10)["bip9"]["statistics"]["possible"].clone()

@@ -16,8 +16,8 @@ use crate::ChainPlugin;
 use crate::blocks::{block_hash, decode_block, find_block};
 use crate::header::{damaged, decode};
 
-/// A cache of filter headers, with 64 bytes for each block. Each header commits to the header before, so without the cache a call
-/// computes the filters of all blocks before its own.
+/// A cache of filter headers, with 64 bytes for each block. Each header commits to the previous one, so without the cache a call
+/// computes the filters of all earlier blocks.
 #[derive(Default)]
 pub struct FilterHeaders(Mutex<HashMap<BlockHash, FilterHeader>>);
 
@@ -38,7 +38,7 @@ pub struct Connected {
 }
 
 impl Connected {
-    /// None for a block that was never connected.
+    /// Reads a block and the outputs that it spent. `None` for a block that was never connected.
     pub fn read(call: &Call<'_>, info: &BlockInfo) -> Result<Option<Self>, RpcError> {
         let chain = &call.host.chain;
         let Some(raw) = chain.block(call.scope, info.hash)? else { return Ok(None) };

@@ -12,7 +12,7 @@ pub fn decode(info: &BlockInfo) -> Result<Header, RpcError> {
     deserialize(&info.header).map_err(|_| damaged(&format!("the header of block {}", info.hash)))
 }
 
-/// The refusal for stored bytes that cannot be decoded.
+/// The error for stored bytes that cannot be decoded.
 pub fn damaged(object: &str) -> RpcError {
     RpcError::internal(format!("{object} cannot be read from the chain"))
 }

@@ -1,8 +1,8 @@
 //! The operation group `chain`: the chain and the mempool, raw transactions, addresses and descriptors.
 //!
-//! Invariants: between calls the plugin keeps no data of the chain except whether the tip was ever recent, and the headers of
-//! block filters, which never change. A call reads one snapshot. A waiting call holds no thread. Results have the keys of the
-//! call's release of Bitcoin Core in its order and no others, because strict clients refuse unknown keys.
+//! Invariants: between calls the plugin keeps no chain data except whether the tip was ever recent, and the headers of
+//! block filters, which never change. A call reads one snapshot. A waiting call holds no thread. Results have exactly
+//! the keys of the call's Bitcoin Core release, in its order, because strict clients refuse unknown keys.
 
 mod activity;
 mod block_stats;

@@ -19,7 +19,7 @@ use crate::chunks::{Chunk, chunks};
 /// Bitcoin Core's default limits of a cluster. The embedded mempool reports them but enforces only ancestor and descendant limits.
 pub const CLUSTERS: ClusterLimits = ClusterLimits { count: 64, size: 101_000 };
 
-/// The greatest confirmation target, in blocks.
+/// The maximum confirmation target, in blocks.
 const MAX_TARGET: i32 = 1008;
 
 #[methods]
@@ -33,7 +33,7 @@ impl ChainPlugin {
     #[method(category = "Blockchain", inline)]
     fn getmempoolinfo(call: &Call<'_>) -> Result<Value, RpcError> {
         let info = call.host.mempool.info(call.scope)?;
-        let mut told = json!({
+        let mut totals = json!({
             "loaded": true,
             "size": info.transactions,
             "bytes": info.virtual_size,
@@ -47,7 +47,7 @@ impl ChainPlugin {
             "unbroadcastcount": info.unbroadcast,
         });
         let rules = &call.rules;
-        let Some(object) = told.as_object_mut() else { return Ok(told) };
+        let Some(object) = totals.as_object_mut() else { return Ok(totals) };
         let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
         if rules.full_rbf {
             put("fullrbf", json!(true));
@@ -62,7 +62,7 @@ impl ChainPlugin {
             put("limitclustersize", json!(limits.size));
             put("optimal", json!(true));
         }
-        Ok(told)
+        Ok(totals)
     }
 
     /// Lists the transactions of the mempool.
@@ -110,8 +110,8 @@ impl ChainPlugin {
     fn getmempoolentry(call: &Call<'_>, txid: &str) -> Result<Value, RpcError> {
         let txid = Txid::from_byte_array(params::hash_text(txid, "parameter 1")?);
         let entry = entry(call, txid)?;
-        let mut told = entries_json(call, &[&entry])?;
-        Ok(told.get_mut(txid.to_string()).map(Value::take).unwrap_or_default())
+        let mut entries = entries_json(call, &[&entry])?;
+        Ok(entries.get_mut(txid.to_string()).map(Value::take).unwrap_or_default())
     }
 
     /// Lists the ancestors of a transaction in the mempool.
@@ -240,7 +240,7 @@ fn entry(call: &Call<'_>, txid: Txid) -> Result<MempoolEntry, RpcError> {
     entry.ok_or_else(|| RpcError::not_found("Transaction not in mempool"))
 }
 
-/// All entries that can be reached by `next` from a transaction.
+/// The entries reachable from a transaction through `next`: their ids, or with `verbose` the entries by id.
 fn relatives(
     call: &Call<'_>,
     txid: &str,
@@ -266,7 +266,7 @@ fn relatives(
     Ok(relatives.iter().map(|entry| json!(entry.txid)).collect())
 }
 
-/// Adds the virtual sizes of a transaction: adjusted by its signature operations, and by BIP 141.
+/// Adds the virtual sizes of a transaction: adjusted for signature operations, and in newer releases as in BIP 141.
 pub fn put_sizes<T>(rules: &Rules, adjusted: u64, bip141: u64, mut put: impl FnMut(&str, Value) -> T) {
     if rules.adjusted_sizes {
         put("vsize_adjusted", json!(adjusted));
@@ -277,7 +277,7 @@ pub fn put_sizes<T>(rules: &Rules, adjusted: u64, bip141: u64, mut put: impl FnM
     }
 }
 
-/// An entry in the shape of the release.
+/// An entry with the keys of the call's release.
 fn entry_json(call: &Call<'_>, entry: &MempoolEntry, unbroadcast: bool, chunk: Option<&Chunk>) -> Value {
     let (rules, mut object) = (&call.rules, Map::new());
     let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
@@ -310,7 +310,7 @@ fn entry_json(call: &Call<'_>, entry: &MempoolEntry, unbroadcast: bool, chunk: O
     Value::Object(object)
 }
 
-/// The outpoints of an array. Each is an object with the members `txid` and `vout` alone.
+/// Parses an array of outpoints: objects with exactly the members `txid` and `vout`.
 fn outpoints(values: &[Value]) -> Result<Vec<OutPoint>, RpcError> {
     if values.is_empty() {
         return Err(RpcError::invalid_parameter("Invalid parameter, outputs are missing"));

@@ -1,4 +1,4 @@
-//! The RPCs about peers. The answers are those of a node without peers.
+//! The RPCs about peers. They answer like a node without peers.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,9 +10,9 @@ use crate::ChainPlugin;
 
 /// A release in the notation of `getnetworkinfo`: 290000 is 29.0.0.
 const MAJOR: u32 = 10_000;
-/// How many transactions a node announces to a peer, per second. Its idle buckets hold 30 seconds of them.
+/// How many transactions per second a node announces to a peer. A full token bucket holds 30 seconds' worth.
 const TX_SEND_RATE: u32 = 14;
-/// The networks in bitcoind's list, and whether it reaches them by default.
+/// The networks in bitcoind's list, and whether bitcoind can reach each by default.
 const NETWORKS: [(&str, bool); 5] =
     [("ipv4", true), ("ipv6", true), ("onion", false), ("i2p", false), ("cjdns", false)];
 /// The services of a full node, each with its bit and name.
@@ -36,7 +36,7 @@ impl ChainPlugin {
         let bucket = json!({"backlog": 0, "count_tok": TX_SEND_RATE * 30, "size_tok": 12_000_000});
         // Clients parse the user agent (BIP 14). The comment names the host.
         let agent = format!("/Satoshi:{}.0.0(Outrigger:{})/", rules.release, env!("CARGO_PKG_VERSION"));
-        // Clients insist on a node with full services, transaction relay and an active network.
+        // Clients require a node with full services, transaction relay and an active network.
         let mut info = json!({
             "version": rules.release * MAJOR,
             "subversion": agent,

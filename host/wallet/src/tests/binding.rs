@@ -80,7 +80,7 @@ fn wallet_that_would_go_far_back_is_read_only_until_that_is_allowed() {
 }
 
 #[test]
-fn wallet_whose_blocks_are_unknown_is_not_read_anew_by_itself() {
+fn wallet_with_unknown_blocks_rereads_the_chain_only_when_allowed() {
     let mut harness = Harness::with_wallet();
     let script = harness.address(Some("a"));
     let last = harness.mine_to(script, vec![]);

@@ -80,7 +80,7 @@ fn the_other_wallets_follow_the_chain_while_one_is_busy() {
 }
 
 #[test]
-fn a_wallet_that_was_busy_takes_over_the_blocks_that_are_told_after_a_tip() {
+fn a_wallet_that_was_busy_follows_blocks_announced_after_a_tip() {
     let harness = Harness::with_wallet();
     let script = harness.address(Some("rent"));
     let payment = |number| spend(&[elsewhere(number)], &[(&script, 1000)]);

@@ -128,7 +128,7 @@ fn a_child_met_before_its_parent_is_debited_when_the_parent_comes() {
 }
 
 #[test]
-fn follow_knows_what_is_offered_again_at_the_start_to_wait_in_the_mempool() {
+fn follow_sees_payments_resubmitted_at_the_start_in_the_mempool() {
     let mut harness = Harness::with_wallet();
     let coin = funded(&harness);
     let payment = spend(&[coin], &[(&foreign(7), 9), (&harness.address(None), 5)]);
@@ -141,7 +141,7 @@ fn follow_knows_what_is_offered_again_at_the_start_to_wait_in_the_mempool() {
 }
 
 #[test]
-fn follow_drops_what_was_told_before_the_mempool_was_read_as_a_whole() {
+fn follow_drops_events_from_before_a_full_read_of_the_mempool() {
     let harness = Harness::with_wallet();
     let script = harness.address(Some(""));
     let payment = spend(&[elsewhere(1)], &[(&script, 9)]);

@@ -258,7 +258,7 @@ fn next_index_ends_at_the_last_index() {
 }
 
 #[test]
-fn a_range_far_out_costs_what_it_is_long() {
+fn the_cost_of_a_distant_range_depends_only_on_its_length() {
     let harness = Harness::blank();
     let far = descriptor(&format!("wpkh({XPRV}/0/*)"), |import| import.range = Some((5_000_000, 5_000_010)));
     assert_eq!(harness.import_one(far), IMPORTED);

@@ -58,7 +58,7 @@ fn lockunspent_ends_when_a_transaction_of_the_wallet_spends_the_coin() {
 }
 
 #[test]
-fn wait_for_all_waits_for_a_wallet_that_another_writes_to_and_for_none_that_is_unloaded() {
+fn wait_for_all_waits_for_writers_but_not_for_unloaded_wallets() {
     let harness = Harness::with_wallet();
     let [one, other] = two_coins(&harness);
     let wallet = harness.view().wallet().clone();

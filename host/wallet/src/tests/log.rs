@@ -32,7 +32,7 @@ fn id(transaction: &Transaction) -> Txid {
 }
 
 #[test]
-fn the_log_tells_each_change_of_where_a_transaction_stands() {
+fn the_log_has_each_change_of_a_transactions_state() {
     let harness = Harness::with_wallet();
     let (script, mut seen) = (harness.address(Some("rent")), 0);
     let (paid, twice) = (spend(&[elsewhere(1)], &[(&script, 7)]), spend(&[elsewhere(1)], &[(&foreign(1), 7)]));
@@ -149,7 +149,7 @@ fn a_rescan_tells_old_transactions_with_their_blocks_once() {
 }
 
 #[test]
-fn an_import_that_makes_a_payment_the_wallets_tells_it_again() {
+fn an_import_that_makes_a_payment_ours_logs_it_again() {
     let harness = Harness::with_wallet();
     harness.create("watch", |options| (options.disable_private_keys, options.blank) = (true, true));
     let view = || harness.manager.select(Some("watch")).unwrap();

@@ -51,7 +51,7 @@ fn unloadwallet_stores_how_far_the_wallet_has_followed() {
 }
 
 #[test]
-fn wallets_that_stand_beyond_what_they_have_stored_are_stored_in_time() {
+fn maintenance_stores_the_position_of_wallets_that_are_100_blocks_ahead() {
     let harness = Harness::with_wallet();
     let w = wallet(&harness, "w");
     // A wallet stores its position once 100 blocks have not touched it.

@@ -83,7 +83,7 @@ fn making_and_loading_are_refused_in_the_words_of_bitcoind() {
 }
 
 #[test]
-fn loading_beyond_what_the_node_has_says_what_it_lacks_and_what_to_do() {
+fn loading_without_the_blocks_to_follow_names_them_and_a_remedy() {
     let harness = Harness::with_wallet();
     harness.manager.unload("w".into(), None).unwrap();
     let lacking = harness.mine(vec![]);

@@ -41,7 +41,7 @@ fn a_place_among_the_coins_outlives_what_happens_meanwhile() -> Outcome {
 }
 
 #[test]
-fn what_anything_of_the_wallet_spends_is_no_coin() -> Outcome {
+fn outputs_spent_by_unabandoned_wallet_transactions_are_not_coins() -> Outcome {
     let tester = &Tester::new();
     let script = with_key(tester)?;
     let payment = pay(1, &script, 70);

@@ -22,7 +22,7 @@ fn ids(transactions: &[&Transaction]) -> Vec<Txid> {
 }
 
 #[test]
-fn a_payment_is_told_with_all_that_is_stored_of_it() -> Outcome {
+fn a_history_row_has_all_stored_fields_of_a_payment() -> Outcome {
     let tester = &Tester::new();
     let script = with_key(tester)?;
     let mut payment = spend(&[elsewhere(1)], &[(&foreign(1), 30), (&script, 70)]);
@@ -78,7 +78,7 @@ fn a_payment_is_told_with_all_that_is_stored_of_it() -> Outcome {
 }
 
 #[test]
-fn what_does_not_concern_the_wallet_is_not_there() -> Outcome {
+fn foreign_transactions_are_not_in_the_wallet() -> Outcome {
     let tester = &Tester::new();
     with_key(tester)?;
     let stranger = pay(1, &foreign(1), 70);
@@ -210,7 +210,7 @@ fn transactions_come_in_the_order_asked_for() -> Outcome {
 }
 
 #[test]
-fn the_newest_witness_is_the_one_that_is_told() -> Outcome {
+fn the_newest_witness_is_shown() -> Outcome {
     let tester = &Tester::new();
     let script = with_key(tester)?;
     let payment = pay(1, &script, 7);

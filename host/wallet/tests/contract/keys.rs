@@ -84,7 +84,7 @@ fn encryption_leaves_the_descriptors_of_a_wallet_that_was_made_blank() -> Outcom
 }
 
 #[test]
-fn a_locked_wallet_knows_how_what_it_derived_is_spent() -> Outcome {
+fn a_locked_wallet_solves_derived_scripts() -> Outcome {
     let tester = &Tester::with(|_| {})?;
     let text = format!("wpkh({}/7h/*h)", master(1)?);
     tester.take(descriptor(&text, |import| (import.range, import.active) = (Some((0, 5)), true)))?;

@@ -140,7 +140,7 @@ fn a_rescan_offers_what_is_idle_to_the_mempool() -> Outcome {
 }
 
 #[test]
-fn a_reservation_is_told_of_and_is_none_to_abort() -> Outcome {
+fn a_reserved_rescan_is_reported_but_cannot_be_aborted() -> Outcome {
     let tester = &Tester::with(|_| {})?;
     let abort = || tester.ask(|host, scope| host.import.rescan_abort(scope));
     same("there is none to abort", abort()?, false)?;

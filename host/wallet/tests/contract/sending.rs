@@ -98,7 +98,7 @@ fn what_the_mempool_refuses_is_kept_and_offered_again() -> Outcome {
 }
 
 #[test]
-fn what_the_node_may_have_taken_is_kept() -> Outcome {
+fn a_payment_that_the_node_may_have_accepted_is_kept() -> Outcome {
     let tester = &Tester::new();
     let (_, [coin]) = with_coins(tester, [70])?;
     let payment = spend(&[coin], &[(&foreign(1), 60)]);
@@ -169,7 +169,7 @@ fn what_was_given_up_is_not_offered() -> Outcome {
 }
 
 #[test]
-fn only_what_is_the_wallets_and_spends_what_is_free_is_sent() -> Outcome {
+fn send_refuses_foreign_payments_and_spent_coins() -> Outcome {
     let tester = &Tester::new();
     let (script, [coin]) = with_coins(tester, [70])?;
     let rival = spend(&[coin], &[(&foreign(1), 60)]);
@@ -189,7 +189,7 @@ fn only_what_is_the_wallets_and_spends_what_is_free_is_sent() -> Outcome {
 }
 
 #[test]
-fn what_the_wallet_has_is_only_offered() -> Outcome {
+fn sending_a_known_payment_only_submits_it_again() -> Outcome {
     let tester = &Tester::new();
     let (script, [coin]) = with_coins(tester, [70])?;
     let payment = spend(&[coin], &[(&foreign(1), 60)]);

@@ -10,7 +10,7 @@ fn state(tester: &Tester, transaction: &Transaction) -> Result<TxState, Failure>
 }
 
 fn unsettled(tester: &Tester, transaction: &Transaction) -> Result<UnsettledState, Failure> {
-    some("what the moment says", tester.row(transaction.compute_txid())?.unsettled)
+    some("the unsettled state", tester.row(transaction.compute_txid())?.unsettled)
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn what_leaves_the_mempool_is_inactive_until_it_comes_back() -> Outcome {
 }
 
 #[test]
-fn a_block_makes_impossible_what_it_contradicts_and_what_builds_on_that() -> Outcome {
+fn a_block_conflicts_with_double_spends_and_their_descendants() -> Outcome {
     let tester = &Tester::new();
     let script = with_key(tester)?;
     let payment = pay(1, &script, 70);
@@ -205,7 +205,7 @@ fn contested_transactions_name_one_another() -> Outcome {
 }
 
 #[test]
-fn only_what_is_confirmed_and_uncontested_needs_no_outlook() -> Outcome {
+fn only_confirmed_uncontested_transactions_have_no_unsettled_state() -> Outcome {
     let tester = &Tester::new();
     let script = with_key(tester)?;
     let payment = pay(1, &script, 7);
@@ -216,7 +216,7 @@ fn only_what_is_confirmed_and_uncontested_needs_no_outlook() -> Outcome {
 }
 
 #[test]
-fn what_is_ours_and_waits_is_trusted() -> Outcome {
+fn own_unconfirmed_payments_are_trusted() -> Outcome {
     let tester = &Tester::new();
     let script = with_key(tester)?;
     let [one, two] = [1, 2].map(|number| pay(number, &script, 70));

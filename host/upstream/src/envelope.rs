@@ -1,7 +1,7 @@
 //! Encodes a call for bitcoind, and slices the result out of the reply.
 //!
-//! Requests have no `jsonrpc` member, so that all versions answer alike: the result is between a fixed prefix and
-//! suffix, and need not be parsed. A reply with other white space or order is parsed.
+//! Requests have no `jsonrpc` member, so that all versions of bitcoind reply in the same form: the result is between a
+//! fixed prefix and suffix, and need not be parsed. A reply with different whitespace or member order is parsed.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use http::StatusCode;
@@ -13,14 +13,14 @@ pub const PREFIX: &[u8] = br#"{"result":"#;
 
 pub const SUFFIX: &[u8] = b",\"error\":null,\"id\":1}\n";
 
-/// `params` is the JSON text of an array or object.
+/// Encodes a call. `params` is the JSON text of an array or object.
 pub fn request(method: &str, params: &[u8]) -> Bytes {
     let mut body = BytesMut::with_capacity(request_length(method, params));
     put_request(&mut body, method, params);
     body.freeze()
 }
 
-/// Several calls as one request. bitcoind answers them in order.
+/// Encodes several calls as one request. bitcoind answers them in order.
 pub fn batch_request<'c>(calls: impl Iterator<Item = (&'c str, &'c [u8])> + Clone) -> Bytes {
     let length = calls.clone().map(|(method, params)| 1 + request_length(method, params)).sum();
     let mut body = BytesMut::with_capacity(length);
@@ -34,7 +34,7 @@ pub fn batch_request<'c>(calls: impl Iterator<Item = (&'c str, &'c [u8])> + Clon
     body.freeze()
 }
 
-/// A sufficient capacity for a method with an ordinary name.
+/// The capacity that a request needs, in bytes, if JSON escapes nothing in the method's name.
 fn request_length(method: &str, params: &[u8]) -> usize {
     method.len() + params.len() + 32
 }
@@ -52,7 +52,7 @@ fn put_request(body: &mut BytesMut, method: &str, params: &[u8]) {
 pub enum Outcome {
     Result(Bytes),
     Error(RpcError),
-    /// The reply is not one of bitcoind's.
+    /// The reply does not have bitcoind's form.
     Strange,
 }
 

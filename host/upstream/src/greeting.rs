@@ -1,11 +1,11 @@
 //! The greeting: requests that identify the node on each new connection before any other request.
 //!
-//! Another node may listen at the same address later, of another network or another user. A connection leads to one
-//! process, and a process has one chain, so one greeting per connection suffices. A proxy between host and node must
-//! not spread the requests of one connection over several nodes.
+//! A different node may listen at the same address later, on another network or for another user. A connection leads
+//! to one process, and a process has one chain, so one greeting per connection suffices. A proxy between host and node
+//! must not spread the requests of one connection over several nodes.
 //!
-//! If a proxy without keep-alive ends each connection after its answer, no greeted connection is left for a request.
-//! [`Endings`] decides when a request without effects may go on another one.
+//! If a proxy without keep-alive closes each connection after one answer, no greeted connection is left for a request.
+//! [`Endings`] decides when a request without effects may use an ungreeted one.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use parking_lot::Mutex;
 
-/// After this many greeted connections in a row that ended with the answer, that is the rule. A stopping node ends one
-/// or two.
+/// After this many greeted connections in a row have ended with the answer, the host assumes that each one does. A
+/// stopping node ends one or two.
 pub(crate) const ENOUGH: u32 = 3;
 
 /// How long after a greeting requests without effects may go on ungreeted connections.
@@ -35,8 +35,8 @@ pub struct Greeting {
 }
 
 impl Greeting {
-    /// Sends `requests` in order until `check` identifies the node by an index and the JSON text of that result. A node
-    /// that the last request does not identify is another one.
+    /// Sends `requests` in order until `check` returns true for a request's index and the JSON text of its result. If it
+    /// returns false for the last request, too, the node counts as the wrong one.
     pub fn new(
         requests: Vec<Bytes>,
         check: impl Fn(usize, &[u8]) -> Result<bool, String> + Send + Sync + 'static,
@@ -59,7 +59,7 @@ pub(crate) struct Endings {
     in_a_row: AtomicU32,
     /// When the last one was greeted, and how it ended.
     last: Mutex<Option<(Instant, Ending)>>,
-    /// Whether this has been the rule since a connection was last kept.
+    /// Whether [`ENOUGH`] connections in a row have ended since one was last kept.
     were_the_rule: AtomicBool,
 }
 
@@ -79,7 +79,7 @@ impl Endings {
         }
     }
 
-    /// Records a failure: another node may listen there from now on.
+    /// Records a failure: a different node may listen at the address from now on.
     pub fn forget(&self) {
         self.in_a_row.store(0, Ordering::Relaxed);
     }
@@ -90,7 +90,7 @@ impl Endings {
             && self.last.lock().is_some_and(|(greeted, _)| greeted.elapsed() < VALID)
     }
 
-    /// Whether the answers' heads announced the ends.
+    /// Whether the last answer's head announced the end.
     pub fn are_told(&self) -> bool {
         self.last.lock().is_some_and(|(_, ending)| ending == Ending::Told)
     }

@@ -4,12 +4,12 @@
 //! Upstream   one node: address, credentials, concurrent requests
 //!   pool       all connections, and the idle ones
 //!   reply      a reply's body; its end returns the connection to the pool
-//!   greeting   identifies the node on each new connection, so that no call reaches another one
+//!   greeting   identifies the node on each new connection, so that no call reaches the wrong node
 //!   envelope   encodes a call; slices result or error out of a reply
 //! methods    the only list of bitcoind's methods
 //! ```
 //!
-//! Everything is asynchronous and never blocks a thread.
+//! Everything is asynchronous and, except for busy polling, never blocks a thread.
 //!
 //! Invariants:
 //! - A request is repeated only if nothing of it was written, or if its method has no effects and the connection ended
@@ -17,8 +17,8 @@
 //! - With a greeting, a connection carries other requests only after the node has identified itself. If each of the
 //!   last greeted connections ended after its answer, requests without effects go on ungreeted connections: for a
 //!   minute, and until anything fails.
-//! - Credentials are never logged. The cookie is read again when the node refuses it, since each start of bitcoind
-//!   makes a new one.
+//! - Credentials are never logged. The cookie is read again when the node refuses it, since bitcoind makes a new one at
+//!   each start.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a broken expectation fails the test"))]
 

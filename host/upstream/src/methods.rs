@@ -1,5 +1,5 @@
-//! bitcoind's methods, and their properties that the host must know without asking the node. All other lists are
-//! derived from this one.
+//! bitcoind's methods, with the properties that the host must know without asking the node. All other lists of methods
+//! are derived from this one.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -8,7 +8,7 @@ use foldhash::fast::RandomState;
 
 use MethodSet::{Mining, NodeAdmin, Read, Send, Wallet};
 
-/// A set of methods that an operator's list may name.
+/// A set of methods that an operator may name in a list of methods.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum MethodSet {
     /// The node's methods without effects, including those of `Send` and `Mining`; no wallet methods.
@@ -19,7 +19,7 @@ pub enum MethodSet {
     Mining,
     /// Wallet methods, including payments, except those that name files.
     Wallet,
-    /// Methods that change the node for everyone, occupy it for long, or read or write files that the caller names.
+    /// Methods that change the node for everyone, keep it busy for long, or read or write files that the caller names.
     NodeAdmin,
 }
 
@@ -40,7 +40,7 @@ impl MethodSet {
 
 /// No effects: repeated if the connection ended before any byte of the reply.
 const PURE: u16 = 1 << 0;
-/// Waits, without effects.
+/// Waits for an event, without effects.
 const WAITS: u16 = 1 << 1;
 /// The result may be long or slow: not batched.
 const LONG: u16 = 1 << 2;
@@ -50,7 +50,7 @@ const SUBMITS: u16 = 1 << 3;
 const CHAIN: u16 = 1 << 4;
 /// A wallet method outside the set `Wallet`.
 const WALLET: u16 = 1 << 5;
-/// Concerns other wallets than the selected one, or files.
+/// Concerns wallets other than the selected one, or files.
 const OTHERS: u16 = 1 << 6;
 /// Changes the node for everyone.
 const NODE: u16 = 1 << 7;
@@ -64,7 +64,7 @@ const KEYS: u16 = 1 << 10;
 const SETS: u16 = 1 << 11;
 /// Short and fast: batched with other calls.
 const SHORT: u16 = 1 << 12;
-/// No effects, though outside the set `Read`.
+/// No effects, although outside the set `Read`.
 const VIEW: u16 = 1 << 13;
 const NONE: u16 = 0;
 
@@ -345,7 +345,7 @@ const METHODS: &[(&str, MethodSet, u16)] = &[
     ("walletprocesspsbt", Wallet, MONEY),
 ];
 
-/// Every call is looked up several times.
+/// A hash map, because the host looks up each call's method several times.
 static BY_NAME: LazyLock<HashMap<&str, Method, RandomState>> = LazyLock::new(|| methods().collect());
 
 /// `None` if bitcoind has no such method.

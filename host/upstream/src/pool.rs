@@ -1,8 +1,8 @@
 //! The connections to a node.
 //!
-//! A connection's I/O runs on the runtime of the thread that opened it, which another thread would have to wake for
-//! each request. So a request takes an idle connection of its own thread, else opens one if the limit allows, else
-//! takes one of another thread, else waits.
+//! A connection's I/O runs on the runtime of the thread that opened it. A request from another thread must first wake
+//! that thread. So a request takes an idle connection of its own thread, else opens one if the limit allows, else takes
+//! one of another thread, else waits.
 
 use std::io::{self, IoSlice};
 use std::pin::{Pin, pin};
@@ -23,7 +23,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use super::endpoint::Endpoint;
 
-/// How long a connection stays idle: bitcoind closes it after 30 seconds (`-rpcservertimeout`).
+/// How long an idle connection is kept. bitcoind closes it after 30 seconds (`-rpcservertimeout`).
 const IDLE_LIMIT: Duration = Duration::from_secs(20);
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -57,7 +57,7 @@ pub(crate) struct Pool {
     shared: Arc<Semaphore>,
     /// Additional permits for the host's own requests.
     own: Arc<Semaphore>,
-    /// Idle connections with the time since when, the most recently used last.
+    /// Idle connections, each with the time of its last use, the most recent last.
     idle: Mutex<Vec<(Connection, Instant)>>,
     given_back: Notify,
 }
@@ -133,8 +133,8 @@ impl Pool {
     }
 }
 
-/// Enables keepalive, which detects a dead machine.
-fn notice_death(stream: &TcpStream) -> io::Result<()> {
+/// Enables TCP keepalive, so that the host detects a dead peer.
+fn enable_keepalive(stream: &TcpStream) -> io::Result<()> {
     use rustix::net::sockopt;
     sockopt::set_socket_keepalive(stream, true)?;
     sockopt::set_tcp_keepidle(stream, PROBE_AFTER)?;
@@ -143,7 +143,7 @@ fn notice_death(stream: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// A socket with busy polling for the reply before the thread sleeps.
+/// A socket that busy-polls for the reply before the thread sleeps.
 struct PolledStream {
     stream: TcpStream,
     polling: BusyPollState,
@@ -196,7 +196,7 @@ pub(crate) async fn connect(endpoint: &Endpoint, busy_poll: &Arc<BusyPoll>, plac
     let connecting = async {
         let stream = TcpStream::connect(endpoint.authority()).await?;
         stream.set_nodelay(true)?;
-        notice_death(&stream)?;
+        enable_keepalive(&stream)?;
         Ok::<_, io::Error>(stream)
     };
     let stream = tokio::time::timeout(CONNECT_TIMEOUT, connecting)
@@ -204,7 +204,7 @@ pub(crate) async fn connect(endpoint: &Endpoint, busy_poll: &Arc<BusyPoll>, plac
         .map_err(|_| io::Error::new(io::ErrorKind::TimedOut, "no connection in time"))??;
     let polled = PolledStream { stream, polling: BusyPollState::new(busy_poll.clone()), sent: false, _permit: permit };
     let (sender, connection) = handshake(TokioIo::new(polled)).await.map_err(io::Error::other)?;
-    // Its errors reach the waiting request.
+    // The waiting request gets the connection's errors.
     tokio::spawn(async move { connection.await.unwrap_or_default() });
     Ok(Connection { sender, thread: thread::current().id(), is_own })
 }

@@ -34,7 +34,7 @@ impl ReplyBody {
         Self { body, connection: None }
     }
 
-    /// `None` if the node did not state it.
+    /// The bytes still to come; `None` if the node did not state the length.
     pub fn length(&self) -> Option<u64> {
         self.body.size_hint().exact()
     }
@@ -71,7 +71,7 @@ impl Body for ReplyBody {
 }
 
 impl Reply {
-    /// Reads a body of at most `most` bytes; `Strange` if it is longer.
+    /// Reads the whole body. Fails with `Strange` if it is longer than `most` bytes.
     pub async fn collect(self, most: usize) -> Result<(StatusCode, Bytes), UpstreamError> {
         let Self { status, mut body, .. } = self;
         let mut first: Option<Bytes> = None;

@@ -83,7 +83,7 @@ async fn cookie_is_read_again_when_it_is_refused() {
     let (upstream, serving, folder) = server(vec![vec![OK, NO, OK, NO]]).await;
     assert_eq!(ask(&upstream, "getblockcount").await.unwrap(), seven());
     std::fs::write(folder.path().join("cookie"), "__cookie__:two").unwrap();
-    assert_eq!(ask(&upstream, "sendrawtransaction").await.unwrap(), seven(), "what is refused has no effects");
+    assert_eq!(ask(&upstream, "sendrawtransaction").await.unwrap(), seven(), "a refused call has no effects");
     assert!(matches!(ask(&upstream, "getblockcount").await.unwrap_err(), UpstreamError::Unauthorized));
     let requests = serving.await.unwrap();
     assert!(requests[2].contains("authorization: Basic X19jb29raWVfXzp0d28="), "{}", requests[2]);
@@ -179,7 +179,7 @@ const TWO: &str = "HTTP/1.1 200 OK\r\nContent-Length: 33\r\n\r\n{\"result\":2,\"
 const WARMING: &str = "HTTP/1.1 500 Internal\r\nContent-Length: 57\r\n\r\n{\"result\":null,\"error\":{\"code\":-28,\"message\":\"w\"},\"id\":1}";
 const REFUSED: &str = "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n";
 
-/// A greeting of two requests: 2 identifies the node, and 7 as the second result names another node.
+/// A greeting of two requests: the result 2 identifies the node, and 7 as the second result means another node.
 fn greeted(upstream: Arc<Upstream>) -> Upstream {
     let requests = vec![request("one", b"[]"), request("two", b"[]")];
     let check = |number, result: &[u8]| match (number, result) {
@@ -198,7 +198,7 @@ const OK_OLD: &str = "HTTP/1.0 200 OK\r\nContent-Length: 33\r\n\r\n{\"result\":7
 const TWO_OLD: &str = "HTTP/1.0 200 OK\r\nContent-Length: 33\r\n\r\n{\"result\":2,\"error\":null,\"id\":1}\n";
 
 #[tokio::test]
-async fn connections_that_end_after_each_answer_carry_what_has_no_effects() {
+async fn connections_that_end_after_each_answer_carry_calls_without_effects() {
     for (two, seven_more) in [(TWO, OK), (TWO_LAST, OK_LAST), (TWO_OLD, OK_OLD)] {
         let replies = vec![vec![two], vec![two], vec![two], vec![seven_more], vec![seven_more]];
         let (upstream, serving, _folder) = server(replies).await;
@@ -267,12 +267,12 @@ async fn greeting_keeps_requests_from_other_nodes() {
         let upstream = greeted(upstream);
         let error = ask(&upstream, "stop").await.unwrap_err();
         assert!(error.is_without_effect());
-        let is_told = match replies[0] {
+        let is_expected = match replies[0] {
             WARMING => matches!(&error, UpstreamError::NotReady(error) if error.code.0 == -28),
             REFUSED => matches!(error, UpstreamError::Unauthorized),
             _ => error.to_string() == "the node is 7",
         };
-        assert!(is_told, "{error}");
+        assert!(is_expected, "{error}");
         drop(upstream);
         assert_eq!(serving.await.unwrap().len(), count);
     }

@@ -20,17 +20,17 @@ use super::greeting::{ENOUGH, Ending, Endings, Greeting};
 use super::pool::{self, Connection, Place, Pool, Way};
 use super::reply::{Reply, ReplyBody};
 
-/// The longest body that is read of a reply with status 401, 403 or 503, in bytes.
+/// The most bytes that the host reads of the body of a reply with status 401, 403 or 503.
 const MAX_STATUS_BODY: usize = 64 << 10;
 
-/// The body of bitcoind's 503 for a full work queue begins with this. It sends other bodies with 503 while it stops,
-/// and over REST while it starts.
+/// The body of bitcoind's 503 for a full work queue begins with this. bitcoind sends other bodies with 503 while it
+/// stops, and over REST while it starts.
 const QUEUE_FULL: &[u8] = b"Work queue depth exceeded";
 
 /// The longest answer to a greeting, in bytes: a block template with all transactions in hex.
 const MAX_GREETING: usize = 64 << 20;
 
-/// How long a request waits for a permit, and for a connection. Then the node's work queue counts as full.
+/// How long a request waits for a permit, and then for a connection, before it fails as for a full work queue.
 const PLACE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The number of the next [`Upstream`] of this process.
@@ -94,11 +94,11 @@ enum Known {
     /// New, and greeted if there is a greeting.
     New,
     /// New, and not greeted.
-    Unasked,
+    Ungreeted,
 }
 
 impl Upstream {
-    /// `connections` limits concurrent requests, and connections.
+    /// `connections` is the most connections, and the most concurrent requests.
     pub fn new(endpoint: Endpoint, login: Login, connections: usize) -> Self {
         let (name, port) = endpoint.authority();
         let name = if name.contains(':') { format!("[{name}]:{port}") } else { format!("{name}:{port}") };
@@ -116,8 +116,8 @@ impl Upstream {
         }
     }
 
-    /// The same node for the host's own requests, at most `requests` at a time. They share the connections, and have
-    /// `own` more.
+    /// A client of the same node for the host's own requests, at most `requests` at a time. They share the connections,
+    /// and have `own` more to themselves.
     #[must_use]
     pub fn for_host(&self, requests: usize, own: usize) -> Self {
         self.pool.add_own(own);
@@ -135,7 +135,7 @@ impl Upstream {
         }
     }
 
-    /// Busy-polls for replies, up to this long.
+    /// Busy-polls for each reply, for up to `patience`.
     #[must_use]
     pub fn polled(self, patience: Duration) -> Self {
         Self { busy_poll: BusyPoll::new(patience), ..self }
@@ -173,8 +173,8 @@ impl Upstream {
         &self.figures
     }
 
-    /// Sends a JSON-RPC request to a path: `/`, or a wallet's. `read_only`: it may be repeated. The statuses 401, 403
-    /// and 503 are errors.
+    /// Sends a JSON-RPC request to a path: `/`, or a wallet's. A `read_only` request may be repeated. Fails for the
+    /// statuses 401, 403 and 503.
     pub async fn post(&self, path: &str, body: Bytes, read_only: bool) -> Result<Reply, UpstreamError> {
         self.send(Method::POST, path, body, if read_only { Kind::ReadOnly } else { Kind::Effects }).await
     }
@@ -197,7 +197,7 @@ impl Upstream {
                 self.pool.clear();
             }
         }
-        // These are a proxy's statuses when the node is missing.
+        // A proxy answers with these statuses if it cannot reach the node.
         let is_of_node = match &replied {
             Ok(reply) => !matches!(reply.status, StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT),
             Err(error) => matches!(error, UpstreamError::Ended(_) | UpstreamError::Forbidden),
@@ -208,7 +208,7 @@ impl Upstream {
         replied
     }
 
-    /// Sends a request. Repeats it with other credentials, if there are any, when the node refuses these.
+    /// Sends a request. If the node refuses the credentials, repeats it with other ones, if there are any.
     async fn send_authorized(&self, verb: Method, path: &str, body: Bytes, kind: Kind) -> Result<Reply, UpstreamError> {
         let mut credentials = self.credentials.get()?;
         loop {
@@ -239,7 +239,7 @@ impl Upstream {
         body: Bytes,
         kind: Kind,
     ) -> Result<Reply, UpstreamError> {
-        // Held until the head of the reply. Then the node's thread is free, and only sending remains.
+        // Held until the head of the reply arrives. The node's thread is then free, and only has to send the body.
         let _place = match kind {
             Kind::Waiting => None,
             Kind::Effects | Kind::ReadOnly => {
@@ -252,14 +252,14 @@ impl Upstream {
             let greeted = Instant::now();
             let way = tokio::time::timeout(PLACE_TIMEOUT, self.pool.way(self.is_own)).await;
             let (mut connection, known) = match way.map_err(|_| UpstreamError::Overloaded)? {
-                // Its task may still have to finish the last reply.
+                // The connection's task may not have finished the last reply yet.
                 Way::Waiting(mut connection) => match connection.sender.ready().await {
                     Ok(()) => (connection, Known::Used),
                     Err(_) => continue,
                 },
                 Way::New(place) if self.endings().is_some_and(Endings::are_the_rule) => match kind {
                     Kind::Effects => return Err(UpstreamError::Ended(self.endpoint.clone())),
-                    Kind::ReadOnly | Kind::Waiting => (self.connect(place).await?, Known::Unasked),
+                    Kind::ReadOnly | Kind::Waiting => (self.connect(place).await?, Known::Ungreeted),
                 },
                 Way::New(place) => match self.greet(place, credentials).await.map_err(before_sending)? {
                     GreetingOutcome::Node(connection) => (connection, Known::New),
@@ -280,7 +280,7 @@ impl Upstream {
                     let (mut head, body) = response.into_parts();
                     self.note_kept(known, &head);
                     let body = match known {
-                        Known::Unasked => ReplyBody::last(body),
+                        Known::Ungreeted => ReplyBody::last(body),
                         Known::Used | Known::New => ReplyBody::new(body, connection, self.pool.clone()),
                     };
                     return Ok(Reply { status: head.status, content_type: head.headers.remove(CONTENT_TYPE), body });
@@ -306,7 +306,7 @@ impl Upstream {
     /// Records the end of a greeted connection. `count` is the number of ends during this request.
     ///
     /// # Errors
-    /// More than [`ENOUGH`] of this request's connections ended, though the node keeps others.
+    /// More than [`ENOUGH`] of this request's connections ended, although the node keeps others.
     fn note_ending(&self, greeted: Instant, ending: Ending, count: &mut u32) -> Result<(), UpstreamError> {
         if self.endings().is_some_and(|endings| endings.note(greeted, ending)) {
             tracing::warn!(endpoint = %self.endpoint, "{}", UpstreamError::Ended(self.endpoint.clone()));
@@ -326,7 +326,7 @@ impl Upstream {
         let is_kept = match known {
             Known::Used => true,
             Known::New => false,
-            Known::Unasked => endings.are_told() && !ends_connection(head),
+            Known::Ungreeted => endings.are_told() && !ends_connection(head),
         };
         if is_kept {
             endings.note_kept();
@@ -398,7 +398,7 @@ fn ends_connection(head: &Parts) -> bool {
     says("close") || (head.version < Version::HTTP_11 && !says("keep-alive"))
 }
 
-/// The error of a request of which nothing but the greeting was sent.
+/// Converts an error that came before the request itself was sent: at most the greeting was.
 fn before_sending(error: UpstreamError) -> UpstreamError {
     match error {
         UpstreamError::Lost(error) => UpstreamError::Unreachable(std::io::Error::other(error)),

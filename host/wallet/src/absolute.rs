@@ -1,5 +1,5 @@
-//! Folders of wallets that clients name by an absolute path, as bitcoind allows. The host writes nothing to that path:
-//! these folders lie side by side in one folder below that of the wallets, each named by the wallet's escaped name.
+//! Folders of wallets that clients name by an absolute path, as bitcoind allows. The host never writes to that path. It
+//! keeps these folders side by side in [`ABSOLUTE`], each named after its wallet's escaped name.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -8,7 +8,7 @@ use std::path::Path;
 use bitcoin::hashes::{Hash, sha256};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-/// The folder that holds them all, in that of the wallets. Names of other wallets cannot contain it.
+/// The parent of these folders, inside the wallets' folder. The names of other wallets cannot contain it.
 pub const ABSOLUTE: &str = "outrigger.absolute";
 /// The file with a wallet's name, in a folder whose own name is a hash.
 pub const NAME_FILE: &str = "wallet-name";
@@ -40,7 +40,7 @@ pub fn make_folder(folder: &Path, name: &str) -> io::Result<()> {
 pub fn name_of(folder: &Path, called: &str) -> Option<String> {
     let decoded = || percent_decode_str(called).decode_utf8().ok().map(String::from);
     let name = fs::read_to_string(folder.join(NAME_FILE)).ok().or_else(decoded)?;
-    // A hash decodes to itself.
+    // A hash decodes to itself, without a leading slash.
     (name.starts_with('/') && folder_name(&name) == called).then_some(name)
 }
 
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_told_by_their_folders_and_no_two_have_the_same() {
+    fn folders_give_the_names_back_and_no_two_names_share_one() {
         let dir = tempfile::tempdir().unwrap();
         let long = format!("/home/{}", "é/".repeat(100));
         let names = ["/a/b", "/a%2Fb", "/a%252Fb", "/a b", "/é", &long, &format!("{long}x")];
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_whose_name_was_lost_or_changed_tells_none() {
+    fn a_folder_whose_name_was_lost_or_changed_has_none() {
         let dir = tempfile::tempdir().unwrap();
         let name = format!("/{}", "a".repeat(300));
         let called = folder_name(&name);

@@ -50,13 +50,13 @@ impl State {
         }
     }
 
-    /// How long an attempt at `now` has to wait; `None` if it is refused.
+    /// How long an attempt at `now` must wait; `None` if it is refused.
     fn admit(&mut self, now: Instant) -> Option<Duration> {
         let begin = self.next.map_or(now, |next| next.max(now));
         if begin > now && self.waiting {
             return None;
         }
-        // Attempts that run concurrently, with unknown outcome, wait as if this one failed.
+        // The outcome of this attempt is still unknown, so concurrent attempts wait as if it failed.
         self.next = Some(begin + self.delay());
         self.waiting = begin > now;
         Some(begin - now)
@@ -116,7 +116,7 @@ mod tests {
         }
         assert_eq!(waits, [250, 500, 1000, 2000, 4000, 8000, 8000, 8000]);
         state.note(true, now);
-        assert_eq!(state.admit(now), Some(Duration::ZERO), "a right one ends it");
+        assert_eq!(state.admit(now), Some(Duration::ZERO), "the right passphrase resets the delay");
     }
 
     #[test]
@@ -141,7 +141,7 @@ mod tests {
         drop(all.of("guessed"));
         let mut kept: Vec<_> = all.0.lock().keys().cloned().collect();
         kept.sort();
-        assert_eq!(kept, ["guessed", "loaded"], "what tells nothing is not kept");
+        assert_eq!(kept, ["guessed", "loaded"], "entries without wrong passphrases are dropped");
         drop(loaded);
     }
 

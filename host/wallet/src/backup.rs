@@ -18,7 +18,7 @@ use outrigger_disk::pages::{DataFile, Fault};
 /// bitcoind's message for every failed backup. The system's reason, if any, is appended.
 const FAILED: &str = "Error: Wallet backup failed!";
 
-/// Tables of every wallet, in all versions.
+/// Tables that wallets of all versions have.
 const TABLES: [&str; 4] = ["imported_pool", "unconfirmed", "order_positions", "identities"];
 
 impl Wallet {
@@ -26,7 +26,7 @@ impl Wallet {
     /// `file` atomically, so neither a failure nor a crash loses a former backup. The wallet stays usable.
     ///
     /// Fails with `Refused` if the file may not or cannot be written, or if the wallet's own file is found damaged.
-    /// Fails with `Storage` if the damage is already known. The log has the reason of every failure.
+    /// Fails with `Storage` if the damage is already known. The log has the reason for every failure.
     pub fn backup(&self, file: &Path, folders: &Folders) -> ServiceResult<()> {
         if let Some(damage) = self.store.env.damage() {
             return Err(WalletError::Store(damage.into()).into());
@@ -35,7 +35,7 @@ impl Wallet {
         let before = t.changes(&txn)?;
         drop(txn);
         let now = self.shared.node.time();
-        // Checked before it replaces a former backup.
+        // The copy is checked before it replaces an earlier backup.
         let copy = |to: &mut File| self.store.copy_to(to).and_then(|()| check_copy(to, &self.store.data_file()));
         let written: Result<()> = self.shared.client_files.replace(file, folders, is_backup, copy);
         written.map_err(|error| {
@@ -53,7 +53,7 @@ impl Wallet {
         self.note_backup(before, now)
     }
 
-    /// Notes a backup of this time that has the first `changes` of the changes that require one.
+    /// Records a backup, made at `time` (Unix seconds), that includes the first `changes` changes that require one.
     pub fn note_backup(&self, changes: u64, time: u64) -> ServiceResult<()> {
         // Works in a read-only wallet, too.
         Ok(self.write_in(&self.lock_writes(), |write| {
@@ -65,7 +65,7 @@ impl Wallet {
         })?)
     }
 
-    /// Copies the wallet to an empty file, and tells what the copy has to hold.
+    /// Copies the wallet to an empty file. Returns the contents that the copy must have.
     ///
     /// # Errors
     /// The file cannot be written, or the wallet's own file is damaged.
@@ -82,7 +82,7 @@ impl Wallet {
         Ok(self.store.tables.meta(&txn)?.backup_needed)
     }
 
-    /// How many changes have required a backup, and the time of the last backup in seconds, 0 if there is none.
+    /// How many changes have required a backup, and the time of the last backup in Unix seconds; 0 if there is none.
     pub fn backed_up(&self) -> ServiceResult<(u64, u64)> {
         let txn = self.store.read()?;
         Ok((self.store.tables.changes(&txn)?, self.store.tables.meta(&txn)?.last_backup))

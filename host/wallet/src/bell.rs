@@ -27,7 +27,7 @@ impl Bell {
         self.changed.notify_all();
     }
 
-    /// Waits until it has rung more often than `seen`, or this time has passed. Returns how often it rang; `None` once it is stopped.
+    /// Waits for a ring after the count `seen`, at most for `patience`. Returns the count; `None` once the host stops.
     pub fn wait(&self, seen: u64, patience: Duration) -> Option<u64> {
         let deadline = Instant::now().checked_add(patience);
         let mut rung = self.rung.lock();

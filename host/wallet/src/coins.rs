@@ -32,7 +32,7 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// Whether a transaction of the wallet has spent from a script. If one does `now`, marks the script and its coins.
+    /// Whether a transaction of the wallet has spent from a script. If one does `now`, marks the script and its coins as reused.
     pub fn mark_spent_from(&mut self, script: &Script, now: bool) -> Result<bool> {
         let key = script_key(script);
         let row: Option<ScriptRow> = get(self.t.scripts, self.reads(), &key)?;

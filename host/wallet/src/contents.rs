@@ -1,4 +1,4 @@
-//! What a wallet's file holds, read from an open wallet and from a file that is not opened: both are compared before a backup counts.
+//! The contents of a wallet's file, read from an open wallet or from a closed file. A backup counts only if both are equal.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -17,11 +17,11 @@ use super::store::rows::{DescriptorRow, MetaRow};
 use super::store::tables::{CHAIN, CHANGES, ENCRYPTION, NAMES};
 use super::store::{LAYOUT, LAYOUT_KEY, Reading, Store};
 
-/// The table of confirmed and other transactions.
+/// The table of all transactions, confirmed or not.
 const TRANSACTIONS: &str = "transactions";
 const DESCRIPTORS: &str = "descriptors";
 
-/// What a wallet's file holds, without secrets.
+/// The contents of a wallet's file, without secrets.
 #[derive(Serialize, Clone, PartialEq, Eq, Debug)]
 pub struct WalletContents {
     /// The chain, by its network's name.
@@ -29,7 +29,7 @@ pub struct WalletContents {
     /// The last block that the wallet has followed.
     pub height: u32,
     pub block: BlockHash,
-    /// The time in that block, in seconds.
+    /// The time of that block, in Unix seconds.
     pub time: u32,
     pub private_keys: bool,
     pub encrypted: bool,
@@ -129,7 +129,7 @@ impl WalletContents {
 /// Checks each page and row of a wallet's file, and its layout.
 ///
 /// # Errors
-/// Damage, or another layout.
+/// The file is damaged or has another layout.
 pub fn check_file(file: &File, path: &Path) -> Result<()> {
     let bad = |fault| StoreError::BadFile { file: path.to_owned(), fault };
     let data = DataFile::of(file.try_clone()?).map_err(bad)?;

@@ -1,4 +1,4 @@
-//! Data of a copied wallet of another program that imports cannot set.
+//! Data that imports cannot set, for a wallet that is copied from another program.
 
 use std::path::Path;
 
@@ -10,8 +10,8 @@ use super::settings::Settings;
 use super::store::Store;
 use super::store::tables::put;
 
-/// Sets, in a wallet that is not loaded, whether it is blank, and the times at which its transactions were received, in
-/// Unix seconds. Unknown transactions are skipped.
+/// Sets whether a wallet that is not loaded is blank, and when it received its transactions, in Unix seconds. Skips
+/// unknown transactions.
 pub fn take_over(dir: &Path, name: &str, blank: bool, received: &[(Txid, u64)]) -> Result<()> {
     let store = Store::open(&files::folder(dir, name)?, &Settings::default())?;
     let (t, mut txn) = (store.tables, store.write()?);

@@ -11,7 +11,7 @@ use super::store::tables::{CHAIN, ENCRYPTION, PLAINTEXT_KEY, put};
 use super::store::{LAYOUT, Store};
 
 impl Wallet {
-    /// Fills the tables of a new wallet. It starts at the tip.
+    /// Fills the tables of a new wallet. The wallet starts at the node's tip.
     pub(super) fn initialise(options: &CreateOptions, store: Store, shared: Arc<Shared>) -> Result<Self> {
         let tip = shared.node.tip();
         let synced = Synced { hash: tip.hash, height: tip.height, time: tip.time, median_time: tip.median_time };

@@ -24,11 +24,11 @@ const EXPANSIONS_PER_BATCH: usize = 4;
 const INDEXES_PER_BATCH: usize = 64;
 
 pub type DescriptorPosition = (u32, u32);
-/// Expansions by position. Positions are absent where a hardened step lacks its private key.
+/// Expansions by descriptor number and index. A position is absent if a hardened step lacks its private key.
 pub type Expansions = HashMap<DescriptorPosition, Arc<Expansion>>;
 
-/// Caches parsed descriptors by text, and recent expansions: an address that receives a payment is spent from later,
-/// and spending looks up each script several times.
+/// Caches parsed descriptors by text, and recent expansions: a wallet later spends from an address that received a
+/// payment, and spending looks up each script several times.
 pub struct DescriptorCache {
     network: Network,
     parsed: Mutex<HashMap<String, Arc<Descriptor>>>,

@@ -173,7 +173,7 @@ impl Wallet {
         Ok(self.write(|write| write.give_back(script))?)
     }
 
-    /// keypoolrefill. The default of `size` is the setting.
+    /// keypoolrefill. `size` defaults to the setting `keypool`.
     pub fn refill_keypool(&self, size: Option<u32>) -> ServiceResult<()> {
         let size = size.unwrap_or(self.shared.settings.keypool);
         if size > MAX_REFILL {

@@ -34,7 +34,7 @@ impl Wallet {
 }
 
 impl Write<'_> {
-    /// An empty text removes the entry.
+    /// Sets a transaction's text `key`. An empty `value` removes it.
     pub fn set_text(&mut self, txid: Txid, key: String, value: String) -> Result<()> {
         let mut row = self.t.transaction(self.reads(), &txid)?.ok_or_else(unknown_transaction)?;
         row.metadata.retain(|(other, _)| *other != key);

@@ -6,9 +6,9 @@
 //! that is not encrypted stores it in plaintext, in pages of its own.
 //!
 //! The plaintext key makes it possible to encrypt the wallet later. LMDB leaves bytes of old rows in unused parts of
-//! pages, out of reach. But it writes a value of several pages to pages that hold nothing else, and those can be
-//! overwritten once they are free (`scrub`). Without the plaintext key, remains of old entries cannot be decrypted. The
-//! encrypted key has pages of its own, too: somebody who knows a former passphrase must not find it.
+//! pages, where the host cannot overwrite them. But a value of several pages shares them with no other, so the host can
+//! overwrite them once they are free (`scrub`). Without the plaintext key, remains of old entries cannot be decrypted.
+//! The encrypted key has pages of its own, too, so that a former passphrase does not recover it from the file.
 
 use std::path::Path;
 

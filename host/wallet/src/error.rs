@@ -31,7 +31,7 @@ pub enum WalletError {
     /// The node lacks a block of its own best chain.
     #[error("the chain cannot give block {0}")]
     MissingBlock(String),
-    /// The node has pruned a block that the wallet has not followed yet. The text begins as bitcoind's.
+    /// The node has pruned a block that the wallet has not followed yet. The text begins like bitcoind's.
     #[error(
         "Prune: last wallet synchronisation goes beyond pruned data. You need to -reindex (download the whole blockchain again in \
          case of a pruned node). {}",
@@ -42,14 +42,14 @@ pub enum WalletError {
         /// The height from which the node has all blocks.
         first: u32,
     },
-    /// The node has not downloaded a block yet that the wallet has not followed. The text is bitcoind's.
+    /// The node has not yet downloaded a block that the wallet must follow. The text is bitcoind's.
     #[error(
         "Error loading wallet. Wallet requires blocks to be downloaded, and software does not currently support loading wallets \
          while blocks are being downloaded out of order when using assumeutxo snapshots. Wallet should be able to load \
          successfully after node sync reaches height {first}"
     )]
     Background { first: u32 },
-    /// Another writer keeps the write lock long. The follower thread retries at the wallet's next turn.
+    /// Another writer holds the write lock for long. The follower thread retries at the wallet's next turn.
     #[error("another write to the wallet takes long")]
     Occupied,
     /// The wallet's blocks are not in the node's chain, and the fork is too deep to rewind without consent.
@@ -85,7 +85,7 @@ impl WalletError {
         matches!(self, Self::Node(NodeError::Unavailable(_)))
     }
 
-    /// A value of `len` bytes does not decode.
+    /// The error for a value of `len` bytes that does not decode.
     pub fn damaged(len: usize) -> Self {
         Self::Damaged(WireError { offset: 0, len })
     }
@@ -94,7 +94,7 @@ impl WalletError {
 /// The most blocks worth fetching one by one.
 const MAX_FETCHED: u32 = 100;
 
-/// Advice for a wallet that needs the blocks from `height` on while its node has those from `first` on.
+/// Advice for a wallet that needs the blocks from `height` on, although its node has only the blocks from `first` on.
 fn without_reindex(height: u32, first: u32) -> String {
     let last = first.saturating_sub(1);
     if first.saturating_sub(height) > MAX_FETCHED {

@@ -26,10 +26,10 @@ use super::store::{Reading, Store, Tables, Writing};
 const NOTHING: &str = "Error: Wallet has no descriptors to export";
 
 impl Wallet {
-    /// Writes a copy without private keys to a new file, within the rules for clients' files. Writes wait meanwhile.
+    /// Writes a copy without private keys to a new file, within the rules for clients' files. The wallet's writes wait.
     ///
     /// Fails with `Refused` if the file exists, or may not or cannot be written, or the wallet has nothing to watch.
-    /// Fails with `Storage` if the wallet's file is damaged. The log has the reason of every failure.
+    /// Fails with `Storage` if the wallet's file is damaged. The log has the reason for every failure.
     pub fn export_watch_only(&self, file: &Path, folders: &Folders) -> ServiceResult<()> {
         if let Some(damage) = self.store.env.damage() {
             return Err(WalletError::Store(damage.into()).into());

@@ -17,14 +17,14 @@ use outrigger_base::client_files::UNFINISHED;
 use outrigger_disk::MAKING;
 
 const LOAD_FILE: &str = "load.json";
-/// The note of clients' unfinished files, beside the list.
+/// Lists clients' unfinished files.
 pub const NOTES_FILE: &str = "unfinished.json";
-/// The keys of guarded wallets.
+/// Lists the keys of guarded wallets.
 const GUARDED_FILE: &str = "guarded.json";
 const LISTS: [&str; 3] = [LOAD_FILE, NOTES_FILE, GUARDED_FILE];
 /// The suffix of one of these files while it is written.
 const FRESH: &str = ".new";
-/// A marker file beside a wallet's data: the data file may contain a former key. The data file says which.
+/// A marker file beside a wallet's data file: that file may contain a former key. A mark inside it identifies the key.
 const FORMER_KEY_FILE: &str = "former-key";
 /// Names that no wallet's folder may have.
 const OWN_FILES: [&str; 5] = [ABSOLUTE, MAKING, DATA_FILE, LOCK_FILE, FORMER_KEY_FILE];
@@ -33,7 +33,7 @@ const MAX_DEPTH: usize = 8;
 /// The longest wallet name, in bytes.
 const MAX_NAME: usize = 1024;
 
-/// Refuses the names that Bitcoin Core 32 refuses, in its words.
+/// Refuses the names that Bitcoin Core 32 refuses, with its messages.
 pub fn check_normal(name: &str) -> Result<()> {
     let absolute = name.starts_with('/');
     let parts: Vec<&str> = name.split('/').filter(|part| !part.is_empty()).collect();
@@ -54,7 +54,7 @@ pub fn check_normal(name: &str) -> Result<()> {
 /// The folder of the wallet `name` below `dir`. The empty name is the wallet in `dir` itself. A name that is an
 /// absolute path has its folder below `dir`, too.
 ///
-/// Refuses names that lead out of `dir`, are no plain path, or belong to the program's own files.
+/// Refuses a name that leads out of `dir`, is not a plain path, or is the name of one of the program's own files.
 pub fn folder(dir: &Path, name: &str) -> Result<PathBuf> {
     let refused = |detail| Err(ServiceError::new(ErrorKind::Refused, detail).into());
     let refuse = |why: &str| {
@@ -96,7 +96,7 @@ pub fn folder(dir: &Path, name: &str) -> Result<PathBuf> {
     Ok(dir.join(plain))
 }
 
-/// The same; creates the folder if it is missing.
+/// As [`folder`], but creates the folder if it is missing.
 pub fn make_folder(dir: &Path, name: &str) -> Result<PathBuf> {
     let folder = folder(dir, name)?;
     if Path::new(name).is_absolute() {
@@ -114,7 +114,7 @@ fn is_own(name: &OsStr) -> bool {
     OWN_FILES.contains(&name.as_str()) || LISTS.contains(&list) || name.ends_with(UNFINISHED)
 }
 
-/// Removes unfinished files of a killed process below `dir`.
+/// Removes the unfinished files that a killed process left below `dir`.
 pub fn remove_unfinished(dir: &Path) -> Result<()> {
     for fresh in LISTS.map(|name| dir.join(format!("{name}{FRESH}"))) {
         if fresh.is_file() {
@@ -128,7 +128,7 @@ pub fn remove_unfinished(dir: &Path) -> Result<()> {
 /// Logs failures and continues: `folder` may not be a wallet's.
 fn remove_unfinished_in(folder: &Path, depth: usize) {
     let failed = |path: &Path, error: io::Error| {
-        tracing::warn!(path = %path.display(), %error, "cannot be searched for unfinished files, or freed of them");
+        tracing::warn!(path = %path.display(), %error, "cannot search for unfinished files here, or remove them");
     };
     let entries = match outrigger_disk::finish(folder).and_then(|()| fs::read_dir(folder)) {
         Ok(entries) => entries,
@@ -146,7 +146,7 @@ fn remove_unfinished_in(folder: &Path, depth: usize) {
     }
 }
 
-/// Sorted.
+/// The names of all wallets below `dir`, sorted.
 pub fn list(dir: &Path) -> Result<Vec<String>> {
     let mut names = Vec::new();
     collect(dir, "", 0, &mut names)?;
@@ -191,7 +191,7 @@ fn collect_absolute(folder: &Path, names: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-/// Notes durably that the wallet's data file may contain a former key.
+/// Creates and syncs the marker file: the wallet's data file may contain a former key.
 pub fn note_former_key(folder: &Path) -> io::Result<()> {
     fs::File::create(folder.join(FORMER_KEY_FILE))?.sync_all()?;
     fs::File::open(folder)?.sync_all()
@@ -208,7 +208,7 @@ pub fn may_have_former_key(folder: &Path) -> bool {
     folder.join(FORMER_KEY_FILE).exists()
 }
 
-/// Removes the remains of a wallet that could not be created.
+/// Removes a wallet's files, and its folder if nothing else is in it.
 pub fn discard(folder: &Path) {
     let _ = outrigger_disk::finish(folder);
     for file in [DATA_FILE, LOCK_FILE, FORMER_KEY_FILE, NAME_FILE, &format!("{DATA_FILE}{UNFINISHED}")] {
@@ -217,7 +217,7 @@ pub fn discard(folder: &Path) {
     let _ = fs::remove_dir(folder);
 }
 
-/// Removes a wallet that is not loaded, and the folders that are empty without it.
+/// Removes a wallet that is not loaded, and the parent folders that this leaves empty.
 pub fn remove(dir: &Path, name: &str) -> Result<()> {
     let folder = folder(dir, name)?;
     discard(&folder);
@@ -235,17 +235,17 @@ pub fn load_list(dir: &Path) -> Result<Vec<String>> {
     read(dir, LOAD_FILE, "the list of wallets to load at start")
 }
 
-/// The policies of the keys of guarded wallets, a JSON object.
+/// The policies of each key of guarded wallets: a JSON object in [`GUARDED_FILE`].
 pub fn guarded_keys(dir: &Path) -> Result<BTreeMap<String, BTreeSet<String>>> {
     read(dir, GUARDED_FILE, "the list of the keys of guarded wallets")
 }
 
-/// Replaces that list.
+/// Replaces [`GUARDED_FILE`].
 pub fn store_guarded_keys(dir: &Path, keys: &BTreeMap<String, BTreeSet<String>>) -> Result<()> {
     replace(dir, GUARDED_FILE, keys)
 }
 
-/// The JSON of a file; the default if there is none.
+/// Decodes a JSON file; the default if it does not exist.
 fn read<T: DeserializeOwned + Default>(dir: &Path, name: &str, list: &'static str) -> Result<T> {
     let path = dir.join(name);
     let unreadable = |reason: String| WalletError::List { list, path: path.clone(), reason };

@@ -1,4 +1,4 @@
-//! Former secrets in the files of wallets that are not loaded. A killed process has left them there.
+//! Removes the former secrets that a killed process left in the files of wallets that are not loaded.
 
 use std::io;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl WalletManager {
     }
 
     fn scrub_unloaded_wallet(&self, name: &str) -> ServiceResult<()> {
-        // If the name is reserved, its holder removes them.
+        // If another operation has reserved the name, it removes them.
         let Some(_reserved) = self.reserve_for_search(name) else { return Ok(()) };
         if self.follower.named(name).is_some() || self.shared.stopping.load(Ordering::Relaxed) {
             return Ok(());

@@ -18,10 +18,10 @@ use super::store::rows::{DescriptorRow, KeyRow};
 use super::write::Write;
 
 impl Wallet {
-    /// The plugins that judge for the wallet. Another wallet with the same key may have got policies since the last time.
+    /// The wallet's policies. Another wallet with the same key may have got policies since the last call.
     ///
     /// # Errors
-    /// The list of keys cannot be stored, or the wallet not be read.
+    /// The list of keys cannot be stored, or the wallet cannot be read.
     pub fn policies(&self) -> Result<Policies> {
         let guards = &self.shared.guards;
         let version = guards.version.load(Ordering::SeqCst);
@@ -34,7 +34,7 @@ impl Wallet {
         self.settle_policies(&keys, version)
     }
 
-    /// Whether it has policies, or may have got some since the last look. Reads nothing.
+    /// Whether it has policies, or may have got some since [`Self::policies`] was last called. Reads nothing from disk.
     pub(super) fn may_be_guarded(&self) -> bool {
         let guards = &self.shared.guards;
         let guarded = self.guarded.lock();
@@ -42,7 +42,7 @@ impl Wallet {
         !guarded.policies.is_empty() || !(is_current || guards.is_idle())
     }
 
-    /// Finds the policies for these private keys. At run time policies are only added.
+    /// Finds the policies for these private keys. At run time, policies are only added.
     fn settle_policies(&self, keys: &BTreeSet<KeyId>, version: u64) -> Result<Policies> {
         let mut guarded = self.guarded.lock();
         guarded.policies = self.shared.guards.settle(&self.name, &guarded.policies, keys)?;
@@ -50,7 +50,7 @@ impl Wallet {
         Ok(guarded.policies.clone())
     }
 
-    /// Gives a wallet that is loaded its policies, and stores them.
+    /// Finds a wallet's policies when it is loaded, and stores them.
     pub(super) fn begin_guarding(&self) -> Result<()> {
         let txn = self.store.read()?;
         for entry in self.store.tables.meta.prefix_iter(&txn, POLICY_STATE)? {
@@ -65,7 +65,7 @@ impl Wallet {
             return Ok(());
         }
         for removed in before.iter().filter(|name| !now.contains(name)) {
-            tracing::warn!(wallet = self.name(), policy = &**removed, "the configuration takes a policy away");
+            tracing::warn!(wallet = self.name(), policy = &**removed, "the configuration removes a policy");
         }
         self.write(|write| {
             write.meta.policies = now.iter().map(ToString::to_string).collect();
@@ -73,10 +73,10 @@ impl Wallet {
         })
     }
 
-    /// The keys with which the wallet, or the plugin that has its keys, signs.
+    /// The keys with which the wallet, or its signer plugin, signs.
     fn guarded_keys(&self, txn: &Reading<'_>) -> Result<BTreeSet<KeyId>> {
         let (t, is_provided) = (&self.store.tables, self.signer().is_some());
-        // A provider finds its keys by origins that any wallet may name.
+        // The signer counts, too: it finds its keys by their origins, and any wallet may name those.
         let mut keys: BTreeSet<KeyId> = self.signer().map(|signer| format!("signer {signer}")).into_iter().collect();
         for (number, row) in t.all_descriptors(txn)? {
             if row.has_private || is_provided {
@@ -95,7 +95,7 @@ impl Wallet {
         let parsed = parse_stored(number, &row.identity, self.shared.network)?;
         let all = parsed.extended_keys();
         if all.is_empty() {
-            // A descriptor of single keys. Those of co-signers count as well.
+            // A descriptor of single keys. All of them count, including those of co-signers.
             let expansion = parsed.expand(0).map_err(|error| bad_descriptor(number, &error))?;
             let origins = expansion.scripts.iter().flat_map(|script| &script.origins);
             return Ok(origins.filter_map(|origin| single(&origin.public_key)).collect());
@@ -103,7 +103,7 @@ impl Wallet {
         let is_own = |(xpub, _): &(Xpub, _)| is_provided || row.holds(&xpub.to_string());
         let mut keys: Vec<KeyId> = all.iter().filter(|key| is_own(key)).map(|(xpub, _)| extended(xpub)).collect();
         if keys.len() == all.len() {
-            // So are the keys behind their hardened steps.
+            // If all are its own, so are the keys below their hardened steps.
             let normalised = parse_stored(number, &row.public, self.shared.network)?;
             keys.extend(normalised.extended_keys().iter().map(|(xpub, _)| extended(xpub)));
         }
@@ -122,19 +122,19 @@ fn single(public_key: &[u8]) -> Option<KeyId> {
 }
 
 impl Wallet {
-    /// What the wallet's backup had of a policy's state, until the policy has it back.
+    /// A policy's state from the wallet's backup, until the policy has restored it.
     pub fn pending_policy_state(&self, policy: &str) -> Option<Blob> {
         self.guarded.lock().pending.get(policy).cloned().map(Blob)
     }
 
-    /// The policy has its state back.
+    /// Records that a policy has restored its state.
     pub fn policy_restored(&self, policy: &str) -> ServiceResult<()> {
         self.set_policy_state(policy, None)?;
         self.guarded.lock().pending.remove(policy);
         Ok(())
     }
 
-    /// Sets what the wallet's next copy has of a policy's state.
+    /// Sets the state of a policy that the wallet's next backup includes. `None`: no state.
     pub fn set_policy_state(&self, policy: &str, state: Option<Blob>) -> ServiceResult<()> {
         let key = state_key(policy);
         // Works in a read-only wallet, too, as backups do.
@@ -145,7 +145,7 @@ impl Wallet {
     }
 }
 
-/// What the keys of policies' states in the table `meta` begin with.
+/// The prefix of the keys of policies' states in the table `meta`.
 pub const POLICY_STATE: &[u8] = b"policy ";
 
 /// The key of a policy's state in the table `meta`.
@@ -154,7 +154,7 @@ fn state_key(policy: &str) -> Vec<u8> {
 }
 
 impl Write<'_> {
-    /// Called before a write commits that added keys. The wallet has the policies of its keys before it can sign with them.
+    /// Called before the commit of a write that added keys, so the wallet gets their policies before it can sign with them.
     pub(super) fn guard_keys(&mut self) -> Result<()> {
         let guards = &self.wallet.shared.guards;
         if guards.is_idle() && self.meta.policies.is_empty() {

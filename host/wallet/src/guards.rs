@@ -1,7 +1,7 @@
 //! The policies of wallets (`policy/1`). The setting `wallet.policies` gives a wallet its policies, and the wallet's file keeps them.
 //!
 //! A wallet with a private key of a guarded wallet gets the same policies, whatever its name. A file beside the wallets lists the keys
-//! of guarded wallets, so that this holds for copies that are created, imported or restored while the other is not loaded.
+//! of guarded wallets, so that this also holds for copies that are created, imported or restored while the guarded wallet is not loaded.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use super::error::Result;
 use super::files;
 use super::settings::PolicyRule;
 
-/// The ids of the plugins that judge for a wallet, in the order in which they are asked.
+/// The ids of a wallet's policy plugins, in the order in which the host asks them.
 pub type Policies = Arc<[Arc<str>]>;
 
 /// Identifies a key: the hash of an extended public key and its chain code, or the x coordinate of a single key.
@@ -26,7 +26,7 @@ pub struct Guards {
     rules: Vec<PolicyRule>,
     /// The policies of each key.
     keys: Mutex<BTreeMap<KeyId, BTreeSet<String>>>,
-    /// Grows with the list of keys.
+    /// Counts the changes of `keys`.
     pub version: AtomicU64,
 }
 
@@ -41,7 +41,7 @@ impl Guards {
         self.rules.is_empty() && self.keys.lock().is_empty()
     }
 
-    /// The policies of a wallet that had some `before` and has these private keys. Lists the keys of a guarded wallet.
+    /// The policies of a wallet that had the policies `before` and has the private keys `own`. Lists a guarded wallet's keys.
     pub fn settle(&self, wallet: &str, before: &[Arc<str>], own: &BTreeSet<KeyId>) -> Result<Policies> {
         let mut keys = self.keys.lock();
         let of_rules =
@@ -75,7 +75,7 @@ impl Guards {
 #[derive(Default)]
 pub struct Guarded {
     pub policies: Policies,
-    /// What the backup of the wallet had of policies' states, until they have it back.
+    /// Policies' states from the wallet's backup, until the policies have restored them.
     pub pending: BTreeMap<String, Vec<u8>>,
     pub version: u64,
 }

@@ -31,7 +31,7 @@ impl Write<'_> {
             self.put(self.t.derived, &place_key(number, index), texts.join("\n").as_bytes())?;
             derived.push((index, scripts.into_iter().map(|script| script.script_pubkey).collect()));
         }
-        // Rescans and follower threads come here, too. No plugin call wipes their stacks.
+        // Rescan and follower threads run this, too, and no plugin call wipes their stacks.
         wipe_stack();
         Ok(derived)
     }

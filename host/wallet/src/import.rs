@@ -23,9 +23,9 @@ use super::store::tables::hash160;
 use super::write::Write;
 use outrigger_disk::StoreError;
 
-/// If the range of a first import begins here or lower, the scripts are derived from index 0, as in bitcoind. Beyond it
-/// they are derived from the begin of the range, so no request makes the host derive a billion scripts outside its
-/// range.
+/// If the range of a first import begins at or below this index, the scripts are derived from index 0, as in bitcoind.
+/// Otherwise they are derived from the start of the range, so that no request makes the host derive a billion scripts
+/// outside its range.
 const MAX_GAP_BELOW: u32 = 1_000_000;
 
 /// A path of a descriptor import; `internal` means change.
@@ -224,7 +224,7 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// Replaces the row of a known descriptor by that of a new import. Its scripts stay, and new ones are added.
+    /// Replaces the row of a known descriptor with that of a new import. Its scripts stay, and new ones are added.
     fn replace_descriptor(
         &mut self,
         number: u32,
@@ -368,7 +368,7 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// Watches the scripts of an import that its keys do not make ours, and adds all addresses to the address book.
+    /// Watches the scripts of an import, unless its keys make them ours, and adds all addresses to the address book.
     fn watch_scripts(&mut self, import: &KeysImport, touched: &mut Vec<ScriptBuf>) -> Result<()> {
         let mut learned = NewKeys::default();
         for (number, script) in import.script_pubkeys.iter().enumerate() {

@@ -1,8 +1,8 @@
 //! Keys and scripts from importmulti: the ownership that they give to scripts, and their solving data.
 //!
 //! The rules are those of Bitcoin Core 0.21. A script is ours if the wallet holds its private keys and knows the
-//! scripts that it hashes. A witness program is ours only if the program itself is a known script, by a compressed key
-//! or by an import. Other scripts are watched if an import asked for that.
+//! scripts that it hashes. A witness program is ours only if the program itself is a known script, through a compressed
+//! key or an import. Other scripts are watched if an import asked for that.
 
 use std::collections::BTreeSet;
 
@@ -279,7 +279,7 @@ impl Write<'_> {
         }
         self.store_row(self.t.imported_keys, &hash, &row)?;
         if row.public_key.len() == COMPRESSED {
-            // With the program as a known script, the key's segwit scripts are owned as the key is.
+            // Once the program is a known script, the key's segwit scripts have the key's ownership.
             self.learn_script(&p2wpkh(&hash), 0, learned)?;
         }
         learned.hashes.push(hash);

@@ -1,4 +1,4 @@
-//! Scripts derived ahead: storing descriptors, deriving further scripts, activating descriptors.
+//! Stores and activates descriptors, and derives their scripts ahead of use.
 
 use std::ops::Range;
 
@@ -16,8 +16,8 @@ use super::store::rows::{DescriptorRow, ScriptRow};
 use super::store::tables::{get, number_from, script_key};
 use super::write::{CHUNK, Write};
 
-/// The descriptors of a new wallet, for receiving and for change each: the wire number of the address type, the purpose
-/// in the path (BIPs 44, 49, 84 and 86), and the text around the key.
+/// The descriptors of a new wallet, each once for receiving and once for change: the wire number of the address type,
+/// the purpose in the path (BIPs 44, 49, 84 and 86), and the text around the key.
 const DEFAULTS: [(u8, u8, &str, &str); 4] =
     [(0, 44, "pkh(", ")"), (1, 49, "sh(wpkh(", "))"), (2, 84, "wpkh(", ")"), (3, 86, "tr(", ")")];
 
@@ -33,8 +33,8 @@ pub fn private_key_at(hash: &[u8; 20]) -> Vec<u8> {
 
 /// The end (exclusive) of a descriptor's indexes.
 pub const END: u32 = 1 << 31;
-/// The greatest `next_index`. It is never handed out: the index after it would exceed a signed 32-bit number, as which
-/// clients read it.
+/// The greatest `next_index`. It is never handed out: the index after it would overflow the signed 32-bit number that
+/// clients read.
 pub const LAST_INDEX: u32 = END - 1;
 
 /// The key in the table `identities` for a [`Descriptor::identity`].
@@ -166,7 +166,7 @@ impl Write<'_> {
         self.put_descriptor(number, row)
     }
 
-    /// New addresses no longer come from the descriptor.
+    /// Stops taking new addresses from a descriptor.
     pub fn deactivate(&mut self, number: u32, row: &mut DescriptorRow) -> Result<()> {
         let Some(kind) = row.output_type else { return Ok(()) };
         let place = [kind, u8::from(row.internal)];
@@ -177,7 +177,7 @@ impl Write<'_> {
         self.put_descriptor(number, row)
     }
 
-    /// Generates a master key and the active descriptors of a new wallet of bitcoind (BIPs 44, 49, 84, 86; account 0).
+    /// Generates a master key and the active descriptors that bitcoind gives a new wallet (BIPs 44, 49, 84, 86; account 0).
     pub fn add_default_descriptors(&mut self, encryption_key: &EncryptionKey) -> Result<()> {
         let shared = &self.wallet.shared;
         let mut seed = Zeroizing::new([0_u8; 32]);

@@ -1,7 +1,7 @@
-//! Values derived from a wallet's tables, expensive to read, cached in memory for the latest snapshot.
+//! Values that are expensive to derive from a wallet's tables, cached in memory for the latest snapshot.
 //!
-//! Each write collects the change of such a value and applies it on commit. A value belongs to the snapshot with its
-//! number. A call on another snapshot, because of a write in between, reads the tables.
+//! Each write collects its change of a value and applies it on commit. A cached value has the number of its snapshot. A
+//! call on another snapshot, because of a write in between, reads the tables.
 
 use std::sync::Arc;
 
@@ -47,10 +47,10 @@ impl<T: Derived> Kept<T> {
 }
 
 impl<T: Derived> Latest<T> {
-    /// The value of a snapshot by its number; `None` if it has to be read.
+    /// The value of a snapshot by its number; `None` if it is not cached.
     pub fn of(&self, number: usize) -> Option<Arc<T>> {
         let mut kept = self.0.lock();
-        // A reader of the write's snapshot may be ahead of the writing thread.
+        // A reader may open the write's snapshot before the writing thread calls `end`.
         if kept.coming.as_ref().is_some_and(|(coming, _)| *coming == number) {
             kept.settle();
         }

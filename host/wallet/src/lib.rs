@@ -6,7 +6,7 @@
 //! Invariants:
 //! - One write transaction changes a wallet's rows and its `synced` block, so they never disagree. The position in
 //!   memory may be ahead of the stored one; every write stores it, too.
-//! - A wallet never skips a block: where events do not lead from `synced` to the tip, it reads the chain between them.
+//! - A wallet never skips a block: if events do not lead from `synced` to the tip, it reads the blocks in between.
 //! - A write computes the owner of each output and the debit of each transaction. An import recomputes the rows that it
 //!   affects in the same write. Labels are looked up at read time; they also decide whether an output is change
 //!   (`labels`).
@@ -117,7 +117,7 @@ struct Shared {
     follower: Arc<Follower>,
     client_files: ClientFiles,
     attempts: AllAttempts,
-    /// Removes former secrets from wallets' files if that was not possible at once.
+    /// Retries the removal of former secrets from wallets' files.
     scrubber: Arc<Scrubber>,
     /// Rings when a wallet needs a backup, is loaded or is unloaded.
     backups_due: Bell,

@@ -24,7 +24,7 @@ use super::rescan::{self, StateAtLoad};
 use super::store::{DATA_FILE, Store};
 use super::{backup, files};
 
-/// How long loading waits for snapshots of the wallet's former environment.
+/// How long the host waits until the snapshots of a wallet's previous LMDB environment are closed.
 pub(super) const CLOSING_PATIENCE: Duration = Duration::from_secs(10);
 const FILES_PER_WALLET: u64 = 3;
 /// Open files reserved for connections and everything else.
@@ -36,7 +36,7 @@ const SQLITE: &[u8; 16] = b"SQLite format 3\0";
 /// The bytes at offset 12 of a Berkeley DB file, in both byte orders.
 const BERKELEY: [[u8; 4]; 2] = [[0x62, 0x31, 0x05, 0], [0, 0x05, 0x31, 0x62]];
 
-/// The load of a wallet at least this many blocks (a day) behind is logged.
+/// A load is logged if the wallet is at least this many blocks (a day) behind.
 const LOG_BEHIND: u32 = 144;
 
 /// The warning for a wallet that scans blocks again for more scripts.
@@ -104,8 +104,8 @@ impl WalletManager {
         Ok(warnings)
     }
 
-    /// Adds advice to a load error if the name is the path of a wallet of bitcoind: how to copy it. Reads only files
-    /// inside `folders`.
+    /// Adds advice to a load error if `name` is the path of a wallet of bitcoind: how to copy that wallet. Reads only
+    /// files inside `folders`.
     pub fn with_advice(&self, name: &str, folders: &Folders, error: ServiceError) -> ServiceError {
         let path = Path::new(name);
         let is_missing = error.kind == ErrorKind::WalletNotLoaded && path.is_absolute();
@@ -170,7 +170,7 @@ impl WalletManager {
         }
     }
 
-    /// restorewallet: creates a wallet from a backup file, within the rules for clients' files, and loads it once `guarded` agrees.
+    /// restorewallet: creates a wallet from a backup file, within the rules for clients' files, and loads it unless `guarded` fails.
     pub fn restore(
         &self,
         name: String,
@@ -262,7 +262,7 @@ impl WalletManager {
         Ok(warnings)
     }
 
-    /// The last steps of loading, for a wallet that receives events already. Returns its warnings.
+    /// The last steps of loading, for a wallet that already receives events. Returns its warnings.
     fn settle_in(&self, wallet: &Arc<Wallet>, before: StateAtLoad, known: Option<u64>) -> ServiceResult<Vec<String>> {
         if !self.is_in_step(wallet, known) {
             self.follower.give(wallet, Item::Reconcile(1));
@@ -297,7 +297,7 @@ impl WalletManager {
     pub fn unload(&self, name: String, load_on_startup: Option<bool>) -> ServiceResult<Vec<String>> {
         let wallet = self.follower.named(&name).ok_or(ErrorKind::WalletNotLoaded)?;
         let _reserved = self.reserve_name(&name)?;
-        // Never released, so no rescan can start while the wallet is unloaded.
+        // Never released, so that no rescan can start during the unload.
         wallet.rescan_reserve()?;
         let event = wallet.store.env.closing();
         self.follower.remove(&wallet);
@@ -335,8 +335,8 @@ impl WalletManager {
         Ok(files::set_load_on_startup(&self.dir, names, name, load)?)
     }
 
-    /// Whether the process may open the files of one more wallet, beside [`OTHER_FILES`]. `opened` wallets have open
-    /// files and are not loaded yet.
+    /// Fails if the process may not open the files of one more wallet, besides [`OTHER_FILES`]. `opened` wallets have open
+    /// files but are not loaded yet.
     pub(super) fn check_files(&self, opened: usize) -> ServiceResult<()> {
         let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let wallets = (self.follower.count() + opened) as u64;

@@ -57,7 +57,7 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// Unlocks the locked ones of these coins and returns them.
+    /// Unlocks coins. Returns the locks that were removed.
     pub fn unlock_coins(&mut self, coins: &[OutPoint]) -> Result<Vec<CoinLock>> {
         let locked = self.wallet.locked_coins.lock();
         let found: Vec<OutPoint> = coins.iter().filter(|coin| locked.contains(coin)).copied().collect();

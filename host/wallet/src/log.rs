@@ -1,14 +1,14 @@
-//! The log of a wallet: a numbered entry for each change of where a transaction stands. The write that changes it writes
-//! the entry, too.
+//! The log of a wallet: a numbered entry for each change of a transaction's [`Standing`]. The write that changes the
+//! standing also writes the entry.
 //!
-//! A write notes how a transaction stands before it first changes it, and compares that at its end with how the
-//! transaction stands then. The table `log_due` has the confirmed transactions that are not deep yet. The block that makes
-//! one deep moves it to the log, also if that block does not touch the wallet otherwise (`SyncPosition::due`).
+//! A write notes a transaction's standing before it first changes the transaction, and compares it with the standing at
+//! the end of the write. The table `log_due` has the confirmed transactions that are not deep yet. The block that makes one
+//! deep moves it to the log, even if the block does not touch the wallet otherwise (`SyncPosition::due`).
 //!
-//! A number is the time in microseconds, or one more than the last number if that is greater. So a wallet restored from a
-//! backup does not give numbers again that it has given since the backup.
+//! An entry's number is the time in microseconds, or the last number plus one if that is greater. So a wallet restored
+//! from a backup does not reuse the numbers that it gave after the backup.
 //!
-//! Entries do not hold payments: they are read from the transaction's row (`view/log.rs`).
+//! Entries do not contain payments: readers take them from the transaction's row (`view/log.rs`).
 
 use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -20,10 +20,10 @@ use super::error::{Result, WalletError};
 use super::store::tables::{LogTables, height_key, number_from_key};
 use super::store::{Reading, Tables};
 
-/// The height of a block that makes a transaction deep, while no transaction waits for one.
+/// The height of the next block that makes a transaction deep, if no transaction is waiting for one.
 pub const NEVER: u32 = u32::MAX;
 
-/// Where a transaction stands, as the log tells it.
+/// The state of a transaction as the log shows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Standing {
     Unknown,
@@ -57,9 +57,9 @@ impl Standing {
 pub struct Note {
     pub txid: Txid,
     pub order_position: u64,
-    /// Where it stood before the write.
+    /// Its standing before the write.
     pub before: Standing,
-    /// Whether its payments have changed, so that the log tells again where it stands.
+    /// Whether its payments have changed, so that it gets an entry even if its standing has not changed.
     pub again: bool,
 }
 

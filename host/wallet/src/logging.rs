@@ -17,7 +17,7 @@ const MAX_AGE: u64 = 90 * 24 * 3600 * 1_000_000;
 const MAX_AGED_PER_WRITE: usize = 1_000;
 
 impl Write<'_> {
-    /// Called before the first change of where a transaction stands.
+    /// Notes a transaction's standing. Called before its first change.
     pub fn note_standing(&mut self, row: &WalletTransaction) -> Result<()> {
         if !self.log.has(&row.txid) {
             let before = standing(&self.t, self.reads(), &row.txid, &row.state)?;
@@ -32,7 +32,7 @@ impl Write<'_> {
         }
     }
 
-    /// Other payments of a known transaction are the wallet's than before.
+    /// Notes that a different part of a known transaction's payments is the wallet's now.
     pub fn note_payments_changed(&mut self, row: &WalletTransaction) -> Result<()> {
         self.note_standing(row)?;
         let place = self.log.places.get(&row.txid).copied();
@@ -118,7 +118,7 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// Drops the entries whose number is below `oldest`, and the oldest ones beyond the number `most`.
+    /// Drops entries with a number below `oldest`, and the oldest entries if there are more than `most`.
     pub fn drop_old(&mut self, tables: LogTables, state: &mut LogStateRow, oldest: u64, most: u64) -> Result<()> {
         let excess = tables.entries.len(self.reads())?.saturating_sub(most);
         let excess = usize::try_from(excess).unwrap_or(usize::MAX);

@@ -138,15 +138,15 @@ impl WalletManager {
         Ok(manager)
     }
 
-    /// The node sends its events to the manager from now on. Events about transactions that wallets offered earlier are
-    /// lost, so those wallets read the mempool again.
+    /// Called once the node sends its events to the manager. Earlier events are lost: if wallets offered transactions
+    /// before, all wallets read the mempool again.
     pub fn is_told(&self) {
         let resubmitted = self.resubmitted.swap(false, Ordering::Relaxed);
         for wallet in self.follower.loaded() {
             if resubmitted {
                 self.follower.give(&wallet, Item::Reconcile(1));
             }
-            // The event that the node came back while the wallet loaded is lost, too.
+            // If the node came back while the wallet was loading, that event is lost, too.
             if wallet.lag.lock().is_some() {
                 self.follower.give(&wallet, Item::Event(NodeEvent::Reached));
             }
@@ -168,8 +168,8 @@ impl WalletManager {
         }
     }
 
-    /// Waits until the loaded wallets have processed all events that the node sent before this call. Wallets that
-    /// failed or are unloaded meanwhile are skipped.
+    /// Waits until the loaded wallets have processed all events that the node sent before this call. Skips
+    /// wallets that failed or are unloaded during the wait.
     pub fn wait_for_all(&self) {
         for wallet in self.follower.loaded() {
             // A failure is reported to calls for that wallet.
@@ -200,8 +200,8 @@ impl WalletManager {
         Some(NameReservation { manager: self, name: name.to_owned() })
     }
 
-    /// The wallet of a call: the named one, or the only one loaded. Waits until the wallet has followed the node to the
-    /// tip of this moment, then opens a snapshot.
+    /// The wallet of a call: the named one, or the only one loaded. Waits until the wallet has followed the node to its
+    /// current tip, then opens a snapshot.
     pub fn select(&self, name: Option<&str>) -> ServiceResult<WalletView> {
         let wallet = &self.find(name)?;
         self.shared.node.catch_up()?;
@@ -234,7 +234,7 @@ impl WalletManager {
         self.shared.node.is_caught_up() && self.find(name).is_ok_and(|wallet| stands(&wallet))
     }
 
-    /// Whether plugins sign or judge for the wallet of this name, or for the only one.
+    /// Whether the named wallet, or the only one loaded, has a signer plugin or may have policies.
     pub fn asks_plugins(&self, name: Option<&str>) -> bool {
         self.find(name).is_ok_and(|wallet| wallet.signer().is_some() || wallet.may_be_guarded())
     }
@@ -289,8 +289,8 @@ impl WalletManager {
         let _ = self.on_unload.set(Box::new(hook));
     }
 
-    /// Waits until a wallet is loaded, is unloaded or needs a backup, or this time has passed. `seen` is the result of the last call, and
-    /// at first 0; `None`: the host stops.
+    /// Waits until a wallet is loaded, is unloaded or needs a backup, at most for `patience`. `seen` is the result of the last
+    /// call, 0 for the first. Returns `None` once the host stops.
     pub fn wait_backup_due(&self, seen: u64, patience: Duration) -> Option<u64> {
         self.shared.backups_due.wait(seen, patience)
     }
@@ -325,7 +325,7 @@ impl WalletManager {
         Ok(files::list(&self.dir)?)
     }
 
-    /// The host is stopping: long imports abort as a whole.
+    /// Called when the host stops: aborts long imports, each as a whole.
     pub fn give_up_imports(&self) {
         self.shared.stopping.store(true, Ordering::Relaxed);
     }
@@ -371,20 +371,20 @@ fn store_places(wallets: &[Arc<Wallet>]) {
 pub(super) fn check_lag(wallet: &Wallet) -> ServiceResult<()> {
     let lag = wallet.lag.lock();
     // While the node is unreachable or on another chain, the wallet still answers reads.
-    let told = |lag: &&Lag| !lag.unavailable && !lag.read_only;
-    let Some(text) = lag.as_ref().filter(told).map(|lag| lag.text.clone()) else { return Ok(()) };
+    let is_error = |lag: &&Lag| !lag.unavailable && !lag.read_only;
+    let Some(text) = lag.as_ref().filter(is_error).map(|lag| lag.text.clone()) else { return Ok(()) };
     let detail = format!("The wallet could not follow the chain and will be tried again: {text}");
     Err(ServiceError::new(ErrorKind::Storage, detail))
 }
 
-/// The outcome; `None` if the node is unreachable, which is retried.
+/// The outcome; `None` if the node is unreachable, which is retried, or if the wallet is read-only.
 pub(super) fn while_reachable<T>(wallet: &Wallet, outcome: Result<T>) -> Result<Option<T>> {
     match outcome {
         Err(error) if error.is_unavailable() => {
-            tracing::warn!(wallet = wallet.name(), %error, "the wallet stands where it is until the node can be reached");
+            tracing::warn!(wallet = wallet.name(), %error, "the wallet keeps its position until the node can be reached");
             Ok(None)
         }
-        // The wallet is read-only and still answers reads.
+        // The read-only wallet still answers reads.
         Err(WalletError::Rewind { .. }) => Ok(None),
         outcome => outcome.map(Some),
     }

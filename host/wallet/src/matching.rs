@@ -1,4 +1,4 @@
-//! Whether a transaction concerns the wallet, and storing it.
+//! Decides whether a transaction concerns a wallet, and stores it.
 
 use bitcoin::consensus::serialize;
 use bitcoin::hashes::Hash;
@@ -22,7 +22,7 @@ const MAX_SIGNALLING_SEQUENCE: u32 = 0xffff_fffd;
 pub enum Match {
     /// Neither pays to the wallet nor spends from it.
     Foreign,
-    /// Stored already.
+    /// Already stored.
     Known(Box<WalletTransaction>),
     /// New, with the row of each output's script.
     New(Vec<Option<ScriptRow>>),

@@ -15,7 +15,7 @@ use super::store::tables::{hash160, script_key, txid_from};
 use super::store::{Reading, Tables};
 use super::write::Write;
 
-/// The script as which the address book knows a script: itself, or `None` if it has no address, as pay-to-pubkey.
+/// The script under which the address book lists a script: itself; `None` if it has no address, like pay-to-pubkey.
 pub fn address_script(script: &Script) -> Option<ScriptBuf> {
     match classify(script) {
         ScriptKind::PubKey { .. } | ScriptKind::NonStandard | ScriptKind::Multisig { .. } | ScriptKind::NullData => {
@@ -170,7 +170,7 @@ impl Write<'_> {
         self.refresh_coins(row)
     }
 
-    /// Writes a transaction's row if the change does not affect coins.
+    /// Writes a transaction's row. Only for changes that do not affect coins.
     pub fn put_row(&mut self, row: &WalletTransaction) -> Result<()> {
         self.store_row(self.t.transactions, &row.order_position.to_be_bytes(), row)?;
         self.changed.insert(row.txid);

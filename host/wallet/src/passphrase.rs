@@ -12,7 +12,7 @@ use super::follow::alarms::Due;
 use super::live::{Lock, Wallet};
 use super::store::tables::{ENCRYPTION, PLAINTEXT_KEY};
 
-/// The longest unlocked time, in seconds, as in walletpassphrase of bitcoind.
+/// The longest time for which walletpassphrase unlocks a wallet, in seconds, as in bitcoind.
 pub const MAX_UNLOCK_SECONDS: u64 = 100_000_000;
 
 impl Wallet {
@@ -108,7 +108,7 @@ impl Wallet {
     pub fn change_passphrase(&self, old: Secret, new: Secret) -> ServiceResult<()> {
         self.require_encrypted("walletpassphrasechange")?;
         let key = self.recover(&old).inspect_err(|error| {
-            // As bitcoind does. Other errors, such as a refused attempt, do not lock the wallet.
+            // Other errors, such as a refused attempt, do not lock the wallet.
             if error.kind == ErrorKind::PassphraseIncorrect {
                 self.lock_now();
             }

@@ -1,6 +1,6 @@
-//! Payments of a wallet are made one after the other: each keeps its turn from its choice of coins until their spending
-//! or locking is stored. Concurrent payments would choose the same coins, and the later one would fail. A payment whose
-//! signer hangs loses its turn; if it then spends the same coin as another, the later of the two is refused.
+//! A wallet makes its payments one after the other: each keeps its turn from its choice of coins until the wallet has
+//! stored that they are spent or locked. Concurrent payments would choose the same coins, and the later one would fail. A
+//! payment whose signer hangs loses its turn; if it then spends the same coin as another, the later of the two is refused.
 
 use std::sync::Arc;
 
@@ -21,8 +21,7 @@ impl Drop for Turn {
 }
 
 impl Wallet {
-    /// Waits for the payments before this one. Fails with `Stale` once the caller is not `wanted` any more, which is
-    /// polled.
+    /// Waits for the payments before this one. Polls `wanted`, and fails with `Stale` once it returns false.
     pub fn begin_payment(self: &Arc<Self>, wanted: &dyn Fn() -> bool) -> ServiceResult<Turn> {
         match self.turns.take(wanted) {
             Some(number) => Ok(Turn { wallet: self.clone(), number }),

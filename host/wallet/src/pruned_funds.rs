@@ -28,7 +28,7 @@ impl Wallet {
             self.feed.note_height(info.height);
             let place = (block, info.height, index, header_time(&info));
             let written = self.write(|write| {
-                // The wallet has gone back since the node was queried.
+                // The wallet has gone back to an earlier block since the query.
                 if write.wallet.feed.retreats() != retreats {
                     return Ok(None);
                 }

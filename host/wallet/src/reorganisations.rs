@@ -1,5 +1,5 @@
-//! Deep reorganisations: logged and counted, with the number of each wallet's transactions that left the chain, and
-//! announced to plugins, with these transactions.
+//! Deep reorganisations. The host counts and logs them, with the number of each wallet's transactions that left the
+//! chain, and announces these transactions to plugins.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -51,7 +51,7 @@ pub(super) struct Retreat(Mutex<RemovedBlocks>);
 pub(super) struct RemovedBlocks {
     pub(super) blocks: u32,
     pub(super) count: usize,
-    /// The first of them, as many as an event holds.
+    /// The first of the `count` transactions, as many as an event holds.
     pub(super) transactions: Vec<Txid>,
 }
 

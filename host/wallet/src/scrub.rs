@@ -6,9 +6,9 @@
 //! removed only after a search of the whole file has not found the secret. Until then the removal is retried at each
 //! load, and by a thread while the wallet is loaded.
 //!
-//! The process may be killed before that, and the next start may not load the wallet. So a note file is created beside
-//! the wallet's file before a secret becomes a former one, and removed after the search. A start searches the files of
-//! all wallets with a note.
+//! The process may be killed before that, and the next start may not load the wallet. So a marker file is created beside
+//! the wallet's file before a secret is replaced, and removed after the search. Each start of the host searches the files
+//! of all wallets with a marker file.
 //!
 //! The mark must not contain the secret. It contains its hash, and its first bytes for a fast search.
 
@@ -133,7 +133,7 @@ impl Wallet {
                     tracing::warn!(
                         wallet = self.name(),
                         error,
-                        "a former key is still in the wallet's file; it is tried again"
+                        "a former key is still in the wallet's file; the host will try again to overwrite it"
                     );
                 }
                 self.shared.scrubber.wake(first);
@@ -165,7 +165,7 @@ impl Wallet {
             return Ok(false);
         }
         self.write(|write| {
-            // Traces added meanwhile stay.
+            // Traces added since the mark was read stay.
             let mut row: ScrubRow = get(t.meta, write.reads(), SCRUB)?.unwrap_or_default();
             row.traces.retain(|trace| left.contains(trace) || !mark.traces.contains(trace));
             if row.traces.is_empty() {
@@ -221,7 +221,7 @@ pub struct Scrubber {
 struct State {
     follower: Option<Arc<Follower>>,
     pause: Duration,
-    /// A wallet has come that was not tried yet.
+    /// Whether a wallet needs a first retry.
     woken: bool,
     running: bool,
     stopping: bool,
@@ -247,8 +247,8 @@ impl Scrubber {
         let own = self.clone();
         match thread::Builder::new().name("scrub".into()).spawn(move || own.run()) {
             Ok(thread) => (state.running, state.thread) = (true, Some(thread)),
-            // The mark stays, so the next load retries.
-            Err(error) => tracing::error!(%error, "no thread removes a former key from a wallet's file"),
+            // The next load retries, since the mark stays.
+            Err(error) => tracing::error!(%error, "cannot start the thread that removes former keys of wallets"),
         }
     }
 
@@ -283,7 +283,7 @@ impl Scrubber {
             let pause = state.pause;
             state.woken = false;
             self.changed.wait_while_for(&mut state, |state| !state.stopping && !state.woken, pause);
-            // A wallet that has come meanwhile gets the same first pause.
+            // A wallet that needs its first retry restarts the first pause.
             if !state.woken {
                 break;
             }
@@ -322,7 +322,7 @@ mod tests {
         scrubber.wake(true);
         let pauses = (0..4).map(|_| {
             scrubber.state.lock().woken = false;
-            // As the thread does after a failed attempt. Nothing waits here, and no wallet is loaded.
+            // As the thread does after a failed attempt, but without the wait.
             let pause = std::mem::take(&mut scrubber.state.lock().pause);
             scrubber.state.lock().pause = (2 * pause).min(LAST_PAUSE);
             scrubber.wake(false);

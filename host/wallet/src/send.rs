@@ -35,10 +35,10 @@ const RETRY: Duration = Duration::from_secs(1);
 /// Metadata keys: the transaction that replaced this one, and the transaction that this one replaced.
 pub(super) const REPLACED_BY: &str = "replaced_by_txid";
 const REPLACES: &str = "replaces_txid";
-/// The sender has checked the feerate.
+/// No limit: the sender has checked the feerate.
 const NO_LIMIT: FeeRate = FeeRate::ZERO;
 
-/// Marks a transaction as being sent, until it is dropped.
+/// Marks a transaction as being sent, until this guard is dropped.
 struct Sending<'w>(&'w Wallet, Txid);
 
 impl<'w> Sending<'w> {
@@ -66,7 +66,7 @@ impl Wallet {
     /// that this one replaces, if any.
     ///
     /// Refuses, and stores nothing, if the transaction is not the wallet's, if it spends a coin that another
-    /// transaction of the wallet spends, if a text is too long, or if the node fails for certain.
+    /// transaction of the wallet spends, if a text is too long, or if the node fails and certainly does not have it.
     pub fn send(
         &self,
         replaced: Option<Txid>,
@@ -135,7 +135,7 @@ impl Wallet {
             write.changed.remove(&txid);
             Ok(())
         };
-        // If the client got an error, it would pay again.
+        // Only logged: after an error, the client would pay again.
         if let Err(error) = self.write(leave) {
             tracing::error!(wallet = self.name(), %txid, %error, "cannot record that the mempool refused a payment");
         }
@@ -166,8 +166,8 @@ impl Wallet {
     /// Offers the wallet's unconfirmed transactions outside the mempool to the node again. Returns how many the mempool
     /// may have accepted; its events report the outcome.
     ///
-    /// No lock is held while the node works. Transactions that are confirmed or abandoned meanwhile are skipped. After
-    /// `until`, the rest is queued for the resend thread.
+    /// Holds no lock while the node works, and skips transactions that are confirmed or abandoned in the meantime. After
+    /// `until`, queues the rest for the resend thread.
     pub(crate) fn resubmit(&self, offered: OfferScope, until: Option<Instant>) -> Result<usize> {
         let txids = match offered {
             OfferScope::All => self.find_idle()?,
@@ -237,7 +237,7 @@ impl Wallet {
         let mut known = std::mem::take(&mut outgoing.idle);
         outgoing.idle = idle.iter().map(|txid| (*txid, known.remove(txid).flatten())).collect();
         if outgoing.noted != noted {
-            // Sends have added transactions meanwhile.
+            // Sends have added transactions since the read.
             outgoing.idle.append(&mut known);
         }
         drop(outgoing);
@@ -323,7 +323,7 @@ impl Write<'_> {
         if state == TxState::InMempool {
             self.enter_mempool(transaction, now)?;
         } else {
-            // Its scripts count as used once the wallet receives it, so that all of this can be undone.
+            // Its scripts count as used only once the node has announced it: until then, all of this can be undone.
             self.insert(transaction, txid, state, &scripts, Met::Now(now))?;
         }
         if !texts.is_empty()
@@ -337,8 +337,8 @@ impl Write<'_> {
         Ok(Some(unlocked))
     }
 
-    /// Removes a payment after a failure of the node. Returns whether it is gone: it stays if the wallet has received
-    /// it meanwhile, or if it has children.
+    /// Removes a payment after a failure of the node. Returns whether it is gone: it stays if the node has announced it,
+    /// or if it has children.
     fn remove_payment(&mut self, txid: Txid, stored_as: TxState) -> Result<bool> {
         let Some(row) = self.t.transaction(self.reads(), &txid)? else { return Ok(true) };
         let is_idle = row.state == stored_as || matches!(row.state, TxState::Inactive | TxState::Abandoned);

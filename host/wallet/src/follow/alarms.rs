@@ -10,7 +10,7 @@ use crate::live::index::WalletNumber;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Due {
     Lock,
-    /// The wallet retries to follow the chain.
+    /// The wallet tries again to follow the chain.
     Retry,
     Resend,
 }
@@ -19,7 +19,7 @@ pub type Alarm = (Instant, Due, WalletNumber);
 
 pub type Alarms = Worker<BinaryHeap<Reverse<Alarm>>>;
 
-/// The next work of the thread.
+/// The next task of the alarm thread.
 pub enum Next {
     Due(Vec<Alarm>),
     Maintenance,
@@ -36,7 +36,7 @@ impl Alarms {
         self.look(|alarms| alarms.iter().filter(|Reverse((_, due, _))| matches!(due, Due::Retry)).count())
     }
 
-    /// Waits for the next alarm, or for the time of `maintenance`.
+    /// Waits for the next alarm, at most until `maintenance`.
     pub fn next(&self, maintenance: Instant) -> Next {
         let take = |alarms: &mut BinaryHeap<Reverse<Alarm>>| {
             let now = Instant::now();

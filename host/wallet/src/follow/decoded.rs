@@ -46,7 +46,7 @@ impl DecodedBlock {
         previous(&self.info)
     }
 
-    /// The wallets that it may concern.
+    /// The wallets that the block may concern.
     pub fn concerned(&self, index: &Index) -> HashSet<WalletNumber> {
         let mut found = HashSet::new();
         for interest in self.interests.iter().flatten() {
@@ -76,8 +76,8 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// A block of the chain. If the chain lacks it, fails with [`WalletError::Pruned`] or [`WalletError::Background`]
-    /// where that explains it, else with [`WalletError::MissingBlock`].
+    /// A block of the chain. If the node lacks it, fails with [`WalletError::Pruned`] or [`WalletError::Background`] if
+    /// that is the reason, else with [`WalletError::MissingBlock`].
     pub fn get(&self, node: &dyn Node, hash: BlockHash) -> Result<Arc<DecodedBlock>> {
         let place = self.place(hash);
         let mut block = place.lock();

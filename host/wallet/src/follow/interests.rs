@@ -1,4 +1,4 @@
-//! The entries of a wallet in the index. A write adds them before it stores the rows. A load adds the entries of all
+//! The entries of a wallet in the index. A write adds entries before it stores the rows. A load adds the entries of all
 //! stored rows.
 
 use std::sync::atomic::Ordering;

@@ -8,9 +8,9 @@ use super::thread::Follower;
 use crate::live::feed::Item;
 use crate::live::outgoing::OfferScope;
 
-/// How often positions far ahead of the stored ones are stored, and idle wallets free caches.
+/// How often maintenance stores positions that are far ahead of the stored ones, and frees the caches of idle wallets.
 const STORE_EVERY: Duration = Duration::from_secs(60);
-/// The most wallets whose positions one maintenance stores: each costs an fsync, and alarms wait meanwhile.
+/// The most wallets whose positions one maintenance stores: each costs an fsync, during which alarms wait.
 const MAX_STORED: usize = 100;
 
 impl Follower {
@@ -21,7 +21,7 @@ impl Follower {
                 Next::Stop => return,
                 Next::Due(alarms) => alarms.into_iter().for_each(|alarm| {
                     if catch_unwind(AssertUnwindSafe(|| self.ring(alarm))).is_err() {
-                        tracing::error!("what was due for a wallet failed");
+                        tracing::error!("timed work on a wallet panicked");
                     }
                 }),
                 Next::Maintenance => {
@@ -51,7 +51,7 @@ impl Follower {
         }
     }
 
-    /// Stores positions, and lets idle wallets free caches.
+    /// Stores positions, and frees the caches of idle wallets.
     pub(crate) fn run_maintenance(&self) {
         let wallets = self.loaded();
         wallets.iter().for_each(|wallet| wallet.rest());

@@ -22,7 +22,7 @@ use crate::write::Write;
 use outrigger_node::interest::interests;
 use outrigger_node::{NodeEvent, Removal};
 
-/// The most events per step, and the most bytes of their blocks. All that touches the wallet is one write transaction.
+/// The most events that are processed together, and about the most bytes of their blocks. They share a write transaction.
 const EVENTS_PER_STEP: usize = 200;
 const BYTES_PER_STEP: usize = 16 << 20;
 
@@ -64,21 +64,21 @@ impl Wallet {
     }
 
     /// Processes events in order, including blocks that have left the chain since: the wallet should know their
-    /// transactions. Then reads on to the tip of the last event. Returns that tip if reading takes longer.
+    /// transactions. Then reads on to the tip of the last event. Returns that tip if the turn ends before.
     fn follow(&self, events: Vec<NodeEvent>) -> Result<Option<Item>> {
-        // Reset by every block event, whose own tip follows. Reading on earlier would skip blocks whose events are
-        // still to come and that have left the chain since.
+        // Reset by every block event, because its own tip event follows. To read on before that would skip blocks that
+        // have left the chain and whose events are still to come.
         let mut tip = None;
         let mut steps = Vec::new();
         let mut size = 0;
         let mut reached = false;
         for event in events {
             match event {
-                // A full read of the mempool covered this change, and it processed the blocks before it.
+                // A full read of the mempool has covered this change and the blocks before it.
                 NodeEvent::TransactionAdded { sequence, .. } | NodeEvent::TransactionRemoved { sequence, .. }
                     if self.feed.has_read_mempool(sequence) => {}
                 NodeEvent::TransactionAdded { transaction, time, .. } => steps.push(Step::Enter(transaction, time)),
-                // The block that confirms it also removes it, sooner or later.
+                // The event of the block that confirms it changes its state.
                 NodeEvent::TransactionRemoved { reason: Removal::Confirmed, .. } => {}
                 NodeEvent::TransactionRemoved { txid, .. } => steps.push(Step::Leave(txid)),
                 NodeEvent::BlockConnected { hash, height } => match self.decoded(hash) {
@@ -106,7 +106,7 @@ impl Wallet {
         }
         self.take_steps(steps)?;
         if reached {
-            // Here and not on another thread: calls wait until the wallet knows which of its payments the node has.
+            // Not on another thread: calls must wait until the wallet knows which of its payments the node has.
             self.offer_again()?;
         }
         match tip {
@@ -269,22 +269,22 @@ impl Wallet {
     /// Whether a mempool transaction changes anything for the wallet.
     fn is_news(&self, txn: &Reading<'_>, transaction: &Transaction) -> Result<bool> {
         Ok(match examine(&self.store.tables, txn, transaction, &transaction.compute_txid())? {
-            // It may conflict with a transaction of the wallet by a foreign input.
+            // It may spend a foreign output that a transaction of the wallet spends, too.
             Match::Foreign => self.conflicts_with(txn, transaction)?,
             Match::New(_) => true,
             Match::Known(row) => !matches!(row.state, TxState::InMempool | TxState::Confirmed { .. }),
         })
     }
 
-    /// Marks those transactions, unconfirmed by a reorganisation, that are in the mempool.
+    /// Marks transactions that a reorganisation unconfirmed, if they are in the mempool.
     pub(super) fn find_in_mempool(&self, undone: BTreeSet<Txid>) -> Result<()> {
         if undone.is_empty() {
             return Ok(());
         }
-        // The mempool as announced by events, so that a removal will be announced, too. The node may lose later
-        // additions before it announces them.
-        let told: HashSet<Txid> = self.shared.node.mempool_ids()?.into_iter().collect();
-        let present: Vec<Txid> = undone.into_iter().filter(|txid| told.contains(txid)).collect();
+        // The mempool as announced by events, so that a removal will be announced, too. The node may drop a later
+        // addition before it announces it.
+        let announced: HashSet<Txid> = self.shared.node.mempool_ids()?.into_iter().collect();
+        let present: Vec<Txid> = undone.into_iter().filter(|txid| announced.contains(txid)).collect();
         if present.is_empty() {
             return Ok(());
         }

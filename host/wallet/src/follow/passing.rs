@@ -23,7 +23,7 @@ use outrigger_node::{NodeEvent, Removal};
 impl Follower {
     pub(super) fn pass(&self, shared: &Shared, event: &NodeEvent) {
         if self.count() == 0 {
-            // A wallet that is loaded later reads everything that it has missed.
+            // A load reads everything that the wallet has missed.
             return;
         }
         let passed = match event {
@@ -32,7 +32,7 @@ impl Follower {
                 self.pass_transaction(event, interests(transaction, &txid).collect());
                 Ok(())
             }
-            // The block that confirms it also removes it, sooner or later.
+            // The event of the block that confirms it changes its state.
             NodeEvent::TransactionRemoved { reason: Removal::Confirmed, .. } => Ok(()),
             NodeEvent::TransactionRemoved { txid, .. } => {
                 self.pass_transaction(event, vec![transaction_interest(txid)]);
@@ -50,7 +50,7 @@ impl Follower {
             }
         };
         if let Err(error) = passed {
-            // Each wallet processes the event by itself and reports its own failure.
+            // Each wallet then processes the event on its own, and reports its own failure.
             tracing::debug!(%error, "an event of the node could not be matched; every wallet processes it by itself");
             self.give_all(event);
         }
@@ -114,8 +114,8 @@ impl Follower {
         });
     }
 
-    /// Lets wallets that are not at the tip read on. If only the tip's block is missing, it is connected for all at
-    /// once.
+    /// Lets wallets that are not at the tip read on. If idle wallets lack only the tip's block, it is connected for all
+    /// wallets at once.
     fn pass_tip(&self, shared: &Shared, event: &NodeEvent, hash: BlockHash) -> Result<()> {
         let mut places = HashSet::new();
         // Busy wallets get the event below. Most of them have got the block's event.

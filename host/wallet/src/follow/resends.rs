@@ -1,5 +1,5 @@
-//! The queue of the resend thread, which offers unconfirmed transactions to the node again. It may wait for the node;
-//! the alarm thread never does.
+//! The queue of the resend thread, which offers unconfirmed transactions to the node again. That thread may wait for
+//! the node; the alarm thread never does.
 
 use std::collections::BTreeMap;
 

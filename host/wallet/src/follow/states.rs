@@ -15,7 +15,7 @@ use crate::store::rows::CoinRow;
 use crate::store::tables::{OF_MEMPOOL, OF_WALLET, conflict_key};
 use crate::write::Write;
 
-/// The version of transactions of which at most two are unconfirmed together, parent and child (BIP 431).
+/// The version of TRUC transactions. An unconfirmed one has at most one unconfirmed parent or child (BIP 431).
 const TRUC: Version = Version(3);
 
 /// Decides whether a transaction of the wallet counts: it is confirmed, in the mempool or inactive, and conflicts with
@@ -49,8 +49,8 @@ impl Counting {
     }
 }
 
-/// The outpoints that no other mempool transaction can spend beside this one: its inputs. For version 3 also all outputs of
-/// its unconfirmed parents in the wallet, because such a parent has at most one child (BIP 431).
+/// The outpoints that no other transaction can spend while this one is in the mempool: its inputs. For version 3 also all
+/// outputs of its unconfirmed parents in the wallet, because a parent has at most one child (BIP 431).
 pub fn contended(
     wallet: &Wallet,
     txn: &Reading<'_>,
@@ -178,8 +178,8 @@ impl Write<'_> {
         Ok(spenders)
     }
 
-    /// A mempool transaction contends for some outpoints ([`contended`]). The wallet's other spenders of them conflict with it
-    /// while it is there, and so do their descendants: their outputs are no coins, and their inputs count as unspent.
+    /// Records the conflicts of a mempool transaction: with the wallet's other spenders of the outpoints that it contends for
+    /// ([`contended`]), and with their descendants. Their outputs are then not coins, and their inputs count as unspent.
     pub fn note_mempool_conflicts(
         &mut self,
         txid: Txid,
@@ -209,7 +209,7 @@ impl Write<'_> {
         self.refresh_all(fresh)
     }
 
-    /// A transaction has left the mempool, which ends its conflicts.
+    /// Ends the conflicts of a transaction that has left the mempool.
     pub fn forget_mempool_conflicts(&mut self, txid: Txid) -> Result<()> {
         let others = self.t.mempool_conflicts_of(self.reads(), OF_MEMPOOL, &txid)?;
         for other in &others {
@@ -236,7 +236,7 @@ impl Write<'_> {
         }
         self.remove_from_index(&row)?;
         self.forget_witnesses(&row.txid)?;
-        // As if abandoned: its outputs are no coins, and its inputs are unspent.
+        // As if abandoned: its outputs are not coins, and its inputs are unspent.
         self.refresh_coins(&WalletTransaction { state: TxState::Abandoned, ..row })
     }
 
@@ -249,8 +249,8 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// A transaction's block was disconnected. It becomes inactive. A coinbase cannot be in another block, so it is
-    /// abandoned with all its descendants, even those still in the mempool.
+    /// Makes a transaction inactive after its block was disconnected. A coinbase cannot be in another block, so it is
+    /// abandoned with all its descendants, even if they are still in the mempool.
     pub fn mark_disconnected(&mut self, row: WalletTransaction) -> Result<()> {
         if !row.coinbase {
             return self.set_state(row, TxState::Inactive);
@@ -258,8 +258,8 @@ impl Write<'_> {
         self.move_with_descendants(row.txid, TxState::Abandoned, |_| true)
     }
 
-    /// Moves `txid` and its descendants to a state. A transaction whose state does not count as `movable` stays, and the
-    /// walk does not go on to its descendants.
+    /// Moves `txid` and its descendants to a state. A transaction whose state is not `movable` stays, and the walk skips
+    /// its descendants.
     fn move_with_descendants(&mut self, txid: Txid, state: TxState, movable: impl Fn(&TxState) -> bool) -> Result<()> {
         let (mut pending, mut seen) = (vec![txid], BTreeSet::new());
         while let Some(txid) = pending.pop() {
@@ -279,7 +279,7 @@ impl Write<'_> {
         self.spenders_of((0_u32..).take(row.outputs.len()).map(|vout| OutPoint { txid: row.txid, vout }))
     }
 
-    /// A block conflicts with `txid` and thereby with its descendants. A conflict with a lower block takes precedence.
+    /// Marks `txid` and its descendants as in conflict with a block. A conflict with a lower block takes precedence.
     pub fn mark_conflicted(&mut self, txid: Txid, block: BlockHash, height: u32) -> Result<()> {
         self.move_with_descendants(txid, TxState::Conflicted { block, height }, |state| match state {
             TxState::Confirmed { .. } => false,

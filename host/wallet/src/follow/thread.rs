@@ -1,6 +1,6 @@
-//! Following the node for all loaded wallets. One thread takes events and finds the wallets that they concern
-//! (`passing.rs`), and a few threads work on those (`work_queue.rs`). These may wait for the node. Timed work is on a
-//! thread that never does (`alarms.rs`).
+//! Follows the node for all loaded wallets. One thread takes events and finds the wallets that they concern
+//! (`passing.rs`), and a few threads work on these wallets (`work_queue.rs`). All of them may wait for the node. The
+//! thread for timed work never does (`alarms.rs`).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -38,7 +38,7 @@ struct LoadedWallets {
 #[derive(Default)]
 struct Inbox {
     events: VecDeque<Item>,
-    told: u64,
+    queued: u64,
     passed: u64,
     /// A tip that a call has seen before its event.
     seen: Option<BlockHash>,
@@ -52,7 +52,7 @@ pub struct Follower {
     pub blocks: Blocks,
     pub(super) work_queue: WorkQueue,
     /// The wallets with queued items. Locked while something is compared with all wallets, so that none becomes busy or
-    /// idle meanwhile. Lock order: before `loaded`.
+    /// idle during the comparison. Lock order: before `loaded`.
     pub(super) busy: Mutex<BTreeSet<WalletNumber>>,
     loaded: RwLock<LoadedWallets>,
     next: AtomicU32,
@@ -62,7 +62,7 @@ pub struct Follower {
     arrived: Condvar,
     moved: Condvar,
     /// Mirrors of the inbox's counters, to be read without its lock.
-    told: AtomicU64,
+    queued: AtomicU64,
     passed: AtomicU64,
     pub(crate) reorganisations: Reorganisations,
 }
@@ -99,8 +99,8 @@ impl Follower {
     /// Whether a change of the mempool certainly concerns no wallet. The index is complete only while all wallets are
     /// idle.
     fn concerns_nobody(&self, inbox: &Inbox, event: &NodeEvent) -> bool {
-        // Checked before hashing: under load, every change is queued.
-        if inbox.passed != inbox.told {
+        // Checked first, to save the hashing: under load, every change is queued.
+        if inbox.passed != inbox.queued {
             return false;
         }
         let concerning: Vec<u64> = match event {
@@ -116,16 +116,16 @@ impl Follower {
 
     fn enqueue(&self, inbox: &mut Inbox, event: NodeEvent) {
         if inbox.events.len() >= MAX_EVENTS {
-            let lost = inbox.events.drain(..).map(|told| told.worth()).sum();
+            let lost = inbox.events.drain(..).map(|item| item.worth()).sum();
             inbox.events.push_back(Item::Reconcile(lost));
         }
         inbox.events.push_back(Item::Event(event));
-        inbox.told += 1;
-        self.told.store(inbox.told, Ordering::Release);
+        inbox.queued += 1;
+        self.queued.store(inbox.queued, Ordering::Release);
         self.arrived.notify_one();
     }
 
-    /// A call has seen a tip whose event may still be missing. The wallets follow to it all the same.
+    /// Lets the wallets follow to a tip that a call has seen, even if its event has not come yet.
     pub fn see_tip(&self, hash: BlockHash, height: u32) {
         let mut inbox = self.inbox.lock();
         if inbox.seen != Some(hash) {
@@ -202,14 +202,14 @@ impl Follower {
 
     /// Whether a wallet has processed all events so far.
     pub fn is_done(&self, wallet: &Wallet) -> bool {
-        let told = self.told.load(Ordering::Acquire);
-        self.passed.load(Ordering::Acquire) >= told && wallet.feed.is_idle()
+        let queued = self.queued.load(Ordering::Acquire);
+        self.passed.load(Ordering::Acquire) >= queued && wallet.feed.is_idle()
     }
 
     /// Waits until a wallet has processed all events that came before this call.
     pub fn wait(&self, wallet: &Wallet) -> WaitOutcome {
         let mut inbox = self.inbox.lock();
-        let target = inbox.told;
+        let target = inbox.queued;
         while inbox.passed < target {
             if inbox.stopping {
                 return WaitOutcome::Stopped;
@@ -255,20 +255,20 @@ impl Follower {
             if inbox.stopping {
                 return None;
             }
-            if let Some(told) = inbox.events.pop_front() {
-                return Some(told);
+            if let Some(item) = inbox.events.pop_front() {
+                return Some(item);
             }
             self.arrived.wait(&mut inbox);
         }
     }
 
     fn run(&self, shared: &Shared) {
-        while let Some(told) = self.next() {
-            match &told {
+        while let Some(item) = self.next() {
+            match &item {
                 Item::Event(event) => {
                     if catch_unwind(AssertUnwindSafe(|| self.pass(shared, event))).is_err() {
                         tracing::error!(
-                            "a panic while an event of the node was matched; every wallet processes the event by itself"
+                            "matching an event of the node panicked; every wallet processes the event by itself"
                         );
                         self.give_all(event);
                     }
@@ -280,13 +280,13 @@ impl Follower {
                 Item::Reconcile(count) => {
                     tracing::warn!(
                         count,
-                        "the wallets read the chain and the mempool anew, as too much was told at once"
+                        "too many events of the node were queued; the wallets read the chain and the mempool again"
                     );
                     self.loaded().iter().for_each(|wallet| self.give(wallet, Item::Reconcile(1)));
                 }
             }
             let mut inbox = self.inbox.lock();
-            inbox.passed += told.worth();
+            inbox.passed += item.worth();
             self.passed.store(inbox.passed, Ordering::Release);
             drop(inbox);
             self.moved.notify_all();

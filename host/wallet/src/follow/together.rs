@@ -16,8 +16,8 @@ use crate::error::Result;
 use crate::live::Wallet;
 use crate::live::index::WalletNumber;
 
-/// Brings wallets to the tip and synchronises them with the mempool. Their interests are in the index. Wallets that lag
-/// far behind or fail are skipped and catch up alone. Returns the sequence of the mempool; `None` if the node did not
+/// Brings wallets, whose interests are in the index, to the tip and synchronises them with the mempool. Skips wallets
+/// that are far behind or fail; they catch up alone. Returns the sequence of the mempool; `None` if the node did not
 /// answer.
 pub fn catch_up_together(shared: &Shared, wallets: &[Arc<Wallet>]) -> Option<u64> {
     walk_blocks(shared, wallets);
@@ -30,8 +30,8 @@ pub fn catch_up_together(shared: &Shared, wallets: &[Arc<Wallet>]) -> Option<u64
     }
 }
 
-/// Walks from the lowest position to the tip, with as many blocks at a time as the cache holds, until all wallets have
-/// passed them.
+/// Walks from the lowest position to the tip, as many blocks at a time as the cache holds. Each wallet passes them
+/// before the next ones are read.
 fn walk_blocks(shared: &Shared, wallets: &[Arc<Wallet>]) {
     let mut walking: Vec<&Arc<Wallet>> = wallets.iter().filter(|wallet| !wallet.is_far()).collect();
     while !shared.stopping.load(Ordering::Relaxed)

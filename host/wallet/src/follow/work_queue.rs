@@ -1,5 +1,5 @@
-//! The threads that work on wallets. One thread at a time works on a wallet, for a bounded time, and then queues it
-//! again at the end, also when another writer keeps it from its turn.
+//! The threads that work on wallets. Only one thread at a time works on a wallet, for a bounded time. If there is more
+//! to do, or another writer held the lock, it then puts the wallet at the end of the queue.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -62,7 +62,7 @@ impl WorkQueue {
             && let Err(error) = add_thread(&mut state)
         {
             // The existing threads do the work, only later.
-            tracing::warn!(%error, "the wallets cannot have another thread");
+            tracing::warn!(%error, "cannot start another wallet thread");
         }
         drop(state);
         self.arrived.notify_one();
@@ -132,7 +132,7 @@ fn panic_message(panic: &(dyn Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a message".to_owned())
 }
 
-/// The work on a wallet panicked: it is no longer followed, and waiters get an error.
+/// Handles a panic in the work on a wallet: the wallet is no longer followed, and waiters get an error.
 fn fail(shared: &Shared, wallet: &Wallet, panic: &(dyn Any + Send)) {
     let reason = panic_message(panic);
     tracing::error!(wallet = wallet.name(), reason, "following the chain for the wallet failed; unload and load it");
@@ -200,12 +200,12 @@ impl Wallet {
             lag.iter_mut().for_each(|lag| *lag = Lag { text: text.clone(), unavailable, read_only, ..*lag });
             return;
         }
-        // An error only once: while a node is away for a day, the retries of each wallet would fill the log.
+        // Logged as an error only once: while a node is away for a day, the retries of each wallet would fill the log.
         match &*lag {
             None => tracing::error!(
                 wallet = self.name(),
                 error = text,
-                "the wallet cannot follow the chain; it will be tried again until it can"
+                "the wallet cannot follow the chain; the host retries until it can"
             ),
             Some(_) => tracing::debug!(wallet = self.name(), error = text, "the wallet still cannot follow the chain"),
         }

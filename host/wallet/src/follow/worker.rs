@@ -37,7 +37,7 @@ impl<W> Worker<W> {
     }
 
     /// Waits until `take` succeeds. Without work, `take` fails with the time after which to try again, or with `None` to
-    /// wait for more work. Returns `None` once the thread has to end.
+    /// wait for more work. Returns `None` once the thread must end.
     pub fn take<R>(&self, mut take: impl FnMut(&mut W) -> std::result::Result<R, Option<Duration>>) -> Option<R> {
         let mut state = self.state.lock();
         while !state.stopping {

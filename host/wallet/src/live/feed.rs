@@ -89,7 +89,7 @@ pub struct Feed {
     progress: Condvar,
     /// Mirrors `Stage::Idle`, to be read without the lock.
     idle: AtomicBool,
-    /// Whether an event was dropped. The wallet then has to read everything again.
+    /// Whether an event was dropped. The wallet then reads the chain and the mempool again.
     behind: AtomicBool,
     /// The mempool's sequence at the last full read; 0 before the first.
     mempool: AtomicU64,
@@ -116,7 +116,7 @@ impl Feed {
         self.idle.load(Ordering::Acquire)
     }
 
-    /// Whether it has missed an event and not caught up.
+    /// Whether the wallet has missed an event and has not caught up since.
     pub fn is_behind(&self) -> bool {
         self.behind.load(Ordering::Acquire)
     }
@@ -126,7 +126,7 @@ impl Feed {
         self.behind.store(behind, Ordering::Release);
     }
 
-    /// The wallet has read the whole mempool, whose sequence was at least this.
+    /// Records that the wallet has read the whole mempool, at this sequence or a later one.
     pub fn note_mempool(&self, sequence: u64) {
         self.mempool.fetch_max(sequence, Ordering::AcqRel);
     }
@@ -136,8 +136,8 @@ impl Feed {
         sequence > 0 && sequence <= self.mempool.load(Ordering::Acquire)
     }
 
-    /// How often the wallet has gone back to an earlier block. A caller that queries the node and then writes compares
-    /// two values: if they differ, the chain may have been another one.
+    /// How often the wallet has gone back to an earlier block. A caller compares the values before it queries the node and
+    /// when it writes: if they differ, the query may have seen another chain.
     pub fn retreats(&self) -> u64 {
         self.retreats.load(Ordering::Acquire)
     }
@@ -151,8 +151,8 @@ impl Feed {
         self.state.lock().position
     }
 
-    /// Moves an idle wallet from block `from` to `to` if the blocks between do not touch it. Returns false if the event
-    /// has to be pushed: the wallet is touched or not idle.
+    /// Moves an idle wallet from block `from` to the adjacent block `to` if it is `untouched`. Returns false if the caller
+    /// must push the event: the wallet is touched or not idle.
     pub fn pass(&self, from: BlockHash, to: Synced, untouched: impl FnOnce(&SyncPosition) -> bool) -> bool {
         let mut state = self.state.lock();
         if state.stage != Stage::Idle || self.is_behind() {
@@ -173,7 +173,7 @@ impl Feed {
         self.state.lock().position.now = now;
     }
 
-    /// A write that started at position `began` has committed and stored position `stored`.
+    /// Records that a write that started at position `began` has stored position `stored`.
     pub fn note_stored(&self, began: Synced, stored: Synced, due: u32) {
         let mut state = self.state.lock();
         (state.position.stored, state.position.stored_height) = (stored.hash, stored.height);
@@ -183,18 +183,18 @@ impl Feed {
         }
     }
 
-    /// Whether the wallet stands where a transaction is deep that the log does not tell so.
+    /// Whether a transaction is deep at the wallet's position, and the log has no entry for that yet.
     pub fn is_due(&self) -> bool {
         let position = self.position();
         position.now.height >= position.due
     }
 
-    /// No transaction is confirmed or conflicted above this height any more.
+    /// Records that no transaction is confirmed or conflicted above this height any more.
     pub fn set_top(&self, height: u32) {
         self.state.lock().position.top = height;
     }
 
-    /// A transaction is confirmed or conflicted at this height.
+    /// Records that a transaction is confirmed or conflicted at this height.
     pub fn note_height(&self, height: u32) {
         let mut state = self.state.lock();
         state.position.top = state.position.top.max(height);
@@ -247,7 +247,7 @@ impl Feed {
         more
     }
 
-    /// The follower thread panicked; the wallet is not followed any more.
+    /// Records a panic of the follower thread: the wallet is no longer followed.
     pub fn fail(&self, reason: String) {
         let mut state = self.state.lock();
         state.items.clear();

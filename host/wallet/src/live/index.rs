@@ -17,7 +17,7 @@ pub type WalletNumber = u32;
 
 /// The number of parts of the index, each with its own lock.
 const SHARDS: usize = 256;
-/// Marks an entry of several wallets. The other bits are the position of their list in [`Shard::lists`].
+/// Marks an entry of several wallets. The other bits are the position of the wallets' list in [`Shard::lists`].
 const SHARED: u32 = 1 << 31;
 /// Entries of unloaded wallets are removed once there are this many, and at least as many as entries of loaded wallets.
 const MANY_DEAD: u64 = 1_000;
@@ -141,7 +141,7 @@ impl Index {
         self.comparing.write()
     }
 
-    /// A wallet with this many entries was unloaded.
+    /// Records that a wallet with this many entries was unloaded.
     pub fn forget(&self, slot: WalletNumber, entries: u64) {
         let mut dead = self.dead.lock();
         dead.slots.insert(slot);

@@ -44,7 +44,7 @@ pub(super) enum Lock {
     Locked,
     Unlocked {
         key: EncryptionKey,
-        /// When it locks again, by the host's clock, in seconds.
+        /// When it locks again, by the host's clock, in Unix seconds.
         until: u64,
         /// The same by the monotonic clock, which decides.
         deadline: Instant,
@@ -68,7 +68,7 @@ pub struct Wallet {
     /// Coins that payments do not choose (lockunspent). Changed under the write lock.
     pub(super) locked_coins: Mutex<BTreeSet<OutPoint>>,
     pub(super) turns: Turns,
-    /// The feerate of payments without one (settxfee).
+    /// The feerate of payments that do not name one (settxfee).
     pay_feerate: Mutex<Option<FeeRate>>,
     pub(super) rescan: Slot,
     pub(super) feed: Feed,
@@ -76,7 +76,7 @@ pub struct Wallet {
     pub(super) lag: Mutex<Option<Lag>>,
     /// Transactions on their way to the node. Never locked during a query to the node.
     pub(super) outgoing: Mutex<Outgoing>,
-    /// The depth of a rewind that is not announced yet.
+    /// Rewinds that are not announced yet.
     pub(super) retreat: Retreat,
     pub(super) attempts: Arc<UnlockAttempts>,
     /// Whether a former secret remained in the file after the last attempt to remove it.
@@ -163,7 +163,7 @@ impl Wallet {
         SpendSettings { pay_feerate, replaces_any, ..self.shared.settings.spending.clone() }
     }
 
-    /// Sets the feerate of payments without one until the wallet is unloaded. `None`: estimated.
+    /// Sets the feerate of payments that do not name one, until the wallet is unloaded. `None`: the host estimates it.
     pub fn set_pay_feerate(&self, feerate: Option<FeeRate>) {
         *self.pay_feerate.lock() = feerate;
     }
@@ -177,7 +177,7 @@ impl Wallet {
         }
     }
 
-    /// Whether it is encrypted, whether it is locked, and the end of the unlocked time, in seconds.
+    /// Whether it is encrypted, whether it is locked, and when an unlocked wallet locks again, in Unix seconds.
     pub(super) fn lock_state(&self) -> (bool, bool, u64) {
         match &*self.lock.lock() {
             Lock::Plain(_) => (false, false, 0),

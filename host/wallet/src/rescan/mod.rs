@@ -68,13 +68,13 @@ impl Wallet {
         self.rescan.stopping.load(Ordering::SeqCst) || self.shared.stopping.load(Ordering::Relaxed)
     }
 
-    /// Starts the reserved rescan at the first block whose running-maximum time is at least `from_time` less two hours,
-    /// up to the wallet's position. [`Event::RescanFinished`] announces its end.
+    /// Starts the reserved rescan, from the first block whose running-maximum time is at least `from_time` minus two
+    /// hours, to the wallet's position. [`Event::RescanFinished`] announces its end.
     pub fn rescan_start(&self, rescan: u64, from_time: u64) -> ServiceResult<()> {
         self.rescan_launch(rescan, begin(from_time))
     }
 
-    /// rescanblockchain: starts the reserved rescan at a height, up to another one or to the wallet's position.
+    /// rescanblockchain: starts the reserved rescan, from the height `first` to `last` or to the wallet's position.
     pub fn rescan_heights(&self, rescan: u64, first: u32, last: Option<u32>) -> ServiceResult<()> {
         self.rescan_launch(rescan, RescanRow { next_height: Some(first), last_height: last, ..begin(0) })
     }
@@ -98,7 +98,7 @@ impl Wallet {
         let wallet = this.ok_or(ErrorKind::WalletNotLoaded)?;
         let thread = thread::Builder::new().name("rescan".into()).spawn(move || wallet.rescan_run(rescan, row));
         state.stage = Stage::Running(since);
-        // A former thread has ended, else the slot would not have been free.
+        // An earlier thread has ended, else the slot would not have been free.
         state.thread = Some(thread.map_err(WalletError::from)?);
         Ok(())
     }
@@ -200,8 +200,8 @@ impl StateAtLoad {
     }
 }
 
-/// Resumes an unfinished rescan. If payments came near the end of the derived scripts since the load, the blocks since
-/// are scanned again for the scripts derived meanwhile. Returns whether they are.
+/// Resumes an unfinished rescan. If payments since the load came near the end of the derived scripts, scans the blocks
+/// since the load again for the scripts derived then, and returns true.
 pub fn resume(wallet: &Wallet, mut loaded: StateAtLoad) -> Result<bool> {
     let stored = wallet.store.tables.rescan(&*wallet.store.read()?)?;
     let is_widened = loaded.reach.widen(wallet)?.is_some();
@@ -211,7 +211,7 @@ pub fn resume(wallet: &Wallet, mut loaded: StateAtLoad) -> Result<bool> {
         tracing::info!(
             wallet = wallet.name(),
             from = loaded.synced.height,
-            "payments were found near the end of what was derived; the blocks are scanned again for more scripts"
+            "payments were found near the end of the derived scripts; the blocks are scanned again for more scripts"
         );
     }
     let rescan = wallet.rescan_reserve()?;

@@ -36,7 +36,7 @@ const MAX_PASSES: u32 = 16;
 /// How often progress is stored while nothing is found.
 const STORE_EVERY: Duration = Duration::from_secs(1);
 
-/// The first and the longest pause after the node was unreachable, and how often an abort is checked meanwhile.
+/// The first and the longest pause after the node was unreachable, and how often a pause checks for an abort.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
 const ABORT_LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -54,7 +54,7 @@ pub enum End {
 /// The end of a part.
 enum Stop {
     Done,
-    /// The wallet has new scripts. The rest of the part has to be searched for them, too.
+    /// The wallet has new scripts. The rest of the part must be searched for them, too.
     Grown(Growth),
     Aborted,
 }
@@ -94,15 +94,15 @@ impl Wallet {
                 {
                     tracing::info!(
                         wallet = self.name(),
-                        "the rescan has found payments near the end of what was derived, and begins again for the scripts that \
-                         were derived since"
+                        "the rescan has found payments near the end of the derived scripts, and begins again for the scripts \
+                         derived since"
                     );
                     (wanted, next, passes) = (WatchedScripts::of(self, &grown)?, first, passes + 1);
                     row.next_height = Some(first);
                     self.write(|write| write.store_row(write.t.meta, b"rescan", &row))?;
                     continue;
                 }
-                // Blocks connected meanwhile may pay to scripts that this rescan has added.
+                // Blocks connected during the rescan may pay to scripts that it has added.
                 if self.rescan_close(next, &row)? {
                     show.end();
                     let last_height = end.checked_sub(1);
@@ -145,7 +145,7 @@ impl Wallet {
         row.last(self.synced().height)
     }
 
-    /// Ends the rescan, unless it has to follow the wallet beyond `next`. Returns whether it has ended.
+    /// Ends the rescan, unless the wallet's position has moved to `next` or beyond. Returns whether the rescan has ended.
     fn rescan_close(&self, next: u32, row: &RescanRow) -> Result<bool> {
         self.write(|write| {
             let done = row.last(write.synced.height) < next;
@@ -168,7 +168,7 @@ impl Wallet {
             .map_or(1, std::num::NonZero::get)
             .clamp(MIN_THREADS, MAX_THREADS)
             .min(units);
-        // Shared by the threads. A script outside it ends the part.
+        // The threads share the set. A new script outside it ends the part.
         let set = wanted.lend();
         let stop = thread::scope(|scope| {
             let mut receivers = Vec::with_capacity(threads);
@@ -178,7 +178,7 @@ impl Wallet {
                 let units = (first..units).step_by(threads);
                 thread::Builder::new()
                     .name("rescan reader".into())
-                    .spawn_scoped(scope, move || self.look_through(heights, units, set, &sender))?;
+                    .spawn_scoped(scope, move || self.search_units(heights, units, set, &sender))?;
                 receivers.push(receiver);
             }
             // Dropping the receivers ends the threads.
@@ -189,8 +189,8 @@ impl Wallet {
         stop
     }
 
-    /// A search thread. It ends when nobody receives its results.
-    fn look_through(
+    /// Runs in a search thread, until all units are searched or the receiver of the results is dropped.
+    fn search_units(
         &self,
         heights: Range<u32>,
         units: impl Iterator<Item = usize>,
@@ -252,8 +252,8 @@ impl Wallet {
 }
 
 impl Wallet {
-    /// Writes the results of some blocks. Queries first which of them are still in the chain, and retries if the wallet
-    /// has gone back meanwhile.
+    /// Writes the results of some blocks. First queries which of them are still in the chain, and starts over if the
+    /// wallet has gone back to an earlier block since that query.
     fn take_chunks(&self, batch: &[Chunk], row: &mut RescanRow, wanted: &mut WatchedScripts) -> Result<Growth> {
         loop {
             let seen = self.see_chain(batch)?;
@@ -269,8 +269,8 @@ impl Wallet {
 
     fn see_chain(&self, batch: &[Chunk]) -> Result<ChainState> {
         let retreats = self.feed.retreats();
-        // From here on, the wallet cannot skip a disconnected block in memory. It rewinds by a write, either before
-        // ours, which then notices, or after it.
+        // From here on, the wallet cannot skip a disconnected block in memory. It rewinds by a write, either before our
+        // write, which then notices, or after it.
         let heights = batch.iter().flat_map(|chunk| &chunk.findings.blocks).map(|block| block.height);
         heights.max().into_iter().for_each(|height| self.feed.note_height(height));
         let chain = self.shared.node.snapshot()?;
@@ -340,7 +340,7 @@ impl Chunks {
 }
 
 pub(super) fn lost_thread() -> WalletError {
-    WalletError::MissingBlock("for a thread that looked through the chain panicked".into())
+    WalletError::MissingBlock("(unknown), because a rescan thread panicked".into())
 }
 
 impl Write<'_> {
@@ -376,7 +376,7 @@ impl Write<'_> {
     }
 
     /// Writes the results of a block, repeatedly while that adds scripts: transactions before a payment may pay to
-    /// scripts that it derives.
+    /// scripts that the payment derives.
     fn rescan_block(&mut self, block: &FoundBlock, row: &mut RescanRow, met: Met) -> Result<()> {
         let Some(found) = &block.found else {
             row.unreadable = block.max_time;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use outrigger_node::SearchReads;
 
 const LOG_EVERY: Duration = Duration::from_secs(10);
-/// When the log first reports, with an estimate of the rest.
+/// When the first report is logged. It includes an estimate of the remaining time.
 const FIRST_LOG_AFTER: Duration = Duration::from_secs(2);
 /// How often the bar is drawn. A shorter rescan has no bar.
 const DRAW_EVERY: Duration = Duration::from_millis(200);
@@ -28,15 +28,15 @@ pub struct Show {
 }
 
 impl Show {
-    /// A rescan that began at the height `first`, is at `next` and goes to `last`. `reads`: the data that the node
-    /// reads of each block.
+    /// Logs the start of a rescan that began at the height `first`, is at `next` and goes to `last`. `reads` is the data
+    /// that the node reads of each block.
     pub fn new(wallet: &str, first: u32, next: u32, last: u32, reads: SearchReads) -> Self {
         let now = Instant::now();
         let said = if first == next { "rescan begins" } else { "rescan goes on" };
         let blocks = last.saturating_add(1).saturating_sub(next);
         tracing::info!(wallet, height = next, blocks, %reads, "{said}");
         let terminal = std::io::stderr().is_terminal();
-        // The first report comes early.
+        // Makes the first report due after `FIRST_LOG_AFTER`.
         let logged = now.checked_sub(LOG_EVERY.saturating_sub(FIRST_LOG_AFTER)).unwrap_or(now);
         Self { wallet: wallet.to_owned(), first, start: next, begun: now, logged, drawn: now, terminal, visible: false }
     }

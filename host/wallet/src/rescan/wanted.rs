@@ -29,7 +29,7 @@ struct Reach {
 
 pub struct WatchedScripts {
     set: ScriptSet,
-    /// The number of the wallet's scripts at the last look.
+    /// The number of the wallet's scripts at the last [`Self::look`].
     pub count: u64,
     reach: BTreeMap<u32, Reach>,
 }
@@ -48,16 +48,16 @@ pub enum Growth {
 impl WatchedScripts {
     /// All scripts of the wallet.
     pub fn read(wallet: &Wallet) -> Result<Self> {
-        Self::read_those(wallet, |row| row.ownership() != Ownership::None)
+        Self::read_if(wallet, |row| row.ownership() != Ownership::None)
     }
 
     /// The scripts of these descriptors beyond their former ends.
     pub fn of(wallet: &Wallet, grown: &Ends) -> Result<Self> {
         let is_new = |(number, index): &(u32, u32)| grown.get(number).is_some_and(|end| index >= end);
-        Self::read_those(wallet, |row| row.owners.iter().any(is_new))
+        Self::read_if(wallet, |row| row.owners.iter().any(is_new))
     }
 
-    fn read_those(wallet: &Wallet, is_wanted: impl Fn(&ScriptRow) -> bool) -> Result<Self> {
+    fn read_if(wallet: &Wallet, is_wanted: impl Fn(&ScriptRow) -> bool) -> Result<Self> {
         let (txn, t) = (wallet.store.read()?, wallet.store.tables);
         let mut wanted = Self { set: ScriptSet::default(), count: t.scripts.len(&txn)?, reach: BTreeMap::new() };
         for entry in t.scripts.iter(&txn)? {
@@ -72,7 +72,7 @@ impl WatchedScripts {
         Ok(wanted)
     }
 
-    /// Lends the set. It has to be returned before [`Self::extend`].
+    /// Lends the set. The caller must return it before [`Self::extend`].
     pub fn lend(&mut self) -> ScriptSet {
         std::mem::take(&mut self.set)
     }
@@ -86,7 +86,7 @@ impl WatchedScripts {
         Ok(write.t.scripts.len(write.reads())? != self.count)
     }
 
-    /// Looks at the scripts that this write has added.
+    /// The effect of a write on the wallet's scripts since the last look.
     pub fn look(&mut self, write: &mut Write<'_>) -> Result<Growth> {
         if write.grown.is_empty() {
             return Ok(Growth::Held);

@@ -1,9 +1,9 @@
 //! Busy polling: after a thread has sent something, it spins for some microseconds for the response before it sleeps.
 //!
-//! A client that calls sequentially sends its next request some microseconds after it has read an answer, and a node's
-//! reply to a short call follows the request soon. Putting a thread to sleep and waking it costs more than answering
-//! most calls. After some misses in a row, a connection is not polled for a number of reads, which doubles with each
-//! further such row. If more connections are in use than half of the CPUs, none is polled.
+//! A client that calls sequentially sends its next request some microseconds after it has read a response, and a node
+//! answers a short call as quickly. Putting a thread to sleep and waking it costs more than most calls. After several
+//! consecutive misses, a connection skips polling for a number of reads, and the number doubles if the misses continue.
+//! If more connections are active than half of the CPUs, none is polled.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -15,17 +15,17 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 use tokio::io::ReadBuf;
 
-/// How many misses in a row are a failure. One miss says little: while the thread sleeps, the client's CPU often does
-/// too, and wakes more slowly than a busy one.
+/// The number of consecutive misses that count as a failure. One miss is weak evidence: the client's CPU often goes idle
+/// while this thread sleeps, and an idle CPU wakes slowly.
 const TRIES: u32 = 4;
 
-/// After this many failures the number of requests without polling, then about 4000, no longer grows.
+/// Limits the doubling: after this many failures, a connection skips polling for 2^12 - 1 reads.
 const MAX_FAILURES: u32 = 12;
 
-/// The most bytes that are polled for; the rest is read as usual. It bounds the memory that polling touches.
+/// The most bytes that a poll reads; the caller reads the rest. Limits the memory that each poll initialises.
 const LOOK_BYTES: usize = 2048;
 
-/// Shared by all connections of a server, or to a node.
+/// The limits and counters that all connections of a server, or to a node, share.
 pub struct BusyPoll {
     /// How many threads may poll at a time.
     places: usize,
@@ -36,7 +36,7 @@ pub struct BusyPoll {
 }
 
 impl BusyPoll {
-    /// Each poll lasts at most this long, and half of the CPUs are left to others.
+    /// Each poll lasts at most `patience`, and at most half of the CPUs poll at a time. Zero disables polling.
     pub fn new(patience: Duration) -> Arc<Self> {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let places = if patience.is_zero() { 0 } else { processors / 2 };
@@ -48,7 +48,7 @@ impl BusyPoll {
         self.looking.fetch_update(Ordering::Acquire, Ordering::Relaxed, one_more).is_ok()
     }
 
-    /// Polls for bytes or, with `PEEK`, for their arrival; `None` after the patience.
+    /// Polls for bytes or, with `PEEK`, for their arrival; `None` after the patience, or if too many threads poll.
     fn look(&self, stream: &impl AsFd, buffer: &mut ReadBuf<'_>, flags: RecvFlags) -> Option<io::Result<()>> {
         if !self.take_place() {
             return None;
@@ -61,7 +61,7 @@ impl BusyPoll {
                     buffer.advance(count);
                     break Some(Ok(()));
                 }
-                // No yield in between: if others wait for the CPU, that would take milliseconds.
+                // A yield instead of the spin would take milliseconds if other threads wait for the CPU.
                 Err(Errno::AGAIN | Errno::INTR) if began.elapsed() < self.patience => std::hint::spin_loop(),
                 Err(Errno::AGAIN | Errno::INTR) => break None,
                 Err(error) => break Some(Err(error.into())),
@@ -72,16 +72,16 @@ impl BusyPoll {
     }
 }
 
-/// Whether a connection is polled after the next send.
+/// Decides whether to poll a connection after its next send.
 pub struct BusyPollState {
     busy_poll: Arc<BusyPoll>,
     /// Misses in a row since the last failure.
     misses: u32,
     /// Failures since the last hit.
     failures: u32,
-    /// How many more times the thread sleeps.
+    /// How many more reads skip polling.
     asleep: u32,
-    /// The number of sends on all connections at this connection's last one.
+    /// The value of [`BusyPoll::sent`] after this connection's last send.
     sent: u64,
 }
 
@@ -90,14 +90,14 @@ impl BusyPollState {
         Self { busy_poll, misses: 0, failures: 0, asleep: 0, sent: 0 }
     }
 
-    /// After a send, polls for the response if that is likely to pay; `None` for a miss.
+    /// After a send, polls for the response if it is likely to come soon; `None` if it did not poll or nothing came.
     pub fn look(&mut self, stream: &impl AsFd, buffer: &mut ReadBuf<'_>) -> Option<io::Result<()>> {
         self.look_with(stream, buffer, RecvFlags::empty())
     }
 
-    /// The same, but leaves the bytes in the socket.
+    /// As [`Self::look`], but leaves the bytes in the socket.
     pub fn wait(&mut self, stream: &impl AsFd) {
-        // The next read meets the same error.
+        // The next read returns the same error.
         let _ = self.look_with(stream, &mut ReadBuf::new(&mut [0]), RecvFlags::PEEK);
     }
 
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn busy_poll_finds_what_is_there_and_pays_for_misses() {
+    async fn busy_poll_reads_available_bytes_and_pauses_after_misses() {
         let (mut client, stream) = pair().await;
         let mut polling = BusyPollState::new(busy_poll(1));
         client.write_all(b"request").expect("write");
@@ -168,7 +168,7 @@ mod tests {
         client.write_all(b"request").expect("write");
         assert_eq!((look(&mut polling, &stream), polling.asleep), (None, 0), "asleep");
         assert_eq!(look(&mut polling, &stream), Some(7));
-        assert_eq!(fail(&mut polling), 1, "what was found makes up for failures");
+        assert_eq!(fail(&mut polling), 1, "a hit resets the failures");
         assert_eq!(look(&mut polling, &stream), None);
         assert_eq!(fail(&mut polling), 3);
         (0..3).for_each(|_| assert_eq!(look(&mut polling, &stream), None));
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn busy_poll_that_waits_leaves_what_came() {
+    async fn busy_poll_wait_leaves_the_bytes_in_the_socket() {
         let (mut client, stream) = pair().await;
         let mut polling = BusyPollState::new(busy_poll(1));
         polling.wait(&stream);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn busy_poll_prefers_nobody_where_many_ask() {
+    async fn busy_poll_is_skipped_if_many_connections_are_active() {
         let (mut client, stream) = pair().await;
         let shared = busy_poll(1);
         let (mut polling, mut other) = (BusyPollState::new(shared.clone()), BusyPollState::new(shared.clone()));
@@ -198,9 +198,9 @@ mod tests {
         stream.readable().await.expect("readable");
         assert_eq!(look(&mut other, &stream), Some(7));
         client.write_all(b"request").expect("write");
-        assert_eq!(look(&mut polling, &stream), None, "another was answered since");
+        assert_eq!(look(&mut polling, &stream), None, "another connection has sent since");
         assert_eq!(look(&mut polling, &stream), Some(7));
         shared.looking.store(1, Ordering::Relaxed);
-        assert_eq!(look(&mut polling, &stream), None, "another looks");
+        assert_eq!(look(&mut polling, &stream), None, "another thread polls");
     }
 }

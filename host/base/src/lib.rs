@@ -1,8 +1,8 @@
-//! Utilities of the host without a subject of their own: containing panics, offloading work from network threads, busy
-//! polling, rate limits of log lines, the rule for files that clients name, maps by token, and suggestions for misspelt
-//! names.
+//! Utilities that the host's crates share, such as containing panics, offloading work from network threads, busy
+//! polling, rate limits for log lines, the rule for files that clients name, maps by token, and suggestions for
+//! misspelt names.
 //!
-//! It depends on no other crate of the project.
+//! This crate depends on no other crate of the project.
 
 pub mod busy_poll;
 pub mod client_files;

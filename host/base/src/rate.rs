@@ -1,4 +1,4 @@
-//! Limits log lines that others can cause.
+//! Rate limits for log lines that clients, plugins or peers can trigger.
 
 use std::time::{Duration, Instant};
 
@@ -30,7 +30,7 @@ impl Rate {
         Self { most: 1, length: Duration::from_secs(60), period: Mutex::default() }
     }
 
-    /// Whether the event is allowed now. `tell` gets the number of events suppressed in an earlier period.
+    /// Whether the event is allowed now. Calls `tell` with the number of events suppressed in an earlier period, if any.
     pub fn allows(&self, tell: impl FnOnce(u64)) -> bool {
         let mut period = self.period.lock();
         let mut left_out = 0;
@@ -48,7 +48,7 @@ impl Rate {
         allows
     }
 
-    /// The number of suppressed events that were not reported.
+    /// Returns and resets the number of suppressed events that `tell` has not received.
     pub fn left_out(&self) -> u64 {
         std::mem::take(&mut self.period.lock().left_out)
     }
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_beyond_the_rate_is_counted() {
+    fn suppressed_events_are_counted() {
         let rate = Rate::per_second(100);
         let mut told = 0;
         let allowed = (0..150).filter(|_| rate.allows(|count| told += count)).count() as u64;
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happens_again_within_a_minute_is_counted() {
+    fn a_second_event_within_a_minute_is_suppressed() {
         let rate = Rate::once_a_minute();
         assert!(rate.allows(|_| unreachable!()));
         assert!(!rate.allows(|_| unreachable!()) && !rate.allows(|_| unreachable!()));

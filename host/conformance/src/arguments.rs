@@ -1,4 +1,4 @@
-//! Arguments to try on a method: plausible ones, and nonsense.
+//! Generates plausible, extreme and invalid arguments for a method.
 //!
 //! The manifest declares the types of parameters, but not the keys of objects: each word of a parameter's help is tried as a
 //! key.
@@ -39,7 +39,7 @@ const MEMBERS: [&str; 8] = ["null", "true", "1", "-1", "\"x\"", "[]", "{}", "[{\
 /// The most words of a help text that are tried as keys.
 const MAX_WORDS: usize = 96;
 
-/// The nesting of a deep value: the deepest that the host accepts.
+/// The depth of a nested value: the most that the host accepts.
 const DEPTH: usize = 500;
 
 /// The length of a long string, in bytes.

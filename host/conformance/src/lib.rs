@@ -1,8 +1,8 @@
-//! `outrigger plugin check`: a plugin on the loader of the real host, with services in memory.
+//! `outrigger plugin check`: runs a plugin on the loader of the real host, with services in memory.
 //!
-//! The tool never loads the plugin itself. For each check it starts a process of its own, which says on a socket what it is
-//! about to do: when it crashes, exits, or does not go on, the tool says in which function, for which method and with which
-//! arguments, goes on without that method, and ends in order.
+//! The tool never loads the plugin itself. It starts a process for each check, and that process announces each step on a
+//! socket. If the process crashes, exits or hangs, the tool reports the function, the method and the arguments, and
+//! continues without that method.
 
 mod arguments;
 mod checks;
@@ -34,33 +34,33 @@ use reporter::Reporter;
 use session::Session;
 pub use supervisor::PART_COMMAND;
 
-/// What `check` is told on the command line.
+/// The arguments of `outrigger plugin check`.
 #[derive(Args)]
 pub struct CheckArgs {
     /// The plugin's file.
     file: PathBuf,
-    /// Prints one JSON object in place of text.
+    /// Prints one JSON object instead of text.
     #[arg(long)]
     json: bool,
-    /// Makes this check only; may be given several times.
+    /// Runs only this check; may be given several times.
     #[arg(long, value_name = "CHECK")]
     only: Vec<Check>,
-    /// Calls this method only; may be given several times.
+    /// Calls only this method; may be given several times.
     #[arg(long, value_name = "METHOD")]
     method: Vec<String>,
-    /// An option of the plugin, its value as JSON or else as text; may be given several times.
+    /// Sets an option of the plugin. A value that is not JSON is taken as text; may be given several times.
     #[arg(long, value_name = "NAME=VALUE")]
     option: Vec<String>,
-    /// A call to be made beside those that are made up, its arguments as a JSON array; may be given several times.
+    /// Makes this call besides the generated ones, with the arguments as a JSON array; may be given several times.
     #[arg(long, value_name = "METHOD=ARGUMENTS")]
     call: Vec<String>,
-    /// Runs the plugin in a process of its own, as with `isolated = true`, in a sandbox where the system allows one.
+    /// Runs the plugin in its own process, as with `isolated = true`, sandboxed if the system supports it.
     #[arg(long)]
     isolated: bool,
-    /// What that process may reach, as in the configuration; may be given several times.
+    /// Grants the isolated plugin this access, as `reach` in the configuration; may be given several times.
     #[arg(long, value_name = "REACH", requires = "isolated")]
     reach: Vec<Reach>,
-    /// How long any function of the plugin may take, in seconds.
+    /// The time limit of each plugin function, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
     deadline: u64,
 }
@@ -69,39 +69,39 @@ pub struct CheckArgs {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Check {
-    /// The file can be opened, and its table fits its manifest
+    /// The file opens, and its function table matches its manifest
     Open,
-    /// Instances come and go, alone and beside each other
+    /// Instances start and stop, alone and several at a time
     Lifecycle,
-    /// Every method with all kinds of arguments
+    /// Calls of every method with all kinds of arguments
     Parameters,
-    /// Calls that are kept are answered at the end
+    /// Calls that the plugin keeps and answers when it stops
     Tokens,
-    /// Calls that nobody waits for any more
+    /// Calls that the host cancels
     Cancellation,
     /// Calls on several threads
     Concurrency,
-    /// Floods of events
+    /// Many events during calls
     Events,
-    /// Optional services that are withheld
+    /// Starts without each optional service
     Services,
-    /// Options at the ends of their types
+    /// Extreme values of each option
     Options,
 }
 
 impl Check {
-    /// Its name in reports.
+    /// The name in reports.
     fn name(self) -> String {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 
-    /// Whether it is about calls, and nothing without a method to call.
+    /// Whether the check is useless without a method to call.
     fn needs_methods(self) -> bool {
         matches!(self, Self::Parameters | Self::Tokens | Self::Cancellation | Self::Concurrency)
     }
 }
 
-/// Checks a plugin and prints a report by `show`.
+/// Checks a plugin and prints the summary or the JSON object by `show`. Fails if a check fails.
 pub fn check(args: &CheckArgs, show: impl FnOnce(&str) -> ExitCode) -> ExitCode {
     let outcome = in_folder("check", |folder| run(args, folder));
     match outcome {
@@ -116,23 +116,23 @@ pub fn check(args: &CheckArgs, show: impl FnOnce(&str) -> ExitCode) -> ExitCode 
     }
 }
 
-/// Runs with a folder that nobody else can write to: code is loaded from there.
+/// Calls `run` with a new temporary folder that only this user can access, since code is loaded from it.
 ///
 /// # Errors
-/// That of `run`, or the folder cannot be made.
+/// The error of `run`, or the folder cannot be created.
 pub fn in_folder<T>(purpose: &str, run: impl FnOnce(&Path) -> Result<T, String>) -> Result<T, String> {
     let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
     let folder = std::env::temp_dir().join(format!("outrigger-{purpose}-{}-{now:x}", std::process::id()));
     std::fs::DirBuilder::new().mode(0o700).create(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let outcome = run(&folder);
-    // What remains is a copy of the file in the folder for temporary files.
+    // If this fails, a copy of the plugin's file remains in the system's temporary folder.
     let _ = std::fs::remove_dir_all(&folder);
     outcome
 }
 
 fn run(args: &CheckArgs, folder: &Path) -> Result<Report, String> {
     let mut report = Report::new(!args.json);
-    // As the host does at its start.
+    // The host makes the same checks when it starts.
     let file = match PluginFile::read(&args.file).and_then(|file| file.check_owner().map(|()| file)) {
         Ok(file) => file,
         Err(error) => {
@@ -169,7 +169,7 @@ fn run(args: &CheckArgs, folder: &Path) -> Result<Report, String> {
     Ok(report)
 }
 
-/// What all checks have in common.
+/// The job with the settings that all checks share.
 fn job(args: &CheckArgs, folder: &Path, file: &PluginFile) -> Result<Job, String> {
     let methods = [file.manifest.methods.clone(), provided::methods(&file.manifest)].concat();
     let known = |name: &str| methods.iter().any(|method| method.name == name);
@@ -210,7 +210,7 @@ fn options(args: &CheckArgs, file: &PluginFile) -> Result<Map<String, Value>, St
         let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
         options.insert(name.to_owned(), value);
     }
-    // A secret need not be told to this tool.
+    // The operator need not give secrets to this tool.
     for secret in file.manifest.options.iter().filter(|option| option.kind == OptionType::Secret) {
         options.entry(&secret.name).or_insert_with(|| "a secret".into());
     }
@@ -218,7 +218,7 @@ fn options(args: &CheckArgs, file: &PluginFile) -> Result<Map<String, Value>, St
     Ok(options)
 }
 
-/// Does one job, in the process that the tool started for it.
+/// Runs one job, in the process that the tool started for it.
 pub fn part(job: &str) -> ExitCode {
     let prepared = serde_json::from_str::<Job>(job).map_err(|error| error.to_string()).and_then(|job| {
         no_core_dump();
@@ -242,9 +242,9 @@ pub fn part(job: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// A plugin that crashes is reported; a core file beside it would only be in the way.
+/// Disables core dumps, since the tool reports crashes itself.
 fn no_core_dump() {
     let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
-    // Without it there may be a core file.
+    // If this fails, a crash may leave a core file.
     let _ = rustix::process::setrlimit(rustix::process::Resource::Core, none);
 }

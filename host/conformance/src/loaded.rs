@@ -1,4 +1,4 @@
-//! A plugin on a host in memory, opened and started by the loader of the real host.
+//! Opens a plugin and starts it on a host in memory, with the loader of the real host.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,23 +27,23 @@ use outrigger_service::{
 use outrigger_values::{RpcError, RpcErrorCode};
 use serde_json::{Map, Value};
 
-/// The blocks of the chain.
+/// The number of blocks above genesis.
 const BLOCKS: usize = 3;
 
-/// The deadline that plugins are told. Nobody answers a call at this deadline.
+/// The deadline that calls carry. The tool does not enforce it.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// The node's answers behind `rpc/1`, by method.
 const NODE: &str = include_str!("node.json");
 
-/// The node's error for another method. It is not that of a plugin which lacks a method of its manifest.
+/// The node's error for an unknown method. Its text differs from the error of a plugin without a handler for its method.
 pub const UNKNOWN: &str = "Method not found (by the node of plugin check)";
 
 /// An opened plugin.
 pub struct Loaded {
     pub code: Arc<LoadedLibrary>,
     pub calls: Arc<Calls>,
-    /// Of all instances.
+    /// The fault counters of all instances.
     pub health: Arc<Health>,
     /// The plugin's own processes, if it is isolated.
     pub runners: Arc<RunnerStatus>,
@@ -55,10 +55,10 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// Opens a plugin. With `isolated` it runs in a process of its own, which may reach that.
+    /// Opens a plugin. With `isolated` the plugin runs in its own process, with this `reach`.
     ///
     /// # Errors
-    /// The loader's refusal.
+    /// The loader's error.
     pub fn open(file: PluginFile, copies: &Path, isolated: Option<&[Reach]>) -> Result<Self, String> {
         let mut code = LoadedLibrary::of(Found::File(Box::new(file)), copies, isolated.is_some())
             .map_err(|error| error.to_string())?;
@@ -114,7 +114,7 @@ impl Loaded {
             folder: self.folder.join(format!("folder-{id}")),
             network: Network::Regtest,
             is_checked: true,
-            // Nobody restarts an instance after a fault.
+            // The tool does not restart an instance after a fault.
             failures: std::sync::mpsc::channel().0,
         };
         Instance::start(&self.code, launch)
@@ -132,7 +132,7 @@ impl Loaded {
             let unknown = || RpcError::new(RpcErrorCode::METHOD_NOT_FOUND, UNKNOWN);
             host.rpc.answer(method, answers.get(method).cloned().ok_or_else(unknown));
         }
-        // Whoever comes next in the chain of a call.
+        // The next link in the chain of a call.
         host.rpc.answer("next", Ok(Value::Null));
         host
     }
@@ -168,7 +168,7 @@ impl ServiceSource for InMemory<'_> {
     }
 }
 
-/// The methods that were granted, and the next link of any call.
+/// Allows calls of granted methods, and of the next link in the chain of any call.
 struct GrantedMethods {
     rpc: Arc<StubRpc>,
     methods: Vec<String>,

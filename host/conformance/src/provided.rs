@@ -1,4 +1,4 @@
-//! The functions of the services that a plugin provides. They are called as its methods are.
+//! Presents the functions of a plugin's provided services as methods, so that the checks call them.
 
 use bitcoin::hex::DisplayHex;
 use bitcoin::{Amount, OutPoint, ScriptBuf, TxOut};
@@ -27,7 +27,7 @@ fn provided(manifest: &Manifest) -> impl Iterator<Item = &'static ServiceShape> 
     PROVIDED.into_iter().filter(|service| manifest.provides.iter().any(|name| name == service.name))
 }
 
-/// The functions as methods with one argument.
+/// The functions of the provided services, as methods with one argument.
 pub fn methods(manifest: &Manifest) -> Vec<MethodSpec> {
     let argument = ParamSpec {
         name: "message".into(),
@@ -43,7 +43,7 @@ pub fn methods(manifest: &Manifest) -> Vec<MethodSpec> {
     provided(manifest).flat_map(names).map(method).collect()
 }
 
-/// The methods of a service's functions.
+/// The method names of a service's functions.
 fn names(service: &'static ServiceShape) -> impl Iterator<Item = String> {
     service.functions.iter().map(|function| format!("{}.{}", service.name, function.name))
 }

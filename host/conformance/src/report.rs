@@ -1,4 +1,4 @@
-//! What the tool prints: a line for each check, what is wrong below it, and a summary.
+//! The tool's output: a line for each check, its findings below it, and a summary.
 
 use std::io::Write;
 
@@ -10,18 +10,18 @@ use super::Check;
 use super::supervisor::Part;
 use outrigger_plugins::file::PluginFile;
 
-/// The findings of one check that are shown.
+/// How many findings of a check are shown.
 const MAX_SHOWN: usize = 20;
 
-/// The last lines that the plugin wrote that are shown.
+/// How many of the plugin's last output lines are shown.
 const LAST_WORDS: usize = 8;
 
-/// How a check came out.
+/// The verdicts of a check.
 const OK: &str = "ok";
 const FAILED: &str = "FAILED";
 const SKIPPED: &str = "skipped";
 
-/// The line of a check, and what stands below it.
+/// The line of a check, and the lines below it.
 #[derive(Serialize, Default)]
 struct Line {
     check: String,
@@ -43,12 +43,12 @@ impl Report {
         Self { print, plugin: Value::Null, lines: Vec::new() }
     }
 
-    /// The file is no plugin for this host.
+    /// Reports that the host refuses the file.
     pub fn refused(&mut self, error: &str) {
         self.push("manifest".to_owned(), Line { verdict: FAILED, findings: vec![error.to_owned()], ..Line::default() });
     }
 
-    /// The file is a plugin, as far as can be seen without running it.
+    /// Reports a file whose manifest and header are valid.
     pub fn manifest(&mut self, file: &PluginFile) {
         let (manifest, header) = (&file.manifest, &file.header);
         self.plugin = json!({"id": manifest.id, "version": manifest.version, "sha256": file.hash.to_string()});
@@ -99,7 +99,7 @@ impl Report {
         self.lines.push(line);
     }
 
-    /// Whether nothing is wrong.
+    /// Whether no check failed.
     pub fn passed(&self) -> bool {
         self.count(FAILED) == 0
     }
@@ -121,7 +121,7 @@ impl Report {
 
 impl Line {
     fn text(&self) -> String {
-        // What the plugin said may stand in any of it.
+        // Each part may contain text from the plugin.
         let mut text = match (self.verdict, &*printable(&self.detail)) {
             (verdict, "") => format!("{verdict:8} {}", self.check),
             (SKIPPED, why) => format!("{SKIPPED:8} {} ({why})", self.check),
@@ -134,7 +134,7 @@ impl Line {
             text += &format!("\n           and {} more", self.findings.len() - MAX_SHOWN);
         }
         if !self.last_words.is_empty() {
-            text += "\n           the last it logged or wrote to standard error:";
+            text += "\n           the plugin's last lines of log and standard error:";
         }
         for line in &self.last_words {
             text += &format!("\n             {}", printable(line));
@@ -149,7 +149,7 @@ mod tests {
     use crate::protocol::Finding;
 
     #[test]
-    fn report_lines_cannot_be_forged_by_what_a_plugin_says() {
+    fn report_lines_cannot_be_forged_by_plugin_text() {
         let forged = "x\nok       lifecycle\u{1b}[2J";
         let findings = vec![Finding::new(forged)];
         let part = Part { findings, done: forged.into(), last_words: vec![forged.into()], ..Part::default() };
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn each_check_has_its_line_and_what_is_wrong_stands_below() {
+    fn each_check_has_a_line_and_its_findings_below() {
         let mut report = Report::new(false);
         report.add(Check::Lifecycle, &Part { done: "started".into(), ..Part::default() });
         report.add(Check::Options, &Part { skipped: Some("it has none".into()), ..Part::default() });

@@ -1,4 +1,4 @@
-//! The process that runs the plugin: it opens the file, makes instances, and judges what they did.
+//! Runs a check in the plugin's process: opens the file, starts instances, and reports their defects.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,25 +26,25 @@ use super::provided;
 use super::reporter::Reporter;
 use crate::Check;
 
-/// The interval of polling for an effect of the plugin.
+/// The polling interval while the tool waits for the plugin.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// How long an instance may take to end. The tool ends this process long before.
+/// How long an instance may take to end. The tool kills this process long before that.
 const END_PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How long after the answers to its calls the host may record the end of a plugin's process.
+/// How long the host may take to record a crash after it has answered the crashed process's calls.
 const CRASH_PATIENCE: Duration = Duration::from_secs(1);
 
-/// A check of one plugin, which it opens once and starts as often as the check needs.
+/// One check of a plugin: opens the plugin once, and starts it as often as the check needs.
 pub struct Session<'r> {
     pub job: Job,
     pub reporter: &'r Reporter,
     loaded: Loaded,
     /// The instances that have not ended.
     live: AtomicUsize,
-    /// The threads of this process before the plugin made any.
+    /// The number of threads in this process before the plugin started any.
     threads: usize,
-    /// The faults and the repeated answers that were told.
+    /// The numbers of faults and of repeated answers that were reported.
     faults: AtomicU64,
     repeated: AtomicU64,
 }
@@ -53,11 +53,11 @@ pub struct Session<'r> {
 pub struct Harness<'a> {
     session: &'a Session<'a>,
     instance: Arc<Instance>,
-    /// The instance waits for its end, so that kept calls can be answered.
+    /// Keeps the instance from ending before the plugin has answered its kept calls.
     lease: Option<Lease>,
     /// The chain, mempool and wallet behind its services.
     pub behind: StubHost,
-    /// The calls without an answer, by token.
+    /// The unanswered calls, by token.
     open: Mutex<BTreeMap<u64, (Step, Receiver<Answer>)>>,
     made: AtomicUsize,
 }
@@ -106,10 +106,10 @@ impl<'r> Session<'r> {
         })
     }
 
-    /// Makes an instance.
+    /// Starts an instance.
     ///
     /// # Errors
-    /// Its refusal, with a reason.
+    /// The reason why the instance does not start.
     pub fn try_bring_up(&self) -> Result<Harness<'_>, Finding> {
         let Job { options, withheld, .. } = &self.job;
         let options = self.manifest().options(options).map_err(|error| Finding::new(error.to_string()))?;
@@ -130,10 +130,10 @@ impl<'r> Session<'r> {
         Ok(Harness { session: self, instance, lease, behind, open, made })
     }
 
-    /// Makes an instance that must come up.
+    /// Starts an instance, and reports a finding if it does not start.
     ///
     /// # Errors
-    /// It does not.
+    /// The instance does not start.
     pub fn bring_up(&self) -> Result<Harness<'_>, String> {
         self.try_bring_up().map_err(|refusal| {
             self.found(refusal);
@@ -145,7 +145,7 @@ impl<'r> Session<'r> {
         self.reporter.found(finding);
     }
 
-    /// Tells of the faults that the host has counted since the last time. They are a call's if nothing else ran.
+    /// Reports faults that the host has counted since the last check, for `call` unless other calls ran meanwhile.
     fn judge_counters(&self, call: Option<Call<'_>>) {
         let call = call.filter(|_| !matches!(self.job.check, Check::Concurrency | Check::Events));
         let tell = |what: &str| {
@@ -175,7 +175,7 @@ impl<'r> Session<'r> {
             (code, "") => format!("its error {} has no message", code.0),
             (RpcErrorCode::INTERNAL, NO_ANSWER) => "its reply was dropped unanswered".to_owned(),
             (RpcErrorCode::INTERNAL, message) if message == crashed => self.crash_in(step),
-            // An answer that is refused for its length may quote a long argument.
+            // The host also refuses answers for their length. That is no defect: they may quote a long argument.
             (RpcErrorCode::INTERNAL, message) if message == BadAnswer::NotJson.to_string() => message.to_owned(),
             (RpcErrorCode::METHOD_NOT_FOUND, message) if message != UNKNOWN && self.lists(step) => {
                 "the manifest lists the method, and the plugin answers that there is none".to_owned()
@@ -189,7 +189,7 @@ impl<'r> Session<'r> {
         self.manifest().methods.iter().any(|method| Some(&method.name) == step.method.as_ref())
     }
 
-    /// How the plugin's process ended in a call.
+    /// Describes how the plugin's process ended during a call.
     fn crash_in(&self, step: &Step) -> String {
         let until = Instant::now() + CRASH_PATIENCE;
         while Instant::now() < until {
@@ -199,18 +199,18 @@ impl<'r> Session<'r> {
             }
             std::thread::sleep(LOOK);
         }
-        // Where several calls were in it, the end is put down to one of them.
+        // If several calls were running, the host records the crash for one of them.
         "its process ended before it was answered".to_owned()
     }
 
-    /// The attempts that the sandbox refused, for the end of a line; empty without any.
+    /// The attempts that the sandbox denied, to append to a summary; empty if none.
     pub fn denials(&self) -> String {
         let kinds = self.loaded.runners.denials().by_kind;
         let told: Vec<_> = kinds.iter().map(|(kind, of)| format!("{} {kind} ({})", of.count, of.last)).collect();
         if told.is_empty() { String::new() } else { format!("; refused by the sandbox: {}", told.join(", ")) }
     }
 
-    /// Waits until the plugin's threads have ended: after the last `destroy` it has none. The threads of an isolated plugin
+    /// Waits until the plugin's threads have ended, as they must after the last `destroy`. The threads of an isolated plugin
     /// end with its process.
     fn wait_for_threads(&self) {
         if self.live.load(Ordering::SeqCst) > 0 || self.job.isolated.is_some() {
@@ -262,7 +262,7 @@ impl Harness<'_> {
         took
     }
 
-    /// Judges a call's answer, if it has come. Whether the call still waits for it.
+    /// Checks a call's answer, if it has arrived. Returns whether the call is still unanswered.
     fn settle(&self, token: u64) -> bool {
         let mut open = self.open.lock();
         let Some((_, answer)) = open.get_mut(&token) else { return false };
@@ -278,7 +278,7 @@ impl Harness<'_> {
         false
     }
 
-    /// Whether a call waits for its answer.
+    /// Whether a call is still unanswered.
     pub fn is_kept(&self, call: Call<'_>) -> bool {
         self.open.lock().contains_key(&call.token)
     }
@@ -294,13 +294,13 @@ impl Harness<'_> {
         self.notify_cancelled(call);
     }
 
-    /// The notice alone: the call goes on.
+    /// Sends only the notice: the host still accepts an answer.
     pub fn notify_cancelled(&self, call: Call<'_>) {
         self.session.reporter.step(&call.step("cancel"), || self.instance.cancel(call.token));
         self.session.judge_counters(Some(call));
     }
 
-    /// Tells the plugin of events, and waits until it was told.
+    /// Sends events to the plugin, and waits until it has received them.
     pub fn tell(&self, events: &[Event]) {
         self.session.reporter.step(&Step::of("event"), || {
             events.iter().for_each(|event| self.instance.events.offer(event));
@@ -311,7 +311,7 @@ impl Harness<'_> {
         self.session.judge_counters(None);
     }
 
-    /// Begins the end of the instance, which is asked to answer the calls that it keeps.
+    /// Begins to stop the instance. The host asks it to answer its kept calls (`quiesce`).
     pub fn retire(&self) {
         self.instance.retire(END_PATIENCE);
     }
@@ -321,7 +321,7 @@ impl Harness<'_> {
         self.instance.lease()
     }
 
-    /// Ends the instance, and judges its end.
+    /// Stops the instance, and reports calls without an answer and threads that still run.
     pub fn finish(self) {
         let Self { session, .. } = self;
         self.retire();

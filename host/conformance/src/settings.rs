@@ -1,5 +1,5 @@
-//! The plugin in other settings, each in its own process: without an optional service, and with the extreme values of
-//! each option.
+//! Checks the plugin in other settings, each in its own process: without each optional service, and with extreme values
+//! of each option.
 
 use outrigger_sdk::manifest::{Manifest, OptionSpec, OptionType};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::protocol::{Finding, Job};
 use super::supervisor::{self, Part};
 
-/// The characters of an option that is a long text.
+/// The length of a long text, in characters.
 const LONG_TEXT: usize = 1 << 16;
 
 /// Withholds each optional service in turn. The plugin must start and answer without it. The host starts no plugin without
@@ -29,7 +29,7 @@ pub fn services(job: &mut Job, manifest: &Manifest) -> Part {
     whole
 }
 
-/// Gives each option its extreme values. The plugin may refuse with a reason.
+/// Sets each option to its extreme values. The plugin may refuse them if it gives a reason.
 pub fn options(job: &mut Job, manifest: &Manifest) -> Part {
     let specs = &manifest.options;
     if specs.is_empty() {
@@ -49,7 +49,7 @@ pub fn options(job: &mut Job, manifest: &Manifest) -> Part {
     whole
 }
 
-/// Adds the findings of a job in a setting to those of the whole. Whether the plugin started.
+/// Runs a job in a setting, and adds its findings to `whole`. Returns whether the plugin started.
 fn try_out(whole: &mut Part, job: &mut Job, mut changed: Job, setting: &str) -> bool {
     let part = supervisor::run(&mut changed);
     job.methods = changed.methods;

@@ -1,4 +1,4 @@
-//! Calls with all kinds of arguments: one after the other, kept, cancelled, and many at the same time.
+//! Calls methods with all kinds of arguments: sequentially, concurrently, without cancelling, and cancelling every call.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::channel;
@@ -15,26 +15,26 @@ use crate::session::{Call, Harness, Session};
 /// A method that no manifest lists: a host never calls it, and a plugin must survive it.
 const UNKNOWN_METHOD: &str = "nosuchmethod";
 
-/// Threads that call at the same time.
+/// The number of threads that call concurrently.
 const THREADS: usize = 4;
 
-/// Calls that each of them makes.
+/// The number of calls that each thread makes.
 const CALLS_OF_THREAD: usize = 400;
 
-/// Every so many-th call of a thread, the call that its neighbour makes is cancelled.
+/// After one in this many of its calls, a thread cancels the next thread's current call.
 const CANCEL_EVERY: usize = 5;
 
-/// How often an inline method is called with the same arguments. After so many slow calls the host uses the pool.
+/// How often an inline method is called with the same arguments. The host moves a method to the pool after as many slow calls.
 const QUICK_CALLS: usize = 7;
 
-/// Every method with every kind of arguments, one call after the other. Each is answered at once, or its token is kept; then
-/// it is cancelled.
+/// Calls every method with every kind of arguments, sequentially. Cancels a call if the plugin keeps its token instead of
+/// answering at once.
 pub fn parameters(session: &Session<'_>) -> Outcome {
     let harness = session.bring_up()?;
     for (method, set) in session.calls(arguments::all) {
         cancel_kept(&harness, harness.call(method, &set));
     }
-    // Between processes it never runs inline.
+    // The host never runs an isolated plugin's methods inline.
     if session.job.isolated.is_none() {
         session.calls(arguments::few).filter(|(method, _)| method.inline).for_each(|(method, set)| {
             judge_inline(session, &harness, method, &set);
@@ -54,7 +54,7 @@ fn cancel_kept(harness: &Harness<'_>, call: Call<'_>) {
     }
 }
 
-/// Whether the host would call an inline method on its network threads.
+/// Reports an inline method that is too slow for the host's network threads.
 fn judge_inline(session: &Session<'_>, harness: &Harness<'_>, method: &MethodSpec, set: &str) {
     let latency = Latency::default();
     for _ in 0..QUICK_CALLS {
@@ -68,7 +68,7 @@ fn judge_inline(session: &Session<'_>, harness: &Harness<'_>, method: &MethodSpe
     }
 }
 
-/// The same calls, without a cancellation: what is kept must be answered by `quiesce`.
+/// Makes the calls of [`parameters`] without cancelling: the plugin must answer kept calls at `quiesce`.
 pub fn tokens(session: &Session<'_>) -> Outcome {
     let harness = session.bring_up()?;
     let mut kept: BTreeMap<&str, usize> = BTreeMap::new();
@@ -86,7 +86,7 @@ pub fn tokens(session: &Session<'_>) -> Outcome {
     Ok(format!("kept until quiesce: {}", list.join(", ")))
 }
 
-/// Calls that nobody waits for any more: the notice comes before, while and after they run, once and twice.
+/// Cancels each call before, during or after its run; the plugin gets the notice of some calls twice.
 pub fn cancellation(session: &Session<'_>) -> Outcome {
     let harness = session.bring_up()?;
     for (method, set) in session.calls(arguments::few) {
@@ -104,7 +104,7 @@ pub fn cancellation(session: &Session<'_>) -> Outcome {
     Ok(format!("{calls} calls, cancelled before, while and after they ran"))
 }
 
-/// The notice comes on another thread while the call runs, and again when it has returned.
+/// Cancels a call while another thread runs it, and sends the notice again after the call has returned.
 fn cancel_meanwhile(harness: &Harness<'_>, call: Call<'_>) {
     let (begins, begun) = channel();
     std::thread::scope(|scope| {
@@ -126,7 +126,7 @@ pub fn concurrency(session: &Session<'_>) -> Outcome {
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
             let (harness, calls, current) = (&harness, &calls, &current);
-            scope.spawn(move || call_in_a_crowd(harness, calls, current, thread));
+            scope.spawn(move || call_concurrently(harness, calls, current, thread));
         }
     });
     let made = harness.calls();
@@ -134,8 +134,8 @@ pub fn concurrency(session: &Session<'_>) -> Outcome {
     Ok(format!("{made} calls on {THREADS} threads"))
 }
 
-/// Makes the calls of one thread. `current` has the call that each thread makes.
-fn call_in_a_crowd<'c>(
+/// Makes the calls of one thread. `current` holds the running call of each thread.
+fn call_concurrently<'c>(
     harness: &Harness<'_>,
     calls: &'c [(&MethodSpec, String)],
     current: &[Mutex<Option<Call<'c>>>; THREADS],
@@ -146,7 +146,7 @@ fn call_in_a_crowd<'c>(
         if thread == 0 && number == CALLS_OF_THREAD * 3 / 4 {
             harness.retire();
         }
-        // Strides without a common divisor bring different methods together.
+        // A different stride for each thread makes different methods run at the same time.
         let position = (number * (2 * thread + 1) + thread * 7) % calls.len().max(1);
         let (Some((method, set)), Some(_lease)) = (calls.get(position), harness.lease()) else { return };
         let call = harness.begin(method, set);

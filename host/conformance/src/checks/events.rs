@@ -1,4 +1,4 @@
-//! A flood of events while calls run.
+//! Sends many events while calls run.
 
 use bitcoin::Txid;
 use bitcoin::hashes::Hash;
@@ -8,10 +8,10 @@ use super::Outcome;
 use crate::arguments;
 use crate::session::{Harness, Session};
 
-/// How often every kind of event is told.
+/// How often each kind of event is sent.
 const ROUNDS: u32 = 200;
 
-/// The events that the manifest asks for, while another thread makes calls.
+/// Sends events from another thread while this one makes calls. The plugin receives only the topics of its manifest.
 pub fn events(session: &Session<'_>) -> Outcome {
     let harness = session.bring_up()?;
     std::thread::scope(|scope| {

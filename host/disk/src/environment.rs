@@ -1,5 +1,5 @@
-//! Opening LMDB files. They are memory maps, where an I/O error kills the process by a signal, so files are prepared
-//! before they are mapped.
+//! Opens LMDB files. LMDB maps them into memory, where an I/O error kills the process with a signal, so this module
+//! prepares a file before LMDB maps it.
 //!
 //! LMDB writes the reader table (`lock.mdb`) through its map, so its blocks are allocated first. It writes the data
 //! with file I/O and only reads it through the map; the caller checks the data before it is opened ([`super::pages`]).
@@ -28,22 +28,22 @@ const READER: u64 = 64;
 const TABLE_HEAD: u64 = 16;
 /// The unit of allocation, in bytes.
 const BLOCK: u64 = 4096;
-/// How often a copy is made beside writes before they wait for one.
+/// How many copies are tried without blocking writes.
 const FREE_COPIES: usize = 3;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Opening {
     /// The size of the map, in bytes. The data cannot grow beyond it.
     pub map_size: usize,
-    /// The most open read transactions.
+    /// The maximum number of open read transactions.
     pub max_readers: u32,
-    /// The most tables (LMDB's named databases).
+    /// The maximum number of tables (LMDB's named databases).
     pub tables: u32,
     /// Whether commits do not wait for the meta page to reach the disk (`MDB_NOMETASYNC`).
     pub lazy: bool,
 }
 
-/// Clones share the environment.
+/// An open LMDB environment. Clones share it.
 #[derive(Clone)]
 pub struct Environment {
     env: Env<WithoutTls>,
@@ -57,13 +57,13 @@ fn allocate_readers(folder: &Path, max_readers: u32) -> io::Result<()> {
     let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
     match fallocate(&file, FallocateFlags::empty(), 0, size) {
         Ok(()) => Ok(()),
-        // Without preallocation, written blocks are allocated.
+        // The file system cannot preallocate, so writing zeros allocates the blocks.
         Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => write_zeros(&mut file, size),
         Err(error) => Err(error.into()),
     }
 }
 
-/// LMDB initialises the file again when it opens it.
+/// Fills the file with zeros if it is shorter than `size`. LMDB initialises it when it opens it.
 fn write_zeros(file: &mut File, size: u64) -> io::Result<()> {
     if file.metadata()?.len() >= size {
         return Ok(());
@@ -77,9 +77,9 @@ fn map(folder: &Path, opening: &Opening) -> heed::Result<Env<WithoutTls>> {
     let mut options = EnvOpenOptions::new().read_txn_without_tls();
     options.map_size(opening.map_size).max_readers(opening.max_readers).max_dbs(opening.tables);
     let flags = if opening.lazy { EnvFlags::NO_META_SYNC } else { EnvFlags::empty() };
-    // SAFETY: LMDB maps the file, so it must change only through LMDB. The folder belongs to this program, the data
-    // directory's lock excludes its other processes, LMDB's lock excludes other users of LMDB, and heed refuses to open
-    // a folder twice in a process. The flag may lose the last commit at a power failure, but keeps the file consistent.
+    // SAFETY: the mapped file must change only through LMDB. The folder belongs to this program, the data directory's lock
+    // excludes its other processes, LMDB's lock excludes other users of LMDB, and heed refuses to open a folder twice in
+    // a process. With the flag, a power failure may lose the last commit, but the file stays consistent.
     unsafe { options.flags(flags).open(folder) }
 }
 
@@ -112,7 +112,7 @@ impl Environment {
         Ok(self.env.clone().static_read_txn()?)
     }
 
-    /// The only write transaction; waits for the current one to end. Refused once the file is known to be damaged.
+    /// Begins a write transaction; waits until the current one ends. Fails once the file is known to be damaged.
     pub fn write(&self) -> Result<RwTxn<'_>> {
         match self.damage() {
             Some(damage) => Err(damage.into()),
@@ -135,8 +135,8 @@ impl Environment {
         Ok(self.env.copy_to_file(file, CompactionOption::Enabled)?)
     }
 
-    /// Copies the tables to an empty file, and gives the result of `read` at the moment of the copy. Writes go on, unless
-    /// they have changed the tables during each of the first copies.
+    /// Copies the tables to an empty file, and returns the result of `read` on the copied state. Blocks writes only if the
+    /// tables changed during each of the first copies.
     pub fn copy_with<T, E: From<StoreError>>(
         &self,
         file: &mut File,
@@ -148,7 +148,7 @@ impl Environment {
             let txn = self.read()?;
             file.set_len(0).and_then(|()| file.rewind()).map_err(StoreError::from)?;
             self.copy_to(file)?;
-            // LMDB copies from a snapshot of its own.
+            // LMDB copies from another snapshot than `txn`; without a commit in between both are the same.
             if self.env.info().last_txn_id == txn.id() || waiting.is_some() {
                 return read(&txn);
             }
@@ -175,7 +175,7 @@ impl Environment {
         Ok(self.env.non_free_pages_size()?)
     }
 
-    /// Signals that the environment is closed, which happens when the last transaction ends.
+    /// An event to wait for the environment's close, which follows the end of its last clone and transaction.
     pub fn closing(&self) -> EnvClosingEvent {
         self.env.clone().prepare_for_closing()
     }

@@ -1,5 +1,5 @@
-//! Creating files atomically: a new file is written in another folder and then renamed. A kill leaves the previous
-//! state.
+//! Creates files atomically: writes a new file in another folder, then renames it. If the process is killed, the
+//! previous state remains.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -40,14 +40,14 @@ pub fn make<E: From<StoreError>>(
     })
 }
 
-/// Creates a file by `fill` in another folder and moves it into place, atomically. Nothing may have it open when `fill`
+/// Creates a file by `fill` in another folder, then moves it into place atomically. `fill` must close the file before it
 /// returns.
 pub fn make_by<E: From<StoreError>>(folder: &Path, fill: impl FnOnce(&Path) -> Result<(), E>) -> Result<(), E> {
     finish(folder).map_err(StoreError::from)?;
     let making = folder.join(MAKING);
     DirBuilder::new().mode(0o700).create(&making).map_err(StoreError::from)?;
     fill(&making).inspect_err(|_| {
-        // The disk may be full. The next creation removes the rest.
+        // This may fail on a full disk. The next creation removes the rest.
         let _ = finish(folder);
     })?;
     take_place(&making, folder).map_err(StoreError::from)?;
@@ -75,8 +75,8 @@ fn take_place(making: &Path, folder: &Path) -> io::Result<()> {
     fs::remove_dir_all(making)
 }
 
-/// Overwrites a file before it is removed: a kill before the end leaves it in place for the next attempt. A file with
-/// other hard links is not overwritten.
+/// Overwrites a file before its removal. If the process is killed meanwhile, the file remains for the next attempt. A
+/// file with other hard links is not overwritten.
 fn overwrite(path: &Path) -> io::Result<()> {
     match path.symlink_metadata() {
         Ok(metadata) if metadata.is_file() && metadata.nlink() == 1 => wipe(OpenOptions::new().write(true).open(path)?),

@@ -27,7 +27,7 @@ const SHOWN_KEY: usize = 40;
 
 pub type Result<T> = std::result::Result<T, StoreError>;
 
-/// Computes the checksums of one table.
+/// Computes the checksums of a table's rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Checksum(u64);
 
@@ -37,8 +37,8 @@ impl Checksum {
     }
 
     fn row(self, key: &[u8], value: &[u8]) -> [u8; CHECK_LEN] {
-        // XXH3 is faster without a seed on long values, so only the key is seeded. Half of a good hash is a good hash,
-        // too.
+        // XXH3 is faster without a seed on long values, so only the key is seeded. Any 32 bits of the hash are as good as
+        // a hash of 32 bits.
         let [a, b, c, d, ..] = (xxh3_64(value) ^ xxh3_64_with_seed(key, self.0)).to_le_bytes();
         [a, b, c, d]
     }
@@ -67,7 +67,7 @@ pub struct Table {
     file: FileNumber,
 }
 
-/// A write transaction derefs to it, too.
+/// A read transaction, or a write transaction by deref.
 pub type Reading<'t> = RoTxn<'t>;
 
 impl Table {

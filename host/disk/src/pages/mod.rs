@@ -1,13 +1,13 @@
-//! A reader of LMDB files without a map. It checks a file before it is mapped, and reads rows of files of other
+//! Reads LMDB files without mapping them. The program checks a file before LMDB maps it, and reads rows of files of other
 //! layouts.
 //!
 //! LMDB trusts its file: a wrong page number, offset or length makes it read outside the map, which kills the process,
 //! or return wrong rows. So this reader checks everything that LMDB relies on (`mdb.c`): both meta pages; each page of
 //! each tree once, with its number, kind and bounds and the packing and order of its nodes; the counts in each tree's
-//! record; the overflow pages; and the free list, whose pages must not be in use. Bytes that nothing reads are not
-//! checked.
+//! record; the overflow pages; and the free list, whose pages must not be in use. Bytes that LMDB does not read
+//! are not checked.
 //!
-//! The file must not change meanwhile, so it is read before it is opened.
+//! The file must not change during the check, so the check runs before LMDB opens the file.
 
 mod meta;
 mod page;
@@ -88,10 +88,9 @@ impl DataFile {
         for (name, table) in std::mem::take(&mut walk.tables) {
             Tree::new(&name, Rows::Values, table).walk(&mut walk, visitor)?;
         }
-        // Pages beyond the end of the file were never written, so they have to be free; otherwise the last page's
-        // number is wrong.
-        if !walk.seen.has_all_behind_the_end() {
-            return Err(Fault::Meta { page: self.meta.page, what: "its last page number is too low" });
+        // LMDB never wrote the pages between the end of the file and the stated last page, so all of them must be free.
+        if !walk.seen.has_all_beyond_the_end() {
+            return Err(Fault::Meta { page: self.meta.page, what: "its last page number is too high" });
         }
         Ok(())
     }
@@ -121,12 +120,12 @@ impl DataFile {
 
     fn new_walk(&self) -> Walk<'_> {
         let (last, pages) = (self.meta.last_page, self.pages);
-        let seen = VisitedPages { last, pages, bits: Vec::new(), behind: HashSet::new() };
+        let seen = VisitedPages { last, pages, bits: Vec::new(), beyond: HashSet::new() };
         Walk { file: self, seen, tables: Vec::new() }
     }
 
-    /// Checks the commit number of each meta page. A flipped bit could make the older one the newer, which would lose
-    /// the last commit. Each commit frees at least the page of its tables' root, and lists it under its number.
+    /// Checks the commit number of each meta page: a flipped bit could make the older page the newer one and lose the last
+    /// commit. Each commit frees at least the root page of the table tree, and lists it under the commit's number.
     fn check_changes(&self, former: &Meta) -> Result<(), Fault> {
         let fault = |page| Fault::Meta { page, what: "its transaction ID differs from the last one that freed pages" };
         let last = Tree::new("free pages", Rows::Free, self.meta.free).last_key(self)?;
@@ -134,14 +133,14 @@ impl DataFile {
         if self.meta.change > 1 && self.meta.main.root.is_some() && last != Some(self.meta.change) {
             return Err(fault(self.meta.page));
         }
-        // The older tree may have been overwritten. That is no fault, since it is never read.
+        // Later commits may have overwritten the older tree. LMDB never reads it, so that is no fault.
         match Tree::new("free pages", Rows::Free, former.free).last_key(self) {
             Ok(Some(last)) if last > former.change => Err(fault(former.page)),
             _ => Ok(()),
         }
     }
 
-    /// Reads a page, or the beginning of a run of pages.
+    /// Reads a page, or the first bytes of several consecutive pages.
     fn read(&self, page: u64, into: &mut [u8], table: &str) -> Result<(), Fault> {
         let offset = page.checked_mul(self.meta.page_size as u64);
         let fault = |what| Fault::Page { page, table: table.to_owned(), what };
@@ -160,20 +159,20 @@ struct Walk<'f> {
     tables: Vec<(String, page::TreeRecord)>,
 }
 
-/// The pages seen so far. Each is in one tree, or free.
+/// The pages seen so far. Each page may be in one tree only, or free.
 struct VisitedPages {
     /// The stated last page, and the number of pages in the file.
     last: u64,
     pages: u64,
     bits: Vec<u64>,
     /// Pages beyond the end of the file.
-    behind: HashSet<u64>,
+    beyond: HashSet<u64>,
 }
 
 impl VisitedPages {
     /// Marks a free page. Returns false if it does not exist or was seen before.
     fn note_free(&mut self, page: u64) -> bool {
-        if page < self.pages || page > self.last { self.note(page) } else { self.behind.insert(page) }
+        if page < self.pages || page > self.last { self.note(page) } else { self.beyond.insert(page) }
     }
 
     /// Marks a used page. Returns false if the file lacks it or it was seen before.
@@ -193,8 +192,8 @@ impl VisitedPages {
     }
 
     /// Whether each page between the end of the file and the stated last one was seen.
-    fn has_all_behind_the_end(&self) -> bool {
-        self.behind.len() as u64 == (self.last + 1).saturating_sub(self.pages)
+    fn has_all_beyond_the_end(&self) -> bool {
+        self.beyond.len() as u64 == (self.last + 1).saturating_sub(self.pages)
     }
 }
 

@@ -61,7 +61,7 @@ proptest! {
 
     /// Splits, merges, long values, shorter replacements, and free lists: all pages pass, and every row is seen.
     #[test]
-    fn pages_that_lmdb_wrote_are_whole(changes in prop::collection::vec(prop::collection::vec(
+    fn pages_that_lmdb_wrote_pass(changes in prop::collection::vec(prop::collection::vec(
         (0_usize..3, 0_u16..400, prop_oneof![
             2 => Just(None),
             6 => (0_usize..200).prop_map(Some),
@@ -125,7 +125,7 @@ fn pages_with_a_flipped_bit_read_the_same_or_are_refused() {
 }
 
 #[test]
-fn pages_of_a_file_that_ends_too_soon_are_refused() {
+fn pages_of_a_truncated_file_are_refused() {
     let (_dir, file) = sample();
     let whole = fs::read(&file).unwrap();
     let before = rows(&file).unwrap();
@@ -143,7 +143,7 @@ fn pages_of_a_file_that_ends_too_soon_are_refused() {
 }
 
 #[test]
-fn pages_that_lost_the_last_change_are_not_taken_for_the_state_before() {
+fn pages_with_a_lowered_transaction_id_are_refused() {
     let (_dir, file) = sample();
     let whole = fs::read(&file).unwrap();
     let changes = [0, 1].map(|page: usize| {

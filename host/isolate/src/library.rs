@@ -1,4 +1,4 @@
-//! Loading a plugin's library: in a runner, or in the host if the plugin is not isolated.
+//! Loads a plugin's library: in a runner, or in the host if the plugin is not isolated.
 #![allow(unsafe_code)]
 
 use std::path::Path;
@@ -17,17 +17,17 @@ pub enum LibraryError {
     NoPlugin(&'static str),
 }
 
-/// Loads a library, which runs its constructors, and returns a copy of its table, in which all mandatory functions are
-/// present. The library is never closed: threads may still have to run destructors of its thread-locals.
+/// Loads a library, which runs its constructors, and returns a copy of its function table. All mandatory functions are
+/// present. The library is never closed: threads may still run destructors of its thread-locals.
 pub fn open(path: &Path) -> Result<PluginTable, LibraryError> {
-    // SAFETY: opening runs the library's constructors: the operator configured this file. It is bound to nothing of ours
-    // (RTLD_LOCAL, and the program exports no symbols).
+    // SAFETY: opening runs the library's constructors, and the operator configured this file. It shares no symbols with the
+    // host (RTLD_LOCAL, and the program exports none).
     let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.map_err(|error| failed(&error))?;
-    // SAFETY: the symbol is the static that the ABI names, a table; what it holds is checked below.
+    // SAFETY: the ABI defines the symbol as a static table. The code below checks its contents.
     let symbol = unsafe { library.get::<*const PluginTable>(TABLE_SYMBOL) };
     let table = symbol.map_err(|error| failed(&error))?.into_raw();
     std::mem::forget(library);
-    // SAFETY: a symbol of a library that stays open; a plugin promises with the magic number that a table is there.
+    // SAFETY: the library stays open, and `read` checks the magic number by which a plugin declares a table.
     let table = unsafe { PluginTable::read(table.cast()) };
     let table = table.ok_or(LibraryError::NoPlugin("its function table does not begin as one, or is cut short"))?;
     let is_whole = table.create.is_some()
@@ -38,7 +38,7 @@ pub fn open(path: &Path) -> Result<PluginTable, LibraryError> {
     if is_whole { Ok(table) } else { Err(LibraryError::NoPlugin("its function table lacks a function")) }
 }
 
-/// The linker's message, such as `undefined symbol: frobnicate`: the error itself names only the function that failed.
+/// The dynamic linker's message, such as `undefined symbol: frobnicate`. The error itself names only `dlopen` or `dlsym`.
 fn failed(error: &libloading::Error) -> LibraryError {
     LibraryError::Open(std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string))
 }

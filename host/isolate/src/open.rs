@@ -1,4 +1,4 @@
-//! The open calls of a runner: neither answered nor abandoned.
+//! The open calls of a runner: those neither answered nor abandoned.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -12,7 +12,7 @@ const SETTLED_WITHIN: Duration = Duration::from_millis(100);
 
 struct OpenCall {
     method: String,
-    /// The function has asked a service, so the runner has begun it.
+    /// The function has called a service, so the runner has begun the call.
     is_begun: bool,
     /// The function has returned and the plugin will answer later. No thread of the host waits for it.
     is_kept: bool,
@@ -38,14 +38,14 @@ impl OpenCalls {
         self.state.lock().open.insert(token, OpenCall { method, is_begun: false, is_kept: false });
     }
 
-    /// The function asks a service.
+    /// Records that the function calls a service.
     pub fn asks(&self, token: u64) {
         if let Some(open) = self.state.lock().open.get_mut(&token) {
             open.is_begun = true;
         }
     }
 
-    /// The function returned this status. After an error the host answers; after a success the answer may come later.
+    /// Records the function's status. After an error the host answers the call; after a success the plugin may answer later.
     pub fn returned(&self, token: u64, status: i32) {
         match self.state.lock().open.entry(token) {
             Entry::Occupied(open) if status != STATUS_OK => drop(open.remove()),
@@ -54,14 +54,14 @@ impl OpenCalls {
         }
     }
 
-    /// The call was answered, abandoned, or never begun. Returns whether it was open.
+    /// Removes a call that was answered, abandoned, or never begun. Returns whether it was open.
     pub fn forget(&self, token: u64) -> bool {
         let removed = self.state.lock().open.remove(&token);
         self.settled.notify_all();
         removed.is_some()
     }
 
-    /// The runner ended during the call. Returns whether it was open.
+    /// Removes a call that the runner's end interrupted. Returns whether it was open.
     pub fn lose(&self, token: u64) -> bool {
         let mut state = self.state.lock();
         let lost = state.open.remove(&token);
@@ -78,7 +78,7 @@ impl OpenCalls {
         self.state.lock().open.extract_if(|_, open| open.is_kept).map(|(token, _)| token).collect()
     }
 
-    /// Removes the calls that the ended runner had begun. A thread may be busy with the service that one of them asked.
+    /// Removes the calls that the ended runner had begun. A host thread may still run a service function for one of them.
     pub fn take_begun(&self) -> Vec<u64> {
         let mut state = self.state.lock();
         let begun: Vec<_> = state.open.extract_if(|_, open| open.is_begun || open.is_kept).collect();
@@ -87,13 +87,13 @@ impl OpenCalls {
         begun.into_iter().map(|(token, _)| token).collect()
     }
 
-    /// A method that the runner was in at its end, once the waiting threads have settled their calls.
+    /// A method that the runner was executing when it ended. Waits until the waiting threads have settled their calls.
     pub fn last_method(&self) -> Option<String> {
         let until = Instant::now() + SETTLED_WITHIN;
         let mut state = self.state.lock();
         while state.open.values().any(|open| !open.is_kept) && !self.settled.wait_until(&mut state, until).timed_out() {
         }
-        // A delayed thread has not settled its call yet.
+        // After the timeout, some thread has not settled its call.
         let unsettled = || state.open.values().find(|open| !open.is_kept).map(|open| open.method.clone());
         state.last_method.clone().or_else(unsettled)
     }

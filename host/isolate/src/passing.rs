@@ -12,9 +12,9 @@ use rustix::net::{
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Purpose {
-    /// For a thread of the runner that waits for function calls.
+    /// A channel for a runner thread that waits for function calls.
     Entry = b'E',
-    /// For threads that the plugin made and that use services.
+    /// A channel for threads that the plugin started and that call services.
     Own = b'O',
 }
 

@@ -1,5 +1,5 @@
-//! The proxy of an isolated plugin: a runner executes each of its functions. When a runner crashes, the host answers
-//! its open calls with an error, and later calls wait for the next runner.
+//! The proxy of an isolated plugin: a runner executes the plugin's functions. When a runner crashes, the host answers its
+//! open calls with an error, and later calls wait for the next runner.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -17,12 +17,12 @@ use crate::runner::{Backend, Runner, RunnerGone, reason_of};
 use crate::status::{Crash, Ending};
 use crate::usage::TOO_MUCH_MEMORY;
 
-/// How many runners may end in a row by themselves, each within [`EARLY`] of its start, before the plugin is given up. Only
-/// runners count that answered no call and that no call ended: a client could bring that about.
+/// The host gives a plugin up after this many consecutive runners ended within [`EARLY`] of their start. A runner that
+/// answered a call or ended during one does not count, since a client could cause that.
 const MAX_EARLY_ENDS: u32 = 3;
 const EARLY: Duration = Duration::from_secs(60);
 
-/// How many runners that answered nothing may crash in a row before restarts are delayed.
+/// How many consecutive runners may crash without answering a call before the host delays restarts.
 const FREE_CRASHES: u32 = 5;
 
 /// The first and the longest delay.
@@ -35,7 +35,7 @@ const EVENT_PATIENCE: Duration = Duration::from_secs(5);
 /// How long a call without a deadline waits for the next runner.
 const SUCCESSOR_PATIENCE: Duration = Duration::from_secs(30);
 
-/// The time limits for creating or starting an instance, and for stopping it. Then its process is killed.
+/// The time limits for creating or starting an instance, and for stopping it. After that the host kills its process.
 const START_PATIENCE: Duration = Duration::from_secs(30);
 const STOP_PATIENCE: Duration = Duration::from_secs(20);
 
@@ -47,16 +47,16 @@ pub struct Proxy(Arc<SharedProxy>);
 enum Stage {
     Starting,
     Running(Arc<Runner>),
-    /// It ended and is not restarted.
+    /// The last runner ended, and the host starts no other.
     Crashed,
     Ended,
 }
 
 struct ProxyState {
     stage: Stage,
-    /// Whether the plugin was started, so that a new runner is started completely.
+    /// Whether the plugin's `start` succeeded, so that a new runner calls it, too.
     started: bool,
-    /// Whether the plugin is stopping or has stopped: no runner is started.
+    /// Whether the plugin is stopping or has stopped. The host then starts no runner.
     stops: bool,
 }
 
@@ -69,12 +69,12 @@ struct SharedProxy {
 }
 
 impl Proxy {
-    /// An instance; `None` if memory runs out.
+    /// Makes an instance; `None` if memory runs out.
     pub fn instance(launch: Launch) -> Option<UsedPlugin> {
         UsedPlugin::implemented::<Self>(Seed(Some(launch)))
     }
 
-    /// Runs a function without an answer. Without a runner it has no effect.
+    /// Runs a function that returns only a status. Does nothing if no runner is running.
     fn tell(&self, head: Head, body: &[u8]) -> Result<(), ErrorKind> {
         self.running().map_or(Ok(()), |runner| self.0.told(runner.enter(head, body)))
     }
@@ -136,7 +136,7 @@ impl PluginCode for Proxy {
     }
 
     fn event(&self, event: &[u8]) -> Result<(), ErrorKind> {
-        // The next runner gets events that happen while it starts.
+        // Waits during a restart, so that the next runner gets the event.
         match self.0.runner(&mut None, Some(EVENT_PATIENCE)) {
             Some(_) => self.tell(Head::new(Kind::Event), event),
             None => Ok(()),
@@ -174,7 +174,7 @@ fn successor_patience(deadline: Option<Duration>) -> Duration {
 }
 
 impl SharedProxy {
-    /// The result of a function without an answer.
+    /// The result of a function that returns only a status.
     fn told(&self, outcome: Result<(i32, Vec<u8>), RunnerGone>) -> Result<(), ErrorKind> {
         match outcome {
             Ok((STATUS_OK, _)) => Ok(()),
@@ -188,8 +188,8 @@ impl SharedProxy {
         format!("The plugin '{}' crashed", self.launch.plugin)
     }
 
-    /// The runner; `None` if there will be none. Waits up to `patience` after the first wait, whose end is kept in
-    /// `until`.
+    /// Waits up to `patience` for a runner; `None` if there is none by then, or will be none. `until` carries the end of the
+    /// wait over repeated calls.
     fn runner(&self, until: &mut Option<Instant>, patience: Option<Duration>) -> Option<Arc<Runner>> {
         if until.is_some_and(|until| until <= Instant::now()) {
             return None;
@@ -208,7 +208,7 @@ impl SharedProxy {
         }
     }
 
-    /// Runs a call and returns its function's status, or success if the host has answered in its place.
+    /// Runs a call. Returns the function's status, or success if the host has answered instead of the plugin.
     fn call(&self, call: &RawCall<'_>) -> i32 {
         let deadline = call.deadline_ms.map(Duration::from_millis);
         let mut until = None;
@@ -251,7 +251,7 @@ impl SharedProxy {
         }
     }
 
-    /// Runs one runner after the other. Its thread lives as long as any of them.
+    /// Runs one runner after the other, on a thread that outlives each of them: the kernel kills a runner with its parent thread.
     fn keep(&self, first: Sender<Result<(), String>>) {
         let mut first = Some(first);
         let (mut in_vain, mut early) = (0, 0);
@@ -286,7 +286,7 @@ impl SharedProxy {
         }
     }
 
-    /// Delays the next runner after several that answered nothing. False if the instance ends meanwhile.
+    /// Delays the next runner after several that answered nothing. Returns false if the instance ends meanwhile.
     fn pause(&self, in_vain: u32) -> bool {
         let mut state = self.state.lock();
         if let Some(more) = in_vain.checked_sub(FREE_CRASHES) {
@@ -339,7 +339,7 @@ impl SharedProxy {
         self.launch.runners.begin(Box::new(kill));
         let (brought_up, status) = std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().name(format!("start-{}", self.launch.plugin));
-            // It may end while it starts; the starting thread learns that here.
+            // The runner may end during its start; `close` below then fails the starting thread's wait.
             let coming_up = thread.spawn_scoped(scope, || self.come_up(&runner, first));
             if coming_up.is_err() {
                 runner.process.kill("no thread to start it on");
@@ -388,7 +388,7 @@ impl SharedProxy {
         brought_up
     }
 
-    /// Logs and counts an unexpected end of a runner, and answers its calls.
+    /// Answers the open calls of a runner that ended unexpectedly, and logs and counts the crash.
     fn note_end(&self, runner: &Runner, how: Ending) {
         if !self.set(Stage::Starting) {
             return;
@@ -422,7 +422,7 @@ enum ServiceEnd {
     Refused,
     Ended {
         has_answered: bool,
-        /// Whether it ended without a call and had answered none.
+        /// Whether the runner had answered no call and ended during none.
         by_itself: bool,
     },
 }

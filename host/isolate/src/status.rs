@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Crash {
     pub how: Ending,
-    /// The method that it was executing, if any.
+    /// A method that the runner was executing, if any.
     pub method: Option<String>,
 }
 
@@ -20,7 +20,7 @@ pub struct Crash {
 pub enum Ending {
     Signal(i32),
     Exit(i32),
-    /// The host killed it, for this reason.
+    /// The host killed the process for this reason.
     Killed(&'static str),
 }
 
@@ -84,7 +84,7 @@ impl Runners {
         self.running.store(running, Ordering::Release);
     }
 
-    /// Whether the last runner ended and is not restarted.
+    /// Whether the last runner ended, and the host starts no other.
     pub fn is_given_up(&self) -> bool {
         self.given_up.load(Ordering::Acquire)
     }
@@ -93,12 +93,12 @@ impl Runners {
         self.given_up.store(true, Ordering::Release);
     }
 
-    /// Kills the process for this reason; another one is started. Returns whether there was one.
+    /// Kills the process for this reason; the host then starts another. Returns whether there was a process.
     pub fn kill(&self, why: &'static str) -> bool {
         self.kill.lock().as_ref().inspect(|kill| kill(why)).is_some()
     }
 
-    /// Kills the process for good: its calls are answered, and its instance becomes useless.
+    /// Kills the process, and lets the host start no other for this instance. The host answers the open calls.
     pub fn abandon(&self) {
         self.abandoned.store(true, Ordering::Release);
         self.kill("its calls did not end");
@@ -129,12 +129,12 @@ impl RunnerStatus {
         self.state.lock().last.clone()
     }
 
-    /// The enforced sandbox of the current runner; `None` if it is not confined.
+    /// The enforced sandbox of the current runner; `None` if the runner is not confined.
     pub fn enforced(&self) -> Option<SandboxLayers> {
         self.state.lock().enforced.clone()
     }
 
-    /// The denied system calls of its runners.
+    /// The system calls that the sandbox denied to the runners.
     pub fn denials(&self) -> Denials {
         self.state.lock().denials.clone()
     }
@@ -143,7 +143,7 @@ impl RunnerStatus {
         self.state.lock().enforced = enforced;
     }
 
-    /// Sets the limits of its control group, as text.
+    /// Adds the limits of the runner's control group, as text.
     pub(crate) fn bounded(&self, limits: &[String]) {
         if let Some(enforced) = &mut self.state.lock().enforced {
             enforced.limits.extend_from_slice(limits);
@@ -158,7 +158,7 @@ impl RunnerStatus {
         self.state.lock().pid = Some(pid);
     }
 
-    /// The runner has ended. A newer one may already be current.
+    /// Records the end of a runner. A newer runner may already be current.
     pub(crate) fn end(&self, pid: u32) {
         self.state.lock().pid.take_if(|known| *known == pid);
     }

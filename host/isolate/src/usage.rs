@@ -1,6 +1,6 @@
-//! Periodic checks of the resources of a runner's process. The system's own limits do not cover used memory (only
-//! address space) nor, for root, threads. Memory counts resident and swapped pages, and page tables, which even a
-//! read-only mapping fills.
+//! Periodically checks the resources of a runner's process. The system's limits (setrlimit(2)) cover address space but not
+//! used memory, and do not limit the threads of root. Used memory is resident and swapped pages, and page tables, which
+//! even a read-only mapping fills.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,6 +16,7 @@ const GREEDY_NICE: i32 = 15;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bounds {
+    /// In bytes.
     pub memory: u64,
     pub threads: u64,
 }
@@ -24,7 +25,7 @@ impl Bounds {
     pub const NONE: Self = Self { memory: u64::MAX, threads: u64::MAX };
 }
 
-/// Why a process is killed that exceeds a limit.
+/// Why the host kills a process that exceeds a limit.
 pub const TOO_MUCH_MEMORY: &str = "it used more memory than max_memory_mib";
 const TOO_MANY_THREADS: &str = "it started more threads than max_threads";
 
@@ -41,17 +42,16 @@ pub struct Watch {
     bounds: Bounds,
     ticks: u64,
     greedy: u32,
-    stands_back: bool,
+    is_reniced: bool,
 }
 
 impl Watch {
     pub fn new(pid: u32, bounds: Bounds) -> Self {
-        Self { pid, bounds, ticks: 0, greedy: 0, stands_back: false }
+        Self { pid, bounds, ticks: 0, greedy: 0, is_reniced: false }
     }
 
-    /// Checks the process, about [`INTERVAL`] after the last check. Returns why it is to be killed.
+    /// Checks the process; call it every [`INTERVAL`]. Returns the reason to kill the process if it exceeds a limit.
     pub fn look(&mut self) -> Option<&'static str> {
-        // An ended process uses nothing.
         let usage = read(self.pid)?;
         if usage.memory > self.bounds.memory {
             return Some(TOO_MUCH_MEMORY);
@@ -69,19 +69,19 @@ impl Watch {
         let cores = std::thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64);
         let all = INTERVAL.as_secs_f64() * rustix::param::clock_ticks_per_second() as f64 * cores;
         self.greedy = if used > all * GREEDY_SHARE { self.greedy + 1 } else { 0 };
-        let stands_back = match self.greedy {
+        let is_reniced = match self.greedy {
             0 => false,
             GREEDY_INTERVALS.. => true,
-            _ => self.stands_back,
+            _ => self.is_reniced,
         };
-        // Without the right to lower the nice value again, it stays.
-        if stands_back != self.stands_back && set_nice(self.pid, if stands_back { GREEDY_NICE } else { 0 }) {
-            self.stands_back = stands_back;
+        // Without the right to lower the nice value, the host cannot undo this.
+        if is_reniced != self.is_reniced && set_nice(self.pid, if is_reniced { GREEDY_NICE } else { 0 }) {
+            self.is_reniced = is_reniced;
         }
     }
 }
 
-/// Sets the nice value of all threads of a process. Returns whether all succeeded.
+/// Sets the nice value of all threads of a process. Returns whether it succeeded for all of them.
 fn set_nice(pid: u32, nice: i32) -> bool {
     let folder: PathBuf = format!("/proc/{pid}/task").into();
     let threads = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -94,7 +94,7 @@ fn set_nice(pid: u32, nice: i32) -> bool {
 fn read(pid: u32) -> Option<Usage> {
     let (threads, ticks) = parse_stat(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?;
     let memory = read_memory(format!("/proc/{pid}/status").into()).or_else(|| {
-        // The first thread may have ended before the others.
+        // The main thread may have ended before the others.
         let others = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
         others.into_iter().find_map(|thread| read_memory(thread.path().join("status")))
     });
@@ -115,7 +115,7 @@ fn parse_status(text: &str) -> Option<u64> {
     Some(parts.iter().fold(kib("VmRSS")?, |sum, part| sum.saturating_add(*part)).saturating_mul(1024))
 }
 
-/// The number of threads and the ticks used, from `/proc/PID/stat`. The name in parentheses may hold anything.
+/// The number of threads and the ticks used, from `/proc/PID/stat`. The name in parentheses may contain any character.
 fn parse_stat(line: &str) -> Option<(u64, u64)> {
     let fields: Vec<&str> = line.rsplit_once(')')?.1.split_whitespace().collect();
     let number = |place: usize| fields.get(place)?.parse::<u64>().ok();
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_are_looked_at() {
+    fn bounds_are_checked() {
         let watch = |memory, threads| Watch::new(std::process::id(), Bounds { memory, threads }).look();
         assert_eq!(watch(1, u64::MAX), Some(TOO_MUCH_MEMORY));
         assert_eq!(watch(u64::MAX, 0), Some(TOO_MANY_THREADS));

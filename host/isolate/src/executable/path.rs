@@ -1,4 +1,4 @@
-//! A program by its path, on systems that cannot start a descriptor. It works as long as the file is the same.
+//! The host's program by its path, for systems that cannot execute a descriptor. Fails once the file is replaced.
 
 use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
@@ -22,13 +22,13 @@ impl Executable {
     /// The path to start.
     ///
     /// # Errors
-    /// The path names another file now.
+    /// The path now names another file.
     pub(super) fn place(&self) -> std::io::Result<PathBuf> {
         let which = |one: Metadata| (one.dev(), one.ino(), one.len(), one.mtime(), one.mtime_nsec());
         if which(self.file.metadata()?) == which(std::fs::metadata(&self.path)?) {
             return Ok(self.path.clone());
         }
-        let why = format!("{} is another file than when the host was started: restart the host", self.path.display());
+        let why = format!("{} was replaced after the host had started: restart the host", self.path.display());
         Err(std::io::Error::other(why))
     }
 }
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_file_in_its_place_is_seen() {
+    fn a_replaced_file_is_refused() {
         assert!(Executable::current().unwrap().place().is_ok());
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("program");
@@ -46,9 +46,9 @@ mod tests {
         let program = Executable::at(path.clone()).unwrap();
         assert_eq!(program.place().unwrap(), path);
         std::fs::rename(&path, folder.path().join("former")).unwrap();
-        assert!(program.place().is_err(), "nothing is there");
+        assert!(program.place().is_err(), "the file is missing");
         std::fs::write(&path, "two").unwrap();
         let refusal = program.place().unwrap_err().to_string();
-        assert!(refusal.ends_with("is another file than when the host was started: restart the host"), "{refusal}");
+        assert!(refusal.ends_with("was replaced after the host had started: restart the host"), "{refusal}");
     }
 }

@@ -1,4 +1,4 @@
-//! The plugin's instance in a runner: messages become function calls.
+//! Calls the functions of the plugin's instance in a runner, as the host's messages request.
 #![allow(unsafe_code)]
 
 use outrigger_abi::{ErrorKind, OwnedBytes, RawCall, STATUS_OK, UsedPlugin};
@@ -41,12 +41,12 @@ impl Inside {
             return (ErrorKind::Malformed as i32, OwnedBytes::EMPTY);
         };
         let host = self.host(&begin);
-        // SAFETY: a plugin's table, whose library stays open or is the program.
+        // SAFETY: the table is a plugin's, and its library is never closed or is this program.
         let Some(instance) = (unsafe { UsedPlugin::create(self.table) }) else {
             let reason = b"its create function returned null".to_vec();
             return (ErrorKind::Internal as i32, reason.into());
         };
-        // Stored first: `stop` and `destroy` follow a refusal, too.
+        // Stored before `init`: the host sends `stop` and `destroy` after a refusal, too.
         match self.instance.get_or_init(|| instance).init(host, &begin.options) {
             Ok(()) => (STATUS_OK, OwnedBytes::EMPTY),
             Err(refusal) => refusal,
@@ -60,7 +60,7 @@ impl Inside {
         let release = u32::try_from(head.code >> RELEASE_SHIFT).ok().filter(|release| *release > 0);
         let status = instance.call(&RawCall { token: head.token, method, params, deadline_ms, release });
         if status != STATUS_OK {
-            // The host answers it, unless it is already answered.
+            // The host answers the call, unless the plugin already has.
             self.close(head.token);
         }
         status

@@ -5,7 +5,7 @@ use std::process::Child;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-/// A handle to a process, which can be polled until the process ends.
+/// A handle to a process. Its descriptor becomes readable when the process ends.
 #[derive(Debug)]
 pub struct Hold(OwnedFd);
 

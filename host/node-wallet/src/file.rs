@@ -30,7 +30,7 @@ pub fn read(path: &Path, passphrase: impl FnOnce() -> Option<Zeroizing<String>>)
 
 #[derive(Default)]
 struct Records {
-    /// `None` in the file of a custom signet.
+    /// `None` for a custom signet.
     network: Option<Network>,
     flags: u64,
     descriptors: Vec<DescriptorRecord>,
@@ -152,7 +152,7 @@ impl Records {
             return Ok(keys);
         }
         let passphrase = passphrase().ok_or(FileError::NeedsPassphrase)?;
-        // After a change of the passphrase there may be several master keys: any that decrypts the keys will do.
+        // After a passphrase change there may be several master keys. Any that decrypts all keys suffices.
         for master in &self.master_keys {
             let Some(key) = open_master_key(master, &passphrase)? else { continue };
             let open =

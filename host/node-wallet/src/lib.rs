@@ -1,7 +1,6 @@
-//! Reading the contents of a bitcoind's wallet, as far as they can move to another wallet. Descriptor-wallet files
-//! (SQLite) are opened read-only.
+//! Reads the transferable contents of a bitcoind wallet from its descriptor-wallet file (SQLite), opened read-only.
 //!
-//! This crate does not depend on our wallets, contacts no node and creates no files. Only the command line uses it.
+//! This crate does not depend on the host's wallets, contacts no node and creates no files. Only the command line uses it.
 
 mod error;
 mod file;
@@ -19,11 +18,11 @@ pub use file::read;
 pub struct Content {
     /// Whether private keys are enabled.
     pub private_keys: bool,
-    /// Whether its private keys are encrypted.
+    /// Whether the private keys are encrypted.
     pub encrypted: bool,
-    /// Whether it avoids spending from reused addresses (`avoid_reuse`).
+    /// Whether the wallet avoids spending from reused addresses (`avoid_reuse`).
     pub avoid_reuse: bool,
-    /// Whether it was created without keys and has generated none since.
+    /// Whether the wallet was created without keys and has generated none since.
     pub blank: bool,
     pub descriptors: Vec<Descriptor>,
     /// Addresses with their labels, foreign ones included.
@@ -31,7 +30,7 @@ pub struct Content {
     pub comments: Vec<Comment>,
     pub locked: Vec<OutPoint>,
     pub transactions: Vec<Txid>,
-    /// The outputs of confirmed transactions that no other confirmed one spends, foreign ones included. Only a file tells them.
+    /// The outputs of confirmed transactions that no confirmed transaction spends, foreign ones included. Only [`read`] fills it.
     pub coins: Vec<Coin>,
     /// The outputs that unconfirmed transactions spend.
     pub pending: Vec<OutPoint>,
@@ -45,11 +44,11 @@ pub struct Descriptor {
     pub text: Zeroizing<String>,
     /// The birth time, in Unix seconds.
     pub timestamp: u64,
-    /// The first index in use and the end (exclusive); `None` without a wildcard.
+    /// The first index and the end (exclusive); `None` without a wildcard.
     pub range: Option<(u32, u32)>,
     /// The index of the next address.
     pub next_index: u32,
-    /// Whether it provides new addresses of its type, and on which side.
+    /// The side on which the descriptor provides new addresses; `None` if it provides none.
     pub active: Option<Active>,
 }
 
@@ -66,7 +65,7 @@ pub struct Coin {
     pub output: OutPoint,
     pub value: Amount,
     pub address: String,
-    /// Whether coins of its address were spent while the wallet avoided reuse.
+    /// Whether coins of this address were spent while the wallet avoided reuse.
     pub is_used: bool,
 }
 

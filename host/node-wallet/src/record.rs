@@ -10,11 +10,11 @@ use zeroize::Zeroizing;
 
 /// In bytes.
 const SECRET_LEN: usize = 32;
-/// The bytes before the private key in its DER form (SEC 1, C.4): the version, and the header of an octet string of
-/// this length.
+/// The bytes before the private key in its DER form (SEC 1, C.4): the version, and the header of an octet string of 32
+/// bytes.
 const BEFORE_SECRET: [u8; 5] = [0x02, 0x01, 0x01, 0x04, 0x20];
 
-/// What an abandoned transaction has for its block's hash: the number 1.
+/// The block hash in the record of an abandoned transaction: the number 1.
 const ABANDONED: [u8; 32] = {
     let mut hash = [0; 32];
     hash[0] = 1;
@@ -96,7 +96,7 @@ pub struct MasterKey {
     pub iterations: u32,
 }
 
-/// What is wrong with a record.
+/// Why a record is malformed.
 const SHORT: &str = "it is truncated";
 const NOT_UTF8: &str = "a text is not UTF-8";
 const OUT_OF_RANGE: &str = "a number is out of its range";
@@ -164,7 +164,7 @@ fn transaction(value: &mut Reader<'_>) -> Result<Record> {
         (0.., _) if block != ABANDONED => State::Confirmed,
         _ => State::Dead,
     };
-    // Previous transactions, which no release with descriptor wallets has written.
+    // Previous transactions. No release with descriptor wallets writes them.
     if value.count()? != 0 {
         return Err(OUT_OF_RANGE);
     }
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_of_another_kind_is_passed_over_and_one_without_a_kind_refused() {
+    fn a_record_of_another_kind_is_skipped_and_a_record_without_a_kind_refused() {
         assert_eq!(read(&text("bestblock"), &[]), Ok(Record::Other));
         assert_eq!(read(&[], &[]), Err(SHORT));
         assert_eq!(read(&[2, 0xff, 0xff], &[]), Err(NOT_UTF8));

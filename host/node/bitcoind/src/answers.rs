@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::error::OpenError;
 
-/// Of an amount in BTC.
+/// The decimal places of an amount in BTC.
 const DECIMALS: u32 = 8;
 
 /// `getrpcinfo`.
@@ -42,7 +42,7 @@ pub struct ChainAnswer {
     pub size_on_disk: Option<u64>,
     /// In hex (since Bitcoin Core 29).
     pub signet_challenge: Option<Hex>,
-    /// The lowest block of a pruned node.
+    /// The height of the lowest block that a pruned node stores.
     pub pruneheight: Option<u32>,
     /// A list, or before Bitcoin Core 28 a text that may be empty.
     #[serde(default)]
@@ -61,7 +61,7 @@ impl ChainAnswer {
 
 #[derive(Deserialize)]
 pub struct StatesAnswer {
-    /// At most two: validated from the genesis block, and loaded from a snapshot of the unspent outputs.
+    /// At most two: the chain validated from the genesis block, and one loaded from a snapshot of the unspent outputs.
     pub chainstates: Vec<StateAnswer>,
 }
 
@@ -126,9 +126,9 @@ pub struct MempoolAnswer {
     /// Transactions that no peer has requested yet.
     #[serde(default)]
     pub unbroadcastcount: u64,
-    /// The most transactions of a cluster. Since 31.
+    /// The maximum number of transactions in a cluster. Since 31.
     pub limitclustercount: Option<u64>,
-    /// The greatest size of a cluster, in virtual bytes. Since 31.
+    /// The maximum size of a cluster, in virtual bytes. Since 31.
     pub limitclustersize: Option<u64>,
 }
 
@@ -170,7 +170,7 @@ pub struct ScriptAnswer {
 pub struct CoinAnswer {
     /// The best block at the time of the answer.
     pub bestblock: BlockHash,
-    /// Its own block counts.
+    /// Includes the coin's own block.
     pub confirmations: u32,
     pub value: Btc,
     #[serde(rename = "scriptPubKey")]
@@ -224,10 +224,10 @@ impl PrevoutAnswer {
     }
 }
 
-/// The outputs that each transaction of a block spends, of `/rest/spenttxouts`; `None` if the bytes have another form.
+/// Parses `/rest/spenttxouts`: the outputs that each transaction of a block spends; `None` if malformed.
 pub fn read_spent(mut bytes: &[u8]) -> Option<Vec<Vec<TxOut>>> {
     let mut transactions = Vec::new();
-    // Nothing is reserved by numbers of the node's.
+    // The counts are not trusted, so no memory is reserved for them.
     for _ in 0..VarInt::consensus_decode(&mut bytes).ok()?.0 {
         let count = VarInt::consensus_decode(&mut bytes).ok()?.0;
         transactions.push((0..count).map(|_| TxOut::consensus_decode(&mut bytes).ok()).collect::<Option<_>>()?);
@@ -330,7 +330,7 @@ pub struct BaseFee {
     pub base: Btc,
 }
 
-/// In the form of the node's parameters.
+/// An outpoint as a parameter of the node's methods.
 pub fn outpoint(outpoint: &OutPoint) -> serde_json::Value {
     serde_json::json!({"txid": outpoint.txid, "vout": outpoint.vout})
 }

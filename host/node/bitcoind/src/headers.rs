@@ -1,4 +1,4 @@
-//! Fetches headers over REST if the node supports it, else by batches of getblockheader.
+//! Fetches headers over REST if the node supports it, otherwise in batches of getblockheader.
 
 use bitcoin::BlockHash;
 use bitcoin::block::Header;
@@ -10,16 +10,16 @@ use super::error::{AskError, MirrorError, SyncError};
 use super::mirror::Moment;
 use super::rpc::{Question, Rpc};
 
-/// How many headers are fetched one by one before the fork is searched by heights.
+/// How many headers are fetched one by one before a binary search for the fork's height.
 const WALK: usize = 8;
 
 /// How many headers are fetched and stored in one part.
 const PART: u32 = 2000;
 
-/// The hash of a mirrored block, and the first part of the headers from there to the node's best block.
+/// Returns the hash of a mirrored block, and the first part of the headers from there to the node's best block.
 ///
 /// # Errors
-/// The node is away; `Moved` if its best chain changes meanwhile.
+/// The node is away. `Moved`: the node's best chain changed meanwhile.
 pub(crate) fn fetch(rpc: &Rpc, moment: &Moment, best: BlockHash) -> Result<(BlockHash, Vec<Header>), SyncError> {
     let mut headers = Vec::new();
     let mut hash = best;

@@ -1,4 +1,5 @@
-//! A digest of the node's mempool: the ids, and the interests by which each transaction may concern wallets.
+//! A digest of the node's mempool: the ids, and for each transaction the interests that show whether it may concern a
+//! wallet.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use super::error::AskError;
 use super::rpc::{INVALID_ADDRESS_OR_KEY, Question, Rpc};
 use super::zmq::Event;
 
-/// How many transactions are fetched at once: the host holds them until it emits them.
+/// How many transactions are fetched at once. The host keeps them in memory until it emits them.
 const PART: usize = 500;
 
 struct Entry {
@@ -28,7 +29,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// The interests in the outputs that it spends.
+    /// The interests for the outputs that the transaction spends.
     fn spent(&self) -> &[u64] {
         let end = self.interests.len().saturating_sub(self.outputs as usize);
         self.interests.get(1..end).unwrap_or_default()
@@ -68,9 +69,9 @@ struct ContentAnswer {
 pub struct Mempool(Mutex<MempoolState>);
 
 impl Mempool {
-    /// Reads the changes, and emits them with the time of `clock`, in Unix seconds. Only one thread may do so at a
-    /// time. `forced`: also if the node's figures equal those of the last reading, as they may by chance. After an
-    /// error, the changes emitted so far are applied.
+    /// Reads the changes, and emits them with the time of `clock`, in Unix seconds. Only one thread may call it at a time.
+    /// `forced`: reads even if the node's figures equal those of the last reading, which may be a coincidence. After an
+    /// error, the changes emitted so far remain applied.
     pub fn sync(
         &self,
         rpc: &Rpc,
@@ -86,7 +87,7 @@ impl Mempool {
         }
         self.0.lock().read = None;
         let ContentAnswer { txids, mempool_sequence: next } = rpc.ask("getrawmempool", &json!([false, true]))?;
-        // Read here: while this reading began, the mock time may have been set and a transaction have arrived.
+        // Read the clock after the list: during the requests, setmocktime may have run and a transaction arrived.
         let time = clock();
         // Removals due to a block are emitted after the block.
         catch_up(rpc.ask("getbestblockhash", &json!([]))?);
@@ -105,10 +106,10 @@ impl Mempool {
         Ok(())
     }
 
-    /// Applies notifications since the last reading, as of `time`, in Unix seconds. Only one thread may do so at a
-    /// time, as for [`Self::sync`]. After an error, everything must be read again.
+    /// Applies notifications since the last reading, as of `time`, in Unix seconds. Only one thread may call it at a
+    /// time, as for [`Self::sync`]. After an error, the caller must read everything again.
     pub fn apply(&self, rpc: &Rpc, events: &[Event], time: u64, emit: &dyn Fn(NodeEvent)) -> Result<(), AskError> {
-        // Without a complete reading, notifications are useless.
+        // Notifications apply only to a complete reading.
         let Some(reading) = self.0.lock().read.take() else { return Ok(()) };
         let (mut new, mut gone) = (Vec::new(), HashSet::<Txid>::new());
         for event in events {
@@ -118,7 +119,7 @@ impl Mempool {
                 _ => {}
             }
         }
-        // The node's current state decides about transactions that both entered and left.
+        // A transaction may have entered and left several times, so the node's current state decides.
         let gone: Vec<Txid> = gone.into_iter().filter(|txid| self.has(txid)).collect();
         let questions: Vec<Question> = gone.iter().map(|txid| ("getmempoolentry", json!([txid]))).collect();
         for (txid, answer) in gone.into_iter().zip(rpc.batch::<IgnoredAny>(&questions)?) {
@@ -134,9 +135,9 @@ impl Mempool {
         Ok(())
     }
 
-    /// Adds a transaction that the node has just accepted, as of `time`, in Unix seconds. Only one thread may do so at
-    /// a time, as for [`Self::sync`]. Returns false if everything must be read: the transaction replaced others, has
-    /// unseen parents, or is gone again.
+    /// Adds a transaction that the node has just accepted, as of `time`, in Unix seconds. Only one thread may call it at
+    /// a time, as for [`Self::sync`]. Returns false if the caller must read everything: the transaction replaced others, has
+    /// unknown parents, or has left again.
     pub fn add_submitted(
         &self,
         rpc: &Rpc,
@@ -164,7 +165,7 @@ impl Mempool {
             return Ok(false);
         }
         let event = state.add(txid, transaction.clone(), time);
-        // After another change the old figures stay, so that the next check reads everything.
+        // If the mempool changed otherwise, the old figures stay, so that the next check reads everything.
         if state.entries.len() as u64 == info.size {
             state.read.iter_mut().for_each(|read| read.info = Some(info.clone()));
         }
@@ -173,7 +174,7 @@ impl Mempool {
         Ok(true)
     }
 
-    /// Fetches these transactions and adds them. Skips a transaction that has left the node's mempool.
+    /// Fetches and adds these transactions. Skips a transaction that has left the node's mempool.
     fn fetch(&self, rpc: &Rpc, txids: &[Txid], time: u64, emit: &dyn Fn(NodeEvent)) -> Result<(), AskError> {
         for part in txids.chunks(PART) {
             for (txid, transaction) in in_order(transactions(rpc, part)?) {
@@ -193,7 +194,7 @@ impl Mempool {
         self.0.lock().entries.contains_key(txid)
     }
 
-    /// Counts changes of mempool, tip and fee deltas.
+    /// The number of changes of mempool, tip and fee deltas.
     pub fn sequence(&self) -> u64 {
         self.0.lock().sequence
     }
@@ -208,7 +209,7 @@ impl Mempool {
         self.0.lock().sequence += 1;
     }
 
-    /// The transactions with a wanted interest, and their descendants, parents first.
+    /// The transactions with an interest that `wanted` accepts, and their descendants, parents first.
     pub fn concerning(&self, wanted: &dyn Fn(u64) -> bool) -> Vec<Txid> {
         let state = self.0.lock();
         let (mut found, mut outputs) = (Vec::new(), HashSet::new());
@@ -327,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn digest_finds_what_concerns_a_wallet_and_what_spends_it() {
+    fn digest_finds_a_wallets_transactions_and_their_descendants() {
         let first = spend(Txid::from_byte_array([1; 32]), 1);
         let second = spend(first.compute_txid(), 2);
         let third = spend(Txid::from_byte_array([3; 32]), 3);

@@ -1,5 +1,5 @@
-//! Proofs of the node's replies: the hash proves a block or transaction, and an input reveals part of the script that
-//! it spends.
+//! Verifies the node's replies: a block or transaction by its hash, and a spent output by the part of its script that the
+//! input reveals.
 
 use bitcoin::consensus::deserialize;
 use bitcoin::hashes::{Hash, sha256};
@@ -13,7 +13,7 @@ use outrigger_node::ReadBlock;
 use outrigger_node::merkle::merkle_root;
 
 /// A block time, in Unix seconds, some hours after segwit's activation on the main network (block 481,824). No node
-/// checked earlier commitments, and those blocks need no witness.
+/// checked commitments of earlier blocks, and those need no witness.
 const SEGWIT_IN_FORCE: u32 = 1_503_547_200;
 
 /// The beginning of a block's witness commitment (BIP 141), and its length in bytes.
@@ -26,7 +26,7 @@ pub fn block(hash: BlockHash, bytes: &[u8]) -> Result<ReadBlock, &'static str> {
     if block.block_hash() != hash {
         return Err("has another hash");
     }
-    // Without this, inner nodes of the tree could be passed off as transactions of 64 bytes.
+    // Otherwise the node could pass off inner nodes of the Merkle tree as transactions of 64 bytes.
     if !block.txdata.first().is_some_and(Transaction::is_coinbase) {
         return Err("begins with no coinbase transaction");
     }
@@ -97,14 +97,14 @@ fn contradicts_witness(witness: &Witness, script: &Script, is_nested: bool) -> b
     script.is_p2tr() && !is_nested && contradicts_taproot(witness, program)
 }
 
-/// A key path spend reveals nothing; a script path spend reveals the parts of the output's key.
+/// A key path spend reveals nothing. A script path spend reveals how the output's key was computed.
 fn contradicts_taproot(witness: &Witness, program: &[u8]) -> bool {
     let mut items: Vec<&[u8]> = witness.iter().collect();
     if items.len() > 1 && items.last().is_some_and(|last| last.first() == Some(&TAPROOT_ANNEX_PREFIX)) {
         items.pop();
     }
     let [.., leaf, control] = items[..] else { return items.is_empty() };
-    // Consensus accepts this leaf version. The library does not, since the byte is an annex's.
+    // Consensus accepts this leaf version. The library refuses it, since the byte is also the annex prefix.
     if control.first().is_some_and(|version| version & TAPROOT_LEAF_MASK == TAPROOT_ANNEX_PREFIX) {
         return false;
     }
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn block_without_segwit_needs_no_commitment_and_one_of_before_proves_none() {
+    fn block_without_witnesses_needs_no_commitment() {
         let mut old = made();
         old.txdata.iter_mut().flat_map(|transaction| &mut transaction.input).for_each(|input| input.witness.clear());
         old.header.time = SEGWIT_IN_FORCE - 1;

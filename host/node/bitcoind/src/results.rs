@@ -1,4 +1,4 @@
-//! Parses results of the node as each type: a test checks that no result causes a panic.
+//! Parses a result of the node as each type, for a test that no result causes a panic.
 
 use bitcoin::{BlockHash, Txid};
 use outrigger_service::chain::Tip;

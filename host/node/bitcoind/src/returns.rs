@@ -1,12 +1,12 @@
-//! Returns of the node: it is reachable again, perhaps without its mempool, or no longer behind. Observers are notified
-//! of each return once, and threads can wait for that.
+//! Tracks returns of the node: the node is reachable again, perhaps without its mempool, or no longer behind. The host
+//! notifies observers of each return once, and threads can wait for that.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
 
-/// Counts the node's returns, and how many of them observers know.
+/// Counts the node's returns, and how many of them were reported to observers.
 #[derive(Default)]
 pub struct Returns {
     noted: AtomicU64,
@@ -32,7 +32,7 @@ impl Returns {
         self.noted.load(Ordering::SeqCst) != self.told.lock().noted
     }
 
-    /// Notifies by `tell`, if due. After an error it is still due.
+    /// Calls `tell` if a notification is due. If `tell` fails, the notification stays due.
     pub fn tell<E>(&self, tell: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
         let _telling = self.telling.lock();
         let noted = self.noted.load(Ordering::SeqCst);
@@ -49,7 +49,7 @@ impl Returns {
         outcome
     }
 
-    /// Records a failed attempt, since the node is away again.
+    /// Records a failed attempt: the node is away again.
     pub fn fail(&self) {
         self.told.lock().attempts += 1;
         self.changed.notify_all();
@@ -73,7 +73,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn returns_are_told_of_once_and_waited_for_until_an_attempt_has_ended() {
+    fn returns_are_reported_once_and_a_wait_ends_with_an_attempt() {
         let returns = Returns::default();
         let far = Instant::now() + Duration::from_secs(600);
         assert!(!returns.is_due());
@@ -81,7 +81,7 @@ mod tests {
         returns.note();
         assert!(returns.is_due());
         assert_eq!(returns.tell(|| Err("away")), Err("away"));
-        assert!(returns.is_due(), "it was not told of");
+        assert!(returns.is_due(), "not reported yet");
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| returns.wait(far));
             while !waiting.is_finished() {

@@ -16,7 +16,7 @@ use super::sync::{CATCH_UP_PATIENCE, Follower};
 /// How often the host checks whether the node lacks blocks of known headers.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 
-/// An operator removes blocks from the node's chain by this method.
+/// The method by which an operator removes blocks from the node's chain.
 const INVALIDATE: &str = "invalidateblock";
 
 #[derive(Deserialize)]
@@ -41,7 +41,7 @@ impl Follower {
         standing.note_late();
     }
 
-    /// Whether the mirror may move to the node's best block, whose branch forks from the mirrored headers at `base`.
+    /// Checks whether the mirror may move to the node's best block, whose branch leaves the mirrored headers at `base`.
     pub(super) fn check_rewind(&self, moment: &Moment, base: BlockHash, best: BlockHash) -> Result<(), SyncError> {
         let fork = fork(moment, base)?;
         let depth = moment.tip.height - fork.height;
@@ -84,7 +84,7 @@ impl Follower {
         asked.is_ok_and(|info| info.runs(INVALIDATE))
     }
 
-    /// Whether the node calls our chain above `base` invalid. Its operator decided so, and the host follows.
+    /// Whether the node has marked the mirrored chain above `base` as invalid. The host then follows the node.
     fn is_invalid_there(&self, moment: &Moment, base: &Entry, tips: &[TipAnswer]) -> Result<bool, SyncError> {
         let first = moment.best_at(base.height.saturating_add(1))?;
         for tip in tips.iter().filter(|tip| tip.status == "invalid" && tip.height > base.height) {

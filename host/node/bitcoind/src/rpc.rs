@@ -1,6 +1,6 @@
 //! Blocking requests to the node.
 //!
-//! They run on their own runtime: a thread that waits for a task of its own runtime would deadlock.
+//! They run on a separate runtime: a runtime's thread that waits for a task of the same runtime can deadlock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,7 +42,7 @@ const MAX_BATCH: usize = 500;
 pub struct Rpc {
     upstream: Arc<Upstream>,
     runtime: Runtime,
-    /// The number of replies with another block or transaction than the requested one.
+    /// The number of replies that failed verification.
     pub unproven: AtomicU64,
     last_fault: Mutex<String>,
 }
@@ -123,14 +123,14 @@ impl Rpc {
         read(method, &self.raw_within(limit, method, params)?)
     }
 
-    /// Long-polls the node for a block, for this long. Long polls have their own figures.
+    /// Long-polls the node for a block, up to this time. Long polls are counted separately.
     pub fn wait_for_block(&self, milliseconds: u64) -> Result<(), AskError> {
         let (upstream, body) = (self.upstream.clone(), request(WAIT, json!([milliseconds]).to_string().as_bytes()));
         let answer = self.wait(WAIT_LIMIT, async move { upstream.wait("/", body).await?.collect(MAX_ANSWER).await })?;
         read(WAIT, &result(WAIT, &answer)?).map(|IgnoredAny| ())
     }
 
-    /// The results of several calls without effects, in order. A single call's error is in its place.
+    /// The results of several calls without effects, in order. If a call fails, its error takes the result's place.
     pub fn batch<T: DeserializeOwned>(&self, questions: &[Question]) -> Result<Vec<Result<T, AskError>>, AskError> {
         let mut answers = Vec::with_capacity(questions.len());
         for part in questions.chunks(MAX_BATCH) {
@@ -156,7 +156,7 @@ impl Rpc {
         Ok(answers.into_iter().zip(questions).map(answer).collect())
     }
 
-    /// Whether the node lets the host's user call a method. The call has too many arguments: the node checks
+    /// Whether the node lets the host's user call a method. The host passes too many arguments: the node checks
     /// -rpcwhitelist first, then refuses the call without executing it.
     pub fn may_call(&self, method: &str) -> Result<bool, AskError> {
         match self.raw(method, &Value::from(vec![0; TOO_MANY])) {

@@ -59,7 +59,7 @@ pub fn has_filters(rpc: &Rpc) -> bool {
     answer.is_ok_and(|answer| answer.filters.is_some_and(|index| index.synced))
 }
 
-/// What a node of this release has, as it says. An index that is being built counts as there.
+/// The abilities that a node of this release reports. An index that is still being built counts.
 pub fn abilities(rpc: &Rpc, release: Option<u32>) -> std::result::Result<Abilities, AskError> {
     let index: IndexAnswer = rpc.ask("getindexinfo", &json!([]))?;
     let chain: PruningAnswer = rpc.ask("getblockchaininfo", &json!([]))?;
@@ -71,7 +71,7 @@ pub fn abilities(rpc: &Rpc, release: Option<u32>) -> std::result::Result<Abiliti
     })
 }
 
-/// Searches the blocks at these heights. A pruned block is no error.
+/// Searches the blocks at these heights. For a block that the node has pruned, `found` is `None`.
 pub fn find(
     moment: &Moment,
     rpc: &Rpc,
@@ -108,7 +108,7 @@ pub fn find(
     Ok(findings)
 }
 
-/// Whether each block may match by its filter. Without filters every block may.
+/// Whether each block may match, by its filter. Without a filter, it may.
 fn hits(rpc: &Rpc, filters: &Filters, entries: &[Entry], wanted: &ScriptSet) -> Result<Vec<bool>> {
     // Filters do not contain scripts that begin with OP_RETURN.
     if !filters.used || wanted.has_unfiltered() {
@@ -130,10 +130,10 @@ fn hits(rpc: &Rpc, filters: &Filters, entries: &[Entry], wanted: &ScriptSet) -> 
     Ok(entries.iter().zip(found).map(hit).collect())
 }
 
-/// Whether a block's filter has one of these scripts. An invalid filter excludes nothing.
+/// Whether a block may have one of these scripts, by its filter. An invalid filter excludes no block.
 fn may_match<'a>(filter: &[u8], block: &BlockHash, scripts: impl Iterator<Item = &'a [u8]>) -> bool {
-    // The library reads no elements where the count is unreadable, and multiplies the count unchecked. No element is
-    // shorter than its remainder.
+    // The library takes an unreadable count for an empty filter, and may overflow on a large count. Each element has at
+    // least the bits of its remainder.
     let Ok((VarInt(count), at)) = deserialize_partial(filter) else { return true };
     count > (8 * (filter.len() - at) / REMAINDER_BITS) as u64
         || BlockFilterReader::new(block).match_any(&mut &*filter, scripts).unwrap_or(true)
@@ -173,7 +173,8 @@ fn read_filter(entry: &Entry, bytes: &[u8]) -> Option<Vec<u8>> {
     (hash == entry.hash().as_byte_array()).then_some(filter)
 }
 
-/// Reads a block. Its spent outputs are unknown, so every transaction with inputs may concern the wallet.
+/// Reads a block, and its size in bytes. The spent outputs are unknown, so every transaction with inputs may concern the
+/// wallet.
 fn read_block(rpc: &Rpc, entry: &Entry, wanted: &ScriptSet) -> Result<(FoundBlock, usize)> {
     let block = block(rpc, entry.hash())?;
     let size = block.as_ref().map_or(0, |(read, _)| read.size);
@@ -208,6 +209,6 @@ mod tests {
         assert!(!may(&[0]), "a block without scripts");
         assert!(may(&[]), "no count");
         assert!(may(&bytes[..bytes.len() - 2]), "cut off");
-        assert!(may(&[&[0xff; 9][..], &bytes[1..]].concat()), "a count that the bytes cannot hold");
+        assert!(may(&[&[0xff; 9][..], &bytes[1..]].concat()), "a count larger than the filter");
     }
 }

@@ -17,8 +17,8 @@ pub fn entries(rpc: &Rpc, txids: &[Txid]) -> Result<Vec<Result<EntryAnswer, AskE
     rpc.batch::<EntryAnswer>(&questions)
 }
 
-/// Those of `open`, given with their parents in the mempool, that signal replaceability or have an ancestor in the mempool that
-/// does. Ancestors that leave meanwhile do not count.
+/// The transactions of `open` that signal replaceability or have a signalling ancestor in the mempool. `open` maps each
+/// transaction to its parents in the mempool. Ancestors that leave the mempool meanwhile do not count.
 pub fn replaceable(rpc: &Rpc, open: HashMap<Txid, Vec<Txid>>) -> Result<HashSet<Txid>, AskError> {
     let asked: Vec<Txid> = open.keys().copied().collect();
     let (mut signalling, mut parents) = (HashSet::new(), HashMap::new());

@@ -26,7 +26,7 @@ use super::rpc::{INVALID_ADDRESS_OR_KEY, Question, Rpc};
 use super::search;
 use super::sync::Follower;
 
-/// How often coins are requested again if the node has advanced meanwhile.
+/// The maximum number of attempts to read coins while the node's tip changes.
 const COIN_ATTEMPTS: usize = 3;
 
 pub struct NodeSnapshot {
@@ -60,8 +60,8 @@ impl NodeSnapshot {
         }
     }
 
-    /// A block's spent outputs by getblock, unproven.
-    fn told_spent(&self, hash: BlockHash) -> Result<Option<Vec<SpentOutputs>>> {
+    /// A block's spent outputs as getblock reports them, not verified.
+    fn reported_spent(&self, hash: BlockHash) -> Result<Option<Vec<SpentOutputs>>> {
         let block: BlockAnswer = match self.rpc().ask("getblock", &json!([hash, 3])) {
             Err(error) if matches!(error.code(), Some(INVALID_ADDRESS_OR_KEY | MISC)) => return Ok(None),
             answer => answer?,
@@ -110,7 +110,7 @@ impl NodeSnapshot {
         })
     }
 
-    /// The state of a stale block: that of the end of its branch.
+    /// The state of a stale block: the state of its branch's tip.
     fn branch_state(&self, entry: &Entry) -> Result<BlockState> {
         for tip in self.tips()?.into_iter().filter(|tip| tip.branch_length > 0 && tip.height >= entry.height) {
             let fork = tip.height.saturating_sub(tip.branch_length);
@@ -134,11 +134,11 @@ const LENIENT_BLOCKS: [&str; 3] = [
     "00000000dd30457c001f4095d208cc1296b0eed002427aa599874af7a432b105",
 ];
 
-/// The first release whose REST interface has the outputs that a block spends.
+/// The first release whose REST interface serves the outputs that a block spends.
 const SPENT_BY_REST: u32 = 30;
 
-/// Whether the block's inputs can spend these outputs: so many for each transaction. Two blocks of the main chain and one of
-/// testnet3 break script rules (`script_flag_exceptions` in Bitcoin Core).
+/// Whether the block's inputs can spend these outputs. `counts` has the number of outputs for each transaction. Two blocks of
+/// the main chain and one of testnet3 break script rules (`script_flag_exceptions` in Bitcoin Core).
 fn is_possible<'a>(
     block: &Block,
     counts: impl Iterator<Item = usize>,
@@ -150,8 +150,8 @@ fn is_possible<'a>(
         && (LENIENT_BLOCKS.contains(&block.block_hash().to_string().as_str()) || inputs().flatten().all(can_spend))
 }
 
-/// The result if a transaction was not found: it is unknown, or the node has no transaction index, or an incomplete
-/// one.
+/// The result for an error of getrawtransaction: the transaction is unknown, or the transaction index is missing or
+/// incomplete. `None` for other errors.
 fn missing_transaction(error: &AskError) -> Option<Result<Option<ConfirmedTransaction>>> {
     let AskError::Rpc { error, .. } = error else { return None };
     if error.message.contains("txindex") {
@@ -197,7 +197,7 @@ impl Snapshot for NodeSnapshot {
     }
 
     fn spent_outputs(&self, hash: BlockHash) -> Result<Option<Vec<SpentOutputs>>> {
-        let Some(spent) = self.told_spent(hash)? else { return Ok(None) };
+        let Some(spent) = self.reported_spent(hash)? else { return Ok(None) };
         let Some((proven, _)) = block(self.rpc(), hash)? else { return Ok(None) };
         let outputs = spent.iter().flat_map(|spent| &spent.coins).map(|coin| &coin.output);
         self.check_spent(&proven.block, spent.iter().map(|spent| spent.coins.len()), outputs)?;
@@ -212,7 +212,7 @@ impl Snapshot for NodeSnapshot {
             self.check_spent(&block, spent.iter().map(Vec::len), spent.iter().flatten())?;
             return Ok(Some(spent.into_iter().flatten().collect()));
         }
-        let Some(spent) = self.told_spent(hash)? else { return Ok(None) };
+        let Some(spent) = self.reported_spent(hash)? else { return Ok(None) };
         let counts = spent.iter().map(|spent| spent.coins.len());
         self.check_spent(&block, counts, spent.iter().flat_map(|spent| &spent.coins).map(|coin| &coin.output))?;
         Ok(Some(spent.into_iter().flat_map(|spent| spent.coins).map(|coin| coin.output).collect()))
@@ -315,7 +315,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn transaction_that_is_not_found_is_told_from_an_index_that_is_not_there() {
+    fn missing_transaction_is_distinguished_from_a_missing_index() {
         let missing = |code, message: &str| {
             let error = RpcError::new(RpcErrorCode(code), message);
             missing_transaction(&AskError::Rpc { method: "getrawtransaction".into(), error })
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn spent_outputs_are_so_many_for_each_transaction_of_the_block() {
+    fn spent_outputs_match_the_number_of_inputs_of_each_transaction() {
         let genesis = bitcoin::constants::genesis_block(bitcoin::Network::Regtest);
         let mut block = genesis.clone();
         let mut spender = genesis.txdata[0].clone();

@@ -1,4 +1,4 @@
-//! How far the node may go back, and whether it went back further or is behind.
+//! How far the node's chain may go back, and whether the node went back further or is behind.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use super::answers::ChainAnswer;
 use super::error::SyncError;
 
-/// How far the node may go back from the best block: to an ancestor of it, or to a branch with less work.
+/// How far the node may go back from the best block, to an ancestor of it or to a branch with less work.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RewindLimit {
     /// A number of blocks; `None` for any.
@@ -28,7 +28,7 @@ pub(crate) struct Standing {
     is_refused: AtomicBool,
     /// The time and the result of the last check for missing blocks.
     pub(super) lack: Mutex<(Option<Instant>, bool)>,
-    /// Since when the node is behind, or lacks blocks.
+    /// When the node fell behind or began to lack blocks.
     late_since: Mutex<Option<Instant>>,
 }
 
@@ -66,7 +66,7 @@ impl Standing {
         self.held.lock().clone()
     }
 
-    /// Whether the node went back beyond the limit, or for longer than `patience` is behind or lacks blocks.
+    /// Whether the node went back beyond the limit, or has been behind or lacked blocks for `patience`.
     pub(super) fn is_stalled(&self, patience: Duration) -> bool {
         let late = *self.late_since.lock();
         self.is_refused.load(Ordering::Relaxed) || late.is_some_and(|since| since.elapsed() >= patience)

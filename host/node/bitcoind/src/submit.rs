@@ -14,7 +14,7 @@ use super::answers::{AcceptAnswer, EntryAnswer};
 use super::error::AskError;
 use super::rpc::Rpc;
 
-/// How long the host asks for a transaction after its answer was lost.
+/// How long the host looks for a transaction after the node's answer was lost.
 const LOST_PATIENCE: Duration = Duration::from_secs(5);
 
 /// bitcoind's codes of sendrawtransaction.
@@ -23,13 +23,13 @@ const VERIFY: i32 = -25;
 const REJECTED: i32 = -26;
 const ALREADY_IN_CHAIN: i32 = -27;
 
-/// In sendrawtransaction's form: BTC per 1000 virtual bytes, as text.
+/// A feerate in sendrawtransaction's form: BTC per 1000 virtual bytes, as text.
 fn max_feerate(limit: FeeRate) -> Value {
     Value::from(Amount::from_sat(limit.to_sat_per_kvb()).to_string_in(bitcoin::Denomination::Bitcoin))
 }
 
-/// Submits a transaction to the mempool. [`NodeError::OutcomeUnknown`] if the answer was lost, and the node does not
-/// show the transaction.
+/// Submits a transaction to the mempool. Fails with [`NodeError::OutcomeUnknown`] if the answer was lost and the node does
+/// not list the transaction.
 pub fn submit(rpc: &Rpc, raw: &[u8], limit: FeeRate) -> Result<Admission> {
     let Ok(transaction) = deserialize::<Transaction>(raw) else { return Ok(Admission::Undecodable) };
     let tried = try_submit(rpc, raw, limit)?;
@@ -52,8 +52,8 @@ fn has_after_all(rpc: &Rpc, transaction: &Transaction) -> bool {
     rpc.ask_within::<EntryAnswer>(LOST_PATIENCE, "getmempoolentry", &json!([txid])).is_ok()
 }
 
-/// The error if the node may have the transaction. It must not say that the node is away: clients would retry and pay
-/// twice.
+/// The error if the node may have the transaction. It must not say that the node is away: a client might repeat the
+/// payment.
 fn unknown_outcome(transaction: &Transaction) -> NodeError {
     let txid = transaction.compute_txid();
     NodeError::OutcomeUnknown(format!(

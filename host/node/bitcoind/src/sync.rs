@@ -50,7 +50,7 @@ pub struct Follower {
     pub(super) rewind: RewindLimit,
     pub(crate) standing: Standing,
     reached: AtomicBool,
-    /// The times that the node was away or behind, and returned.
+    /// The node's returns after it was away or behind.
     pub(crate) returns: Returns,
     /// The node's start, in Unix seconds, and the number of connections at that reading; 0 and `None` before the first.
     started: Mutex<(u64, Option<u64>)>,
@@ -60,13 +60,13 @@ pub struct Follower {
     seen: AtomicBool,
     pub(crate) source: Mutex<HintSource>,
     stopping: AtomicBool,
-    /// Since when the node is away, and how long the host then serves cached data.
+    /// When the node went away, and how long the host serves cached data after that.
     away_since: Mutex<Option<Instant>>,
     patience: Option<Duration>,
-    /// Held while the mempool is read. Forced readings requested up to this number are done.
+    /// Held while the mempool is read: the number of the last forced reading that is done.
     reading: Mutex<u64>,
     forced_readings: AtomicU64,
-    /// The host sets it at `setmocktime`.
+    /// `setmocktime` sets it.
     pub clock: Clock,
 }
 
@@ -111,7 +111,7 @@ impl Follower {
         **self.tip.load()
     }
 
-    /// The tip of this hash, after a sync if needed. `Moved` if the node has advanced meanwhile.
+    /// The tip with this hash, after a sync if needed. Fails with `Moved` if the node has advanced meanwhile.
     pub(crate) fn tip_at(&self, hash: BlockHash) -> Result<Tip, NodeError> {
         if self.tip().hash != hash {
             self.sync_chain()?;
@@ -148,7 +148,7 @@ impl Follower {
         (!self.is_confirmed(passed)).then_some(passed)
     }
 
-    /// Makes the mirror no older than any forwarded answer. It stays as it is if the node is away or slow.
+    /// Makes the mirror no older than any forwarded answer, unless the node is away or slow.
     pub fn catch_up(&self) {
         let passed = self.passed.load(Ordering::SeqCst);
         if self.is_confirmed(passed) || !(self.is_reached() || self.seen.swap(false, Ordering::Relaxed)) {
@@ -167,12 +167,12 @@ impl Follower {
         self.is_confirmed(self.passed.load(Ordering::SeqCst)) && !self.has_returned()
     }
 
-    /// Whether the node has returned, and the observers do not know yet.
+    /// Whether the node has returned, and the observers were not notified yet.
     pub(crate) fn has_returned(&self) -> bool {
         self.is_reached() && self.returns.is_due() && !self.is_stopping()
     }
 
-    /// Waits for a while until the observers were notified of a return.
+    /// Waits until the observers are notified of a return, or for [`CATCH_UP_PATIENCE`].
     pub(crate) fn wait_until_told(&self) {
         self.returns.wait(Instant::now() + CATCH_UP_PATIENCE);
     }
@@ -258,14 +258,14 @@ impl Follower {
         }
     }
 
-    /// Requests the node's version, since it may have been upgraded. Without an answer the last one stays.
+    /// Requests the node's version, since it may have been upgraded. Without an answer, the last known version stays.
     fn learn_release(&self) {
         match self.rpc.ask_within::<NetworkAnswer>(CATCH_UP_PATIENCE, "getnetworkinfo", &json!([])) {
             Ok(answer) => {
                 if let Err(error) = answer.check() {
                     tracing::error!("{error}");
                 }
-                // Kept, so that a host that starts before its node answers as it.
+                // Stored, so that a host that starts before its node answers clients as that release does.
                 if self.release.swap(answer.release(), Ordering::Relaxed) != answer.release()
                     && let Err(error) = self.mirror.set_release(answer.release())
                 {
@@ -276,15 +276,15 @@ impl Follower {
         }
     }
 
-    /// The major version that the node had last; `None` until it has first answered getnetworkinfo.
+    /// The node's last known major release; `None` until the node first answers getnetworkinfo.
     pub fn release(&self) -> Option<u32> {
         Some(self.release.load(Ordering::Relaxed)).filter(|release| *release > 0)
     }
 
     fn sync_to_best(&self) -> Result<bool, SyncError> {
         let (mut whole, mut parts) = (Change::default(), 0);
-        // A long chain comes in parts, and may grow meanwhile. Only its end is emitted: intermediate blocks are no
-        // tips.
+        // A long chain is fetched in parts, and may grow meanwhile. Only the new tip is emitted, not the blocks
+        // before it.
         let synced = loop {
             let best: BlockHash = match self.rpc.ask_within(CATCH_UP_PATIENCE, "getbestblockhash", &json!([])) {
                 Ok(best) => best,
@@ -294,7 +294,7 @@ impl Follower {
                 break Ok(());
             }
             match self.sync_part(best) {
-                // The parts of a way back are one change, too.
+                // Parts that only disconnect blocks are merged into one change.
                 Ok(Change { disconnected, connected }) if connected.is_empty() && whole.connected.is_empty() => {
                     whole.disconnected.extend(disconnected);
                 }
@@ -304,7 +304,7 @@ impl Follower {
             }
             parts += 1;
         };
-        // If the node goes away in between, the parts so far are emitted, unless they end lower.
+        // If the node goes away meanwhile, the parts so far are emitted, unless they end below the old tip.
         let moved = self.mirror.moment()?.tip.tip();
         let is_further = moved.height >= self.tip().height;
         if parts > 0 && (synced.is_ok() || is_further) {
@@ -321,8 +321,8 @@ impl Follower {
         Ok(self.mirror.extend(base, &headers)?)
     }
 
-    /// The header of a stale block, fetched if the mirror lacks it; `None` if the node does not know it. `Moved` for a
-    /// long branch, and `Behind` while the node or the mirror may not have the block yet.
+    /// The header of a stale block, fetched if the mirror lacks it; `None` if the node does not know it. Fails with `Moved`
+    /// for a long branch, and with `Behind` while the node or the mirror may not have the block yet.
     pub(crate) fn learn(&self, hash: BlockHash) -> Result<Option<Entry>, SyncError> {
         let moment = self.mirror.moment()?;
         let (mut headers, mut next) = (Vec::new(), hash);
@@ -334,7 +334,7 @@ impl Follower {
                 header => header?,
             };
             if headers.len() >= MAX_BRANCH {
-                // Not `None`: the caller must not take the block for unknown.
+                // Not `None`: the block exists.
                 return Err(SyncError::Moved);
             }
             next = header.prev_blockhash;
@@ -375,8 +375,8 @@ impl Follower {
         observers.iter().for_each(|observer| observer.notify(event.clone()));
     }
 
-    /// Synchronises the digest of the mempool. `forced`: even if the node's figures have not changed. Threads that
-    /// force a reading during another share the next one.
+    /// Synchronises the digest of the mempool. `forced`: even if the node's figures have not changed. Threads that force a
+    /// reading while another runs share the next reading.
     pub fn sync_mempool(&self, forced: bool) -> Result<(), SyncError> {
         let number = if forced { self.forced_readings.fetch_add(1, Ordering::SeqCst) + 1 } else { 0 };
         let mut made = self.reading.lock();
@@ -407,9 +407,9 @@ impl Follower {
         if is_enough { Ok(()) } else { self.sync_mempool(true) }
     }
 
-    /// Synchronises chain and mempool. `forced`: the mempool even if its figures have not changed.
+    /// Synchronises chain and mempool. `forced`: reads the mempool even if its figures have not changed.
     pub fn sync(&self, forced: bool) -> Result<(), SyncError> {
-        // Payments are seen even while the chain is not followed.
+        // The mempool is read even if the chain sync fails, so that wallets still see payments.
         let chain = self.sync_chain();
         if chain.is_ok() || self.is_reached() {
             if self.has_returned() {

@@ -1,4 +1,4 @@
-//! The next block as the node would make it, for mining plugins.
+//! The node's template of the next block, for mining plugins.
 
 use bitcoin::{Amount, BlockHash, Network, SignedAmount, Txid, Weight, Wtxid};
 use outrigger_node::{NodeError, Result};
@@ -14,7 +14,7 @@ use super::blocks::transaction;
 use super::error::AskError;
 use super::rpc::{INVALID_ADDRESS_OR_KEY, METHOD_NOT_FOUND, Rpc};
 
-/// bitcoind's codes if the node has no peers, or is in its initial download.
+/// bitcoind's error codes if the node has no peers, or is in its initial download.
 const NOT_CONNECTED: i32 = -9;
 const INITIAL_DOWNLOAD: i32 = -10;
 
@@ -45,7 +45,7 @@ struct TemplateTransaction {
 }
 
 impl Template {
-    /// Requests a template on the node's tip. `Unavailable` while the node has no peers, or is in its initial download.
+    /// Requests a template on the node's tip. Fails with `Unavailable` if the node has no peers or is in its initial download.
     pub fn ask(rpc: &Rpc, network: Network) -> Result<Self> {
         let rules: &[&str] = if network == Network::Signet { &["segwit", "signet"] } else { &["segwit"] };
         match rpc.ask("getblocktemplate", &json!([{"rules": rules}])) {
@@ -80,7 +80,7 @@ impl Template {
     }
 }
 
-/// The node's last selection. It gives an unchanged selection the same version.
+/// The node's last selection of transactions. An unchanged selection keeps its version.
 #[derive(Default)]
 pub struct Selections(Mutex<Last>);
 
@@ -121,7 +121,7 @@ impl Selections {
         Ok(Some(Candidate { version, next, transactions: transactions.into(), fees, sequence }))
     }
 
-    /// The template's version, and its mempool sequence.
+    /// Records a template. Returns its version and its mempool sequence.
     fn note(&self, template: &Template, sequence: u64) -> (u64, u64) {
         let wtxids: Vec<Wtxid> = template.transactions.iter().map(|one| one.hash).collect();
         let mut last = self.0.lock();
@@ -129,7 +129,7 @@ impl Selections {
             last.version += 1;
             (last.previous, last.wtxids) = (Some(template.previousblockhash), wtxids);
         }
-        // The node caches a template for some seconds, so it may lack new transactions.
+        // The node caches a template for some seconds, so the sequence applies only to a new template.
         if last.longpollid != template.longpollid {
             (last.longpollid, last.sequence) = (template.longpollid.clone(), sequence);
         }
@@ -137,7 +137,7 @@ impl Selections {
     }
 }
 
-/// Checks that the selection's transactions have the listed ids.
+/// Returns the selection if its transactions have the listed ids.
 pub fn proven(rpc: &Rpc, candidate: Candidate) -> Result<Candidate> {
     for Selected { raw, txid, wtxid, .. } in &*candidate.transactions {
         if transaction(rpc, *txid, raw)?.compute_wtxid() != *wtxid {

@@ -14,7 +14,7 @@ use outrigger_zmq::{Stream, Subscription, ZmqEndpoint, ZmqError};
 const TOPIC: &[u8] = b"sequence";
 const TYPE: &str = "pubsequence";
 
-/// The longest accepted part, in bytes. A notification's has at most 41, a READY command about 30.
+/// The longest accepted part, in bytes. A part of a notification has at most 41, a READY command about 30.
 const MAX_PART: u64 = 1024;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,7 +46,7 @@ pub fn listed<'a>(list: impl IntoIterator<Item = (&'a str, &'a str)>, host: &str
 pub struct Notifications<S>(Subscription<S>);
 
 impl Notifications<Box<dyn Stream>> {
-    /// Subscribes. A read fails after `silence`.
+    /// Subscribes. A read fails if nothing arrives within `silence`.
     pub fn subscribe(endpoint: &ZmqEndpoint, silence: Duration) -> Result<Self, ZmqError> {
         endpoint.subscribe(&[TOPIC], MAX_PART, silence).map(Self)
     }

@@ -1,4 +1,4 @@
-//! A change of the chain: one database transaction, the tree that mirrors it, then the mempool and the events.
+//! Changes the chain: the database in one transaction together with the tree, then the mempool; then emits the events.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -31,11 +31,11 @@ pub(super) struct Change<'a> {
 }
 
 impl EmbeddedNode {
-    /// Makes a change: all of it, or nothing. After `Ok` a kill loses nothing. If the tip moved, a power loss does not
-    /// either, since the change is synced. A block on a side branch waits for its own pages only.
+    /// Makes a change atomically. After `Ok`, a kill of the process loses nothing. A change that moved the tip is
+    /// synced to disk; a power loss may lose other changes.
     ///
     /// # Errors
-    /// Those of `make` and of the disk. If only the final sync fails, the change stands, and the observers were
+    /// The error of `make` or of the disk. If only the final sync fails, the change is committed, and the observers were
     /// notified.
     pub(super) fn change<R>(
         &self,
@@ -72,7 +72,7 @@ impl EmbeddedNode {
 }
 
 impl Change<'_> {
-    /// A block that must be known, as a parent.
+    /// A known block, as the parent of another. Fails if the tree lacks it.
     pub fn parent(&self, hash: &BlockHash) -> Result<Parent, EmbeddedError> {
         let entry = self.tree.known(hash)?;
         Ok(Parent { height: entry.height, median_time: entry.median_time })
@@ -118,8 +118,8 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// Moves the tip to the best branch, and validates the blocks on the way. A block that breaks a rule is marked as
-    /// failed, and the best remaining branch is tried.
+    /// Moves the tip to the best branch, and validates the blocks on the way. If a block breaks a rule, marks it as failed
+    /// and tries the best remaining branch.
     pub fn activate(&mut self) -> Result<(), EmbeddedError> {
         while let Some(best) = self.tree.best().filter(|best| *best != self.tip) {
             let fork = self.tree.fork(self.tip, best)?;
@@ -194,7 +194,7 @@ impl Change<'_> {
         if tip.hash == before {
             return Ok(self.txn.commit()?);
         }
-        // Locked over the commit: readers see the mempool of the old tip before it, and of the new tip after it.
+        // Locked before the commit, so that no reader sees the new tip with the mempool of the old one.
         let mut pool = node.pool.write();
         self.txn.commit()?;
         let synced = node.store.sync();

@@ -68,7 +68,7 @@ impl NamedBlock {
         self.block.txdata.iter().zip(self.ids.iter().copied())
     }
 
-    /// The coinbase, to add a witness. The txid must stay the same; the wtxid in [`Self::transactions`] is stale then.
+    /// The coinbase, to add a witness. The caller must not change its txid. Its wtxid in [`Self::transactions`] becomes stale.
     pub fn coinbase_mut(&mut self) -> Option<&mut Transaction> {
         self.block.txdata.first_mut()
     }
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn decode_block_ignores_what_follows_and_misses_what_is_cut_off() {
+    fn decode_block_ignores_trailing_bytes_and_refuses_truncated_blocks() {
         let block = genesis_block(Network::Regtest);
         let raw = serialize(&block);
         for end in 0..raw.len() {
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn decode_count_that_lies_reserves_nothing() {
+    fn decode_reserves_no_memory_for_a_false_count() {
         let mut raw = serialize(&genesis_block(Network::Regtest).header);
         raw.extend([0xff; 9]);
         assert!(decode_block(&raw).is_err());

@@ -54,7 +54,7 @@ fn testdummy(tree: &Tree, hash: BlockHash) -> Option<SignalledDeployment> {
     })
 }
 
-/// Bitcoin Core 29 reports taproot as a signalled deployment, though regtest has it from the first block.
+/// Bitcoin Core 29 reports taproot as a signalled deployment, although regtest has it from the first block.
 fn taproot() -> SignalledDeployment {
     SignalledDeployment {
         bit: TAPROOT_BIT,

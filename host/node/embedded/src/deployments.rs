@@ -1,8 +1,8 @@
 //! BIP 9 deployments.
 //!
-//! The development chain has one, `testdummy`, which changes no rule and serves tests. It starts before every block and
-//! never times out, so only signals change its state. A block's state follows from its parent's, so the tree keeps a
-//! state for each block.
+//! The development chain has one, `testdummy`, which changes no rule and exists for tests. Its start time precedes every
+//! block and it never times out, so only signals change its state. A block's state follows from its parent's, so the tree
+//! keeps a state for each block.
 
 use outrigger_service::chain::DeploymentStage;
 
@@ -25,7 +25,7 @@ pub struct Signals {
     pub stage: DeploymentStage,
     /// The height of the first block of that stage.
     pub since: u32,
-    /// How many blocks of the period signal, up to and with this one.
+    /// How many blocks of the period signal, up to and including this one.
     count: u32,
 }
 

@@ -1,11 +1,11 @@
-//! Failures of the node itself. A block or transaction that breaks a rule is none of them.
+//! Failures of the node itself, as opposed to blocks and transactions that break a rule.
 
 use bitcoin::{BlockHash, Network};
 use outrigger_node::NodeError;
 
 use outrigger_disk::StoreError;
 
-/// A failure of the node. Nothing was changed, unless only the final sync failed.
+/// A failure of the node. The chain is unchanged, unless only the final sync failed.
 #[derive(Debug, thiserror::Error)]
 pub enum EmbeddedError {
     #[error("the embedded node runs regtest only, not {0}: real money is validated by bitcoind")]
@@ -18,7 +18,7 @@ pub enum EmbeddedError {
     Thread(std::io::Error),
     #[error("cannot make the directory of the chain database: {0}")]
     Directory(std::io::Error),
-    #[error("the chain database is not one of this version's regtest: {0}")]
+    #[error("this version cannot use the chain database for regtest: {0}")]
     WrongDatabase(&'static str),
     /// A row is missing or invalid.
     #[error("the chain database is damaged: {table} at {key}")]
@@ -33,7 +33,7 @@ impl EmbeddedError {
 
 fn advice(error: &StoreError) -> &'static str {
     match error {
-        StoreError::BadFile { .. } => " Move the folder away, and the chain is made anew.",
+        StoreError::BadFile { .. } => " Move the folder away, and the node creates a new chain.",
         _ => "",
     }
 }

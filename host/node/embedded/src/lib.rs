@@ -1,6 +1,6 @@
 //! The embedded node: a development chain (regtest rules) in this process. It validates every block in full.
 //!
-//! A snapshot reads the chain at one moment, and blocks nobody. Readers of the mempool hold its lock while
+//! A snapshot reads the chain as of one moment, and blocks no other thread. Readers of the mempool hold its lock while
 //! they copy. Only one writer, the holder of the tree's lock, changes the chain. It commits block, index, undo data,
 //! coins, transactions and tip of a submission, even of a reorganisation over many blocks, in one LMDB transaction
 //! before the reply.
@@ -8,7 +8,7 @@
 //! Lock order: the tree, LMDB's writer, the mempool. Submissions are decoded before any of them is taken.
 //!
 //! One function validates a block. Connecting a block stores the result; a proposal (BIP 23) discards it. If the tip
-//! moved, the reply is sent after a sync to disk. A power loss may lose the last block of a side branch, and never
+//! moved, the node replies after a sync to disk. A power loss may lose the last block of a side branch, but never
 //! damages the tables.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a broken expectation fails the test"))]
@@ -88,7 +88,7 @@ impl EmbeddedNode {
     /// Checks the chain's file in `dir`, if there is one, as [`Self::open`] does. Changes nothing.
     ///
     /// # Errors
-    /// It is damaged, or of another version of the program.
+    /// The file is damaged, or from another version of the program.
     pub fn check(dir: &Path) -> Result<(), EmbeddedError> {
         Store::check(dir)
     }
@@ -131,7 +131,7 @@ impl EmbeddedNode {
         self.best.load().tip
     }
 
-    /// The template of a block (BIP 22), without transactions, on a tip that may no longer be the best.
+    /// The template of a block (BIP 22) without its transactions. `tip` may no longer be the best block.
     fn next_block_on(&self, tip: Tip) -> Result<NextBlock, EmbeddedError> {
         let best = **self.best.load();
         if best.tip.hash == tip.hash {
@@ -158,7 +158,7 @@ impl EmbeddedNode {
         }
     }
 
-    /// For the validation of a block on the tip of `txn`.
+    /// The context to validate a block on the tip of `txn`.
     fn validation<'c>(&'c self, txn: &'c Reading<'c>) -> ValidationContext<'c> {
         ValidationContext {
             params: &self.params,

@@ -1,6 +1,6 @@
-//! `mempool.dat` keeps the mempool over a restart, in version 1 of bitcoind's format.
+//! `mempool.dat` keeps the mempool across restarts, in version 1 of bitcoind's format.
 //!
-//! The node writes it when it stops and on savemempool. A kill loses later changes, as in bitcoind.
+//! The node writes it when it stops and on savemempool. If the process is killed, later changes are lost, as in bitcoind.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -29,7 +29,7 @@ struct SavedMempool {
 }
 
 impl SavedMempool {
-    /// Reads the contents up to their end or the first error.
+    /// Reads the file's contents up to the end, or to the first error.
     fn read(&mut self, mut bytes: &[u8]) -> Result<(), encode::Error> {
         let source = &mut bytes;
         if u64::consensus_decode(source)? != VERSION {

@@ -1,4 +1,4 @@
-//! Implements the host's interface to a node.
+//! Implements [`Node`], the host's interface to a node.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -104,7 +104,7 @@ impl Node for EmbeddedNode {
     }
 
     fn mempool_concerning(&self, wanted: &dyn Fn(u64) -> bool) -> Result<Vec<(Txid, Arc<Transaction>)>> {
-        // The scripts are hashed after the mempool's lock is released.
+        // A copy, so that `concerning` hashes the scripts without the mempool's lock.
         let all = self.pool.read().all();
         Ok(concerning(all, wanted))
     }
@@ -133,7 +133,7 @@ impl Node for EmbeddedNode {
         Ok(self.try_package(raw)?)
     }
 
-    /// None, as in a bitcoind that has seen no transactions.
+    /// No estimate, as from a bitcoind that has seen no transactions.
     fn fee_estimate(&self, _: u32, _: bool) -> Result<FeeEstimate> {
         Ok(FeeEstimate { feerate: None, blocks: 0 })
     }

@@ -1,4 +1,4 @@
-//! Packages: a transaction and its unconfirmed parents, offered together (bitcoind's `AcceptPackage`).
+//! Packages: a transaction and its unconfirmed parents, submitted together (bitcoind's `AcceptPackage`).
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -20,8 +20,8 @@ const MAX_PACKAGE_COUNT: usize = 25;
 const FAILED: &str = "transaction failed";
 
 impl EmbeddedNode {
-    /// Offers transactions to the mempool, parents before the child. Each is tried alone first; those that others may
-    /// help are then tried together. `max_feerate` bounds the feerate of each; [`FeeRate::ZERO`] is no bound.
+    /// Submits transactions to the mempool, parents before the child. The node tries each alone first, and then together
+    /// those that may enter as a package. `max_feerate` is the maximum for each; [`FeeRate::ZERO`] means no maximum.
     pub fn submit_package(&self, raw: &[Blob], max_feerate: FeeRate) -> Result<PackageOutcome, EmbeddedError> {
         let offers = match self.decode_package(raw)? {
             Ok(offers) => offers,
@@ -56,8 +56,8 @@ impl EmbeddedNode {
         Ok(tried.into())
     }
 
-    /// The outcome if each transaction paid for itself and replaced none; a single one may replace others. Changes
-    /// nothing.
+    /// The outcome if each transaction must pay for itself and may replace none. A single transaction may replace others.
+    /// Changes nothing.
     pub fn try_package(&self, raw: &[Blob]) -> Result<PackageOutcome, EmbeddedError> {
         let offers = match self.decode_package(raw)? {
             Ok(offers) => offers,
@@ -89,7 +89,7 @@ impl EmbeddedNode {
         Ok(Ok(offers))
     }
 
-    /// Offers one transaction of a package alone. Returns whether it may still enter with the others.
+    /// Submits one transaction of a package alone. Returns whether it may still enter with the others.
     fn submit_first(
         &self,
         view: &View,
@@ -117,7 +117,7 @@ impl EmbeddedNode {
         }
     }
 
-    /// Offers the transactions together that did not enter alone.
+    /// Submits the transactions that did not enter alone, together.
     fn submit_rest(
         &self,
         view: &View,
@@ -154,7 +154,7 @@ impl EmbeddedNode {
         Ok(())
     }
 
-    /// Evicts the entries with the lowest feerate until the rest fits. They may be of the package.
+    /// Evicts the entries with the lowest feerate until the rest fits. Rejects transactions of the package that this evicts.
     fn make_room(&self, offers: &[Offer], tried: &mut PackageVerdict) {
         let (mut events, now) = (Vec::new(), self.time());
         self.change_pool(|pool| pool.trim(now, &mut events));
@@ -211,7 +211,7 @@ fn malformed(offers: &[Offer]) -> Option<&'static str> {
     }
     let mut spent = HashSet::new();
     for offer in offers {
-        // A transaction that spends a coin twice is refused for that.
+        // A transaction that itself spends a coin twice gets its own error later.
         if offer.tx.input.iter().any(|input| spent.contains(&input.previous_output)) {
             return Some("conflict-in-package");
         }
@@ -227,7 +227,7 @@ fn is_child_with_parents(offers: &[Offer]) -> bool {
     parents.iter().all(|parent| spent.contains(&parent.txid))
 }
 
-/// Whether each output that the last transaction spends is confirmed or of the package.
+/// Whether each output that the last transaction spends is confirmed, or an output of the package.
 fn has_all_parents(view: &View, offers: &[Offer]) -> Result<bool, EmbeddedError> {
     let Some((child, parents)) = offers.split_last() else { return Ok(true) };
     for outpoint in child.tx.input.iter().map(|input| &input.previous_output) {

@@ -1,4 +1,4 @@
-//! Parameters of the development chain (regtest), and settings of its operator.
+//! Parameters of the development chain (regtest), and the operator's settings.
 //!
 //! Every deployment but testdummy is active from block 1, and the difficulty never changes.
 
@@ -33,12 +33,12 @@ pub struct ChainParams {
     pub initial_subsidy: Amount,
     /// In blocks.
     pub halving_interval: u32,
-    /// In blocks. The difficulty never changes, but templates keep BIP 94 at a period's start.
+    /// In blocks. The difficulty never changes, but templates apply BIP 94 at the start of each interval.
     pub difficulty_interval: u32,
 }
 
 impl ChainParams {
-    /// The parameters of regtest. Other networks are refused: a node without peers has no say on a public chain.
+    /// The parameters of regtest. Other networks are refused: a node without peers cannot follow a public chain.
     pub fn of(network: Network) -> Result<Self, EmbeddedError> {
         if network != Network::Regtest {
             return Err(EmbeddedError::Network(network));
@@ -50,8 +50,8 @@ impl ChainParams {
         Ok(Self { genesis, genesis_hash, bits, initial_subsidy, halving_interval: 150, difficulty_interval: 144 })
     }
 
-    /// The least time of a template on this tip. Bitcoin Core 29 applies BIP 94 to templates of all chains, though not
-    /// to blocks.
+    /// The least time of a template on this tip, in Unix seconds. Bitcoin Core 29 applies BIP 94 to templates of all chains,
+    /// but not to all blocks.
     pub fn min_time(&self, tip: &Tip) -> u32 {
         let after_median = tip.median_time.saturating_add(1);
         match tip.height.saturating_add(1).is_multiple_of(self.difficulty_interval) {
@@ -60,7 +60,7 @@ impl ChainParams {
         }
     }
 
-    /// The most that a coinbase may create, without the fees.
+    /// The most that the coinbase at this height may create, without the fees.
     pub fn subsidy(&self, height: u32) -> Amount {
         let halvings = height / self.halving_interval;
         Amount::from_sat(self.initial_subsidy.to_sat().checked_shr(halvings).unwrap_or(0))
@@ -87,9 +87,9 @@ pub struct MempoolLimits {
     pub max_descendants: u64,
     /// The greatest size of these descendants, in virtual bytes.
     pub max_descendant_size: u64,
-    /// The most bytes of OP_RETURN scripts together, opcodes included.
+    /// The maximum total size of OP_RETURN scripts, in bytes, opcodes included.
     pub max_data_carrier: usize,
-    /// Whether a transaction may have several of them.
+    /// Whether a transaction may have several OP_RETURN outputs.
     pub several_data_carriers: bool,
     /// The most signature operations outside of witnesses, counted as BIP 54 does.
     pub max_legacy_sigops: Option<u64>,
@@ -140,7 +140,7 @@ pub struct Settings {
     pub network: Network,
     /// The major release of Bitcoin Core whose answers clients get; `None`: 29.
     pub release: Option<u32>,
-    /// The address space reserved for the database, in bytes. It bounds the file; nothing is allocated by it.
+    /// The address space reserved for the database, in bytes. It limits the file's size; no memory is allocated for it.
     pub map_size: usize,
     pub max_readers: u32,
     pub mempool: MempoolLimits,
@@ -153,7 +153,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// What differs by the release whose answers clients get.
+    /// The rules of the release whose answers clients get.
     pub fn rules(&self) -> Rules {
         release::rules(self.release)
     }

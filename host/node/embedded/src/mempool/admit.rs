@@ -1,4 +1,4 @@
-//! Admission to the mempool. The checks and their order are bitcoind's.
+//! Admits transactions to the mempool. The checks and their order are bitcoind's.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ use crate::validation::{
 use outrigger_node::events::{NodeEvent, Removal};
 use outrigger_script::{Flags, transaction_sigop_cost};
 
-/// The greatest signature operation cost of a transaction.
+/// The maximum signature operation cost of a transaction.
 const MAX_SIGOPS_COST: u64 = 16_000;
 /// The CPFP carve-out admits one descendant beyond the limit. It has at most this virtual size and one ancestor, so
 /// that each party to a contract can bump its fee.
@@ -28,12 +28,12 @@ const CARVE_OUT_SIZE: u64 = 10_000;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Terms {
-    /// For the first time, to be relayed.
+    /// A new submission.
     New,
-    /// Again, after a reorganisation: minimum feerates and chain limits do not apply. An entry of the mempool keeps its
-    /// entry time.
+    /// A transaction returns after a reorganisation: minimum feerates and chain limits do not apply. A former entry of the
+    /// mempool keeps its entry time.
     Again(Option<EntryTime>),
-    /// From the mempool's file, with its entry time. All rules apply.
+    /// A transaction from the mempool's file, with its entry time. All rules apply.
     Kept(EntryTime),
 }
 
@@ -48,11 +48,11 @@ impl Terms {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rules {
     Alone(Terms),
-    /// Alone, before its package.
+    /// Alone, before the rest of its package.
     First,
     /// With the others of its package, which pay together.
     Together,
-    /// With others, as a test: each pays for itself, and none replaces anything.
+    /// With others, as a test: each must pay for itself, and none may replace an entry.
     Tried,
 }
 
@@ -104,7 +104,7 @@ const MIN_RELAY_FEE: &str = "min relay fee not met";
 const MEMPOOL_MIN_FEE: &str = "mempool min fee not met";
 
 impl Rejection {
-    /// Whether a package might help the transaction in (bitcoind's `TX_RECONSIDERABLE` and `TX_MISSING_INPUTS`).
+    /// Whether the transaction might be admitted as part of a package (bitcoind's `TX_RECONSIDERABLE` and `TX_MISSING_INPUTS`).
     pub fn may_be_helped(&self, tx: &Transaction) -> bool {
         match self {
             Self::MissingInputs => true,
@@ -125,7 +125,7 @@ pub struct Admissible {
 }
 
 impl Admissible {
-    /// The result if it is accepted alone.
+    /// The result if the transaction is accepted alone.
     pub fn member(&self) -> PackageMember {
         self.entry.accepted(self.entry.own().feerate(), vec![self.entry.wtxid])
     }
@@ -139,7 +139,7 @@ pub(super) struct CheckedTransaction {
 }
 
 impl CheckedTransaction {
-    /// Checks the feerate against the sender's maximum; zero is no bound.
+    /// Checks the feerate against the sender's maximum; zero means no maximum.
     pub fn check_max_feerate(&self, most: FeeRate) -> Result<(), Rejection> {
         if most > FeeRate::ZERO && self.measured.feerate() > most {
             return Err(ValidationError::new("max feerate exceeded").into());
@@ -155,7 +155,7 @@ impl CheckedTransaction {
         }
         let spent = || self.coins.iter().map(|coin| coin.output.clone()).collect();
         let verified = match offer.failed_script.get() {
-            // An outpoint always names the same coin, so the failure stands.
+            // An outpoint always names the same coin, so the script would fail again.
             Some(failed) => Err(*failed),
             None => verify_transaction(&offer.tx, spent(), Flags::STANDARD),
         };
@@ -169,8 +169,8 @@ impl CheckedTransaction {
 }
 
 impl Pool {
-    /// Checks a transaction against chain and mempool, and changes nothing. `max_feerate` bounds its feerate; zero is
-    /// no bound.
+    /// Checks a transaction against chain and mempool, and changes nothing. `max_feerate` is the sender's maximum; zero
+    /// means no maximum.
     pub fn examine(
         &self,
         view: &View,
@@ -281,8 +281,8 @@ impl Pool {
             return Err(ValidationError::new("bad-txns-too-many-sigops").with_detail(sigops.to_string()).into());
         }
         if rules.terms().is_held_to_limits() {
-            // Only a TRUC transaction may rely on its package here: the child of any other might be replaced and leave
-            // it unpaid.
+            // Only a TRUC transaction may rely on its package here: the child of another transaction could be replaced, and
+            // its fee would be lost.
             if !is_truc(tx) {
                 check_pays(self.limits.relay_feerate, size, modified, MIN_RELAY_FEE)?;
             }
@@ -293,8 +293,8 @@ impl Pool {
         let EntryTime { time, height, unbroadcast } = match rules.terms() {
             Terms::Again(Some(entry_time)) | Terms::Kept(entry_time) => entry_time,
             Terms::Again(None) => EntryTime { time: now, height: view.tip.height, unbroadcast: false },
-            // As in Bitcoin Core, transactions of submitpackage are not marked: they are in its mempool before it would
-            // mark them.
+            // As in Bitcoin Core, submitpackage does not mark transactions: it finds them in the mempool already when it
+            // broadcasts them.
             Terms::New => {
                 EntryTime { time: now, height: view.tip.height, unbroadcast: matches!(rules, Rules::Alone(_)) }
             }
@@ -366,7 +366,7 @@ impl Pool {
     fn check_chain_limits(&self, measured: &CandidateTransaction, may_carve_out: bool) -> Result<(), ValidationError> {
         let mut limits = self.limits.clone();
         let check = |limits: &MempoolLimits| self.check_chain(measured.parents.clone(), 1, measured.size, limits);
-        // The replaced entry makes room.
+        // The replaced entry no longer counts.
         if let (1, Some(replaced)) = (measured.conflicts.len(), measured.conflicts.first()) {
             limits.max_descendants += 1;
             limits.max_descendant_size += self.graph.get(replaced).map_or(0, |entry| entry.descendants.size);
@@ -382,9 +382,9 @@ impl Pool {
         if carved { Ok(()) } else { Err(error) }
     }
 
-    /// Checks the limits by a walk from the parents to all ancestors. The walk always goes on with the lowest txid, as
-    /// in bitcoind, since the reported limit depends on the order. `count` transactions of `added` virtual bytes are
-    /// offered.
+    /// Checks the limits for `count` new transactions of `added` virtual bytes, in a walk from the parents to all ancestors.
+    /// The walk always continues with the lowest txid, as in bitcoind, since the order decides which limit the error
+    /// reports.
     pub(super) fn check_chain(
         &self,
         parents: BTreeSet<Txid>,

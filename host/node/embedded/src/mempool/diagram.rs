@@ -1,5 +1,5 @@
-//! Feerate diagrams: a miner's revenue by block space. A package that replaces entries must earn more at some size, and
-//! less at none (bitcoind's `ImprovesFeerateDiagram`).
+//! Feerate diagrams: a miner's revenue by block space. A package that replaces entries must earn more than they do at some
+//! size, and less at none (bitcoind's `ImprovesFeerateDiagram`).
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use outrigger_values::amount::Saturating;
 use super::entry::{Entry, FeeFrac};
 use super::graph::Graph;
 
-/// Sets of transactions that are mined together, the best first.
+/// Sets of transactions that are mined together, the highest feerate first.
 type Chunks = Vec<FeeFrac>;
 
 /// Checks that a package improves the diagram of the entries that it replaces.
@@ -26,7 +26,7 @@ pub fn check_improvement(graph: &Graph, replaced: &BTreeSet<Txid>, package: FeeF
         if let Some(parent) = parent.filter(|parent| !replaced.contains(&parent.txid)) {
             new.push(parent.own().feefrac());
         }
-        // An entry with a child is counted with the child.
+        // An entry with a child is counted when the loop reaches the child.
         if entry.descendants.count == 1 {
             let (own, both) = (entry.own().feefrac(), entry.ancestors.feefrac());
             match parent {
@@ -117,7 +117,7 @@ mod tests {
         let better = |new, old| is_better(&chunks(new), &chunks(old));
         assert!(better(&[(950, 300), (100, 100)], &[(900, 300), (100, 100)]));
         assert!(!better(&[(900, 300)], &[(900, 300)]));
-        // More in all, but less at first.
+        // A higher total revenue, but less at small sizes.
         assert!(!better(&[(1_000, 600)], &[(500, 100)]));
         assert!(better(&[(1_000, 100)], &[(500, 100), (400, 500)]));
     }

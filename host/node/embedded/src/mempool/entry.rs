@@ -29,20 +29,20 @@ impl Offer {
     }
 }
 
-/// The part of an entry that outlives a reorganisation or a restart.
+/// The part of an entry that survives a reorganisation or a restart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EntryTime {
     /// In Unix seconds.
     pub time: u64,
     /// The tip's height at entry.
     pub height: u32,
-    /// Whether the transaction was submitted to this node, and was in no block.
+    /// Whether the transaction was submitted to this node, and has been in no block.
     pub unbroadcast: bool,
 }
 
 /// The least weight per unit of signature operation cost (bitcoind's -bytespersigop).
 const BYTES_PER_SIGOP: u64 = 20;
-/// The share of bookkeeping in an entry's reckoned memory, in bytes.
+/// The estimated memory of an entry besides its transaction, in bytes.
 const ENTRY_OVERHEAD: u64 = 480;
 
 /// A sum over a set of transactions.
@@ -138,7 +138,7 @@ pub struct Entry {
     pub time: u64,
     /// The tip's height at entry.
     pub height: u32,
-    /// Whether the transaction was submitted to this node, and was in no block. No peer confirms that it has it.
+    /// Whether the transaction was submitted to this node, and has been in no block. No peer ever confirms receipt.
     pub unbroadcast: bool,
     /// The order of arrival.
     pub order: u64,
@@ -184,7 +184,7 @@ impl Entry {
         self.descendants.feefrac().max(self.own().feefrac())
     }
 
-    /// The reckoned memory, in bytes.
+    /// The estimated memory, in bytes.
     pub fn usage(&self) -> u64 {
         // The entry keeps the transaction serialised and decoded.
         2 * self.raw.len() as u64 + ENTRY_OVERHEAD
@@ -194,7 +194,7 @@ impl Entry {
         EntryTime { time: self.time, height: self.height, unbroadcast: self.unbroadcast }
     }
 
-    /// The result if it is accepted, with its effective feerate and the transactions that share it.
+    /// The result of an accepted transaction, with its effective feerate and the transactions that share this feerate.
     pub fn accepted(&self, feerate: FeeRate, included: Vec<Wtxid>) -> PackageMember {
         PackageMember::Accepted { virtual_size: self.virtual_size(), fee: self.fee, feerate, included }
     }

@@ -1,4 +1,4 @@
-//! The mempool follows the chain.
+//! Updates the mempool after a change of the tip.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::OnceLock;
@@ -13,8 +13,8 @@ use outrigger_node::events::{NodeEvent, Removal};
 use outrigger_values::FeeRate;
 
 impl Pool {
-    /// Moves to another tip. `off` are the disconnected blocks, the highest first; `on` the connected blocks, the
-    /// lowest first.
+    /// Moves the mempool to another tip. `off` are the disconnected blocks, the highest first; `on` are the connected
+    /// blocks, the lowest first.
     pub fn follow(&mut self, view: &View, off: Vec<NamedBlock>, on: Vec<NamedBlock>, events: &mut Vec<NodeEvent>) {
         self.tip = view.tip;
         on.iter().for_each(|block| self.confirm(block, events));
@@ -78,7 +78,7 @@ impl Pool {
         dropped.into_iter().for_each(|txid| self.tell_removed(txid, Removal::Dropped, events));
     }
 
-    /// Puts a former entry back. Returns its id if it is no longer valid.
+    /// Puts a former entry back. Returns the txid if the transaction is no longer valid.
     fn put_back(&mut self, view: &View, entry: Entry) -> Option<Txid> {
         let entry_time = entry.entry_time();
         let Entry { tx, raw, txid, wtxid, .. } = entry;

@@ -20,7 +20,7 @@ pub struct Graph {
     next_order: u64,
     /// The sum over all entries.
     pub totals: Totals,
-    /// The reckoned memory of all entries, in bytes.
+    /// The estimated memory of all entries, in bytes.
     pub usage: u64,
     /// The fees of all entries, without deltas.
     pub fees: Amount,
@@ -33,24 +33,24 @@ impl Graph {
         self.entries.get(txid)
     }
 
-    /// In the order of arrival: parents before children, since a reorganisation inserts all entries anew.
+    /// In the order of arrival: parents come before children, since a reorganisation inserts all entries again.
     pub fn in_order(&self) -> impl Iterator<Item = &Entry> {
         self.order.values().filter_map(|txid| self.entries.get(txid))
     }
 
-    /// The best to mine first, equal ones by txid.
+    /// By mining feerate, the highest first; by txid if equal.
     pub fn best_first(&self) -> impl Iterator<Item = &Entry> {
         let mut all: Vec<&Entry> = self.entries.values().collect();
         all.sort_by_cached_key(|entry| (Reverse(entry.mining_rate()), entry.txid));
         all.into_iter()
     }
 
-    /// The entry to evict first: the latest of those with the lowest keeping rate.
+    /// The entry to evict first: the lowest keeping rate, then the latest arrival.
     pub fn worst(&self) -> Option<&Entry> {
         self.entries.values().min_by_key(|entry| (entry.keeping_rate(), Reverse(entry.order)))
     }
 
-    /// `time` is in Unix seconds.
+    /// The entries from before `time`, in Unix seconds.
     pub fn older_than(&self, time: u64) -> impl Iterator<Item = Txid> {
         self.entries.values().filter(move |entry| entry.time < time).map(|entry| entry.txid)
     }
@@ -91,8 +91,8 @@ impl Graph {
         sum
     }
 
-    /// Adds an entry and links it to its parents. The caller has removed conflicting entries, and the mempool holds no
-    /// child of the entry yet.
+    /// Adds an entry and links it to its parents. The caller has removed conflicting entries, and the mempool has no child
+    /// of the entry yet.
     pub fn insert(&mut self, mut entry: Entry) {
         let txid = entry.txid;
         entry.order = self.next_order;
@@ -131,7 +131,7 @@ impl Graph {
     pub fn remove(&mut self, txid: &Txid) -> Option<Entry> {
         let entry = self.get(txid)?;
         let own = entry.own();
-        // Both sets are mostly empty.
+        // Both sets are usually empty.
         let ancestors = self.ancestors(entry.parents.iter().copied());
         let descendants = self.descendants(entry.children.iter().copied());
         for ancestor in &ancestors {
@@ -184,7 +184,7 @@ impl Graph {
         order.into_values().filter_map(|txid| entries.remove(&txid)).collect()
     }
 
-    /// Checks the invariants from scratch.
+    /// Checks the invariants against recomputed sums and links.
     #[cfg(test)]
     pub fn assert_consistent(&self) {
         let mut totals = Totals::default();

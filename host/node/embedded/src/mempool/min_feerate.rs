@@ -1,4 +1,4 @@
-//! The minimum feerate after evictions: each evicted package raises it, and after a block it decays with time.
+//! The minimum feerate after evictions: an evicted package can raise it, and after the next block it decays with time.
 
 use outrigger_values::FeeRate;
 
@@ -17,7 +17,7 @@ pub struct Fullness {
 }
 
 impl Fullness {
-    /// In seconds. An emptier mempool decays faster.
+    /// In seconds. The emptier the mempool, the faster the minimum decays.
     fn half_life(&self) -> f64 {
         if self.usage < self.max_usage / 4 {
             HALF_LIFE / 4.0
@@ -58,7 +58,7 @@ impl RollingMinFeerate {
         Self { rate, since: now, ..self }
     }
 
-    /// Notes an eviction. `rate` is the package's feerate plus the incremental feerate.
+    /// Records an eviction. `rate` is the package's feerate plus the incremental feerate.
     pub fn raise(&mut self, rate: FeeRate, now: u64, fullness: Fullness) {
         *self = self.fallen(now, fullness);
         let rate = rate.to_sat_per_kvb() as f64;
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn min_feerate_stays_until_a_block_comes_and_halves_from_then_on() {
+    fn min_feerate_decays_only_after_a_block() {
         let mut min_feerate = RollingMinFeerate::default();
         assert_eq!(min_feerate.at(5, full(0)), rate(0));
         min_feerate.raise(rate(16_000), 5, full(900));

@@ -1,8 +1,7 @@
-//! The mempool. It lives in memory; a file beside the chain restores it after a restart.
+//! The mempool. It is in memory; a file in the chain's folder restores it after a restart.
 //!
-//! It belongs to one tip: each entry could be in the next block, as far as locks, maturity, coins and scripts go. Only
-//! the holder of the node's write lock changes it. `sequence` counts each change; `moves` counts entries added and
-//! removed.
+//! It is valid for one tip: each entry's locks, coinbase maturity, coins and scripts allow it in the next block. Only the
+//! holder of the node's write lock changes it. `sequence` counts each change; `moves` counts entries added and removed.
 
 mod admit;
 mod diagram;
@@ -62,7 +61,7 @@ impl<'a> View<'a> {
     }
 
     fn median_time_at(&self, height: u32) -> Result<u32, EmbeddedError> {
-        // A coin of the mempool counts as one of the next block, so its lock counts from the tip.
+        // An unconfirmed coin counts as confirmed in the next block, so its time lock starts at the tip.
         if height >= self.tip.height {
             return Ok(self.tip.median_time);
         }
@@ -76,10 +75,10 @@ pub struct Pool {
     limits: MempoolLimits,
     pub(super) tip: Tip,
     pub(super) graph: Graph,
-    /// The deltas of prioritisetransaction, also of transactions that are not here.
+    /// The deltas of prioritisetransaction, including those for absent transactions.
     deltas: HashMap<Txid, SignedAmount>,
     pub(super) sequence: u64,
-    /// The number of additions and removals, for any reason.
+    /// The number of entries added and removed, for any reason.
     moves: u64,
     min_feerate: RollingMinFeerate,
 }
@@ -101,7 +100,7 @@ impl Pool {
         self.graph.get(txid).is_some()
     }
 
-    /// The result for an offer that is here already, perhaps with another witness.
+    /// The result for an offer that is already in the mempool, perhaps with another witness.
     pub fn known(&self, offer: &Offer) -> Option<PackageMember> {
         let entry = self.graph.get(&offer.txid)?;
         Some(match entry.wtxid == offer.wtxid {
@@ -176,7 +175,7 @@ impl Pool {
         self.graph.get(&outpoint.txid)?.tx.output.get(outpoint.vout as usize).cloned()
     }
 
-    /// Adds to the fee delta of a transaction, whether or not it is here.
+    /// Adds to the fee delta of a transaction, present or absent.
     pub fn prioritise(&mut self, txid: Txid, delta: SignedAmount) {
         self.set_delta(txid, self.deltas.get(&txid).copied().unwrap_or_default().saturating_add(delta));
     }
@@ -193,7 +192,7 @@ impl Pool {
         }
     }
 
-    /// By txid.
+    /// The fee deltas, ordered by txid.
     pub fn prioritised(&self) -> Vec<Prioritised> {
         let describe = |(txid, delta): (&Txid, &SignedAmount)| Prioritised {
             txid: *txid,
@@ -205,12 +204,12 @@ impl Pool {
         all
     }
 
-    /// Removes entries with their descendants, and reports them in the order of their ids, as bitcoind does.
+    /// Removes entries and their descendants, and emits their events by txid, as bitcoind does.
     fn remove_all(&mut self, txids: impl IntoIterator<Item = Txid>, reason: Removal, events: &mut Vec<NodeEvent>) {
         let doomed = self.graph.descendants(txids);
         let mut ordered: Vec<_> =
             doomed.iter().filter_map(|txid| self.graph.get(txid)).map(|entry| (entry.order, entry.txid)).collect();
-        // Children arrived after their parents. They are removed first, while their links to ancestors exist.
+        // Children arrived after their parents. They are removed first, while they are still linked to ancestors.
         ordered.sort_unstable();
         ordered.iter().rev().for_each(|(_, txid)| drop(self.graph.remove(txid)));
         doomed.into_iter().for_each(|txid| self.tell_removed(txid, reason, events));

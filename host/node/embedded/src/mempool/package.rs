@@ -22,7 +22,7 @@ use crate::validation::ValidationError;
 pub struct Refusal {
     /// bitcoind's reason.
     pub error: ValidationError,
-    /// Whether a rule of packages is broken, instead of a transaction refused.
+    /// Whether the package breaks a package rule; false if a transaction is refused.
     pub is_policy: bool,
 }
 
@@ -133,7 +133,7 @@ impl Pool {
         Ok(judged)
     }
 
-    /// Checks the chain limits, as if each transaction had all ancestors of the package.
+    /// Checks the chain limits as bitcoind does, as if each transaction had all ancestors of the package.
     fn check_package_limits(&self, offers: &[Offer], size: u64) -> Result<(), ValidationError> {
         let refuse = |detail: String| Err(ValidationError::new("package-mempool-limits").with_detail(detail));
         let (count, limits) = (offers.len() as u64, &self.limits);
@@ -191,8 +191,8 @@ impl Pool {
         Ok(replaced)
     }
 
-    /// Checks that a transaction that spends from a parent with dust spends all of that dust (bitcoind's
-    /// `CheckEphemeralSpends`). The error has the index of the first that does not.
+    /// Checks that each transaction spends all dust of its unconfirmed parents (bitcoind's `CheckEphemeralSpends`). The
+    /// error has the index of the first transaction that does not.
     pub(super) fn check_dust_spends(&self, offers: &[Offer]) -> Result<(), (usize, ValidationError)> {
         for (index, offer) in offers.iter().enumerate() {
             let spent: HashSet<_> = offer.tx.input.iter().map(|input| input.previous_output).collect();

@@ -1,4 +1,4 @@
-//! Standard transactions: rules of the mempool beyond consensus (bitcoind's `policy.cpp`).
+//! The standardness rules of the mempool, which are stricter than consensus (bitcoind's `policy.cpp`).
 
 use bitcoin::script::Instruction;
 use bitcoin::taproot::{TAPROOT_ANNEX_PREFIX, TAPROOT_LEAF_MASK, TAPROOT_LEAF_TAPSCRIPT};
@@ -11,9 +11,9 @@ use crate::params::MempoolLimits;
 use crate::validation::ValidationError;
 use outrigger_script::{p2sh_sigop_count, script_sigop_count};
 
-/// The least size without witnesses, in bytes: a transaction of 64 can pass for an inner node of a Merkle tree.
+/// The least size without witnesses, in bytes: one of 64 bytes can pass for an inner node of a Merkle tree.
 const MIN_SIZE: usize = 65;
-/// The longest scriptSig, in bytes: enough for 15 of 15 keys in a script hash.
+/// The longest scriptSig, in bytes: enough for a P2SH multisig of 15 of 15 keys.
 const MAX_SCRIPT_SIG: usize = 1_650;
 /// The most signature operations of a redeem script.
 const MAX_REDEEM_SIGOPS: u64 = 15;
@@ -98,7 +98,7 @@ pub fn dust(tx: &Transaction, limits: &MempoolLimits) -> impl Iterator<Item = u3
 /// `IsWitnessStandard`).
 pub fn check_spends(tx: &Transaction, coins: &[Coin], limits: &MempoolLimits) -> Result<(), ValidationError> {
     let inputs = || tx.input.iter().zip(coins.iter().map(|coin| coin.output.script_pubkey.as_script()));
-    // As BIP 54 counts them.
+    // Signature operations outside of witnesses, as BIP 54 counts them.
     let legacy = |(input, spent): (&TxIn, &Script)| {
         let own = script_sigop_count(&input.script_sig, true);
         own + if spent.is_p2sh() { p2sh_sigop_count(&input.script_sig, spent) } else { script_sigop_count(spent, true) }
@@ -150,7 +150,7 @@ fn is_standard_witness(witness: &Witness, script_sig: &Script, spent: &Script) -
             Some(_) => true,
             None => false,
         },
-        // Other programs are left to the verification of scripts.
+        // The script verification judges other programs.
         _ => script.is_witness_program(),
     }
 }

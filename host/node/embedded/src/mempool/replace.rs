@@ -1,4 +1,4 @@
-//! Replacement (BIP 125, without its first rule: any transaction may be replaced).
+//! Replacement by BIP 125, except for its first rule: any transaction may be replaced.
 
 use std::collections::BTreeSet;
 
@@ -38,7 +38,7 @@ const MAX_REPLACED: u64 = 100;
 
 /// Checks a transaction against its conflicts. Returns the entries to remove.
 ///
-/// Order: feerate, number, new unconfirmed inputs, fee.
+/// Checks, in this order: feerate, number of replaced entries, new unconfirmed inputs, fee.
 pub fn check_replacement(
     graph: &Graph,
     limits: &MempoolLimits,

@@ -1,5 +1,5 @@
-//! Topologically restricted transactions until confirmation (TRUC, BIP 431). Those of version 3 spend from each other
-//! only, at most two in a row, and the second is small: it can be replaced, and pays for the first.
+//! Topologically restricted until confirmation (TRUC, BIP 431). An unconfirmed transaction of version 3 has at most one
+//! parent or child in the mempool, also of version 3. The child must be small, so that it is cheap to replace.
 
 use bitcoin::{Transaction, Txid};
 
@@ -8,9 +8,9 @@ use super::entry::{Entry, Offer};
 use super::replace::CandidateTransaction;
 use crate::validation::ValidationError;
 
-/// The version that opts in.
+/// The transaction version of TRUC.
 const VERSION: i32 = 3;
-/// The greatest virtual size of a TRUC transaction, and of a TRUC child.
+/// The maximum virtual sizes of a TRUC transaction, and of a TRUC child.
 const MAX_SIZE: u64 = 10_000;
 const MAX_CHILD_SIZE: u64 = 1_000;
 /// The most ancestors and descendants, the transaction itself included.
@@ -81,7 +81,7 @@ impl Pool {
         check_size(&name, measured.size, true).map_err(alone)?;
         let is_replaced = parent.children.iter().any(|child| measured.conflicts.contains(child));
         if parent.descendants.count + 1 > MAX_DESCENDANTS && !is_replaced {
-            // Only a reorganisation can leave more than two.
+            // Only a reorganisation can leave more than two descendants, the parent included.
             let sibling = parent.children.first().filter(|_| parent.descendants.count == 2);
             let sibling = sibling.filter(|sibling| self.graph.get(sibling).is_some_and(|one| one.ancestors.count == 2));
             let error = too_many_descendants(&named(parent.txid, parent.wtxid));

@@ -19,7 +19,7 @@ use super::store::digests::Digest;
 use super::store::rows::{BlockEntry, Validity};
 use super::store::{Reading, Store};
 
-/// The chain as it stood when the snapshot was taken.
+/// The chain at the time of the snapshot.
 ///
 /// It keeps LMDB from reusing pages, so it must not outlive the call that it serves. It may move to another thread, but
 /// two threads may not use it at once.
@@ -185,8 +185,8 @@ impl Snapshot for ChainSnapshot {
         Ok(digest.ok_or_else(|| EmbeddedError::corrupt("digests", height))?.max_time())
     }
 
-    /// Searches the best chain's blocks at these heights. Only blocks whose digest matches are read. An unreadable
-    /// block is no error.
+    /// Searches the best chain's blocks at these heights. Reads only blocks whose digest matches. An unreadable block is
+    /// not an error: its `found` is `None`.
     fn find(&self, heights: Range<u32>, wanted: &ScriptSet) -> Result<Findings> {
         let mut findings = Findings { tip: self.tip.hash, blocks: Vec::new(), next: heights.end };
         let mut read = 0;

@@ -1,4 +1,4 @@
-//! Changes of the chain by callers: blocks, headers, invalidateblock, reconsiderblock, preciousblock.
+//! Changes of the chain on request: submitted blocks and headers, invalidateblock, reconsiderblock, preciousblock.
 
 use bitcoin::BlockHash;
 use bitcoin::block::Header;
@@ -49,7 +49,7 @@ impl EmbeddedNode {
         }
     }
 
-    /// Stores a block, and connects it if it makes the best chain. A block with the verdict valid is on disk.
+    /// Stores a block, and connects it if its chain is the best. After [`Verdict::Valid`] the block is on disk.
     pub fn submit_block(&self, raw: &[u8]) -> Result<Verdict, EmbeddedError> {
         let Ok((mut block, raw)) = decode_block(raw) else { return Ok(Verdict::Undecodable) };
         let hash = block.block_hash();
@@ -58,7 +58,7 @@ impl EmbeddedNode {
             self.store.entry(&txn, &block.header.prev_blockhash)?.is_some()
         };
         let filled = (follows && fill_coinbase_witness(&mut block)).then(|| serialize(&*block));
-        // Before the hash is looked up: a mutated block has the hash of the valid one.
+        // Checked before the hash is looked up: a mutated block has the valid block's hash.
         if let Err(error) = check_proof_of_work(&block.header, &self.params).and_then(|()| check_block(&block)) {
             return Ok(error.into());
         }
@@ -92,7 +92,7 @@ impl EmbeddedNode {
     }
 
     /// Removes the failure marks of a block, its ancestors and its descendants. A block that breaks a rule is marked
-    /// again when it is connected.
+    /// again when the node tries to connect it.
     pub fn reconsider_block(&self, hash: BlockHash) -> Result<(), EmbeddedError> {
         self.change(|change| {
             change.tree.get(&hash).ok_or(EmbeddedError::UnknownBlock(hash))?;
@@ -123,7 +123,7 @@ impl EmbeddedNode {
 }
 
 impl Change<'_> {
-    /// Adds a header to the tree, if it is new. The inner `Err` is the verdict on a refused one.
+    /// Adds a header to the tree, if it is new. The inner `Err` is the verdict on a refused header.
     fn accept_header(&mut self, hash: BlockHash, header: &Header) -> Result<Result<(), Verdict>, EmbeddedError> {
         if let Some(entry) = self.tree.get(&hash) {
             let failed = entry.failure != Failure::None;
@@ -174,7 +174,7 @@ impl Change<'_> {
             return Ok(error.into());
         }
         self.store_block(hash, raw, block.txdata.len())?;
-        // It is about to be connected, and is not read again.
+        // `activate` takes the block from here instead of reading it again.
         self.blocks.insert(hash, block);
         self.activate()?;
         Ok(if let Some(error) = self.refused.remove(&hash) {

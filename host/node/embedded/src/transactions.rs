@@ -10,14 +10,14 @@ use outrigger_standard::decode::{Form, transaction_in_form};
 use outrigger_values::FeeRate;
 
 impl EmbeddedNode {
-    /// Changes the mempool. The caller holds the write lock.
+    /// Changes the mempool, and marks the selection as outdated. The caller holds the chain's lock.
     pub(super) fn change_pool<R>(&self, change: impl FnOnce(&mut Pool) -> R) -> R {
         let outcome = change(&mut self.pool.write());
         self.selector.changed();
         outcome
     }
 
-    /// Judges a transaction, and adds it to the mempool if it is accepted and `keep` is set.
+    /// Checks a transaction, and adds it to the mempool if it is acceptable and `keep` is set.
     pub(super) fn offer(&self, raw: &[u8], max_feerate: FeeRate, keep: bool) -> Result<Admission, EmbeddedError> {
         let Some(tx) = transaction_in_form(raw, Form::Extended) else { return Ok(Admission::Undecodable) };
         let offer = Offer::new(tx, raw);
@@ -44,8 +44,8 @@ impl EmbeddedNode {
         })
     }
 
-    /// Verifies scripts before the lock is taken, if the coins are there and the checks without coins pass. A failure
-    /// is kept in the offer, and reported in its place among the other reasons under the lock.
+    /// Verifies the scripts before the caller takes the chain's lock, if the coins exist and the checks without coins pass.
+    /// Stores a failure in the offer: the checks under the lock report it only if no earlier check fails.
     pub(super) fn verify_ahead(&self, offer: &Offer) -> Result<(), EmbeddedError> {
         let view = View::new(self, self.tip())?;
         if self.cache.contains(&offer.wtxid, Flags::STANDARD) || self.pool.read().check_alone(&view, &offer.tx).is_err()

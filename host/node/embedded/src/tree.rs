@@ -2,8 +2,8 @@
 //!
 //! It mirrors the block index. Only the holder of the write lock uses it. After a failed write it is reloaded.
 //!
-//! The best branch has the most work among those whose blocks are all stored and not failed; among equal ones, it was
-//! complete first.
+//! The best branch has the most work of all branches without missing or failed blocks. Of several with the same work, it
+//! is the first that was complete, unless one of them is precious.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
@@ -27,7 +27,7 @@ pub struct Branch {
     children: Vec<BlockHash>,
 }
 
-/// The order of branches: by work, then the first to arrive.
+/// The order of branches, the best last: by work, then by arrival.
 type Rank = (Work, Reverse<i64>, BlockHash);
 
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Entries without a parent are [`EmbeddedError::Corrupt`].
+    /// Builds the tree from the block index. [`EmbeddedError::Corrupt`] if an entry's parent is missing.
     pub fn load(mut entries: Vec<(BlockHash, BlockEntry)>) -> Result<Self, EmbeddedError> {
         entries.sort_unstable_by_key(|(_, entry)| entry.height);
         let mut tree = Self::default();
@@ -105,7 +105,7 @@ impl Tree {
         self.next_sequence - 1
     }
 
-    /// A sequence before all others.
+    /// A sequence lower than all others.
     pub fn take_precious_sequence(&mut self) -> i64 {
         self.precious_sequence = self.precious_sequence.min(0) - 1;
         self.precious_sequence
@@ -132,8 +132,8 @@ impl Tree {
         Ok(entry)
     }
 
-    /// Notes that a block was stored: it and the stored descendants that waited for it become candidates. Returns the
-    /// new candidates, with new sequences.
+    /// Updates the tree after a block was stored. If its ancestors are stored, it and its stored descendants become
+    /// candidates with new sequences. Returns the new candidates.
     pub fn stored(&mut self, hash: BlockHash) -> Result<Vec<BlockHash>, EmbeddedError> {
         let parent = self.known(&hash)?.header.prev_blockhash;
         let mut arrived = Vec::new();

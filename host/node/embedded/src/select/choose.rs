@@ -18,7 +18,7 @@ const MAX_FAILURES: usize = 1_000;
 /// A block is nearly full if less than this weight is free.
 const NEARLY_FULL: Weight = Weight::from_wu(4_000);
 
-/// Selects for a block on the pool's tip. Copies no transaction.
+/// Selects the transactions of a block on the pool's tip, without copying them.
 pub fn choose(pool: &Pool, settings: &Settings) -> Vec<Selected> {
     Builder::new(pool, settings).build()
 }
@@ -51,7 +51,7 @@ impl Ord for Package<'_> {
     }
 }
 
-/// Whether an entry has neither parents nor children, as most.
+/// Whether an entry has neither parents nor children, like most entries.
 fn is_alone(entry: &Entry) -> bool {
     entry.parents.is_empty() && entry.children.is_empty()
 }
@@ -65,7 +65,7 @@ struct Builder<'a> {
     /// The totals of each queued transaction and its unselected ancestors. A queued package with other totals is stale.
     needs: HashMap<Txid, Totals, RandomState>,
     chosen: Vec<&'a Entry>,
-    /// The positions of selected transactions with parents or children; no others are needed.
+    /// The positions, from 1, of the selected transactions with parents or children. Others are never looked up.
     inside: HashMap<Txid, u32, RandomState>,
     weight: Weight,
     sigops: u64,
@@ -108,7 +108,7 @@ impl<'a> Builder<'a> {
         self.finish()
     }
 
-    /// The best remaining package: from the queue, or of an entry without selected ancestors.
+    /// The remaining package with the highest feerate, from the queue or from the entries without selected ancestors.
     fn next(&mut self, others: &mut Peekable<impl Iterator<Item = &'a Entry>>) -> Option<(&'a Entry, Totals)> {
         while others.next_if(|entry| self.is_chosen(entry) || self.is_queued(entry)).is_some() {}
         while self.queue.peek().is_some_and(|package| self.is_stale(package)) {
@@ -143,7 +143,7 @@ impl<'a> Builder<'a> {
             && self.sigops.saturating_add(package.sigops) < MAX_BLOCK_SIGOPS_COST
     }
 
-    /// Selects a transaction and its unselected ancestors, unless one of them is not final.
+    /// Selects a transaction and its unselected ancestors. Returns false if one of them is not final.
     fn take(&mut self, entry: &'a Entry) -> bool {
         let graph = &self.pool.graph;
         let mut package = vec![entry];
@@ -154,7 +154,7 @@ impl<'a> Builder<'a> {
             package.sort_by_key(|entry| (entry.ancestors.count, entry.txid));
         }
         let tip = self.pool.tip;
-        // Without a lock time the transaction, which lies elsewhere in memory, need not be read.
+        // `locked` saves reading the transaction, which lies elsewhere in memory.
         let is_final =
             |entry: &&Entry| !entry.locked || is_final(&entry.tx, tip.height.saturating_add(1), tip.median_time);
         if !package.iter().all(is_final) {
@@ -169,7 +169,7 @@ impl<'a> Builder<'a> {
         true
     }
 
-    /// Subtracts a selected transaction from the totals of its descendants.
+    /// Subtracts a selected transaction from the totals of its descendants, and queues them.
     fn release(&mut self, chosen: &Entry) {
         if is_alone(chosen) {
             return;
@@ -201,7 +201,7 @@ impl<'a> Builder<'a> {
             fee: entry.fee,
             sigops: entry.sigops,
             weight: entry.weight,
-            // Most have no parents in the mempool.
+            // Most transactions have no parents in the mempool.
             depends: if entry.parents.is_empty() { Vec::new() } else { parents(entry) },
         };
         self.chosen.iter().map(selected).collect()

@@ -1,8 +1,8 @@
 //! The selection for the next block, kept up to date as tip and mempool change.
 //!
 //! A thread selects after each change, and coalesces a burst of changes. A caller gets the last selection, or waits for
-//! the next if the mempool has changed since. So no caller gets a selection on another tip, or without a transaction
-//! that was accepted before.
+//! the next if the mempool has changed since. So each caller gets a selection for the current tip, which considers all
+//! transactions accepted before the call.
 
 mod choose;
 
@@ -20,12 +20,12 @@ use super::mempool::Pool;
 use super::params::Settings;
 use choose::choose;
 
-/// The pause after a selection without waiters, so that a burst of changes costs little CPU time.
+/// The pause after a selection while no caller waits, so that a burst of changes costs little CPU time.
 const REST: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
 pub struct BlockSelection {
-    /// Identifies tip and transactions.
+    /// Grows whenever the tip or the transactions change.
     pub version: u64,
     pub tip: Tip,
     /// Parents before children.
@@ -61,7 +61,7 @@ struct Shared {
     done: Condvar,
 }
 
-/// Dropping it ends the thread.
+/// Owns the thread that selects. Dropping it ends the thread.
 pub struct Selector {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -77,7 +77,7 @@ impl Selector {
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// Notes a change of the mempool. Cheap.
+    /// Marks the last selection as outdated after a change of the mempool. Does not wait for a new one.
     pub fn changed(&self) {
         let mut state = self.shared.state.lock();
         state.changed = true;
@@ -86,7 +86,7 @@ impl Selector {
         }
     }
 
-    /// The selection of the mempool as it stands now, or when this returns.
+    /// The selection from the current mempool. Waits for the thread if the last selection is outdated.
     pub fn current(&self) -> Arc<BlockSelection> {
         let sequence = self.shared.pool.read().sequence;
         let is_current = |last: &Arc<BlockSelection>| last.sequence >= sequence;
@@ -123,7 +123,7 @@ impl Drop for Selector {
     }
 }
 
-/// Marks the thread as ended, also after a panic.
+/// Marks the thread as ended on drop, so also after a panic.
 struct Ending<'a>(&'a Shared);
 
 impl Drop for Ending<'_> {
@@ -142,7 +142,7 @@ impl Shared {
         }
     }
 
-    /// Waits for a change: at once if a caller waits, else after the pause. Returns false at the end.
+    /// Waits for a change and, unless a caller waits, for the end of the pause. Returns false if the thread must end.
     fn wait(&self) -> bool {
         let rested = Instant::now() + REST;
         let mut state = self.state.lock();

@@ -1,7 +1,7 @@
 //! The digests of the best chain's blocks: short hashes of the scripts that each block pays to and spends from.
 //!
-//! They are keyed by height, so that a scan is sequential, and are written and deleted with the block's other rows. A
-//! database with missing or outdated digests gets them when it is opened.
+//! They are keyed by height, so that a scan is sequential, and are written and deleted with the block's other rows.
+//! Missing or outdated digests are written when the database is opened.
 
 use bitcoin::hashes::Hash;
 use bitcoin::{Block, BlockHash};
@@ -14,7 +14,7 @@ use super::{Reading, Store};
 use crate::EmbeddedError;
 use outrigger_node::search::script_hash;
 
-/// The number of blocks that get missing digests in one transaction.
+/// The number of missing digests that one transaction writes.
 const BLOCKS_PER_WRITE: u32 = 2000;
 
 /// The fixed part of a digest's row; the hashes follow it.
@@ -74,7 +74,7 @@ impl Store {
         Ok(rows.map(|entry| read_entry(entry?)))
     }
 
-    /// Writes the digest of a block that is being connected. The digest below must exist.
+    /// Writes the digest of a block that is being connected. The parent's digest must exist.
     pub fn put_digest(
         &self,
         txn: &mut RwTxn,
@@ -105,7 +105,7 @@ impl Store {
     /// Writes the missing digests of the best chain.
     pub fn complete_digests(&self, tip: u32) -> Result<(), EmbeddedError> {
         let Some(mut height) = self.first_without_digest(tip)? else { return Ok(()) };
-        tracing::info!(blocks = tip - height + 1, "the chain gets its index of scripts, which takes a moment once");
+        tracing::info!(blocks = tip - height + 1, "writing missing digests of the chain's scripts");
         while height <= tip {
             let end = height.saturating_add(BLOCKS_PER_WRITE).min(tip + 1);
             let mut txn = self.write()?;
@@ -125,10 +125,10 @@ impl Store {
         Ok(txn.commit()?)
     }
 
-    /// The least height whose digest is missing or of another block.
+    /// The lowest height whose digest is missing or belongs to another block.
     fn first_without_digest(&self, tip: u32) -> Result<Option<u32>, EmbeddedError> {
         let txn = self.read()?;
-        // Each digest was written on top of the one below, so below a correct one all are correct.
+        // A digest is written only after its parent's, so all digests below a correct one are correct.
         for height in (0..=tip).rev() {
             let best = self.hash_at(&txn, height)?;
             let digest = self.digests.get(&txn, &height.to_be_bytes())?.and_then(|row| read(height, row).ok());

@@ -1,11 +1,11 @@
 //! The chain's tables in LMDB.
 //!
-//! One environment holds all tables, so that one transaction reads or changes them together. Rows are written after
-//! validation; nothing here checks a rule.
+//! One environment holds all tables, so that one transaction reads or changes them together. Callers validate before
+//! they write; this module checks no consensus rule.
 //!
-//! A commit writes the changed pages to disk. The system decides when the meta page follows, which makes them current.
-//! So a kill loses nothing, and a power loss at most the last commit. The tables stay whole, since the pages of one
-//! state are not reused before the next state is on disk. [`Store::sync`] waits for the meta page.
+//! A commit writes the changed pages to disk. The operating system writes the meta page, which makes them current, later.
+//! So a kill loses nothing, and a power loss at most the last commit. The tables stay consistent, since LMDB reuses the
+//! pages of one state only after the next state is on disk. [`Store::sync`] waits for the meta page.
 
 pub mod digests;
 mod read;
@@ -23,7 +23,7 @@ pub use outrigger_disk::Table;
 use outrigger_disk::pages::DataFile;
 use outrigger_disk::{DATA_FILE, Damage, Environment, META, Opening, StoreError};
 
-/// A read transaction, or a write transaction that is read.
+/// A read transaction, or a write transaction used for reading.
 pub type Reading<'a> = RoTxn<'a, WithoutTls>;
 
 pub const LAYOUT: u64 = 2;
@@ -46,7 +46,7 @@ pub struct Store {
     best: Table,
     /// Block hash to the block's serialisation.
     blocks: Table,
-    /// Block hash to the coins it spent, as the message of a list of `SpentOutputs`.
+    /// Block hash to the coins that the block spent, as an encoded list of `SpentOutputs`.
     undo: Table,
     /// Outpoint to coin, of the best chain.
     coins: Table,
@@ -132,8 +132,8 @@ impl Store {
         Ok(self.env.sync()?)
     }
 
-    /// The size of the database on disk, in bytes, up to the last page ever written. The file system is not asked,
-    /// since every call for the chain's info would pay for that.
+    /// The size of the database on disk, in bytes, up to the last page ever written. Does not query the file system,
+    /// since each getblockchaininfo calls this.
     pub fn size_on_disk(&self) -> u64 {
         self.env.pages() * self.env.page_size()
     }

@@ -70,7 +70,7 @@ impl Store {
         self.best.get(txn, &height.to_be_bytes())?.map(|bytes| read_hash("best", bytes)).transpose()
     }
 
-    /// A block's serialisation. Its checksum was verified, and the block was validated when it arrived.
+    /// A block's serialisation. The block was validated when it arrived; this read verifies its checksum.
     pub fn raw_block<'txn>(&self, txn: &'txn Reading, hash: &BlockHash) -> Result<Option<&'txn [u8]>, EmbeddedError> {
         Ok(self.blocks.get(txn, hash.as_byte_array())?)
     }
@@ -88,7 +88,7 @@ impl Store {
         Ok(Some((block, raw.len())))
     }
 
-    /// The coins that the transactions of a block spent, if it was ever connected.
+    /// The coins that the transactions of a block spent; `None` if it was never connected.
     pub fn spent(&self, txn: &Reading, hash: &BlockHash) -> Result<Option<Vec<SpentOutputs>>, EmbeddedError> {
         let Some(bytes) = self.undo.get(txn, hash.as_byte_array())? else { return Ok(None) };
         wire::from_bytes(bytes).map(Some).map_err(|_| EmbeddedError::corrupt("undo", hash))
@@ -99,8 +99,8 @@ impl Store {
         read_coin(bytes).map(Some).ok_or_else(|| EmbeddedError::corrupt("coins", outpoint))
     }
 
-    /// The unspent outputs after `outpoint` in the order of keys, or from the first: at most `limit`, and fewer if they
-    /// have [`MAX_COIN_BYTES`].
+    /// The unspent outputs after `outpoint` in key order, or from the first: at most `limit`, and fewer if they reach
+    /// [`MAX_COIN_BYTES`].
     pub fn coins_after(
         &self,
         txn: &Reading,
@@ -123,8 +123,8 @@ impl Store {
         Ok(coins)
     }
 
-    /// Searches the unspent outputs that [`Store::coins_after`] lists: at most `limit` of them, and fewer if the found
-    /// ones have [`MAX_COIN_BYTES`].
+    /// Searches the outputs that [`Store::coins_after`] lists for scripts: at most `limit` outputs, and fewer if the
+    /// matches reach [`MAX_COIN_BYTES`].
     pub fn find_coins(
         &self,
         txn: &Reading,
@@ -162,7 +162,7 @@ impl Store {
         Ok(self.coins.prefix_iter(txn, txid.as_byte_array())?.next().transpose()?.is_some())
     }
 
-    /// The position of a transaction on the best chain.
+    /// The position of a transaction in the best chain.
     pub fn transaction(&self, txn: &Reading, txid: &Txid) -> Result<Option<TxRow>, EmbeddedError> {
         let Some(bytes) = self.transactions.get(txn, txid.as_byte_array())? else { return Ok(None) };
         TxRow::read_from_bytes(bytes).map(Some).map_err(|_| EmbeddedError::corrupt("transactions", txid))

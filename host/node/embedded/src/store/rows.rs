@@ -1,4 +1,4 @@
-//! The layouts of the rows. All integers are little-endian and read in place, since LMDB aligns nothing.
+//! The layouts of the rows, which are read in place. Integers are little-endian and unaligned, since LMDB aligns nothing.
 //!
 //! Keys: the hash of a block or transaction in internal byte order; a height in big-endian order, so that the table is
 //! ordered by height; an outpoint's txid and its index in big-endian order.
@@ -54,7 +54,7 @@ pub enum Failure {
 pub struct BlockEntry {
     pub header: Header,
     pub height: u32,
-    /// The work of the chain up to and with this block.
+    /// The chainwork up to and including this block.
     pub work: Work,
     /// The median time of this block and its ten ancestors, in Unix seconds.
     pub median_time: u32,
@@ -62,7 +62,7 @@ pub struct BlockEntry {
     pub transactions: u32,
     /// The serialised size in bytes; 0 while only the header is known.
     pub size: u32,
-    /// The order of arrival; lower is preferred. A precious block's is negative.
+    /// The order of arrival: the block with the lower one is preferred. Negative for a precious block.
     pub sequence: i64,
     pub validity: Validity,
     pub failure: Failure,
@@ -122,7 +122,7 @@ pub struct BlockRow {
     failure: Failure,
 }
 
-/// The fixed part of a row of the coins; the script follows it.
+/// The fixed part of a coin's row; the script follows it.
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned, Clone, Debug)]
 #[repr(C)]
 struct CoinHead {
@@ -173,7 +173,7 @@ impl TxRow {
         self.index.get()
     }
 
-    /// The transaction's bytes within its block's.
+    /// The transaction's bytes, from those of its block; `None` if the block is too short.
     pub fn slice<'a>(&self, block: &'a [u8]) -> Option<&'a [u8]> {
         let start = self.offset.get() as usize;
         block.get(start..start.checked_add(self.len.get() as usize)?)
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_of_blocks_come_back_as_they_went() {
+    fn block_rows_round_trip() {
         let header = genesis_block(Network::Regtest).header;
         for (validity, failure) in [(Validity::Header, Failure::Inherited), (Validity::Connected, Failure::None)] {
             let entry = BlockEntry {
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_coins_come_back_as_they_went() {
+    fn coin_rows_round_trip() {
         for script in [vec![], vec![0x51; 9_999]] {
             let output = TxOut { value: Amount::from_sat(u64::MAX), script_pubkey: ScriptBuf::from_bytes(script) };
             let coin = Coin { output, height: u32::MAX, coinbase: true };

@@ -21,7 +21,7 @@ impl Store {
         Ok(self.env.write()?)
     }
 
-    /// Notes the genesis block, which identifies the chain.
+    /// Stores the hash of the genesis block, which identifies the chain.
     pub fn found(&self, txn: &mut RwTxn, genesis: &BlockHash) -> Result<(), EmbeddedError> {
         Ok(self.meta.put(txn, meta::GENESIS, genesis.as_byte_array())?)
     }
@@ -54,7 +54,7 @@ impl Store {
         Ok(self.blocks.put(txn, hash.as_byte_array(), raw)?)
     }
 
-    /// Connects a validated block: coins, undo data, transactions, digest, tip.
+    /// Connects a validated block: writes its coins, undo data, transactions and digest, and makes it the tip.
     pub fn connect(
         &self,
         txn: &mut RwTxn,
@@ -92,7 +92,7 @@ impl Store {
         self.put_tip(txn, hash, height)
     }
 
-    /// Makes a block the tip without touching the coins: the genesis block's outputs are unspendable.
+    /// Makes a block the tip. Does not change the coins: the genesis block's outputs are unspendable.
     pub fn put_tip(&self, txn: &mut RwTxn, hash: &BlockHash, height: u32) -> Result<(), EmbeddedError> {
         self.best.put(txn, &height.to_be_bytes(), hash.as_byte_array())?;
         Ok(self.meta.put(txn, meta::TIP, hash.as_byte_array())?)
@@ -140,7 +140,7 @@ impl Store {
     }
 }
 
-/// By consensus a block is far smaller than 2^32 bytes.
+/// Converts an offset or length in a block, which consensus keeps far below 2^32 bytes.
 fn saturated(size: usize) -> u32 {
     u32::try_from(size).unwrap_or(u32::MAX)
 }

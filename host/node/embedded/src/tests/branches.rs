@@ -25,7 +25,7 @@ fn state(node: &EmbeddedNode, hash: BlockHash) -> BlockState {
     node.snapshot().unwrap().block_info(BlockRef::Hash { hash }).unwrap().unwrap().state
 }
 
-/// Blocks on `parent`. The node knows their headers only.
+/// A branch of `count` blocks on `parent`. The node gets only their headers.
 fn branch_of_headers(node: &EmbeddedNode, parent: BlockHash, count: u32, tag: u32) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     for _ in 0..count {
@@ -62,7 +62,7 @@ fn the_branch_with_more_work_wins_and_the_first_of_equals_stays() {
 }
 
 #[test]
-fn a_precious_block_is_preferred_among_equals_and_stays_so() {
+fn a_precious_block_is_preferred_among_equals_also_after_a_restart() {
     let mut node = TestNode::new();
     let fork = node.tip().hash;
     let first = extend(&node, &[]).block_hash();
@@ -77,7 +77,7 @@ fn a_precious_block_is_preferred_among_equals_and_stays_so() {
     assert_eq!(node.tip().hash, second);
     extend(&node, &[]);
     let tip = node.tip();
-    // It has less work by now.
+    // It has less work than the tip by now.
     node.precious_block(first).unwrap();
     assert_eq!(node.tip(), tip);
 }
@@ -100,7 +100,7 @@ fn blocks_that_wait_for_their_parents_are_connected_with_them() {
     assert_eq!(submit(&node, &blocks[2]), Verdict::Inconclusive);
     assert_eq!(submit(&node, &blocks[1]), Verdict::Inconclusive);
     assert_eq!(node.tip().height, 0);
-    // getchaintips: the block is stored, and an ancestor is not.
+    // getchaintips reports `headers-only` for a stored block with a missing ancestor.
     let tips = node.snapshot().unwrap().tips().unwrap();
     assert_eq!((tips[1].hash, tips[1].state), (blocks[2].block_hash(), BlockState::HeaderOnly));
     assert_eq!(submit(&node, &blocks[0]), Verdict::Valid);
@@ -109,7 +109,7 @@ fn blocks_that_wait_for_their_parents_are_connected_with_them() {
 }
 
 #[test]
-fn submit_header_judges_headers() {
+fn submit_header_validates_headers() {
     let node = TestNode::new();
     let block = Draft::on(&node, node.tip().hash, &[], 0).finish();
     let header = |edit: &dyn Fn(&mut Block)| {
@@ -127,7 +127,7 @@ fn submit_header_judges_headers() {
 }
 
 #[test]
-fn an_invalid_branch_is_given_up_for_the_best_that_remains() {
+fn an_invalid_branch_is_abandoned_for_the_best_valid_one() {
     let node = TestNode::new();
     let fork = node.tip().hash;
     extend_by(&node, 2);
@@ -137,7 +137,7 @@ fn an_invalid_branch_is_given_up_for_the_best_that_remains() {
     let bad = Draft::on(&node, good.block_hash(), &[], 1).edit(greedy).finish();
     assert_eq!(submit(&node, &bad), Verdict::Inconclusive);
     let last = Draft::on(&node, bad.block_hash(), &[], 1).finish();
-    // The last block makes the branch the best, but is never reached.
+    // The last block gives its branch the most work, but is never connected: its parent is invalid.
     assert_eq!(submit(&node, &last), Verdict::Inconclusive);
     assert_eq!(node.tip(), tip);
     assert_eq!(state(&node, good.block_hash()), BlockState::Valid);
@@ -151,7 +151,7 @@ fn an_invalid_branch_is_given_up_for_the_best_that_remains() {
 }
 
 #[test]
-fn a_valid_beginning_of_an_invalid_branch_can_be_the_best() {
+fn the_valid_part_of_an_invalid_branch_can_be_the_best_chain() {
     let node = TestNode::new();
     let fork = node.tip().hash;
     extend(&node, &[]);
@@ -167,7 +167,7 @@ fn a_valid_beginning_of_an_invalid_branch_can_be_the_best() {
 }
 
 #[test]
-fn invalidate_block_goes_back_and_reconsider_block_forward() {
+fn invalidate_block_disconnects_and_reconsider_block_reconnects() {
     let mut node = TestNode::new();
     extend_by(&node, 5);
     let tip = node.tip();
@@ -189,7 +189,7 @@ fn invalidate_block_goes_back_and_reconsider_block_forward() {
 }
 
 #[test]
-fn a_reconsidered_block_that_breaks_a_rule_is_found_out_again() {
+fn a_reconsidered_invalid_block_fails_again() {
     let node = TestNode::new();
     let bad = Draft::on(&node, node.tip().hash, &[], 0).edit(greedy).finish();
     assert!(matches!(submit(&node, &bad), Verdict::Invalid { reason, .. } if reason == "bad-cb-amount"));
@@ -215,7 +215,7 @@ impl Observer for Recorder {
 }
 
 #[test]
-fn observers_hear_what_became_of_the_chain_in_order() {
+fn observers_get_the_changes_of_the_chain_in_order() {
     let node = TestNode::new();
     let recorder = Arc::new(Recorder::default());
     node.observe(recorder.clone());
@@ -224,9 +224,9 @@ fn observers_hear_what_became_of_the_chain_in_order() {
     let blocks = branch_of_headers(&node, fork, 2, 1);
     submit(&node, &blocks[1]);
     submit(&node, &blocks[0]);
-    // A branch that fails halfway leaves no trace.
-    let bad = Draft::on(&node, fork, &[], 2).finish();
-    submit(&node, &bad);
+    // A block on a branch with less work sends no event.
+    let other = Draft::on(&node, fork, &[], 2).finish();
+    submit(&node, &other);
     let events = recorder.0.lock().clone();
     assert_eq!(events, ["+1", "=1", "+2", "=2", "-2", "+2", "+3", "=3"]);
 }

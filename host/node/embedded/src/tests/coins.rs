@@ -1,4 +1,4 @@
-//! The coins against a naive replay of the best chain.
+//! Compares the coins with a naive replay of the best chain.
 
 use std::collections::BTreeMap;
 
@@ -110,8 +110,8 @@ fn kind_of_anyone(kind: usize) -> ScriptBuf {
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// A block `depth` below the tip. A spend is the index of a coinbase, the number of outputs, and whether the first
-    /// of them is spent in the same block.
+    /// A block on the block `depth` below the tip. A spend is the index of a coinbase, the number of outputs, and whether
+    /// the first output is spent in the same block.
     Block {
         depth: u32,
         spends: Vec<(usize, u8, bool)>,

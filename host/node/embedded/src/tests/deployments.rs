@@ -60,7 +60,7 @@ fn testdummy_goes_from_defined_to_active() {
     extend_to(&node, 432, |_| PLAIN);
     check(&node, Stage::Active, 432, Stage::Active);
     assert!(testdummy(&node).signals.is_empty());
-    // The state does not depend on the order of arrival, and lower blocks keep their own.
+    // The stage is the same after a restart, and a lower block still has its own stage.
     node.reopen();
     check(&node, Stage::Active, 432, Stage::Active);
     node.invalidate_block(node.tip().hash).unwrap();

@@ -11,7 +11,7 @@ fn too_long(detail: &str) -> String {
 }
 
 #[test]
-fn mempool_ancestor_and_descendant_limits_are_told_as_by_bitcoind() {
+fn mempool_ancestor_and_descendant_limits_have_the_reject_reasons_of_bitcoind() {
     let (node, coinbases) = funded(4);
     let half = COINBASE / 2;
     // A chain of 25 transactions; the first has a second output.
@@ -55,7 +55,7 @@ fn mempool_ancestor_and_descendant_limits_are_told_as_by_bitcoind() {
 }
 
 #[test]
-fn mempool_counts_what_came_and_left_and_its_sequence_blocks_too() {
+fn mempool_counts_additions_and_removals_and_its_sequence_counts_blocks_too() {
     let (node, coinbases) = funded(3);
     let counts = || {
         let info = node.mempool_info().unwrap();
@@ -86,7 +86,7 @@ fn mempool_counts_what_came_and_left_and_its_sequence_blocks_too() {
 }
 
 #[test]
-fn mempool_unbroadcast_is_what_was_offered_here_and_came_from_no_block() {
+fn mempool_unbroadcast_excludes_transactions_of_disconnected_blocks() {
     let (mut node, coinbases) = funded(2);
     let sent = spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]);
     let mined = spend(&[(coinbases[1], 0)], &[COINBASE - 10_000]);

@@ -57,7 +57,7 @@ fn locked(from: (Txid, u32), sequence: u32, lock_time: u32) -> Transaction {
 }
 
 #[test]
-fn mempool_takes_a_valid_transaction_and_tells_observers() {
+fn mempool_keeps_a_valid_transaction_until_it_is_confirmed() {
     let (node, coinbases) = funded(1);
     let before = node.mempool_info().unwrap();
     let tx = spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]);
@@ -85,7 +85,7 @@ fn mempool_takes_a_valid_transaction_and_tells_observers() {
 }
 
 #[test]
-fn scripts_are_verified_once_and_not_where_the_transaction_is_refused_without_them() {
+fn scripts_are_verified_once_and_only_if_the_other_checks_pass() {
     let (node, coinbases) = funded(1);
     let from = (coinbases[0], 0);
     // Larger than the standard weight, with valid scripts.
@@ -103,11 +103,11 @@ fn scripts_are_verified_once_and_not_where_the_transaction_is_refused_without_th
     offer.failed_script.set((0, ScriptError::EvalFalse)).unwrap();
     let view = View::new(&node, node.tip()).unwrap();
     let examined = node.pool.read().examine(&view, &offer, Rules::Alone(Terms::New), FeeRate::ZERO);
-    assert!(matches!(examined, Err(Rejection::Refused(_))), "the noted failure is taken over");
+    assert!(matches!(examined, Err(Rejection::Refused(_))), "the stored failure is reported");
 }
 
 #[test]
-fn mempool_refusals_have_the_words_of_bitcoind() {
+fn mempool_refusals_have_the_reject_reasons_of_bitcoind() {
     let (node, coinbases) = funded(2);
     let from = (coinbases[0], 0);
     let said = |tx: &Transaction| refusal(submit(&node, tx));
@@ -265,7 +265,7 @@ fn chains_of_unconfirmed_transactions_are_limited() {
 }
 
 #[test]
-fn blocks_take_out_what_they_confirm_and_what_conflicts() {
+fn blocks_remove_their_transactions_and_conflicting_ones() {
     let (node, coinbases) = funded(2);
     let parent = spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]);
     let child = spend(&[(parent.compute_txid(), 0)], &[COINBASE - 20_000]);
@@ -288,7 +288,7 @@ fn branch(node: &EmbeddedNode, parent: bitcoin::BlockHash, transactions: &[Trans
 }
 
 #[test]
-fn a_reorganisation_puts_back_what_is_still_valid() {
+fn a_reorganisation_returns_transactions_that_are_still_valid() {
     let (node, coinbases) = funded(3);
     let fork = node.tip().hash;
     let parent = spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]);
@@ -308,14 +308,14 @@ fn a_reorganisation_puts_back_what_is_still_valid() {
     let entry = node.mempool_entries(&[child.compute_txid()]).unwrap()[0].clone().unwrap();
     assert_eq!((entry.ancestor_count, entry.height), (2, 104));
     node.pool.read().graph.assert_consistent();
-    // Back again: the first branch confirms its transactions, and a dropped child stays dropped.
+    // The first branch is the best again: it confirms its transactions, and a dropped child stays dropped.
     node.precious_block(fork).unwrap();
     node.invalidate_block(first.block_hash()).unwrap();
     assert_eq!(node.mempool_ids().unwrap(), [child.compute_txid()]);
 }
 
 #[test]
-fn invalidateblock_puts_back_what_the_ten_highest_blocks_held() {
+fn invalidateblock_returns_the_transactions_of_the_ten_highest_blocks() {
     let (node, coinbases) = funded(2);
     let deep = spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]);
     let kept = spend(&[(coinbases[1], 0)], &[COINBASE - 10_000]);
@@ -330,7 +330,7 @@ fn invalidateblock_puts_back_what_the_ten_highest_blocks_held() {
 }
 
 #[test]
-fn spends_of_coinbases_that_are_young_again_are_dropped() {
+fn spends_of_coinbases_that_are_immature_again_are_dropped() {
     let (node, coinbases) = funded(1);
     let tx = spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]);
     accept(&node, &tx);
@@ -344,7 +344,7 @@ fn spends_of_coinbases_that_are_young_again_are_dropped() {
 }
 
 #[test]
-fn a_full_mempool_drops_what_pays_least_and_demands_more() {
+fn a_full_mempool_evicts_the_lowest_feerate_and_raises_its_minimum() {
     let limits = MempoolLimits { max_usage: 2_500, ..MempoolLimits::default() };
     let node = TestNode::with(Settings { mempool: limits, ..Settings::default() });
     node.set_mock_time(2_000_000_000).unwrap();
@@ -359,7 +359,7 @@ fn a_full_mempool_drops_what_pays_least_and_demands_more() {
     assert!(node.mempool_info().unwrap().min_feerate > FeeRate::from_sat_per_kvb(30_000));
     let said = refusal(submit(&node, &paying(4, 1_000)));
     assert!(said.starts_with("mempool min fee not met, 1000 < "), "{said}");
-    // Only a block starts the decay.
+    // The minimum feerate decays only after a block.
     let demanded = node.mempool_info().unwrap().min_feerate;
     let half = FeeRate::from_sat_per_kvb(demanded.to_sat_per_kvb().div_ceil(2));
     node.set_mock_time(2_000_000_000 + 7 * 12 * 3_600).unwrap();
@@ -388,7 +388,7 @@ fn a_full_mempool_keeps_parents_whose_children_pay() {
 }
 
 #[test]
-fn mempool_finds_what_is_too_old_behind_what_is_younger() {
+fn mempool_expires_an_old_transaction_behind_a_younger_one() {
     let (node, coinbases) = funded(3);
     let spend_of = |index: usize| spend(&[(coinbases[index], 0)], &[COINBASE - 10_000]);
     node.set_mock_time(2_000_001_000).unwrap();
@@ -420,7 +420,7 @@ fn verified_scripts_are_not_trusted_under_another_witness() {
 }
 
 #[test]
-fn large_blocks_tell_the_first_bad_script_whatever_thread_finds_it() {
+fn large_blocks_report_the_first_bad_script_of_all_threads() {
     let node = TestNode::with(Settings { script_threads: 4, ..Settings::default() });
     let coinbases = extend_by(&node, 102);
     let many = spend(&[(coinbases[0], 0)], &[1_000_000; 300]);
@@ -462,7 +462,7 @@ fn large_blocks_tell_the_first_bad_script_whatever_thread_finds_it() {
 }
 
 #[test]
-fn inputs_of_a_locked_coin_wait() {
+fn transactions_wait_for_their_relative_lock() {
     let (node, coinbases) = funded(1);
     let parent = spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]);
     extend(&node, std::slice::from_ref(&parent));

@@ -30,7 +30,7 @@ impl TestNode {
     }
 
     fn with(settings: Settings) -> Self {
-        // In memory where the system has a folder there: the tests do not test fsync, and each block is synced.
+        // In memory if possible: each block is synced, and the tests do not depend on fsync.
         let dir = TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).unwrap();
         let node = EmbeddedNode::open(dir.path(), settings.clone()).unwrap();
         Self { node: Some(node), dir, settings }

@@ -34,7 +34,7 @@ fn truc(from: &[(Txid, u32)], values: &[u64]) -> Transaction {
 }
 
 #[test]
-fn what_comes_in_a_package_is_not_unbroadcast() {
+fn package_transactions_are_not_unbroadcast() {
     let (node, coinbases) = funded(2);
     let [parent, alone] = [0, 1].map(|at| spend(&[(coinbases[at], 0)], &[COINBASE - 10_000]));
     let child = spend(&[first(&parent)], &[COINBASE - 20_000]);
@@ -66,7 +66,7 @@ fn truc_transactions_have_one_small_child_which_can_be_replaced() {
 }
 
 #[test]
-fn dust_is_spent_by_whoever_spends_beside_it() {
+fn a_child_must_spend_the_dust_of_its_parent() {
     let (node, coinbases) = funded(1);
     let parent = truc(&[(coinbases[0], 0)], &[COINBASE, 0]);
     let leaves = truc(&[first(&parent)], &[COINBASE - 5_000]);

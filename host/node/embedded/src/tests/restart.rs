@@ -69,7 +69,7 @@ fn restart_keeps_the_mempool_as_it_was() {
 }
 
 #[test]
-fn restart_leaves_out_what_had_left_the_mempool() {
+fn restart_omits_transactions_that_had_left_the_mempool() {
     let (mut node, coinbases) = funded(Settings::default());
     let paying = |index: usize, fee: u64| spend(&[(coinbases[index], 0)], &[COINBASE - fee]);
     accept(&node, &paying(0, 10_000));
@@ -85,12 +85,12 @@ fn restart_leaves_out_what_had_left_the_mempool() {
 }
 
 #[test]
-fn restart_keeps_what_a_reorganisation_put_back() {
+fn restart_keeps_transactions_that_a_reorganisation_returned() {
     let (mut node, coinbases) = funded(Settings::default());
     let fork = node.tip().hash;
     let parent = spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]);
     extend(&node, std::slice::from_ref(&parent));
-    // The child arrived before its parent was put back.
+    // The child arrived before a reorganisation returned its parent.
     let child = spend(&[(parent.compute_txid(), 0)], &[COINBASE - 30_000]);
     accept(&node, &child);
     let first = Draft::on(&node, fork, &[], 1).finish();
@@ -105,7 +105,7 @@ fn restart_keeps_what_a_reorganisation_put_back() {
 }
 
 #[test]
-fn restart_judges_transactions_by_the_rules_of_today() {
+fn restart_applies_the_current_limits() {
     let (mut node, coinbases) = funded(Settings::default());
     let paying = |index: usize, fee: u64| spend(&[(coinbases[index], 0)], &[COINBASE - fee]);
     let cheap = accept(&node, &paying(0, 500));
@@ -118,7 +118,7 @@ fn restart_judges_transactions_by_the_rules_of_today() {
         MempoolLimits { relay_feerate: FeeRate::from_sat_per_kvb(20_000), ..MempoolLimits::default() };
     restart(&mut node);
     assert_eq!(node.mempool_ids().unwrap(), [rich, prioritised]);
-    // They do not come back when the rules change again.
+    // Dropped transactions do not come back when the limits change again.
     node.settings.mempool = MempoolLimits::default();
     restart(&mut node);
     assert_eq!(node.mempool_ids().unwrap(), [rich, prioritised]);
@@ -135,7 +135,7 @@ fn restart_drops_transactions_that_are_too_old() {
 }
 
 #[test]
-fn a_damaged_file_loses_what_stands_behind_the_damage_and_never_prevents_the_start() {
+fn a_damaged_file_loses_the_transactions_after_the_damage_and_never_prevents_the_start() {
     let (mut node, coinbases) = funded(Settings::default());
     let ids: Vec<_> =
         (0..4).map(|index| accept(&node, &spend(&[(coinbases[index], 0)], &[COINBASE - 10_000]))).collect();

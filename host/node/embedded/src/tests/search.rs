@@ -1,4 +1,4 @@
-//! Searching the chain for scripts: the digests and a scan of all blocks find the same.
+//! Searches of the chain for scripts, by digests.
 
 use bitcoin::consensus::serialize;
 use bitcoin::{ScriptBuf, Transaction, Txid};
@@ -54,8 +54,8 @@ fn payments_and_spends_are_found_and_other_blocks_are_not_read() {
         found(&node, &[script(3), script(4)]),
         [(106, unrelated.compute_txid()), (106, spending.compute_txid())]
     );
-    // Every coinbase pays to the script, and these transactions spend from it: the last one's script is in the undo
-    // data only.
+    // Every coinbase pays to the script, and three transactions spend from it. `spending` does not pay to it: only the
+    // undo data has its match.
     let all = found(&node, &[anyone()]);
     assert_eq!(all.len(), 106 + 3);
     assert!(all.contains(&(106, spending.compute_txid())));
@@ -86,7 +86,7 @@ fn the_first_block_of_a_time_is_found_by_the_greatest_time_so_far() {
 }
 
 #[test]
-fn a_reorganisation_takes_the_digests_along() {
+fn a_reorganisation_replaces_the_digests() {
     let mut node = TestNode::new();
     let coinbases = extend_by(&node, 102);
     let fork = node.tip().hash;
@@ -104,14 +104,14 @@ fn a_reorganisation_takes_the_digests_along() {
 }
 
 #[test]
-fn a_database_without_digests_gets_them_when_it_is_opened() {
+fn opening_a_database_writes_missing_digests() {
     let mut node = TestNode::new();
     let coinbases = extend_by(&node, 103);
     let payments: Vec<_> = (0_u8..3).map(|at| pay((coinbases[usize::from(at)], 0), &[script(at + 1)])).collect();
     payments.iter().for_each(|tx| drop(extend(&node, std::slice::from_ref(tx))));
     let expected: Vec<_> = (104..).zip(payments.iter().map(Transaction::compute_txid)).collect();
     let scripts = [script(1), script(2), script(3)];
-    // First all digests are missing, then the last ones; the last one is of another block, and one is beyond the tip.
+    // All digests are missing, then the last three. Below, the last is another block's, and one is beyond the tip.
     for missing in [0..107, 104..107] {
         let mut txn = node.store.write().unwrap();
         missing.for_each(|height| node.store.delete_digest(&mut txn, height).unwrap());
@@ -140,7 +140,7 @@ fn a_database_without_digests_gets_them_when_it_is_opened() {
 }
 
 #[test]
-fn a_block_whose_bytes_are_gone_is_told() {
+fn an_unreadable_block_is_reported() {
     let node = TestNode::new();
     let coinbases = extend_by(&node, 101);
     let block = extend(&node, &[pay((coinbases[0], 0), &[script(1)])]);

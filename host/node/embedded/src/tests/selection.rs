@@ -48,7 +48,7 @@ fn selection_counts_child_fees_for_parents_and_orders_parents_first() {
 }
 
 #[test]
-fn selection_is_given_once_per_version() {
+fn selection_is_returned_once_per_version() {
     let limits = MempoolLimits { block_feerate: FeeRate::from_sat_per_kvb(20_000), ..MempoolLimits::default() };
     let node = TestNode::with(Settings { mempool: limits, ..Settings::default() });
     let coinbases = extend_by(&node, 103);
@@ -71,7 +71,7 @@ fn selection_is_given_once_per_version() {
 }
 
 #[test]
-fn selection_has_what_was_accepted_before_it_was_asked_for() {
+fn selection_has_all_transactions_accepted_before_the_call() {
     let node = TestNode::new();
     let coinbases = extend_by(&node, 130);
     let mut known = candidate(&node).version;
@@ -89,7 +89,7 @@ fn selection_has_what_was_accepted_before_it_was_asked_for() {
 }
 
 #[test]
-fn selection_looks_into_transactions_with_a_lock_only() {
+fn selection_reads_only_transactions_with_a_lock_time() {
     let node = TestNode::new();
     let coinbases = extend_by(&node, 102);
     let free = spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]);
@@ -119,7 +119,7 @@ fn submit_random(node: &EmbeddedNode, coinbases: &[Txid]) {
         let each = (value - 500 - next(20_000)) / outputs;
         let from: Vec<_> = inputs.iter().map(|(txid, vout, _)| (*txid, *vout)).collect();
         let tx = spend(&from, &vec![each; usize::try_from(outputs).unwrap()]);
-        // Some exceed the ancestor limits.
+        // Some transactions exceed the ancestor limits.
         match node.submit(&serialize(&tx), FeeRate::ZERO).unwrap() {
             Admission::Accepted { txid, .. } => open.extend((0..).zip(&tx.output).map(|(vout, _)| (txid, vout, each))),
             _ => open.extend(inputs),
@@ -169,7 +169,7 @@ fn naive(node: &EmbeddedNode) -> Vec<Txid> {
 }
 
 #[test]
-fn selection_is_what_a_look_at_everything_would_choose() {
+fn selection_equals_a_naive_one() {
     let node = TestNode::new();
     let coinbases = extend_by(&node, 120);
     submit_random(&node, &coinbases[..20]);

@@ -1,4 +1,4 @@
-//! The database: no partial write, and no other chain.
+//! The database: durability, snapshots, limits and damage.
 
 use std::sync::atomic::Ordering;
 
@@ -12,7 +12,7 @@ use super::miner::{Draft, extend, extend_by, spend};
 use outrigger_disk::StoreError;
 
 #[test]
-fn storage_keeps_blocks_that_were_answered_valid() {
+fn storage_keeps_blocks_with_the_verdict_valid() {
     let mut node = TestNode::new();
     let coinbases = extend_by(&node, 101);
     let block = extend(&node, &[spend(&[(coinbases[0], 0)], &[1_000, 2_000])]);
@@ -31,20 +31,20 @@ fn storage_keeps_blocks_that_were_answered_valid() {
 }
 
 #[test]
-fn the_first_block_is_there_from_the_start() {
+fn a_new_database_has_the_genesis_block() {
     let node = TestNode::new();
     let snapshot = node.snapshot().unwrap();
     let info = snapshot.block_info(BlockRef::Height { height: 0 }).unwrap().unwrap();
     assert_eq!(info.hash.to_string(), "0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206");
     assert_eq!((info.transactions, info.next, info.in_best_chain), (Some(1), None, true));
     assert_eq!(snapshot.spent_outputs(info.hash).unwrap().unwrap().len(), 1);
-    // The genesis block's coinbase is no coin.
+    // The genesis block's coinbase creates no coin.
     assert_eq!(snapshot.info().unwrap().coins, Some(0));
     assert_eq!(snapshot.transaction(node.params.genesis.txdata[0].compute_txid()).unwrap(), None);
 }
 
 #[test]
-fn snapshot_stays_what_it_was() {
+fn snapshot_does_not_change() {
     let node = TestNode::new();
     let before = node.snapshot().unwrap();
     let coinbase = extend(&node, &[]).txdata[0].compute_txid();
@@ -155,7 +155,7 @@ fn a_block_that_cannot_be_decoded_is_damage_and_nothing_more_is_written() {
 }
 
 #[test]
-fn storage_is_synced_only_for_what_moves_the_tip() {
+fn storage_is_synced_only_when_the_tip_moves() {
     let mut node = TestNode::new();
     extend_by(&node, 2);
     let genesis = node.snapshot().unwrap().block_info(BlockRef::Height { height: 0 }).unwrap().unwrap().hash;

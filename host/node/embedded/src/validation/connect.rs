@@ -27,8 +27,8 @@ pub fn connect(
     scripts: bool,
 ) -> Result<Vec<SpentOutputs>, ConnectError> {
     let result = check_coins(context, block, parent, scripts);
-    // BIP 30 comes before any other reason. Only a coinbase can break it alone: another transaction that overwrites an
-    // earlier one spends the same coins, which that one has spent, and so is refused anyway.
+    // The BIP 30 error precedes all others. If the other checks pass, only the coinbase can break BIP 30: any other
+    // duplicate spends coins that the original has already spent.
     let suspects = if matches!(result, Err(ConnectError::Refused(_))) { block.txdata.len() } else { 1 };
     match overwriting(context, block.txids().take(suspects))? {
         Some(error) => Err(error.into()),
@@ -58,7 +58,7 @@ fn check_coins(
     if let Err(ConnectError::Node(error)) = found {
         return Err(error.into());
     }
-    // A failing script precedes the faults of later transactions, and the coinbase's amount.
+    // A script error precedes the errors of later transactions and of the coinbase's amount.
     verify_all(&jobs, Flags::CONSENSUS, context.threads).map_err(|(job, input, error)| {
         let detail = jobs.get(job).map(|job| describe_input(job.tx, input)).unwrap_or_default();
         ValidationError::new(format!("{} ({error})", context.script_reason)).with_detail(detail)
@@ -92,7 +92,7 @@ fn overwriting(
         .map(|_| ValidationError::new("bad-txns-BIP30").with_detail("tried to overwrite transaction".to_owned())))
 }
 
-/// The coins while a block's transactions are applied.
+/// The changes to the coins while a block's transactions are applied.
 struct Session<'a> {
     context: &'a ValidationContext<'a>,
     block: &'a NamedBlock,
@@ -148,7 +148,7 @@ impl<'a> Session<'a> {
         Ok(output.map(|output| Coin { output, height: self.parent.height + 1, coinbase: *index == 0 }))
     }
 
-    /// The coins that a transaction spends, once they are known to exist, to be mature, sufficient and not locked.
+    /// Checks that a transaction's coins exist, are mature, cover its outputs and are not locked. Returns them.
     fn spend(&mut self, tx: &Transaction, txid: Txid) -> Result<Vec<Coin>, ConnectError> {
         let height = self.parent.height + 1;
         let mut coins = Vec::with_capacity(tx.input.len());

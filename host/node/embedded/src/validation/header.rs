@@ -23,7 +23,7 @@ pub fn check_proof_of_work(header: &Header, params: &ChainParams) -> Result<(), 
     if target > limit || !target.is_met_by(header.block_hash()) { Err(error()) } else { Ok(()) }
 }
 
-/// The target of a compact form; `None` if it is negative, zero or beyond 256 bits.
+/// Decodes a compact target; `None` if it is negative, zero or beyond 256 bits.
 fn target(bits: u32) -> Option<Target> {
     const SIGN: u32 = 0x0080_0000;
     let (size, word) = (bits >> 24, bits & (SIGN - 1));

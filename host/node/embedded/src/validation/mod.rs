@@ -1,8 +1,8 @@
-//! Validation: the same code checks a block to connect and a proposal.
+//! Validation of blocks to connect and of proposals (BIP 23), by the same code.
 //!
 //! [`check_block`] checks a block by itself, [`check_in_context`] on its parent, [`connect()`] against the coins.
 //! [`validate_block`] runs all three on the tip. None of them writes: to connect a block, the caller stores
-//! the result; for a BIP 23 proposal, it drops it.
+//! the result; for a proposal, it drops the result.
 //!
 //! Reasons and their order are bitcoind's, so that a block with several faults gets the same reason.
 
@@ -44,7 +44,7 @@ impl ValidationError {
         Self { reason: reason.into(), detail: String::new(), mutated: false }
     }
 
-    /// An error in bytes that the hash may not commit to.
+    /// An error that other bytes with the same block hash may not have.
     pub fn mutated(reason: &'static str) -> Self {
         Self { mutated: true, ..Self::new(reason) }
     }
@@ -89,7 +89,7 @@ pub struct ValidationContext<'a> {
     pub cache: &'a ScriptCache,
     /// The number of threads for the scripts of a large block.
     pub threads: usize,
-    /// The reason of a block whose scripts fail.
+    /// The reject reason for a failed script.
     pub script_reason: &'static str,
 }
 

@@ -10,7 +10,7 @@ use outrigger_script::{Flags, ScriptError, TxContext, verify_input};
 
 /// The capacity of the cache, in transactions.
 const CACHE_CAPACITY: usize = 100_000;
-/// The number of inputs from which starting threads pays off.
+/// With fewer inputs, starting threads costs more time than it saves.
 const PARALLEL_INPUTS: usize = 32;
 
 /// The transactions whose scripts were verified, and under which flags.

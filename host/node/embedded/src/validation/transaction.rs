@@ -12,7 +12,7 @@ use super::ValidationError;
 
 /// The allowed length of a coinbase's script, in bytes.
 const COINBASE_SCRIPT_SIZE: std::ops::RangeInclusive<usize> = 2..=100;
-/// The units in which a time-based relative lock counts, in seconds (BIP 68).
+/// The unit of time-based relative locks, in seconds (BIP 68).
 const LOCK_TIME_UNIT: i64 = 512;
 
 /// Whether this many bytes outside witnesses exceed the weight of a block.
@@ -66,7 +66,7 @@ pub fn is_final(tx: &Transaction, height: u32, median_time: u32) -> bool {
     lock_time == 0 || lock_time < limit || tx.input.iter().all(|input| input.sequence.to_consensus_u32() == u32::MAX)
 }
 
-/// The relative locks of a transaction, as absolute ones.
+/// The relative locks of a transaction, as an absolute height and time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LockPoint {
     /// The last height that is too early; negative if there is none.

@@ -12,7 +12,7 @@ const COMMITMENT_PREFIX: [u8; 6] = [0x6a, 0x24, 0xaa, 0x21, 0xa9, 0xed];
 /// The size of the commitment's hash and of the coinbase's reserved value, in bytes.
 const HASH_SIZE: usize = 32;
 
-/// The hash that the coinbase commits to, in its last output of the commitment's form.
+/// The committed hash, from the coinbase's last commitment output; `None` without one.
 fn commitment(coinbase: &Transaction) -> Option<&[u8]> {
     let scripts = coinbase.output.iter().map(|output| output.script_pubkey.as_bytes());
     let found = scripts

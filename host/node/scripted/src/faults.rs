@@ -112,7 +112,7 @@ impl Faults {
         taken.filter(|_| lost.is_none()).ok_or_else(|| NodeError::OutcomeUnknown("The answer was lost".into()))
     }
 
-    /// The faults before each answer.
+    /// Waits while the node hangs. Fails while it is absent.
     pub(crate) fn pass(&self) -> Result<()> {
         let mut state = self.state.lock();
         if state.hanging {
@@ -124,7 +124,7 @@ impl Faults {
         if state.absent { Err(NodeError::Unavailable("The node cannot be reached".into())) } else { Ok(()) }
     }
 
-    /// A snapshot of the chain was dropped.
+    /// Counts a dropped snapshot of the chain, and runs the hook if it is due.
     pub(crate) fn let_go(&self) {
         let mut state = self.state.lock();
         let Some((left, hook)) = state.hook.take() else { return };
@@ -136,7 +136,7 @@ impl Faults {
         hook();
     }
 
-    /// The faults before a block. Returns whether the node has the block.
+    /// Delays or fails the read of a block, as the test has set. Returns whether the node has the block.
     pub(crate) fn block(&self, hash: BlockHash, height: u32) -> Result<bool> {
         let state = self.state.lock();
         let (slow, unreadable, known) =

@@ -1,5 +1,5 @@
-//! A node for tests, whose chain the test writes. It connects blocks without validation, sends events when the test
-//! says so, and fails on demand. It implements the traits of `outrigger-node` over the SDK's stubs of chain and
+//! A node for tests. The test decides which blocks it has, when it sends events, and how it fails. It connects blocks
+//! without validation. It implements the traits of `outrigger-node` over the SDK's stubs of chain and
 //! mempool.
 
 mod faults;
@@ -24,24 +24,24 @@ const FEE: Amount = Amount::from_sat(1_000);
 /// A consistent chain and mempool: a connected block removes its transactions and their conflicts from the mempool, and
 /// a disconnected block returns its transactions.
 pub struct ScriptedNode {
-    /// Direct changes send no events.
+    /// Changes made here directly send no events.
     pub chain: Arc<StubChain>,
-    /// Direct changes send no events.
+    /// Changes made here directly send no events.
     pub mempool: Arc<StubMempool>,
     /// The major version that the node reports; 0 for none.
     pub release: AtomicU32,
     pub faults: Arc<Faults>,
     observers: Mutex<Vec<Arc<dyn Observer>>>,
-    /// The mempool's transactions that were announced.
-    told: Mutex<BTreeSet<Txid>>,
+    /// The mempool transactions that were announced to observers.
+    announced: Mutex<BTreeSet<Txid>>,
 }
 
 impl ScriptedNode {
     pub fn new() -> Arc<Self> {
         let chain = Arc::new(StubChain::new());
         let mempool = Arc::new(StubMempool::new(chain.clone()));
-        let (observers, told) = (Mutex::default(), Mutex::default());
-        Arc::new(Self { mempool, chain, release: AtomicU32::new(0), faults: Arc::default(), observers, told })
+        let (observers, announced) = (Mutex::default(), Mutex::default());
+        Arc::new(Self { mempool, chain, release: AtomicU32::new(0), faults: Arc::default(), observers, announced })
     }
 
     pub fn tell(&self, events: impl IntoIterator<Item = NodeEvent>) {
@@ -112,10 +112,10 @@ impl ScriptedNode {
         events
     }
 
-    /// The events of mempool transactions that were not announced, for example submitted ones.
+    /// The events of mempool transactions not announced yet, such as submitted ones. Marks them as announced.
     pub fn untold(&self) -> Vec<NodeEvent> {
-        let mut told = self.told.lock();
-        let pool = self.pool().into_iter().filter(|transaction| told.insert(transaction.compute_txid()));
+        let mut announced = self.announced.lock();
+        let pool = self.pool().into_iter().filter(|transaction| announced.insert(transaction.compute_txid()));
         let (time, sequence) = (self.time(), 0);
         pool.map(|transaction| NodeEvent::TransactionAdded { transaction: Arc::new(transaction), time, sequence })
             .collect()
@@ -133,7 +133,7 @@ impl ScriptedNode {
     }
 
     fn remove(&self, txid: Txid) -> bool {
-        self.told.lock().remove(&txid);
+        self.announced.lock().remove(&txid);
         self.mempool.remove(txid)
     }
 

@@ -187,7 +187,7 @@ impl Node for ScriptedNode {
     }
 }
 
-/// A snapshot that fixes only the tip. Below it the chain is read as it is now, so a test can change it under a reader.
+/// A snapshot of the tip only. All other reads see the current chain, so a test can change it under a reader.
 struct ScriptedSnapshot {
     tip: Tip,
     chain: Arc<StubChain>,

@@ -15,7 +15,7 @@ impl Clock {
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
     }
 
-    /// In Unix seconds.
+    /// The current time, in Unix seconds.
     pub fn now(&self) -> u64 {
         match self.mocked.load(Ordering::Relaxed) {
             0 => Self::system(),
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mocked_clock_stands_still_until_it_is_taken_back() {
+    fn a_mocked_clock_stands_still_until_it_is_reset() {
         let clock = Clock::default();
         let real = clock.now();
         assert!(real > 1_700_000_000);

@@ -22,7 +22,7 @@ pub enum NodeEvent {
     BlockConnected { hash: BlockHash, height: u32 },
     /// A block left the best chain.
     BlockDisconnected { hash: BlockHash, height: u32 },
-    /// The end of a submission or reorganisation.
+    /// The new tip after a submission or reorganisation, following the events of its blocks.
     TipChanged { hash: BlockHash, height: u32 },
     TransactionAdded {
         transaction: Arc<Transaction>,
@@ -37,7 +37,7 @@ pub enum NodeEvent {
         /// The mempool's sequence after this event.
         sequence: u64,
     },
-    /// A node in another process answers again after it was away. Events of that time precede this one.
+    /// A node in another process is reachable again. The events of the outage precede this one.
     Reached,
 }
 

@@ -8,7 +8,7 @@ use bitcoin::{BlockHash, Network, ScriptBuf, VarInt};
 /// The challenge of the public signet (BIP 325): 1 of 2 keys.
 const PUBLIC_SIGNET: &str = "512103ad5e0edad18cb1f0fc0d28a3d4f1f3e445640337489abb10404f2d1e086be430210359ef5021964fe22d6f8e05b2463c9540ce96883fe3b278760f048f5189f2e6c452ae";
 
-/// A chain. All signets share a genesis block, so the challenge identifies one.
+/// Identifies a chain. All signets share a genesis block, so a signet also needs its challenge.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ChainIdentity {
     pub genesis: BlockHash,
@@ -47,7 +47,7 @@ impl ChainIdentity {
         [self.genesis.as_byte_array(), challenge].concat()
     }
 
-    /// The inverse of [`Self::to_bytes`]; `None` for other bytes.
+    /// The inverse of [`Self::to_bytes`]; `None` for fewer than 32 bytes.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (genesis, challenge) = bytes.split_first_chunk()?;
         let signet_challenge = (!challenge.is_empty()).then(|| ScriptBuf::from_bytes(challenge.to_vec()));

@@ -1,4 +1,4 @@
-//! Interests: hashes of scripts, outputs and transactions by which a node filters for wallets that it does not know. A
+//! Interests: hashes of scripts, outputs and transactions. A node filters by them without knowing the wallets. A
 //! collision is a false positive; there are no false negatives.
 
 use bitcoin::hashes::{Hash, sha256};
@@ -7,14 +7,14 @@ use bitcoin::{OutPoint, Script, Transaction, Txid};
 /// An odd constant that spreads small numbers over all bits.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-fn eight(bytes: &[u8], at: usize) -> u64 {
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
     let part = bytes.get(at..at + 8).and_then(|part| part.try_into().ok());
     part.map_or(0, u64::from_le_bytes)
 }
 
 /// The interest in a script with this SHA-256.
 pub fn script_hash_interest(hash: &[u8]) -> u64 {
-    eight(hash, 0)
+    u64_at(hash, 0)
 }
 
 pub fn script_interest(script: &Script) -> u64 {
@@ -23,11 +23,11 @@ pub fn script_interest(script: &Script) -> u64 {
 
 /// The interest in the spender of an output.
 pub fn outpoint_interest(outpoint: &OutPoint) -> u64 {
-    eight(outpoint.txid.as_byte_array(), 0) ^ (u64::from(outpoint.vout) + 1).wrapping_mul(SPREAD)
+    u64_at(outpoint.txid.as_byte_array(), 0) ^ (u64::from(outpoint.vout) + 1).wrapping_mul(SPREAD)
 }
 
 pub fn transaction_interest(txid: &Txid) -> u64 {
-    eight(txid.as_byte_array(), 8)
+    u64_at(txid.as_byte_array(), 8)
 }
 
 /// The interests that match a transaction: by its id, its inputs, and its outputs' scripts.
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn outputs_of_one_transaction_are_told_apart() {
+    fn outputs_of_one_transaction_have_different_interests() {
         let outpoint = |vout| OutPoint { txid: Txid::from_byte_array([9; 32]), vout };
         let interests: HashSet<u64> = (0..1000).map(|vout| outpoint_interest(&outpoint(vout))).collect();
         assert_eq!(interests.len(), 1000);

@@ -1,7 +1,7 @@
 //! The host's interface to a node: chain, mempool, and the events of both.
 //!
 //! Services, wallets, metrics and the host's main loop use a node through [`Node`] and [`Snapshot`] only, so that
-//! another node takes one more crate. This crate has no I/O and no database; within the project it depends on the
+//! support for another node needs only one more crate. This crate has no I/O and no database; within the project it depends on the
 //! services' messages and values only. Only the binary depends on an implementation.
 //!
 //! A function without a `Result` answers from memory and never blocks. A function with a `Result` may block on another
@@ -53,7 +53,7 @@ pub struct Link {
     pub requests: u64,
     /// Requests without a reply.
     pub failures: u64,
-    /// Replies, without those of long polls.
+    /// Replies, except those of long polls.
     pub replies: u64,
     /// The total time from request to the first byte of the reply, in microseconds.
     pub reply_microseconds: u64,
@@ -61,13 +61,13 @@ pub struct Link {
     pub filters_kept: u64,
     /// Block filters fetched from the node.
     pub filters_fetched: u64,
-    /// What announces changes at the node.
+    /// How the host learns of changes at the node.
     pub hints: HintSource,
     /// How many blocks the node's best block is behind the followed one.
     pub behind: u32,
-    /// Whether the node went back further than allowed, or for too long is behind or lacks blocks of known headers.
+    /// Whether the node's chain went back further than allowed, or was behind or lacked blocks of known headers for too long.
     pub stalled: bool,
-    /// Replies with another block or transaction than the requested one.
+    /// Replies with a block or transaction other than requested.
     pub unproven: u64,
 }
 
@@ -101,7 +101,7 @@ pub enum Gap {
     Background { first: u32 },
 }
 
-/// What plugins may require of a node.
+/// The capabilities that plugins may require of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Abilities {
     /// The major release of Bitcoin Core; `None` if the node does not say.
@@ -115,7 +115,7 @@ pub struct Abilities {
 }
 
 impl Abilities {
-    /// Those of a chain in this process.
+    /// The abilities of a node in this process.
     pub const ALL: Self = Self { release: None, transactions: true, block_filters: true, spent_outputs: true };
 }
 
@@ -128,13 +128,13 @@ pub trait Node: Send + Sync {
         ChainIdentity::of(self.network())
     }
 
-    /// The major release of Bitcoin Core whose answers clients get: as configured, or that of the node in another process.
-    /// `None` until that one has answered, and for a node in this process.
+    /// The major release of Bitcoin Core that answers to clients follow: as configured, or the release of the node in
+    /// another process. `None` until that node has answered, and for a node in this process.
     fn release(&self) -> Option<u32> {
         None
     }
 
-    /// What the node has beyond the chain and the mempool.
+    /// The node's abilities beyond the chain and the mempool.
     fn abilities(&self) -> Result<Abilities> {
         Ok(Abilities::ALL)
     }
@@ -147,8 +147,8 @@ pub trait Node: Send + Sync {
 
     fn tip(&self) -> Tip;
 
-    /// Makes [`Node::tip`] no older than any block that a client can have seen past the host. A node without other
-    /// clients has nothing to do. While the node is away, the tip stays.
+    /// Updates [`Node::tip`] until it is at least as recent as any block that a client may have seen at the node
+    /// directly. A node in this process need not do anything. While the node is unreachable, the tip stays.
     ///
     /// # Errors
     /// The mirrored chain cannot be read, or the node has been away for longer than the operator allows.
@@ -183,7 +183,7 @@ pub trait Node: Send + Sync {
 
     fn observe(&self, observer: Arc<dyn Observer>);
 
-    /// Flushes unsynced data to disk, since the host stops.
+    /// Flushes unsynced data to disk when the host stops.
     fn finish(&self) {}
 
     /// Sets the node's time, in Unix seconds; 0 returns to the system clock (setmocktime).
@@ -211,14 +211,14 @@ pub trait Node: Send + Sync {
 
     fn mempool_info(&self) -> Result<MempoolInfo>;
 
-    /// The number of changes of the mempool.
+    /// The mempool's sequence, which grows with each change of the mempool or the tip.
     fn mempool_sequence(&self) -> Result<u64> {
         Ok(self.mempool_info()?.sequence)
     }
 
     fn mempool_ids(&self) -> Result<Vec<Txid>>;
 
-    /// The mempool's entries of these transactions, in their order; `None` for others (getmempoolentry).
+    /// The mempool's entries of these transactions, in their order; `None` for those not in the mempool (getmempoolentry).
     fn mempool_entries(&self, txids: &[Txid]) -> Result<Vec<Option<MempoolEntry>>>;
 
     /// These transactions, in their order; `None` for those not in the mempool.
@@ -227,7 +227,7 @@ pub trait Node: Send + Sync {
     /// The mempool transactions with a `wanted` interest ([`interest`]), parents before children.
     fn mempool_concerning(&self, wanted: &dyn Fn(u64) -> bool) -> Result<Vec<(Txid, Arc<Transaction>)>>;
 
-    /// The mempool transactions that spend these outputs, in their order.
+    /// The mempool transactions that spend these outputs, in their order; `None` for an output that none spends.
     fn mempool_spenders(&self, outpoints: &[OutPoint]) -> Result<Vec<Option<Txid>>>;
 
     /// Whether each of these mempool transactions was submitted here and no peer has requested it yet (`unbroadcast`).
@@ -237,33 +237,33 @@ pub trait Node: Send + Sync {
     /// (sendrawtransaction).
     ///
     /// # Errors
-    /// [`NodeError::OutcomeUnknown`] if the node may have accepted it. After any other error it has not.
+    /// [`NodeError::OutcomeUnknown`] if the node may have accepted the transaction. After any other error it has not.
     fn submit(&self, raw: &[u8], max_feerate: FeeRate) -> Result<Admission>;
 
-    /// The result of [`Node::submit`], without an effect (testmempoolaccept).
+    /// The result that [`Node::submit`] would have; changes nothing (testmempoolaccept).
     fn try_submit(&self, raw: &[u8], max_feerate: FeeRate) -> Result<Admission>;
 
     /// Submits a child and its parents, parents first, unless a feerate exceeds `max_feerate`; [`FeeRate::ZERO`] means
     /// no limit (submitpackage).
     ///
     /// # Errors
-    /// [`NodeError::Unsupported`] from a node in another process: clients call its own method.
+    /// [`NodeError::Unsupported`] from a node in another process: clients call that node's method.
     fn submit_package(&self, raw: &[Blob], max_feerate: FeeRate) -> Result<PackageOutcome>;
 
-    /// The result for these transactions if none replaced another, without an effect (testmempoolaccept).
+    /// The result that these transactions would have as a package without replacements; changes nothing (testmempoolaccept).
     ///
     /// # Errors
     /// Those of [`Node::submit_package`].
     fn try_package(&self, raw: &[Blob]) -> Result<PackageOutcome>;
 
     /// The feerate estimated to confirm within `blocks` blocks (estimatesmartfee). A `conservative` estimate considers
-    /// a longer history, and falls later.
+    /// a longer history, and falls more slowly.
     fn fee_estimate(&self, blocks: u32, conservative: bool) -> Result<FeeEstimate>;
 
     /// The transactions selected for the next block; `None` if the selection's version is still `known`.
     fn candidate(&self, known: Option<u64>) -> Result<Option<Candidate>>;
 
-    /// Adds `fee_delta` to the fee by which a transaction is selected (prioritisetransaction).
+    /// Adds `fee_delta` to the fee by which the node selects a transaction for blocks (prioritisetransaction).
     fn prioritise(&self, txid: Txid, fee_delta: SignedAmount) -> Result<()>;
 
     fn prioritised(&self) -> Result<Vec<Prioritised>>;
@@ -279,7 +279,7 @@ pub trait Node: Send + Sync {
 
 pub struct ReadBlock {
     pub block: Block,
-    /// In their order.
+    /// In the order of the block's transactions.
     pub txids: Vec<Txid>,
     /// The serialised size, in bytes.
     pub size: usize,
@@ -319,7 +319,7 @@ pub trait Snapshot: Send {
     /// never connected.
     fn spent_outputs(&self, hash: BlockHash) -> Result<Option<Vec<SpentOutputs>>>;
 
-    /// The outputs that a connected block spends, one for each input in the block's order, without the coinbase's. `block` is
+    /// The outputs that a connected block spends, one for each input in the block's order, except the coinbase's. `block` is
     /// its serialisation. `None` as in [`Snapshot::spent_outputs`].
     fn spent_by(&self, hash: BlockHash, _block: &[u8]) -> Result<Option<Vec<TxOut>>> {
         let outputs =
@@ -327,13 +327,13 @@ pub trait Snapshot: Send {
         Ok(self.spent_outputs(hash)?.map(|spent| outputs(spent).collect()))
     }
 
-    /// The transaction of this id on the best chain.
+    /// The transaction with this id in the best chain.
     fn transaction(&self, txid: Txid) -> Result<Option<ConfirmedTransaction>>;
 
-    /// The unspent outputs of the best chain at these outpoints, in their order.
+    /// The best chain's unspent outputs at these outpoints, in their order; `None` for a spent or unknown one.
     fn coins(&self, outpoints: &[OutPoint]) -> Result<Vec<Option<Coin>>>;
 
-    /// The best chain's unspent outputs after `outpoint` in the table's order, or from its start: at most `limit`, and
+    /// The best chain's unspent outputs after `outpoint` in the table's order, or from the first: at most `limit`, and
     /// fewer if their scripts are long.
     fn coins_after(&self, outpoint: Option<&OutPoint>, limit: u32) -> Result<Vec<UnspentOutput>>;
 
@@ -350,8 +350,8 @@ pub trait Snapshot: Send {
     /// The `nTimeMax` of the best chain's block at a height: the greatest time of it and its ancestors, in Unix seconds.
     fn max_time(&self, height: u32) -> Result<u32>;
 
-    /// The height of the first block whose [`Snapshot::max_time`] is at least `time`. It never decreases with height, so a
-    /// binary search finds it.
+    /// The height of the first block whose [`Snapshot::max_time`] is at least `time`, in Unix seconds. A binary search:
+    /// `max_time` never decreases with height.
     fn first_at(&self, time: u64) -> Result<Option<u32>> {
         let end = self.tip().height.saturating_add(1);
         let (mut low, mut high) = (0, end);

@@ -1,4 +1,4 @@
-//! Searches the chain for a wallet's scripts, and reads only blocks that may match.
+//! The search of the chain for a wallet's scripts, which reads only blocks that may match.
 //!
 //! A block's *digest* is a short hash of each script that the block pays to or spends from. A search looks each hash up
 //! in a set, so its cost does not depend on the number of wanted scripts. A collision makes it read a block needlessly;
@@ -78,14 +78,14 @@ pub struct Found {
     pub transactions: Vec<(u32, Txid, Transaction)>,
 }
 
-/// What a search reads of each block.
+/// The data that a search reads of each block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SearchReads {
-    /// The host's digest of it.
+    /// The block's digest, which the host keeps.
     Digests,
-    /// Its filter (BIP 158).
+    /// The block's filter (BIP 158).
     Filters,
-    /// The whole block, since there is nothing shorter.
+    /// The whole block, if there are neither digests nor filters.
     Blocks,
 }
 
@@ -109,7 +109,7 @@ pub struct Findings {
 }
 
 /// The transactions of a block that pay to or spend from wanted scripts. A transaction whose spent outputs are unknown
-/// counts as one.
+/// counts as a match.
 ///
 /// `txids` are the ids of all transactions. If it is empty, only the matches are hashed.
 pub fn matching(

@@ -1,4 +1,4 @@
-//! Several calls as one batch to the node: sent alone, a thousand cost ten times as much.
+//! Sends several calls to the node as one batch: sent one by one, a thousand calls cost ten times as much.
 
 use futures_util::future::join_all;
 use outrigger_rpc::{Call, Failure, ResultText};
@@ -9,8 +9,8 @@ use super::forward::{MAX_WHOLE, failure, forward};
 /// Batched calls have no effects, so a batch whose reply was lost can be sent again.
 const READ_ONLY: bool = true;
 
-/// Forwards calls as one batch. If the node forbids one of the methods (-rpcwhitelist) it refuses the whole batch, and
-/// the calls are sent alone. Answers are in the order of the calls.
+/// Forwards calls as one batch. If the node forbids one of the methods (-rpcwhitelist), it refuses the whole batch. The
+/// calls are then sent one by one. Answers are in the order of the calls.
 pub(crate) async fn forward_all(upstream: &Upstream, path: &str, calls: &[Call]) -> Vec<Result<ResultText, Failure>> {
     match answers(upstream, path, calls).await {
         Ok(answers) => answers,
@@ -22,7 +22,7 @@ pub(crate) async fn forward_all(upstream: &Upstream, path: &str, calls: &[Call])
     }
 }
 
-/// As [`forward_all`]; an error concerns all calls.
+/// Sends the batch. An error is the error of every call.
 async fn answers(
     upstream: &Upstream,
     path: &str,

@@ -14,10 +14,10 @@ use outrigger_upstream::{
 };
 use outrigger_values::{RpcError, RpcErrorCode};
 
-/// How the message begins about a call whose answer was lost.
+/// The beginning of the error message for a call whose answer was lost.
 pub(crate) const LOST: &str = "The answer of bitcoind was lost";
 
-/// Longer replies are streamed, in bytes.
+/// Replies longer than this, in bytes, are streamed.
 const STREAM_MIN_BYTES: u64 = 1 << 20;
 
 /// The longest reply that is held in memory, in bytes.
@@ -68,17 +68,17 @@ pub(crate) fn failure_of(upstream: &Upstream, method: &str, error: UpstreamError
     if error.is_without_effect() || !may_have_effects(method) {
         return failure(upstream, error);
     }
-    tracing::warn!(endpoint = %upstream.endpoint(), method, %error, "the node may have done a call whose answer was lost");
+    tracing::warn!(endpoint = %upstream.endpoint(), method, %error, "the node may have executed a call whose answer was lost");
     lost(method, &error.to_string())
 }
 
-/// Not -28: clients would repeat the call.
+/// The client's error for a call that the node may have executed. Not -28: clients would repeat the call.
 pub(crate) fn lost(method: &str, reason: &str) -> Failure {
     let message = format!("{LOST} ({reason}): it may have done '{method}'. Look for what it did before you call again");
     Failure::Rpc(RpcError::wallet(message))
 }
 
-/// The client's error if the node executed nothing.
+/// The client's error for a call that the node did not execute.
 pub(crate) fn failure(upstream: &Upstream, error: UpstreamError) -> Failure {
     let endpoint = upstream.endpoint();
     match error {
@@ -89,7 +89,7 @@ pub(crate) fn failure(upstream: &Upstream, error: UpstreamError) -> Failure {
         error @ UpstreamError::Ended(_) => Failure::Rpc(RpcError::misc(error.to_string())),
         UpstreamError::NotReady(error) => Failure::Rpc(error),
         UpstreamError::Strange(status) => {
-            tracing::error!(%endpoint, %status, "a reply that is not one of bitcoind's");
+            tracing::error!(%endpoint, %status, "the node's reply does not have bitcoind's form");
             Failure::Rpc(RpcError::misc(format!("{endpoint} does not answer as bitcoind does")))
         }
         // Clients of bitcoind wait and retry on this code.
@@ -101,7 +101,7 @@ pub(crate) fn failure(upstream: &Upstream, error: UpstreamError) -> Failure {
     }
 }
 
-/// The result within a long reply: checks and removes prefix and suffix.
+/// The result in a long reply. Checks and removes the reply's prefix and suffix.
 struct ResultBody {
     body: ReplyBody,
     /// The rest of the prefix.
@@ -122,7 +122,7 @@ impl ResultBody {
         let length = expected.len().min(data.len());
         let (now, later) = expected.split_at(length);
         if data.get(..length) != Some(now) {
-            return Err(io::Error::other("a reply that is not one of bitcoind's"));
+            return Err(io::Error::other("the node's reply does not have bitcoind's form"));
         }
         data.advance(length);
         *expected = later;
@@ -136,7 +136,7 @@ impl ResultBody {
         let result = data.split_to(length);
         self.left -= length as u64;
         Self::expect(&mut self.behind, &mut data)?;
-        if data.is_empty() { Ok(result) } else { Err(io::Error::other("a reply longer than it said")) }
+        if data.is_empty() { Ok(result) } else { Err(io::Error::other("the reply exceeds its length")) }
     }
 }
 

@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_millis(1);
 /// The most calls in a batch: each waits for all of them.
 const MAX_TOGETHER: usize = 64;
 
-/// In bytes.
+/// The longest parameters of a batched call, in bytes.
 const MAX_PARAMS: usize = 512;
 
 /// The path of all batched calls. Calls to the node's wallets have other paths.
@@ -34,11 +34,11 @@ const PATH: &str = "/";
 type Answer = Result<ResultText, Failure>;
 
 thread_local! {
-    /// This thread's calls by node. A batch of several threads would have to wake each of them.
+    /// This thread's instances, by node. A batch across threads would have to wake each of them.
     static OF_THREAD: RefCell<HashMap<u64, Arc<Gather>>> = RefCell::default();
 }
 
-/// By path and length of parameters, and unless a plugin was asked about the call.
+/// Whether a call may go in a batch: it has the common path and short parameters, and no plugin was asked about it.
 pub(crate) fn may_gather(path: &str, call: &Call) -> bool {
     call.through.is_empty() && path == PATH && call.params.as_bytes().len() <= MAX_PARAMS
 }
@@ -78,14 +78,14 @@ struct Gather {
 }
 
 impl Gather {
-    /// This thread's instance for a node. A call may end on another thread, so it keeps the instance.
+    /// This thread's instance for a node. A call keeps its instance, since it may end on another thread.
     fn of_thread(upstream: &Arc<Upstream>) -> Arc<Self> {
         let new = || Arc::new(Self { upstream: upstream.clone(), state: Mutex::default() });
         OF_THREAD.with_borrow_mut(|all| all.entry(upstream.number()).or_insert_with(new).clone())
     }
 
-    /// Queues a call while a request is in flight, and returns the receiver of its answer. `None`: the caller sends it
-    /// at once.
+    /// Queues a call while a request is in flight, and returns the receiver of its answer. `None` if the caller must send
+    /// it at once.
     fn enter(&self, call: &Call) -> Option<oneshot::Receiver<Answer>> {
         let mut state = self.state.lock();
         if state.under_way == 0 {
@@ -127,7 +127,7 @@ impl Gather {
     }
 }
 
-/// A request in flight. Its drop sends the waiting calls.
+/// A request in flight. Dropping it sends the waiting calls.
 struct UnderWay(Arc<Gather>);
 
 impl Drop for UnderWay {
@@ -148,15 +148,15 @@ mod tests {
 
     use super::*;
 
-    /// A node that answers each call with its parameter, holds the call of 0 until `go`, and may refuse batches.
-    struct FalseNode {
+    /// A node that answers each call with its parameter, delays the answer to parameter 0 until `go`, and may refuse batches.
+    struct FakeNode {
         refuses_batches: bool,
         came: Notify,
         go: Notify,
         requests: Mutex<Vec<Value>>,
     }
 
-    impl FalseNode {
+    impl FakeNode {
         async fn start(refuses_batches: bool) -> (Arc<Self>, Arc<Upstream>, tempfile::TempDir) {
             let folder = tempfile::tempdir().unwrap();
             let cookie = folder.path().join("cookie");
@@ -240,8 +240,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn calls_that_come_while_one_is_on_its_way_go_together() {
-        let (node, upstream, _folder) = FalseNode::start(false).await;
+    async fn calls_are_batched_while_a_request_is_in_flight() {
+        let (node, upstream, _folder) = FakeNode::start(false).await;
         let first = ask(&upstream, 0);
         node.came.notified().await;
         let others: Vec<_> = (1..=5).map(|number| ask(&upstream, number)).collect();
@@ -262,12 +262,12 @@ mod tests {
             requests.iter().map(asked).collect::<Vec<_>>(),
             [vec![json!(0)], (1..=5).map(Value::from).collect(), vec![json!(7)]]
         );
-        assert!(requests[2].is_object(), "one alone is no batch");
+        assert!(requests[2].is_object(), "a single call is not sent as a batch");
     }
 
     #[tokio::test]
-    async fn calls_go_alone_where_the_node_refuses_one_of_them() {
-        let (node, upstream, _folder) = FalseNode::start(true).await;
+    async fn calls_are_sent_one_by_one_if_the_node_refuses_the_batch() {
+        let (node, upstream, _folder) = FakeNode::start(true).await;
         let first = ask(&upstream, 0);
         node.came.notified().await;
         let others = (1..=3).map(|number| ask(&upstream, number)).collect();

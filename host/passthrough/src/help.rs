@@ -10,7 +10,7 @@ use serde_json::json;
 
 #[derive(Clone, Debug)]
 pub struct NodeMethod {
-    /// Such as `Blockchain`.
+    /// For example `Blockchain`.
     pub category: String,
     /// Name and arguments.
     pub usage: String,
@@ -21,11 +21,11 @@ pub struct NodeMethod {
 #[derive(Clone, Default, Debug)]
 pub struct NodeHelp(BTreeMap<String, NodeMethod>);
 
-/// The `help` argument of programs that convert words to arguments; no list shows it, as in bitcoind.
+/// The hidden argument of `help` that returns the arguments of all methods and their types, as in bitcoind.
 pub const DUMP_CONVERSIONS: &str = "dump_all_command_conversions";
 
-/// The known methods of bitcoind, as entries of the host's lists. Names that clients invent must not become labels of
-/// metrics.
+/// The known methods of bitcoind, as entries of the host's lists. Others have no entry: clients must not be able to
+/// create labels of metrics.
 static KNOWN: LazyLock<HashMap<&str, Arc<MethodSpec>, RandomState>> =
     LazyLock::new(|| methods().filter_map(|(name, _)| Some((name, spec(name, "")?))).collect());
 

@@ -1,4 +1,4 @@
-//! Forwards calls without a plugin to a running bitcoind.
+//! Forwards calls that no plugin answers to a running bitcoind.
 //!
 //! ```text
 //! router -> Passthrough::call   deny list, wallet rule

@@ -31,7 +31,7 @@ const NEW_TIP_AGAIN: Duration = Duration::from_millis(50);
 /// A `longpollid` begins with the block hash, of this many hex digits.
 const HASH_DIGITS: usize = 64;
 
-/// bitcoind's refusals of a `longpollid` begin with this name, too.
+/// The member of a template request. bitcoind's errors about its value begin with the name.
 const LONG_POLL_ID: &str = "longpollid";
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -47,7 +47,7 @@ pub(crate) enum Wait {
 }
 
 impl Wait {
-    /// `None` if the call is no long poll, or if the node has to check its parameters.
+    /// `None` if the call is not a long poll, or if the node must check its parameters.
     pub fn of(method: &str, params: &[u8]) -> Option<Self> {
         let names: &[&str] = match method {
             "getblocktemplate" => &["template_request"],
@@ -100,11 +100,11 @@ impl LongPolls {
         Self { upstream, taps, tip, stop, places: Semaphore::new(most), templates, catching_up }
     }
 
-    /// Waits, and answers.
+    /// Waits, then answers.
     ///
     /// # Errors
-    /// 503 for too many long polls; -9 when the host stops, or the client closes its sending side; for a template, the
-    /// node's own.
+    /// 503 for too many long polls; -9 when the host stops or the client closes its sending side; for a template, the
+    /// node's error.
     pub async fn answer(&self, wait: Wait, client: Option<&Client>) -> Result<Bytes, Failure> {
         let _place = self.places.try_acquire().map_err(|_| Failure::Overloaded)?;
         let mut stop = self.stop.clone();
@@ -133,10 +133,10 @@ impl LongPolls {
             Wait::Template { id, params } => self.another_template(&id, params).await,
             Wait::NewBlock { known, limit } => {
                 let known = known.unwrap_or(self.tip.borrow().hash);
-                Ok(self.tip_such_that(limit, |tip| tip.hash != known).await)
+                Ok(self.wait_for_tip(limit, |tip| tip.hash != known).await)
             }
-            Wait::Block { hash, limit } => Ok(self.tip_such_that(limit, |tip| tip.hash == hash).await),
-            Wait::Height { height, limit } => Ok(self.tip_such_that(limit, |tip| tip.height >= height).await),
+            Wait::Block { hash, limit } => Ok(self.wait_for_tip(limit, |tip| tip.hash == hash).await),
+            Wait::Height { height, limit } => Ok(self.wait_for_tip(limit, |tip| tip.height >= height).await),
         }
     }
 
@@ -147,13 +147,13 @@ impl LongPolls {
         }
     }
 
-    async fn tip_such_that(&self, limit: Option<Duration>, is_so: impl Fn(&NodeTip) -> bool) -> Bytes {
-        let found = tip_such_that(self.tip.clone(), limit, &is_so).await;
+    async fn wait_for_tip(&self, limit: Option<Duration>, matches: impl Fn(&NodeTip) -> bool) -> Bytes {
+        let found = wait_for_tip(self.tip.clone(), limit, &matches).await;
         // The client may have seen a later block in another call meanwhile.
         self.catch_up().await;
         let now = *self.tip.borrow();
         // A block that was the tip only briefly still ends the wait.
-        tip_json(if is_so(&now) || !is_so(&found) { now } else { found })
+        tip_json(if matches(&now) || !matches(&found) { now } else { found })
     }
 
     /// Refuses a long poll that the node would refuse at once, for example without peers. The host sends an invalid
@@ -187,7 +187,7 @@ impl LongPolls {
         }
     }
 
-    /// Concurrent requests for the same template share one.
+    /// Requests a template. Concurrent calls with the same parameters share one request.
     async fn template(&self, params: Bytes) -> Result<Bytes, Failure> {
         let (upstream, asked) = (self.upstream.clone(), params.clone());
         let begin = move || async move { whole(&upstream, "getblocktemplate", &asked).await }.boxed();
@@ -195,7 +195,7 @@ impl LongPolls {
     }
 }
 
-/// By position or by name.
+/// A call's arguments, by position or by name.
 struct Arguments<'n> {
     values: Value,
     names: &'n [&'n str],
@@ -267,7 +267,7 @@ fn template(mut values: Value) -> Option<Wait> {
             id.get(..HASH_DIGITS)?.parse::<BlockHash>().ok()?;
             id
         }
-        // bitcoind takes any other value for the current tip.
+        // bitcoind treats any other value as the current tip.
         _ => String::new(),
     };
     Some(Wait::Template { id, params: Bytes::from(values.to_string()) })
@@ -279,10 +279,10 @@ fn names_template(template: &[u8], id: &str) -> bool {
 }
 
 /// The first matching tip, or the tip at the end of the limit.
-async fn tip_such_that(
+async fn wait_for_tip(
     mut tip: watch::Receiver<NodeTip>,
     limit: Option<Duration>,
-    is_so: impl Fn(&NodeTip) -> bool,
+    matches: impl Fn(&NodeTip) -> bool,
 ) -> NodeTip {
     let over = async {
         match limit.and_then(|limit| Instant::now().checked_add(limit)) {
@@ -292,7 +292,7 @@ async fn tip_such_that(
     };
     tokio::select! {
         // Without a sender the host is stopping.
-        found = tip.wait_for(is_so) => { let _ = found; }
+        found = tip.wait_for(matches) => { let _ = found; }
         () = over => {}
     }
     *tip.borrow()
@@ -309,7 +309,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waiting_calls_are_told_from_others() {
+    fn long_polls_are_recognised() {
         let of = |method: &str, params: Value| Wait::of(method, params.to_string().as_bytes());
         let hash = BlockHash::from_byte_array([7; 32]);
         let second = Some(Duration::from_secs(1));
@@ -342,12 +342,12 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn tip_is_awaited_until_the_time_is_over() {
+    async fn tip_is_awaited_until_the_limit() {
         let (first, second) = (BlockHash::all_zeros(), BlockHash::from_byte_array([1; 32]));
         let (sender, tip) = watch::channel(NodeTip { hash: first, height: 1 });
         let limit = Some(Duration::from_secs(5));
-        assert_eq!(tip_such_that(tip.clone(), limit, |tip| tip.height > 1).await.height, 1);
-        let waiting = tokio::spawn(tip_such_that(tip, None, move |tip| tip.hash == second));
+        assert_eq!(wait_for_tip(tip.clone(), limit, |tip| tip.height > 1).await.height, 1);
+        let waiting = tokio::spawn(wait_for_tip(tip, None, move |tip| tip.hash == second));
         tokio::task::yield_now().await;
         sender.send_replace(NodeTip { hash: second, height: 2 });
         assert_eq!(waiting.await.unwrap().height, 2);

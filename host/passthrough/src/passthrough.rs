@@ -28,7 +28,7 @@ use super::taps::Taps;
 
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Whether the node's wallets answer wallet methods (`backend.wallets`). If not, a wallet method without a plugin is refused.
+    /// Whether the node's wallets answer wallet methods (`backend.wallets`). If not, a wallet method that no plugin answers is refused.
     pub node_wallets: bool,
     pub deny: BTreeSet<String>,
     pub max_long_calls: usize,
@@ -66,10 +66,10 @@ impl Passthrough {
         self.upstream.figures()
     }
 
-    /// Answers a call that neither a plugin nor the host answers.
+    /// Forwards a call that neither a plugin nor the host answers.
     ///
     /// # Errors
-    /// The node's own; -32601 for methods that are not forwarded; -28 while the node is away; -4 if the node may have
+    /// The node's error; -32601 for methods that are not forwarded; -28 while the node is away; -4 if the node may have
     /// executed the call and its answer was lost.
     pub async fn call(&self, call: &Call) -> Result<ResultText, Failure> {
         let name = call.method.as_str();
@@ -147,7 +147,7 @@ impl Passthrough {
         listed.or_else(|| known_spec(name))
     }
 
-    /// Records whether the node answered. After an absence it may be another version, so its help is read again.
+    /// Records whether the node answered. After an outage it may have another version, so its help is read again.
     fn note(&self, answered: bool) {
         if answered {
             self.taps.answered();
@@ -156,11 +156,11 @@ impl Passthrough {
         }
     }
 
-    /// Why a user must not call a method, though the node would let the host call it. Files of the node's machine and
-    /// methods unknown to the host need the cookie, a setting or a list of methods. A user restricted to a wallet or to
-    /// folders cannot manage other wallets, nor change the node.
+    /// Why a user must not call a method that the node would accept from the host. A method that uses the node's files needs
+    /// the cookie or a list of methods; so does a method unknown to the host, unless the user may call unknown methods. A
+    /// user restricted to a wallet or to folders can neither manage wallets nor change the node.
     fn refusal(origin: &Origin, name: &str) -> Option<Failure> {
-        // A plugin has its methods by name, whatever its wallets.
+        // A plugin's methods are granted by name, whatever its wallets.
         let is_plugin = origin.user.starts_with(PLUGIN_USER);
         let is_confined = !is_plugin && (origin.only_wallet.is_some() || origin.folders.is_some());
         let is_operator = *origin.user == *COOKIE_USER || origin.allowed.is_some();
@@ -186,7 +186,7 @@ impl Passthrough {
         }
     }
 
-    /// A wallet's path only if the node's wallets answer.
+    /// The path of a call at the node: a wallet's path only if the node's wallets answer.
     fn path(&self, call: &Call) -> Cow<'static, str> {
         match call.origin.wallet.as_ref().or(call.origin.only_wallet.as_ref()) {
             Some(wallet) if self.settings.node_wallets => {
@@ -211,7 +211,7 @@ impl Passthrough {
         answers
     }
 
-    /// Whether calls of a method are forwarded. Fails if only the node's help can tell, and the node is away.
+    /// Whether calls of a method are forwarded. Fails if that depends on the node's help and the node is unreachable.
     async fn may_pass(&self, name: &str) -> Result<bool, Failure> {
         if self.settings.deny.contains(name) {
             return Ok(false);
@@ -224,7 +224,7 @@ impl Passthrough {
         })
     }
 
-    /// Whether a method of the node is shown to a user, since it is forwarded.
+    /// Whether the host lists a node's method for a user: only if it forwards the user's calls of it.
     pub fn shows(&self, origin: &Origin, name: &str, help: &NodeHelp) -> bool {
         let is_wallet = || method(name).is_some_and(Method::is_wallet) || help.is_wallet_method(name);
         !self.settings.deny.contains(name)
@@ -232,7 +232,7 @@ impl Passthrough {
             && Self::refusal(origin, name).is_none()
     }
 
-    /// The node's help, cached until the node is away.
+    /// The node's help, cached until the node is unreachable.
     pub async fn read_help(&self) -> Result<Arc<NodeHelp>, Failure> {
         if let Some(help) = self.help.load_full() {
             return Ok(help);
@@ -246,7 +246,7 @@ impl Passthrough {
         Ok(help)
     }
 
-    /// The node's description of its methods (OpenRPC), which nodes have since Bitcoin Core 31.
+    /// The node's description of its methods (OpenRPC, since Bitcoin Core 31); `None` on any failure.
     pub async fn document(&self) -> Option<Value> {
         let document = whole(&self.upstream, "getopenrpcinfo", b"[]").await.ok()?;
         serde_json::from_slice(&document).ok()
@@ -258,7 +258,7 @@ impl Passthrough {
         serde_json::from_slice(&rows).ok()
     }
 
-    /// The node's help on a method, or on all for an empty name.
+    /// The node's help on a method, or its list of all methods for an empty name.
     pub async fn help_text(&self, method: &str) -> Result<String, Failure> {
         let params = if method.is_empty() { json!([]) } else { json!([method]) };
         let result = whole(&self.upstream, "help", params.to_string().as_bytes()).await?;
@@ -266,7 +266,7 @@ impl Passthrough {
     }
 }
 
-/// A REST reply without a stated length ends with its last chunk, or in HTTP/1.0 with its connection.
+/// Reads a whole REST reply of unknown length: it ends with its last chunk, or in HTTP/1.0 with its connection.
 async fn whole_page(reply: Reply) -> RestReply {
     let content_type = reply.content_type.clone();
     match reply.collect(MAX_WHOLE).await {

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn single_flight_runs_once_for_all_who_wait() {
+    async fn single_flight_runs_once_for_all_waiters() {
         let (flights, runs) = (Arc::new(SingleFlight::<u8, usize>::default()), Arc::new(AtomicUsize::new(0)));
         let gate = Arc::new(tokio::sync::Notify::new());
         let ask = |key: u8| {
@@ -67,6 +67,6 @@ mod tests {
         let (answers, ()) = tokio::join!(all, async { gate.notify_one() });
         assert_eq!(answers, [0; 10]);
         gate.notify_one();
-        assert_eq!(ask(1).await, 1, "what has ended is not used again");
+        assert_eq!(ask(1).await, 1, "ended work is not reused");
     }
 }

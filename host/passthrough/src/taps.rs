@@ -3,7 +3,7 @@ use futures_util::future::BoxFuture;
 
 /// The host's hooks around forwarded calls. They run before the client has the answer.
 pub trait Taps: Send + Sync {
-    /// The node has answered a client: the host's own answers must not be older.
+    /// The node has answered a client: the host's own answers must be at least as recent.
     fn answered(&self);
 
     /// The number of node answers that clients have seen, if one may have shown a later block than the host's tip.
@@ -16,7 +16,7 @@ pub trait Taps: Send + Sync {
     /// bounded time.
     fn changed(&self, submitted: Option<Transaction>) -> BoxFuture<'static, ()>;
 
-    /// setmocktime, in Unix seconds; 0 for the system's clock.
+    /// A client has set the node's time (setmocktime), in Unix seconds; 0 for the system's clock.
     fn time_set(&self, seconds: u64);
 
     /// The node's own wallets have synchronised (syncwithvalidationinterfacequeue). Completes when the host's have, or

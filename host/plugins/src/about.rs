@@ -10,7 +10,7 @@ use crate::calls::Calls;
 use crate::instance::ReleaseSource;
 
 pub struct AboutService {
-    /// The release in it is that of the start.
+    /// Without the release, which `about` adds to each answer.
     pub about: About,
     pub release: ReleaseSource,
     pub calls: Arc<Calls>,

@@ -31,7 +31,7 @@ pub enum BadAnswer {
     TooLong { len: usize, most: usize },
     #[error("The plugin's error message is too long: it has {len} bytes, and at most {MAX_ERROR_BYTES} are allowed")]
     LongError { len: usize },
-    /// Parameters for the next link that are no parameters.
+    /// The parameters for the next link are not a JSON array or object.
     #[error("The plugin passed the call on with parameters that are not a JSON array or object")]
     Parameters,
     #[error("The plugin's answer nests too deeply: at most {MAX_NESTING} arrays and objects are allowed")]
@@ -39,10 +39,10 @@ pub enum BadAnswer {
 }
 
 impl AnswerRules {
-    /// Checks an answer: a JSON result if `code` is 0, else an error message.
+    /// Checks an answer: a JSON result if `code` is 0, parameters if it is [`PASS_ON`], else an error message.
     pub fn check(self, code: i32, answer: &[u8]) -> Result<(), BadAnswer> {
         if code == PASS_ON {
-            // Without parameters the next link gets those of the client.
+            // Without parameters, the next link gets the client's.
             let is_good = answer.is_empty() || are_parameters(answer, MAX_PARAMS);
             return if is_good { Ok(()) } else { Err(BadAnswer::Parameters) };
         }

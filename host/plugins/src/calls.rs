@@ -27,8 +27,8 @@ pub enum Answer {
     Failed(RpcError),
 }
 
-/// The bits of a token below the highest, which hold the method's position in the manifest. Below them, one bit marks other scopes
-/// than those of calls, and the rest is a counter.
+/// How many bits of a token, below the highest, hold the method's position in the manifest. Of the lower bits, the highest marks
+/// scopes that do not belong to calls, and the others are a counter.
 const METHOD_BITS: u32 = 11;
 
 /// The position of the lowest of those bits.
@@ -56,7 +56,7 @@ pub enum UnwantedAnswer {
 pub enum AnswerOutcome {
     /// It is sent to the client.
     Taken,
-    /// The client had just gone.
+    /// The client has just gone.
     Gone,
     /// It was dropped, for a reason of [`UnwantedAnswer`].
     Unwanted,
@@ -147,14 +147,14 @@ impl Calls {
         (token, receiver)
     }
 
-    /// From now on the plugin says there how far the call is.
+    /// Sets where [`Calls::progressed`] records the progress of a call.
     pub fn show_progress(&self, token: u64, progress: Arc<Progress>) {
         if let Some(pending) = self.state.of(token).pending.get_mut(&token) {
             pending.progress = Some(progress);
         }
     }
 
-    /// An instance says how far a call of it is.
+    /// Records the progress that an instance reports for its call.
     pub fn progressed(&self, instance: u64, token: u64, done: u64, total: u64) {
         let state = self.state.of(token);
         let pending = state.pending.get(&token).filter(|pending| pending.instance == instance);
@@ -179,7 +179,7 @@ impl Calls {
         given_up.map_or(UnwantedAnswer::Second, |(_, why)| *why)
     }
 
-    /// As [`Calls::answer`], by the host at the call's deadline.
+    /// Answers a call for the host at its deadline, as [`Calls::answer`]. The plugin's answer is late then.
     pub fn expire(&self, instance: u64, token: u64, answer: Answer) -> AnswerOutcome {
         let answered = self.answer(instance, token, answer);
         if answered == AnswerOutcome::Taken {
@@ -314,7 +314,7 @@ impl Calls {
         self.count(|state| state.running.values().filter(|running| running.is_stuck(instance)).count())
     }
 
-    /// Whether an instance has calls, all of them stuck, and none open.
+    /// Whether an instance has running calls, all of them stuck, and no client waits for a call of it.
     pub fn are_all_stuck(&self, instance: u64) -> bool {
         let running = self.count(|state| state.running.values().filter(|running| running.instance == instance).count());
         running > 0 && running == self.stuck(instance) && self.waiting(instance) == 0
@@ -355,13 +355,13 @@ impl<'a, F: FnOnce(u64, bool)> CallGuard<'a, F> {
         self.cancelled = None;
     }
 
-    /// The call never reached its plugin: it is abandoned without a notice to the plugin.
+    /// The call never reached its plugin: abandons it without a notice to the plugin.
     pub fn not_begun(self) {
         self.calls.give_up(self.token, false);
         self.answered();
     }
 
-    /// The deadline has passed: the call is abandoned, and its plugin is notified if the call had begun. Returns its
+    /// The deadline has passed: abandons the call, and notifies its plugin if the call had begun. Returns its
     /// phase, if it was still open.
     pub fn expired(mut self) -> Option<Phase> {
         let phase = self.calls.give_up(self.token, true);
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_tell_apart_late_abandoned_second_and_foreign_answers() {
+    fn calls_distinguish_late_abandoned_second_and_foreign_answers() {
         let calls = Calls::default();
         let one = || Answer::Result(Bytes::from_static(b"1"));
         let (late, _receiver) = calls.open(1, 3);
@@ -444,7 +444,7 @@ mod tests {
     const FREE: Run = Run { due: None, lane: Lane::Pool };
 
     #[test]
-    fn calls_given_up_while_they_run_are_told_at_their_end() {
+    fn calls_given_up_while_they_run_are_reported_when_they_end() {
         let calls = Calls::default();
         let (token, _receiver) = calls.open(1, 0);
         assert!(calls.begin(token, FREE));
@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_do_not_return_are_found_once_whoever_waits() {
+    fn overdue_calls_are_found_once_with_or_without_a_client() {
         let calls = Calls::default();
         let now = Instant::now();
         let run = Run { due: Some(now), ..FREE };

@@ -12,15 +12,15 @@ use parking_lot::{Condvar, Mutex};
 
 use outrigger_base::contain::contain;
 
-/// How often the clock is looked at while a timer waits.
-const LOOK_AT_CLOCK: Duration = Duration::from_secs(30);
+/// How often the clock is checked while a timer waits.
+const CLOCK_CHECK: Duration = Duration::from_secs(30);
 
 /// How many events wait for a slow subscriber before newer ones are dropped.
 const QUEUE_DEPTH: usize = 4096;
 
 struct QueueState {
     events: VecDeque<Event>,
-    /// When each timer is due, in seconds of the Unix time.
+    /// When each timer is due, in Unix seconds.
     due: Vec<u64>,
     /// Whether an event is being delivered.
     delivering: bool,
@@ -45,7 +45,7 @@ impl EventQueue {
         Arc::new(Self { topics, timers, wallets, state, changed: Condvar::new(), dropped: AtomicU64::new(0) })
     }
 
-    /// Queues an event if the instance subscribes to it.
+    /// Queues an event if the instance subscribes to it and may know its wallet. A full queue drops the event.
     pub fn offer(&self, event: &Event) {
         let wanted = event.topic().is_none_or(|topic| self.topics.iter().any(|wanted| wanted == topic));
         let granted = |name| self.wallets.as_ref().is_none_or(|granted| granted.iter().any(|wallet| wallet == name));
@@ -89,19 +89,19 @@ impl EventQueue {
                 }
                 match first {
                     None => self.changed.wait(&mut state),
-                    // The clock may be set meanwhile, and the machine may sleep.
+                    // Bounded: meanwhile the clock may be set, or the machine may sleep.
                     Some((_, due)) => {
-                        let wait = Duration::from_secs(due - now).min(LOOK_AT_CLOCK);
+                        let wait = Duration::from_secs(due - now).min(CLOCK_CHECK);
                         self.changed.wait_for(&mut state, wait);
                     }
                 }
             };
             drop(state);
-            contain("telling a plugin what happened", || deliver(event));
+            contain("delivering an event to a plugin", || deliver(event));
         }
     }
 
-    /// Closes the queue. `run` returns after the mandatory events are delivered.
+    /// Closes the queue and drops all events but [`Event::ShuttingDown`]. `run` returns once that is delivered.
     pub fn close(&self) {
         let mut state = self.state.lock();
         state.closed = true;
@@ -121,12 +121,12 @@ impl EventQueue {
     }
 }
 
-/// The clock, in seconds of the Unix time.
+/// The current time, in Unix seconds.
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-/// When a timer is due next.
+/// When a timer is due next, in Unix seconds.
 fn next(timer: &TimerSpec) -> u64 {
     now() + timer.next(now()).as_secs()
 }
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn instance_hears_of_the_wallets_that_it_was_granted() {
+    fn instance_gets_only_events_of_granted_wallets() {
         let queue = EventQueue::new(vec!["wallet-lock".into(), "tip".into()], Vec::new(), Some(vec!["hot".into()]));
         for wallet in ["hot", "cold"] {
             queue.offer(&Event::WalletLockChanged { wallet: wallet.into(), locked: true });
@@ -171,7 +171,7 @@ mod tests {
             }
         });
         let seen = seen.into_inner();
-        assert_eq!(seen.len(), QUEUE_DEPTH, "one is dropped at the end, and the farewell is heard");
+        assert_eq!(seen.len(), QUEUE_DEPTH, "the last event is dropped, and ShuttingDown is delivered");
         assert_eq!((&seen[1], seen.last()), (&Event::MempoolChanged { sequence: 1 }, Some(&Event::ShuttingDown)));
     }
 }

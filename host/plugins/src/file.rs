@@ -1,8 +1,8 @@
-//! A plugin's file: found, read without executing it, copied to a name that is its hash, and only then opened.
+//! A plugin's file: found, read without executing it, copied to a file named by its hash, and only then opened.
 //!
-//! Opening a library runs its constructors, so everything that can be checked is checked before: that it is an object
-//! file with a manifest, and that its ABI fits. The copy is opened, so that nobody can replace the content after the
-//! check, and so that a new version can be loaded beside an old one.
+//! Opening a library runs its constructors. So the host first checks that the file is an object file with a manifest, and
+//! that its ABI fits. The host opens the copy, so that nobody can replace the content after the check, and so that a new
+//! version can be loaded beside an old one.
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{Read, Write};
@@ -34,7 +34,7 @@ pub enum FileError {
     NotFound {
         name: String,
         looked_for: Vec<PathBuf>,
-        /// Why the program's own copy was not taken, if it has one.
+        /// Why the program's own copy is not used, as the end of the message; may be empty.
         why: &'static str,
     },
     /// The file cannot be read, or its copy cannot be written.
@@ -78,12 +78,12 @@ pub struct PluginFile {
     pub header: ManifestHeader,
     pub manifest: Manifest,
     content: Vec<u8>,
-    /// Of the file that was read, even if the path names another one now.
+    /// That of the file that was read, even if another file has replaced it at the path.
     metadata: fs::Metadata,
 }
 
-/// The paths at which a configured plugin is searched: a path as it is, a bare name as the library of that name in each
-/// folder.
+/// The paths at which a configured plugin is searched for: a path unchanged, or for a bare name the library of that name
+/// in each folder.
 pub fn candidates(name: &str, folders: &[PathBuf]) -> Vec<PathBuf> {
     if name.contains(std::path::MAIN_SEPARATOR) || Path::new(name).extension() == Some(OsStr::new("so")) {
         return vec![PathBuf::from(name)];
@@ -146,7 +146,7 @@ impl PluginFile {
 
     /// Copies the file into `folder` under its hash, opens the copy, and returns its table.
     ///
-    /// The library is never closed: threads may still have to run destructors of its thread-locals.
+    /// The library is never closed: threads may still run destructors of its thread-locals.
     pub fn open(&self, folder: &Path) -> Result<&'static PluginTable, FileError> {
         let copy = self.copy_into(folder)?;
         let no_plugin = |reason: &str| FileError::NotAPlugin { path: self.path.clone(), reason: reason.to_owned() };

@@ -28,19 +28,19 @@ pub const WALLET_KEYS: &str = "wallet-keys/1";
 pub const OF_WALLETS: [&str; 7] =
     [WALLET_READ, "wallet-book/1", "wallet-pay/1", WALLET_IMPORT, WALLET_ADMIN, WALLET_KEYS, SIGNER];
 
-/// The services whose functions may ask the policies of a wallet.
+/// The services with functions that a wallet's policies may refuse.
 pub const GUARDED: [&str; 5] = {
     let [_, _, pay, import, admin, keys, signer] = OF_WALLETS;
     [pay, import, admin, keys, signer]
 };
 
-/// The services that all instances share. `events/1` and `log/1` belong to one instance each.
+/// The services that all instances share. Each instance has its own `events/1`, `log/1` and `metrics/1`.
 pub const SERVICES: [&str; 11] = {
     let [read, book, pay, import, admin, keys, signer] = OF_WALLETS;
     ["chain/1", "mempool/1", read, book, pay, import, admin, keys, signer, RPC, STORE]
 };
 
-/// Services of former hosts, and what took their place.
+/// Services of former versions, and their successors.
 const FORMER: [(&str, &str); 2] = [
     ("wallet/1", "wallet-read/1, wallet-book/1, wallet-pay/1, wallet-import/1, wallet-admin/1 and wallet-keys/1"),
     ("node-rpc/1", "rpc/1"),
@@ -53,8 +53,8 @@ pub const STORE: &str = "store/1";
 /// The service that each plugin has without a grant.
 pub(super) const HOST: &str = "host/1";
 
-/// Whether a plugin with these grants may hold private keys or passphrases in memory: it has a service that handles secrets, or its
-/// manifest marks a method so, has a secret option or says that it sees the arguments of others.
+/// Whether a plugin with these grants may hold private keys or passphrases in memory: one of its services handles secrets, or its
+/// manifest has a method with private keys, a secret option, or methods of others that it wraps.
 pub(super) fn may_hold_secrets(grants: &[Grant], manifest: &Manifest) -> bool {
     grants.iter().any(|grant| [SIGNER, WALLET_IMPORT, WALLET_ADMIN, WALLET_KEYS, RPC].contains(&grant.service.as_str()))
         || manifest.methods.iter().any(|method| method.private_keys)
@@ -82,11 +82,11 @@ pub(super) const OWN_SERVICES: [&str; 3] = ["events/1", "log/1", "metrics/1"];
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(from = "GrantForm")]
 pub struct Grant {
-    /// Name and revision, as `chain/1`.
+    /// Name and revision, for example `chain/1`.
     pub service: String,
-    /// The only wallets that it may be used for; `None` for all.
+    /// The only wallets for which the plugin may use the service; `None` for all.
     pub wallets: Option<Vec<String>>,
-    /// The methods that it may call.
+    /// The methods that the plugin may call.
     pub methods: Option<Vec<String>>,
 }
 
@@ -147,7 +147,7 @@ pub trait ServiceSource: Send + Sync {
     /// The table of a service for one instance; `None` if there is no such service.
     fn export(&self, service: &str, holder: &Holder<'_>) -> Option<Arc<ExportedService>>;
 
-    /// Tells which instances answer calls from now on, with their plugins' ids.
+    /// Receives the instances that answer calls from now on, each with its plugin's id.
     fn serving(&self, _running: &[(&str, u64)]) {}
 }
 
@@ -163,14 +163,14 @@ pub enum GrantError {
         /// The most similar service, as the end of the message; may be empty.
         suggestion: String,
     },
-    /// The grant lists wallets or methods, but the service has no such limit.
+    /// The grant lists wallets or methods, but the service cannot be limited to them.
     #[error("plugin '{plugin}': {service} cannot be granted for some {of}; {known} can")]
     NoLimit {
         plugin: String,
         service: String,
         /// The listed kind: wallets or methods.
         of: &'static str,
-        /// The services that have such a limit.
+        /// The services that can be limited so.
         known: &'static str,
     },
     /// A method that the plugin calls is not granted.
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn grants_that_do_not_fit_are_named() {
+    fn mismatched_grants_are_named() {
         assert_eq!(refused("[\"chain/1\"]"), "plugin 'p' needs the service signer/1, which its 'grants' do not list");
         assert_eq!(refused("[\"other/2\"]"), "plugin 'p': this host has no service other/2");
         let former = refused("[\"wallet/1\"]");
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn grants_with_typing_errors_name_the_nearest_service() {
+    fn misspelt_grants_name_the_nearest_service() {
         for (written, meant) in
             [("chian/1", "chain/1"), ("chain/2", "chain/1"), ("Log/1", "log/1"), ("events", "events/1")]
         {

@@ -22,9 +22,9 @@ pub struct Health {
     pub timeouts: AtomicU64,
     /// Calls whose client went away before the answer.
     pub gone: AtomicU64,
-    /// Answers that came late or twice.
+    /// Answers that came late or twice, or to another instance's call.
     pub stale: AtomicU64,
-    /// Those of them that were a second answer, or the answer to a call of another plugin.
+    /// The stale answers that were a second answer, or to another instance's call.
     pub repeated: AtomicU64,
     /// Threads that are lost to its calls now. A thread can return before it is counted as lost, so this may be below 0
     /// for a moment.
@@ -35,7 +35,7 @@ pub struct Health {
     pub metrics: Arc<PluginMetrics>,
 }
 
-/// Says which function of a plugin returned a status other than 0, and what an operator or author can do.
+/// Describes the status other than 0 of a plugin's function, and what an operator or author can do.
 pub fn returned(what: &str, status: i32) -> String {
     let advice = if status == ErrorKind::Internal as i32 {
         "the plugin panicked, failed internally, or its process ended: see its lines in the log, and after a repair call reloadplugin"
@@ -57,7 +57,7 @@ impl Recovery {
         self.0.store(RECOVERED_AFTER, Ordering::Relaxed);
     }
 
-    /// A call was answered with a result. Returns whether that completes the recovery.
+    /// Counts a call answered with a result. Returns whether it completes the recovery.
     pub fn succeed(&self) -> bool {
         let one_less = |left: u32| left.checked_sub(1);
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less) == Ok(1)
@@ -109,7 +109,7 @@ impl Health {
         self.nanoseconds.load(Ordering::Relaxed) / 1000
     }
 
-    /// A thread is lost to a call that does not return.
+    /// Counts a thread as lost to a call that does not return.
     pub fn lose_thread(&self) {
         self.lost.fetch_add(1, Ordering::Relaxed);
     }
@@ -122,7 +122,7 @@ impl Health {
         usize::try_from(self.lost.load(Ordering::Relaxed)).unwrap_or_default()
     }
 
-    /// The host answered a call with an error in the plugin's place; `answered` is the outcome.
+    /// Counts a call that the host answered with an error in the plugin's place; `answered` is the outcome.
     pub fn failed(&self, answered: AnswerOutcome) {
         match answered {
             AnswerOutcome::Taken => self.errors.fetch_add(1, Ordering::Relaxed),
@@ -131,7 +131,7 @@ impl Health {
         };
     }
 
-    /// The plugin's code faulted in `what`.
+    /// Counts a fault of the plugin's code; `what` describes it.
     pub fn fault(&self, what: String) {
         *self.last_fault.lock() = Some(what);
         self.faults.fetch_add(1, Ordering::Release);

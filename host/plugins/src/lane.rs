@@ -19,8 +19,8 @@ pub enum Lane {
 }
 
 impl Lane {
-    /// The lane of a call with parameters of this length. A slow inline method blocks its thread's connections, so only
-    /// plugins that `may_run_inline` do so.
+    /// The lane of a call with parameters of this length, in bytes. A slow inline method blocks its thread's connections, so
+    /// only a plugin with `may_run_inline` gets [`Self::Inline`].
     pub fn of(method: &MethodSpec, may_run_inline: bool, latency: &Latency, params: usize) -> Self {
         let may_run_inline = may_run_inline && method.inline && params <= INLINE_PARAMS;
         if may_run_inline && !latency.takes_pool() { Self::Inline } else { Self::pooled(method) }

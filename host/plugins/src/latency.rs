@@ -23,7 +23,7 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// Whether the next call runs on the pool; it is counted.
+    /// Counts the next call. Returns whether it runs on the pool.
     pub fn takes_pool(&self) -> bool {
         let less = |left: u32| left.checked_sub(1);
         self.pooled.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
@@ -33,11 +33,11 @@ impl Latency {
     pub fn add(&self, took: Duration) {
         if took <= INLINE_LIMIT {
             let less = |weight: u32| weight.checked_sub(1);
-            // Without weight, as usual, nothing changes.
+            // Fails if the weight is 0, as usual.
             let _ = self.weight.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
         } else if self.weight.fetch_add(SLOW, Ordering::Relaxed) + SLOW >= TOO_SLOW {
             self.pooled.store(POOLED_CALLS, Ordering::Relaxed);
-            // Then one inline call tries it again.
+            // After that, a single slow inline call sends the method to the pool again.
             self.weight.store(TOO_SLOW - SLOW, Ordering::Relaxed);
         }
     }
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_method_takes_the_long_way_for_a_while() {
+    fn a_slow_method_runs_on_the_pool_for_a_while() {
         let latency = Latency::default();
         latency.add(2 * INLINE_LIMIT);
         latency.add(2 * INLINE_LIMIT);
@@ -60,7 +60,7 @@ mod tests {
         latency.add(2 * INLINE_LIMIT);
         assert_eq!(pooled(&latency), POOLED_CALLS);
         latency.add(2 * INLINE_LIMIT);
-        assert_eq!(pooled(&latency), POOLED_CALLS, "once more is enough");
+        assert_eq!(pooled(&latency), POOLED_CALLS, "one more slow call is enough");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Plugins that the program links, and where the code of a configured plugin is found: in a file, or in the program.
+//! Plugins linked into the program, and the search for a configured plugin's code: in files, then in the program.
 
 use std::path::PathBuf;
 
@@ -10,14 +10,14 @@ use outrigger_sdk::manifest::Manifest;
 use crate::PluginConfig;
 use crate::file::{FileError, PluginFile, candidates};
 
-/// The form of a plugin whose code is in the program, and of one whose code is a library.
+/// The forms of a plugin: its code is in the program, or in a library.
 pub const BUILT_IN: &str = "built-in";
 pub const LIBRARY: &str = "library";
 
-/// A plugin that the program links. Its library would export the same table and manifest.
+/// A plugin linked into the program. Its library would export the same table and manifest.
 #[derive(Clone, Copy)]
 pub struct LinkedPlugin {
-    /// The bare name that the configuration has for it.
+    /// Its bare name in the configuration.
     pub name: &'static str,
     pub table: &'static PluginTable,
     manifest: &'static str,
@@ -29,7 +29,7 @@ impl LinkedPlugin {
     }
 
     /// # Errors
-    /// The manifest is invalid, which would keep the plugin's library from being built.
+    /// The manifest is invalid. Such a plugin's library could not be built.
     pub fn manifest(&self) -> Result<Manifest, FileError> {
         let failed = |source| FileError::Manifest { path: PathBuf::from(self.name), source };
         Manifest::parse(self.manifest.as_bytes()).map_err(failed)
@@ -42,20 +42,20 @@ impl LinkedPlugin {
     }
 }
 
-/// Where the code of plugins is searched.
+/// Where to search for the code of plugins.
 #[derive(Clone, Default)]
 pub struct Sources {
     /// The folders for bare names.
     pub folders: Vec<PathBuf>,
-    /// They stand in for bare names that no folder has.
+    /// Used for bare names that no folder has.
     pub linked: &'static [LinkedPlugin],
-    /// Whether the operator named folders, which must then have the files.
+    /// Whether the operator named the folders, which must then have the files.
     pub are_named: bool,
 }
 
 impl Sources {
-    /// Finds a configured plugin and reads its manifest, without executing any of its code. The program's own code is
-    /// taken only if no other choice can be meant.
+    /// Finds a configured plugin and reads its manifest, without executing any of its code. Uses the program's own code only
+    /// if the operator gave neither folders nor a `sha256`.
     ///
     /// # Errors
     /// [`FileError::NotFound`] with every path that was tried, or why the file is not a plugin.

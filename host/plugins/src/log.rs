@@ -23,7 +23,7 @@ pub struct LogService {
     least: Option<LogLevel>,
 }
 
-/// The target of lines of plugins with a level of their own, which the host's filter lets through.
+/// The target of lines of plugins with their own level. The host's filter lets it through.
 pub const OWN_LEVEL: &str = "outrigger_plugin";
 
 impl LogService {

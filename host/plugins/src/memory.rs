@@ -9,7 +9,7 @@ const OWN_BLOCK: i32 = 256 << 10;
 /// Makes the C library return the memory of large answers to the system.
 ///
 /// Plugins make answers on many threads, and each has its own arena. By default the library raises the mmap threshold
-/// to the largest freed block, so each arena keeps as much as the largest answer ever took in it.
+/// to the largest freed block, so each arena keeps as much memory as its largest answer took.
 pub fn give_back_large_blocks() {
     #[cfg(target_env = "gnu")]
     // SAFETY: the function sets one number under the library's own lock, and any number is allowed.

@@ -14,7 +14,7 @@ pub enum Series {
     Counter(u64),
     Gauge(i64),
     Histogram {
-        /// Upper bounds, and how many sizes are at most that large and larger than the bound before.
+        /// The upper bound of each bucket, and the number of values above the bound before and up to this one.
         buckets: Vec<(u64, u64)>,
         sum: u64,
         count: u64,
@@ -32,7 +32,7 @@ impl Series {
         }
     }
 
-    /// Takes a sample in. Returns whether it is of this kind.
+    /// Adds a sample. Returns false if it is of another kind.
     fn take(&mut self, measure: &Measure) -> bool {
         match (self, measure) {
             (Self::Counter(count), Measure::Count { by }) => *count = count.saturating_add(*by),
@@ -56,14 +56,14 @@ pub struct Metric {
     pub series: BTreeMap<Labels, Series>,
 }
 
-/// What Prometheus appends to names.
+/// The suffixes that Prometheus appends to names.
 const ENDINGS: [&str; 6] = ["_total", "_sum", "_count", "_bucket", "_created", "_info"];
 
 /// The metrics of a plugin.
 #[derive(Default)]
 pub struct PluginMetrics {
     metrics: Mutex<BTreeMap<String, Metric>>,
-    /// Samples of series beyond the bound.
+    /// The number of samples of new series beyond [`MAX_SERIES`].
     dropped: Mutex<u64>,
 }
 
@@ -87,7 +87,7 @@ impl PluginMetrics {
         let metric = metrics.entry(name).or_insert_with(|| Metric { help, series: BTreeMap::new() });
         let mut first = metric.series.values().next().cloned().unwrap_or_else(|| Series::new(&measure));
         if !first.take(&measure) {
-            return Err(malformed("a metric has one kind"));
+            return Err(malformed("the metric is of another kind"));
         }
         match metric.series.entry(labels) {
             Entry::Vacant(vacant) => vacant.insert(Series::new(&measure)).take(&measure),
@@ -116,10 +116,10 @@ fn check(sample: &Sample) -> Result<()> {
     let is_twice =
         |(at, (name, _)): (usize, &(String, String))| sample.labels.iter().take(at).any(|(one, _)| one == name);
     if sample.labels.iter().any(|(name, _)| reserved(name)) || sample.labels.iter().enumerate().any(is_twice) {
-        return Err(malformed("a label is given twice, or has a name of Prometheus' own"));
+        return Err(malformed("a label is given twice, or its name is reserved by Prometheus"));
     }
     if sample.help.chars().any(char::is_control) || ENDINGS.iter().any(|ending| sample.name.ends_with(ending)) {
-        return Err(malformed("a help has control characters, or a name ends as Prometheus' own do"));
+        return Err(malformed("a help has control characters, or a name ends in a suffix of Prometheus"));
     }
     let mut texts = std::iter::once(&sample.help).chain(sample.labels.iter().map(|(_, value)| value));
     if texts.any(|text| text.len() > MAX_TEXT) || sample.labels.len() > MAX_ITEMS {
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_texts_that_are_no_metrics_are_refused() {
+    fn invalid_names_labels_and_texts_are_refused() {
         let metrics = PluginMetrics::default();
         for name in ["", "1a", "a-b", "a b", "ü", &"a".repeat(MAX_NAME + 1)] {
             assert!(metrics.add(sample(name, "", Measure::Count { by: 1 })).is_err(), "{name}");

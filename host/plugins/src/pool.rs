@@ -22,15 +22,15 @@ const STACK_BYTES: usize = 8 << 20;
 /// The most threads that are started in place of lost ones.
 const MAX_REPLACED: usize = 64;
 
-/// While a thread waits for a call of its plugin, the pool starts another thread. The most threads that wait so.
+/// The most threads that wait for calls of their plugins. The pool starts another thread in place of each.
 const MAX_LENT: usize = 512;
 
-/// How long a surplus thread waits for work before it ends: plugins that call others soon need it again, and a start takes longer than most
-/// calls.
+/// How long a surplus thread waits for work before it ends: plugins that call others need it again soon, and starting a thread takes
+/// longer than most calls.
 const SPARE_TIME: Duration = Duration::from_secs(1);
 
 thread_local! {
-    /// The pool of this thread, and the call that runs on it.
+    /// The pool of this thread, and the owner and number of the call that runs on it.
     static RUNS: RefCell<Option<(Arc<SharedPool>, u64, u64)>> = const { RefCell::new(None) };
 }
 
@@ -89,12 +89,12 @@ pub struct Pool {
     shared: Arc<SharedPool>,
 }
 
-/// The queue, or the owner's share of it, is full.
+/// The queue or the owner's share of it is full, or too many threads wait.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Overloaded;
 
 impl Pool {
-    /// Starts `threads` threads; at most `depth` jobs wait.
+    /// Starts `threads` threads, at least one. At most `depth` jobs wait.
     pub fn start(threads: usize, depth: usize) -> std::io::Result<Self> {
         let threads = threads.max(1);
         let state = Mutex::default();
@@ -140,30 +140,30 @@ impl Pool {
         share(self.shared.threads)
     }
 
-    /// A thread is lost to a stuck call: another is started in its place.
+    /// Starts another thread in place of a thread lost to a stuck call.
     pub fn replace_lost(&self, owner: u64, call: u64) {
         let mut state = self.shared.state.lock();
         state.count_lost(owner, 1);
         state.leave_wallet(call);
         let missing = !state.closed && state.threads < self.shared.wanted(&state);
-        // Most calls of plugins find an empty queue, and wake no thread.
+        // Usually the queue is empty, and no thread need be woken.
         let waits = !state.jobs.is_empty();
         drop(state);
         if missing && let Err(error) = self.add_thread() {
             tracing::error!(%error, "a lost call thread cannot be replaced");
         }
         if waits {
-            // The owner may use one more thread, and the wallet another.
+            // The owner and the wallet may each use one more thread now.
             self.shared.arrived.notify_all();
         }
     }
 
-    /// A lost thread's job is about to end after all. The thread that then finds itself surplus ends.
+    /// Called when a lost thread's job is about to end after all. A surplus thread ends then.
     pub fn found_lost(&self, owner: u64) {
         self.shared.state.lock().count_lost(owner, -1);
     }
 
-    /// Finishes the queue and ends the threads. False if some did not end in time; they are left running.
+    /// Finishes the queue and ends the threads. Returns false if some did not end in time; they are left running.
     pub fn stop(&self, patience: Duration) -> bool {
         let mut state = self.shared.state.lock();
         state.closed = true;
@@ -179,10 +179,10 @@ impl Pool {
     }
 }
 
-/// Waits on a thread of a pool, and has another thread in its place meanwhile. On another thread it just waits.
+/// Runs `wait`. On a thread of a pool, another thread takes its place meanwhile.
 ///
 /// # Errors
-/// Too many threads wait, or too many of this owner.
+/// [`Overloaded`] if too many threads wait, or too many of this owner.
 pub fn lent<T>(wait: impl FnOnce() -> T) -> Result<T, Overloaded> {
     let Some((shared, owner, call)) = RUNS.with_borrow(Clone::clone) else { return Ok(wait()) };
     let mut state = shared.state.lock();
@@ -198,7 +198,7 @@ pub fn lent<T>(wait: impl FnOnce() -> T) -> Result<T, Overloaded> {
     Ok(wait())
 }
 
-/// A thread that waits, and another in its place.
+/// A waiting thread, in whose place another runs until this is dropped.
 struct Lent {
     pool: Pool,
     owner: u64,
@@ -222,8 +222,8 @@ fn share(whole: usize) -> usize {
 }
 
 impl PoolState {
-    /// Takes the job that has waited longest, since its arrival or since its wallet's last turn, of the owners and
-    /// wallets within their shares.
+    /// Of the jobs of owners and wallets within their shares, takes the one that has waited longest since its arrival and
+    /// its wallet's last turn.
     fn take(&mut self, threads: usize) -> Option<Job> {
         let position = if self.closed { 0 } else { self.position(threads)? };
         let job = self.jobs.remove(position)?;
@@ -253,7 +253,7 @@ impl PoolState {
         free.min_by_key(|(_, job)| waits_since(job)).map(|(position, _)| position)
     }
 
-    /// A call no longer counts against its wallet's share.
+    /// Stops counting a call against its wallet's share.
     fn leave_wallet(&mut self, call: u64) {
         let Some(wallet) = self.calls.remove(&call) else { return };
         less(&mut self.busy_wallets, &wallet);
@@ -292,7 +292,7 @@ fn less<K: Hash + Eq>(counts: &mut HashMap<K, usize>, key: &K) {
 }
 
 impl SharedPool {
-    /// The target number of threads: one more for each lost one.
+    /// The target number of threads: one more for each lost or waiting one, up to the limits.
     fn wanted(&self, state: &PoolState) -> usize {
         let lost: i64 = state.lost.values().sum();
         let lent: usize = state.lent.values().sum();
@@ -303,7 +303,7 @@ impl SharedPool {
     fn work(self: &Arc<Self>) {
         while let Some(Job { claimant: Claimant { owner, call, wallet }, span, work, .. }) = self.next() {
             RUNS.set(Some((self.clone(), owner, call)));
-            // The SDK catches a plugin's panics; this is for the host's.
+            // The SDK catches a plugin's panics; `contain` catches the host's.
             span.in_scope(|| contain("a call", work));
             RUNS.set(None);
             let mut state = self.state.lock();
@@ -313,13 +313,13 @@ impl SharedPool {
             state.leave_wallet(call);
             drop(state);
             if full {
-                // A job that waited for this owner's share may run now, on a sleeping thread.
+                // A job that waited for the owner's or wallet's share may run now, on a sleeping thread.
                 self.arrived.notify_one();
             }
         }
     }
 
-    /// Waits for the next job; `None` when the thread is to end.
+    /// Waits for the next job; `None` if the thread must end.
     fn next(&self) -> Option<Job> {
         let is_spare = |state: &PoolState| state.threads > self.wanted(state);
         let (mut state, mut end) = (self.state.lock(), Instant::now() + SPARE_TIME);
@@ -375,7 +375,7 @@ mod tests {
         let work = move || {
             started.send(()).unwrap();
             gate.recv().unwrap();
-            panic!("asked for");
+            panic!("requested by the test");
         };
         pool.submit(call(1, None), work).unwrap();
         entered.recv().unwrap();

@@ -23,7 +23,7 @@ use crate::health::{Health, RECOVERED_AFTER, Recovery};
 /// The largest answer that is copied, in bytes.
 const SMALL_ANSWER: usize = 64 << 10;
 
-/// How many log lines a second about answers without a client.
+/// The most log lines per second about answers without a client.
 pub(super) const NOTES_PER_SECOND: u32 = 100;
 
 /// The target of `HostTable::ctx`. It is never freed.
@@ -118,7 +118,7 @@ impl HostCode for Context {
             Ok(()) if code != 0 => {
                 Answer::Refused(RpcError::new(RpcErrorCode(code), String::from_utf8_lossy(&body).into_owned()))
             }
-            // Released on this thread, which the plugin may block.
+            // Copied: this thread releases `body`, and the plugin is allowed to block it.
             Ok(()) if body.len() <= SMALL_ANSWER => Answer::Result(SharedBytes::copy_from_slice(&body)),
             Ok(()) => Answer::Result(SharedBytes::from_owner(BorrowedReply(Some(body)))),
         };
@@ -151,8 +151,8 @@ impl HostCode for Context {
     }
 }
 
-/// A large answer, which is sent from the plugin's memory. A thread that may block releases it, since the plugin's release
-/// function may not return.
+/// A large answer, which is sent from the plugin's memory. A blocking thread releases it, since the plugin's release
+/// function might never return.
 struct BorrowedReply(Option<OwnedBytes>);
 
 impl AsRef<[u8]> for BorrowedReply {
@@ -164,7 +164,7 @@ impl AsRef<[u8]> for BorrowedReply {
 impl Drop for BorrowedReply {
     fn drop(&mut self) {
         if let Some(body) = self.0.take() {
-            contain("giving a plugin's answer back", || match Handle::try_current() {
+            contain("releasing a plugin's answer", || match Handle::try_current() {
                 Ok(runtime) => drop(runtime.spawn_blocking(move || drop(body))),
                 Err(_) => drop(body),
             });

@@ -1,4 +1,4 @@
-//! Ending an instance, in order and within a time.
+//! Ending an instance, in order and within a time limit.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,9 +13,9 @@ use super::{Instance, Lease};
 use crate::health::returned;
 
 impl Instance {
-    /// Begins the end. No further call is routed to the instance. In the background it is asked to finish its calls,
-    /// waited for, and freed. After `patience` the host answers its open calls; an instance that still holds threads
-    /// then is abandoned.
+    /// Begins to end the instance: no further call is routed to it. In the background, the host asks it to finish its calls,
+    /// waits for them, and frees it. After `patience` the host answers its open calls, and abandons the instance if it
+    /// still holds threads.
     ///
     /// Retiring an instance again with less patience shortens the wait.
     pub fn retire(self: &Arc<Self>, patience: Duration) {
@@ -36,7 +36,7 @@ impl Instance {
 
     fn wind_down(&self, lease: Option<Lease>) {
         if let Some(lease) = lease {
-            // On its own thread: `quiesce` may not return, and the end must not depend on it.
+            // On its own thread: `quiesce` might never return, and the end must not depend on it.
             let asked = self.spawn("quiesce", move || lease.quiesce());
             if let Err(error) = asked {
                 tracing::warn!(%error, "the plugin's quiesce was not called");
@@ -52,8 +52,8 @@ impl Instance {
         if self.life().wait_left() { self.end() } else { self.abandon() }
     }
 
-    /// Ends a draining instance at once if its process has only overdue calls, whose clients have their errors: until
-    /// then they hold threads of the host.
+    /// Ends a draining instance at once if its process has only overdue calls: their clients have been answered, and the
+    /// calls hold threads of the host until the process ends.
     pub(super) fn end_if_stuck(&self) {
         if self.runners.is_some() && self.context.calls.are_all_stuck(self.id) {
             self.life().end_by(Instant::now());
@@ -73,7 +73,7 @@ impl Instance {
         tracing::error!(plugin = self.manifest().id, "the plugin's instance is abandoned");
         self.context.end(Stage::Abandoned);
         self.sockets.lock().take();
-        // The end of its process releases the host's threads in it.
+        // The end of its process releases the host's threads that wait for it.
         if let Some(runners) = &self.runners {
             runners.abandon();
         }
@@ -89,16 +89,15 @@ impl Instance {
         self.life().wait_ended(deadline)
     }
 
-    /// Stops and frees the plugin's instance. Nobody is inside, and nothing enters again.
+    /// Stops and frees the plugin's instance: once, after a failed start or by `wind_down`. No thread is inside or enters again.
     pub(super) fn end(&self) {
         let has_served = self.life().is_draining();
         self.life().advance(Stage::Stopping);
-        // Called once per instance, after a failed start or by `wind_down`, with nobody inside.
         let status = self.plugin.stop();
         if has_served && status != STATUS_OK {
             self.health.fault(returned("stop", status));
         }
-        // Before it is freed: threads that it leaves running must not act for it any more.
+        // Before it is freed: threads that it leaves running must no longer act for it.
         self.context.end(Stage::Stopped);
         self.sockets.lock().take();
         self.plugin.destroy();

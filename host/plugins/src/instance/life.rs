@@ -34,7 +34,7 @@ pub(super) enum Stage {
 pub(super) struct Life {
     /// The stage, and the deadline of a requested end.
     state: Mutex<(Stage, Option<Instant>)>,
-    /// A copy of the stage for two checks of every call. Written under the lock.
+    /// A copy of the stage, which every call reads twice without the lock. Written under the lock.
     stage: AtomicU8,
     /// Signals changes of stage, deadline or counters. Counters signal only while the instance drains.
     changed: Condvar,
@@ -58,7 +58,7 @@ impl Life {
         self.stage.load(Ordering::SeqCst) >= stage as u8
     }
 
-    /// Moves on to a stage. False, without effect, if the instance is already there or further.
+    /// Moves on to a stage. Returns false and changes nothing if the instance is already there or further.
     pub fn advance(&self, to: Stage) -> bool {
         let mut state = self.state.lock();
         let moves = state.0 < to;
@@ -77,7 +77,7 @@ impl Life {
         self.changed.notify_all();
     }
 
-    /// Counts a routed call. [`Self::end_lease`] must follow, also if this is false: then the instance takes no calls.
+    /// Counts a routed call. Returns false if the instance takes no calls; [`Self::end_lease`] must follow even then.
     pub fn begin_lease(&self) -> bool {
         self.leases.fetch_add(1, Ordering::SeqCst);
         !self.is_at_least(Stage::Draining)
@@ -87,8 +87,8 @@ impl Life {
         self.leave(&self.leases);
     }
 
-    /// Counts a thread that enters the instance. [`Self::exit`] must follow, also if this is false: then nothing may
-    /// enter.
+    /// Counts a thread that enters the instance. Returns false if no thread may enter; [`Self::exit`] must follow even
+    /// then.
     pub fn enter(&self) -> bool {
         self.inside.fetch_add(1, Ordering::SeqCst);
         !self.is_at_least(Stage::Stopping)
@@ -107,17 +107,17 @@ impl Life {
         }
     }
 
-    /// Waits until no call holds the instance, or until the deadline. Returns whether none does.
+    /// Waits until no call holds the instance. Returns false if the deadline comes first.
     pub fn wait_unleased(&self) -> bool {
         self.wait(|life, _| life.leases.load(Ordering::SeqCst) == 0, |state| state.1)
     }
 
-    /// Waits until no thread is inside, or until the deadline. Returns whether none is.
+    /// Waits until no thread is inside. Returns false if the deadline comes first.
     pub fn wait_left(&self) -> bool {
         self.wait(|life, _| !life.is_inside(), |state| state.1)
     }
 
-    /// Waits until the instance was freed or abandoned, or until the deadline. Returns whether it was.
+    /// Waits until the instance was freed or abandoned. Returns false if the deadline comes first.
     pub fn wait_ended(&self, deadline: Instant) -> bool {
         self.wait(|_, stage| stage >= Stage::Freed, |_| Some(deadline))
     }
@@ -146,7 +146,7 @@ impl Life {
         self.is_at_least(Stage::Draining)
     }
 
-    /// Whether it was stopped or abandoned: threads that it left running must not act for it any more.
+    /// Whether it was stopped or abandoned: threads that it left running must no longer act for it.
     pub fn has_stopped(&self) -> bool {
         self.is_at_least(Stage::Stopped)
     }
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_waits_for_leases_and_threads_until_its_time() {
+    fn the_end_waits_for_leases_and_threads_until_its_deadline() {
         let life = Arc::new(Life::new());
         assert!(life.advance(Stage::Serving) && life.begin_lease() && life.enter() && life.advance(Stage::Draining));
         life.end_by(Instant::now() + LONG);
@@ -190,7 +190,7 @@ mod tests {
         life.end_by(Instant::now() + LONG);
         assert!(life.advance(Stage::Stopping) && life.advance(Stage::Freed));
         let (_, left, ended) = waiting.join().expect("no panic");
-        assert!(!left && ended, "the sooner time holds, and a thread was inside");
+        assert!(!left && ended, "the earlier deadline holds, and a thread was inside");
         assert!(life.is_inside() && life.wait_unleased() && !life.wait_left());
         life.exit();
         assert!(life.wait_left());

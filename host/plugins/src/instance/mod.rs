@@ -1,7 +1,7 @@
 //! A running plugin: the library's table, its instance, and its services.
 //!
-//! Order of an end: routing stops, `quiesce`, every call answered, no thread inside, `stop`, `destroy`. An instance
-//! that holds its threads is leaked: freeing it under them would be worse.
+//! An instance ends in this order: routing stops, `quiesce` runs, every call is answered, every thread leaves, `stop` and
+//! `destroy` run. An instance with threads inside is leaked: they may still use its memory.
 
 mod answers;
 mod end;
@@ -42,7 +42,7 @@ pub use start::StartError;
 /// How long after a deadline a call's code counts as overdue. By then the client has its timeout.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// A plugin's loaded code. Instances are made of it, possibly several times.
+/// A plugin's loaded code. Several instances can be made from it.
 pub struct LoadedLibrary {
     /// `None` if its code is in the program.
     pub file: Option<PathBuf>,
@@ -56,11 +56,11 @@ pub struct LoadedLibrary {
 
 enum Code {
     InProcess(&'static PluginTable),
-    /// In its own process, which runs this.
+    /// In its own process, which runs this code.
     Isolated(RunnerCode),
 }
 
-/// A library that was not loaded.
+/// A library for tests, which is in the program and loads no file.
 #[cfg(test)]
 fn test_library() -> Arc<LoadedLibrary> {
     use outrigger_sdk::options::NoOptions;
@@ -94,7 +94,7 @@ impl LoadedLibrary {
     /// its runners, so none of its code runs here.
     ///
     /// # Errors
-    /// As of [`PluginFile::open`].
+    /// Those of [`PluginFile::open`].
     pub fn of(found: Found, copies: &Path, isolated: bool) -> Result<Self, FileError> {
         match found {
             Found::File(file) => {
@@ -117,8 +117,8 @@ impl LoadedLibrary {
         }
     }
 
-    /// Whether both were made of the same content for the same kind of process. An ended instance keeps its code, so instances
-    /// share it.
+    /// Whether both were made from the same content for the same kind of process. Loaded code is never freed, so a new instance
+    /// reuses it.
     pub fn is_same(&self, other: &Self) -> bool {
         (&self.file, &self.hash, self.is_isolated()) == (&other.file, &other.hash, other.is_isolated())
     }
@@ -142,12 +142,12 @@ pub enum PluginFailure {
     Stuck,
     /// Its process has ended and is not restarted.
     Crashed,
-    /// Its processes kept ending by themselves soon after their start.
+    /// Its processes ended by themselves soon after their start, several times in a row.
     Quarantined,
 }
 
-/// The major release of Bitcoin Core whose answers clients expect now: that of the node, which may be upgraded. Above
-/// its 16 bits stand the deprecated features that the operator keeps.
+/// The release of Bitcoin Core whose answers clients expect now: the node's, which may be upgraded meanwhile. The lower 16
+/// bits are the major release, the bits above them the deprecated features that the operator keeps.
 pub type ReleaseSource = Arc<dyn Fn() -> u32 + Send + Sync>;
 
 /// Arguments of [`Instance::start`].
@@ -178,13 +178,13 @@ pub struct Launch<'a> {
     pub runners: Arc<RunnerStatus>,
     pub executable: Arc<Executable>,
     pub confinement: Option<Confinement>,
-    /// The connections that the host makes for it are among these, wherever it runs.
+    /// The only connections that the host makes for it, whether or not it is isolated.
     pub reach: Vec<Reach>,
     /// The limits of its process, if it is isolated.
     pub bounds: Bounds,
     /// The bound of its store, in bytes.
     pub max_store: u64,
-    /// Its private folder, which is made if its manifest asks for it.
+    /// Its private folder, which is created if its manifest asks for it.
     pub folder: PathBuf,
     pub network: Network,
     /// Whether `plugin check` runs it: see [`outrigger_isolate::Launch::is_checked`].
@@ -210,22 +210,22 @@ pub struct Instance {
     release: ReleaseSource,
     /// Its runners, if it is isolated.
     runners: Option<Arc<Runners>>,
-    /// Tokens of cancelled calls. A thread of the instance reads them: behind the calls to cancel, or behind another
-    /// plugin's, notices would come too late.
+    /// Tokens of cancelled calls, which a thread of the instance reads. In the pool, the notices would wait behind the calls
+    /// to cancel or behind those of another plugin.
     cancels: Sender<u64>,
     /// When the current cancellation began.
     cancelling: Since,
     /// When the current delivery of an event began.
     delivering: Since,
     failures: Sender<(u64, PluginFailure)>,
-    /// Closed at its end.
+    /// Closed when the instance ends.
     sockets: Mutex<Option<Sockets>>,
-    // A plugin's threads may hold pointers to these two beyond its end, so they are never freed.
+    // Never freed, since a plugin's threads may hold pointers to these two after its end.
     host_table: &'static HostTable,
     context: &'static Context,
 }
 
-/// The begin of an activity, if it is in progress.
+/// The start time of an activity, while it is in progress.
 #[derive(Default)]
 struct Since {
     /// Rarely set; every call reads it.
@@ -284,7 +284,7 @@ impl Drop for Inside<'_> {
 }
 
 impl Instance {
-    /// Its listening sockets, which stay open while they are held.
+    /// Its listening sockets, which stay open while a caller holds them.
     pub fn listening(&self) -> Vec<Arc<Listening>> {
         self.sockets.lock().as_ref().map(|sockets| sockets.listening().to_vec()).unwrap_or_default()
     }
@@ -399,7 +399,7 @@ impl Instance {
         tracing::error!(plugin = self.manifest().id, "a fault of the plugin: {what}");
         self.context.recovery.fault();
         self.health.fault(what);
-        self.tell_supervisor(PluginFailure::Fault);
+        self.notify_supervisor(PluginFailure::Fault);
     }
 
     /// The host answered a call at its deadline.
@@ -408,8 +408,8 @@ impl Instance {
         tracing::error!(plugin = self.manifest().id, method, "a call was not answered by its deadline");
     }
 
-    /// Ends the process of an isolated plugin; its calls are answered and another process is started. False without a
-    /// process.
+    /// Ends the process of an isolated plugin; its calls are answered and another process is started. Returns false if it
+    /// has no process.
     pub fn end_runner(&self) -> bool {
         self.runners.as_ref().is_some_and(|runners| runners.kill("its calls did not end"))
     }
@@ -422,15 +422,15 @@ impl Instance {
     pub fn does_not_return(&self, method: &str, share: usize) {
         tracing::error!(plugin = self.manifest().id, method, "a call has not returned by its deadline");
         if self.stuck() >= share {
-            self.tell_supervisor(PluginFailure::Stuck);
+            self.notify_supervisor(PluginFailure::Stuck);
         }
         if self.life().is_draining() {
             self.end_if_stuck();
         }
     }
 
-    fn tell_supervisor(&self, failure: PluginFailure) {
-        // It fails at the end of the process, or in a test without supervisor.
+    fn notify_supervisor(&self, failure: PluginFailure) {
+        // Fails at the end of the process, or in a test without a supervisor.
         let _ = self.failures.send((self.id, failure));
     }
 
@@ -462,7 +462,7 @@ impl Instance {
     }
 }
 
-/// Answers a call that is lost to a panic of the host. Forgotten after a regular end.
+/// Answers a call on drop, after a panic of the host. A call that ends regularly forgets it.
 struct AnswerLost<'a> {
     instance: &'a Instance,
     token: u64,

@@ -57,7 +57,7 @@ pub enum StartError {
 }
 
 impl StartError {
-    /// Whether its code failed without a reason.
+    /// Whether the plugin's code failed without giving a reason.
     pub fn is_fault(&self) -> bool {
         matches!(self, Self::Refused { reason, .. } if reason.starts_with("status "))
     }
@@ -67,7 +67,7 @@ impl Instance {
     /// Makes an instance and starts it.
     ///
     /// # Errors
-    /// The failed step. Nothing of the instance is left then, unless a function does not return.
+    /// The failed step. Nothing of the instance is left then, unless one of its functions does not return.
     pub fn start(code: &Arc<LoadedLibrary>, mut launch: Launch<'_>) -> Result<Arc<Self>, StartError> {
         let plugin = code.manifest.id.clone();
         grants::check(&code.manifest, launch.grants, launch.services)?;
@@ -123,11 +123,11 @@ impl Instance {
             });
             instance.init_and_start(&options).inspect_err(|_| instance.end()).map(|()| instance)
         };
-        // An instance that came up too late is ended again.
+        // An instance that started after the time limit is ended.
         let late = |outcome: Result<Arc<Self>, StartError>| outcome.iter().for_each(|instance| instance.end());
         let instance = in_time(&plugin, bring_up, late)??;
         if isolated {
-            tell_missing(&plugin, &status);
+            warn_missing(&plugin, &status);
         }
         instance.start_threads(notices).inspect_err(|_| instance.end())?;
         Ok(instance)
@@ -148,7 +148,7 @@ impl Instance {
     fn start_threads(self: &Arc<Self>, notices: Receiver<u64>) -> Result<(), StartError> {
         self.life().advance(Stage::Serving);
         if let Some(lease) = self.lease() {
-            // It ends when the queue is closed, and the instance after it.
+            // The thread ends when the queue is closed, and its lease keeps the instance until then.
             let deliver = move || {
                 let event = |event: Event| lease.delivering.during(|| lease.deliver(&event));
                 lease.events.run(event);
@@ -177,7 +177,7 @@ impl Instance {
     }
 }
 
-/// Runs plugin code that may not return on its own thread. A result after the time limit goes to `late`, on that
+/// Runs plugin code on its own thread, since it might never return. A result after the time limit goes to `late`, on that
 /// thread.
 ///
 /// # Errors
@@ -247,7 +247,7 @@ fn maker(
 }
 
 /// Logs which parts of an isolated plugin's sandbox are missing.
-fn tell_missing(plugin: &str, status: &RunnerStatus) {
+fn warn_missing(plugin: &str, status: &RunnerStatus) {
     let missing = status.enforced().map(|held| held.missing).unwrap_or_default();
     if !missing.is_empty() {
         let missing = missing.join("; ");
@@ -295,14 +295,14 @@ fn exported(
     Ok(services)
 }
 
-/// Makes the folder that the plugin's manifest asks for, which an isolated plugin may reach then.
+/// Creates the folder that the plugin's manifest asks for, and allows an isolated plugin to reach it.
 fn private_folder(code: &LoadedLibrary, launch: &mut Launch<'_>) -> Result<Option<String>, StartError> {
     if !code.manifest.folder {
         return Ok(None);
     }
     let failed = |source| StartError::Folder { plugin: code.manifest.id.clone(), source };
     own_folder(&launch.folder).map_err(failed)?;
-    // An absolute path without links, as the sandbox wants it.
+    // An absolute path without links, as the sandbox requires.
     let folder = launch.folder.canonicalize();
     let folder = folder.map_err(|source| failed(TrustError::Io { path: launch.folder.clone(), source }))?;
     if let Some(confinement) = &mut launch.confinement {
@@ -311,7 +311,7 @@ fn private_folder(code: &LoadedLibrary, launch: &mut Launch<'_>) -> Result<Optio
     Ok(Some(folder.to_string_lossy().into_owned()))
 }
 
-/// Makes the connections and listening sockets of its `reach` available, also to an isolated plugin.
+/// Opens the connections and listening sockets of a plugin's `reach`, and allows an isolated plugin to use them.
 fn sockets(plugin: &str, launch: &mut Launch<'_>) -> Result<Option<Sockets>, StartError> {
     let (status, rate, id) = (launch.runners.clone(), Rate::per_second(NOTES_PER_SECOND), plugin.to_owned());
     let denied = move |entry: &str| {

@@ -47,7 +47,7 @@ fn after_the_end_of_an_instance_the_hosts_functions_answer_stale_and_change_noth
     let context = context(&lines);
     let (token, receiver) = context.calls.open(7, 0);
     let table = outrigger_abi::host_table(context);
-    // SAFETY: the table is there for the life of the process, as its context is; the functions borrow their arguments.
+    // SAFETY: the table and its context are never freed; the functions borrow their arguments.
     let find = |name: &[u8]| unsafe { (table.service)(table.ctx, Bytes::lend(name)) };
     // SAFETY: as above.
     let wanted = || unsafe { (table.wanted)(table.ctx, token) };
@@ -78,8 +78,8 @@ fn after_the_end_of_an_instance_the_hosts_functions_answer_stale_and_change_noth
     // SAFETY: as above; the bytes are the host's from here on.
     let status = unsafe { (table.reply)(table.ctx, token, 0, OwnedBytes::from(b"1".to_vec())) };
     assert_eq!((status, receiver.is_empty()), (ErrorKind::Stale as i32, true));
-    // The service table that the plugin already has stays valid and does nothing. The SDK's client does not call it
-    // then, but a plugin in C may.
+    // The service table that the plugin already has stays valid and does nothing. The SDK's client no longer calls it,
+    // but a plugin in C may.
     assert_eq!((call_log(), lines.0.lock().len()), (ErrorKind::Stale as i32, 1));
 }
 
@@ -87,7 +87,7 @@ struct Bomb;
 
 impl Wake for Bomb {
     fn wake(self: Arc<Self>) {
-        unreachable!("asked for");
+        unreachable!("requested by the test");
     }
 }
 

@@ -1,4 +1,4 @@
-//! The settings of the ways to the RPC server.
+//! The settings of access to the RPC server: TLS, networks, proxies and listen addresses.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -17,9 +17,9 @@ pub struct TlsConfig {
     pub certificate: PathBuf,
     /// Its private key, in PEM.
     pub key: PathBuf,
-    /// The authorities whose certificates clients must present, in PEM; default: clients need none.
+    /// The authorities that must have issued clients' certificates, in PEM; by default, clients need no certificate.
     pub client_ca: Option<PathBuf>,
-    /// Whether a client is the user whose name is the common name of its certificate.
+    /// Whether the common name of a client's certificate is its user name.
     #[serde(default)]
     pub client_users: bool,
 }
@@ -87,7 +87,7 @@ pub(super) fn one_or_several<'de, D: Deserializer<'de>>(deserializer: D) -> Resu
 }
 
 impl LoadedConfig {
-    /// Checks that somebody may connect to the addresses of proxies.
+    /// Checks that `rpc.trusted_proxies` names a proxy if there is a `proxy:` address.
     pub fn check_proxies(&self) -> Result<(), ConfigError> {
         let rpc = &self.config.rpc;
         match rpc.listen.iter().find(|address| matches!(address, ListenAddress::Proxy(_))) {
@@ -99,7 +99,7 @@ impl LoadedConfig {
         }
     }
 
-    /// Checks the mode of Unix sockets: a decimal number, as 660, is no mode of a file that its owner may use.
+    /// Checks the mode of Unix sockets. This also refuses decimal numbers such as 660, since they lack the owner's bits.
     pub(super) fn check_socket_mode(&self) -> Result<(), ConfigError> {
         let mode = self.config.rpc.socket_mode;
         if mode & 0o600 == 0o600 && mode <= 0o777 {
@@ -109,7 +109,7 @@ impl LoadedConfig {
         Err(self.error("rpc.socket_mode", "", reason))
     }
 
-    /// The settings of TLS, if there is any.
+    /// The settings of TLS; `None` if TLS is not configured.
     ///
     /// # Errors
     /// `client_users` without `client_ca`, or no home directory.
@@ -130,10 +130,10 @@ impl LoadedConfig {
         }))
     }
 
-    /// Reads the certificate, if TLS is set.
+    /// Reads the certificate and its key; `None` if TLS is not configured.
     ///
     /// # Errors
-    /// As [`LoadedConfig::tls_settings`], and a file that cannot be used.
+    /// The errors of [`LoadedConfig::tls_settings`], or a file is unreadable or invalid.
     pub fn tls(&self) -> Result<Option<Tls>, ConfigError> {
         let opened = self.tls_settings()?.map(Tls::open).transpose();
         opened.map_err(|error| self.error(error.setting, "", error.to_string()))

@@ -14,7 +14,7 @@ use super::settings::{
 };
 use super::{BUILT_IN, parse};
 
-/// The keys of a struct, which the refusal of another key lists.
+/// The keys of a struct, read from serde's error for an unknown key.
 fn keys<T: DeserializeOwned>() -> BTreeSet<String> {
     let refused = toml::from_str::<T>("none_of_these = 0").err().unwrap();
     let (_, known) = refused.message().split_once(", expected ").unwrap();
@@ -63,7 +63,7 @@ fn every_key_of_the_code_stands_in_the_reference_and_no_other() {
         ("plugins", keys::<PluginConfig>()),
         ("backend", keys::<BackendConfig>()),
     ];
-    // The keys of `routes` are methods, so any is possible.
+    // The keys of `routes` are method names, so it has no fixed keys.
     let named =
         sections.iter().map(|(name, _)| *name).chain(["network", "datadir", "release", "deprecatedrpc", "routes"]);
     assert_eq!(keys::<Config>(), named.map(str::to_owned).collect(), "a section that is not looked at here");
@@ -80,7 +80,7 @@ fn the_values_of_the_reference_are_the_defaults() {
     let without_plugins = |text: &str| {
         let mut config = parse("config/regtest.toml", text).unwrap();
         config.plugins.clear();
-        // The embedded chain has few data for an estimate.
+        // The reference sets a fallback fee, since the embedded chain has too little data for an estimate.
         config.wallet.fallbackfee = outrigger_values::FeeRate::ZERO;
         format!("{config:#?}")
     };

@@ -1,4 +1,4 @@
-//! The settings of wallets. Those of payments have the names, units and defaults of bitcoin.conf.
+//! The settings of wallets. Payment settings have the names, units and defaults of bitcoin.conf.
 
 use bitcoin::Amount;
 use outrigger_service::wallet::{AddressType, SpendSettings};
@@ -17,38 +17,38 @@ const HIGH_MAX_FEE: Amount = Amount::ONE_BTC;
 /// The highest `maxapsfee` without a warning (`HIGH_APS_FEE`).
 const HIGH_GROUPING_FEE: Amount = Amount::from_sat(10_000);
 
-/// The highest feerate of a setting: 0.1 BTC/kvB, above which `sendrawtransaction` refuses a transaction
-/// (`DEFAULT_MAX_RAW_TX_FEE_RATE`). A setting above it was meant in another unit.
+/// The highest allowed feerate of a setting: 0.1 BTC/kvB, above which `sendrawtransaction` refuses a transaction
+/// (`DEFAULT_MAX_RAW_TX_FEE_RATE`). A higher value is probably in the wrong unit.
 const MAX_FEERATE: FeeRate = FeeRate::from_sat_per_kvb(10_000_000);
-/// The highest `maxtxfee` and `maxapsfee`, ten times that of the warning.
+/// The highest allowed `maxtxfee` and `maxapsfee`: ten times [`HIGH_MAX_FEE`].
 const MAX_FEE: Amount = Amount::from_sat(1_000_000_000);
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct WalletConfig {
-    /// Addresses derived ahead of the last used one.
+    /// The number of addresses derived beyond the last used one.
     pub keypool: u32,
-    /// The length from which a reorganisation is reported by log and metrics; 0: never.
+    /// The number of disconnected blocks from which the log and metrics report a reorganisation; 0: never.
     pub reorganisation_notice: u32,
     #[serde(deserialize_with = "address_type")]
     pub addresstype: AddressType,
-    /// The type of change; by default one that matches the recipients.
+    /// The address type of change; by default, the wallet chooses it to match the recipients.
     #[serde(deserialize_with = "some_address_type")]
     pub changetype: Option<AddressType>,
-    /// The feerate of payments without an estimate; 0: they are refused.
+    /// The feerate of payments if the node has no estimate; 0: the wallet refuses such payments.
     #[serde(deserialize_with = "feerate")]
     pub fallbackfee: FeeRate,
     #[serde(deserialize_with = "feerate")]
     pub mintxfee: FeeRate,
-    /// The feerate at which change must be worth spending.
+    /// The wallet makes no change output that would cost more to spend at this feerate than it is worth.
     #[serde(deserialize_with = "feerate")]
     pub discardfee: FeeRate,
-    /// The feerate up to which more coins are spent than needed.
+    /// Up to this feerate, payments spend more coins than necessary, to consolidate them.
     #[serde(deserialize_with = "feerate")]
     pub consolidatefeerate: FeeRate,
     #[serde(deserialize_with = "amount")]
     pub maxtxfee: Amount,
-    /// The acceptable cost of spending the coins of an address together; `None`: not tried.
+    /// The extra fee that a payment may cost to spend all coins of an address together; `None`: not tried.
     #[serde(deserialize_with = "some_amount")]
     pub maxapsfee: Option<Amount>,
     /// The confirmation target of a payment, in blocks.
@@ -57,13 +57,13 @@ pub struct WalletConfig {
     pub spendzeroconfchange: bool,
     /// Whether the coins of an address are always spent together.
     pub avoidpartialspends: bool,
-    /// Whether payments are refused whose chain is too long for the mempool.
+    /// Whether the wallet refuses payments whose chain of unconfirmed ancestors is too long for the mempool.
     pub walletrejectlongchains: bool,
     /// Whether transactions of wallets are submitted to the node.
     pub walletbroadcast: bool,
-    /// The plugin that signs for wallets which are created with an external signer (`-signer`).
+    /// The plugin that signs for wallets created with an external signer (`-signer`).
     pub signer: Option<String>,
-    /// The plugins that judge what wallets sign, send and give out.
+    /// The policy plugins that approve or refuse wallets' signatures, payments and exports.
     pub policies: Vec<PolicyRule>,
 }
 
@@ -110,7 +110,7 @@ impl WalletConfig {
             reject_long_chains: self.walletrejectlongchains,
             address_type: self.addresstype,
             change_type: self.changetype,
-            // Set later by the node's version.
+            // Set later, from the node's version.
             replaces_any: false,
         }
     }
@@ -132,7 +132,7 @@ impl WalletConfig {
         high.map(|(_, name, what)| format!("wallet.{name} is set very high; this is {what}")).collect()
     }
 
-    /// The key of a setting that was meant in another unit, and the reason.
+    /// The key of a setting that is too high, probably because it is in the wrong unit, and the error text.
     pub fn unit_fault(&self) -> Option<(&'static str, String)> {
         let feerates = [
             ("wallet.fallbackfee", self.fallbackfee),
@@ -163,7 +163,7 @@ impl WalletConfig {
         feerate.or(fee)
     }
 
-    /// The error if the highest fee is below the cost of relaying 1000 virtual bytes.
+    /// The error text if `maxtxfee` is below the minimum relay fee of 1000 virtual bytes.
     pub fn max_fee_fault(&self, relayed: FeeRate) -> Option<String> {
         let least = relayed.fee(1000);
         let reason =
@@ -172,7 +172,7 @@ impl WalletConfig {
     }
 }
 
-/// An amount in BTC in bitcoin.conf's form: a number, whose shortest decimal form counts, or text. May be negative.
+/// Parses an amount in BTC as in bitcoin.conf: text, or a number, which is read in its shortest decimal form. May be negative.
 fn satoshi<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
     let text = match toml::Value::deserialize(deserializer)? {
         toml::Value::Float(number) => number.to_string(),
@@ -190,12 +190,12 @@ fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Amount, D::Error
     Ok(Amount::from_sat(satoshi))
 }
 
-/// An amount; negative means `None`.
+/// Parses an amount in BTC; negative means `None`.
 fn some_amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Amount>, D::Error> {
     Ok(u64::try_from(satoshi(deserializer)?).ok().map(Amount::from_sat))
 }
 
-/// A feerate in BTC per 1000 virtual bytes.
+/// Parses a feerate in BTC per 1000 virtual bytes.
 fn feerate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FeeRate, D::Error> {
     Ok(FeeRate::from_sat_per_kvb(amount(deserializer)?.to_sat()))
 }

@@ -3,14 +3,14 @@
 use outrigger_base::nearest::nearest;
 use outrigger_values::params::toml_words;
 
-/// A message of the TOML reader in the host's words. Where it refuses an unknown name, the nearest of the known ones takes the place of
-/// their list.
+/// Rewords a message of the TOML reader. In an error about an unknown name, the most similar known name replaces the list of all known
+/// names.
 pub fn in_words(message: &str) -> String {
     let message = toml_words(message);
     unknown(&message).map_or_else(|| message.clone(), |(refusal, name)| format!("{refusal}; did you mean '{name}'?"))
 }
 
-/// The refusal of an unknown name without the list of known ones, and the nearest of these.
+/// Splits an error about an unknown name into the error without the list of known names, and the most similar known name.
 fn unknown(message: &str) -> Option<(&str, &str)> {
     let (refusal, known) = message.split_once(", expected ")?;
     let name = refusal.strip_prefix("unknown field `").or_else(|| refusal.strip_prefix("unknown variant `"))?;

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use crate::groups;
 use outrigger_plugins::registry::{Plugin, Registry};
 
-/// How long a method is not logged again.
+/// The least time between two log lines about a method.
 const SILENCE: Duration = Duration::from_secs(60);
 
 const MAX_METHODS: usize = 1024;
@@ -57,7 +57,7 @@ mod tests {
     fn absent_method_is_logged_once_in_a_while() {
         let (absent, now) = (Absent::default(), Instant::now());
         assert!(absent.is_news("submitblock", now));
-        // Another call of it changes nothing.
+        // A repeated call does not extend the silence.
         assert!(!absent.is_news("submitblock", now + SILENCE / 2));
         assert!(absent.is_news("getblock", now + SILENCE / 2));
         assert!(absent.is_news("submitblock", now + SILENCE));

@@ -1,6 +1,6 @@
-//! Arguments: named ones become positional, their number and, if the manifest requires it, their types are checked.
+//! Turns named arguments into positional ones, and checks their number and, if the manifest requires it, their types.
 //!
-//! The text of each value is passed on unchanged, so that amounts keep their digits.
+//! The JSON text of each value is passed on unchanged, so that amounts keep their digits.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -17,14 +17,14 @@ use zeroize::Zeroizing;
 
 use outrigger_rpc::Params;
 
-/// The member of a named call that holds leading positional arguments.
+/// The member of named parameters that holds leading positional arguments.
 const ARGS: &str = "args";
 
 /// The arguments of a call as a JSON array in the order of the manifest.
 pub enum Arguments {
-    /// As the client wrote them: long ones are not copied.
+    /// As the client wrote them, without a copy.
     Given(Params),
-    /// Reordered, or taken out of text.
+    /// Reordered, or parsed from JSON strings.
     Ordered(Zeroizing<String>),
 }
 
@@ -41,7 +41,7 @@ impl Arguments {
 struct Signature<'s> {
     method: &'s MethodSpec,
     rules: &'s Rules,
-    /// Whether the release lacks arguments of the method, which is rare.
+    /// Whether the release lacks any arguments of the method.
     narrows: bool,
     params: Vec<&'s ParamSpec>,
 }
@@ -53,7 +53,7 @@ impl<'s> Signature<'s> {
         Self { method, rules, narrows, params: method.params.iter().filter(has).collect() }
     }
 
-    /// The members of an object that a named call may give as arguments.
+    /// The members of an object parameter that a client may pass as named arguments.
     fn members(&self, param: &'s ParamSpec) -> impl Iterator<Item = &'s ParamSpec> {
         param.members.iter().filter(|member| !self.narrows || !self.rules.lacks(&self.method.name, &member.name))
     }
@@ -66,8 +66,8 @@ impl<'s> Signature<'s> {
 /// Reads the arguments of a call.
 ///
 /// # Errors
-/// -8 for unknown names and duplicate parameters, -1 with the help text for a wrong number, -3 for a wrong type if
-/// types are checked.
+/// -8 for unknown names and duplicate parameters, -1 with the help text for a wrong number, and -3 for wrong types if
+/// the manifest requires the check.
 pub fn positional(method: &MethodSpec, rules: &Rules, params: &Params) -> Result<Arguments, RpcError> {
     let text = std::str::from_utf8(params.as_bytes()).map_err(|_| RpcError::new(RpcErrorCode::PARSE, "Parse error"))?;
     let signature = Signature::of(method, rules);
@@ -94,7 +94,7 @@ pub fn positional(method: &MethodSpec, rules: &Rules, params: &Params) -> Result
     if !params.is_named() && values.iter().all(|value| matches!(value, Cow::Borrowed(_))) {
         return Ok(Arguments::Given(params.clone()));
     }
-    // Allocated at full size, so that growing leaves no copy of a secret behind; wiped on drop.
+    // Allocated at full size, since a reallocation would leave a copy of a secret behind; wiped on drop.
     let room = values.iter().map(|value| value.len() + 1).sum::<usize>() + 2;
     let mut array = Zeroizing::new(String::with_capacity(room));
     array.push('[');
@@ -108,14 +108,14 @@ pub fn positional(method: &MethodSpec, rules: &Rules, params: &Params) -> Result
     Ok(Arguments::Ordered(array))
 }
 
-/// Collects the items of an array, or the members of an object in order, including duplicates. More items than any call
-/// of the method could have are an error. Surplus members are not kept, so a long list costs little.
+/// Collects at most `most` items of an array, or members of an object in order, including duplicates. Further items are
+/// an error. Further members are dropped, so a long list costs little.
 struct Collect {
     most: usize,
 }
 
-/// How many members beyond one per parameter (and `args`) are kept of a named call. With more, the call is wrong, and
-/// the first wrong names suffice for the error.
+/// How many members beyond the known names are kept of named parameters. A call with more members is wrong, and the kept
+/// ones suffice for the error.
 const SPARE_MEMBERS: usize = 64;
 
 type Members<'a> = Vec<(String, &'a RawValue)>;
@@ -151,7 +151,7 @@ impl<'de> Visitor<'de> for Collect {
     }
 }
 
-/// Reads the arguments of a call. They are valid JSON, so only their number can be wrong.
+/// Reads at most `most` arguments of a call. They are valid JSON, so only their number can be wrong.
 fn read<'a>(signature: &Signature<'_>, text: &'a str, most: usize) -> Result<Members<'a>, RpcError> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     deserializer.deserialize_any(Collect { most }).map_err(|_| signature.wrong_number())
@@ -162,8 +162,8 @@ fn items<'a>(signature: &Signature<'_>, text: &'a str) -> Result<Vec<&'a RawValu
     Ok(read(signature, text, signature.params.len())?.into_iter().map(|(_, value)| value).collect())
 }
 
-/// Gaps become null, trailing gaps are dropped. Errors are in bitcoind's order: a duplicate name, a parameter both by
-/// position and by name, an unknown name.
+/// Orders named arguments. Missing ones become null, or are dropped at the end. Errors are in bitcoind's order: a
+/// duplicate name, a parameter both by position and by name, an unknown name.
 fn from_names<'a>(signature: &Signature<'_>, text: &'a str) -> Result<Vec<Cow<'a, str>>, RpcError> {
     let known: usize = signature.params.iter().map(|param| 1 + param.members.len()).sum();
     let mut members = read(signature, text, known + SPARE_MEMBERS)?;
@@ -198,8 +198,8 @@ fn from_names<'a>(signature: &Signature<'_>, text: &'a str) -> Result<Vec<Cow<'a
     Ok(slots.into_iter().map(|slot| slot.unwrap_or(Cow::Borrowed("null"))).collect())
 }
 
-/// The named value of a parameter, or an object of its members that were named. `take` removes a member of the call. Of
-/// a parameter's names only one is taken; another one is left over.
+/// The named value of a parameter, or an object of its members that were named. `take` removes a member of the call. If
+/// a client uses two names of a parameter, the second is left over and refused later.
 fn slot<'a>(
     signature: &Signature<'_>,
     param: &ParamSpec,
@@ -226,7 +226,7 @@ pub fn names(param: &ParamSpec) -> impl Iterator<Item = &str> {
     std::iter::once(&*param.name).chain(param.aliases.iter().map(String::as_str))
 }
 
-/// Some clients send arrays and objects as JSON text: such text is parsed if its value has the declared type.
+/// Parses a JSON string if it contains an array or object of the declared type, since some clients send these as strings.
 fn unwrap_text(kind: ParamType, value: Cow<'_, str>) -> Cow<'_, str> {
     let openings: &[char] = match kind {
         ParamType::Array => &['['],
@@ -258,7 +258,7 @@ fn type_name(value: &str) -> &'static str {
     }
 }
 
-/// Bitcoin Core 29's check of argument types: all mismatches are reported together.
+/// Checks argument types like Bitcoin Core 29: one error reports all mismatches.
 fn check_types(signature: &Signature<'_>, values: &[Cow<'_, str>]) -> Result<(), RpcError> {
     let mut mismatches = String::new();
     for (index, (value, param)) in values.iter().zip(&signature.params).enumerate() {
@@ -297,7 +297,7 @@ fn check_addresses(amounts: &str) -> Result<(), RpcError> {
     }
 }
 
-/// As [`check_addresses`], also if each amount is in its own object; the second of two would be lost.
+/// Like [`check_addresses`], and refuses an object with two keys in an array of outputs, since the second would be lost.
 fn check_outputs(outputs: &str) -> Result<(), RpcError> {
     let entries: Vec<&RawValue> = serde_json::from_str(outputs).unwrap_or_default();
     match entries.iter().find(|entry| entry.get().starts_with('{') && keys(entry.get()).len() > 1) {
@@ -416,7 +416,7 @@ mod tests {
         check_options(r#"{"rate":null,"version":3}"#, Ok(r#"[null,null,{"rate":null},3]"#));
         check_options(r#"{"query":{"rate":2}}"#, Ok(r#"[null,null,{"rate":2}]"#));
         check_options(r#"{"args":["x"],"rate":2}"#, Ok(r#"["x",null,{"rate":2}]"#));
-        // A name that is a parameter itself is that parameter.
+        // A name of both a parameter and a member means the parameter.
         check_options(r#"{"mode":"m","rate":2}"#, Ok(r#"[null,"m",{"rate":2}]"#));
         check_options(r#"{"mode":"m","options":{}}"#, Ok(r#"[null,"m",{}]"#));
     }

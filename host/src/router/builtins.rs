@@ -52,7 +52,7 @@ pub const RESERVED: [&str; NAMES.len() + 1] = {
     names
 };
 
-/// The methods of the node in `help` that a user may see.
+/// The node's methods in `help` that a user may see.
 struct NodeMethods<'a> {
     node: Arc<Passthrough>,
     help: Arc<NodeHelp>,
@@ -60,7 +60,7 @@ struct NodeMethods<'a> {
 }
 
 impl NodeMethods<'_> {
-    /// The arguments of those methods that the host does not answer.
+    /// The rows of the node's `help dump_all_command_conversions` for methods that the host does not answer.
     async fn conversions(&self, is_ours: impl Fn(&str) -> bool) -> Vec<Value> {
         let mut rows = self.node.conversions().await.unwrap_or_default();
         rows.retain(|row| {
@@ -78,7 +78,7 @@ const GENERATE_HELP: &str =
 
 const STARTING: &str = "The host is starting";
 
-/// How long the answer to stopplugin and reloadplugin waits for the old instance's end.
+/// How long stopplugin and reloadplugin wait for the old instance to end.
 const END_PATIENCE: Duration = Duration::from_secs(1);
 
 pub struct Builtins {
@@ -98,7 +98,7 @@ impl Builtins {
     /// `stop` makes the host stop.
     ///
     /// # Errors
-    /// The built-in description of the methods is invalid, which a test excludes.
+    /// The built-in description of the methods is invalid. A test rules this out.
     pub fn new(
         registry: Arc<Registry>,
         stop: watch::Sender<bool>,
@@ -112,12 +112,12 @@ impl Builtins {
         Ok(Self { specs, registry, started: Instant::now(), stop, active, passthrough, reloading, standing })
     }
 
-    /// The description of one of these methods.
+    /// The specification of one of the host's own methods.
     pub(super) fn spec(&self, method: &str) -> Option<Arc<MethodSpec>> {
         self.specs.iter().find(|spec| spec.name == method).cloned()
     }
 
-    /// Answers a call if it is one of these methods.
+    /// Answers a call of one of the host's own methods; `None` for other methods.
     pub async fn call(&self, call: &Call) -> Option<Result<Bytes, RpcError>> {
         if call.method == GENERATE {
             return Some(Err(generate(&call.params)));
@@ -133,7 +133,7 @@ impl Builtins {
             "help" => self.help_of(&params, &call.origin).await,
             "rpc.discover" | "getopenrpcinfo" => Ok(self.discover(call).await),
             "stop" => {
-                // Fails only if the host is already stopping.
+                // This fails only if the host is already stopping.
                 let _ = self.stop.send(true);
                 Ok(json!("Outrigger stopping"))
             }
@@ -147,7 +147,7 @@ impl Builtins {
         Some(answer.map(|value| Bytes::from(value.to_string())))
     }
 
-    /// Describes the methods that the user may call, those of the node included.
+    /// Describes the methods that the user may call, including those of the node.
     async fn discover(&self, call: &Call) -> Value {
         let mut document = {
             let (serving, rules) = (self.registry.serving(), self.registry.rules());
@@ -170,7 +170,7 @@ impl Builtins {
     /// Starts, stops or reloads a plugin, on a thread that may block.
     async fn change(&self, call: &Call, params: &[Value]) -> Result<Value, RpcError> {
         let name = params.first().and_then(Value::as_str).unwrap_or_default().to_owned();
-        // The change would wait for this call.
+        // The change would wait for this call to end.
         if call.through.iter().any(|id| **id == *name) {
             let message = format!("The call goes through the plugin '{name}', which it would end");
             return Err(RpcError::invalid_parameter(message));
@@ -196,7 +196,7 @@ impl Builtins {
     /// Reads the configuration again, on a thread that may block.
     async fn reload(&self, call: &Call) -> Result<Value, RpcError> {
         if !call.through.is_empty() {
-            // It would wait for this call.
+            // The reload would wait for this call to end.
             return Err(RpcError::misc("The call goes through a plugin, which a reload may end"));
         }
         let (reloading, asked_by) = (self.reloading.clone(), format!("the user {}", printable(&call.origin.user)));
@@ -231,7 +231,7 @@ impl Builtins {
         }
         let command = params.first().and_then(Value::as_str).unwrap_or_default();
         let Some(node) = &self.passthrough else { return Ok(self.help(command, None)) };
-        // While the node is away, only our methods are listed.
+        // While the node is unreachable, only the methods of the host and its plugins are listed.
         let help = node.read_help().await.ok();
         let is_ours = self.answers(command) || command == GENERATE;
         if !command.is_empty() && command != DUMP_CONVERSIONS && !is_ours {
@@ -309,7 +309,7 @@ fn unknown_command(command: &str) -> String {
     format!("help: unknown command: {command}")
 }
 
-/// The answer of `generate`: the removal, or with arguments, which it does not take, the usage.
+/// The error of `generate`: that it was removed, or the usage if the call has arguments.
 fn generate(params: &Params) -> RpcError {
     let spec = serde_json::from_value(json!({"name": GENERATE, "category": "hidden", "help": ""}));
     let refused = spec.ok().and_then(|spec| arguments::positional(&spec, &rules(None), params).err());
@@ -320,7 +320,8 @@ fn generate(params: &Params) -> RpcError {
     }
 }
 
-/// Every name of every argument: method, position, name, and whether it is text, as in bitcoind's own tests.
+/// The rows of `help dump_all_command_conversions`: method, position, name, and whether the argument is text, for each name of each
+/// argument.
 fn conversions<'a>(methods: impl Iterator<Item = &'a MethodSpec>) -> Value {
     let mut methods: Vec<_> = methods.collect();
     methods.sort_by(|a, b| a.name.cmp(&b.name));
@@ -335,7 +336,7 @@ fn conversions<'a>(methods: impl Iterator<Item = &'a MethodSpec>) -> Value {
     methods.into_iter().flat_map(of_method).collect()
 }
 
-/// A changed plugin, and the number of open calls of its ending instance.
+/// The result of a plugin's change, with the number of calls still open in the ending instance.
 fn changed(instance: &Instance, ending: Option<&Instance>) -> Value {
     let draining = match ending {
         Some(ending) if !ending.wait_ended(Instant::now() + END_PATIENCE) => ending.waiting(),
@@ -394,7 +395,7 @@ fn described(plugin: &Plugin, routes: &RouteTable) -> Value {
     })
 }
 
-/// The plugin's own metrics: those of `metrics/1`.
+/// The metrics that the plugin recorded itself (`metrics/1`).
 fn measured(metrics: &PluginMetrics) -> Value {
     let value = |series: &Series| match series {
         Series::Counter(count) => json!(count),

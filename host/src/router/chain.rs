@@ -1,4 +1,4 @@
-//! A call's way through the links of its chain: wrappers first, then the plugins of its route, then the host or the node.
+//! Passes a call along the links of its chain: wrappers first, then the plugins of its route, then the host or the node.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -20,13 +20,13 @@ use super::arguments::{self, Arguments};
 use super::onward::may_not_wait;
 use super::{Router, long};
 
-/// The methods by which an operator gets rid of a wrapper. The user of the cookie calls them past all wrappers.
+/// The methods by which an operator removes a wrapper. No wrapper sees them if the cookie's user calls them.
 const NEVER_WRAPPED: [&str; 6] = ["listplugins", "reload", "reloadplugin", "startplugin", "stop", "stopplugin"];
 
 /// The links of a call.
 pub enum Links {
     Route(Arc<Chain>),
-    /// Before a method that no plugin answers.
+    /// The wrappers of a method that no plugin answers.
     Wrappers(Vec<Link>),
 }
 
@@ -41,10 +41,10 @@ impl Deref for Links {
     }
 }
 
-/// The right to call the instance of a link.
+/// The lease of a link's instance for one call.
 struct Leased {
     lease: Lease,
-    /// The link as it is now, if it has changed.
+    /// The current link, if it has changed meanwhile.
     fresh: Option<Link>,
     /// How long the call waited for the instance.
     waited: Duration,
@@ -53,7 +53,7 @@ struct Leased {
 /// How a call ended at a link.
 pub(super) enum AtLink {
     Answered(Result<Bytes, Failure>),
-    /// The next link gets it, with these parameters or the client's.
+    /// The plugin passed the call to the next link, with these parameters, or unchanged.
     Passed(Option<Bytes>),
     /// The plugin gave no valid answer.
     Failed(Failure),
@@ -71,7 +71,7 @@ impl From<calls::Answer> for AtLink {
 }
 
 impl Router {
-    /// The plugins that a call goes through; `None` if there are none.
+    /// The plugins that a call goes through; `None` if no plugin concerns it.
     pub(super) fn links(&self, call: &Call) -> Option<Links> {
         if let Some(chain) = self.registry.chain(&call.method) {
             return Some(Links::Route(chain));
@@ -81,12 +81,12 @@ impl Router {
             return None;
         }
         let signature = self.builtins.spec(&call.method);
-        // A method that only the node knows may take any time.
+        // A method that only the node knows may take any length of time.
         let may_be_long = signature.is_none() && method(&call.method).is_none_or(Method::may_be_long);
         Some(Links::Wrappers(self.registry.wrappers(&call.method, signature.as_ref(), may_be_long)))
     }
 
-    /// Answers a call by the links of its chain.
+    /// Passes a call along the links until one of them answers, or else to the host or the node.
     pub(super) async fn walk(&self, links: Links, mut call: Call) -> Answer {
         for (at, link) in links.iter().enumerate() {
             if call.through.contains(&link.id) {
@@ -101,7 +101,7 @@ impl Router {
             match self.at_link(at, link, &call, asked.as_ref()).await {
                 AtLink::Answered(answer) => return answer.map(ResultText::from),
                 AtLink::Failed(failure) if !link.may_fail => return Err(failure),
-                // The next link has had the call already: nobody gets it twice.
+                // The next link has already received the call, and must not receive it twice.
                 AtLink::Failed(failure) if has_asked() => return Err(failure),
                 AtLink::Passed(_) if has_asked() => {
                     let message = format!("The plugin '{}' passed a call on that the next one had answered", link.id);
@@ -122,9 +122,9 @@ impl Router {
         self.without_plugins(&call).await
     }
 
-    /// Answers a call as a host without plugins would.
+    /// Answers a call by the host's own method, or by the node.
     pub(super) async fn without_plugins(&self, call: &Call) -> Answer {
-        // Boxed: every call, also a plugin's long poll, reserves room for the largest future here.
+        // Boxed to keep the future of each call small, including a plugin's long poll.
         if let Some(answer) = Box::pin(self.builtins.call(call)).await {
             return answer.map(ResultText::from).map_err(Failure::Rpc);
         }
@@ -138,11 +138,11 @@ impl Router {
         Err(Failure::Rpc(RpcError::new(RpcErrorCode::METHOD_NOT_FOUND, "Method not found")))
     }
 
-    /// Leases the instance of a link for one call, and gives the link as it is now if it has changed; `None` if meanwhile no
-    /// plugin concerns the method. Waits for the successor of an instance that ends first, at most until the call's deadline.
+    /// Leases the instance of a link for one call; `None` if the method meanwhile has no plugin. If a plugin is being reloaded, this
+    /// waits for the new instance, at most until the call's deadline.
     ///
-    /// An instance is closed only after its routes are replaced, or before its successor starts. A closed instance therefore
-    /// means that the links are outdated, so they are read again. The same closed instance twice means that the host is stopping.
+    /// The registry closes an instance only after it has replaced its routes, or before it starts the successor. A closed instance
+    /// therefore means that the links are outdated, so they are read again. If the same instance is closed again, the host is stopping.
     async fn lease(&self, at: usize, link: &Link, call: &Call) -> Result<Option<Leased>, Failure> {
         let away = || {
             let message = format!("The plugin '{}', which this call goes through, does not run", link.id);
@@ -166,7 +166,7 @@ impl Router {
         }
     }
 
-    /// Waits for the successor of an instance. False at once if none is about to start.
+    /// Waits for the successor of an instance. Returns false at once if none is about to start.
     async fn wait_for_successor(
         &self,
         instance: &Instance,
@@ -179,7 +179,7 @@ impl Router {
         if may_not_wait() {
             return Err(Failure::Overloaded);
         }
-        // Boxed: every call reserves room for this future.
+        // Boxed to keep the future of each call small.
         let successor = Box::pin(self.registry.successor(instance.id));
         let Some(limit) = instance.deadline.filter(|_| !method.long_running) else { return Ok(successor.await) };
         let late = |_| {
@@ -190,7 +190,7 @@ impl Router {
         tokio::time::timeout(limit.saturating_sub(waited), successor).await.map_err(late)
     }
 
-    /// The parameters as the link gets them.
+    /// The parameters as the link receives them: in the manifest's order if it has the method's signature.
     fn arguments(&self, link: &Link, params: &Params) -> Result<Arguments, RpcError> {
         let Some(method) = &link.signature else { return Ok(Arguments::Given(params.clone())) };
         let rules = self.registry.rules();
@@ -232,8 +232,8 @@ impl Router {
             guard.not_begun();
             return AtLink::Failed(Failure::Overloaded);
         };
-        // An inline call that returned without an answer is a long poll, whose number is limited. A call on the pool
-        // may be running and must not be refused after its start; the pool has its own limit.
+        // An inline call that returned without an answer is a long poll, and counts towards the limit of long polls. A call
+        // on the pool may already be running, so it is not refused here; the pool has its own limit.
         let long = ran_inline && method.long_running && answer.is_empty();
         let _long = match long.then(|| self.long.try_acquire()) {
             Some(Err(_)) => return AtLink::Failed(Failure::Overloaded),

@@ -1,7 +1,7 @@
 //! Calls of inline methods, which run on the network thread that read them.
 //!
 //! Handing a call to another thread and back costs more than most calls. A manifest can mark a method `inline` to avoid
-//! this. A slow one runs on the pool for a while.
+//! this. If an inline method is slow, its next calls run on the pool for a while.
 
 use std::time::Instant;
 
@@ -17,10 +17,10 @@ pub struct InlineCall<'a> {
 }
 
 impl<'a> InlineCall<'a> {
-    /// Starts a call on this thread; `None` if this is not a network thread, and no plugin calls from it.
+    /// Starts a call on this thread; `None` if it is not a network thread and no plugin is making a call on it.
     pub fn begin(latency: &'a Latency) -> Option<Self> {
         let began = Instant::now();
-        // A plugin's call within an inline call belongs to the outer call's time.
+        // The time of a call that a plugin makes within an inline call counts as the outer call's.
         let here = if begins_here() { None } else { Some(CallHere::begin(began)?) };
         Some(Self { latency, began, _here: here })
     }

@@ -1,8 +1,8 @@
-//! Routes a call by its method's name to a plugin or to one of the host's own methods.
+//! Routes a call by its method's name to a plugin, to one of the host's own methods, or to the node.
 //!
-//! The routing table is read for every request, so plugins can be started and stopped without a pause. Named arguments
-//! are put into the manifest's order here, counted, and type-checked if the manifest requires it, so a plugin sees
-//! positions only.
+//! The routing table is read for every call, so plugins can be started and stopped without a pause. The router puts named
+//! arguments into the manifest's order, checks their number, and checks their types if the manifest requires it. Plugins
+//! only see positional arguments.
 
 mod absent;
 pub mod arguments;
@@ -59,14 +59,14 @@ pub struct Router {
     /// Places for concurrent long polls.
     long: Semaphore,
     absent: Absent,
-    /// If calls are forwarded to a node.
+    /// `None` if calls are not forwarded to a node.
     passthrough: Option<Arc<Passthrough>>,
     wallets: Arc<WalletManager>,
     switchboard: Arc<Switchboard>,
 }
 
 impl Router {
-    /// `max_long_calls` limits concurrent long polls. Calls without a plugin go to the node behind `passthrough`, if there is one.
+    /// `max_long_calls` limits concurrent long polls. Methods that neither a plugin nor the host answers go to `passthrough`, if any.
     pub fn new(
         registry: Arc<Registry>,
         builtins: Builtins,
@@ -92,26 +92,26 @@ impl Router {
         self.passthrough.as_ref()
     }
 
-    /// Whether a call in front of a possibly slow node would not wait for it, so that it may run on a network thread.
+    /// Whether a call reads only a wallet that is already at the tip. It then does not wait for the node, and may run inline.
     fn finds_wallet_at_tip(&self, method: &MethodSpec, call: &Call) -> bool {
         method.inline && method.wallet_only && self.wallets.stands_at_tip(wallet_of(call))
     }
 
-    /// Whether an inline call may wait for the plugin that signs for its wallet, or for those that judge.
+    /// Whether an inline call may wait for plugins that sign for its wallet or approve its payments.
     fn asks_plugins(&self, lease: &Lease, method: &MethodSpec, call: &Call) -> bool {
         method.inline
             && lease.grants.iter().any(|grant| GUARDED.contains(&&*grant.service))
             && self.wallets.asks_plugins(wallet_of(call))
     }
 
-    /// A call's way on from a link.
+    /// Lets a plugin pass on a call from its link, or make calls of its own.
     fn onward(&self, link: &Link, call: &Call, asked: &Arc<AtomicBool>) -> Arc<dyn Onward> {
         let mut call = call.clone();
         call.through.push(link.id.clone());
         Arc::new(OnwardCall { switchboard: self.switchboard.clone(), call, asked: asked.clone() })
     }
 
-    /// Runs a call in its lane. Returns whether it ran on this thread, and so has returned.
+    /// Runs a call on this thread, or queues it for the pool. Returns whether it ran on this thread.
     async fn run(
         &self,
         token: u64,
@@ -123,7 +123,7 @@ impl Router {
     ) -> Result<bool, Overloaded> {
         let method = &link.method;
         let mut lane = Lane::of(method, may_run_inline, &link.latency, params.as_bytes().len());
-        // In front of a node the wallet was at the tip a moment ago, so the call does not wait.
+        // With a node, only calls of wallets at the tip run inline (`finds_wallet_at_tip`), so this one does not wait.
         let needs_tip = method.needs_tip && self.passthrough.is_none();
         let inline_onward = onward.clone();
         let inline_caller = || caller(link, call, inline_onward, needs_tip);
@@ -156,7 +156,7 @@ impl Router {
         Ok(false)
     }
 
-    /// Handles a passed deadline. `phase` is the call's last phase; `None` if it was just answered.
+    /// The error of a call whose deadline has passed. `phase` is its last phase; `None` if it was just answered.
     fn expired(
         &self,
         token: u64,
@@ -179,7 +179,7 @@ impl Router {
         Failure::Rpc(RpcError::internal(message))
     }
 
-    /// Records that the code of a call is overdue, and replaces its pool thread.
+    /// Records that the code of a call does not return, and replaces its pool thread.
     fn note_stuck(&self, token: u64, instance: &Instance, method: &str, lane: Lane) {
         if lane != Lane::Inline {
             instance.health.lose_thread();
@@ -188,8 +188,7 @@ impl Router {
         instance.does_not_return(method, self.pool.share());
     }
 
-    /// Handles overdue calls: abandoned calls, calls that may answer late, and inline calls, which nothing else
-    /// watches.
+    /// Handles overdue calls that no deadline of a waiting client covers: abandoned, long-running and inline calls.
     fn handle_overdue_calls(&self) {
         for Overdue { token, instance, run } in self.calls.find_overdue(Instant::now()) {
             let Some(instance) = self.registry.instance_by_id(instance) else { continue };
@@ -226,8 +225,8 @@ impl Router {
 
 impl Dispatch for Router {
     async fn dispatch(&self, call: Call) -> Answer {
-        // The functions that plugins provide to the host have such names. A wrapper that is a provider must not take a client's
-        // call for the host's.
+        // Only the functions that plugins provide to the host have such names. A plugin that both wraps calls and provides functions
+        // must not take a client's call for the host's.
         if call.method.contains('/') {
             return Err(Failure::Rpc(RpcError::new(RpcErrorCode::METHOD_NOT_FOUND, "Method not found")));
         }
@@ -242,7 +241,7 @@ impl Dispatch for Router {
         answer
     }
 
-    /// Methods that only the node answers are batched.
+    /// Whether only the node answers a method, so that its calls in a batch go to the node as one batch.
     fn takes_together(&self, method: &str) -> bool {
         let is_ours = || {
             self.registry.spec(method).is_some() || self.builtins.spec(method).is_some() || self.registry.wraps(method)
@@ -269,7 +268,7 @@ impl Dispatch for Router {
     }
 }
 
-/// The name of a call's wallet; `None` for the only one.
+/// The name of a call's wallet; `None` if the call means the only loaded wallet.
 fn wallet_of(call: &Call) -> Option<&str> {
     call.origin.wallet.as_deref().or(call.origin.only_wallet.as_deref())
 }

@@ -1,4 +1,4 @@
-//! Calls that plugins observe.
+//! Reports ended calls to the plugins that observe them.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -7,10 +7,10 @@ use outrigger_plugins::registry::Registry;
 use outrigger_rpc::{Answer, Call, Failure, Origin};
 use outrigger_service::events::Event;
 
-/// The code of a call that was not begun.
+/// The error code that observers see for a call that was not started.
 const NOT_BEGUN: i32 = -1;
 
-/// A call in progress of which observers hear when it has ended.
+/// A call in progress, which is reported to observers when it ends.
 pub struct Observed {
     method: String,
     origin: Arc<Origin>,

@@ -1,6 +1,6 @@
-//! Calls that plugins make (`rpc/1`): `next` asks the next link of a chain, `call` calls a method by its name.
+//! Calls that plugins make (`rpc/1`): `next` passes a call to the next link of its chain, `call` calls a method by name.
 //!
-//! A plugin's code waits for the answer on its own thread, which drives the call: the same future that a client's would be.
+//! The thread of the plugin's code polls the call's future, which is the same as for a client's call, until it is answered.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -26,30 +26,30 @@ use tokio::runtime::Handle;
 
 use crate::audit::AuditLog;
 
-/// How long a call outside of calls may take.
+/// The time limit of a call that a plugin makes outside of any client's call.
 const UNSCOPED_PATIENCE: Duration = Duration::from_secs(120);
 
-/// How often a thread that waits looks whether anybody waits for its own answer.
-const LOOK: Duration = Duration::from_millis(100);
+/// How often a waiting thread checks whether its answer is still wanted.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A call that is being answered.
 pub type Answering = Pin<Box<dyn Future<Output = Answer> + Send>>;
 
 thread_local! {
-    /// How many calls of plugins this thread begins, one within the other. An inline method may run on it then.
+    /// How many nested plugin calls this thread is starting. While it is above 0, inline methods may run on this thread.
     static BEGINS: Cell<usize> = const { Cell::new(0) };
-    /// Whether the call that this thread begins may not wait, since the thread serves connections.
+    /// Whether the call that this thread is starting may not wait, since the thread serves connections.
     static MAY_NOT_WAIT: Cell<bool> = const { Cell::new(false) };
-    /// Whether such a call was refused because it would have to wait.
+    /// Whether such a call was refused because it would wait.
     static WOULD_WAIT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this thread begins a call of a plugin.
+/// Whether this thread is starting a plugin's call.
 pub fn begins_here() -> bool {
     BEGINS.get() > 0
 }
 
-/// Whether a call must be refused here, before it is handed to another thread or to the node.
+/// Whether the router must refuse a call on this thread instead of handing it to another thread or to the node.
 pub fn may_not_wait() -> bool {
     if MAY_NOT_WAIT.get() {
         WOULD_WAIT.set(true);
@@ -57,7 +57,7 @@ pub fn may_not_wait() -> bool {
     MAY_NOT_WAIT.get()
 }
 
-/// A call that this thread begins. Its end restores the state before.
+/// Marks this thread as starting a call. Dropping it restores the previous state.
 struct Begun {
     may_not_wait: bool,
 }
@@ -77,24 +77,24 @@ impl Drop for Begun {
     }
 }
 
-/// The entrances for calls of plugins.
+/// The functions by which plugins' calls enter the host.
 pub struct Front {
-    /// The whole service, as clients reach it.
+    /// The service with all layers, as for clients: it logs, counts and limits calls.
     pub service: Box<dyn Fn(Call) -> Answering + Send + Sync>,
-    /// The router. It neither logs nor counts a call.
+    /// The router alone, which neither logs nor counts calls.
     pub dispatch: Box<dyn Fn(Call) -> Answering + Send + Sync>,
-    /// Calls of the host for a plugin that provides a service, by the plugin's id.
+    /// Calls a function of the plugin with this id, which provides a service to the host.
     pub provider: Box<dyn Fn(String, Call) -> Answering + Send + Sync>,
-    /// Has the verdicts of policies.
+    /// Records the verdicts of policies.
     pub audit: Option<Arc<AuditLog>>,
 }
 
-/// The way of plugins' calls into the host.
+/// Connects plugins to the host for their calls.
 pub struct Switchboard {
     runtime: Handle,
-    /// The calls in flight, in which plugins make calls.
+    /// The calls in progress, during which plugins make calls.
     pub(super) calls: Arc<Calls>,
-    /// Not there while the host starts and stops.
+    /// `None` while the host starts or stops.
     front: Mutex<Option<Arc<Front>>>,
 }
 
@@ -107,12 +107,12 @@ impl Switchboard {
         Self { runtime, calls, front: Mutex::new(None) }
     }
 
-    /// Connects the host, once it is up.
+    /// Sets the entry points, once the host has started.
     pub fn connect(&self, front: Front) {
         *self.front.lock() = Some(Arc::new(front));
     }
 
-    /// Ends the calls that plugins wait for, and refuses others.
+    /// Ends the calls for which plugins wait outside of clients' calls, and refuses new ones.
     pub fn disconnect(&self) {
         *self.front.lock() = None;
     }
@@ -121,12 +121,15 @@ impl Switchboard {
         self.front.lock().clone()
     }
 
-    /// The calls of a plugin that may use these wallets; `None` for all.
+    /// The `rpc/1` user of a plugin that may use these wallets; `None` for all wallets.
     pub fn of_plugin(self: &Arc<Self>, plugin: &str, wallets: Option<Vec<String>>) -> PluginUser {
         PluginUser { switchboard: self.clone(), id: plugin.into(), wallets }
     }
 
-    /// Waits for the answer of a call while somebody waits for that of `scope`.
+    /// Makes a call and waits for its answer, as long as the answer of the call `scope` is wanted.
+    ///
+    /// # Errors
+    /// The host starts or stops, too many calls are nested or wait, or this thread serves connections and may not wait.
     pub(super) fn wait(&self, scope: Scope, begin: impl FnOnce(&Front) -> Answering) -> Result<RpcReply> {
         let Some(front) = self.front() else {
             return refused(
@@ -161,9 +164,9 @@ impl Switchboard {
         }
     }
 
-    /// Runs a call on this thread as far as it goes without waiting.
+    /// Polls a call once on this thread; `None` if it is not answered yet.
     fn begin<T>(&self, work: Pin<&mut impl Future<Output = T>>, may_not_wait: bool) -> Option<T> {
-        // Its timers are the runtime's.
+        // The call's timers need the runtime.
         let _entered = self.runtime.enter();
         let _begun = Begun::new(may_not_wait);
         match work.poll(&mut Context::from_waker(Waker::noop())) {
@@ -172,10 +175,10 @@ impl Switchboard {
         }
     }
 
-    /// Drives a call on this thread while somebody waits for it. Dropping its future cancels it.
+    /// Polls a call on this thread until it is answered or no longer wanted. Dropping its future cancels it.
     fn finish<T>(&self, mut work: Pin<&mut impl Future<Output = Result<T>>>, is_wanted: impl Fn() -> bool) -> Result<T> {
         let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
-        // Its timers are the runtime's.
+        // The call's timers need the runtime.
         let _entered = self.runtime.enter();
         loop {
             if let Poll::Ready(done) = work.as_mut().poll(&mut Context::from_waker(&waker)) {
@@ -184,12 +187,12 @@ impl Switchboard {
             if !is_wanted() {
                 return refused(ErrorKind::Stale, "Nobody waits for the answer any more");
             }
-            std::thread::park_timeout(LOOK);
+            std::thread::park_timeout(CHECK_INTERVAL);
         }
     }
 }
 
-/// Wakes the thread that drives a call.
+/// Wakes the thread that polls a call.
 struct Unpark(Thread);
 
 impl Wake for Unpark {
@@ -198,7 +201,7 @@ impl Wake for Unpark {
     }
 }
 
-/// A plugin's reply for the outcome of a call.
+/// Converts the answer to a plugin's call into the reply that the plugin receives.
 async fn reply(outcome: Answer) -> Result<RpcReply> {
     match outcome {
         Ok(text) => match text.whole(MAX_RESULT).await {
@@ -220,18 +223,18 @@ async fn reply(outcome: Answer) -> Result<RpcReply> {
     }
 }
 
-/// A call for which all plugins of `through` count as makers.
+/// Creates a call for which all plugins of `through` count as makers.
 pub(super) fn made_by(through: Vec<Arc<str>>, method: String, params: Params, origin: Arc<Origin>) -> Call {
     let makers = through.len();
     Call { method, params, origin, may_stream: false, through, makers, progress: None, held: None }
 }
 
-/// A call at a link, from which it goes on.
+/// A call at a link, for the plugin of that link to pass on.
 pub struct OnwardCall {
     pub switchboard: Arc<Switchboard>,
-    /// The call, which has gone through the link.
+    /// The call, whose `through` ends with the link's plugin.
     pub call: Call,
-    /// Set once the next link is asked. Then nobody else may ask it for the same call.
+    /// Set once the next link has received the call. It must not receive it again.
     pub asked: Arc<AtomicBool>,
 }
 
@@ -264,7 +267,7 @@ impl Onward for OnwardCall {
     }
 }
 
-/// The name of no wallet, for plugins that may use none.
+/// A name that no wallet has, for calls that may use no wallet.
 const NO_WALLET: &str = "\0";
 
 /// The user `plugin:ID`.
@@ -275,14 +278,14 @@ pub struct PluginUser {
 }
 
 impl PluginUser {
-    /// The wallet that a call names, and its only wallet. `named` is the wallet of the client's call.
+    /// The `wallet` and `only_wallet` of a call's origin. `named` is the wallet of the client's call.
     fn wallets(&self, named: Option<Arc<str>>) -> (Option<Arc<str>>, Option<Arc<str>>) {
         let Some(wallets) = &self.wallets else { return (named, None) };
         let named = named.filter(|named| wallets.iter().any(|wallet| **wallet == **named));
         let only = match (&named, wallets.as_slice()) {
             (Some(named), _) => named.clone(),
             (None, [only]) => only.as_str().into(),
-            // Which one is not said, or there is none.
+            // The call names none of several wallets, or the plugin may use none.
             (None, _) => NO_WALLET.into(),
         };
         (named, Some(only))
@@ -299,7 +302,7 @@ impl PluginCalls for PluginUser {
         onward: Option<Arc<dyn Onward>>,
     ) -> Result<RpcReply> {
         let through = onward.map_or_else(|| vec![self.id.clone()], |call| call.makers());
-        // A method granted by name may also touch files of the node.
+        // An explicit list, so that the granted method may also touch files of the node.
         let allowed = Some(Arc::new(BTreeSet::from([method.clone()])));
         let (wallet, only_wallet) = self.wallets(wallet);
         let origin = Origin { wallet, only_wallet, allowed, ..Origin::of_user(&format!("{PLUGIN_USER}{}", self.id)) };

@@ -1,4 +1,4 @@
-//! `rpc.discover`: an OpenRPC document of all methods of a running host, made of the manifests.
+//! `rpc.discover`: an OpenRPC document of the methods of a running host, generated from the manifests.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 const OPENRPC: &str = "1.3.2";
 
-/// The extension with a parameter's other names.
+/// The extension that lists a parameter's other names.
 pub const ALIASES: &str = "x-aliases";
 
-/// The extension with an object's members that a named call may give as arguments.
+/// The extension that lists an object's members that a client may pass as named arguments.
 pub const MEMBERS: &str = "x-members";
 
 pub fn document<'a>(methods: impl Iterator<Item = &'a MethodSpec>) -> Value {
@@ -38,8 +38,8 @@ pub fn add(document: &mut Value, mut other: Value, shows: impl Fn(&str) -> bool)
     }
 }
 
-/// Describes the methods of a node that has no document: Bitcoin Core before 31. `rows` are the arguments of its methods, each as
-/// method, position, name, and whether it is text. Whether an argument may be left out is not in them.
+/// Describes the methods of a node without an OpenRPC document: Bitcoin Core before 31. `rows` are the arguments of its methods, each
+/// as method, position, name, and whether it is text. They do not say which arguments are required.
 pub fn of_help(help: &NodeHelp, rows: &[Value]) -> Value {
     let describe = |row: &Value| {
         let schema = if row[3] == true { json!({"type": "string"}) } else { json!({}) };
@@ -51,7 +51,7 @@ pub fn of_help(help: &NodeHelp, rows: &[Value]) -> Value {
         for row in rows.iter().filter(|row| row[0] == name) {
             match params.entry(row[1].as_u64().unwrap_or_default()) {
                 Entry::Vacant(vacant) => drop(vacant.insert(describe(row))),
-                // A member of an object, which a named call may give as an argument.
+                // A second row for a position is a member of the object there, which a client may pass as a named argument.
                 Entry::Occupied(mut object) => match &mut object.get_mut()[MEMBERS] {
                     Value::Array(members) => members.push(describe(row)),
                     none => *none = json!([describe(row)]),
@@ -87,7 +87,7 @@ fn method(spec: &MethodSpec) -> Value {
     })
 }
 
-/// The types of a result, which its description names: `n    (numeric) The height.`
+/// The types of a result, taken from its description, such as `n    (numeric) The height.`
 fn result(description: &str) -> Value {
     const TYPES: [(&str, &str); 7] = [
         ("(json object)", "object"),

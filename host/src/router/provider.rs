@@ -1,4 +1,4 @@
-//! Calls of the host for plugins that provide a service (`keys-provider/1`, `policy/1`).
+//! The host's calls of plugins that provide a service (`keys-provider/1`, `policy/1`).
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -20,14 +20,14 @@ use super::Router;
 use super::chain::AtLink;
 use super::onward::{Answering, Front, Switchboard, made_by};
 
-/// How long before the code of the asking call is overdue a provider must have answered. The client then reads why the call failed.
+/// A provider must answer this long before the deadline of the call that needs it, so that the client still gets the reason for a failure.
 const ANSWER_LEAD: Duration = Duration::from_secs(2);
 
-/// The user of these calls.
+/// The user name of the host's calls.
 const HOST_USER: &str = "host";
 
 impl Router {
-    /// Calls a function of a service that a plugin provides. Clients cannot call the method. Argument and result are messages in
+    /// Calls a function of a service that a plugin provides. Clients cannot call it. The argument and the result are messages in
     /// hexadecimal.
     pub async fn provider(&self, plugin: &str, call: Call) -> Answer {
         let (service, _) = call.method.rsplit_once('.').unwrap_or_default();
@@ -36,7 +36,7 @@ impl Router {
         loop {
             let link = self.registry.provider(plugin, service, &call.method).ok_or_else(away)?;
             let instance = link.instance.as_ref().ok_or_else(away)?;
-            // A reload closes an instance after it has replaced the link, or before the successor starts.
+            // A reload closes an instance after it replaces the link, or before it starts the successor: then read the link again.
             if instance.lease().is_none()
                 && (Box::pin(self.registry.successor(instance.id)).await
                     || closed.replace(instance.id) != Some(instance.id))
@@ -56,14 +56,14 @@ impl Router {
     }
 }
 
-/// A call for a plugin in another language, which gets the message as JSON.
+/// Converts a call for a plugin that reads messages as JSON, such as one in another language.
 fn as_json(call: Call) -> std::result::Result<Call, Failure> {
     let message = decoded::<[String; 1]>(call.params.as_bytes()).and_then(|[hex]| unhex(&hex));
     let argument = message.and_then(|message| provided_request(&call.method, &message)).map_err(failed)?;
     Ok(Call { params: Params::from_bytes(Value::Array(vec![argument]).to_string().into()), ..call })
 }
 
-/// The answer of such a plugin as a message in hexadecimal.
+/// Converts the JSON answer of such a plugin into a message in hexadecimal.
 fn as_message(method: &str, answer: &[u8]) -> Answer {
     let message = decoded(answer).and_then(|json| provided_response(method, &json)).map_err(failed)?;
     Ok(Bytes::from(quoted(&message)).into())
@@ -73,7 +73,7 @@ fn failed(error: ServiceError) -> Failure {
     Failure::Rpc(RpcError::internal(error.detail))
 }
 
-/// A message in hexadecimal as JSON text.
+/// A message as a JSON string in hexadecimal.
 fn quoted(message: &[u8]) -> String {
     format!("\"{:x}\"", message.as_hex())
 }
@@ -104,7 +104,7 @@ impl Providers for Switchboard {
                 "an inline method of a plugin cannot wait for a policy on a thread that serves connections",
             ));
         }
-        // A policy reads the wallet for which it judges.
+        // A policy may read the wallet on which it decides.
         let wallet = is_policy.then(|| asked.wallet.into());
         let origin = Origin { wallet, ..Origin::of_user(HOST_USER) };
         let through = makers.iter().cloned().chain([plugin.into()]).collect();

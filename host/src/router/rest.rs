@@ -1,4 +1,4 @@
-//! Forwarded requests of the node's REST interface. They are counted as calls.
+//! Forwards requests to the node's REST interface, and counts them as calls.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! The gate in front of the router: until the host has started, every call is answered with -28, as by bitcoind.
+//! The gate in front of the router: until the host has started, it answers every call with error -28, like bitcoind.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,7 +15,7 @@ use outrigger_rpc::{Answer, Call, Dispatch, Failure};
 #[derive(Default)]
 pub struct StartupGate {
     router: OnceLock<Arc<Router>>,
-    /// The current step of the start, for the answer.
+    /// The current step of the start, which is the error's message.
     stage: Mutex<&'static str>,
 }
 
@@ -24,9 +24,9 @@ impl StartupGate {
         *self.stage.lock() = stage;
     }
 
-    /// From now on calls are answered.
+    /// Lets calls pass to the router from now on.
     pub fn open(&self, router: Arc<Router>) {
-        // Opened once.
+        // The gate is opened only once.
         let _ = self.router.set(router);
     }
 

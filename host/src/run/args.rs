@@ -1,5 +1,3 @@
-//! The command-line options of `run`.
-
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -9,7 +7,7 @@ use outrigger_rpc::ListenAddress;
 /// The command-line options of `run`.
 #[derive(Args, Clone)]
 pub struct RunArgs {
-    /// The configuration file; without one, the built-in configuration.
+    /// The configuration file; by default, the built-in configuration.
     #[arg(long)]
     pub config: Option<PathBuf>,
     /// The data directory.
@@ -18,31 +16,31 @@ pub struct RunArgs {
     /// The network.
     #[arg(long)]
     pub network: Option<String>,
-    /// The running bitcoind to stand in front of, as http://127.0.0.1:8332; its cookie is looked for in ~/.bitcoin, and it is
-    /// asked for its network.
+    /// The URL of a running bitcoind to forward calls to, as http://127.0.0.1:8332; the host looks for its cookie in ~/.bitcoin, and
+    /// asks it for its network.
     #[arg(long, value_name = "URL", conflicts_with = "config")]
     pub bitcoind: Option<String>,
-    /// An address to listen on, or unix: and the path of a socket; port 0 lets the system choose. May be given several times.
+    /// An address to listen on, or unix: and the path of a socket; with port 0, the system chooses a port. May be given several times.
     #[arg(long, value_name = "ADDR:PORT")]
     pub rpc_listen: Vec<ListenAddress>,
-    /// A folder to search for plugins, before the executable's own and ../lib/outrigger from there; may be given several
-    /// times.
+    /// A folder to search for plugins, before the executable's own folder and ../lib/outrigger relative to it; may be given
+    /// several times.
     #[arg(long, value_name = "DIR")]
     pub plugin_dir: Vec<PathBuf>,
     /// Overrides a setting; may be given several times.
     #[arg(long, value_name = "SECTION.KEY=VALUE")]
     pub set: Vec<String>,
-    /// Starts none but the bundled groups, and leaves other plugins out of all routes.
+    /// Starts only the bundled groups, and leaves other plugins out of all routes.
     #[arg(long)]
     pub without_third_parties: bool,
-    /// Finds everything for which the start would fail, and starts nothing. With `--check=restart` a host may run on the data
-    /// directory, and ports are not tried then.
+    /// Checks for errors that would make the start fail, and starts nothing. With `--check=restart`, a host may be running on the
+    /// data directory; its ports are then not tried.
     #[arg(long, value_name = "BEFORE", num_args = 0..=1, require_equals = true, default_missing_value = "start")]
     pub check: Option<Before>,
-    /// Gone, and refused with the reason.
+    /// A removed option, which is refused with the reason.
     #[arg(long, hide = true)]
     pub verify: bool,
-    /// The folder of `plugin dev`: searched like those of --plugin-dir, but the program's own copies stay in use.
+    /// The folder of `plugin dev`: searched like a --plugin-dir, but the program's own copies stay in use.
     #[arg(long, hide = true)]
     pub dev_dir: Option<PathBuf>,
     /// The plugins that the program links.
@@ -50,7 +48,7 @@ pub struct RunArgs {
     pub linked: &'static [LinkedPlugin],
 }
 
-/// The moment of a check.
+/// What a check precedes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Before {
     /// Before a start.

@@ -1,4 +1,4 @@
-//! A running bitcoind as the node, and the forwarding of calls to it.
+//! Uses a running bitcoind as the node, and forwards calls to it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,19 +19,19 @@ use super::rights::refuse_lacking;
 use super::{RunError, failed, no_threads};
 use crate::config::{BackendConfig, Config, LoadedConfig, Wallets, seconds};
 
-/// Concurrent requests of services and wallets to the node.
+/// The most concurrent requests of services and wallets to the node.
 const SERVICE_REQUESTS: usize = 4;
 
-/// Connections reserved for these, beside those for long polls; they also use those for forwarded calls.
+/// Connections reserved for these requests, besides those for long polls. They also use the connections for forwarded calls.
 pub const OWN_CONNECTIONS: usize = 1;
 
-/// The most connections that the host may open to a node that limits them. Bitcoin Core 32 serves 16 (`-rpcmaxconnections`)
-/// and lets others wait unanswered; the rest are for its other clients.
+/// The most connections that the host may open to a node with a connection limit. Bitcoin Core 32 serves 16
+/// (`-rpcmaxconnections`) and keeps others waiting; the host leaves 4 to other clients of the node.
 const MOST_CONNECTIONS: usize = 12;
 /// The first release with that limit.
 const RELEASE_OF_CONNECTIONS: u32 = 32;
 
-/// Why the node may keep some of the host's connections waiting; `None` if it has room for all.
+/// The error text if the node may keep some of the host's connections waiting; `None` if its limit suffices.
 pub fn too_many_connections(config: &BackendConfig, release: u32) -> Option<String> {
     let others = config.long_connections + OWN_CONNECTIONS;
     let most = config.connections + others;
@@ -47,7 +47,7 @@ pub fn too_many_connections(config: &BackendConfig, release: u32) -> Option<Stri
     })
 }
 
-/// How long the answer of a forwarded call waits for the host to follow its effects.
+/// How long the answer to a forwarded call waits until the host has processed the call's effects.
 const FOLLOW_PATIENCE: Duration = Duration::from_secs(5);
 
 pub struct Backend {
@@ -59,7 +59,7 @@ impl Backend {
     /// Starts to follow the configured node.
     ///
     /// # Errors
-    /// It is on another chain or refuses the credentials, or the mirror cannot be opened.
+    /// The node is on another chain, too old, or refuses the credentials or a vital method; or the mirror cannot be opened.
     pub fn open(
         loaded: &LoadedConfig,
         config: &BackendConfig,
@@ -71,12 +71,12 @@ impl Backend {
             config.url.parse().map_err(|error| RunError::Failed(format!("backend.url: {error}")))?;
         let login = known_login(loaded, config)?;
         let chain = config.chain(network).unwrap_or_else(|| ChainIdentity::of(network));
-        // Not greeted: a node that refuses the greeting's method would refuse every other with it.
+        // Not greeted: if the node refuses the method of the greeting, no other method could be tried on the connection.
         let plain = Upstream::new(endpoint.clone(), login.clone(), 1);
         let upstream = Upstream::new(endpoint, login.clone(), config.connections)
             .greeted(Arc::new(greeting(chain.clone())))
             .polled(Duration::from_micros(config.busy_poll_microseconds));
-        // Separate from the clients' requests, which must not keep the host from following the node.
+        // Separate, so that clients' requests cannot keep the host from following the node.
         let service = upstream.for_host(SERVICE_REQUESTS, config.long_connections + OWN_CONNECTIONS);
         let (upstream, service) = (Arc::new(upstream), Arc::new(service));
         let settings = Settings {
@@ -118,14 +118,14 @@ impl Backend {
         let now = |node: &BitcoindNode| NodeTip { hash: node.tip().hash, height: node.tip().height };
         let (sender, tips) = watch::channel(now(&self.node));
         self.node.observe(Arc::new(TipWatch(sender.clone())));
-        // A block that came before the observer was registered.
+        // A block may have arrived before the observer was registered.
         sender.send_replace(now(&self.node));
         let taps = NodeTaps { node: self.node.clone(), wallets: manager.clone() };
         Passthrough::new(self.upstream.clone(), settings, Arc::new(taps), tips, stop)
     }
 }
 
-/// A node that cannot be used is a configuration error, unless the host itself failed.
+/// Converts an error about the node: a configuration error if the node is unsuitable, otherwise a failure.
 pub fn open_error(loaded: &LoadedConfig, error: OpenError) -> RunError {
     match error {
         OpenError::Foreign(reason) => loaded.error("network", &loaded.config.network, reason).into(),
@@ -134,7 +134,7 @@ pub fn open_error(loaded: &LoadedConfig, error: OpenError) -> RunError {
     }
 }
 
-/// Sends new tips to waiting calls.
+/// Sends new tips to forwarded calls that wait for them.
 struct TipWatch(watch::Sender<NodeTip>);
 
 impl Observer for TipWatch {
@@ -145,14 +145,14 @@ impl Observer for TipWatch {
     }
 }
 
-/// Follows the effects of forwarded calls.
+/// Makes the host process the effects of forwarded calls.
 struct NodeTaps {
     node: Arc<BitcoindNode>,
     wallets: Arc<WalletManager>,
 }
 
 impl NodeTaps {
-    /// Synchronises with the node, or only adds a transaction that it has accepted, and then runs `then`.
+    /// Synchronises the chain, and then the mempool, or only adds the transaction that the node accepted. Finally runs `then`.
     fn follow(&self, submitted: Option<Transaction>, then: impl FnOnce() + Send + 'static) -> BoxFuture<'static, ()> {
         let node = self.node.clone();
         Box::pin(async move {
@@ -167,7 +167,7 @@ impl NodeTaps {
                 }
                 then();
             });
-            // The call is executed, so a slow sync must not delay its answer for long.
+            // The node has executed the call, so a slow sync must not delay its answer for long.
             let _ = tokio::time::timeout(FOLLOW_PATIENCE, following).await;
         })
     }
@@ -185,7 +185,7 @@ impl Taps for NodeTaps {
     fn caught_up(&self) -> BoxFuture<'static, ()> {
         let node = self.node.clone();
         Box::pin(async move {
-            // A panic is logged by its thread: the tip stays as it is.
+            // After a panic, which its thread logs, the tip is unchanged.
             let _ = tokio::task::spawn_blocking(move || node.follower().catch_up()).await;
         })
     }

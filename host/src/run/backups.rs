@@ -1,4 +1,4 @@
-//! Starts the backups that the configuration asks for.
+//! Checks the backup settings, and starts the backups.
 
 use std::fmt::Display;
 use std::fs::File;
@@ -18,10 +18,10 @@ use crate::backups::check::COMMAND;
 use crate::backups::{BackupError, Backups, Figures};
 use crate::config::{ConfigError, LoadedConfig, expand_home};
 
-/// The folder of the backups, if the configuration names one. `data` is the folder of the chain's data.
+/// The folder of the backups; `None` without `backup.folder`. `data` is the network's data folder.
 ///
 /// # Errors
-/// It does not exist, is in the data directory, or cannot be written.
+/// The folder does not exist, is in the data directory, or is not writable.
 pub fn folder(loaded: &LoadedConfig, data: &Path) -> Result<Option<PathBuf>, ConfigError> {
     let Some(folder) = &loaded.config.backup.folder else { return Ok(None) };
     let refuse = |reason: &dyn Display| refuse(loaded, reason);
@@ -52,7 +52,7 @@ pub fn folder(loaded: &LoadedConfig, data: &Path) -> Result<Option<PathBuf>, Con
 /// Checks that no other host makes backups in the folder.
 ///
 /// # Errors
-/// As of [`start`].
+/// The errors of [`folder`], or another host uses the folder.
 pub fn check_unused(loaded: &LoadedConfig, data: &Path) -> Result<(), ConfigError> {
     let Some(base) = folder(loaded, data)? else { return Ok(()) };
     let folder = base.join(loaded.folder_name());
@@ -71,7 +71,7 @@ fn refuse(loaded: &LoadedConfig, reason: &dyn Display) -> ConfigError {
 /// Starts the thread that makes backups. Returns their figures and `backup.every`; `None` without backups.
 ///
 /// # Errors
-/// The configuration is wrong, another host uses the folder, or the system starts no thread.
+/// The configuration is invalid, another host uses the folder, or the system refuses a thread.
 pub fn start(
     loaded: &LoadedConfig,
     data: &Path,

@@ -1,10 +1,10 @@
-//! The users of a bitcoin.conf: its lines `rpcauth`, `rpcwhitelist` and `rpcwhitelistdefault`, as bitcoind reads them.
+//! Reads users from a bitcoin.conf: its lines `rpcauth`, `rpcwhitelist` and `rpcwhitelistdefault`, as bitcoind does.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use outrigger_rpc::RpcUser;
 
-/// The settings of a file for one network: those of its section, before those of no section.
+/// The settings of a file for one network: its section's settings precede those outside of any section.
 struct Settings<'t> {
     of_network: Vec<(&'t str, &'t str)>,
     of_all: Vec<(&'t str, &'t str)>,
@@ -42,7 +42,7 @@ impl<'t> Settings<'t> {
         self.of_network.iter().chain(&self.of_all).filter(move |(found, _)| *found == name).map(|(_, value)| *value)
     }
 
-    /// The whitelists by user. Those of one user are intersected, and an empty one allows nothing.
+    /// The allowed methods by user: the intersection of the user's whitelists. An empty list allows nothing.
     fn whitelists(&self) -> BTreeMap<&'t str, BTreeSet<String>> {
         let mut lists: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
         for line in self.all("rpcwhitelist") {
@@ -60,11 +60,11 @@ impl<'t> Settings<'t> {
     }
 }
 
-/// Reads the users of a file for one network, by bitcoind's name. If there is any whitelist, a user without one may
-/// call nothing, unless `rpcwhitelistdefault` says otherwise.
+/// Reads the users of a file. `network` is bitcoind's name of the section. If the file has any whitelist, a user without
+/// one may call nothing, unless `rpcwhitelistdefault` says otherwise.
 ///
 /// # Errors
-/// Lines that bitcoind refuses, too.
+/// A line is invalid; bitcoind refuses it, too.
 pub fn users(text: &str, network: &str) -> Result<Vec<RpcUser>, String> {
     let settings = Settings::parse(text, network)?;
     if settings.all("includeconf").next().is_some() {

@@ -1,5 +1,5 @@
-//! `outrigger run --check`: errors that would keep the host from starting, as far as they can be found without starting
-//! it.
+//! `outrigger run --check`: finds errors that would keep the host from starting, as far as this is possible without
+//! starting it.
 
 use super::confined::{ConfinementReport, bounded};
 use super::limits::check_limits;
@@ -13,12 +13,12 @@ use outrigger_plugins::registry::{self, PluginsConfig};
 use outrigger_sdk::manifest::Manifest;
 use outrigger_standard::work;
 
-/// Checks the configuration, the users, the files of enabled plugins with their options, grants and routes, the data
-/// directory, the ports and the audit log's file, and queries the node. It executes no plugin code and writes nothing. Returns a summary,
-/// and lines about grants of the node's methods, the sandbox of isolated plugins, and the node.
+/// Checks the configuration, the users, the files of enabled plugins with their options, grants and routes, the data directory, the
+/// ports and the audit log's file, and queries the node. It executes no plugin code and writes nothing. Returns a summary, and lines
+/// about the methods that plugins may call, the sandbox of isolated plugins, and the node.
 ///
 /// # Errors
-/// As [`run`](super::run).
+/// The error with which [`run`](super::run) would fail.
 pub fn check(args: &RunArgs, before: Before) -> Result<String, RunError> {
     check_limits(None)?;
     let loaded = configuration(args)?;
@@ -58,7 +58,7 @@ pub fn check(args: &RunArgs, before: Before) -> Result<String, RunError> {
     if !isolated.is_empty() {
         isolated.push(bounded());
     }
-    // The node's methods that a plugin may call.
+    // The grants that let a plugin call methods.
     let of_node = enabled.flat_map(|((_, plugin), manifest)| {
         let granted = plugin.grants().iter().filter(|grant| grant.methods.is_some());
         granted.map(|grant| format!("\nplugin '{}' is granted {grant}", manifest.id))

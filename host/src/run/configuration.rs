@@ -1,4 +1,4 @@
-//! The configuration with the changes of the command line.
+//! Reads the configuration and applies the command line's changes.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -14,10 +14,10 @@ use super::RunArgs;
 use crate::config::{BackendConfig, Config, ConfigError, FOR_BITCOIND, LoadedConfig, expand_home};
 use crate::groups;
 
-/// The port on the embedded chain: bitcoind's own on regtest.
+/// The default RPC port with the embedded chain: bitcoind's regtest port.
 const EMBEDDED_PORT: u16 = 18443;
 
-/// Added to the node's default port.
+/// With a bitcoind, the default RPC port is the node's default port plus this.
 const PORT_OFFSET: u16 = 5;
 
 const BITCOIND_FOLDER: &str = "~/.bitcoin";
@@ -25,7 +25,7 @@ const BITCOIND_FOLDER: &str = "~/.bitcoin";
 /// Reads the configuration.
 ///
 /// # Errors
-/// It is invalid, or the node's network is needed and the node cannot be reached.
+/// The configuration is invalid, or the host must ask the node for its network and cannot.
 pub fn configuration(args: &RunArgs) -> Result<LoadedConfig, ConfigError> {
     if args.verify {
         let reason = "this option was removed: every start checks all of the embedded chain";
@@ -52,7 +52,7 @@ pub fn configuration(args: &RunArgs) -> Result<LoadedConfig, ConfigError> {
     Ok(loaded)
 }
 
-/// Refuses an address that is to be listened on twice.
+/// Refuses an address that is listed twice, in `rpc.listen` or also in `metrics.listen`.
 fn check_addresses(loaded: &LoadedConfig) -> Result<(), ConfigError> {
     let listen = loaded.config.listen();
     let is_same = |one: &ListenAddress, other: &ListenAddress| match (one.socket(), other.socket()) {
@@ -76,7 +76,7 @@ fn check_addresses(loaded: &LoadedConfig) -> Result<(), ConfigError> {
     }
 }
 
-/// Disables all plugins but the bundled groups, and takes them out of the routes. The entries keep their places.
+/// Disables all plugins except the bundled groups, and removes them from the routes. Their entries in `plugins` stay.
 fn leave_out_third_parties(config: &mut Config) {
     for plugin in &mut config.plugins {
         plugin.enabled &= groups::is_bundled(&plugin.file);
@@ -87,9 +87,9 @@ fn leave_out_third_parties(config: &mut Config) {
     wrap.retain(|wrap| groups::is_bundled(&wrap.plugin));
 }
 
-/// The built-in configuration for a node, with its address, its cookie and its network.
+/// The built-in configuration for a bitcoind, with the URL, the cookie and the network of this node.
 fn for_node(url: &str, args: &RunArgs) -> Result<LoadedConfig, ConfigError> {
-    // The command line or the cookie that was found replaces the built-in cookie.
+    // Without the built-in cookie path, `login` uses the command line's credentials or the cookie in bitcoind's folder.
     let without_cookie: Vec<&str> = FOR_BITCOIND.lines().filter(|line| !line.starts_with("cookie = ")).collect();
     let mut loaded = LoadedConfig::read_or(None, &without_cookie.join("\n"), &args.set)?;
     let refuse = |reason: String| ConfigError::of_whole("--bitcoind", reason);
@@ -111,10 +111,10 @@ fn for_node(url: &str, args: &RunArgs) -> Result<LoadedConfig, ConfigError> {
     Ok(loaded)
 }
 
-/// The host's credentials for the node, or the error with its place.
+/// The host's credentials for the node. The error names the setting.
 pub fn known_login(loaded: &LoadedConfig, backend: &BackendConfig) -> Result<Login, ConfigError> {
     let login = login(backend).map_err(|reason| loaded.error("backend.cookie", "", reason))?;
-    // A cookie may come later, with the node.
+    // A cookie may be missing until the node starts.
     if let Login::Password { .. } = &login {
         login.read().map_err(|error| loaded.error("backend.password_file", "", error.to_string()))?;
     }
@@ -124,7 +124,7 @@ pub fn known_login(loaded: &LoadedConfig, backend: &BackendConfig) -> Result<Log
 /// The host's credentials for the node.
 ///
 /// # Errors
-/// No cookie in bitcoind's place; no home directory.
+/// There is no cookie in bitcoind's folder, or no home directory.
 pub fn login(backend: &BackendConfig) -> Result<Login, String> {
     if let (Some(user), Some(file)) = (&backend.user, &backend.password_file) {
         let file = expand_home(file).map_err(|error| error.to_string())?;
@@ -136,10 +136,10 @@ pub fn login(backend: &BackendConfig) -> Result<Login, String> {
     }
 }
 
-/// The cookie of the node at this URL, in bitcoind's place.
+/// The cookie of the node at this URL, in bitcoind's folder.
 ///
 /// # Errors
-/// It does not exist; no home directory.
+/// There is no cookie, or no home directory.
 pub fn default_login(url: &str) -> Result<Login, String> {
     let folder = expand_home(&PathBuf::from(BITCOIND_FOLDER)).map_err(|error| error.to_string())?;
     let port = url.parse::<Endpoint>().map_or(0, |endpoint| endpoint.port());

@@ -1,4 +1,4 @@
-//! `outrigger run --check`: the sandbox of isolated plugins, and the parts that this system denies.
+//! `outrigger run --check`: reports the sandbox of isolated plugins, and its parts that this system does not allow.
 
 use std::fs;
 
@@ -7,17 +7,17 @@ use outrigger_plugins::{Isolation, PluginConfig, Sandbox};
 use outrigger_sandbox::{Reach, Support, probe};
 use outrigger_sdk::manifest::Manifest;
 
-/// The report about isolated plugins. The system's support is determined once, for the first of them.
+/// The report about isolated plugins. It probes the system's support once, for the first confined plugin.
 #[derive(Default)]
 pub struct ConfinementReport {
     support: Option<Support>,
 }
 
 impl ConfinementReport {
-    /// The lines about one plugin; none if it runs in the host.
+    /// The lines about one plugin; none if it runs in the host's process.
     ///
     /// # Errors
-    /// The key of the setting that would keep it from starting on this system, and the reason.
+    /// The key of the setting with which the plugin could not start on this system, and the reason.
     pub fn report(
         &mut self,
         default: Isolation,
@@ -52,7 +52,7 @@ impl ConfinementReport {
         Ok(lines)
     }
 
-    /// The denied parts of a sandbox, if a plugin is confined.
+    /// Lines about the parts of a sandbox that this system denies, if a plugin is confined.
     pub fn denied(&self) -> Vec<String> {
         let missing = self.support.iter().filter(|support| !support.missing.is_empty());
         let told = missing.map(|support| format!("this system does not allow: {}", support.missing.join("; ")));
@@ -61,7 +61,7 @@ impl ConfinementReport {
     }
 }
 
-/// Who enforces limits of memory and threads.
+/// A line about how the memory and threads of plugins' processes are limited.
 pub fn bounded() -> String {
     match Delegation::find() {
         Some(group) => {
@@ -88,7 +88,7 @@ fn held(support: &Support) -> String {
     if layers.is_empty() { "nothing".to_owned() } else { layers.join(", ") }
 }
 
-/// The manifest's requests that the configuration does not grant.
+/// Lines about files and addresses that the manifest asks to reach and the configuration does not grant.
 fn not_granted(plugin: &PluginConfig, manifest: &Manifest) -> Vec<String> {
     let options = manifest.options(&plugin.options).unwrap_or_default();
     let asked = manifest.reach.iter().filter_map(|asked| Some((asked.with(&options)?, &asked.help)));
@@ -106,7 +106,7 @@ fn is_granted(granted: &[Reach], asked: &Reach) -> bool {
     }
 }
 
-/// Settings by which kernels, service units and containers deny parts of a sandbox.
+/// The settings of this system's kernel, service unit or container that deny parts of a sandbox.
 fn causes() -> Vec<String> {
     let read = |path: &str| fs::read_to_string(path).map(|text| text.trim().to_owned()).ok();
     let mut causes = Vec::new();

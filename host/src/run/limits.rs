@@ -1,5 +1,5 @@
-//! Checks the system's limits for this process before the start: otherwise a thread or a mapping would be refused in
-//! the middle of it.
+//! Checks the system's limits for this process before the start, since the system would otherwise refuse a thread or a
+//! mapping halfway through.
 
 use std::io;
 use std::thread;
@@ -11,26 +11,26 @@ use rustix::process::{Resource, getrlimit};
 use super::{FRONT_THREADS, RunError, network_threads};
 use crate::config::Config;
 
-/// The open files of a host without wallets, clients and isolated plugins, with some to spare, and those of an isolated
+/// The open files of a host without wallets, clients and isolated plugins, with some to spare; and the open files of each
 /// plugin.
 const FILES: u64 = 128;
 const FILES_OF_PLUGIN: u64 = 16;
 
-/// The memory for data and stacks, in bytes, and the address space beside the databases' maps.
+/// The memory for data and stacks, and the address space besides the databases' maps, in bytes.
 const MEMORY: u64 = 1 << 30;
 const ADDRESSES: u64 = 4 << 30;
 
-/// The address space of a node's headers and of other maps beside the filters, in bytes.
+/// The address space for a bitcoind's headers and for other maps besides the filters, in bytes.
 const HEADERS_MAP: u64 = 17 << 30;
 
-/// Threads beside those that the configuration counts, and those of a plugin.
+/// The threads that depend on no setting, and the threads of each plugin.
 const THREADS: usize = 24;
 const THREADS_OF_PLUGIN: usize = 4;
 
-/// Checks the limits; without a configuration, those for reading one and querying its node.
+/// Checks the limits. Without a configuration, checks the limits for reading one and querying its node.
 ///
 /// # Errors
-/// The limit that is too low, and a sufficient one.
+/// A limit is too low; the text names it and a sufficient value.
 pub fn check_limits(config: Option<&Config>) -> Result<(), RunError> {
     let plugins = config.map_or(0, |config| config.plugins.iter().filter(|plugin| plugin.enabled).count());
     let mapped = config.map_or(0, |config| match &config.backend {
@@ -58,18 +58,18 @@ pub fn check_limits(config: Option<&Config>) -> Result<(), RunError> {
     try_threads(threads).map_err(|error| {
         let limit = getrlimit(Resource::Nproc).current.map_or("unlimited".to_owned(), |limit| limit.to_string());
         RunError::Failed(format!(
-            "the system gives no {threads} threads ({error}), which suffice for the start: the limit of threads of the user \
+            "the system refuses the {threads} threads that the host needs to start ({error}): the user's limit of threads \
              (RLIMIT_NPROC: ulimit -u, LimitNPROC) is {limit}, for all of the user's processes together, and TasksMax of a unit or the \
              limit of a container may be lower"
         ))
     })
 }
 
-/// Starts this many threads at a time.
+/// Starts this many threads at the same time, and ends them.
 fn try_threads(count: usize) -> io::Result<()> {
     let gate = Mutex::new(());
     thread::scope(|scope| {
-        // Held until all have started; they end with this block.
+        // The lock is held until all threads have started; they end with this block.
         let _closed = gate.lock();
         let wait = || drop(gate.lock());
         (0..count).try_for_each(|_| thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, wait).map(drop))

@@ -1,4 +1,4 @@
-//! The log, whose level can change while the host runs.
+//! Starts the log. Its level can change while the host runs.
 
 use std::mem;
 
@@ -8,16 +8,16 @@ use tracing_subscriber::reload::Error;
 
 use crate::config::{ConfigError, LoadedConfig, LogFormat};
 
-/// Replaces the log's level, and returns the former one.
+/// Replaces the log's filter, and returns the former one.
 pub type SetLog = Box<dyn Fn(EnvFilter) -> Result<EnvFilter, Error> + Send + Sync>;
 
-/// The filter of the configured level.
+/// The filter for the configured level.
 ///
 /// # Errors
-/// An unknown level.
+/// The level is unknown.
 pub fn log_filter(loaded: &LoadedConfig) -> Result<EnvFilter, ConfigError> {
     let level = &loaded.config.log.level;
-    // The filter itself would take an unknown word for a target's name, and log everything of that target.
+    // `EnvFilter` would read an unknown word as a target's name, and log everything of that target.
     let known = |directive: &str| {
         let name = directive.rsplit('=').next().unwrap_or(directive).trim();
         name.parse::<tracing_subscriber::filter::LevelFilter>().is_ok()
@@ -26,16 +26,16 @@ pub fn log_filter(loaded: &LoadedConfig) -> Result<EnvFilter, ConfigError> {
         let reason = format!("'{unknown}' is not a level: use error, warn, info, debug, trace or off, or target=level");
         return Err(loaded.error("log.level", level, reason));
     }
-    // The lines of plugins with levels of their own.
+    // Also let through the lines of plugins that have their own level.
     let of_plugins = loaded.config.plugins.iter().filter_map(|plugin| plugin.log).max();
     let level = of_plugins.map_or_else(|| level.clone(), |most| format!("{level},{OWN_LEVEL}={}", most.name()));
     EnvFilter::try_new(&level).map_err(|error| loaded.error("log.level", &level, error.to_string()))
 }
 
-/// Starts the log, and returns the means to change its level.
+/// Starts the log, and returns a function that changes its level.
 ///
 /// # Errors
-/// An unknown level.
+/// The level is unknown.
 pub fn init_log(loaded: &LoadedConfig) -> Result<SetLog, ConfigError> {
     let filter = log_filter(loaded)?;
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);

@@ -61,24 +61,24 @@ use reload::{Applied, Reloader, at_hangup};
 pub use reload::{Reloaded, Reloading};
 use users::users;
 
-/// Network threads beyond one for each core. They do I/O and run inline methods; all other calls run on the pool.
+/// The network threads in addition to one per core. They do I/O and run inline methods; all other calls run on the pool.
 const SPARE_NETWORK_THREADS: usize = 1;
 
-/// Threads that accept connections and handle signals and metrics. They serve connections only while all others are
-/// blocked.
+/// Threads that accept connections and handle signals and metrics. They serve connections only while all network threads
+/// are blocked.
 const FRONT_THREADS: usize = 2;
 
-/// How long the end waits for the threads of each kind, and for background tasks.
+/// How long stopping waits for network threads, and again for background tasks.
 const RUNTIME_PATIENCE: Duration = Duration::from_secs(1);
 
-/// The part of the files that connections leave to wallets, the chain and plugins, and its maximum.
+/// Connections leave one in this many open files to wallets, the chain and plugins, but at most [`MOST_OTHER_FILES`].
 const OTHER_FILES_PART: usize = 4;
 const MOST_OTHER_FILES: usize = 1024;
 
-/// The file in the network's data folder with the addresses that the host listens on, one in a line.
+/// The file in the network's data folder that lists the URLs on which the host listens, one per line.
 pub const ADDRESS_FILE: &str = ".address";
 
-/// The file there with the credentials of the cookie's user.
+/// The file in the network's data folder that holds the credentials of the cookie's user.
 pub const COOKIE_FILE: &str = ".cookie";
 
 #[derive(Debug, thiserror::Error)]
@@ -96,7 +96,7 @@ fn failed(what: &str) -> impl Fn(Box<dyn std::error::Error>) -> RunError + '_ {
 /// Runs the host until it is stopped.
 ///
 /// # Errors
-/// An invalid configuration, or a failure of the start.
+/// The configuration is invalid, the start fails, or a required plugin failed while the host ran.
 pub fn run(args: &RunArgs) -> Result<(), RunError> {
     check_limits(None)?;
     let loaded = configuration(args)?;
@@ -105,7 +105,7 @@ pub fn run(args: &RunArgs) -> Result<(), RunError> {
     memory::give_back_large_blocks();
     let users = users(&loaded, &parts::sources(args))?;
     let folder = data_folder(&loaded)?;
-    // Held as long as the host runs: two hosts must not share a data directory.
+    // The lock is held while the host runs: two hosts must not share a data directory.
     let _lock = lock_folder(&folder).map_err(|error| datadir_error(&loaded, args, &error.to_string()))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(FRONT_THREADS)
@@ -138,12 +138,12 @@ fn network_threads() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get) + SPARE_NETWORK_THREADS
 }
 
-/// The socket in the data folder for commands of this machine, which then need no certificate. Not beside a configured one.
+/// The socket in the data folder that lets commands on this machine work without a certificate; `None` if a socket is configured.
 fn own_socket(listen: &[ListenAddress], folder: &Path) -> Option<ListenAddress> {
     let is_configured = listen.iter().any(|address| matches!(address, ListenAddress::Unix(_)));
     let socket = ListenAddress::Unix(folder.join(".rpc.sock"));
     if !is_configured && !socket.is_possible() {
-        tracing::warn!(%socket, "a path of a socket is shorter: commands on this machine need the host's certificate");
+        tracing::warn!(%socket, "a socket's path is too long: commands on this machine need the host's certificate");
     }
     (!is_configured && socket.is_possible()).then_some(socket)
 }
@@ -162,7 +162,7 @@ async fn serve(
     let tls = loaded.tls()?.map(Arc::new);
     let audit = open_audit(&loaded)?;
     let verdicts = audit.clone();
-    // From here on a signal stops in order: after READY, none may kill the host.
+    // From here on, a signal stops the host in order instead of killing it.
     let stopping = stop_requested(frame.stop.subscribe())?;
     let cookie = CookieFile::create(folder.join(COOKIE_FILE)).map_err(|e| failed("cookie")(e.into()))?;
     let applied = Mutex::new(Applied::of(&loaded, &users));
@@ -186,7 +186,7 @@ async fn serve(
     if tls.is_some() {
         listen.extend(own_socket(&listen, folder));
     }
-    // The default includes IPv6, which not every machine has.
+    // The default addresses include IPv6, which not every machine has.
     let may_lack_ipv6 = rpc.listen.is_empty();
     let listeners = outrigger_rpc::listen(&listen, may_lack_ipv6, rpc.socket_mode)
         .await
@@ -218,7 +218,7 @@ async fn serve(
         tracing::info!(%address, "listening");
     }
     let urls: Vec<String> = addresses.iter().map(|address| address.url(tls.is_some())).collect();
-    // For `outrigger call`, which is no proxy.
+    // The file is for `outrigger call`, which cannot use the addresses of proxies.
     let lines: String = urls.iter().filter(|url| !url.starts_with("proxy:")).map(|url| format!("{url}\n")).collect();
     if let Err(error) = std::fs::write(folder.join(ADDRESS_FILE), lines) {
         tracing::warn!(%error, "the file with the host's addresses cannot be written");
@@ -227,16 +227,16 @@ async fn serve(
     let served = tokio::spawn(server.serve(async move {
         stopping.await;
         notify::tell(notify::STOPPING);
-        // As in bitcoind, it completes before anything stops.
+        // As in bitcoind, the program ends before anything stops.
         let _ = tokio::task::spawn_blocking(move || hooks::run("shutdownnotify", &shutdown, &[])).await;
-        // Long polls are answered now, and long imports cancelled, so that the calls in flight can end.
+        // This answers long polls and cancels long imports, so that the calls in progress can end.
         hub.stopping();
     }));
     let parts = match assemble(&loaded, args, folder, frame).await {
         Ok(parts) => parts,
         Err(error) => {
             frame.stop.send_replace(true);
-            // Clients have been answered that the host is starting.
+            // The server first answers the remaining clients.
             let _ = served.await;
             return Err(error);
         }
@@ -283,7 +283,7 @@ async fn serve(
             let metrics = metrics.map(|metrics| format!(", metrics: http://{metrics}/metrics")).unwrap_or_default();
             let network = &loaded.config.network;
             let ready = format!("Outrigger is ready: {} ({network}, {}){metrics}", urls.join(" "), folder.display());
-            // A closed standard output is no reason to stop.
+            // The host goes on if its standard output is closed.
             if let Err(error) = writeln!(std::io::stdout(), "{ready}") {
                 tracing::warn!(%error, "standard output cannot be written; {ready}");
             }
@@ -326,7 +326,7 @@ fn standing(parts: &Parts, edge: Arc<EdgeFigures>) -> Standing {
     }
 }
 
-/// Opens the metrics' port, if configured, and returns its address. It closes with the runtime.
+/// Opens the metrics port, if configured, and returns its address. The port closes when the runtime stops.
 async fn tell_metrics(
     loaded: &LoadedConfig,
     frame: &Frame,
@@ -354,7 +354,7 @@ fn open_audit(loaded: &LoadedConfig) -> Result<Option<Arc<AuditLog>>, ConfigErro
     log.map(|log| Some(Arc::new(log))).map_err(|error| refuse(error.to_string()))
 }
 
-/// The audit log's file, if configured, and a constructor of errors about it.
+/// The audit log's file, if configured, and a function that makes errors about it.
 fn audit_file(loaded: &LoadedConfig) -> Result<Option<(PathBuf, impl Fn(String) -> ConfigError)>, ConfigError> {
     let Some(file) = &loaded.config.audit.file else { return Ok(None) };
     let refuse = |reason: String| loaded.error("audit.file", &file.display().to_string(), reason);
@@ -362,17 +362,17 @@ fn audit_file(loaded: &LoadedConfig) -> Result<Option<(PathBuf, impl Fn(String) 
     Ok(Some((path, refuse)))
 }
 
-/// Every connection is an open file, and the soft limit is often far below the hard one. Returns the new soft limit.
+/// Raises the soft limit of open files to the hard limit, since every connection is an open file. Returns the new limit.
 fn raise_file_limit() -> Option<u64> {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
-    // Without it fewer connections are accepted, which is no reason not to start.
+    // If this fails, the host accepts fewer connections.
     let _ = setrlimit(Resource::Nofile, limit);
     getrlimit(Resource::Nofile).current
 }
 
-/// The most connections, bounded by the limit of open files: without free files, authenticated connections could not
+/// The most connections that the limit of open files allows: without free files, authenticated connections could not
 /// displace others, and no wallet could be loaded.
 fn connections(allowed: usize, files: Option<u64>) -> usize {
     let files = files.and_then(|files| usize::try_from(files).ok()).unwrap_or(usize::MAX);
@@ -387,7 +387,7 @@ fn connections(allowed: usize, files: Option<u64>) -> usize {
     allowed.min(room)
 }
 
-/// Registers signal handlers, and returns a future that ends with the first signal or with the method `stop`.
+/// Registers signal handlers. Returns a future that completes at SIGTERM, SIGINT or a call of `stop`.
 fn stop_requested(mut stop: watch::Receiver<bool>) -> Result<impl Future<Output = ()>, RunError> {
     let listen = |kind| signal(kind).map_err(|error| RunError::Failed(format!("cannot listen for signals: {error}")));
     let (mut terminate, mut interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
@@ -400,32 +400,32 @@ fn stop_requested(mut stop: watch::Receiver<bool>) -> Result<impl Future<Output 
     })
 }
 
-/// How often the lock file is made again if somebody removes it.
+/// How many times the host tries to create the lock file, in case something removes it.
 const LOCK_ATTEMPTS: usize = 10;
 
 const LOCK_FILE: &str = ".lock";
 
 pub struct FolderLock {
-    /// Of the directory itself, whose lock cannot be bypassed by unlinking a file.
+    /// The lock of the directory itself. Unlike a lock file, it cannot be bypassed by unlinking.
     _folder: File,
-    /// Of [`LOCK_FILE`], which earlier versions lock.
+    /// The lock of [`LOCK_FILE`], which earlier versions use.
     _file: File,
 }
 
-/// Locks the data directory, in which one host runs at a time.
+/// Locks the data directory, so that only one host uses it at a time.
 ///
 /// # Errors
-/// It is in use, or others may change it.
+/// The directory is in use, other users may change it, or it cannot be opened.
 pub fn lock_folder(folder: &Path) -> Result<FolderLock, RunError> {
     let io = |error: std::io::Error| RunError::Failed(format!("{}: {error}", folder.display()));
-    // The directory must be private: it has keys, the cookie, and code that is loaded.
+    // The directory must be private: it holds keys, the cookie, and code that the host loads.
     trust::own_folder(folder).map_err(|error| RunError::Failed(error.to_string()))?;
     let in_use = || RunError::Failed(in_use(folder));
     let lock = |file: &File| flock(file, FlockOperation::NonBlockingLockExclusive);
     let of_folder = File::open(folder).map_err(io)?;
     match lock(&of_folder) {
         Err(Errno::WOULDBLOCK) => return Err(in_use()),
-        // Some file systems do not lock folders.
+        // Some file systems cannot lock a directory.
         Err(error) => tracing::warn!(%error, "only the file .lock locks the data directory"),
         Ok(()) => {}
     }
@@ -433,7 +433,7 @@ pub fn lock_folder(folder: &Path) -> Result<FolderLock, RunError> {
     for _ in 0..LOCK_ATTEMPTS {
         let file = File::create(&path).map_err(io)?;
         lock(&file).map_err(|error| if error == Errno::WOULDBLOCK { in_use() } else { io(error.into()) })?;
-        // A clean-up script may have removed it meanwhile: then another file could be locked at its path.
+        // A clean-up script may have removed the file before it was locked. Another host could then lock a new one.
         let locked = file.metadata().map_err(io)?.ino();
         if path.metadata().is_ok_and(|found| found.ino() == locked) {
             return Ok(FolderLock { _folder: of_folder, _file: file });

@@ -1,5 +1,5 @@
-//! The report of `outrigger run --check` about the node: its features that the host can use, one per line, with the
-//! node's setting that would improve it. A node that the host cannot use is a configuration error.
+//! The report of `outrigger run --check` about the node: one line per feature that the host can use, with the node's
+//! setting that would enable it. A node that the host cannot use is a configuration error.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,20 +19,21 @@ use super::rights::{refuse_lacking, refused};
 use super::{RunError, requirements};
 use crate::config::{BackendConfig, LoadedConfig, Wallets};
 
-/// The release from which on there are 16 threads by default.
+/// The first release with 16 RPC threads by default.
 const RELEASE_OF_THREADS: u32 = 29;
 
-/// What older nodes lack, by the release that has it.
+/// The features that older nodes lack, each with the first release that has it.
 const LACKING: [(u32, &str); 3] = [
-    (26, "getprioritisedtransactions, so that the mining group does not tell which fees were changed"),
-    (26, "getchainstates, so that a background validation (assumeutxo) is not told"),
+    (26, "getprioritisedtransactions, so the mining group cannot report which fees were changed"),
+    (26, "getchainstates, so the host cannot detect a background validation (assumeutxo)"),
     (29, "the challenge of a signet in getblockchaininfo, which the host reads from getblocktemplate instead"),
 ];
 
-/// Queries the node. `plugins` are the enabled ones, with their positions in the configuration.
+/// Queries the node, and returns the lines of the report. `plugins` are the enabled ones, with their positions in the configuration.
 ///
 /// # Errors
-/// The node is on another chain, refuses the credentials, or its -rpcwhitelist refuses a method that the host needs.
+/// The node is on another chain, too old, refuses the credentials or a method that the host needs, does not meet a plugin's
+/// requirement, or would keep connections waiting.
 pub fn report(
     loaded: &LoadedConfig,
     backend: &BackendConfig,
@@ -89,7 +90,7 @@ fn check_requirements(
     Ok(())
 }
 
-/// Refuses a node that is too old, and connections that it would keep waiting.
+/// Refuses a node that is too old, and a number of connections that it would not serve.
 fn check_release(node: &Node, loaded: &LoadedConfig, backend: &BackendConfig) -> Result<(), RunError> {
     let Some(release) = node.release else { return Ok(()) };
     if release < release::FIRST {
@@ -102,7 +103,7 @@ fn check_release(node: &Node, loaded: &LoadedConfig, backend: &BackendConfig) ->
 }
 
 struct Node {
-    /// `None` if it does not answer getnetworkinfo.
+    /// `None` if the node does not answer getnetworkinfo.
     release: Option<u32>,
     rpc: Rpc,
     chain: Value,
@@ -158,7 +159,7 @@ impl Node {
         format!("The node at {url} answers: {release}, {chain}, block {blocks} of {headers}{behind}")
     }
 
-    /// A line if each connection so far has ended after one answer.
+    /// A line if the node has closed each connection after one answer.
     fn endings(&self) -> Option<String> {
         let (upstream, read) = (self.rpc.upstream(), |counter: &AtomicU64| counter.load(Ordering::Relaxed));
         let figures = upstream.figures();
@@ -178,7 +179,7 @@ impl Node {
         }
     }
 
-    /// The methods of the node that the host does not know and refuses to most users.
+    /// A line about the node's methods that the host does not know, and therefore refuses to most users.
     fn unknown_methods(&self) -> Option<String> {
         let help = NodeHelp::parse(self.ask("help")?.as_str()?);
         let names = help.iter().map(|(name, _)| name).filter(|name| outrigger_upstream::method(name).is_none());
@@ -199,8 +200,8 @@ impl Node {
         let sequence = all.as_array().into_iter().flatten().find(|one| one["type"] == "pubsequence");
         match sequence.and_then(|one| one["address"].as_str()) {
             Some(address) => format!("zmqpubsequence: {address}"),
-            None => "zmqpubsequence: not published; the host finds changes by asking, and zmqpubsequence=tcp://127.0.0.1:28332 \
-                     tells it of them at once"
+            None => "zmqpubsequence: not published; the host polls for changes; zmqpubsequence=tcp://127.0.0.1:28332 \
+                     reports them at once"
                 .to_owned(),
         }
     }
@@ -223,7 +224,7 @@ impl Node {
     }
 }
 
-/// The progress of the node's background validation (assumeutxo).
+/// A line about the progress of the node's background validation (assumeutxo), if there is one.
 fn background(states: &Value) -> Option<String> {
     let all = states["chainstates"].as_array()?;
     let snapshot = all.iter().find(|state| state["validated"] == false && state["snapshot_blockhash"].is_string())?;
@@ -231,7 +232,7 @@ fn background(states: &Value) -> Option<String> {
     let at = behind.map_or(&Value::Null, |state| &state["blocks"]);
     Some(format!(
         "assumeutxo: the node validates the blocks before {} in the background and is at block {at}; until it has them, wallets and \
-         rescans that need them fail (getchainstates tells how far it is)",
+         rescans that need them fail (getchainstates shows the progress)",
         snapshot["snapshot_blockhash"].as_str()?
     ))
 }

@@ -1,4 +1,4 @@
-//! The host's parts: their assembly, and the order in which they stop.
+//! Assembles the host's parts, and stops them in order.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -46,13 +46,13 @@ use crate::router::onward::Switchboard;
 use crate::services::HostServices;
 use outrigger_wallet_engine::WalletManager;
 
-/// The folder, within that of the chain's data, of copies of libraries and of the plugins' own files.
+/// The folder, in the network's data folder, of copies of libraries and of plugins' own files.
 pub const PLUGINS_FOLDER: &str = "plugins";
 
 /// How long stopping waits for calls that are still running.
 const POOL_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Forwards events of the node and the wallets to the plugins. Wallets and plugins are set later.
+/// Forwards events of the node and the wallets to the plugins. Wallets and plugins are set once they have started.
 #[derive(Default)]
 pub struct Hub {
     registry: OnceLock<Arc<Registry>>,
@@ -62,7 +62,7 @@ pub struct Hub {
 }
 
 impl Hub {
-    /// Sends an event to the plugins, if there are any yet.
+    /// Sends an event to the plugins, if they have started.
     pub fn tell(&self, event: &Event) {
         if let Some(registry) = self.registry.get() {
             registry.tell(event);
@@ -73,7 +73,7 @@ impl Hub {
         self.tip.subscribe()
     }
 
-    /// The host is about to stop: cancels work that would delay it.
+    /// Cancels work that would delay the host's stop, and announces the stop to plugins.
     pub fn stopping(&self) {
         if let Some(wallets) = self.wallets.get() {
             wallets.give_up_imports();
@@ -97,13 +97,13 @@ impl Observer for Hub {
     }
 }
 
-/// Exists before the parts, and during their assembly.
+/// The state that exists before the host's parts, and that their assembly uses.
 #[derive(Clone, Default)]
 pub struct Frame {
     pub gate: Arc<StartupGate>,
     pub hub: Arc<Hub>,
     pub stop: watch::Sender<bool>,
-    /// Why the host cannot go on, after the failure of a required plugin.
+    /// Why the host must stop: the failure of a required plugin.
     pub fatal: Arc<OnceLock<String>>,
     pub metrics: CallMetrics,
     pub active: Arc<Active>,
@@ -113,13 +113,13 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// What `/readyz` answers.
+    /// The check that `/readyz` answers with.
     pub fn readiness(&self) -> Readiness {
         let standing = self.standing.clone();
         Arc::new(move || standing.get().is_some_and(Standing::is_ready))
     }
 
-    /// Stops the host, and keeps the first reason.
+    /// Returns a function that stops the host and keeps the first reason.
     fn stop_for(&self) -> Box<dyn Fn(String) + Send + Sync> {
         let (stop, fatal) = (self.stop.clone(), self.fatal.clone());
         Box::new(move |reason| {
@@ -139,7 +139,7 @@ pub struct Parts {
     pub router: Arc<Router>,
     pub switchboard: Arc<Switchboard>,
     pub stores: Arc<Stores>,
-    /// With the longest time between two backups, in seconds; `None` without backups.
+    /// The figures of the backups, and the longest time between two backups in seconds; `None` without backups.
     pub backups: Option<(Figures, u64)>,
 }
 
@@ -228,7 +228,7 @@ impl Parts {
         Ok(Self { node, manager, registry, pool, router, switchboard, stores, backups })
     }
 
-    /// Stops the parts in reverse order of their dependencies.
+    /// Stops the parts: each before the parts on which it depends.
     pub fn stop(&self) {
         self.registry.tell(&Event::ShuttingDown);
         self.switchboard.disconnect();
@@ -242,7 +242,7 @@ impl Parts {
     }
 }
 
-/// Reads the configuration again, for plugins that are started or reloaded.
+/// Returns a function that reads the configuration again, for plugins that are started or reloaded.
 fn reread(args: &RunArgs, network: &str) -> Reread {
     let args = arguments(args, network);
     Box::new(move || {
@@ -251,7 +251,7 @@ fn reread(args: &RunArgs, network: &str) -> Reread {
     })
 }
 
-/// A plugin that does not start is a configuration error, with its place, unless the system failed.
+/// Converts the failure of a plugin's start: a configuration error that names the setting, unless the system failed.
 pub(super) fn plugin_error(loaded: &LoadedConfig, failure: &Failure) -> RunError {
     let mut reason = failure.error.to_string();
     if let RegistryError::File(FileError::NotFound { name, .. }) = &failure.error {
@@ -270,7 +270,8 @@ pub(super) fn plugin_error(loaded: &LoadedConfig, failure: &Failure) -> RunError
     loaded.plugin_error(failure.plugin, key, reason).into()
 }
 
-/// Checks that the plugins of the settings `wallet.signer` and `wallet.policies` provide these services.
+/// Checks that the plugins in `wallet.signer` and `wallet.policies` provide the services for these roles. `provides` takes a plugin's id
+/// and a service.
 pub(super) fn check_providers(loaded: &LoadedConfig, provides: impl Fn(&str, &str) -> bool) -> Result<(), RunError> {
     let wallet = &loaded.config.wallet;
     let is_of_node = |backend: &BackendConfig| backend.wallets == Wallets::Node;
@@ -294,14 +295,14 @@ fn network(config: &Config) -> Result<Network, RunError> {
     work::network(&config.network).map_err(|error| failed("network")(error.into()))
 }
 
-/// The release whose answers plugins give: the node's, once it is known. With it, the deprecated features that the
-/// operator keeps.
+/// The release of Bitcoin Core whose answers plugins give: the node's, or the latest until the node's is known. It includes
+/// the deprecated features that the operator keeps (`deprecatedrpc`).
 fn release_of(node: &Arc<dyn Node>, config: &Config) -> ReleaseSource {
     let (node, kept) = (node.clone(), Deprecated::of(&config.deprecatedrpc));
     Arc::new(move || kept.word(node.release().unwrap_or(release::PRESENT)))
 }
 
-/// The node, and with a running bitcoind also the forwarding of calls.
+/// Opens the node. With a running bitcoind, also returns its backend, for forwarded calls.
 fn open_node(loaded: &LoadedConfig, folder: &Path) -> Result<(Arc<dyn Node>, Option<Backend>), RunError> {
     let config = &loaded.config;
     if let Some(backend) = &config.backend {
@@ -318,7 +319,7 @@ fn open_node(loaded: &LoadedConfig, folder: &Path) -> Result<(Arc<dyn Node>, Opt
     Ok((EmbeddedNode::open(&folder.join(places::CHAIN), settings).map_err(places::chain_error)?, None))
 }
 
-/// Starts the configured publications, and returns them.
+/// Starts the configured ZMQ publications, and returns them.
 fn publish(loaded: &LoadedConfig, node: &Arc<dyn Node>) -> Result<Arc<[Publication]>, RunError> {
     let publications =
         loaded.config.notify.publications().map_err(|(key, error)| loaded.error(key, "", error.to_string()))?;
@@ -356,7 +357,7 @@ fn open_wallets(
         broadcast: config.wallet.walletbroadcast,
         signer: config.wallet.signer.clone(),
         policies: config.wallet.policies.clone(),
-        // The parent of the network's folder.
+        // The data directory is the parent of the network's folder.
         data_directory: folder.parent().map(Path::to_owned),
         ..outrigger_wallet_engine::Settings::default()
     };
@@ -374,8 +375,8 @@ fn open_wallets(
     Ok(manager)
 }
 
-/// Where plugins are searched: in the given folders, the executable's own, and that of an installation below `bin` and
-/// `lib`, and then in the program.
+/// Where the host searches for plugins: in the given folders, the executable's folder, `../lib/outrigger` relative to that,
+/// and finally the program itself.
 pub(super) fn sources(args: &RunArgs) -> Sources {
     let own = std::env::current_exe().ok().and_then(|path| path.parent().map(Path::to_owned));
     let installed = own.as_deref().and_then(Path::parent).map(|top| top.join("lib/outrigger"));

@@ -1,4 +1,4 @@
-//! Checks the data folder, files and ports that the host would use at its start, without changing them.
+//! Checks the data folder, files and ports that the host uses when it starts, without changing them.
 
 use std::fs::File;
 use std::io;
@@ -21,10 +21,10 @@ use crate::config::{Config, LoadedConfig};
 /// The folder of the embedded chain, below the folder of the network.
 pub const CHAIN: &str = "chain";
 
-/// Checks the places. Before a restart, it leaves out the ones that the running host has open.
+/// Checks the data folder, files and ports. Before a restart, it skips those that the running host uses.
 ///
 /// # Errors
-/// As of the start.
+/// The error with which the start would fail.
 pub fn try_places(loaded: &LoadedConfig, args: &RunArgs, folder: &Path, before: Before) -> Result<(), RunError> {
     if let Some((file, refuse)) = audit_file(loaded)? {
         AuditLog::check(&file).map_err(|error| refuse(error.to_string()))?;
@@ -39,7 +39,7 @@ pub fn try_places(loaded: &LoadedConfig, args: &RunArgs, folder: &Path, before: 
             super::backups::check_unused(loaded, folder)?;
             check_folders(&loaded.config, folder)?;
             if loaded.config.backend.is_none() {
-                // A host that has started meanwhile writes to the file.
+                // The check also fails if a host has started meanwhile and writes to the files.
                 EmbeddedNode::check(&folder.join(CHAIN)).map_err(|error| match is_in_use(folder) {
                     true => refuse(in_use(folder)),
                     false => chain_error(error),
@@ -55,10 +55,10 @@ pub fn chain_error(error: EmbeddedError) -> RunError {
     failed("chain")(NodeError::from(error).into())
 }
 
-/// Checks the folders of chain and wallets below the data folder.
+/// Checks that no file is in the place of the folders of the chain and the wallets.
 ///
 /// # Errors
-/// A file is in the place of one.
+/// One of these paths exists and is not a folder.
 pub fn check_folders(config: &Config, folder: &Path) -> Result<(), RunError> {
     for name in [chain_folder(config), "wallets"] {
         let path = folder.join(name);
@@ -80,7 +80,7 @@ fn is_in_use(folder: &Path) -> bool {
     [folder, &folder.join(LOCK_FILE)].into_iter().any(|path| File::open(path).is_ok_and(locked))
 }
 
-/// Listens on all ports at the same time, since two settings may name the same.
+/// Listens on all ports at the same time, since two settings may name the same port.
 async fn try_ports(loaded: &LoadedConfig) -> Result<(), RunError> {
     let config = &loaded.config;
     let (ports, sockets): (Vec<_>, Vec<_>) =

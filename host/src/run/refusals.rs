@@ -1,4 +1,4 @@
-//! Errors of places that the configuration names: the data directory and the addresses. `run` and `run --check` give the same text.
+//! Errors about the data directory and the addresses in the configuration, shared by `run` and `run --check`.
 
 use std::error::Error;
 use std::io;
@@ -17,7 +17,7 @@ pub fn datadir_error(loaded: &LoadedConfig, args: &RunArgs, reason: &str) -> Run
     })
 }
 
-/// The reason if another host has the data directory.
+/// The error text if another host uses the data directory.
 pub fn in_use(folder: &Path) -> String {
     format!("{} is in use by another Outrigger; stop it, or give this one another --datadir", folder.display())
 }
@@ -43,7 +43,7 @@ pub fn publish_error(loaded: &LoadedConfig, address: &str, error: &io::Error) ->
     loaded.error(&format!("notify.zmqpub{key}"), "", reason).into()
 }
 
-/// The way out of an error of listening.
+/// What an operator can do about an address on which the host cannot listen; empty if unknown.
 fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::AddrInUse => {

@@ -1,5 +1,5 @@
-//! Reading the configuration again while the host runs, by SIGHUP or the method `reload`: users, allowed networks, the log's level,
-//! plugins' options; the audit log's file is opened again. Everything is prepared before anything changes.
+//! Reloads the configuration while the host runs, at SIGHUP or by the method `reload`: users, allowed networks, trusted proxies, TLS, the
+//! log's level and plugins' options. It also reopens the audit log's file. If any part fails, nothing changes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -18,13 +18,13 @@ use crate::audit::AuditLog;
 use crate::config::{ConfigError, LoadedConfig};
 use crate::quotas::{Quotas, UserLimits};
 
-/// The keys that a reload applies. Those of plugins' options are compared by the registry.
+/// The keys that a reload applies, besides plugins' options, which the registry compares.
 const APPLIED: [&str; 5] = ["log.level", "rpc.allow_from", "rpc.bitcoin_conf", "rpc.trusted_proxies", "rpc.users"];
 
-/// The table of keys that a reload applies unless it was added or removed.
+/// The prefix of further keys that a reload applies, unless their table was added or removed.
 const TLS: &str = "rpc.tls.";
 
-/// Replaces the users, the networks, and the certificate if there is one.
+/// Replaces the users, the allowed networks and proxies, and the certificate, if there is one.
 pub type Admit = Box<dyn Fn(Vec<RpcUser>, Access, Option<Tls>) + Send + Sync>;
 
 /// Set once the host is up.
@@ -32,14 +32,14 @@ pub type Reloading = Arc<OnceLock<Reloader>>;
 
 pub struct Reloader {
     pub args: RunArgs,
-    /// Where plugins are.
+    /// Where the host searches for plugins.
     pub sources: Sources,
     pub admit: Admit,
     pub quotas: Arc<Quotas>,
     pub set_log: SetLog,
     pub audit: Option<Arc<AuditLog>>,
     pub registry: Arc<Registry>,
-    /// The configuration of the start, with which everything else goes on.
+    /// The configuration at the start, which stays in force for all other settings.
     pub started: Table,
     pub applied: Mutex<Applied>,
 }
@@ -47,11 +47,11 @@ pub struct Reloader {
 #[derive(Default)]
 pub struct Reloaded {
     pub changes: Vec<String>,
-    /// The changed settings that a restart would apply.
+    /// The keys of changed settings that only a restart applies.
     pub restart: Vec<String>,
 }
 
-/// The settings in force that a reload compares with the file.
+/// The settings in force that a reload can replace, for comparison with the new ones.
 pub struct Applied {
     /// A fingerprint of each user's entry, by name.
     users: BTreeMap<String, String>,
@@ -77,7 +77,7 @@ impl Applied {
         Self { users: users.iter().map(entry).collect(), others }
     }
 
-    /// The changes to these settings, a line each.
+    /// The changes from these settings to `next`, one line each.
     fn changes(&self, next: &Self) -> Vec<String> {
         let mut lines = Vec::new();
         for (name, entry) in &next.users {
@@ -99,10 +99,10 @@ impl Applied {
 }
 
 impl Reloader {
-    /// Reads the configuration again, and applies all changes that need no restart. `asked_by` is the operator, for the log.
+    /// Reads the configuration again, and applies all changes that need no restart. `asked_by` names the operator in the log.
     ///
     /// # Errors
-    /// Why nothing has changed.
+    /// The reason; nothing has changed then.
     pub fn reload(&self, asked_by: &str) -> Result<Reloaded, String> {
         let outcome = self.change(asked_by);
         match &outcome {
@@ -123,7 +123,7 @@ impl Reloader {
     }
 
     fn change(&self, asked_by: &str) -> Result<Reloaded, String> {
-        // Held so that reloads are made one after the other.
+        // The lock is held so that only one reload runs at a time.
         let mut applied = self.applied.lock();
         let failed = |error: ConfigError| error.to_string();
         let loaded = configuration(&self.args).map_err(failed)?;
@@ -134,7 +134,7 @@ impl Reloader {
         let audit = audit.map_err(|error| format!("audit.file: {error}"))?;
         let next = Applied::of(&loaded, &users);
         let former = (self.set_log)(filter).map_err(|error| format!("log.level: {error}"))?;
-        // Only this can still fail, and then goes back by itself.
+        // This is the last step that can fail. The registry then restores the former options itself.
         let reloaded = self.registry.reload_options(&loaded.config.plugins, asked_by).map_err(|error| {
             let _ = (self.set_log)(former);
             error.to_string()
@@ -153,7 +153,7 @@ impl Reloader {
     }
 }
 
-/// The settings that differ and that a reload does not apply.
+/// The keys of settings that differ and need a restart.
 fn differences(former: &Table, now: &Table) -> Vec<String> {
     let mut found = Vec::new();
     compare("", former, now, &mut found);
@@ -178,7 +178,7 @@ fn compare(prefix: &str, former: &Table, now: &Table, found: &mut Vec<String>) {
     }
 }
 
-/// The plugins' settings that differ, their options left out.
+/// Adds the keys of plugins' settings that differ, except options. Plugins are matched by file.
 fn plugins(former: &[Value], now: &[Value], found: &mut Vec<String>) {
     let by_file = |all: &[Value]| -> BTreeMap<String, Table> {
         let named = |plugin: &Value| Some((plugin.get("file")?.as_str()?.to_owned(), plugin.as_table()?.clone()));
@@ -200,7 +200,7 @@ fn plugins(former: &[Value], now: &[Value], found: &mut Vec<String>) {
     }
 }
 
-/// The arguments of a reload: the network is known, so the node is not queried again.
+/// The arguments for a reload. They fix the network, so that a reload need not ask the node for it.
 pub fn arguments(args: &RunArgs, network: &str) -> RunArgs {
     RunArgs { network: Some(network.to_owned()), ..args.clone() }
 }
@@ -216,7 +216,7 @@ pub fn at_hangup(reloading: Reloading) -> Result<(), RunError> {
     tokio::spawn(async move {
         while hangup.recv().await.is_some() {
             let reloading = reloading.clone();
-            // Its outcome is in the log.
+            // `reload` logs its outcome.
             let reload = move || match reloading.get() {
                 Some(reloader) => drop(reloader.reload("SIGHUP")),
                 None => tracing::warn!("SIGHUP: the host is starting, and nothing was reloaded"),

@@ -8,7 +8,8 @@ use outrigger_plugins::registry::Requirements;
 use outrigger_sdk::manifest::Requires;
 use outrigger_standard::release;
 
-/// Checks requirements against a node. While it cannot be asked, only the network is checked: the plugin then fails at use.
+/// Returns a function that checks a plugin's requirements against the node. If the node does not answer, it checks only the network, and
+/// the plugin's calls may fail later.
 pub fn of_node(node: &Arc<dyn Node>) -> Requirements {
     let node = node.clone();
     Box::new(move |requires| {
@@ -21,7 +22,7 @@ pub fn of_node(node: &Arc<dyn Node>) -> Requirements {
         match node.abilities() {
             Ok(abilities) => check(requires, &abilities),
             Err(error) => {
-                tracing::warn!(%error, "what a plugin requires of the node cannot be checked");
+                tracing::warn!(%error, "cannot check a plugin's requirements of the node");
                 Ok(())
             }
         }
@@ -29,7 +30,7 @@ pub fn of_node(node: &Arc<dyn Node>) -> Requirements {
 }
 
 /// # Errors
-/// The reason, after the plugin's name.
+/// The reason, worded to follow the plugin's name.
 pub fn check_network(requires: &Requires, network: Network) -> Result<(), String> {
     let own = network.to_core_arg();
     match &requires.network {
@@ -39,7 +40,7 @@ pub fn check_network(requires: &Requires, network: Network) -> Result<(), String
 }
 
 /// # Errors
-/// The reason, after the plugin's name.
+/// The reason, worded to follow the plugin's name.
 pub fn check(requires: &Requires, abilities: &Abilities) -> Result<(), String> {
     let own = abilities.release.unwrap_or(release::PRESENT);
     if let Some(least) = requires.release.filter(|least| *least > own) {

@@ -1,4 +1,4 @@
-//! The methods that the node's -rpcwhitelist allows the host's user.
+//! Checks which methods the node's -rpcwhitelist allows the host's user to call.
 
 use outrigger_bitcoind::{AskError, NEEDS, Rpc};
 use outrigger_upstream::Login;
@@ -6,7 +6,7 @@ use outrigger_upstream::Login;
 use super::{RunError, failed};
 use crate::config::LoadedConfig;
 
-/// Refuses a node whose -rpcwhitelist lacks a method that the host cannot work without. One that cannot be asked is not refused.
+/// Refuses a node whose -rpcwhitelist lacks a method that the host cannot work without. If the node does not answer, it is not refused.
 pub fn refuse_lacking(loaded: &LoadedConfig, rpc: &Rpc, login: &Login) -> Result<(), RunError> {
     let vital = NEEDS.iter().filter(|need| need.is_vital).flat_map(|need| need.methods);
     for method in vital {
@@ -22,7 +22,7 @@ pub fn refuse_lacking(loaded: &LoadedConfig, rpc: &Rpc, login: &Login) -> Result
     Ok(())
 }
 
-/// The methods that the node's -rpcwhitelist refuses to the host's user, as lines with the remedy.
+/// Lines about the methods that the node's -rpcwhitelist refuses to the host's user, with the remedy; empty if there are none.
 pub fn refused(rpc: &Rpc, login: &Login) -> Result<String, AskError> {
     let (mut lines, user) = (Vec::new(), login.user());
     for need in &NEEDS {
@@ -45,8 +45,8 @@ pub fn refused(rpc: &Rpc, login: &Login) -> Result<String, AskError> {
         all.sort_unstable();
         all.dedup();
         lines.push(format!(
-            "rpcwhitelist: the host asks for no more with this line in bitcoin.conf, in the place of all others for '{user}', since the \
-             node takes what is common to them; add the methods that clients call through the host:\nrpcwhitelist={user}:{}",
+            "rpcwhitelist: to allow all methods that the host calls, replace all lines for '{user}' in bitcoin.conf with this one, since \
+             the node intersects them; add the methods that clients call through the host:\nrpcwhitelist={user}:{}",
             all.join(",")
         ));
     }

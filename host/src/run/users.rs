@@ -13,10 +13,10 @@ use outrigger_rpc::{REST_ENTRY, RpcUser};
 use outrigger_upstream::MethodSet;
 use zeroize::Zeroizing;
 
-/// The configured users. `sources` have the plugins.
+/// The configured users, including those of `rpc.bitcoin_conf`. `sources` is where the plugins are.
 ///
 /// # Errors
-/// An invalid entry, a duplicate name, or an unknown method, also one of `routes.wrap`.
+/// An entry is invalid, a name is a duplicate, or a user's list or `routes.wrap` names an unknown method.
 pub fn users(loaded: &LoadedConfig, sources: &Sources) -> Result<Vec<RpcUser>, ConfigError> {
     let users = &loaded.config.rpc.users;
     let known = KnownMethods { loaded, sources, of_plugins: OnceCell::new() };
@@ -36,7 +36,7 @@ pub fn users(loaded: &LoadedConfig, sources: &Sources) -> Result<Vec<RpcUser>, C
                 "nothing identifies a user without a password: set uid, or rpc.tls.client_users".to_owned(),
             ));
         }
-        // With duplicate names, the restrictions of one entry would not apply to those who know the other's password.
+        // With duplicate names, a client with one entry's password would escape the other entry's restrictions.
         if users.iter().take(position).any(|earlier| earlier.name() == configured.name()) {
             return Err(refuse(format!("an earlier user has the name {:?}", configured.name())));
         }
@@ -94,18 +94,18 @@ pub fn users(loaded: &LoadedConfig, sources: &Sources) -> Result<Vec<RpcUser>, C
     Ok(all)
 }
 
-/// Whether a connection can identify a user.
+/// Whether the host can identify a user without a password by the connection: by uid or certificate.
 fn is_identified(loaded: &LoadedConfig, user: &UserConfig) -> bool {
     user.uid.is_some() || loaded.config.rpc.tls.as_ref().is_some_and(|tls| tls.client_users)
 }
 
-/// The users of the configured bitcoin.conf, none with a name of `others`.
+/// The users of the configured bitcoin.conf. A name of `others` is an error.
 fn of_bitcoin_conf(loaded: &LoadedConfig, others: &[RpcUser]) -> Result<Vec<RpcUser>, ConfigError> {
     let Some(file) = &loaded.config.rpc.bitcoin_conf else { return Ok(Vec::new()) };
     let shown = file.display().to_string();
     let refuse = |reason: String| loaded.error("rpc.bitcoin_conf", &shown, format!("{shown}: {reason}"));
     let path = expand_home(file).map_err(|error| refuse(error.to_string()))?;
-    // It may hold a password.
+    // The file may contain a password.
     let text = std::fs::read_to_string(path).map(Zeroizing::new).map_err(|error| refuse(error.to_string()))?;
     let users = bitcoin_conf::users(&text, &loaded.config.network).map_err(refuse)?;
     match users.iter().find(|user| others.iter().any(|other| other.name() == user.name())) {
@@ -114,8 +114,8 @@ fn of_bitcoin_conf(loaded: &LoadedConfig, others: &[RpcUser]) -> Result<Vec<RpcU
     }
 }
 
-/// The methods that a user's list may name: those of the host, of the bundled groups, and of configured plugins,
-/// enabled or not.
+/// The methods that a user's list may name: those of the host, the bundled groups, the node, and configured plugins, enabled
+/// or not.
 struct KnownMethods<'a> {
     loaded: &'a LoadedConfig,
     sources: &'a Sources,
@@ -123,7 +123,7 @@ struct KnownMethods<'a> {
     of_plugins: OnceCell<OfPlugins>,
 }
 
-/// The methods of plugins whose files can be read, and whether some cannot.
+/// The methods of plugins with readable files, and whether other files are unreadable.
 #[derive(Default)]
 struct OfPlugins {
     methods: Vec<String>,
@@ -131,10 +131,10 @@ struct OfPlugins {
 }
 
 impl KnownMethods<'_> {
-    /// Expands a user's list, whose entries are methods and sets.
+    /// Expands the sets in a user's list of methods and sets.
     ///
     /// # Errors
-    /// Why an entry is neither.
+    /// An entry is neither a known method nor a set.
     fn expand(&self, entries: &[String]) -> Result<BTreeSet<String>, String> {
         let mut expanded = BTreeSet::new();
         for entry in entries {
@@ -161,7 +161,7 @@ impl KnownMethods<'_> {
         if is_own || self.of_plugins().methods.iter().any(|known| known == method) {
             return true;
         }
-        // An unreadable file may have any method, but hardly one that is a misspelling of another.
+        // An unreadable plugin may have this method, unless the name looks like a misspelling of a known one.
         self.of_plugins().incomplete && self.suggestion(method).is_empty()
     }
 
@@ -174,7 +174,7 @@ impl KnownMethods<'_> {
                         found.methods.extend(plugin.manifest().methods.iter().map(|method| method.name.clone()));
                     }
                     Err(error) => {
-                        tracing::warn!(%error, "not all methods that users may call can be checked");
+                        tracing::warn!(%error, "cannot read a plugin to check users' lists of methods");
                         found.incomplete = true;
                     }
                 }

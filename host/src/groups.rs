@@ -1,6 +1,6 @@
-//! The bundled groups and their methods, so that the host knows methods of groups that are off.
+//! The bundled groups and their methods. The host knows them even if a group is off.
 
-/// The methods of each group. A test compares them with the libraries.
+/// The methods of each group. A test compares them with the libraries' manifests.
 const GROUPS: [(&str, &str); 8] = [
     (
         "chain",
@@ -51,7 +51,7 @@ const GROUPS: [(&str, &str); 8] = [
     ("webhooks", "listwebhooks"),
 ];
 
-/// Whether a plugin of this id and bare file name is a bundled group.
+/// Whether this plugin id, or file name without a folder, is a bundled group's.
 pub fn is_bundled(name: &str) -> bool {
     GROUPS.iter().any(|(group, _)| *group == name)
 }
@@ -60,7 +60,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     GROUPS.iter().map(|(group, _)| *group)
 }
 
-/// The group and the method of this name.
+/// The method of this name, and its group.
 pub fn group_of(method: &str) -> Option<(&'static str, &'static str)> {
     all().find(|(known, _)| *known == method)
 }

@@ -1,7 +1,7 @@
-//! Programs that are started by events, as with bitcoind's -blocknotify and similar options, but without a shell: a
-//! setting is a program and its arguments, in which marks are replaced.
+//! Runs programs on events, like bitcoind's -blocknotify and similar options, but without a shell: a setting is a program
+//! and its arguments, in which the host replaces placeholders.
 //!
-//! A bounded number of programs runs at a time; further events are queued, up to a limit.
+//! At most [`MAX_RUNNING`] programs run at a time; up to [`MAX_WAITING`] further events are queued.
 
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -21,7 +21,7 @@ const MAX_RUNNING: usize = 4;
 /// The most queued events; further ones are dropped and logged.
 const MAX_WAITING: usize = 10_000;
 
-/// The value of `%b` without a block and of `%h` without a height.
+/// The values of `%b` and `%h` for a transaction that is in no block.
 const NO_BLOCK: &str = "unconfirmed";
 const NO_HEIGHT: &str = "-1";
 
@@ -38,7 +38,7 @@ pub struct Hooks {
 }
 
 impl Hooks {
-    /// Starts the threads for events of blocks and wallets; `None` if none are configured.
+    /// Starts the threads that run programs on block and wallet events; `None` if no such program is configured.
     pub fn start(config: &NotifyConfig) -> io::Result<Option<Arc<Self>>> {
         if config.blocknotify.is_empty() && config.walletnotify.is_empty() {
             return Ok(None);
@@ -58,13 +58,13 @@ impl Hooks {
         Ok(Some(hooks))
     }
 
-    /// Sets the wallets, which know the blocks of their transactions.
+    /// Sets the wallets, which look up the block of a transaction.
     pub fn know(&self, wallets: &Arc<WalletManager>) {
         // Set once, after opening the wallets.
         let _ = self.wallets.set(wallets.clone());
     }
 
-    /// A wallet stored or updated a transaction.
+    /// Queues the event that a wallet stored or updated a transaction.
     pub fn wallet_transaction(&self, wallet: &str, txid: Txid) {
         if !self.config.walletnotify.is_empty() {
             self.enqueue(HookEvent::Transaction { wallet: wallet.to_owned(), txid });
@@ -88,7 +88,7 @@ impl Hooks {
         }
     }
 
-    /// The block of a wallet's transaction and its height, as texts, if any.
+    /// The hash and height of the block that confirms a wallet's transaction, as text; `None` if it is unconfirmed or unknown.
     fn place(&self, wallet: &str, txid: Txid) -> Option<(String, String)> {
         let view = self.wallets.get()?.select_as_it_stands(Some(wallet)).ok()?;
         let batch = view.transactions(&[txid]).ok()?.read().ok()?;
@@ -113,7 +113,7 @@ fn next(happened: &Mutex<Receiver<HookEvent>>) -> Option<HookEvent> {
     happened.lock().recv().ok()
 }
 
-/// Replaces the marks of a word, each a percent sign and a letter.
+/// Replaces the placeholders in a word: a percent sign and a letter of `marks`.
 fn fill(word: &str, marks: &[(char, String)]) -> String {
     let mut filled = String::new();
     let mut rest = word.chars().peekable();
@@ -130,7 +130,7 @@ fn fill(word: &str, marks: &[(char, String)]) -> String {
     filled
 }
 
-/// Runs the program of a setting to its end, if configured.
+/// Runs the program of a setting, if configured, and waits for it. A failure is logged.
 pub fn run(setting: &str, words: &[String], marks: &[(char, String)]) {
     let Some((program, arguments)) = words.split_first() else { return };
     let mut command = Command::new(program);

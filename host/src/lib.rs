@@ -24,9 +24,9 @@ use std::process::ExitCode;
 use outrigger_isolate::inside;
 pub use outrigger_plugins::linked::LinkedPlugin;
 
-/// The program, which links these plugins.
+/// Runs the program with these linked plugins. Returns its exit code.
 pub fn main(linked: &'static [LinkedPlugin]) -> ExitCode {
-    // First, since a runner must still have only one thread.
+    // This comes first: the process of an isolated plugin must still have only one thread here.
     if inside::is_asked_for() {
         return inside::run(|name| linked.iter().find(|one| one.name == name).map(|one| one.table));
     }

@@ -1,14 +1,14 @@
-//! The program `outrigger`. Its code is in the library, for tests and fuzz targets. The program alone knows the bundled
-//! groups by name.
+//! The program `outrigger`. Its code is in the library, for tests and fuzz targets. Only the program links the bundled
+//! groups.
 
 use std::process::ExitCode;
 
 use outrigger_host::LinkedPlugin;
 
-// Keys and passphrases pass through buffers of libraries and parsed texts, which are not wiped otherwise.
+// Libraries leave keys and passphrases in buffers and parsed text that nothing else wipes.
 outrigger_memory::wipe_freed_memory!();
 
-/// The groups, by the names of their files.
+/// The bundled groups, each with its library's file name.
 static GROUPS: [LinkedPlugin; 8] = [
     LinkedPlugin::of::<outrigger_chain::ChainPlugin>("chain"),
     LinkedPlugin::of::<outrigger_history::HistoryPlugin>("history"),

@@ -1,4 +1,4 @@
-//! Properties of methods: the host's own, and bitcoind's, which plugins or the node answer.
+//! Properties of the host's own methods and of bitcoind's methods, which plugins or the node answer.
 
 use std::sync::Arc;
 
@@ -25,8 +25,8 @@ pub fn method(name: &str) -> Option<Method> {
     own.or_else(|| outrigger_upstream::method(name))
 }
 
-/// Whether the audit log lists calls of a method. If the method is unknown, it is listed if its plugin's manifest says
-/// that it computes with private keys, or if no plugin answers it: a later node's method may do anything.
+/// Whether the audit log lists calls of a method. An unknown method is listed if the plugin's manifest says that it uses
+/// private keys, or if no plugin answers it: a method of a later node may do anything.
 pub fn is_audited(name: &str, spec: impl FnOnce() -> Option<Arc<MethodSpec>>) -> bool {
     match method(name) {
         Some(known) => known.is_audited(),
@@ -34,7 +34,7 @@ pub fn is_audited(name: &str, spec: impl FnOnce() -> Option<Arc<MethodSpec>>) ->
     }
 }
 
-/// The methods of a set in users' lists; `None` for an unknown set.
+/// The methods of a set such as `@read`; `None` for an unknown set.
 pub fn members(set: &str) -> Option<impl Iterator<Item = &'static str>> {
     let set = MethodSet::ALL.into_iter().find(|known| known.name() == set)?;
     let all = OWN.into_iter().chain(outrigger_upstream::methods());

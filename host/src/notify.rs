@@ -1,4 +1,4 @@
-//! systemd's notification protocol: reports the host's state to the service manager.
+//! Reports the host's state to the service manager, by systemd's notification protocol.
 
 use std::ffi::OsStr;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
@@ -7,7 +7,7 @@ pub const READY: &str = "READY=1";
 
 pub const STOPPING: &str = "STOPPING=1";
 
-/// Sends `state` to the service manager, if any. Errors are ignored.
+/// Sends `state` to the service manager, if there is one. A failure is logged.
 pub fn tell(state: &str) {
     let Some(socket) = std::env::var_os("NOTIFY_SOCKET") else { return };
     let sent = address(&socket).and_then(|address| UnixDatagram::unbound()?.send_to_addr(state.as_bytes(), &address));
@@ -17,7 +17,7 @@ pub fn tell(state: &str) {
 }
 
 fn address(socket: &OsStr) -> std::io::Result<SocketAddr> {
-    // A name with `@` is in the abstract namespace, which only Linux has.
+    // A name that starts with `@` is in the abstract namespace, which only Linux has.
     #[cfg(target_os = "linux")]
     {
         use std::os::linux::net::SocketAddrExt;

@@ -1,6 +1,5 @@
-//! The one layer above the router, of jsonrpsee's `RpcServiceBuilder`: it observes every call, over any transport,
-//! alone or in a batch. It logs the call, counts it for metrics, lists it for `getrpcinfo`, and adds it to the audit
-//! log.
+//! The outermost layer of jsonrpsee's `RpcServiceBuilder` above the router. It observes every call, over any transport,
+//! alone or in a batch: it logs the call, counts it for metrics, lists it for `getrpcinfo`, and adds it to the audit log.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -29,7 +28,7 @@ pub trait Methods: Send + Sync + 'static {
 #[derive(Clone)]
 pub struct Observe<S, M> {
     pub service: S,
-    /// The known methods. Only these have labels in the metrics: clients must not create labels.
+    /// The known methods. Only these have labels of their own in the metrics.
     pub methods: Arc<M>,
     pub metrics: CallMetrics,
     pub active: Arc<Active>,
@@ -40,7 +39,7 @@ pub struct Observe<S, M> {
 struct Observation {
     meter: Meter,
     _active: Option<ActiveCall>,
-    /// Boxed: every connection reserves room for it, and few calls are listed.
+    /// Boxed to keep the state of each connection small, since few calls are in the audit log.
     audit: Option<Box<AuditEntry>>,
 }
 
@@ -61,8 +60,8 @@ fn logged(text: &str) -> String {
     text.chars().take(LOGGED_CHARS).collect()
 }
 
-/// The span of the log lines about a call. It has the call's id, method and user, but not its parameters, which carry
-/// keys.
+/// The span of the log lines about a call. It has the call's id, method and user, but not its parameters, which may
+/// contain keys.
 fn span_of(request: &Request<'_>) -> Span {
     tracing::debug_span!(
         "call",
@@ -101,8 +100,8 @@ impl<S: RpcService, M: Methods> RpcService for Observe<S, M> {
     }
 }
 
-// `inspect` instead of an `async` block: a block that awaits a future made outside of it reserves room for that future
-// twice, on every connection.
+// This uses `inspect` instead of an `async` block: a block that awaits a future created outside of it stores that future
+// twice, for every connection.
 impl<S: RpcService, M: Methods> RpcServiceT for Observe<S, M> {
     type MethodResponse = Answer;
     type NotificationResponse = Answer;
@@ -193,7 +192,7 @@ mod tests {
         };
         let answers = service.batch(batch(&["a", "a", "bad", "unknown"])).await;
         assert_eq!(answers.iter().map(text).collect::<Vec<_>>(), ["3", "3", "-", "3"]);
-        // An abandoned call has ended, too.
+        // A dropped call ends, too.
         drop((service.call(request("a")), service.batch(batch(&["a", "never"]))));
         assert!(active.list().is_empty());
         let count = |method, outcome| metrics.count(method, outcome);

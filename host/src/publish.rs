@@ -1,7 +1,7 @@
 //! ZMQ notifications of the embedded chain: bitcoind's messages, in its order.
 //!
-//! A message has three parts: the topic, the content, and a counter per topic. Blocks are published once the mempool
-//! has followed them, as in bitcoind: so transactions that a block evicted from the mempool are published before it.
+//! A message has three parts: the topic, the content, and a counter per topic. As in bitcoind, a block is published after
+//! the mempool was updated for it, so the removal of transactions that conflict with it is published before it.
 
 use std::collections::HashMap;
 use std::io;
@@ -19,25 +19,25 @@ use tokio::runtime::Handle;
 
 use crate::config::{Publication, Topic};
 
-/// How far a tip's time may be behind the clock, in seconds. As in bitcoind, whose initial download ends then, new tips
-/// are published from the first nearer one on.
+/// The age of a tip, in seconds, up to which it counts as recent. As in bitcoind, which leaves initial block download
+/// then, no tip is published before the first recent one.
 const MAX_TIP_AGE: u64 = 24 * 60 * 60;
 
-/// Publishes the node's events, which are queued meanwhile.
+/// Queues the node's events for the thread that publishes them.
 pub struct Publisher(Mutex<Sender<NodeEvent>>);
 
 impl Observer for Publisher {
     fn notify(&self, event: NodeEvent) {
-        // Fails only while the host ends.
+        // This fails only while the host stops.
         let _ = self.0.lock().send(event);
     }
 }
 
 impl Publisher {
-    /// Starts to publish events of `node`, on the current runtime.
+    /// Starts to publish events of `node`. The sockets use the current runtime, and events are read on a new thread.
     ///
     /// # Errors
-    /// An address cannot be listened on, or the system refuses a thread.
+    /// The host cannot listen on an address, the node's mempool cannot be read, or the system refuses a thread.
     pub fn start(node: &Arc<dyn Node>, publications: &[Publication]) -> Result<Self, PublishError> {
         let mut sockets: HashMap<&str, Arc<PubSocket>> = HashMap::new();
         let mut outlets = Vec::new();
@@ -56,9 +56,9 @@ impl Publisher {
         let moves = node.mempool_info().map_err(PublishError::Node)?.moves;
         let (sender, events) = channel();
         let caught_up = is_recent(&**node, node.tip().time);
-        let mut teller = Teller { node: node.clone(), outlets, moves, caught_up, left: None, connected: Vec::new() };
-        let tell = move || teller.run(&events);
-        thread::Builder::new().name("publish".into()).spawn(tell).map_err(PublishError::Thread)?;
+        let mut worker = Worker { node: node.clone(), outlets, moves, caught_up, left: None, connected: Vec::new() };
+        let work = move || worker.run(&events);
+        thread::Builder::new().name("publish".into()).spawn(work).map_err(PublishError::Thread)?;
         Ok(Self(Mutex::new(sender)))
     }
 }
@@ -86,7 +86,7 @@ impl Outlet {
     }
 }
 
-/// A hash in display order.
+/// Converts a hash to display order.
 fn shown(mut hash: [u8; 32]) -> [u8; 32] {
     hash.reverse();
     hash
@@ -96,19 +96,19 @@ fn is_recent(node: &dyn Node, time: u32) -> bool {
     u64::from(time) + MAX_TIP_AGE >= node.time()
 }
 
-struct Teller {
+struct Worker {
     node: Arc<dyn Node>,
     outlets: Vec<Outlet>,
-    /// The number of the mempool's next change.
+    /// The mempool sequence number of the next change.
     moves: u64,
-    /// Whether a tip was near the clock once.
+    /// Whether there was a recent tip.
     caught_up: bool,
-    /// The height of the former tip during a change of the chain.
+    /// The height of the former tip, during a reorganisation.
     left: Option<u32>,
     connected: Vec<(BlockHash, u32)>,
 }
 
-impl Teller {
+impl Worker {
     fn run(&mut self, events: &Receiver<NodeEvent>) {
         for event in events {
             match event {
@@ -138,8 +138,8 @@ impl Teller {
         self.moves - 1
     }
 
-    /// Publishes the blocks that a change of the chain connected. bitcoind publishes a new tip from the first block
-    /// with more work than the former tip on; if the former tip became invalid, from the first block on.
+    /// Publishes the blocks that a change of the chain connected. Like bitcoind, it publishes each of them that is higher
+    /// than the former tip as a tip; if the former tip became invalid, it publishes all of them.
     fn connected(&mut self, tip: u32) {
         let left = self.left.take().filter(|left| *left < tip).unwrap_or_default();
         for (hash, height) in std::mem::take(&mut self.connected) {
@@ -153,7 +153,7 @@ impl Teller {
         }
     }
 
-    /// Reads a block. If that fails, it is not published, and the log says so; the numbers of `sequence` show no gap.
+    /// Passes a block to `tell`. A block that cannot be read is logged and not published, without a gap in the counters.
     fn with_block(&mut self, hash: BlockHash, tell: impl FnOnce(&mut Self, ReadBlock)) {
         match self.node.snapshot().and_then(|snapshot| snapshot.read_block(hash)) {
             Ok(Some(read)) => tell(self, read),
@@ -172,7 +172,7 @@ impl Teller {
         }
     }
 
-    /// A connected or disconnected block, and its transactions.
+    /// Publishes a connected (`letter` C) or disconnected (D) block, and its transactions.
     fn block(&mut self, hash: BlockHash, read: &ReadBlock, letter: u8) {
         for (transaction, txid) in read.block.txdata.iter().zip(&read.txids) {
             self.transaction(transaction, *txid, None);
@@ -180,7 +180,7 @@ impl Teller {
         self.sequence(shown(hash.to_byte_array()), letter, None);
     }
 
-    /// A transaction of a block, or one that enters the mempool as change number `moves`.
+    /// Publishes a transaction of a block, or one that enters the mempool with the sequence number `moves`.
     fn transaction(&mut self, transaction: &Transaction, txid: Txid, moves: Option<u64>) {
         let hash = shown(txid.to_byte_array());
         for outlet in &mut self.outlets {

@@ -1,5 +1,5 @@
-//! Limits of single users: calls a second, calls at a time, and wallets. A layer below [`Observe`](crate::observe::Observe), so that
-//! refused calls are in log, metrics and audit log.
+//! Limits of each user: calls per second, concurrent calls, and wallets. This layer is below [`Observe`](crate::observe::Observe), so
+//! that refused calls appear in the log, the metrics and the audit log.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -23,14 +23,14 @@ use serde_json::Value;
 
 use crate::config::UserConfig;
 
-/// The file in the network's data folder with the users who made wallets: a JSON object of wallets' and users' names.
+/// The file in the network's data folder that records who made each wallet: a JSON object from wallet names to user names.
 const OWNERS_FILE: &str = "wallet-owners.json";
 const FRESH_OWNERS_FILE: &str = "wallet-owners.json.fresh";
 
 /// The methods that make a wallet.
 const MAKERS: [&str; 2] = ["createwallet", "restorewallet"];
 
-/// The limits of all users that have any, and the wallets that they made.
+/// The limits of all users with limits, and the wallets, which are counted for `max_wallets`.
 pub struct Quotas {
     users: ArcSwap<HashMap<String, Arc<Quota>>>,
     folder: PathBuf,
@@ -39,7 +39,7 @@ pub struct Quotas {
     making: tokio::sync::Mutex<()>,
 }
 
-/// The settings of a user.
+/// The configured limits of a user.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct UserLimits {
     calls_per_second: Option<u32>,
@@ -47,15 +47,15 @@ pub struct UserLimits {
     wallets: Option<u32>,
 }
 
-/// What a user has left.
+/// The limits of a user, and how far they are used up.
 struct Quota {
     limits: UserLimits,
-    /// These stay when the limits change.
+    /// `bucket` and `running` are kept when the limits change.
     bucket: Arc<Mutex<Bucket>>,
     running: Arc<AtomicUsize>,
 }
 
-/// A call's share of the calls at a time, until dropped.
+/// A call that counts towards `max_concurrent_calls`, until dropped.
 struct Place(Arc<AtomicUsize>);
 
 impl Drop for Place {
@@ -64,7 +64,7 @@ impl Drop for Place {
     }
 }
 
-/// The calls that a user may make at once. It fills up within a second.
+/// A token bucket for `max_calls_per_second`. It fills up within a second.
 struct Bucket {
     calls: f64,
     filled: Instant,
@@ -86,7 +86,7 @@ impl Quota {
         Self { limits, bucket: Arc::new(Mutex::new(bucket)), running: Arc::default() }
     }
 
-    /// Takes a place for a call.
+    /// Counts a call at the time `now`. The error names the limit that it exceeds.
     fn enter(&self, now: Instant) -> Result<Place, Failure> {
         let place = Place(self.running.clone());
         let others = self.running.fetch_add(1, Ordering::AcqRel);
@@ -110,7 +110,7 @@ impl Quota {
 }
 
 impl Quotas {
-    /// The limits of these users. `folder` is the network's data folder.
+    /// Creates the limits of these users. `folder` is the network's data folder.
     pub fn new(users: &[UserConfig], folder: &Path) -> Arc<Self> {
         let (wallets, making) = Default::default();
         let quotas = Self { users: ArcSwap::default(), folder: folder.to_owned(), wallets, making };
@@ -118,7 +118,7 @@ impl Quotas {
         Arc::new(quotas)
     }
 
-    /// Takes other limits. The calls in progress still count, unless their user had no limits.
+    /// Replaces the limits. Calls in progress still count, unless their user had no limits before.
     pub fn replace(&self, users: &[UserConfig]) {
         let former = self.users.load_full();
         let limited = users.iter().map(|user| (user.name().to_owned(), UserLimits::of(user)));
@@ -150,7 +150,7 @@ impl Quotas {
         }
     }
 
-    /// Refuses a further wallet of a user who has as many as the quota says.
+    /// Refuses another wallet if the user already has `most` wallets.
     fn check_wallets(&self, user: &str, most: u32) -> Result<(), Failure> {
         let failed = |error: &dyn std::fmt::Display| RpcError::misc(format!("{OWNERS_FILE}: {error}"));
         let owners = self.owners().map_err(|error| failed(&error))?;
@@ -176,7 +176,7 @@ impl Quotas {
     }
 }
 
-/// The layer.
+/// The layer that enforces the limits.
 pub struct Bounded<S> {
     pub service: Arc<S>,
     pub quotas: Arc<Quotas>,
@@ -193,7 +193,7 @@ impl<S: RpcService> RpcService for Bounded<S> {
 }
 
 impl<S: RpcService> Bounded<S> {
-    /// Makes a wallet for a user with a quota of wallets.
+    /// Calls a method that makes a wallet, for a user who may have at most `most` wallets.
     async fn make(service: Arc<S>, quotas: Arc<Quotas>, user: String, most: u32, request: Request<'static>) -> Answer {
         let _making = quotas.making.lock().await;
         let (asked, name) = (quotas.clone(), user.clone());
@@ -208,7 +208,7 @@ impl<S: RpcService> Bounded<S> {
             let keeper = quotas.clone();
             let record = move || keeper.record(&wallet, &user);
             if let Ok(Err(error)) = tokio::task::spawn_blocking(record).await {
-                tracing::error!(%error, "the owner of a new wallet was not recorded; it counts for no quota");
+                tracing::error!(%error, "cannot record the owner of a new wallet, which counts towards no quota");
             }
         }
         Ok(answer)
@@ -235,10 +235,10 @@ impl<S: RpcService> RpcServiceT for Bounded<S> {
             Err(refused) => return Either::Left(Either::Right(std::future::ready(Err(refused)))),
         };
         let quota_of_wallets = quota.limits.wallets.filter(|_| MAKERS.contains(&request.method_name()));
-        // Boxed: every connection reserves room for it, and few users have limits.
+        // Boxed to keep the state of each connection small, since few users have limits.
         Either::Right(match quota_of_wallets {
             None => {
-                // The answer frees the place. Without one, since the client is gone, the plugin's code holds it until it ends.
+                // The answer frees the place. If the client disconnects before, the plugin's code holds the place until it returns.
                 let place = Arc::new(Mutex::new(Some(place)));
                 let held: Held = place.clone();
                 request.extensions_mut().insert(held);
@@ -247,14 +247,14 @@ impl<S: RpcService> RpcServiceT for Bounded<S> {
             Some(most) => {
                 let (service, quotas, user) = (self.service.clone(), self.quotas.clone(), user.to_owned());
                 let made = Self::make(service, quotas, user, most, owned(request)).inspect(move |_| drop(place));
-                // A task of its own: a wallet is recorded also where the client is gone.
+                // In a separate task, so that the wallet is recorded even if the client disconnects.
                 let lost = |_| Err(RpcError::internal("The call was lost").into());
                 async move { tokio::spawn(made).await.unwrap_or_else(lost) }.boxed()
             }
         })
     }
 
-    /// The calls of a user with limits are made one after the other, since each takes a place.
+    /// Runs the calls of a user with limits one after the other, since each counts as a concurrent call.
     fn batch<'a>(&self, batch: Batch<'a>) -> impl Future<Output = Vec<Answer>> + Send + 'a {
         let first = batch.iter().find_map(|entry| match entry {
             Ok(BatchEntry::Call(request)) => Some(request),
@@ -302,7 +302,7 @@ mod tests {
         assert!((0..4).all(|_| enter(0).is_none()));
         assert_eq!(enter(100).as_deref(), Some("The user may make 4 calls a second (rpc.users.max_calls_per_second)"));
         assert_eq!(enter(350), None);
-        // No more than a second's calls are saved.
+        // Unused calls of at most one second are saved.
         assert!((0..4).all(|_| enter(60_000).is_none()) && enter(60_000).is_some());
     }
 

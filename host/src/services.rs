@@ -1,4 +1,4 @@
-//! The services that an instance gets by its grants.
+//! The services that the host exports to plugin instances, as granted.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use outrigger_wallet_engine::WalletManager;
 
 use crate::router::onward::Switchboard;
 
-/// Only the services' names, for checking grants without starting anything.
+/// The names of the services, for checking grants without starting the services.
 pub struct ServiceNames;
 
 impl ServiceSource for ServiceNames {
@@ -89,7 +89,7 @@ impl ServiceSource for HostServices {
     }
 }
 
-/// The wallets that an instance may know and the files that it may use.
+/// The wallets that an instance may see, and the files that it may read and write.
 fn granted(holder: &Holder<'_>) -> GrantedAccess {
     let folders = |writing: bool| {
         let files = holder.reach?.iter().filter_map(Reach::files);

@@ -1,4 +1,4 @@
-//! The Prometheus metrics: calls are counted as they end; the state of the parts is read at each scrape.
+//! The Prometheus metrics: a call is counted when it ends; the state of the host's parts is read at each scrape.
 
 mod server;
 mod standing;
@@ -18,34 +18,34 @@ pub use standing::Standing;
 /// The upper bounds of the latency buckets, in seconds.
 const SECONDS: [f64; 14] = [25e-6, 50e-6, 1e-4, 25e-5, 5e-4, 1e-3, 25e-4, 5e-3, 1e-2, 5e-2, 0.25, 1.0, 5.0, 30.0];
 
-/// The label of unknown methods: clients must not be able to create labels without bound.
+/// The label of all unknown methods, so that clients cannot create any number of labels.
 const UNKNOWN: &str = "(unknown)";
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, EncodeLabelValue)]
 pub enum Outcome {
     Ok,
     Error,
-    /// Not begun, since the queue was full.
+    /// The call was not started: the queue was full, or the user's limit was reached.
     Overloaded,
     /// The client went away, or the host stopped.
     Abandoned,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
-struct OfCalls {
+struct CallLabels {
     method: String,
     outcome: Outcome,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
-struct OfMethod {
+struct MethodLabels {
     method: String,
 }
 
 #[derive(Clone)]
 pub struct CallMetrics {
-    calls: Family<OfCalls, Counter>,
-    seconds: Family<OfMethod, Histogram, fn() -> Histogram>,
+    calls: Family<CallLabels, Counter>,
+    seconds: Family<MethodLabels, Histogram, fn() -> Histogram>,
     in_flight: Gauge,
 }
 
@@ -57,7 +57,7 @@ impl Default for CallMetrics {
 }
 
 impl CallMetrics {
-    /// Starts a call. Unknown methods share a label.
+    /// Counts a call as in progress. Unknown methods share a label.
     pub fn begin(&self, method: &str, is_known: bool) -> Meter {
         self.in_flight.inc();
         let method = if is_known { method } else { UNKNOWN }.to_owned();
@@ -67,7 +67,7 @@ impl CallMetrics {
     /// How many calls of a method had this outcome.
     #[cfg(test)]
     pub fn count(&self, method: &str, outcome: Outcome) -> u64 {
-        self.calls.get_or_create(&OfCalls { method: method.to_owned(), outcome }).get()
+        self.calls.get_or_create(&CallLabels { method: method.to_owned(), outcome }).get()
     }
 
     fn register(&self, registry: &mut Registry) {
@@ -78,7 +78,7 @@ impl CallMetrics {
     }
 }
 
-/// A call in progress; it ends when this is dropped.
+/// A call in progress, which is counted when this is dropped: as abandoned, unless [`Meter::ended`] is called.
 pub struct Meter {
     metrics: CallMetrics,
     method: String,
@@ -96,8 +96,8 @@ impl Drop for Meter {
     fn drop(&mut self) {
         self.metrics.in_flight.dec();
         let (method, seconds) = (std::mem::take(&mut self.method), self.began.elapsed().as_secs_f64());
-        self.metrics.seconds.get_or_create(&OfMethod { method: method.clone() }).observe(seconds);
-        self.metrics.calls.get_or_create(&OfCalls { method, outcome: self.outcome }).inc();
+        self.metrics.seconds.get_or_create(&MethodLabels { method: method.clone() }).observe(seconds);
+        self.metrics.calls.get_or_create(&CallLabels { method, outcome: self.outcome }).inc();
     }
 }
 

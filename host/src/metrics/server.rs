@@ -1,4 +1,4 @@
-//! The metrics' own port, without credentials: `GET /metrics`; `/healthz` for liveness; `/readyz` for readiness.
+//! The metrics port, which asks for no credentials: `/metrics`, `/healthz` for liveness, and `/readyz` for readiness.
 
 use std::convert::Infallible;
 use std::io;
@@ -21,9 +21,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-/// Concurrent connections. Further ones wait.
+/// The most concurrent connections. Further ones wait to be accepted.
 const MAX_CONNECTIONS: usize = 16;
 
+/// The time limit of a connection.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -54,12 +55,12 @@ impl MetricsServer {
         self.listener.local_addr()
     }
 
-    /// Serves until it is dropped.
+    /// Serves until the future is dropped.
     pub async fn serve(self) {
         let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let errors = Rate::once_a_minute();
         loop {
-            // Never closed, so this does not fail.
+            // The semaphore is never closed, so this does not fail.
             let Ok(slot) = slots.clone().acquire_owned().await else { return };
             match self.listener.accept().await {
                 Ok((stream, _)) => {

@@ -31,8 +31,7 @@ pub struct Standing {
     pub plugins: Arc<Registry>,
     pub pool: Arc<Pool>,
     pub stores: Arc<Stores>,
-    /// `None` without backups.
-    /// With the longest time between two backups, in seconds.
+    /// The figures of the backups, and the longest time between two backups in seconds; `None` without backups.
     pub backups: Option<(Figures, u64)>,
     pub edge: Arc<EdgeFigures>,
     pub passthrough: Option<Arc<Passthrough>>,
@@ -80,12 +79,12 @@ impl Standing {
         page.counter("deep_reorganisations", help, number(self.wallets.deep_reorganisations()))?;
         if let Some(link) = self.node.link() {
             self.link(page, link)?;
-            // A request to a node that is away would block.
+            // A request to an unreachable node would block.
             if !link.reached {
                 return Ok(());
             }
         }
-        // Omitted if the node cannot be reached.
+        // These metrics are omitted if the node does not answer.
         let Ok(mempool) = self.node.mempool_info() else { return Ok(()) };
         page.gauge("mempool_transactions", "Transactions in the mempool", number(mempool.transactions))?;
         page.gauge(
@@ -126,7 +125,7 @@ impl Standing {
         counters("node_reply_seconds", help, 3, MILLIONTH)
     }
 
-    /// The answer of `gethostinfo`.
+    /// The result of `gethostinfo`.
     pub fn info(&self) -> Value {
         let mut info = json!({
             "version": env!("CARGO_PKG_VERSION"),
@@ -142,7 +141,8 @@ impl Standing {
         info
     }
 
-    /// Requests, failures, replies and the microseconds of replies: of the host's own requests, and of forwarded calls.
+    /// The counts of requests, failures and replies, and the total reply time in microseconds: for the host's own requests, and for
+    /// forwarded calls.
     fn requests(&self, link: &Link) -> Vec<(&'static str, [u64; 4])> {
         let mut figures = vec![("own", [link.requests, link.failures, link.replies, link.reply_microseconds])];
         if let Some(passed) = self.passthrough.as_ref().map(|passed| passed.figures()) {
@@ -153,8 +153,8 @@ impl Standing {
         figures
     }
 
-    /// Readiness: the node is reachable, allows all needed methods and is not stalled, and each wallet to be loaded is
-    /// loaded and not behind the chain.
+    /// Whether the host is ready: the node is reachable, keeps connections open and is not stalled, and each wallet of the load list is
+    /// loaded and up to date.
     pub fn is_ready(&self) -> bool {
         self.node.link().is_none_or(|link| link.reached && !link.ends_connections && !link.stalled)
             && self.wallets.missing().is_empty()
@@ -252,7 +252,7 @@ impl Standing {
 fn own(page: &mut Page<'_>, plugin: &Plugin) -> fmt::Result {
     for (name, metric) in plugin.health.metrics.read().0 {
         let name = format!("plugin_{}_{name}", plugin.id().replace('-', "_"));
-        // A family of the host, or of a plugin with a similar id.
+        // The host, or a plugin with a similar id, already has a metric of this name.
         if !page.1.insert(name.clone()) {
             continue;
         }
@@ -312,7 +312,7 @@ fn read(counter: &AtomicU64) -> f64 {
     number(counter.load(Ordering::Relaxed))
 }
 
-/// A count as a float. It is rounded beyond 2^53, which nothing here reaches.
+/// A count as a float. Counts above 2^53 would be rounded, but no metric reaches that.
 fn number(count: u64) -> f64 {
     count as f64
 }
@@ -321,7 +321,7 @@ fn count(count: usize) -> f64 {
     count as f64
 }
 
-/// The process, as far as the system reports it.
+/// The metrics of the process, as far as the system reports them in /proc.
 fn process(page: &mut Page<'_>) -> fmt::Result {
     let resident = std::fs::read_to_string("/proc/self/statm").ok();
     let pages = resident.and_then(|text| text.split(' ').nth(1)?.parse::<u64>().ok());
@@ -335,7 +335,7 @@ fn process(page: &mut Page<'_>) -> fmt::Result {
     Ok(())
 }
 
-/// The page, and the names of its families.
+/// The metrics page, and the names of its metrics so far.
 struct Page<'a>(DescriptorEncoder<'a>, BTreeSet<String>);
 
 impl Page<'_> {
@@ -362,7 +362,7 @@ impl Page<'_> {
         self.labelled(name, help, MetricType::Gauge, values.map(|(of, value)| ([(label, of)], value)))
     }
 
-    /// Gauges, or counters.
+    /// A gauge or counter with one value per set of labels.
     fn labelled<const N: usize>(
         &mut self,
         name: &str,

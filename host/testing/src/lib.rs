@@ -1,4 +1,4 @@
-//! A host for the tests of plugins: a real node, real wallets in a folder of their own, and the services of both.
+//! A host for plugins' tests: a real node, real wallets in a temporary folder, and the services of both.
 //!
 //! ```
 //! use outrigger_sdk::options::NoOptions;
@@ -8,7 +8,7 @@
 //!
 //! struct Height;
 //!
-//! #[plugin(id = "height", summary = "Tells the height.", services = ["chain/1"])]
+//! #[plugin(id = "height", summary = "Returns the height.", services = ["chain/1"])]
 //! impl Plugin for Height {
 //!     fn new(_: Host, _: NoOptions) -> Result<Self, String> {
 //!         Ok(Self)
@@ -30,8 +30,8 @@
 //! assert_eq!(plugin.call("height", json!([])), Ok(json!(3)));
 //! ```
 //!
-//! [`TestHost::new`] has the development chain that the host itself runs; [`TestHost::over`] takes any other node. For canned
-//! answers and faults of the services there is `StubHost` in the SDK. Only tests depend on this crate.
+//! [`TestHost::new`] uses the development chain that is built into the host; [`TestHost::over`] takes any other node. `StubHost` in the
+//! SDK has canned answers and faults of the services. Only tests depend on this crate.
 
 mod miner;
 
@@ -60,21 +60,21 @@ use tempfile::TempDir;
 
 pub use miner::ANYONE;
 
-/// The feerate of payments that name none.
+/// The feerate of payments that specify none.
 const FALLBACK_FEERATE: FeeRate = FeeRate::from_sat_per_kvb(1_000);
 const CHAIN_MAP: usize = 1 << 30;
 const WALLET_MAP: usize = 64 << 20;
-/// The memory that a passphrase takes, in KiB: little, so that a test does not wait.
+/// The memory for deriving a key from a passphrase, in KiB: little, so that tests are fast.
 const KDF_MEMORY_KIB: u32 = 64;
-/// From how many blocks on a wallet that is behind has them searched: few, so that tests come to both.
+/// How many blocks behind the tip a wallet must be to let the node search them: few, so that tests cover both ways.
 const SEARCH_FROM: u32 = 4;
 
-/// The provider of keys and the policy of a test.
+/// The key provider and the policy of a test.
 #[derive(Default)]
 struct TestProviders {
-    /// The verdicts of the policy.
+    /// The number of the policy's verdicts.
     judged: AtomicU64,
-    /// The call for which one of them was asked last.
+    /// The call for which the host last asked the key provider or the policy.
     asked_for: AtomicU64,
     keys: Mutex<Option<Box<dyn KeysProvider + Send>>>,
     policy: Mutex<Option<Arc<dyn Policy + Send + Sync>>>,
@@ -102,23 +102,23 @@ impl Providers for TestProviders {
     }
 }
 
-/// A host. Its folder is removed with it.
+/// A host for tests. Dropping it removes its folder.
 pub struct TestHost<N: Node + ?Sized = EmbeddedNode> {
     pub node: Arc<N>,
     pub wallets: Arc<WalletManager>,
     pub log: Arc<StubLog>,
-    /// The methods of a bitcoind, as far as the test answers them.
+    /// The `rpc/1` service, with answers that the test sets.
     pub rpc: Arc<StubRpc>,
     providers: Arc<TestProviders>,
     guarded: Vec<PolicyRule>,
-    /// The store of its plugins, in memory.
+    /// The plugins' store, in memory.
     pub store: Arc<StubStore>,
-    /// What it tells of itself.
+    /// What plugins can read about themselves and the host.
     pub info: Arc<StubInfo>,
     events: Arc<Mutex<Vec<Event>>>,
     scopes: Arc<Scopes>,
     next_call: AtomicU64,
-    // The wallets' files are closed by then, or are removed while they are open.
+    // The last field: fields drop in order, so the wallets' files are closed before the folder is removed.
     folder: TempDir,
 }
 
@@ -129,10 +129,10 @@ impl Default for TestHost {
 }
 
 impl TestHost {
-    /// A host on a development chain of its own, with the first block alone and without a wallet.
+    /// Creates a host with a new development chain, which has only the genesis block, and without a wallet.
     ///
     /// # Panics
-    /// When the files cannot be made.
+    /// The files cannot be created.
     #[allow(clippy::expect_used, reason = "a test's own failure")]
     pub fn new() -> Self {
         let folder = folder();
@@ -143,9 +143,13 @@ impl TestHost {
 }
 
 impl<N: Node + 'static> TestHost<N> {
-    /// How many scripts a wallet derives ahead, for each descriptor: few, so that it is made at once.
+    /// How many scripts a wallet derives ahead for each descriptor: few, so that creating a wallet is fast.
     pub const KEYPOOL: u32 = 20;
 
+    /// Creates a host on this node, without a wallet.
+    ///
+    /// # Panics
+    /// The files cannot be created.
     pub fn over(node: Arc<N>) -> Self {
         Self::assemble(node, folder())
     }
@@ -159,8 +163,8 @@ impl<N: Node + 'static> TestHost<N> {
         Self { node, wallets, log, rpc, store, info, providers, guarded, events, scopes, next_call, folder }
     }
 
-    /// As if the host had been stopped and, after `meanwhile`, started again on the same node and files. Plugins that were
-    /// started before are to be started again.
+    /// Stops the host's wallets, runs `meanwhile`, and opens the wallets again on the same node and files. The test must start its plugins
+    /// again.
     pub fn restart(&mut self, meanwhile: impl FnOnce(&Self)) {
         self.wallets.shutdown();
         meanwhile(self);
@@ -169,6 +173,7 @@ impl<N: Node + 'static> TestHost<N> {
         self.wallets.is_told();
     }
 
+    /// The services of the host, with all grants.
     pub fn handle(&self) -> Host {
         let scopes = OwnScopes::of(self.scopes.clone(), 0, GrantedAccess::default());
         let node: Arc<dyn Node> = self.node.clone();
@@ -199,24 +204,24 @@ impl<N: Node + 'static> TestHost<N> {
         }
     }
 
-    /// Starts a plugin with the options that its configuration would give.
+    /// Starts a plugin with these options, which the configuration would contain.
     ///
     /// # Panics
-    /// When the manifest, the options or the plugin refuse: the test has failed.
+    /// The manifest or the options are invalid, or the plugin refuses to start.
     pub fn start<P: Plugin>(&self, options: Value) -> TestPlugin<P> {
         TestPlugin::start(self.handle(), Arc::new(OpenScopes(self.scopes.clone())), options)
     }
 
-    /// Begins a call of the test's own, which names a wallet or none, and ends with what is given.
+    /// Begins a call that names a wallet or none. Returns its scope, and a guard: dropping the guard ends the call.
     pub fn open_call(&self, wallet: Option<&str>) -> (Scope, Box<dyn Any + Send>) {
         let token = self.next_call.fetch_add(1, Ordering::Relaxed);
         (Scope(token), OpenScopes(self.scopes.clone()).open(token, wallet, true))
     }
 
-    /// Makes a wallet with keys of its own, unless `change` says otherwise, and loads it.
+    /// Creates and loads a wallet with new private keys, unless `change` sets other options. Returns the warnings.
     ///
     /// # Errors
-    /// As of [`WalletManager::create`].
+    /// The errors of [`WalletManager::create`].
     pub fn create_wallet(&self, name: &str, change: impl FnOnce(&mut CreateOptions)) -> Result<Vec<String>> {
         let mut options = CreateOptions {
             name: name.to_owned(),
@@ -234,7 +239,7 @@ impl<N: Node + 'static> TestHost<N> {
     /// Imports a descriptor into a loaded wallet.
     ///
     /// # Panics
-    /// When the wallet does not take it.
+    /// The wallet refuses the import.
     #[allow(clippy::expect_used, reason = "a test's own failure")]
     pub fn import(&self, wallet: &str, text: String, active: bool) {
         let (scope, _call) = self.open_call(Some(wallet));
@@ -246,15 +251,15 @@ impl<N: Node + 'static> TestHost<N> {
         assert!(matches!(outcomes.as_slice(), [ImportOutcome::Imported { .. }]), "of an import: {outcomes:?}");
     }
 
-    /// The moment of a loaded wallet that has followed the chain to its tip.
+    /// A snapshot of a loaded wallet, after it has followed the chain to its tip.
     ///
     /// # Errors
-    /// As of [`WalletManager::select`].
+    /// The errors of [`WalletManager::select`].
     pub fn wallet(&self, name: &str) -> Result<WalletView> {
         self.wallets.select(Some(name))
     }
 
-    /// Restarts the host with a policy of these wallets.
+    /// Restarts the host with this policy for these wallets. A name may end with `*`.
     pub fn guard(&mut self, wallets: &[&str], policy: impl Policy + Send + Sync + 'static) {
         *lock(&self.providers.policy) = Some(Arc::new(policy));
         let wallets = wallets.iter().map(ToString::to_string).collect();
@@ -262,32 +267,33 @@ impl<N: Node + 'static> TestHost<N> {
         self.restart(|_| {});
     }
 
-    /// How often the policy has judged.
+    /// The number of the policy's verdicts.
     pub fn judged(&self) -> u64 {
         self.providers.judged.load(Ordering::Relaxed)
     }
 
-    /// The call for which provider or policy was asked last; [`Scope::NONE`] outside of calls.
+    /// The call for which the host last asked the key provider or the policy; [`Scope::NONE`] outside of calls.
     pub fn asked_for(&self) -> Scope {
         Scope(self.providers.asked_for.load(Ordering::Relaxed))
     }
 
-    /// From now on this provider signs for wallets with an external signer.
+    /// Sets the key provider, which signs for wallets with an external signer from now on.
     pub fn provide(&self, provider: impl KeysProvider + Send + 'static) {
         *lock(&self.providers.keys) = Some(Box::new(provider));
     }
 
-    /// What the wallets told since this was asked last.
+    /// The events of the wallets since the last call.
     pub fn take_events(&self) -> Vec<Event> {
         std::mem::take(&mut *lock(&self.events))
     }
 
+    /// The path of a file in a folder for the test's own files. The file need not exist.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join("files").join(name)
     }
 }
 
-/// A folder: in memory where the system has such a place, for what a disk would synchronise is not what is tested.
+/// A temporary folder, in memory if the system allows, since these tests do not test writes to a disk.
 #[allow(clippy::expect_used, reason = "a test's own failure")]
 fn folder() -> TempDir {
     let folder = TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).expect("a temporary folder");
@@ -319,12 +325,12 @@ fn open_wallets(
     WalletManager::open(&folder.path().join("wallets"), settings, node, sink).expect("the wallets' folder")
 }
 
-/// Locks, whatever happened under the lock before: a test that panicked has failed already.
+/// Locks a mutex, even if another thread panicked while it held the lock: that test has already failed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Opens the scopes of calls.
+/// Opens scopes of calls for plugins in tests.
 struct OpenScopes(Arc<Scopes>);
 
 impl CallScopes for OpenScopes {

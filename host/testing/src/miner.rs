@@ -15,22 +15,22 @@ use outrigger_service::mempool::{Admission, Candidate};
 
 use crate::TestHost;
 
-/// A script that anyone can spend, `OP_TRUE`: blocks pay to it where the test does not say otherwise.
+/// A script that anyone can spend (`OP_TRUE`). Blocks pay to it by default.
 pub const ANYONE: &[u8] = &[0x51];
 
 impl TestHost {
-    /// Mines so many blocks that pay to [`ANYONE`], each with what the mempool offers. Gives their hashes.
+    /// Mines this many blocks that pay to [`ANYONE`] and include the mempool's transactions. Returns their hashes.
     ///
     /// # Panics
-    /// When the node refuses a block.
+    /// The node refuses a block.
     pub fn mine(&self, blocks: u32) -> Vec<BlockHash> {
         (0..blocks).map(|_| self.mine_to(Script::from_bytes(ANYONE))).collect()
     }
 
-    /// Mines a block that pays to a script, with what the mempool offers. Gives its hash.
+    /// Mines a block that pays to a script and includes the mempool's transactions. Returns its hash.
     ///
     /// # Panics
-    /// When the node refuses it.
+    /// The node refuses the block.
     #[allow(clippy::expect_used, reason = "a test's own failure")]
     pub fn mine_to(&self, script: &Script) -> BlockHash {
         let candidate = self.node.candidate(None).expect("the node answers").expect("nothing was known");
@@ -40,10 +40,10 @@ impl TestHost {
         block.block_hash()
     }
 
-    /// Offers a transaction to the mempool, at any fee.
+    /// Submits a transaction to the mempool, without a limit on its feerate.
     ///
     /// # Panics
-    /// When the mempool refuses it.
+    /// The mempool refuses the transaction.
     #[allow(clippy::expect_used, reason = "a test's own failure")]
     pub fn send(&self, transaction: &Transaction) {
         let admission = self.node.submit(&serialize(transaction), FeeRate::ZERO).expect("the node answers");
@@ -62,7 +62,7 @@ fn block(node: &EmbeddedNode, candidate: &Candidate, script: &Script) -> Block {
         version: transaction::Version::TWO,
         lock_time: LockTime::ZERO,
         input: vec![TxIn {
-            // The second number makes the script long enough for the first blocks.
+            // A coinbase script needs at least two bytes; the height of the first blocks takes only one.
             script_sig: ScriptBuf::builder().push_int(i64::from(height)).push_int(0).into_script(),
             sequence: Sequence::MAX,
             witness: Witness::from_slice(&[[0; 32]]),

@@ -1,4 +1,4 @@
-//! Wallets on a node that hangs, cannot be reached, or gives no blocks. `histories` plays the other faults.
+//! Tests wallets on a node that hangs, is unreachable, or returns no blocks. `histories` plays the other faults.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a broken expectation fails the test")]
 
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use outrigger_testing::TestHost;
 use outrigger_wallet::WalletPlugin;
 use serde_json::{Value, json};
 
-/// A call that needs nothing of the node is answered within this time, which allows for a busy machine. The node
-/// answers only when the test lets it, so a call that waits for the node never passes.
+/// The time limit of a call that does not need the node; it allows for a busy machine. A call that waits for the node
+/// always fails, since the node answers only when the test lets it.
 const AT_ONCE: Duration = Duration::from_secs(20);
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -55,7 +55,7 @@ impl Fixture {
         answered
     }
 
-    /// The answer to a call that must not wait for the node.
+    /// Makes a call that must not wait for the node, and returns its result.
     #[track_caller]
     fn at_once(&self, method: &'static str, arguments: Value) -> Value {
         let call = self.begin(method, arguments).recv_timeout(AT_ONCE);
@@ -119,7 +119,7 @@ fn a_wallet_tells_what_it_knows_while_the_node_cannot_be_reached_and_catches_up_
     test.mine_to(&script);
     assert_eq!(test.coins(), 1);
     assert!(test.host.wallets.status()[0].lagging);
-    // A wallet can be loaded meanwhile, and is at its last block.
+    // A wallet can be loaded while the node is unreachable, and is at its last block.
     let plugin = Arc::into_inner(test.plugin).unwrap();
     plugin.stop();
     test.host.restart(|_| {});

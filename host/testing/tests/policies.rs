@@ -1,4 +1,4 @@
-//! The policies of wallets (`policy/1`): what they are asked, and that nobody gets past them.
+//! Tests wallets' policies (`policy/1`): the queries that they receive, and that no service bypasses them.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a broken expectation fails the test")]
 
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ use outrigger_service::wire::Blob;
 use outrigger_service::{ErrorKind, Scope};
 use outrigger_testing::{ANYONE, TestHost};
 
-/// Remembers what it was asked, and refuses while it has a reason.
+/// A policy that records its queries, and refuses while it has a reason.
 #[derive(Clone, Default)]
 struct Watch {
     seen: Arc<Mutex<Vec<PolicyQuery>>>,
@@ -55,7 +55,7 @@ impl Policy for Watch {
     }
 }
 
-/// A host with a guarded wallet that has a mature coin, and that coin.
+/// A host with a wallet under a policy, the policy, and a mature coin of the wallet.
 fn guarded() -> (TestHost, Watch, (OutPoint, TxOut)) {
     let (mut host, watch) = (TestHost::new(), Watch::default());
     host.guard(&["guarded*"], watch.clone());
@@ -75,7 +75,7 @@ fn new_script(host: &TestHost, wallet: &str) -> ScriptBuf {
     host.handle().book.new_address(scope, AddressType::Bech32, false, None).unwrap()
 }
 
-/// The request to sign an input of P2WPKH, and its transaction with these outputs.
+/// A request to sign a transaction that spends a P2WPKH coin and has these outputs.
 fn batch(host: &TestHost, wallet: &str, coin: &(OutPoint, TxOut), outputs: Vec<TxOut>, sighash: u8) -> SignBatch {
     let (outpoint, output) = coin;
     let transaction = Transaction {
@@ -132,7 +132,7 @@ fn a_policy_sees_whose_each_output_is_and_what_is_given_away() {
         assert_eq!((input.verified, input.own, &input.sighashes[..]), (true, true, &[sighash][..]));
         assert_eq!((input.outpoint, input.output.as_ref()), (coin.0, Some(&coin.1)));
     }
-    // An amount that the caller names and nothing proves.
+    // The caller states an amount that nothing proves.
     let stranger = (OutPoint::new(coin.0.txid, 7), coin.1.clone());
     let mut unknown = batch(&host, "guarded", &stranger, outputs, 1);
     unknown.transaction = {
@@ -204,7 +204,7 @@ fn copies_of_a_guarded_wallet_are_guarded_whatever_their_names() {
     let wpkh = descriptors.iter().find(|one| one.text.expose().starts_with("wpkh(") && one.internal == Some(false));
     let text = wpkh.unwrap().text.expose().to_owned();
     let root = text.split_once('#').unwrap().0.to_owned();
-    // Before the import the wallet is free.
+    // Before the import, no policy applies to the wallet.
     watch.refuse(Some("no"));
     host.create_wallet("free", |_| {}).unwrap();
     assert!(handle.keys.private_descriptors(host.open_call(Some("imported")).0).is_ok());
@@ -221,7 +221,7 @@ fn copies_of_a_guarded_wallet_are_guarded_whatever_their_names() {
         }
     };
     check(&host);
-    // The names are stored, and the guarded wallet need not be loaded.
+    // The policies of the copies are stored, so the original wallet need not be loaded.
     for wallet in ["guarded", "restored", "imported"] {
         handle.admin.unload(Scope::NONE, wallet.into(), None).unwrap();
     }
@@ -230,7 +230,7 @@ fn copies_of_a_guarded_wallet_are_guarded_whatever_their_names() {
     }
     handle.admin.load(Scope::NONE, "free".into(), Some(true)).unwrap_err();
     check(&host);
-    // The same keys behind another script and without the first step.
+    // The same keys in another script type.
     host.create_wallet("other", |options| options.blank = true).unwrap();
     host.import("other", root.replacen("wpkh(", "pkh(", 1), false);
     assert!(handle.keys.private_descriptors(host.open_call(Some("other")).0).is_err());

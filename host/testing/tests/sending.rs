@@ -1,4 +1,4 @@
-//! Payments of a wallet at the same time.
+//! Tests concurrent payments of a wallet.
 #![allow(clippy::unwrap_used, reason = "a broken expectation fails the test")]
 
 use outrigger_service::wallet::AddressType;
@@ -15,7 +15,7 @@ fn a_payment_waits_for_the_one_before_it_and_sees_what_it_left() {
     let next = |scope| handle.wallet.descriptors(scope).unwrap().iter().map(|info| info.next_index).max();
     let (first, ending) = host.open_call(Some("one"));
     handle.pay.begin_payment(first).unwrap();
-    // A payment of the same call has begun, and one of another wallet does not wait.
+    // Neither the same call nor another wallet's payment waits.
     handle.pay.begin_payment(first).unwrap();
     let (other, _call) = host.open_call(Some("two"));
     handle.pay.begin_payment(other).unwrap();

@@ -1,4 +1,4 @@
-//! Signatures with keys of wallets and of a provider of keys: each passes the policies, and the host verifies the provider's.
+//! Tests signatures by wallets' keys and by a key provider: each needs the policies' approval, and the host verifies the provider's.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a broken expectation fails the test")]
 
 use std::str::FromStr;
@@ -24,7 +24,7 @@ use outrigger_testing::TestHost;
 use outrigger_vectors::read as vectors;
 use serde_json::Value;
 
-/// A provider with one master key, which answers as the test wants.
+/// A key provider with one master key. The test sets its behaviour.
 #[derive(Clone)]
 struct Provider {
     master: Xpriv,
@@ -96,7 +96,8 @@ impl Policy for AllowAll {
     }
 }
 
-/// Two wallets with the same descriptors: "hot" has the private keys, the provider signs for "vault". `begin` runs before the imports.
+/// Creates two wallets with the same descriptors: "hot" has the private keys; the provider signs for "vault". `begin` runs before the
+/// imports.
 fn wallets(host: &TestHost, provider: &Provider, begin: impl FnOnce()) {
     host.provide(provider.clone());
     host.create_wallet("hot", |options| options.blank = true).unwrap();
@@ -157,7 +158,7 @@ fn scripts(host: &TestHost) -> Vec<ScriptBuf> {
 #[test]
 fn a_provider_signs_as_a_wallet_with_the_same_keys_and_each_signing_passes_the_policies() {
     let (mut host, provider) = (TestHost::new(), Provider::new());
-    // The other wallet has the same keys, and so the same policy.
+    // The policy of "vault" also applies to "hot", which has the same keys.
     host.guard(&["vault"], AllowAll);
     wallets(&host, &provider, || {});
     let scripts = scripts(&host);
@@ -201,7 +202,7 @@ fn a_provider_that_lies_or_refuses_signs_nothing() {
     let key = batch.requests[2].public_key.clone();
     let refused = handle.signer.sign_message(scope, scripts[2].clone(), key, "text".into()).unwrap_err();
     assert!(refused.detail.contains("gave a wrong signature of a message"), "{refused}");
-    // A key of nobody, and a digest that covers an unknown output, are not asked for.
+    // The host does not ask the provider for an unknown key, or for a digest that covers an unknown output.
     provider.behave(Behaviour::Honest);
     let mut foreign = batch.clone();
     foreign.requests[0].public_key = Blob(vec![2; 33]);
@@ -227,7 +228,7 @@ fn a_key_is_asked_for_by_its_master_key_though_another_descriptor_names_none() {
         }
         let batch = batch(&host, &scripts(&host));
         let (scope, _call) = host.open_call(Some("vault"));
-        // The provider knows its own master key alone.
+        // The provider only knows keys by the fingerprint of its own master key.
         assert!(host.handle().signer.sign(scope, batch).unwrap().iter().all(Option::is_some));
     }
 }
@@ -247,7 +248,7 @@ fn a_wallet_with_an_external_signer_has_no_keys_and_needs_the_setting() {
         let (hot, _call) = host.open_call(Some("hot"));
         assert_eq!(host.handle().wallet.info(hot).unwrap().signer, None);
     }
-    // It keeps its signer when it is loaded again, and signs outside of calls, too.
+    // The wallet keeps its signer when it is loaded again, and can sign outside of calls.
     host.provide(Provider::new());
     host.restart(|_| {});
     let batch = batch(&host, &scripts(&host));
@@ -255,9 +256,9 @@ fn a_wallet_with_an_external_signer_has_no_keys_and_needs_the_setting() {
     let named = Scope(handle.wallet.scope_of(Scope::NONE, "vault".into()).unwrap());
     assert_eq!(handle.wallet.info(named).unwrap().signer.as_deref(), Some("provider"));
     assert!(handle.signer.sign(named, batch).unwrap().iter().all(Option::is_some));
-    // A wallet by its name is no call that could end.
+    // The scope of a wallet's name belongs to no call.
     assert_eq!(host.asked_for(), Scope::NONE);
-    // An exported copy only watches.
+    // An exported copy is watch-only.
     let (scope, _call) = host.open_call(Some("vault"));
     let file = host.path("copy").display().to_string();
     handle.admin.export_watch_only(scope, file.clone()).unwrap();

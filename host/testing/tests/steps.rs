@@ -1,4 +1,4 @@
-//! The steps that followers take, on the development chain and on nodes that lack blocks.
+//! Tests the steps by which plugins follow the chain, on the development chain and on nodes that lack blocks.
 #![allow(clippy::unwrap_used, reason = "a broken expectation fails the test")]
 
 use bitcoin::consensus::{deserialize, serialize};
@@ -12,7 +12,7 @@ use outrigger_service::chain::{BlockRef, Cursor, MAX_STEPS, Step};
 use outrigger_service::{ErrorKind, Scope};
 use outrigger_testing::{ANYONE, TestHost};
 
-/// A chain whose block 101 spends the coinbase of block 1, and the output that it spends.
+/// A chain whose block 101 spends the coinbase of block 1, its block hashes, and the spent output.
 fn chain() -> (TestHost, Vec<BlockHash>, TxOut) {
     let host = TestHost::new();
     let anyone = Script::from_bytes(ANYONE);
@@ -78,19 +78,19 @@ fn steps_of_a_reorganisation_disconnect_the_last_block_first_with_what_it_spent(
     assert_eq!(service.tip(scope).unwrap().hash, old[101]);
     service.steps(scope, None, 1, false).unwrap();
     host.node.invalidate_block(old[2]).unwrap();
-    // To another script, or the blocks would be the same.
+    // The blocks pay to another script, since they would otherwise equal the old ones.
     let new: Vec<BlockHash> = (0..120).map(|_| host.mine_to(Script::from_bytes(&[0x52]))).collect();
     let cursor = Some(Cursor { hash: old[101], height: 101 });
     let steps = service.steps(Scope::NONE, cursor, MAX_STEPS, true).unwrap();
     assert_eq!(hashes(&steps.disconnect), old[2..].iter().rev().copied().collect::<Vec<_>>());
     assert_eq!((heights(&steps.disconnect)[0], steps.disconnect[0].spent.len()), (101, 1));
     assert_eq!((hashes(&steps.connect), heights(&steps.connect)), (new, (2..=121).collect()));
-    // Parts of it come to the same.
+    // Smaller parts give the same steps.
     let part = service.steps(Scope::NONE, cursor, 7, true).unwrap();
     assert_eq!((part.disconnect.as_slice(), part.connect.len()), (&steps.disconnect[..7], 0));
     let next = Cursor { hash: old[94], height: 94 };
     assert_eq!(service.steps(Scope::NONE, Some(next), 200, true).unwrap().disconnect, steps.disconnect[7..]);
-    // A call that began before sees its own snapshot.
+    // A call that began before the reorganisation sees its own snapshot.
     let seen = service.steps(scope, cursor, 9, true).unwrap();
     assert_eq!((seen.disconnect.len(), seen.connect.len(), seen.tip.hash), (0, 0, old[101]));
     drop(call);
@@ -161,7 +161,7 @@ fn steps_that_the_node_lacks_are_refused_with_its_setting() {
     node.faults.set_absent(false);
     node.faults.remember(hash);
     assert_eq!(host.handle().chain.steps(Scope::NONE, None, 10, true).unwrap().connect.len(), 2);
-    // The serialised block is what a client gets.
+    // A step contains the serialised block.
     let block = node.block(hash).unwrap();
     assert_eq!(*host.handle().chain.steps(Scope::NONE, None, 10, true).unwrap().connect[1].block, *serialize(&block));
 }

@@ -1,4 +1,4 @@
-//! The expected answers of the history plugin by the naive model, as the client's bytes.
+//! The answers that the history plugin should give, computed from the naive model.
 
 use bitcoin::consensus::encode::serialize_hex;
 use bitcoin::{BlockHash, ScriptBuf, Txid};
@@ -24,7 +24,7 @@ pub struct Asked<'a> {
     pub change: bool,
 }
 
-/// As a number with eight decimals.
+/// An amount as a JSON number of BTC with eight decimals.
 pub fn amount(satoshi: i128) -> Value {
     let sign = if satoshi < 0 { "-" } else { "" };
     let text = format!("{sign}{}.{:08}", satoshi.abs() / 100_000_000, satoshi.abs() % 100_000_000);
@@ -55,13 +55,13 @@ impl Answers<'_> {
         move |ownership| ownership == Ownership::Spendable || watch && ownership == Ownership::WatchOnly
     }
 
-    /// The transaction's value for the wallet, immature or not, in satoshi.
+    /// The value of the transaction's outputs to the wallet, immature or not, in satoshi.
     fn received(&self, met: &Met, watch: bool) -> i128 {
         let ours = met.named.tx.output.iter().filter(|output| Self::counts(watch)(self.naive.owner(output)));
         ours.map(|output| i128::from(output.value.to_sat())).sum()
     }
 
-    /// The outputs less the wallet's spent coins, in satoshi; `None` if it spends none.
+    /// The negative fee in satoshi: all outputs less the wallet's spent coins; `None` if the transaction spends none.
     fn fee(&self, met: &Met, watch: bool) -> Option<i128> {
         let debit = i128::from(self.naive.debit(met, Self::counts(watch)));
         let total: i128 = met.named.tx.output.iter().map(|output| i128::from(output.value.to_sat())).sum();
@@ -144,7 +144,7 @@ impl Answers<'_> {
         Value::Object(entry)
     }
 
-    /// The sent entries in the order of outputs, then the received ones.
+    /// The sent entries in the order of the outputs, then the received entries.
     fn entries(&self, met: &Met, asked: Asked<'_>, any_depth: bool, shared: bool) -> Vec<Value> {
         let Asked { watch, label, change: with_change } = asked;
         let fee = self.fee(met, watch);

@@ -1,4 +1,4 @@
-//! The history plugin over the wallet engine, in one process and without a network.
+//! Runs the history plugin on the wallet engine, in the test's process and without a network.
 
 use outrigger_history::HistoryPlugin;
 use outrigger_scripted_node::ScriptedNode;
@@ -15,7 +15,7 @@ impl Asked {
         Self(host.start(json!({})))
     }
 
-    /// The answer as the client's bytes, or the error's message.
+    /// The answer as the client reads it, or the error's message.
     pub fn call(&self, method: &str, arguments: Value) -> Result<String, String> {
         let call = self.0.begin_for(Some(WALLET), method, arguments);
         let answer = call.json().unwrap_or_else(|| panic!("{method} gave no answer"));

@@ -1,5 +1,5 @@
-//! A client of an encrypted wallet, while the node hangs: setlabel, getnewaddress and walletlock need no node, and take
-//! a tenth of a second at most.
+//! A client of an encrypted wallet while the node hangs: walletpassphrase, getnewaddress, setlabel and walletlock do not
+//! need the node, and must take at most a tenth of a second.
 
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -19,9 +19,9 @@ const PASSPHRASE: &str = "pass";
 /// Longer than the test, in seconds.
 const UNLOCKED_SECONDS: u64 = 100_000;
 
-/// A call that needs nothing of the node is answered within this time.
+/// The time limit of a call that does not need the node.
 const AT_ONCE: Duration = Duration::from_millis(100);
-/// A busy machine may delay a thread for longer, but hardly several times in a row; a hanging node does.
+/// How often a slow call is tried: a busy machine hardly delays a thread several times in a row, but a hanging node does.
 const TRIES: usize = 5;
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -41,12 +41,12 @@ impl Bystander {
         Self { wallets: host.wallets.clone(), script }
     }
 
-    /// Continues after a restart of the host.
+    /// Uses the wallets of the restarted host.
     pub fn start(&mut self, host: &TestHost<ScriptedNode>) {
         self.wallets = host.wallets.clone();
     }
 
-    /// Makes all calls that must not wait for the node.
+    /// Makes all calls that must not wait for the node. The error names a call that failed or was slow.
     pub fn works(&self) -> Result<(), String> {
         let script = self.script.clone();
         self.at_once("walletpassphrase", |view| {
@@ -57,7 +57,7 @@ impl Bystander {
         self.at_once("walletlock", |view| view.wallet().lock())
     }
 
-    /// Uses the wallet as it stands, which must not take long.
+    /// Runs `work` on the wallet without waiting for the tip, and checks the time that it takes.
     fn at_once<F>(&self, method: &str, work: F) -> Result<(), String>
     where
         F: Fn(&WalletView) -> ServiceResult<()> + Clone + Send + 'static,

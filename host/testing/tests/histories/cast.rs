@@ -13,7 +13,7 @@ use outrigger_descriptor::{Checksum, Descriptor};
 use outrigger_service::wallet::{DescriptorImport, Import, KeysImport, Ownership};
 use outrigger_service::wire::Secret;
 
-/// Indexes of scripts. The wallet has the first three from the beginning.
+/// Indexes of the scripts in [`roles`]. The wallet owns the first three from the beginning.
 pub const LABELLED: usize = 0;
 pub const RENT: usize = 1;
 pub const CHANGE: usize = 2;
@@ -27,12 +27,12 @@ pub const LOW: usize = 8;
 pub const HIGH: usize = 9;
 pub const NOTE: usize = 10;
 pub const ROLES: usize = 11;
-/// Their indexes in the descriptor.
+/// The indexes of `LOW` and `HIGH` in the ranged descriptor.
 pub const INDEXES: [(usize, u32); 2] = [(LOW, 1), (HIGH, 3)];
 
 pub struct Role {
     pub script: ScriptBuf,
-    /// The script of the address that it is shown with, if any.
+    /// The script of the address that the wallet shows for it, if any.
     pub address_script: Option<ScriptBuf>,
 }
 
@@ -213,7 +213,7 @@ pub fn late(roles: &[Role], number: usize) -> Late {
         2 => watch(roles, PUBKEY, None),
         3 => watch(roles, BARE, Some("")),
         4 => activation(),
-        // The key makes all scripts spendable that it can sign for alone.
+        // The private key makes all scripts spendable that need only its signature.
         _ => {
             let import = keys(roles, WATCHED, |keys| {
                 keys.private_keys = vec![Secret::new(key(IMPORTED_KEY).to_wif())];

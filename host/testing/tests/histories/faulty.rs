@@ -1,5 +1,5 @@
-//! Histories on a node that fails now and then. Once the node is back and the wallet has caught up, each answer equals
-//! a recomputation from everything that the wallet could see.
+//! Histories on a node that sometimes fails. Once the fault has ended and the wallet has caught up, each answer equals a
+//! recomputation from everything that the wallet could see.
 
 use super::bystander::Bystander;
 use super::steps::{Step, faulty_histories};

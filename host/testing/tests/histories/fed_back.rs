@@ -1,4 +1,4 @@
-//! A shop that calls listsinceblock repeatedly, each time with the last `lastblock`, misses nothing.
+//! Checks that a shop misses nothing if it calls listsinceblock repeatedly, each time with the last answer's `lastblock`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +28,7 @@ impl Shop {
         Self { last: None, target, told: BTreeMap::new(), deep: BTreeSet::new() }
     }
 
-    /// Calls, and checks that the shop knows everything.
+    /// Calls listsinceblock, and checks that the shop knows the state of each transaction.
     fn poll(&mut self, world: &World) -> Result<(), String> {
         let before = std::mem::take(&mut self.told);
         let fork = self.last.as_ref().map(|hash| world.naive.fork(hash.parse().unwrap()));
@@ -45,8 +45,8 @@ impl Shop {
         }
         self.told.extend(now.clone());
         for met in &world.naive.met {
-            // If a transaction conflicts with a block up to the fork of the last `blockhash`, it came and went with
-            // later blocks. The shop need not know it.
+            // If a transaction conflicts with a block up to the fork of the last `blockhash`, only later blocks contained
+            // it, and they were disconnected. The shop need not know it.
             let was_impossible = world.naive.conflict(met.named.txid).is_some_and(|height| Some(height) <= fork);
             if !was_impossible {
                 self.knows(world, met.named.txid, &before, &now)?;
@@ -69,7 +69,7 @@ impl Shop {
         let answer: Value = serde_json::from_str(&answer).unwrap();
         let visible = !answer["details"].as_array().unwrap().is_empty();
         let told = self.told.get(&text);
-        // An impossible transaction has entries only if it was sent. One that is only change has none.
+        // Some transactions have no entries: a conflicted one that the wallet did not send, or one with only change.
         if visible && told.is_none() {
             return Err(format!("{text} was never told of"));
         }
@@ -83,8 +83,8 @@ impl Shop {
             Some(_) => {}
             None => {
                 let was = before.get(&text).filter(|(_, confirmations)| *confirmations >= i64::from(self.target));
-                // If a transaction had enough confirmations in the last answer and at the last call, and is no longer
-                // in a block, the next answer says so.
+                // If a transaction had `target` confirmations in the last answer and at the last call, and is no longer
+                // in a block, the next answer must report it.
                 if was.is_some()
                     && self.deep.contains(&txid)
                     && !now.contains_key(&text)
@@ -103,7 +103,7 @@ fn play(steps: &[Step], polls: u64, target: u32) -> Result<(), String> {
     let mut shop = Shop::new(target);
     for (number, step) in steps.iter().enumerate() {
         match step {
-            // Entries of old blocks change, so the shop starts again.
+            // The step changes entries of old blocks, so the shop starts again.
             Step::Import { number, .. } => {
                 world.play(&Step::Import { number: *number, rescan: true })?;
                 shop = Shop::new(target);

@@ -1,4 +1,4 @@
-//! The wallet's log against the wallet.
+//! Compares the wallet's event log with the wallet's state.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use outrigger_service::wallet::{LOG_DEPTH, LogEntry, LogKind, TxState};
 
 use crate::world::World;
 
-/// Checks that the log's last word on each transaction is where it stands, and that it tells once that one is deep.
+/// Checks that the last log entry of each transaction matches its state, and that the entries follow each other correctly.
 pub fn log_agrees(world: &World) -> Result<(), String> {
     let view = world.view();
     let (mut of, mut after) = (BTreeMap::<Txid, Vec<LogEntry>>::new(), 0);
@@ -29,7 +29,7 @@ pub fn log_agrees(world: &World) -> Result<(), String> {
             let (transaction, unsettled) = row.open().unwrap();
             match transaction.state {
                 TxState::Confirmed { block, height, .. } => {
-                    // A reorganisation to a shorter chain may have made it less deep since.
+                    // A reorganisation to a shorter chain may have reduced the depth after it was logged as deep.
                     let is_deep = transaction.state.depth(synced) >= i64::from(LOG_DEPTH)
                         || told.last().is_some_and(|entry| entry.kind == LogKind::Deep);
                     (if is_deep { LogKind::Deep } else { LogKind::Confirmed }, Some((block, height)))

@@ -2,8 +2,8 @@
 //! After each step each answer of the history plugin is compared, byte by byte, with a naive recomputation from the raw
 //! blocks and the mempool. `faulty.rs` plays them on a node that fails now and then.
 //!
-//! All runs play the same histories. `OUTRIGGER_HISTORIES=N` plays N of them, and `OUTRIGGER_SEED=S` others. A failing
-//! history is shrunk, and its steps are printed.
+//! All runs play the same histories, unless `OUTRIGGER_HISTORIES=N` sets another number of histories, or `OUTRIGGER_SEED=S`
+//! another seed. A failing history is shrunk, and its steps are printed.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a broken expectation fails the test")]
 
 mod answers;
@@ -31,14 +31,14 @@ use answers::{Answers, Asked, satoshi};
 use steps::{Step, TEXTS, histories};
 use world::World;
 
-/// The number of blocks, on the chain and off it, that each step queries.
+/// After each step, listsinceblock is called for this many blocks in the chain, and as many stale blocks.
 const BLOCKS_ASKED: usize = 4;
 
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().map_or(default, |text| text.parse().unwrap())
 }
 
-/// Plays this many histories, unless the environment has another number.
+/// Runs `test` on `cases` random values, or on as many as `OUTRIGGER_HISTORIES` says.
 fn check<S: Strategy>(cases: u64, seed: u8, strategy: S, test: impl Fn(S::Value) -> Result<(), String>)
 where
     S::Value: std::fmt::Debug,
@@ -97,7 +97,8 @@ fn compare(world: &World, number: usize) -> Result<(), String> {
     if world.has_read_all { coins_agree(world) } else { Ok(()) }
 }
 
-/// Arguments of listsinceblock: none, the tip, the genesis block, and some blocks of all branches.
+/// Arguments for listsinceblock: no block, the tip, the genesis block, and some blocks in the chain and stale ones. Each row is the
+/// block, `target_confirmations`, `include_watchonly` and `include_removed`.
 fn questions(world: &World, number: usize) -> Vec<(Option<BlockHash>, u32, bool, bool)> {
     let naive = &world.naive;
     let mut questions = vec![(None, 1, false, true), (None, 3, true, false)];
@@ -115,7 +116,7 @@ fn questions(world: &World, number: usize) -> Vec<(Option<BlockHash>, u32, bool,
     questions
 }
 
-/// Checks that the stored balances are the sums of the coins, each judged alone.
+/// Checks that the stored balances are the sums of the wallet's coins.
 fn balances_agree(world: &World) -> Result<(), String> {
     let (coins, height) = (world.coins(), world.view().info().map_err(|error| error.to_string())?.synced.height);
     let view = world.view();
@@ -154,7 +155,7 @@ fn balances_agree(world: &World) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that the reported amounts add up to the coins, and that the wallet's coins are those of the chain.
+/// Checks that the amounts of gettransaction add up to the wallet's coins, and that the wallet's coins are those of the chain.
 fn coins_agree(world: &World) -> Result<(), String> {
     let naive = &world.naive;
     let mut coins = naive.chain_coins();
@@ -175,7 +176,7 @@ fn coins_agree(world: &World) -> Result<(), String> {
             return Err(format!("the amounts add up to {told}, the coins (watched: {watch}) to {held}"));
         }
     }
-    // A wallet's unconfirmed transaction spends its inputs, unless it is impossible, abandoned, or conflicts with the
+    // An unconfirmed transaction of the wallet spends its inputs, unless it is abandoned or conflicts with the chain or the
     // mempool.
     for met in &naive.met {
         let txid = met.named.txid;

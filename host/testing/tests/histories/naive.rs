@@ -1,5 +1,5 @@
-//! The naive model: a wallet's knowledge, recomputed from the raw blocks, the mempool, and the order of arrival. It is
-//! slow and simple, and shares no code with the wallet.
+//! The naive model: recomputes the wallet's state from the raw blocks, the mempool, and the order of arrival. It is slow
+//! and simple, and shares no code with the wallet.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -48,7 +48,7 @@ pub struct Place {
     pub index: usize,
 }
 
-/// How far ahead of the clock an earlier entry's time may be, in seconds.
+/// An earlier transaction's time is a lower bound for later ones only up to this many seconds ahead of the clock.
 const AHEAD: u64 = 300;
 
 #[derive(Clone, Default)]
@@ -61,16 +61,17 @@ pub struct Naive {
     pub met: Vec<Met>,
     pub given_up: BTreeSet<Txid>,
     pub owned: BTreeMap<ScriptBuf, (Ownership, Vec<String>)>,
-    /// By the script of the address.
+    /// The labels, by the script of the address.
     pub labels: BTreeMap<ScriptBuf, String>,
     pub remarks: BTreeMap<Txid, BTreeMap<String, String>>,
-    /// The scripts of the ranged descriptor with their indexes, and its next index once it is active.
+    /// The scripts of the ranged descriptor, with their indexes.
     pub indexes: Vec<(u32, ScriptBuf)>,
+    /// The next index of the ranged descriptor, once it is active.
     pub next_index: Option<u32>,
 }
 
 impl Naive {
-    /// A block came to the best chain.
+    /// Adds a block to the best chain.
     pub fn connect(&mut self, block: Rc<RawBlock>, now: u64) {
         self.blocks.insert(block.hash, block.clone());
         self.chain.push(block.clone());
@@ -81,7 +82,7 @@ impl Naive {
         }
     }
 
-    /// The tip leaves the best chain. Its coinbase is abandoned, with all its descendants in the wallet.
+    /// Removes the tip from the best chain, and abandons its coinbase with all descendants in the wallet.
     pub fn disconnect(&mut self) {
         let Some(block) = self.chain.pop() else { return };
         let known = block.transactions.iter().filter(|named| self.find(named.txid).is_some()).cloned();
@@ -94,7 +95,7 @@ impl Naive {
         }
     }
 
-    /// A payment to an active descriptor puts all addresses up to its own into the address book.
+    /// For a payment to the active descriptor, adds all addresses up to the paid one to the address book.
     fn note_payments(&mut self, named: &Named) {
         let Some(next) = &mut self.next_index else { return };
         for output in &named.tx.output {
@@ -121,7 +122,7 @@ impl Naive {
         }
     }
 
-    /// The wallet reads the whole chain, then the mempool.
+    /// Makes the wallet read the whole chain, and then the mempool.
     pub fn rescan(&mut self, now: u64) {
         for block in self.chain.clone() {
             self.read(&block, now, true);
@@ -129,14 +130,14 @@ impl Naive {
         self.read_pool(now);
     }
 
-    /// The wallet reads the whole mempool, as when it is loaded.
+    /// Makes the wallet read the whole mempool, as when it is loaded.
     pub fn read_pool(&mut self, now: u64) {
         for named in self.pool.clone() {
             self.meet(&named, now, None);
         }
     }
 
-    /// The wallet catches up with a chain and a mempool whose changes it has not seen.
+    /// Makes the wallet catch up with the chain and the mempool of `with`, whose changes it has not seen.
     pub fn catch_up(&mut self, with: &Self, now: u64) {
         while !with.is_in_chain(self.tip()) {
             self.disconnect();
@@ -144,12 +145,12 @@ impl Naive {
         for block in &with.chain[self.chain.len()..] {
             self.connect(block.clone(), now);
         }
-        // The wallet reads the whole mempool: more of it may concern the wallet now.
+        // The wallet reads the whole mempool, since the new blocks may make more transactions relevant.
         self.pool.clear();
         self.set_pool(with.pool.clone(), now);
     }
 
-    /// A script becomes the wallet's.
+    /// Makes a script the wallet's. A spendable script stays spendable.
     pub fn own(&mut self, script: &ScriptBuf, ownership: Ownership, parent: Option<String>) {
         let (known, parents) = self.owned.entry(script.clone()).or_insert((ownership, Vec::new()));
         if *known != Ownership::Spendable {
@@ -158,7 +159,7 @@ impl Naive {
         parents.extend(parent.filter(|parent| !parents.contains(parent)));
     }
 
-    /// A client abandons a transaction. The error is the wallet's refusal.
+    /// Abandons a transaction for a client. The error is the wallet's error message.
     pub fn abandon(&mut self, txid: Txid) -> Result<(), &'static str> {
         if self.find(txid).is_none() {
             return Err("Invalid or non-wallet transaction id");
@@ -213,7 +214,7 @@ impl Naive {
         self.owned.get(&output.script_pubkey).map_or(Ownership::None, |(ownership, _)| *ownership)
     }
 
-    /// The output that an input spends, if the wallet has its transaction.
+    /// The output that an input spends, if the wallet has the transaction with that output.
     pub fn spent(&self, input: &OutPoint) -> Option<&TxOut> {
         self.find(input.txid)?.named.tx.output.get(input.vout as usize)
     }
@@ -241,7 +242,7 @@ impl Naive {
         own.into_iter().chain(parents).min()
     }
 
-    /// Whether it is neither confirmed, in the mempool, conflicted nor abandoned.
+    /// Whether a transaction is neither confirmed, in the mempool, conflicted nor abandoned.
     pub fn is_idle(&self, txid: Txid) -> bool {
         self.depth(txid) == 0 && !self.in_pool(txid) && !self.given_up.contains(&txid)
     }
@@ -303,13 +304,13 @@ impl Naive {
         "no"
     }
 
-    /// Other transactions of the wallet that spend the same coins, ordered by internal bytes.
+    /// The other transactions of the wallet that spend the same coins, ordered by the txids' internal bytes.
     pub fn conflicts(&self, met: &Met) -> Vec<Txid> {
         let others = self.met.iter().filter(|other| other.named.spends_one_of(&met.named));
         others.map(|other| other.named.txid).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// The mempool transactions that conflict with a transaction outside of mempool and chain, or with its ancestor.
+    /// The mempool transactions that conflict with a transaction or its ancestor; none if it is in the mempool or the chain.
     pub fn pool_conflicts(&self, met: &Met) -> Vec<Txid> {
         self.in_the_way(met).into_iter().collect()
     }
@@ -323,7 +324,7 @@ impl Naive {
         others.chain(parents.flat_map(|parent| self.in_the_way(parent))).collect()
     }
 
-    /// The chain's unspent outputs, from its blocks alone.
+    /// The chain's unspent outputs, computed from its blocks.
     pub fn chain_coins(&self) -> BTreeMap<OutPoint, TxOut> {
         let mut coins = BTreeMap::new();
         for named in self.chain.iter().flat_map(|block| &block.transactions) {
@@ -337,7 +338,7 @@ impl Naive {
         coins
     }
 
-    /// The height of the fork of a block's branch from the best chain.
+    /// The height of the last block that a block's branch shares with the best chain.
     pub fn fork(&self, hash: BlockHash) -> u32 {
         let mut block = &self.blocks[&hash];
         while !self.is_in_chain(block) {

@@ -1,7 +1,7 @@
-//! The node fails: it is slow, hangs, is away, returns no blocks, goes back, or forgets blocks.
+//! Plays faults of the node: it is slow, hangs, is unreachable, returns no blocks, goes back, or forgets blocks.
 //!
-//! From the first block on, the wallet sees nothing of a node that is away, or whose blocks are unreadable. When the
-//! node is back, the wallet moves from its last block to the node's tip, and does not learn of changes in between.
+//! While the node is unreachable or its new blocks are unreadable, the wallet sees no changes. When the fault ends, the
+//! wallet moves from its last block to the node's tip, and does not learn of changes in between.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -16,18 +16,18 @@ use super::naive::RawBlock;
 use super::steps::{After, Fault, Make, Pick, Plan, STEPS_DURING_FAULT, Step};
 use super::world::{WALLET, World, nth};
 
-/// Per block.
+/// The delay of a slow node per block.
 const SLOW: Duration = Duration::from_micros(200);
 
 pub struct Outage {
     fault: Fault,
-    /// The seconds by which the clock moves once the wallet has caught up. Until then it is unknown when the wallet
-    /// meets a transaction.
+    /// The seconds by which the clock moves once the wallet has caught up. Until then the clock stops, since it is unknown
+    /// when the wallet first sees a transaction.
     pub seconds: u64,
 }
 
 impl World {
-    /// Whether the wallet sees all current changes, sooner or later.
+    /// Whether the wallet will see all current changes, rather than only their result.
     pub fn is_seen(&self) -> bool {
         let fault = self.outage.as_ref().map(|outage| outage.fault);
         !matches!(fault, Some(Fault::Absent | Fault::Unreadable))
@@ -63,13 +63,13 @@ impl World {
         Ok(())
     }
 
-    /// The bystander works while the node hangs.
+    /// Makes the bystander's calls if the node hangs.
     fn work_beside(&self, fault: Fault) -> Result<(), String> {
         let bystander = self.bystander.as_ref().filter(|_| fault == Fault::Hanging);
         bystander.map_or(Ok(()), Bystander::works)
     }
 
-    /// The node fails. The wallet notices that when a block arrives.
+    /// Starts a fault. The wallet notices it when a block arrives.
     fn begin(&mut self, fault: Fault, first: &Plan) {
         self.view();
         let faults = &self.host.node.faults;
@@ -96,11 +96,11 @@ impl World {
         assert_eq!(lags, !self.is_seen(), "{fault:?}");
     }
 
-    /// The node is back. A node that was away announces its last block.
+    /// Ends the fault. If the wallet saw no changes meanwhile, the node announces its last block.
     fn end(&mut self, last: &Plan) {
         let is_seen = self.is_seen();
         if !is_seen {
-            // While the node is away, so that the wallet has one chain and one mempool to catch up with.
+            // The block arrives before the fault ends, so that the wallet has a single state to catch up with.
             self.come_new(last);
             let _ = self.host.wallet(WALLET);
         }
@@ -116,7 +116,7 @@ impl World {
         let outage = self.outage.take();
         self.view();
         if !is_seen {
-            // The wallet resubmits its lost payments before it answers.
+            // The wallet has resubmitted its lost payments by now.
             self.adopt();
         }
         assert!(self.host.wallets.status().iter().all(|status| !status.lagging || status.name != WALLET));
@@ -129,14 +129,14 @@ impl World {
         self.settle(Vec::new(), on, Vec::new());
     }
 
-    /// A new block arrives. The wallet may know a former one without asking the node.
+    /// Mines a block that is new to the wallet. The wallet may know an earlier block without asking the node.
     fn come_new(&mut self, plan: &Plan) {
         let mut plan = plan.clone();
         plan.makes.push(Make { inputs: vec![Pick::Fresh], outputs: vec![(STRANGER, 1)], signals: false });
         self.come(&plan);
     }
 
-    /// The node goes back to an ancestor of its tip, and announces its tip at most.
+    /// Moves the node back to an ancestor of its tip. If `told`, the node announces its new tip, but no disconnected blocks.
     pub fn go_back(&mut self, depth: usize, told: bool, after: &After) {
         let tip = self.node.chain.last().cloned();
         let (_, back) = self.leave(depth);
@@ -152,7 +152,7 @@ impl World {
         }
     }
 
-    /// The node forgets a stale block.
+    /// Makes the node forget a stale block.
     pub fn forget(&mut self, number: usize) {
         let left = self.node.blocks.values().filter(|block| !self.node.is_in_chain(block));
         if let Some(block) = nth(left.cloned(), number) {
@@ -165,7 +165,7 @@ impl World {
         self.host.node.faults.forget(block.hash);
     }
 
-    /// A block arrives, is replaced by others, and is forgotten before the wallet hears of it.
+    /// Plays [`Step::ForgetUntold`]: a block arrives, is replaced, and is forgotten before the wallet learns of it.
     pub fn forget_untold(&mut self, block: &Plan, lost: bool, plans: &[Plan]) {
         self.view();
         let known = (self.naive.clone(), self.node.pool.clone());
@@ -181,7 +181,7 @@ impl World {
         self.settle(vec![(hash, height)], on, if lost { Vec::new() } else { back });
     }
 
-    /// The host restarts. While the node is away, the wallet stays at its last block.
+    /// Restarts the host. While the node is unreachable, the wallet stays at its last block.
     pub fn restart(&mut self) {
         self.view();
         self.host.restart(|_| {});
@@ -198,7 +198,7 @@ impl World {
 
 impl Drop for World {
     fn drop(&mut self) {
-        // Node and wallets refer to each other, so without this their threads would outlive the history.
+        // The node and the wallets refer to each other, so without this their threads would outlive the history.
         self.host.node.faults.set_hanging(false);
         self.host.wallets.shutdown();
     }

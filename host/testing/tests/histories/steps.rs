@@ -1,5 +1,5 @@
-//! The steps of random histories. Their numbers choose among the existing items when a step is played, so that any
-//! sequence of steps is a history.
+//! The steps of random histories. A number in a step selects one of the items that exist when the step is played, so any
+//! sequence of steps is a valid history.
 
 use proptest::prelude::*;
 
@@ -7,9 +7,9 @@ use super::cast::{LATE, ROLES, STRANGER};
 
 #[derive(Clone, Copy, Debug)]
 pub enum Pick {
-    /// A coin that was unknown before.
+    /// A new coin.
     Fresh,
-    /// An unspent output of a former transaction.
+    /// An unspent output of an earlier transaction.
     Coin(usize),
     /// An outpoint that an unconfirmed transaction spends. In the mempool the new transaction replaces the old one.
     Contested(usize),
@@ -20,17 +20,17 @@ pub struct Make {
     pub inputs: Vec<Pick>,
     /// The paid scripts, and their shares of the inputs.
     pub outputs: Vec<(usize, u64)>,
-    /// Whether it signals replaceability.
+    /// Whether the transaction signals replaceability.
     pub signals: bool,
 }
 
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Which of the waiting transactions it has, as bits.
+    /// The waiting transactions that the block includes, as bits.
     pub take: u16,
-    /// Its other transactions, which were never in the mempool.
+    /// The block's other transactions, which were never in the mempool.
     pub makes: Vec<Make>,
-    /// The script of its coinbase.
+    /// The script that the block's coinbase pays.
     pub reward: usize,
 }
 
@@ -51,10 +51,10 @@ pub enum Step {
     Return(usize),
     /// A transaction leaves the mempool with its descendants.
     Expire(usize),
-    /// A transaction that is nowhere enters the mempool again.
+    /// A transaction that is in no block and not in the mempool enters the mempool again.
     Again(usize),
     Abandon(usize),
-    /// A client imports something, and perhaps has the chain read again.
+    /// A client imports scripts or keys, with or without a rescan.
     Import {
         number: usize,
         rescan: bool,
@@ -72,22 +72,22 @@ pub enum Step {
     },
     Tick(u64),
     Restart,
-    /// The node fails for a while: with its first block, during some steps, and until its last block.
+    /// The node fails: the fault starts with the block `first`, lasts for `steps`, and ends with the block `last`.
     Outage {
         fault: Fault,
         first: Plan,
         steps: Vec<Step>,
         last: Plan,
     },
-    /// The node goes back to an ancestor of its tip without telling that, as after a crash.
+    /// The node goes back to an ancestor of its tip without announcing disconnected blocks, as after a crash.
     GoBack {
         depth: usize,
-        /// Whether it announces its new tip. Otherwise the wallet notices by itself.
+        /// Whether the node announces its new tip. Otherwise the wallet must notice the change itself.
         told: bool,
         after: After,
     },
     Forget(usize),
-    /// A block arrives, is replaced by others, and is forgotten before the wallet hears of it.
+    /// A block arrives, is replaced by others, and is forgotten before the wallet learns of it.
     ForgetUntold {
         block: Plan,
         /// Whether the mempool drops the transactions of the block.
@@ -98,19 +98,20 @@ pub enum Step {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// It delays blocks.
+    /// The node delays blocks.
     Slow,
-    /// It does not answer.
+    /// The node does not answer.
     Hanging,
-    /// It is away.
+    /// The node is unreachable.
     Absent,
-    /// It answers, but its new blocks are unreadable.
+    /// The node answers, but its new blocks are unreadable.
     Unreadable,
 }
 
-/// The blocks after the node went back.
+/// The blocks that arrive after the node went back.
 #[derive(Clone, Debug)]
 pub enum After {
+    /// The same blocks.
     Again,
     /// Other blocks, or none.
     Others(Vec<Plan>),
@@ -211,7 +212,7 @@ fn forget_untold() -> impl Strategy<Value = Step> {
     })
 }
 
-/// Steps during a fault. The model must know which of their effects the wallet sees, and in which order.
+/// Steps during a fault: only steps for which the model knows the effects that the wallet sees, and their order.
 fn steps_during(fault: Fault) -> BoxedStrategy<Vec<Step>> {
     let step = match fault {
         Fault::Slow => prop_oneof![6 => step(), 1 => go_back(), 1 => forget_untold()].boxed(),

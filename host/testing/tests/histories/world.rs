@@ -1,5 +1,5 @@
-//! Plays a history: a chain, a mempool that obeys the chain's rules, and clients that change the wallet. The engine and
-//! the naive model get the same changes.
+//! Plays a history: a chain, a mempool that obeys the chain's rules, and clients that change the wallet. The wallet engine
+//! and the naive model see the same changes.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -37,7 +37,7 @@ pub struct World {
     pub host: TestHost<ScriptedNode>,
     pub asked: Asked,
     pub naive: Naive,
-    /// The model of the node's chain and mempool. While the node fails, the wallet does not see all of it.
+    /// The model of the node's chain and mempool. While the node fails, the wallet may not see all of it.
     pub node: Naive,
     pub forgotten: BTreeSet<BlockHash>,
     /// The current fault.
@@ -47,7 +47,7 @@ pub struct World {
     pub roles: Vec<Role>,
     /// All transactions ever made.
     pub made: Vec<Rc<Named>>,
-    /// Whether the chain was read since the last import. If not, the wallet may lack transactions of old blocks.
+    /// Whether the wallet has rescanned the chain since the last import. If not, it may lack transactions of old blocks.
     pub has_read_all: bool,
     fresh: u64,
 }
@@ -159,7 +159,7 @@ impl World {
         Ok(())
     }
 
-    /// The wallet at the node's tip, or as it stands while the node fails.
+    /// The wallet at the node's tip, or at its last block while the node fails.
     pub fn view(&self) -> WalletView {
         match self.outage {
             None => self.host.wallet(WALLET).unwrap(),
@@ -193,7 +193,7 @@ impl World {
             outage.seconds += seconds;
             return;
         }
-        // The wallet meets earlier transactions at the former time.
+        // The wallet must process earlier transactions before the clock moves.
         self.view();
         self.host.node.chain.set_mock_time(Scope::NONE, self.now() + seconds).unwrap();
     }
@@ -209,7 +209,7 @@ impl World {
         }
     }
 
-    /// The output that can be spent in the next block, if it has these transactions.
+    /// The output, if the next block could spend it after the transactions `with`.
     fn coin(&self, outpoint: &OutPoint, with: &[Rc<Named>]) -> Option<TxOut> {
         if with.iter().any(|named| named.inputs().any(|input| input == *outpoint)) {
             return None;
@@ -319,7 +319,7 @@ impl World {
         self.host.node.tell(events);
     }
 
-    /// Adds the transactions that the wallet has resubmitted to the models' mempool.
+    /// Adds the transactions that the wallet has resubmitted to both models' mempools.
     pub fn adopt(&mut self) {
         let ids = self.host.node.mempool.ids(Scope::NONE).unwrap();
         let mut pool = self.node.pool.clone();
@@ -387,7 +387,7 @@ impl World {
         }
     }
 
-    /// The chain returns to a stale block, whose branch the node knows.
+    /// Makes the chain return to a stale block, whose branch the node knows.
     pub fn return_to(&mut self, mut block: Rc<RawBlock>) {
         let mut path = Vec::new();
         while !self.node.is_in_chain(&block) {
@@ -403,8 +403,8 @@ impl World {
         self.settle(off, on, back);
     }
 
-    /// After a change of the chain: the mempool keeps what fits of `back` and of its former transactions. Sends all
-    /// events.
+    /// Finishes a change of the chain: the mempool keeps the still valid transactions of `back` and of its own. Sends all
+    /// events, and moves the clock.
     pub fn settle(&mut self, off: Moved, on: Moved, back: Vec<Rc<Named>>) {
         let off = off.into_iter().map(|(hash, height)| NodeEvent::BlockDisconnected { hash, height });
         let found = on.len() as u64;
@@ -414,7 +414,7 @@ impl World {
         self.tick(found * BLOCK_SECONDS);
     }
 
-    /// As [`Self::settle`], with these events and without the tip's.
+    /// Like [`Self::settle`], but sends `events` instead of the blocks', sends no tip, and leaves the clock.
     pub fn settle_untold(&mut self, events: Vec<NodeEvent>, back: Vec<Rc<Named>>) {
         let mut pool: Vec<Rc<Named>> = Vec::new();
         for named in back.into_iter().chain(self.node.pool.clone()) {
@@ -433,7 +433,7 @@ fn outpoints(named: &Named) -> impl Iterator<Item = OutPoint> {
     worth.map(move |(vout, _)| OutPoint { txid, vout })
 }
 
-/// These without one transaction and its descendants.
+/// The transactions without one of them and its descendants.
 fn without(transactions: Vec<Rc<Named>>, txid: Txid) -> Vec<Rc<Named>> {
     let mut gone = BTreeSet::from([txid]);
     let mut kept = Vec::new();

@@ -14,9 +14,9 @@ const COOKIE_USER: &str = "__cookie__";
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Login {
-    /// The file that bitcoind writes at each start (`-rpccookiefile`): `__cookie__:...`.
+    /// The path of the file that bitcoind writes at each start (`-rpccookiefile`), with `__cookie__:` and a password.
     Cookie(PathBuf),
-    /// A user of the node (`-rpcauth`, `-rpcuser`), and a file whose first line is the password.
+    /// A user of the node (`-rpcauth`, `-rpcuser`), and the path of a file whose first line is the password.
     Password { user: String, file: PathBuf },
 }
 
@@ -34,7 +34,7 @@ impl Login {
         }
     }
 
-    /// A cookie's user name is read from its file.
+    /// The user's name. A cookie's is read from its file, or is `__cookie__` if that is impossible.
     pub fn user(&self) -> String {
         match self {
             Self::Password { user, .. } => user.clone(),
@@ -45,7 +45,10 @@ impl Login {
         }
     }
 
-    /// As the value of an Authorization header.
+    /// Reads the credentials as the value of an Authorization header.
+    ///
+    /// # Errors
+    /// The file is unreadable, or contains no valid credentials.
     pub fn read(&self) -> Result<HeaderValue, CredentialsError> {
         let failed = |source| CredentialsError { file: self.file().clone(), source };
         let text = Zeroizing::new(fs::read_to_string(self.file()).map_err(failed)?);
@@ -75,7 +78,7 @@ impl Credentials {
         Self { login, last: RwLock::new(None) }
     }
 
-    /// Cached, or else read from the file.
+    /// The cached credentials, or else those read from the file.
     pub(crate) fn get(&self) -> Result<HeaderValue, CredentialsError> {
         if let Some(last) = &*self.last.read() {
             return Ok(last.clone());
@@ -89,14 +92,14 @@ impl Credentials {
         Ok(read)
     }
 
-    /// New credentials after the node refused `refused`; `None` if they have not changed.
+    /// The current credentials, after the node refused `refused`; `None` if they are the same or unreadable.
     pub(crate) fn other_than(&self, refused: &HeaderValue) -> Option<HeaderValue> {
         let last = self.last.read().clone();
         // Another request may have read them meanwhile.
         last.filter(|last| last != refused).or_else(|| self.reread().ok().filter(|read| read != refused))
     }
 
-    /// Clears the cache, since a restarted node has another cookie.
+    /// Drops a cached cookie, since a restarted node has a new one.
     pub(crate) fn forget(&self) {
         if matches!(self.login, Login::Cookie(_)) {
             *self.last.write() = None;

@@ -1,4 +1,4 @@
-//! A process's planned confinement, and the enforced part. Processes send both to each other.
+//! A process's planned confinement, and the enforced part. Host and process exchange both as JSON.
 
 use std::path::PathBuf;
 
@@ -40,20 +40,20 @@ pub struct SandboxLayers {
     pub namespaces: Vec<String>,
     /// Whether the process has a root with granted files only.
     pub root: bool,
-    /// As text.
+    /// The enforced resource limits, as text.
     pub limits: Vec<String>,
-    /// Whether its memory is protected from other processes of the same user and from debuggers (`PR_SET_DUMPABLE` 0):
-    /// not with a grant of connections or of writing, for which the host copies descriptors.
+    /// Whether its memory is protected from other processes of the same user and from debuggers (`PR_SET_DUMPABLE` 0).
+    /// It is not if the process may connect or write, since the host then copies descriptors.
     ///
-    /// An unprivileged host cannot open the memory of such a child either, nor copy its sockets. It still reads the
-    /// arguments of denied calls, by a descriptor that the process opened before.
+    /// An unprivileged host cannot open the memory of such a child either, nor copy its sockets. It reads the arguments
+    /// of denied calls through a descriptor that the process opened before.
     pub hidden: bool,
     /// The parts that are not enforced, as text.
     pub missing: Vec<String>,
 }
 
 impl SandboxLayers {
-    /// Whether files outside the grants are out of reach in any case.
+    /// Whether a layer other than the filter denies files outside the grants.
     pub fn bounds_files(&self) -> bool {
         self.root || self.landlock_abi > 0
     }
@@ -73,7 +73,7 @@ pub struct Support {
     pub landlock_abi: u32,
     pub namespaces: Vec<String>,
     pub root: bool,
-    /// As text.
+    /// The unsupported parts, as text.
     pub missing: Vec<String>,
 }
 
@@ -84,7 +84,7 @@ impl Support {
     }
 }
 
-/// Why a process could not be confined. It must end, since some layers may be in force.
+/// Why a process could not be confined. The process must exit, since some layers may already be in force.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
     #[error("this system does not allow a sandbox: {}", .missing.join("; "))]

@@ -14,7 +14,7 @@ const MAX_SOCKET_PATH: usize = 107;
 const MAX_NAME: usize = 253;
 const MAX_LABEL: usize = 63;
 
-/// The texts that an entry begins with.
+/// The prefixes of entries.
 const READ: &str = "read:";
 const WRITE: &str = "write:";
 const UNIX: &str = "connect:unix:";
@@ -68,7 +68,7 @@ impl Endpoint {
     }
 }
 
-/// A host name in lower case. No text passes that a resolver could read as an address, such as `127.1`.
+/// A valid host name in lower case. Rejects texts that a resolver could read as an address, such as `127.1`.
 fn name(text: &str) -> Option<String> {
     let is_label = |label: &str| {
         (1..=MAX_LABEL).contains(&label.len())
@@ -103,7 +103,7 @@ pub enum ReachError {
     Listen(String),
 }
 
-/// The path of a grant, if it is absolute and plain.
+/// The path of a grant, which must be absolute, without `.` and `..`, and not `/`.
 fn path(text: &str, grant: &str) -> Result<PathBuf, ReachError> {
     let path = Path::new(text);
     let plain = path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
@@ -185,7 +185,7 @@ impl fmt::Display for Reach {
 }
 
 impl Reach {
-    /// For an operator, such as `may read /etc/acme`.
+    /// A description for operators, such as `may read /etc/acme`.
     pub fn words(&self) -> String {
         match self {
             Self::Read(path) => format!("may read {}", path.display()),
@@ -216,7 +216,7 @@ impl Reach {
         }
     }
 
-    /// The path is absolute and plain.
+    /// Whether a grant allows opening `path`, which must be absolute and without `.` and `..`.
     pub fn opens(all: &[Self], path: &Path, writing: bool) -> bool {
         all.iter().filter_map(Self::files).any(|(granted, writes)| path.starts_with(granted) && (writes || !writing))
     }
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_single_place_is_refused() {
+    fn invalid_entries_are_refused() {
         for text in ["", "/etc", "reads:/etc", "connect:udp:127.0.0.1:1", "connect:/run/a"] {
             assert_eq!(text.parse::<Reach>(), Err(ReachError::Kind(text.into())));
         }

@@ -17,7 +17,7 @@ pub(crate) struct Notice {
     /// Identifies the call in answers.
     pub(crate) id: u64,
     pub(crate) call: i64,
-    /// From the registers.
+    /// The argument registers.
     pub(crate) args: [u64; 6],
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct Notice {
 pub(crate) enum Answer {
     Done,
     Fail(i32),
-    /// The kernel executes the call. The process can change the memory that it points to meanwhile, so another layer
+    /// The kernel executes the call. The process can still change the memory behind its pointers, so another layer
     /// must bound the call.
     Continue,
 }
@@ -61,7 +61,7 @@ pub(crate) fn action_available(action: u32) -> bool {
     unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_ACTION_AVAIL, flags, &raw const action) == 0 }
 }
 
-/// 0 without Landlock.
+/// The kernel's Landlock ABI version; 0 without Landlock.
 pub(crate) fn landlock_abi() -> u32 {
     const VERSION: c_uint = 1;
     let (size, none): (usize, *const c_void) = (0, ptr::null());
@@ -82,7 +82,7 @@ pub(crate) fn install(program: &[libc::sock_filter], listen: bool) -> io::Result
     if !listen {
         return set(0).map(|_| None);
     }
-    // Only fatal signals interrupt a call that the host has received; older kernels do not know this flag.
+    // With WAIT_KILLABLE_RECV, only fatal signals interrupt a call that the host has received. Older kernels lack it.
     let listener = set(libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
         .or_else(|_| set(libc::SECCOMP_FILTER_FLAG_NEW_LISTENER))?;
     let listener = RawFd::try_from(listener).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
@@ -91,35 +91,35 @@ pub(crate) fn install(program: &[libc::sock_filter], listen: bool) -> io::Result
 }
 
 /// # Safety
-/// The argument is of the type that the request reads or writes.
+/// `argument` must point to the type that `request` reads or writes.
 unsafe fn control<T>(listener: BorrowedFd<'_>, request: libc::Ioctl, argument: *mut T) -> io::Result<()> {
-    // SAFETY: by this function's own condition.
+    // SAFETY: the caller upholds this function's condition.
     checked(unsafe { libc::ioctl(listener.as_raw_fd(), request, argument) }).map(drop)
 }
 
-/// Lets the kernel run the host's thread on the CPU of the process that it answers. Older kernels refuse.
+/// Asks for synchronous wake-ups: host and process run on one CPU in turn. Ignores the error of older kernels.
 pub(crate) fn wake_together(listener: BorrowedFd<'_>) {
     const SYNC_WAKE_UP: c_ulong = 1;
     // SAFETY: this request takes a number instead of a pointer.
     let _ = unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SET_FLAGS, SYNC_WAKE_UP) };
 }
 
-/// An error if the caller has gone meanwhile.
+/// Receives the next notification. Fails if the calling process has ended meanwhile.
 pub(crate) fn next_notice(listener: BorrowedFd<'_>) -> io::Result<Notice> {
-    // SAFETY: the struct is of integers only. The system insists on zeroes.
+    // SAFETY: the struct has only integers. The kernel requires zeroes.
     let mut notice: libc::seccomp_notif = unsafe { mem::zeroed() };
     // SAFETY: the request writes one `seccomp_notif`.
     unsafe { control(listener, libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut notice) }?;
     Ok(Notice { id: notice.id, call: i64::from(notice.data.nr), args: notice.data.args })
 }
 
-/// Whether the call still waits, so that the memory that was read was the caller's.
+/// Whether the call still waits. If so, memory that the host has read was the caller's.
 pub(crate) fn still_waits(listener: BorrowedFd<'_>, mut id: u64) -> bool {
     // SAFETY: the request reads one `u64`.
     unsafe { control(listener, libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw mut id) }.is_ok()
 }
 
-/// An error if the caller has gone.
+/// Fails if the calling process has ended.
 pub(crate) fn answer(listener: BorrowedFd<'_>, id: u64, answer: Answer) -> io::Result<()> {
     let (error, flags) = match answer {
         Answer::Done => (0, 0),
@@ -131,8 +131,8 @@ pub(crate) fn answer(listener: BorrowedFd<'_>, id: u64, answer: Answer) -> io::R
     unsafe { control(listener, libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut response) }
 }
 
-/// Installs a descriptor in the process: at the number `at`, replacing it, or at a free number, which answers the
-/// waiting call.
+/// Installs a descriptor in the process. With `at`, it replaces the descriptor of that number; otherwise, it gets a free
+/// number, which is the result of the waiting call.
 pub(crate) fn put(listener: BorrowedFd<'_>, id: u64, descriptor: BorrowedFd<'_>, at: Option<u32>) -> io::Result<()> {
     let flags = if at.is_some() { libc::SECCOMP_ADDFD_FLAG_SETFD } else { libc::SECCOMP_ADDFD_FLAG_SEND };
     let srcfd = u32::try_from(descriptor.as_raw_fd()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
@@ -149,7 +149,7 @@ pub(crate) struct Locks {
     pub(crate) recursive: bool,
 }
 
-/// `nosuid` and `nodev` are always added.
+/// Sets the flags of a mount. `nosuid` and `nodev` are always set.
 pub(crate) fn lock_mount(path: &Path, locks: Locks) -> io::Result<()> {
     let path = CString::new(path.as_os_str().as_bytes())?;
     let read_only = if locks.read_only { libc::MOUNT_ATTR_RDONLY } else { 0 };
@@ -180,7 +180,7 @@ pub(crate) fn set_option(socket: BorrowedFd<'_>, level: c_int, name: c_int, valu
 }
 
 pub(crate) fn unshare(flags: rustix::thread::UnshareFlags) -> rustix::io::Result<()> {
-    // SAFETY: the function is unsafe for `CLONE_FILES` only, which is never passed: all threads share their
+    // SAFETY: the function is unsafe only for `CLONE_FILES`, which no caller passes: all threads share their
     // descriptors.
     unsafe { rustix::thread::unshare_unsafe(flags) }
 }

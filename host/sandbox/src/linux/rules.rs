@@ -1,7 +1,7 @@
 //! The system calls that a confined process may make without the host. Others are denied and reported.
 //!
-//! Memory, threads, clocks and waiting of the C library work, and reads and writes of existing descriptors. A call in
-//! another architecture's table (`int 0x80`) ends the process.
+//! The C library's functions for memory, threads, clocks and waiting work, and so do reads and writes of open
+//! descriptors. A call from another architecture's table (`int 0x80`) kills the process.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,14 @@ use seccompiler::{BpfProgram, SeccompAction, SeccompCondition, SeccompFilter, Se
 
 use crate::reach::Reach;
 
-/// Marks instructions that become notifications, an action that the filter compiler does not know.
+/// Marks the instructions that become notifications: the filter compiler does not support that action.
 const MARK: u32 = 0x0b57;
 
 pub(super) struct Shape<'a> {
     pub(super) reach: &'a [Reach],
     /// Whether denied calls are forwarded to the host.
     pub(super) reported: bool,
-    /// Whether the process has its own root, so that queried names lead nowhere else.
+    /// Whether the process has its own root, which bounds queries of files by name.
     pub(super) root: bool,
     /// Whether another layer bounds the files that it can name.
     pub(super) bounded: bool,
@@ -65,8 +65,8 @@ const ALLOWED: &[c_long] = &[
     libc::SYS_getcpu,
     libc::SYS_rt_sigaction,
     libc::SYS_rt_sigprocmask,
-    // The return from a signal handler. Called elsewhere it ends the process with SIGSEGV; the filter cannot tell the
-    // two apart. So a scan of all calls ends here.
+    // Returns from a signal handler. Elsewhere, it ends the process with SIGSEGV; the filter cannot distinguish the two.
+    // So a process that tries every call number ends at this one.
     libc::SYS_rt_sigreturn,
     libc::SYS_rt_sigpending,
     libc::SYS_rt_sigsuspend,
@@ -129,7 +129,7 @@ const ALLOWED: &[c_long] = &[
     libc::SYS_fadvise64,
 ];
 
-/// Calls of this architecture only.
+/// Older calls, which only this architecture has.
 #[cfg(target_arch = "x86_64")]
 const OLDER: &[c_long] = &[
     libc::SYS_dup2,
@@ -165,11 +165,11 @@ pub(super) const OPENING: &[c_long] = &[libc::SYS_openat, libc::SYS_open];
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) const OPENING: &[c_long] = &[libc::SYS_openat];
 
-/// Operations on open writable files.
+/// Operations on open files, allowed with a grant of writing.
 const KEEPING: &[c_long] =
     &[libc::SYS_fsync, libc::SYS_fdatasync, libc::SYS_flock, libc::SYS_fallocate, libc::SYS_umask];
 
-/// The process can make no listening socket itself.
+/// The process cannot create a listening socket itself.
 const ACCEPTING: &[c_long] = &[libc::SYS_accept, libc::SYS_accept4];
 
 /// Changes of folders. Only a root and Landlock bound them.
@@ -183,7 +183,7 @@ const OLDER_CHANGING: &[c_long] = &[38];
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const OLDER_CHANGING: &[c_long] = &[];
 
-/// Newer calls with arguments in memory, which a filter cannot read. After ENOSYS programs use the older calls.
+/// Newer calls with arguments in memory, which a filter cannot read. On ENOSYS, programs fall back to older calls.
 const UNKNOWN: &[c_long] = &[libc::SYS_clone3, libc::SYS_openat2, libc::SYS_faccessat2];
 
 const THREAD: libc::c_int =
@@ -199,7 +199,7 @@ const NO_THREAD: libc::c_int = libc::CLONE_NEWNS
     | libc::CLONE_PTRACE
     | libc::CLONE_PARENT;
 
-/// Fails on architectures without a filter compiler only.
+/// An error only on architectures that the filter compiler does not support.
 type RuleResult<T> = Result<T, seccompiler::Error>;
 
 /// A condition on a 32-bit argument.
@@ -207,7 +207,7 @@ fn is(argument: u8, value: u64) -> RuleResult<SeccompCondition> {
     Ok(SeccompCondition::new(argument, Dword, Eq, value)?)
 }
 
-/// On some bits of an argument.
+/// A condition on some bits of an argument.
 fn bits(argument: u8, mask: libc::c_int, value: libc::c_int) -> RuleResult<SeccompCondition> {
     let (mask, value) = (u64::from(mask.cast_unsigned()), u64::from(value.cast_unsigned()));
     Ok(SeccompCondition::new(argument, Dword, MaskedEq(mask), value)?)
@@ -230,7 +230,7 @@ fn conditional(shape: &Shape<'_>) -> RuleResult<Vec<(c_long, Vec<SeccompRule>)>>
     let mut rules = vec![
         (libc::SYS_clone, vec![rule(vec![bits(0, THREAD | NO_THREAD, THREAD)?])?]),
         (libc::SYS_tgkill, vec![rule(vec![is(0, own)?])?]),
-        // Only reading its own limits.
+        // The process may only read its own limits.
         (libc::SYS_prlimit64, vec![rule(vec![is(0, 0)?, null(2)?])?, rule(vec![is(0, own)?, null(2)?])?]),
         (libc::SYS_prctl, any_of(0, &[libc::PR_SET_NAME, libc::PR_GET_NAME, PR_SET_VMA])?),
         // No process is charged for shared anonymous memory after it is unmapped, nor ever for huge pages.
@@ -296,14 +296,14 @@ fn sockets(reach: &[Reach]) -> RuleResult<Vec<SeccompRule>> {
     Ok(rules)
 }
 
-/// The options that clients set, and that a granted connection copies.
+/// The options that clients may set. The host copies them to a granted connection.
 fn options() -> RuleResult<Vec<SeccompRule>> {
     let all = super::options::COPIED;
     let value = |number: libc::c_int| u64::from(number.cast_unsigned());
     all.iter().map(|(level, name)| Ok(SeccompRule::new(vec![is(1, value(*level))?, is(2, value(*name))?])?)).collect()
 }
 
-/// Opening files without notification, except making set-user-id programs.
+/// Allows opening files without a notification, but not creating set-user-id programs.
 fn openings() -> RuleResult<Vec<(c_long, Vec<SeccompRule>)>> {
     let rules = OPENING.iter().map(|call| {
         let flags = if *call == libc::SYS_openat { 2 } else { 1 };
@@ -349,7 +349,7 @@ pub(super) fn compile(shape: &Shape<'_>) -> RuleResult<[BpfProgram; 2]> {
     if shape.reach.iter().any(Reach::is_listen) {
         calls.extend(ACCEPTING);
     }
-    // They name files anywhere, and the host does not execute them for the process.
+    // These calls can name any file, and the host does not execute them for the process.
     if writes(shape) && shape.bounded {
         calls.extend([CHANGING, OLDER_CHANGING].concat());
     }

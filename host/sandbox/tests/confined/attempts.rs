@@ -1,4 +1,4 @@
-//! The confined process. Each attempt prints its name and the system's error, 0 if it succeeded.
+//! The confined process. Each attempt prints its name and the errno, 0 if it succeeded.
 #![allow(unsafe_code)]
 
 use std::ffi::CString;
@@ -14,12 +14,12 @@ use outrigger_sandbox::{Plan, Reach, Support, confine};
 
 use super::swapped;
 
-/// Confines itself, executes `what`, reports the end, and waits for its host.
+/// Confines this process, runs the attempts `what`, prints `done`, and waits until the host closes standard input.
 pub fn run(what: &str, plan: &str, support: &str) {
     let plan: Plan = serde_json::from_str(plan).unwrap();
     let support: Support = serde_json::from_str(support).unwrap();
     let (stdin, stdout, stderr) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
-    // Memory shared as by a host. It is closed unless it is kept.
+    // Shared memory, such as a host passes. `confine` closes it unless it is in `keep`.
     let flags = rustix::fs::MemfdFlags::CLOEXEC;
     let shared = (what == "reach").then(|| rustix::fs::memfd_create("shared", flags).unwrap());
     let mut keep = vec![stdout.as_fd(), stderr.as_fd()];
@@ -129,7 +129,7 @@ fn forbidden() {
     say("x32", errno(unsafe { libc::syscall(0x4000_0000 | libc::SYS_getpid) }));
 }
 
-/// Calls that layers other than the filter bound.
+/// Calls that the layers other than the filter deny.
 fn bounds() {
     // SAFETY: it has no arguments.
     let parent = unsafe { libc::getppid() };
@@ -145,7 +145,7 @@ fn bounds() {
     call!("ptrace", SYS_ptrace, libc::PTRACE_ATTACH, parent, 0, 0);
 }
 
-/// Connects a descriptor to an absolute path.
+/// Connects a descriptor to systemd's private socket.
 fn connect_existing(descriptor: c_int) -> std::io::Result<()> {
     // SAFETY: the struct is of integers only.
     let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
@@ -161,7 +161,7 @@ fn connect_existing(descriptor: c_int) -> std::io::Result<()> {
     }
 }
 
-/// Calls of an honest library.
+/// Calls that a well-behaved library makes.
 fn ordinary(plan: &Plan) {
     let library = CString::new(plan.library.as_ref().unwrap().to_str().unwrap()).unwrap();
     // SAFETY: the system's library has harmless constructors.
@@ -280,7 +280,7 @@ fn reached(plan: &Plan, shared: c_int) {
                 say_result("udp", std::net::UdpSocket::bind("127.0.0.1:0"));
                 say_result("listen", std::net::TcpListener::bind("127.0.0.1:0"));
             }
-            // The host makes these, not the sandbox: a test of the whole host has them.
+            // The host makes these sockets, not the sandbox. Tests of the whole host cover them.
             Reach::TcpName(_) | Reach::Tls(_) | Reach::ListenTcp(_) | Reach::ListenUnix(_) => {}
         }
     }
@@ -327,7 +327,7 @@ fn death_signal() {
     say("signal", signal);
 }
 
-/// Connects to a daemon that accepts nothing, while other calls are answered; then again once it accepts.
+/// Connects to a daemon with a full queue while the host answers other calls, then again once the daemon accepts.
 fn waiting(plan: &Plan) {
     let Some(Reach::Unix(path)) = plan.reach.first() else { return };
     let path = path.clone();

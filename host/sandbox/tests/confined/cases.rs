@@ -20,7 +20,7 @@ const CASES: &[(&str, fn())] = &[
     ("exactly_what_was_granted_is_reached", exactly_what_was_granted_is_reached),
     ("a_process_is_bounded_and_has_no_power", a_process_is_bounded_and_has_no_power),
     ("require_names_what_is_missing", require_names_what_is_missing),
-    ("a_flood_of_denials_is_told_and_the_process_can_be_killed", a_flood_is_told),
+    ("a_flood_of_denials_is_reported_and_the_process_can_be_killed", a_flood_is_reported),
     ("hidden_memory_is_read_by_the_host_alone", hidden_memory_is_read_by_the_host_alone),
     ("a_killed_process_ends_its_notifier", a_killed_process_ends_its_notifier),
     ("swapped_arguments_reach_nothing", swapped_arguments_reach_nothing),
@@ -47,7 +47,7 @@ pub fn combinations() -> Vec<Vec<Layer>> {
     for without in all {
         let namespaces = support.root && !without.contains(&Layer::Namespaces);
         let landlock = support.landlock_abi > 0 && !without.contains(&Layer::Landlock);
-        // Only root makes other namespaces without a user namespace.
+        // Only root can create other namespaces without a user namespace.
         let able = !without.contains(&Layer::UserNamespace) || rustix::process::getuid().is_root();
         if support.notifications && (namespaces || landlock) && able {
             possible.push(without);
@@ -76,7 +76,7 @@ fn the_system_is_probed_without_a_trace() {
     assert_eq!(filters_before, filters());
 }
 
-/// Each forbidden call: its errno and its kind.
+/// Each forbidden call, its errno and the reported denial; empty if none is reported.
 const FORBIDDEN: &[(&str, i32, &str)] = &[
     ("open_file", EPERM, "openat /etc/passwd"),
     ("open_parent", EPERM, "openat /proc/PARENT/mem"),
@@ -177,7 +177,7 @@ fn ordinary_things_work_in_every_layer() {
 
 fn a_process_is_bounded_and_has_no_power() {
     for without in combinations() {
-        // With granted connections it stays dumpable, so that this process can look at it.
+        // With granted connections it stays dumpable, so that this process can read its files in /proc.
         let reach = ["connect:tcp:127.0.0.1:1".to_owned()];
         let mut confined = Confined::start("nothing", &plan(&reach, &without, Policy::Require));
         confined.results();
@@ -248,7 +248,7 @@ fn require_names_what_is_missing() {
     confined.end();
 }
 
-fn a_flood_is_told() {
+fn a_flood_is_reported() {
     if combinations().is_empty() {
         return;
     }
@@ -278,7 +278,7 @@ fn hidden_memory_is_read_by_the_host_alone() {
         let opened = fs::File::open(format!("/proc/{}/mem", confined.child.id()));
         let able = !hide || rustix::process::getuid().is_root();
         assert_eq!(opened.is_ok(), able, "{opened:?}");
-        // It cannot copy the process's sockets either.
+        // An unprivileged host cannot copy the process's sockets either.
         let pid = rustix::process::Pid::from_child(&confined.child);
         let process = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).unwrap();
         let copied = rustix::process::pidfd_getfd(&process, 0, rustix::process::PidfdGetfdFlags::empty());

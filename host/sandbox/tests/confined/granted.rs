@@ -25,7 +25,7 @@ fn serve(accept: impl Fn() -> Box<dyn ReadWrite> + Send + 'static) {
 trait ReadWrite: Read + Write {}
 impl<T: Read + Write> ReadWrite for T {}
 
-/// The attempts and their expected errors; `other` is a port that was not granted.
+/// The attempts, each with the expected errno and the expected denial. `port ^ 1` is not granted.
 fn reached(folder: &Path, port: u16, root: bool) -> Vec<(&'static str, i64, Option<String>)> {
     let place = |text: &str| Some(text.replace("ROOT", folder.to_str().unwrap()));
     let (refused, none) = (i64::from(EPERM), None);

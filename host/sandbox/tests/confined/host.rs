@@ -14,7 +14,7 @@ use outrigger_sandbox::{
     Denial, Denials, Event, Listener, Notifier, Plan, Policy, SandboxLayers, Support, library_closure, probe,
 };
 
-/// A system library that this program does not use, with its closure.
+/// The path of a system library.
 fn library() -> PathBuf {
     let folders = ["/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"];
     let names = ["libssl.so.3", "libz.so.1", "libm.so.6"];
@@ -34,7 +34,7 @@ pub enum Layer {
     Seccomp,
 }
 
-/// What this system supports, without some layers.
+/// This system's support, without the given layers.
 pub fn reduced(without: &[Layer]) -> Support {
     let mut left = probe();
     for layer in without {
@@ -56,7 +56,7 @@ pub fn reduced(without: &[Layer]) -> Support {
     left
 }
 
-/// A plan with some grants, and the support without some layers.
+/// A plan with these grants, and this system's support without the given layers.
 pub fn plan(reach: &[String], without: &[Layer], policy: Policy) -> (Plan, Support) {
     let library = library();
     let plan = Plan {

@@ -30,7 +30,7 @@ pub fn a_library_is_opened_with_its_own() {
     fs::create_dir(at("sub")).unwrap();
     let names = ["sub/libinner.so", "sub/libmiddle.so"].map(text);
     let sub = format!("-L{}", text("sub"));
-    // The middle one finds the inner by the RPATH of the outer, or because the outer has loaded it.
+    // libmiddle finds libinner by the RPATH of outer.so, or because outer.so has loaded it.
     for tags in ["-Wl,--disable-new-dtags", "-Wl,--enable-new-dtags"] {
         let built = build(&at("sub/libinner.so"), "int inner(void) { return 1; }", &["-Wl,-soname,libinner.so"])
             && build(

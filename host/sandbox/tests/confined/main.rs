@@ -1,4 +1,4 @@
-//! Confined processes. This program starts itself again, once as the host and once as the confined process.
+//! Tests of confined processes. This program starts itself again as the host, and that as the confined process.
 //!
 //! Each case runs as the tests' user, and if that is root, also as an unprivileged user.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a broken expectation fails the test")]

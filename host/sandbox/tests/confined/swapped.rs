@@ -1,4 +1,4 @@
-//! A process that changes pointed-to memory while the host reads it: only checked arguments are used.
+//! A process that changes pointed-to memory while the host reads it. The host must use only checked arguments.
 #![allow(unsafe_code)]
 
 use std::fs;
@@ -10,7 +10,7 @@ use outrigger_sandbox::{Plan, Reach};
 
 use super::attempts::say;
 
-/// The least number of tries. Tries go on until one was granted and one denied, up to the second number.
+/// The fewest and the most tries. In between, they stop once one was granted and one was denied.
 const TRIES: std::ops::Range<usize> = 1_000..1_000_000;
 
 struct Shared<const N: usize>([AtomicU8; N]);
@@ -76,7 +76,7 @@ fn while_changing<const N: usize>(shared: &Shared<N>, texts: [&[u8]; 2], mut run
     });
 }
 
-/// A folder with `file` is granted, and `secret` is beside it. An address is granted, and another listens beside it.
+/// `secret` is beside the granted folder, which has `file`. Another server listens on the granted port `^ 1`.
 pub fn run(plan: &Plan) {
     for reach in &plan.reach {
         match reach {

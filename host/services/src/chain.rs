@@ -19,7 +19,7 @@ pub struct ChainService {
     pub node: Arc<dyn Node>,
     pub scopes: OwnScopes,
     pub published: Arc<[Publication]>,
-    /// They follow the chain.
+    /// The wallets that `wait_for_wallets` waits for.
     pub wallets: Arc<WalletManager>,
 }
 

@@ -10,9 +10,9 @@ use outrigger_service::{ErrorKind, Result, ServiceError};
 /// An instance's grants. The default is everything.
 #[derive(Clone, Default, Debug)]
 pub struct GrantedAccess {
-    /// The user whose name the instance's work outside of calls has: `plugin:ID`.
+    /// The user name for the instance's work outside of calls: `plugin:ID`.
     pub user: String,
-    /// `None` for all.
+    /// The wallets that the instance may use; `None` for all.
     pub wallets: Option<Arc<[String]>>,
     /// The folders in which the host may read for the instance; `None` for all that the caller may use.
     pub reads: Folders,

@@ -1,7 +1,7 @@
 //! The services of the SDK on a node and on wallets.
 //!
-//! An instance gets the tables of its granted services. They accept calls of that instance only, know only the wallets
-//! of its grants, and use each service only for the wallets of its grant. After `stop` they answer `Stale`.
+//! An instance gets the tables of its granted services. They accept only calls of that instance, and show it only its
+//! granted wallets, through each service only the wallets of that grant. After `stop` they answer `Stale`.
 //!
 //! All reads within a call use the snapshots that the call opened first, and the end of the call closes them. A write
 //! closes them, too, so that the call's next read sees the change in fresh snapshots.
@@ -50,31 +50,31 @@ struct CallScope {
     of_call: bool,
     chain: Mutex<Option<Box<dyn Snapshot>>>,
     view: Mutex<Option<WalletView>>,
-    /// Held from the begin of a payment to the end of the call.
+    /// Held from the beginning of a payment to the end of the call.
     turn: Mutex<Option<Turn>>,
 }
 
-/// The caller of a method, and the method's needs. By default it has no restrictions.
+/// The caller of a method, and properties of the method. The default caller has no restrictions.
 #[derive(Clone, Default)]
 pub struct Caller {
     /// The wallet in the call's URI.
     pub wallet: Option<Arc<str>>,
     /// The only wallet that the caller may use; `None` for all.
     pub only_wallet: Option<Arc<str>>,
-    /// The folders of files that the caller may name.
+    /// The folders of the files that the caller may name; `None` for all.
     pub folders: Folders,
-    /// Whether the call uses the wallet as it stands, though it may be behind the tip.
+    /// Whether the call may use the wallet while it is behind the tip.
     pub any_block: bool,
     /// Whether the manifest marks the method `inline`: it may run on a thread that serves connections.
     pub inline: bool,
-    /// The call's way on; `None` for a plugin without `rpc/1`.
+    /// Passes the call on, and makes further calls for its user; `None` for a plugin without `rpc/1`.
     pub onward: Option<Arc<dyn Onward>>,
-    /// The ids of the plugins that made the call, one within the other.
+    /// The ids of the plugins whose nested calls led to this one, the outermost first.
     pub makers: Vec<Arc<str>>,
     /// The user's name.
     pub user: Option<Arc<str>>,
     pub method: Option<Arc<str>>,
-    /// Whether the host asks a policy. Such a call only reads its wallet.
+    /// Whether the host asks a policy for a verdict. The policy may then only read its wallet, the chain and the mempool.
     pub judges: bool,
 }
 
@@ -87,16 +87,16 @@ pub struct Scopes {
     wanted: Option<Box<dyn Fn(u64) -> bool + Send + Sync>>,
 }
 
-/// The bit of the tokens of wallets that were opened by name. No call has it, and JSON readers with 53 bits read it.
+/// A bit in the tokens of wallets opened by name, and in no call's token. Below 2^53, which JSON readers keep exact.
 const NAMED: u64 = 1 << 51;
 
-/// The most wallets that an instance has open by name. One more takes the place of the oldest.
+/// The most wallets that an instance can have open by name. A further one replaces the oldest.
 const MAX_NAMED: usize = 10_000;
 
 /// The wallets that instances have opened by name, outside of calls. Such a scope keeps no snapshot.
 #[derive(Default)]
 struct NamedScopes {
-    /// The tokens of an instance, by name.
+    /// The tokens, by instance and wallet name.
     tokens: HashMap<u64, HashMap<Arc<str>, u64>>,
     of_tokens: HashMap<u64, (u64, Arc<str>)>,
     next: u64,
@@ -117,7 +117,7 @@ impl Drop for NamedOf {
     }
 }
 
-/// Ends a call's scope, and so its snapshots, when it is dropped.
+/// Ends a call's scope when dropped, and closes its snapshots.
 pub struct ScopeGuard {
     scopes: Arc<Scopes>,
     token: u64,
@@ -131,7 +131,7 @@ impl Drop for ScopeGuard {
 }
 
 impl Scopes {
-    /// `wanted` returns whether a client still waits for a call's answer. Without it, one does for every call.
+    /// `wanted` returns whether a client still waits for a call's answer. The default assumes so for every call.
     pub fn of_calls(wanted: impl Fn(u64) -> bool + Send + Sync + 'static) -> Self {
         Self { wanted: Some(Box::new(wanted)), ..Self::default() }
     }
@@ -172,8 +172,8 @@ impl OwnScopes {
         Self { scopes, instance, granted: Arc::new(granted), _named }
     }
 
-    /// The call of `scope`. Outside of calls it is an empty one, or one of a wallet that the instance has opened by name. The
-    /// instance's grants bound all of them. [`ErrorKind::Stale`] if the call has ended, or is of another instance.
+    /// The call of `scope`. Outside of calls, this is an empty one, or one for a wallet that the instance opened by name.
+    /// The instance's grants bound each. [`ErrorKind::Stale`] if the call has ended, or belongs to another instance.
     fn get(&self, scope: Scope) -> Result<Call> {
         let granted = self.granted.clone();
         if scope == Scope::NONE {
@@ -193,7 +193,7 @@ impl OwnScopes {
         Ok(Call { scope, granted })
     }
 
-    /// The scope of a wallet by its name, the same for the same name.
+    /// The scope of a wallet by its name. A name keeps its scope while it is open.
     fn named(&self, name: &str) -> Result<Scope> {
         let mut named = self.scopes.named.lock();
         let named = &mut *named;
@@ -215,7 +215,7 @@ impl OwnScopes {
         Ok(Scope(token))
     }
 
-    /// Whether a client still waits for the call's answer. Outside of calls, the plugin does.
+    /// Whether a client still waits for the call's answer. Always true outside of calls, since the plugin waits.
     fn is_wanted(&self, scope: Scope) -> bool {
         let outside = scope == Scope::NONE || scope.0 & NAMED != 0;
         outside || self.scopes.wanted.as_ref().is_none_or(|wanted| wanted(scope.0))
@@ -233,7 +233,7 @@ impl CallScope {
         read(&**chain.insert(snapshot))
     }
 
-    /// The snapshot's tip; without a snapshot the node's, and none is opened.
+    /// The tip of the call's snapshot, or the node's if the call has no snapshot. Opens none.
     fn tip(&self, node: &dyn Node) -> Result<Tip> {
         if let Some(snapshot) = self.chain.lock().as_ref() {
             return Ok(snapshot.tip());
@@ -274,7 +274,7 @@ impl Call {
         read(view.insert(opened))
     }
 
-    /// The name of the call's wallet; `None` if the wallet manager has to choose. A wallet that may not be used is
+    /// The name of the call's wallet; `None` if the wallet manager must choose. A wallet that may not be used is
     /// [`ErrorKind::WalletNotLoaded`], which does not reveal whether it exists.
     fn selected(&self) -> Result<Option<&str>> {
         let only = || self.caller.only_wallet.as_deref().or_else(|| self.granted.only_wallet());
@@ -284,7 +284,7 @@ impl Call {
         }
     }
 
-    /// Whether caller and instance may know the wallet.
+    /// Whether both caller and instance may use the wallet.
     fn may_use(&self, name: &str) -> bool {
         self.caller.only_wallet.as_deref().is_none_or(|only| only == name) && self.granted.may_use(name)
     }

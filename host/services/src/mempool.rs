@@ -13,7 +13,7 @@ use outrigger_values::FeeRate;
 use super::OwnScopes;
 use outrigger_node::Node;
 
-/// The live mempool: it has no snapshots.
+/// Reads the live mempool, not a snapshot.
 pub struct MempoolService {
     pub node: Arc<dyn Node>,
     pub scopes: OwnScopes,

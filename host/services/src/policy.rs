@@ -1,4 +1,4 @@
-//! The policies of wallets (`policy/1`): asked before a wallet signs, sends or gives out anything.
+//! The policies of wallets (`policy/1`). The host asks them before a wallet signs, sends or gives out anything.
 
 use std::sync::Arc;
 
@@ -11,32 +11,32 @@ use super::WalletService;
 
 /// Reaches the plugins that provide services to the host (`keys-provider/1`, `policy/1`).
 pub trait Providers: Send + Sync {
-    /// Calls a method of a plugin that no client can call, with the message of its argument, and waits for that of its result while
-    /// somebody waits for the call of `scope`. The plugins `makers` made that call.
+    /// Calls a method of a plugin that clients cannot call. `message` is the encoded argument. Returns the encoded result. Gives up once
+    /// nobody waits for the call of `scope`, which the plugins `makers` made.
     fn ask(&self, scope: Scope, makers: &[Arc<str>], asked: &Asked<'_>, message: &[u8]) -> Result<Vec<u8>>;
 
-    /// Hears of the verdict of a policy.
+    /// Called with each verdict of a policy.
     fn judged(&self, judgement: &JudgedAct<'_>);
 }
 
-/// A function of a plugin, asked about a wallet.
+/// A call of a plugin's function about a wallet.
 pub struct Asked<'a> {
     pub plugin: &'a str,
     pub wallet: &'a str,
-    /// As `policy/1.judge`.
+    /// Such as `policy/1.judge`.
     pub method: String,
 }
 
 pub struct JudgedAct<'a> {
     pub policy: &'a str,
     pub query: &'a PolicyQuery,
-    /// Why it was refused, if it was.
+    /// Why the act was refused; `None` if it was allowed.
     pub refusal: Option<&'a str>,
 }
 
 impl WalletService {
-    /// Asks the policies of a wallet, which must all allow the act. No lock and no write transaction is held meanwhile; other payments of
-    /// the wallet wait.
+    /// Asks the policies of a wallet, which must all allow the act. The host holds no lock and no write transaction meanwhile, but other
+    /// payments of the wallet wait.
     ///
     /// # Errors
     /// `Refused`, with the policy's name and its reason.
@@ -75,8 +75,7 @@ impl WalletService {
         Ok(())
     }
 
-    /// Gives the policies of a restored wallet back what its backup has. A restore that was interrupted is completed before the first
-    /// judgement.
+    /// Gives the policies of a restored wallet their states from its backup. The first judgement completes an interrupted restore.
     pub(super) fn restore_policies(&self, scope: Scope, wallet: &Wallet) -> Result<()> {
         for policy in &*wallet.policies()? {
             if let Some(state) = wallet.pending_policy_state(policy) {

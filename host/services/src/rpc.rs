@@ -14,10 +14,10 @@ use super::{OwnScopes, while_judging};
 pub trait Onward: Send + Sync {
     fn caller(&self) -> CallerInfo;
 
-    /// The ids of the plugins that made the call, one within the other, and of this plugin.
+    /// The ids of the plugins whose nested calls led to this one, the outermost first, and of this plugin.
     fn makers(&self) -> Vec<Arc<str>>;
 
-    /// Answers the call by the next link of its chain. `params` is a well-formed JSON array or object.
+    /// Passes the call to the next plugin of its chain. `params` is a well-formed JSON array or object; `None` for the client's.
     fn next(&self, scope: Scope, params: Option<Blob>) -> Result<RpcReply>;
 
     /// Calls a method with the rights of the call's user.
@@ -26,8 +26,8 @@ pub trait Onward: Send + Sync {
 
 /// Calls methods as a plugin.
 pub trait PluginCalls: Send + Sync {
-    /// Calls a granted method, and waits as long as somebody waits for the call of `scope`. `onward` is that call, `wallet` the
-    /// wallet that it names.
+    /// Calls a granted method. Gives up once nobody waits for the call of `scope`. `onward` is that call, and `wallet` the wallet that
+    /// it names.
     fn call(
         &self,
         scope: Scope,
@@ -53,7 +53,7 @@ impl RpcService {
 
     fn onward(&self, scope: Scope) -> Result<Arc<dyn Onward>> {
         let call = self.scope(scope)?;
-        let outside = || ServiceError::new(ErrorKind::Malformed, "There is no call outside of calls");
+        let outside = || ServiceError::new(ErrorKind::Malformed, "This needs a call in progress, and there is none");
         call.caller.onward.clone().ok_or_else(outside)
     }
 }
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn callers_and_next_ones_are_of_calls() {
+    fn caller_and_next_need_a_call() {
         let scopes = Arc::new(Scopes::default());
         let service = service(OwnScopes::of(scopes.clone(), 1, crate::GrantedAccess::default()));
         let outside = [service.caller(Scope::NONE).map(drop), service.next(Scope::NONE, None).map(drop)];

@@ -1,6 +1,6 @@
-//! `signer/1`: signatures with the keys of a wallet, or of the plugin that has them.
+//! `signer/1`: signatures with a wallet's keys, which the wallet or a plugin holds.
 //!
-//! Each signature first passes the wallet's policies. The host asks policies and plugins with no lock held.
+//! The wallet's policies first judge each signature. The host holds no lock while it asks policies and plugins.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use outrigger_wallet_engine::Signing;
 use super::WalletService;
 use super::policy::{Asked, Providers};
 
-/// A wallet's keys at the plugin that has them.
+/// The plugin that holds a wallet's keys.
 struct Provider<'a> {
     providers: &'a dyn Providers,
     /// The call that waits; [`Scope::NONE`] outside of calls.
@@ -45,7 +45,7 @@ impl Provider<'_> {
         ServiceError::new(ErrorKind::Refused, detail)
     }
 
-    /// The answers for the keys of which the wallet knows the origin, as answers for all keys.
+    /// Spreads the answers, one for each key of known origin, over all keys. The others get `None`.
     fn spread<T>(&self, keys: &[Option<KeyOrigin>], answers: Vec<T>) -> Result<Vec<Option<T>>> {
         if answers.len() != keys.iter().flatten().count() {
             return Err(self.refused("gave too few or too many answers"));
@@ -107,7 +107,7 @@ impl Provider<'_> {
 }
 
 impl WalletService {
-    /// The plugin that has the keys of the call's wallet, and the keys' origins; `None` if the wallet has them itself.
+    /// The plugin that holds the keys of the call's wallet, and the keys' origins; `None` if the wallet holds them itself.
     fn provider<'a>(
         &'a self,
         scope: Scope,
@@ -126,7 +126,7 @@ impl WalletService {
     }
 }
 
-/// Outside of calls each read selects the wallet anew: only the wallet whose policies have judged may be used.
+/// Fails unless `name` is the wallet whose policies judged. Outside of calls, each read selects the wallet anew.
 pub(super) fn is_judged(name: &str, judged: &str) -> Result<()> {
     if name == judged { Ok(()) } else { Err(ErrorKind::WalletNotLoaded.into()) }
 }

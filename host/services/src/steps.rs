@@ -1,4 +1,4 @@
-//! The blocks for followers, read of one snapshot.
+//! The blocks for followers, read from one snapshot.
 
 use bitcoin::{BlockHash, TxOut};
 use outrigger_node::{Gap, Node, NodeError, Snapshot};

@@ -35,7 +35,7 @@ pub struct WalletService {
 }
 
 impl WalletService {
-    /// The call of a scope. The call of a policy that judges only reads wallets.
+    /// The call of a scope. A policy that judges may only read wallets.
     pub(super) fn call(&self, scope: Scope) -> Result<Call> {
         let call = self.scopes.get(scope)?;
         if call.caller.judges && self.granted.service != WALLET_READ { Err(while_judging()) } else { Ok(call) }
@@ -61,7 +61,7 @@ impl WalletService {
         })
     }
 
-    /// [`Self::with_keys`], for results that have private keys.
+    /// [`Self::with_keys`], for results with private keys, once the wallet's policies allow it.
     fn give_keys<T>(&self, scope: Scope, read: impl FnOnce(&WalletView) -> Result<T>) -> Result<T> {
         let judged = self.wallet(scope)?;
         self.judge(scope, &judged, || Ok(Act::GiveKeys))?;
@@ -226,7 +226,7 @@ impl WalletRead for WalletService {
         if call.of_call {
             return self.read(scope, |view| view.log(after, limit));
         }
-        // A thread of the plugin follows the log: it must not wait for the chain.
+        // Outside of calls, a thread of the plugin follows the log. It must not wait for the chain.
         let view = self.manager.select_as_it_stands(call.selected()?)?;
         call.check_may_use(view.wallet().name())?;
         self.granted.check(view.wallet().name())?;
@@ -400,7 +400,7 @@ impl WalletAdmin for WalletService {
         self.judge(scope, &wallet, || Ok(Act::Backup))?;
         self.save_policies(scope, &wallet)?;
         let copied = self.write_judged(scope, &wallet, |wallet| wallet.backup(std::path::Path::new(&file), &folders));
-        // Only the copy keeps it.
+        // Only the backup keeps the policies' states.
         wallet.policies()?.iter().try_for_each(|policy| wallet.set_policy_state(policy, None))?;
         copied
     }

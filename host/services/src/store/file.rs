@@ -13,13 +13,13 @@ use outrigger_service::store::{
 use outrigger_service::wire::{Blob, Encoded};
 use outrigger_service::{ErrorKind, ServiceError};
 
-/// The largest bound of a store, in MiB: `max_store_mib` can be at most this.
+/// The largest bound of a store (`max_store_mib`), in MiB.
 pub const MAX_STORE_MIB: u32 = 32 << 10;
 
-/// The address space reserved for a store: the largest bound, and as much again, since a change writes pages anew before the old ones are free.
+/// The address space reserved for a store: twice the largest bound, since a change writes new pages before it frees the old ones.
 const MAP_SIZE: usize = (MAX_STORE_MIB as usize) << 21;
 
-/// The most reads at the same time.
+/// The most concurrent reads.
 const MAX_READERS: u32 = 512;
 
 const OPENING: Opening = Opening { map_size: MAP_SIZE, max_readers: MAX_READERS, tables: 2, lazy: true };
@@ -30,7 +30,7 @@ const LAYOUT_KEY: &[u8] = b"layout";
 pub const LAYOUT: u32 = 1;
 const VERSION_KEY: &[u8] = b"version";
 
-/// Why a store did not do what it was asked.
+/// Why a request to a store failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreFileError {
     #[error(transparent)]
@@ -38,7 +38,7 @@ pub enum StoreFileError {
     /// The request is refused.
     #[error("{}", .0.detail)]
     Refused(#[from] ServiceError),
-    /// What a new store is filled with cannot be read.
+    /// The rows for a new store cannot be read.
     #[error("{0}")]
     Content(String),
 }
@@ -87,7 +87,7 @@ impl StoreFile {
         Ok(Self { env, rows, meta })
     }
 
-    /// Creates a store with this content in the place of one that is there, or leaves that. `fill` gives the rows to what it gets.
+    /// Creates a store, or replaces an existing one. `fill` passes each row to its argument. A failure leaves the existing store.
     ///
     /// # Errors
     /// The file cannot be written, or `fill` fails.
@@ -133,7 +133,7 @@ impl StoreFile {
         Ok(answer.finish(more))
     }
 
-    /// Gives rows to `take` until it returns false. Returns whether it did.
+    /// Passes rows to `take` until it returns false. Returns whether it returned false.
     pub fn walk(
         &self,
         bounds: Bounds<'_>,
@@ -156,8 +156,7 @@ impl StoreFile {
         }
     }
 
-    /// Changes the store. `judge` gets the bytes that it takes before and after, while no other change is made, and refuses the change or
-    /// lets it be.
+    /// Changes the store. `judge` gets its size in bytes before and after, and can refuse the change. No other change runs meanwhile.
     pub fn commit(
         &self,
         change: &StoreChange,
@@ -188,7 +187,7 @@ impl StoreFile {
         Ok(())
     }
 
-    /// The bytes of the rows' pages.
+    /// The size of the rows' pages, in bytes.
     fn bytes(&self, txn: &outrigger_disk::Reading<'_>) -> Result<u64> {
         Ok(self.rows.pages(txn)? * self.env.page_size())
     }

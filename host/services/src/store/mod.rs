@@ -15,10 +15,10 @@ use parking_lot::Mutex;
 
 pub use file::{LAYOUT, MAX_STORE_MIB, StoreContents, StoreFile, StoreFileError, check_file, remove};
 
-/// From which share of its bound on a store is nearly full, in percent.
+/// The share of its bound, in percent, from which a store counts as nearly full.
 const NEAR_PERCENT: u64 = 80;
 
-/// The folder of a plugin's store below that of the plugin.
+/// The name of a store's folder, in the plugin's folder.
 pub const STORE_FOLDER: &str = "store";
 
 /// The stores that were opened since the host started.
@@ -40,7 +40,7 @@ struct PluginStore {
 /// The instances of a plugin that may change its store.
 #[derive(Default)]
 struct Writers {
-    /// The instance that was made last.
+    /// The instance that was created last.
     newest: u64,
     /// The instance that answers calls, if there is one.
     serving: Option<u64>,
@@ -51,7 +51,7 @@ impl Stores {
         Self { folder, open: Mutex::default() }
     }
 
-    /// The store of a plugin for a new instance of it. Opened for the first one.
+    /// The store of a plugin, for a new instance. Opened for the first one. `bound` is in bytes.
     pub fn of(&self, plugin: &str, instance: u64, bound: u64) -> StoreService {
         let mut open = self.open.lock();
         let store = match open.get(plugin) {
@@ -74,7 +74,7 @@ impl Stores {
         Ok(Arc::new(PluginStore { plugin: plugin.to_owned(), file, bound, is_nearly_full, writers }))
     }
 
-    /// Tells which instances answer calls from now on, with their plugins.
+    /// Sets the instances that answer calls from now on, each with its plugin's id.
     pub fn serving(&self, running: &[(&str, u64)]) {
         for (plugin, store) in &*self.open.lock() {
             let serving = running.iter().find(|(of, _)| of == plugin);

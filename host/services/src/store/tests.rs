@@ -37,7 +37,7 @@ fn a_store_keeps_rows_in_order_and_its_version() {
     let from = KeyRange { from: Some(blob(b"b")), to: None };
     assert_eq!(ranges(from.clone(), false), (vec![key(b'b'), key(b'c')], false));
     assert_eq!(ranges(KeyRange { from: None, to: Some(blob(b"b")) }, true), (vec![key(b'a')], false));
-    // Ranges go first, then keys, then new rows come.
+    // A commit deletes ranges, then keys, and then stores new rows.
     let change = StoreChange { deleted_ranges: vec![from], deletes: vec![blob(b"a")], ..put(b"c", b"2") };
     service.commit(Scope::NONE, change).unwrap();
     let values = service.get(Scope::NONE, [b"c", b"a"].map(|key| blob(key)).to_vec()).unwrap();
@@ -56,7 +56,7 @@ fn plugins_have_stores_of_their_own() {
 }
 
 #[test]
-fn a_commit_beyond_the_bound_changes_nothing_and_one_that_shrinks_the_store_is_made() {
+fn a_commit_beyond_the_bound_changes_nothing_and_a_shrinking_one_succeeds() {
     let (_folder, stores) = stores();
     let service = stores.of("acme", 1, MIB);
     let large = vec![7; 900 << 10];

@@ -1,4 +1,4 @@
-//! Connections to others: by TCP, by TLS and to Unix sockets.
+//! Outgoing connections: by TCP, by TLS and to Unix sockets.
 
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -26,7 +26,7 @@ pub(crate) async fn connect(to: &Reach) -> io::Result<Box<dyn Stream>> {
 
 async fn tcp(to: impl ToSocketAddrs) -> io::Result<TcpStream> {
     let stream = TcpStream::connect(to).await?;
-    // The plugin decides what it writes at once.
+    // The plugin decides how to group its writes.
     stream.set_nodelay(true)?;
     Ok(stream)
 }
@@ -38,7 +38,7 @@ async fn tls(endpoint: &Endpoint) -> io::Result<impl Stream + use<>> {
     TlsConnector::from(config).connect(name, stream).await
 }
 
-/// The system's roots, or those of `SSL_CERT_FILE`, read at the first connection.
+/// A client with the system's root certificates, or those of `SSL_CERT_FILE`, read at the first connection.
 fn config() -> io::Result<Arc<ClientConfig>> {
     static CONFIG: OnceLock<Result<Arc<ClientConfig>, String>> = OnceLock::new();
     CONFIG.get_or_init(read_config).clone().map_err(io::Error::other)

@@ -27,10 +27,10 @@ use tokio::task::AbortHandle;
 
 pub use listen::{Listening, Place};
 
-/// Threads that resolve names: a name server that does not answer holds one for a while.
+/// The most threads that resolve names. A name server that does not answer blocks one for a while.
 const MAX_RESOLVING: usize = 16;
 
-/// Why the sockets of a plugin could not be made.
+/// Why the sockets of a plugin could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketsError {
     #[error("{entry}: {source}")]
@@ -52,8 +52,8 @@ pub struct Sockets {
 }
 
 impl Sockets {
-    /// Listens for a plugin's requests, and at the addresses of its `reach`. An instance of a plugin gets the listening sockets that
-    /// another one has. `None` if `reach` has no connections.
+    /// Listens for a plugin's requests, and at the addresses of its `reach`. The instances of a plugin share its listening sockets. `None`
+    /// if `reach` has no connections.
     pub fn open(plugin: &str, reach: &[Reach], place: Place, denied: Denied) -> Result<Option<Self>, SocketsError> {
         let granted: Vec<Reach> = reach.iter().filter(|one| one.is_connect() || one.is_listen()).cloned().collect();
         if granted.is_empty() {
@@ -77,7 +77,7 @@ impl Sockets {
         Ok(Some(Self { folder, path, listening, serving }))
     }
 
-    /// The socket that takes the requests: an absolute path.
+    /// The absolute path of the socket for requests.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -99,13 +99,13 @@ fn remove(folder: &Path, path: &Path) {
     let _ = fs::remove_dir(folder);
 }
 
-/// An absolute path that is not in use.
+/// A random absolute path in the folder for temporary files.
 fn own_path() -> io::Result<PathBuf> {
     let number = RandomState::new().build_hasher().finish();
     Ok(fs::canonicalize(std::env::temp_dir())?.join(format!("outrigger-{number:016x}")))
 }
 
-/// All connections of all plugins, on one thread.
+/// The runtime for the connections of all plugins, with one thread.
 fn runtime() -> io::Result<&'static Runtime> {
     static RUNTIME: OnceLock<io::Result<Runtime>> = OnceLock::new();
     let start = || {

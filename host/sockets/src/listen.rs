@@ -1,4 +1,4 @@
-//! Listening sockets. All instances of a plugin have the same one, so that connections wait in it during a reload.
+//! Listening sockets. The instances of a plugin share one for each entry, so connections wait in it during a reload.
 
 use std::fs;
 use std::io;
@@ -12,13 +12,13 @@ use outrigger_base::unix_socket::bind_unix;
 use outrigger_sandbox::Reach;
 use parking_lot::Mutex;
 
-/// A listening socket, which is closed with its last holder.
+/// A listening socket. Dropping the last reference closes it.
 #[derive(Debug)]
 pub struct Listening {
     pub(crate) entry: Reach,
     plugin: String,
     socket: OwnedFd,
-    /// To be removed with a Unix socket.
+    /// The path of a Unix socket, to be removed with it.
     path: Option<PathBuf>,
 }
 
@@ -27,7 +27,7 @@ pub struct Listening {
 pub enum Place {
     /// At the address or path of its entry.
     Entry,
-    /// At a free port or path: `plugin check` must not take the place of a plugin that runs.
+    /// At a free port or path: `plugin check` must not take the address of a running plugin.
     Free,
 }
 

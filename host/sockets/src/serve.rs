@@ -28,13 +28,13 @@ const MAX_LINE: usize = 400;
 
 const REQUEST_TIME: Duration = Duration::from_secs(5);
 
-/// For resolving, connecting and the handshake.
+/// The time limit for resolving, connecting and the handshake.
 const CONNECT_TIME: Duration = Duration::from_secs(30);
 
-/// How long one direction may continue after the other has ended. A plugin that has closed its end looks as if it had ended one direction.
+/// How long one direction may continue after the other has ended. A plugin that closes its socket looks like one that ends one direction.
 const HALF_CLOSED_TIME: Duration = Duration::from_secs(30);
 
-/// The pause after the host could not accept: it has too many open files.
+/// The pause after a failed accept, as with too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 pub(crate) struct Granted {
@@ -68,7 +68,7 @@ async fn say(to: &mut UnixStream, line: &str) -> io::Result<()> {
     to.write_all(format!("{line}\n").as_bytes()).await
 }
 
-/// Reads a line, and nothing behind it.
+/// Reads one line, and no byte after it.
 async fn request(from: &mut UnixStream) -> io::Result<String> {
     let mut line = Vec::new();
     loop {
@@ -81,7 +81,7 @@ async fn request(from: &mut UnixStream) -> io::Result<String> {
 }
 
 impl Granted {
-    /// Answers one request. An error is of the plugin's end, which nobody has to hear of.
+    /// Answers one request. An error is one of the connection to the plugin, and is ignored.
     async fn answer(&self, mut stream: UnixStream) -> io::Result<()> {
         let asked = timeout(REQUEST_TIME, request(&mut stream)).await??;
         let entry = asked.parse::<Reach>().ok().and_then(|asked| self.reach.iter().find(|one| **one == asked));

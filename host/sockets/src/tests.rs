@@ -87,7 +87,7 @@ fn requests_and_connections_are_bounded() {
     assert!(open.iter().all(|(_, line)| line == "ok"));
     let over = read_line(&mut BufReader::new(UnixStream::connect(sockets.path()).unwrap()));
     assert_eq!(over, "failed there are 128 open connections");
-    // One that both sides have ended makes room.
+    // A connection that both sides have ended makes room.
     drop(server.accept().unwrap());
     let mut first = open.remove(0).0;
     assert_eq!(read_line(&mut first), "");
@@ -96,7 +96,7 @@ fn requests_and_connections_are_bounded() {
 }
 
 #[test]
-fn a_failure_is_told_with_its_reason() {
+fn a_failure_is_reported_with_its_reason() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let (refused, unknown) = (format!("connect:tcp:localhost:{port}"), "connect:tcp:name.invalid:80");
     let sockets = open("failing", &[&refused, unknown]);

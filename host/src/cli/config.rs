@@ -11,7 +11,7 @@ use crate::config::former::migrate;
 /// What to do with a configuration file.
 #[derive(Subcommand)]
 pub enum ConfigCommand {
-    /// Prints the file with a comment in the place of each setting that only earlier versions had.
+    /// Prints the file with each setting that only earlier versions had replaced by a comment.
     Migrate {
         /// The file, which is not changed.
         file: PathBuf,

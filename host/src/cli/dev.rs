@@ -25,7 +25,7 @@ use crate::config::{Config, LoadedConfig, expand_home};
 /// The host's configuration, in the crate's folder.
 const CONFIG: &str = "outrigger.toml";
 
-/// Has a folder for each plugin, named by its id. A crate's own folders may be writable for a group, which the host refuses.
+/// Has a folder for each plugin, named by its id. The crate's own folders may be writable by a group, which the host refuses.
 const DATADIR: &str = "~/.outrigger/dev";
 
 /// The folder of the library, in the data directory.
@@ -37,7 +37,7 @@ const LISTEN: &str = "127.0.0.1:0";
 /// The files and folders whose changes start a build.
 const WATCHED: [&str; 4] = ["src", "build.rs", "Cargo.toml", CONFIG];
 
-/// The time between two looks at the watched files.
+/// The time between checks of the watched files.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Args)]
@@ -103,7 +103,7 @@ pub fn dev(args: &DevArgs) -> Result<(), String> {
     }
 }
 
-/// A closed standard output is no reason to stop.
+/// Prints a line. Continues if standard output is closed.
 fn tell(text: &str) {
     let _ = writeln!(io::stdout(), "dev: {text}");
 }
@@ -152,7 +152,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Runs cargo, which prints its errors itself. The library.
+    /// Runs cargo, which prints its own errors. Returns the path of the library.
     fn build(&self) -> Result<PathBuf, String> {
         let profile = if self.args.debug { "dev" } else { &self.args.profile };
         let mut cargo = Command::new("cargo");
@@ -168,7 +168,7 @@ impl Session<'_> {
         })
     }
 
-    /// Copies the library to the host's folder for it, under the name that its id stands for, if it passes the check.
+    /// Copies the library to the host's folder, under the file name for its id, if it passes the check.
     fn install(&self, file: &PluginFile, datadir: &Path) -> Result<(), String> {
         let id = &file.manifest.id;
         let folder = datadir.join(LIBRARY_FOLDER);
@@ -227,7 +227,7 @@ impl Session<'_> {
 
     fn stop(&mut self) {
         if let Some(mut host) = self.host.take() {
-            // After Ctrl-C it stops already, and a second signal changes nothing.
+            // After Ctrl-C, the host is already stopping, and ignores a second signal.
             let _ = kill_process(Pid::from_child(&host), rustix::process::Signal::TERM);
             let _ = host.wait();
         }
@@ -262,7 +262,7 @@ fn library(messages: &[u8], manifest: &Path) -> Option<PathBuf> {
     files.find(|file| file.ends_with(std::env::consts::DLL_SUFFIX)).map(PathBuf::from)
 }
 
-/// The arguments of `plugin check` that make it run the plugin as the configuration does. It needs no secrets.
+/// The arguments for `plugin check` to run the plugin as configured, without secret options.
 fn check_arguments(manifest: &Manifest) -> Result<Vec<String>, String> {
     let config = config()?;
     let plugin = config.plugins.iter().find(|plugin| plugin.file == manifest.id);
@@ -285,7 +285,7 @@ fn config() -> Result<Config, String> {
 /// Replaces the plugin of the running host, or starts it again after the host has stopped it.
 fn reload(id: &str, datadir: &Path) -> Result<(), String> {
     let config = config()?;
-    // In front of a node, the network is the node's.
+    // With a backend, the network is the node's.
     let network = config.backend.is_none().then_some(config.network);
     let ask = |method: &str| {
         let folder = place::folder(datadir, network.as_deref())?;
@@ -299,7 +299,7 @@ fn reload(id: &str, datadir: &Path) -> Result<(), String> {
     ask("reloadplugin").or_else(|refused| ask("startplugin").map_err(|_| refused))
 }
 
-/// A path as a shell reads it.
+/// A path, quoted for a shell if necessary.
 fn quoted(path: &Path) -> String {
     let path = path.display().to_string();
     let is_plain = path.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte));

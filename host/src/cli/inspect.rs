@@ -1,4 +1,4 @@
-//! `outrigger plugin inspect`: what a plugin says of itself, in words by which an operator can judge what to grant.
+//! `outrigger plugin inspect`: describes a plugin by its manifest, so that an operator can decide what to grant.
 
 use outrigger_abi::ManifestHeader;
 use outrigger_plugins::file::{FileError, PluginFile};
@@ -10,7 +10,7 @@ use outrigger_service::policy::POLICY;
 use outrigger_values::text::printable;
 use serde_json::Map;
 
-/// The services, and what whoever is granted one can do.
+/// The services, each with what its grant allows.
 const SERVICES: [(&str, &str); 15] = [
     (
         "chain/1",
@@ -38,13 +38,13 @@ const SERVICES: [(&str, &str); 15] = [
     ("log/1", "write lines to the host's log"),
 ];
 
-/// What a plugin's file says.
+/// Describes a plugin's file.
 pub fn describe_file(file: &PluginFile) -> String {
     let place = vec![format!("file      {}", file.path.display()), format!("sha256    {}", file.hash)];
     describe(&file.manifest, &file.header, place)
 }
 
-/// What a plugin of the program says.
+/// Describes a plugin that is built into the program.
 ///
 /// # Errors
 /// Its manifest is invalid.
@@ -63,7 +63,7 @@ fn describe(manifest: &Manifest, header: &ManifestHeader, place: Vec<String>) ->
     lines.extend(services(manifest));
     lines.extend(reach(manifest));
     if !manifest.events.is_empty() {
-        lines.push(format!("hears of  {}", manifest.events.join(" ")));
+        lines.push(format!("events    {}", manifest.events.join(" ")));
     }
     if manifest.folder {
         lines.push("folder    it keeps files in a folder of its own below the data directory".to_owned());
@@ -95,7 +95,7 @@ fn describe(manifest: &Manifest, header: &ManifestHeader, place: Vec<String>) ->
     lines.join("\n")
 }
 
-/// The services that it asks for, each with what it can do then.
+/// The services that the plugin requests, each with what it allows.
 fn services(manifest: &Manifest) -> Vec<String> {
     let line = |name: &String, may: &str| {
         let words = SERVICES.iter().find(|(known, _)| known == name).map(|(_, words)| *words);
@@ -110,7 +110,7 @@ fn services(manifest: &Manifest) -> Vec<String> {
     std::iter::once(heading.to_owned()).chain(asked).collect()
 }
 
-/// What it asks to reach from a process of its own.
+/// The resources that the plugin requests for a process of its own.
 fn reach(manifest: &Manifest) -> Vec<String> {
     let defaults = manifest.options(&Map::new()).unwrap_or_default();
     let line = |asked: &ReachSpec| {
@@ -118,7 +118,7 @@ fn reach(manifest: &Manifest) -> Vec<String> {
             Ok(reach) => reach.words(),
             Err(error) => error.to_string(),
         });
-        let now = now.unwrap_or_else(|| "nothing as its options stand".to_owned());
+        let now = now.unwrap_or_else(|| "nothing by default".to_owned());
         format!("  {}: {now}. {}", printable(&asked.to), printable(&asked.help))
     };
     let asked: Vec<String> = manifest.reach.iter().map(line).collect();

@@ -1,4 +1,4 @@
-//! The command line: `run`, `call`, `reload`, `config`, `plugin`, `wallet`.
+//! The command line.
 
 mod auth;
 mod call;
@@ -32,7 +32,7 @@ const EXIT_FAILED: u8 = 1;
 /// The exit code of a configuration that cannot be used.
 const EXIT_BAD_CONFIGURATION: u8 = 2;
 
-/// The exit code of a command line that cannot be understood.
+/// The exit code of an invalid command line.
 const EXIT_BAD_USAGE: u8 = 2;
 
 /// Extends a Bitcoin node with JSON-RPC operations that live in plugins.
@@ -53,15 +53,15 @@ struct Cli {
 enum Command {
     /// Runs the host until it is told to stop.
     Run(RunArgs),
-    /// Calls a method of a running host and prints what it answers.
+    /// Calls a method of a running host and prints the answer.
     Call(call::CallArgs),
     /// Shows node, wallets, plugins, and calls in flight of a running host.
     Top(top::TopArgs),
     /// Has a running host read its configuration again.
     ///
-    /// Users, allowed networks, trusted proxies, TLS, the log's level and plugins' options change, all or none. Other changed settings are named.
+    /// Applies changes of users, allowed networks, trusted proxies, TLS, log level and plugin options, all or none. Lists others.
     Reload(call::place::HostAt),
-    /// Makes a user: prints the lines for the configuration, and a fresh password to standard error.
+    /// Creates a user: prints the lines for the configuration, and a new password to standard error.
     Auth {
         /// The user's name.
         name: String,
@@ -80,7 +80,7 @@ enum Command {
     /// Brings configuration files of earlier versions up to date.
     #[command(subcommand)]
     Config(config::ConfigCommand),
-    /// Looks at plugins' files, tries them, and begins new ones.
+    /// Inspects, checks and creates plugins.
     #[command(subcommand)]
     Plugin(plugin::PluginCommand),
     /// Copies, exports, imports and restores wallets.
@@ -94,7 +94,7 @@ enum Command {
     },
 }
 
-/// Prints a command's result. A reader that has gone has read enough; an output that takes nothing is a failure.
+/// Prints a command's result. A closed pipe is no error; any other failed write is.
 pub fn show(text: &str) -> ExitCode {
     match writeln!(io::stdout(), "{text}") {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -104,7 +104,7 @@ pub fn show(text: &str) -> ExitCode {
     }
 }
 
-/// Names the subcommand that was probably meant, where clap finds none: two letters that changed places are too much for it.
+/// Suggests the nearest subcommand if clap suggests none: it misses transposed letters.
 fn suggest(error: &mut clap::Error, arguments: &[String]) {
     let Some(ContextValue::String(wanted)) = error.get(ContextKind::InvalidSubcommand) else { return };
     if error.get(ContextKind::SuggestedSubcommand).is_some() {
@@ -119,14 +119,14 @@ fn suggest(error: &mut clap::Error, arguments: &[String]) {
     }
 }
 
-/// Tells what is wrong with the command line, or the help that it asks for.
+/// Prints the error in the command line, or the help that it requests.
 fn not_understood(error: &clap::Error) -> ExitCode {
-    // Where nothing can be written, the exit code still says it.
+    // If this fails, the exit code still reports the error.
     let _ = error.print();
     let is_call = std::env::args_os().nth(1).is_some_and(|command| command == "call");
     match (error.use_stderr(), is_call) {
         (false, _) => ExitCode::SUCCESS,
-        // As bitcoin-cli: any other code would be that of an error of the host's.
+        // As in bitcoin-cli: other codes are those of the host's errors.
         (true, true) => ExitCode::from(EXIT_FAILED),
         (true, false) => ExitCode::from(EXIT_BAD_USAGE),
     }

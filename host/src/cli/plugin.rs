@@ -1,4 +1,4 @@
-//! `outrigger plugin`: looks at plugins' files, tries them, and begins new ones.
+//! `outrigger plugin`: inspects, checks and creates plugins.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -17,15 +17,15 @@ use outrigger_service::json;
 /// What to do with a plugin's file.
 #[derive(Subcommand)]
 pub enum PluginCommand {
-    /// Shows what a plugin says of itself, without running any of its code.
+    /// Describes a plugin by its manifest, without running any of its code.
     Inspect {
         /// The plugin's file, or the name of a bundled group for the program's own copy.
         file: PathBuf,
     },
     /// Runs a plugin on a host in memory and checks that it keeps to the ABI.
     ///
-    /// Instances come and go; every call must be answered once, in time, by JSON or an error, also with arguments that make no
-    /// sense, on several threads, and when it is cancelled. What crashes the plugin, or does not end, is named.
+    /// It starts and stops instances. They must answer every call once, in time, with JSON or an error, also with nonsensical
+    /// arguments, on several threads, and after a cancellation. The report names each crash and each call that does not end.
     Check(conformance::CheckArgs),
     /// Does one part of `check`, in a process of its own.
     #[command(name = conformance::PART_COMMAND, hide = true)]
@@ -33,7 +33,7 @@ pub enum PluginCommand {
         /// What to do.
         job: String,
     },
-    /// Tells how long a call of a plugin takes, on a host in memory.
+    /// Measures how long a call of a plugin takes, on a host in memory.
     Time(timing::TimeArgs),
     /// Writes the C header, the interface for plugins in C and C++.
     Header {
@@ -51,17 +51,17 @@ pub enum PluginCommand {
     New {
         /// The plugin's name: lower-case letters, digits and `-`. Also the name of its folder.
         name: String,
-        /// Where the SDK's crate is; by default it is looked for from the executable upwards.
+        /// The folder of the SDK's crate; by default the command searches from the executable upwards.
         #[arg(long)]
         sdk: Option<PathBuf>,
     },
     /// Builds the crate in the current folder, runs its plugin in a host of its own, and replaces it after each change.
     ///
     /// The host has the configuration `outrigger.toml` and an embedded chain. A library that does not build, or that
-    /// `plugin check` refuses, leaves the running instance in place. Changes of src, build.rs, Cargo.toml and
-    /// outrigger.toml count. Ctrl-C stops the host.
+    /// `plugin check` refuses, leaves the running instance in place. The command watches src, build.rs, Cargo.toml and
+    /// outrigger.toml. Ctrl-C stops the host.
     Dev(dev::DevArgs),
-    /// Copies or removes what a plugin keeps in its store, while no host runs on the data directory.
+    /// Copies or removes a plugin's store, while no host runs on the data directory.
     Store(store::StoreArgs),
 }
 

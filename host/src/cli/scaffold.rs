@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// The crate's files, with the names in double curly brackets to be filled in.
+/// The crate's files, with placeholders in double curly brackets.
 const FILES: [(&str, &str); 5] = [
     ("Cargo.toml", include_str!("scaffold/Cargo.toml.in")),
     ("src/lib.rs", include_str!("scaffold/lib.rs.in")),
@@ -12,7 +12,7 @@ const FILES: [(&str, &str); 5] = [
     (".gitignore", include_str!("scaffold/gitignore.in")),
 ];
 
-/// Writes the crate into a new folder of the plugin's name, and says what to do next.
+/// Writes the crate into a new folder of the plugin's name. Returns the next steps for the user.
 ///
 /// # Errors
 /// A name that no plugin can have, a folder that exists, no SDK, or files that cannot be written.
@@ -39,7 +39,7 @@ pub fn create(name: &str, sdk: Option<&Path>) -> Result<String, String> {
         let sdk = sdk.display();
         return Err(format!("{sdk} is not in a checkout of the project: the tests need host/testing beside it"));
     }
-    // Without links: `..` of a relative path follows the folders, not the links to them.
+    // Without links, since `..` in a relative path follows the real folders.
     let current = std::env::current_dir().and_then(|folder| folder.canonicalize());
     let folder = current.map_err(|error| format!("the current folder: {error}"))?.join(name);
     if folder.exists() {
@@ -53,13 +53,13 @@ pub fn create(name: &str, sdk: Option<&Path>) -> Result<String, String> {
     ))
 }
 
-/// What is filled in, each with its mark.
+/// The placeholders, each with its value.
 type Names = [(&'static str, String); 8];
 
 fn names(name: &str, sdk: &Path, folder: &Path) -> Names {
     let library = name.replace('-', "_");
     let library_file = format!("target/release/liboutrigger_{library}{}", std::env::consts::DLL_SUFFIX);
-    // From the crate, as TOML has texts.
+    // Relative to the crate, as a TOML string.
     let path = |to: &Path| toml::Value::String(relative(folder, to).display().to_string()).to_string();
     [
         ("{{name}}", name.to_owned()),

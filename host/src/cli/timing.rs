@@ -1,4 +1,4 @@
-//! `outrigger plugin time`: how long a call of a plugin takes, from the host's side of the ABI and back.
+//! `outrigger plugin time`: measures a plugin's calls, from the host's side of the ABI and back.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -13,10 +13,10 @@ use outrigger_sdk::manifest::MethodSpec;
 use outrigger_values::text::printable;
 use serde_json::Map;
 
-/// Calls before the first that counts.
+/// The number of calls before the measurement.
 const WARM_UP: usize = 1_000;
 
-/// Calls that count; their median is told.
+/// The number of measured calls.
 const CALLS: usize = 20_000;
 
 /// How long the plugin may take to end.
@@ -32,10 +32,10 @@ pub struct TimeArgs {
     /// The arguments: a JSON array.
     #[arg(default_value = "[]")]
     arguments: String,
-    /// In a process of its own, as with `isolated = true`.
+    /// Runs the plugin in a process of its own, as with `isolated = true`.
     #[arg(long)]
     isolated: bool,
-    /// A call begins so many microseconds after the former one has ended.
+    /// The pause before each call, in microseconds.
     #[arg(long, default_value_t = 0)]
     pause_us: u64,
 }
@@ -43,7 +43,7 @@ pub struct TimeArgs {
 /// Times a method on a host in memory.
 ///
 /// # Errors
-/// Why the plugin does not start, or does not answer at once.
+/// The plugin does not start, or does not answer at once.
 pub fn time(args: &TimeArgs) -> Result<String, String> {
     let file = PluginFile::read(&args.file).map_err(|error| error.to_string())?;
     in_folder("time", |folder| run(file, args, folder))
@@ -56,7 +56,7 @@ fn run(file: PluginFile, args: &TimeArgs, folder: &Path) -> Result<String, Strin
     let method = manifest.methods.iter().find(named).ok_or("the plugin's manifest has no such method")?;
     let options = manifest.options(&Map::new()).map_err(|error| error.to_string())?;
     let instance = loaded.start(&loaded.host(), options, None).map_err(|error| error.to_string())?;
-    // A pause makes a call long: fewer tell enough.
+    // With a pause, calls take long, and fewer suffice.
     let calls_timed = if args.pause_us > 0 { CALLS / 10 } else { CALLS };
     let timed =
         (0..WARM_UP + calls_timed).map(|_| once(&instance, &loaded, method, args)).collect::<Result<Vec<_>, _>>();
@@ -74,7 +74,7 @@ fn run(file: PluginFile, args: &TimeArgs, folder: &Path) -> Result<String, Strin
     ))
 }
 
-/// One call there and back.
+/// Times one call and its answer.
 fn once(instance: &Instance, loaded: &Loaded, method: &MethodSpec, args: &TimeArgs) -> Result<Duration, String> {
     if args.pause_us > 0 {
         std::thread::sleep(Duration::from_micros(args.pause_us));

@@ -1,4 +1,4 @@
-//! What was typed, as the arguments of a call.
+//! Converts typed arguments to the parameters of a call.
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -12,12 +12,12 @@ const ARGS: &str = "args";
 /// An argument as it was typed.
 pub struct TypedArgument {
     pub text: Zeroizing<String>,
-    /// Whether it came from standard input, where secrets come from: it is shown nowhere.
+    /// Whether it came from standard input. It may be a secret then, and is never shown.
     pub is_secret: bool,
 }
 
-/// An argument that is not JSON, for a parameter that is no text. `what` is the argument, or the number of its line on
-/// standard input, which may be a secret.
+/// An argument that is not JSON, for a parameter that is not a string. `what` is the argument, or only its line number on
+/// standard input, since the line may be a secret.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("Error parsing JSON: {what} ({name} is not a string)")]
 pub struct ArgumentError {
@@ -25,14 +25,14 @@ pub struct ArgumentError {
     name: String,
 }
 
-/// The arguments as JSON, each as it was typed: those with a name in an object, the others by position; with both, the positions
-/// go under `args`. Of a name that was given more than once the last argument counts, as with bitcoin-cli.
+/// The arguments as JSON: an array, or an object if any is named, which has the unnamed ones under `args`. If a name is given more
+/// than once, the last argument counts, as in bitcoin-cli.
 ///
-/// On the command line `NAME=VALUE` has a name where the method has such a parameter. A line of standard input has none.
+/// On the command line, `NAME=VALUE` is named if the method has a parameter of that name. A line of standard input never is.
 ///
-/// What the method wants is in `document`, that of `rpc.discover`. Where it wants a text, an argument is that text as it stands,
-/// quotes and all: a passphrase may be digits. Where it wants anything else, an argument is JSON. Where it takes both, or nobody
-/// knows, an argument is JSON if it reads as JSON, else text; a secret is text unless it is known to be something else.
+/// `document` is the reply of `rpc.discover`, with the types of the parameters. For a string, the argument is taken literally, with
+/// any quotes: a passphrase may be digits. For another type, it must be JSON. Without a type, or for an unknown parameter, it is JSON
+/// if it parses, else a string; a secret for an unknown parameter is a string.
 ///
 /// # Errors
 /// [`ArgumentError`].
@@ -74,7 +74,7 @@ fn specs<'a>(document: &'a Value, method: &str) -> Option<&'a Vec<Value>> {
     methods.iter().find(|spec| spec["name"] == method)?["params"].as_array()
 }
 
-/// The parameter that answers to a name, or the member of one that can be given by name.
+/// The parameter with this name or alias, or else the member of a parameter with it.
 fn spec_named<'a>(specs: Option<&'a Vec<Value>>, name: &str) -> Option<&'a Value> {
     let has_alias = |spec: &Value| spec[ALIASES].as_array().is_some_and(|aliases| aliases.iter().any(|a| a == name));
     let answers = |spec: &&Value| spec["name"] == name || has_alias(spec);
@@ -82,10 +82,10 @@ fn spec_named<'a>(specs: Option<&'a Vec<Value>>, name: &str) -> Option<&'a Value
     specs?.iter().find(answers).or_else(|| specs?.iter().flat_map(members).find(answers))
 }
 
-/// The JSON of an argument for the parameter that `spec` describes; `line` is its line if it came from standard input.
+/// The JSON of an argument for the parameter that `spec` describes; `line` is its line number on standard input.
 fn value(text: &str, spec: Option<&Value>, line: Option<usize>) -> Result<Zeroizing<String>, ArgumentError> {
     let quoted = || Zeroizing::new(json!(text).to_string());
-    // Numbers keep their digits, and objects their members: a key that stands there twice is for the host to refuse.
+    // Numbers keep their digits, and objects all members: the host refuses duplicate keys.
     let json = || serde_json::from_str::<&RawValue>(text).ok().map(|json| Zeroizing::new(json.get().to_owned()));
     let not_json = || {
         let what = line.map_or_else(|| text.to_owned(), |line| format!("line {line} of standard input"));
@@ -93,11 +93,11 @@ fn value(text: &str, spec: Option<&Value>, line: Option<usize>) -> Result<Zeroiz
         ArgumentError { what, name }
     };
     match spec.map(|spec| &spec["schema"]["type"]) {
-        // A secret for an unknown parameter is text: it is refused anyway.
+        // A secret for an unknown parameter is a string, never JSON.
         None if line.is_some() => Ok(quoted()),
         None | Some(Value::Null) => Ok(json().unwrap_or_else(quoted)),
         Some(Value::String(kind)) if kind == "string" => Ok(quoted()),
-        // Also amounts, which are numbers that may be wrapped in quotes.
+        // This includes amounts: numbers, optionally in quotes.
         Some(_) => json().ok_or_else(not_json),
     }
 }
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn call_arguments_of_type_text_are_what_was_typed() {
+    fn call_string_arguments_are_taken_literally() {
         let document = Some(&document());
         for text in ["1234", "true", "null", "\"quoted\"", "", " a ", "[1]", "\\\"\n"] {
             assert_eq!(typed(&[text, "60"], document), json!([text, 60]));
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn call_arguments_that_are_no_text_are_json_as_typed() {
+    fn call_arguments_of_other_types_are_json_as_typed() {
         let document = Some(&document());
         let sent = |params: &[&str]| of(&of_kind(params, false), "m", document).map(|text| text.to_string());
         assert_eq!(
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn call_arguments_of_unknown_methods_are_json_or_text() {
+    fn call_arguments_of_unknown_methods_are_json_or_strings() {
         let either = ["1", "abc", "[1]", "\"2\"", "null", ""];
         assert_eq!(typed(&either, None), json!([1, "abc", [1], "2", null, ""]));
         for text in either {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_text_as_it_stands() {
+    fn a_secret_is_taken_literally() {
         let document = Some(&document());
         for secret in ["\"quoted\"", "pass=word", "passphrase=word", "null", "1234", "[1]", " a ", ""] {
             let lines = of_kind(&[secret, "60"], true);

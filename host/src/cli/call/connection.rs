@@ -14,7 +14,7 @@ pub use super::error::CallError;
 use super::stream::{self, Stream};
 use crate::run::COOKIE_FILE;
 
-/// Where calls go, and as whom.
+/// The address and the credentials of calls.
 #[derive(Clone)]
 pub struct Connection {
     url: String,
@@ -25,10 +25,10 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Calls as whoever may read the host's cookie.
+    /// Calls with the host's cookie in `folder`.
     ///
     /// # Errors
-    /// When the cookie cannot be read.
+    /// The cookie cannot be read.
     pub fn with_cookie(folder: &Path, url: &str, wallet: Option<&str>) -> Result<Self, CallError> {
         let file = folder.join(COOKIE_FILE);
         let cookie = std::fs::read_to_string(&file).map_err(|source| CallError::Cookie { path: file, source })?;
@@ -36,7 +36,7 @@ impl Connection {
         Ok(Self::new(url, wallet, credentials))
     }
 
-    /// Calls with what stands in the header `Authorization`.
+    /// Calls with this value of the header `Authorization`.
     pub fn with_authorization(header: &str, url: &str) -> Self {
         let encoded = header.strip_prefix("Basic ").unwrap_or(header);
         Self::new(url, None, Zeroizing::new(encoded.to_owned()))
@@ -46,27 +46,27 @@ impl Connection {
         Self { url: url.trim_end_matches('/').to_owned(), ca: None, uri: path(wallet), credentials, patience: None }
     }
 
-    /// Trusts the authorities in a file instead of the system's.
+    /// Trusts the authorities in a PEM file instead of the system's.
     pub fn trusting(mut self, ca: Option<&Path>) -> Self {
         self.ca = ca.map(Path::to_owned);
         self
     }
 
-    /// Fails if the host sends nothing for this time. Without it, calls wait for as long as they take.
+    /// Makes calls fail if the host sends nothing for this long. The default is no limit.
     pub fn within(mut self, patience: Duration) -> Self {
         self.patience = Some(patience);
         self
     }
 
-    /// The same for another wallet.
+    /// The same connection for another wallet.
     pub fn of_wallet(&self, wallet: &str) -> Self {
         Self { uri: path(Some(wallet)), ..self.clone() }
     }
 
-    /// Makes a call whose `params` are JSON, and gives the reply whole, be it a result or an error.
+    /// Makes a call with `params` in JSON. Returns the whole reply, whether a result or an error.
     ///
     /// # Errors
-    /// When there is no reply, or none of JSON-RPC.
+    /// There is no reply, or it is not JSON-RPC.
     pub fn call(&self, method: &str, params: &str) -> Result<Value, CallError> {
         let method = json!(method);
         let body = Zeroizing::new(format!(r#"{{"jsonrpc":"1.0","id":"call","method":{method},"params":{params}}}"#));
@@ -74,7 +74,7 @@ impl Connection {
         let (host, mut stream): (&str, Box<dyn Stream>) = if let Some(address) = url.strip_prefix("https://") {
             (address, Box::new(stream::tls(address, ca.as_deref(), *patience)?))
         } else if let Some(path) = url.strip_prefix("unix:") {
-            // The path of a socket is no host.
+            // The path of a socket is not a host name.
             ("localhost", Box::new(stream::unix(path, *patience)?))
         } else {
             let address = url.trim_start_matches("http://");
@@ -98,7 +98,7 @@ impl Connection {
     }
 }
 
-/// The path of calls, for a wallet or for none in particular.
+/// The URI path of calls, for a wallet or for none.
 fn path(wallet: Option<&str>) -> String {
     wallet.map_or_else(|| "/".to_owned(), |wallet| format!("/wallet/{}", utf8_percent_encode(wallet, NON_ALPHANUMERIC)))
 }

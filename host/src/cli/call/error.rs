@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::arguments::ArgumentError;
 use crate::config::NoHome;
 
-/// Why a call came to nothing.
+/// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     #[error("{0}")]

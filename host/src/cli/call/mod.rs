@@ -1,7 +1,7 @@
 //! `outrigger call`: a small client for a running host.
 //!
-//! The exit code is 0, or the error's code without its sign modulo 256, as bitcoin-cli has it; 1 when there is no answer, and
-//! when no call can be made of what was typed.
+//! The exit code is 0, or the error's code without its sign modulo 256, as in bitcoin-cli; 1 if there is no answer, or if the
+//! arguments are invalid.
 
 mod arguments;
 pub(super) mod connection;
@@ -24,38 +24,38 @@ use arguments::TypedArgument;
 use connection::CallError;
 use terminal::HiddenInput;
 
-/// What `call` is told on the command line.
+/// The arguments of `call`.
 #[derive(Args)]
 pub struct CallArgs {
     #[command(flatten)]
     at: place::HostAt,
-    /// Where it listens; by default where it said that it does when it last started.
+    /// The host's URL; by default the address that it last started with.
     #[arg(long, value_name = "URL")]
     rpc_connect: Option<String>,
     /// The wallet to call.
     #[arg(long)]
     wallet: Option<String>,
-    /// Reads further arguments from standard input, one in each line: passphrases and keys do not belong on a command line.
-    /// Where the method wants a text, a line is that text as it stands. A terminal does not show what is typed.
+    /// Reads further arguments from standard input, one per line: passphrases and keys do not belong on a command line.
+    /// For a string parameter, a line is taken literally. A terminal does not echo the lines.
     #[arg(long)]
     stdin: bool,
-    /// Waits for a host that is not yet there, or still starts.
+    /// Waits for a host that is not running yet, or is still starting.
     #[arg(long)]
     wait: bool,
-    /// How long to wait at most; 0 for as long as it takes.
+    /// The longest time to wait; 0 for no limit.
     #[arg(long, value_name = "SECONDS", default_value_t = 0, requires = "wait")]
     wait_timeout: u64,
     /// The method; `help` lists them.
     method: String,
-    /// Its arguments, by position, or as NAME=VALUE where the method has a parameter of that name. Where the method wants a
-    /// text, an argument is that text as it stands, quotes and all; elsewhere it is JSON.
+    /// Its arguments, by position, or as NAME=VALUE if the method has a parameter of that name. For a string parameter, an
+    /// argument is taken literally, with any quotes; otherwise it is JSON.
     #[arg(allow_hyphen_values = true)]
     params: Vec<String>,
 }
 
 const METHOD_NOT_FOUND: i64 = -32601;
 
-/// The error of a wallet's method where several wallets are loaded and none was named.
+/// The error code of a wallet method if several wallets are loaded and the call names none.
 const WALLET_NOT_SPECIFIED: i64 = -19;
 
 /// Makes the call and prints its result.
@@ -67,7 +67,7 @@ pub fn call(args: &CallArgs) -> ExitCode {
 }
 
 fn exchange(args: &CallArgs) -> Result<Value, CallError> {
-    // Standard input is read once, however often the call is attempted.
+    // Standard input is read once, before all attempts.
     let typed = typed(args)?;
     let attempt = || attempt(args, &typed);
     if args.wait { wait::until_answered(args.wait_timeout, attempt) } else { attempt() }
@@ -94,12 +94,12 @@ fn attempt(args: &CallArgs, typed: &[TypedArgument]) -> Result<Value, CallError>
     progress::beside(&connection, &args.method, || connection.call(&args.method, &arguments), succeeded)
 }
 
-/// The arguments on the command line, and behind them those of standard input.
+/// The arguments on the command line, followed by those on standard input.
 fn typed(args: &CallArgs) -> Result<Vec<TypedArgument>, CallError> {
     let of = |text: String, is_secret| TypedArgument { text: Zeroizing::new(text), is_secret };
     let mut typed: Vec<TypedArgument> = args.params.iter().map(|param| of(param.clone(), false)).collect();
     if args.stdin {
-        // The terminal stops showing what is typed before the prompt stands there.
+        // The terminal stops echoing before the prompt appears.
         let hidden = HiddenInput::begin()?;
         if hidden.is_some() {
             eprintln!("Arguments of {}, one in each line (they are not shown), then Ctrl-D:", args.method);
@@ -123,10 +123,10 @@ fn print(reply: &Value) -> ExitCode {
     }
     match reply.get("result").unwrap_or(&Value::Null) {
         Value::Null => ExitCode::SUCCESS,
-        // As bitcoin-cli, no empty line.
+        // As in bitcoin-cli, no empty line.
         Value::String(text) if text.is_empty() => ExitCode::SUCCESS,
         Value::String(text) => show(text),
-        // For a program one line is enough.
+        // A program gets compact JSON.
         other if std::io::stdout().is_terminal() => show(&format!("{other:#}")),
         other => show(&other.to_string()),
     }

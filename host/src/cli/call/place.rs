@@ -1,4 +1,4 @@
-//! Which host is called: the folder of its network's data, and where it listens.
+//! The host that a command calls: the folder of its network's data, and its URL.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use super::connection::{CallError, Connection};
 use crate::config::{CUSTOM_SIGNET, expand_home};
 use crate::run::{ADDRESS_FILE, COOKIE_FILE};
 
-/// The network where nothing says another.
+/// The default network.
 const DEFAULT: &str = "regtest";
 
 /// The networks, by the names of their folders.
@@ -53,10 +53,10 @@ impl HostAt {
 }
 
 /// The folder of a network's data. Without a name, this is the only network in the data directory, or the network of the only
-/// running host: a host that stops in order removes its cookie.
+/// running host: a host that shuts down cleanly removes its cookie.
 ///
 /// # Errors
-/// When there are several; when nobody says where the home directory is.
+/// There are several networks, or the home directory is unknown.
 pub fn folder(datadir: &Path, network: Option<&str>) -> Result<PathBuf, CallError> {
     let datadir = expand_home(datadir)?;
     if let Some(network) = network {
@@ -81,7 +81,7 @@ pub fn folder(datadir: &Path, network: Option<&str>) -> Result<PathBuf, CallErro
     }
 }
 
-/// Where the host of this folder listens, as it said when it last started.
+/// The URL at which the host of this folder listened when it last started.
 pub fn url(folder: &Path) -> String {
     let said = std::fs::read_to_string(folder.join(ADDRESS_FILE)).ok();
     let lines = || said.iter().flat_map(|said| said.lines());
@@ -90,7 +90,7 @@ pub fn url(folder: &Path) -> String {
     match best.map(str::trim) {
         None => DEFAULT_URL.to_owned(),
         Some(url) if url.contains("://") || url.starts_with("unix:") => url.to_owned(),
-        // As written by former versions.
+        // Earlier versions wrote only the address.
         Some(address) => format!("http://{address}"),
     }
 }

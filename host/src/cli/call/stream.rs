@@ -31,10 +31,10 @@ pub(super) fn unix(path: &str, patience: Option<Duration>) -> Result<UnixStream,
     Ok(stream)
 }
 
-/// A connection by TLS. The host's certificate is one of an authority in `ca`, or of the system's.
+/// A TLS connection. An authority in the PEM file `ca`, or by default one of the system's, must have signed the host's certificate.
 ///
 /// # Errors
-/// Nobody listens there; a file without certificates; a handshake that fails.
+/// Nothing listens there, `ca` cannot be read, or the handshake fails.
 pub(super) fn tls(
     address: &str,
     ca: Option<&Path>,

@@ -1,4 +1,4 @@
-//! Secrets typed at a terminal: what is typed is not shown, and the terminal is left as it was, whatever happens.
+//! Secrets typed at a terminal, which does not echo them. Its mode is restored at the end, also after a signal.
 
 use std::io::{self, IsTerminal, stdin};
 use std::process::exit;
@@ -6,17 +6,16 @@ use std::process::exit;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// A terminal that does not show what is typed, until this value is dropped.
+/// Turns off the terminal's echo until it is dropped.
 pub struct HiddenInput {
     before: Termios,
 }
 
 impl HiddenInput {
-    /// Hides what is typed from now on; none where standard input is no terminal. What was typed before is thrown away, as it
-    /// was shown.
+    /// Turns off echo, and discards earlier input, which the terminal has shown. `None` if standard input is not a terminal.
     ///
     /// # Errors
-    /// When the terminal does not let itself be set, or no signals can be listened for, which would leave it as it is.
+    /// The terminal's mode cannot be set, or the signal handlers that restore it cannot be installed.
     pub fn begin() -> io::Result<Option<Self>> {
         if !stdin().is_terminal() {
             return Ok(None);
@@ -26,7 +25,7 @@ impl HiddenInput {
         at_signal(move || restore(&to_restore))?;
         let mut hidden = before.clone();
         hidden.local_modes.remove(LocalModes::ECHO);
-        // The ends of lines are shown, so that whoever types sees that they are taken.
+        // Newlines are echoed, so that the user sees that a line was read.
         hidden.local_modes.insert(LocalModes::ECHONL);
         tcsetattr(stdin(), OptionalActions::Flush, &hidden)?;
         Ok(Some(Self { before }))
@@ -40,26 +39,26 @@ impl Drop for HiddenInput {
 }
 
 fn restore(before: &Termios) {
-    // A terminal that has gone needs no care.
+    // The terminal may be closed.
     let _ = tcsetattr(stdin(), OptionalActions::Now, before);
 }
 
-/// Ends the process in order on the signals that would end it at once.
+/// On SIGINT, SIGTERM or SIGHUP, runs `tidy` and exits.
 ///
 /// # Errors
-/// No signals can be listened for.
+/// The signal handlers cannot be installed.
 pub fn at_signal(tidy: impl FnOnce() + Send + 'static) -> io::Result<()> {
     on_signal(move |number| {
         tidy();
-        // What a shell makes of a program that a signal has ended.
+        // The exit code by which shells report a signal.
         exit(128 + number);
     })
 }
 
-/// Acts on the first signal that would end the process at once, by its number. Later signals change nothing.
+/// Calls `act` with the number of the first SIGINT, SIGTERM or SIGHUP. Ignores later ones.
 ///
 /// # Errors
-/// No signals can be listened for.
+/// The signal handlers cannot be installed.
 pub fn on_signal(act: impl FnOnce(i32) + Send + 'static) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let (mut interrupt, mut terminate, mut hangup) = {

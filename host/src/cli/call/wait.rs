@@ -1,4 +1,4 @@
-//! Waiting for a host that is not yet there.
+//! Waits for a host that is not running yet.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -10,15 +10,15 @@ use super::connection::CallError;
 /// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// The error of a host that starts.
+/// The error code of a host that is starting.
 const IN_WARMUP: i64 = -28;
 
-/// Attempts a call until a host answers it, but that it still starts; at most for so many seconds, 0 for no end.
+/// Attempts a call until a started host answers it, for at most `seconds`; 0 for no limit.
 ///
-/// A call that a host may have taken is not made again: an answer that breaks off is a failure.
+/// A call that a host may have received is not repeated: an interrupted answer is an error.
 ///
 /// # Errors
-/// Those of the attempt that say more than that no host is there; [`CallError::Waited`] when the time is over.
+/// An error of an attempt, unless no host is running; [`CallError::Waited`] after the time limit.
 pub fn until_answered(seconds: u64, mut attempt: impl FnMut() -> Result<Value, CallError>) -> Result<Value, CallError> {
     let began = Instant::now();
     loop {

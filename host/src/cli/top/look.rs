@@ -1,4 +1,4 @@
-//! One look at a host.
+//! Queries of a host.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 /// The status of the answer to a method that the user may not call.
 const FORBIDDEN: &str = "403";
 
-/// What was seen, as text for a person.
+/// The state of a host, as text to show.
 #[derive(Default)]
 pub struct Look {
     /// Names and values.
@@ -23,11 +23,11 @@ pub struct Look {
     pub plugins: Vec<[String; 8]>,
     /// Method, time, progress.
     pub calls: Vec<[String; 3]>,
-    /// Why the last look failed, if it did.
+    /// Why the last query failed, if it did.
     pub error: Option<String>,
 }
 
-/// Looks. A method that the host does not answer, or that the user may not call, leaves its part empty.
+/// Queries the host. A method that it does not answer, or that the user may not call, leaves its part empty.
 ///
 /// # Errors
 /// The host cannot be reached.
@@ -48,7 +48,7 @@ pub fn look(connection: &Connection) -> Result<Look, CallError> {
     Ok(Look { node, wallets, plugins, calls, error: None })
 }
 
-/// The node's part of the picture.
+/// The facts about the chain and the node.
 fn facts(chain: &Value, network: &Value, answered: Duration) -> Vec<(&'static str, String)> {
     let height = chain["blocks"].as_u64().map(|blocks| format!("{blocks} of {}", text(&chain["headers"])));
     let facts = [
@@ -183,7 +183,7 @@ mod tests {
         };
         assert_eq!(scanning(30, 0.25), ["shop", "840000", "25.0 %, 90.0 s left", "private"]);
         assert_eq!(scanning(600, 0.5)[2], "50.0 %, 10 min left");
-        // At the begin nobody knows how long it takes.
+        // At the beginning there is no estimate.
         assert_eq!((scanning(0, 0.0)[2].as_str(), scanning(2, 0.0004)[2].as_str()), ("0.0 %", "0.0 %"));
         assert_eq!(wallet("", &info(json!({})))[..3], ["(default)", "840000", ""]);
     }
@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(keys(json!({"unlocked_until": 0})), "locked");
         assert_eq!(keys(json!({"unlocked_until": 1_795_934_684})), "unlocked");
         assert_eq!(keys(json!({"private_keys_enabled": false})), "none");
-        // A user who may list wallets, and may not ask for their states.
+        // A user who may list wallets, but not query their states.
         assert_eq!(wallet("shop", &Value::Null), ["shop", "", "", ""]);
     }
 

@@ -25,20 +25,20 @@ const PRINTED_WIDTH: u16 = 110;
 pub struct TopArgs {
     #[command(flatten)]
     at: HostAt,
-    /// Where it listens; by default the address that it last started with.
+    /// The host's URL; by default the address that it last started with.
     #[arg(long, value_name = "URL")]
     rpc_connect: Option<String>,
-    /// The user to look as, instead of the cookie's, with the password in the file of --password-file. With
+    /// The user for the calls, instead of the cookie's, with the password in the file of --password-file. With
     /// --rpc-connect, the host may run on another machine. Parts that the user may not call stay empty.
     #[arg(long, value_name = "NAME", requires = "password_file")]
     user: Option<String>,
     /// The file whose first line is that password.
     #[arg(long, value_name = "FILE", requires = "user")]
     password_file: Option<PathBuf>,
-    /// How often to look, in seconds.
+    /// The time between updates, in seconds.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..))]
     every: u64,
-    /// Prints one look and ends. This is the default if standard output is no terminal.
+    /// Prints the state once and exits. This is the default if standard output is not a terminal.
     #[arg(long)]
     once: bool,
 }
@@ -76,7 +76,7 @@ fn connect_as(args: &TopArgs, user: &str, file: &Path) -> Result<Connection, Cal
     Ok(connection.trusting(args.at.ca_file.as_deref()))
 }
 
-/// Looks again and again. A host that restarts has another cookie, so each look reads it or the password's file anew.
+/// Updates the screen until a key ends it. A host that restarts has another cookie, so each query reads the credentials again.
 fn watch(args: &TopArgs, first: &Connection) -> Result<(), CallError> {
     let mut seen = look(first)?;
     let mut scrolled = 0;

@@ -1,4 +1,4 @@
-//! The picture of a look.
+//! Draws the state of a host.
 
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
@@ -22,7 +22,7 @@ const PLUGINS: [(&str, u16); 8] = [
 ];
 const CALLS: [(&str, u16); 3] = [("CALL IN FLIGHT", 32), ("TIME", 12), ("PROGRESS", 40)];
 
-/// Draws a look from its line `scrolled` on.
+/// Draws a state from its line `scrolled` on.
 pub fn draw(frame: &mut Frame<'_>, seen: &Look, scrolled: u16) {
     let area = frame.area();
     let whole = picture(seen, area.width);
@@ -37,7 +37,7 @@ pub fn draw(frame: &mut Frame<'_>, seen: &Look, scrolled: u16) {
     }
 }
 
-/// A look as lines of text.
+/// A state as lines of text.
 pub fn text(seen: &Look, width: u16) -> String {
     let whole = picture(seen, width);
     let line = |y| (0..width).filter_map(|x| whole.cell((x, y))).map(|cell| cell.symbol()).collect::<String>();
@@ -45,7 +45,7 @@ pub fn text(seen: &Look, width: u16) -> String {
     lines.join("\n")
 }
 
-/// The whole picture, however high it is.
+/// The whole state, as high as it needs.
 fn picture(seen: &Look, width: u16) -> Buffer {
     let fact = |(name, value): &(&str, String)| {
         Line::from(vec![Span::from(format!("{name} ")).dim(), Span::from(format!("{value}   ")).bold()])
@@ -66,7 +66,7 @@ fn picture(seen: &Look, width: u16) -> Buffer {
     buffer
 }
 
-/// Pieces of text in lines. A line ends between two pieces, never in one.
+/// Wraps pieces of text into lines, without splitting a piece.
 fn filled<'a>(pieces: impl Iterator<Item = Line<'a>>, width: u16) -> Vec<Line<'a>> {
     let mut lines: Vec<Line<'_>> = Vec::new();
     for piece in pieces {

@@ -23,9 +23,9 @@ pub struct Comparison {
 
 struct Line {
     what: &'static str,
-    /// How many of them are equal.
+    /// The number of equal items.
     equal: usize,
-    /// What only one of the two has.
+    /// The items that only one of the two has.
     differs: Vec<String>,
 }
 
@@ -100,8 +100,8 @@ pub fn with_content(host: &Side, content: &Content) -> Result<Comparison, MoveEr
     Ok(compared)
 }
 
-/// Compares a wallet with the contents of a file, and with the `balances` in the file, if they can be compared. In an older wallet it looks
-/// only at the entries of the file.
+/// Compares a wallet with the contents of a file, and with the `balances` in the file, if they can be compared. If the wallet is older than
+/// the import (`is_older`), compares only the entries of the file.
 ///
 /// # Errors
 /// As [`Side::ask`].
@@ -139,9 +139,9 @@ pub fn with_file(
 }
 
 /// The line on balances after an import.
-const NO_FILE_BALANCES: &str = "balances: not compared, since the file does not tell them for the present block";
+const NO_FILE_BALANCES: &str = "balances: not compared, since the file does not have those at the current block";
 
-/// All, or only the entries of the file.
+/// All entries, or for an older wallet only those of the file.
 fn narrowed<T: Ord>(ours: impl Iterator<Item = T>, theirs: &BTreeSet<T>, is_older: bool) -> BTreeSet<T> {
     ours.filter(|one| !is_older || theirs.contains(one)).collect()
 }
@@ -163,7 +163,7 @@ fn add_coins(compared: &mut Comparison, host: &Side, content: &Content) -> Resul
         host.ask("listunspent", &json!([1, MAX_CONFIRMATIONS, [], true, {"include_immature_coinbase": true}]))?;
     let mut ours: BTreeMap<OutPoint, Option<bool>> =
         unspent.iter().map(|coin| (OutPoint { txid: coin.txid, vout: coin.vout }, Some(coin.reused))).collect();
-    // Locked coins are not listed, and so not told to be used or not.
+    // Locked coins are not listed, so it is unknown whether they are used.
     ours.extend(locked(host)?.into_iter().map(|output| (output, None)));
     let (mut there, mut here) = (BTreeSet::new(), BTreeSet::new());
     let (mut sums_there, mut sums_here) = ([Amount::ZERO; 2], [Amount::ZERO; 2]);
@@ -193,18 +193,18 @@ fn add_coins(compared: &mut Comparison, host: &Side, content: &Content) -> Resul
     Ok(())
 }
 
-/// The line on coins that only the copy takes for used.
-const LATE_REUSE: &str = "bitcoind takes an address for used only since avoid_reuse was set; its rescanblockchain finds those that were \
-                          spent from before. The copy knows all of them";
+/// The line on coins that only the copy marks as used.
+const LATE_REUSE: &str = "bitcoind marks addresses as used only once avoid_reuse is set; its rescanblockchain finds those that were \
+                          spent from earlier. The copy knows all of them";
 
 /// The most confirmations that `listunspent` is asked for.
 const MAX_CONFIRMATIONS: u32 = 9_999_999;
 
-/// The transactions that the copy is to have.
+/// The transactions that the copy must have.
 fn add_transactions(compared: &mut Comparison, ours: &[Entry], content: &Content) {
     let ours: BTreeSet<String> = ours.iter().map(|entry| entry.txid.to_string()).collect();
     let theirs: BTreeSet<String> = content.transactions.iter().map(ToString::to_string).collect();
-    // What came since the original was read is the copy's alone, and no difference.
+    // Later transactions, which only the copy has, are no difference.
     compared.add("transactions", &theirs, &ours.intersection(&theirs).cloned().collect());
 }
 
@@ -212,7 +212,7 @@ fn add_notes(compared: &mut Comparison, host: &Side, content: &Content, is_older
     let pair = |(address, label): &(String, String)| format!("{address} \"{label}\"");
     let theirs: BTreeSet<String> = content.labels.iter().map(pair).collect();
     let ours = labels(host)?;
-    // Addresses that the copy takes for given out, since they were paid, have an empty label.
+    // Addresses that the copy counts as given out, since they were paid, have an empty label.
     let ours = ours.iter().filter(|one| !one.1.is_empty() || theirs.contains(&pair(one))).map(pair);
     compared.add("labels", &theirs, &narrowed(ours, &theirs, is_older));
     let theirs = content.locked.iter().copied().collect();
@@ -235,7 +235,7 @@ fn balances(side: &Side) -> Result<BTreeSet<String>, MoveError> {
     side.ask::<Balances>("getbalances", &json!([])).map(|balances| balances.lines())
 }
 
-/// A descriptor as it is compared. Its text may have private keys and is not shown.
+/// A descriptor for comparison. Its text may have private keys and is not shown.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Shown {
     /// Without the checksum, and with `h` as the mark of hardened steps.
@@ -263,7 +263,7 @@ impl Display for Shown {
     }
 }
 
-/// The copy may know more than the original: it derives further ahead, and a next index comes from the chain, too. It
+/// The copy may know more than the original: it derives further ahead, and also sets next indexes from the chain. It
 /// differs if its range lacks an index of the original's, or if its next index is smaller.
 fn add_descriptors(compared: &mut Comparison, theirs: &[Descriptor], ours: Vec<ListedDescriptor>, is_older: bool) {
     let ours: Vec<Shown> = ours.into_iter().map(|one| Shown::from(&Descriptor::from(one))).collect();
@@ -281,7 +281,7 @@ fn add_descriptors(compared: &mut Comparison, theirs: &[Descriptor], ours: Vec<L
     compared.add("descriptors", &theirs, &narrowed(ours.into_iter(), &theirs, is_older));
 }
 
-/// Those of the addresses that are the wallet's.
+/// The addresses that belong to the wallet.
 fn owned(side: &Side, addresses: &[String]) -> Result<BTreeSet<String>, MoveError> {
     let mut owned = BTreeSet::new();
     for address in addresses {
@@ -335,7 +335,7 @@ mod tests {
             (((5, 5000), 4500), "4500, range: 5 to 5000"),
         ] {
             assert_eq!(told(original, copy, false), ["4501, range: 5 to 5000", shown], "{copy:?}");
-            // An older wallet is asked for the entries of the file alone.
+            // An older wallet is compared only by the entries of the file.
             assert_eq!(told(original, copy, true), ["4501, range: 5 to 5000"], "{copy:?}");
         }
     }

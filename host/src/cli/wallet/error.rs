@@ -1,4 +1,4 @@
-//! Why a wallet does not move.
+//! Errors of copying, exporting, importing and restoring wallets.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use outrigger_upstream::CredentialsError;
 use crate::cli::call::connection::CallError;
 use crate::config::{ConfigError, NoHome};
 
-/// Why a wallet does not move. Nothing of a secret stands in it.
+/// Why a wallet cannot be copied, exported, imported or restored. It contains no secrets.
 #[derive(Debug, thiserror::Error)]
 pub enum MoveError {
     #[error("{side}: {error}")]
@@ -42,7 +42,7 @@ pub enum MoveError {
     OtherChain,
     #[error("{0}'s wallet is a legacy wallet: migrate it with bitcoind's migratewallet first")]
     Legacy(&'static str),
-    /// Its descriptors are not listed with their private keys; why, in the side's words.
+    /// The side does not list the descriptors with their private keys; `message` is its reason.
     #[error(
         "{side} does not list the wallet's descriptors with their private keys ({message}), as it does not where others hold some of the keys{}",
         if *side == "the host" { "" } else { ": unload the wallet there, and copy it from its file by import-from-file" }
@@ -53,12 +53,12 @@ pub enum MoveError {
     #[error("{side} has a wallet \"{name}\" already: name the copy by --as{}", if *side == "the host" { ", or add to that one by --into-existing" } else { "" })]
     Exists { side: &'static str, name: String },
     #[error(
-        "{} of the descriptors cannot be imported into \"{wallet}\", the first since: {first}\nRun the command again once that is \
-         mended; a copy that it made is gone",
+        "{} of the descriptors cannot be imported into \"{wallet}\"; the first reason: {first}\nRun the command again once that is \
+         fixed; a copy that it created has been removed",
         .count
     )]
     NotImported { wallet: String, count: usize, first: String },
-    /// Times and flags are not taken over.
+    /// Times and flags cannot be copied.
     #[error("the wallet file of the copy cannot be finished: {0}")]
     NotCompleted(String),
     #[error("the copy differs from the original\n{0}")]

@@ -18,7 +18,7 @@ use crate::backups::folder::folder_name;
 use crate::cli::call::place::HostAt;
 use crate::config::expand_home;
 
-/// How often the balances are read, while new blocks come.
+/// The most times that the balances are read again because a block arrived.
 const MAX_BLOCKS_BETWEEN: u32 = 10;
 
 #[derive(Args)]
@@ -39,8 +39,8 @@ pub struct Export {
 pub struct Import {
     /// The file: of `export`, of Sparrow or Specter, or with labels (BIP 329).
     file: PathBuf,
-    /// When the first payment to another program's descriptors may have come, in Unix seconds. By default all blocks are searched, or those
-    /// from the height in the file.
+    /// The time of the earliest possible payment to another program's descriptors, in Unix seconds. By default the host searches all
+    /// blocks, or those from the height in the file.
     #[arg(long, value_name = "SECONDS")]
     since: Option<u64>,
     #[command(flatten)]
@@ -57,7 +57,7 @@ impl Export {
         let content = node::read(&host, self.private, || ask_passphrase(&self.name, ""))?;
         let best = || host.ask::<BlockHash>("getbestblockhash", &json!([]));
         let (mut block, mut balances) = (best()?, host.ask("getbalances", &json!([]))?);
-        // The balances are those of a block.
+        // The balances must be those at the named block.
         for _ in 0..MAX_BLOCKS_BETWEEN {
             match best()? {
                 same if same == block => break,
@@ -75,7 +75,7 @@ impl Export {
         let file = file.map_err(|error| in_file(&error))?;
         let written = formats::write(&head, &content, &mut BufWriter::new(&file)).and_then(|()| file.sync_all());
         if let Err(error) = written {
-            // A part of a wallet is no export.
+            // A partial file is not an export.
             let _ = std::fs::remove_file(&path);
             return Err(in_file(&error));
         }

@@ -17,7 +17,7 @@ use zeroize::Zeroizing;
 const FORMAT: &str = "outrigger-wallet";
 /// The version of the format that this program reads and writes.
 pub const VERSION: u32 = 1;
-/// How many addresses are derived of a descriptor of another program.
+/// How many addresses are derived from another program's descriptor.
 const FOREIGN_RANGE: u32 = 1000;
 
 /// The first line.
@@ -59,10 +59,10 @@ struct LabelLine {
     r#ref: String,
     #[serde(default)]
     label: String,
-    /// Of a transaction, and our own: who was paid.
+    /// For a transaction: who was paid. Not in BIP 329.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     to: String,
-    /// Of an output.
+    /// For an output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     spendable: Option<bool>,
 }
@@ -83,7 +83,7 @@ enum Type {
     Tx,
     Output,
     End,
-    /// Inputs, keys, and what later versions of BIP 329 have: nothing of a wallet here.
+    /// Inputs, keys, and types of later versions of BIP 329, which the wallets here do not store.
     #[serde(other)]
     Other,
 }
@@ -92,7 +92,7 @@ enum Type {
 #[derive(Default)]
 pub struct Parsed {
     pub content: Content,
-    /// Of our own files.
+    /// The first line of our own files.
     pub head: Option<Head>,
     /// The name that the file gives the wallet.
     pub name: Option<String>,
@@ -131,7 +131,7 @@ impl Head {
 /// Writes a wallet.
 ///
 /// # Errors
-/// `out` takes no more.
+/// `out` cannot be written.
 pub fn write(head: &Head, content: &Content, out: &mut impl Write) -> io::Result<()> {
     let mut lines = 0;
     put(out, head, &mut lines)?;
@@ -171,7 +171,7 @@ fn put(out: &mut impl Write, line: &impl Serialize, lines: &mut usize) -> io::Re
 /// Reads a file of any of the formats.
 ///
 /// # Errors
-/// What is wrong with it, with the line.
+/// What is wrong with the file, with the line if known.
 pub fn parse(text: &str) -> Result<Parsed, String> {
     let lines = || text.lines().map(str::trim).enumerate().filter(|(_, line)| !line.is_empty());
     let Some((_, first)) = lines().next() else { return Err("the file is empty".to_owned()) };
@@ -222,7 +222,7 @@ impl Parsed {
     /// Takes a line. `end` gets the number in the last line of our own files; others have neither that line nor descriptors.
     fn take(&mut self, (number, text): (usize, &str), end: Option<&mut Option<usize>>) -> Result<(), String> {
         let wrong = |error: &dyn std::fmt::Display| format!("line {}: {error}", number + 1);
-        // The parser's buffers are wiped as all freed memory is.
+        // The parser's buffers are wiped like all freed memory.
         let line: Value = serde_json::from_str(text).map_err(|error| wrong(&error))?;
         let kind: Type = serde_json::from_value(line["type"].clone()).map_err(|_| wrong(&"it has no type"))?;
         let content = &mut self.content;
@@ -271,8 +271,8 @@ fn descriptors<'t>(lines: impl Iterator<Item = &'t str>) -> Result<Parsed, Strin
     let descriptors = match (both, all.as_slice()) {
         (Some(both), _) => {
             let sides = sides(both)?;
-            let is_told = |line: &&str| body(line) == body(both) || sides.iter().any(|side| *side.text == body(line));
-            if !all.iter().all(is_told) {
+            let is_known = |line: &&str| body(line) == body(both) || sides.iter().any(|side| *side.text == body(line));
+            if !all.iter().all(is_known) {
                 return Err(
                     "it has other descriptors beside one for both sides (<0;1>): import each from a file of its own"
                         .to_owned(),
@@ -286,7 +286,7 @@ fn descriptors<'t>(lines: impl Iterator<Item = &'t str>) -> Result<Parsed, Strin
     Ok(Parsed { content: Content { descriptors, ..Content::default() }, is_foreign: true, ..Parsed::default() })
 }
 
-/// The file of a wallet of Specter: `descriptor` of an export, or the two of a backup.
+/// A wallet file of Specter: an export with one `descriptor`, or a backup with two.
 fn specter(text: &str) -> Result<Parsed, String> {
     let file: BTreeMap<String, Value> =
         serde_json::from_str(text).map_err(|error| format!("it is no file of a known format: {error}"))?;
@@ -307,7 +307,7 @@ fn specter(text: &str) -> Result<Parsed, String> {
     })
 }
 
-/// The descriptors for receiving and for change of one that stands for both: with `<0;1>` (BIP 389), or for receiving alone with `/0/*`.
+/// The descriptors for receiving and for change, from a combined one with `<0;1>` (BIP 389), or from one for receiving with `/0/*`.
 fn sides(one: &str) -> Result<Vec<Descriptor>, String> {
     let (receiving, change) = match one.contains('<') {
         true => (one_path(one, 0)?, one_path(one, 1)?),
@@ -331,7 +331,7 @@ fn one_path(descriptor: &str, which: usize) -> Result<String, String> {
     Ok(path)
 }
 
-/// What a descriptor's last steps tell of its side.
+/// Whether a descriptor is for receiving or for change, by its last steps; `None` if they do not show it.
 fn side(descriptor: &str) -> Option<Active> {
     let is = |steps: &str| body(descriptor).contains(steps);
     match (is("/0/*"), is("/1/*")) {

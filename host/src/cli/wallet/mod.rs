@@ -40,11 +40,11 @@ pub enum WalletCommand {
     ImportFromFile(FromFile),
     /// Writes descriptors, labels, locked outputs and comments of a wallet to a file.
     Export(export::Export),
-    /// Gives a wallet back to a bitcoind, as far as that takes it, and compares.
+    /// Copies a wallet to a running bitcoind, as far as bitcoind accepts it, and compares.
     ExportToNode(to_node::ToNode),
     /// Reads a file of `export`, descriptors of Sparrow or Specter, or labels (BIP 329).
     Import(export::Import),
-    /// Makes a wallet of a backup, or tells what the backup holds.
+    /// Restores a wallet from a backup, or prints the backup's contents.
     Restore(restore::Restore),
 }
 
@@ -54,14 +54,14 @@ struct Target {
     /// The name of the copy; by default that of the original.
     #[arg(long, value_name = "NAME")]
     r#as: Option<String>,
-    /// Imports into a wallet of the host that is there already, as after a copy that did not come to its end.
+    /// Imports into an existing wallet of the host, such as after an interrupted copy.
     #[arg(long)]
     into_existing: bool,
     #[command(flatten)]
     at: HostAt,
 }
 
-/// What `import-from-node` is told on the command line.
+/// The arguments of `import-from-node`.
 #[derive(Args)]
 pub struct FromNode {
     /// The wallet's name at the node.
@@ -72,7 +72,7 @@ pub struct FromNode {
     target: Target,
 }
 
-/// Where a node is.
+/// The node's address and credentials.
 #[derive(Args)]
 struct NodeAt {
     /// A configuration of a host in front of the node; its `[backend]` names the node.
@@ -81,7 +81,7 @@ struct NodeAt {
     /// The node; by default at the default port of the host's network.
     #[arg(long, value_name = "URL")]
     bitcoind: Option<String>,
-    /// The node's cookie; by default where bitcoind puts it.
+    /// The node's cookie file; by default bitcoind's default path.
     #[arg(long, value_name = "FILE")]
     bitcoind_cookie: Option<PathBuf>,
     /// The user at the node, instead of the cookie's, with the password in the file of --bitcoind-password-file.
@@ -92,10 +92,10 @@ struct NodeAt {
     bitcoind_password_file: Option<PathBuf>,
 }
 
-/// What `import-from-file` is told on the command line.
+/// The arguments of `import-from-file`.
 #[derive(Args)]
 pub struct FromFile {
-    /// The file, which no bitcoind has loaded.
+    /// The file. No bitcoind may have it loaded.
     file: PathBuf,
     /// The name of the copy.
     name: String,
@@ -147,10 +147,10 @@ fn from_file(args: &FromFile) -> Result<String, MoveError> {
     finish(name, &content, &compared)
 }
 
-/// What was copied, and how it compares.
+/// The report of a copy and its comparison.
 ///
 /// # Errors
-/// Where something differs: the report stands in the error.
+/// The copy differs. The error has the report.
 fn finish(name: &str, content: &Content, compared: &compare::Comparison) -> Result<String, MoveError> {
     let report = format!("copied to the wallet \"{name}\": {}\n{compared}", counts(content));
     match compared.is_equal() {
@@ -186,7 +186,7 @@ impl Target {
 }
 
 impl NodeAt {
-    /// How the node is reached: as it is told, else as bitcoind has it by default.
+    /// A connection to the node, by the arguments or by bitcoind's defaults.
     fn connection(&self, folder: &Path) -> Result<Connection, MoveError> {
         let (url, login) = match &self.config {
             Some(file) => {
@@ -195,14 +195,14 @@ impl NodeAt {
                 let login = backend_login(&backend).map_err(MoveError::Login)?;
                 (backend.url, login)
             }
-            None => self.told(folder)?,
+            None => self.url_and_login(folder)?,
         };
         let header = login.read()?;
         Ok(Connection::with_authorization(header.to_str().unwrap_or_default(), &url))
     }
 
-    /// The node that the command line tells.
-    fn told(&self, folder: &Path) -> Result<(String, Login), MoveError> {
+    /// The node's URL and login by the arguments without --config.
+    fn url_and_login(&self, folder: &Path) -> Result<(String, Login), MoveError> {
         let network = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let port = || default_ports().find(|(known, _)| known.to_core_arg() == network).map(|(_, port)| port);
         let url = match &self.bitcoind {
@@ -218,25 +218,25 @@ impl NodeAt {
     }
 }
 
-/// Refuses a copy between two chains: the first block tells them apart, but for signets.
+/// Refuses a copy between two chains. Their genesis blocks differ, except those of signets.
 fn check_chains(node: &Side, host: &Side) -> Result<(), MoveError> {
     let genesis = |side: &Side| side.ask::<BlockHash>("getblockhash", &json!([0]));
     if genesis(node)? == genesis(host)? { Ok(()) } else { Err(MoveError::OtherChain) }
 }
 
-/// What a prompt tells of the passphrase.
+/// A prompt's note on the passphrase.
 const COPY_TOO: &str = ", which the copy gets too";
 
 /// Reads a passphrase from standard input.
-fn ask_passphrase(of: &str, told: &str) -> Result<Zeroizing<String>, MoveError> {
+fn ask_passphrase(of: &str, note: &str) -> Result<Zeroizing<String>, MoveError> {
     let hidden = HiddenInput::begin()?;
     if hidden.is_some() {
-        eprintln!("The passphrase of {of}{told} (it is not shown):");
+        eprintln!("The passphrase of {of}{note} (it is not shown):");
     }
     read_passphrase()
 }
 
-/// Reads the passphrase of a new wallet. A terminal shows no mistake, and so is asked twice.
+/// Reads the passphrase of a new wallet; at a terminal twice, since it does not show typing mistakes.
 fn ask_new_passphrase(of: &str) -> Result<Zeroizing<String>, MoveError> {
     let hidden = HiddenInput::begin()?;
     if hidden.is_none() {

@@ -15,7 +15,7 @@ use super::side::Side;
 /// bitcoind's code for a wallet whose descriptors it cannot list with private keys.
 const WALLET_ERROR: i64 = -4;
 
-/// For how long the node's wallet is unlocked, in seconds: as long as its descriptors are listed.
+/// How long the node's wallet may stay unlocked while its descriptors are listed, in seconds.
 const UNLOCKED_FOR: u64 = 60;
 
 #[derive(Deserialize)]
@@ -29,7 +29,7 @@ struct Info {
     descriptors: bool,
     #[serde(default)]
     external_signer: bool,
-    /// Absent where the wallet is not encrypted; 0 where it is locked.
+    /// In Unix seconds. Absent if the wallet is not encrypted; 0 if it is locked.
     unlocked_until: Option<u64>,
 }
 
@@ -45,7 +45,7 @@ pub struct ListedDescriptor {
     #[serde(deserialize_with = "secret")]
     pub desc: Zeroizing<String>,
     timestamp: u64,
-    /// Whether it makes new addresses, and if so whether for change.
+    /// Whether the wallet takes new addresses from it, for change if `internal`.
     pub active: bool,
     #[serde(default)]
     pub internal: bool,
@@ -69,7 +69,7 @@ struct History {
     transactions: Vec<Entry>,
 }
 
-/// A row of `listsinceblock`, as far as two wallets are compared by it.
+/// A row of `listsinceblock`.
 #[derive(Deserialize)]
 pub struct Entry {
     pub txid: Txid,
@@ -77,24 +77,23 @@ pub struct Entry {
     pub category: String,
     /// In bitcoin, as the node writes it.
     pub amount: Value,
-    /// The same.
+    /// In the same form.
     pub fee: Option<Value>,
-    /// Below 1 where it is not confirmed.
+    /// Below 1 if it is not confirmed.
     pub confirmations: i64,
     /// When the wallet received it, in Unix seconds.
     timereceived: u64,
     #[serde(default)]
     pub comment: String,
-    /// What was noted of who was paid.
+    /// The note on who was paid.
     #[serde(default)]
     pub to: String,
 }
 
-/// Reads a wallet of a side, with its private keys or without. Where they are locked, they are unlocked with the passphrase, and locked
-/// again.
+/// Reads a wallet of a side, with its private keys if `private`. Unlocks a locked wallet with the passphrase, and locks it again.
 ///
 /// # Errors
-/// A wallet that cannot be copied; what the node refuses.
+/// The wallet cannot be copied, or the side refuses a call.
 pub fn read(
     node: &Side,
     private: bool,
@@ -108,11 +107,11 @@ pub fn read(
     }
     let private = private && info.private_keys_enabled;
     let encrypted = private && info.unlocked_until.is_some();
-    // A copy is under the passphrase too, so it is needed also where the original is unlocked.
+    // The passphrase also encrypts the copy, so it is needed even if the original is unlocked.
     let passphrase = encrypted.then(passphrase).transpose()?;
     let until = info.unlocked_until.unwrap_or_default();
     if let Some(passphrase) = &passphrase {
-        // Tried also where the original is unlocked, which then stays so for its time.
+        // Checked even if the original is unlocked, which then stays so for its remaining time.
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
         let seconds = until.saturating_sub(now).max(UNLOCKED_FOR);
         node.ask::<Value>("walletpassphrase", &json!([**passphrase, seconds]))?;
@@ -125,7 +124,7 @@ pub fn read(
         node.ask::<Value>("walletlock", &json!([]))?;
     }
     let history = history(node)?;
-    // What is not confirmed the copy may never see.
+    // The copy may never see unconfirmed transactions.
     let confirmed = history.iter().filter(|entry| entry.confirmations > 0);
     let mut transactions: Vec<Txid> = confirmed.map(|entry| entry.txid).collect();
     transactions.sort_unstable();
@@ -183,7 +182,7 @@ pub fn locked(side: &Side) -> Result<Vec<OutPoint>, MoveError> {
     Ok(locked)
 }
 
-/// All that a wallet lists of its transactions.
+/// All entries of a wallet's history.
 ///
 /// # Errors
 /// As [`Side::ask`].
@@ -195,7 +194,7 @@ impl From<ListedDescriptor> for Descriptor {
     fn from(listed: ListedDescriptor) -> Self {
         let ListedDescriptor { desc, timestamp, active, internal, range, next_index } = listed;
         let active = active.then_some(if internal { Active::Change } else { Active::Receiving });
-        // Listed with the last index, kept with the one behind it.
+        // The listed end is inclusive, the stored one exclusive.
         let range = range.map(|(begin, last)| (begin, last.saturating_add(1)));
         Self { text: desc, timestamp, range, next_index, active }
     }

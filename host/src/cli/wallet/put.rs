@@ -1,4 +1,4 @@
-//! Putting what was read into a wallet of the host.
+//! Writes content into a wallet of the host.
 
 use std::path::Path;
 
@@ -12,15 +12,15 @@ use super::node;
 use super::side::Side;
 use crate::cli::call::progress;
 
-/// For how long the copy is unlocked, in seconds: a rescan may take hours. It is locked again at the end, unless the command is killed.
+/// How long the copy is unlocked, in seconds: a rescan may take hours. It is locked again at the end, unless the command is killed.
 const UNLOCKED_FOR: u32 = 86_400;
-/// bitcoind's code for a wallet that is there already.
+/// bitcoind's error codes for a wallet name in use.
 const WALLET_ALREADY_THERE: [i64; 2] = [-4, -35];
 
-/// Makes a wallet of the host, in this folder of wallets, with this content. What fails leaves no wallet.
+/// Creates a wallet with this content at the host, whose wallets are in `wallets`. A failure removes the wallet.
 ///
 /// # Errors
-/// What the host refuses.
+/// The host refuses a call.
 pub fn put_new(
     host: &Side,
     wallets: &Path,
@@ -43,7 +43,7 @@ pub fn put_new(
 /// Adds this content to a wallet of the host.
 ///
 /// # Errors
-/// What the host refuses.
+/// The host refuses a call, except for comments and locks.
 pub fn put(
     host: &Side,
     name: &str,
@@ -55,18 +55,18 @@ pub fn put(
         host.ask::<Value>("setlabel", &json!([address, label]))?;
     }
     for Comment { txid, comment, to } in &content.comments {
-        // One that is in no block and no mempool, the copy does not know.
-        // No text changes nothing, and an empty one would remove what is there.
+        // The host refuses a comment on a transaction that is in no block and no mempool.
+        // A missing text changes nothing, and an empty one would remove the present one.
         let [comment, to] = [comment, to].map(|text| Some(text).filter(|text| !text.is_empty()));
         match host.ask::<Value>("setcomment", &json!([txid, comment, to])) {
             Err(MoveError::Refused { .. }) => {}
             other => other.map(drop)?,
         }
     }
-    // Those of an earlier copy are locked already.
+    // Outputs of an earlier copy are locked already.
     let locked = node::locked(host)?;
     for output in content.locked.iter().filter(|output| !locked.contains(output)) {
-        // One that is spent, or of a transaction that the wallet does not have, is told when the two are compared.
+        // The comparison shows outputs that are spent, or whose transaction the wallet does not have.
         let output = json!([{"txid": output.txid, "vout": output.vout}]);
         match host.ask::<Value>("lockunspent", &json!([false, output, true])) {
             Err(MoveError::Refused { .. }) => {}
@@ -76,10 +76,10 @@ pub fn put(
     Ok(())
 }
 
-/// Does something while the copy is unlocked.
+/// Runs `work` while the copy is unlocked.
 ///
 /// # Errors
-/// What the side refuses.
+/// The side refuses a call, or `work` fails.
 pub fn unlocked<T>(
     side: &Side,
     content: &Content,
@@ -97,7 +97,7 @@ pub fn unlocked<T>(
     done
 }
 
-/// Adds what no call tells, which takes a wallet that is not loaded.
+/// Adds the data that no call can set, while the wallet is unloaded.
 fn complete(host: &Side, wallets: &Path, name: &str, content: &Content) -> Result<(), MoveError> {
     host.ask::<Value>("unloadwallet", &json!([name]))?;
     let taken = take_over(wallets, name, content.blank, &content.received);
@@ -105,7 +105,7 @@ fn complete(host: &Side, wallets: &Path, name: &str, content: &Content) -> Resul
     taken.map_err(|error| MoveError::NotCompleted(error.to_string()))
 }
 
-/// Makes an empty wallet.
+/// Creates an empty wallet.
 ///
 /// # Errors
 /// A wallet of this name exists. The text is the side's refusal.
@@ -119,7 +119,7 @@ pub fn make(
     let options = json!({
         "wallet_name": name,
         "disable_private_keys": !content.private_keys,
-        // One with private keys would make some of its own.
+        // A wallet with private keys would otherwise create its own.
         "blank": content.blank || content.private_keys,
         "passphrase": passphrase,
         "avoid_reuse": content.avoid_reuse,
@@ -146,7 +146,7 @@ fn import(host: &Side, name: &str, descriptors: &[Descriptor]) -> Result<(), Mov
     }
 }
 
-/// Imports descriptors. Returns for each why it was refused, if it was.
+/// Imports descriptors. Returns for each the reason of its refusal; `None` if it was imported.
 ///
 /// # Errors
 /// As [`Side::ask`].

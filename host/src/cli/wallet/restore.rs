@@ -1,4 +1,4 @@
-//! `outrigger wallet restore`: makes a wallet of a backup, or only tells what the backup holds.
+//! `outrigger wallet restore`: restores a wallet from a backup, or only prints the backup's contents.
 
 use std::fs::File;
 use std::io;
@@ -19,8 +19,8 @@ use crate::cli::call::place::HostAt;
 use crate::cli::call::terminal::at_signal;
 use crate::config::expand_home;
 
-/// Where a decrypted backup is while the host reads it: in memory where the system has this folder. Hosts read no file of clients in the data
-/// directory.
+/// The folder of a decrypted backup while the host reads it, in memory if the system has this folder. Hosts refuse clients' files in the
+/// data directory.
 const MEMORY: &str = "/dev/shm";
 
 #[derive(Args)]
@@ -41,7 +41,7 @@ pub struct Restore {
 }
 
 impl Restore {
-    /// Restores, or tells. Returns the report.
+    /// Restores the wallet, or reads the backup. Returns the report.
     ///
     /// # Errors
     /// The file is no backup or damaged, or the host refuses it.
@@ -81,7 +81,7 @@ impl Restore {
 /// A decrypted backup.
 enum Plain {
     InMemory(File),
-    /// Where the host can read it. It is removed at the end.
+    /// A file with a path, which the host can read. It is removed at the end.
     Named(Unfinished),
 }
 
@@ -94,7 +94,7 @@ impl Plain {
     }
 }
 
-/// A file for the owner alone, which is removed also by a signal.
+/// A file that only its owner can read. A signal also removes it.
 fn decrypted_file() -> Result<Unfinished, MoveError> {
     let folder = Some(PathBuf::from(MEMORY)).filter(|memory| memory.is_dir()).unwrap_or_else(std::env::temp_dir);
     let in_folder = |error: io::Error| MoveError::Backup(format!("{}: {error}", folder.display()));
@@ -117,7 +117,7 @@ fn scratch() -> io::Result<File> {
     unfinished.file.try_clone()
 }
 
-/// A time for people.
+/// A time in RFC 3339.
 fn utc(time: SystemTime) -> String {
     let second = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let time = i64::try_from(second).ok().and_then(|second| OffsetDateTime::from_unix_timestamp(second).ok());

@@ -1,4 +1,4 @@
-//! One of the two that a wallet moves between.
+//! One side of a wallet's copy: the node or the host.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -7,14 +7,14 @@ use zeroize::Zeroizing;
 use super::error::MoveError;
 use crate::cli::call::connection::Connection;
 
-/// A node or a host, as it is asked about one wallet.
+/// A node or a host, with a connection for the calls of one wallet.
 pub struct Side {
     pub name: &'static str,
     pub connection: Connection,
 }
 
 impl Side {
-    /// `name`: what it is called in messages.
+    /// `name` stands in messages: `the node` or `the host`.
     pub fn new(name: &'static str, connection: Connection) -> Self {
         Self { name, connection }
     }
@@ -22,7 +22,7 @@ impl Side {
     /// Makes a call.
     ///
     /// # Errors
-    /// No reply; an error; a result that is not of the form expected.
+    /// There is no reply, the reply is an error, or its result has an unexpected form.
     pub fn ask<T: DeserializeOwned>(&self, method: &str, params: &Value) -> Result<T, MoveError> {
         let params = Zeroizing::new(params.to_string());
         let reply = self.connection.call(method, &params);

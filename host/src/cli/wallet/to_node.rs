@@ -1,4 +1,4 @@
-//! `outrigger wallet export-to-node`: gives a wallet back to a bitcoind.
+//! `outrigger wallet export-to-node`: copies a wallet to a bitcoind.
 
 use clap::Args;
 use outrigger_node_wallet::Content;
@@ -17,7 +17,7 @@ pub struct ToNode {
     /// The name of the copy at the node; by default the same.
     #[arg(long, value_name = "NAME")]
     r#as: Option<String>,
-    /// Gives private keys, too. Without them, the copy watches.
+    /// Copies private keys, too. Without them, the copy is watch-only.
     #[arg(long)]
     private: bool,
     #[command(flatten)]
@@ -59,7 +59,7 @@ impl ToNode {
     }
 }
 
-/// Fills the copy as far as bitcoind takes it. Returns the refused parts.
+/// Fills the copy as far as bitcoind accepts it. Returns the refused parts.
 fn fill(node: &Side, content: &Content, passphrase: Option<&Zeroizing<String>>) -> Result<Vec<String>, MoveError> {
     let refusals = put::unlocked(node, content, passphrase, || put::request_all(node, &content.descriptors))?;
     let failed = content.descriptors.iter().zip(refusals).filter_map(|(descriptor, reason)| {

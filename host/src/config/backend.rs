@@ -26,7 +26,7 @@ pub struct BackendConfig {
     /// Whether GET requests of the node's REST interface are forwarded.
     #[serde(default)]
     pub rest_passthrough: bool,
-    /// Whether these need no credentials.
+    /// Whether REST requests need no credentials.
     #[serde(default)]
     pub rest_anonymous: bool,
     /// Connections to the node, each with one request at a time.
@@ -59,8 +59,8 @@ pub struct BackendConfig {
     /// seconds.
     #[serde(default = "default_behind_seconds")]
     pub behind_seconds: u64,
-    /// How many blocks the node may go back from our best block, to an ancestor of it or to a branch with less work,
-    /// and a wallet at loading to the fork of its chain and the node's. Default: 144, and any number on regtest.
+    /// The most blocks that the node may go back from the host's best block, to an ancestor or to a branch with less work,
+    /// or a wallet at loading to the fork of its chain and the node's. Default: 144, and any number on regtest.
     pub max_rewind: Option<u32>,
     /// The hash of a block to which the node and wallets may always rewind.
     pub allow_rewind_to: Option<BlockHash>,
@@ -76,7 +76,7 @@ impl BackendConfig {
         RewindLimit { limit, allowed: self.allow_rewind_to }
     }
 
-    /// `None` if the challenge is not hex.
+    /// The identity of the chain; `None` if the signet challenge is not hex.
     pub fn chain(&self, network: Network) -> Option<ChainIdentity> {
         match &self.signet_challenge {
             None => Some(ChainIdentity::of(network)),
@@ -100,7 +100,7 @@ impl BackendConfig {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Wallets {
-    /// The host's: those of plugins.
+    /// The host's wallets, which plugins serve.
     #[default]
     Own,
     Node,
@@ -116,7 +116,7 @@ fn default_busy_poll_microseconds() -> u64 {
     100
 }
 
-/// The node's own endpoint.
+/// The endpoint that the node reports.
 fn default_zmq() -> String {
     "auto".to_owned()
 }

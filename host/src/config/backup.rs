@@ -15,10 +15,10 @@ const UNITS: [(char, u64); 4] = [('s', 1), ('m', 60), ('h', 3600), ('d', 86_400)
 pub struct BackupConfig {
     /// The folder of the backups; without one there are none.
     pub folder: Option<PathBuf>,
-    /// The time from one backup of a wallet to the next, in seconds, or with a unit as "90m", "6h" or "1d".
+    /// The time from one backup of a wallet to the next, in seconds, or with a unit such as "90m", "6h" or "1d".
     #[serde(deserialize_with = "seconds_or_text")]
     pub every: u64,
-    /// How many backups of each wallet and store stay.
+    /// How many backups of each wallet and store are kept.
     pub keep: u32,
     /// The age recipient that backups are encrypted to.
     pub recipient: Option<String>,

@@ -10,10 +10,10 @@ use super::{BackendConfig, ConfigError, LoadedConfig, NotifyConfig, PluginConfig
 /// The most address space that a database may reserve, in GiB.
 const MAX_MAP_GIB: u64 = 65_536;
 
-/// The most disk for block filters, in MiB: many times those of the whole main chain.
+/// The most disk space for block filters, in MiB: many times the size of the main chain's filters.
 const MAX_FILTER_CACHE_MIB: u64 = 1 << 20;
 
-/// The highest limit of fee estimates, in satoshi per virtual byte: all bitcoins for a transaction of two million.
+/// The highest limit of fee estimates, in satoshi per virtual byte: two million virtual bytes would cost all bitcoins.
 const MAX_ESTIMATE: u64 = 1 << 30;
 
 /// The highest minimum relay feerate, in satoshi per 1000 virtual bytes: 0.1 BTC.
@@ -31,21 +31,21 @@ const MAX_CONFIRMATION_TARGET: u64 = 1008;
 
 /// The longest time between two backups: a year.
 const MAX_BACKUP_SECONDS: u64 = 366 * 86_400;
-/// The most backups of a wallet that stay.
+/// The most backups of a wallet that are kept.
 const MAX_BACKUPS: u64 = 100_000;
 
 /// The longest deadline of a call: a day.
 const MAX_DEADLINE_SECONDS: u64 = 86_400;
 
-/// The least memory, in MiB, of an isolated plugin's process, and the least number of threads: each thread of the host
-/// in the plugin has one there.
+/// The least memory, in MiB, and the least number of threads of an isolated plugin's process: it has one thread for each
+/// thread of the host that calls it.
 const MIN_PLUGIN_MEMORY_MIB: u32 = 64;
 const MIN_PLUGIN_THREADS: u32 = 64;
 
 /// The least limit of a plugin's answers, in bytes.
 const MIN_ANSWER_BYTES: u64 = 1024;
 
-/// The highest limit.
+/// The highest limit of a plugin's answers, in bytes.
 const MAX_ANSWER_BYTES: u64 = 1 << 32;
 
 /// The deepest nesting of a body that may be configured, as in bitcoind.
@@ -165,8 +165,7 @@ impl LoadedConfig {
             .iter()
             .any(|wrap| wrap.methods.is_empty() || wrap.methods.iter().any(|name| name == "*"));
         if backend.rest_passthrough && wraps_all {
-            let reason =
-                "its requests would go past the plugin that is put before every method (routes.wrap)".to_owned();
+            let reason = "REST requests would bypass the plugin that wraps every method (routes.wrap)".to_owned();
             return Err(self.error("backend.rest_passthrough", "true", reason));
         }
         if backend.rest_anonymous && !backend.rest_passthrough {

@@ -1,4 +1,4 @@
-//! Settings of earlier versions: the refusal that names the successor, and the migration of a file.
+//! Settings of earlier versions: their refusal with advice, and the migration of a file.
 
 use outrigger_plugins::grants::{OF_WALLETS, SIGNER, WALLET_KEYS};
 
@@ -73,7 +73,7 @@ fn with_wallet_services(text: &str) -> String {
     done + rest
 }
 
-/// The grant of private keys for the wallets that the grant of `signer/1` in a list of grants has; `None` without such a grant.
+/// A grant of `wallet-keys/1` for the wallets of the `signer/1` grant in this array; `None` if the array has no such grant.
 fn grant_of_keys(array: &str) -> Option<String> {
     let signer = format!("\"{SIGNER}\"");
     let end = end_of_array(array)?;

@@ -1,4 +1,4 @@
-//! The configuration: a TOML file, or the built-in one, with changes of the command line.
+//! The configuration: a TOML file, or the built-in one, with overrides from the command line.
 //!
 //! An unknown key is an error, and errors name the file and the key, and the line if it is known.
 
@@ -173,7 +173,7 @@ fn parse(name: &str, text: &str) -> Result<Config, ConfigError> {
     toml::from_str(text).map_err(|error| {
         let before = error.span().and_then(|span| text.get(..span.start.min(text.len())));
         let line = before.map(|before| before.matches('\n').count() + 1);
-        // An error at a section's header concerns that section, whose line is not complete before the error.
+        // The line of the error counts, since an error at a section's header concerns that section.
         let section = line.and_then(|line| text.lines().take(line).filter_map(section_of).last());
         let written = line.and_then(|line| text.lines().nth(line - 1));
         let key = written.filter(|line| !line.trim_start().starts_with('[')).and_then(key_of_line);
@@ -233,7 +233,7 @@ fn insert(table: &mut toml::Table, path: &str, value: toml::Value) -> Result<(),
     }
 }
 
-/// A path in a home directory that is not known.
+/// A path in the home directory, which is unknown.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} is in the home directory, and HOME does not name one: give the data directory with --datadir", .0.display())]
 pub struct NoHome(PathBuf);
@@ -242,7 +242,7 @@ pub struct NoHome(PathBuf);
 /// working directory.
 ///
 /// # Errors
-/// [`NoHome`] if the environment names none by an absolute path.
+/// [`NoHome`] if `HOME` is not an absolute path.
 pub fn expand_home(path: &Path) -> Result<PathBuf, NoHome> {
     expand_in(path, std::env::var_os("HOME").map(PathBuf::from))
 }

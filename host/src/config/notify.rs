@@ -22,7 +22,7 @@ pub enum Topic {
     RawBlock,
     /// The transaction itself.
     RawTx,
-    /// Arrivals and departures of blocks and transactions.
+    /// Additions and removals of blocks and transactions, in order.
     Sequence,
 }
 
@@ -60,7 +60,7 @@ pub struct NotifyConfig {
     pub zmqpubrawblock: Vec<String>,
     #[serde(deserialize_with = "one_or_several")]
     pub zmqpubrawtx: Vec<String>,
-    /// For the order of blocks and transactions.
+    /// For additions and removals of blocks and transactions, in order.
     #[serde(deserialize_with = "one_or_several")]
     pub zmqpubsequence: Vec<String>,
     /// The most messages queued for a subscriber; further ones are dropped.
@@ -144,7 +144,7 @@ impl NotifyConfig {
         let mut missing = set.filter(|(_, program)| !is_program(program));
         missing.next().map(|(key, program)| {
             let advice =
-                "write a list of a program and its arguments, each a text of its own, since no shell reads them";
+                "write a list of a program and its arguments, each as a separate string, since no shell splits them";
             (key, format!("there is no program '{program}'; {advice}"))
         })
     }

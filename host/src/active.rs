@@ -22,7 +22,7 @@ pub struct Listed {
     pub method: Arc<MethodSpec>,
     /// How long it has been running.
     pub duration: Duration,
-    /// How much of how much is done, if its plugin has said so.
+    /// The done and the total amount of work, if the plugin reports them.
     pub progress: Option<(u64, u64)>,
 }
 
@@ -38,7 +38,7 @@ impl Active {
         ActiveCall { active: self.clone(), place }
     }
 
-    /// The calls in order of their begin.
+    /// The calls, the oldest first.
     pub fn list(&self) -> Vec<Listed> {
         let now = Instant::now();
         let listed = |call: &Begun| Listed {

@@ -43,7 +43,7 @@ pub struct AuditLog {
 struct Current {
     file: File,
     length: u64,
-    /// Whether the last line could not be written, so that the log has said so.
+    /// Whether the last line could not be written. The host has then logged the error.
     is_failing: bool,
 }
 
@@ -60,22 +60,22 @@ impl AuditLog {
     /// Opens the file at `path`. When it would grow beyond `max_bytes`, it is rotated; `keep` former files are kept.
     ///
     /// # Errors
-    /// It cannot be opened for writing by its owner alone.
+    /// The file cannot be opened, or its mode cannot be set to 0600.
     pub fn open(path: PathBuf, max_bytes: u64, keep: u32) -> io::Result<Self> {
         let current = Mutex::new(Current::open(&path)?);
         Ok(Self { path, max_bytes, keep, current })
     }
 
-    /// Opens the file at the path again, which another program may have moved. What is returned takes it into use.
+    /// Opens the path again, since another program may have moved the file. The returned function switches to the new file.
     ///
     /// # Errors
-    /// As of [`Self::open`].
+    /// As [`Self::open`].
     pub fn reopened(&self) -> io::Result<impl FnOnce() + '_> {
         let fresh = Current::open(&self.path)?;
         Ok(|| *self.current.lock() = fresh)
     }
 
-    /// Whether [`Self::open`] would succeed. The file is neither made nor changed.
+    /// Checks that [`Self::open`] would succeed, without creating or changing the file.
     pub fn check(path: &Path) -> io::Result<()> {
         match OpenOptions::new().append(true).open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => may_create(path),
@@ -87,7 +87,7 @@ impl AuditLog {
         }
     }
 
-    /// Adds a line. If that fails, the call goes on and the log says so.
+    /// Adds a line. If that fails, the call continues, and the host logs the error.
     fn append(&self, line: &str) {
         let mut current = self.current.lock();
         let written = self.write(&mut current, line);
@@ -113,7 +113,7 @@ impl AuditLog {
         Ok(())
     }
 
-    /// Rotates the files. Nothing is moved unless the file exists.
+    /// Rotates the files. It creates the new file first: if that fails, it moves none.
     fn rotate(&self, current: &mut Current) -> io::Result<()> {
         let next = beside(&self.path, "next");
         let file = OpenOptions::new().write(true).create(true).truncate(true).mode(MODE).open(&next)?;
@@ -131,7 +131,7 @@ impl AuditLog {
     }
 }
 
-/// Whether a file can be made at `path`.
+/// Checks that a file can be created at `path`.
 pub fn may_create(path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     Ok(access(folder, Access::WRITE_OK | Access::EXEC_OK)?)
@@ -148,11 +148,11 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
 #[serde(rename_all = "lowercase")]
 enum AuditOutcome {
     Ok,
-    /// With an error, whose code is recorded.
+    /// The call failed. The line has its error code.
     Error,
     /// Not begun: the queue was full, or the node's whitelist forbids it.
     Refused,
-    /// The client went away, or the host stopped: it may have been executed.
+    /// The client disconnected, or the host stopped. The call may have been executed.
     Abandoned,
 }
 
@@ -169,7 +169,7 @@ struct Line {
     code: Option<i32>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     txid: Vec<Txid>,
-    /// The policy, for a verdict.
+    /// The policy, in the line of a verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     policy: Option<String>,
     /// Why the policy refused.
@@ -211,7 +211,7 @@ impl AuditLog {
 
 pub fn now() -> String {
     let mut time = String::new();
-    // Writing to a text does not fail.
+    // Writing to a string does not fail.
     let _ = SystemTime.format_time(&mut Writer::new(&mut time));
     time
 }
@@ -267,7 +267,7 @@ impl Drop for AuditEntry {
     }
 }
 
-/// The transactions in a result: its text, its `txid`, those of `tx-results`, or the signed one.
+/// The transaction ids in a result: the result itself, its `txid`, those in `tx-results`, or that of the transaction in `hex`.
 fn transactions(result: &[u8]) -> Vec<Txid> {
     let Some(result) = (result.len() <= MAX_RESULT).then(|| serde_json::from_slice::<Value>(result).ok()).flatten()
     else {

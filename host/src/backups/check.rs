@@ -12,10 +12,10 @@ use outrigger_wallet_engine::WalletContents;
 use serde::Serialize;
 
 pub const COMMAND: &str = "__check-copy";
-/// How the copy is called in the messages of the process.
+/// The name of the copy in the messages of the process.
 const COPY: &str = "copy";
 
-/// What a file is a copy of.
+/// The kind of file that was copied.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, clap::ValueEnum)]
 pub enum Kind {
     Wallet,
@@ -47,12 +47,12 @@ fn read(kind: Kind) -> Result<String, String> {
     }
 }
 
-/// Makes the command that starts the check, without the kind of the copy.
+/// Builds the command of the check, without the argument for the kind of the copy.
 pub type Checker = Box<dyn Fn() -> io::Result<Command> + Send>;
 
-/// Contents as they are compared.
+/// Contents as JSON, for comparison.
 pub fn text(contents: &impl Serialize) -> String {
-    // Maps with other keys than text are none of them.
+    // Only a map with keys other than strings would fail, and contents have none.
     serde_json::to_string(contents).unwrap_or_default()
 }
 

@@ -1,4 +1,4 @@
-//! Backups of wallets and of the plugins' stores (`[backup]`). A thread makes them one after the other.
+//! Backups of wallets and of the plugins' stores (`[backup]`). A thread makes them one at a time.
 //!
 //! A copy is checked in a process of its own before it counts ([`check`]), and gets its name only then ([`folder`]).
 
@@ -25,12 +25,12 @@ pub use check::{Checker, Kind};
 use folder::{Kept, Unfinished};
 use unloaded::Unloaded;
 
-/// How long a failed backup waits for its next attempt, unless the wallet changes before.
+/// The time from a failed backup to the next attempt, unless the wallet changes earlier.
 const RETRY: Duration = Duration::from_secs(60);
-/// The folders below that of the network.
+/// The folders in the network's folder.
 const WALLETS: &str = "wallets";
 const STORES: &str = "plugins";
-/// The beginning of the names of copies that do not count yet.
+/// The prefix of the names of copies that do not count yet.
 const COPY: &str = "copy";
 /// The same for a copy in the data directory.
 const PLAIN_COPY: &str = "backup";
@@ -46,7 +46,7 @@ pub struct Source {
 /// The backups of a source, for the metrics.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Figure {
-    /// The time of the last good one, in seconds; 0 if there is none.
+    /// The time of the last good backup, in Unix seconds; 0 if there is none.
     pub last_good: u64,
     pub failures: u64,
 }
@@ -56,7 +56,7 @@ pub type Figures = Arc<Mutex<BTreeMap<Source, Figure>>>;
 #[derive(Default)]
 struct State {
     last: Option<Kept>,
-    /// Whether the wallet cannot note the last one.
+    /// Whether the wallet could not note the last backup.
     is_unnoted: bool,
     failures: u64,
     /// When the last attempt failed, and the number of changes of the wallet at that time.
@@ -77,10 +77,10 @@ pub enum BackupError {
     InUse(PathBuf),
 }
 
-/// A copy that was not checked yet.
+/// A copy that has not been checked yet.
 struct Copied {
     file: Unfinished,
-    /// The number of changes that it has.
+    /// The wallet's number of changes at the time of the copy; 0 for a store.
     changes: u64,
     /// The contents that the host expects of it, as text.
     expected: String,
@@ -90,7 +90,7 @@ struct Copied {
     failed: Option<Instant>,
 }
 
-/// What backups are made of, and where.
+/// The sources, folders and settings of backups.
 pub struct Backups {
     pub manager: Arc<WalletManager>,
     pub stores: Arc<Stores>,
@@ -99,7 +99,7 @@ pub struct Backups {
     pub base: PathBuf,
     /// The name of the network's folder, below `base`.
     pub network: String,
-    /// A folder of the data directory, for copies that were not checked yet.
+    /// A folder of the data directory, for copies that have not been checked yet.
     pub data: PathBuf,
     pub every: Duration,
     pub keep: usize,
@@ -108,10 +108,10 @@ pub struct Backups {
 }
 
 impl Backups {
-    /// Starts the thread, which ends with the wallets.
+    /// Starts the thread, which ends when the host stops.
     ///
     /// # Errors
-    /// Another host makes its backups there, or the system starts no thread.
+    /// Another host makes its backups there, or the thread cannot be started.
     pub fn start(self) -> Result<(), BackupError> {
         let (lock, unloaded) = (self.lock()?, Arc::<Unloaded>::default());
         let (copies, data) = (unloaded.clone(), self.data.clone());
@@ -139,7 +139,7 @@ impl Backups {
     fn round(&self, states: &mut BTreeMap<Source, State>, unloaded: &Unloaded) -> Duration {
         let mut patience = self.follow_unloaded(states, unloaded);
         let sources = self.sources();
-        // Without the wallets that were unloaded.
+        // Drops the figures of unloaded wallets.
         self.figures.lock().retain(|source, _| sources.contains(source) || unloaded.has(source, ..));
         for source in sources {
             // The older copy is backed up first, so that the newest backup has the newest keys.
@@ -199,7 +199,7 @@ impl Backups {
         wallets.chain(stores).collect()
     }
 
-    /// How many changes of the source require a backup, and when it noted its last backup; `None` if the wallet was unloaded.
+    /// How many changes of the source require a backup, and when it noted its last one, in Unix seconds; `None` if it was unloaded.
     fn standing(&self, source: &Source) -> Result<Option<(u64, u64)>, BackupError> {
         match source.kind {
             Kind::Store => Ok(Some((0, u64::MAX))),
@@ -220,7 +220,7 @@ impl Backups {
             return RETRY.saturating_sub(at.elapsed());
         }
         match &state.last {
-            // A backup that the wallet has not noted is one of a former wallet of its name. A time in the future is that of a wrong clock.
+            // A backup that the wallet has not noted is one of a former wallet of its name. A time in the future comes from a wrong clock.
             Some(last) if last.changes == changes && (state.is_unnoted || noted >= last.seconds()) => {
                 SystemTime::now().duration_since(last.time).map_or(Duration::ZERO, |age| self.every.saturating_sub(age))
             }
@@ -246,8 +246,8 @@ impl Backups {
         self.base.join(&self.network).join(kind).join(folder::folder_name(&source.name))
     }
 
-    /// Copies a source to the disk of the wallets: a copy holds up the wallet, and the disk of the backups may hang. `None` if the source is
-    /// gone.
+    /// Copies a source to the disk of the wallets first: a copy blocks the wallet, and the disk of the backups may hang. `None` if the
+    /// source is gone.
     fn copy(&self, source: &Source) -> Result<Option<Copied>, BackupError> {
         let mut file = Unfinished::create(&self.data, PLAIN_COPY)?;
         match source.kind {
@@ -274,8 +274,8 @@ impl Backups {
         Ok(())
     }
 
-    /// Writes a copy to the folder of the backups, checks it and gives it its name. Only the other disk gets the plain copy of a backup that
-    /// is encrypted.
+    /// Writes a copy to the folder of the backups, checks it and gives it its name. The plain copy of an encrypted backup stays in the data
+    /// directory.
     fn write(&self, source: &Source, copied: &mut Copied) -> Result<Kept, BackupError> {
         let folder = self.folder(source);
         folder::make(&self.base, &folder)?;
@@ -290,7 +290,7 @@ impl Backups {
                 let written = sealed::seal(plain, recipient, &copy.file)?;
                 copy.file.sync_all()?;
                 if sealed::hash(copy.reopen()?)? != written {
-                    let reason = "the encrypted file reads otherwise than it was written".to_owned();
+                    let reason = "the encrypted file differs from the written data".to_owned();
                     return Err(BackupError::Check(reason));
                 }
             }
@@ -303,7 +303,7 @@ impl Backups {
         Ok(copy.finish(copied.changes, self.recipient.is_some())?)
     }
 
-    /// Fails while another host makes its backups there: both would use the same names, and remove each other's.
+    /// Locks the folder. Fails while another host makes its backups there: each would remove the other's files.
     fn lock(&self) -> Result<File, BackupError> {
         let folder = self.base.join(&self.network);
         folder::make(&self.base, &folder)?;
@@ -315,7 +315,7 @@ impl Backups {
         }
     }
 
-    /// What follows a good backup, which stays good if this fails. Returns whether the copied wallet has noted it, unless it was unloaded.
+    /// Removes former backups, and has the wallet note a good one, which stays good if either fails. Returns false if the wallet cannot.
     fn conclude(&self, source: &Source, copied: &Copied, kept: &Kept) -> bool {
         let name = &source.name;
         if let Err(error) = folder::prune(&self.folder(source), self.keep) {

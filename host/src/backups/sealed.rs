@@ -8,10 +8,10 @@ use age::x25519::Recipient;
 use age::{Decryptor, Encryptor, IdentityFile};
 use bitcoin::hashes::{Hash as _, HashEngine as _, sha256};
 
-/// The beginning of a file of age.
+/// The first bytes of an age file.
 const MAGIC: &[u8] = b"age-encryption.org/";
 
-/// Encrypts a file from its beginning. Returns the hash of the bytes that were written.
+/// Encrypts a whole file to `to`. Returns the hash of the written bytes.
 ///
 /// # Errors
 /// A file cannot be read or written.
@@ -25,7 +25,7 @@ pub fn seal(mut plain: &File, recipient: &Recipient, to: impl Write) -> io::Resu
     Ok(sha256::Hash::from_engine(hashed.engine))
 }
 
-/// The hash of a file.
+/// The SHA-256 of a file, from its current position.
 ///
 /// # Errors
 /// It cannot be read.
@@ -53,7 +53,7 @@ impl<W: Write> Write for Hashed<W> {
     }
 }
 
-/// Whether a file is encrypted with age. It is then read from its beginning.
+/// Whether a file is encrypted with age. Rewinds the file.
 ///
 /// # Errors
 /// It cannot be read.
@@ -68,7 +68,7 @@ pub fn is_sealed(mut file: &File) -> io::Result<bool> {
 /// Decrypts a file with the identities in another file.
 ///
 /// # Errors
-/// No identity fits, the file is damaged, or one of them cannot be read or written.
+/// No identity fits, the file is damaged, or a file cannot be read or written.
 pub fn open(sealed: &File, identity: &Path, to: &mut impl Write) -> Result<(), String> {
     let in_identity = |error: &dyn std::fmt::Display| format!("{}: {error}", identity.display());
     let identities = File::open(identity).and_then(|file| IdentityFile::from_buffer(BufReader::new(file)));

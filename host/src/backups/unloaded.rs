@@ -1,4 +1,4 @@
-//! Copies of wallets that were unloaded while a backup was due. Each is made before the wallet's file is closed, so the wallet can be
+//! Copies of wallets that were unloaded while a backup was due. The host copies before it closes the file, so that a wallet can be
 //! loaded again or removed while its backup is written.
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use super::{BackupError, Copied, Kind, Source, check};
 
 /// The most copies that wait for the disk of the backups.
 const MAX_COPIES: usize = 16;
-/// The beginning of their files' names.
+/// The prefix of the copies' file names.
 const COPY: &str = "unloaded";
 
 #[derive(Default)]

@@ -8,13 +8,13 @@ use serde_json::Value;
 use crate::amount;
 use crate::error::RpcError;
 
-/// The virtual bytes of a kvB.
+/// Virtual bytes per kvB.
 const KVB: u64 = 1_000;
 
 /// A feerate in whole satoshi per kvB (1000 virtual bytes).
 ///
-/// rust-bitcoin 0.32 has whole satoshi per 1000 weight units (250 virtual bytes), which is coarser than bitcoind's
-/// feerates. `Display` yields BTC/kvB, and [`amount::to_json`] the JSON number.
+/// rust-bitcoin 0.32's `FeeRate` counts whole satoshi per 1000 weight units (250 virtual bytes), which is coarser than
+/// bitcoind's. `Display` yields BTC/kvB, and [`amount::to_json`] the JSON number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct FeeRate(u64);
 

@@ -1,6 +1,7 @@
 //! A call's positional arguments, with bitcoind's checks and messages.
 //!
-//! A wrapper reads the arguments of other plugins' methods with [`Params`]. The arguments of a plugin's own methods are those of a function.
+//! A wrapper plugin reads the arguments of other plugins' methods with [`Params`]. A plugin's own method gets its arguments as the
+//! parameters of a Rust function.
 //!
 //! ```
 //! use outrigger_values::params::Params;
@@ -8,7 +9,7 @@
 //! use serde_json::json;
 //!
 //! let params = Params(vec![json!(6)]);
-//! // As in bitcoind, any argument may be null, and the messages are its own.
+//! // As in bitcoind, null means omitted. The error messages are bitcoind's.
 //! assert_eq!((params.integer_or(0, 100), params.integer_or(3, 100)), (Ok(6), Ok(100)));
 //! let error = params.text(0).unwrap_err();
 //! assert_eq!((error.code, error.message.as_str()), (RpcErrorCode::MISC, "JSON value is not a string as expected"));
@@ -40,7 +41,7 @@ impl Params {
         if self.0.len() < N {
             self.0.resize(N, Value::Null);
         }
-        #[allow(clippy::unwrap_used, reason = "there are as many since the line above")]
+        #[allow(clippy::unwrap_used, reason = "the lines above pad the arguments to N")]
         self.0.first_chunk_mut().unwrap()
     }
 
@@ -138,7 +139,7 @@ pub fn hash(value: &Value, name: &str) -> Result<[u8; 32], RpcError> {
     hash_text(text(value)?, name)
 }
 
-/// [`hash`] from text.
+/// As [`hash`], for an argument that is known to be text.
 pub fn hash_text(text: &str, name: &str) -> Result<[u8; 32], RpcError> {
     const LENGTH: usize = 64;
     if text.len() != LENGTH {
@@ -152,7 +153,8 @@ pub fn hash_text(text: &str, name: &str) -> Result<[u8; 32], RpcError> {
     Ok(bytes)
 }
 
-/// A byte string in hexadecimal, as the argument `name`. Error -8, for other types with an empty text in the message.
+/// Decodes the argument `name` from hexadecimal text. Error -8 for text that is empty or not hexadecimal, and for other types, whose
+/// message shows an empty text.
 pub fn hex(value: &Value, name: &str) -> Result<Vec<u8>, RpcError> {
     let text = value.as_str().unwrap_or_default();
     decode_hex(text)
@@ -167,7 +169,7 @@ pub fn decode_hex(text: &str) -> Option<Vec<u8>> {
         return None;
     }
     let value = |digit: u8| DIGIT_VALUES.get(usize::from(digit)).copied().unwrap_or(NO_DIGIT);
-    // Invalid digits are detected at the end, since a block has millions of digits.
+    // Invalid digits are detected once, after the loop: a block has millions of digits.
     let mut seen = 0;
     let byte = |[high, low]: &[u8; 2]| {
         let (high, low) = (value(*high), value(*low));
@@ -213,7 +215,8 @@ pub fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// The range of a ranged descriptor, ends included; N is `[0, N]`. Error -8, in bitcoind's order of checks.
+/// Parses the range of a ranged descriptor: `[BEGIN, END]`, or `END` for `[0, END]`. Returns the first and the last index, both included.
+/// Error -8 for an invalid range, -1 for a number that is not a 64-bit integer. The checks run in bitcoind's order.
 pub fn descriptor_range(value: &Value) -> Result<(u32, u32), RpcError> {
     const MAX_INDEXES: i64 = 1_000_000;
     let error = |message: &str| Err(RpcError::invalid_parameter(message));

@@ -1,4 +1,4 @@
-//! Escapes foreign text for terminals and logs.
+//! Escapes untrusted text for terminals and logs.
 
 use std::borrow::Cow;
 

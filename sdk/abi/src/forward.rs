@@ -1,4 +1,4 @@
-//! A service implemented elsewhere: each function of its table forwards its index and its bytes.
+//! A service table whose functions all call one [`Forward`], with their index and the bytes of the request.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -8,19 +8,19 @@ use super::service::{MAX_FUNCTIONS, Response, ServiceFn, ServiceTable, TableBox,
 
 /// The implementation behind a forwarded service.
 pub trait Forward: Send + Sync + 'static {
-    /// Answers the function at this index of the table, for the call with the token `scope`; 0: no call.
+    /// Answers a request to the function at `index` of the table. `scope` is the token of the call that makes the request; 0 if none does.
     fn ask(&self, index: usize, scope: u64, request: &[u8]) -> Response;
 }
 
 /// A table whose functions call a [`Forward`]. It is valid as long as this value.
 pub struct ForwardedService<F: Forward> {
     table: TableBox,
-    /// The table's `ctx` points to it.
+    /// Keeps the target of the table's `ctx` alive.
     _forward: Arc<F>,
 }
 
 impl<F: Forward> ForwardedService<F> {
-    /// A table of this many functions, at most 128.
+    /// A table of `functions` functions, at most 128.
     pub fn new(forward: Arc<F>, functions: usize) -> Self {
         let table = TableBox::new(Arc::as_ptr(&forward).cast(), functions_of::<F>().into_iter().take(functions));
         Self { table, _forward: forward }

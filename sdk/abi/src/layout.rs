@@ -1,6 +1,6 @@
 //! The structs and function types of the interface as data, for the C header.
 //!
-//! `abi_struct!` and `abi_functions!` generate it from the declarations, so that the two cannot differ.
+//! `abi_struct!` and `abi_functions!` generate this data from the Rust declarations, so the header cannot differ from them.
 
 /// The lines of a doc comment.
 pub type Docs = &'static [&'static str];
@@ -73,7 +73,7 @@ impl StructLayout {
         end.next_multiple_of(self.align)
     }
 
-    /// How many of the first `size` bytes hold whole fields.
+    /// The end of the last field that lies within the first `size` bytes, in bytes; 0 if there is none.
     pub fn whole_fields(&self, size: usize) -> usize {
         let ends = self.fields.iter().map(|field| field.offset + field.size);
         ends.filter(|end| *end <= size).max().unwrap_or(0)
@@ -82,17 +82,17 @@ impl StructLayout {
 
 /// Declares a struct of the interface.
 ///
-/// Fields that were added later are at the end, with `#[since(MINOR)]`. Each gets a function of its name, which reads
-/// the field if the other side's struct includes it.
+/// Fields added after minor version 0 come last, marked `#[since(MINOR)]`. For each, the macro generates a function of the same name, which
+/// returns the field, or `None` if the other side's struct is too old to have it.
 macro_rules! abi_struct {
     (@later $field:ident $type:ty) => {
-        #[doc = concat!("`", stringify!($field), "`, where the struct of the other side reaches so far.")]
+        #[doc = concat!("`", stringify!($field), "`; `None` if the other side's struct is too old to have it.")]
         ///
         /// # Safety
         /// `this` points to a struct with `struct_size` readable bytes.
         pub unsafe fn $field(this: *const Self) -> Option<$type> {
             let end = std::mem::offset_of!(Self, $field) + size_of::<$type>();
-            // SAFETY: the caller's promise; nothing beyond `struct_size` is read.
+            // SAFETY: the caller guarantees `struct_size` readable bytes, and nothing beyond them is read.
             unsafe { if (*this).struct_size < end { None } else { Some((*this).$field) } }
         }
     };
@@ -107,7 +107,7 @@ macro_rules! abi_struct {
         }
 
         impl $name {
-            /// The struct as data.
+            /// The layout of this struct.
             pub const LAYOUT: &'static $crate::layout::StructLayout = &$crate::layout::StructLayout {
                 name: stringify!($name),
                 docs: &[$($doc),*],

@@ -1,38 +1,39 @@
-//! Writing transactions into an answer as they are stored, with the labels that their outputs have now.
+//! Copies stored transactions into an answer without decoding them, and inserts the current labels of their outputs.
 
 use bitcoin::Script;
 
 use super::history::{HistoryBatch, UnsettledState, WalletOutput, WalletTransaction};
 use crate::wire::{Blob, Encoded, Reader, Viewed, WireError, count, to_bytes};
 
-/// The bytes of a row beside its transaction, where nothing is said of the moment: the length and the absence.
+/// The bytes of a row without an [`UnsettledState`], beside its transaction: the transaction's length (4) and the absence flag (1).
 const ROW_OVERHEAD: usize = 5;
 
-/// The length of the fields around an output's script, in bytes: value and script length before it, its owner behind it.
+/// The bytes around an output's script: value (8) and script length (4) before it, ownership (1) after it.
 const AROUND_SCRIPT: usize = 13;
-/// The length of an output's flag of change, and of a label that is not there, in bytes.
+/// The bytes of an output's change flag (1) and of an absent label (1).
 const UNLABELLED: usize = 2;
 
 /// Writes a [`HistoryBatch`] from stored rows.
 pub struct HistoryWriter {
-    /// The number of transactions, which is known at the end, and the transactions.
+    /// The encoded batch. [`HistoryWriter::finish`] fills in the number of transactions at its beginning.
     bytes: Vec<u8>,
     count: usize,
 }
 
 impl HistoryWriter {
-    /// A batch with room for so many bytes. It grows where that is not enough.
+    /// An empty batch whose buffer has room for `capacity` bytes and grows if necessary.
     pub fn with_capacity(capacity: usize) -> Self {
         let mut bytes = Vec::with_capacity(capacity);
         bytes.extend_from_slice(&count(0));
         Self { bytes, count: 0 }
     }
 
-    /// Appends a transaction, given as the encoding of a [`WalletTransaction`] whose outputs have no label and are change where
-    /// they are the wallet's, and what the moment says of it. `label` gives the label of a script, none where it has none.
+    /// Appends a transaction. `transaction` is the encoding of a [`WalletTransaction`] whose outputs have no labels and count as change
+    /// if the wallet owns them. `unsettled` is the transaction's current state, `None` if it is settled. `label` returns the label of a
+    /// script; an output with a label is not change.
     ///
     /// # Errors
-    /// When the transaction is damaged.
+    /// `transaction` is not a valid encoding.
     #[inline]
     pub fn push<'l>(
         &mut self,
@@ -66,17 +67,17 @@ impl HistoryWriter {
         Ok(())
     }
 
-    /// How many transactions there are so far.
+    /// The number of transactions so far.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// How many bytes they take.
+    /// The size of the batch so far, in bytes.
     pub fn size(&self) -> usize {
         self.bytes.len()
     }
 
-    /// The batch, and where to go on after it.
+    /// Completes the batch. `next` is the position at which the next batch starts; `None` at the end of the history.
     pub fn finish(mut self, next: Option<&[u8]>) -> Encoded<HistoryBatch> {
         if let Some(begin) = self.bytes.first_chunk_mut() {
             *begin = count(self.count);
@@ -86,7 +87,7 @@ impl HistoryWriter {
     }
 }
 
-/// The outputs of an encoded transaction: where each begins, and its script.
+/// The outputs of an encoded transaction: the offset and the script of each.
 fn scripts(transaction: &[u8]) -> Result<impl Iterator<Item = (usize, &Script)>, WireError> {
     let mut reader = Reader::new(transaction);
     let outputs = WalletTransaction::view(&mut reader)?.outputs.bytes();

@@ -1,4 +1,4 @@
-//! Values behind their length, and messages that stay in the bytes they came in.
+//! Values prefixed with their length, and messages that stay encoded and are read in place.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -6,8 +6,8 @@ use std::marker::PhantomData;
 use super::{Reader, Shape, Viewed, Wire, WireError, Writer, from_bytes, to_bytes};
 use outrigger_abi::OwnedBytes;
 
-/// A value behind the length of its encoding (`u32`), so that a reader can pass over it, and over fields that a newer
-/// writer appended to it.
+/// A value prefixed with the length of its encoding (`u32`). A reader can skip the value, and fields that a newer writer
+/// appended to it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Framed<T>(pub T);
 
@@ -29,22 +29,22 @@ impl<T: Viewed + 'static> Viewed for Framed<T> {
     }
 }
 
-/// A framed value in a message. Unlike other views it says nothing of what is in the frame until that is opened.
+/// A view of a framed value. Unlike other views, it decodes nothing until [`FramedView::open`] or [`FramedView::read`].
 pub struct FramedView<'a, T> {
     bytes: &'a [u8],
     value: PhantomData<fn() -> T>,
 }
 
 impl<'a, T: Viewed> FramedView<'a, T> {
-    /// Looks at the value.
+    /// A view of the value.
     ///
     /// # Errors
-    /// When the frame holds no whole value.
+    /// The frame does not contain a complete value.
     pub fn open(&self) -> Result<T::View<'a>, WireError> {
         T::view(&mut Reader::new(self.bytes))
     }
 
-    /// The value, copied out of the message.
+    /// Decodes the value into an owned copy.
     ///
     /// # Errors
     /// As [`FramedView::open`].
@@ -52,7 +52,7 @@ impl<'a, T: Viewed> FramedView<'a, T> {
         from_bytes(self.bytes)
     }
 
-    /// The encoding.
+    /// The encoded value, without its length.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
@@ -72,10 +72,10 @@ impl<T: Viewed> fmt::Debug for FramedView<'_, T> {
     }
 }
 
-/// A message that stays in the bytes it came in, and is looked at there.
+/// A message that stays encoded and is read in place.
 ///
-/// As the answer of a service's function it is the same bytes as a `T`: the side that answers writes them once, the other
-/// side reads them in place.
+/// Its encoding is that of a `T`. In the answer of a service's function, the sender encodes the message once, and the receiver reads it in
+/// place.
 pub struct Encoded<T> {
     bytes: OwnedBytes,
     message: PhantomData<fn() -> T>,
@@ -87,20 +87,20 @@ impl<T: Viewed> Encoded<T> {
         Self::written(to_bytes(message))
     }
 
-    /// Takes over a message that was written piece by piece.
+    /// Wraps a message that the caller has encoded.
     pub(crate) fn written(bytes: Vec<u8>) -> Self {
         Self { bytes: bytes.into(), message: PhantomData }
     }
 
-    /// Looks at the message.
+    /// A view of the message.
     ///
     /// # Errors
-    /// When the bytes are no such message.
+    /// The bytes do not encode a `T`.
     pub fn view(&self) -> Result<T::View<'_>, WireError> {
         T::view(&mut Reader::new(&self.bytes))
     }
 
-    /// The message, copied out.
+    /// Decodes the message into an owned copy.
     ///
     /// # Errors
     /// As [`Encoded::view`].
@@ -108,7 +108,7 @@ impl<T: Viewed> Encoded<T> {
         from_bytes(&self.bytes)
     }
 
-    /// The encoding.
+    /// The encoded message.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }

@@ -16,13 +16,13 @@ use super::address::to_script;
 
 const DATA: &str = "data";
 
-/// The version of transactions that name none.
+/// The version of a transaction if the argument is omitted.
 const VERSION: u32 = 2;
 /// The standard versions of transactions.
 const VERSIONS: RangeInclusive<u32> = 1..=3;
 
-/// The transaction of the arguments inputs, outputs, locktime, replaceable and version. The error is the first rule that
-/// they break, with bitcoind's code and message.
+/// Builds a transaction from the arguments inputs, outputs, locktime, replaceable and version. The error names the first violated
+/// rule, with bitcoind's code and message.
 pub fn transaction_from_params(params: &Params, network: Network) -> Result<Transaction, RpcError> {
     let version: u32 = params.given(4).map_or(Ok(VERSION), typed::integer)?;
     let lock_time = lock_time(params.given(2))?;
@@ -104,7 +104,7 @@ pub fn output_names(value: &Value) -> Vec<&str> {
     pairs(value).unwrap_or_default().into_iter().map(|(name, _)| name.as_str()).collect()
 }
 
-/// Parses createrawtransaction's outputs. The error is the first rule that it breaks, with bitcoind's code.
+/// Parses createrawtransaction's outputs. The error names the first violated rule, with bitcoind's code.
 pub fn outputs(value: &Value, network: Network) -> Result<Vec<TxOut>, RpcError> {
     if value.is_null() {
         return Err(invalid(", output argument must be non-null"));
@@ -139,7 +139,7 @@ fn data_output(value: &Value) -> Result<TxOut, RpcError> {
     let text = match value {
         Value::String(text) => text.clone(),
         Value::Number(number) => number.to_string(),
-        // bitcoind's text of the value true.
+        // bitcoind reads the value true as the text `1`.
         Value::Bool(true) => "1".to_owned(),
         _ => String::new(),
     };

@@ -1,6 +1,6 @@
-//! Standard scripts, limits of relay, addresses, scripts as text, and decoded transactions, shared by all plugins.
+//! Standard scripts, relay limits, addresses, scripts as text, and decoded transactions, shared by all plugins.
 //!
-//! Everything is a pure function of bytes and a network, defined for any bytes from a client.
+//! All functions are pure, and accept any bytes that a client sends.
 
 #![warn(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! Keeping state in the plugin's store ([`outrigger_service::Store`]).
+//! Keeps state in the plugin's store ([`outrigger_service::Store`]).
 //!
 //! ```
 //! use outrigger_sdk::service::Scope;
@@ -24,10 +24,10 @@ use outrigger_service::store::{KeyRange, StoreChange, StoreRow};
 use outrigger_service::wire::Blob;
 use outrigger_service::{Host, Result as ServiceResult, Scope};
 
-/// Changes that are stored together. The last change of a key counts.
+/// Changes that the host commits atomically. If a key is changed more than once, the last change counts.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
-    /// By key; `None` for one that goes.
+    /// The new value of each key; `None` removes the key.
     keys: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
     ranges: Vec<KeyRange>,
     version: Option<u32>,
@@ -47,9 +47,9 @@ impl Batch {
         self.keys.insert(key.to_vec(), None);
     }
 
-    /// Removes the keys of a range, also those that the batch has put there before.
+    /// Removes the keys in a range, including keys that this batch put there before.
     pub fn delete_range(&mut self, range: KeyRange) {
-        // The host refuses the commit for other bounds.
+        // The host refuses to commit a range with invalid bounds.
         if let Ok(Some(bounds)) = range.bounds() {
             self.keys.retain(|key, _| !bounds.contains(&&key[..]));
         }
@@ -61,7 +61,7 @@ impl Batch {
         self.version = Some(version);
     }
 
-    /// The bytes of all keys and values that were put or deleted: at least those of the change.
+    /// The size of all keys and values put or deleted so far, in bytes. Replaced values count, so the change itself may be smaller.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -69,25 +69,25 @@ impl Batch {
     /// The value of a key once the batch is committed.
     ///
     /// # Errors
-    /// As of [`outrigger_service::Store::get`].
+    /// As for [`outrigger_service::Store::get`].
     pub fn get(&self, host: &Host, scope: Scope, key: &[u8]) -> ServiceResult<Option<Vec<u8>>> {
         if let Some(value) = self.keys.get(key) {
             return Ok(value.clone());
         }
-        let goes = |range: &KeyRange| matches!(range.bounds(), Ok(Some(bounds)) if bounds.contains(&key));
-        if self.ranges.iter().any(goes) {
+        let is_removed = |range: &KeyRange| matches!(range.bounds(), Ok(Some(bounds)) if bounds.contains(&key));
+        if self.ranges.iter().any(is_removed) {
             return Ok(None);
         }
         let found = host.store.get(scope, vec![Blob(key.to_vec())])?;
         Ok(found.into_iter().next().flatten().map(|value| value.0))
     }
 
-    /// Whether it changes nothing.
+    /// Whether the batch contains no change.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty() && self.ranges.is_empty() && self.version.is_none()
     }
 
-    /// The change, for [`outrigger_service::Store::commit`].
+    /// Converts the batch for [`outrigger_service::Store::commit`]. `durable`: the commit waits until the changes are on disk.
     pub fn into_change(self, durable: bool) -> StoreChange {
         let mut change =
             StoreChange { deleted_ranges: self.ranges, version: self.version, durable, ..Default::default() };
@@ -100,28 +100,30 @@ impl Batch {
         change
     }
 
-    /// Stores the changes, or nothing.
+    /// Commits all changes, or none of them if it fails. Does not wait until they are on disk.
     ///
     /// # Errors
-    /// As of [`outrigger_service::Store::commit`].
+    /// As for [`outrigger_service::Store::commit`].
     pub fn commit(self, host: &Host, scope: Scope) -> ServiceResult<()> {
         host.store.commit(scope, self.into_change(false))
     }
 
-    /// As [`Batch::commit`], and waits until they are on disk.
+    /// As [`Batch::commit`], but waits until the changes are on disk.
     ///
     /// # Errors
-    /// As of [`outrigger_service::Store::commit`].
+    /// As for [`outrigger_service::Store::commit`].
     pub fn commit_durably(self, host: &Host, scope: Scope) -> ServiceResult<()> {
         host.store.commit(scope, self.into_change(true))
     }
 }
 
-/// Brings the store to a version, in [`Plugin::start`](crate::Plugin::start). `migrate` gets each older version, from that of the store on
-/// (0 for a new store), and the changes that make the next version of it. They are committed together with the version.
+/// Migrates the store to a version. Call it in [`Plugin::start`](crate::Plugin::start).
+///
+/// It calls `migrate` with each older version in turn, starting with the store's version (0 for a new store), and with an empty batch, in
+/// which `migrate` puts the changes that lead to the next version. The changes are committed together with that version's number.
 ///
 /// # Errors
-/// A reason for the operator: the store has a newer version, a migration failed, or the store did.
+/// A reason for the operator: the store has a newer version, a migration failed, or the store failed.
 pub fn open_store(
     host: &Host,
     scope: Scope,

@@ -1,4 +1,4 @@
-//! A host of canned answers, for unit tests of a plugin that need exact answers, or faults, of the services.
+//! A stub host for unit tests of a plugin. A test sets the exact answers, or the faults, of its services.
 //!
 //! ```
 //! use outrigger_sdk::options::NoOptions;
@@ -30,9 +30,9 @@
 //! assert_eq!(plugin.call("height", json!([])), Ok(json!(1)));
 //! ```
 //!
-//! The chain connects what it is given without judging it, and the wallet answers from plain data that the test sets: it follows
-//! nothing and knows no rules. A host with a real chain and real wallets in a folder of the test is `TestHost` of the crate
-//! `outrigger-testing`, which starts plugins by the same [`TestPlugin`].
+//! The stub chain connects blocks without validating them. The stub wallet answers with the data that the test sets; it does not follow
+//! the chain and has no rules. For a real chain and real wallets in a folder of the test, use `TestHost` of the crate
+//! `outrigger-testing`, which starts plugins as the same [`TestPlugin`].
 
 #![allow(clippy::panic, reason = "a test's own failure")]
 
@@ -82,7 +82,7 @@ pub struct StubHost {
     pub mempool: Arc<StubMempool>,
     /// Its wallets.
     pub wallet: Arc<StubWallet>,
-    /// What plugins logged.
+    /// The log of its plugins.
     pub log: Arc<StubLog>,
     /// The methods that plugins call.
     pub rpc: Arc<StubRpc>,
@@ -90,7 +90,7 @@ pub struct StubHost {
     pub store: Arc<StubStore>,
     /// The metrics of its plugins.
     pub metrics: Arc<StubMetrics>,
-    /// What it tells of itself.
+    /// Its information about itself.
     pub info: Arc<StubInfo>,
 }
 
@@ -125,7 +125,7 @@ impl Events for NoEvents {
     }
 }
 
-/// Locks, whatever happened under the lock before: a test that panicked has failed already.
+/// Locks a mutex even if it is poisoned: the test that panicked has failed already.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
@@ -146,7 +146,7 @@ impl StubHost {
         Self { wallet, mempool, chain, log, rpc, store, metrics, info }
     }
 
-    /// What a plugin gets to see of it.
+    /// The services of this host, as a plugin gets them.
     pub fn handle(&self) -> Host {
         Host {
             chain: self.chain.clone(),
@@ -170,20 +170,20 @@ impl StubHost {
     /// Starts a plugin with the options that its configuration would give.
     ///
     /// # Panics
-    /// When the manifest, the options or the plugin refuse: the test has failed.
+    /// The manifest or the options are invalid, or the plugin refuses to start.
     pub fn start<P: Plugin>(&self, options: Value) -> TestPlugin<P> {
         TestPlugin::start(self.handle(), Arc::new(NoScopes), options)
     }
 }
 
-/// Who opens the scopes of calls: a host whose services answer a call by its token.
+/// Opens the scopes of calls. A host implements it if the answers of its services depend on the call's token.
 pub trait CallScopes: Send + Sync {
-    /// Opens the scope of a call that names a wallet, as a client's URI does, or none, and whose wallet must have followed the
-    /// chain to its tip or not. It ends with what is given.
+    /// Opens the scope of the call `token`. `wallet` is the wallet that the client's URI names, if any. `needs_tip`: that wallet must have
+    /// followed the chain to its tip. The scope ends when the returned value is dropped.
     fn open(&self, token: u64, wallet: Option<&str>, needs_tip: bool) -> Box<dyn Any + Send>;
 }
 
-/// Services that answer the same to every call.
+/// For services whose answers do not depend on the call.
 struct NoScopes;
 
 impl CallScopes for NoScopes {
@@ -200,15 +200,15 @@ pub struct TestPlugin<P> {
     scopes: Arc<dyn CallScopes>,
     answers: Arc<Answers>,
     next: AtomicU64,
-    /// The release and the deprecated features of calls.
+    /// The release and the deprecated features of calls, encoded in one word.
     word: AtomicU32,
 }
 
 impl<P: Plugin> TestPlugin<P> {
-    /// Starts a plugin on these services. For those who make a host for tests; others start it by their host.
+    /// Starts a plugin with these services. Test hosts call it; a test calls the `start` of its host, such as [`StubHost::start`].
     ///
     /// # Panics
-    /// When the manifest, the options or the plugin refuse: the test has failed.
+    /// The manifest or the options are invalid, or the plugin refuses to start.
     pub fn start(host: Host, scopes: Arc<dyn CallScopes>, options: Value) -> Self {
         let manifest = Manifest::parse(P::MANIFEST.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
         let given = options.as_object().cloned().unwrap_or_default();
@@ -227,7 +227,7 @@ impl<P: Plugin> TestPlugin<P> {
         }
     }
 
-    /// Calls from now on expect the answers of this release, with these deprecated features.
+    /// Makes later calls expect the answers of this release, with these deprecated features.
     pub fn set_release(&self, release: u32, deprecated: &[&str]) {
         self.word.store(Deprecated::of(deprecated).word(release), Ordering::Relaxed);
     }
@@ -237,7 +237,7 @@ impl<P: Plugin> TestPlugin<P> {
 struct Answers {
     given: Mutex<HashMap<u64, Result<Vec<u8>, RpcError>>>,
     cancelled: Mutex<HashSet<u64>>,
-    /// How often the answer of a call is still said to be wanted; `None` for ever.
+    /// How often the plugin still learns that an answer is wanted, over all calls; `None` without a limit.
     patience: Mutex<Option<u64>>,
     passed: Mutex<HashMap<u64, Option<Vec<u8>>>>,
 }
@@ -272,12 +272,12 @@ pub struct PendingCall {
 }
 
 impl PendingCall {
-    /// Names the call, for [`TestPlugin::cancel`].
+    /// The token of the call.
     pub fn token(&self) -> u64 {
         self.token
     }
 
-    /// The parameters with which the plugin passed the call on, if it did. The inner `None` stands for the client's.
+    /// The parameters with which the plugin passed the call on; `None` if it has not. An inner `None` means the client's parameters.
     pub fn passed_on(&self) -> Option<Option<Value>> {
         let passed = lock(&self.answers.passed).get(&self.token).cloned()?;
         Some(passed.map(|params| serde_json::from_slice(&params).unwrap_or_default()))
@@ -302,20 +302,20 @@ impl PendingCall {
 }
 
 impl<P: Plugin> TestPlugin<P> {
-    /// Has answers wanted for this many questions of the plugin, and no longer.
+    /// Limits how often the plugin learns that an answer is wanted: after this many queries, over all calls, none is.
     pub fn want_answers_for(&self, questions: u64) {
         *lock(&self.answers.patience) = Some(questions);
     }
 
-    /// Makes a call with a JSON array of arguments, and gives what may be answered later.
+    /// Begins a call with a JSON array of arguments. The plugin may answer it later.
     ///
     /// # Panics
-    /// When the manifest does not list the method, or the arguments are no array.
+    /// The manifest does not list the method, or the arguments are not an array.
     pub fn begin(&self, method: &str, arguments: Value) -> PendingCall {
         self.begin_for(None, method, arguments)
     }
 
-    /// As [`TestPlugin::begin`], of a client whose URI names this wallet.
+    /// As [`TestPlugin::begin`], for a client whose URI names this wallet.
     ///
     /// # Panics
     /// As [`TestPlugin::begin`].
@@ -336,34 +336,34 @@ impl<P: Plugin> TestPlugin<P> {
         PendingCall { token, answers: self.answers.clone() }
     }
 
-    /// Makes a call that is answered at once.
+    /// Makes a call, and returns its answer.
     ///
     /// # Panics
-    /// When it is not answered at once.
+    /// As [`TestPlugin::begin`], or the plugin does not answer before its function returns.
     pub fn call(&self, method: &str, arguments: Value) -> Result<Value, RpcError> {
         self.begin(method, arguments).answer().unwrap_or_else(|| panic!("{method} gave no answer"))
     }
 
-    /// As [`TestPlugin::call`], giving the bytes that a client would get.
+    /// As [`TestPlugin::call`], but returns the JSON text that a client would get.
     ///
     /// # Panics
-    /// When it is not answered at once.
+    /// As [`TestPlugin::call`].
     pub fn call_json(&self, method: &str, arguments: Value) -> Result<String, RpcError> {
         self.begin(method, arguments).json().unwrap_or_else(|| panic!("{method} gave no answer"))
     }
 
-    /// Tells the plugin of an event.
+    /// Delivers an event to the plugin.
     pub fn tell(&self, event: Event) {
         self.plugin.event(event);
     }
 
-    /// Tells it that the client of a call has gone.
+    /// Cancels a call, as the host does when the client disconnects.
     pub fn cancel(&self, call: &PendingCall) {
         lock(&self.answers.cancelled).insert(call.token);
         self.plugin.cancel(call.token);
     }
 
-    /// Ends it, as a host does that stops.
+    /// Stops the plugin, as a host does when it stops.
     pub fn stop(self) {
         self.plugin.quiesce();
         self.plugin.stop();

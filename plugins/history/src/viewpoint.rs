@@ -13,14 +13,14 @@ pub const COINBASE_MATURITY_DEPTH: i64 = 101;
 pub struct WalletViewpoint {
     /// The wallet's last block. Depths count from it.
     pub synced: Synced,
-    /// Whether watched scripts count as ours.
+    /// Whether watch-only scripts count as ours.
     pub watch_only: bool,
     pub network: Network,
 }
 
 impl WalletViewpoint {
-    /// The viewpoint of a call with this argument `include_watchonly`. By default, watched scripts count as ours in a
-    /// wallet without private keys.
+    /// The viewpoint of a call. `watch_only` is its argument `include_watchonly`; if omitted, watch-only scripts count as
+    /// ours in a wallet without private keys.
     pub fn of(call: &Call<'_>, wallet: &WalletInfo, watch_only: Option<bool>) -> Result<Self, ServiceError> {
         let watch_only = watch_only.unwrap_or(!wallet.signs());
         Ok(Self { synced: wallet.synced, watch_only, network: call.network()? })
@@ -40,7 +40,7 @@ impl WalletViewpoint {
         }
     }
 
-    /// The amount of ours that the transaction spends.
+    /// The sum of our coins that the transaction spends.
     pub fn debit(&self, transaction: &WalletTransactionView<'_>) -> SignedAmount {
         let watched = if self.watch_only { transaction.debit_watch_only } else { Amount::ZERO };
         signed(transaction.debit_spendable.saturating_add(watched))

@@ -9,7 +9,7 @@ use outrigger_kit::psbt::Origin;
 use outrigger_sdk::service::wallet::{KeyOrigin, ScriptInfo};
 use outrigger_sdk::sign::SolvingSet;
 
-/// The origins of public keys. The first origin of a key counts.
+/// The origins of public keys. If a key is added again, it keeps its first origin.
 #[derive(Default)]
 pub struct Origins(HashMap<Vec<u8>, Origin>);
 
@@ -29,7 +29,7 @@ impl Origins {
         self.0.get(key)
     }
 
-    /// The origin of the key with this x coordinate. An even y has priority.
+    /// The origin of the key with this x coordinate; of two such keys, that with the even y coordinate.
     pub fn of_x_only(&self, x: &[u8; 32]) -> Option<&Origin> {
         [2, 3].iter().find_map(|prefix| self.of(&[&[*prefix], &x[..]].concat()))
     }
@@ -40,7 +40,7 @@ impl Origins {
 pub struct SigningProvider {
     pub solving: SolvingSet,
     pub origins: Origins,
-    /// The public keys that may sign, both in full and x-only. None means all keys.
+    /// The public keys that may sign, each in its full and its x-only form. `None` means all keys.
     pub signers: Option<HashSet<Vec<u8>>>,
 }
 

@@ -1,6 +1,6 @@
-//! The end of the socket on which the process that runs the plugin tells what it does.
+//! Reports what the process that runs the plugin does, over a socket to the tool.
 //!
-//! The socket is the process's standard input, so that nothing a plugin prints can get in between.
+//! The socket is the process's standard input, so that the plugin's output cannot get between the messages.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -16,7 +16,7 @@ const EXIT_ALONE: i32 = 3;
 
 pub struct Reporter {
     socket: Mutex<UnixStream>,
-    told: Mutex<HashSet<(Option<String>, String)>>,
+    reported: Mutex<HashSet<(Option<String>, String)>>,
 }
 
 impl Reporter {
@@ -24,27 +24,28 @@ impl Reporter {
     /// Standard input cannot be taken over.
     pub fn new() -> std::io::Result<Self> {
         let socket = UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned()?);
-        Ok(Self { socket: Mutex::new(socket), told: Mutex::default() })
+        Ok(Self { socket: Mutex::new(socket), reported: Mutex::default() })
     }
 
+    /// Sends a message. Exits the process if the tool is gone.
     pub fn tell(&self, message: &Message) {
         let line = serde_json::to_string(message).unwrap_or_default() + "\n";
         let mut socket = self.socket.lock();
         if socket.write_all(line.as_bytes()).is_err() {
-            // Nobody would hear of anything any more.
+            // The tool is gone, so nobody reads the messages.
             std::process::exit(EXIT_ALONE);
         }
     }
 
-    /// Tells that something is wrong with the plugin, once for each method.
+    /// Reports a fault of the plugin, once per method.
     pub fn found(&self, finding: Finding) {
         let key = (finding.method.clone(), finding.what.clone());
-        if self.told.lock().insert(key) {
+        if self.reported.lock().insert(key) {
             self.tell(&Message::Found(finding));
         }
     }
 
-    /// Runs something that enters the plugin's code, on this thread or on another one of the host.
+    /// Runs code that enters the plugin on the current thread, and reports its beginning and its end.
     pub fn step<T>(&self, step: &Step, run: impl FnOnce() -> T) -> T {
         let thread = format!("{:?}", std::thread::current().id());
         self.tell(&Message::Enter { thread: thread.clone(), step: step.clone() });

@@ -14,16 +14,16 @@ use super::protocol::{Finding, Job, Message, Step};
 /// The name of the hidden command that does a job.
 pub const PART_COMMAND: &str = "check-part";
 
-/// How much longer than the limit of a plugin's function the process may send no message.
+/// How long the process may send no message while no function of the plugin runs, beyond the limit of a function.
 const IDLE_SPARE: Duration = Duration::from_secs(20);
 
 /// How long to wait for the end of standard error; a process that the plugin started may hold it open.
 const STDERR_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The part of a finding that names the status of a function.
+/// Occurs in each finding about the status that a function returned.
 const FAULT: &str = " status ";
 
-/// The beginning of the text that the SDK logs where a plugin panics.
+/// The beginning of the text that the SDK logs when a plugin panics.
 const PANIC: &str = "panic at ";
 
 /// The result of a check.
@@ -36,7 +36,7 @@ pub struct Part {
     /// Why there was nothing to check.
     pub skipped: Option<String>,
     pub started: bool,
-    /// Methods that were excluded because they ended the process.
+    /// Methods that were excluded because they hung or ended the process.
     pub without: Vec<String>,
     /// The log of the plugin and the loader, and the plugin's standard error, by line.
     pub last_words: Vec<String>,
@@ -50,7 +50,8 @@ impl Part {
         }
     }
 
-    /// A panic in a function of the plugin is found as a fault with a status. Any other was on a thread of its own.
+    /// Adds a finding for a panic on a thread that the plugin started. A panic in a function of the plugin already is a finding with a
+    /// status.
     fn judge_panics(&mut self, words: &[String]) {
         let has_fault = self.findings.iter().any(|finding| finding.what.contains(FAULT));
         let panic = words.iter().find_map(|line| Some(line.get(line.find(PANIC)?..)?.to_owned()));
@@ -60,7 +61,8 @@ impl Part {
     }
 }
 
-/// Runs the check of a job. Methods that fail are removed from the job, so that later checks skip them.
+/// Runs the check of a job, and repeats it without each method that hangs or ends the process. Removes methods that fail from the job,
+/// so that later checks skip them.
 pub fn run(job: &mut Job) -> Part {
     let mut part = Part::default();
     loop {
@@ -85,8 +87,8 @@ pub fn run(job: &mut Job) -> Part {
     part
 }
 
-/// Starts a process for the job and follows it to its end. Returns the steps during which it hung or ended; `None` if the
-/// check was made.
+/// Starts a process for the job and waits for its end. Returns the steps that were running when it hung or ended; `None` if it
+/// completed the check.
 fn attempt(job: &Job, part: &mut Part) -> std::io::Result<Option<Vec<Step>>> {
     let (ours, theirs) = UnixStream::pair()?;
     let mut child = Command::new(std::env::current_exe()?)
@@ -101,7 +103,7 @@ fn attempt(job: &Job, part: &mut Part) -> std::io::Result<Option<Vec<Step>>> {
     let limit = job.deadline();
     let hung = listener.listen(&messages, limit);
     if hung {
-        // This fails only if the process has ended by itself.
+        // This fails only if the process has already ended.
         let _ = child.kill();
     }
     let steps = listener.conclude(hung.then_some(limit), child.wait()?);
@@ -141,8 +143,8 @@ struct Listener<'a> {
 }
 
 impl Listener<'_> {
-    /// Reads messages until the process closes the socket, or a function of the plugin does not return within the limit.
-    /// Returns whether that is so.
+    /// Reads messages until the process closes the socket (returns false), or until a function of the plugin exceeds the limit or no
+    /// message comes in time (returns true).
     fn listen(&mut self, messages: &Receiver<String>, limit: Duration) -> bool {
         loop {
             let now = Instant::now();
@@ -161,7 +163,7 @@ impl Listener<'_> {
     }
 
     fn take_line(&mut self, line: &str) {
-        // Our own process sends valid lines; only its last can be cut off by its end.
+        // The process runs this program, so its lines are valid. Only the last one is incomplete if the process ended within it.
         let Ok(message) = serde_json::from_str(line) else { return };
         match message {
             Message::Enter { thread, step } => {
@@ -179,7 +181,8 @@ impl Listener<'_> {
         }
     }
 
-    /// Adds the findings on how the process ended: it hung for this limit, or by itself. Returns the steps that ran.
+    /// Adds findings if the process hung (`hung` is the limit that it exceeded) or ended too early. Returns the steps that were running;
+    /// `None` if the process completed the check.
     fn conclude(self, hung: Option<Duration>, status: ExitStatus) -> Option<Vec<Step>> {
         let what = match hung {
             Some(limit) => format!("it did not return within {} s", limit.as_secs()),
@@ -188,11 +191,11 @@ impl Listener<'_> {
         };
         let steps: Vec<Step> = self.running.into_values().map(|(step, _)| step).collect();
         let findings = match steps.as_slice() {
-            [] if self.done => vec![Finding::new(format!("{what} after everything was done"))],
-            [] => vec![Finding::new(format!("{what} while none of its functions ran"))],
+            [] if self.done => vec![Finding::new(format!("{what} after the check was done"))],
+            [] => vec![Finding::new(format!("{what} while none of its functions was running"))],
             [step] => vec![Finding::at(step, &what)],
             several => {
-                let what = format!("{what}; {} functions ran", several.len());
+                let what = format!("{what}; {} functions were running", several.len());
                 several.iter().map(|step| Finding::at(step, &what)).collect()
             }
         };

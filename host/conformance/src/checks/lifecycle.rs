@@ -1,12 +1,12 @@
-//! Instances come and go: one alone, a second beside it, as a reload has it, and one after all others.
+//! Starts and stops instances of the plugin: one alone, a second beside it as in a reload, and one after all others have stopped.
 
 use super::Outcome;
 use crate::session::{Harness, Session};
 
-/// Four instances, two of them at the same time, each of which answers.
+/// Starts four instances, at most two at the same time, and calls a method of each.
 ///
 /// # Errors
-/// One does not start.
+/// An instance does not start.
 pub fn lifecycle(session: &Session<'_>) -> Outcome {
     let bring_up = |failure: &str| session.bring_up().map_err(|_| failure.to_owned());
     let first = session.bring_up()?;
@@ -17,7 +17,7 @@ pub fn lifecycle(session: &Session<'_>) -> Outcome {
     first.finish();
     call(session, &second);
     let third = bring_up("it does not start again after one of two instances was stopped")?;
-    // This time the later one ends first, as a reload has it whose new instance does not please.
+    // The newer instance stops first, as in a reload that rejects the new instance.
     third.finish();
     call(session, &second);
     second.finish();
@@ -27,7 +27,7 @@ pub fn lifecycle(session: &Session<'_>) -> Outcome {
     Ok("started four times, twice beside another instance, and stopped".to_owned())
 }
 
-/// Makes one call, so that something runs in the instance.
+/// Calls the plugin's first method, if any, so that the instance runs code of the plugin.
 fn call(session: &Session<'_>, harness: &Harness<'_>) {
     if let Some(method) = session.methods().next() {
         harness.call(method, "[]");

@@ -15,7 +15,7 @@ pub struct Endpoint {
 pub struct BadEndpoint(String);
 
 impl Endpoint {
-    /// Host without brackets, and port.
+    /// The host, without the brackets of an IPv6 address, and the port.
     pub fn authority(&self) -> (&str, u16) {
         (self.host.trim_start_matches('[').trim_end_matches(']'), self.port)
     }
@@ -32,7 +32,7 @@ impl FromStr for Endpoint {
         let bad = || BadEndpoint(text.to_owned());
         let uri: Uri = text.parse().map_err(|_| bad())?;
         let authority = uri.authority().ok_or_else(bad)?;
-        // An address with credentials would put them into logs and process lists.
+        // Credentials in an address would appear in logs and process lists.
         let plain = uri.scheme_str() == Some("http") && !authority.as_str().contains('@');
         let port = authority.port_u16().filter(|port| *port > 0).ok_or_else(bad)?;
         let whole = matches!(uri.path(), "" | "/") && uri.query().is_none();

@@ -3,7 +3,7 @@ use outrigger_values::RpcError;
 use super::credentials::CredentialsError;
 use super::endpoint::Endpoint;
 
-/// Why a node gave no usable reply. Methods' own errors are not included.
+/// Why a node gave no usable reply. A method's own error is a usable reply.
 #[derive(Debug, thiserror::Error)]
 pub enum UpstreamError {
     /// No connection to the node. Nothing was sent.
@@ -24,7 +24,8 @@ pub enum UpstreamError {
     /// Another node listens at the address. The text names its chain and the expected one. Only the greeting was sent.
     #[error("{0}")]
     Foreign(String),
-    /// Connections end after each answer, so the host cannot greet one before a call. Only the greeting was sent.
+    /// The node or a proxy closes each connection after one answer, so the host cannot check the node on the connection of a call. Only the
+    /// greeting was sent.
     #[error(
         "Each connection to {0} ends after one answer, as through a proxy without keep-alive: the host cannot tell to which node the \
          next one leads, and passes on only methods without effects"
@@ -48,12 +49,12 @@ pub enum UpstreamError {
 }
 
 impl UpstreamError {
-    /// Whether the node certainly executed nothing.
+    /// Whether it is certain that the node executed nothing.
     pub fn is_without_effect(&self) -> bool {
         !matches!(self, Self::Lost(_) | Self::Strange(_) | Self::TimedOut)
     }
 
-    /// Whether the node cannot be reached now, whatever the request.
+    /// Whether the node is unreachable at present, so that any other request would fail, too.
     pub fn is_absent(&self) -> bool {
         matches!(
             self,

@@ -1,11 +1,11 @@
-//! The one rule for files of the host's system that a client names (backupwallet, restorewallet).
+//! The rules for files on the host's machine that a client names (backupwallet, restorewallet).
 //!
-//! - No file in the data directory is read or written: the cookie, the lock, the chain and the wallets are there.
-//! - The way to a file has no symbolic link, and the file is none: what is judged is what is opened.
-//! - Where the operator names folders for a user, the file lies below one of them.
-//! - What is written is written beside the file and takes its place in one step, for the host's user alone (mode 0600). A
-//!   file that is there is replaced only where the caller recognises it as one of its kind.
-//! - What a kill leaves unfinished is noted beforehand, and removed at the next start.
+//! - The file lies outside the data directory, which contains the cookie, the lock, the chain and the wallets.
+//! - Neither the file nor a folder in its path is a symbolic link, so the host opens the same file that it has checked.
+//! - If the operator names folders for a user, the file lies below one of them.
+//! - The host writes a new file beside the target, for its own user alone (mode 0600), and renames it to the target. It replaces an
+//!   existing file only if the caller recognises its kind.
+//! - The host records each unfinished file before it creates it. The next start removes the files that a kill left.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, renameat, unlinkat};
 use rustix::io::Errno;
 
-/// The suffix of an unfinished file. Number and process distinguish concurrent ones.
+/// The suffix of an unfinished file. The process id and the number before it distinguish concurrent files.
 pub const UNFINISHED: &str = ".unfinished";
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -82,8 +82,8 @@ struct Place {
 }
 
 impl ClientFiles {
-    /// The rule of a host. `notes` is a file in the data directory that records unfinished files; those of a killed
-    /// process are removed now.
+    /// Opens the record of unfinished files, and removes the files of a killed process. `notes` is the path of the record, in
+    /// the data directory.
     ///
     /// # Errors
     /// The data directory or the record cannot be read.
@@ -101,7 +101,7 @@ impl ClientFiles {
     }
 
     /// Writes a file with `write`. An existing file is replaced only if `replaceable` returns true. A failure or a kill
-    /// leaves the former one as it is.
+    /// leaves the existing file unchanged.
     ///
     /// # Errors
     /// The violated rule, the system's error, or that of `write`.
@@ -127,7 +127,7 @@ impl ClientFiles {
         if written.is_err() {
             let _ = unlinkat(&place.folder, &unfinished, AtFlags::empty());
         }
-        // A record of a missing file is harmless.
+        // If this fails, the record names a missing file, which is harmless.
         let _ = self.unfinished.change(|all| {
             all.remove(&noted);
         });
@@ -135,7 +135,7 @@ impl ClientFiles {
     }
 
     fn place(&self, file: &Path, folders: &Folders) -> Result<Place> {
-        let (folder, name) = shortest(&std::path::absolute(file)?).ok_or(ClientFileError::NoName)?;
+        let (folder, name) = folder_and_name(&std::path::absolute(file)?).ok_or(ClientFileError::NoName)?;
         let path = fs::canonicalize(&folder).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => ClientFileError::Missing,
             _ => error.into(),
@@ -168,7 +168,7 @@ fn open_folder(path: &Path) -> Result<OwnedFd> {
             opened => return Ok(opened?),
         }
     }
-    // Other systems check only the folder itself.
+    // Without openat2, the system checks only the last component of the path.
     Ok(openat(CWD, path, flags | OFlags::NOFOLLOW, Mode::empty())?)
 }
 
@@ -199,8 +199,9 @@ impl Place {
     }
 }
 
-/// A folder and a name in it, without `.` and `..`; none where the path ends with no name.
-fn shortest(path: &Path) -> Option<(PathBuf, OsString)> {
+/// Splits a path into its folder and its file name, and removes `.` and `..` without reading the disk. `None` if the path does not
+/// end with a name.
+fn folder_and_name(path: &Path) -> Option<(PathBuf, OsString)> {
     if !matches!(path.components().next_back(), Some(Component::Normal(_))) {
         return None;
     }

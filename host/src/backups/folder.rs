@@ -1,6 +1,6 @@
-//! The backups of one wallet or store: files `NUMBER-CHANGES-TIME.mdb` in a folder, with `.age` where they are encrypted.
+//! The backups of one wallet or store: files `NUMBER-CHANGES-TIME.mdb` in a folder, plus `.age` if encrypted.
 //!
-//! A file of that name is whole and was checked. It was written under another name, and renamed.
+//! A file with this form of name is complete and checked: the host writes it under a temporary name, and renames it at the end.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -23,24 +23,24 @@ const TIME_LEN: usize = 15;
 const PLAIN: &str = ".mdb";
 /// The longest escaped name of a folder, in bytes. Most systems allow 255.
 const MAX_ESCAPED: usize = 200;
-/// What is not escaped in the name of a folder. Dots are, so that no name means another folder.
-const UNESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_');
-/// The name of the folder of the wallet without a name.
+/// The characters that are escaped in the name of a folder. Dots are among them, so that no name means another folder.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_');
+/// The folder of the wallet whose name is empty.
 const NAMELESS: &str = "%";
 
-/// A backup that counts.
+/// A complete backup.
 #[derive(Clone, Debug)]
 pub struct Kept {
     pub path: PathBuf,
     number: u64,
-    /// The number of changes of the wallet that it has.
+    /// The number of the wallet's changes that it contains.
     pub changes: u64,
-    /// That of its name: the disk's own clock may differ from this machine's.
+    /// The time in the file's name. The time that the file system records may come from another machine's clock.
     pub time: SystemTime,
 }
 
 impl Kept {
-    /// Its time in Unix seconds.
+    /// The time of the backup, in seconds since the Unix epoch.
     pub fn seconds(&self) -> u64 {
         self.time.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
     }
@@ -48,7 +48,7 @@ impl Kept {
 
 /// The name of the folder of a wallet or plugin.
 pub fn folder_name(name: &str) -> String {
-    let escaped = utf8_percent_encode(name, UNESCAPED).to_string();
+    let escaped = utf8_percent_encode(name, ESCAPED).to_string();
     match escaped.len() {
         0 => NAMELESS.to_owned(),
         1..=MAX_ESCAPED => escaped,
@@ -56,7 +56,7 @@ pub fn folder_name(name: &str) -> String {
     }
 }
 
-/// The wallet that a backup is of, by the backup's path; `None` if that does not tell.
+/// The name of the wallet whose backup has this path; `None` if the path is not a backup's, or has a hash in place of a long name.
 pub fn wallet_of(path: &Path) -> Option<String> {
     parts(path.file_name()?.to_str()?)?;
     let folder = path.parent()?.file_name()?.to_str()?;
@@ -64,7 +64,7 @@ pub fn wallet_of(path: &Path) -> Option<String> {
     (folder_name(&name) == folder).then(|| name.into_owned())
 }
 
-/// The backups in a folder, the oldest first. None if there is no folder.
+/// The backups in a folder, the oldest first. Empty if the folder does not exist.
 ///
 /// # Errors
 /// The folder cannot be read.
@@ -95,7 +95,7 @@ fn parts(name: &str) -> Option<(u64, u64, SystemTime)> {
     Some((number_of(number)?, number_of(changes)?, parsed.into()))
 }
 
-/// Makes a folder below `base`, which must exist.
+/// Makes a folder below `base`, which must exist, and its parents. Only the owner may use the new folders (mode 0700).
 ///
 /// # Errors
 /// `base` is missing, or the folder cannot be made.
@@ -116,7 +116,7 @@ pub fn make(base: &Path, folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes the unfinished files of a killed host.
+/// Removes the unfinished files that a killed host left in a folder.
 ///
 /// # Errors
 /// A file cannot be removed.
@@ -130,14 +130,14 @@ pub fn remove_unfinished(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A file that does not count yet. It is removed on drop, unless it is finished.
+/// A backup that is being written. Drop removes the file, unless [`Unfinished::finish`] has renamed it.
 pub struct Unfinished {
     pub file: File,
     path: PathBuf,
 }
 
 impl Unfinished {
-    /// Creates a file for the owner alone, in the place of one of that name.
+    /// Creates a file that only the owner may use (mode 0600). Replaces an unfinished file of the same name.
     ///
     /// # Errors
     /// The file cannot be created.
@@ -155,18 +155,18 @@ impl Unfinished {
         &self.path
     }
 
-    /// The file as it lies in the folder.
+    /// Opens the file again by its path, for reading.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The file cannot be opened.
     pub fn reopen(&self) -> io::Result<File> {
         File::open(&self.path)
     }
 
-    /// Gives the file its name, after the files in `folder`.
+    /// Syncs the file, and renames it as the newest backup of its folder.
     ///
     /// # Errors
-    /// The disk is full, or the folder has vanished.
+    /// The file cannot be synced or renamed: for example, the disk is full, or the folder is gone.
     pub fn finish(self, changes: u64, is_encrypted: bool) -> io::Result<Kept> {
         self.file.sync_all()?;
         let folder = self.path.parent().unwrap_or(Path::new("/"));
@@ -184,12 +184,12 @@ impl Unfinished {
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        // After a rename nothing is there.
+        // This fails after `finish`, which has renamed the file.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// Removes the oldest backups of a folder beyond the newest `keep`.
+/// Removes all backups of a folder but the newest `keep`. The newest one always stays.
 ///
 /// # Errors
 /// A file cannot be removed.

@@ -1,4 +1,4 @@
-//! The damage found in open files. Damaged files are not written any more.
+//! The damage found in open files. The host stops writing to a damaged file.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub struct Damage {
     pub place: String,
 }
 
-/// Identifies an open file. `Copy`, for tables.
+/// Identifies an open file. Each of its tables has a copy.
 #[derive(Clone, Copy, Debug)]
 pub struct FileNumber(u32);
 
@@ -57,7 +57,7 @@ impl Drop for OpenFile {
 }
 
 impl FileNumber {
-    /// Records damage. Logged once per file.
+    /// Records damage, and logs it if it is the first of the file.
     pub fn damaged(self, table: &'static str, place: String) -> Damage {
         let mut files = OPEN.lock();
         let Some(file) = files.get_mut(&self.0) else { return Damage { file: PathBuf::new(), table, place } };

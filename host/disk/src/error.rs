@@ -1,4 +1,4 @@
-//! The failures of a file of tables.
+//! Errors of an LMDB file.
 
 use std::io;
 use std::path::PathBuf;

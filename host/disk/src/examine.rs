@@ -25,8 +25,7 @@ impl Examination {
     }
 }
 
-/// Checks the file in a folder before it is opened. `layout` is the expected beginning of the row
-/// `layout_key`. Every page and row is checked.
+/// Checks every page and row of the file in a folder before it is opened. The value of the row `layout_key` must begin with `layout`.
 pub fn check(folder: &Path, layout_key: &[u8], layout: &[u8]) -> Result<(), StoreError> {
     let file = folder.join(DATA_FILE);
     let bad = |fault| StoreError::BadFile { file: file.clone(), fault };
@@ -34,7 +33,7 @@ pub fn check(folder: &Path, layout_key: &[u8], layout: &[u8]) -> Result<(), Stor
     check_file(&DataFile::open(&file).map_err(bad)?, &file, layout_key, layout)
 }
 
-/// The same for an open file, which errors call `file`.
+/// As [`check`], for an open file. Errors name the path `file`.
 pub fn check_file(data: &DataFile, file: &Path, layout_key: &[u8], layout: &[u8]) -> Result<(), StoreError> {
     let bad = |fault| StoreError::BadFile { file: file.to_owned(), fault };
     let glance = glance(data, layout_key).map_err(bad)?;

@@ -59,10 +59,10 @@ pub struct TreeRecord {
 }
 
 impl TreeRecord {
-    /// In bytes.
+    /// The size of a record, in bytes.
     pub const SIZE: usize = 48;
 
-    /// `None` if the length is wrong.
+    /// Parses a record; `None` if the length is wrong.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         if bytes.len() != Self::SIZE {
             return None;
@@ -83,14 +83,14 @@ impl TreeRecord {
 
 #[derive(Clone, Copy)]
 pub struct Node<'p> {
-    /// In a branch page, a part of the page number.
+    /// In a branch page, the upper bits of the child's page number.
     pub flags: u16,
     pub key: &'p [u8],
     /// In a leaf page, the length of the value, in bytes.
     pub length: usize,
     /// In a leaf page, the value, or the number of its first overflow page.
     pub value: &'p [u8],
-    /// In a branch page, the page with the rows from its key on.
+    /// In a branch page, the number of the child page, whose keys start at `key`.
     pub child: u64,
 }
 

@@ -1,4 +1,4 @@
-//! A B+ tree of pages: checking all of it, and searching for one row.
+//! Checks all pages of a B+ tree, and finds single rows in it.
 
 use std::cmp::Ordering;
 
@@ -17,7 +17,7 @@ pub enum Rows {
     Values,
 }
 
-/// A tree, with its record and the counts of the walk.
+/// A tree: its record in the file (`stated`), and the counts that the walk finds (`counted`).
 pub struct Tree<'n> {
     name: &'n str,
     rows: Rows,
@@ -160,7 +160,7 @@ impl<'n> Tree<'n> {
         }
         let pages = u64::from(u32_at(&header, 12).unwrap_or_default());
         let size = HEADER + length;
-        // A value replaced by a shorter one may keep its pages.
+        // LMDB may keep all pages when a shorter value replaces a longer one.
         if pages < (size.div_ceil(file.meta.page_size)) as u64 || number.saturating_add(pages) > file.pages {
             return Err(fault("its length differs from the value's"));
         }
@@ -198,6 +198,7 @@ impl<'n> Tree<'n> {
         }
     }
 
+    /// The value of a key; `None` if it does not exist. Checks only the pages that it reads.
     pub fn find(&self, file: &DataFile, key: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
         let Some(mut number) = self.root()? else { return Ok(None) };
         for _ in 1..self.stated.depth {

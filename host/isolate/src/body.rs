@@ -1,4 +1,4 @@
-//! The body of a message while it arrives.
+//! Receives the body of a message in pieces.
 
 use std::io::{ErrorKind, Read, Result};
 
@@ -6,7 +6,7 @@ use outrigger_abi::OwnedBytes;
 
 use crate::frame::Head;
 
-/// How many bytes are read at once. A body has at most this much memory beyond the bytes that arrived.
+/// The most bytes that are read at once. A body uses at most this much memory beyond the bytes that have arrived.
 const PIECE: usize = 256 << 10;
 
 /// A message. The program's allocator wipes its body when it is freed.
@@ -20,22 +20,22 @@ pub struct DiscardedBody {
 }
 
 impl DiscardedBody {
-    /// The client's error in place of this answer.
+    /// The error text that the client gets instead of this answer.
     pub fn as_answer(self) -> OwnedBytes {
         let len = self.len;
         format!("The plugin's answer of {len} bytes is too long, or there is no memory for it now").into_bytes().into()
     }
 }
 
-/// A body of which some bytes are missing.
+/// A body that is still arriving.
 pub struct Incoming {
     kept: std::result::Result<Vec<u8>, DiscardedBody>,
     missing: usize,
 }
 
 impl Incoming {
-    /// A body of this length, which is kept if it has at most `limit` bytes. Its memory is reserved here and touched as
-    /// bytes arrive.
+    /// Starts a body of `len` bytes. The body is discarded if it is longer than `limit`, or if its memory cannot be reserved
+    /// now. The memory is only touched as bytes arrive.
     pub fn new(len: usize, limit: usize) -> Self {
         let mut bytes = Vec::new();
         let has_room = len <= limit && bytes.try_reserve_exact(len).is_ok();

@@ -1,8 +1,8 @@
 //! Control groups (cgroup v2): limits on plugins' processes that the kernel enforces, if the service manager delegated
 //! a group to the host (systemd: `Delegate=`).
 //!
-//! A group with processes of its own cannot have limited groups below it. So the host moves into a group below its own,
-//! and each plugin's process gets another one beside it.
+//! The kernel allows no limited groups below a group that contains processes. So the host moves from its group into a
+//! child group, and puts each plugin's process into another child group.
 
 use std::fs;
 use std::io::{self, Write};
@@ -15,13 +15,13 @@ use crate::usage::Bounds;
 /// The mount point of the cgroup file system.
 const MOUNT: &str = "/sys/fs/cgroup";
 
-/// The file system's magic number (`CGROUP2_SUPER_MAGIC` of linux/magic.h).
+/// The magic number of the cgroup file system (`CGROUP2_SUPER_MAGIC` of linux/magic.h).
 #[cfg(target_os = "linux")]
 const KIND: u64 = 0x6367_7270;
 
 /// The attribute by which systemd, from version 251 on, marks a delegated group.
 #[cfg(target_os = "linux")]
-const HANDED_OVER: &str = "user.delegate";
+const DELEGATED: &str = "user.delegate";
 
 const HOST: &str = "host";
 
@@ -35,7 +35,7 @@ const PLUGIN_WEIGHT: u32 = 100;
 #[derive(Debug)]
 pub struct Delegation {
     folder: PathBuf,
-    /// Whether the host is in a group below it already.
+    /// Whether the host already is in a child group of it.
     is_below: bool,
     /// The limited resources of a plugin's group, by the kernel's names.
     pub controllers: Vec<&'static str>,
@@ -46,25 +46,25 @@ impl Delegation {
     /// The delegated group of this process, if any. Changes nothing.
     pub fn find() -> Option<Self> {
         let mount = Path::new(MOUNT);
-        if !are_shown(mount) {
+        if !is_cgroup_mount(mount) {
             return None;
         }
         let own = own_group(&fs::read_to_string("/proc/self/cgroup").ok()?)?;
-        Self::of(mount, &own, is_handed_over)
+        Self::of(mount, &own, is_delegated)
     }
 
-    fn of(mount: &Path, own: &Path, is_handed_over: impl Fn(&Path) -> bool) -> Option<Self> {
+    fn of(mount: &Path, own: &Path, is_delegated: impl Fn(&Path) -> bool) -> Option<Self> {
         let own = mount.join(own);
-        let is_below = !is_handed_over(&own);
+        let is_below = !is_delegated(&own);
         // systemd can put the service into a group below the delegated one (DelegateSubgroup=).
-        let folder = if is_below { own.parent().filter(|parent| is_handed_over(parent))?.to_owned() } else { own };
+        let folder = if is_below { own.parent().filter(|parent| is_delegated(parent))?.to_owned() } else { own };
         let there = fs::read_to_string(folder.join("cgroup.controllers")).ok()?;
         let controllers = CONTROLLERS.into_iter().filter(|name| there.split_whitespace().any(|one| one == *name));
         let controllers: Vec<_> = controllers.collect();
         (!controllers.is_empty()).then(|| Self { folder, is_below, controllers, made: AtomicU64::new(0) })
     }
 
-    /// Moves the processes of the group into a group below it, and enables the controllers.
+    /// Moves the processes of the group into a child group, and enables the controllers for the child groups.
     fn enter(&self) -> Result<(), GroupError> {
         let host = self.folder.join(HOST);
         if !self.is_below {
@@ -119,17 +119,18 @@ fn limits(bounds: Bounds, controllers: &[&str]) -> Vec<(&'static str, String)> {
 #[derive(Debug)]
 pub struct Group {
     folder: PathBuf,
-    /// By the kernel's names.
+    /// The limits in force: each is a file of the kernel and its value.
     pub limits: Vec<String>,
 }
 
 impl Group {
     /// A group for a plugin's process; `None` without a delegated group.
     pub fn new(plugin: &str, bounds: Bounds) -> Option<Self> {
-        let told = |error: &GroupError| tracing::warn!(plugin, %error, "the plugin's process gets no control group");
-        delegation()?.group(plugin, bounds).inspect_err(told).ok()
+        let warn = |error: &GroupError| tracing::warn!(plugin, %error, "the plugin's process gets no control group");
+        delegation()?.group(plugin, bounds).inspect_err(warn).ok()
     }
 
+    /// Moves a process into the group.
     pub fn take(&self, process: u32) -> Result<(), GroupError> {
         write(&self.folder, "cgroup.procs", &process.to_string())
     }
@@ -144,7 +145,7 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_dir(&self.folder) {
-            tracing::warn!(group = %self.folder.display(), %error, "a plugin's control group stays behind");
+            tracing::warn!(group = %self.folder.display(), %error, "cannot remove a plugin's control group");
         }
     }
 }
@@ -176,24 +177,24 @@ fn own_group(text: &str) -> Option<PathBuf> {
 
 /// Whether a folder is a cgroup mount.
 #[cfg(target_os = "linux")]
-fn are_shown(mount: &Path) -> bool {
+fn is_cgroup_mount(mount: &Path) -> bool {
     rustix::fs::statfs(mount).is_ok_and(|system| u64::try_from(system.f_type) == Ok(KIND))
 }
 
 #[cfg(target_os = "linux")]
-fn is_handed_over(folder: &Path) -> bool {
+fn is_delegated(folder: &Path) -> bool {
     let mut value = [0; 1];
-    rustix::fs::getxattr(folder, HANDED_OVER, &mut value) == Ok(1) && value == *b"1"
+    rustix::fs::getxattr(folder, DELEGATED, &mut value) == Ok(1) && value == *b"1"
 }
 
 /// Other systems have no control groups.
 #[cfg(not(target_os = "linux"))]
-fn are_shown(_: &Path) -> bool {
+fn is_cgroup_mount(_: &Path) -> bool {
     false
 }
 
 #[cfg(not(target_os = "linux"))]
-fn is_handed_over(_: &Path) -> bool {
+fn is_delegated(_: &Path) -> bool {
     false
 }
 
@@ -206,7 +207,7 @@ pub struct GroupError {
 }
 
 impl GroupError {
-    /// Ignores this error of the system.
+    /// `Ok` if the error has this OS error code, else the error.
     fn unless(self, code: i32) -> Result<(), Self> {
         if self.error.raw_os_error() == Some(code) { Ok(()) } else { Err(self) }
     }
@@ -253,13 +254,13 @@ mod tests {
     }
 
     #[test]
-    fn a_group_is_used_only_where_it_was_handed_over() {
+    fn a_group_is_used_only_if_it_was_delegated() {
         let mount = tempfile::tempdir().unwrap();
         let service = mount.path().join("a.service");
         made_by_hand(&service, "cpuset cpu io memory pids\n");
         made_by_hand(&service.join(HOST), "");
         let find =
-            |own: &str, handed_over: &Path| Delegation::of(mount.path(), own.as_ref(), |folder| folder == handed_over);
+            |own: &str, delegated: &Path| Delegation::of(mount.path(), own.as_ref(), |folder| folder == delegated);
         assert!(find("a.service", Path::new("/other")).is_none());
         let found = find("a.service", &service).unwrap();
         assert_eq!((found.folder.as_path(), found.is_below), (service.as_path(), false));

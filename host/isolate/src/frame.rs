@@ -8,9 +8,10 @@ use std::time::Duration;
 /// JSON-RPC's internal error, for errors of neither the plugin nor a method.
 pub const INTERNAL_ERROR: i32 = -32603;
 
-/// The code of a call of an inline method. Its function returns at once, so its answer and its end are one message.
+/// The bit of a call's code that marks an inline method. The method's function returns at once, so its answer and its end are one
+/// message ([`Kind::Done`]).
 pub const INLINE: i32 = 1;
-/// The position of the release in the code of a call.
+/// The position of the release's lowest bit in a call's code.
 pub const RELEASE_SHIFT: u32 = 8;
 
 pub const HEAD_LEN: usize = 32;
@@ -83,7 +84,7 @@ impl Kind {
 pub enum FrameError {
     #[error("a message of the unknown kind {0}")]
     Kind(u32),
-    /// The body is too long for a head.
+    /// The length of the body does not fit into a head.
     #[error("a message of {len} bytes")]
     TooLong { len: usize },
     #[error("a message {0:?} out of turn")]
@@ -103,7 +104,7 @@ pub struct Head {
     pub code: i32,
     pub token: u64,
     pub extra: u64,
-    /// A service's function, or a length within the body, by kind.
+    /// Depending on the kind, a service and its function ([`place_of`]), or a length within the body.
     pub place: u32,
     pub len: u32,
 }
@@ -145,6 +146,7 @@ pub fn place_of(service: usize, function: usize) -> u32 {
     half(service) << 16 | half(function)
 }
 
+/// Decodes service and function, as encoded by [`place_of`].
 pub fn function_at(place: u32) -> (usize, usize) {
     ((place >> 16) as usize, (place & 0xffff) as usize)
 }

@@ -1,9 +1,8 @@
 //! Plugins in their own processes.
 //!
-//! The boundary is the plugin ABI. In the host, an isolated instance is a proxy: it implements the plugin's
-//! functions as messages to a *runner*, a process of the same program that runs the unchanged library, or a plugin that the
-//! program links ([`inside`]). In
-//! the runner, the plugin's host table and services are messages back. Neither side interprets the payload.
+//! The boundary is the plugin ABI. In the host, an isolated instance is a proxy: it implements the plugin's functions as messages to a
+//! *runner* ([`inside`]). A runner is a process of the same program that runs an unchanged library, or a plugin that is linked into the
+//! program. In the runner, the functions of the host table and of the services send messages back. Neither side interprets the payload.
 //!
 //! Host and runner exchange messages over *channels*, which are sockets. A channel connects one thread of the host with
 //! one thread of the runner: the thread that entered the plugin serves the plugin's requests to services until the

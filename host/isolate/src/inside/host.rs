@@ -33,8 +33,9 @@ pub struct Inside {
     services: OnceLock<HashMap<String, ForwardedService<Remote>>>,
     /// The calls that were neither answered nor cancelled.
     open: Mutex<HashSet<u64>>,
-    /// Idle channels for threads that the plugin made.
+    /// Idle channels for threads that the plugin started.
     own: Mutex<Vec<Channel>>,
+    /// Notified when a channel is added to `own`.
     returned: Condvar,
 }
 
@@ -52,7 +53,7 @@ impl Forward for Remote {
 }
 
 impl Inside {
-    /// Leaked: it lives as long as the process.
+    /// Allocates the state, which lives as long as the process.
     pub fn new(table: &'static PluginTable) -> &'static Self {
         Box::leak(Box::new(Self {
             table,
@@ -79,7 +80,7 @@ impl Inside {
         self.host_table.get_or_init(|| host_table(self))
     }
 
-    /// Runs functions on a channel, on this thread, for the life of the process.
+    /// Runs the functions that the host calls on a channel, on this thread. Never returns.
     pub fn serve(&'static self, channel: Channel) {
         CHANNEL.with_borrow_mut(|own| *own = Some(channel));
         loop {
@@ -136,7 +137,7 @@ impl Inside {
     /// its host is gone.
     fn on_channel<T>(&self, mut work: impl FnMut(&mut Channel) -> Result<T, FrameError>) -> T {
         let gone = |_| std::process::exit(0);
-        // While a thread of the plugin ends, the thread-local is already destroyed.
+        // On a thread that is ending, the thread-local may be destroyed already.
         let own = CHANNEL.try_with(|own| own.borrow_mut().as_mut().map(&mut work));
         if let Some(done) = own.ok().flatten() {
             return done.unwrap_or_else(gone);

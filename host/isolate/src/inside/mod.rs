@@ -29,8 +29,8 @@ pub fn is_asked_for() -> bool {
     std::env::args_os().nth(1).is_some_and(|argument| argument == RUNNER_COMMAND)
 }
 
-/// Runs a plugin for the host, whose socket is the standard input, until that is closed. `linked` finds the plugins of
-/// the program. It must be called first in the program, while there is only one thread.
+/// Runs a plugin for the host until the host closes its socket, which is the standard input. `linked` finds a plugin that is
+/// linked into the program. Call this function at the start of the program, while the process has only one thread.
 pub fn run(linked: impl Fn(&str) -> Option<&'static PluginTable>) -> ExitCode {
     let Ok(control) = std::io::stdin().as_fd().try_clone_to_owned().map(UnixStream::from) else {
         return ExitCode::FAILURE;
@@ -55,7 +55,7 @@ fn serve(control: &UnixStream, linked: impl Fn(&str) -> Option<&'static PluginTa
     if getppid().is_none_or(|parent| parent.as_raw_nonzero().get() as u32 != hello.host) {
         return Ok(());
     }
-    // It owns a descriptor that is about to be closed.
+    // The channel owns a descriptor that `confine` closes.
     drop(channel);
     let enforced = match &hello.sandbox {
         Some((plan, support)) => {
@@ -67,7 +67,7 @@ fn serve(control: &UnixStream, linked: impl Fn(&str) -> Option<&'static PluginTa
         None => Vec::new(),
     };
     let mut channel = Channel::to_host(control.try_clone()?);
-    // Before the library's constructors, which may write to the socket.
+    // Sent before the library is opened, since its constructors may write to the socket.
     channel.send(Head::new(Kind::Confined), &[&enforced])?;
     let table = match &hello.code {
         RunnerCode::Library(path) => open(path),
@@ -91,7 +91,8 @@ fn open(library: &Path) -> Result<&'static PluginTable, String> {
     }
 }
 
-/// Ends this process with the host, even if the host is killed. On other systems the closed socket ends it.
+/// Makes Linux kill this process when the host ends, even if the host is killed. On other systems, the process ends when
+/// its socket is closed.
 fn end_with_the_host() {
     #[cfg(target_os = "linux")]
     {

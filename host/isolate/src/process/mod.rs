@@ -35,7 +35,7 @@ impl Process {
         Ok(Self { pid: child.id(), hold, killed: Mutex::default() })
     }
 
-    /// Waits up to `time` for it to end, and leaves the exit code for `wait`. Returns whether it has ended.
+    /// Waits up to `time` for the process to end. Returns whether it has ended. `wait` can still read its exit code.
     pub fn ends_within(&self, time: Duration) -> bool {
         let limit = time.try_into().ok();
         let mut process = [PollFd::new(&self.hold, PollFlags::IN)];
@@ -43,7 +43,7 @@ impl Process {
         !matches!(poll(&mut process, limit.as_ref()), Ok(0) | Err(Errno::INTR))
     }
 
-    /// Kills it. Returns whether this reason is the first.
+    /// Kills the process, and records the reason if it is the first one. Returns whether it is.
     pub fn kill(&self, why: &'static str) -> bool {
         let mut killed = self.killed.lock();
         let is_first = killed.is_none();
@@ -53,13 +53,14 @@ impl Process {
         is_first
     }
 
-    /// Kills it without recording a reason.
+    /// Kills the process without recording a reason.
     pub fn signal(&self) {
         self.hold.kill();
     }
 
+    /// How the process ended, by its exit status and the recorded reason.
     pub fn ending(&self, status: ExitStatus) -> Ending {
-        // The process may have ended by itself just before it was to be killed.
+        // The reason counts only if SIGKILL ended the process, which may have exited just before the host killed it.
         let killed = self.killed.lock().filter(|_| status.signal() == Some(libc::SIGKILL));
         killed.map_or_else(|| status.into(), Ending::Killed)
     }

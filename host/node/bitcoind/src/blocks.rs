@@ -1,4 +1,4 @@
-//! Blocks by hash, and transactions of the mempool, live. The host uses a reply only if its hash proves it.
+//! Reads blocks by hash, and transactions of the mempool, from the node. The host uses a reply only if its hash is the requested one.
 
 use bitcoin::consensus::deserialize;
 use bitcoin::{BlockHash, Transaction, Txid};

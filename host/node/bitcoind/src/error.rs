@@ -1,4 +1,4 @@
-//! Errors between this node and bitcoind.
+//! Errors of requests to bitcoind, of the mirror of its headers, and of following its chain.
 
 use bitcoin::BlockHash;
 use outrigger_disk::StoreError;
@@ -50,7 +50,7 @@ impl From<AskError> for NodeError {
     fn from(error: AskError) -> Self {
         match &error {
             AskError::Upstream(inner) if inner.is_absent() => Self::Unavailable(error.to_string()),
-            // Callers retry, as while the node is away.
+            // Temporary, like a node that is away: callers retry.
             AskError::Upstream(UpstreamError::Overloaded | UpstreamError::Foreign(_) | UpstreamError::Ended(_))
             | AskError::Unproven(_) => Self::Unavailable(error.to_string()),
             AskError::Upstream(UpstreamError::Forbidden) => Self::Refused(error.to_string()),
@@ -73,7 +73,7 @@ pub enum MirrorError {
     #[error("the mirror is of {found}, but the host is configured for {expected}")]
     OtherChain {
         found: ChainIdentity,
-        /// The configured one.
+        /// The configured chain.
         expected: ChainIdentity,
     },
     /// A header does not follow its predecessor, or has no proof of work.
@@ -102,7 +102,7 @@ pub enum SyncError {
     Mirror(#[from] MirrorError),
     #[error("the node's best chain changed while it was read")]
     Moved,
-    /// The node went back beyond the limit.
+    /// The node's best block is an earlier block of our chain, and further back than the limit allows.
     #[error(
         "the node's best block {best} is {depth} blocks before ours, and at most {limit} are gone back (backend.max_rewind); if the \
          node is right, set backend.allow_rewind_to = \"{best}\" and restart"
@@ -121,7 +121,7 @@ pub enum SyncError {
         depth: u32,
         limit: u32,
     },
-    /// The node executes invalidateblock. Its chain is followed afterwards.
+    /// The node is executing invalidateblock. The host follows its chain afterwards.
     #[error("the node is going back (invalidateblock), and is {depth} blocks before ours so far")]
     Invalidating { depth: u32 },
     #[error("the node is {depth} blocks behind, and is downloading the chain")]
@@ -148,8 +148,8 @@ pub enum OpenError {
     #[error("{0} refuses the credentials")]
     Credentials(String),
     #[error(
-        "the node is Bitcoin Core {release}; the host needs {first} or later, whose gettxspendingprevout tells payments the conflicts of \
-         their coins",
+        "the node is Bitcoin Core {release}; the host needs {first} or later, whose gettxspendingprevout finds the transactions that \
+         conflict with a payment",
         first = release::FIRST
     )]
     TooOld { release: u32 },
@@ -158,7 +158,7 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// Returns the permanent error that an error of the first request means, as `Err`; other errors as `Ok`.
+    /// Classifies an error of the first request: `Err` if it is permanent, so that the host cannot start, else `Ok` with the same error.
     pub fn of_first_question(endpoint: &Endpoint, error: AskError) -> Result<AskError, Self> {
         match error {
             AskError::Upstream(UpstreamError::Foreign(reason)) => Err(Self::Foreign(reason)),

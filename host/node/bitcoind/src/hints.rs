@@ -20,26 +20,28 @@ use super::rpc::{METHOD_NOT_FOUND, Rpc, WAIT, WAIT_LIMIT};
 use super::sync::Follower;
 use super::zmq::{self, Event, Notifications};
 
-/// The polling interval without ZMQ, and with it: then polling only finds losses.
+/// The polling interval without ZMQ.
 const POLL_EVERY: Duration = Duration::from_secs(1);
+/// The polling interval with ZMQ, where polling only finds changes whose notifications were lost.
 const CHECK_EVERY: Duration = Duration::from_secs(10);
 
 /// How long a long poll for blocks waits at the node, in milliseconds.
 const WAIT_MILLISECONDS: u64 = 10_000;
 
-/// The duration of the first long poll, in milliseconds, and the interval at which the host meanwhile checks whether
-/// the node has another free thread.
+/// The duration of the first long poll, in milliseconds.
 const TRIAL_MILLISECONDS: u64 = 1_000;
+/// How often the host checks during the first long poll whether the node has another free thread.
 const TRIAL_LOOK: Duration = Duration::from_millis(20);
 
-/// After this silence the host polls as without ZMQ, and subscribes again.
+/// If no notification comes for this long, the host polls as without ZMQ, and subscribes again.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// The first and the longest delay before the next subscription.
+/// The first delay before the next subscription. It doubles with each failure.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
+/// The longest delay before the next subscription.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
 
-/// Queue capacity. When the queue is full the ZMQ publisher drops messages; the gap in sequence numbers shows it.
+/// The capacity of the queue of hints. When it is full, the ZMQ publisher drops messages, which the sequence numbers show.
 const MAX_WAITING: usize = 1_000;
 
 /// How often the log repeats that the node's chain is not followed.
@@ -93,10 +95,10 @@ pub(crate) fn start(
 fn follow(follower: &Follower, hints: &Receiver<Hint>) {
     let mut last_warning = None;
     while !follower.is_stopping() {
-        // No notification announces that a held chain can be followed again.
-        let is_told =
+        // While the host does not follow the node's chain, it polls: no notification says when it can follow the chain again.
+        let is_notified =
             *follower.source.lock() == HintSource::Zmq && follower.is_reached() && follower.standing.behind() == 0;
-        let first = match hints.recv_timeout(if is_told { CHECK_EVERY } else { POLL_EVERY }) {
+        let first = match hints.recv_timeout(if is_notified { CHECK_EVERY } else { POLL_EVERY }) {
             Err(RecvTimeoutError::Disconnected) => return,
             first => first.ok(),
         };
@@ -104,7 +106,8 @@ fn follow(follower: &Follower, hints: &Receiver<Hint>) {
         for hint in first.into_iter().chain(hints.try_iter().take(MAX_WAITING)) {
             match hint {
                 Hint::Look => look = true,
-                // No notification announces a confirmed transaction. The next reading covers all earlier notifications.
+                // The node sends no notification for each transaction that a block confirms, so the host reads its mempool, which
+                // covers all earlier notifications.
                 Hint::Lost | Hint::Event(Event::Block(_)) => {
                     lost = true;
                     events.clear();
@@ -137,7 +140,7 @@ fn follow_once(follower: &Follower, lost: bool, last_warning: &mut Option<Instan
             | SyncError::Behind { .. }
             | SyncError::Ask(AskError::Upstream(UpstreamError::Foreign(_)))),
         ) => {
-            // Repeated, since the wallets do not advance meanwhile.
+            // Logged repeatedly, since the wallets do not advance until this is resolved.
             if last_warning.is_none_or(|at| at.elapsed() > WARN_EVERY) {
                 *last_warning = Some(Instant::now());
                 tracing::error!(%error, "the node's chain is not followed");
@@ -225,7 +228,8 @@ fn try_wait(rpc: &Rpc) -> Result<Option<bool>, AskError> {
     })
 }
 
-/// Reads notifications. Subscribes again after the connection's end, or a long silence: a dead connection may not end.
+/// Reads notifications. Subscribes again when the connection ends, and after a long silence, since a dead connection may
+/// not report its end.
 fn listen(follower: &Weak<Follower>, setting: &ZmqSetting, hints: &SyncSender<Hint>) {
     let mut pause = RETRY_AFTER;
     let (mut warned, mut is_silent) = (false, false);
@@ -279,7 +283,7 @@ fn hear(
     subscription: &mut Notifications<Box<dyn Stream>>,
     hints: &SyncSender<Hint>,
 ) -> (bool, ZmqError) {
-    // Earlier notifications may have been missed.
+    // The first notification counts as a gap: earlier ones may have been missed.
     let mut expected = None;
     let error = loop {
         let notification = match subscription.read() {
@@ -298,7 +302,7 @@ fn hear(
     if let Some(follower) = follower.upgrade() {
         replace(&follower.source, HintSource::Zmq, HintSource::Poll);
     }
-    // From here on losses go unnoticed.
+    // The host misses notifications until it subscribes again.
     let _ = hints.send(Hint::Lost);
     (expected.is_some(), error)
 }

@@ -39,7 +39,7 @@ use super::sync::Follower;
 use super::template::{Selections, Template, deployments, prioritised, proven};
 use outrigger_values::FeeRate;
 
-/// bitcoind's code for a fee estimate without an estimator.
+/// bitcoind's code for a request for a fee estimate when it has no estimator.
 const INTERNAL_ERROR: i32 = -32603;
 
 /// bitcoind's code for a header that breaks a rule.
@@ -56,9 +56,9 @@ pub struct Settings {
     pub filters: PathBuf,
     /// The size of the filter cache, in bytes; 0 disables it.
     pub filter_cache: u64,
-    /// Whether searches use block filters, which cannot be proven.
+    /// Whether searches use block filters, which the host cannot verify.
     pub use_filters: bool,
-    /// Higher fee estimates are refused.
+    /// The host refuses higher fee estimates of the node.
     pub max_estimate: FeeRate,
     pub rewind: RewindLimit,
     /// How long the node may be behind before it counts as stalled.
@@ -87,7 +87,7 @@ impl BitcoindNode {
             let error = OpenError::of_first_question(endpoint, error)?;
             tracing::warn!(%endpoint, %error, "the node cannot be reached yet");
         }
-        // Without an answer the node is asked again when it is followed.
+        // If the node does not answer, the follower asks again.
         if let Ok(answer) = rpc.ask::<NetworkAnswer>("getnetworkinfo", &json!([])) {
             answer.check()?;
         }
@@ -111,7 +111,7 @@ impl BitcoindNode {
         &self.follower
     }
 
-    /// The node's own release, whatever the host answers like; `None` until it has answered.
+    /// The node's own release, even if clients get another release's answers; `None` until the node has answered.
     pub fn node_release(&self) -> Option<u32> {
         self.follower.release()
     }
@@ -124,14 +124,14 @@ impl BitcoindNode {
         self.rpc().ask::<serde_json::Value>(method, params).map(drop).map_err(NodeError::from)
     }
 
-    /// Follows the node's changes now, or later if it does not answer.
+    /// Reads the node's changes now. If that fails, the follower reads them later.
     fn follow_now(&self) {
         if let Err(error) = self.follower.sync(false) {
-            tracing::warn!(%error, "the host follows later what the node has done");
+            tracing::warn!(%error, "the node's changes cannot be read now; the host will retry");
         }
     }
 
-    /// Calls a method on a block, and follows the result.
+    /// Calls a method that marks a block at the node, and follows the resulting chain.
     fn mark(&self, method: &str, hash: BlockHash) -> Result<()> {
         match self.rpc().ask::<serde_json::Value>(method, &json!([hash])) {
             Err(error) if error.code() == Some(INVALID_ADDRESS_OR_KEY) => Err(NodeError::UnknownBlock(hash)),
@@ -189,7 +189,7 @@ impl Node for BitcoindNode {
     fn catch_up(&self) -> Result<()> {
         self.follower.catch_up();
         if self.follower.has_returned() {
-            // The follower reads the mempool once for all waiters. If the channel is full, it does so anyway.
+            // The follower reads the mempool once for all waiters. If the channel is full, the hints in it wake the follower.
             let _ = self.wake.try_send(Hint::Look);
             self.follower.wait_until_told();
         }
@@ -408,7 +408,7 @@ impl Node for BitcoindNode {
     }
 
     fn candidate(&self, known: Option<u64>) -> Result<Option<Candidate>> {
-        // Read before the request: a change meanwhile may be in the selection, and is not counted yet.
+        // Read before the request: the selection may contain changes of the mempool that this number does not count yet.
         let sequence = self.follower.mempool.sequence();
         let template = Template::ask(self.rpc(), self.settings.network)?;
         let tip = self.follower.tip_at(template.previousblockhash)?;
@@ -427,7 +427,7 @@ impl Node for BitcoindNode {
     }
 }
 
-/// `replaceable` holds where the answer does not say it.
+/// Converts an answer. `replaceable` is the value if the answer does not state it.
 fn entry_of(txid: Txid, answer: EntryAnswer, replaceable: bool) -> MempoolEntry {
     MempoolEntry {
         txid,

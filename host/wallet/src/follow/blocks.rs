@@ -18,16 +18,17 @@ use crate::store::rows::BlockRow;
 use crate::synced::synced_at;
 use crate::write::{Write, WriteGuard};
 
-/// The most blocks per write transaction, and the most bytes of them.
+/// The most blocks per write transaction.
 const BLOCKS_PER_WRITE: usize = 500;
+/// The size of the blocks after which a write transaction takes no further block, in bytes.
 const BYTES_PER_WRITE: usize = 16 << 20;
 /// The longest time spent reading blocks for one write transaction.
 const TIME_PER_WRITE: Duration = Duration::from_millis(200);
-/// After how many blocks that do not touch a wallet its position is stored. Each time costs an fsync and a few pages
-/// per wallet. After a kill the wallet reads these blocks again.
+/// A wallet stores its position after this many blocks that do not touch it. Each time costs an fsync and a few pages per
+/// wallet. After a kill, the wallet reads the blocks since the stored position again.
 const BLOCKS_PER_STORE: u32 = 100;
 
-/// After how long a wallet that lags far behind lets other wallets have a turn.
+/// A wallet that lags far behind yields to other wallets after this time.
 pub(super) const TIME_PER_TURN: Duration = Duration::from_millis(200);
 
 impl Wallet {
@@ -50,8 +51,8 @@ impl Wallet {
         }
     }
 
-    /// Connects a block on top of the wallet's position. If it touches the wallet, further blocks up to a height join
-    /// the same write.
+    /// Connects a block on top of the wallet's position. If it touches the wallet, further blocks up to the height
+    /// `up_to` are part of the same write transaction.
     fn go_on(&self, hash: BlockHash, up_to: u32) -> Result<()> {
         let first = self.decoded(hash)?;
         if self.passes(&first)? {
@@ -125,7 +126,8 @@ impl Wallet {
         Err(WalletError::Rewind { fork: hash, height, depth, blocks: chain.tip().height.saturating_sub(height) })
     }
 
-    /// Whether the wallet may go back `depth` blocks to `fork`. `None` means that the node knows none of its blocks.
+    /// Whether the wallet may go back `depth` blocks to `fork`. `depth` is `None` if the node
+    /// knows none of the wallet's blocks.
     fn may_go_back(&self, chain: &dyn Snapshot, fork: &BlockInfo, depth: Option<u32>) -> Result<bool> {
         let settings = &self.shared.settings;
         if settings.max_rewind.is_none_or(|limit| depth.is_some_and(|depth| depth <= limit)) {
@@ -157,8 +159,8 @@ impl Wallet {
         Ok(hashes)
     }
 
-    /// Disconnects a block. No effect unless the wallet is at this block: otherwise it has read ahead of the events,
-    /// and later events lead to its position.
+    /// Disconnects a block. No effect if the wallet is at another block: then it is ahead of the events, and later events
+    /// lead to its position.
     pub(super) fn take_disconnected(&self, hash: BlockHash) -> Result<()> {
         if self.synced().hash != hash {
             return Ok(());
@@ -182,7 +184,7 @@ impl Wallet {
         place.now.height.abs_diff(place.stored_height) >= BLOCKS_PER_STORE
     }
 
-    /// Stores the position, unless a write is in progress, which stores it, too.
+    /// Stores the position, unless a write is in progress: that write stores it.
     pub(crate) fn store_if_free(&self) {
         if let Some(guard) = self.write_lock.try_lock() {
             self.store_place(&guard);
@@ -196,7 +198,7 @@ impl Wallet {
             && self.feed.failure().is_none()
             && let Err(error) = self.write_in(guard, |_| Ok(()))
         {
-            tracing::warn!(wallet = self.name(), %error, "how far the wallet has followed the chain could not be stored");
+            tracing::warn!(wallet = self.name(), %error, "the wallet's position in the chain could not be stored");
         }
     }
 
@@ -219,7 +221,7 @@ impl Write<'_> {
         loop {
             let known = self.t.scripts.len(self.reads())?;
             self.connect_transactions(block, received)?;
-            // A payment that derived scripts may come after transactions in the block that pay to them.
+            // Repeats until no scripts are added: a transaction may derive scripts that earlier transactions of the block pay to.
             if self.t.scripts.len(self.reads())? == known {
                 break;
             }
@@ -232,7 +234,7 @@ impl Write<'_> {
     fn connect_transactions(&mut self, block: &DecodedBlock, received: u64) -> Result<()> {
         let (wallet, info) = (self.wallet, &block.info);
         for (at, (index, (txid, transaction))) in (0_u32..).zip(&block.transactions).enumerate() {
-            // One by one: each may add scripts and coins that the following ones concern.
+            // Checked one by one: a transaction may add scripts and coins that make later transactions concern the wallet.
             if block.transaction_concerns(at, &wallet.shared.follower.index, wallet.slot) {
                 let place = (info.hash, info.height, index, block.time);
                 self.connect_transaction(transaction, *txid, place, Met::Now(received))?;
@@ -266,7 +268,7 @@ impl Write<'_> {
             if matches!(row.state, TxState::Confirmed { .. }) {
                 self.note_payments(row.outputs.iter().map(|output| output.script.as_script()))?;
             }
-            // A payment may add its address to the address book, which rewrites the row.
+            // Read again: `note_payments` may add an address to the address book, which rewrites the row.
             let row = self.t.transaction(self.reads(), &row.txid)?.unwrap_or(row);
             self.mark_disconnected(row)?;
         }

@@ -27,13 +27,13 @@ use serde_json::{Value, json};
 use crate::template::{LastBlock, commitment};
 use crate::{MiningPlugin, no_candidate};
 
-/// The greatest height that a coinbase's script pushes as one byte (BIP 34).
+/// The maximum height that a coinbase's script pushes as one byte (BIP 34).
 const MAX_SHORT_HEIGHT: i64 = 16;
 /// The number of nonces that generateblock tries.
 const DEFAULT_TRIES: u64 = 1_000_000;
 /// The number of nonces to try between two checks of the call's cancellation.
 const TRIES_PER_CHECK: u64 = 1 << 16;
-/// The most attempts to make a block while the tip changes or the block is already known.
+/// The maximum number of attempts to make a block while the tip changes or the block is already known.
 const MAX_ATTEMPTS: usize = 100;
 /// The wait for the new tip after an attempt on an outdated tip.
 const NEXT_TIP_WAIT: Duration = Duration::from_millis(2);
@@ -161,8 +161,8 @@ impl MiningPlugin {
     }
 }
 
-/// A block of these transactions on the tip, without its proof of work. A concurrent call may have changed the tip, or submitted
-/// the same block: then the next attempt uses the new tip, or a later time.
+/// A block of these transactions on the tip, without proof of work. If a concurrent call changed the tip or submitted the same
+/// block, the next attempt uses the new tip or a later time.
 fn valid_block(call: &Call<'_>, script: &ScriptBuf, transactions: &[Transaction]) -> Result<Block, RpcError> {
     let host = call.host;
     let mut known: Option<Header> = None;
@@ -202,7 +202,7 @@ fn output_script(text: &str, network: Network) -> Result<ScriptBuf, RpcError> {
     }
 }
 
-/// The only script of the descriptors of a text. For `combo` it is P2WPKH, or P2PKH if the key is uncompressed.
+/// The script of a single, unranged descriptor. For `combo` it is P2WPKH, or P2PKH if the key is uncompressed.
 fn descriptor_script(descriptors: &[Descriptor]) -> Result<ScriptBuf, RpcError> {
     let [descriptor] = descriptors else {
         return Err(RpcError::invalid_parameter("Multipath descriptor not accepted"));
@@ -221,7 +221,7 @@ fn descriptor_script(descriptors: &[Descriptor]) -> Result<ScriptBuf, RpcError> 
     chosen.map(|script| script.script_pubkey.clone()).ok_or_else(not_derivable)
 }
 
-/// A transaction of the mempool by its id, or one in hexadecimal.
+/// Reads a transaction: the id of a mempool transaction, or hexadecimal.
 fn transaction_argument(host: &Host, text: &str) -> Result<Transaction, RpcError> {
     let Ok(hash) = params::hash_text(text, "") else {
         return sendable_from_hex(text).ok_or_else(|| {
@@ -234,11 +234,11 @@ fn transaction_argument(host: &Host, text: &str) -> Result<Transaction, RpcError
     found.ok_or_else(|| RpcError::not_found(format!("Transaction {text} not in mempool.")))
 }
 
-/// A block without its proof of work.
+/// A block without proof of work.
 fn assemble(rules: &Rules, next: &NextBlock, script: ScriptBuf, fees: Amount, transactions: Vec<Transaction>) -> Block {
     let height = i64::from(next.tip.height) + 1;
     let mut script_sig = ScriptBuf::builder().push_int(height);
-    // The script of a low height alone would be too short.
+    // With only a low height, the script would be too short.
     if rules.coinbase_padding || height <= MAX_SHORT_HEIGHT {
         script_sig = script_sig.push_int(0);
     }
@@ -278,12 +278,12 @@ fn assemble(rules: &Rules, next: &NextBlock, script: ScriptBuf, fees: Amount, tr
 }
 
 impl Effort<'_> {
-    /// Whether the client is gone, the call's time is over, or the plugin is stopping.
+    /// Whether the client disconnected, the call timed out, or the plugin is stopping.
     fn is_cancelled(&self) -> bool {
         self.stopping.load(Ordering::Relaxed) || !self.call.is_wanted()
     }
 
-    /// Searches for a nonce that meets the header's target. Whether it found one.
+    /// Searches for a nonce that meets the header's target. Returns whether it found one.
     fn find_nonce(&mut self, header: &mut Header) -> bool {
         let target = Target::from_compact(header.bits);
         while self.tries > 0 && !self.is_cancelled() {
@@ -304,7 +304,7 @@ impl Effort<'_> {
 
 fn submit_block(host: &Host, block: &Block) -> Result<BlockHash, RpcError> {
     match host.chain.submit_block(Scope::NONE, serialize(block).into())? {
-        // The host keeps a block beside the best chain, too.
+        // The host also stores a block outside the best chain.
         Verdict::Valid | Verdict::Duplicate | Verdict::Inconclusive => Ok(block.block_hash()),
         _ => Err(not_accepted()),
     }

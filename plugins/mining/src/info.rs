@@ -192,7 +192,7 @@ fn hash_rate(call: &Call<'_>, tip: &BlockInfo, blocks: u32) -> Result<f64, RpcEr
     Ok((float(&tip.chain_work) - float(&first.chain_work)) / f64::from(latest - earliest))
 }
 
-/// A big-endian number, rounded at each byte.
+/// A big-endian number as a float, rounded at each byte.
 fn float(bytes: &[u8; 32]) -> f64 {
     bytes.iter().fold(0.0, |value, byte| value * 256.0 + f64::from(*byte))
 }

@@ -88,7 +88,7 @@ impl Plugin for MiningPlugin {
 
     fn event(&self, event: Event) {
         match event {
-            // The event may be outdated: calls that watch a newer tip must continue to wait.
+            // The event may be outdated, and calls that watch a newer tip must continue to wait.
             Event::TipChanged { hash, .. } => {
                 self.polls.tip_changed(self.host.chain.tip(Scope::NONE).map_or(hash, |tip| tip.hash));
             }

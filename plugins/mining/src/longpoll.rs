@@ -107,7 +107,7 @@ impl LongPolls {
         }
     }
 
-    /// Answers the calls of other tips.
+    /// Answers the calls that watch another tip.
     pub fn tip_changed(&self, tip: BlockHash) {
         let outdated = self.take(|waiting| waiting.waiter.tip != tip);
         self.answer(outdated);
@@ -188,7 +188,7 @@ impl LongPolls {
             match first {
                 None => state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
                 Some(check_at) if check_at > now => {
-                    // A call that comes meanwhile may be due before the others.
+                    // A call that arrives meanwhile may be due first.
                     let longest = self.first_wait.max(MIN_CHECK_INTERVAL);
                     state = self.sleep(state, longest.min(check_at - now));
                 }

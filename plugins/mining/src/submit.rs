@@ -19,7 +19,7 @@ fn bytes(hex: &str) -> Option<Vec<u8>> {
     decode_hex(hex).filter(|bytes| !bytes.is_empty())
 }
 
-/// An internal failure of the validation counts as a failed verification.
+/// Reports an internal failure of the validation as a failed verification.
 fn validation_failed(error: ServiceError) -> RpcError {
     match error.kind {
         ErrorKind::Internal | ErrorKind::Storage => RpcError::new(RpcErrorCode::VERIFY, error.to_string()),
@@ -27,7 +27,7 @@ fn validation_failed(error: ServiceError) -> RpcError {
     }
 }
 
-/// The verdict in the words of BIP 22: null for a valid block, otherwise the reason.
+/// The result of BIP 22: null for a valid block, otherwise the reason.
 fn verdict_json(verdict: Verdict) -> Result<Value, RpcError> {
     Ok(json!(match verdict {
         Verdict::Valid => return Ok(Value::Null),

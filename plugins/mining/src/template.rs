@@ -1,8 +1,8 @@
-//! Block templates: what `getblocktemplate` answers, kept ready between calls.
+//! Block templates for `getblocktemplate`, cached between calls.
 //!
-//! One template is kept. It is made anew when the tip changed, or when the mempool changed and the template is older than
-//! five seconds; callers see the same long poll id meanwhile. The host hands a selection over once: while it stays the same,
-//! only time and long poll id are written anew, and calls within one second share the very bytes of the answer.
+//! The plugin caches one template. It makes a new one when the tip changed, or when the mempool changed and the template is
+//! older than five seconds; until then, callers see the same long poll id. The host sends each selection once: while it stays
+//! the same, the plugin updates only the time and the long poll id, and calls within one second share the bytes of the answer.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -22,62 +22,62 @@ use serde_json::{Map, Value, json};
 use crate::transactions::Parts;
 use crate::{lock, no_candidate};
 
-/// The age from which a change of the mempool makes a new template, in seconds.
+/// The maximum age of a template that does not reflect a change of the mempool, in seconds.
 const REFRESH_AGE: u64 = 5;
-/// The most that a block's signature operations may cost (BIP 141).
+/// The maximum cost of a block's signature operations (BIP 141).
 const SIGOP_LIMIT: u32 = 80_000;
-/// The most bytes of a block's serialisation, and the most weight units of a block (BIP 141).
+/// The maximum size of a block in bytes, and its maximum weight in weight units (BIP 141).
 const WEIGHT_LIMIT: u32 = 4_000_000;
-/// What a template leaves for header and coinbase.
+/// The weight reserved for the header and the coinbase.
 const RESERVED_WEIGHT: Weight = Weight::from_wu(8_000);
-/// What an answer takes beside its transactions, in bytes.
+/// The approximate size of an answer without its transactions, in bytes.
 const FRAME_SIZE: usize = 2_048;
-/// What the output begins with that commits to the witnesses (BIP 141).
+/// The header of the witness commitment in the coinbase (BIP 141).
 const COMMITMENT_HEADER: [u8; 4] = [0xaa, 0x21, 0xa9, 0xed];
 
 /// A template.
 struct Template {
-    /// The host's name for tip and transactions.
+    /// The host's version of the selection: of the tip and the transactions.
     version: u64,
     next: NextBlock,
-    /// The mempool's sequence when it was made.
+    /// The mempool's sequence at the last check of the selection.
     sequence: u64,
-    /// The host's time when it was made, in seconds.
+    /// The host's time at the last check of the selection, in seconds.
     made: u64,
-    /// The sum of its transactions' fees.
+    /// The total fees of the transactions.
     fees: Amount,
     commitment: ScriptBuf,
-    /// The whole answer.
+    /// The complete JSON.
     answer: Arc<Vec<u8>>,
-    /// Where in it the array of transactions stands, and where what is said of each.
+    /// The position of the array of transactions in `answer`. `parts` has the positions of its entries.
     array: Range<usize>,
     parts: Parts,
-    /// Whether something is not in the answer yet.
+    /// Whether `answer` is outdated.
     changed: bool,
-    /// The answer before, whose memory is used again once nobody needs it.
+    /// The previous answer. The plugin reuses its memory once no reply holds it.
     spare: Arc<Vec<u8>>,
 }
 
-/// The template that is kept, and what the last one was, of this or of a block mined on the spot.
+/// The cached template, and the size of the last block assembled, for a template or by the generate methods.
 #[derive(Default)]
 pub struct Templates {
     kept: Mutex<Option<Template>>,
     last: Mutex<Option<LastBlock>>,
 }
 
-/// The weight of the block made last, with what is left for its coinbase, and the number of its transactions.
+/// The size of the last block assembled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LastBlock {
-    /// Its weight, in weight units.
+    /// Includes the weight reserved for the header and the coinbase.
     pub weight: Weight,
-    /// Its transactions, without the coinbase.
+    /// The number of transactions without the coinbase.
     pub transactions: usize,
 }
 
 impl Templates {
-    /// The answer of `getblocktemplate`, as JSON. Whoever comes while a template is made waits for that one.
+    /// The answer of `getblocktemplate`, as JSON. Calls wait while another call makes a template.
     pub fn answer(&self, host: &Host, scope: Scope) -> Result<Arc<Vec<u8>>, RpcError> {
-        // Asked before the lock is taken, which is then held for a moment only: a tip that is older by the time is no harm.
+        // Read before taking the lock, to hold it only briefly. If the tip is outdated by then, `refresh` ignores it.
         let next = host.chain.next_block(scope)?;
         let now = host.chain.time(scope)?;
         let mut kept = lock(&self.kept);
@@ -85,7 +85,7 @@ impl Templates {
             template.refresh(next);
             return Ok(template.answer());
         }
-        // Asked before the selection is: what came to the mempool in between is in the selection and not yet counted.
+        // Read before the selection, so that the sequence never includes a change that the selection lacks.
         let sequence = host.mempool.info(scope)?.sequence;
         let known = kept.as_ref().map(|template| template.version);
         let answer = host.mempool.candidate(scope, known)?;
@@ -104,24 +104,24 @@ impl Templates {
         }
     }
 
-    /// The mempool's sequence when the template that is kept was made; 0 without one.
+    /// The mempool's sequence of the cached template; 0 without one.
     pub fn sequence(&self) -> u64 {
         lock(&self.kept).as_ref().map_or(0, |template| template.sequence)
     }
 
-    /// The block that was made last, if any.
+    /// The size of the last block, if any.
     pub fn last(&self) -> Option<LastBlock> {
         *lock(&self.last)
     }
 
-    /// Remembers a block that was made.
+    /// Stores the size of the last block.
     pub fn note(&self, block: LastBlock) {
         *lock(&self.last) = Some(block);
     }
 }
 
 impl LastBlock {
-    /// The block that a selection makes.
+    /// The size of a block with this selection.
     pub fn of(transactions: ListView<'_, Selected>) -> Self {
         let weights = transactions.iter().map(|selected| selected.weight);
         Self { weight: weights.fold(RESERVED_WEIGHT, Weight::saturating_add), transactions: transactions.len() }
@@ -129,8 +129,8 @@ impl LastBlock {
 }
 
 impl Template {
-    /// The template of a selection, which is read where the host wrote it: of most transactions no byte is copied, since what the
-    /// template before has written of them is taken over.
+    /// The template of a selection. The raw transactions are read in place, and only the new ones: the JSON of the others comes from
+    /// the previous template.
     fn make(candidate: CandidateView<'_>, now: u64, before: Option<Self>) -> Self {
         let CandidateView { version, next, transactions, fees, sequence } = candidate;
         let next = next.read();
@@ -162,21 +162,21 @@ impl Template {
         template
     }
 
-    /// Whether it is good for now, whatever came to the mempool. A clock that was set back must not keep it for ever.
+    /// Whether the template is valid without a check of the mempool. If the clock was set back, it is not, since it might never age.
     fn is_young(&self, next: &NextBlock, now: u64) -> bool {
         self.next.tip.hash == next.tip.hash && (self.made..=self.made.saturating_add(REFRESH_AGE)).contains(&now)
     }
 
-    /// Notes that at this time and sequence the selection was still the same.
+    /// Records that the selection is unchanged at this time and sequence.
     fn renew(&mut self, sequence: u64, now: u64) {
         self.made = now;
         self.changed |= self.sequence != sequence;
         self.sequence = sequence;
     }
 
-    /// Takes over the time of a call, which never goes back, and the target that may follow from it.
+    /// Updates the time, which never goes back, and the fields that may depend on it, such as the target.
     fn refresh(&mut self, next: NextBlock) {
-        // A call may have seen the tip before or after this one's.
+        // The call may have read an older or a newer tip than the template's.
         if next.tip.hash == self.next.tip.hash {
             let next = NextBlock { time: self.next.time.max(next.time), ..next };
             if self.next != next {
@@ -186,7 +186,7 @@ impl Template {
         }
     }
 
-    /// The answer. What has changed is written anew, and the transactions are copied.
+    /// The answer. If it is outdated, writes a new one with a copy of the transactions.
     fn answer(&mut self) -> Arc<Vec<u8>> {
         if std::mem::take(&mut self.changed) {
             let mut json = memory(std::mem::take(&mut self.spare), self.answer.len() + FRAME_SIZE);
@@ -194,7 +194,7 @@ impl Template {
             let start = json.len();
             json.extend_from_slice(self.answer.get(self.array.clone()).unwrap_or_default());
             if start != self.array.start {
-                // What is said of each transaction stands elsewhere now: it is not known where.
+                // The array has moved, so the positions of its entries are wrong.
                 self.parts = Parts::default();
             }
             self.array = start..json.len();
@@ -204,7 +204,7 @@ impl Template {
         self.answer.clone()
     }
 
-    /// Appends what follows the transactions.
+    /// Appends the members after the transactions.
     fn push_after(&self, json: &mut Vec<u8>) {
         let next = &self.next;
         let after = json!({
@@ -223,13 +223,13 @@ impl Template {
             "height": u64::from(next.tip.height) + 1,
             "default_witness_commitment": encode_hex(self.commitment.as_bytes()),
         });
-        // The object goes on where the array ended.
+        // Continues the object after the array.
         json.push(b',');
         json.extend_from_slice(after.to_string().trim_start_matches('{').as_bytes());
     }
 }
 
-/// Appends what precedes the transactions.
+/// Appends the members before the transactions.
 fn push_before(json: &mut Vec<u8>, next: &NextBlock) {
     let available: Map<String, Value> = next.available.iter().map(|(rule, bit)| (rule.clone(), json!(bit))).collect();
     let before = json!({
@@ -244,7 +244,7 @@ fn push_before(json: &mut Vec<u8>, next: &NextBlock) {
     json.extend_from_slice(b",\"transactions\":");
 }
 
-/// Memory for an answer: what an older one took, where nobody needs that any more.
+/// An empty buffer for an answer. Reuses the memory of `spare` if no reply holds it.
 fn memory(spare: Arc<Vec<u8>>, size: usize) -> Vec<u8> {
     let mut memory = Arc::into_inner(spare).unwrap_or_default();
     memory.clear();
@@ -252,8 +252,8 @@ fn memory(spare: Arc<Vec<u8>>, size: usize) -> Vec<u8> {
     memory
 }
 
-/// The output script that commits to the witnesses of these transactions, which follow the coinbase, with a reserved value of
-/// zeros (BIP 141).
+/// The script of the witness commitment output (BIP 141), for a block of the coinbase and these transactions, and a witness
+/// reserved value of zeros.
 pub fn commitment(transactions: impl Iterator<Item = Wtxid>) -> ScriptBuf {
     let coinbase = WitnessMerkleNode::all_zeros();
     let leaves = std::iter::once(coinbase)

@@ -1,7 +1,7 @@
-//! The transactions of a template, as the JSON they become.
+//! The transactions of a template as JSON.
 //!
-//! What is said of a transaction never changes but for where its parents stand, so what was written for the last template is
-//! copied into the next one.
+//! In a transaction's entry, only the positions of its parents can change. So a new template copies the part before them from
+//! the previous template.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -14,20 +14,20 @@ use outrigger_sdk::params::push_hex;
 use outrigger_sdk::service::mempool::{Selected, SelectedView};
 use outrigger_sdk::wire::ListView;
 
-/// What an entry takes beside the transaction itself, in bytes.
+/// The approximate size of an entry without the transaction's data, in bytes.
 const ENTRY_SIZE: usize = 256;
 
-/// Where in a text stands what was written of transactions.
+/// The position of each transaction's constant part in an answer.
 #[derive(Default)]
 pub struct Parts(HashMap<Wtxid, Range<usize>, RandomState>);
 
 impl Parts {
-    /// About how many bytes the JSON of transactions takes.
+    /// The approximate size of the JSON of transactions, in bytes.
     pub fn size(transactions: ListView<'_, Selected>) -> usize {
         transactions.iter().map(|selected| selected.raw.len() * 2 + ENTRY_SIZE).sum()
     }
 
-    /// Appends the JSON array of transactions. What was written of some of them before is copied from there.
+    /// Appends the JSON array of transactions. Copies the parts that `before`, the previous answer, has.
     pub fn push(json: &mut Vec<u8>, transactions: ListView<'_, Selected>, before: Option<(&Self, &[u8])>) -> Self {
         let mut parts = Self(HashMap::with_capacity_and_hasher(transactions.len(), RandomState::default()));
         json.push(b'[');
@@ -48,7 +48,7 @@ impl Parts {
     }
 }
 
-/// What follows the part of an entry that says nothing of other transactions.
+/// Appends the rest of an entry, from the positions of its parents on.
 fn push_rest(json: &mut Vec<u8>, selected: &SelectedView<'_>) {
     for (index, position) in selected.depends.iter().enumerate() {
         push_text(json, format_args!("{}{position}", if index > 0 { "," } else { "" }));
@@ -57,7 +57,7 @@ fn push_rest(json: &mut Vec<u8>, selected: &SelectedView<'_>) {
     push_text(json, format_args!("],\"fee\":{fee},\"sigops\":{sigops},\"weight\":{weight}}}"));
 }
 
-/// The part of an entry that says nothing of other transactions.
+/// Appends the constant part of an entry.
 fn push_part(json: &mut Vec<u8>, selected: &SelectedView<'_>) {
     json.extend_from_slice(b"{\"data\":\"");
     push_hex(json, selected.raw);
@@ -68,7 +68,7 @@ fn push_part(json: &mut Vec<u8>, selected: &SelectedView<'_>) {
     json.extend_from_slice(b"\",\"depends\":[");
 }
 
-/// A hash as it is shown: its last byte first.
+/// Appends a hash in display order: the last byte first.
 fn push_hash(json: &mut Vec<u8>, mut hash: [u8; 32]) {
     hash.reverse();
     push_hex(json, &hash);
@@ -99,7 +99,7 @@ mod tests {
     }
 
     fn json(transactions: &[Selected], before: Option<(&Parts, &[u8])>) -> (Parts, Vec<u8>) {
-        // Something stands before the array, as in an answer.
+        // As in an answer, the array does not begin at 0.
         let mut json = b"...".to_vec();
         let message = Encoded::new(&transactions.to_vec());
         let parts = Parts::push(&mut json, message.view().unwrap(), before);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn getblocktemplate_copied_transactions_are_what_would_be_written() {
+    fn getblocktemplate_copied_transactions_equal_newly_written_ones() {
         let (parts, first) = json(&[selected(1, vec![]), selected(3, vec![1, 1])], None);
         let id = |byte: &str| byte.repeat(32);
         let expected = format!(

@@ -14,7 +14,7 @@ fn eventually(call: &PendingCall) -> Option<Result<Value, RpcError>> {
 }
 
 #[test]
-fn getblocktemplate_longpoll_is_not_ended_by_an_event_that_is_behind() {
+fn getblocktemplate_longpoll_ignores_an_outdated_tip_event() {
     let host = StubHost::new();
     let plugin = start(&host);
     let old = host.chain.mine(vec![]);
@@ -26,7 +26,7 @@ fn getblocktemplate_longpoll_is_not_ended_by_an_event_that_is_behind() {
 }
 
 #[test]
-fn getblocktemplate_longpoll_ends_when_a_change_of_the_mempool_is_looked_at() {
+fn getblocktemplate_longpoll_ends_at_the_check_after_a_change_of_the_mempool() {
     let host = StubHost::new();
     let options = json!({"longpoll_mempool_wait_seconds": 0, "longpoll_mempool_repeat_seconds": 1});
     let plugin: TestPlugin<MiningPlugin> = host.start(options);
@@ -39,7 +39,7 @@ fn getblocktemplate_longpoll_ends_when_a_change_of_the_mempool_is_looked_at() {
 }
 
 #[test]
-fn getblocktemplate_longpoll_is_forgotten_when_its_client_leaves() {
+fn getblocktemplate_longpoll_is_dropped_when_its_client_disconnects() {
     let host = StubHost::new();
     let plugin = start(&host);
     let id = template(&plugin)["longpollid"].clone();

@@ -43,7 +43,7 @@ fn refusal(outcome: Result<Value, RpcError>) -> (i32, String) {
 }
 
 #[test]
-fn getblocktemplate_transactions_are_whole_and_depend_by_position() {
+fn getblocktemplate_transactions_are_complete_and_refer_to_parents_by_position() {
     let host = StubHost::new();
     let plugin = start(&host);
     let parent = spend(OutPoint::new(Txid::all_zeros(), 0));
@@ -73,7 +73,7 @@ fn getblocktemplate_transactions_are_whole_and_depend_by_position() {
 }
 
 #[test]
-fn getblocktemplate_is_made_anew_five_seconds_after_a_change_of_the_mempool() {
+fn getblocktemplate_reflects_a_change_of_the_mempool_after_five_seconds() {
     let host = StubHost::new();
     let plugin = start(&host);
     let set_time = |time| plugin.host.chain.set_mock_time(Scope::NONE, time).unwrap();
@@ -96,7 +96,7 @@ fn getblocktemplate_is_made_anew_five_seconds_after_a_change_of_the_mempool() {
 }
 
 #[test]
-fn getblocktemplate_unchanged_is_the_same_bytes() {
+fn getblocktemplate_calls_share_the_bytes_of_an_unchanged_template() {
     let host = StubHost::new();
     let set_time = |seconds| host.handle().chain.set_mock_time(Scope::NONE, seconds).unwrap();
     set_time(1_700_000_000);
@@ -116,7 +116,7 @@ fn getblocktemplate_unchanged_is_the_same_bytes() {
 }
 
 #[test]
-fn generatetoaddress_ends_when_nobody_waits_for_it() {
+fn generatetoaddress_stops_when_its_client_leaves_or_the_host_stops() {
     let host = StubHost::new();
     let plugin = start(&host);
     let height = || host.handle().chain.tip(Scope::NONE).unwrap().height;
@@ -173,7 +173,7 @@ fn getnetworkhashps_adjusts_difficulty_every_144_blocks() {
 }
 
 #[test]
-fn mining_rpcs_refuse_bad_arguments_in_the_words_of_release_29() {
+fn mining_rpcs_refuse_bad_arguments_with_the_messages_of_release_29() {
     const KEY: &str = "tpubD6NzVbkrYhZ4WaWSyoBvQwbpLkojyoTZPRsgXELWz3Popb3qkjcJyJUGLnL4qHHoQvao8ESaAstxYSnhyswJ76uZPStJRJCTKvosUCJZL5B";
     let host = StubHost::new();
     let plugin = start(&host);

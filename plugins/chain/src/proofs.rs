@@ -78,7 +78,7 @@ impl ChainPlugin {
     }
 }
 
-/// The block of the first transaction with an unspent output. If there is none, the block of the first transaction.
+/// The block of the first transaction with an unspent output, else the block of the first transaction.
 fn block_of(call: &Call<'_>, txids: &BTreeSet<Txid>) -> Result<Option<BlockHash>, RpcError> {
     let genesis = call.host.chain.block_info(call.scope, BlockRef::Height { height: 0 })?;
     let mut of_first = None;

@@ -17,18 +17,18 @@ use crate::ChainPlugin;
 use crate::blocks::{block_not_available, find_block};
 use crate::filters::{Connected, check_filter_type};
 
-/// The number of outputs that the host searches between two checks for an abort. A batch takes some tens of milliseconds.
+/// The number of outputs that the host searches between two checks for an abort. A batch takes tens of milliseconds.
 const BATCH: u32 = 1 << 16;
 /// The number of indexes of a descriptor in one parallel derivation.
 const CHUNK: u32 = 1 << 16;
-/// The number of indexes that justifies a thread.
+/// The minimum number of indexes for another thread.
 const INDEXES_PER_BATCH: usize = 16;
-/// The number of outputs in the answer that justifies a thread.
+/// The minimum number of outputs in the answer for another thread.
 const COINS_PER_BATCH: usize = 64;
-/// The range of a ranged descriptor without `range`.
+/// The index range of a ranged descriptor without `range`, inclusive.
 const DEFAULT_RANGE: (u32, u32) = (0, 1000);
 
-/// The state of a kind of scan. At most one scan of each kind runs at a time.
+/// The state of one kind of scan: of the unspent outputs, or of the blocks. At most one scan of each kind runs at a time.
 #[derive(Default)]
 pub struct Scan {
     running: AtomicBool,
@@ -59,14 +59,14 @@ impl Scan {
         Ok(Running(self))
     }
 
-    /// Ends a running scan. False without a running scan.
+    /// Aborts the running scan. Returns whether a scan was running.
     pub fn abort(&self) -> bool {
         let running = self.running.load(Ordering::SeqCst);
         self.aborted.store(running, Ordering::SeqCst);
         running
     }
 
-    /// The answer to any action but `start`; none for `start`.
+    /// The answer to an action other than `start`; `None` for `start`.
     fn answer(&self, action: &str, with_height: bool) -> Result<Option<Value>, RpcError> {
         match action {
             "status" if !self.running.load(Ordering::SeqCst) => Ok(Some(Value::Null)),
@@ -91,7 +91,7 @@ impl Scan {
 
 /// The origin of a wanted script.
 struct Needle {
-    /// The position of its descriptor.
+    /// The index of its descriptor among those of the scan.
     descriptor: usize,
     keys: DerivedKeys,
     /// The position among the scripts of these keys.
@@ -160,7 +160,7 @@ impl Needles {
         self.scripts.contains_key(script)
     }
 
-    /// A descriptor of this wanted script alone.
+    /// A descriptor of this script alone; `None` if the scan does not want the script.
     fn definite(&self, script: &Script) -> Option<String> {
         let needle = self.scripts.get(script)?;
         self.descriptors.get(needle.descriptor)?.definite(&needle.keys, needle.position).ok()?
@@ -288,7 +288,7 @@ impl ChainPlugin {
     }
 }
 
-/// The share of the outputs before this one, in percent. The host sorts the outputs by transaction id.
+/// The estimated share of the outputs before this one, in percent. The host sorts the outputs by transaction id.
 fn share_before(outpoint: &OutPoint) -> u32 {
     let [high, low, ..] = *AsRef::<[u8; 32]>::as_ref(&outpoint.txid);
     (u32::from(u16::from_be_bytes([high, low])) * 100 + 0x8000) >> u16::BITS

@@ -54,7 +54,7 @@ impl ChainPlugin {
     fn decodescript(call: &Call<'_>, #[arg(kind = "hex")] hexstring: String) -> Result<Json, RpcError> {
         let script = match hexstring.is_empty() {
             true => ScriptBuf::new(),
-            // The text is freed early, since it may have many megabytes.
+            // Passing the text by value frees it early. It may have many megabytes.
             false => ScriptBuf::from_bytes(params::hex(&Value::String(hexstring), "argument")?),
         };
         if script.len() > MAX_SCRIPT_SIZE {
@@ -82,7 +82,7 @@ fn valid(script: &Script, network: Network) -> Map<String, Value> {
         put("isscript", json!(is_script));
     }
     put("iswitness", json!(script.is_witness_program()));
-    // bitcoind shows no version and program for the anchor.
+    // bitcoind shows no version and no program for an anchor.
     if let Some((version, program)) = program {
         put("witness_version", json!(version));
         put("witness_program", json!(encode_hex(program)));
@@ -90,8 +90,8 @@ fn valid(script: &Script, network: Network) -> Map<String, Value> {
     object
 }
 
-/// The answer for a script above the size limit. It has no address, and no P2SH or P2WSH output can wrap it. It may have many
-/// megabytes, so its text is written directly.
+/// The answer for a script above the size limit, which has no address and which no P2SH or P2WSH output can wrap. The script may
+/// have many megabytes, so the function writes the JSON directly.
 fn oversized_json(script: &Script) -> Vec<u8> {
     // `asm` and `desc` each contain the script in hexadecimal.
     let mut text = Vec::with_capacity(4 * script.len() + 256);
@@ -146,7 +146,7 @@ fn can_be_wrapped(script: &Script, kind: &ScriptKind<'_>) -> bool {
     !wrapped_already && has_valid_ops(script) && !is_unspendable(script.as_bytes()) && !has_success
 }
 
-/// The witness program for a script or its key; none if segwit does not allow it.
+/// The witness program for a script or its key; `None` if segwit does not allow it.
 fn witness_program(script: &Script, kind: &ScriptKind<'_>) -> Option<ScriptBuf> {
     /// The length of a compressed key, in bytes. Segwit allows no other keys.
     const COMPRESSED: usize = 33;

@@ -16,13 +16,13 @@ use serde_json::{Map, Value, json};
 use crate::ChainPlugin;
 use crate::mempool::put_sizes;
 
-/// The greatest number of transactions in a package.
+/// The maximum number of transactions in a package.
 const MAX_PACKAGE: usize = 25;
-/// The reject reason for unknown or spent inputs. testmempoolaccept has other words for it.
+/// The reject reason for unknown or spent inputs, which testmempoolaccept calls `missing-inputs`.
 const MISSING_INPUTS: &str = "bad-txns-inputs-missingorspent";
 /// The default of `maxfeerate`: 0.1 BTC/kvB.
 const DEFAULT_MAX_FEERATE: FeeRate = FeeRate::from_sat_per_kvb(COIN / 10);
-/// The least feerate that `maxfeerate` must stay below: 1 BTC/kvB.
+/// The exclusive upper limit of `maxfeerate`: 1 BTC/kvB.
 const FEERATE_BOUND: FeeRate = FeeRate::from_sat_per_kvb(COIN);
 
 /// The argument `maxfeerate`. Zero means no limit.
@@ -83,7 +83,7 @@ impl ChainPlugin {
         let max_feerate = max_feerate(maxfeerate)?;
         let max_burn = max_burn(maxburnamount)?;
         let bytes = decode_hex(&hexstring).ok_or_else(undecodable)?;
-        // The text is freed early, since it may have many megabytes.
+        // Frees the text early, because it may have many megabytes.
         drop(hexstring);
         check_burn(&transaction_in_form(&bytes, Form::Extended).ok_or_else(undecodable)?, max_burn)?;
         let raw = bytes.into();
@@ -140,7 +140,7 @@ impl ChainPlugin {
             if outcome.is_policy {
                 result.insert("package-error".into(), json!(full_reason(&outcome.reason, &outcome.detail)));
             }
-            // Like bitcoind, the answer describes no transaction after the first one with too high a feerate.
+            // As in bitcoind, the answer describes no transaction after the first one whose feerate is too high.
             is_over = is_over || !describe_trial(&call.rules, member, *bip141, max_feerate, &mut result);
             results.push(Value::Object(result));
         }
@@ -227,7 +227,7 @@ fn decode(text: &Value) -> Result<Transaction, RpcError> {
         .ok_or_else(|| undecodable(format!("TX decode failed: {text} Make sure the tx has at least one input.")))
 }
 
-/// Adds the outcome of a trial to its result. False if the feerate is above `max_feerate`.
+/// Adds the outcome for a transaction to its result. Returns false if its feerate is above `max_feerate`.
 fn describe_trial(
     rules: &Rules,
     member: &PackageMember,
@@ -261,7 +261,7 @@ fn describe_trial(
     true
 }
 
-/// Adds the size and the fees of an accepted transaction, or of one in the mempool.
+/// Adds the sizes and the fees of a transaction that the mempool would accept, accepted or already has.
 fn describe_fees(rules: &Rules, member: &PackageMember, bip141: u64, result: &mut Map<String, Value>) {
     let (PackageMember::Accepted { virtual_size, fee, .. } | PackageMember::InMempool { virtual_size, fee }) = member
     else {
@@ -276,7 +276,7 @@ fn describe_fees(rules: &Rules, member: &PackageMember, bip141: u64, result: &mu
     result.insert("fees".into(), Value::Object(fees));
 }
 
-/// Whether the package is a child with its parents: the last transaction spends from each other one, and no parent spends from
+/// Whether the package is a child with its parents: the last transaction spends from every other, and no parent spends from
 /// another parent.
 fn is_child_with_parents(transactions: &[Transaction]) -> bool {
     let Some((child, parents)) = transactions.split_last() else { return false };

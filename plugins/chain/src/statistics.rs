@@ -11,10 +11,10 @@ use crate::header::decode;
 
 /// The default window of `getchaintxstats`: a month of blocks.
 const DEFAULT_WINDOW: u32 = 30 * 24 * 6;
-/// The chain always has the transaction index, and each call computes its block filters. Both count as synced.
+/// Both count as synced: the host always has the transaction index, and each call computes the block filters.
 const INDEXES: [&str; 2] = ["txindex", "basic block filter index"];
 
-/// The block of the argument `blockhash`, or the best one.
+/// The block that the argument `blockhash` names, or by default the best block.
 pub fn block_or_tip(call: &Call<'_>, blockhash: Option<&str>) -> Result<BlockInfo, RpcError> {
     let hash = match blockhash {
         Some(text) => block_hash(text, "blockhash")?,

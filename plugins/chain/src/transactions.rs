@@ -17,7 +17,7 @@ use crate::ChainPlugin;
 use crate::blocks::{self, block_hash, decode_block, raw_block};
 use crate::header::{confirmations, damaged, decode};
 
-/// The height of a coin in the mempool.
+/// Marks a coin of an unconfirmed transaction, in place of a height.
 const MEMPOOL_HEIGHT: u32 = u32::MAX;
 
 #[methods]
@@ -148,7 +148,7 @@ impl ChainPlugin {
     ) -> Result<Json, RpcError> {
         let undecodable = || RpcError::new(RpcErrorCode::DESERIALIZATION, "TX decode failed");
         let bytes = params::decode_hex(&hexstring).filter(|bytes| !bytes.is_empty()).ok_or_else(undecodable)?;
-        // Text and bytes are freed early, since they may have many megabytes.
+        // Frees text and bytes early, because they may have many megabytes.
         drop(hexstring);
         let transaction = match iswitness {
             None => transaction_from_bytes(&bytes),
@@ -165,11 +165,11 @@ impl ChainPlugin {
 /// A transaction of the mempool or of a block.
 struct Found {
     transaction: Transaction,
-    /// The block and the transaction's position in it.
+    /// The block and the transaction's position in it; `None` in the mempool.
     block: Option<(BlockInfo, usize)>,
 }
 
-/// The transaction in a block that the client names.
+/// Finds the transaction in the block that the client names.
 fn in_block(call: &Call<'_>, txid: Txid, blockhash: &str) -> Result<Found, RpcError> {
     let hash = block_hash(blockhash, "parameter 3")?;
     let info = call.host.chain.block_info(call.scope, BlockRef::Hash { hash })?;

@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 use crate::ChainPlugin;
 use crate::blocks::block_hash;
 
-/// The best block that ends a wait.
+/// The condition on the best block that ends a wait.
 #[derive(Clone, Copy)]
 enum Until {
-    /// Any block but this.
+    /// Any other block.
     Other(BlockHash),
     Block(BlockHash),
     /// A block of at least this height.
@@ -45,7 +45,7 @@ impl BlockWaits {
         Self { waits: Waits::new(host.clone()), host }
     }
 
-    /// Answers a call now or later.
+    /// Answers an invalid call at once, and any other call when its condition is met or its timeout expires.
     fn answer(&self, request: Result<Request, RpcError>, reply: Reply) {
         match request {
             Ok((wanted, deadline)) => {
@@ -59,7 +59,7 @@ impl BlockWaits {
         }
     }
 
-    /// Answers the calls whose block or timeout has come.
+    /// Answers the calls whose condition is met or whose timeout has expired.
     pub fn answer_due(&self) {
         let tip = self.host.chain.tip(Scope::NONE);
         // If the node cannot be read, the calls keep waiting.
@@ -74,7 +74,7 @@ impl BlockWaits {
         self.waits.cancel(token);
     }
 
-    /// Answers all calls with the current best block, and lets no more wait.
+    /// Answers all calls with the current best block. Later calls do not wait.
     pub fn close(&self) {
         self.waits.close();
         self.answer_due();

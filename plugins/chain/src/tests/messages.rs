@@ -12,14 +12,14 @@ const KEYS: [&str; 2] = [
 const UNCOMPRESSED: &str = "0411db93e1dcdb8a016b49840f8c53bc1eb68a382e97b1482ecad7b148a6909a5cb2e0eaddfb84ccf9744464f82e160bfa9b8b64f9d4c03f999b8643f656b412a3";
 
 #[test]
-fn verifymessage_tells_the_key_of_an_address_from_others() {
+fn verifymessage_accepts_only_the_key_of_the_address() {
     // The addresses of the key 1, compressed and not.
     let (address, other) = ("mrCDrCybB6J1vRfbwM5hemdJz73FwDBC8r", "mtoKs9V381UAhUia3d7Vb9GNak8Qvmcsme");
     let signed = "H66jIHB2WmwUPiItsyz4AJR7FWHf9teidvWMbxcC4126H6/5UyRsSwFwBeqLJ5uvIWKfFE6GG2GD6FAm8yqYe28=";
     let key = "mg8Jz5776UdyiYcBb9Z873NTozEiADRW5H";
     let plugin = start(&StubHost::new());
     check(&plugin, "verifymessage", &[(json!([key, signed, "hello"]), json!(true))]);
-    // The first byte of the signature gives the form of the key, and so its address.
+    // The first byte of the signature encodes the form of the key, which determines the address.
     let shared = "Bi1zgUhc9Vx29ybrszSStIpQXDCHd5pSWObPGIilIzWA5nzHe1nlRbKWKKbmyfu4ZuLrgt8oTMpOypC40TwA14=";
     for (address, first, expected) in
         [(address, "I", true), (other, "H", true), (address, "H", false), (other, "I", false)]
@@ -29,7 +29,7 @@ fn verifymessage_tells_the_key_of_an_address_from_others() {
     }
     let none = [json!([address, signed, "hello"]), json!([other, signed, "hello"]), json!([key, signed, "hallo"])];
     check(&plugin, "verifymessage", &none.map(|arguments| (arguments, json!(false))));
-    // An empty or short signature is invalid, but no error.
+    // An empty or short signature is invalid, but not an error.
     check(&plugin, "verifymessage", &["", "aaaa"].map(|text| (json!([key, text, "hello"]), json!(false))));
     let segwit = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
     check_refusals(

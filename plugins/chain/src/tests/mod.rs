@@ -69,7 +69,7 @@ fn funded() -> (StubHost, OutPoint) {
 }
 
 #[test]
-fn getblock_getrawtransaction_and_their_kin_refuse_bad_arguments() {
+fn block_and_transaction_rpcs_refuse_bad_arguments() {
     let (host, outpoint) = funded();
     let plugin = start(&host);
     let confirmed = pay(outpoint, 4_999_990_000, &[0x51]);
@@ -143,7 +143,7 @@ fn getblockchaininfo_has_the_keys_of_release_29_and_catches_up_once() {
 }
 
 #[test]
-fn getrawmempool_getmempoolentry_and_gettxspendingprevout_tell_the_mempool() {
+fn getrawmempool_getmempoolentry_and_gettxspendingprevout_show_the_mempool() {
     let (host, outpoint) = funded();
     let plugin = start(&host);
     let parent = pay(outpoint, 1000, &[0x51]);
@@ -201,7 +201,7 @@ fn getrawmempool_getmempoolentry_and_gettxspendingprevout_tell_the_mempool() {
 }
 
 #[test]
-fn sendrawtransaction_and_testmempoolaccept_offer_and_try() {
+fn sendrawtransaction_submits_and_testmempoolaccept_tests_transactions() {
     let (host, outpoint) = funded();
     let plugin = start(&host);
     let good = pay(outpoint, 4_999_980_000, &[0x51]);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use super::{check, check_refusals, keys, start};
 
 #[test]
-fn getnetworkinfo_and_its_kin_have_the_shape_of_the_release() {
+fn network_rpcs_have_the_keys_of_the_release() {
     let host = StubHost::new();
     let plugin = start(&host);
     let network = plugin.call("getnetworkinfo", json!([])).unwrap();

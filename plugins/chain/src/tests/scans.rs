@@ -1,4 +1,4 @@
-//! The refusals of scans and block filters. `tests/it/compared.rs` compares their results with a bitcoind.
+//! The errors of scans and block filters. `tests/it/compared.rs` compares their results with a bitcoind.
 
 use outrigger_sdk::testing::StubHost;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{check, check_refusals, start};
 
 #[test]
-fn scantxoutset_and_its_kin_refuse_bad_arguments() {
+fn scan_and_filter_rpcs_refuse_bad_arguments() {
     const TPUB: &str = "tpubD6NzVbkrYhZ4WaWSyoBvQwbpLkojyoTZPRsgXELWz3Popb3qkjcJyJUGLnL4qHHoQvao8ESaAstxYSnhyswJ76uZPStJRJCTKvosUCJZL5B";
     let host = StubHost::new();
     let plugin = start(&host);
@@ -31,7 +31,7 @@ fn scantxoutset_and_its_kin_refuse_bad_arguments() {
     }
     for method in ["scantxoutset", "scanblocks"] {
         check_refusals(&plugin, method, &[(json!(["foo"]), -8, "Invalid action 'foo'")]);
-        // A refused scan does not keep running.
+        // A scan that failed does not stay running.
         check(&plugin, method, &[(json!(["status"]), Value::Null), (json!(["abort"]), json!(false))]);
     }
     let no_objects = "scanobjects argument is required for the start action";

@@ -81,7 +81,7 @@ fn gettxoutsetinfo_sums_up_coins_in_batches() {
 }
 
 #[test]
-fn getdeploymentinfo_getindexinfo_and_getdifficulty_have_the_shape_of_release_29() {
+fn getdeploymentinfo_getindexinfo_and_getdifficulty_answer_as_release_29() {
     let host = StubHost::new();
     let plugin = start(&host);
     let tip = host.chain.mine(vec![]);

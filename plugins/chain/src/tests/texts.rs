@@ -78,7 +78,7 @@ fn createrawtransaction_answers_as_recorded() {
 }
 
 #[test]
-fn decoderawtransaction_decodes_in_the_form_asked_for() {
+fn decoderawtransaction_decodes_the_requested_form() {
     let plugin = start(&StubHost::new());
     let empty = "02000000000000000000";
     let shown = plugin.call("decoderawtransaction", json!([empty])).unwrap();
@@ -141,7 +141,7 @@ fn decodescript_answers_as_recorded() {
 }
 
 #[test]
-fn decodescript_tells_the_same_of_scripts_that_are_too_long_to_be_executed() {
+fn decodescript_describes_scripts_above_the_size_limit() {
     let plugin = start(&StubHost::new());
     let longest = 10_000;
     for (opcode, word) in [("51", "1"), ("ac", "OP_CHECKSIG"), ("ff", "OP_INVALIDOPCODE")] {

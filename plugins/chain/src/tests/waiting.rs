@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{GENESIS, check_refusals, funded, pay, start};
 
 #[test]
-fn waitforblock_and_its_kin_end_at_a_shutdown_and_when_their_client_leaves() {
+fn waits_for_blocks_end_at_a_shutdown_and_when_their_client_disconnects() {
     let host = StubHost::new();
     let plugin = start(&host);
     let [waiting, canceled] = [(); 2].map(|()| plugin.begin("waitforblockheight", json!([2])));
@@ -22,7 +22,7 @@ fn waitforblock_and_its_kin_end_at_a_shutdown_and_when_their_client_leaves() {
 }
 
 #[test]
-fn waitforblock_and_gettxoutproof_and_their_kin_refuse_bad_arguments() {
+fn wait_and_proof_rpcs_refuse_bad_arguments() {
     let (host, outpoint) = funded();
     let plugin = start(&host);
     let spending = pay(outpoint, 4_999_990_000, &[0x51]);

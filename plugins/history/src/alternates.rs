@@ -1,4 +1,4 @@
-//! The other witnesses of transactions (`alternate_wtxids`).
+//! The wtxids of transactions with other witnesses (`alternate_wtxids`).
 
 use std::collections::HashMap;
 

@@ -1,6 +1,6 @@
 //! The entries of a transaction in gettransaction, listtransactions and listsinceblock: one for each payment.
 //!
-//! The writer goes straight from the wallet's row to the reply, in bitcoind's order of keys.
+//! The writer converts the wallet's row directly to JSON in the reply, with the keys in bitcoind's order.
 
 use bitcoin::hashes::Hash;
 use bitcoin::{Amount, SignedAmount};
@@ -43,7 +43,7 @@ pub struct Selection<'a> {
     pub label: Option<&'a str>,
     /// Includes receive entries of conflicted transactions.
     pub any_depth: bool,
-    /// Includes the change of transactions that spend ours.
+    /// Includes the change of transactions that spend the wallet's coins.
     pub change: bool,
 }
 
@@ -51,7 +51,7 @@ pub struct Selection<'a> {
 pub struct Entry<'a> {
     output: WalletOutputView<'a>,
     vout: usize,
-    /// The fee, for a send entry.
+    /// The fee of a send entry; `None` for a receive entry.
     sent: Option<SignedAmount>,
 }
 
@@ -62,7 +62,7 @@ pub fn entries<'a>(
     selection: Selection<'_>,
 ) -> impl Iterator<Item = Entry<'a>> {
     let (fee, outputs) = (viewpoint.fee(transaction), transaction.outputs);
-    // Outputs to change addresses appear on request, and always if the transaction spends nothing of ours.
+    // Outputs to change addresses appear on request, and always if the transaction spends none of the wallet's coins.
     let change = selection.change || fee.is_none();
     let shown = move || outputs.iter().enumerate().filter(move |(_, output)| change || !output.change);
     let sent = fee.filter(|_| selection.label.is_none()).into_iter();
@@ -82,7 +82,7 @@ pub struct EntryWriter<'q> {
     rules: Rules,
     replaceability: Replaceability<'q>,
     alternates: AlternateWtxids<'q>,
-    /// The keys that all entries of the current transaction share, after a comma. Written once for each transaction.
+    /// The JSON of the keys that all entries of the current transaction share, with a comma before it.
     shared: Vec<u8>,
     /// A buffer for addresses.
     address: String,
@@ -101,7 +101,7 @@ impl<'q> EntryWriter<'q> {
         }
     }
 
-    /// Prepares for the entries of a transaction.
+    /// Writes the shared keys for the entries of a transaction.
     pub fn begin(&mut self, tx: &WalletTx<'_>) -> Result<(), ServiceError> {
         let mut shared = std::mem::take(&mut self.shared);
         shared.clear();

@@ -24,7 +24,7 @@ struct Member {
     script: ScriptBuf,
     /// `None` without an entry in the address book.
     label: Option<String>,
-    /// Its parent in the union-find forest; itself if it is the root.
+    /// The index of its parent in the union-find forest; the member's own index for a root.
     parent: usize,
 }
 
@@ -33,7 +33,7 @@ struct Member {
 struct Groups {
     members: Vec<Member>,
     by_script: HashMap<ScriptBuf, usize>,
-    /// The members of the wallet's outputs.
+    /// The member that each of the wallet's outputs pays to.
     outputs: HashMap<OutPoint, usize>,
     /// The inputs of each transaction, and the members of its change.
     spends: Vec<(Vec<OutPoint>, Vec<usize>)>,

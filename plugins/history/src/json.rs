@@ -1,7 +1,7 @@
-//! JSON written straight into the reply's bytes, value by value.
+//! Writes JSON directly into the reply's bytes, value by value.
 //!
-//! The last byte decides whether a key or an item needs a comma. So a part of an object can be written to a buffer of its own
-//! first. Writing to memory cannot fail.
+//! The last byte decides whether a key or an item needs a comma, so a part of an object can also go to a separate buffer first.
+//! Writing to memory cannot fail.
 
 use std::fmt::Display;
 use std::io::Write as _;
@@ -19,14 +19,14 @@ macro_rules! key {
 }
 pub(crate) use key;
 
-/// As [`key`], for a name with its quotes and colon. Inlined, so that the compiler knows the length of the copy.
+/// Like [`key`], for a name with its quotes and colon. Inlined, so that the compiler knows the length of the copy.
 #[inline(always)]
 pub fn quoted_key(out: &mut Vec<u8>, name: &'static str) {
     separate(out, b'{');
     out.extend_from_slice(name.as_bytes());
 }
 
-/// As [`key`], for a name that may need escapes.
+/// Like [`key`], for a name that may need escapes.
 pub fn text_key(out: &mut Vec<u8>, name: &str) {
     separate(out, b'{');
     text(out, name);
@@ -77,7 +77,7 @@ pub fn hex(out: &mut Vec<u8>, bytes: &[u8]) {
     let _ = write!(out, "\"{}\"", bytes.as_hex());
 }
 
-/// A hash of internal byte order, as it is displayed: reversed.
+/// A hash in display order, which reverses its bytes.
 pub fn hash(out: &mut Vec<u8>, bytes: &[u8; 32]) {
     let _ = write!(out, "\"{}\"", sha256d::Hash::from_byte_array(*bytes));
 }

@@ -1,10 +1,10 @@
 //! The operation group `history`: gettransaction, listsinceblock, listtransactions, abandontransaction, setcomment,
 //! getreceivedbyaddress, getreceivedbylabel, listreceivedbyaddress, listreceivedbylabel, listaddressgroupings, waitevents.
 //!
-//! The plugin counts depths, confirmations and `lastblock` from the wallet's last block, never from the chain's tip. The tip
-//! may be ahead of the wallet, and then a client that polls would skip transactions.
+//! The plugin counts depths, confirmations and `lastblock` from the wallet's last block, never from the chain's tip: with a tip
+//! ahead of the wallet, a client that polls would skip transactions.
 //!
-//! The plugin writes JSON straight into the reply, because a history may have hundreds of thousands of entries.
+//! The plugin writes JSON directly into the reply, because a history may have hundreds of thousands of entries.
 
 mod alternates;
 mod destination;

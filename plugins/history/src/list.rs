@@ -71,7 +71,7 @@ pub fn walk(
             let started = thread::Builder::new().name("history-read".to_owned()).spawn_scoped(scope, reading);
             started.is_ok().then(|| walk_each(receiver, &mut visit))
         });
-        // If the thread did not start, this one reads.
+        // If the thread did not start, the current thread reads the batches.
         if let Some(outcome) = walked {
             return outcome;
         }
@@ -129,8 +129,8 @@ impl HistoryPlugin {
         let viewpoint = WalletViewpoint::of(call, &wallet, include_watchonly)?;
         let count = usize::try_from(count).map_err(|_| RpcError::invalid_parameter("Negative count"))?;
         let skip = usize::try_from(skip).map_err(|_| RpcError::invalid_parameter("Negative from"))?;
-        // Entries are collected from the newest transaction back, and reversed: the oldest is first, and the entries of one
-        // transaction are in reverse order, too.
+        // The call collects entries from the newest transaction back, then reverses them: the oldest is first, and the entries of
+        // one transaction are in reverse order, too.
         let mut list =
             Backwards { writer: EntryWriter::new(call, viewpoint), items: Vec::new(), ends: Vec::new(), skip, count };
         if count > 0 {
@@ -170,13 +170,13 @@ impl Backwards<'_> {
         Ok(if self.ends.len() < self.count { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
     }
 
-    /// The array. Reverses all bytes in place, and then the bytes of each entry.
+    /// Returns the array. Reverses all bytes in place, then the bytes of each entry.
     fn end(self) -> Vec<u8> {
         let Self { items: mut reply, ends, .. } = self;
         if reply.is_empty() {
             return b"[]".to_vec();
         }
-        // The first byte is now the last comma, in the place of the bracket.
+        // The first byte is now the trailing comma. The opening bracket replaces it below.
         reply.reverse();
         let total = reply.len();
         for (index, end) in ends.iter().enumerate() {

@@ -18,22 +18,22 @@ use serde_json::Value;
 use crate::viewpoint::{COINBASE_MATURITY_DEPTH, WalletViewpoint, signed};
 use crate::{HistoryPlugin, destination, json};
 
-/// The most entries of the address book in one request to the host.
+/// The maximum number of address book entries in one request to the host.
 const BATCH: u32 = 1000;
-/// The scripts of one request to find a script of the wallet. Usually the first script is the wallet's.
+/// The number of scripts in one request that looks for a script of the wallet. Usually the first script is the wallet's.
 const SCRIPTS_PER_REQUEST: usize = 16;
 /// The approximate size of an address in a reply, and the size of each of its transaction ids, in bytes.
 const ENTRY_BYTES: usize = 256;
 const TXID_BYTES: usize = 67;
 
-/// The payments of at least a depth. `immature` includes immature coinbases.
+/// The payments with at least `min_depth` confirmations. `immature` includes immature coinbases.
 fn received(
     call: &Call<'_>,
     by: ReceivedBy,
     min_depth: i64,
     immature: bool,
 ) -> Result<Encoded<Vec<Received>>, ServiceError> {
-    // A coinbase without a confirmation is in no block any more.
+    // A coinbase without confirmations has left the chain.
     let min_coinbase_depth = min_depth.max(if immature { 1 } else { COINBASE_MATURITY_DEPTH });
     call.host.wallet.received(call.scope, ReceivedQuery { by, min_depth, min_coinbase_depth })
 }
@@ -62,7 +62,7 @@ impl HistoryPlugin {
         let script = address::to_script(address, call.network()?);
         let script = script.map_err(|_| RpcError::not_found("Invalid Bitcoin address"))?;
         let known = call.host.wallet.scripts(call.scope, vec![script.clone()])?.pop().flatten();
-        // Watched addresses count as the wallet's.
+        // Watched addresses count as the wallet's own.
         let ours = known.is_some_and(|info| info.ownership != Ownership::None);
         total(call, ours.then_some(script).into_iter().collect(), minconf, include_immature_coinbase)
     }
@@ -176,7 +176,7 @@ impl HistoryPlugin {
             let sum = labels.entry(entry.label).or_default();
             sum.amount = sum.amount.saturating_add(entry.amount());
             sum.depth = sum.depth.into_iter().chain(entry.received.map(|received| received.depth)).min();
-            // As in bitcoind, the last address of a label decides alone.
+            // As in bitcoind, only the last address of a label counts.
             sum.watched = entry.watched();
         }
         let mut reply = Vec::from(b"[".as_slice());

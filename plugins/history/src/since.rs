@@ -1,6 +1,6 @@
 //! listsinceblock.
 //!
-//! The cost grows with the reply alone: the plugin reads confirmed transactions from the fork's height on, and writes each
+//! The cost depends only on the size of the reply: the plugin reads confirmed transactions from the fork's height on, and writes each
 //! entry at once.
 
 use std::ops::ControlFlow;
@@ -95,8 +95,8 @@ impl HistoryPlugin {
     }
 }
 
-/// Reserves memory for the whole history at once, so that the allocator uses huge pages from the start. The system provides
-/// memory only on the first write. If the reservation fails, the reply grows piece by piece.
+/// Reserves memory for the whole history at once, so that the allocator uses huge pages from the start. The kernel allocates
+/// pages only on the first write. If the reservation fails, the reply grows piece by piece.
 fn reserve(reply: &mut Vec<u8>, transactions: u64) {
     let size = transactions.saturating_mul(TRANSACTION_SIZE);
     let _ = reply.try_reserve_exact(usize::try_from(size).unwrap_or(usize::MAX));
@@ -110,7 +110,7 @@ fn since(call: &Call<'_>, synced: Synced, given: Option<&str>) -> Result<Since, 
     let (chain, scope) = (&call.host.chain, call.scope);
     let block = chain.block_info(scope, BlockRef::Hash { hash })?.ok_or_else(block_not_found)?;
     let fork = chain.fork_point(scope, hash)?.ok_or_else(block_not_found)?;
-    // A reorganisation may be ahead of the wallet: then the common block is lower.
+    // The node may have processed a reorganisation before the wallet: then the common block is lower.
     let own = chain.fork_point(scope, synced.hash)?.map_or(0, |own| own.height);
     Ok(Since { fork: Some(fork.height.min(own)), block: Some(block) })
 }
@@ -128,7 +128,7 @@ fn write_listed(
     let mut write = |tx: &WalletTx<'_>| writer.write_all(reply, tx, selection);
     walk(batches(HistoryRange::Confirmed { from_height }), |tx| write(tx).map(ControlFlow::Continue))?;
 
-    // The host sorts conflicted transactions by the height of their conflict. They wait for their order_position.
+    // The host sorts conflicted transactions by the height of their conflict. Here they are merged in by order_position.
     let conflicted = batches(HistoryRange::Conflicted { from_height }).collect::<Result<Vec<_>, _>>()?;
     let conflicted = by_order_position(&conflicted)?;
     let mut waiting = conflicted.iter().peekable();
@@ -223,11 +223,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn listsinceblock_makes_room_for_the_whole_history_at_once() {
+    fn listsinceblock_reserves_memory_for_the_whole_history_at_once() {
         let mut reply = Vec::new();
         reserve(&mut reply, 20_000);
         assert!(reply.capacity() as u64 >= 20_000 * TRANSACTION_SIZE);
-        // An impossible size is no failure.
+        // An impossible size does not fail.
         let mut reply = Vec::new();
         reserve(&mut reply, u64::MAX);
         assert_eq!(reply.capacity(), 0);

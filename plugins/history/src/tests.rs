@@ -1,4 +1,4 @@
-//! The refusals of the methods, on a host in memory. `host/testing/tests/histories` compares the answers with a naive model
+//! The errors of the methods, on an in-memory host. `host/testing/tests/histories` compares the answers with a naive model
 //! byte for byte, and `tests/it` compares them with the answers of a bitcoind.
 
 use bitcoin::hashes::Hash;
@@ -75,7 +75,7 @@ fn entry(number: u64) -> LogEntry {
     }
 }
 
-/// The plugin's thread answers at a timeout, and looks once a second.
+/// Waits for an answer at a timeout. The plugin's thread checks for timeouts once a second.
 fn wait_for(call: &PendingCall) -> Result<Value, RpcError> {
     loop {
         if let Some(answer) = call.answer() {
@@ -97,7 +97,7 @@ fn waitevents_answers_with_the_entries_after_a_number_and_waits_for_the_first() 
     let timed = plugin.begin("waitevents", json!([8, 1]));
     host.wallet.with(|state| state.log.push(entry(7))).unwrap();
     plugin.tell(Event::WalletLogged { wallet: "w".into(), last: 7 });
-    let told = waiting.answer().unwrap().unwrap();
+    let answer = waiting.answer().unwrap().unwrap();
     let payment = r#"{"category":"send","amount":-0.00000007,"vout":1,"address":"ADDRESS","label":"rent"}"#;
     let event: Value = serde_json::from_str(&format!(
         r#"{{"number":7,"wallet":"w","kind":"seen","txid":"{}","time":5,"fee":-0.00000002,"payments":[{}]}}"#,
@@ -105,12 +105,12 @@ fn waitevents_answers_with_the_entries_after_a_number_and_waits_for_the_first() 
         payment.replace("ADDRESS", ADDRESS)
     ))
     .unwrap();
-    assert_eq!(told, json!({"events": [event], "next": 7, "missed": []}));
+    assert_eq!(answer, json!({"events": [event], "next": 7, "missed": []}));
     assert_eq!((later.answer(), canceled.answer()), (None, None));
     assert_eq!(wait_for(&timed), Ok(nothing(json!(8))));
-    // An object asks for wallets by their names, and is answered with one.
-    let told = plugin.call("waitevents", json!([{"w": 6}])).unwrap();
-    assert_eq!((&told["next"], &told["events"][0]["number"]), (&json!({"w": 7}), &json!(7)));
+    // If `since` is an object by wallet name, so is `next`.
+    let answer = plugin.call("waitevents", json!([{"w": 6}])).unwrap();
+    assert_eq!((&answer["next"], &answer["events"][0]["number"]), (&json!({"w": 7}), &json!(7)));
     assert_eq!(plugin.call("waitevents", json!([null, 0, ["w"]])), Ok(nothing(json!({"w": 7}))));
     plugin.tell(Event::ShuttingDown);
     plugin.stop();

@@ -1,4 +1,4 @@
-//! The parent descriptors of outputs. Rows contain their numbers, replies their texts.
+//! The parent descriptors of outputs. Rows contain the numbers of descriptors, and replies contain their texts.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! waitevents: the entries of wallets' logs after a number, now or when there are some. The event of a wallet's log answers a waiting call.
+//! waitevents: the entries of wallet logs after a number, at once or when some arrive. The `wallet-log` event answers waiting calls.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 
 use crate::HistoryPlugin;
 
-/// The most wallets of a call.
+/// The maximum number of wallets in a call.
 const MAX_WALLETS: usize = 1_000;
-/// The most entries in an answer, but at least one of each wallet.
+/// The maximum number of entries in an answer. The wallets share it equally.
 const MAX_EVENTS: u32 = 1_000;
-/// An answer with at least this many payments takes no further wallet.
+/// An answer with at least this many payments includes no further wallets.
 const MAX_PAYMENTS: usize = 4_000;
 
-/// A wallet, and the number after which a call wants its entries.
+/// A wallet, and the number after which the client wants entries of its log.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Cursor {
     wallet: String,
@@ -33,7 +33,7 @@ struct Wanted {
     by_wallet: bool,
 }
 
-/// The calls that wait for entries of logs.
+/// The calls that wait for log entries.
 #[derive(Clone)]
 pub struct LogWaits {
     host: Host,
@@ -48,7 +48,7 @@ impl LogWaits {
     fn wait(&self, waiter: Waiter<Wanted>) {
         let (token, wanted, waits) = (waiter.reply.token(), waiter.wanted.clone(), self.clone());
         let closed = self.waits.keep(waiter, move || waits.answer_due(None));
-        // An entry may have come before the call was kept.
+        // An entry may have arrived before the call was stored.
         if (closed || !matches!(wanted.has_news(&self.host), Ok(false)))
             && let Some(waiter) = self.waits.take(token)
         {
@@ -56,19 +56,19 @@ impl LogWaits {
         }
     }
 
-    /// Answers the calls with new entries, an error or a timeout. `wallet` is the only one to look at.
+    /// Answers the calls that have new entries, an error or a timeout. `wallet` limits the check to one wallet.
     pub fn answer_due(&self, wallet: Option<&str>) {
         let is_asked = |cursor: &&Cursor| wallet.is_none_or(|wallet| wallet == cursor.wallet);
         let mut scopes = BTreeSet::new();
         self.waits.each(|wanted| scopes.extend(wanted.cursors.iter().filter(is_asked).map(|cursor| cursor.scope.0)));
         let last = |scope: u64| self.host.wallet.log(Scope(scope), u64::MAX, 1).map(|log| log.last);
         let seen: HashMap<u64, _> = scopes.into_iter().map(|scope| (scope, last(scope))).collect();
-        // If a wallet cannot be read, the call's own look tells the client why.
+        // If a wallet cannot be read, the call's answer below is the error.
         let is_met = |cursor: &Cursor| {
             seen.get(&cursor.scope.0)
                 .is_some_and(|last| last.as_ref().is_ok_and(|last| *last > cursor.since) || last.is_err())
         };
-        // Calls that wait for the same share an answer.
+        // Calls with the same cursors share an answer.
         let mut answers = HashMap::new();
         for Waiter { reply, wanted, .. } in self.waits.take_due(|wanted| wanted.cursors.iter().any(is_met)) {
             let answer = answers.entry(wanted).or_insert_with_key(|wanted| wanted.answer(&self.host));
@@ -80,7 +80,7 @@ impl LogWaits {
         self.waits.cancel(token);
     }
 
-    /// Answers all calls, and lets no more wait.
+    /// Answers all calls. Later calls do not wait.
     pub fn close(&self) {
         self.waits.close();
         self.answer_due(None);
@@ -92,7 +92,7 @@ impl LogWaits {
 }
 
 impl Wanted {
-    /// Reads the arguments. `None` for `since` asks for the numbers of now.
+    /// Reads the arguments. Without `since`, uses the current numbers and returns true: the call does not wait.
     fn of(call: &Call<'_>, since: Option<&Value>, wallets: Option<Vec<String>>) -> Result<(Self, bool), RpcError> {
         let wallet = &call.host.wallet;
         let sinces = match since {
@@ -109,7 +109,7 @@ impl Wanted {
             return Err(RpcError::invalid_parameter(format!("A call names between 1 and {MAX_WALLETS} wallets")));
         }
         let cursor = |name: String| {
-            // The user's limits hold here.
+            // Fails for a wallet that the user may not access.
             let scope = Scope(wallet.scope_of(call.scope, name.clone())?);
             let since = match (since, sinces) {
                 (None, _) => wallet.log(scope, u64::MAX, 1)?.last,

@@ -1,4 +1,4 @@
-//! importdescriptors: the checks of one request, and the import that it makes.
+//! importdescriptors: checks requests, and turns them into imports.
 
 use std::collections::HashSet;
 
@@ -23,8 +23,8 @@ use crate::{ImportPlugin, imported, store};
 /// bitcoind's default keypool, for a wallet that does not state its own.
 const DEFAULT_KEYPOOL: u32 = 1000;
 
-/// The most keys that one request may derive: the twenty keys of the largest multisig script, at each index of the largest
-/// range. Each costs a curve multiplication; the wallet derives them in batches.
+/// The maximum number of keys that one request may derive: the twenty keys of the largest multisig script, at each index of the
+/// largest range. Each key costs a curve multiplication; the wallet derives them in batches.
 const MAX_DERIVED_KEYS: u64 = 20_000_000;
 
 /// The warning of a ranged descriptor without a range.
@@ -79,15 +79,15 @@ struct Checks<'h> {
     private_keys_enabled: bool,
     /// The number of scripts that the wallet derives ahead, which is the range of a request without one. 0 if unknown.
     keypool: u32,
-    /// The extended public keys with private keys in the accepted requests so far.
+    /// The extended public keys of the accepted requests so far that came with their private keys.
     accepted: HashSet<String>,
 }
 
-/// A refusal, by its effect.
+/// An error in a request, by its effect.
 enum Refusal {
-    /// A field of a wrong type (except `range`), or a number that is no 64-bit integer, fails the whole call.
+    /// A field of a wrong type (except `range`), or a number that is not a 64-bit integer, fails the whole call.
     Call(RpcError),
-    /// Any other refusal fails the request alone.
+    /// Any other error fails only the request.
     Request(RpcError),
 }
 
@@ -106,7 +106,7 @@ struct Given<'a> {
     text: &'a str,
     active: bool,
     label: &'a str,
-    /// True also for a label that is null.
+    /// Also true if the label is null.
     has_label: bool,
 }
 
@@ -168,7 +168,7 @@ impl Checks<'_> {
             descriptors.iter().for_each(|descriptor| locktimes::warn(&descriptor.to_public_string(), warnings));
         }
         self.check_keys(&descriptors, warnings)?;
-        // The wallet gets a multipath descriptor whole, so that it stores all of its paths or none.
+        // The wallet gets the multipath descriptor unsplit, so that it stores all of its paths or none.
         let text = match descriptors.as_slice() {
             [one] => one.to_private_string().unwrap_or_else(|| Secret::new(one.to_public_string())),
             _ => Secret::new(given.text.to_owned()),
@@ -187,7 +187,7 @@ impl Checks<'_> {
         Ok((descriptor, given))
     }
 
-    /// The indexes to import; none for a descriptor without a wildcard.
+    /// The indexes to import; `None` for a descriptor without a wildcard.
     fn indexes(
         &self,
         fields: Fields<'_>,

@@ -1,12 +1,12 @@
 //! The operation group `import`: importmulti, importdescriptors, importaddress, importpubkey, importprivkey, rescanblockchain,
 //! abortrescan, importprunedfunds, removeprunedfunds.
 //!
-//! importmulti and importdescriptors check the call first, then each request. A refused request does not fail the call.
+//! importmulti and importdescriptors check the call first, then each request. An invalid request does not fail the call.
 //! The wallet stores all accepted requests with one write. A rescan holds no thread: the plugin keeps the reply until the
 //! host reports the end of the rescan.
 //!
 //! importmulti checks the creation times of all requests before it imports any. importdescriptors checks them one by one,
-//! so that a bad one fails the call after the earlier requests were stored.
+//! so an invalid time fails the call, but the earlier requests are stored.
 
 mod descriptors;
 mod locktimes;

@@ -1,6 +1,6 @@
 //! Warnings about `older(N)` in miniscript whose value consensus truncates (BIP 68).
 
-/// The bits of a relative locktime that consensus reads as its length, and the bit that says that these are units of 512 seconds.
+/// The bits of a relative locktime's value, and the flag for a value in units of 512 seconds.
 const LENGTH: u32 = 0xffff;
 const IN_SECONDS: u32 = 1 << 22;
 
@@ -17,7 +17,7 @@ pub fn warn(text: &str, warnings: &mut Vec<String>) {
                 }
             }
             ')' => depth = depth.saturating_sub(1),
-            // Between the leaves of a taproot descriptor. Other arguments are deeper.
+            // These separate the leaves of a taproot descriptor. Other arguments are deeper.
             '{' | '}' | ',' if depth == 1 => warnings.extend(leaf.drain(..).rev()),
             _ => {}
         }
@@ -25,7 +25,7 @@ pub fn warn(text: &str, warnings: &mut Vec<String>) {
     warnings.extend(leaf.into_iter().rev());
 }
 
-/// The warning of a locktime that begins here.
+/// The warning about the locktime at the start of the text, if consensus truncates it.
 fn warning(text: &str) -> Option<String> {
     let locktime: u32 = text.split(')').next()?.parse().ok()?;
     let (is_time, length) = (locktime & IN_SECONDS > 0, locktime & !IN_SECONDS);

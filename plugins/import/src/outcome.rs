@@ -27,7 +27,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The outcome of a request that was not imported, with the warnings that preceded the refusal.
+    /// The outcome of a request that was not imported, with the warnings before the error.
     pub fn failed(error: RpcError, warnings: Vec<String>) -> Self {
         Self { success: false, error: Some(error), warnings, ranged: false }
     }
@@ -36,11 +36,11 @@ impl Outcome {
 /// A request after its checks: the import, or the outcome of a refused request.
 pub type Checked<'a> = Result<(Import, Accepted<'a>), Outcome>;
 
-/// The subject of the refusal in case the wallet's storage fails.
+/// The item that the error names if the wallet cannot store it.
 pub enum Item<'a> {
     Descriptor {
         text: &'a str,
-        /// Whether a refusal of its range is one of its storage.
+        /// Whether the error for a narrower range has the code -4 and names the descriptor.
         names_range: bool,
     },
     /// "script", "key" or "address", of importmulti.
@@ -51,13 +51,13 @@ pub enum Item<'a> {
 pub struct Accepted<'a> {
     pub warnings: Vec<String>,
     pub item: Item<'a>,
-    /// Whether the descriptor shall become active.
+    /// Whether the request makes the descriptor active.
     pub active: bool,
     pub ranged: bool,
 }
 
 impl Accepted<'_> {
-    /// The outcome that follows from the wallet's answer.
+    /// The outcome of the request after the wallet's answer.
     pub fn outcome(mut self, answer: Option<ImportOutcome>) -> Outcome {
         let refusal = match answer {
             Some(ImportOutcome::Imported { missing_private_keys, unknown_output_type }) => {
@@ -103,7 +103,7 @@ pub fn warn_once(warnings: &mut Vec<String>, text: &str) {
     }
 }
 
-/// The message shows no private keys. Bitcoin Core's message shows them.
+/// Unlike Bitcoin Core's message, this one shows no private keys.
 fn descriptor_not_added(text: &str) -> String {
     format!("Could not add descriptor '{}'", without_private_keys(text))
 }
@@ -120,7 +120,7 @@ pub fn no_private_keys() -> RpcError {
     RpcError::wallet("Cannot import descriptor without private keys to a wallet with private keys enabled")
 }
 
-/// The refusal for a failed storage of "script", "key" or "address".
+/// The error if the wallet cannot store the `item`: "script", "key" or "address".
 pub fn not_added(item: &str) -> RpcError {
     RpcError::wallet(format!("Error adding {item} to wallet"))
 }

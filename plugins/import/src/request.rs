@@ -1,5 +1,5 @@
-//! Reading the fields of a request. A wrong type is refused as [`malformed`] whatever the field is; a field that is there
-//! and null has a wrong type.
+//! Reads the fields of a request. A wrong type of any field gives the error [`malformed`]. A field that is present and null has
+//! a wrong type.
 
 use outrigger_kit::descriptor::{Checksum, Descriptor, Syntax, without_private_keys};
 use outrigger_sdk::params::{Type, descriptor_range, int64};
@@ -48,7 +48,7 @@ pub fn text(value: &Value) -> Result<&str, RpcError> {
     value.as_str().ok_or_else(malformed)
 }
 
-/// Refuses with a message that quotes the request. The message shows public keys in place of private keys.
+/// An error whose message quotes the request, with public keys in place of private keys.
 pub fn refuse_quoting(message: &str) -> RpcError {
     RpcError::not_found(without_private_keys(message))
 }
@@ -59,7 +59,7 @@ pub fn descriptors(text: &str, network: bitcoin::Network, syntax: Syntax) -> Res
         .map_err(|error| RpcError::not_found(error.to_string()))
 }
 
-/// The first and the last index of the field `range`. A number that is no 64-bit integer has a wrong type.
+/// The first and the last index of the field `range`. A number that is not a 64-bit integer has a wrong type.
 pub fn index_range(value: &Value) -> Result<(u32, u32), RpcError> {
     descriptor_range(value).map_err(|error| if error.code == RpcErrorCode::MISC { malformed() } else { error })
 }
@@ -77,7 +77,7 @@ pub fn timestamp(request: &Value, synced: Synced) -> Result<i64, RpcError> {
     }
 }
 
-/// The earliest time that the wallet stores, in seconds. Every chain is younger.
+/// The earliest creation time that the wallet stores, in seconds. It is before the first block of any chain.
 pub const EARLIEST_TIME: u64 = 1;
 
 /// A creation time as the wallet stores it.

@@ -1,4 +1,4 @@
-//! Rescans: their reservation, the calls that wait for their end, and the effect of their end on the results.
+//! Rescans: how a call reserves one and waits for its end, and how the end affects the call's result.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,7 +17,7 @@ use crate::{ImportPlugin, Imported};
 /// How far block times and creation times may deviate, in seconds: Bitcoin Core's `TIMESTAMP_WINDOW`.
 const TIMESTAMP_WINDOW: i64 = 7200;
 
-/// The warning of an import whose range the rescan extended.
+/// The warning for an import whose range the rescan extended.
 const RANGE_WIDENED: &str = "Payments were found near the end of the range. It was extended, and the blocks were scanned again for the new scripts";
 
 #[methods(category = "Wallet")]
@@ -78,24 +78,24 @@ impl ImportPlugin {
     }
 }
 
-/// Whether the node has the block of a height. A pruned node lacks the lowest blocks.
+/// Whether the node has the block at a height. A pruned node lacks the lowest blocks.
 pub fn has_block(call: &Call<'_>, height: u32) -> Result<bool, ServiceError> {
     let (chain, scope) = (&call.host.chain, call.scope);
     let info = chain.block_info(scope, BlockRef::Height { height })?;
     Ok(info.map(|info| chain.block(scope, info.hash)).transpose()?.flatten().is_some())
 }
 
-/// Whether the node validates blocks in the background, and so lacks some for now. False if it does not answer.
+/// Whether the node validates blocks in the background, and so lacks some for now. False if the node does not answer.
 pub fn is_validating(host: &Host, scope: Scope) -> bool {
     host.chain.background_validation(scope).is_ok_and(|first| first.is_some())
 }
 
-/// The refusal for a block that the node lacks: `pruned`, unless the node has not fetched it yet.
+/// The error for a block that the node lacks: `pruned`, unless the node has not fetched the block yet.
 pub fn unless_validating(call: &Call<'_>, pruned: RpcError) -> RpcError {
     if is_validating(call.host, call.scope) { blocks_not_fetched() } else { pruned }
 }
 
-/// A reservation of the wallet's only rescan. Dropping an unused reservation releases it.
+/// A reservation of a rescan. A wallet has at most one. Dropping an unused reservation releases it.
 pub struct Reservation<'a> {
     import: &'a dyn WalletImport,
     scope: Scope,
@@ -128,7 +128,7 @@ impl<'a> Reservation<'a> {
 impl Drop for Reservation<'_> {
     fn drop(&mut self) {
         if !self.used {
-            // If the host cannot release it, the wallet is unloaded, and the reservation with it.
+            // If the host cannot release it, the wallet has been unloaded, which ended the reservation.
             let _ = self.import.rescan_release(self.scope, self.number);
         }
     }
@@ -218,7 +218,7 @@ fn aborted_by_user() -> RpcError {
     RpcError::misc("Rescan aborted by user.")
 }
 
-/// The refusal for blocks that the node has not fetched yet.
+/// The error for blocks that the node has not fetched yet.
 fn blocks_not_fetched() -> RpcError {
     RpcError::misc(
         "Failed to rescan unavailable blocks likely due to an in-progress assumeutxo background sync. Check logs or \
@@ -242,7 +242,7 @@ pub struct Outcomes {
     /// The requests' creation times in seconds, as the client gave them.
     pub timestamps: Vec<i64>,
     pub kind: ImportKind,
-    /// The time from which the chain is scanned, in seconds.
+    /// The time at which the rescan begins, in seconds.
     pub from_time: u64,
 }
 
@@ -257,7 +257,7 @@ impl Outcomes {
         Ok(self.outcomes)
     }
 
-    /// Warns of each imported range that may have been too short.
+    /// Adds a warning to each imported range, because any may have been too short.
     fn warn_of_range(&mut self) {
         for outcome in self.outcomes.iter_mut().filter(|outcome| outcome.success && outcome.ranged) {
             outcome.warnings.push(RANGE_WIDENED.to_owned());
@@ -279,7 +279,7 @@ impl Outcomes {
     }
 }
 
-/// Why a block cannot be read, in the words of Bitcoin Core 0.21; for assumeutxo, which 0.21 lacks, in the words of 29.
+/// Why a block cannot be read: the text of Bitcoin Core 0.21, and for assumeutxo, which 0.21 lacks, the text of 29.
 const DROPPED: &str = "This error could be caused by pruning or data corruption (see bitcoind log for details) and could be dealt \
                        with by downloading and rescanning the relevant blocks (see -reindex and -rescan options).";
 const BACKGROUND: &str = "This error is likely caused by an in-progress assumeutxo background sync. Check logs or getchainstates RPC \
@@ -311,7 +311,7 @@ pub struct WaitingCalls(Mutex<State>);
 struct State {
     /// By the wallet's name and the rescan's number.
     calls: HashMap<(String, u64), Waiting>,
-    /// Whether the plugin is stopping: no call may wait any more.
+    /// Whether the plugin is stopping, so that no call may wait.
     closed: bool,
 }
 
@@ -350,7 +350,7 @@ impl WaitingCalls {
         drop(forgotten);
     }
 
-    /// Answers all calls as if a user had aborted their rescans, and lets no call wait any more.
+    /// Answers all calls as if a user had aborted their rescans, and lets no later call wait.
     pub fn close(&self) {
         let calls = {
             let mut state = self.state();

@@ -1,6 +1,6 @@
 //! importaddress, importpubkey, importprivkey: a single address, script or key.
 //!
-//! As in bitcoind, the import counts as old as the chain, and a script that the wallet owns already gets the label.
+//! As in bitcoind, the rescan covers the whole chain, and a script that the wallet already owns only gets the label.
 
 use bitcoin::hashes::{Hash, hash160};
 use bitcoin::{ScriptBuf, WPubkeyHash};
@@ -202,7 +202,7 @@ fn reserve_if<'a>(wanted: bool, call: &Call<'a>) -> Result<Option<Reservation<'a
     Ok(Some(Reservation::new(call)?))
 }
 
-/// Stores keys and scripts. A script that the wallet can spend from already only gets the label.
+/// Stores keys and scripts. A script that the wallet can already spend from only gets the label.
 fn import_single(call: &Call<'_>, mut keys: KeysImport, not_stored: RpcError) -> Result<(), RpcError> {
     let known = call.host.wallet.scripts(call.scope, keys.script_pubkeys.clone())?;
     let mut known = known.into_iter().map(|info| info.is_some_and(|info| info.ownership == Ownership::Spendable));

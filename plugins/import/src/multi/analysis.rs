@@ -39,11 +39,11 @@ impl Analysis {
         Self { sources, keys: BTreeMap::new(), scripts: Vec::new() }
     }
 
-    /// Walks a scriptPubKey. The inner error is the reason why a script cannot be solved. The outer error refuses nested
-    /// scripts that nobody can spend.
+    /// Walks a scriptPubKey. The inner error is the reason why the script cannot be solved. The outer error is for nested scripts
+    /// that nobody can spend.
     pub fn walk(&mut self, script_pubkey: &ScriptBuf) -> Result<Result<(), Reason>, RpcError> {
         let (mut script, mut position) = (script_pubkey.clone(), Position::Top);
-        // Each turn goes one level down. A witness script has no nested script, so there are at most three turns.
+        // Each iteration goes one level down. A witness script has no nested script, so there are at most three iterations.
         loop {
             let inner = match self.level(&script, position)? {
                 Ok(Some(inner)) => inner,

@@ -15,9 +15,9 @@ use super::{Deriving, IRRELEVANT_KEY, Material, Part, key_id, ordered, private_k
 use crate::descriptors::{internal_of_multipath, label_of_multipath, range_of_unranged, range_too_large};
 use crate::request::{self, Fields, index_range, malformed};
 
-/// The indexes derived between two checks of whether the host is stopping.
+/// The number of indexes to derive between two checks for a stopping host.
 const CHUNK: u32 = 10_000;
-/// The fewest indexes that justify a thread.
+/// The minimum number of indexes for another thread.
 const INDEXES_PER_BATCH: usize = 64;
 
 /// Checks the request, and returns its warnings and its parts: one for each path of a multipath descriptor.

@@ -38,7 +38,7 @@ impl ImportPlugin {
     ) {
         self.answer(reply, || {
             let wallet = call.wallet()?;
-            // Options that are left out are empty; null has a wrong type.
+            // Omitted options count as empty; null has a wrong type.
             let given = [requests, options.unwrap_or(&Value::Null)].into_iter().take(call.given());
             check_types(given, &[Type::Array, Type::Object])?;
             let rescan = options.and_then(|options| options.get("rescan")).map_or(Ok(true), flag)?;

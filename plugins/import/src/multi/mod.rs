@@ -1,7 +1,7 @@
-//! importmulti: the checks of one request, and the import that it makes.
+//! importmulti: checks requests, and turns them into imports.
 //!
-//! A request has a script (or address) with its keys and scripts, or a descriptor. A refusal of the script or descriptor
-//! drops the warnings; a later refusal keeps them.
+//! A request has a script (or address) with its keys and scripts, or a descriptor. An error in the script or descriptor drops
+//! the warnings; a later error keeps them.
 
 mod analysis;
 mod descriptor;
@@ -24,8 +24,8 @@ use crate::outcome::{Accepted, Checked, Item, Outcome, private_keys_disabled};
 use crate::request::{self, Fields};
 pub use script::hex_script;
 
-/// The most keys that one call may derive from its descriptors: two at each index of the largest range. Each takes a curve
-/// multiplication, and all results stay in memory until the wallet has stored them.
+/// The maximum number of keys that one call may derive from its descriptors: two at each index of the largest range. Each costs
+/// a curve multiplication, and all results stay in memory until the wallet has stored them.
 const MAX_DERIVED_KEYS: u64 = 2_000_000;
 
 /// The warning for a request without `watchonly` that lacks private keys.
@@ -56,7 +56,7 @@ struct Material {
     /// Redeem scripts and witness scripts.
     scripts: BTreeSet<OrderedScript>,
     public_keys: BTreeMap<KeyId, Vec<u8>>,
-    /// In the order of the request. May have keys that `public_keys` no longer has.
+    /// The order of the request. May contain keys that `public_keys` no longer has.
     public_key_order: Vec<KeyId>,
     private_keys: BTreeMap<KeyId, Secret>,
     origins: Vec<KeyOrigin>,
@@ -102,7 +102,7 @@ struct Common<'a> {
 struct Checks<'h> {
     network: Network,
     private_keys_enabled: bool,
-    /// Whether payments can be signed with the wallet's keys.
+    /// Whether the wallet can sign payments.
     signs: bool,
     deriving: Deriving<'h>,
 }
@@ -113,7 +113,7 @@ struct Deriving<'h> {
     budget: u64,
     /// Whether the host is stopping, which aborts derivation.
     stopping: &'h AtomicBool,
-    /// Whether `stopping` aborted the derivation. The results are incomplete then.
+    /// Whether `stopping` aborted the derivation, so that the results are incomplete.
     aborted: bool,
 }
 
@@ -188,7 +188,7 @@ impl Parts<'_> {
         self.materials.iter().any(|(part, _)| property(part))
     }
 
-    /// bitcoind stores scripts first, then private keys, then the rest.
+    /// The kind of item to name if storing fails. bitcoind stores scripts first, then private keys, then the rest.
     fn stored_first(&self) -> &'static str {
         if self.any_part(|part| !part.scripts.is_empty()) {
             "script"

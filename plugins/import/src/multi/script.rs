@@ -81,7 +81,7 @@ fn has_address(script: &Script) -> bool {
     !matches!(classify(script), ScriptKind::NonStandard | ScriptKind::NullData | ScriptKind::Multisig { .. })
 }
 
-/// A script in hexadecimal. The empty text is no script.
+/// Decodes a script from hexadecimal. `None` for an empty text.
 pub fn hex_script(text: &str) -> Option<ScriptBuf> {
     decode_hex(text).filter(|bytes| !bytes.is_empty()).map(ScriptBuf::from_bytes)
 }

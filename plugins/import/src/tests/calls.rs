@@ -77,7 +77,7 @@ fn import_rpcs_answer_an_empty_list_with_an_empty_list() {
 }
 
 #[test]
-fn importmulti_failing_storage_fails_the_call_and_gives_the_rescan_back() {
+fn importmulti_failing_storage_fails_the_call_and_releases_the_rescan() {
     let harness = Harness::new();
     harness.answers([ImportOutcome::NotStored]);
     let answer = harness.plugin.call("importmulti", json!([[address(ADDRESS, json!(1))]])).unwrap();
@@ -86,7 +86,7 @@ fn importmulti_failing_storage_fails_the_call_and_gives_the_rescan_back() {
 }
 
 #[test]
-fn abortrescan_tells_whether_there_was_a_rescan() {
+fn abortrescan_returns_whether_a_rescan_was_running() {
     let harness = Harness::new();
     assert_eq!(harness.plugin.call("abortrescan", json!([])), Ok(json!(false)));
     harness.wallet(|wallet| wallet.rescan = Some((1, Some(0))));

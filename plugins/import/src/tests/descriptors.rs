@@ -94,7 +94,7 @@ fn importdescriptors_checks_requests_in_order() {
 }
 
 #[test]
-fn importdescriptors_stores_what_was_asked() {
+fn importdescriptors_stores_the_fields_of_the_request() {
     let harness = Harness::new();
     let request = json!({"desc": desc("wpkh(TPRV/84h/*)"), "range": [5, 10], "next_index": 7, "active": true, "internal": true, "timestamp": -3});
     check(&harness, request, &success(&[]));
@@ -117,7 +117,7 @@ fn importdescriptors_stores_what_was_asked() {
 }
 
 #[test]
-fn importdescriptors_missing_private_keys_draw_a_warning() {
+fn importdescriptors_warns_of_missing_private_keys() {
     let harness = Harness::new();
     let request = json!({"desc": desc("wsh(multi(1,TPRV/1,KEY))")});
     check(&harness, request.clone(), &success(&[NOT_ALL]));
@@ -126,7 +126,7 @@ fn importdescriptors_missing_private_keys_draw_a_warning() {
 }
 
 #[test]
-fn importdescriptors_tells_the_wallets_own_refusal() {
+fn importdescriptors_reports_the_errors_of_the_wallet() {
     let harness = Harness::new();
     let text = desc("pk(TPRV/*)");
     let request = json!({"desc": text, "range": 3, "active": true});
@@ -166,11 +166,11 @@ fn importdescriptors_tells_the_wallets_own_refusal() {
 }
 
 #[test]
-fn importdescriptors_multipath_is_one_descriptor_for_each_side() {
+fn importdescriptors_stores_a_multipath_descriptor_unsplit() {
     let harness = Harness::new();
     let request = json!({"desc": desc("wpkh(TPRV/<0;1>/*)"), "range": 2, "active": true});
     check(&harness, request, &success(&[]));
-    // The wallet gets the descriptor whole, because it stores all paths or none.
+    // The wallet gets the descriptor unsplit, so that it stores all paths or none.
     let texts: Vec<(String, Option<bool>)> = harness.wallet(|wallet| {
         let text = |import: &Import| match import {
             Import::Descriptor { descriptor } => (descriptor.text.expose().to_owned(), descriptor.internal),
@@ -203,7 +203,7 @@ fn importdescriptors_range_defaults_to_the_wallets_keypool() {
 }
 
 #[test]
-fn importdescriptors_range_is_judged_by_its_size() {
+fn importdescriptors_limits_the_number_of_keys_of_a_range() {
     let harness = Harness::watch_only();
     let last = (1_u32 << 31) - 1;
     for range in [[last - 10, last], [5_000_000, 5_000_010]] {
@@ -218,7 +218,7 @@ fn importdescriptors_range_is_judged_by_its_size() {
 }
 
 #[test]
-fn importdescriptors_range_of_no_whole_numbers_is_a_wrong_type() {
+fn importdescriptors_range_of_non_integers_is_a_wrong_type() {
     let harness = Harness::watch_only();
     for range in [json!(1.5), json!([0, 1.5]), json!(1e30)] {
         let request = json!({"desc": desc("wpkh(TPUB/*)"), "range": range, "timestamp": 5});
@@ -227,7 +227,7 @@ fn importdescriptors_range_of_no_whole_numbers_is_a_wrong_type() {
 }
 
 #[test]
-fn importdescriptors_takes_what_the_release_knows_as_descriptor() {
+fn importdescriptors_accepts_the_descriptors_of_the_release() {
     let harness = Harness::new();
     for (release, text, reason) in [
         (29, "tr(musig(WIF))", Some("tr(): key 'musig(")),

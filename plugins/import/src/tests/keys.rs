@@ -133,7 +133,7 @@ fn importmulti_unsolvable_script_is_watched_without_its_keys() {
 }
 
 #[test]
-fn importmulti_nesting_that_no_script_can_have_is_an_error() {
+fn importmulti_invalid_nesting_is_an_error() {
     let inner = p2sh(K_PKH);
     refused(
         json!({"scriptPubKey": p2sh(&inner), "redeemscript": inner}),
@@ -176,7 +176,7 @@ fn importmulti_unneeded_parts_are_ignored_with_a_warning() {
 }
 
 #[test]
-fn importmulti_tells_the_wallets_own_refusal() {
+fn importmulti_reports_the_errors_of_the_wallet() {
     let harness = Harness::new();
     let script = bitcoin::ScriptBuf::from_hex(K_PKH).unwrap();
     harness.answers([ImportOutcome::AlreadyOwned { script }]);
@@ -223,7 +223,7 @@ fn importmulti_descriptors_are_checked_in_order() {
 }
 
 #[test]
-fn importmulti_descriptors_bring_keys_scripts_and_origins() {
+fn importmulti_descriptors_import_keys_scripts_and_origins() {
     let harness = Harness::new();
     let desc = with_checksum(&format!("wpkh([d34db33f/84h]{TPUB}/*)"));
     check(&harness, json!({"desc": desc, "range": [3, 5]}), &success(&[MISSING]));
@@ -280,7 +280,7 @@ fn importmulti_hardened_steps_without_private_keys_import_nothing_and_succeed() 
 }
 
 #[test]
-fn importmulti_multipath_brings_both_sides() {
+fn importmulti_multipath_imports_both_paths() {
     let harness = Harness::new();
     let desc = with_checksum(&format!("wpkh({TPUB}/<0;1>/*)"));
     check(&harness, json!({"desc": desc, "range": 0, "watchonly": true}), &success(&[]));
@@ -299,7 +299,7 @@ fn importmulti_multipath_brings_both_sides() {
 }
 
 #[test]
-fn importmulti_one_request_does_not_touch_another() {
+fn importmulti_one_request_does_not_affect_another() {
     let harness = Harness::new();
     let script = bitcoin::ScriptBuf::from_hex(K_PKH).unwrap();
     let imported = ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false };
@@ -316,7 +316,7 @@ fn importmulti_one_request_does_not_touch_another() {
 }
 
 #[test]
-fn importmulti_range_of_no_whole_numbers_is_a_wrong_type() {
+fn importmulti_range_of_non_integers_is_a_wrong_type() {
     for range in [json!(1.5), json!([0, 1.5])] {
         let desc = with_checksum(&format!("wpkh({TPUB}/*)"));
         refused(json!({"desc": desc, "range": range}), -1, "Missing required fields");
@@ -338,7 +338,7 @@ fn importmulti_errors_show_no_private_key() {
 }
 
 #[test]
-fn importmulti_range_brings_its_keys_in_order() {
+fn importmulti_range_imports_its_keys_in_order() {
     let harness = Harness::new();
     let desc = with_checksum(&format!("wpkh({TPRV}/*)"));
     check(&harness, json!({"desc": desc, "range": [0, 299]}), &success(&[]));
@@ -359,7 +359,7 @@ fn importmulti_range_brings_its_keys_in_order() {
 }
 
 #[test]
-fn importmulti_long_range_is_given_up_when_the_host_stops() {
+fn importmulti_long_range_is_aborted_when_the_host_stops() {
     let harness = Harness::new();
     harness.plugin.tell(Event::ShuttingDown);
     let desc = with_checksum(&format!("pk({TPUB}/*)"));

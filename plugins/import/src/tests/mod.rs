@@ -1,4 +1,4 @@
-//! The plugin on a host in memory: the results of requests, and the imports that reach the wallet.
+//! The plugin on an in-memory host: the results of requests, and the imports that reach the wallet.
 
 mod calls;
 mod descriptors;
@@ -69,7 +69,7 @@ impl Harness {
         assert_eq!(self.wallet(|wallet| wallet.rescan), None, "no reservation is left");
     }
 
-    /// importmulti of one request without a rescan: the element of the result, as text.
+    /// Calls importmulti with one request and no rescan. Returns the element of the result as text.
     fn multi(&self, mut request: Value) -> String {
         if request.get("timestamp").is_none() {
             request["timestamp"] = json!(5);
@@ -78,7 +78,7 @@ impl Harness {
         json.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap().to_owned()
     }
 
-    /// importdescriptors of one request: the element of the result, as text. The wallet's rescan completes.
+    /// Calls importdescriptors with one request and completes its rescan. Returns the element of the result as text.
     fn descriptor(&self, mut request: Value) -> String {
         if request.get("timestamp").is_none() {
             request["timestamp"] = json!(5);

@@ -22,7 +22,7 @@ fn proved(harness: &Harness, height: u32) -> (Block, String) {
 }
 
 #[test]
-fn importprunedfunds_adds_what_a_block_of_the_wallets_chain_has() {
+fn importprunedfunds_adds_a_transaction_of_the_wallets_chain() {
     let harness = Harness::new();
     let (block, proof) = proved(&harness, 1);
     let raw = serialize_hex(&block.txdata[0]);

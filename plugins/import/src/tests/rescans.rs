@@ -18,7 +18,7 @@ fn running(harness: &Harness) -> Option<(u64, Option<u64>)> {
 }
 
 #[test]
-fn import_rescan_end_is_waited_for_by_its_own_call() {
+fn import_rescan_end_answers_only_its_own_call() {
     let harness = Harness::new();
     let call = harness.plugin.begin("importmulti", json!([[pkh(json!(7))]]));
     let (number, from_time) = running(&harness).unwrap();
@@ -55,7 +55,7 @@ fn import_rescan_begins_at_the_earliest_timestamp_even_of_a_failed_request() {
 }
 
 #[test]
-fn import_rescan_is_left_out_where_nothing_succeeded() {
+fn import_rescan_is_skipped_if_no_request_succeeded() {
     let harness = Harness::new();
     let answer = harness.plugin.call("importmulti", json!([[broken(json!(1))]])).unwrap();
     assert_eq!(answer[0]["success"], json!(false));
@@ -80,7 +80,7 @@ fn import_rescan_that_is_aborted_fails_the_call() {
 }
 
 #[test]
-fn import_rescan_unreadable_block_replaces_the_results_that_it_may_concern() {
+fn import_rescan_unreadable_block_fails_the_requests_that_it_may_affect() {
     let harness = Harness::new();
     harness.answers([
         ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false },
@@ -101,7 +101,7 @@ fn import_rescan_unreadable_block_replaces_the_results_that_it_may_concern() {
 }
 
 #[test]
-fn import_rescan_unreadable_block_before_the_scanned_time_concerns_nothing() {
+fn import_rescan_unreadable_block_before_the_scanned_time_fails_no_request() {
     let harness = Harness::new();
     let call = harness.plugin.begin("importmulti", json!([[pkh(json!(20_000))]]));
     harness.finish_rescan(RescanOutcome::Unreadable { block_time: 10_000 });
@@ -109,7 +109,7 @@ fn import_rescan_unreadable_block_before_the_scanned_time_concerns_nothing() {
 }
 
 #[test]
-fn importdescriptors_rescan_failure_has_a_text_of_its_own() {
+fn importdescriptors_rescan_failure_names_the_descriptor() {
     let harness = Harness::watch_only();
     let request = json!({"desc": with_checksum(&format!("wpkh({K})")), "timestamp": 4});
     let call = harness.plugin.begin("importdescriptors", json!([[request]]));
@@ -121,7 +121,7 @@ fn importdescriptors_rescan_failure_has_a_text_of_its_own() {
 }
 
 #[test]
-fn rescans_name_the_background_validation_of_the_node_and_no_damage() {
+fn rescan_failures_during_background_validation_name_it_as_the_cause() {
     let harness = Harness::watch_only();
     harness.host.chain.validate_below(7);
     let request = json!({"desc": with_checksum(&format!("wpkh({K})")), "timestamp": 4});
@@ -160,7 +160,7 @@ fn import_rescan_is_answered_by_quiesce() {
 }
 
 #[test]
-fn import_rescan_goes_on_when_its_client_has_left() {
+fn import_rescan_continues_when_its_client_disconnects() {
     let harness = Harness::new();
     let call = harness.plugin.begin("importmulti", json!([[pkh(json!(1))]]));
     harness.plugin.cancel(&call);

@@ -12,7 +12,7 @@ const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 const TAPROOT: &str = "bcrt1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqc8gma6";
 
 impl Harness {
-    /// The answer of a call after this end of its rescan, and the time from which the rescan began.
+    /// Calls a method and ends its rescan with `outcome`. Returns the answer, and the time at which the rescan began.
     fn ended(&self, method: &str, arguments: Value, outcome: RescanOutcome) -> (Result<String, RpcError>, Option<u64>) {
         let call = self.plugin.begin(method, arguments);
         let from_time = self.wallet(|wallet| wallet.rescan).and_then(|(_, from_time)| from_time);
@@ -64,7 +64,7 @@ fn importaddress_watches_an_address_and_rescans_the_whole_chain() {
 }
 
 #[test]
-fn importaddress_of_a_script_watches_its_p2sh_form_where_asked() {
+fn importaddress_of_a_script_watches_its_p2sh_form_on_request() {
     let harness = Harness::new();
     harness.plugin.call("importaddress", json!(["51", "", false])).unwrap();
     let keys = harness.stored_keys();
@@ -108,7 +108,7 @@ fn importprivkey_keeps_labels_unless_one_is_given() {
 }
 
 #[test]
-fn importaddress_and_its_kin_are_refused_in_bitcoinds_words() {
+fn single_imports_fail_with_the_messages_of_bitcoind() {
     let harness = Harness::new();
     harness.refused("importaddress", json!(["x"]), -5, "Invalid Bitcoin address or script");
     harness.refused("importaddress", json!([""]), -5, "Invalid Bitcoin address or script");
@@ -133,7 +133,7 @@ fn importaddress_and_its_kin_are_refused_in_bitcoinds_words() {
 }
 
 #[test]
-fn rescanblockchain_tells_the_heights() {
+fn rescanblockchain_returns_the_heights() {
     let harness = Harness::new();
     let heights = |arguments: Value| {
         let answer = harness.ended("rescanblockchain", arguments, RescanOutcome::Complete).0.unwrap();

@@ -14,8 +14,8 @@ use crate::sign::SignOptions;
 use crate::wallet::fill;
 use crate::{PsbtPlugin, psbt_version};
 
-/// Removes the option `psbt_version`, because bumpfee shares the parser of the other options. Below release 32 the parser refuses
-/// it.
+/// Removes the option `psbt_version` and checks its type, because the parser of the other options, which bumpfee shares, rejects it.
+/// Below release 32 the option stays, so the parser rejects it.
 fn take_version(call: &Call<'_>, options: Option<&mut Map<String, Value>>) -> Result<Option<Value>, RpcError> {
     const OPTION: &str = "psbt_version";
     let Some(options) = options.filter(|_| !call.rules.lacks("psbtbumpfee", OPTION)) else {

@@ -73,7 +73,7 @@ impl PsbtPlugin {
     }
 }
 
-/// The sum of amounts; none if an amount or the sum exceeds the money supply.
+/// The sum of amounts in satoshi; `None` if an amount or the sum exceeds the money supply.
 pub fn total(mut amounts: impl Iterator<Item = Amount>) -> Option<i64> {
     let most = Amount::MAX_MONEY.to_sat();
     let sum = amounts.try_fold(0, |sum: u64, amount| {
@@ -83,7 +83,7 @@ pub fn total(mut amounts: impl Iterator<Item = Amount>) -> Option<i64> {
     i64::try_from(sum).ok()
 }
 
-/// The inputs less the outputs, in satoshi; none if an amount is unknown or exceeds the money supply.
+/// The inputs minus the outputs, in satoshi; `None` if an amount is unknown, or if an amount or a sum exceeds the money supply.
 fn fee(psbt: &Psbt) -> Option<i64> {
     let spent = psbt.spent().into_iter().collect::<Option<Vec<TxOut>>>()?;
     let value = |output: &TxOut| output.value;
@@ -97,11 +97,11 @@ fn output_members(output: &TxOut, network: Network, names: [&str; 2]) -> [(Strin
     [(amount, value), (script, script_json(&output.script_pubkey, network).into())]
 }
 
-/// The fields of an input. `spends` is the input of the transaction, which version 2 shows here.
+/// The fields of an input. `spends` is the transaction's input, which only version 2 shows here.
 fn input_json(input: &Input, spends: Option<&TxIn>, network: Network) -> Map<String, Value> {
     let mut object = Map::new();
     let mut put = |key: &str, value: Value| {
-        // bitcoind shows an unknown hash type as an empty text.
+        // bitcoind shows an unknown sighash type as an empty string.
         if !is_empty(&value) || key == "sighash" {
             object.insert(key.to_owned(), value);
         }
@@ -153,7 +153,7 @@ fn input_json(input: &Input, spends: Option<&TxIn>, network: Network) -> Map<Str
     object
 }
 
-/// The fields of an output. `paid` is the output of the transaction, which version 2 shows here.
+/// The fields of an output. `paid` is the transaction's output, which only version 2 shows here.
 fn output_json(output: &Output, paid: Option<&TxOut>, network: Network) -> Map<String, Value> {
     let mut object = Map::new();
     let mut put = |key: &str, value: Value| {
@@ -187,7 +187,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// The name of a hash type by its lowest byte; empty for an unknown type.
+/// The name of the sighash type in the lowest byte; empty for an unknown type.
 fn sighash_name(sighash_type: i32) -> &'static str {
     let [byte, ..] = sighash_type.to_le_bytes();
     Sighash::from_ecdsa_byte(byte).map_or("", Sighash::name)

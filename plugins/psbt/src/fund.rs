@@ -14,7 +14,7 @@ use crate::PsbtPlugin;
 use crate::sign::SignOptions;
 use crate::wallet::fill;
 
-/// An option; none if it is missing or null.
+/// An option; `None` if it is missing or null.
 pub fn given<'v>(options: &'v Map<String, Value>, name: &str) -> Option<&'v Value> {
     options.get(name).filter(|value| !value.is_null())
 }
@@ -31,7 +31,7 @@ pub fn parts(
     Params(vec![inputs, outputs.clone(), lock_time.cloned().into(), replaceable.into(), version.cloned().into()])
 }
 
-/// The manifest accepts any type for `inputs`, because this required array may be null.
+/// Checks the type of `inputs`. The manifest accepts any type, because this required array may be null.
 fn check_inputs(inputs: &Value) -> Result<(), RpcError> {
     match Type::of(inputs) {
         Type::Null | Type::Array => Ok(()),

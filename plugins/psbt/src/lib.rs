@@ -1,7 +1,7 @@
 //! The operation group `psbt`: partially signed transactions (BIP 174, 370), and payments that may end as a PSBT.
 //!
-//! Invariants: the plugin keeps nothing between calls. Unknown fields of a PSBT stay byte for byte. Results have the keys of
-//! the call's release of Bitcoin Core, in its order.
+//! Invariants: the plugin keeps no state between calls. It copies unknown fields of a PSBT byte for byte. Results have the keys
+//! of the call's release of Bitcoin Core, in its order.
 
 mod bump;
 mod create;
@@ -42,7 +42,7 @@ fn read_psbt(call: &Call<'_>, text: &str) -> Result<Psbt, RpcError> {
     Psbt::from_base64(text, &call.rules).map_err(|error| undecodable(error.to_string()))
 }
 
-/// The version of a PSBT to make: that of the argument, else the release's. `N` is the integer type with which bitcoind
+/// The version of a new PSBT: the argument, or the default of the release. `N` is the integer type with which bitcoind
 /// reads the argument.
 fn psbt_version<N>(call: &Call<'_>, argument: Option<&Value>) -> Result<PsbtVersion, RpcError>
 where

@@ -266,7 +266,7 @@ impl PsbtPlugin {
     }
 }
 
-/// Unlocks the coins of a failed payment that were not locked before it. The client gets the payment's error, whatever happens here.
+/// Unlocks the coins that a failed payment locked. Ignores errors, because the client gets the error of the payment.
 fn unlock(call: &Call<'_>, before: &[OutPoint], transaction: &Transaction) {
     let spent: HashSet<OutPoint> = transaction.input.iter().map(|input| input.previous_output).collect();
     let mut coins = call.host.wallet.locked_coins(call.scope).unwrap_or_default();
@@ -274,8 +274,8 @@ fn unlock(call: &Call<'_>, before: &[OutPoint], transaction: &Transaction) {
     let _ = call.host.book.unlock_coins(call.scope, coins);
 }
 
-/// Signs the payment (`FinishTransaction` of Bitcoin Core). Sends a complete transaction unless the options forbid it. The result
-/// of an incomplete transaction is a PSBT.
+/// Signs the payment (`FinishTransaction` of Bitcoin Core). Sends a complete transaction unless the options forbid it. For an
+/// incomplete transaction, the result is a PSBT.
 fn finish(
     call: &Call<'_>,
     options: &Map<String, Value>,

@@ -22,11 +22,11 @@ use outrigger_sdk::{Call, RpcError};
 use crate::provider::{Origins, Providers, SigningProvider};
 use crate::undecodable;
 
-/// The number of inputs that justifies a thread. The verification of an input takes some 50 us.
+/// The minimum number of inputs for another thread. The verification of an input takes about 50 us.
 const INPUTS_PER_BATCH: usize = 8;
 /// The length of a Schnorr signature with the default sighash type, in bytes.
 const SCHNORR_LEN: usize = 64;
-/// The kinds of the preimages' hashes, in the order of [`outrigger_kit::psbt::PREIMAGES`].
+/// The hash functions of the preimages, in the order of [`outrigger_kit::psbt::PREIMAGES`].
 const KINDS: [HashKind; 4] = [HashKind::Ripemd160, HashKind::Sha256, HashKind::Hash160, HashKind::Hash256];
 /// The leaf version in the first byte of a control block. The other bit is the parity of the output key.
 const LEAF_VERSION_MASK: u8 = 0xfe;
@@ -61,7 +61,7 @@ pub struct Signing<'a> {
 }
 
 impl<'a> Signing<'a> {
-    /// By the rules of the call's release, which may accept any sighash type whatever the source.
+    /// Ignores `source` if the call's release accepts signatures with any sighash type.
     pub fn new(
         call: &'a Call<'a>,
         providers: &'a Providers,
@@ -78,12 +78,12 @@ impl<'a> Signing<'a> {
 #[derive(Default)]
 pub struct InputState {
     pub complete: bool,
-    /// Whether the input was final and valid before.
+    /// Whether the input was final and valid before signing.
     pub verified: bool,
     /// Whether the sighash types of the field and the signatures disagree.
     pub disagrees: bool,
     pub findings: SolverFindings,
-    /// The HASH160 of the keys that did not sign.
+    /// The HASH160 of each key whose signature is missing.
     pub missing_signatures: Vec<hash160::Hash>,
 }
 
@@ -108,8 +108,8 @@ pub fn sighash_mismatch() -> RpcError {
     undecodable("Specified sighash value does not match value stored in PSBT")
 }
 
-/// Compares the sighash type with the field and the signatures. If they agree, stores a type other than the default. Returns
-/// whether they agree.
+/// Compares the sighash type of `source` with the input's field and signatures, and returns whether they agree. If so, stores a type
+/// other than the default in the field.
 fn agree_on_sighash(input: &mut Input, spent: &Script, source: SighashSource) -> bool {
     let default = if spent.is_p2tr() { Sighash::DEFAULT } else { Sighash::ALL }.to_i32();
     let sighash = match source {
@@ -133,7 +133,7 @@ fn agree_on_sighash(input: &mut Input, spent: &Script, source: SighashSource) ->
 }
 
 /// Signs the inputs that are not final, and finalises them if the options say so. With `accept_final`, every final input with its
-/// previous transaction counts as complete, and an input whose sighash types disagree stays open.
+/// previous transaction counts as complete, and an input whose sighash types disagree is skipped instead of failing the call.
 pub fn sign_inputs(psbt: &mut Psbt, signing: &Signing<'_>, accept_final: bool) -> Result<Vec<InputState>, RpcError> {
     let spent = psbt.spent();
     let verified = verified(psbt, &spent);
@@ -154,7 +154,7 @@ pub fn sign_inputs(psbt: &mut Psbt, signing: &Signing<'_>, accept_final: bool) -
         if !input.is_final() {
             open.push(partial(index, input, &spent.script_pubkey, signing.providers.input(index)));
         } else if accept_final && input.non_witness_utxo.is_some() {
-            // As in bitcoind, the invalid final fields stay; the ECDSA signatures, origins and scripts go.
+            // As in bitcoind, the invalid final fields stay. The ECDSA signatures, origins and scripts are removed.
             make_final(input, ScriptBuf::new(), Witness::new());
             state.complete = true;
         }
@@ -190,7 +190,7 @@ pub fn partial<'p>(
     }
     let leaf = |((script, version), control_blocks): (&(Vec<u8>, u8), &BTreeSet<ControlBlock>)| {
         let control_block = control_blocks.first()?.0.clone();
-        // The leaf version of the field has to match that of the control block.
+        // The leaf version of the field must match the control block's.
         let is_same = control_block.first()? & LEAF_VERSION_MASK == *version;
         is_same.then(|| TapLeaf { script: ScriptBuf::from_bytes(script.clone()), control_block: Blob(control_block) })
     };
@@ -297,8 +297,8 @@ fn add_origins(
     }
 }
 
-/// The internal key of an output, and with the rules its output key if it is taproot. bitcoind looks them up also for inputs that
-/// have a signature.
+/// The internal key of an output, and since release 31 its output key if it is taproot. bitcoind looks them up even for inputs
+/// with a signature.
 fn key_path(output: &TxOut, internal_key: Option<[u8; 32]>, signing: &Signing<'_>) -> impl Iterator<Item = [u8; 32]> {
     let is_taproot = signing.call.rules.output_key_origins && output.script_pubkey.is_p2tr();
     let output_key = output.script_pubkey.as_bytes().get(2..).filter(|_| is_taproot);
@@ -352,7 +352,7 @@ pub fn update_outputs(psbt: &mut Psbt, signing: &Signing<'_>) {
     }
 }
 
-/// The script tree in the fields of an output. None without a tree, or if rust-bitcoin does not know the version of a leaf.
+/// The script tree in the fields of an output. `None` without a tree, or if rust-bitcoin does not know the version of a leaf.
 fn own_tree(output: &Output, curve: &Secp256k1<VerifyOnly>) -> Option<TaprootData> {
     let internal_key = output.tap_internal_key.filter(|_| !output.tap_tree.is_empty())?;
     let leaves = output.tap_tree.iter().map(|(depth, version, script)| {
@@ -373,9 +373,9 @@ fn own_tree(output: &Output, curve: &Secp256k1<VerifyOnly>) -> Option<TaprootDat
 }
 
 fn update_tree(output: &mut Output, taproot: &TaprootData) {
-    /// The bytes of a control block before the hashes.
+    /// The size of a control block without its hashes, in bytes.
     const CONTROL_BASE: usize = 33;
-    /// The bytes of a hash.
+    /// The size of a hash, in bytes.
     const NODE: usize = 32;
     if !taproot.leaves.is_empty() {
         let leaf = |leaf: &TapLeaf| {
@@ -388,8 +388,8 @@ fn update_tree(output: &mut Output, taproot: &TaprootData) {
     }
 }
 
-/// Drops the previous transactions if all inputs are taproot or later, because their signatures cover all amounts. Signatures
-/// with ANYONECANPAY do not cover them. From release 30 on the fields decide, before it the argument.
+/// Drops the previous transactions if all inputs are taproot or later, because their signatures cover all amounts. Keeps them for
+/// ANYONECANPAY, which does not: since release 30 according to the inputs' fields, before it according to the argument.
 pub fn remove_unnecessary_transactions(psbt: &mut Psbt, sighash: Option<Sighash>, rules: &Rules) {
     let is_taproot = |input: &Input| {
         let script = input.witness_utxo.as_ref().map(|output| &output.script_pubkey);

@@ -1,4 +1,4 @@
-//! The refusals of the plugin. The end-to-end tests compare its answers with a bitcoind's.
+//! The errors of the plugin. The end-to-end tests compare its answers with a bitcoind's.
 
 use bitcoin::hashes::Hash;
 use bitcoin::{Amount, OutPoint, ScriptBuf, TxOut, Txid};
@@ -30,7 +30,7 @@ fn check_refusals(plugin: &TestPlugin<PsbtPlugin>, method: &str, refusals: &[(Va
 }
 
 #[test]
-fn each_rule_has_its_code_and_message() {
+fn psbt_rpcs_refuse_bad_arguments() {
     let (_host, plugin) = start();
     let psbt = plugin.call("converttopsbt", json!([TRANSACTION])).unwrap();
     let other = plugin.call("createpsbt", json!([[], {"data": "00"}])).unwrap();

@@ -22,10 +22,10 @@ use crate::{PsbtPlugin, check_lock_time, read_psbt};
 
 /// The last index of a ranged descriptor without `range`.
 const DEFAULT_LAST_INDEX: u32 = 1000;
-/// The greatest number of keys from the descriptors of a call.
+/// The maximum number of keys to expand from the descriptors of a call.
 const MAX_EXPANDED_KEYS: usize = 2 * limits::MAX_UNFOLDED_KEYS * (DEFAULT_LAST_INDEX as usize);
 
-/// The data of descriptors.
+/// The solving data and the private keys of descriptors.
 #[derive(Default)]
 struct DescriptorData {
     provider: SigningProvider,
@@ -67,7 +67,7 @@ impl DescriptorData {
                 if !call.is_wanted() {
                     return Err(SignError::Unwanted.into());
                 }
-                // The text may hold private keys, and no error may show them.
+                // The text may contain private keys, which no error may show.
                 let underivable = |_| {
                     let text = without_private_keys(text);
                     RpcError::not_found(format!("Cannot derive script without private keys: '{text}'"))
@@ -225,7 +225,7 @@ fn add_spent(call: &Call<'_>, psbt: &mut Psbt, solving: &SolvingSet) -> Result<(
     Ok(())
 }
 
-/// Whether a witness spends the output, as far as the scripts are known.
+/// Whether a witness spends the output. False for P2SH with an unknown redeem script.
 fn is_segwit(script: &Script, solving: &SolvingSet) -> bool {
     match classify(script) {
         ScriptKind::ScriptHash { hash } => {

@@ -69,7 +69,7 @@ pub fn fill(
 ) -> Result<(), RpcError> {
     check_lock_time(psbt)?;
     add_transactions(call, psbt)?;
-    // A wallet without a birth time has no keys and no scripts. bitcoind then checks no input.
+    // A wallet without a birth time has no keys and no scripts. For it, bitcoind does not check the inputs.
     let checks = wallet.birth_time > 0;
     if sign && checks && !call.rules.psbt_sighashes {
         let asked = options.sighash.unwrap_or(Sighash::DEFAULT).to_i32();
@@ -154,8 +154,8 @@ fn is_imported(info: &ScriptInfo) -> bool {
     info.parents.is_empty() && is_known
 }
 
-/// The single-key scripts of the keys in an input and of a taproot output key. A wallet may have such a script without having
-/// the script of the input.
+/// The single-key scripts of the keys in an input, and of a taproot output key. The wallet may know one of these scripts without
+/// knowing the script of the input.
 fn scripts_of_keys<'a>(
     input: &'a Input,
     spent: &'a Script,

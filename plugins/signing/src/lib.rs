@@ -1,7 +1,7 @@
-//! The operation group `signing`: raw transactions and messages, signed with the keys of a request or of the host's
+//! The operation group `signing`: signs raw transactions and messages with the keys of a request or of the host's
 //! wallets.
 //!
-//! Invariants: keys never appear in answers or in the log. The SDK implements the methods of raw transactions
+//! Invariants: keys never appear in answers or in the log. The SDK implements the methods for raw transactions
 //! ([`outrigger_sdk::sign::methods`]), so that a plugin with another key store needs only its own key source.
 
 #[cfg(test)]

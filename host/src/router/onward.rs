@@ -176,7 +176,11 @@ impl Switchboard {
     }
 
     /// Polls a call on this thread until it is answered or no longer wanted. Dropping its future cancels it.
-    fn finish<T>(&self, mut work: Pin<&mut impl Future<Output = Result<T>>>, is_wanted: impl Fn() -> bool) -> Result<T> {
+    fn finish<T>(
+        &self,
+        mut work: Pin<&mut impl Future<Output = Result<T>>>,
+        is_wanted: impl Fn() -> bool,
+    ) -> Result<T> {
         let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
         // The call's timers need the runtime.
         let _entered = self.runtime.enter();

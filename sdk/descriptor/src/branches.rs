@@ -1,7 +1,7 @@
 //! The private keys of a descriptor, prepared for fast derivation: one step before the index.
 
 use bitcoin::PublicKey;
-use bitcoin::bip32::{ChainCode, ChildNumber, Xpriv};
+use bitcoin::bip32::ChildNumber;
 use bitcoin::hashes::{Hash, HashEngine, Hmac, HmacEngine, sha512};
 use secp256k1::{Scalar, SecretKey};
 use zeroize::{Zeroize, Zeroizing};
@@ -30,35 +30,39 @@ impl Drop for Branch {
     }
 }
 
+/// A private child key and its chain code (CKDpriv of BIP 32). [`Xpriv::ckd_priv`] multiplies on the curve at each step, for the
+/// fingerprint of the parent. Here only a normal step does, unless the parent's public key is given.
+///
+/// [`Xpriv::ckd_priv`]: bitcoin::bip32::Xpriv::ckd_priv
+pub(super) fn child(
+    secret: &SecretKey,
+    chain_code: &[u8; 32],
+    public: Option<&secp256k1::PublicKey>,
+    step: ChildNumber,
+) -> Option<(SecretKey, [u8; 32])> {
+    let mut engine = HmacEngine::<sha512::Hash>::new(chain_code);
+    if step.is_hardened() {
+        engine.input(&[0]);
+        engine.input(secret.as_ref());
+    } else {
+        engine.input(&public.copied().unwrap_or_else(|| secret.public_key(&SECP)).serialize());
+    }
+    engine.input(&u32::from(step).to_be_bytes());
+    let hash = Zeroizing::new(Hmac::from_engine(engine).to_byte_array());
+    let tweak = Scalar::from_be_bytes(*hash.first_chunk()?).ok()?;
+    Some((secret.add_tweak(&tweak).ok()?, *hash.last_chunk()?))
+}
+
 impl Branch {
     fn secret(&self, index: u32) -> Option<SecretKey> {
-        match self.wildcard {
-            Wildcard::None => Some(self.secret),
-            Wildcard::Normal => self.normal_child(ChildNumber::from_normal_idx(index).ok()?.into()),
-            Wildcard::Hardened => {
-                let parent = Xpriv {
-                    network: bitcoin::NetworkKind::Main,
-                    depth: 0,
-                    parent_fingerprint: [0; 4].into(),
-                    child_number: ChildNumber::Normal { index: 0 },
-                    private_key: self.secret,
-                    chain_code: ChainCode::from(self.chain_code),
-                };
-                let step = ChildNumber::from_hardened_idx(index).ok()?;
-                parent.derive_priv(&SECP, &[step]).ok().map(|child| child.private_key)
-            }
-        }
-    }
-
-    /// The private key of a normal step (CKDpriv of BIP 32). The parent's public key is known, so this costs a hash and
-    /// an addition instead of a multiplication on the curve.
-    fn normal_child(&self, index: u32) -> Option<SecretKey> {
-        let mut engine = HmacEngine::<sha512::Hash>::new(&self.chain_code);
-        engine.input(&self.public.inner.serialize());
-        engine.input(&index.to_be_bytes());
-        let hash = Zeroizing::new(Hmac::from_engine(engine).to_byte_array());
-        let tweak = Scalar::from_be_bytes(*hash.first_chunk()?).ok()?;
-        self.secret.add_tweak(&tweak).ok()
+        let step = match self.wildcard {
+            Wildcard::None => return Some(self.secret),
+            Wildcard::Normal => ChildNumber::from_normal_idx(index),
+            Wildcard::Hardened => ChildNumber::from_hardened_idx(index),
+        };
+        let (secret, mut chain_code) = child(&self.secret, &self.chain_code, Some(&self.public.inner), step.ok()?)?;
+        chain_code.zeroize();
+        Some(secret)
     }
 
     fn public_of(&self, secret: &SecretKey) -> PublicKey {

@@ -9,7 +9,7 @@ use bitcoin::{NetworkKind, PrivateKey, PublicKey};
 use outrigger_values::Secret;
 use secp256k1::SecretKey;
 
-use super::branches::Branch;
+use super::branches::{Branch, child};
 use super::error::ExpandError;
 use super::musig::aggregate;
 use super::secp::SECP;
@@ -333,13 +333,21 @@ impl Single {
     }
 }
 
+/// The key at the end of a path, for derivation alone: depth and fingerprint are those of the root.
+fn derived(root: &Xpriv, path: &[ChildNumber]) -> Option<Xpriv> {
+    let mut key = *root;
+    for step in path {
+        let (secret, chain_code) = child(&key.private_key, &key.chain_code.to_bytes(), None, *step)?;
+        (key.private_key, key.chain_code) = (secret, chain_code.into());
+    }
+    Some(key)
+}
+
 impl Extended {
     fn parent(&self) -> Result<&Parent, ExpandError> {
         let derive = || {
-            let private = match &self.private {
-                Some(root) => Some(root.derive_priv(&SECP, &self.path).map_err(|_| ExpandError::NoSuchKey)?),
-                None => None,
-            };
+            let private = self.private.as_ref().map(|root| derived(root, &self.path).ok_or(ExpandError::NoSuchKey));
+            let private = private.transpose()?;
             let public = match &private {
                 Some(private) => Xpub::from_priv(&SECP, private),
                 None if self.path.iter().any(ChildNumber::is_hardened) => {

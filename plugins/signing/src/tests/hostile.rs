@@ -1,5 +1,5 @@
-//! Hostile requests: very large, false or senseless. The plugin answers each, and its work grows at most linearly with the
-//! size of the request.
+//! Hostile requests: oversized, false or meaningless. The plugin answers each, in time at most linear in the size of the
+//! request.
 
 use bitcoin::hashes::Hash;
 use bitcoin::opcodes::all::{OP_CHECKMULTISIG, OP_CHECKSIG, OP_IF, OP_PUSHDATA4};
@@ -66,7 +66,7 @@ fn signing_drops_four_megabytes_of_invalid_scripts() {
     let answer = sign(&plugin, &tx, json!([prevtx(0, WPKH), prevtx(1, WPKH)])).unwrap();
     assert_eq!(answer["complete"], true);
     assert!(signed(&answer).total_size() < 1_000);
-    // An output may be as large.
+    // An output of the same size is allowed.
     let mut tx = spend(&[outpoint(0)]);
     tx.output.push(TxOut { script_pubkey: ScriptBuf::from_bytes(vec![0; SIZE]), ..pays(0) });
     assert_eq!(sign(&plugin, &tx, json!([prevtx(0, WPKH)])).unwrap()["complete"], true);
@@ -104,7 +104,7 @@ fn signing_does_not_copy_one_large_script_for_each_input() {
     assert_eq!(sign(&plugin, &tx, json!([element])).unwrap()["complete"], false);
 }
 
-/// Runs `work` on a thread with the stack size of a plugin's call, 8 MiB.
+/// Runs `work` on a thread with the stack size of the host's call threads, 8 MiB.
 fn on_a_call_thread(work: impl FnOnce() + Send) {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(8 << 20).spawn_scoped(scope, work).unwrap();
@@ -118,7 +118,7 @@ fn absurd_scripts() -> Vec<Vec<u8>> {
     let multisig = |required: u8, keys: usize, count: u8| {
         [vec![required], push_key.repeat(keys), vec![count, OP_CHECKMULTISIG.to_u8()]].concat()
     };
-    // and_v(v:pk(K),and_v(v:pk(K),...)): a miniscript as deep as it is long.
+    // and_v(v:pk(K),and_v(v:pk(K),...)): a miniscript with one level per key.
     let nested = [[push_key.clone(), vec![0xad]].concat().repeat(90), push_key.clone(), vec![0xac]].concat();
     vec![
         vec![OP_IF.to_u8(); 10_000],
@@ -157,7 +157,7 @@ fn signing_absurd_scripts_answers_bare_and_behind_hashes() {
                 if vout > 0 {
                     element["redeemScript"] = json!(script.to_hex_string());
                 } else if script.is_p2sh() || script.is_p2wsh() {
-                    // A request must give the script of a script hash.
+                    // The request lacks the script of this script hash.
                     continue;
                 }
                 let mut tx = spend(&[outpoint(vout)]);

@@ -1,4 +1,4 @@
-//! The order of checks: of several errors, bitcoind reports the first.
+//! The order of checks: of several errors, the plugin reports the same one as bitcoind.
 
 use bitcoin::OutPoint;
 use outrigger_sdk::testing::{StubHost, TestPlugin, WalletState};

@@ -38,7 +38,7 @@ fn signing_looks_in_the_mempool_before_the_chain() {
     // Outputs that a mempool transaction spends are available, too.
     assert_eq!(sign(&plugin, &child, json!(null))["complete"], true);
     assert_eq!(sign(&plugin, &spend(&[outpoint(1, 0)]), json!(null))["complete"], true);
-    // If the parent is in the mempool, the chain is not searched for a missing output index.
+    // If the parent is in the mempool, the plugin does not search the chain for a missing output index.
     let beyond = OutPoint { txid: parent_txid, vout: 7 };
     host.chain.add_coin(beyond, coin(1));
     for unknown in [beyond, outpoint(9, 0)] {

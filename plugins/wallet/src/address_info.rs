@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::WalletPlugin;
 use crate::keys::key_hash;
 
-/// The `hdseedid` in a descriptor wallet.
+/// The `hdseedid` of a descriptor wallet, which has no HD seed.
 const NO_SEED: &str = "0000000000000000000000000000000000000000";
 
 /// The length of an x-only public key, in bytes.
@@ -70,14 +70,14 @@ fn describe(script: &ScriptBuf, known: Option<&ScriptInfo>, network: Network) ->
     object
 }
 
-/// The time of a script, and the origin of its key if it has only one.
+/// `timestamp`, and for a script with a single key `hdkeypath`, `hdseedid` and `hdmasterfingerprint`.
 fn origin(script: &Script, info: &ScriptInfo) -> Map<String, Value> {
     let mut object = Map::new();
     if info.timestamp > 0 {
         object.insert("timestamp".into(), json!(info.timestamp));
     }
     if let Some(origin) = single_key(script, info) {
-        // For keys without a descriptor, Bitcoin Core keeps the old mark of hardened steps.
+        // For keys without a descriptor, Bitcoin Core marks hardened steps with an apostrophe.
         let path = if info.parents.is_empty() { origin.path.replace('h', "'") } else { origin.path.clone() };
         object.insert("hdkeypath".into(), json!(path));
         object.insert("hdseedid".into(), json!(NO_SEED));
@@ -103,7 +103,7 @@ fn x_only(key: &[u8]) -> Option<&[u8]> {
     key.get(key.len().checked_sub(X_LEN)?..)
 }
 
-/// The type of a script, with its keys and nested scripts as far as the wallet has them.
+/// The members for the type of a script, and for its keys and nested scripts if the wallet knows them.
 fn details(script: &Script, solving: &SolvingData, network: Network, depth: u8) -> Map<String, Value> {
     const COMPRESSED_LEN: usize = 33;
     let mut object = Map::new();

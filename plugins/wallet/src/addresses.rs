@@ -7,7 +7,7 @@ use outrigger_sdk::{Call, RpcError, methods};
 
 use crate::{WalletPlugin, arguments};
 
-/// Requires that a source of any type has an address for change (`internal`) or for receiving.
+/// Fails unless the wallet can derive a change address (`internal`) or a receiving address of some type.
 fn require_keys(wallet: &WalletInfo, internal: bool) -> Result<(), RpcError> {
     if wallet.sources.iter().any(|source| source.internal == internal && source.available) {
         return Ok(());

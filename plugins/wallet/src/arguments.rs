@@ -54,7 +54,7 @@ pub fn addresses(values: &[Value], network: Network) -> Result<HashSet<ScriptBuf
     Ok(scripts)
 }
 
-/// `avoid_reuse`, by default the wallet's flag.
+/// The argument `avoid_reuse`, by default the wallet's flag. Fails for true if the wallet lacks the flag.
 pub fn avoid_reuse(value: Option<bool>, wallet: &WalletInfo) -> Result<bool, RpcError> {
     let avoid = value.unwrap_or(wallet.avoid_reuse);
     if avoid && !wallet.avoid_reuse {

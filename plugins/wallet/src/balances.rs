@@ -9,11 +9,11 @@ use serde_json::{Map, Value, json};
 
 use crate::{WalletPlugin, arguments};
 
-/// RPC_METHOD_DEPRECATED of bitcoind.
+/// bitcoind's RPC_METHOD_DEPRECATED.
 const DEPRECATED: RpcErrorCode = RpcErrorCode(-32);
 
-/// The sums of the wallet's coins. Trusted coins count from `min_depth` confirmations. With `avoid_reuse`, mature coins of
-/// reused scripts have a sum of their own.
+/// The sums of the wallet's coins. Trusted coins need `min_depth` confirmations. With `avoid_reuse`, mature coins of reused
+/// scripts are summed in `used`.
 pub fn balances(call: &Call<'_>, min_depth: i32, avoid_reuse: bool) -> Result<Balances, RpcError> {
     let query = BalancesQuery { min_depth: min_depth.into(), avoid_reuse };
     Ok(call.host.wallet.balances(call.scope, query)?)

@@ -74,7 +74,7 @@ impl WalletPlugin {
                 return Err(RpcError::wallet("Can't get descriptor string."));
             }
         }
-        // Single keys and scripts may be watch-only, so they have no such check.
+        // Single keys and scripts may be watch-only, so the check does not apply to them.
         let imported = if private {
             host.keys.private_imported_descriptors(scope)?
         } else {
@@ -82,7 +82,7 @@ impl WalletPlugin {
         };
         let mut entries: Vec<Entry<'_>> = descriptors.iter().chain(&imported).map(Entry::new).collect();
         entries.sort_by_key(|entry| entry.desc);
-        // A tree of values would hold more copies of the private keys.
+        // A `serde_json::Value` would hold more copies of the private keys.
         to_json(Answer { wallet_name: &wallet.name, descriptors: entries })
     }
 }

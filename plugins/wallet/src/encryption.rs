@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::WalletPlugin;
 
-/// The maximum time to unlock a wallet for, in seconds. As in bitcoind, a longer time is reduced to it.
+/// The longest time to unlock a wallet for, in seconds. As in bitcoind, a longer time is capped.
 const MAX_UNLOCK_SECONDS: u64 = 100_000_000;
 
 const ENCRYPTED: &str = "wallet encrypted; The keypool has been flushed and a new HD seed was generated. You need to make a new backup with the backupwallet RPC.";
@@ -18,7 +18,7 @@ const ENCRYPTED: &str = "wallet encrypted; The keypool has been flushed and a ne
 const NULL_IN_PASSPHRASE: &str = "Error: The wallet passphrase entered is incorrect. It contains a null character (ie - a zero byte). If the passphrase was set with a version of this software prior to 25.0, please try again with only the characters up to — but not including — the first null character. If this is successful, please set a new passphrase to avoid this issue in the future.";
 const NULL_IN_OLD_PASSPHRASE: &str = "Error: The old wallet passphrase entered is incorrect. It contains a null character (ie - a zero byte). If the old passphrase was set with a version of this software prior to 25.0, please try again with only the characters up to — but not including — the first null character.";
 
-/// The hint, if there is one and the passphrase was wrong; otherwise the error.
+/// Converts an error. For a wrong passphrase, `hint` replaces the message if present.
 fn or_hint(error: ServiceError, hint: Option<&str>) -> RpcError {
     match hint {
         Some(hint) if error.kind == ErrorKind::PassphraseIncorrect => {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::WalletPlugin;
 
-/// The refusal of a type check, which the manifest cannot declare: releases before 32 take a boolean.
+/// The error for `options` of a wrong type. The manifest cannot declare the type: releases before 32 also accept a boolean.
 fn not_options(value: &Value) -> RpcError {
     let got = Type::of(value).name();
     let mismatch = format!("\"Position 2 (options)\": \"JSON value of type {got} is not of expected type object\"");
@@ -63,7 +63,7 @@ impl WalletPlugin {
         options: Option<&Value>,
         iswitness: Option<bool>,
     ) -> Result<Value, RpcError> {
-        // As in bitcoind, a missing wallet is the first error.
+        // bitcoind, too, reports a missing wallet first.
         call.wallet()?;
         let transaction = match iswitness {
             None => transaction_from_hex(hexstring),
@@ -74,7 +74,7 @@ impl WalletPlugin {
             transaction.ok_or_else(|| RpcError::new(RpcErrorCode::DESERIALIZATION, "TX decode failed"))?;
         let options = match options {
             None => None,
-            // Old clients give `includeWatching` alone. It has no effect in a descriptor wallet.
+            // Old clients pass only `includeWatching`, which has no effect in a descriptor wallet.
             Some(Value::Bool(_)) if call.rules.boolean_fund_options => None,
             Some(other) if !other.is_object() && !call.rules.boolean_fund_options => return Err(not_options(other)),
             Some(options) => Some(typed::object(options)?),

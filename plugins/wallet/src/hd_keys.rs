@@ -1,4 +1,4 @@
-//! `addhdkey` and `derivehdkey`: extended keys that a wallet holds without addresses, and keys derived from its extended keys.
+//! `addhdkey` and `derivehdkey`: adding an extended key without addresses, and deriving from the wallet's extended keys.
 
 use std::str::FromStr;
 
@@ -55,7 +55,7 @@ struct Derived<'a> {
     xprv: Option<&'a str>,
 }
 
-/// Reads a path as bitcoind does: `m` may be left out, and a slash may end it.
+/// Parses a path as bitcoind does: the leading `m` is optional, and a trailing slash is allowed.
 fn key_path(text: &str) -> Result<DerivationPath, RpcError> {
     let invalid = || RpcError::invalid_parameter("Invalid BIP32 keypath");
     let mut parts: Vec<&str> = text.strip_suffix('/').unwrap_or(text).split('/').collect();
@@ -92,7 +92,7 @@ fn named<'k>(keys: &'k [HdKey], text: &str, network: Network) -> Result<&'k HdKe
     found.ok_or_else(|| RpcError::not_found("HD key is not used by an active or unused(KEY) descriptor"))
 }
 
-/// The only key without addresses; if there is none, the only key of the active descriptors.
+/// The only key of an `unused()` descriptor; if there is none, the only key of the active descriptors.
 fn only(keys: &[HdKey]) -> Result<&HdKey, RpcError> {
     let unused: Vec<&HdKey> = keys.iter().filter(|key| is_unused(key)).collect();
     let candidates = if unused.is_empty() { keys.iter().filter(|key| is_active(key)).collect() } else { unused };
@@ -178,7 +178,7 @@ impl WalletPlugin {
         let xpub = Xpub::from_priv(&secp, &derived).to_string();
         let xprv = private.then(|| Secret::new(derived.to_string()));
         derived.private_key.non_secure_erase();
-        // `:#` would mark hardened steps with an apostrophe.
+        // Even with `{:#}`, a `DerivationPath` marks hardened steps with an apostrophe.
         let steps = path.into_iter().fold(String::new(), |steps, step| match step {
             ChildNumber::Normal { index } => format!("{steps}/{index}"),
             ChildNumber::Hardened { index } => format!("{steps}/{index}h"),

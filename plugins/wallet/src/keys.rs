@@ -46,8 +46,8 @@ struct DescriptorEntry<'a> {
     active: bool,
 }
 
-/// The private key of an extended public key. As bitcoind does, this compares only the public keys of the wallet's keys with
-/// its public key.
+/// The extended private key of an extended public key. As in bitcoind, any of the wallet's keys with the same public key
+/// serves, whatever its chain code.
 fn private_key_of(call: &Call<'_>, keys: &[HdKey], hd_key: &str, network: Network) -> Result<Secret, RpcError> {
     let xpub = Xpub::from_str(hd_key).ok().filter(|xpub| xpub.network == network.into());
     let xpub = xpub.ok_or_else(|| RpcError::not_found("Unable to parse HD key. Please provide a valid xpub"))?;
@@ -78,7 +78,7 @@ pub fn unknown_private_key(xpub: &str) -> RpcError {
     RpcError::not_found(format!("Private key for {xpub} is not known"))
 }
 
-/// The private key that all active descriptors share.
+/// The extended private key that all active descriptors share. Fails if they have several.
 fn only_active(keys: &[HdKey]) -> Result<Secret, RpcError> {
     let mut active = keys.iter().filter(|key| key.descriptors.iter().any(|(_, active)| *active));
     let (Some(key), None) = (active.next(), active.next()) else {
@@ -134,7 +134,7 @@ impl WalletPlugin {
             let entry = KeyEntry { xpub: &key.xpub, has_private: key.has_private, xprv, descriptors };
             (!entry.descriptors.is_empty()).then_some(entry)
         });
-        // A tree of values would hold more copies of the private keys.
+        // A `serde_json::Value` would hold more copies of the private keys.
         to_json(entries.collect::<Vec<_>>())
     }
 
@@ -210,7 +210,6 @@ impl WalletPlugin {
     /// 169900
     #[method]
     fn upgradewallet(call: &Call<'_>, #[arg(kind = "numeric")] version: Option<&Value>) -> Result<Value, RpcError> {
-        // Every wallet has the latest version, so this changes nothing.
         let wallet = unlocked(call)?;
         let wanted = version.map_or(Ok(0), int32)?;
         let (key, message) = if wanted == 0 || wanted >= WALLET_VERSION {

@@ -66,7 +66,7 @@ impl Plugin for WalletPlugin {
     }
 }
 
-/// The answer from a value that borrows, so that private keys are not copied.
+/// Serializes an answer that borrows its texts, without another copy of a private key.
 fn to_json(value: impl Serialize) -> Result<Json, RpcError> {
     serde_json::to_vec(&value).map(Json).map_err(|error| RpcError::internal(error.to_string()))
 }

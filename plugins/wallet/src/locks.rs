@@ -1,4 +1,4 @@
-//! `lockunspent` and `listlockunspent`: coins that coin selection omits.
+//! `lockunspent` and `listlockunspent`: coins that coin selection skips.
 
 use std::collections::HashMap;
 
@@ -24,7 +24,7 @@ fn outpoint(value: &Value) -> Result<OutPoint, RpcError> {
     Ok(OutPoint { txid, vout })
 }
 
-/// The outputs to lock or unlock. As in Bitcoin Core, an invalid output comes before a malformed later element.
+/// The outputs to lock or unlock. As in Bitcoin Core, an invalid output is reported before a malformed later element.
 fn named_coins(call: &Call<'_>, list: &[Value], unlock: bool, persistent: bool) -> Result<Vec<OutPoint>, RpcError> {
     let mut unread = Ok(());
     let read = |value| outpoint(value).map_err(|error| unread = Err(error)).ok();
@@ -46,7 +46,7 @@ fn named_coins(call: &Call<'_>, list: &[Value], unlock: bool, persistent: bool) 
     unread.map(|()| coins)
 }
 
-/// The number of outputs of each of the wallet's transactions among these.
+/// The number of outputs of each transaction of the wallet that `coins` name.
 fn output_counts(call: &Call<'_>, coins: &[OutPoint]) -> Result<HashMap<Txid, u32>, RpcError> {
     let mut counts = HashMap::new();
     transactions::read(call, coins.iter().map(|coin| coin.txid), |transaction| {

@@ -1,4 +1,4 @@
-//! The recipients of `sendmany`, and the recipients among them that pay the fee.
+//! The recipients of `sendmany`, and the fee payers among them.
 
 use std::collections::HashSet;
 
@@ -12,10 +12,10 @@ use serde_json::Value;
 
 use crate::arguments::{duplicated_address, listed_address};
 
-/// The key of an OP_RETURN output.
+/// The key in `amounts` for an OP_RETURN output.
 const DATA: &str = "data";
 
-/// Checks the argument that named an account in old releases.
+/// Checks `dummy`, which named an account in old releases.
 pub fn check_dummy(value: &Value) -> Result<(), RpcError> {
     match value {
         Value::Null => Ok(()),
@@ -30,7 +30,7 @@ pub fn check_dummy(value: &Value) -> Result<(), RpcError> {
     }
 }
 
-/// The recipients, in the order of their keys. As in Bitcoin Core 29, the fee payers are checked before the addresses.
+/// The recipients, in the order of `amounts`. As in Bitcoin Core 29, the fee payers are checked before the addresses.
 pub fn read(amounts: &Value, subtract: Option<&Value>, network: Network) -> Result<Vec<Recipient>, RpcError> {
     let amounts = typed::object(amounts)?;
     let names: Vec<&str> = amounts.keys().map(String::as_str).collect();

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::arguments::listed_address;
 use crate::{WalletPlugin, arguments, recipients};
 
-/// Pays the recipients.
+/// Funds, signs and sends a payment. Returns its id, with `verbose` also the reason of its feerate.
 fn pay(
     call: &Call<'_>,
     recipients: &[Recipient],
@@ -38,7 +38,7 @@ fn pay(
     Ok(if verbose { json!({"txid": txid, "fee_reason": fee_reason}) } else { json!(txid) })
 }
 
-/// The texts to store with a payment, with their keys. Empty texts are omitted.
+/// The comments to store with a payment, by key. Empty comments are omitted.
 fn metadata(texts: &[(&str, Option<&str>)]) -> Result<Vec<(String, String)>, RpcError> {
     let mut metadata = Vec::new();
     for (key, text) in texts {
@@ -161,8 +161,8 @@ impl WalletPlugin {
         let mut recipients = recipients::read(amounts, subtractfeefrom, call.network()?)?;
         wallet.check_unlocked()?;
         require_private_keys(&wallet)?;
-        // Shuffled recipients keep the order of the request private. It would show in the outputs, and in the recipient
-        // that pays the odd satoshi of a shared fee.
+        // Shuffling hides the order of the request. Otherwise the outputs would show it, and the recipient that pays the
+        // odd satoshi of a shared fee.
         recipients.shuffle(&mut thread_rng());
         // As in bitcoind, sendmany spends coins of reused addresses even if the wallet avoids reuse.
         let control = CoinControl { replaceable, fee, signable_only: true, ..CoinControl::default() };
@@ -193,8 +193,8 @@ pub fn sign(call: &Call<'_>, funded: &Funded) -> Result<Option<Transaction>, Rpc
 
 /// Sends the payment. Returns its id, and the reason if the mempool refused it.
 ///
-/// The wallet keeps a payment that the node refused or did not answer for, and offers it again later. As in bitcoind, the
-/// call succeeds then, because the sender would pay twice after an error.
+/// The wallet keeps a payment that the node refused or did not answer, and submits it again later. So the call succeeds,
+/// as in bitcoind: after an error, the sender might pay a second time.
 pub fn submit(
     call: &Call<'_>,
     signed: &Transaction,

@@ -19,7 +19,7 @@ fn include_watch_only(options: &Map<String, Value>) -> Result<Option<bool>, RpcE
     Ok(options.get(WATCH_ONLY).and_then(Value::as_bool))
 }
 
-/// The values of the wallet's coins that a transaction may spend, in satoshi: all outputs of its parents in the wallet.
+/// The wallet's outputs of the transaction's parents, with their values in satoshi. `least` is the lowest ownership to count.
 fn debits(call: &Call<'_>, transaction: &Transaction, least: Ownership) -> Result<HashMap<OutPoint, i64>, RpcError> {
     let mut debits = HashMap::new();
     let txids = transaction.input.iter().map(|input| input.previous_output.txid);
@@ -31,7 +31,7 @@ fn debits(call: &Call<'_>, transaction: &Transaction, least: Ownership) -> Resul
     Ok(debits)
 }
 
-/// The value that the wallet receives by each output of a transaction, in satoshi.
+/// For each output of a transaction, the value that the wallet receives, in satoshi.
 fn credits(call: &Call<'_>, transaction: &Transaction, least: Ownership) -> Result<Vec<i64>, RpcError> {
     let scripts = transaction.output.iter().map(|output| output.script_pubkey.clone()).collect();
     let known = call.host.wallet.scripts(call.scope, scripts)?;

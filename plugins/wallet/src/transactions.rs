@@ -7,7 +7,7 @@ use outrigger_kit::spend::coins::BATCH;
 use outrigger_sdk::service::wallet::{WalletCoin, WalletTransactionView};
 use outrigger_sdk::{Call, RpcError};
 
-/// Passes to `read` each transaction of the wallet that has one of these ids.
+/// Calls `read` with each of the wallet's transactions among `txids`.
 pub fn read(
     call: &Call<'_>,
     txids: impl Iterator<Item = Txid>,
@@ -23,7 +23,7 @@ pub fn read(
     Ok(())
 }
 
-/// The texts of the descriptors of each coin, as they were imported.
+/// For each coin, the texts of its descriptors as they were imported.
 pub fn parent_texts(call: &Call<'_>, coins: &[WalletCoin]) -> Result<HashMap<OutPoint, Vec<String>>, RpcError> {
     let wanted: HashSet<OutPoint> = coins.iter().map(|coin| coin.outpoint).collect();
     let mut numbers = HashMap::with_capacity(wanted.len());

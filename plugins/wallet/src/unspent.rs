@@ -37,7 +37,7 @@ struct Filter {
     options: Options,
 }
 
-/// `query_options`.
+/// The argument `query_options`.
 #[derive(PartialEq, Eq, Debug)]
 struct Options {
     minimum_amount: Amount,
@@ -77,7 +77,7 @@ impl Options {
             minimum_amount: amount("minimumAmount", Amount::ZERO)?,
             maximum_amount: amount("maximumAmount", UNLIMITED)?,
             minimum_sum_amount: amount("minimumSumAmount", UNLIMITED)?,
-            // As in bitcoind, a negative count is no limit.
+            // As in bitcoind, a negative count means no limit.
             maximum_count: object.get("maximumCount").map_or(Ok(0_i64), typed::integer)?.try_into().unwrap_or(0),
             include_immature_coinbase: object.get("include_immature_coinbase").map_or(Ok(false), typed::flag)?,
         })
@@ -96,7 +96,7 @@ impl Filter {
             && (self.scripts.is_empty() || self.scripts.contains(&coin.script))
     }
 
-    /// Passes the matching coins to `list`. Reads no more pages than the sum and the count need.
+    /// Calls `list` with each matching coin, until `minimum_sum_amount` or `maximum_count` is reached.
     fn each(
         &self,
         pages: impl Iterator<Item = Result<Vec<WalletCoin>, ServiceError>>,
@@ -177,12 +177,12 @@ impl WalletPlugin {
     }
 }
 
-/// Writes the answer as text in batches. A tree of values would need several times as much memory for a long answer.
+/// Writes the answer as text, in batches. For a long answer, a `serde_json::Value` would need several times the memory.
 struct Listing<'a> {
     call: &'a Call<'a>,
     wallet: &'a WalletInfo,
     network: Network,
-    /// The batch that is not written yet.
+    /// The batch to write next.
     coins: Vec<WalletCoin>,
     out: Vec<u8>,
 }
@@ -193,7 +193,7 @@ impl Listing<'_> {
         if self.coins.len() < COINS_PER_BATCH { Ok(()) } else { self.write() }
     }
 
-    /// Looks up and writes the batch.
+    /// Looks up the details of the batch, and writes it.
     fn write(&mut self) -> Result<(), RpcError> {
         let (call, coins) = (self.call, std::mem::take(&mut self.coins));
         let scripts = coins::scripts_of(services(call), &coins)?;
@@ -224,9 +224,9 @@ struct Details<'a> {
     depth: u32,
     script: Option<&'a ScriptInfo>,
     mempool_entry: Option<&'a MempoolEntry>,
-    /// The texts of its descriptors.
+    /// The texts of the coin's descriptors.
     parents: &'a [String],
-    /// Whether the wallet has spent from its script; `None` without the flag `avoid_reuse`.
+    /// Whether the wallet has spent from the coin's script; `None` without the flag `avoid_reuse`.
     reused: Option<bool>,
 }
 

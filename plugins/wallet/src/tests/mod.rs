@@ -1,4 +1,4 @@
-//! The refusals of the methods on a stub host: their order, codes and texts. `tests/it` tests the answers of a real host.
+//! The errors of the methods on a stub host: their order, codes and messages. `tests/it` checks the answers of a real host.
 
 mod sending;
 
@@ -87,7 +87,7 @@ impl Fixture {
         script
     }
 
-    /// Adds the coin with this number to the wallet and to the chain.
+    /// Adds the coin `number` to the wallet and to the chain.
     fn fund(&self, script: &ScriptBuf, value: u64, number: u8) -> OutPoint {
         let coin = coin(script, value, number);
         let (outpoint, output) = (coin.outpoint, TxOut { value: coin.value, script_pubkey: script.clone() });
@@ -171,7 +171,7 @@ fn getwalletinfo_shows_locks_and_scans() {
     assert!(answer().contains(r#""scanning":{"duration":3,"progress":0.25},"descriptors":true"#));
     assert!(!answer().contains("birthtime"));
     test.info(|info| (info.blank, info.birth_time) = (true, 7));
-    assert!(answer().contains(r#""blank":true,"birthtime":7,"#), "a blank wallet has one after an import");
+    assert!(answer().contains(r#""blank":true,"birthtime":7,"#), "a blank wallet has a birthtime after an import");
 }
 
 #[test]
@@ -295,7 +295,7 @@ fn walletpassphrase_and_walletpassphrasechange_hint_at_a_null_character_of_a_wro
         ("walletpassphrase", json!(["se", 10]), -14, wrong),
         ("walletpassphrasechange", json!(["se", "new"]), -14, wrong),
     ]);
-    // The stub host stores the seconds. A longer time is reduced to the maximum.
+    // The stub host stores the seconds. The plugin caps a longer time.
     test.answers("walletpassphrase", json!(["se\0cret", 200_000_000]), "null");
     test.info(|info| assert_eq!(info.unlocked_until, 100_000_000));
 }
@@ -372,7 +372,7 @@ fn createwalletdescriptor_refuses_known_descriptors_and_listdescriptors_missing_
     test.wallet(|state| state.descriptors = added.into_iter().map(known).collect());
     test.refuses(&[
         ("createwalletdescriptor", json!(["bech32m"]), -4, "Descriptor already exists"),
-        // The stub host has equal texts with and without private keys, as a real host does if it lacks the keys.
+        // The stub host gives the same text with and without private keys, like a real host that lacks the keys.
         ("listdescriptors", json!([true]), -4, "Can't get descriptor string."),
     ]);
 }

@@ -1,4 +1,4 @@
-//! The refusals of sendtoaddress and sendmany, the type of change, and the reason of the feerate.
+//! The errors of sendtoaddress and sendmany, the type of change, and the reason of the feerate.
 
 use outrigger_sdk::service::wallet::{AddressSource, AddressType};
 

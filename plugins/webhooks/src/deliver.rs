@@ -1,7 +1,7 @@
-//! One hook's thread: it posts the entries of wallets' logs, and repeats those that fail.
+//! The thread of a hook: posts the entries of the wallets' logs to the receiver, and retries failed entries.
 //!
-//! A receiver that cannot be reached, or that does not answer, pauses the whole hook. After an answer that is no success, only the entry
-//! waits. A hook has a thread of its own, so no hook waits for another one's receiver.
+//! While the receiver is unreachable or does not answer, the whole hook pauses. After an answer other than success, only the entry waits.
+//! Each hook has its own thread, so a slow receiver delays no other hook.
 
 use std::collections::VecDeque;
 use std::io;
@@ -22,38 +22,38 @@ use crate::http;
 use crate::options::Hook;
 use crate::queue::{Key, Letter, MAX_WAITING, Queue, pause};
 
-/// The time for a connection, the request and the answer.
-const POST_TIME: Duration = Duration::from_secs(20);
+/// The time limit for connecting, the request and the answer together.
+const POST_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How often a hook looks at the logs without an event: events may be lost.
-const POLL: Duration = Duration::from_secs(10);
+/// How often an idle hook reads the logs without an event, since the host may drop events.
+const POLL_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The most entries that are read at once.
-const READ: u32 = 16;
+/// The most entries to read from a log at once.
+const BATCH: u32 = 16;
 
-/// The longest body, in bytes. A longer one is without its payments.
+/// The longest body, in bytes. A longer one is sent without its payments.
 const MAX_BODY: usize = 1 << 20;
 
 /// How an attempt failed.
 pub enum Failure {
-    /// No answer.
+    /// The receiver was unreachable or did not answer.
     Unreachable(String),
-    /// An answer that is no success.
+    /// The receiver answered with a status other than 2xx.
     Refused(String),
 }
 
-/// What a hook's thread shares with others.
+/// The state that a hook's thread shares with other threads.
 #[derive(Default)]
 struct Shared {
     stops: bool,
-    /// Whether a log has grown.
+    /// Whether a log has new entries.
     has_news: bool,
-    /// The open connection, which the end shuts down.
+    /// The open connection, for [`Delivery::stop`] to shut down.
     stream: Option<UnixStream>,
     report: Value,
 }
 
-/// A hook and its thread's state.
+/// A hook, and the state that its thread shares.
 pub struct Delivery {
     pub hook: Hook,
     host: Host,
@@ -61,16 +61,17 @@ pub struct Delivery {
     changed: Condvar,
 }
 
-/// The state of the thread alone.
+/// The state that only the hook's thread uses.
 pub struct Round {
     pub queue: Queue,
     news: VecDeque<(String, LogEntry)>,
     delivered: u64,
-    /// Attempts in a row without an answer, and until when the hook pauses.
+    /// The number of attempts in a row without an answer.
     failures: u32,
+    /// The end of the hook's pause, in seconds since 1970.
     paused: u64,
     last_error: Option<String>,
-    /// Whether the last attempt was a repetition: new entries take turns with them.
+    /// Whether the last attempt was a retry. Retries alternate with new entries.
     has_repeated: bool,
 }
 
@@ -101,24 +102,24 @@ impl Delivery {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The state for `listwebhooks`.
+    /// The hook's entry in the answer of `listwebhooks`.
     pub fn report(&self) -> Value {
         self.lock().report.clone()
     }
 
-    /// A log has grown.
+    /// Wakes the thread to read the logs.
     pub fn wake(&self) {
         self.lock().has_news = true;
         self.changed.notify_all();
     }
 
-    /// Begins no further attempt.
+    /// Prevents further attempts.
     pub fn quiesce(&self) {
         self.lock().stops = true;
         self.changed.notify_all();
     }
 
-    /// Ends the current attempt, too.
+    /// Prevents further attempts, and aborts the current one.
     pub fn stop(&self) {
         self.quiesce();
         if let Some(stream) = self.lock().stream.take() {
@@ -137,14 +138,14 @@ impl Delivery {
                 Ok(queue) => Round::new(queue),
                 Err(error) => {
                     self.host.log(Level::Warn, format!("the store cannot be read: {error}"));
-                    self.wait(POLL);
+                    self.wait(POLL_INTERVAL);
                     continue;
                 }
             };
-            // After an error of the store, the round begins with the stored state.
+            // After an error of the store, the thread starts again from the stored state.
             if let Err(error) = self.deliver(&mut round) {
                 self.host.log(Level::Warn, format!("the hook '{}' pauses: {error}", self.hook.url.text));
-                self.wait(POLL);
+                self.wait(POLL_INTERVAL);
             }
         }
     }
@@ -157,10 +158,10 @@ impl Delivery {
             self.measure(&round.queue);
             if !has_tried {
                 let due = round.queue.waiting.values().map(|failing| failing.next).min();
-                // While the hook pauses, neither news nor repetitions are posted.
+                // While the hook pauses, it posts neither new entries nor retries.
                 let until = if round.paused > now { Some(round.paused) } else { due };
-                let until = until.map_or(POLL, |until| Duration::from_secs(until.saturating_sub(now).max(1)));
-                self.wait(until.min(POLL));
+                let until = until.map_or(POLL_INTERVAL, |until| Duration::from_secs(until.saturating_sub(now).max(1)));
+                self.wait(until.min(POLL_INTERVAL));
             }
         }
         Ok(())
@@ -173,10 +174,10 @@ impl Delivery {
         waited.unwrap_or_else(PoisonError::into_inner).0.has_news = false;
     }
 
-    /// Makes one attempt, if there is something to post now.
+    /// Makes one attempt at the time `now`, in seconds since 1970. Returns false if there was nothing to post.
     ///
     /// # Errors
-    /// Those of the store.
+    /// The store failed.
     pub fn step(
         &self,
         round: &mut Round,
@@ -194,7 +195,7 @@ impl Delivery {
                 round.failures = 0;
                 round.delivered = round.delivered.saturating_add(1);
             }
-            // The plugin stops, and its end has ended the attempt.
+            // The plugin is stopping, and has aborted the attempt.
             Err(_) if self.stops() => {}
             Err(failure) => {
                 let error = match failure {
@@ -205,7 +206,7 @@ impl Delivery {
                     Failure::Unreachable(error) => {
                         if round.failures == 0 {
                             let url = &self.hook.url.text;
-                            self.host.log(Level::Warn, format!("'{url}' gives no answer, and is asked again: {error}"));
+                            self.host.log(Level::Warn, format!("'{url}' does not answer and is retried: {error}"));
                         }
                         round.failures = round.failures.saturating_add(1);
                         round.paused = now.saturating_add(pause(round.failures));
@@ -223,7 +224,7 @@ impl Delivery {
         Ok(true)
     }
 
-    /// The entry to post now. While the receiver does not answer, it is asked with an entry that waits, and no other one joins those.
+    /// The entry to post now. While the receiver does not answer, the hook prefers an entry that is due for a retry to a new one.
     fn choose(&self, round: &mut Round, now: u64) -> Result<Option<Letter>> {
         if round.has_repeated
             && round.failures == 0
@@ -237,7 +238,7 @@ impl Delivery {
         }
     }
 
-    /// The next entry that the hook wants.
+    /// The next new entry of the hook's kinds.
     fn next(&self, round: &mut Round) -> Result<Option<Letter>> {
         if round.queue.waiting.len() >= MAX_WAITING {
             return Ok(None);
@@ -247,12 +248,12 @@ impl Delivery {
         }
         while let Some((wallet, entry)) = round.news.pop_front() {
             if self.hook.kinds.contains(&entry.kind) {
-                let mut told = entry.to_json(&wallet);
-                let mut body = told.to_string();
+                let mut event = entry.to_json(&wallet);
+                let mut body = event.to_string();
                 if body.len() > MAX_BODY {
-                    told["payments"] = json!([]);
-                    told["payments_omitted"] = json!(true);
-                    body = told.to_string();
+                    event["payments"] = json!([]);
+                    event["payments_omitted"] = json!(true);
+                    body = event.to_string();
                 }
                 return Ok(Some(Letter { key: (entry.number, wallet), body }));
             }
@@ -261,16 +262,16 @@ impl Delivery {
         Ok(None)
     }
 
-    /// Reads entries after the positions. A wallet that is not loaded has none.
+    /// Reads the entries after the stored positions. Skips wallets that are not loaded.
     fn read(&self, round: &mut Round) -> Result<()> {
         let wallets = self.hook.wallets.clone().map_or_else(|| self.host.wallet.list(Scope::NONE), Ok)?;
         for wallet in wallets {
             let position = round.queue.positions.get(&wallet).copied().unwrap_or(0);
-            let log = self.host.wallet_scope(&wallet).and_then(|scope| self.host.wallet.log(scope, position, READ));
+            let log = self.host.wallet_scope(&wallet).and_then(|scope| self.host.wallet.log(scope, position, BATCH));
             let Ok(log) = log else { continue };
             if position > 0 && log.dropped > position {
                 let url = &self.hook.url.text;
-                self.host.log(Level::Error, format!("'{url}' misses entries of '{wallet}', which the log has dropped"));
+                self.host.log(Level::Error, format!("'{url}' misses entries that the log of '{wallet}' has dropped"));
                 round.queue.advance(&wallet, log.dropped)?;
             }
             round.news.extend(log.entries.into_iter().map(|entry| (wallet.clone(), entry)));
@@ -295,7 +296,7 @@ impl Delivery {
         })
     }
 
-    /// Records the numbers of waiting entries and of dead letters. A URL may have a secret in its path, and metrics are public.
+    /// Updates the metrics. Their label is not the URL, whose path may hold a secret, since metrics are public.
     fn measure(&self, queue: &Queue) {
         let number = self.hook.number.to_string();
         let hook = [("hook", number.as_str()), ("receiver", self.hook.url.entry.as_str())];
@@ -304,7 +305,7 @@ impl Delivery {
         self.host.measure("dead_letters", "Events that were given up after three days", &hook, level(queue.dead_count));
     }
 
-    /// Posts a letter through the host.
+    /// Posts a letter over a connection of the host.
     fn post(&self, letter: &Letter) -> std::result::Result<(), Failure> {
         let unreachable = |error: io::Error| Failure::Unreachable(error.to_string());
         let status = self.attempt(letter).map_err(unreachable);
@@ -316,9 +317,9 @@ impl Delivery {
     }
 
     fn attempt(&self, letter: &Letter) -> io::Result<u16> {
-        let until = Instant::now() + POST_TIME;
+        let until = Instant::now() + POST_TIMEOUT;
         let mut stream = net::begin(&self.host, &self.hook.url.entry)?;
-        stream.set_read_timeout(Some(POST_TIME))?;
+        stream.set_read_timeout(Some(POST_TIMEOUT))?;
         {
             let mut shared = self.lock();
             if shared.stops {
@@ -334,13 +335,13 @@ impl Delivery {
     }
 }
 
-/// The entry's number, and a digest of the wallet's name: two wallets may have the same number.
+/// The entry's number and a digest of the wallet's name, since two wallets may use the same number.
 pub fn idempotency_key((number, wallet): &Key) -> String {
     let wallet = sha256::Hash::hash(wallet.as_bytes()).to_string();
     format!("{number}-{}", wallet.get(..8).unwrap_or_default())
 }
 
-/// The HMAC-SHA256 of the time, a point and the body, in hexadecimal.
+/// The HMAC-SHA256 of `TIME.BODY`, in hexadecimal.
 pub fn signature(secret: &str, time: &str, body: &str) -> String {
     let mut engine = HmacEngine::<sha256::Hash>::new(secret.as_bytes());
     for part in [time, ".", body] {

@@ -1,4 +1,4 @@
-//! One HTTP/1.1 request over a stream. Only the status of the answer counts.
+//! An HTTP/1.1 POST request over a stream. Of the answer, only the status is read.
 
 use std::io::{self, Read, Write};
 use std::net::IpAddr;
@@ -8,34 +8,35 @@ use std::time::{Duration, Instant};
 use http::Uri;
 use httparse::{EMPTY_HEADER, Response, Status};
 
-/// The longest head of an answer, in bytes, and its most headers.
+/// The longest head of an answer, in bytes.
 const MAX_HEAD: usize = 16 << 10;
+/// The most headers of an answer.
 const MAX_HEADERS: usize = 64;
 
 pub struct Url {
     /// As the operator wrote it.
     pub text: String,
-    /// What the host connects to, as in `reach` without `connect:`.
+    /// The receiver's address as in an entry of `reach`, without `connect:`.
     pub entry: String,
     authority: String,
     path: String,
 }
 
 impl Url {
-    /// Reads a URL with `https`, or with `http` for this machine: an entry of a log is private.
+    /// Parses an `https` URL. Since entries are private, `http` is allowed only to this machine.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The text is no such URL. The operator sees the reason.
     pub fn parse(text: &str) -> Result<Self, String> {
         let uri: Uri = text.parse().map_err(|error| format!("no URL: {error}"))?;
         let authority = uri.authority().filter(|authority| !authority.as_str().contains('@'));
         let authority = authority.ok_or("a URL has a host, and no user")?;
         let host = authority.host();
         let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
-        let is_here = address.map_or(host == "localhost", |address| address.is_loopback());
+        let is_local = address.map_or(host == "localhost", |address| address.is_loopback());
         let (kind, port) = match uri.scheme_str() {
             Some("https") => ("tls", 443),
-            Some("http") if is_here => ("tcp", 80),
+            Some("http") if is_local => ("tcp", 80),
             Some("http") => return Err("http is for this machine only; use https".to_owned()),
             _ => return Err("a URL begins with https:// or http://".to_owned()),
         };
@@ -53,7 +54,7 @@ fn remaining(until: Instant) -> io::Result<Option<Duration>> {
 /// Posts a body, and returns the status of the answer.
 ///
 /// # Errors
-/// The connection ended, the time is over, or the answer is not HTTP.
+/// The connection ended, the deadline `until` passed, or the answer is not HTTP.
 pub fn post(
     stream: &mut UnixStream,
     url: &Url,
@@ -77,7 +78,7 @@ pub fn post(
     status(stream, until)
 }
 
-/// A stream's timeout by its name.
+/// Converts `WouldBlock`, the error of a stream's timeout, to `TimedOut`.
 fn in_time(error: io::Error) -> io::Error {
     if error.kind() == io::ErrorKind::WouldBlock { io::ErrorKind::TimedOut.into() } else { error }
 }
@@ -88,7 +89,7 @@ fn status(stream: &mut UnixStream, until: Instant) -> io::Result<u16> {
         let mut headers = [EMPTY_HEADER; MAX_HEADERS];
         let mut response = Response::new(&mut headers);
         match (response.parse(&head).map_err(io::Error::other)?, response.code) {
-            // The final answer is still to come.
+            // An interim answer: the final one follows.
             (Status::Complete(length), Some(100..200)) => {
                 head.drain(..length);
                 continue;

@@ -1,6 +1,6 @@
-//! The operation group `webhooks`: posts the entries of wallets' logs to URLs of the operator, at least once each. listwebhooks.
+//! The operation group `webhooks`: posts the entries of wallets' logs to the operator's URLs, each at least once.
 //!
-//! The host resolves names, connects and checks certificates (`reach`), so the plugin belongs in a process of its own.
+//! The host resolves names, connects and checks certificates (`reach`), so the plugin needs no network access: isolate it in a process.
 
 mod deliver;
 mod http;
@@ -20,7 +20,7 @@ use deliver::Delivery;
 use options::Options;
 
 /// The version of the store.
-const STORE: u32 = 1;
+const STORE_VERSION: u32 = 1;
 
 pub struct WebhooksPlugin {
     host: Host,
@@ -46,7 +46,7 @@ impl Plugin for WebhooksPlugin {
     }
 
     fn start(&self) -> Result<(), String> {
-        open_store(&self.host, Scope::NONE, STORE, |_, _| Ok(()))?;
+        open_store(&self.host, Scope::NONE, STORE_VERSION, |_, _| Ok(()))?;
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         for delivery in &self.deliveries {
             let delivery = delivery.clone();

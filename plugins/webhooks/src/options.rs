@@ -1,4 +1,4 @@
-//! The options: which hooks there are, and their secrets.
+//! The options: the hooks and their secrets.
 
 use std::collections::HashMap;
 
@@ -13,10 +13,10 @@ const MAX_HOOKS: usize = 16;
 
 #[derive(PluginOptions)]
 pub struct Options {
-    /// The hooks, each { url, secret, wallets, kinds }: where to post, the name of its secret, the wallets (all without it), and
-    /// the kinds of entries (all without it).
+    /// The hooks, each { url, secret, wallets, kinds }: the receiver's URL, the name of the secret, the wallets (default: all), and
+    /// the kinds of entries (default: all).
     hooks: Vec<HookOptions>,
-    /// The secrets, one in a line: its name, a blank and its text.
+    /// The secrets, one per line: the name, a space and the text.
     secrets: Secret,
 }
 
@@ -29,22 +29,22 @@ pub struct HookOptions {
     kinds: Option<Vec<String>>,
 }
 
-/// A hook as the operator has configured it.
+/// A hook that the operator configured.
 pub struct Hook {
-    /// Its place in the options, from 0.
+    /// The index in the options, from 0.
     pub number: usize,
     pub url: Url,
     pub secret: Secret,
-    /// All without it.
+    /// The names of the wallets; `None` for all.
     pub wallets: Option<Vec<String>>,
     pub kinds: Vec<LogKind>,
 }
 
 impl Options {
-    /// The hooks.
+    /// Checks and converts the hooks.
     ///
     /// # Errors
-    /// The first mistake, for the operator.
+    /// An option is invalid. The text names the first mistake to the operator.
     pub fn hooks(self) -> Result<Vec<Hook>, String> {
         if self.hooks.len() > MAX_HOOKS {
             return Err(format!("there are more than {MAX_HOOKS} hooks"));

@@ -1,6 +1,6 @@
-//! A hook's state in the plugin's store: how far it has come in each wallet's log, the entries to repeat, and the dead letters.
+//! A hook's state in the plugin's store: its position in each wallet's log, the entries to retry, and the dead letters.
 //!
-//! An entry is either beyond the position, or to be repeated, or done. Each change is one commit, so a kill at any moment loses nothing.
+//! An entry is either after the position, or waits for a retry, or is done. Each change is one commit, so a killed process loses nothing.
 
 use std::collections::BTreeMap;
 
@@ -12,50 +12,52 @@ use outrigger_sdk::store::Batch;
 use outrigger_sdk::wire::Blob;
 use serde::{Deserialize, Serialize};
 
-/// How long an entry is repeated, in seconds: three days.
+/// How long the hook retries an entry, in seconds: three days.
 pub const PATIENCE: u64 = 3 * 24 * 3600;
 
-/// The longest pause, in seconds. The first is a second, and each is twice as long as the one before.
+/// The longest pause, in seconds. The first pause is one second, and each further one is twice as long.
 const MAX_PAUSE: u64 = 3600;
 
-/// The most entries of a hook that wait to be repeated. Others wait in the log.
+/// The most entries of a hook that wait for a retry. At this limit, the hook reads no new entries.
 pub const MAX_WAITING: usize = 1000;
 
-/// The most dead letters of a hook that are kept. All are counted.
+/// The most dead letters of a hook that the store keeps. The count includes dropped ones.
 pub const MAX_DEAD: usize = 100;
 
-/// The wallet and the number of an entry, by number first.
+/// The number and the wallet of an entry. Keys sort by number first.
 pub type Key = (u64, String);
 
-/// An entry, as it is posted.
+/// An entry with the body to post.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Letter {
     pub key: Key,
     pub body: String,
 }
 
-/// An entry that was refused, or that had no answer.
+/// The state of an entry that the receiver refused or did not answer.
 #[derive(Clone, Serialize, Deserialize, PartialEq, Eq, Debug)]
 pub struct Failing {
     pub attempts: u32,
-    /// When it failed first, and when it is posted again, in seconds.
+    /// The time of the first failure, in seconds since 1970.
     pub first: u64,
+    /// The time of the next attempt.
     pub next: u64,
     pub error: String,
 }
 
+/// The pause after this number of failures in a row, in seconds.
 pub fn pause(failures: u32) -> u64 {
     1u64.checked_shl(failures.saturating_sub(1)).unwrap_or(MAX_PAUSE).min(MAX_PAUSE)
 }
 
 pub struct Queue {
     host: Host,
-    /// The prefix of its keys.
+    /// The prefix of the hook's keys.
     hook: String,
     pub positions: BTreeMap<String, u64>,
     pub waiting: BTreeMap<Key, Failing>,
     pub dead: BTreeMap<Key, Failing>,
-    /// How many dead letters there ever were.
+    /// The number of all dead letters so far, dropped ones included.
     pub dead_count: u64,
 }
 
@@ -90,7 +92,7 @@ impl Queue {
         self.key(table, &[&number.to_be_bytes()[..], wallet.as_bytes()].concat())
     }
 
-    /// All rows of a table, with the rest of each key.
+    /// All rows of a table: the key after the table's prefix, and the value.
     fn rows(&self, table: &str) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
         let prefix = self.key(table, b"");
         let (mut range, mut rows) = (KeyRange::prefix(&prefix), Vec::new());
@@ -100,14 +102,14 @@ impl Queue {
             let rest = |key: &[u8]| key.get(prefix.len()..).unwrap_or_default().to_vec();
             rows.extend(view.rows.iter().map(|row| (rest(row.key), row.value.to_vec())));
             match view.rows.iter().last() {
-                // The smallest key behind the last one.
+                // The smallest key after the last one.
                 Some(last) if view.more => range.from = Some(Blob([last.key, &[0]].concat())),
                 _ => return Ok(rows),
             }
         }
     }
 
-    /// The entries of a table. Its values begin with a line of JSON.
+    /// The entries of a table, whose values begin with a line of JSON. Skips malformed rows.
     fn failing(&self, table: &str) -> Result<BTreeMap<Key, Failing>> {
         let rows = self.rows(table)?.into_iter().filter_map(|(key, value)| {
             let (number, wallet) = key.split_first_chunk()?;
@@ -118,7 +120,7 @@ impl Queue {
         Ok(rows.collect())
     }
 
-    /// The entry to be repeated now, if one is due.
+    /// The entry to retry now: of those due, the longest overdue.
     pub fn due(&self, now: u64) -> Result<Option<Letter>> {
         let due =
             self.waiting.iter().filter(|(_, failing)| failing.next <= now).min_by_key(|(_, failing)| failing.next);
@@ -130,12 +132,12 @@ impl Queue {
         Ok(Some(Letter { key: key.clone(), body }))
     }
 
-    /// Moves the position of a wallet to a number: entries up to it are done, or wait.
+    /// Moves the position in a wallet's log to `number`. Entries up to it are done or wait.
     pub fn advance(&mut self, wallet: &str, number: u64) -> Result<()> {
         self.commit(Batch::default(), &(number, wallet.to_owned()))
     }
 
-    /// The entry was delivered.
+    /// Records that the entry was delivered.
     pub fn delivered(&mut self, key: &Key) -> Result<()> {
         let mut batch = Batch::default();
         if self.waiting.contains_key(key) {
@@ -146,7 +148,7 @@ impl Queue {
         Ok(())
     }
 
-    /// The entry was not delivered. It waits, or becomes a dead letter, which this returns.
+    /// Records a failed attempt: the entry waits, or becomes a dead letter. Returns whether it became one.
     pub fn failed(&mut self, letter: &Letter, error: String, now: u64) -> Result<bool> {
         let before = self.waiting.get(&letter.key);
         let attempts = before.map_or(0, |before| before.attempts).saturating_add(1);
@@ -176,13 +178,13 @@ impl Queue {
         Ok(true)
     }
 
-    /// Stores changes, and the position of an entry's wallet if the entry is beyond it.
+    /// Commits changes. If the entry is after its wallet's position, the position moves to it.
     fn commit(&mut self, mut batch: Batch, (number, wallet): &Key) -> Result<()> {
         let ahead = self.positions.get(wallet).is_none_or(|position| position < number);
         if ahead {
             batch.put(&self.key("position/", wallet.as_bytes()), &number.to_be_bytes());
         }
-        // A crash of the machine may lose the last commits. Then their entries are posted again.
+        // A crash of the machine may lose the last commits. The hook then posts their entries again.
         batch.commit(&self.host, Scope::NONE)?;
         if ahead {
             self.positions.insert(wallet.clone(), *number);

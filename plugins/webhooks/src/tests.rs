@@ -47,16 +47,16 @@ fn hooks_are_read_or_refused_with_the_reason() {
         (json!({"url": "https://a/", "secret": "nothing"}), "the secret 'nothing' is not among the secrets"),
         (json!({"url": "https://a/", "secret": "shop", "kinds": ["lost"]}), "there is no kind 'lost'"),
     ] {
-        let told = one(hook).err().unwrap();
-        assert!(told.contains(reason), "{told}");
+        let error = one(hook).err().unwrap();
+        assert!(error.contains(reason), "{error}");
     }
     let twice = json!({"url": "https://a/", "secret": "shop"});
-    let told = hooks(json!({"hooks": [twice, twice], "secrets": "shop abc"})).err().unwrap();
-    assert_eq!(told, "two hooks have the URL 'https://a/'");
+    let error = hooks(json!({"hooks": [twice, twice], "secrets": "shop abc"})).err().unwrap();
+    assert_eq!(error, "two hooks have the URL 'https://a/'");
 }
 
 #[test]
-fn the_signature_is_that_of_the_page() {
+fn the_signature_equals_that_of_openssl() {
     // printf '1700000000.{"number":1}' | openssl dgst -sha256 -hmac secret
     let expected = "265b800f779e7205487cd8cfa6fca6734b15c2ce711d3888eca194e64c4d3e8d";
     assert_eq!(signature("secret", "1700000000", "{\"number\":1}"), expected);
@@ -64,7 +64,7 @@ fn the_signature_is_that_of_the_page() {
     assert!(keys.iter().all(|key| key.starts_with("7-")) && keys[0] != keys[1]);
 }
 
-/// The status that a receiver's bytes are read as.
+/// The status that `post` reads from a receiver's bytes.
 fn status(answer: &[u8], time: Duration) -> std::io::Result<u16> {
     let (mut stream, mut receiver) = UnixStream::pair().unwrap();
     receiver.write_all(answer).unwrap();
@@ -106,11 +106,11 @@ fn with_log(log: Vec<LogEntry>) -> WalletState {
     state
 }
 
-/// A hook of a host with one wallet, whose receiver does as the test says.
+/// A hook on a host with one wallet. The test decides how the receiver answers.
 struct Setup {
     host: StubHost,
     delivery: Delivery,
-    /// What was posted.
+    /// The numbers of the posted entries.
     posted: Mutex<Vec<u64>>,
 }
 
@@ -124,7 +124,7 @@ impl Setup {
         Self { host, delivery, posted: Mutex::default() }
     }
 
-    /// As after a kill.
+    /// The state that a killed process would restart from.
     fn round(&self) -> Round {
         Round::new(Queue::open(&self.host.handle(), "https://a/").unwrap())
     }
@@ -151,7 +151,7 @@ fn entries_are_delivered_once_in_order_if_the_receiver_takes_them() {
     let mut round = setup.round();
     setup.steps(&mut round, 0, |_| Ok(()));
     assert_eq!(setup.posted(), (1..=20).collect::<Vec<_>>());
-    // The position is behind the entries that the hook does not want, and is kept.
+    // The position has passed the entries of other kinds, and is stored.
     assert_eq!(round.queue.positions["w"], 1000);
     setup.steps(&mut setup.round(), 0, |_| Ok(()));
     assert!(setup.posted().is_empty());
@@ -164,7 +164,7 @@ fn a_refused_entry_waits_alone_until_it_is_a_dead_letter() {
     let refuse_2 = |number| if number == 2 { Err(Failure::Refused("500".into())) } else { Ok(()) };
     setup.steps(&mut round, 0, refuse_2);
     assert_eq!(setup.posted(), [1, 2, 3]);
-    // After a second, then two, four and so on; also after a kill.
+    // The retries come after one second, then two, four and so on, even if the process is killed in between.
     let mut attempts = 1;
     let mut at = 0;
     while round.queue.dead_count == 0 {
@@ -176,7 +176,7 @@ fn a_refused_entry_waits_alone_until_it_is_a_dead_letter() {
         assert_eq!(setup.posted(), [2]);
         attempts += 1;
     }
-    // The first twelve pauses double, to 2048 seconds; the others are an hour.
+    // The first twelve pauses double up to 2048 seconds. Each later pause is an hour.
     assert_eq!(attempts, 1 + 12 + (PATIENCE - 4095).div_ceil(3600));
     assert!((PATIENCE..PATIENCE + 3600).contains(&at));
     let (queue, now) = (setup.round().queue, at + 7200);
@@ -187,14 +187,14 @@ fn a_refused_entry_waits_alone_until_it_is_a_dead_letter() {
 }
 
 #[test]
-fn new_entries_take_turns_with_repetitions() {
+fn new_entries_alternate_with_retries() {
     let setup = Setup::new(1..=20);
     let mut round = setup.round();
     let post = |letter: &Letter| {
         setup.posted.lock().unwrap().push(letter.key.0);
         Err(Failure::Refused("500".into()))
     };
-    // At each step, an entry that was refused before is due.
+    // At each step, a refused entry is due for a retry.
     for now in 0..40 {
         assert!(setup.delivery.step(&mut round, post, now).unwrap());
     }
@@ -231,7 +231,7 @@ fn dead_letters_are_bounded_and_counted() {
 }
 
 #[test]
-fn listwebhooks_tells_the_state_of_each_hook() {
+fn listwebhooks_shows_the_state_of_each_hook() {
     let host = StubHost::new();
     host.wallet.set(Some(with_log(vec![entry(1, LogKind::Seen)])));
     let options = json!({"hooks": [{"url": "https://a/", "secret": "shop"}], "secrets": "shop abc"});

@@ -1,6 +1,6 @@
 //! The library of the group webhooks, which the host loads.
 
-// Secrets and histories are private.
+// The plugin holds signing secrets and payment histories.
 outrigger_sdk::wipe_freed_memory!();
 
 outrigger_sdk::export_plugin!(outrigger_webhooks::WebhooksPlugin);

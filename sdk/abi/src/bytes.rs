@@ -29,7 +29,7 @@ impl Bytes {
     /// The lent bytes.
     ///
     /// # Safety
-    /// `ptr` points to `len` readable bytes that nobody writes during `'a`, or `len` is 0.
+    /// `ptr` points to `len` readable bytes that no thread writes during `'a`, or `len` is 0.
     pub unsafe fn as_slice<'a>(self) -> &'a [u8] {
         if self.len == 0 || self.ptr.is_null() {
             return &[];
@@ -52,7 +52,7 @@ abi_functions! {
 }
 
 abi_struct! {
-    /// Bytes that the receiver releases with their function, from any thread. Nobody writes them once passed on.
+    /// Bytes that the receiver releases with `release`, on any thread. No side writes them after they are passed on.
     pub struct OwnedBytes {
         /// The first byte; may be null when `len` is 0.
         ptr: *const u8,
@@ -65,7 +65,7 @@ abi_struct! {
     }
 }
 
-// SAFETY: nobody writes the bytes after they are passed on, and any thread may release them (see `ReleaseFn`).
+// SAFETY: no side writes the bytes after they are passed on, and any thread may release them (see `ReleaseFn`).
 unsafe impl Send for OwnedBytes {}
 // SAFETY: as above; shared access only reads.
 unsafe impl Sync for OwnedBytes {}

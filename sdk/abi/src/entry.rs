@@ -1,4 +1,4 @@
-//! The C functions behind the table of a plugin in Rust.
+//! The C functions in the table of a Rust plugin.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,9 +10,9 @@ use super::plugin::{CallFrame, Instance, PluginTable};
 use super::service::RawService;
 use super::{ABI_MINOR, ErrorKind, STATUS_OK};
 
-/// A plugin at the level of bytes. The SDK implements it for plugins, which see values.
+/// A plugin that handles encoded bytes. The SDK implements it for plugins, which handle decoded values.
 pub trait PluginCode: Send + Sync + Sized + 'static {
-    /// The data beside the options that makes an instance. A plugin in a library has none: `create` takes nothing.
+    /// The data for an instance besides the options. `create` has no argument, so a plugin in a library gets the default.
     type Seed: Default + Send;
 
     /// Makes the instance from its seed and its options, a JSON object. The operator sees the reason of a refusal.
@@ -21,19 +21,19 @@ pub trait PluginCode: Send + Sync + Sized + 'static {
     /// Starts the instance: calls follow. The operator sees the reason of a refusal.
     fn start(&self) -> Result<(), String>;
 
-    /// Runs a call. [`HostHandle::reply`] answers it once, now or later. Here and below an error is a plugin's fault.
+    /// Runs a call. The plugin answers it once with [`HostHandle::reply`], now or later. Here and below, an error is a fault.
     fn call(&self, call: RawCall<'_>) -> Result<(), ErrorKind>;
 
-    /// Notes that nobody waits for this call's answer.
+    /// Notes that the client no longer waits for the answer.
     fn cancel(&self, token: u64) -> Result<(), ErrorKind>;
 
     /// Handles an encoded event.
     fn event(&self, event: &[u8]) -> Result<(), ErrorKind>;
 
-    /// Notes that no call follows.
+    /// Notes that the host sends no more calls.
     fn quiesce(&self) -> Result<(), ErrorKind>;
 
-    /// Ends the instance, threads included. The host may not be called after that.
+    /// Ends the instance and its threads. The plugin may not call the host afterwards.
     fn stop(&self) -> Result<(), ErrorKind>;
 }
 
@@ -41,13 +41,13 @@ pub trait PluginCode: Send + Sync + Sized + 'static {
 pub struct RawCall<'a> {
     /// The call's identifier.
     pub token: u64,
-    /// The method's name; UTF-8 if a host calls.
+    /// The method's name. A host passes UTF-8.
     pub method: &'a [u8],
     /// The arguments, a JSON array.
     pub params: &'a [u8],
-    /// In how many milliseconds the host answers in the plugin's place; `None`: never.
+    /// The milliseconds until the host answers in the plugin's place; `None` without a deadline.
     pub deadline_ms: Option<u64>,
-    /// The release and the deprecated features of [`CallFrame::release`]; `None` if the host does not say.
+    /// The value of [`CallFrame::release`]; `None` if the host gives none.
     pub release: Option<u32>,
 }
 
@@ -56,8 +56,8 @@ pub struct RawCall<'a> {
 pub struct HostHandle {
     host: *const HostTable,
     instance: usize,
-    /// Set when `stop` returns. Safe code may keep a reply or a service for longer, and must not call the host then. A
-    /// thread that passes the check just before finds valid tables, and a host that refuses.
+    /// Set when `stop` returns. From then on, a reply or service that safe code kept must not call the host. If a thread
+    /// checks this just before, the tables are still valid, and the host refuses the call.
     ended: Arc<AtomicBool>,
 }
 
@@ -67,7 +67,7 @@ unsafe impl Send for HostHandle {}
 unsafe impl Sync for HostHandle {}
 
 impl HostHandle {
-    /// The service with this name and revision. If it is not granted, each of its functions fails.
+    /// The service with this name and revision. If it is not granted, each function fails with [`ErrorKind::NotGranted`].
     pub fn service(&self, name: &str) -> RawService {
         // SAFETY: the host's table and its service tables are valid for the life of the process.
         let service =
@@ -75,7 +75,7 @@ impl HostHandle {
         service.until(self.ended.clone())
     }
 
-    /// Answers a call: with code 0, `body` is the result, otherwise an error's message. Returns whether it was waiting.
+    /// Answers a call. With code 0, `body` is the result, else an error message. Returns whether the call still waited.
     pub fn reply(&self, token: u64, code: i32, body: OwnedBytes) -> bool {
         if self.has_ended() {
             return false;
@@ -93,7 +93,7 @@ impl HostHandle {
         unsafe { HostTable::wanted(self.host).is_none_or(|wanted| wanted((*self.host).ctx, token) != 0) }
     }
 
-    /// Sends this instance's panics to `report` instead of standard error: place, and text, which may be secret.
+    /// Passes the location and the text of this instance's panics to `report`. The text may contain a secret.
     pub fn report_panics(&self, report: impl Fn(String, Option<&str>) + Send + Sync + 'static) {
         panics::report_to(self.instance, Arc::new(report));
     }
@@ -126,12 +126,12 @@ pub const fn plugin_table<P: PluginCode>(minor_needed: u32) -> PluginTable {
 
 struct Slot<P: PluginCode> {
     plugin: Option<P>,
-    /// Until `init` takes it.
+    /// Taken by `init`.
     seed: P::Seed,
     ended: Arc<AtomicBool>,
 }
 
-/// Runs code of an instance. A panic becomes the status of an internal error.
+/// Runs an instance's code. A panic yields the status [`ErrorKind::Internal`].
 fn guarded(instance: Instance, body: impl FnOnce() -> i32) -> i32 {
     panics::inside(instance.addr(), || panics::caught(body)).unwrap_or(ErrorKind::Internal as i32)
 }
@@ -140,7 +140,7 @@ unsafe extern "C" fn create<P: PluginCode>() -> Instance {
     panics::caught(|| instance_of::<P>(P::Seed::default())).unwrap_or(std::ptr::null_mut())
 }
 
-/// What `create` of [`plugin_table`] makes, from any seed. Null is a failure.
+/// Makes an instance for the functions of [`plugin_table`]; null on failure.
 pub(crate) fn instance_of<P: PluginCode>(seed: P::Seed) -> Instance {
     let slot = || Box::into_raw(Box::new(Slot::<P> { plugin: None, seed, ended: Arc::default() })).cast();
     panics::caught(slot).unwrap_or(std::ptr::null_mut())
@@ -169,7 +169,7 @@ unsafe extern "C" fn init<P: PluginCode>(
 }
 
 fn refuse(reason: String, error: *mut OwnedBytes) -> i32 {
-    // SAFETY: the host passes writable memory without anything to release.
+    // SAFETY: the host passes writable memory that holds nothing to release.
     unsafe { error.write(reason.into_bytes().into()) };
     ErrorKind::Refused as i32
 }
@@ -203,7 +203,7 @@ unsafe extern "C" fn start<P: PluginCode>(instance: Instance, error: *mut OwnedB
 unsafe extern "C" fn call<P: PluginCode>(instance: Instance, frame: *const CallFrame) -> i32 {
     // SAFETY: the host passes a live instance and a frame that is valid until this function returns.
     unsafe {
-        // No reference to the frame: an older host's is shorter.
+        // An older host's frame is shorter, so a reference to the frame would be invalid.
         let call = RawCall {
             token: (*frame).token,
             method: (*frame).method.as_slice(),
@@ -236,9 +236,9 @@ unsafe extern "C" fn quiesce<P: PluginCode>(instance: Instance) -> i32 {
 }
 
 unsafe extern "C" fn stop<P: PluginCode>(instance: Instance) -> i32 {
-    // SAFETY: the host passes a live instance, in which no other thread is.
+    // SAFETY: the host passes a live instance, in which no other thread runs.
     let status = unsafe { with::<P>(instance, |plugin| status_of(plugin.stop())) };
-    // From now on nothing may call the host, not even replies and services that safe code has kept.
+    // From here on, replies and services that safe code kept may not call the host, either.
     let closed = guarded(instance, || {
         panics::forget(instance.addr());
         // SAFETY: as above; after `init` the slot is only read.
@@ -250,10 +250,10 @@ unsafe extern "C" fn stop<P: PluginCode>(instance: Instance) -> i32 {
 }
 
 unsafe extern "C" fn destroy<P: PluginCode>(instance: Instance) {
-    // The plugin's `drop` may panic. No reporter gets that, not even another instance's.
+    // The plugin's `drop` may panic. No reporter gets that panic, not even another instance's.
     guarded(instance, || {
         panics::forget(instance.addr());
-        // SAFETY: the host destroys an instance once, when no thread is in it.
+        // SAFETY: the host destroys an instance once, when no thread runs in it.
         let slot = unsafe { Box::from_raw(instance.cast::<Slot<P>>()) };
         // A reply that is dropped with the plugin must not reach the host, even if the host did not call `stop`.
         slot.ended.store(true, Ordering::Release);

@@ -1,4 +1,4 @@
-//! The host's table, which a plugin gets at `init`: finds services and answers calls.
+//! The host's table, which a plugin gets at `init`. The plugin finds services and answers calls with it.
 
 use std::ffi::c_void;
 
@@ -12,7 +12,7 @@ abi_functions! {
     const FUNCTIONS;
     /// Finds a service by name and revision, such as `chain/1`; null if it is unknown or not granted.
     ///
-    /// Threads: any, from `init` until `stop` returns. Later it is null.
+    /// Threads: any, from `init` until `stop` returns. Later the result is null.
     ///
     /// Ownership: `name` stays the plugin's, the table the host's.
     ///
@@ -30,18 +30,18 @@ abi_functions! {
     /// Lifetime: `body` may be released after `destroy`. After the answer the token is invalid.
     pub type ReplyFn = fn(ctx: *const c_void, token: u64, code: i32, body: OwnedBytes) -> i32;
     /// Whether a call still waits for its answer: 1 if so, 0 once it was answered, cancelled or timed out. A long call
-    /// should check this now and then, and stop when nobody waits.
+    /// should check this now and then, and stop once the result is 0.
     ///
-    /// Threads: any, from `init` until `stop` returns. Later it is 0.
+    /// Threads: any, from `init` until `stop` returns. Later the result is 0.
     ///
     /// Ownership: nothing changes hands.
     ///
-    /// Lifetime: any token may be passed, even that of a call long ended.
+    /// Lifetime: any token may be passed, even of a call that has ended.
     #[since(1)]
     pub type WantedFn = fn(ctx: *const c_void, token: u64) -> i32;
-    /// Asks a service by its name and revision, and the name of a function. `request` is a JSON object of the arguments by their
-    /// names. If the status is 0, `response` is the result as JSON; otherwise the status is an [`ErrorKind`], and `response` is an
-    /// error as bitcoind's, an object of `code` and `message`. `scope` is the token of the call for which it works, or 0.
+    /// Calls a function of a service, given by name and revision. `request` is a JSON object with the arguments by name. If the
+    /// status is 0, `response` is the result as JSON; otherwise the status is an [`ErrorKind`], and `response` is an error object
+    /// with `code` and `message`, as in bitcoind. `scope` is the token of the call that the plugin serves, or 0.
     ///
     /// Threads: any, from `init` until `stop` returns; one thread at a time per scope. Later the status is
     /// [`ErrorKind::Stale`].
@@ -59,7 +59,7 @@ abi_functions! {
         request: Bytes,
         response: *mut OwnedBytes
     ) -> i32;
-    /// Converts an encoded event to JSON. The status and the response are as of [`AskJsonFn`].
+    /// Converts an encoded event to JSON. The status and the response are as for [`AskJsonFn`].
     ///
     /// Threads: any, from `init` until `stop` returns. Later the status is [`ErrorKind::Stale`].
     ///
@@ -89,10 +89,10 @@ abi_struct! {
         pub service: ServiceLookupFn,
         /// Answers a call.
         pub reply: ReplyFn,
-        /// Says whether a call still waits.
+        /// Returns whether a call still waits for its answer.
         #[since(1)]
         pub wanted: WantedFn,
-        /// Asks a service with JSON.
+        /// Calls a function of a service with JSON.
         #[since(1)]
         pub ask_json: AskJsonFn,
         /// Converts an encoded event to JSON.

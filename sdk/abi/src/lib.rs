@@ -7,11 +7,11 @@
 //! - The side that allocated memory frees it: [`OwnedBytes`] have their release function.
 //! - No panic crosses the boundary: each function that the other side calls runs in [`caught`] and returns a status.
 //! - The host's table, the service tables and the library stay in place for the life of the process. After `stop` the
-//!   host refuses with [`ErrorKind::Stale`], and this SDK does not call it any more.
+//!   host refuses with [`ErrorKind::Stale`], and this SDK no longer calls it.
 //! - [`Bytes`] are valid until the function that gets them returns.
 //!
-//! This crate is the bottom of the SDK: it moves bytes, and knows neither the services' messages nor plugins in Rust.
-//! It depends on no other crate. Beside it only the host's loader and the wiping allocator contain `unsafe` code.
+//! This is the lowest crate of the SDK: it passes bytes, and knows neither the services' messages nor the plugin traits. It
+//! depends on no other crate of the SDK. Besides it, only the host's loader and the wiping allocator contain `unsafe` code.
 #![allow(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -54,7 +54,7 @@ pub const ABI_MAJOR: u32 = 1;
 ///   [`CallFrame::release`].
 pub const ABI_MINOR: u32 = 1;
 
-/// The declarations for the C header, each after its parts. C gets no `ServiceTable`: it asks through `ask_json`.
+/// The declarations for the C header, in order of dependency. C uses `ask_json` instead of a `ServiceTable`.
 pub const DECLARATIONS: [Declaration; 8] = [
     Declaration::Struct(Bytes::LAYOUT),
     Declaration::Functions(bytes::FUNCTIONS),

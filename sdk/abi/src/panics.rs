@@ -1,21 +1,21 @@
-//! Reports a plugin's panics: the place and the text, which may contain a secret and is not copied here.
+//! Reports a plugin's panics: the location, and the text, which may contain a secret and is not copied here.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, set_hook, take_hook};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 
-/// Receives the place of a panic and its text, if it has one.
+/// Receives the location of a panic and its text, if it has one.
 pub(super) type Reporter = Arc<dyn Fn(String, Option<&str>) + Send + Sync>;
 
 /// The reporters of this library's live instances, by address. Addresses are only compared.
 static REPORTERS: Mutex<Vec<(usize, Reporter)>> = Mutex::new(Vec::new());
 
-/// Whether panics that no reporter gets go to the hook that was there before.
+/// Whether panics without a reporter go to the previous panic hook.
 static KEEPS_HOOK: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
-    /// The instance that this thread runs; 0 if none, as on a thread that the plugin started.
+    /// The instance whose code this thread runs; 0 if none, as on a thread that the plugin started.
     static INSIDE: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -42,8 +42,8 @@ pub(super) fn report_to(instance: usize, reporter: Reporter) {
     with_reporters(|reporters| reporters.push((instance, reporter)));
 }
 
-/// Leaves panics outside of instances to the present hook. A host that links plugins calls this, since its own panics are
-/// not theirs.
+/// Leaves panics outside of instances to the current hook. A host that links plugins calls this, so that no plugin's
+/// reporter gets the host's panics.
 pub fn keep_panic_hook() {
     KEEPS_HOOK.store(true, Ordering::Relaxed);
 }
@@ -53,10 +53,10 @@ pub(super) fn forget(instance: usize) {
     with_reporters(|reporters| reporters.retain(|(known, _)| *known != instance));
 }
 
-/// Runs code that may panic; `None` if it did. Each function that the other side calls runs its code in this, since a
-/// panic that leaves such a function aborts the process.
+/// Runs code that may panic; `None` if it did. Each function that the other side calls must run its code in this: a panic
+/// that leaves such a function aborts the process.
 ///
-/// The panic's payload is leaked: its `drop` might panic, too, where nothing catches that.
+/// The panic's payload is leaked: its `drop` might panic as well, which nothing would catch.
 pub fn caught<T>(body: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(body)).map_err(std::mem::forget).ok()
 }
@@ -72,7 +72,7 @@ pub(super) fn inside<T>(instance: usize, body: impl FnOnce() -> T) -> T {
     body()
 }
 
-/// Returns whether a reporter got the panic.
+/// Passes a panic to the instance's reporter, or to any outside of instances unless `own_only`. Returns whether one got it.
 fn report(place: String, text: Option<&str>, own_only: bool) -> bool {
     // A thread that the plugin started belongs to no known instance, so any reporter gets its panics. Without a
     // reporter the panic is not shown; the host still notices the fault.
@@ -98,14 +98,14 @@ fn text_of<'a>(info: &'a PanicHookInfo<'_>) -> Option<&'a str> {
 mod tests {
     use super::*;
 
-    /// No panic happens here: the hook and the reporters are the process's, and other tests' panics reach both.
+    /// This test raises no panic: hook and reporters are process-wide, so panics of other tests reach them.
     #[test]
     fn an_instance_gets_its_own_panics_and_others_only_where_no_hook_is_kept() {
         const INSTANCE: usize = 7;
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let reporter = told.clone();
-        let tell = move |_, text: Option<&str>| reporter.lock().unwrap().extend(text.map(str::to_owned));
-        with_reporters(|reporters| reporters.push((INSTANCE, Arc::new(tell))));
+        let reported = Arc::new(Mutex::new(Vec::new()));
+        let reporter = reported.clone();
+        let record = move |_, text: Option<&str>| reporter.lock().unwrap().extend(text.map(str::to_owned));
+        with_reporters(|reporters| reporters.push((INSTANCE, Arc::new(record))));
         let panics = |text, own_only| report("panic at a place".to_owned(), Some(text), own_only);
         assert!(!panics("of the host", true));
         assert!(inside(INSTANCE, || panics("of the plugin", true)));
@@ -115,7 +115,7 @@ mod tests {
         assert!(inside(INSTANCE, || panics("of the plugin again", false)));
         forget(INSTANCE);
         assert!(!inside(INSTANCE, || panics("of a plugin that ended", false)));
-        assert_eq!(*told.lock().unwrap(), ["of the plugin", "of the plugin again"]);
+        assert_eq!(*reported.lock().unwrap(), ["of the plugin", "of the plugin again"]);
     }
 
     /// The sources of all functions that plugins call.
@@ -136,7 +136,7 @@ mod tests {
             for function in code.split("extern \"C\" fn ").skip(1) {
                 let Some((head, body)) = function.split_once(" {\n") else { continue };
                 let name = head.split(['(', '<']).next().unwrap();
-                // A function type, and the declaration of one.
+                // Skips function types and their declaration.
                 if name.is_empty() {
                     continue;
                 }

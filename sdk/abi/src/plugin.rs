@@ -29,9 +29,8 @@ abi_struct! {
         /// The milliseconds until the host answers in the plugin's place; 0 for never.
         #[since(1)]
         pub deadline_ms: u64,
-        /// The low 16 bits: the major release of Bitcoin Core that the answer follows, for example 29; 0 from a
-        /// host that does not say. Each bit above is a deprecated feature that the operator keeps: 16 removeprunedfunds, 17
-        /// bip125.
+        /// The low 16 bits: the major release of Bitcoin Core that the answer follows, for example 29; 0 if the host
+        /// gives none. Each higher bit is a deprecated feature that the operator enabled: 16 removeprunedfunds, 17 bip125.
         #[since(1)]
         pub release: u64,
     }
@@ -39,7 +38,7 @@ abi_struct! {
 
 abi_functions! {
     const FUNCTIONS;
-    /// Makes an instance; null is a failure.
+    /// Makes an instance; null on failure.
     ///
     /// A host may have several instances of a library at a time, for example while it reloads a plugin. So an instance
     /// keeps its state in itself, not in static variables.
@@ -78,9 +77,9 @@ abi_functions! {
     /// Lifetime: the frame is valid until this function returns. A plugin that answers later must copy the parameters.
     /// The scope of the token ends then, too; for the reply the token stays valid.
     pub type CallFn = fn(instance: Instance, frame: *const CallFrame) -> i32;
-    /// Tells the plugin that a call's client is gone or its time is over: nobody reads an answer. If this comes while
-    /// `call` runs, it comes again when `call` returns without an answer, so that a plugin that keeps tokens cannot
-    /// miss it.
+    /// Notifies the plugin that a call's client is gone or its time is over, so that no answer is needed. If the host
+    /// calls this while `call` runs, it repeats it when `call` returns without an answer, so that a plugin that stores
+    /// tokens cannot miss it.
     ///
     /// Threads: any, beside `call`, `event` and `quiesce`.
     ///
@@ -96,7 +95,7 @@ abi_functions! {
     ///
     /// Lifetime: the bytes are valid until this function returns.
     pub type EventFn = fn(instance: Instance, event: Bytes) -> i32;
-    /// Tells the plugin that no call follows, and that it should answer open calls. Later the host answers the rest.
+    /// Notifies the plugin that no calls follow, and that it should answer open calls. The host later answers the rest.
     ///
     /// Threads: any, once, while calls, cancels and events may still run.
     ///
@@ -104,7 +103,7 @@ abi_functions! {
     ///
     /// Lifetime: the host may be called until `stop` returns.
     pub type QuiesceFn = fn(instance: Instance) -> i32;
-    /// Ends the instance's work, above all its threads. After it returns the plugin may not call the host.
+    /// Ends the instance's work, including its threads. After it returns, the plugin may not call the host.
     ///
     /// Threads: one, while no other function of the instance runs.
     ///
@@ -134,11 +133,11 @@ abi_struct! {
         pub magic: u64,
         /// The size of this struct in bytes.
         pub struct_size: usize,
-        /// The major version of the interface that it was built for.
+        /// The major version of the interface that the plugin was built for.
         pub abi_major: u32,
-        /// The least minor version of a host on which it runs.
+        /// The least minor version of a host on which the plugin runs.
         pub abi_minor_needed: u32,
-        /// The minor version that it was built with.
+        /// The minor version that the plugin was built with.
         pub abi_minor_built: u32,
         /// Zero.
         pub reserved: u32,
@@ -150,11 +149,11 @@ abi_struct! {
         pub start: Option<StartFn>,
         /// Runs a call.
         pub call: Option<CallFn>,
-        /// Tells the plugin that nobody waits for a call's answer.
+        /// Notifies the plugin that a call no longer needs an answer.
         pub cancel: Option<CancelFn>,
         /// Handles an event.
         pub event: Option<EventFn>,
-        /// Tells the plugin that no call follows.
+        /// Notifies the plugin that no calls follow.
         pub quiesce: Option<QuiesceFn>,
         /// Ends the instance's work.
         pub stop: Option<StopFn>,
@@ -185,8 +184,8 @@ impl PluginTable {
         destroy: None,
     };
 
-    /// Copies a plugin's table of an older or a newer minor version. Functions that it lacks are `None`, and those
-    /// unknown to this host are ignored. `None` if it is no table.
+    /// Copies a plugin's table of an older or a newer minor version. Missing functions become `None`, and functions
+    /// unknown to this host are ignored. Returns `None` if `table` is not a plugin's table.
     ///
     /// # Safety
     /// `table` is null, or points to a magic number and a `struct_size`. With the right magic number, `struct_size`
@@ -202,7 +201,7 @@ impl PluginTable {
         }
         let mut copy = Self::EMPTY;
         let whole = Self::LAYOUT.whole_fields(size);
-        // SAFETY: the table has `size` readable bytes; `whole` exceeds neither that nor `copy`, and cuts no field.
+        // SAFETY: the table has `size` readable bytes; `whole` exceeds neither that nor `copy`, and splits no field.
         unsafe { std::ptr::copy_nonoverlapping(table.cast::<u8>(), (&raw mut copy).cast(), whole) };
         Some(copy)
     }

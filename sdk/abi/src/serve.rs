@@ -1,4 +1,4 @@
-//! The host's table for a host that implements a trait.
+//! Builds the host's table from a [`HostCode`].
 
 use std::ffi::c_void;
 
@@ -10,16 +10,16 @@ use super::{ABI_MAJOR, ABI_MINOR, ErrorKind};
 
 /// Converts messages to JSON and back. The service crate implements it.
 pub trait JsonCode {
-    /// Asks a function of a service with JSON. `name` is the service's.
+    /// Calls a function of the service `name` with JSON.
     fn ask(service: &RawService, name: &[u8], function: &[u8], scope: u64, request: &[u8]) -> Response;
 
     /// Converts an encoded event to JSON.
     fn event(event: &[u8]) -> Response;
 }
 
-/// The host behind the functions of its table.
+/// The host that the functions of its table call.
 pub trait HostCode: Send + Sync + 'static {
-    /// Its messages in JSON.
+    /// The conversion of its messages to JSON.
     type Json: JsonCode;
 
     /// Whether `stop` has returned. If so, the functions of the table have no effect.
@@ -52,10 +52,10 @@ pub fn host_table<H: HostCode>(host: &'static H) -> HostTable {
     }
 }
 
-/// The host of a table, until it has stopped.
+/// The host of a table; [`ErrorKind::Stale`] once it has stopped.
 ///
 /// # Safety
-/// `ctx` is of [`host_table`].
+/// `ctx` is from [`host_table`].
 unsafe fn host<H: HostCode>(ctx: *const c_void) -> Result<&'static H, ErrorKind> {
     // SAFETY: the host of `host_table` is never freed.
     let host = unsafe { &*ctx.cast::<H>() };
@@ -63,13 +63,13 @@ unsafe fn host<H: HostCode>(ctx: *const c_void) -> Result<&'static H, ErrorKind>
 }
 
 unsafe extern "C" fn service<H: HostCode>(ctx: *const c_void, name: Bytes) -> *const ServiceTable {
-    // SAFETY: `ctx` is of the same table; the plugin lends the name until this function returns.
+    // SAFETY: `ctx` is from the same table; the plugin lends the name until this function returns.
     let found = caught(|| unsafe { Some(host::<H>(ctx).ok()?.service(name.as_slice())) });
     found.flatten().unwrap_or(std::ptr::null())
 }
 
 unsafe extern "C" fn reply<H: HostCode>(ctx: *const c_void, token: u64, code: i32, body: OwnedBytes) -> i32 {
-    // SAFETY: `ctx` is of the same table.
+    // SAFETY: `ctx` is from the same table.
     let status = caught(|| match unsafe { host::<H>(ctx) } {
         Ok(host) => host.reply(token, code, body),
         Err(kind) => kind as i32,
@@ -78,7 +78,7 @@ unsafe extern "C" fn reply<H: HostCode>(ctx: *const c_void, token: u64, code: i3
 }
 
 unsafe extern "C" fn wanted<H: HostCode>(ctx: *const c_void, token: u64) -> i32 {
-    // SAFETY: `ctx` is of the same table.
+    // SAFETY: `ctx` is from the same table.
     let wanted = caught(|| unsafe { host::<H>(ctx) }.is_ok_and(|host| host.is_wanted(token)));
     i32::from(wanted.unwrap_or(false))
 }
@@ -91,7 +91,7 @@ unsafe extern "C" fn ask_json<H: HostCode>(
     request: Bytes,
     response: *mut OwnedBytes,
 ) -> i32 {
-    // SAFETY: `ctx` is of the same table, whose services are valid for the life of the process; the plugin lends the bytes
+    // SAFETY: `ctx` is from the same table, whose services are valid for the life of the process; the plugin lends the bytes
     // until this function returns, and `response` is writable.
     unsafe {
         respond(response, || {

@@ -13,7 +13,7 @@ use super::panics::{caught, inside};
 
 /// A function of a service.
 ///
-/// `scope` is the token of the call for which it works, or 0. If the status is 0, `response` has the encoded
+/// `scope` is the token of the call that the caller serves, or 0. If the status is 0, `response` has the encoded
 /// result; otherwise the status is an [`ErrorKind`], and `response` has the detail as UTF-8.
 ///
 /// Threads: any, from `init` until `stop` returns; one thread at a time per scope. Later the status is
@@ -65,14 +65,14 @@ impl From<ErrorKind> for Response {
 pub trait Method {
     /// The service's trait object.
     type Service: ?Sized + Service;
-    /// Runs the function for the call with the token `scope`; 0: no call.
+    /// Runs the function for the call with the token `scope`; 0 outside of calls.
     fn run(service: &Self::Service, scope: u64, request: &[u8]) -> Response;
 }
 
-/// The C function of a method, on the side of the implementation.
+/// The C function of a method. It calls the implementation.
 ///
 /// # Safety
-/// `ctx` is of a live [`ExportedService`] with this function; `request` is readable; `response` is writable.
+/// `ctx` is from a live [`ExportedService`] with this function; `request` is readable; `response` is writable.
 pub unsafe extern "C" fn shim<M: Method>(
     ctx: *const c_void,
     scope: u64,
@@ -92,12 +92,12 @@ pub unsafe extern "C" fn shim<M: Method>(
     }
 }
 
-/// Writes the response of a C function and returns its status. Also decoding and encoding may panic.
+/// Runs the code of a C function, writes its response and returns its status: after a panic, [`ErrorKind::Internal`].
 ///
 /// # Safety
 /// `response` is writable. It has nothing to release yet.
 pub(crate) unsafe fn respond(response: *mut OwnedBytes, run: impl FnOnce() -> Result<Response, ErrorKind>) -> i32 {
-    // The code is the host's, though the thread runs a plugin.
+    // The thread runs a plugin, but `run` is the host's code.
     let answer = inside(0, || caught(run)).unwrap_or(Err(ErrorKind::Internal));
     let Response { status, bytes } = answer.unwrap_or_else(Response::from);
     // SAFETY: the caller's promise.
@@ -144,7 +144,7 @@ struct Implementation<S: ?Sized> {
     ended: Arc<AtomicBool>,
 }
 
-/// A service on the side of the implementation. Its table is valid as long as this value.
+/// A service that this side implements. Its table is valid as long as this value.
 pub struct ExportedService {
     table: TableBox,
     /// The target of `ctx`, freed by `drop_implementation`.
@@ -178,7 +178,7 @@ impl ExportedService {
         self.table.as_ptr()
     }
 
-    /// Ends the service with the instance that has the table: each function now fails with [`ErrorKind::Stale`].
+    /// Ends the service when the instance that uses it ends: from then on, each function fails with [`ErrorKind::Stale`].
     pub fn end(&self) {
         self.ended.store(true, Ordering::Release);
     }
@@ -191,11 +191,11 @@ impl Drop for ExportedService {
     }
 }
 
-/// A service on the side of the caller.
+/// A service that the other side implements.
 #[derive(Clone)]
 pub struct RawService {
     table: *const ServiceTable,
-    /// Set when the instance has ended. Then the host is not called.
+    /// Set once the instance has ended. From then on, no function calls the host.
     ended: Option<Arc<AtomicBool>>,
 }
 
@@ -216,7 +216,7 @@ impl RawService {
         Self { table, ended: None }
     }
 
-    /// The service for an instance. Once `ended` is set, each function fails with [`ErrorKind::Stale`] by itself.
+    /// The service for an instance. Once `ended` is set, each function fails at once with [`ErrorKind::Stale`].
     pub fn until(self, ended: Arc<AtomicBool>) -> Self {
         Self { ended: Some(ended), ..self }
     }
@@ -250,7 +250,7 @@ impl RawService {
         }
     }
 
-    /// Calls the function at `index` for the call with the token `scope`; 0: no call.
+    /// Calls the function at `index` for the call with the token `scope`; 0 outside of calls.
     pub fn call(&self, index: usize, scope: u64, request: &[u8]) -> Response {
         let (function, ctx) = match self.function(index) {
             Ok(found) => found,
@@ -270,7 +270,7 @@ mod tests {
     use super::*;
     use crate::STATUS_OK;
 
-    /// Keeps lines, and answers with their lengths.
+    /// Stores lines, and answers with their lengths.
     #[derive(Default)]
     struct Lines(Mutex<Vec<Vec<u8>>>);
 

@@ -64,11 +64,11 @@ error_kinds! {
     }
 }
 
-/// The code of a reply that leaves the call to whoever comes next in its chain. The body is empty, or has other parameters.
+/// The code of a reply that passes the call to the next handler of its chain. The body is empty, or has changed parameters.
 pub const PASS_ON: i32 = i32::MIN;
 
-/// The code of a reply that is no answer of the plugin: it crashed, or it dropped the call. The body is the message of the client's
-/// error, whose code is -32603.
+/// The code of a reply for a plugin that crashed or dropped the call. The body is the error message for the client, with the
+/// error code -32603.
 pub const FAILED: i32 = i32::MIN + 1;
 
 impl ErrorKind {

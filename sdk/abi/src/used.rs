@@ -1,4 +1,4 @@
-//! A plugin's instance as the host uses it: the functions of its table.
+//! A plugin's instance, for the host to call through the plugin's table.
 
 use super::bytes::{Bytes, OwnedBytes};
 use super::entry::{PluginCode, RawCall, instance_of, plugin_table};
@@ -48,7 +48,7 @@ impl UsedPlugin {
         if status == STATUS_OK { Ok(()) } else { Err((status, error)) }
     }
 
-    /// Starts the instance: calls follow. Fails as [`Self::init`].
+    /// Starts the instance: calls follow. The error is as for [`Self::init`].
     pub fn start(&self) -> Result<(), (i32, OwnedBytes)> {
         let mut error = OwnedBytes::EMPTY;
         // SAFETY: as above, after `init`.
@@ -71,7 +71,7 @@ impl UsedPlugin {
         self.table.call.map_or(ErrorKind::Unsupported as i32, |call| unsafe { call(self.instance, &frame) })
     }
 
-    /// Tells the instance that nobody waits for a call.
+    /// Notifies the instance that a call no longer needs an answer.
     pub fn cancel(&self, token: u64) -> i32 {
         // SAFETY: as above.
         self.table.cancel.map_or(STATUS_OK, |cancel| unsafe { cancel(self.instance, token) })
@@ -80,22 +80,22 @@ impl UsedPlugin {
     /// Sends an event.
     pub fn event(&self, event: &[u8]) -> i32 {
         // SAFETY: as above; the bytes outlive the call.
-        self.table.event.map_or(STATUS_OK, |tell| unsafe { tell(self.instance, Bytes::lend(event)) })
+        self.table.event.map_or(STATUS_OK, |handle| unsafe { handle(self.instance, Bytes::lend(event)) })
     }
 
-    /// Tells the instance that no call follows.
+    /// Notifies the instance that no calls follow.
     pub fn quiesce(&self) -> i32 {
         // SAFETY: as above.
         self.table.quiesce.map_or(STATUS_OK, |quiesce| unsafe { quiesce(self.instance) })
     }
 
-    /// Ends the instance. No other thread may be in it.
+    /// Ends the instance. No other thread may run in it.
     pub fn stop(&self) -> i32 {
         // SAFETY: as above.
         self.table.stop.map_or(STATUS_OK, |stop| unsafe { stop(self.instance) })
     }
 
-    /// Frees the instance. No other thread may be in it, and no call may follow.
+    /// Frees the instance. No other thread may run in it, and no call may follow.
     pub fn destroy(&self) {
         if let Some(destroy) = self.table.destroy {
             // SAFETY: as above, once.

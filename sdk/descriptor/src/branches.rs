@@ -1,4 +1,4 @@
-//! The private keys of a descriptor, prepared for fast derivation: one step before the index.
+//! The private keys of a descriptor, derived up to the last step before the index.
 
 use bitcoin::PublicKey;
 use bitcoin::bip32::ChildNumber;
@@ -13,7 +13,7 @@ use super::wildcard::Wildcard;
 pub struct PrivateBranches(pub(super) Vec<Branch>);
 
 pub(super) struct Branch {
-    /// The index of the expression. [`SolvingData`](outrigger_values::SolvingData) has its public key at that index.
+    /// The index of the key expression, and of its public key in [`ExpandedScript::origins`](super::ExpandedScript::origins).
     pub place: usize,
     pub wildcard: Wildcard,
     /// The public key of `secret`, in the form that scripts contain.
@@ -71,14 +71,14 @@ impl Branch {
 }
 
 impl PrivateBranches {
-    /// The private keys at an index, each with the index of its key expression. The `SolvingData` of an expanded script
-    /// has the public key at the same index.
+    /// The private keys at an index, each with the index of its key expression. The `origins` of an expanded script have
+    /// the public key at the same index.
     pub fn secret_keys(&self, index: u32) -> Vec<(usize, SecretKey)> {
         self.0.iter().filter_map(|branch| Some((branch.place, branch.secret(index)?))).collect()
     }
 
-    /// The private keys at an index with their public keys of 33 or 65 bytes. Taproot scripts contain the last 32 of
-    /// 33. Unlike [`PrivateBranches::secret_keys`], this costs a multiplication on the curve per key.
+    /// The private keys at an index with their public keys of 33 or 65 bytes. Taproot scripts contain the last 32 bytes
+    /// of the 33. Unlike [`PrivateBranches::secret_keys`], this costs a multiplication on the curve per key.
     pub fn private_keys(&self, index: u32) -> Vec<(Vec<u8>, SecretKey)> {
         let pair = |branch: &Branch| {
             let secret = branch.secret(index)?;

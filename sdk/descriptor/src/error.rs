@@ -1,16 +1,16 @@
-//! The errors of descriptors, in bitcoind's words if it has such an error.
+//! The errors of descriptors, with bitcoind's messages where it has the same error.
 
 use std::borrow::Cow;
 
 use super::redact::without_private_keys;
 
-/// Why a text is no descriptor. `Display` yields the message of bitcoind's code -5.
+/// Why a text is not a valid descriptor. `Display` yields the message of bitcoind's code -5.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum DescriptorError {
     /// A key is empty.
     #[error("No key provided")]
     NoKey,
-    /// Another rule. The message may quote a part of the text, with public keys in place of private ones.
+    /// The text breaks another rule. The message may quote a part of the text, with public keys in place of private ones.
     #[error("{0}")]
     Rule(Cow<'static, str>),
 }

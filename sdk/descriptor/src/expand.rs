@@ -42,7 +42,7 @@ pub(super) fn definite_at(
     definite(node, derived, &script, network).map(|text| Some(with_checksum(&text)))
 }
 
-/// The expressions for the single scripts of `node`.
+/// One expression for each script of `node`: several for `combo`, none for `unused`.
 fn single<'n>(node: &'n Node, derived: &[DerivedKey]) -> Result<Vec<Cow<'n, Node>>, ExpandError> {
     let key = match node {
         Node::Combo(key) => key,
@@ -115,7 +115,7 @@ fn script_pubkey(node: &Node, derived: &[DerivedKey], solving: &mut SolvingData)
     })
 }
 
-/// The script of an inner expression. In `solving` outer scripts come first.
+/// The script of an inner expression. Inserts it in `solving` before the scripts that it contains.
 fn nested(inner: &Node, derived: &[DerivedKey], solving: &mut SolvingData) -> Result<ScriptBuf, ExpandError> {
     let place = solving.scripts.len();
     let script = script_pubkey(inner, derived, solving)?;
@@ -242,8 +242,8 @@ struct Subtree {
     leaves: Vec<(u8, Node)>,
 }
 
-/// The tree with each branch's halves ordered by their least script. bitcoind rebuilds trees from control blocks, in
-/// which left and right are not distinguished.
+/// The tree with each branch's halves ordered by their least script. bitcoind rebuilds trees from control blocks,
+/// which do not distinguish left and right.
 fn tree_in_definite_order(leaves: Vec<(u8, Node)>, derived: &[DerivedKey]) -> Result<Vec<(u8, Node)>, ExpandError> {
     let mut done: Vec<Subtree> = Vec::new();
     for (depth, leaf) in leaves {

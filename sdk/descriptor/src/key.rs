@@ -147,7 +147,7 @@ impl Key {
         }
     }
 
-    /// Whether all its private keys are known.
+    /// Whether all private keys of the expression are known.
     pub fn is_private(&self) -> bool {
         self.parts().iter().all(|part| part.private_half().is_some())
     }
@@ -173,8 +173,8 @@ impl Key {
         let (public, inner) = self.private_half()?;
         let compressed = !matches!(&self.body, Body::Single(single) if !single.public.compressed);
         let public = PublicKey { compressed, inner: public };
-        let is_it = public.pubkey_hash().as_raw_hash().as_byte_array() == hash;
-        is_it.then(|| Secret::new(PrivateKey { compressed, network, inner }.to_wif()))
+        let matches = public.pubkey_hash().as_raw_hash().as_byte_array() == hash;
+        matches.then(|| Secret::new(PrivateKey { compressed, network, inner }.to_wif()))
     }
 
     /// Adds the private key from `private`, if the expression has none.
@@ -432,7 +432,7 @@ pub(super) struct Musig {
     pub multipath: Option<(usize, Vec<ChildNumber>)>,
     pub wildcard: Wildcard,
     pub network: NetworkKind,
-    /// The aggregate of participants that are the same at each index, as an extended key.
+    /// The aggregate as an extended key, cached if no participant is ranged.
     pub aggregate: OnceLock<Result<Key, ExpandError>>,
 }
 

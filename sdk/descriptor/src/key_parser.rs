@@ -47,7 +47,7 @@ pub(super) struct KeyParser {
     pub network: NetworkKind,
     pub keys: Vec<Key>,
     pub syntax: Syntax,
-    /// The number of keys, with the participants of aggregates.
+    /// The number of keys, including the participants of aggregates.
     count: usize,
     steps: usize,
 }
@@ -62,7 +62,7 @@ impl KeyParser {
         self.keys.get(key.0).map(|key| key.text(Form::Public, self.network)).unwrap_or_default()
     }
 
-    /// Gives each private key to all keys with the same public key, since it can sign for all of them.
+    /// Adds each private key to all keys with the same public key, since it can sign for all of them.
     pub fn share_private_keys(&mut self) {
         let parts = self.keys.iter().flat_map(Key::parts);
         let private: Vec<(secp256k1::PublicKey, SecretKey)> = parts.filter_map(Key::private_half).collect();
@@ -307,7 +307,7 @@ fn is_space(letter: char) -> bool {
     letter.is_ascii_whitespace()
 }
 
-/// Takes the wildcard off the end of a path.
+/// Removes the wildcard from the end of a path, and returns it.
 fn take_wildcard(parts: &mut Vec<&str>) -> Wildcard {
     let wildcard = match parts.last().copied() {
         Some("*") => Wildcard::Normal,

@@ -3,7 +3,7 @@
 use super::error::DescriptorError;
 use super::limits::MAX_NESTING;
 
-/// Takes the first expression off `text` (`Expr` in bitcoind): up to a `,`, `)` or `}` outside of brackets.
+/// Removes the first expression from `text` and returns it (`Expr` in bitcoind): up to a `,`, `)` or `}` outside of brackets.
 pub(super) fn expression<'a>(text: &mut &'a str) -> &'a str {
     let mut level = 0_usize;
     let end = text.bytes().position(|byte| {
@@ -25,7 +25,7 @@ pub(super) fn arguments<'a>(name: &str, text: &'a str) -> Option<&'a str> {
     text.strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')')
 }
 
-/// Takes `constant` off the start of `text` (`Const` in bitcoind). Returns whether it was there.
+/// Removes `constant` from the start of `text` (`Const` in bitcoind). Returns whether it was there.
 pub(super) fn constant(constant: char, text: &mut &str) -> bool {
     let rest = text.strip_prefix(constant);
     *text = rest.unwrap_or(text);

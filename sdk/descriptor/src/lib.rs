@@ -1,13 +1,13 @@
 //! Output script descriptors (BIP 380 to 387, 389, 390): parsing, formatting, expanding.
 //!
-//! Supported are `pk`, `pkh`, `wpkh`, `sh`, `wsh`, `multi`, `sortedmulti`, `combo`, `addr`, `raw`, `tr` with script
+//! Supports `pk`, `pkh`, `wpkh`, `sh`, `wsh`, `multi`, `sortedmulti`, `combo`, `addr`, `raw`, `tr` with script
 //! trees, `multi_a`, `sortedmulti_a`, `rawtr`, `musig`, `unused`, miniscript in `wsh` and `tr`, and multipath steps
-//! `<0;1>`. Errors have bitcoind's words ([`DescriptorError`]). The crate `miniscript` parses miniscript.
+//! `<0;1>`. Errors have bitcoind's messages ([`DescriptorError`]). The crate `miniscript` parses miniscript.
 //!
 //! Invariants:
-//! - [`limits`] bound the work and the stack that a text costs, before anything is derived.
-//! - The parent of a wildcard is derived once per descriptor.
-//! - Texts show no private key unless the function has `private` in its name; nor do errors and `Debug`.
+//! - The parser checks the [`limits`] on work and stack before it derives a key.
+//! - Each key derives the parent of its wildcard only once.
+//! - Only functions with `private` in their name and [`Descriptor::extended_keys`] return private keys. Errors and `Debug` show none.
 
 #![warn(missing_docs)]
 
@@ -49,13 +49,13 @@ use outrigger_values::{AddressType, KeyOrigin, Secret, SolvingData};
 /// Whether a text must have a checksum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Checksum {
-    /// It must.
+    /// The text must have a checksum.
     Required,
-    /// It may. A checksum must be right.
+    /// The text may lack a checksum. If present, it must be correct.
     Optional,
 }
 
-/// The rules of a release of Bitcoin Core for the text of descriptors.
+/// The descriptor syntax of a Bitcoin Core release.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Syntax {
     /// Whether `musig()` is a key (BIP 390).
@@ -67,7 +67,7 @@ pub struct Syntax {
 }
 
 impl Syntax {
-    /// Every text that a release accepts.
+    /// Accepts every text that at least one release accepts.
     pub const ANY: Self = Self { musig: true, unused: true, strict: false };
 }
 
@@ -95,8 +95,8 @@ pub struct DerivedKeys(Vec<DerivedKey>);
 pub struct ExpandedScript {
     /// The scriptPubKey.
     pub script_pubkey: ScriptBuf,
-    /// The solving data. A redeem script comes before its witness script. The public keys are those that bitcoind finds
-    /// by hash: not those of `rawtr` and multisigs.
+    /// The solving data. A redeem script comes before its witness script. It has the public keys that bitcoind finds by
+    /// hash, so none of `rawtr` and multisigs.
     pub solving: SolvingData,
     /// The origins of all keys in the order of the text. A key without origin or path is its own master key.
     pub origins: Vec<KeyOrigin>,
@@ -170,7 +170,7 @@ impl Descriptor {
         matches!(self.node, Node::Unused(_))
     }
 
-    /// The number of keys, with the participants of aggregates, which is the cost of expanding an index.
+    /// The number of keys, including the participants of aggregates. The cost of an expansion is proportional to it.
     pub fn key_count(&self) -> usize {
         count_keys(&self.keys)
     }
@@ -194,12 +194,12 @@ impl Descriptor {
         self.keys.iter().any(Key::has_private)
     }
 
-    /// Whether it has the private keys of all its expressions, shared between equal public keys. True without any keys.
+    /// Whether it has the private keys of all its keys. Equal public keys share one. True for a descriptor without keys.
     pub fn has_all_private_keys(&self) -> bool {
         self.keys.iter().all(Key::is_private)
     }
 
-    /// The canonical text without private keys, with checksum. A path's hardened marks are all as its last, `h` or `'`.
+    /// The canonical text without private keys, with checksum. All hardened steps of a path have the mark of the last.
     pub fn to_public_string(&self) -> String {
         checksum::with_checksum(&self.text(Form::Public))
     }
@@ -215,8 +215,8 @@ impl Descriptor {
         checksum::with_checksum(&self.text(Form::Normalized))
     }
 
-    /// [`Descriptor::to_normalized_string`], but keys in miniscript are as in `given`, the same descriptor as its text
-    /// was written. Bitcoin Core up to release 30 shows this.
+    /// [`Descriptor::to_normalized_string`], but keys in miniscript are as in `given`, the same descriptor in its
+    /// original form. Bitcoin Core up to release 30 shows this.
     pub fn to_normalized_string_with(&self, given: &Self) -> String {
         let network = NetworkKind::from(self.network);
         let within: HashSet<KeyRef> = self.node.miniscript_keys().into_iter().collect();
@@ -232,7 +232,7 @@ impl Descriptor {
         !self.node.miniscript_keys().is_empty()
     }
 
-    /// The canonical text with all its private keys, with checksum; `None` if it has none.
+    /// The canonical text with its private keys and a checksum; `None` without private keys.
     pub fn to_private_string(&self) -> Option<Secret> {
         if !self.has_private_keys() {
             return None;
@@ -247,8 +247,8 @@ impl Descriptor {
         expand::expand(&self.node, &self.derive(index)?.0, self.network)
     }
 
-    /// The keys at an index. [`Self::scripts`] and [`Self::definite`] make parts of an expansion from them, since a
-    /// search needs the rest of it for few scripts. Fails as [`Descriptor::expand`].
+    /// The keys at an index. For a search, [`Self::scripts`] and [`Self::definite`] derive parts of an expansion
+    /// from them, which costs less than all of it. Fails as [`Descriptor::expand`].
     pub fn derive(&self, index: u32) -> Result<DerivedKeys, ExpandError> {
         self.keys.iter().map(|key| key.derive(index)).collect::<Result<_, _>>().map(DerivedKeys)
     }
@@ -269,8 +269,8 @@ impl Descriptor {
         self.keys.iter().filter_map(Key::extended).collect()
     }
 
-    /// The private key as WIF in its text whose public key has this HASH160; of an extended key, the one at the start
-    /// of the path. `None` if there is none.
+    /// The private key in its text whose public key has this HASH160, as WIF. An extended key counts as the key at the
+    /// start of its path. `None` if there is none.
     pub fn written_private_key(&self, hash: &[u8; 20]) -> Option<Secret> {
         self.keys.iter().find_map(|key| key.wif_of(hash, self.network.into()))
     }

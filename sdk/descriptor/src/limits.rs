@@ -1,4 +1,4 @@
-//! Bounds against hostile descriptors, far above the descriptors of wallets. The worst text costs milliseconds.
+//! Limits against hostile descriptors, far above the descriptors of wallets. The worst text takes milliseconds.
 
 /// The longest descriptor text, in bytes, checksum included.
 pub const MAX_LENGTH: usize = 100_000;
@@ -16,7 +16,7 @@ pub const MAX_MULTIPATH: usize = 64;
 /// The most key expressions in a descriptor.
 pub const MAX_KEYS: usize = 1_000;
 
-/// The most key expressions in all descriptors of a multipath text together.
+/// The most key expressions in all descriptors of a multipath text, in total.
 pub const MAX_UNFOLDED_KEYS: usize = 4_000;
 
 /// The most derivation steps in a descriptor. Each costs a multiplication on the curve, once.

@@ -57,7 +57,7 @@ impl MiniscriptKey for KeyRef {
     hashes_of_bitcoin!();
 }
 
-/// Translates keys by a function; hashes stay.
+/// Translates keys with a function, and keeps hashes.
 struct Keys<F>(F);
 
 impl<P, Q, E, F> Translator<P> for Keys<F>
@@ -96,7 +96,7 @@ pub(super) fn is_miniscript(text: &str, keys: &mut KeyParser) -> Result<bool, De
     }
 }
 
-/// Parses a miniscript; `None` if the text is none. Fails if a key is invalid, or it is not sane or not satisfiable.
+/// Parses a miniscript; `None` if the text is not miniscript. Fails if a key is invalid, or the script not sane or satisfiable.
 pub(super) fn parse<Ctx: ScriptContext>(
     text: &str,
     context: Context,
@@ -108,7 +108,7 @@ pub(super) fn parse<Ctx: ScriptContext>(
         Err(DescriptorError::NoKey) if parsed.iter_pk().any(|key| key.0.is_empty()) => return Ok(None),
         translated => translated?,
     };
-    // Repeated keys are found by their text, since each key has a number of its own.
+    // Repeated keys are found by their text, since equal keys have different numbers.
     let shown = |name: &KeyRef| Ok::<_, Infallible>(KeyText(keys.public_text(*name)));
     let shown = translated.translate_pk(&mut Keys(shown)).map_err(|_| invalid(text))?;
     if !(is_sane_part(&shown) && shown.ty.corr.base == Base::B && shown.requires_sig()) {
@@ -120,14 +120,14 @@ pub(super) fn parse<Ctx: ScriptContext>(
     Ok(Some(translated))
 }
 
-/// Aggregate keys of a miniscript. They look like functions to the crate, which reads a name in place of each.
+/// The aggregate keys of a miniscript. The crate would parse them as functions, so a name replaces each.
 struct Musigs<'t>(Vec<&'t str>);
 
 impl<'t> Musigs<'t> {
-    /// No key begins so.
+    /// The start of each name. No key begins with it.
     const NAME: &'static str = "musig@";
 
-    /// The text with names in place of aggregate keys, and the keys. A text that contains such a name keeps them.
+    /// Replaces aggregate keys by names, and returns the keys. A text that contains [`Self::NAME`] stays unchanged.
     fn take(text: &'t str) -> (String, Self) {
         let (mut named, mut keys, mut rest) = (String::with_capacity(text.len()), Vec::new(), text);
         while let Some(begin) = rest.find(MUSIG).filter(|_| !text.contains(Self::NAME)) {
@@ -142,14 +142,14 @@ impl<'t> Musigs<'t> {
         (named + rest, Self(keys))
     }
 
-    /// A text with the keys in place of their names.
+    /// Replaces the names in a text by their keys.
     fn restore(&self, text: &str) -> String {
         let name = |place: usize| format!("{}{place}@", Self::NAME);
         self.0.iter().enumerate().fold(text.to_owned(), |text, (place, key)| text.replace(&name(place), key))
     }
 }
 
-/// Parses a miniscript of any type, with keys as texts; `None` if the text is none. Fails if the types mismatch.
+/// Parses a miniscript of any type, with keys as texts; `None` if the text is not miniscript. Fails if the types mismatch.
 fn read<Ctx: ScriptContext>(text: &str, musig: bool) -> Result<Option<Miniscript<KeyText, Ctx>>, DescriptorError> {
     let (named, musigs) = if musig { Musigs::take(text) } else { (text.to_owned(), Musigs(Vec::new())) };
     let Ok(tree) = Tree::from_str(&named) else { return Ok(None) };
@@ -198,13 +198,13 @@ fn is_sane_part<Ctx: ScriptContext>(part: &Miniscript<KeyText, Ctx>) -> bool {
 /// The first innermost part that is not sane.
 fn insane_part<Ctx: ScriptContext>(part: &Miniscript<KeyText, Ctx>) -> Option<&Miniscript<KeyText, Ctx>> {
     if is_sane_part(part) {
-        // Then all its parts are sane.
+        // All parts of a sane expression are sane.
         return None;
     }
     part.branches().into_iter().find_map(insane_part).or(Some(part))
 }
 
-/// The reason why an expression is not sane, in bitcoind's words and order.
+/// The error for an expression that is not sane, with bitcoind's messages and order of checks.
 fn insane<Ctx: ScriptContext>(whole: &Miniscript<KeyText, Ctx>) -> DescriptorError {
     let inner = insane_part(whole);
     let part = inner.unwrap_or(whole);
@@ -231,7 +231,7 @@ pub(super) fn text<Ctx: ScriptContext>(expression: &Miniscript<KeyRef, Ctx>, key
     named.map(|named| named.to_string()).unwrap_or_default()
 }
 
-/// The keys in `pk_h`, of which the script has only the hash.
+/// The keys in `pk_h`. The script has only their hashes.
 pub(super) fn hashed_keys(expression: &Miniscript<KeyRef, Tap>) -> Vec<KeyRef> {
     let hashed = |part: &Miniscript<KeyRef, Tap>| match part.as_inner() {
         Terminal::PkH(key) => Some(*key),

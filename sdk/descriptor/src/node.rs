@@ -44,11 +44,11 @@ pub(super) struct Multi {
     pub sorted: bool,
 }
 
-/// Shows a key, x-only for a key of `tr` or its leaves. A key in `pk_h` has 33 bytes: bitcoind finds it by its hash.
+/// Formats a key, x-only if the flag is set: in `tr` and its leaves. In `pk_h` it has 33 bytes: bitcoind finds it by its hash.
 pub(super) type ShowKey<'a> = dyn Fn(KeyRef, bool) -> String + 'a;
 
 impl Node {
-    /// The error for keys with different numbers of `alternatives`.
+    /// The error for keys with different numbers of multipath alternatives.
     pub fn multipath_mismatch(&self, alternatives: &dyn Fn(KeyRef) -> Option<usize>) -> DescriptorError {
         let differ = |multi: &Multi| {
             let mut counts = multi.keys.iter().filter_map(|key| alternatives(*key));

@@ -17,7 +17,7 @@ use super::node::{Multi, Node};
 use super::{Checksum, Syntax, mini};
 use outrigger_values::params::decode_hex;
 
-/// For text after a complete expression, bitcoind has an empty message.
+/// bitcoind's message for text after a complete expression: it is empty.
 const TRAILING: &str = "";
 const ADDRESS: &str = "Address is not valid";
 const TREE_TOO_DEEP: &str = "tr() supports at most 128 nesting levels";
@@ -68,7 +68,7 @@ struct Parser {
 }
 
 impl Parser {
-    /// Takes an expression off `text` and parses it.
+    /// Removes an expression from `text` and parses it.
     fn node(&mut self, text: &mut &str, context: Context) -> Result<Node, Error> {
         let text = expression(text);
         if let Some(inner) = arguments("pk", text) {
@@ -228,7 +228,7 @@ impl Parser {
         Ok(Node::Multi(multi))
     }
 
-    /// Parses the key of `unused()`, a key without scripts. bitcoind's messages about the key lack the function.
+    /// Parses the key of `unused()`, a key without scripts. As in bitcoind, errors of the key do not name the function.
     fn unused(&mut self, mut text: &str, context: Context) -> Result<Node, Error> {
         if context != Context::Top {
             return Err("Can only have unused at top level".into());

@@ -1,4 +1,4 @@
-//! Removes private keys from clients' texts that messages quote.
+//! Removes private keys from client texts that error messages quote.
 
 use std::str::FromStr;
 
@@ -15,7 +15,7 @@ const WIF_BEGINNINGS: [u8; 5] = *b"5KL9c";
 const EXTENDED_LENGTH: usize = 111;
 const EXTENDED_BEGINNINGS: [&str; 2] = ["xprv", "tprv"];
 
-/// Replaces each private key in a text (WIF, or extended as of BIP 32, for any network) by its public key.
+/// Replaces each private key in a text (WIF or BIP 32, of any network) by its public key.
 pub fn without_private_keys(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn private_keys_are_replaced_wherever_they_stand() {
+    fn private_keys_are_replaced_anywhere_in_a_text() {
         let wif = "cMcfH8sRgBgDMfpBNG6H3haaxLkaYXgqMRef8Nev6tWyBSNr6c3n";
         let public = PrivateKey::from_wif(wif).unwrap().public_key(&SECP).to_string();
         let xprv = "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";

@@ -1,4 +1,4 @@
-//! Comparisons with recorded answers of bitcoind, and with its messages for invalid text.
+//! Comparisons with recorded answers and error messages of bitcoind.
 
 mod later;
 
@@ -53,7 +53,7 @@ fn refused(text: &str, expected: &str) {
 }
 
 #[test]
-fn bitcoind_says_the_same_of_texts_and_flags() {
+fn texts_and_flags_equal_those_of_bitcoind() {
     for vector in vectors() {
         assert_eq!(checksum(&vector.text).as_deref(), Some(vector.checksum.as_str()), "{}", vector.text);
         let parsed = parse(&format!("{}#{}", vector.text, vector.checksum));
@@ -73,7 +73,7 @@ fn bitcoind_says_the_same_of_texts_and_flags() {
 }
 
 #[test]
-fn bitcoind_derives_the_same_scripts() {
+fn scripts_equal_those_of_bitcoind() {
     for vector in vectors() {
         let parsed = parse(&vector.text);
         if !vector.expands {
@@ -170,7 +170,7 @@ fn private_keys_belong_to_the_public_keys_of_the_scripts() {
 }
 
 #[test]
-fn solving_data_has_what_the_hashes_hide() {
+fn solving_data_has_the_scripts_behind_hashes() {
     let expansion = one(&format!("sh(wsh(multi(1,{K},{K2})))")).expand(0).unwrap();
     let solving = &expansion.scripts[0].solving;
     let [redeem, witness] = solving.scripts.as_slice() else { panic!("two scripts") };
@@ -207,7 +207,7 @@ fn origins_lead_from_the_master_key() {
 }
 
 #[test]
-fn marks_of_hardened_steps_make_no_other_descriptor() {
+fn identity_ignores_the_marks_of_hardened_steps() {
     let (apostrophes, letters) = (one(&format!("pkh({S}/44'/*h)")), one(&format!("pkh({S}/44h/*')")));
     assert_ne!(apostrophes.to_public_string(), letters.to_public_string());
     assert_eq!(apostrophes.identity(), letters.identity());
@@ -236,7 +236,7 @@ fn output_types_follow_the_outermost_functions() {
 }
 
 #[test]
-fn checksum_errors_have_the_words_of_bitcoind() {
+fn checksum_errors_have_the_messages_of_bitcoind() {
     let text = "raw(00)";
     refused("raw(00)#qwfjgwf6#", "Multiple '#' symbols");
     refused("raw(00)#abc", "Expected 8 character checksum, not 3 characters");
@@ -246,7 +246,7 @@ fn checksum_errors_have_the_words_of_bitcoind() {
     assert_eq!(missing.to_string(), "Missing checksum");
 }
 
-/// Recorded answers to invalid texts, and to some that are barely valid.
+/// bitcoind's recorded answers to invalid and barely valid texts.
 #[derive(Deserialize)]
 struct Refusals {
     rows: Vec<(String, Option<String>)>,
@@ -258,35 +258,35 @@ const PRESENT: Syntax = Syntax { musig: false, unused: false, strict: false };
 const LATEST: Syntax = Syntax { musig: true, unused: true, strict: true };
 
 #[test]
-fn bitcoind_refuses_the_same_texts_with_the_same_words() {
+fn recorded_texts_are_refused_with_the_messages_of_bitcoind() {
     for (file, least, syntax) in
         [(include_str!("vectors/refusals.json"), 200, PRESENT), (include_str!("vectors/refusals-32.json"), 80, LATEST)]
     {
         let Refusals { rows } = serde_json::from_str(file).unwrap();
-        let told = |text: &str| {
+        let message = |text: &str| {
             let parsed = Descriptor::parse_as(text, Network::Regtest, Checksum::Optional, syntax);
             parsed.err().map(|error| error.to_string())
         };
-        // bitcoind quotes private keys.
-        let expected = |(text, said): &(String, Option<String>)| match OTHERWISE.iter().find(|(other, _)| other == text)
+        // Messages of bitcoind may quote private keys.
+        let expected = |(text, said): &(String, Option<String>)| match DIFFERENT.iter().find(|(other, _)| other == text)
         {
             Some((_, said)) => Some((*said).to_owned()),
             None => said.as_deref().map(without_private_keys),
         };
-        let differ = rows.iter().filter(|row| told(&row.0) != expected(row));
-        let differ: Vec<String> = differ.map(|row| format!("{}: {:?}, {:?}", row.0, row.1, told(&row.0))).collect();
+        let differ = rows.iter().filter(|row| message(&row.0) != expected(row));
+        let differ: Vec<String> = differ.map(|row| format!("{}: {:?}, {:?}", row.0, row.1, message(&row.0))).collect();
         assert!(rows.len() > least && differ.is_empty(), "{} of {}:\n{}", differ.len(), rows.len(), differ.join("\n"));
     }
 }
 
-/// Texts with other messages, because here the types of miniscript are checked before its keys are parsed.
-const OTHERWISE: [(&str, &str); 2] = [
+/// Texts with a message other than bitcoind's: this parser checks miniscript types before it parses keys.
+const DIFFERENT: [(&str, &str); 2] = [
     ("wsh(and_v(v:pk_k(xyz),older(1)))", "v:pk_k(xyz) is invalid"),
     ("wsh(and_v(v:pk_h(xyz),older(1)))", "v:pk_h(xyz) is invalid"),
 ];
 
 #[test]
-fn texts_that_were_not_recorded_are_refused_with_their_words() {
+fn texts_without_a_recording_are_refused_with_the_messages_of_bitcoind() {
     let many = |count| vec![K; count].join(",");
     for (text, expected) in [
         (format!("pkh({K})x"), format!("'pkh({K})x' is not a valid descriptor function")),
@@ -318,7 +318,7 @@ fn texts_that_were_not_recorded_are_refused_with_their_words() {
 }
 
 #[test]
-fn miniscript_is_refused_with_the_words_of_bitcoind() {
+fn miniscript_is_refused_with_the_messages_of_bitcoind() {
     let public = one(&format!("pkh({S})")).to_public_string();
     let public = public.strip_prefix("pkh(").and_then(|text| text.split_once(')')).unwrap().0;
     for (expression, expected) in [
@@ -374,7 +374,7 @@ fn no_error_shows_a_private_key() {
 }
 
 #[test]
-fn spaces_around_a_key_of_base_58_mean_nothing() {
+fn spaces_around_a_base58_key_are_ignored() {
     for (text, same) in [
         (format!("wpkh( {WIF} )"), format!("wpkh({WIF})")),
         (format!("wpkh( {S} /0)"), format!("wpkh({S}/0)")),
@@ -395,7 +395,7 @@ fn witness_scripts_hold_twenty_keys() {
 }
 
 #[test]
-fn a_private_key_serves_each_of_its_public_keys() {
+fn equal_public_keys_share_a_private_key() {
     let public = one(&format!("pkh({S})")).to_public_string();
     let public = public.strip_prefix("pkh(").and_then(|text| text.split_once(')')).unwrap().0;
     let both = one(&format!("multi(1,{S}/4/*,{public}/*)"));
@@ -419,7 +419,7 @@ fn a_private_key_serves_each_of_its_public_keys() {
 }
 
 #[test]
-fn an_empty_key_is_no_miniscript_but_a_bad_one_before_it_is_named() {
+fn text_with_an_empty_key_is_not_miniscript_but_an_invalid_key_before_it_is_reported() {
     for (text, expected) in [
         ("wsh(and_v(v:pk(),older(5)))", "A function is needed within P2WSH"),
         ("wsh(or_d(pk(),pk(zz)))", "A function is needed within P2WSH"),
@@ -435,7 +435,7 @@ fn an_empty_key_is_no_miniscript_but_a_bad_one_before_it_is_named() {
 }
 
 #[test]
-fn hostile_texts_meet_their_bounds() {
+fn hostile_texts_are_refused_at_the_limits() {
     let check = |text: &str, expected: &str| {
         let error = Descriptor::parse(text, Network::Regtest, Checksum::Optional).unwrap_err();
         assert_eq!(error.to_string(), expected);
@@ -459,7 +459,7 @@ fn hostile_texts_meet_their_bounds() {
 
 #[test]
 fn the_deepest_miniscript_fits_a_small_stack() {
-    // The wrapper `n` does not affect sanity, and `or_i` opens a level that stays open to the end.
+    // The wrapper `n` does not affect sanity. Each nested `or_i` is one more level until the end of the text.
     let wrapped = format!("wsh({}:pk({K}))", "n".repeat(limits::MAX_NESTING - 3));
     let nested = (0..limits::MAX_NESTING - 3).fold(format!("pk({K})"), |inner, _| format!("or_i(0,{inner})"));
     let work = move || {
@@ -473,15 +473,15 @@ fn the_deepest_miniscript_fits_a_small_stack() {
 }
 
 #[test]
-fn paths_beyond_what_bip_32_holds_expand_to_nothing() {
+fn paths_beyond_the_limits_of_bip_32_fail_to_expand() {
     let long = one(&format!("wpkh({X}{}/*)", "/1".repeat(255)));
     assert_eq!(long.expand(0), Err(ExpandError::NoSuchKey));
     assert_eq!(one(&format!("wpkh({X}/*)")).expand(1 << 31), Err(ExpandError::Index(1 << 31)));
-    assert!(one(&format!("wpkh({K})")).expand(u32::MAX).is_ok(), "an index means nothing without a wildcard");
+    assert!(one(&format!("wpkh({K})")).expand(u32::MAX).is_ok(), "without a wildcard, the index has no effect");
 }
 
 #[test]
-fn public_keys_are_told_by_their_hashes_as_by_bitcoind() {
+fn solving_data_has_the_public_keys_that_bitcoind_finds_by_hash() {
     let (x, other, both) = (&K[2..], K2, vec![K, K2]);
     for (text, known) in [
         (format!("pk({K})"), vec![K]),
@@ -498,10 +498,10 @@ fn public_keys_are_told_by_their_hashes_as_by_bitcoind() {
         (format!("tr({K2},{{pk({K}),and_v(v:pk({K}),older(1))}})"), vec![other, K, x]),
     ] {
         let expansion = one(&text).expand(0).unwrap();
-        let told = |script: &ExpandedScript| {
+        let public_keys = |script: &ExpandedScript| {
             script.solving.public_keys.iter().map(|key| outrigger_values::params::encode_hex(key)).collect::<Vec<_>>()
         };
-        assert_eq!(told(&expansion.scripts[0]), known, "{text}");
+        assert_eq!(public_keys(&expansion.scripts[0]), known, "{text}");
     }
     for script in one(&format!("combo({K})")).expand(0).unwrap().scripts {
         assert_eq!(outrigger_values::params::encode_hex(&script.solving.public_keys[0]), K);

@@ -1,9 +1,9 @@
-//! `musig()` and `unused()`, of releases 30 to 32.
+//! `musig()` and `unused()`, which Bitcoin Core 30 to 32 added.
 
 use super::*;
 
 #[test]
-fn musig_and_unused_are_no_descriptors_before_their_releases() {
+fn musig_and_unused_are_refused_before_their_releases() {
     let keys = format!("musig({K},{K2})");
     for (text, expected) in [
         (format!("tr({keys})"), format!("tr(): key '{keys}' is not valid")),

@@ -14,22 +14,22 @@ use outrigger_sdk::service::log::Level;
 use outrigger_sdk::testing::{StubHost, WalletState};
 use outrigger_sdk::{Host, Plugin, methods, plugin};
 
-/// Knows how many addresses the wallet "hot" has ahead.
+/// Counts the unused addresses of the wallet "hot".
 struct Watcher {
-    /// Wakes the thread; none once the plugin stops.
+    /// Wakes the thread; `None` once the plugin stops.
     blocks: Mutex<Option<Sender<()>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     ahead: Arc<AtomicU64>,
 }
 
-/// Outside of calls there is no wallet of a client: the thread names one, and each function sees the newest state.
+/// Outside of calls, no client selects the wallet, so the thread names it. Each function sees the newest state.
 fn look(host: &Host) -> Result<u64> {
     Ok(host.wallet.info(host.wallet_scope("hot")?)?.keypool_external)
 }
 
 fn watch(host: &Host, blocks: &Receiver<()>, ahead: &AtomicU64) {
     while blocks.recv().is_ok() {
-        // An event is only a hint: one look serves all that have come.
+        // An event is only a hint, so one read handles all pending events.
         while blocks.try_recv().is_ok() {}
         match look(host) {
             Ok(addresses) => ahead.store(addresses, Ordering::Relaxed),
@@ -59,7 +59,7 @@ impl Plugin for Watcher {
         }
     }
 
-    /// Nothing of the host may be used after this returns.
+    /// Ends the thread, since no thread may use the host after this returns.
     fn stop(&self) {
         drop(self.blocks.lock().unwrap().take());
         if let Some(thread) = self.thread.lock().unwrap().take() {

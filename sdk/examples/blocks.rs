@@ -1,4 +1,4 @@
-//! Reading blocks: how many transactions the last ones hold.
+//! Reading blocks: counts the transactions of the last blocks.
 #![allow(clippy::unwrap_used, reason = "a broken expectation fails the example")]
 
 use outrigger_sdk::Host;
@@ -6,12 +6,12 @@ use outrigger_sdk::service::chain::BlockRef;
 use outrigger_sdk::service::{Scope, ServiceError};
 use outrigger_sdk::testing::StubHost;
 
-/// How many transactions the last blocks hold.
+/// The number of transactions in the last `blocks` blocks.
 fn recent(host: &Host, scope: Scope, blocks: u32) -> Result<u32, ServiceError> {
     let tip = host.chain.tip(scope)?;
     let mut transactions = 0;
     for height in (tip.height + 1).saturating_sub(blocks)..=tip.height {
-        // Within a call all reads see one moment: there is a block at each height up to the tip's.
+        // Within a call, all reads see the same state, so there is a block at each height up to the tip's.
         let block = host.chain.block_info(scope, BlockRef::Height { height })?;
         transactions += block.and_then(|block| block.transactions).unwrap_or(0);
     }

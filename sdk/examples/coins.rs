@@ -1,4 +1,4 @@
-//! Reading coins in batches: what the coins with a label are worth.
+//! Reading coins in batches: sums the coins with a label.
 #![allow(clippy::unwrap_used, reason = "a broken expectation fails the example")]
 
 use outrigger_sdk::Host;
@@ -8,17 +8,17 @@ use outrigger_sdk::service::wallet::{Ownership, TxState, WalletCoin};
 use outrigger_sdk::service::{ErrorKind, Scope, ServiceError};
 use outrigger_sdk::testing::{StubHost, WalletState};
 
-/// The most coins that are asked for at a time.
+/// The most coins in a batch.
 const BATCH: u32 = 256;
 
-/// What can be spent of the coins with a label.
+/// The sum of the spendable coins with a label.
 fn labelled(host: &Host, scope: Scope, label: &str) -> Result<Amount, ServiceError> {
     let (mut total, mut after) = (Amount::ZERO, None);
     loop {
         let batch = host.wallet.coins(scope, after, BATCH)?;
         let coins = batch.coins.iter().filter(|coin| coin.ownership == Ownership::Spendable);
         let labelled = coins.filter(|coin| coin.label.as_deref() == Some(label));
-        // The operators of amounts panic on overflow.
+        // `+` on amounts panics on overflow.
         total = labelled.map(|coin| coin.value).fold(total, Amount::saturating_add);
         match batch.next {
             None => return Ok(total),

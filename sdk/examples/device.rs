@@ -1,4 +1,4 @@
-//! Signing by keys of the plugin's own, as a hardware signer does.
+//! Signing with the plugin's own keys, as a hardware signer does.
 #![allow(clippy::unwrap_used, reason = "a broken expectation fails the example")]
 
 use outrigger_sdk::options::NoOptions;
@@ -58,7 +58,7 @@ fn main() {
     host.wallet.set(Some(WalletState::empty("hot")));
     let plugin = host.start::<DeviceSigning>(json!({}));
 
-    // One input that spends 50 coins of the key 1, P2PK.
+    // One input, which spends a P2PK output of the private key 1.
     let key = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
     let tx = format!("0200000001{}0000000000ffffffff0000000000", "11".repeat(32));
     let prevtx = json!({"txid": "11".repeat(32), "vout": 0, "scriptPubKey": format!("21{key}ac")});

@@ -1,4 +1,4 @@
-//! Hearing of events: a plugin that counts blocks.
+//! Receiving events: a plugin that counts blocks.
 #![allow(clippy::unwrap_used, reason = "a broken expectation fails the example")]
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,7 +9,7 @@ use outrigger_sdk::service::events::Event;
 use outrigger_sdk::testing::StubHost;
 use outrigger_sdk::{Call, Host, Plugin, RpcError, methods, plugin};
 
-/// Counts changes of the tip while it runs.
+/// Counts changes of the tip since its start.
 #[derive(Default)]
 struct Counter {
     blocks: AtomicU32,
@@ -22,7 +22,7 @@ impl Plugin for Counter {
     }
 
     fn event(&self, event: Event) {
-        // The declaration says `events = ["tip"]`. `ShuttingDown` comes to everybody.
+        // The plugin subscribes to `tip` only, but each plugin also gets `ShuttingDown`.
         if let Event::TipChanged { .. } = event {
             self.blocks.fetch_add(1, Ordering::Relaxed);
         }

@@ -27,7 +27,7 @@ struct Notes {
 impl Plugin for Notes {
     fn new(host: Host, _: NoOptions) -> Result<Self, String> {
         let about = host.about().map_err(|error| error.to_string())?;
-        // The host has made the folder. In a sandbox it is the only one that the plugin can write to.
+        // The host has created the folder. In a sandbox, the plugin can write to no other.
         let folder = about.folder.ok_or("the host gave no folder")?;
         let path = Path::new(&folder).join("notes");
         let file = File::options().append(true).create(true).open(&path);

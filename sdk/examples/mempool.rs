@@ -1,4 +1,4 @@
-//! Reading the mempool: how much of it pays a feerate.
+//! Reading the mempool: sums the transactions that pay a feerate.
 #![allow(clippy::unwrap_used, reason = "a broken expectation fails the example")]
 
 use outrigger_sdk::bitcoin::{Amount, Transaction, absolute::LockTime, transaction::Version};
@@ -6,11 +6,11 @@ use outrigger_sdk::service::{Scope, ServiceError};
 use outrigger_sdk::testing::StubHost;
 use outrigger_sdk::{FeeRate, Host};
 
-/// How many virtual bytes pay at least a feerate.
+/// The total size in virtual bytes of the transactions that pay at least `feerate`.
 fn paying(host: &Host, scope: Scope, feerate: FeeRate) -> Result<u64, ServiceError> {
     let ids = host.mempool.ids(scope)?;
     let mut size = 0;
-    // One request for all of them. A transaction that has left the pool meanwhile is none.
+    // One request for all entries. A transaction that has left the mempool has none.
     for entry in host.mempool.entries(scope, ids)?.into_iter().flatten() {
         if entry.fee >= feerate.fee(entry.virtual_size) {
             size += entry.virtual_size;

@@ -1,4 +1,4 @@
-//! Metrics of a plugin: payments counted by wallet, and their sizes.
+//! Metrics of a plugin: the number of payments by wallet, and their amounts.
 
 use outrigger_sdk::options::NoOptions;
 use outrigger_sdk::serde_json::json;

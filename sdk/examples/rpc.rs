@@ -1,4 +1,4 @@
-//! A method, wrapped: the node's own estimate of a feerate, and never less than a floor.
+//! Wrapping a method: the node's feerate estimate, but at least a floor.
 #![allow(clippy::unwrap_used, reason = "a broken expectation fails the example")]
 
 use outrigger_sdk::bitcoin::Amount;
@@ -8,8 +8,8 @@ use outrigger_sdk::service::{ErrorKind, Scope};
 use outrigger_sdk::testing::StubHost;
 use outrigger_sdk::{Host, RpcError, amount};
 
-/// What estimatesmartfee answers: the node's answer, with a feerate of at least `floor` for 1000 virtual bytes. The configuration
-/// grants `{ service = "rpc/1", methods = ["estimatesmartfee"] }`.
+/// The answer of estimatesmartfee: the node's, with a feerate of at least `floor` for 1000 virtual bytes. The configuration must
+/// grant `{ service = "rpc/1", methods = ["estimatesmartfee"] }`.
 fn estimate(host: &Host, scope: Scope, params: &Value, floor: Amount) -> Result<Value, RpcError> {
     let mut answer = host.call(scope, "estimatesmartfee", params, As::Caller)?;
     let estimated = answer.get("feerate").map(amount::from_json).transpose()?;
@@ -29,7 +29,7 @@ fn main() {
     test.rpc.answer("estimatesmartfee", Ok(json!({"errors": ["Insufficient data or no feerate found"], "blocks": 6})));
     assert_eq!(ask().unwrap()["feerate"].to_string(), "0.00001000");
 
-    // While the node is away, clients read what they wait on: -28.
+    // While the node is unavailable, clients get the code -28 and the reason.
     test.rpc.fail("estimatesmartfee", ErrorKind::NodeUnavailable, "Waiting for bitcoind at http://127.0.0.1:8332...");
     assert_eq!(ask().unwrap_err().code.0, -28);
 }

@@ -1,4 +1,4 @@
-//! A signature by a key that never leaves the host.
+//! Signing with a key that never leaves the host.
 #![allow(clippy::unwrap_used, reason = "a broken expectation fails the example")]
 
 use outrigger_sdk::Host;
@@ -12,7 +12,7 @@ use outrigger_sdk::service::{ErrorKind, Scope, ServiceError};
 use outrigger_sdk::testing::{StubHost, WalletState};
 use outrigger_sdk::wire::Blob;
 
-/// Signs the first input of a transaction, which spends a P2WPKH output; none when the call's wallet has no such key.
+/// Signs the first input of a transaction, which spends a P2WPKH output; `None` if the call's wallet lacks the key.
 fn sign(
     host: &Host,
     scope: Scope,
@@ -49,7 +49,7 @@ fn main() -> Result<(), ServiceError> {
     let signature = Signature::from_der(&signed.signature.0).unwrap();
     assert!(secp.verify_ecdsa(&Message::from_digest(signed.digest), &signature, &public.inner).is_ok());
 
-    // A wallet that is locked signs nothing; what the client reads then is made of the error's kind.
+    // A locked wallet signs nothing. The SDK derives the client's error from the kind.
     test.wallet.with(|wallet| wallet.info.locked = true)?;
     let error = sign(&test.handle(), Scope::NONE, &transaction, spent, &public).unwrap_err();
     assert_eq!(error.kind, ErrorKind::WalletLocked);

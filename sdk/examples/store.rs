@@ -13,12 +13,12 @@ use outrigger_sdk::{Call, Host, Plugin, RpcError, methods, plugin};
 /// The version of the store that this code reads and writes.
 const VERSION: u32 = 2;
 
-/// The key of the number of all payments.
+/// The key of the count of all payments.
 const COUNT: &[u8] = b"count";
 
 struct Payments {
     host: Host,
-    /// Between the read of the count and the commit nobody else may count.
+    /// Locked from the read of the count until the commit.
     counting: std::sync::Mutex<()>,
 }
 
@@ -57,7 +57,7 @@ impl Payments {
         let found = call.host.store.get(call.scope, vec![Blob(COUNT.to_vec())])?;
         let count = found.first().and_then(Option::as_ref).and_then(|count| count.first_chunk());
         let number = count.map_or(0, |count| u64::from_be_bytes(*count)) + 1;
-        // Both rows are stored, or none. The client hears of a payment that is on disk.
+        // The commit stores both rows or none. The client gets the number only once both are on disk.
         let mut batch = Batch::default();
         batch.put(COUNT, &number.to_be_bytes());
         batch.put(&payment(number), customer.as_bytes());

@@ -7,7 +7,7 @@
 //! max_store_mib = 32768       # about 100 bytes for each output and each input of the chain
 //! ```
 //!
-//! The largest store holds some 300 million outputs and inputs. The main network has more: an index of it keeps its rows in its own folder.
+//! The largest store holds about 300 million outputs and inputs. Mainnet has more, so an index of it needs files in the plugin's folder.
 
 use std::time::Duration;
 
@@ -25,10 +25,10 @@ use outrigger_sdk::wire::Blob;
 use outrigger_sdk::{Call, Host, Plugin, RpcError, amount, methods, plugin};
 use serde_json::{Value, json};
 
-/// How long a call waits for the index.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The longest time that a call waits for the index.
+const MAX_WAIT: Duration = Duration::from_secs(5);
 
-/// The begin of a script's rows.
+/// The key prefix of a script's rows.
 type ScriptKey = [u8; 33];
 
 fn script_key(script: &[u8]) -> ScriptKey {
@@ -50,7 +50,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// Keys are in the order of the chain.
+    /// The row's key. Keys sort in the order of the chain.
     fn key(&self, script: &[u8]) -> Vec<u8> {
         let [height, position, index] = [self.height, self.position, self.index].map(u32::to_be_bytes);
         [&script_key(script)[..], &height, &position, &[u8::from(self.spends)], &index].concat()
@@ -156,7 +156,7 @@ impl AddressIndex {
     #[method]
     fn getscriptbalance(&self, call: &Call<'_>, script: String) -> Result<Value, RpcError> {
         let key = self.ready(call, &script)?;
-        // Entries are read in parts, between which a block may come.
+        // Each read is a batch. If a block arrives between two batches, the sums start again.
         loop {
             let before = cursor(call)?;
             let [mut received, mut spent] = [Amount::ZERO; 2];
@@ -198,14 +198,14 @@ impl AddressIndex {
         Ok(json!({"entries": entries, "more": next.is_some()}))
     }
 
-    /// The begin of a script's rows, once the index has the blocks that the client may know.
+    /// Waits until the index has the blocks that the client may know. Returns the key prefix of the script's rows.
     fn ready(&self, call: &Call<'_>, script: &str) -> Result<ScriptKey, RpcError> {
         let script = match to_script(script, call.network()?) {
             Ok(script) => script,
             Err(error) => ScriptBuf::from_hex(script).map_err(|_| RpcError::not_found(error.to_string()))?,
         };
-        let patience = call.deadline.map_or(PATIENCE, |deadline| PATIENCE.min(deadline / 2));
-        self.following.wait_for(&call.host.chain.tip(call.scope)?, patience)?;
+        let timeout = call.deadline.map_or(MAX_WAIT, |deadline| MAX_WAIT.min(deadline / 2));
+        self.following.wait_for(&call.host.chain.tip(call.scope)?, timeout)?;
         Ok(script_key(script.as_bytes()))
     }
 }
@@ -219,7 +219,7 @@ fn cursor(call: &Call<'_>) -> Result<Vec<Option<Blob>>, RpcError> {
     Ok(call.host.store.get(call.scope, vec![Blob(CURSOR_KEY.to_vec())])?)
 }
 
-/// Reads some entries of a script. Gives the key from which others follow.
+/// Reads up to `limit` entries of a script. Returns the key to continue from if there are more.
 fn read(
     call: &Call<'_>,
     script: &ScriptKey,

@@ -13,8 +13,8 @@ fn balances_and_histories_follow_spends_and_reorganisations() {
     let host = StubHost::new();
     let plugin = host.start::<AddressIndex>(json!({}));
     let balance = |number: u8| {
-        let told = plugin.call("getscriptbalance", json!([script(number).to_hex_string()])).unwrap();
-        format!("{} {} {}", told["balance"], told["received"], told["spent"])
+        let answer = plugin.call("getscriptbalance", json!([script(number).to_hex_string()])).unwrap();
+        format!("{} {} {}", answer["balance"], answer["received"], answer["spent"])
     };
     let coinbase = host.chain.get(host.chain.mine_to(script(1), vec![])).unwrap().txdata.swap_remove(0);
     let spend = Transaction {
@@ -40,7 +40,7 @@ fn balances_and_histories_follow_spends_and_reorganisations() {
     assert_eq!(balance(1), "50.00000000 50.00000000 0.00000000");
     assert_eq!(balance(2), "0.00000000 0.00000000 0.00000000");
     plugin.stop();
-    // All rows of disconnected blocks have gone: the coinbase's and the position remain.
+    // The index has deleted the rows of the disconnected block. The row of the coinbase and the position remain.
     assert_eq!(host.store.rows().len(), 2);
     assert_eq!(host.chain.tip(Scope::NONE).unwrap().height, 1);
 }
@@ -50,7 +50,7 @@ fn balances_of_many_entries_are_summed_in_parts_and_other_texts_are_refused() {
     let host = StubHost::new();
     (0..12_000).for_each(|_| drop(host.chain.mine_to(script(1), vec![]).to_string()));
     let plugin = host.start::<AddressIndex>(json!({}));
-    let told = plugin.call("getscriptbalance", json!([script(1).to_hex_string()])).unwrap();
-    assert_eq!(told["balance"].to_string(), "600000.00000000");
+    let answer = plugin.call("getscriptbalance", json!([script(1).to_hex_string()])).unwrap();
+    assert_eq!(answer["balance"].to_string(), "600000.00000000");
     assert_eq!(plugin.call("getscriptbalance", json!(["no address"])).unwrap_err().code.0, -5);
 }

@@ -1,5 +1,5 @@
-//! A provider of keys: wallets whose keys are in another process, which stands for a hardware security module. All methods that
-//! sign with a wallet's keys use it.
+//! A key provider: another process, in place of a hardware security module, holds the keys of wallets. All methods that sign with
+//! the keys of such a wallet use it.
 //!
 //! ```toml
 //! [wallet]
@@ -16,8 +16,8 @@
 //! `bitcoin-cli -named createwallet wallet_name=vault disable_private_keys=true external_signer=true` makes a wallet for it,
 //! and importdescriptors gives the wallet the public descriptors.
 //!
-//! Plugin and daemon exchange lines of JSON: the name of a function of `keys-provider/1` and the message of its argument in hexadecimal,
-//! and the message of its result or an error.
+//! Plugin and daemon exchange lines of JSON. A request has the name of a function of `keys-provider/1`, and its encoded argument in
+//! hexadecimal. The answer has the encoded result, or an error.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -33,8 +33,8 @@ use outrigger_sdk::wire::{Blob, Wire, from_bytes, to_bytes};
 use outrigger_sdk::{Host, Plugin, RpcError, plugin};
 use serde_json::{Value, json};
 
-/// How long the daemon may take for an answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The longest time to wait for the daemon's answer.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The longest line, in bytes. The requests for the largest transaction are shorter.
 const MAX_LINE: u64 = 256 << 20;
@@ -69,7 +69,7 @@ impl Plugin for HsmSigner {
 }
 
 impl HsmSigner {
-    /// Asks the daemon. Each request has a connection of its own, so the plugin finds a restarted daemon again.
+    /// Sends a request to the daemon. Each request opens a new connection, so the daemon may restart in between.
     fn ask<T: Wire>(&self, function: &str, argument: &impl Wire) -> Result<T, RpcError> {
         let request = json!([function, to_bytes(argument).to_lower_hex_string()]);
         let answer = self.exchange(&request).map_err(|error| {
@@ -84,17 +84,17 @@ impl HsmSigner {
 
     fn exchange(&self, request: &Value) -> io::Result<Value> {
         let mut stream = UnixStream::connect(&self.socket)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(TIMEOUT))?;
+        stream.set_write_timeout(Some(TIMEOUT))?;
         writeln!(stream, "{request}")?;
         read_line(&stream)
     }
 }
 
-/// A message in hexadecimal.
+/// Decodes a message in hexadecimal.
 ///
 /// # Errors
-/// Anything else.
+/// The value is not a text in hexadecimal.
 pub fn message(json: &Value) -> Result<Vec<u8>, RpcError> {
     Vec::from_hex(json.as_str().unwrap_or_default()).map_err(|error| RpcError::internal(error.to_string()))
 }
@@ -102,7 +102,7 @@ pub fn message(json: &Value) -> Result<Vec<u8>, RpcError> {
 /// Reads a line of JSON.
 ///
 /// # Errors
-/// An end before the line's, or a line that is no JSON.
+/// The stream failed, or the line is not JSON.
 pub fn read_line(from: impl Read) -> io::Result<Value> {
     let mut line = String::new();
     BufReader::new(from.take(MAX_LINE)).read_line(&mut line)?;

@@ -25,16 +25,17 @@ use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError, methods, plugin};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// The time in which calls of a user are counted.
+/// The period of the limit on calls.
 const WINDOW: Duration = Duration::from_secs(60);
 
-/// How often, and after which pause, a fetched block is asked for.
+/// The number of attempts to read a block that a peer was asked for.
 const TRIES: u32 = 20;
+/// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(250);
 
 #[derive(PluginOptions)]
 pub struct Options {
-    /// What each user may call: user, methods (with a * at the end for any rest), calls_per_minute and max_param_bytes. A user
+    /// The rules, each { user, methods, calls_per_minute, max_param_bytes }. A * at the end of a method stands for any text. A user
     /// without a rule may call everything.
     #[option(default = [])]
     rules: Vec<Rule>,
@@ -61,7 +62,7 @@ impl Rule {
 
 pub struct RpcFirewall {
     rules: Vec<Rule>,
-    /// For each user the begin of the window, and the calls since then.
+    /// For each user, the start of the current window and the number of calls in it.
     counts: Mutex<HashMap<String, (Instant, u32)>>,
 }
 
@@ -119,7 +120,7 @@ impl RpcFirewall {
         Ok(())
     }
 
-    /// The calls of a user in this window, with this one.
+    /// Counts a call of a user. Returns the number of calls in the current window, including this one.
     fn count(&self, user: &str) -> u32 {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let (since, count) = counts.entry(user.to_owned()).or_insert_with(|| (Instant::now(), 0));
@@ -140,7 +141,7 @@ fn get_block(call: &Call<'_>) -> Result<Vec<u8>, RpcError> {
     }
     let peers = call.host.call(call.scope, "getpeerinfo", &json!([]), As::Plugin)?;
     for peer in peers.as_array().into_iter().flatten() {
-        // A peer that cannot give the block is no reason to refuse the call.
+        // If a peer cannot provide the block, the next peer is asked.
         let asked = json!([call.params.get(0), peer["id"]]);
         let _ = call.host.call(call.scope, "getblockfrompeer", &asked, As::Plugin);
         for _ in 0..TRIES {

@@ -1,4 +1,4 @@
-//! A policy of wallets: they give away at most an amount within a time, fees included, whichever method or plugin spends.
+//! A wallet policy: limits the amount that wallets spend within a period, fees included, whichever method or plugin spends it.
 //!
 //! ```toml
 //! [[wallet.policies]]
@@ -15,8 +15,8 @@
 //! hours = 24
 //! ```
 //!
-//! A signature counts from the moment in which it is made: until a transaction that spends the same coins is six blocks deep, and then
-//! for the hours of the limit. All wallets of the guard share the limit. Time is that of the chain.
+//! An amount counts against the limit from its signature until `hours` after a transaction that spends the same coins is six blocks
+//! deep. All guarded wallets share the limit. The clock is the chain's median time.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -34,23 +34,23 @@ use serde_json::{Value, json};
 /// The version of the store.
 const VERSION: u32 = 1;
 
-/// How deep the spending of a coin must be before its reservation ends.
+/// The number of confirmations of a spending transaction after which a reservation gets its end.
 const DEPTH: i64 = 6;
 
-/// The flag of a sighash byte by which a signature commits to its own input alone.
+/// The sighash flag of signatures that commit to a single input.
 const ANYONE_CAN_PAY: u8 = 0x80;
 
-/// How many rows are read at a time.
+/// The number of rows to read at once.
 const ROWS: u32 = 10_000;
 
 #[derive(PluginOptions)]
 pub struct Options {
-    /// The most that all guarded wallets give away, in satoshi.
+    /// The most that all guarded wallets together may spend, in satoshi.
     limit: u64,
-    /// Within how many hours.
+    /// The period of the limit, in hours.
     #[option(default = 24)]
     hours: u32,
-    /// Whether backups may be written. They have the private keys.
+    /// Whether backups are allowed. They contain the private keys.
     #[option(default = false)]
     backups: bool,
 }
@@ -60,7 +60,7 @@ pub struct SpendingGuard {
     limit: Amount,
     seconds: u32,
     backups: bool,
-    /// The store's rows. Locked from the look at the limit until the reservation is on disk. No service calls this plugin.
+    /// The store's rows. Locked from the check of the limit until the reservation is on disk. No service calls back into this plugin.
     reserved: Mutex<Reservations>,
 }
 
@@ -76,7 +76,7 @@ impl Plugin for SpendingGuard {
 
     fn new(host: Host, options: Options) -> Result<Self, String> {
         let Options { limit, hours, backups } = options;
-        let seconds = hours.checked_mul(3600).ok_or("hours: too many")?;
+        let seconds = hours.checked_mul(3600).ok_or("hours is too large")?;
         Ok(Self { host, limit: Amount::from_sat(limit), seconds, backups, reserved: Mutex::default() })
     }
 
@@ -104,7 +104,7 @@ impl SpendingGuard {
             for row in &rows.rows {
                 reserved.0.insert(from_bytes(&row.key)?, from_bytes(&row.value)?);
             }
-            // The next key is the last one and a byte.
+            // The smallest key after the last one.
             from = rows.rows.last().map(|row| Blob([&row.key[..], &[0]].concat()));
             if !rows.more {
                 return Ok(());
@@ -141,7 +141,7 @@ impl SpendingGuard {
             }
             let mut then = reserved.clone();
             then.0.extend(row);
-            // Also where nothing more is needed: a restored reservation may be larger than the limit.
+            // Checked even if nothing is reserved: restored reservations may exceed the limit.
             if then.total(now) <= self.limit {
                 self.store(scope, &mut reserved, row.as_slice())?;
                 return Ok(Judgement::Allow);
@@ -155,7 +155,7 @@ impl SpendingGuard {
         )))
     }
 
-    /// Lets the reservations of the call's wallet end whose coins are spent deep enough, and removes those that have ended.
+    /// Sets the end of each reservation whose coin is spent at [`DEPTH`] in the call's wallet, and removes ended reservations.
     fn settle(&self, scope: Scope, reserved: &mut Reservations, now: u32) -> ServiceResult<()> {
         let open = reserved.0.iter().filter(|(_, reservation)| reservation.until.is_none());
         let open: Vec<(OutPoint, Reservation)> =

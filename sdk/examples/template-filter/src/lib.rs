@@ -1,5 +1,5 @@
-//! A filter of block templates: those of the group mining, or of the bitcoind behind the host, without transactions that pay too
-//! little, and without all that build on them.
+//! A filter for block templates of the mining group, or of the bitcoind behind the host. It removes transactions with a low feerate,
+//! and their descendants.
 //!
 //! ```toml
 //! [[plugins]]
@@ -63,7 +63,7 @@ impl TemplateFilter {
         let answer = call.next(Some(&json!(request)))?;
         let mut template: Value =
             serde_json::from_slice(&answer).map_err(|error| RpcError::internal(error.to_string()))?;
-        // A proposal is answered with null or a reason.
+        // The answer to a block proposal is null or a reason.
         if template["transactions"].is_array() {
             self.filter(&mut template);
         }
@@ -75,7 +75,7 @@ impl TemplateFilter {
         number("fee") * WEIGHT_PER_KVB >= u128::from(self.min_feerate) * number("weight")
     }
 
-    /// Takes transactions out. `depends` names others by their positions, from 1 on, which change.
+    /// Removes transactions. `depends` refers to others by position, from 1, so it is renumbered.
     fn filter(&self, template: &mut Value) {
         let Some(transactions) = template["transactions"].as_array_mut() else { return };
         let (mut kept, mut places, mut lost) = (Vec::new(), Vec::new(), 0_u64);
@@ -102,7 +102,7 @@ impl TemplateFilter {
         if lost > 0 {
             template["coinbasevalue"] =
                 json!(template["coinbasevalue"].as_u64().unwrap_or_default().saturating_sub(lost));
-            // It commits to the transactions that were taken out, too.
+            // The commitment covers the removed transactions.
             if let Some(template) = template.as_object_mut() {
                 template.shift_remove("default_witness_commitment");
             }
@@ -118,7 +118,7 @@ mod tests {
     use outrigger_sdk::testing::StubHost;
 
     #[test]
-    fn what_pays_too_little_is_taken_out_with_all_that_builds_on_it() {
+    fn transactions_below_the_feerate_are_removed_with_their_descendants() {
         let host = StubHost::new();
         let plugin = host.start::<TemplateFilter>(json!({}));
         let transaction = |fee: u64, depends: &[u64]| json!({"fee": fee, "weight": 400, "depends": depends});
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn templates_that_lose_nothing_and_verdicts_stay_as_they_are() {
+    fn templates_without_removals_and_answers_to_proposals_stay_unchanged() {
         let host = StubHost::new();
         let plugin = host.start::<TemplateFilter>(json!({"min_feerate": 0}));
         for answer in [json!("bad-cb-missing"), json!({"transactions": [], "default_witness_commitment": "6a"})] {

@@ -1,5 +1,5 @@
 //! Keeps private keys and signs with them: `hsm-daemon SOCKET KEYS`, where KEYS is a file with an extended private key on each
-//! line. It prints a line when it listens, and ends when its standard input does.
+//! line. It prints a line once it listens, and exits at the end of its standard input.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -34,13 +34,13 @@ impl Keys {
         Ok(Self { secp: Secp256k1::new(), masters })
     }
 
-    /// The private key of an origin. It is derived from the master key with the origin's fingerprint.
+    /// The private key of an origin, derived from the master key with the origin's fingerprint; `None` without it.
     fn find(&self, origin: &KeyOrigin) -> Option<SecretKey> {
         let path = DerivationPath::from_str(&origin.path).ok()?;
         let of_origin = |master: &&Xpriv| master.fingerprint(&self.secp).to_bytes() == origin.fingerprint;
         let key = self.masters.iter().find(of_origin)?.derive_priv(&self.secp, &path).ok()?.private_key;
         let public_key = key.public_key(&self.secp).serialize();
-        // A taproot descriptor may not say which of the two points with an x coordinate it means.
+        // A taproot descriptor may give only the x coordinate, so the first byte is not compared.
         (public_key.get(1..) == origin.public_key.get(1..)).then_some(key)
     }
 }
@@ -74,7 +74,7 @@ fn main() -> io::Result<()> {
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let keys = keys.clone();
-            // The end of one client's connection does not concern others.
+            // An error of one connection does not affect others.
             thread::spawn(move || drop(serve(&stream, &keys)));
         }
     });

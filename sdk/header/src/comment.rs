@@ -12,7 +12,7 @@ pub(super) const WIDTH: usize = 120;
 pub(super) struct Glossary(HashMap<String, String>);
 
 impl Glossary {
-    /// The names of the ABI. A function type has the name of its member.
+    /// The names of the ABI. A function type maps to the name of its struct member.
     pub(super) fn new() -> Self {
         let constants = [("PLUGIN_MAGIC", "OUTRIGGER_PLUGIN_MAGIC"), ("ErrorKind", "OUTRIGGER_STATUS_...")];
         let constants = constants.map(|(rust, c)| (rust.to_owned(), c.to_owned()));
@@ -63,7 +63,7 @@ pub(super) fn since(minor: u32) -> String {
     if minor == 0 { String::new() } else { format!(" Since minor {minor}.") }
 }
 
-/// A documentation comment behind this margin.
+/// A documentation comment, indented by `margin`.
 pub(super) fn comment(margin: &str, paragraphs: &[String]) -> String {
     if let [only] = paragraphs
         && margin.len() + only.len() + "/**  */".len() <= WIDTH
@@ -75,7 +75,7 @@ pub(super) fn comment(margin: &str, paragraphs: &[String]) -> String {
     format!("{margin}/**\n{lines}{margin} */\n")
 }
 
-/// A line of a struct or an enum with a short comment, behind it if the line has room, else above it.
+/// A line of a struct or an enum with a short comment: at its end if it fits, otherwise above it.
 pub(super) fn noted(code: &str, text: &str) -> String {
     let line = format!("    {code} /* {text} */\n");
     if line.len() <= WIDTH {
@@ -93,7 +93,7 @@ pub(super) fn with_parameters(head: &str, parameters: &[String]) -> String {
     format!("{head}(\n        {})", wrap(&list, ", ", WIDTH - 9).join(",\n        "))
 }
 
-/// Lines of words, or of other parts between `separator`s.
+/// Wraps a text at `separator`s into lines of at most `width` bytes.
 pub(super) fn wrap(text: &str, separator: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(separator).filter(|word| !word.is_empty()) {

@@ -18,7 +18,7 @@ pub(super) fn codes() -> String {
     format!("    {},", wrap(&codes.collect::<Vec<_>>().join(", "), ", ", WIDTH - 5).join(",\n    "))
 }
 
-/// The structs, with assertions of sizes. Function types stand where a field has one.
+/// The structs, with assertions of their sizes. Each function type is declared at its field.
 pub(super) fn structs() -> String {
     let glossary = Glossary::new();
     let layouts = DECLARATIONS.iter().filter_map(|declaration| match declaration {

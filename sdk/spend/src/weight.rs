@@ -1,6 +1,6 @@
 //! Estimates the size of signed inputs: scriptSig and witness, with Bitcoin Core's arithmetic.
 //!
-//! A coin without the solving data for that has no size, and selection leaves it out.
+//! A coin that lacks the needed solving data has no size, and coin selection skips it.
 
 use bitcoin::transaction::{InputWeightPrediction, predict_weight};
 use bitcoin::{Script, TxOut, VarInt, Weight};
@@ -14,24 +14,24 @@ use crate::miniscript_size::{self, Satisfaction};
 /// The length of an ECDSA signature with its sighash type, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Signatures {
-    /// With low R and low S, as the host's signer makes it. One in 256 is a byte shorter.
+    /// Low R and low S, as the host's signer makes it. One in 256 is a byte shorter.
     LowR = 71,
-    /// With low S alone, as other signers may make it.
+    /// Low S only, as other signers may make it.
     AnyR = 72,
 }
 
 impl Signatures {
-    /// The length for the wallet's signer: the host, or an external one without private keys.
+    /// The length for the wallet's signer: the host, or an external signer if the wallet has no private keys.
     pub fn of(wallet: &WalletInfo) -> Self {
         if wallet.private_keys_enabled { Self::LowR } else { Self::AnyR }
     }
 }
 
-/// A Schnorr signature with a sighash type, in bytes. The type may be needed: it is not known yet.
+/// A Schnorr signature with a sighash type, in bytes: the type is not known yet, so it is counted.
 const SCHNORR_LEN: usize = 65;
 /// A compressed public key, in bytes.
 const KEY_LEN: usize = 33;
-/// An input without scriptSig and witness and their lengths.
+/// The weight of an input's outpoint and sequence.
 const OUTPOINT_AND_SEQUENCE: Weight = Weight::from_non_witness_data_size(36 + 4);
 const WPKH_SCRIPT_LEN: usize = 22;
 
@@ -42,19 +42,19 @@ pub struct InputSize {
     weight: Weight,
     /// Whether it has a witness.
     pub has_witness: bool,
-    /// Whether the weight lacks the byte of an empty witness, which counts in a segwit transaction.
+    /// Whether `weight` leaves out the byte of an empty witness, which a segwit transaction adds.
     lacks_witness: bool,
 }
 
 impl InputSize {
-    /// The size by the lengths of the scriptSig and of the witness elements, in bytes.
+    /// The size from the lengths of the scriptSig and of the witness elements, in bytes.
     pub fn new(script_sig: usize, witness: &[usize]) -> Self {
         let prediction = InputWeightPrediction::new(script_sig, witness);
         let weight = prediction.weight().saturating_add(OUTPOINT_AND_SEQUENCE);
         Self { weight, has_witness: !witness.is_empty(), lacks_witness: witness.is_empty() }
     }
 
-    /// The size by the length of the scriptSig and a witness that is not empty.
+    /// The size from the length of the scriptSig and a non-empty witness.
     fn of_witness(script_sig: usize, witness: Satisfaction) -> Self {
         let plain = InputWeightPrediction::new(script_sig, &[] as &[usize]).weight();
         let elements = Weight::from_witness_data_size((VarInt::from(witness.count).size() + witness.size) as u64);
@@ -62,12 +62,12 @@ impl InputSize {
         Self { weight, has_witness: true, lacks_witness: false }
     }
 
-    /// The size by a weight that includes the witness, even an empty one.
+    /// The size from a weight that includes the witness, even an empty one.
     pub fn of_weight(weight: Weight, has_witness: bool) -> Self {
         Self { weight, has_witness, lacks_witness: false }
     }
 
-    /// The size for an output whose form alone decides: P2WPKH, or P2TR by key path. The caller knows it is solvable.
+    /// The size if the script's form alone determines it: P2WPKH, or P2TR by key path. The caller must know that it is solvable.
     pub fn by_form(script: &Script, signatures: Signatures) -> Option<Self> {
         match classify(script) {
             ScriptKind::WitnessV0KeyHash { .. } => Some(Self::new(0, &[signatures as usize, KEY_LEN])),
@@ -166,7 +166,7 @@ pub fn is_witness(script: &Script, solving: &SolvingData) -> bool {
     }
 }
 
-/// Whether a public key can sign; `None`: each can.
+/// Whether a public key can sign; `None` if every key can.
 pub type CanSign<'a> = Option<&'a dyn Fn(&[u8]) -> bool>;
 
 /// The size of the input that spends a script with the keys that `can_sign` accepts. `None` if they do not suffice.
@@ -204,7 +204,7 @@ impl Solver<'_> {
         }
     }
 
-    /// The size for a script that is not P2SH, with a scriptSig of so many bytes beside it.
+    /// The size for a script that is not P2SH, with a scriptSig of `script_sig` bytes.
     fn size_with(&self, script_sig: usize, script: &Script) -> Option<InputSize> {
         match classify(script) {
             ScriptKind::WitnessV0KeyHash { hash } => {
@@ -229,8 +229,8 @@ impl Solver<'_> {
         }
     }
 
-    /// The size of a P2TR input. As in Bitcoin Core, that is a key path spend, unless only leaf keys can sign: the
-    /// payment would fall below the minimum relay feerate.
+    /// The size of a P2TR input: as in Bitcoin Core, a key path spend. If only leaf keys can sign, the largest leaf spend,
+    /// so that the payment does not fall below the minimum relay feerate.
     fn taproot_size(&self, output_key: &[u8]) -> Option<InputSize> {
         let by_key = InputSize::new(0, &[SCHNORR_LEN]);
         let Some(can_sign) = self.can_sign else { return Some(by_key) };

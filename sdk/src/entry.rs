@@ -1,4 +1,4 @@
-//! A [`Plugin`] as the plugin ABI sees it: bytes become values, and answers become bytes.
+//! Adapts a [`Plugin`] to the plugin ABI: decodes the host's bytes and encodes the plugin's answers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,13 +13,13 @@ use crate::params::Params;
 use crate::plugin::{Call, Plugin, Reply, ReplySink};
 use crate::{RpcError, RpcErrorCode};
 
-/// How much of a panic's text is told, in bytes.
+/// The most bytes of a panic's text that are logged.
 const PANIC_TEXT_BYTES: usize = 200;
 
-/// The table of a Rust plugin that runs on hosts of this minor version of the interface and later.
+/// The table of a Rust plugin that needs at least this minor version of the interface.
 ///
 /// # Panics
-/// When this SDK does not know the minor version: while compiling.
+/// At compile time, if this SDK does not know the minor version.
 pub const fn plugin_table<P: Plugin>(minor_needed: u32) -> PluginTable {
     outrigger_abi::plugin_table::<Running<P>>(minor_needed)
 }
@@ -41,7 +41,7 @@ impl ReplySink for HostReplies {
     fn reply(&self, token: u64, outcome: Result<Vec<u8>, RpcError>) -> bool {
         let (code, body) = match outcome {
             Ok(json) => (0, json),
-            // 0 would read as success; a plugin that answers an error of code 0 means an unnamed one.
+            // The host reads 0 as success, so an error of code 0 becomes -1.
             Err(error) if error.code.0 == 0 => (RpcErrorCode::MISC.0, error.message.into_bytes()),
             Err(error) => (error.code.0, error.message.into_bytes()),
         };
@@ -65,12 +65,12 @@ impl ReplySink for HostReplies {
     }
 
     fn progress(&self, token: u64, done: u64, total: u64) {
-        // Older hosts show none.
+        // Older hosts do not show progress.
         let _ = self.info.progress(Scope::NONE, token, done, total);
     }
 }
 
-/// The beginning of a panic's text.
+/// The start of a panic's text, cut between characters.
 fn cut(text: &str) -> &str {
     let end = (0..=PANIC_TEXT_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     text.get(..end.unwrap_or(0)).unwrap_or_default()
@@ -83,7 +83,7 @@ impl<P: Plugin> PluginCode for Running<P> {
         let services = Host::reached_by(&|name| host.service(name));
         let log = services.log.clone();
         host.report_panics(move |place, text| {
-            // A host that has no such function, or does not grant the log, gets no text.
+            // A host without `tells_panics`, or one that does not grant the log, gets no text.
             let text = text.filter(|_| log.tells_panics(Scope::NONE).unwrap_or(false));
             let text = text.map(|text| format!(": {}", cut(text))).unwrap_or_default();
             let _ = log.write(Scope::NONE, Level::Error, place + &text);
@@ -117,8 +117,8 @@ impl<P: Plugin> PluginCode for Running<P> {
                     .call(Call { method, params, named, host, scope, deadline, rules, given, token, replies }, reply);
             }
             Err(error) => {
-                // A client can make this happen, with values that nest too deeply or half of a surrogate pair: it is told,
-                // and the plugin is not at fault.
+                // A client causes this with values nested too deeply or half of a surrogate pair, so the client gets the
+                // error. The plugin is not at fault.
                 reply.fail(RpcError::new(RpcErrorCode::PARSE, format!("Parse error: {error}")));
             }
         }
@@ -131,7 +131,7 @@ impl<P: Plugin> PluginCode for Running<P> {
     }
 
     fn event(&self, event: &[u8]) -> Result<(), ErrorKind> {
-        // An event of a newer host that this SDK does not know is none of the plugin's concern.
+        // A newer host may send an event that this SDK does not know; the plugin does not get it.
         if let Ok(event) = wire::from_bytes(event) {
             self.plugin.event(event);
         }
@@ -154,8 +154,8 @@ mod tests;
 
 /// Exports a [`Plugin`] and its manifest from a `cdylib`.
 ///
-/// A second argument is the least minor version of the interface ([`outrigger_abi::ABI_MINOR`]) that a host must have; without
-/// it the plugin runs on hosts of every minor version, and what an older one does not have reads as not there.
+/// A second argument is the least minor version of the interface ([`outrigger_abi::ABI_MINOR`]) that a host must have. Without
+/// it the plugin runs on hosts of every minor version, and the SDK treats features that an older host lacks as absent.
 #[macro_export]
 macro_rules! export_plugin {
     ($plugin:ty) => {
@@ -164,7 +164,7 @@ macro_rules! export_plugin {
     ($plugin:ty, $minor_needed:expr) => {
         const OUTRIGGER_MANIFEST: &str = <$plugin as $crate::Plugin>::MANIFEST;
 
-        #[allow(long_running_const_eval, reason = "a long manifest takes as long as it is")]
+        #[allow(long_running_const_eval, reason = "checking a long manifest takes time")]
         const _: () = $crate::outline::check(OUTRIGGER_MANIFEST);
 
         #[doc(hidden)]

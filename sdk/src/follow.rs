@@ -1,7 +1,7 @@
 //! Following the chain: a thread of the plugin that gives each block to a [`Follower`].
 //!
-//! The blocks are pulled ([`outrigger_service::Chain::steps`]) and compared by hash. The rows of the follower and its position are one
-//! commit of the plugin's store, so a follower that is killed continues with the block after its rows.
+//! The thread pulls the blocks ([`outrigger_service::Chain::steps`]) and compares them by hash. One commit of the plugin's store holds the
+//! follower's rows and its position, so after a crash the follower continues with the next block.
 //!
 //! ```
 //! use std::time::Duration;
@@ -28,7 +28,7 @@
 //!
 //! let host = StubHost::new();
 //! host.chain.mine(vec![]);
-//! // A plugin keeps it, calls `wake` at the event `tip`, and `stop` in `Plugin::stop`.
+//! // A plugin keeps `following`, calls `wake` at the event `tip`, and `stop` in `Plugin::stop`.
 //! let following = host.handle().follow(Counts)?;
 //! following.wait_for(&host.chain.tip(Scope::NONE)?, Duration::from_secs(10))?;
 //! assert_eq!(following.cursor().map(|cursor| cursor.height), Some(1));
@@ -56,13 +56,13 @@ pub use outrigger_service::chain::Cursor;
 use crate::store::Batch;
 use shared::Shared;
 
-/// The key of the position in the plugin's store, beside the follower's rows. A follower whose store has no such row begins at genesis.
+/// The key of the follower's position in the plugin's store. Without this row the follower begins at genesis.
 pub const CURSOR_KEY: &[u8] = b"outrigger/cursor";
 
-/// Why a follower did not take over a block.
+/// Why a follower did not process a block.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
-/// What a follower answers.
+/// The result of a follower's functions.
 pub type Result<T = ()> = std::result::Result<T, Failure>;
 
 /// A block, with the outputs that it spends.
@@ -112,32 +112,32 @@ fn spending(transaction: &Transaction) -> usize {
 pub enum Kept {
     /// In the plugin's store, with its rows.
     InStore,
-    /// Elsewhere, for example in a database in a folder: the last block that it has taken over for good; none before the first.
+    /// Elsewhere, for example in a database in a folder: the last block that it has committed; none before the first.
     Elsewhere(Option<Cursor>),
 }
 
-/// Takes over the blocks of the best chain.
+/// Processes the blocks of the best chain.
 ///
-/// A failure is logged, and the blocks since the last commit come again after a pause. So a follower keeps nothing in memory that a
-/// block which comes twice would make wrong.
+/// After a failure the SDK logs it, pauses, and delivers the blocks since the last commit again. So a follower's state in memory
+/// must stay correct when a block comes twice.
 pub trait Follower: Send + 'static {
     /// Whether blocks come with the outputs that they spend.
     const WITH_SPENT: bool = true;
 
-    /// A block is the new tip. `store` has the changes of all blocks since the last commit, and [`Batch::get`] sees them.
+    /// Adds a block, the new tip. `store` has the changes of all blocks since the last commit, and [`Batch::get`] reads them.
     ///
     /// # Errors
-    /// The block cannot be taken over now.
+    /// The follower cannot process the block now.
     fn connect(&mut self, block: &BlockWithSpent, store: &mut Batch) -> Result;
 
-    /// The best chain no longer has the tip: undo what [`Follower::connect`] did.
+    /// Undoes [`Follower::connect`] of the tip, which has left the best chain.
     ///
     /// # Errors
-    /// As of [`Follower::connect`].
+    /// As for [`Follower::connect`].
     fn disconnect(&mut self, block: &BlockWithSpent, store: &mut Batch) -> Result;
 
-    /// Where the follower keeps its position. Asked at the start and after a failure: a follower that keeps it elsewhere drops what it
-    /// has not committed.
+    /// Where the follower keeps its position. The SDK asks at the start and after a failure; a follower that keeps it elsewhere then
+    /// drops its uncommitted changes.
     ///
     /// # Errors
     /// The position cannot be read now.
@@ -145,7 +145,7 @@ pub trait Follower: Send + 'static {
         Ok(Kept::InStore)
     }
 
-    /// Commits the blocks up to this one, where the follower keeps its position elsewhere. `store` is dropped then.
+    /// Commits the blocks up to this one, if the follower keeps its position elsewhere. The SDK then drops `store`.
     ///
     /// # Errors
     /// Nothing was committed.
@@ -160,7 +160,7 @@ pub trait Follow {
     /// position in the store.
     ///
     /// # Errors
-    /// The system starts no thread; for the operator.
+    /// The system cannot start a thread; for the operator.
     fn follow<F: Follower>(&self, follower: F) -> std::result::Result<Following, String>;
 }
 
@@ -179,14 +179,14 @@ impl Follow for Host {
     }
 }
 
-/// A follower on its thread, which ends with it.
+/// A running follower. Dropping it ends the thread.
 pub struct Following {
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Following {
-    /// Looks for new blocks now: at the event `tip`. Without it the follower looks every ten seconds.
+    /// Looks for new blocks now; call it at the event `tip`. Without it the follower looks every ten seconds.
     pub fn wake(&self) {
         self.shared.wake();
     }
@@ -196,20 +196,20 @@ impl Following {
         self.shared.cursor()
     }
 
-    /// Waits until the follower has taken over a block that the client may know, or a chain that has replaced it: a method that reads
-    /// the follower's rows calls it with the tip of its call. Not for methods that are `inline`.
+    /// Waits until the follower has processed the block `tip`, or a chain that has replaced it. Call it with the current tip in a
+    /// method that reads the follower's rows, but not in an `inline` method.
     ///
     /// # Errors
-    /// The follower has failed, is not there in time, or ends.
+    /// -28 if the follower does not reach the tip within `deadline`; -1 if it fails or ends.
     pub fn wait_for(&self, tip: &Tip, deadline: Duration) -> std::result::Result<(), RpcError> {
         self.shared.wait_for(tip, deadline)
     }
 
-    /// Ends the follower after the block that it takes over: in [`crate::Plugin::stop`].
+    /// Ends the follower after its current block; call it in [`crate::Plugin::stop`].
     pub fn stop(&self) {
         self.shared.end("The plugin stops");
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // A panic is told by `wait_for`.
+        // `wait_for` reports a panic.
         let _ = thread.map(JoinHandle::join);
     }
 }

@@ -1,25 +1,24 @@
-//! Everything that a plugin of Outrigger needs, and what host and plugins share.
+//! Everything that a plugin of Outrigger needs, and the types that host and plugins share.
 //!
 //! A plugin is a `cdylib` that implements [`Plugin`] and exports it with [`export_plugin!`]. [`mod@methods`] describes how its methods are
 //! declared, and has an example. [`testing`] has a host of canned answers for its unit tests.
 //!
-//! # What stands where
+//! # Modules
 //!
-//! - [`mod@plugin`], [`mod@methods`], [`options`], [`manifest`], [`params`], [`typed`], [`amount`], [`FeeRate`], [`error`]: writing a plugin.
+//! - [`mod@plugin`], [`mod@methods`], [`options`], [`manifest`], [`params`], [`typed`], [`amount`], [`FeeRate`], [`error`]: plugins.
 //! - [`service`]: what the host offers, each service one trait. [`wire`]: how its messages are encoded.
 //! - [`script`], [`standard`], [`sign`]: Bitcoin's scripts: the engine, their kinds and texts, and the solver that makes scriptSigs
 //!   and witnesses.
 //! - [`store`]: keeping state. [`mod@net`]: connections that the host makes.
 //! - [`wipe_freed_memory!`]: for a plugin that handles private keys or passphrases.
-//! - [`testing`]: a host of canned answers. [`text`]: text of others, made fit for a terminal or a log.
-//! - [`abi`]: the C interface between the two.
+//! - [`testing`]: a host of canned answers. [`text`]: untrusted text, made safe for a terminal or a log.
+//! - [`abi`]: the C interface between host and plugin.
 //!
-//! Plugins depend on this crate. It re-exports other crates, each of one subject. It never
-//! depends on the host.
+//! Plugins depend on this crate. It re-exports crates of one subject each, and never depends on the host.
 
 #![warn(missing_docs)]
 
-// The attributes name this crate.
+// The macros' output names this crate.
 extern crate self as outrigger_sdk;
 
 pub mod entry;
@@ -53,7 +52,7 @@ pub use outrigger_standard as standard;
 #[doc(inline)]
 pub use outrigger_values::{FeeRate, RpcError, RpcErrorCode, amount, error, params, text, typed};
 pub use plugin::{Call, Plugin, Reply};
-// What the SDK's own signatures are made of, so that a plugin meets it in the version that the SDK was built with.
+// Types of these crates are in the SDK's signatures, so plugins must use the SDK's versions of them.
 pub use {bitcoin, serde_json};
 
 /// The tutorial, whose examples are tests.

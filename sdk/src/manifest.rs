@@ -1,4 +1,4 @@
-//! What a plugin says of itself: its methods with their parameters and help, the services it needs, its options.
+//! A plugin's description of itself: its methods with their parameters and help, the services it needs, its options.
 //!
 //! The manifest is JSON in the plugin's file, read without running any of its code.
 //!
@@ -36,7 +36,7 @@
 //! )?;
 //! // What `help` shows of the method: optional parameters stand in brackets.
 //! assert_eq!(manifest.methods[0].usage(), "getacmeblock height ( verbose )");
-//! // What the plugin is made with where the configuration says nothing.
+//! // The options that the plugin gets if the configuration sets none.
 //! assert_eq!(manifest.options(&Map::new()).unwrap()["min_feerate"], 5000);
 //! # Ok::<(), outrigger_sdk::manifest::ManifestError>(())
 //! ```
@@ -76,25 +76,25 @@ pub struct Manifest {
     pub version: String,
     /// What the plugin is for, in one line.
     pub summary: String,
-    /// The services it cannot do without, as `chain/1`.
+    /// The services that it requires, such as `chain/1`.
     #[serde(default)]
     pub services: Vec<String>,
     /// Further services that it uses where they are granted.
     #[serde(default)]
     pub optional: Vec<String>,
-    /// The methods that it calls by `rpc/1`, where that is granted: the grant has to list them.
+    /// The methods that it calls by `rpc/1`; the operator's grant must list them.
     #[serde(default)]
     pub calls: Vec<String>,
-    /// What it asks to reach beyond its services, where it runs in a process of its own: shown to the operator, who grants it.
+    /// Access that it requests beyond its services if it runs in its own process. The operator sees it and grants it.
     #[serde(default)]
     pub reach: Vec<ReachSpec>,
     /// The services that it implements for the host ([`outrigger_service::PROVIDED`]).
     #[serde(default)]
     pub provides: Vec<String>,
-    /// Whether the messages of these services come and go as bytes in hexadecimal, as `#[plugin]` says; otherwise as JSON.
+    /// Whether messages of `provides` are hexadecimal bytes (set by `#[plugin]`) instead of JSON.
     #[serde(default)]
     pub binary_messages: bool,
-    /// The events it wants to hear of ([`outrigger_service::events::TOPICS`]).
+    /// The events that it receives ([`outrigger_service::events::TOPICS`]).
     #[serde(default)]
     pub events: Vec<String>,
     /// The options of its configuration.
@@ -109,13 +109,13 @@ pub struct Manifest {
     /// Whether the host makes a private folder for its files.
     #[serde(default)]
     pub folder: bool,
-    /// Times at which it hears of an event.
+    /// Times at which it receives an event.
     #[serde(default)]
     pub timers: Vec<TimerSpec>,
     /// What it requires of the node.
     #[serde(default)]
     pub requires: Requires,
-    /// Whether a configuration may put it before methods of others, and where it sees their calls.
+    /// Whether a configuration may put it before methods of other plugins, and where it sees their calls.
     #[serde(default)]
     pub wrapper: Option<WrapperKind>,
     /// The methods it answers.
@@ -126,9 +126,9 @@ pub struct Manifest {
 #[derive(Clone, Default, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Requires {
-    /// The only network that the plugin is for, as `main`.
+    /// The only network that the plugin supports, such as `main`.
     pub network: Option<String>,
-    /// The earliest release of Bitcoin Core, as 28. The development chain is of the latest.
+    /// The earliest release of Bitcoin Core, such as 28. The development chain counts as the latest.
     pub release: Option<u32>,
     /// The index of all transactions (`txindex=1`).
     pub txindex: bool,
@@ -138,7 +138,7 @@ pub struct Requires {
     pub spent_outputs: bool,
 }
 
-/// Where a wrapper sees calls, or that it only observes them.
+/// Where a wrapper sees calls, or whether it only observes them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WrapperKind {
@@ -146,7 +146,7 @@ pub enum WrapperKind {
     Pooled,
     /// On the thread that read the call from the network, if the operator trusts the plugin: see [`MethodSpec::inline`]
     Inline,
-    /// Nowhere: it hears of calls that have ended ([`outrigger_service::events::Event::CallEnded`]), and costs them nothing
+    /// Nowhere: it receives an event after each call ([`outrigger_service::events::Event::CallEnded`]), which delays no call
     Observe,
 }
 
@@ -159,14 +159,14 @@ pub struct OptionSpec {
     /// Its type.
     #[serde(rename = "type")]
     pub kind: OptionType,
-    /// Its value where the configuration has none. Without a default, the configuration must set the option.
+    /// Its value if the configuration sets none. Without a default, the configuration must set the option.
     #[serde(default, deserialize_with = "given")]
     pub default: Option<Value>,
     /// What it is for.
     pub help: String,
 }
 
-/// A default that is given, even as null.
+/// Reads a default; null is a default too.
 fn given<'d, D: serde::Deserializer<'d>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
@@ -187,7 +187,7 @@ pub enum OptionType {
     List,
     /// A table
     Table,
-    /// Text that is never shown. A configuration names where it is: `{ file = "/path" }` or `{ env = "NAME" }`.
+    /// Text that is never shown. The configuration names its source: `{ file = "/path" }` or `{ env = "NAME" }`.
     Secret,
 }
 
@@ -235,30 +235,30 @@ pub struct MethodSpec {
     /// What it answers.
     #[serde(default)]
     pub result: String,
-    /// Arguments of an example call, as one would type them.
+    /// Arguments of an example call, as typed in a shell.
     #[serde(default)]
     pub example: String,
     /// Whether the host checks the arguments' types before the call, with -3 `Wrong type passed`.
     #[serde(default)]
     pub check_types: bool,
-    /// Whether a call may take as long as it likes: long polls, rescans, payments. Others have a deadline, at
-    /// which the host answers in the plugin's place.
+    /// Whether a call has no deadline: long polls, rescans, payments. At the deadline of any other call the host
+    /// answers in the plugin's place.
     #[serde(default)]
     pub long_running: bool,
-    /// Whether a call with short parameters (up to 2 KiB) takes no more than a millisecond or two and waits for nothing but
-    /// the host's services. The host then runs it inline, on the thread that read it from the network, where no deadline can be kept.
+    /// Whether a call with short parameters (up to 2 KiB) takes at most a millisecond or two and waits only for the
+    /// host's services. The host then runs it inline: on the thread that read it from the network, without a deadline.
     #[serde(default)]
     pub inline: bool,
-    /// Whether a call reads only its wallet and the numbers and hashes of blocks. In front of a bitcoind, from which blocks, coins and
-    /// the mempool are read, no other inline method runs inline that needs the tip.
+    /// Whether a call reads only its wallet and the heights and hashes of blocks. If the host reads blocks, coins and the mempool from
+    /// a bitcoind, a method that needs the tip runs inline only with this flag.
     #[serde(default)]
     pub wallet_only: bool,
-    /// Whether a call may compute with private keys or passphrases. When its code has returned, the host overwrites what it
-    /// has left on the thread's stack.
+    /// Whether a call may use private keys or passphrases. After its code has returned, the host overwrites the data that
+    /// it left on the thread's stack.
     #[serde(default)]
     pub private_keys: bool,
-    /// Whether the wallet of a call must have followed the chain to its tip, for which the call waits (bitcoind's
-    /// `BlockUntilSyncedToCurrentChain`). One that does not is answered by the wallet as it stands, whatever the node does.
+    /// Whether a call waits until its wallet has followed the chain to the tip (bitcoind's
+    /// `BlockUntilSyncedToCurrentChain`). Other calls use the wallet's current state.
     #[serde(default = "yes")]
     pub needs_tip: bool,
 }
@@ -273,7 +273,7 @@ fn yes() -> bool {
 pub struct ParamSpec {
     /// Its name.
     pub name: String,
-    /// Other names it answers to.
+    /// Other names of it.
     #[serde(default)]
     pub aliases: Vec<String>,
     /// Its type.
@@ -282,13 +282,13 @@ pub struct ParamSpec {
     /// Whether it must be given.
     #[serde(default)]
     pub required: bool,
-    /// What stands for it where it is not given, in words or as JSON; for help. With one, a required parameter may be null.
+    /// The default that help shows, in words or as JSON. With a default, a required parameter may be null.
     #[serde(default)]
     pub default: String,
     /// What it is.
     pub help: String,
-    /// Of an object: the members that a call by name may also give as arguments of their own, beside the parameters. The host
-    /// puts them into the object; one of them beside the object itself is refused. In help they are `Named Arguments`.
+    /// For an object: members that a call by name may also pass as separate arguments. The host puts them into the object,
+    /// and refuses a call that passes both. Help lists them as `Named Arguments`.
     #[serde(default)]
     pub members: Vec<ParamSpec>,
 }
@@ -311,12 +311,12 @@ pub enum ParamType {
     Array,
     /// An object
     Object,
-    /// An object of amounts by address, in which no key may stand twice: a reader that keeps one of two values would pay
-    /// what was not asked for
+    /// An object of amounts by address, without duplicate keys: a reader that keeps one of two values would change the
+    /// payment
     Amounts,
     /// Amounts by address, as such an object or as a list of objects with one key each
     Outputs,
-    /// A number or a truth value, for a verbosity
+    /// A number or a boolean, for a verbosity
     Verbosity,
     /// Anything
     Any,
@@ -338,7 +338,7 @@ impl ParamType {
         }
     }
 
-    /// The JSON type that Bitcoin Core 29 names when it refuses another; none where several fit.
+    /// The JSON type that Bitcoin Core 29 names when it refuses another type; none if several types fit.
     pub fn expected(self) -> Option<&'static str> {
         match self {
             Self::String | Self::Hex => Some("string"),
@@ -355,7 +355,7 @@ impl Manifest {
     /// Reads a manifest and checks that it is consistent.
     pub fn parse(json: &[u8]) -> Result<Self, ManifestError> {
         let manifest: Self = serde_json::from_slice(json)?;
-        // It could forge lines of a log and move a terminal's cursor.
+        // A control character could forge lines of a log and move a terminal's cursor.
         if let Some(place) = control_character(&serde_json::from_slice(json)?, "", false) {
             return Err(ManifestError(format!("the manifest has a control character in {place}")));
         }
@@ -415,7 +415,7 @@ impl Manifest {
 /// The members whose text may have several lines.
 const OF_SEVERAL_LINES: [&str; 2] = ["help", "result"];
 
-/// Where a text or a member's name has a control character; none where there is none.
+/// Where a text or a member's name has a control character, if any.
 fn control_character(value: &Value, place: &str, lines: bool) -> Option<String> {
     match value {
         Value::String(text) => {
@@ -438,7 +438,7 @@ fn control_character(value: &Value, place: &str, lines: bool) -> Option<String> 
 }
 
 impl MethodSpec {
-    /// The method as a release has it: without the arguments that the release lacks, and among the host's own methods if
+    /// The method under a release's rules: without the arguments that the release lacks, and in the host's own category if
     /// Bitcoin Core has removed it.
     pub fn under(&self, rules: &Rules) -> Cow<'_, Self> {
         let is_removed = rules.has_removed(&self.name);

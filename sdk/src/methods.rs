@@ -1,7 +1,7 @@
 //! Methods as functions: the attributes `#[plugin]` and `#[methods]`.
 //!
 //! A method is a function of an `impl` block with the attribute `#[methods]`. Its name, the types of its arguments and its documentation
-//! comment are the method's name, parameters and help. `#[plugin]` stands at the implementation of [`crate::Plugin`], collects
+//! comment are the method's name, parameters and help. `#[plugin]` annotates the implementation of [`crate::Plugin`], collects
 //! the methods of the modules that it names, and makes the manifest. The host reads the manifest from the library's bytes.
 //!
 //! ```
@@ -46,30 +46,30 @@
 //!
 //! # The attribute `#[plugin]`
 //!
-//! `id` and `summary` are required. `version` is the crate's without it. `services`, `optional`, `provides`, `events`, `reach` and `calls` are
-//! lists of texts, `wrapper` is a text, `timers(name = ...)` has seconds or times of the day, `restartable`, `critical` and `folder` are flags; [`crate::manifest::Manifest`] describes them. `methods = [a, b]` names the modules
-//! whose methods the plugin has; without it, they are those of the module of the attribute. `requires(...)` is described at
-//! [`crate::manifest::Requires`].
+//! `id` and `summary` are required. `version` defaults to the crate's. `services`, `optional`, `provides`, `events`, `reach` and `calls`
+//! are lists of texts, `wrapper` is a text, `timers(name = ...)` has seconds or times of the day, `restartable`, `critical` and `folder`
+//! are flags; [`crate::manifest::Manifest`] describes them, and [`crate::manifest::Requires`] describes `requires(...)`.
+//! `methods = [a, b]` names the modules whose methods the plugin has; the default is the module of the attribute.
 //!
 //! # The attributes `#[methods]` and `#[method]`
 //!
 //! One block of a module has `#[methods]`. Its functions with `#[method]` are methods. Both attributes take `category`, `inline`,
-//! `long_running`, `private_keys`, `wallet_only`, `needs_tip = false` ([`crate::manifest::MethodSpec`] describes them) and `unchecked`, with which the host
-//! does not check the types of arguments. `#[method(name = "a.b")]` names a method that no function can be named after.
+//! `long_running`, `private_keys`, `wallet_only`, `needs_tip = false` ([`crate::manifest::MethodSpec`] describes them) and `unchecked`:
+//! the host does not check the types of arguments. `#[method(name = "a.b")]` sets a name that is no valid function name.
 //!
-//! A function may take `&self`, then a `&Call`, and a [`Reply`]. All other parameters are arguments of the method and implement [`Argument`].
-//! A function with a [`Reply`] answers by it, now or later, and returns nothing. Others return a `Result` whose value implements
-//! [`Answer`], and whose error converts into [`RpcError`].
+//! A function may take `&self`, then a `&Call`, and a [`Reply`]. All other parameters are arguments of the method and implement
+//! [`Argument`]. A function with a [`Reply`] answers through it, now or later, and returns nothing. Others return a `Result` whose value
+//! implements [`Answer`], and whose error converts into [`RpcError`].
 //!
 //! # The documentation comment
 //!
 //! The text before the list is the help. The list has one item for each argument: `` * `name` - Its help. `` With
-//! `(default: ...)` after the name, the text is shown as the default. Below an object, a list of `` * `name` (boolean; default: true) - Its help. ``
-//! declares members that calls by name may give as arguments. `# Result` and `# Example` begin the other texts of help. All other
-//! sections are for rustdoc only.
+//! `(default: ...)` after the name, help shows the text as the default. Below an object, a list of
+//! `` * `name` (boolean; default: true) - Its help. `` declares members that calls by name may give as arguments. The sections `# Result`
+//! and `# Example` are parts of help too. All other sections are for rustdoc only.
 //!
 //! `#[arg(...)]` before an argument takes `default = ...`, the value of an argument that is left out; `alias = "..."`, another
-//! name of it; and `kind = "..."`, a type that Rust's does not tell: `hex`, `amount`, `amounts`, `outputs` or `verbosity`.
+//! name of it; and `kind = "..."`, a type that the Rust type does not determine: `hex`, `amount`, `amounts`, `outputs` or `verbosity`.
 
 use std::ops::Deref;
 
@@ -221,7 +221,7 @@ impl<'a> Argument<'a> for &'a Map<String, Value> {
     }
 }
 
-/// The object, to be changed.
+/// An object that the method may change.
 impl<'a> Argument<'a> for &'a mut Map<String, Value> {
     const TYPE: &'static str = "object";
 
@@ -370,7 +370,7 @@ pub const fn join<const LENGTH: usize>(lists: &[&[&str]]) -> [u8; LENGTH] {
     bytes
 }
 
-/// Joined texts as a text.
+/// The bytes of [`join`] as a text.
 #[doc(hidden)]
 #[allow(clippy::panic, reason = "while compiling")]
 pub const fn text(bytes: &'static [u8]) -> &'static str {

@@ -16,8 +16,8 @@
 //! }
 //! ```
 //!
-//! The documentation comment of a field is the option's help. An option without a default must be set, unless it is an `Option`. The host checks
-//! the options of a configuration against these declarations before it starts the plugin.
+//! The documentation comment of a field is the option's help. An option without a default must be set, unless it is an `Option`. The
+//! host checks the options of a configuration against these declarations before it starts the plugin.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ pub trait PluginOptions: Sized {
     /// The declarations for the manifest, as JSON objects with commas between them.
     const MANIFEST: &'static str;
 
-    /// Reads the options of an instance, all of which are there.
+    /// Reads the complete options of an instance.
     ///
     /// # Errors
     /// The reason, for the operator.
@@ -52,7 +52,7 @@ impl PluginOptions for NoOptions {
     }
 }
 
-/// Options as they are given, of a plugin that writes its manifest itself.
+/// The given options without a struct, for a plugin with a handwritten manifest.
 impl PluginOptions for Map<String, Value> {
     const MANIFEST: &'static str = "";
 
@@ -69,7 +69,7 @@ pub trait OptionValue: Sized {
     #[doc(hidden)]
     const DEFAULT: &'static str = "";
 
-    /// Reads the value. The error is the reason in words.
+    /// Reads the value.
     ///
     /// # Errors
     /// The reason, for the operator.
@@ -137,7 +137,7 @@ impl<T: OptionValue> OptionValue for Option<T> {
     }
 }
 
-/// Takes an option out of those given.
+/// Removes an option from `given` and reads it.
 #[doc(hidden)]
 pub fn read<T: OptionValue>(given: &mut Map<String, Value>, name: &str) -> Result<T, String> {
     let value = given.remove(name).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! Checks a manifest's outline at compile time: [`crate::export_plugin!`] refuses what no host would accept.
+//! Checks a manifest's outline at compile time: [`crate::export_plugin!`] refuses a manifest that no host would accept.
 //!
-//! The outline is one JSON object with the required members, whose brackets and strings are closed. All the rest is checked
-//! by [`crate::manifest::Manifest::parse`], which a plugin's tests run by starting it on a test host.
+//! The outline is one JSON object with the required members, and with all brackets and strings closed.
+//! [`crate::manifest::Manifest::parse`] checks the rest, for example when a plugin's tests start it on a test host.
 
 /// The deepest nesting of arrays and objects in a manifest.
 const MAX_DEPTH: usize = 64;

@@ -1,10 +1,10 @@
-//! What a policy has let a wallet give away, so that it can keep a limit.
+//! The amounts that a policy has let a wallet give away, so that it can enforce a limit.
 //!
-//! A signature cannot be taken back: its holder may send the transaction at any time, as long as its inputs are unspent. So each
-//! signed transaction is reserved for at the outpoints that it spends. Its signatures have to commit to all inputs: one with ANYONECANPAY
-//! outlives the spending of the other inputs, and a policy has to refuse it. Two transactions that spend the same outpoint cannot both be
-//! confirmed, and the outpoint has to be reserved for the larger one only. A reservation is released after a transaction that spends
-//! the outpoint is confirmed, and never because a payment was abandoned or replaced.
+//! A signature cannot be taken back: its holder may send the transaction at any time, as long as its inputs are unspent. So the
+//! policy reserves the amount of each signed transaction at the outpoints that it spends. Its signatures must commit to all inputs: one
+//! with ANYONECANPAY stays valid after the other inputs are spent, so a policy must refuse it. Two transactions that spend the same
+//! outpoint cannot both be confirmed, so the policy reserves only the larger amount. It releases a reservation after a transaction that
+//! spends the outpoint is confirmed, and never because a payment was abandoned or replaced.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,12 +13,12 @@ use outrigger_service::wire::wire_struct;
 use outrigger_values::amount::Saturating;
 
 wire_struct! {
-    /// What is reserved at an outpoint.
+    /// The reservation at an outpoint.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct Reservation {
         /// The amount, in satoshi.
         pub amount: Amount,
-        /// The time in seconds from which on it no longer counts. None while the outpoint may still be spent.
+        /// The time in seconds at which it stops counting. None while the outpoint may still be spent.
         pub until: Option<u32>,
     }
 }
@@ -28,14 +28,14 @@ wire_struct! {
 pub struct Reservations(pub BTreeMap<OutPoint, Reservation>);
 
 impl Reservations {
-    /// What counts against a limit at a time, in seconds.
+    /// The amount that counts against a limit at the time `now`, in seconds.
     pub fn total(&self, now: u32) -> Amount {
         let counts = |reservation: &&Reservation| reservation.until.is_none_or(|until| until > now);
         let amounts = self.0.values().filter(counts).map(|reservation| reservation.amount);
         amounts.fold(Amount::ZERO, Amount::saturating_add)
     }
 
-    /// The reservation to be made before a transaction is signed that spends these outpoints of the wallets and gives away this much.
+    /// The reservation to make before signing a transaction that spends these outpoints of the wallets and gives away the amount `gives`.
     /// None if enough is reserved at them.
     pub fn needed(&self, gives: Amount, outpoints: &[OutPoint]) -> Option<(OutPoint, Reservation)> {
         let outpoints: BTreeSet<&OutPoint> = outpoints.iter().collect();
@@ -122,8 +122,8 @@ mod tests {
         without.max(first.gives + most(rest, &[spent, &first.outpoints[..]].concat()))
     }
 
-    /// Signs, confirms and lets time pass at random. At no moment may what was confirmed within a period, together with whatever could
-    /// be confirmed now, be more than the limit.
+    /// Signs, confirms and lets time pass at random. The amount confirmed within a period plus the most that could be confirmed now
+    /// must never exceed the limit.
     #[test]
     fn no_sequence_gives_away_more_than_the_limit() {
         const LIMIT: u64 = 1_000;

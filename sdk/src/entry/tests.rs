@@ -1,4 +1,4 @@
-//! What the functions of an entry do when the host misbehaves and when a plugin does.
+//! The functions of an entry when the host or the plugin misbehaves.
 
 #![allow(unsafe_code)]
 
@@ -17,7 +17,7 @@ use serde_json::json;
 use super::*;
 use crate::options::NoOptions;
 
-/// Answers what it is told of deadline and wish.
+/// Answers with the deadline of a call, and whether the host still wants the answer.
 struct Mirror;
 
 impl Plugin for Mirror {
@@ -73,7 +73,7 @@ unsafe extern "C" fn no_event(_: *const c_void, _: Bytes, _: *mut OwnedBytes) ->
     unreachable!("a plugin in Rust reads events in binary")
 }
 
-/// A host that keeps its answers.
+/// A host that stores the plugin's replies in `answers`.
 fn keeping(answers: &Answers) -> HostTable {
     HostTable {
         struct_size: size_of::<HostTable>(),
@@ -99,12 +99,12 @@ fn frame(token: u64, method: &'static str) -> CallFrame {
     }
 }
 
-/// Makes a call with a host table and a frame of these sizes. What lies beyond them is damage that would show.
+/// Makes a call with a host table and a frame of these sizes. A read beyond them would change the answer.
 fn ask(host_size: usize, frame_size: usize) -> String {
     let answers = Answers::default();
     let host = HostTable { struct_size: host_size, abi_minor: 0, ..keeping(&answers) };
     let frame = CallFrame { struct_size: frame_size, deadline_ms: 250, release: 30, ..frame(1, "mirror") };
-    // SAFETY: the table is that of a Rust plugin, and its functions are called in their order with what lives on.
+    // SAFETY: the table is a Rust plugin's. Its functions are called in order, and the arguments outlive the calls.
     unsafe {
         let table = plugin_table::<Mirror>(0);
         let instance = (table.create.unwrap())();
@@ -120,7 +120,7 @@ fn ask(host_size: usize, frame_size: usize) -> String {
     answers[0].1.clone()
 }
 
-/// What a panic carries here: its `drop` panics as well.
+/// A panic payload whose `drop` panics too.
 struct Bomb;
 
 impl Drop for Bomb {
@@ -192,25 +192,25 @@ fn a_panic_that_panics_again_when_it_is_dropped_ends_nothing() {
         assert_eq!((table.stop.unwrap())(instance), FAULT);
         (table.destroy.unwrap())(instance);
     }
-    // The reply that was dropped on the way out.
+    // The panic in `call` dropped its reply, which answers the host.
     assert_eq!(answers.into_inner().unwrap().len(), 1);
 }
 
-/// What was kept of an instance, by itself or by code that outlives it.
+/// Handles of an instance that outlive it.
 #[derive(Default)]
 struct Kept {
     host: Mutex<Option<Host>>,
     replies: Mutex<Vec<Reply>>,
 }
 
-/// Keeps its replies and its host: some dropped with it, some handed to what outlives it.
+/// Keeps its host and its replies: in itself, or in `outliving` beyond its end.
 struct Keeper {
     _own: Mutex<Vec<Reply>>,
     outliving: Arc<Kept>,
 }
 
 thread_local! {
-    /// Where the keeper that is made on this thread leaves what it keeps.
+    /// The handles that a keeper made on this thread leaves behind.
     static OUTLIVING: Arc<Kept> = Arc::default();
 }
 
@@ -283,7 +283,7 @@ fn entry_handles_kept_beyond_destroy_do_not_call_the_host() {
         let handle = kept.host.lock().unwrap().clone().unwrap();
         handle.log(Level::Info, "in time");
         assert!(kept.replies.lock().unwrap()[0].is_wanted());
-        // Another instance of the library, whose `drop` panics: this one's log says nothing of it.
+        // Another instance of the library, whose `drop` panics: the first instance does not log it.
         let other = plugin_table::<Explosive>(0);
         let explosive = (other.create.unwrap())();
         assert_eq!((other.init.unwrap())(explosive, &host, Bytes::lend(b"{}"), &mut error), STATUS_OK);

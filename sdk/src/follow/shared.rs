@@ -1,4 +1,4 @@
-//! What the follower's thread and the calls of the plugin share.
+//! State that the follower's thread and the plugin's calls share. A *look* is one attempt of the thread to reach the tip.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,9 +9,9 @@ use outrigger_values::error::{RpcError, RpcErrorCode};
 #[derive(Default)]
 struct State {
     cursor: Option<Cursor>,
-    /// The number of the last look that somebody waits for.
+    /// The number of the last look that a call waits for.
     asked: u64,
-    /// The last look that came to the tip, and the last one that failed.
+    /// The last look that reached the tip, and the last one that failed.
     done: u64,
     failed: u64,
     woken: bool,
@@ -59,7 +59,7 @@ impl Shared {
         self.change(|state| state.cursor = cursor);
     }
 
-    /// Waits until the follower is woken, but at most for `pause`. Gives the number of the look that follows; none at the end.
+    /// Waits until the follower is woken, but at most for `pause`. Returns the number of the next look; none at the end.
     pub fn next_look(&self, pause: Duration) -> Option<u64> {
         let waits = |state: &mut State| !state.woken && !state.ended;
         let waited = self.changed.wait_timeout_while(self.lock(), pause, waits);
@@ -68,7 +68,7 @@ impl Shared {
         (!state.ended).then_some(state.asked)
     }
 
-    /// The look of this number came to the tip, or failed.
+    /// Records that this look reached the tip, or failed with `trouble`.
     pub fn finish_look(&self, look: u64, trouble: Option<&str>) {
         self.change(|state| match trouble {
             None => state.done = look,

@@ -12,12 +12,12 @@ use crate::testing::StubHost;
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// Keeps the balance of each script: a row that blocks read and change.
+/// Keeps the balance of each script in a row that blocks read and change.
 struct Balances {
     host: Host,
-    /// Where it waits before each block, if it does.
+    /// If set, the follower waits here before each block.
     gate: Option<Receiver<Result>>,
-    /// The heights that it has connected, and those disconnected with a minus.
+    /// Receives the heights of connected blocks, and the negative heights of disconnected ones.
     seen: Sender<i64>,
 }
 
@@ -67,7 +67,7 @@ fn follow_to_tip(stub: &StubHost, following: &Following) {
     assert_eq!(following.cursor(), Some(Cursor { hash: tip.hash, height: tip.height }));
 }
 
-/// The balances of the chain's coins, and the rows of the store, which must be the same.
+/// Checks that the rows of the store are the balances of the chain's coins.
 fn compare(stub: &StubHost) {
     let mut expected = BTreeMap::<Vec<u8>, Vec<u8>>::new();
     let mut sums = BTreeMap::<Vec<u8>, u64>::new();
@@ -108,7 +108,7 @@ fn follower_takes_over_each_block_once_with_what_it_spends_and_undoes_reorganisa
     stub.chain.mine(vec![spend(&stub, mined[0], 1), spend(&stub, mined[7], 1)]);
     follow_to_tip(&stub, &following);
     compare(&stub);
-    // Stopped meanwhile, it continues where it was, through a reorganisation of 150 blocks.
+    // After a stop the follower continues at its position, through a reorganisation of 150 blocks.
     following.stop();
     for _ in 0..150 {
         stub.chain.disconnect();
@@ -140,7 +140,7 @@ fn failed_block_comes_again_with_all_blocks_since_the_last_commit() {
     let tip = stub.chain.tip(Scope::NONE).unwrap();
     let told = std::thread::scope(|scope| {
         let waiting = scope.spawn(|| following.wait_for(&tip, LONG));
-        // The look that fails may have begun before the call waited: it counts for nothing then.
+        // A failed look that began before the call does not end its wait.
         while !waiting.is_finished() {
             std::thread::yield_now();
             gate.send(Err("the disk is full".into())).unwrap();
@@ -187,7 +187,7 @@ fn wait_for_ends_at_its_deadline_and_at_the_stop() {
     assert_eq!(late.message, "The plugin has followed the chain to block 0 of 1");
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| following.wait_for(&tip, LONG));
-        // The follower is at the gate, which opens for the last time: what it has not committed is dropped.
+        // The follower waits at the gate, which is dropped: the follower ends without a commit.
         following.shared.end("The plugin stops");
         drop(gate);
         let told = waiting.join().unwrap().unwrap_err().message;
@@ -198,7 +198,7 @@ fn wait_for_ends_at_its_deadline_and_at_the_stop() {
     assert_eq!(following.cursor().unwrap().height, 0);
 }
 
-/// Keeps its position by itself, and panics at a height.
+/// Keeps its position outside the store, and panics at a height.
 struct Folder {
     committed: Arc<Mutex<Option<Cursor>>>,
     panics_at: u32,

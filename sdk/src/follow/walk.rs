@@ -11,26 +11,26 @@ use super::shared::Shared;
 use super::{BlockWithSpent, CURSOR_KEY, Failure, Follower, Kept, Result};
 use crate::store::Batch;
 
-/// How often the follower looks without being woken: events may be lost.
+/// How often the follower polls without a wake-up: events may be lost.
 const POLL: Duration = Duration::from_secs(10);
 
-/// How often a follower that catches up says so.
+/// How often a follower logs its progress while it catches up.
 const PROGRESS: Duration = Duration::from_secs(10);
 
-/// The pauses after failures: they double.
+/// The first and the longest pause after failures. The pauses double.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LAST_PAUSE: Duration = Duration::from_secs(30);
 
-/// From how many bytes of changes on they are committed.
+/// The number of changed bytes that triggers a commit.
 const COMMIT_BYTES: usize = 4 << 20;
 
 struct Walk<'a, F> {
     follower: F,
     host: Host,
     shared: &'a Shared,
-    /// Where the follower stands; none until it is known.
+    /// The follower's position; none until it is read.
     at: Option<(Kept, Option<Cursor>)>,
-    /// When the follower last was at the tip or told its progress.
+    /// When the follower began to catch up or last logged its progress.
     told: Instant,
 }
 
@@ -39,7 +39,7 @@ pub(super) fn run<F: Follower>(follower: F, host: Host, shared: &Shared) {
     let (mut pause, mut retry, mut last) = (Duration::ZERO, FIRST_PAUSE, String::new());
     while let Some(look) = shared.next_look(pause) {
         match walk.catch_up() {
-            // It has stopped before the tip.
+            // The follower ended before the tip.
             Ok(()) if shared.has_ended() => {}
             Ok(()) => {
                 (pause, retry) = (POLL, FIRST_PAUSE);
@@ -47,7 +47,7 @@ pub(super) fn run<F: Follower>(follower: F, host: Host, shared: &Shared) {
                 shared.finish_look(look, None);
             }
             Err(failure) => {
-                // What was not committed comes again.
+                // The uncommitted blocks come again.
                 walk.at = None;
                 let trouble = failure.to_string();
                 let level = if is_others(&failure) { Level::Debug } else { Level::Warn };
@@ -70,7 +70,7 @@ fn is_others(failure: &Failure) -> bool {
 }
 
 impl<F: Follower> Walk<'_, F> {
-    /// Takes over all blocks up to the tip.
+    /// Processes all blocks up to the tip.
     fn catch_up(&mut self) -> Result {
         self.told = Instant::now();
         while !self.shared.has_ended() {
@@ -99,11 +99,11 @@ impl<F: Follower> Walk<'_, F> {
         let cursor = match kept {
             Kept::Elsewhere(cursor) => cursor,
             Kept::InStore => {
-                // If it is this instance that writes the store, no other one commits after the position is read.
+                // If this commit succeeds, this instance writes the store, and no other one commits after the read.
                 let writes = Batch::default().commit(&self.host, Scope::NONE);
                 let found = self.host.store.get(Scope::NONE, vec![Blob(CURSOR_KEY.to_vec())])?;
                 let cursor = found.into_iter().next().flatten().map(|cursor| from_bytes(&cursor)).transpose()?;
-                // Calls of this instance may wait for what another one commits.
+                // Calls of this instance may wait for blocks that another one commits.
                 self.shared.set_cursor(cursor);
                 writes.map(|()| cursor)?
             }
@@ -113,7 +113,7 @@ impl<F: Follower> Walk<'_, F> {
         Ok((kept, cursor))
     }
 
-    /// Takes over these blocks, in commits of many of them. Gives the last one.
+    /// Processes these blocks, many per commit. Returns the new position.
     fn take_over(
         &mut self,
         kept: Kept,

@@ -20,7 +20,7 @@ impl MethodSpec {
         line.replace(" ) ( ", " ")
     }
 
-    /// The whole help of the method, laid out as bitcoind's: what is said of the arguments stands in a column.
+    /// The full help of the method in bitcoind's layout, with the arguments' help in a column.
     pub fn full_help(&self) -> String {
         let mut text = format!("{}\n\n{}\n", self.usage(), self.help);
         if !self.params.is_empty() {
@@ -48,7 +48,7 @@ impl MethodSpec {
         text
     }
 
-    /// The arguments of the example as the items of a JSON array; none where it is not what one could type.
+    /// The arguments of the example as the items of a JSON array; none if it is no valid command line.
     fn example_json(&self) -> Option<String> {
         let words = words(&self.example)?;
         if words.len() > self.params.len() {
@@ -63,7 +63,7 @@ impl MethodSpec {
     }
 }
 
-/// The lines of a help text about arguments: what stands left, and what is said of each in a column.
+/// The lines of a help text about arguments: `lefts` on the left, and the help of each in a column.
 fn argument_lines<'a>(params: impl IntoIterator<Item = &'a ParamSpec>, lefts: Vec<String>) -> String {
     let column = lefts.iter().map(|left| left.chars().count()).max().unwrap_or_default() + COLUMN_GAP;
     let mut text = String::new();
@@ -79,13 +79,13 @@ fn argument_lines<'a>(params: impl IntoIterator<Item = &'a ParamSpec>, lefts: Ve
     text
 }
 
-/// Between the longest name of an argument in a help text and what is said of it, as in bitcoind's.
+/// The spaces between the longest argument name and the help column, as in bitcoind.
 const COLUMN_GAP: usize = 4;
 
-/// Where the examples of help texts find a host: the default of its configuration.
+/// The host's URL in the examples: the default of its configuration.
 const EXAMPLE_URL: &str = "http://127.0.0.1:18443/";
 
-/// A line's words as a shell reads them, as far as quotes and backslashes go; none where a quote is left open.
+/// Splits a line into words as a shell does, with quotes and backslashes only; none if a quote is left open.
 pub(super) fn words(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -99,7 +99,7 @@ pub(super) fn words(line: &str) -> Option<Vec<String>> {
                 word.get_or_insert_default();
             }
             (None, ' ') => words.extend(word.take()),
-            // Between double quotes a backslash means something before these alone.
+            // Within double quotes a backslash escapes only these.
             (Some('"'), '\\') if !matches!(chars.peek(), Some('"' | '\\')) => word.get_or_insert_default().push(char),
             (None | Some('"'), '\\') => word.get_or_insert_default().push(chars.next()?),
             _ => word.get_or_insert_default().push(char),

@@ -1,4 +1,4 @@
-//! What a plugin asks to reach beyond its services, where it runs in a process of its own.
+//! Access that a plugin requests beyond its services if it runs in its own process.
 
 use outrigger_values::text::printable;
 use serde::Deserialize;
@@ -6,24 +6,25 @@ use serde_json::{Map, Value};
 
 use super::{ManifestError, OptionSpec, OptionType};
 
-/// What the text of a [`ReachSpec`] begins with.
+/// The prefixes of [`ReachSpec::to`].
 const KINDS: [&str; 7] =
     ["read:", "write:", "connect:unix:", "connect:tcp:", "connect:tls:", "listen:tcp:", "listen:unix:"];
 
-/// One thing that the plugin asks to reach. The configuration decides what is granted.
+/// One resource that the plugin asks to reach. The configuration decides whether it is granted.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReachSpec {
     /// As a configuration grants it: `read:/etc/acme`, `write:/var/lib/acme`, `connect:unix:/run/vault.sock`,
-    /// `connect:tcp:127.0.0.1:8443`, `connect:tls:hooks.example.com:443`, `listen:tcp:127.0.0.1:9000`. `{name}` stands for the value of the option of that name.
+    /// `connect:tcp:127.0.0.1:8443`, `connect:tls:hooks.example.com:443`, `listen:tcp:127.0.0.1:9000`.
+    /// `{name}` stands for the value of the option of that name.
     pub to: String,
-    /// What for, in a line that an operator reads before granting it.
+    /// The purpose, in one line that the operator reads before granting it.
     pub help: String,
 }
 
 impl ReachSpec {
-    /// What is asked for with these options, which are complete. None where an option in it is an empty text: then the plugin
-    /// has nothing to reach.
+    /// `to` with the values of these options, which must be complete. None if one of them is null or an empty text: the plugin
+    /// then requests nothing.
     pub fn with(&self, options: &Map<String, Value>) -> Option<String> {
         let mut text = String::new();
         let mut rest = self.to.as_str();
@@ -41,7 +42,7 @@ impl ReachSpec {
         Some(text + rest)
     }
 
-    /// Whether it is of a kind that there is, and the options in it are the plugin's.
+    /// Checks that the kind exists, and that the plugin has the named options.
     pub(super) fn check(&self, options: &[OptionSpec]) -> Result<(), ManifestError> {
         if !KINDS.iter().any(|kind| self.to.starts_with(kind)) {
             let (to, kinds) = (printable(&self.to), KINDS.join(", "));
@@ -60,7 +61,7 @@ impl ReachSpec {
     }
 }
 
-/// The first place of an option in a text: what stands before it, the option's name, and what stands behind.
+/// Splits a text at its first `{name}`: the text before it, the name, and the text after it.
 fn place(text: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = text.split_once('{')?;
     let (name, after) = rest.split_once('}')?;

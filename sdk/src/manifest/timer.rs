@@ -1,4 +1,4 @@
-//! Timers of a plugin: times at which it hears of [`Event::Timer`].
+//! Timers of a plugin: times at which it receives [`Event::Timer`].
 
 use std::time::Duration;
 
@@ -19,12 +19,12 @@ const DAY: u64 = 86_400;
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TimerSpec {
-    /// The name by which the event says which timer it is.
+    /// The name of the timer in its events.
     pub name: String,
-    /// After how many seconds it comes, again and again, from the plugin's start.
+    /// The interval in seconds, counted from the plugin's start.
     #[serde(default)]
     pub every: Option<u64>,
-    /// At what time of each day it comes, in UTC, as `03:30`.
+    /// The time of each day, in UTC, such as `03:30`.
     #[serde(default)]
     pub at: Option<String>,
 }
@@ -45,7 +45,7 @@ impl TimerSpec {
         )))
     }
 
-    /// How long it is from a time of the day, in seconds of the Unix time, to the next event.
+    /// The time from `now`, in Unix seconds, to the next event.
     pub fn next(&self, now: u64) -> Duration {
         let until = match (&self.every, &self.at) {
             (Some(every), _) => *every,
@@ -61,7 +61,7 @@ impl TimerSpec {
     }
 }
 
-/// The minutes since midnight of a time as `03:30`.
+/// Parses a time such as `03:30` into minutes since midnight.
 fn minutes(text: &str) -> Option<u64> {
     let (hours, minutes) = text.split_once(':')?;
     let number = |text: &str, below: u64| {

@@ -1,4 +1,4 @@
-//! A chain in memory that connects whatever it is given.
+//! A chain in memory that connects blocks without validation.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
@@ -60,7 +60,7 @@ impl StubChain {
         }))
     }
 
-    /// From now on the node validates the blocks below this height in the background.
+    /// From now on the chain reports that the blocks below this height are validated in the background.
     pub fn validate_below(&self, height: u32) {
         lock(&self.0).background = Some(height);
     }
@@ -106,7 +106,7 @@ impl StubChain {
         lock(&self.0).disconnect();
     }
 
-    /// Adds a coin out of nowhere.
+    /// Adds a coin without a transaction.
     pub fn add_coin(&self, outpoint: OutPoint, coin: Coin) {
         lock(&self.0).coins.insert(outpoint, coin);
     }

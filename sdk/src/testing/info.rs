@@ -1,4 +1,4 @@
-//! What a host tells its plugins of itself.
+//! The host's description of itself for a plugin.
 
 use std::sync::Mutex;
 
@@ -9,7 +9,7 @@ use outrigger_standard::release::PRESENT;
 
 use super::lock;
 
-/// Tells of a plugin `test` on regtest, without a folder and limits, unless a test sets something else.
+/// Describes a plugin `test` on regtest, without a folder or limits, unless a test changes it.
 pub struct StubInfo(Mutex<About>);
 
 impl Default for StubInfo {
@@ -22,7 +22,7 @@ impl Default for StubInfo {
 }
 
 impl StubInfo {
-    /// Changes what plugins are told.
+    /// Changes the description.
     pub fn set(&self, change: impl FnOnce(&mut About)) {
         change(&mut lock(&self.0));
     }

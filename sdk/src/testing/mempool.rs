@@ -16,7 +16,7 @@ use outrigger_service::{Chain, Mempool, Result, Scope};
 use outrigger_values::FeeRate;
 use outrigger_values::amount::Saturating;
 
-/// Every feerate that it names.
+/// The mempool's minimum, relay and incremental feerate.
 const FEERATE: FeeRate = FeeRate::from_sat_per_kvb(1000);
 
 fn sum(amounts: impl Iterator<Item = Amount>) -> Amount {
@@ -120,7 +120,7 @@ fn accepted(transaction: &Transaction, fee: Amount) -> Admission {
     }
 }
 
-/// What is told of transactions that were judged one by one.
+/// The package outcome of transactions that were checked one by one.
 fn outcome(admissions: Vec<Admission>) -> PackageOutcome {
     let rejected = |reason| PackageMember::Rejected { reason, detail: String::new() };
     let member = |admission| match admission {

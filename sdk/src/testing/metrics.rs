@@ -7,12 +7,12 @@ use outrigger_service::{Metrics, Result, Scope};
 
 use super::lock;
 
-/// Keeps the samples, without a look at them.
+/// Keeps the samples without checks.
 #[derive(Default)]
 pub struct StubMetrics(Mutex<Vec<Sample>>);
 
 impl StubMetrics {
-    /// The samples since this was asked last.
+    /// The samples since the last call.
     pub fn take(&self) -> Vec<Sample> {
         std::mem::take(&mut lock(&self.0))
     }

@@ -7,9 +7,9 @@ use outrigger_service::{ErrorKind, Result};
 /// A transaction that the wallet knows.
 #[derive(Clone, Debug)]
 pub struct KnownTransaction {
-    /// It.
+    /// The transaction.
     pub transaction: WalletTransaction,
-    /// What the moment says of it.
+    /// Its state while it is not settled.
     pub unsettled: Option<UnsettledState>,
     /// Its serialisation.
     pub raw: Vec<u8>,
@@ -43,10 +43,10 @@ pub(super) fn order(transaction: &WalletTransaction, range: HistoryRange) -> (u3
     }
 }
 
-/// The most rows of a batch of the history, so few that a test meets several batches.
+/// The most rows of a history batch: few, so that tests get several batches.
 pub(super) const MAX_BATCH: u32 = 3;
 
-/// The position at which a batch goes on.
+/// The position at which the next batch begins.
 fn position(after: Option<&Blob>) -> Result<usize> {
     match after {
         None => Ok(0),

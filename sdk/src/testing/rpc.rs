@@ -1,4 +1,4 @@
-//! Methods with the answers of the test.
+//! Methods with the test's answers.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -23,7 +23,7 @@ struct State {
 }
 
 impl StubRpc {
-    /// What a method answers from now on.
+    /// Sets a method's answer.
     pub fn answer(&self, method: &str, answer: std::result::Result<Value, RpcError>) {
         let reply = match answer {
             Ok(result) => RpcReply::Result { json: Blob(result.to_string().into_bytes()) },
@@ -32,7 +32,7 @@ impl StubRpc {
         lock(&self.0).answers.insert(method.to_owned(), Ok(reply));
     }
 
-    /// How calls of a method fail from now on.
+    /// Makes calls of a method fail from now on.
     pub fn fail(&self, method: &str, kind: ErrorKind, detail: &str) {
         lock(&self.0).answers.insert(method.to_owned(), Err(ServiceError::new(kind, detail)));
     }

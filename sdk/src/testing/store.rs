@@ -11,7 +11,7 @@ use outrigger_service::{ErrorKind, Result, Scope, ServiceError, Store};
 
 use super::lock;
 
-/// The bound of a host's store without `max_store_mib`.
+/// A host's bound of the store without `max_store_mib`, in bytes.
 const BOUND: u64 = 256 << 20;
 
 /// A store in memory. It counts the bytes of keys and values alone.
@@ -56,7 +56,7 @@ impl StubStore {
         lock(&self.0).bound = bound;
     }
 
-    /// How every function fails from now on; `None` ends it.
+    /// Makes every function fail with this error from now on; `None` ends that.
     pub fn fail(&self, failure: Option<ServiceError>) {
         lock(&self.0).failure = failure;
     }

@@ -1,4 +1,4 @@
-//! What the stub wallet answers with.
+//! The data of the stub wallet.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -15,12 +15,12 @@ use outrigger_service::wallet::{
 use outrigger_service::wire::{Blob, Secret};
 use outrigger_values::amount::Saturating;
 
-/// What the wallet answers with.
+/// The data that the wallet answers with.
 #[derive(Clone, Debug)]
 pub struct WalletState {
     /// The wallet as a whole.
     pub info: WalletInfo,
-    /// What is known of scripts.
+    /// The wallet's information on scripts.
     pub scripts: BTreeMap<ScriptBuf, ScriptInfo>,
     /// The transactions, by their order position.
     pub transactions: Vec<KnownTransaction>,
@@ -34,40 +34,40 @@ pub struct WalletState {
     pub spent_from: BTreeSet<ScriptBuf>,
     /// The locked outputs.
     pub locked: BTreeSet<OutPoint>,
-    /// What holds for payments.
+    /// The settings for payments.
     pub spending: SpendSettings,
     /// The descriptors.
     pub descriptors: Vec<DescriptorInfo>,
-    /// What was imported as keys and scripts, as descriptors.
+    /// The descriptors of imported keys and scripts.
     pub imported: Vec<DescriptorInfo>,
     /// The addresses to hand out next.
     pub addresses: VecDeque<ScriptBuf>,
     /// The keys that may sign.
     pub keys: Vec<SecretKey>,
-    /// What was imported.
+    /// The imports.
     pub imports: Vec<Import>,
-    /// What imports are answered with; `Imported` when it is empty.
+    /// The outcomes of the next imports; `Imported` when it is empty.
     pub outcomes: VecDeque<ImportOutcome>,
-    /// The number of the rescan that is reserved or runs, and since when it scans.
+    /// The number of the reserved or running rescan, and the time when its scan began.
     pub rescan: Option<(u64, Option<u64>)>,
     /// The extended keys.
     pub hd_keys: Vec<HdKey>,
     /// The transactions that were added by hand, with block and position.
     pub added: Vec<(Blob, BlockHash, u32)>,
-    /// The heights of the last rescan that was started for some.
+    /// The height range of the last rescan that was started with one.
     pub rescan_heights: Option<(u32, Option<u32>)>,
     /// The passphrase of an encrypted wallet.
     pub passphrase: Option<Secret>,
     /// The files that backups were written to. A wallet of one of them can be restored.
     pub backups: Vec<String>,
-    /// What was sent and not refused, with its texts.
+    /// The transactions that were sent and not refused, with their texts.
     pub sent: Vec<(Blob, Vec<(String, String)>)>,
     /// The number of the next rescan.
     pub(super) next_rescan: u64,
 }
 
 impl WalletState {
-    /// An empty wallet of a name, in step with a block.
+    /// An empty wallet of this name that has followed the chain to this block.
     pub fn new(name: &str, hash: BlockHash, height: u32, time: u32) -> Self {
         Self {
             info: WalletInfo {
@@ -159,7 +159,7 @@ impl WalletState {
         balances
     }
 
-    /// What its scripts received.
+    /// The amounts that its scripts received.
     pub(super) fn received(&self, query: &ReceivedQuery) -> Vec<Received> {
         let mut sums = BTreeMap::new();
         let mut rows: Vec<&WalletTransaction> = self.transactions.iter().map(|known| &known.transaction).collect();

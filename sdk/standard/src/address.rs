@@ -7,7 +7,7 @@ use super::bech32::{self, Bech32Error, DecodedBech32, Variant};
 use super::kind::{ScriptKind, classify};
 use outrigger_script::parse::witness_program;
 
-/// Why a text is no address, in the words of `validateaddress`.
+/// Why a text is not an address, in the words of `validateaddress`.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct AddressError {

@@ -1,7 +1,7 @@
 //! Decodes transactions and blocks from hexadecimal with bitcoind's tolerance.
 //!
-//! The serialisations with and without witness are ambiguous. Both are tried, that with witness first, and the one with
-//! sane scripts wins. Each must consume all bytes. A block is always read with witness, and bytes after it are ignored.
+//! The serialisations with and without witness are ambiguous. The decoder tries both, witness first, and takes the first with
+//! sane scripts. Each must consume all bytes. It always reads a block with witness, and ignores bytes after it.
 
 use bitcoin::consensus::encode::{Error, VarInt};
 use bitcoin::consensus::{Decodable, serialize};
@@ -19,8 +19,8 @@ pub fn transaction_from_hex(hex: &str) -> Option<Transaction> {
     transaction_from_bytes(&bytes)
 }
 
-/// Decodes a transaction as `sendrawtransaction` does. No inputs always announce a witness, so a transaction with
-/// outputs but without inputs is `None`.
+/// Decodes a transaction as `sendrawtransaction` does. An empty input list always announces a witness, so a
+/// transaction with outputs but without inputs is `None`.
 pub fn sendable_from_hex(hex: &str) -> Option<Transaction> {
     transaction_in_form(&decode_hex(hex)?, Form::Extended)
 }
@@ -68,7 +68,7 @@ pub fn transaction_of_form(hex: &str, form: Form) -> Option<Transaction> {
 /// The serialisation of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
-    /// With witness (BIP 144): no inputs announce flags.
+    /// With witness (BIP 144): an empty input list announces flags.
     Extended,
     /// Without witness.
     Legacy,

@@ -48,7 +48,7 @@ pub fn infer_witness_script(script: &Script) -> Option<String> {
         kind @ ScriptKind::Multisig { .. } => of_keys(&kind)?,
         _ => Miniscript::<PublicKey, Segwitv0>::decode(script).ok()?.to_string(),
     };
-    // The library's text for a hash without its key.
+    // `expr_raw` is the library's text for a hash without its key.
     (!inner.contains("expr_raw")).then(|| with_checksum(format!("wsh({inner})")))
 }
 

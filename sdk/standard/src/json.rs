@@ -44,7 +44,7 @@ pub fn transaction_json_with(
     object
 }
 
-/// Serialises as [`transaction_json`], an input or output at a time: a tree takes up to a hundred times the memory.
+/// Serialises as [`transaction_json`], one input or output at a time: a `Value` tree takes up to a hundred times the memory.
 #[derive(Clone, Copy)]
 pub struct Shown<'a>(pub &'a Transaction, pub Network);
 

@@ -51,7 +51,7 @@ impl From<SignedAmount> for Btc {
 
 impl From<Amount> for Btc {
     fn from(amount: Amount) -> Self {
-        // Such an amount exceeds 21 million bitcoin by far.
+        // An amount that does not fit exceeds 21 million bitcoin by far.
         Self(amount.to_signed().unwrap_or(SignedAmount::MAX))
     }
 }

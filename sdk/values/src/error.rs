@@ -1,6 +1,6 @@
 //! The error of a call, and bitcoind's error codes.
 //!
-//! A plugin refuses where it checks a rule. The host passes an error on unchanged.
+//! A plugin returns an error where it checks a rule. The host passes the error on unchanged.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! A third party's mining plugin: it takes getblocktemplate over and mines only what pays well.
+//! A third party's mining plugin: it replaces getblocktemplate and mines only transactions with a high feerate.
 
 use outrigger_sdk::amount::Saturating;
 use outrigger_sdk::bitcoin::Amount;
@@ -44,7 +44,7 @@ impl AcmeMining {
         Ok(json!({"min_feerate": self.min_feerate.to_sat_per_kvb()}))
     }
 
-    /// Whether a transaction pays enough. One that builds on others is left out: its parents may not pay.
+    /// Whether a transaction pays enough. A transaction with unconfirmed parents does not count: they may pay too little.
     fn pays(&self, selected: &SelectedView<'_>) -> bool {
         let virtual_size = selected.weight.to_vbytes_ceil();
         selected.depends.is_empty() && FeeRate::paid(selected.fee, virtual_size) >= self.min_feerate

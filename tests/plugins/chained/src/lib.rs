@@ -1,4 +1,4 @@
-//! A plugin before the methods of others. Each option names the methods with which it does something.
+//! A plugin before the methods of other plugins. Each option lists the methods for one behaviour.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use outrigger_sdk::wire::Blob;
 use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError, RpcErrorCode, methods, plugin};
 use serde_json::{Value, json};
 
-/// How often the next one is asked for a measurement.
+/// The number of calls of the next plugin in a measurement.
 const ROUNDS: usize = 2001;
 
 #[derive(PluginOptions)]
@@ -43,7 +43,7 @@ pub struct Options {
     again: Vec<String>,
 }
 
-/// It has every key, and signs nothing rightly.
+/// Claims every key, and returns invalid signatures.
 impl KeysProvider for Chained {
     fn available(&self, _: Scope, query: &KeysQuery) -> Result<Vec<bool>, RpcError> {
         Ok(vec![true; query.keys.len()])
@@ -111,7 +111,7 @@ impl Plugin for Chained {
             });
             reply.send(answer);
         } else if is_in(&options.ask_and_fail) {
-            // Without the grant nothing was asked.
+            // Without the grant of `rpc/1` this asks nothing.
             let _ = call.next(None);
             drop(reply);
         } else if is_in(&options.time) {

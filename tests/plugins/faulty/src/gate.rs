@@ -1,5 +1,5 @@
-//! What blocks, and what lets it go on: a test that waits for a connection knows that the code is there, and closing the
-//! connection lets it go on. So tests need no sleeps.
+//! Gates that block code: a test that accepts a connection knows that the code waits, and closing the connection lets
+//! the code continue. So tests need no sleeps.
 
 use std::io::Read;
 use std::net::TcpStream;
@@ -7,12 +7,12 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use outrigger_sdk::RpcError;
 
-/// Locks. What panicked under a lock did so on purpose.
+/// Locks. Ignores poisoning: panics under a lock are intended.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What all blocks on that has no gate of its own.
+/// Blocks all calls that have no gate.
 #[derive(Default)]
 pub struct Release {
     releases: Mutex<u64>,
@@ -29,7 +29,7 @@ impl Release {
         }
     }
 
-    /// Lets everything go on that blocks.
+    /// Lets all blocked calls continue.
     pub fn release(&self) {
         *lock(&self.releases) += 1;
         self.changed.notify_all();
@@ -44,7 +44,7 @@ pub fn connect(gate: &str) -> Result<TcpStream, RpcError> {
 /// Blocks until the other end of a gate closes.
 pub fn wait(mut gate: TcpStream) {
     let mut rest = Vec::new();
-    // An error is an end as well.
+    // An error ends the wait as well.
     let _ = gate.read_to_end(&mut rest);
 }
 

@@ -1,7 +1,7 @@
 //! A plugin that breaks each rule of the plugin ABI on demand: one method or option per fault.
 //!
-//! The methods that block take the address of a *gate*: they connect to it when they are there, and go on when the other
-//! end closes. `manifest.json` says what each method does.
+//! The methods that block take the address of a *gate*: they connect to it, and continue when the other end closes the
+//! connection. `manifest.json` says what each method does.
 
 mod gate;
 mod heard;
@@ -23,7 +23,7 @@ use crate::raw::RawHost;
 
 pub const MANIFEST: &str = include_str!("../manifest.json");
 
-/// How often a call that runs for ever looks whether anybody waits for it.
+/// The interval at which an endless call checks whether the host still wants its answer.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// The bytes of an answer that is too long to be searched for its end.
@@ -59,7 +59,7 @@ pub struct Faulty {
 #[derive(Default)]
 struct Late {
     waiting: Vec<Reply>,
-    /// Nothing is kept any more.
+    /// The plugin keeps no more calls.
     closed: bool,
 }
 
@@ -117,7 +117,7 @@ impl Plugin for Faulty {
                     assert!(reply.token() == 0, "faultthread was called");
                     reply.send(Ok("no panic"));
                 });
-                // What becomes of the thread is told by its reply.
+                // The thread's reply reports its outcome.
                 let _ = thread.join();
             }
             "faultgarbage" => {
@@ -221,7 +221,7 @@ impl Faulty {
         }
     }
 
-    /// What is answered at once, or blocks the thread first.
+    /// Answers a method at once, or after it has blocked the thread.
     #[allow(clippy::panic, reason = "that is what faultpanic is for")]
     fn answer(&self, method: &str, call: &Call<'_>) -> Result<Value, RpcError> {
         match method {
@@ -293,7 +293,7 @@ impl Faulty {
     }
 }
 
-/// The gate of a call; none where it has none.
+/// The gate of a call, if any.
 fn gate_of<'a>(call: &'a Call<'_>) -> Result<Option<&'a str>, RpcError> {
     call.params.given(0).map(outrigger_sdk::params::text).transpose()
 }

@@ -1,6 +1,6 @@
-//! The exports, written out, with a `create` that can be held up and an `init` that keeps the host's table: answering
-//! twice, for somebody else, or with bytes of one's own making is what the SDK's `Reply` makes impossible, so it takes the
-//! C interface itself.
+//! The exports, written by hand, with a `create` that can be held up and an `init` that keeps the host's table. The SDK's
+//! `Reply` cannot answer twice, answer another plugin's call, or send bytes with its own release function, so this plugin
+//! uses the C interface.
 #![allow(unsafe_code, reason = "the rules of the interface can be broken only at the interface")]
 
 use std::cell::Cell;
@@ -13,11 +13,10 @@ use outrigger_sdk::entry::plugin_table;
 use crate::gate::{self, lock};
 use crate::{Faulty, MANIFEST};
 
-/// The variable of the environment with the gate at which the first `create` of a process waits.
+/// The environment variable with the gate at which the first `create` of a process waits.
 const CREATE_GATE: &str = "FAULTY_CREATE_GATE";
 
-/// The gate at which each `create` from now on waits. It belongs to the library: an instance that is still to be made has
-/// no options.
+/// The gate at which each `create` from now on waits. It is global: an instance has no options before `create` returns.
 static NEXT_CREATE: Mutex<Option<String>> = Mutex::new(None);
 
 thread_local! {
@@ -38,7 +37,7 @@ impl RawHost {
         Self(HOST.get())
     }
 
-    /// Answers a call, whoever's it is. The status that the host gives; none without a host.
+    /// Answers any call. Returns the host's status; none without a host.
     pub fn reply(&self, token: u64, code: i32, body: &[u8]) -> Option<i32> {
         if self.0.is_null() {
             return None;
@@ -60,7 +59,7 @@ impl RawHost {
     }
 }
 
-/// [`OwnedBytes`] as the interface has them: the SDK makes them with release functions of its own only.
+/// The layout of [`OwnedBytes`]: the SDK creates them with its own release functions only.
 #[repr(C)]
 struct RawBytes {
     ptr: *const u8,
@@ -78,7 +77,7 @@ unsafe extern "C" fn release_slowly(owner: *mut c_void) {
     }
 }
 
-/// From now on `create` waits at this gate, or no more.
+/// Makes `create` wait at this gate from now on; none ends that.
 pub fn slow_create(gate: Option<String>) {
     *lock(&NEXT_CREATE) = gate;
 }
@@ -102,7 +101,7 @@ unsafe extern "C" fn create() -> Instance {
 
 unsafe extern "C" fn init(instance: Instance, host: *const HostTable, options: Bytes, error: *mut OwnedBytes) -> i32 {
     HOST.set(host);
-    // SAFETY: what the host promised us is what the SDK's function asks for.
+    // SAFETY: the host's guarantees for `init` are those that the SDK's function needs.
     let status = SDK.init.map_or(-1, |init| unsafe { init(instance, host, options, error) });
     HOST.set(std::ptr::null());
     status

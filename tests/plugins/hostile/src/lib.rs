@@ -1,6 +1,6 @@
-//! A plugin that tries what it is asked to try: the tests ask it for what a sandbox must refuse, and for what was granted.
+//! A plugin that makes attempts for tests: accesses that a sandbox must refuse, and accesses that were granted.
 //!
-//! An attempt that the system refuses is an error of its own code, whose message is the number of the system's error.
+//! If the system refuses an attempt, the answer is the error -90 with the `errno` as its message.
 
 mod lie;
 mod raw;
@@ -19,10 +19,10 @@ use serde_json::{Value, json};
 
 use crate::raw::Argument;
 
-/// The code of what the system refuses.
+/// The code of an attempt that the system refuses.
 const REFUSED: RpcErrorCode = RpcErrorCode(-90);
 
-/// How long its threads sleep, and how long it waits before it tries to have more of them.
+/// How long its threads sleep, and how long it waits before it tries to start another one.
 const FOR_LONG: Duration = Duration::from_secs(3600);
 const SOON: Duration = Duration::from_millis(1);
 
@@ -80,7 +80,7 @@ fn answer(call: &Call<'_>) -> Result<Value, RpcError> {
         }
         "hostilememory" => {
             let mebibytes = usize::try_from(int64(call.params.get(0))?).unwrap_or(0);
-            // Each part is written to, so that it is memory and no mere reservation.
+            // The write to each part commits its memory.
             let parts: Vec<Vec<u8>> = (0..mebibytes).map(|part| vec![part as u8 | 1; 1 << 20]).collect();
             Ok(json!(parts.iter().map(|part| usize::from(part[0])).sum::<usize>()))
         }
@@ -95,7 +95,7 @@ fn answer(call: &Call<'_>) -> Result<Value, RpcError> {
                 let sleeper = thread::Builder::new().stack_size(1 << 16);
                 match sleeper.spawn(|| thread::sleep(FOR_LONG)) {
                     Ok(_) => started += 1,
-                    // Until it is ended: others may come to an end.
+                    // The plugin retries until it is killed: other threads may end.
                     Err(_) => thread::sleep(SOON),
                 }
             }
@@ -121,12 +121,12 @@ fn refused(error: io::Error) -> RpcError {
     RpcError::new(REFUSED, number)
 }
 
-/// An error of the connections that the host makes, with its kind.
+/// The answer for an error of a connection that the host makes, with its kind.
 fn told(error: io::Error) -> RpcError {
     RpcError::new(REFUSED, format!("{:?}: {error}", error.kind()))
 }
 
-/// Accepts one connection, hears a line and answers `welcome`.
+/// Accepts one connection, reads a line and answers `welcome`.
 fn accept(call: &Call<'_>) -> Result<String, RpcError> {
     let at = call.params.text(0)?;
     let listener = net::listener(call.host, at).map_err(told)?;
@@ -160,7 +160,7 @@ fn argument(value: &Value) -> Result<Argument, RpcError> {
 }
 
 fn read(path: &str) -> io::Result<String> {
-    // First of all it is opened, which a sandbox tells of wherever it refuses it.
+    // Open it first: a sandbox reports each open that it refuses.
     let file = fs::File::open(path)?;
     if file.metadata()?.is_dir() {
         let names = fs::read_dir(path)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));

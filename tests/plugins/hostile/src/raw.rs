@@ -1,18 +1,18 @@
-//! System calls as they are, whatever they do.
+//! Raw system calls.
 #![allow(unsafe_code, reason = "what a sandbox must refuse has no safe wrapper")]
 
 use std::ffi::c_long;
 
-/// The zeros behind bytes that a call is given: as many as any of the structs has that the tests hand over.
+/// The number of zeros after the bytes of an argument: at least the size of any struct that the tests pass.
 const ROOM: usize = 256;
 
 pub enum Argument {
     Number(i64),
-    /// Bytes that it points to.
+    /// The argument is a pointer to these bytes.
     Bytes(Vec<u8>),
 }
 
-/// Makes a system call; the system's error, 0 where it did as it was asked.
+/// Makes a system call. Returns its `errno`, or 0 for success.
 pub fn system_call(number: i64, arguments: &[Argument]) -> i32 {
     let mut memory: Vec<Vec<u8>> = Vec::new();
     let mut words = [0 as c_long; 6];
@@ -22,7 +22,7 @@ pub fn system_call(number: i64, arguments: &[Argument]) -> i32 {
             Argument::Bytes(bytes) => {
                 let mut copy = bytes.clone();
                 copy.resize(bytes.len() + ROOM, 0);
-                // What a vector points to stays where it is when the vector moves.
+                // The buffer stays in place when the vector moves.
                 let place = copy.as_mut_ptr().expose_provenance();
                 memory.push(copy);
                 place.cast_signed() as c_long
@@ -36,7 +36,7 @@ pub fn system_call(number: i64, arguments: &[Argument]) -> i32 {
     let result = unsafe { libc::syscall(number, a, b, c, d, e, f) };
     let error = std::io::Error::last_os_error();
     if std::process::id() != own {
-        // A child that must not be: it is not to answer in its parent's name.
+        // A forked child that the sandbox should have refused must not answer for its parent.
         // SAFETY: it ends the child at once.
         unsafe { libc::_exit(0) }
     }
@@ -44,7 +44,7 @@ pub fn system_call(number: i64, arguments: &[Argument]) -> i32 {
     if result < 0 { error.raw_os_error().unwrap_or(-1) } else { 0 }
 }
 
-/// Maps so many bytes and reads one of each 2 MiB, for which the system makes a table of pages. Gives their sum.
+/// Maps this many bytes and reads one of each 2 MiB, so that the system creates a page table for each. Returns the sum.
 pub fn read_mapped(bytes: usize) -> usize {
     const STEP: usize = 2 << 20;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;

@@ -1,4 +1,4 @@
-//! A policy of wallets. Each option names the acts with which it does something, as `Sign` or `GiveKeys`.
+//! A wallet policy. Each option lists the acts for one behaviour, such as `Sign` or `GiveKeys`.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -78,7 +78,7 @@ impl Plugin for Judge {
 }
 
 impl Judge {
-    /// What the host says to each request. The first two only read.
+    /// The host's answer to each request. The first two only read.
     fn reach(&self, scope: Scope) -> Vec<String> {
         let host = &self.host;
         let told = |outcome: ServiceResult<()>| outcome.map_or_else(|error| error.to_string(), |()| "allowed".into());

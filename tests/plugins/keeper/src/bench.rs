@@ -1,4 +1,4 @@
-//! What `bench store` measures.
+//! The methods that `bench store` measures.
 #![allow(clippy::indexing_slicing, clippy::cast_possible_truncation, reason = "a benchmark")]
 
 use std::time::Instant;

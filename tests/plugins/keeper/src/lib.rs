@@ -37,7 +37,7 @@ pub struct Keeper {
     file: Mutex<File>,
 }
 
-/// Opens the file as databases in one file do: another instance cannot.
+/// Opens the file as a single-file database does: no other instance can open it meanwhile.
 fn open(folder: &str, locks: bool) -> Result<File, String> {
     let path = Path::new(folder).join("data");
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);

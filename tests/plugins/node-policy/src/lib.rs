@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 pub struct NodePolicy {
     host: Host,
-    /// What came of the last call of the node.
+    /// The outcome of the last call of the node.
     last: Mutex<String>,
 }
 

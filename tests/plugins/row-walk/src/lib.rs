@@ -1,4 +1,4 @@
-//! What the benchmark `isolated` runs inside of a host: walks over the rows of a wallet's history.
+//! The plugin of the benchmark `isolated`: walks over the rows of a wallet's history.
 
 use std::time::Instant;
 

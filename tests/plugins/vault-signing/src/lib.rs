@@ -1,5 +1,5 @@
 //! A third party's signing plugin: the host's wallet knows the outputs and watches them, and the keys are in a daemon behind a
-//! Unix socket, which stands for a hardware module. Clients cannot tell it from the group that it replaces.
+//! Unix socket, which stands for a hardware module. It behaves for clients as the group that it replaces.
 
 use std::io::{self, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -122,7 +122,7 @@ impl VaultSigning {
 struct Vault<'a>(&'a VaultSigning);
 
 impl Vault<'_> {
-    /// Asks the daemon. Each request has a connection of its own, so one that was restarted is found again.
+    /// Asks the daemon. Each request opens a new connection, so it works after the daemon has restarted.
     fn ask(&self, request: &Request) -> Result<Answer> {
         self.exchange(request).map_err(|error| {
             let message = format!("the signing daemon at {}: {error}", self.0.socket.display());
@@ -171,7 +171,7 @@ impl KeySource for Vault<'_> {
     }
 }
 
-// Keys come with requests, and parsed requests are copies of them.
+// Requests contain keys, and parsed requests are copies of them.
 outrigger_sdk::wipe_freed_memory!();
 
 outrigger_sdk::export_plugin!(VaultSigning);

@@ -1,4 +1,4 @@
-//! What plugin and daemon say to each other: a request and its answer are a line of JSON each, bytes are hexadecimal.
+//! The protocol of plugin and daemon: a request and its answer are one line of JSON each, bytes are hexadecimal.
 
 use std::io::{self, BufRead};
 
@@ -7,13 +7,13 @@ use outrigger_sdk::service::signer::SignRequest;
 use outrigger_sdk::sign::SignatureKind;
 use serde::{Deserialize, Serialize};
 
-/// The longest line, in bytes: more than a transaction of the largest size asks for.
+/// The longest line, in bytes: more than the largest transaction needs.
 pub const MAX_LINE: u64 = 256 << 20;
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
-    /// Which of these public keys there are.
+    /// Which of these public keys the daemon has.
     Available(Vec<String>),
     /// Signatures.
     Sign(Vec<Digest>),
@@ -41,9 +41,9 @@ enum Kind {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// For each key whether it is there.
+    /// For each key whether the daemon has it.
     Available(Vec<bool>),
-    /// For each digest its signature, where its key is there.
+    /// For each digest its signature, if the daemon has the key.
     Signatures(Vec<Option<String>>),
     /// The request was not understood.
     Refused(String),
@@ -60,7 +60,7 @@ impl Digest {
         Self { public_key: encode_hex(&request.public_key), digest: encode_hex(&digest), kind }
     }
 
-    /// The public key, what is to be signed, and how; none where the texts are no bytes of the right length.
+    /// The public key, the digest, and the kind; none if a text is not hexadecimal of the right length.
     pub fn read(&self) -> Option<(Vec<u8>, [u8; 32], SignatureKind)> {
         let hash = |text: &String| decode_hex(text)?.try_into().ok();
         let kind = match &self.kind {

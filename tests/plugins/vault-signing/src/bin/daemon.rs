@@ -24,7 +24,7 @@ fn main() -> io::Result<()> {
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let keys = keys.clone();
-            // A client that goes away hurts nobody else.
+            // A client that disconnects does not affect the others.
             thread::spawn(move || drop(serve(&stream, &keys)));
         }
     });
@@ -46,7 +46,7 @@ fn serve(mut stream: &UnixStream, keys: &LocalKeys) -> io::Result<()> {
     stream.write_all(&wire::line(&answer)?)
 }
 
-/// None for a request with texts that are no bytes.
+/// None for a request with invalid hexadecimal.
 fn answer(request: Request, keys: &LocalKeys) -> Option<Answer> {
     match request {
         Request::Available(texts) => {

@@ -13,11 +13,11 @@ use crate::{Client, copy_folder, free_port, skip};
 
 /// How long a node may take to answer.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
-/// How much of a node's log is told where it does not.
+/// How many lines of a node's log a test shows if the node does not answer.
 const LOG_LINES: usize = 20;
 
-/// The reference node refuses some transactions that Bitcoin Core takes: among them any of lock time 21, which a wallet's choice of
-/// lock times hits now and then. In its file of settings, where Bitcoin Core passes over what it does not know.
+/// Bitcoin Knots refuses some transactions that Bitcoin Core accepts, among them any with lock time 21, which a wallet sometimes
+/// chooses. The setting is in the configuration file because Bitcoin Core ignores unknown settings there.
 const SETTINGS: &str = "rejectparasites=0\n";
 
 pub struct Bitcoind {
@@ -31,8 +31,8 @@ pub struct Bitcoind {
     pub address: SocketAddr,
 }
 
-/// The bitcoind that `tests/clients/install` brings, or that of the variable OUTRIGGER_BITCOIND; `None` where there is none, which
-/// is said aloud. It has to be there where that variable says `required`.
+/// The bitcoind that `tests/clients/install` installs, or the one that OUTRIGGER_BITCOIND names. `None`, with a note, if there is
+/// none; a panic if that variable is `required`.
 pub fn installed() -> Option<PathBuf> {
     let given = std::env::var_os("OUTRIGGER_BITCOIND").filter(|path| path != "required" && !path.is_empty());
     let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
@@ -52,7 +52,7 @@ pub fn is_knots(program: &Path) -> bool {
     version(program).contains("Knots")
 }
 
-/// The major release of a program, counted as by [`release`].
+/// The major release of a program, as in [`release`].
 pub fn release_of(program: &Path) -> u64 {
     let version = version(program);
     let (_, numbers) = version.split_once(" version v").unwrap();
@@ -67,21 +67,21 @@ fn version(program: &Path) -> String {
 }
 
 impl Bitcoind {
-    /// Starts it and gives how long it took to answer.
+    /// Starts a node. Returns it and the time until it answered.
     pub fn start(path: &str) -> (Self, Duration) {
         Self::start_with(path, &[])
     }
 
-    /// The same with more arguments.
+    /// [`Self::start`] with more arguments.
     pub fn start_with(path: impl AsRef<Path>, arguments: &[&str]) -> (Self, Duration) {
         Self::start_on(path, "regtest", arguments)
     }
 
-    /// The same on another chain.
+    /// [`Self::start_with`] on another chain.
     pub fn start_on(path: impl AsRef<Path>, chain: &'static str, arguments: &[&str]) -> (Self, Duration) {
         let port = free_port();
         let folder = tempfile::tempdir().unwrap();
-        // It does not start with two files.
+        // The node does not start with two configuration files.
         if !arguments.iter().any(|argument| argument.starts_with("-conf=")) {
             std::fs::write(folder.path().join("bitcoin.conf"), SETTINGS).unwrap();
         }
@@ -112,8 +112,8 @@ impl Bitcoind {
         std::fs::remove_dir_all(self.folder.path().join("regtest")).unwrap();
     }
 
-    /// Removes its indexes, once it has ended. One that was killed in a reorganisation may be unable to read that of filters, and
-    /// then does not start.
+    /// Removes its indexes, once it has ended. After a kill in a reorganisation the node may be unable to read the filter index,
+    /// and then does not start.
     pub fn lose_indexes(&self) {
         let _ = std::fs::remove_dir_all(self.folder.path().join("regtest/indexes"));
     }
@@ -143,10 +143,10 @@ impl Bitcoind {
     }
 
     fn try_call(&self) -> Option<()> {
-        // It is gone for a moment while the node writes another.
+        // The file is missing for a moment while the node writes a new cookie.
         let cookie = std::fs::read_to_string(self.cookie()).ok()?;
         std::net::TcpStream::connect(self.address).ok()?;
-        // One that was killed has left its former cookie behind: 401 until it has written another.
+        // A killed node leaves its old cookie behind: 401 until the node has written a new one.
         let request = json!({"id": 1, "method": "getblockcount", "params": []}).to_string();
         (Client::new(self.address, &cookie).post(&request).status == 200).then_some(())
     }
@@ -180,7 +180,7 @@ impl Bitcoind {
     }
 }
 
-/// The major release of a node, as the host counts it: a build between two releases is of the later one.
+/// The major release of a node, as the host counts it: a build between two releases counts as the later one.
 pub fn release(node: &mut Client) -> u64 {
     (node.call("getnetworkinfo", json!([]))["version"].as_u64().unwrap() + 100) / 10_000
 }
@@ -201,7 +201,7 @@ fn spawn(program: &OsString, chain: &str, arguments: &[String], folder: &Path, p
 impl Drop for Bitcoind {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            // One that is only starting does not stop when it is asked to.
+            // A node that is still starting ignores `stop`.
             let _ = self.child.kill();
             let _ = self.child.wait();
         } else if let Ok(None) = self.child.try_wait() {

@@ -1,4 +1,4 @@
-//! Chromium without a window, driven by its DevTools protocol.
+//! Headless Chromium, controlled by its DevTools protocol.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use crate::skip_without;
 use crate::{WebSocket, wait_until};
 
-/// The names under which systems have it.
+/// The program's names on different systems.
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
 /// A browser with one open page.
@@ -53,7 +53,7 @@ impl Browser {
         let mut addresses =
             lines.filter_map(|line| line.strip_prefix("DevTools listening on ws://").map(str::to_owned));
         let address = addresses.next().expect("the address of DevTools");
-        // Whatever else it says is read, so that it does not wait for a full pipe.
+        // Read the rest of its output, so that a full pipe does not block it.
         std::thread::spawn(move || addresses.count());
         let (host, path) = address.split_once('/').unwrap();
         let socket = WebSocket::open(TcpStream::connect(host).unwrap(), &format!("/{path}"), "none");

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 pub struct Built {
     pub binary: PathBuf,
-    /// The binary in a folder without libraries, where it runs its own copies of the groups.
+    /// The binary in a folder without libraries, where it uses its own copies of the groups.
     pub alone: PathBuf,
     /// The plugins' libraries, by the name of their crate's library.
     pub libraries: HashMap<String, PathBuf>,
@@ -33,7 +33,7 @@ impl Built {
     }
 }
 
-/// Builds the workspace, once per run, and says where everything is.
+/// Builds the workspace, once per run, and returns the paths of the results.
 ///
 /// `cargo test` builds neither the binary nor the plugins on a fresh clone, so the tests ask for them. Where everything
 /// is fresh this takes a fraction of a second.
@@ -91,7 +91,7 @@ fn alone(binary: &Path) -> PathBuf {
     let (place, fresh) = (folder.join("outrigger"), folder.join(std::process::id().to_string()));
     std::fs::hard_link(binary, &fresh).unwrap();
     std::fs::rename(&fresh, &place).unwrap();
-    // Where both are the same file already, renaming leaves both.
+    // `rename` does nothing if both are the same file already.
     let _ = std::fs::remove_file(&fresh);
     place
 }

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::HostOptions;
 
-/// What the compiler is told of a plugin's source, beside where the header is.
+/// The compiler's flags for a plugin, besides the header's folder.
 const FLAGS: [&str; 8] =
     ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1", "-fPIC", "-shared", "-fvisibility=hidden"];
 
@@ -38,7 +38,7 @@ pub fn cpp_plugin(source: &str) -> CPlugin {
     one_source(CPP, source, &[]).unwrap_or_else(|said| panic!("{said}"))
 }
 
-/// A plugin in C that is linked with libraries of the system (`-lNAME`), or what the compiler says where it lacks one.
+/// A plugin in C linked with system libraries (`-lNAME`), or the compiler's output if one is missing.
 pub fn linked_c_plugin(source: &str, libraries: &[&str]) -> Result<CPlugin, String> {
     one_source(C, source, libraries)
 }

@@ -1,4 +1,4 @@
-//! A JSON-RPC client over one kept-alive connection, as plain as a client can be.
+//! A minimal JSON-RPC client over one keep-alive connection.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -22,7 +22,7 @@ impl Reply {
     }
 }
 
-/// An error that a call was answered with.
+/// The error of a call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RpcFailure {
     pub code: i64,
@@ -44,7 +44,7 @@ impl Client {
         Self { address, authorization, path: "/".to_owned(), stream: None }
     }
 
-    /// The same client, calling a wallet by its name as it stands in a path.
+    /// The same client for a wallet. `name` is part of the URL's path, without escapes.
     pub fn wallet(&self, name: &str) -> Self {
         let (address, authorization) = (self.address, self.authorization.clone());
         Self { address, authorization, path: format!("/wallet/{name}"), stream: None }
@@ -80,7 +80,7 @@ impl Client {
         read_reply(method, &reply)
     }
 
-    /// Makes a wallet with these arguments of createwallet beside its name. Gives a client of it.
+    /// Creates a wallet with these arguments of createwallet besides its name. Returns a client of it.
     #[track_caller]
     pub fn create_wallet(&mut self, name: &str, mut arguments: Value) -> Self {
         arguments["wallet_name"] = json!(name);
@@ -103,14 +103,14 @@ impl Client {
         address
     }
 
-    /// What `listplugins` tells of a plugin.
+    /// The entry of a plugin in `listplugins`.
     #[track_caller]
     pub fn plugin(&mut self, id: &str) -> Value {
         let plugins = self.call("listplugins", json!([]));
         plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == id).unwrap().clone()
     }
 
-    /// Makes a call of a host that may be killed at any time; none when it was gone before its answer came.
+    /// Calls a host that may be killed at any time; none if it ended before it answered.
     pub fn call_while_alive(&mut self, method: &str, params: Value) -> Option<Result<Value, RpcFailure>> {
         let request = self.request(&json!({"id": 0, "method": method, "params": params}).to_string());
         if self.stream.is_none() {
@@ -127,7 +127,7 @@ impl Client {
         self.send(&request)
     }
 
-    /// Posts a body on a connection of its own, which is reset when it is dropped, as that of a process that is gone.
+    /// Posts a body on a new connection. Dropping the connection resets it, as if the client's process had ended.
     pub fn post_and_stay(&self, body: &str) -> TcpStream {
         let request = self.request(body);
         let mut stream = self.connect();
@@ -136,14 +136,14 @@ impl Client {
         stream
     }
 
-    /// Posts a body on a connection of its own, whose reply is read later.
+    /// Posts a body on a new connection, to read the reply later.
     pub fn begin(&self, body: &str) -> Pending {
         let mut stream = self.connect();
         stream.write_all(self.request(body).as_bytes()).unwrap();
         Pending(BufReader::new(stream))
     }
 
-    /// Begins a call on a connection of its own.
+    /// Begins a call on a new connection.
     pub fn begin_call(&self, method: &str, params: Value) -> Pending {
         self.begin(&json!({"id": 1, "method": method, "params": params}).to_string())
     }
@@ -168,7 +168,7 @@ impl Client {
         )
     }
 
-    /// Sends a request as it stands and reads one reply. A connection that the host closed meanwhile is opened anew.
+    /// Sends a raw request and reads one reply. Reconnects if the host has closed the connection.
     pub fn send(&mut self, request: &str) -> Reply {
         if let Some(stream) = &mut self.stream
             && let Ok(reply) = exchange(stream, request)
@@ -207,7 +207,7 @@ fn read_reply(method: &str, reply: &Reply) -> Result<Value, RpcFailure> {
     }
 }
 
-/// Sends a request as it stands and reads one reply.
+/// Sends a raw request and reads one reply.
 pub fn exchange(stream: &mut BufReader<impl Read + Write>, request: &str) -> std::io::Result<Reply> {
     stream.get_mut().write_all(request.as_bytes())?;
     read(stream)

@@ -1,10 +1,10 @@
-//! Programs started where the system denies some of its calls, as a container or a service unit may.
+//! Starts programs without some system calls, as a container or a service unit may.
 
 use std::collections::BTreeMap;
 
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 
-/// Runs something on a thread whose system calls of these numbers fail with EPERM, in the programs that it starts too.
+/// Runs `run` on a thread where the system calls of these numbers fail with EPERM, also in the programs that it starts.
 pub fn denied<T: Send>(calls: &[i64], run: impl FnOnce() -> T + Send) -> T {
     let rules: BTreeMap<i64, _> = calls.iter().map(|call| (*call, Vec::new())).collect();
     let refused = SeccompAction::Errno(libc::EPERM.unsigned_abs());

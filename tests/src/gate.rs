@@ -1,11 +1,11 @@
-//! A place where a plugin for tests waits: who listens there knows that it has come, and lets it go on.
+//! Gates: sockets at which calls of a test plugin wait. The test sees when a call has come, and lets it continue.
 
 use std::net::{TcpListener, TcpStream};
 
 /// Where calls of the plugin `faulty` wait.
 pub struct Gate(TcpListener);
 
-/// A call that waits at a gate. Dropping it lets the call go on.
+/// A call that waits at a gate. Dropping it lets the call continue.
 pub struct Waiting(TcpStream);
 
 impl Gate {
@@ -14,12 +14,12 @@ impl Gate {
         Self(TcpListener::bind("127.0.0.1:0").unwrap())
     }
 
-    /// Where it is, as a method's argument.
+    /// The gate's address, as a method's argument.
     pub fn address(&self) -> String {
         self.0.local_addr().unwrap().to_string()
     }
 
-    /// What the section of a plugin says that may come to these gates from a process of its own.
+    /// The line of a plugin's section that lets it reach these gates from its own process.
     pub fn reach(gates: &[&Self]) -> String {
         let addresses = gates.iter().map(|gate| format!("\"connect:tcp:{}\"", gate.address()));
         format!("reach = [{}]\n", addresses.collect::<Vec<_>>().join(", "))
@@ -38,10 +38,10 @@ impl Default for Gate {
 }
 
 impl Waiting {
-    /// Waits until the call goes away by itself.
+    /// Waits until the call closes its connection.
     pub fn gone(mut self) {
         let mut rest = Vec::new();
-        // An error is an end as well.
+        // An error ends the wait as well.
         let _ = std::io::Read::read_to_end(&mut self.0, &mut rest);
     }
 }

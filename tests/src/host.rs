@@ -1,4 +1,4 @@
-//! A running host on a data directory of its own.
+//! A running host with its own data directory.
 
 use std::fs::{File, Permissions};
 use std::io::{BufRead, BufReader, Read};
@@ -18,47 +18,47 @@ use crate::{Bitcoind, Client, bitcoind, built};
 pub struct HostOptions {
     /// A configuration file; without one, the built-in configuration.
     pub config: Option<PathBuf>,
-    /// That file, where it was written for these options: it goes with the last of them, and of the hosts that were started with them.
+    /// The temporary file of `config`, if these options wrote it. It is deleted with the last options and hosts that use it.
     pub written: Option<Arc<NamedTempFile>>,
     pub set: Vec<String>,
-    /// Where it listens, addresses with a blank between them; without one, a port of the loopback that the system picks.
+    /// The addresses to listen on, separated by spaces; without one, a loopback port that the system picks.
     pub listen: Option<String>,
     pub plugin_dirs: Vec<PathBuf>,
-    /// Where its log goes; without one, where the test's own errors go.
+    /// The file of its log; without one, the test's standard error.
     pub log: Option<PathBuf>,
-    /// Variables of its environment, beside those of the test.
+    /// Environment variables, besides those of the test.
     pub environment: Vec<(String, String)>,
     /// The most that a file it writes may grow to, in bytes.
     pub file_limit: Option<u64>,
-    /// How many files it may have open.
+    /// The most files that it may have open.
     pub open_files: Option<u64>,
     /// Further limits, as arguments of the shell's `ulimit`.
     pub limits: Vec<&'static str>,
-    /// Whether the configuration file says the log's level; otherwise it is `warn`.
+    /// Whether the configuration file sets the log level; otherwise it is `warn`.
     pub level_of_file: bool,
-    /// Whether it is started in its data directory, which is then named by a relative path.
+    /// Whether it starts in its data directory, with `.` as its path.
     pub relative: bool,
-    /// The program, where it is another than the one that was built.
+    /// The program; without one, the binary that cargo built.
     pub program: Option<PathBuf>,
-    /// The user that it runs as; it gets the data directory. Only root can start it as another.
+    /// The user that it runs as, who becomes the owner of the data directory. This needs root.
     pub user: Option<u32>,
-    /// Arguments of the bitcoind that it is started in front of; without any, its node is the embedded chain, unless the variable
-    /// OUTRIGGER_NODE says `bitcoind`.
+    /// Arguments of the bitcoind behind the host. If `None`, its node is the embedded chain, unless the variable OUTRIGGER_NODE is
+    /// `bitcoind`.
     pub bitcoind: Option<Vec<&'static str>>,
 }
 
-/// Whether all plugins are to run in processes of their own: what libraries keep for all their instances is kept for each then.
+/// Whether all plugins run in their own processes. A library's static data is then separate for each instance.
 pub fn isolated() -> bool {
     std::env::var_os("OUTRIGGER_ISOLATED").is_some_and(|which| which == "all")
 }
 
-/// Whether hosts run without the folder of libraries, and so with the program's own copies of the groups. A test that names a folder
-/// of plugins is about files.
+/// Whether hosts run without the folder of libraries, and so with the program's own copies of the groups. A test with plugin folders
+/// needs the files.
 fn is_inside(options: &HostOptions) -> bool {
     std::env::var_os("OUTRIGGER_GROUPS").is_some_and(|form| form == "inside") && options.plugin_dirs.is_empty()
 }
 
-/// Arguments of a node that has all that the embedded chain has.
+/// Arguments of a node with all features of the embedded chain.
 const FULL_NODE: [&str; 3] = ["-txindex=1", "-blockfilterindex=1", "-rest=1"];
 
 impl HostOptions {
@@ -67,7 +67,7 @@ impl HostOptions {
         Self::configured(&format!("{}\n{more}", all_groups()))
     }
 
-    /// With this configuration and a plugin beside it; `rest` belongs to the plugin's section.
+    /// With this configuration and a plugin; `rest` belongs to the plugin's section.
     pub fn with_plugin(configuration: &str, library: &Path, rest: &str) -> Self {
         let library = library.display();
         Self::configured(&format!("{configuration}\n[[plugins]]\nfile = \"{library}\"\n{rest}"))
@@ -77,7 +77,7 @@ impl HostOptions {
     pub fn configured(text: &str) -> Self {
         let config = NamedTempFile::new().unwrap();
         std::fs::write(config.path(), text).unwrap();
-        // Also where the host is started as another user.
+        // A host that runs as another user must read it too.
         std::fs::set_permissions(config.path(), Permissions::from_mode(0o644)).unwrap();
         Self { config: Some(config.path().to_owned()), written: Some(Arc::new(config)), ..Self::default() }
     }
@@ -105,7 +105,7 @@ impl HostOptions {
     /// The arguments of the node that the host stands in front of.
     fn node_arguments(&self) -> Option<Vec<&'static str>> {
         let everywhere = std::env::var_os("OUTRIGGER_NODE").is_some_and(|node| node == "bitcoind");
-        // A test that names a configuration is about that configuration.
+        // A test with its own configuration keeps it.
         let asked = everywhere && self.config.is_none();
         self.bitcoind.clone().or_else(|| asked.then(|| FULL_NODE.to_vec()))
     }
@@ -118,11 +118,11 @@ pub struct Host {
     options: HostOptions,
     network_folder: PathBuf,
     pub node: Option<Bitcoind>,
-    /// Where it listens: the first of its addresses.
+    /// The first address that it listens on.
     pub address: SocketAddr,
-    /// The line by which it said that it was ready.
+    /// The line that it printed when it was ready.
     pub ready: String,
-    /// Where it tells its metrics, if it does.
+    /// The address of its metrics, if any.
     pub metrics: Option<SocketAddr>,
 }
 
@@ -172,13 +172,13 @@ impl Host {
         host
     }
 
-    /// Runs a host that is expected to end by itself, and gives what it left.
+    /// Runs a host that must end by itself, and returns its output.
     pub fn fail(options: &HostOptions) -> Output {
         let folder = tempfile::tempdir().unwrap();
         Self::fail_in(folder.path(), options)
     }
 
-    /// What a host says on standard error that its configuration keeps from starting.
+    /// The standard error of a host that refuses its configuration (exit status 2).
     #[track_caller]
     pub fn refused(options: &HostOptions) -> String {
         let output = Self::fail(options);
@@ -198,7 +198,7 @@ impl Host {
         command(options, folder).output().unwrap()
     }
 
-    /// Starts a host in a folder that is there already, or gives what one left that ended by itself.
+    /// Starts a host in an existing folder. If it ends by itself, returns the folder and the exit status.
     pub fn try_start_in(folder: TempDir, options: &HostOptions) -> Result<Self, (TempDir, std::process::ExitStatus)> {
         if let Some(user) = options.user {
             std::os::unix::fs::chown(folder.path(), Some(user), Some(user)).unwrap();
@@ -216,7 +216,7 @@ impl Host {
         Ok(Self { child, folder, options: options.clone(), network_folder, node: None, address, ready: line, metrics })
     }
 
-    /// As [`HostOptions::config_file`], of its options.
+    /// [`HostOptions::config_file`] of its options.
     pub fn config_file(&self) -> Arc<NamedTempFile> {
         self.options.config_file()
     }
@@ -248,11 +248,11 @@ impl Host {
         self.child.id()
     }
 
-    /// The most memory that its process has had since this was last asked, in bytes (Linux).
+    /// The peak memory of its process since the last call, in bytes (Linux).
     pub fn peak_memory(&self) -> u64 {
         let folder = format!("/proc/{}", self.process_id());
         let status = std::fs::read_to_string(format!("{folder}/status")).unwrap();
-        // 5: the highest since the start is that of now.
+        // 5 resets the peak to the current value.
         std::fs::write(format!("{folder}/clear_refs"), "5").unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
         line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() << 10
@@ -264,12 +264,12 @@ impl Host {
         self.start_again()
     }
 
-    /// The same with one more setting, `section.key=value`.
+    /// [`Self::restart`] with one more setting, `section.key=value`.
     pub fn restart_with(self, setting: String) -> Self {
         self.restart_otherwise(|options| options.set.push(setting))
     }
 
-    /// The same with other options.
+    /// [`Self::restart`] with other options.
     pub fn restart_otherwise(mut self, change: impl FnOnce(&mut HostOptions)) -> Self {
         change(&mut self.options);
         self.restart()
@@ -299,7 +299,7 @@ impl Host {
     }
 
     pub fn terminate(&mut self) -> std::process::ExitStatus {
-        // A process that has ended already cannot be signalled; waiting for it is all that is left.
+        // If the process has ended already, the signal fails and only the wait remains.
         self.signal(rustix::process::Signal::TERM);
         self.child.wait().unwrap()
     }
@@ -330,7 +330,7 @@ impl Drop for Host {
     }
 }
 
-/// The configuration that ships with the project, for this node. Payments that name no feerate pay as on the embedded chain.
+/// The configuration that ships with the project, for this node. Payments without a feerate pay as on the embedded chain.
 pub fn configuration(node: &Bitcoind) -> String {
     let text = std::fs::read_to_string(groups("bitcoind.toml")).unwrap();
     let replaced = [
@@ -345,8 +345,8 @@ pub fn configuration(node: &Bitcoind) -> String {
     })
 }
 
-/// The binary, in a shell that limits it where that is asked for. The signal for a file at its limit is ignored, as there is
-/// none where a disk is full.
+/// The binary, in a shell with `ulimit` if the options have limits. SIGXFSZ is ignored, because a full disk sends no signal
+/// either.
 fn program(options: &HostOptions) -> Command {
     // The shell counts in blocks of 512 bytes.
     let size = options.file_limit.map(|limit| format!("trap '' XFSZ; ulimit -f {}; ", limit / 512));
@@ -385,7 +385,7 @@ fn command(options: &HostOptions, datadir: &Path) -> Command {
     if let Some(config) = &options.config {
         command.arg("--config").arg(config);
     }
-    // In the host's process unless the variable asks for others: most tests of untrusted plugins are about that.
+    // Plugins run in the host's process unless the variable says otherwise.
     let isolated = std::env::var("OUTRIGGER_ISOLATED").unwrap_or_else(|_| "none".to_owned());
     for set in [&format!("plugin_defaults.isolated='{isolated}'")[..], "chain.map_gib=16"] {
         command.args(["--set", set]);

@@ -1,7 +1,7 @@
-//! What the end-to-end tests and benchmarks share: the built binary, a host that runs it, and a client.
+//! Helpers of the end-to-end tests and benchmarks: the built binary, a host that runs it, and a client.
 //!
-//! A host is started on a data directory and a port of its own, and is stopped when its value is dropped, so that tests
-//! run side by side and leave nothing behind.
+//! Each host has its own data directory and port, and stops when its value is dropped, so that tests can run in parallel
+//! and leave nothing behind.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failure here is a failure of the test that called it")]
 
 pub mod bitcoind;
@@ -49,7 +49,7 @@ pub fn data(name: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Two addresses of no wallet of a test.
+/// Two addresses that belong to no test's wallet.
 pub const NOBODY: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 pub const ELSEWHERE: &str = "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202";
 
@@ -59,7 +59,7 @@ pub const XPRV: &str =
 pub const XPUB: &str =
     "tpubD6NzVbkrYhZ4WaWSyoBvQwbpLkojyoTZPRsgXELWz3Popb3qkjcJyJUGLnL4qHHoQvao8ESaAstxYSnhyswJ76uZPStJRJCTKvosUCJZL5B";
 
-/// The releases of Bitcoin Core that recordings are of.
+/// The releases of Bitcoin Core with recordings.
 pub const RECORDED: [u32; 2] = [29, 32];
 
 /// A file of the recordings of a release.
@@ -75,7 +75,7 @@ pub fn recorded(release: u32, name: &str) -> Value {
     serde_json::from_str(&recording(release, name)).unwrap()
 }
 
-/// Copies a folder with all that is in it. The files can be written to, whatever the modes of those they come from.
+/// Copies a folder recursively. The copies are writable, whatever the modes of the originals.
 pub fn copy_folder(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
@@ -84,7 +84,7 @@ pub fn copy_folder(from: &Path, to: &Path) {
         if entry.file_type().unwrap().is_dir() {
             copy_folder(&entry.path(), &place);
         } else if from.ends_with("plugins") {
-            // A host's copies of its plugins, which are large and are not written to.
+            // A host's copies of its plugins are large, and nothing writes to them.
             fs::hard_link(entry.path(), &place).unwrap();
         } else {
             fs::write(&place, fs::read(entry.path()).unwrap()).unwrap();
@@ -92,7 +92,7 @@ pub fn copy_folder(from: &Path, to: &Path) {
     }
 }
 
-/// Whether two values are the same to the letter: the order of keys, which `==` does not compare, counts too.
+/// Whether two values have the same JSON text, including the order of keys, which `==` ignores.
 pub fn is_same_text(one: &Value, other: &Value) -> bool {
     let (one, other) = (one.to_string(), other.to_string());
     one == other

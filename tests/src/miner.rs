@@ -1,4 +1,4 @@
-//! A miner that knows nothing but BIPs 22, 23 and 145: it builds blocks from templates with a coinbase of its own.
+//! A miner that knows only BIPs 22, 23 and 145: it builds blocks from templates with its own coinbase.
 
 use bitcoin::absolute::LockTime;
 use bitcoin::block::{Header, Version};

@@ -1,6 +1,6 @@
-//! A host and a real bitcoind with the same blocks and transactions, which a third, a host too, mines.
+//! A host and a real bitcoind with the same blocks and transactions. A second host mines the blocks.
 //!
-//! All coins are of a script that anyone can spend, so no wallet is needed.
+//! All coins have a script that anyone can spend, so no wallet is needed.
 
 use std::collections::VecDeque;
 
@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 
 use crate::{Bitcoind, Client, Host, HostOptions, bitcoind, skip, wait_until};
 
-/// The script that a coin's script is the hash of: it is always satisfied.
+/// The witness script of all coins: OP_TRUE.
 const WITNESS_SCRIPT: [u8; 1] = [0x51];
 
-/// When the first block is mined, in Unix seconds, and the seconds between blocks.
+/// The time before the first block, in Unix seconds, and the seconds between blocks.
 const BEGIN: u64 = 1_700_000_000;
 const SPACING: u64 = 600;
 
-/// What makes the policy of a Bitcoin Knots that of Bitcoin Core.
+/// Arguments that give Bitcoin Knots the policy of Bitcoin Core.
 const CORE_POLICY: [&str; 7] = [
     "-corepolicy=1",
     "-permitephemeral=anchor,send,dust",
@@ -62,7 +62,7 @@ pub fn spend(coins: &[OutPoint], values: &[Amount]) -> Transaction {
     }
 }
 
-/// An answer of the node with the reasons of Bitcoin Core: it has reasons of its own for each rule of version 3.
+/// An answer of the node with Bitcoin Core's reasons: Bitcoin Knots has its own reason for each rule of version 3.
 fn as_core(text: &str) -> String {
     let mut parts = text.split("truc-");
     let first = parts.next().unwrap_or_default().to_owned();
@@ -73,7 +73,7 @@ fn as_core(text: &str) -> String {
 }
 
 impl Pair {
-    /// Starts them with a chain of so many blocks; `None`, said aloud, where there is no bitcoind here.
+    /// Starts them with a chain of `blocks` blocks; `None`, with a note, if no bitcoind is installed.
     pub fn start(mut options: HostOptions, arguments: &[&str], blocks: u64) -> Option<Self> {
         let program = bitcoind::installed()?;
         let policy: &[&str] = if bitcoind::is_knots(&program) { &CORE_POLICY } else { &[] };
@@ -87,7 +87,7 @@ impl Pair {
         Some(pair)
     }
 
-    /// Whether the node checks packages in another order than the host, said aloud.
+    /// Whether the node checks packages in another order than the host. If so, prints a note.
     pub fn is_later(&self) -> bool {
         let is_later = bitcoind::release(&mut self.node.client()) > 31;
         if is_later {
@@ -100,7 +100,7 @@ impl Pair {
         [self.host.client(), self.node.client()]
     }
 
-    /// Makes the same call of both; the answers must be the same to the letter. Gives the host's.
+    /// Makes the same call to both. Their answers must have the same text. Returns the host's.
     #[track_caller]
     pub fn same(&self, method: &str, params: &Value) -> Value {
         let [ours, mut theirs] = self.clients().map(|mut client| match client.try_call(method, params.clone()) {
@@ -108,7 +108,7 @@ impl Pair {
             Err(error) => json!({"code": error.code, "message": error.message}),
         });
         if method == "testmempoolaccept" {
-            // The node's own.
+            // Only the node has this member.
             let results = theirs.as_array_mut().into_iter().flatten();
             results.filter_map(Value::as_object_mut).for_each(|result| drop(result.shift_remove("usage")));
         }
@@ -116,7 +116,7 @@ impl Pair {
         ours
     }
 
-    /// Compares the mempools: what is in them, and how often that changed.
+    /// Compares the mempools: their transactions and their sequence numbers. Returns the transactions' ids.
     #[track_caller]
     pub fn same_mempool(&self) -> Vec<String> {
         let [ours, theirs] = self.clients().map(|mut client| {
@@ -155,7 +155,7 @@ impl Pair {
         self.hand_over(&block["hash"])
     }
 
-    /// Has the one that mines leave its best block, so that it builds beside it. The host and the node do not hear of it.
+    /// Makes the miner drop its best block and build a fork. The host and the node keep the block.
     pub fn fork(&mut self) {
         let mut miner = self.miner.client();
         let tip = miner.call("getbestblockhash", json!([]));
@@ -172,7 +172,7 @@ impl Pair {
         hash.as_str().unwrap().to_owned()
     }
 
-    /// The oldest coinbase that was not asked for yet, which has to be mature.
+    /// The oldest coinbase output that this has not returned yet. The caller must know that it is mature.
     pub fn coin(&mut self) -> OutPoint {
         self.coins.pop_front().unwrap()
     }
@@ -193,7 +193,7 @@ impl Pair {
         self.same("submitpackage", &json!([package, 0]))
     }
 
-    /// Waits until the host and the node have told all that happened so far.
+    /// Waits until the node has sent its pending notifications, and both have the same tip.
     pub fn settle(&self) {
         self.node.client().call("syncwithvalidationinterfacequeue", json!([]));
         wait_until("both have the same tip", || {

@@ -1,11 +1,11 @@
-//! Ports of programs that cannot be asked which port the system has given them.
+//! Ports for programs that cannot report which port the system has given them.
 
 use std::net::TcpListener;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Below the ports that Linux gives to outgoing connections: such a connection would take a port in the instant before the program
-/// listens, or while it is restarted.
+/// Below the ports that Linux gives to outgoing connections: such a connection could take a port before the program listens, or
+/// while it restarts.
 const PORTS: Range<u16> = 10_000..32_000;
 
 static TRIED: AtomicU32 = AtomicU32::new(0);

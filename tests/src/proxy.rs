@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::{Authority, Host, free_port, groups, skip_without, wait_until};
 
-/// A proxy that runs.
+/// A running proxy.
 pub struct Proxy {
     child: Child,
     pub port: u16,
@@ -21,7 +21,7 @@ pub struct Proxy {
 impl Drop for Proxy {
     fn drop(&mut self) {
         let id = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw).unwrap();
-        // In order, so that its own processes end too.
+        // SIGTERM, so that its child processes end too.
         let _ = rustix::process::kill_process(id, rustix::process::Signal::TERM);
         let _ = self.child.wait();
     }
@@ -48,7 +48,7 @@ pub fn connect_from(last: u8, port: u16) -> std::io::Result<TcpStream> {
 }
 
 impl Proxy {
-    /// Starts the program of the page's block that is marked with this word. None, said aloud, if it is not installed.
+    /// Starts the program of the page's block that is marked with this word. None, with a note, if it is not installed.
     pub fn start(word: &str, host: &Host, (folder, authority): (TempDir, Authority)) -> Option<Self> {
         let name = word.split('-').next().unwrap();
         if Command::new(name).arg("-v").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err() {
@@ -99,7 +99,7 @@ pub fn proxy_port(host: &Host) -> Option<u16> {
     rest.split(' ').next()?.parse().ok()
 }
 
-/// With what a distribution's own nginx.conf has around such a file.
+/// With the directives that a distribution's nginx.conf has around such a file.
 fn nginx(folder: &Path, file: &Path) -> Command {
     let (temporary, file) = (folder.display(), file.display());
     let paths: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
@@ -122,7 +122,7 @@ fn haproxy(file: &Path) -> Command {
     command
 }
 
-/// Without its port for changes, and without writing outside of the folder.
+/// Without the admin API, and without writes outside of the folder.
 fn caddy(folder: &Path, file: &Path) -> Command {
     let text =
         format!("{{\n    admin off\n    auto_https disable_redirects\n}}\n{}", fs::read_to_string(file).unwrap());

@@ -1,5 +1,5 @@
-//! A relay between a host and its bitcoind that holds a request of some method, and then passes it on, answers it itself, or cuts
-//! the connection; or holds all of them; or changes replies. It counts requests by their methods.
+//! A relay between a host and its bitcoind. It can hold the next request of a method and then pass it on, answer it, or cut the
+//! connection. It can also hold all requests, and change replies. It counts requests by their methods.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, BufReader, Read, Result, Write};
@@ -14,13 +14,13 @@ use serde_json::Value;
 /// Where a request is held.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Point {
-    /// Before the node has it.
+    /// Before the relay sends it to the node.
     Request,
     /// Once the node has answered it.
     Reply,
 }
 
-/// What the next request of a method meets.
+/// Holds the next request of a method.
 struct Trap {
     method: &'static str,
     point: Point,
@@ -29,7 +29,7 @@ struct Trap {
 
 /// A relay. It lives as long as the process.
 pub struct Relay {
-    /// Where the host finds the node.
+    /// The address that the host uses for the node.
     pub address: SocketAddr,
     trap: Arc<Mutex<Option<Trap>>>,
     gate: Arc<RwLock<()>>,
@@ -39,19 +39,19 @@ pub struct Relay {
 /// Returns a new body for a reply. Gets the request and the body.
 type Change = Box<dyn Fn(&str, &[u8]) -> Option<Vec<u8>> + Send>;
 
-/// What all connections share.
+/// State that all connections share.
 #[derive(Default)]
 struct Shared {
     /// The text of requests whose replies are changed.
     change: Mutex<Option<(&'static str, Change)>>,
     counts: Mutex<HashMap<String, usize>>,
-    /// Whether each reply is the last of its connection, and says so.
+    /// Whether the relay closes the connection after each reply, with `Connection: close`.
     ends: AtomicBool,
     /// The open connections now, and the most so far.
     open: Mutex<(usize, usize)>,
 }
 
-/// What writes a reply in the node's place.
+/// Writes a reply in the node's place.
 type Answer = Box<dyn FnOnce(&mut TcpStream) -> Result<()> + Send>;
 
 /// A request that is held. Dropping it cuts its connection.
@@ -62,7 +62,7 @@ impl Held {
         let _ = self.0.send(None);
     }
 
-    /// Has the host get what this writes as the reply.
+    /// Answers the request with the bytes that `write` writes.
     pub fn answer(self, write: impl FnOnce(&mut TcpStream) -> Result<()> + Send + 'static) {
         let _ = self.0.send(Some(Box::new(write)));
     }
@@ -86,12 +86,12 @@ impl Relay {
         Self { address, trap, gate, shared }
     }
 
-    /// Holds each request that comes while what is given lives.
+    /// Holds each request until the returned guard is dropped.
     pub fn hold_all(&self) -> RwLockWriteGuard<'_, ()> {
         self.gate.write().unwrap()
     }
 
-    /// From now on changes the body of each reply to a request in which this text stands.
+    /// From now on changes the body of each reply to a request that contains this text.
     pub fn change(&self, text: &'static str, change: impl Fn(&[u8]) -> Option<Vec<u8>> + Send + 'static) {
         *self.shared.change.lock().unwrap() = Some((text, Box::new(move |_, body| change(body))));
     }
@@ -113,7 +113,7 @@ impl Relay {
         *self.shared.change.lock().unwrap() = Some(("", Box::new(change)));
     }
 
-    /// Whether from now on each reply is the last of its connection, as through a proxy without keep-alive.
+    /// Sets whether the relay closes the connection after each reply, as a proxy without keep-alive does.
     pub fn end_connections(&self, ends: bool) {
         self.shared.ends.store(ends, Ordering::Relaxed);
     }
@@ -128,12 +128,12 @@ impl Relay {
         self.shared.open.lock().unwrap().1
     }
 
-    /// How many requests with calls of a method have come; a batch is one.
+    /// The number of requests with calls of a method so far. A batch counts once.
     pub fn count(&self, method: &str) -> usize {
         self.shared.counts.lock().unwrap().get(method).copied().unwrap_or(0)
     }
 
-    /// Holds the next request of a method, or of GET for a path, at a point. Gives where it will be found.
+    /// Holds the next request of a method, or of GET for a path, at a point. Returns the receiver for it.
     pub fn hold(&self, method: &'static str, point: Point) -> Receiver<Held> {
         let (caught, found) = channel();
         *self.trap.lock().unwrap() = Some(Trap { method, point, caught });
@@ -211,14 +211,14 @@ fn relay(
     }
 }
 
-/// Waits until the test lets a request go on, or says who answers it.
+/// Waits until the test passes a request on (none) or answers it.
 fn hold(trap: &Trap) -> Result<Option<Answer>> {
     let (go, gone_on) = channel();
     let _ = trap.caught.send(Held(go));
     gone_on.recv().map_err(std::io::Error::other)
 }
 
-/// A message of HTTP, with its body.
+/// Reads an HTTP message with its body.
 fn read_message(stream: &mut BufReader<TcpStream>) -> Result<Vec<u8>> {
     let (mut message, mut length) = (Vec::new(), 0);
     loop {

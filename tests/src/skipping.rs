@@ -2,19 +2,19 @@
 
 use std::io::Write;
 
-/// Says that a test, or a part of it, is skipped.
+/// Reports that a test, or a part of it, is skipped.
 pub fn skip(why: &str) {
-    // Not by a macro, whose lines of a test that passes nobody sees.
+    // Not with `eprintln!`: the test harness hides its output if the test passes.
     let _ = writeln!(std::io::stderr(), "skipped: {why}");
 }
 
-/// Says that a test is skipped because it lacks a right: to mount, or to make network namespaces.
+/// Reports that a test is skipped because it lacks a right: to mount, or to make network namespaces.
 #[track_caller]
 pub fn skip_unprivileged(why: &str) {
     skip_unless_required("OUTRIGGER_PRIVILEGED", why);
 }
 
-/// Says that a test is skipped because a program that it needs is missing.
+/// Reports that a test is skipped because a program that it needs is missing.
 #[track_caller]
 pub fn skip_without(why: &str) {
     skip_unless_required("OUTRIGGER_TOOLS", why);

@@ -1,4 +1,4 @@
-//! Servers that speak TLS, with certificates of an authority that a test makes.
+//! TLS clients and servers, with certificates of a test's own authority.
 
 use std::net::TcpStream;
 use std::path::Path;
@@ -18,7 +18,7 @@ impl Authority {
     /// Writes its certificate to a file, for the variable `SSL_CERT_FILE` of a host.
     pub fn new(file: &Path) -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
-        // Certificates name their issuer.
+        // Certificates contain their issuer's name.
         params.distinguished_name.push(DnType::CommonName, file.file_stem().unwrap().to_str().unwrap());
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
@@ -36,7 +36,7 @@ impl Authority {
         Issued { certificate: certificate.der().to_vec(), key: key.serialize_der() }
     }
 
-    /// A connection to a server whose certificate this authority gave to 127.0.0.1, by a client with or without one.
+    /// A connection to a server whose certificate this authority issued for 127.0.0.1. `own` is the client's certificate, if any.
     pub fn connect(
         &self,
         stream: TcpStream,
@@ -92,7 +92,7 @@ fn pem(kind: &str, bytes: &[u8]) -> String {
     format!("-----BEGIN {kind}-----\n{}\n-----END {kind}-----\n", STANDARD.encode(bytes))
 }
 
-/// The handshake happens with the first byte that is read or written.
+/// The first read or write performs the handshake.
 pub fn accept_tls(config: &Arc<ServerConfig>, stream: TcpStream) -> StreamOwned<ServerConnection, TcpStream> {
     StreamOwned::new(ServerConnection::new(config.clone()).unwrap(), stream)
 }

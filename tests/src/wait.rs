@@ -1,13 +1,13 @@
-//! Waiting for what comes sooner or later.
+//! Waits for conditions by polling.
 
 use std::time::{Duration, Instant};
 
-/// After this a test gives up. What is waited for takes a fraction of it even on a busy machine.
+/// After this a test fails. Even on a busy machine the conditions take a fraction of it.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long a test waits before it looks again.
+/// The time between two polls.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Looks again and again until something is found, and gives it.
+/// Polls until `look` returns a value, and returns it.
 #[track_caller]
 pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
@@ -20,7 +20,7 @@ pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Looks again and again until something holds, for a time. Whether it does: for what may not come at all.
+/// Polls until `holds` is true or the limit has passed. Returns whether it was true in time.
 pub fn comes_within(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + limit;
     while !holds() {
@@ -32,7 +32,7 @@ pub fn comes_within(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// Looks again and again until something holds.
+/// Polls until `holds` is true.
 #[track_caller]
 pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     wait_for(what, || holds().then_some(()));

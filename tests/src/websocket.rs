@@ -1,4 +1,4 @@
-//! A client over a WebSocket, as plain as one can be: its frames are masked with zeros, which leaves them as they are.
+//! A minimal WebSocket client. It masks its frames with zeros, which leaves the payload unchanged.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 pub struct WebSocket<S = TcpStream>(BufReader<S>);
 
 impl<S: Read + Write> WebSocket<S> {
-    /// Upgrades a connection by a handshake with these credentials.
+    /// Upgrades a connection with these credentials.
     pub fn open(mut stream: S, path: &str, authorization: &str) -> Self {
         let handshake = format!(
             "GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: {authorization}\r\nConnection: Upgrade\r\n\
@@ -24,12 +24,12 @@ impl<S: Read + Write> WebSocket<S> {
         Self(stream)
     }
 
-    /// The connection below.
+    /// The underlying connection.
     pub fn into_stream(self) -> S {
         self.0.into_inner()
     }
 
-    /// Makes a call: its result, or the code of its error.
+    /// Makes a call. Returns its result or the code of its error.
     pub fn call(&mut self, method: &str, params: Value) -> Result<Value, i64> {
         self.send(&json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}));
         let answer = self.receive();
@@ -60,7 +60,7 @@ impl<S: Read + Write> WebSocket<S> {
             };
             let mut body = vec![0; usize::try_from(length).unwrap()];
             self.0.read_exact(&mut body).unwrap();
-            // Others are pings.
+            // Frames of other kinds are pings.
             if kind & 0xf == 1 {
                 return serde_json::from_slice(&body).unwrap();
             }

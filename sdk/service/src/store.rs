@@ -1,6 +1,6 @@
-//! `store/1`: keys and values that a plugin keeps, in the order of the keys' bytes.
+//! `store/1`: a plugin's own store of keys and values, ordered by the keys' bytes.
 //!
-//! Each plugin has a store of its own. The example `store` of the SDK shows it in use.
+//! The example `store` of the SDK shows it in use.
 
 use std::ops::Bound;
 
@@ -24,12 +24,12 @@ pub const MAX_ANSWER: usize = 16 << 20;
 pub const MAX_CHANGE: usize = 32 << 20;
 
 wire_struct! {
-    /// Some neighbouring keys.
+    /// A range of keys.
     #[derive(Clone, PartialEq, Eq, Debug, Default)]
     pub struct KeyRange {
-        /// The first key; none for the first of the store.
+        /// The first key; none: from the first key of the store.
         pub from: Option<Blob>,
-        /// The key after the last one; none for the end of the store.
+        /// The end, which is excluded; none: to the end of the store.
         pub to: Option<Blob>,
     }
 }
@@ -50,7 +50,7 @@ impl KeyRange {
         Self { from: Some(Blob(prefix.to_vec())), to: (!to.is_empty()).then_some(Blob(to)) }
     }
 
-    /// The bounds, for those who implement the service; none where no key can be between them.
+    /// The bounds, for implementations of the service; none if no key can be between them.
     ///
     /// # Errors
     /// `Malformed` for a bound that is longer than a key.
@@ -77,7 +77,7 @@ wire_view! { StoreRowView of
 }
 
 wire_view! { StoreRowsView of
-    /// Rows in the order that was asked for.
+    /// Rows in the requested order.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct StoreRows {
         /// The rows.
@@ -128,29 +128,29 @@ impl RowsWriter {
 }
 
 wire_struct! {
-    /// A change of the store. The deleted ranges come first, then the deleted keys, then the new rows: a key that is in several of them
-    /// is there afterwards if it has a new row.
+    /// A change of the store. It deletes ranges, then keys, and then adds rows: a row in `puts` is there afterwards even if its key is
+    /// deleted, too.
     #[derive(Clone, PartialEq, Eq, Debug, Default)]
     pub struct StoreChange {
-        /// New rows, and rows that get another value.
+        /// New rows, and rows with a new value.
         pub puts: Vec<StoreRow>,
         /// Keys to delete. A missing key is no error.
         pub deletes: Vec<Blob>,
         /// Ranges of keys to delete.
         pub deleted_ranges: Vec<KeyRange>,
-        /// The version of the store from now on; none leaves it.
+        /// The new version of the store; none leaves it unchanged.
         pub version: Option<u32>,
-        /// Whether the commit waits until it is on disk. Without it, a crash of the machine may lose the commit, and those after it, as a
-        /// whole. A crash of the plugin or the host loses nothing.
+        /// Whether the commit waits until it is on disk. Otherwise a crash of the machine may lose the commit, as a whole, and those
+        /// after it. A crash of the plugin or the host loses nothing.
         pub durable: bool,
     }
 }
 
 impl StoreChange {
-    /// Checks keys and sizes, for those who implement the service.
+    /// Checks keys and sizes, for implementations of the service.
     ///
     /// # Errors
-    /// `Malformed` for a key that no store can have, `Refused` for what is too large.
+    /// `Malformed` for a key of an invalid length, `Refused` for a value or change that is too large.
     pub fn check(&self) -> crate::Result<()> {
         let keys = self.puts.iter().map(|row| &row.key).chain(&self.deletes);
         let mut bytes = 0;
@@ -173,10 +173,10 @@ impl StoreChange {
     }
 }
 
-/// Checks a key, for those who implement the service.
+/// Checks a key, for implementations of the service.
 ///
 /// # Errors
-/// `Malformed` for a key that no store can have.
+/// `Malformed` for a key of an invalid length.
 pub fn check_key(key: &[u8]) -> crate::Result<()> {
     if (1..=MAX_KEY).contains(&key.len()) {
         return Ok(());
@@ -184,10 +184,10 @@ pub fn check_key(key: &[u8]) -> crate::Result<()> {
     Err(ServiceError::new(ErrorKind::Malformed, format!("A key has 1 to {MAX_KEY} bytes, not {}", key.len())))
 }
 
-/// Checks the keys of a `get`, for those who implement the service.
+/// Checks the keys of a `get`, for implementations of the service.
 ///
 /// # Errors
-/// As [`check_key`]; `Refused` for too many.
+/// As [`check_key`]; `Refused` for too many keys.
 pub fn check_keys(keys: &[Blob]) -> crate::Result<()> {
     if keys.len() > MAX_ROWS {
         return Err(ServiceError::new(ErrorKind::Refused, format!("At most {MAX_ROWS} keys are read at once")));
@@ -195,18 +195,18 @@ pub fn check_keys(keys: &[Blob]) -> crate::Result<()> {
     keys.iter().try_for_each(|key| check_key(key))
 }
 
-/// The error for values of a `get` that are more than an answer holds.
+/// The error of a `get` whose values exceed [`MAX_ANSWER`].
 pub fn answer_too_large() -> ServiceError {
     ServiceError::new(ErrorKind::Refused, format!("The values have more than {MAX_ANSWER} bytes; ask for fewer keys"))
 }
 
 wire_struct! {
-    /// How full the store is.
+    /// The size of the store and its limit.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct StoreUsage {
-        /// The bytes that it takes on disk, without free pages.
+        /// The bytes on disk, without free pages.
         pub bytes: u64,
-        /// The most bytes that it may take (`max_store_mib`).
+        /// The limit, in bytes (`max_store_mib`).
         pub bound: u64,
     }
 }
@@ -214,23 +214,23 @@ wire_struct! {
 service! {
     /// The plugin's own store.
     ///
-    /// Each function sees all commits before it, whatever its scope. A key has 1 to 511 bytes, a value at most 4,194,304.
+    /// Each function sees all earlier commits, regardless of its scope. A key has 1 to 511 bytes, a value at most 4,194,304.
     ///
-    /// Fails with `Storage` if the file is damaged: a damaged value is never given.
+    /// Fails with `Storage` if the file is damaged; it never returns a damaged value.
     pub trait Store as StoreClient = "store/1" {
-        /// The values of keys, in the order of the keys, all of one moment. At most 10,000 keys; fails with `Refused` if the values have
+        /// The values of keys, in the order of the keys, from one snapshot. At most 10,000 keys; fails with `Refused` if the values have
         /// more than 16,777,216 bytes.
         #[since(1)]
         fn get(keys: Vec<Blob>) -> Vec<Option<Blob>>;
 
-        /// The first rows of a range, or its last ones, the last one first (`reverse`). At most `limit` rows, 10,000 rows, and
-        /// 16,777,216 bytes of keys and values; `more` says whether the range has others.
+        /// The first rows of a range, or with `reverse` its last ones, last row first. At most `limit` rows, 10,000 rows, and 16,777,216
+        /// bytes of keys and values; `more` says whether the range has others.
         #[since(1)]
         fn range(range: KeyRange, limit: u32, reverse: bool) -> Encoded<StoreRows>;
 
-        /// Changes the store: all of the change is stored, or nothing. Commits come one after the other.
+        /// Changes the store: stores all of the change, or nothing. Commits do not overlap.
         ///
-        /// Fails with `Refused` if the store would grow beyond its bound, or for more than 33,554,432 bytes of keys and values; with
+        /// Fails with `Refused` if the store would grow beyond its limit, or for more than 33,554,432 bytes of keys and values; with
         /// `Stale` once a newer instance of the plugin has committed.
         #[since(1)]
         fn commit(change: StoreChange) -> ();
@@ -239,7 +239,7 @@ service! {
         #[since(1)]
         fn version() -> u32;
 
-        /// How full the store is.
+        /// The size of the store and its limit.
         #[since(1)]
         fn usage() -> StoreUsage;
     }

@@ -1,11 +1,11 @@
-//! Requests and answers of services as the bytes that cross the plugin ABI.
+//! Encodes requests and answers of services for the plugin ABI.
 
 use outrigger_abi::{ABI_MINOR, ErrorKind, OwnedBytes, RawService, Response, STATUS_OK};
 
 use crate::wire::{self, Wire, WireError};
 use crate::{Result, Scope, ServiceError};
 
-/// Answers the bytes of a request, on the side that implements the service.
+/// Decodes a request, runs the function and encodes its answer, on the side that implements the service.
 pub(crate) fn answer<Q: Wire, R: Wire>(request: &[u8], run: impl FnOnce(Q) -> Result<R>) -> Response {
     match wire::from_bytes(request).map_err(ServiceError::from).and_then(run) {
         Ok(value) => Response { status: STATUS_OK, bytes: value.into_message() },
@@ -13,7 +13,7 @@ pub(crate) fn answer<Q: Wire, R: Wire>(request: &[u8], run: impl FnOnce(Q) -> Re
     }
 }
 
-/// Asks the function at `index` of a service's table.
+/// Calls the function at `index` of a service's table, with an encoded request and a decoded answer.
 pub(crate) fn ask<Q: Wire, R: Wire>(
     name: &str,
     service: &RawService,
@@ -24,7 +24,7 @@ pub(crate) fn ask<Q: Wire, R: Wire>(
     R::from_message(call(name, service, index, scope, &request.into_message())?).map_err(damaged)
 }
 
-/// Calls the function at `index` of a service's table.
+/// Calls the function at `index` of a service's table with the bytes of a request.
 pub(crate) fn call(name: &str, service: &RawService, index: usize, scope: Scope, request: &[u8]) -> Result<OwnedBytes> {
     let Response { status, bytes } = service.call(index, scope.0, request);
     if status == STATUS_OK {
@@ -38,7 +38,7 @@ pub(crate) fn call(name: &str, service: &RawService, index: usize, scope: Scope,
     }
 }
 
-/// The error for an answer that cannot be read.
+/// The error for an answer that does not decode.
 pub(crate) fn damaged(error: WireError) -> ServiceError {
     ServiceError::new(ErrorKind::Malformed, format!("{error} (ABI minor {ABI_MINOR})"))
 }

@@ -1,4 +1,4 @@
-//! The byte encoding of everything that crosses between host and plugin as a message.
+//! The byte encoding of messages between host and plugin.
 //!
 //! Integers are little-endian and of fixed width, a `bool` is one byte (0 or 1), byte strings, text and lists are a
 //! `u32` count followed by their items, an option is one byte (0 or 1) followed by the value, a struct is its fields
@@ -72,15 +72,15 @@ impl<'a> Reader<'a> {
         self.bytes.len().saturating_sub(self.at)
     }
 
-    /// The number of items of a list. Each takes a byte at least, so there cannot be more than bytes are left.
+    /// The number of items of a list. Each item takes at least one byte, so it cannot exceed the number of bytes left.
     fn count(&mut self) -> Result<usize, WireError> {
         let error = self.error();
         let count = u32::get(self)? as usize;
         if count > self.left() { Err(error) } else { Ok(count) }
     }
 
-    /// The number of items of a list, and where they go. The number is the writer's word: what it makes us reserve takes no more
-    /// memory than the bytes that are there. Where items are larger in memory, the list grows as they come.
+    /// The number of items of a list, and an empty list for them. The writer may lie about the number, so the list reserves no more
+    /// memory than the message has bytes left. If items are larger in memory, the list grows.
     pub(crate) fn begin_list<T>(&mut self) -> Result<(usize, Vec<T>), WireError> {
         let count = self.count()?;
         Ok((count, Vec::with_capacity(count.min(self.left() / size_of::<T>().max(1)))))
@@ -91,20 +91,20 @@ impl<'a> Reader<'a> {
         self.at == self.bytes.len()
     }
 
-    /// A value that an older writer leaves out at the end of a message, or `default`.
+    /// A field that older writers omit at the end of a message; `default` if it is missing.
     pub fn rest_or<T: Wire>(&mut self, default: T) -> Result<T, WireError> {
         if self.is_empty() { Ok(default) } else { T::get(self) }
     }
 
-    /// The error for what stands here.
+    /// The error for the value at the current position.
     pub fn error(&self) -> WireError {
         WireError { offset: self.at, len: self.bytes.len() }
     }
 }
 
-/// Where a message is written.
+/// Builds a message.
 ///
-/// One that holds a secret wipes what it leaves behind when it has to move to a larger place.
+/// A writer of a secret wipes its old buffer when it moves to a larger one.
 #[derive(Default)]
 pub struct Writer {
     bytes: Vec<u8>,
@@ -112,7 +112,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Where nothing is written yet.
+    /// An empty message. `secret`: whether to wipe it.
     pub(crate) fn new(secret: bool) -> Self {
         Self { bytes: Vec::new(), secret }
     }
@@ -144,7 +144,7 @@ impl Writer {
         self.extend_from_slice(bytes);
     }
 
-    /// Puts the length of the bytes that `write` appends before them.
+    /// Appends the output of `write`, with its length before it.
     pub(crate) fn put_framed<R>(&mut self, write: impl FnOnce(&mut Self) -> R) -> R {
         let place = self.bytes.len();
         self.extend_from_slice(&count(0));
@@ -159,10 +159,10 @@ impl Writer {
 
 /// A value with an encoding.
 pub trait Wire: Sized {
-    /// Whether a message that holds such a value must be wiped from memory once it has been read.
+    /// Whether a message with such a value must be wiped from memory after it is read.
     const SECRET: bool = false;
 
-    /// The encoding, described.
+    /// The description of the encoding.
     const SHAPE: &'static Shape;
 
     /// Appends the value to `out`.
@@ -171,15 +171,15 @@ pub trait Wire: Sized {
     /// Reads a value.
     ///
     /// # Errors
-    /// When the message ends too early or holds what no writer writes.
+    /// If the message ends too early or has an invalid value.
     fn get(reader: &mut Reader<'_>) -> Result<Self, WireError>;
 
-    /// The value as a message of its own. One that is encoded already gives its bytes away uncopied.
+    /// The value as a whole message. An encoded value gives its bytes away without a copy.
     fn into_message(self) -> OwnedBytes {
         written(&self).into_message()
     }
 
-    /// The value of a message of its own. One that is read in place keeps the bytes.
+    /// Reads a value from a whole message. An encoded value keeps the bytes without a copy.
     ///
     /// # Errors
     /// As [`Wire::get`].
@@ -199,7 +199,7 @@ fn written<T: Wire>(value: &T) -> Writer {
     out
 }
 
-/// Reads a `T` from the beginning of `bytes`; what follows it is a newer writer's and is ignored.
+/// Reads a `T` from the beginning of `bytes`. It ignores bytes after it, which a newer writer appended.
 pub fn from_bytes<T: Wire>(bytes: &[u8]) -> Result<T, WireError> {
     T::get(&mut Reader::new(bytes))
 }
@@ -252,8 +252,7 @@ impl Wire for () {
     }
 }
 
-/// A length or a number of items as it is written. No message comes near 4 GiB; one that did would be refused by its
-/// reader, not misread.
+/// The encoding of a length or a number of items. No message comes near 4 GiB; a reader would refuse it, not misread it.
 pub(crate) fn count(len: usize) -> [u8; 4] {
     u32::try_from(len).unwrap_or(u32::MAX).to_le_bytes()
 }

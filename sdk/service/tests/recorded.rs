@@ -1,7 +1,7 @@
-//! The services and their binary messages are those of the record `recorded.txt`. Functions, fields and variants may be added to it as the
-//! ABI allows; nothing in it may change once a release has it.
+//! Compares the services and their binary messages with `recorded.txt`. Functions, fields and variants may be added to it as the ABI
+//! allows; nothing in it may change after its release.
 //!
-//! `OUTRIGGER_RECORD=1 cargo test -p outrigger-service --test recorded` writes it anew.
+//! `OUTRIGGER_RECORD=1 cargo test -p outrigger-service --test recorded` rewrites the file.
 #![allow(clippy::unwrap_used, reason = "a broken expectation fails the test")]
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use outrigger_service::events::Event;
 use outrigger_service::wire::{FieldShape, Shape, Wire};
 use outrigger_service::{PROVIDED, SERVICES};
 
-/// A type by its name. Types with fields go to `known`, with their lines.
+/// The name of a type. Adds types with fields to `known`, with their lines.
 fn name(shape: &Shape, known: &mut BTreeMap<String, Vec<String>>) -> String {
     let line = |field: &FieldShape, known: &mut BTreeMap<_, _>| {
         format!("{}: {}{}", field.name, name(field.shape, known), since(field.since))

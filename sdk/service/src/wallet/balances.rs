@@ -10,7 +10,7 @@ wire_struct! {
     pub struct BalancesQuery {
         /// How many confirmations a coin needs to count as trusted. Unconfirmed coins count where this is 0 or less.
         pub min_depth: i64,
-        /// Whether coins of scripts that the wallet has spent from are summed up apart.
+        /// Whether coins of scripts that the wallet has spent from are summed separately.
         pub avoid_reuse: bool,
     }
 }
@@ -21,9 +21,9 @@ wire_struct! {
     pub struct CoinTotals {
         /// Mature confirmed coins, and unconfirmed ones of trusted transactions (`CachedTxIsTrusted` in Bitcoin Core).
         pub trusted: Amount,
-        /// Coins of transactions of the mempool that are not trusted.
+        /// Coins of mempool transactions that are not trusted.
         pub untrusted_pending: Amount,
-        /// Coinbase outputs that may not be spent yet.
+        /// Coinbase outputs that are not yet spendable.
         pub immature: Amount,
     }
 }
@@ -36,7 +36,7 @@ wire_struct! {
         pub mine: CoinTotals,
         /// Of coins that the wallet watches; none where it has no such coin.
         pub watch_only: Option<CoinTotals>,
-        /// Spendable coins of scripts that the wallet has spent from, if they were to be summed up apart. No other sum holds them.
+        /// Spendable coins of scripts that the wallet has spent from, if the query sums them separately. The other sums exclude them.
         pub used: Amount,
     }
 }

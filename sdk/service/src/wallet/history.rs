@@ -1,4 +1,4 @@
-//! A wallet's transactions and coins, as the services of wallets tell them.
+//! A wallet's transactions and coins in the wallet services.
 
 use bitcoin::{Amount, BlockHash, OutPoint, ScriptBuf, Txid, Wtxid};
 
@@ -6,7 +6,7 @@ use super::Ownership;
 use crate::wire::{Blob, Framed, ListView, view_by_value, wire_enum, wire_struct, wire_view};
 
 wire_enum! {
-    /// Where a wallet's transaction stands.
+    /// The state of a wallet's transaction.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub enum TxState {
         /// In the best chain.
@@ -22,23 +22,23 @@ wire_enum! {
         } = 0,
         /// In the mempool.
         InMempool = 1,
-        /// Neither, though nothing speaks against it.
+        /// In neither, but it may still confirm.
         Inactive = 2,
-        /// Neither, and given up: its inputs may be spent again.
+        /// In neither, and abandoned: its inputs may be spent again.
         Abandoned = 3,
-        /// Made impossible by another transaction in a block.
+        /// Impossible because of a conflicting transaction in a block.
         Conflicted {
-            /// The block of the other.
+            /// The block with the conflicting transaction.
             block: BlockHash,
-            /// Its height.
+            /// The block's height.
             height: u32,
         } = 4,
     }
 }
 
 impl TxState {
-    /// How deep a transaction is for a wallet that stands at `synced`: 0 when unconfirmed, negative when another one made it
-    /// impossible.
+    /// The number of confirmations for a wallet that has followed the chain to the height `synced`: 0 if unconfirmed, negative if a block
+    /// conflicts with it.
     pub fn depth(self, synced: u32) -> i64 {
         let depth_of = |height: u32| i64::from(synced) - i64::from(height) + 1;
         match self {
@@ -53,9 +53,9 @@ wire_enum! {
     /// Whether a transaction can be replaced (BIP 125).
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub enum Replaceable {
-        /// It cannot, or is confirmed.
+        /// It cannot be replaced, or is confirmed.
         No = 0,
-        /// It, or an unconfirmed ancestor, signals it.
+        /// It, or an unconfirmed ancestor, signals replaceability.
         Yes = 1,
         /// It is not in the mempool, so its ancestors are not known.
         Unknown = 2,
@@ -74,48 +74,48 @@ wire_view! { WalletOutputView of
         pub script: ScriptBuf,
         /// Whose it is.
         pub ownership: Ownership,
-        /// Whether it is change: ours, and without an entry in the address book.
+        /// Whether it is change: the wallet's, and without an entry in the address book.
         pub change: bool,
         /// The label of its address; none where it has no entry in the address book.
         pub label: Option<String>,
-        /// The numbers of the wallet's descriptors it was derived from; [`super::WalletRead::descriptor_texts`] has the texts.
+        /// The numbers of the wallet's descriptors that derive its script; [`super::WalletRead::descriptor_texts`] has the texts.
         pub descriptors: Vec<u32>,
     }
 }
 
 wire_view! { WalletTransactionView of
-    /// A transaction as the wallet stores it. Ownership, debit and labels are those of now: imports re-derive them.
+    /// A transaction as the wallet stores it. Ownership, debit and labels are current: imports update them.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct WalletTransaction {
         /// Whether another transaction of the wallet spends one of its inputs.
         pub contested: bool,
-        /// Where it stands.
+        /// Its state.
         pub state: TxState,
         /// Its id.
         pub txid: Txid,
-        /// Its id with witness.
+        /// Its wtxid.
         pub wtxid: Wtxid,
-        /// Its number in the order in which the wallet met its transactions.
+        /// Its position in the order in which the wallet first saw its transactions.
         pub order_position: u64,
-        /// Its smart time, in seconds.
+        /// Its smart time (`nTimeSmart` of Bitcoin Core), in Unix seconds.
         pub time: u64,
-        /// When the wallet met it, in seconds.
+        /// When the wallet first saw it, in Unix seconds.
         pub time_received: u64,
         /// Whether it is a coinbase.
         pub coinbase: bool,
-        /// Whether an input of its own signals replaceability (BIP 125).
+        /// Whether one of its own inputs signals replaceability (BIP 125).
         pub signals: bool,
         /// Its lock time where an input's sequence enforces it, else 0.
         pub lock_time: u32,
         /// The sum of all its outputs, in satoshi.
         pub total_output: Amount,
-        /// What it spends of ours that is spendable, in satoshi.
+        /// The value of the wallet's spendable outputs that it spends, in satoshi.
         pub debit_spendable: Amount,
-        /// What it spends of ours that is watched, in satoshi.
+        /// The value of the watched outputs that it spends, in satoshi.
         pub debit_watch_only: Amount,
-        /// What was stored with it (`comment`, `to`, ...), by key.
+        /// The texts stored with it (`comment`, `to`, ...), by key.
         pub metadata: Vec<(String, String)>,
-        /// What it spends; empty for a coinbase.
+        /// The outputs that it spends; empty for a coinbase.
         pub inputs: Vec<OutPoint>,
         /// All its outputs.
         pub outputs: Vec<WalletOutput>,
@@ -123,14 +123,14 @@ wire_view! { WalletTransactionView of
 }
 
 impl WalletTransaction {
-    /// Whether a transaction is in the best chain and not contested, given the beginning of its encoding: then the moment
-    /// has nothing to say of it.
+    /// Whether a transaction is in the best chain and not contested, read from the first bytes of its encoding. Such a transaction has no
+    /// [`UnsettledState`].
     pub fn is_settled(encoded: &[u8]) -> bool {
-        // Of its first two fields, the first is false, and the second begins with the tag of `TxState::Confirmed`.
+        // `contested` is false, and `state` begins with the tag of `TxState::Confirmed`.
         matches!(encoded, [0, 0, ..])
     }
 
-    /// Whether it spends anything of ours.
+    /// Whether it spends an output of the wallet.
     pub fn is_from_us(&self) -> bool {
         self.debit_spendable > Amount::ZERO || self.debit_watch_only > Amount::ZERO
     }
@@ -142,32 +142,32 @@ impl WalletTransaction {
 }
 
 impl WalletTransactionView<'_> {
-    /// Whether it spends anything of ours.
+    /// Whether it spends an output of the wallet.
     pub fn is_from_us(&self) -> bool {
         self.debit_spendable > Amount::ZERO || self.debit_watch_only > Amount::ZERO
     }
 }
 
 wire_view! { UnsettledStateView of
-    /// What is known of a transaction that is not settled: computed for each answer, never stored.
+    /// The facts about an unsettled transaction that change with the mempool and the wallet. The host computes them for each answer, and
+    /// never stores them.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct UnsettledState {
-        /// Other transactions of the wallet that spend one of its inputs, by internal bytes.
+        /// Other transactions of the wallet that spend one of its inputs, sorted by internal bytes.
         pub conflicts: Vec<Txid>,
-        /// Transactions of the mempool that spend one of its inputs, or one of those of the wallet's transactions that it
-        /// builds on and that wait as well, by internal bytes; none looked for while it is in the chain or the mempool
-        /// itself.
+        /// Mempool transactions that spend an input of this transaction, or of an unconfirmed ancestor of it in the wallet that is not in
+        /// the mempool either, sorted by internal bytes. Empty while this transaction is in the chain or the mempool.
         pub mempool_conflicts: Vec<Txid>,
-        /// Whether its outputs may be relied on: it is in the best chain, or will be by all that can be foreseen.
+        /// Whether its outputs can be relied on: it is in the best chain, or is expected to be (`CachedTxIsTrusted` in Bitcoin Core).
         pub trusted: bool,
-        /// Whether it can be replaced, as far as the wallet knows by itself: unknown of one in the mempool that does not signal it,
-        /// of which [`super::WalletRead::replaceable`] asks the node.
+        /// Whether it can be replaced, as far as the wallet knows: `Unknown` for a mempool transaction that does not signal it.
+        /// [`super::WalletRead::replaceable`] asks the node.
         pub replaceable: Replaceable,
     }
 }
 
 impl UnsettledStateView<'_> {
-    /// That of a transaction in the best chain that is not contested.
+    /// The state of a transaction in the best chain that is not contested.
     pub const SETTLED: Self = Self {
         conflicts: ListView::EMPTY,
         mempool_conflicts: ListView::EMPTY,
@@ -177,39 +177,39 @@ impl UnsettledStateView<'_> {
 }
 
 wire_view! { HistoryRowView of
-    /// A transaction of the wallet as it is told.
+    /// A row of the history.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct HistoryRow {
-        /// It, as it is stored.
+        /// The transaction as it is stored.
         pub transaction: Framed<WalletTransaction>,
-        /// What the moment says of it. None for one in the best chain that is not contested: it is trusted, cannot be
-        /// replaced, and has no conflicts.
+        /// Its unsettled state; none for a transaction in the best chain that is not contested: it is trusted, cannot be replaced, and
+        /// has no conflicts.
         pub unsettled: Option<UnsettledState>,
     }
 }
 
 impl<'a> HistoryRowView<'a> {
-    /// The transaction and what the moment says of it.
+    /// The transaction and its unsettled state; [`UnsettledStateView::SETTLED`] if the row has none.
     ///
     /// # Errors
-    /// `Malformed` when the row is damaged.
+    /// `Malformed` if the row is damaged.
     pub fn open(&self) -> crate::Result<(WalletTransactionView<'a>, UnsettledStateView<'a>)> {
         Ok((self.transaction.open()?, self.unsettled.unwrap_or(UnsettledStateView::SETTLED)))
     }
 }
 
 wire_enum! {
-    /// Which transactions, and in which order.
+    /// The transactions of a query, and their order.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub enum HistoryRange {
-        /// Those in the best chain from a height on, by height and position.
+        /// Transactions in the best chain from this height on, by height and position.
         Confirmed {
             /// The first height.
             from_height: u32,
         } = 0,
-        /// Those in the mempool, inactive or abandoned, by order position.
+        /// Transactions that are in the mempool, inactive or abandoned, by order position.
         Unconfirmed = 1,
-        /// Those whose conflict confirmed at a height or above, by that height, then order position.
+        /// Transactions whose conflict confirmed at this height or above, by that height, then order position.
         Conflicted {
             /// The first height.
             from_height: u32,
@@ -220,16 +220,16 @@ wire_enum! {
 }
 
 wire_struct! {
-    /// A question for a part of the history.
+    /// A request for a part of the history.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct HistoryQuery {
         /// Which transactions.
         pub range: HistoryRange,
-        /// From the end backwards.
+        /// Whether to read backwards from the end.
         pub reverse: bool,
-        /// Where the last batch ended; none for the first.
+        /// The `next` of the last batch; none for the first batch.
         pub after: Option<Blob>,
-        /// The most to give; the host ends a batch sooner when it grows large.
+        /// The most transactions to return; the host ends a batch earlier if it grows large.
         pub limit: u32,
     }
 }
@@ -240,22 +240,22 @@ wire_view! { HistoryBatchView of
     pub struct HistoryBatch {
         /// The transactions.
         pub rows: Vec<HistoryRow>,
-        /// Where to go on; none when this was the end.
+        /// The position of the next batch; none at the end.
         pub next: Option<Blob>,
     }
 }
 
 wire_struct! {
-    /// An output of ours that nothing in the chain, the mempool or the wallet spends.
+    /// An output of the wallet that no transaction in the chain, the mempool or the wallet spends.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct WalletCoin {
-        /// Which.
+        /// The outpoint.
         pub outpoint: OutPoint,
         /// Its value, in satoshi.
         pub value: Amount,
         /// Its script.
         pub script: ScriptBuf,
-        /// Where its transaction stands: confirmed, in the mempool or inactive.
+        /// The state of its transaction: confirmed, in the mempool or inactive.
         pub state: TxState,
         /// Whether its transaction is a coinbase.
         pub coinbase: bool,
@@ -267,7 +267,7 @@ wire_struct! {
         pub label: Option<String>,
         /// Whether its transaction is confirmed or trusted.
         pub trusted: bool,
-        /// Whether the wallet spent something of its own in its transaction.
+        /// Whether its transaction spends an output of the wallet.
         pub from_us: bool,
     }
 }
@@ -278,7 +278,7 @@ wire_struct! {
     pub struct CoinBatch {
         /// The coins, by outpoint.
         pub coins: Vec<WalletCoin>,
-        /// Where to go on; none when this was the end.
+        /// The position of the next batch; none at the end.
         pub next: Option<Blob>,
     }
 }

@@ -1,4 +1,4 @@
-//! `wallet-import/1`: descriptors, keys and scripts, what became of each, and rescans.
+//! `wallet-import/1`: imports of descriptors, keys and scripts, and rescans.
 
 use bitcoin::{BlockHash, ScriptBuf, Txid};
 
@@ -9,23 +9,23 @@ use crate::service;
 use crate::wire::{Blob, Secret, wire_enum, wire_struct};
 
 wire_struct! {
-    /// A descriptor to import. Its text has been parsed and its checksum checked; ranges are inclusive.
+    /// A descriptor to import. The caller has parsed the text and checked its checksum. Ranges are inclusive.
     #[derive(Clone, Debug)]
     pub struct DescriptorImport {
-        /// The text, possibly with private keys. One with several paths (BIP 389) stands for a descriptor each, which are
-        /// stored together or not at all; of two paths the first is for receiving and the second for change.
+        /// The text, possibly with private keys. A text with several paths (BIP 389) stands for one descriptor per path; the wallet
+        /// stores all of them or none. Of two paths the first is for receiving and the second for change.
         pub text: Secret,
-        /// The indexes to import; none for one without a wildcard, or for as many as the wallet keeps ahead.
+        /// The first and the last index to import; none for a descriptor without a wildcard, or for as many as the wallet keeps ahead.
         pub range: Option<(u32, u32)>,
-        /// The next index to hand out; none for the range's beginning.
+        /// The next index to hand out; none for the beginning of the range.
         pub next_index: Option<u32>,
         /// Whether new addresses of its type come from it.
         pub active: bool,
-        /// Whether they are for change; none where the request did not say.
+        /// Whether its addresses are for change; none if the request does not say.
         pub internal: Option<bool>,
-        /// The label of its address; none where the request did not say.
+        /// The label of its address; none if the request does not say.
         pub label: Option<String>,
-        /// When it was born, in seconds.
+        /// Its birth time, in Unix seconds.
         pub timestamp: u64,
     }
 }
@@ -34,25 +34,25 @@ wire_struct! {
     /// Keys and scripts to import (importmulti), after their analysis.
     #[derive(Clone, Debug)]
     pub struct KeysImport {
-        /// The scriptPubKeys that the request is about, shortest first, then by bytes.
+        /// The scriptPubKeys of the request, shortest first, then by bytes.
         pub script_pubkeys: Vec<ScriptBuf>,
-        /// Redeem scripts and witness scripts to know.
+        /// Redeem scripts and witness scripts.
         pub scripts: Vec<ScriptBuf>,
         /// Private keys, as WIF.
         pub private_keys: Vec<Secret>,
-        /// Public keys to know, in the order of the request.
+        /// Public keys, in the order of the request.
         pub public_keys: Vec<Blob>,
-        /// Where keys come from.
+        /// The origins of keys.
         pub origins: Vec<KeyOrigin>,
-        /// Whether the request says how to spend (a script, a key, or a descriptor with keys).
+        /// Whether the request has solving data (a script, a key, or a descriptor with keys).
         pub solving_data: bool,
-        /// Payments are change: no entry in the address book.
+        /// Whether payments are change: the scripts get no entry in the address book.
         pub internal: bool,
         /// The label of the addresses.
         pub label: String,
         /// Whether new public keys join the keypool.
         pub keypool: bool,
-        /// When the keys were born, in seconds, at least 1.
+        /// The birth time of the keys, in Unix seconds, at least 1.
         pub timestamp: u64,
     }
 }
@@ -63,16 +63,15 @@ wire_enum! {
     pub enum Import {
         /// A descriptor (importdescriptors).
         Descriptor {
-            /// It.
+            /// The descriptor.
             descriptor: DescriptorImport,
         } = 0,
         /// Keys and scripts (importmulti).
         Keys {
-            /// They.
+            /// The keys and scripts.
             keys: KeysImport,
         } = 1,
-        /// Keys and scripts of several parts (importmulti of a descriptor with several paths), which are stored together or
-        /// not at all.
+        /// Keys and scripts in several parts (importmulti of a descriptor with several paths). The wallet stores all parts or none.
         #[since(1)]
         Parts {
             /// The parts.
@@ -82,7 +81,7 @@ wire_enum! {
 }
 
 impl Import {
-    /// Checks that what the request brings is short enough to be stored: its labels, and its scripts.
+    /// Checks that the labels and scripts of the request are short enough to be stored.
     ///
     /// # Errors
     /// `Refused` beyond [`super::MAX_LABEL_LEN`] and [`super::MAX_SCRIPT_LEN`].
@@ -101,40 +100,40 @@ impl Import {
 }
 
 wire_enum! {
-    /// What became of one request of an import.
+    /// The outcome of one request of an import.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub enum ImportOutcome {
         /// Stored.
         Imported {
-            /// The wallet may hold private keys, and not all of the descriptor's were given.
+            /// Whether the wallet may hold private keys and the request lacks some of the descriptor's.
             missing_private_keys: bool,
-            /// It cannot be active: it has no address type.
+            /// Whether the descriptor cannot be active because it has no address type.
             unknown_output_type: bool,
         } = 0,
-        /// The wallet may not hold private keys, and some were given.
+        /// The request has private keys, and the wallet may not hold any.
         PrivateKeysDisabled = 1,
-        /// The wallet owns a script of it already.
+        /// The wallet already owns one of the scripts.
         AlreadyOwned {
             /// The script.
             script: ScriptBuf,
         } = 2,
-        /// Index 0 cannot be derived: a hardened step without the private key.
+        /// The wallet cannot derive index 0: a hardened step lacks its private key.
         NotExpandable = 3,
-        /// The wallet holds private keys, and none was given.
+        /// The wallet holds private keys, and the request has none.
         NoPrivateKeys = 4,
-        /// The descriptor is known with a range that the new one does not include.
+        /// The wallet has the descriptor with a range that the new one does not include.
         RangeShrinks {
             /// The first index.
             begin: u32,
             /// The last index.
             end: u32,
         } = 5,
-        /// The text does not parse, or is beyond a limit.
+        /// The text does not parse, or exceeds a limit.
         BadDescriptor {
-            /// Why.
+            /// The reason.
             reason: String,
         } = 6,
-        /// The storage failed; nothing of the whole call was stored.
+        /// The storage failed. Nothing of the whole call was stored.
         NotStored = 7,
     }
 }
@@ -142,40 +141,39 @@ wire_enum! {
 service! {
     /// Imports and rescans.
     pub trait WalletImport as WalletImportClient = "wallet-import/1" {
-        /// Imports all requests in one write, in their order, each with its own outcome: one that is refused changes nothing
-        /// and leaves the others as they are. A request sees what those before it imported.
+        /// Imports all requests in one write, in their order, each with its own outcome. A refused request changes nothing and does not
+        /// affect the others. A request sees the imports before it.
         ///
-        /// At once the wallet needs a backup, its birth time is no later than the request's, and its rows,
-        /// coins and scripts say what they are now. What was in blocks or in the mempool before and concerns it only now is
-        /// found by a rescan. A descriptor owns ([`Ownership::Spendable`], with or without private keys) what it derives from
-        /// index 0, or the range's beginning where that is above 1,000,000, to its range's end and as far ahead of the next
-        /// index as the store keeps scripts. One that is known by its public text keeps its number and its scripts and takes
-        /// on the rest of the request. Of two paths the first is for receiving and the second for change. Only a descriptor
-        /// without a range that is not for change gets a label. Keys make spendable what they can spend by themselves or with
-        /// known scripts; what else the request names is watched.
+        /// The write marks the wallet as needing a backup, lowers its birth time to the request's if that is earlier, and updates
+        /// ownership, change and labels in its rows, coins and scripts. Only a rescan finds earlier transactions in blocks and in the
+        /// mempool. A descriptor owns ([`Ownership::Spendable`], with or without private keys) its scripts from index 0, or from the
+        /// beginning of a range above 1,000,000, to the end of the range and as far ahead of the next index as the store keeps scripts. A
+        /// descriptor whose public text the wallet knows keeps its number and its scripts, and takes the rest from the request. Of two
+        /// paths the first is for receiving and the second for change. Only a descriptor without a range that is not for change gets a
+        /// label. Keys make scripts spendable that they can spend alone or with known scripts; the request's other scripts are watched.
         ///
         /// `WalletLocked`, also for no requests.
         fn import(requests: Vec<Import>) -> Vec<ImportOutcome>;
-        /// Reserves the wallet's one rescan and gives its number, which no other rescan had since the wallet was loaded.
-        /// `WalletRescanning` while one is reserved or runs.
+        /// Reserves the wallet's only rescan and returns its number, which is unique since the wallet was loaded. `WalletRescanning`
+        /// while a rescan is reserved or running.
         fn rescan_reserve() -> u64;
-        /// Gives a reservation back unused. Nothing where it is not reserved.
+        /// Releases an unused reservation. Does nothing if this rescan is not reserved.
         fn rescan_release(rescan: u64) -> ();
-        /// Starts the reserved rescan at the first block whose running-maximum time is at least `from_time` less two hours, up
-        /// to where the wallet stands, then the whole mempool. Its end is told by `Event::RescanFinished`; then its place is
-        /// free. `NotFound` when this is not reserved.
+        /// Starts the reserved rescan at the first block whose running-maximum time is at least `from_time` less two hours. It scans up
+        /// to the wallet's last block, then the whole mempool. `Event::RescanFinished` reports its end; then another rescan can be
+        /// reserved. `NotFound` if this rescan is not reserved.
         fn rescan_start(rescan: u64, from_time: u64) -> ();
-        /// Starts the reserved rescan as `rescan_start` does, at the height `first` and up to the height `last`; without one up to
-        /// where the wallet stands, then the whole mempool. `NotFound` when this is not reserved.
+        /// Starts the reserved rescan as `rescan_start` does, from the height `first` to the height `last`; without `last`, up to the
+        /// wallet's last block, then the whole mempool. `NotFound` if this rescan is not reserved.
         fn rescan_heights(rescan: u64, first: u32, last: Option<u32>) -> ();
-        /// Aborts the running rescan; whether there was one. A reserved one does not run.
+        /// Aborts the running rescan. Returns whether one was running; a reserved rescan is not.
         fn rescan_abort() -> bool;
-        /// Takes over a transaction that pays to the wallet, at its position in a block of the best chain, as if the wallet had met
-        /// it there. `NotFound` when the block is none that the wallet has followed; `Refused` when no output is the
-        /// wallet's, or the bytes are no transaction.
+        /// Adds a transaction that pays to the wallet, at its position in a block of the best chain, as if the wallet had found it there.
+        /// `NotFound` if the wallet has not followed the block; `Refused` if no output is the wallet's, or the bytes are not a
+        /// transaction.
         fn add_confirmed(raw: Blob, block: BlockHash, index: u32) -> ();
-        /// Removes a transaction, as if it had never been met; it is met again where a block or the mempool has it.
-        /// `NotFound` for one that the wallet does not have.
+        /// Removes a transaction as if the wallet had never seen it. The wallet adds it again if it sees it in a block or the mempool.
+        /// `NotFound` if the wallet does not have it.
         fn remove_transaction(txid: Txid) -> ();
     }
 }

@@ -1,4 +1,4 @@
-//! What a wallet is and where it stands.
+//! A wallet's settings and state.
 
 use bitcoin::BlockHash;
 pub use outrigger_values::AddressType;
@@ -7,12 +7,12 @@ use crate::wire::wire_struct;
 use crate::{ErrorKind, Result};
 
 wire_struct! {
-    /// How far a rescan has come.
+    /// The progress of a rescan.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct RescanProgress {
-        /// How long it has run, in seconds.
+        /// Its duration so far, in seconds.
         pub duration: u64,
-        /// The part that is done, in millionths.
+        /// The completed part, in millionths.
         pub millionths: u32,
     }
 }
@@ -33,15 +33,15 @@ wire_struct! {
 }
 
 wire_struct! {
-    /// Where new addresses of one type and side come from: an active descriptor, or the imported keypool.
+    /// The source of new addresses of one type and side: an active descriptor, or the imported keypool.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct AddressSource {
         /// The type.
         pub kind: AddressType,
         /// Whether the addresses are for change.
         pub internal: bool,
-        /// Whether it has addresses to give (`CanGetAddresses` of Bitcoin Core): its private keys are held, or scripts are
-        /// derived ahead.
+        /// Whether it has addresses to give (`CanGetAddresses` of Bitcoin Core): the wallet holds its private keys, or has derived
+        /// scripts ahead.
         pub available: bool,
     }
 }
@@ -52,25 +52,25 @@ wire_struct! {
     pub struct WalletInfo {
         /// Its name.
         pub name: String,
-        /// Where it stands. Depths are counted from here, never from the chain's tip.
+        /// The last block that it has followed. Depths are counted from here, never from the chain's tip.
         pub synced: Synced,
         /// Whether it may hold private keys.
         pub private_keys_enabled: bool,
-        /// Whether it was made without keys of its own, and has got none since. Imports leave it as it is.
+        /// Whether it was made without keys and has no keys of its own since. Imports do not change this.
         pub blank: bool,
-        /// As given to createwallet.
+        /// The flag `avoid_reuse` (createwallet, setwalletflag).
         pub avoid_reuse: bool,
-        /// Whether its keys are sealed with a passphrase.
+        /// Whether its keys are encrypted with a passphrase.
         pub encrypted: bool,
-        /// Whether they are sealed now: encrypted and not unlocked.
+        /// Whether it is encrypted and not unlocked.
         pub locked: bool,
-        /// Until when it is unlocked, in seconds; 0 when locked or not encrypted.
+        /// When it locks again, in Unix seconds; 0 if locked or not encrypted.
         pub unlocked_until: u64,
-        /// The rescan that runs now, or is reserved by the import that it follows.
+        /// The running rescan, or the one that an import has reserved.
         pub rescan: Option<RescanProgress>,
         /// The number of its transactions.
         pub transactions: u64,
-        /// Addresses of all types that lie ahead for receiving, and imported keys that wait to give one.
+        /// The number of receiving addresses of all types that are derived ahead, plus unused imported keys.
         pub keypool_external: u64,
         /// The same for change.
         pub keypool_internal: u64,
@@ -78,18 +78,18 @@ wire_struct! {
         pub birth_time: u64,
         /// Whether something was imported or created since the last backup.
         pub backup_needed: bool,
-        /// When the last backup was made, in seconds; 0 when none was.
+        /// The time of the last backup, in Unix seconds; 0 if there is none.
         pub last_backup: u64,
-        /// How many scripts of each descriptor are kept ahead of the last one used; 0 where the host does not say.
+        /// How many scripts of each descriptor are kept ahead of the last one used; 0 if the host does not say.
         #[since(1)]
         pub keypool: u32,
-        /// Where new addresses come from: at most one source of each type and side, receiving first.
+        /// The sources of new addresses: at most one of each type and side, receiving first.
         #[since(1)]
         pub sources: Vec<AddressSource>,
-        /// What the wallet's owner should know, for people: that a former key is still to be overwritten in its file.
+        /// Warnings for the wallet's owner, for example that its file still contains a former key.
         #[since(1)]
         pub warnings: Vec<String>,
-        /// Where the node stands while it lacks blocks that the wallet has followed; none otherwise.
+        /// The node's tip while it lacks blocks that the wallet has followed; none otherwise.
         #[since(1)]
         pub node_behind: Option<Synced>,
         /// The plugin that signs for it (`keys-provider/1`). Such a wallet holds no private keys itself.
@@ -99,7 +99,7 @@ wire_struct! {
 }
 
 impl WalletInfo {
-    /// Whether payments can be signed with its keys, which the wallet holds, or a plugin for it.
+    /// Whether the wallet, or a plugin for it, can sign payments with its keys.
     pub fn signs(&self) -> bool {
         self.private_keys_enabled || self.signer.is_some()
     }

@@ -1,4 +1,4 @@
-//! How long what a wallet stores may be.
+//! The greatest lengths of labels, texts and scripts that a wallet stores.
 
 use bitcoin::Script;
 

@@ -7,17 +7,17 @@ use serde_json::{Map, Value, json};
 use crate::json::to_json;
 use crate::wire::{wire_enum, wire_struct};
 
-/// At how many confirmations a transaction counts as deep ([`LogKind::Deep`]).
+/// The number of confirmations at which the log gets an entry [`LogKind::Deep`].
 pub const LOG_DEPTH: u32 = 6;
 
 /// The most entries in one answer.
 pub const MAX_LOG_ENTRIES: u32 = 256;
 
 wire_enum! {
-    /// What happened to a transaction of a wallet.
+    /// A change of a wallet's transaction.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub enum LogKind {
-        /// It is unconfirmed: new, or possible again after an abandonment, a replacement or a conflict.
+        /// It is unconfirmed: new, or possible again after it was abandoned, replaced or conflicted.
         Seen = 0,
         /// A block confirmed it.
         Confirmed = 1,
@@ -25,13 +25,13 @@ wire_enum! {
         Deep = 2,
         /// A reorganisation took its block out of the chain.
         Reorganised = 3,
-        /// A block confirmed another transaction that makes it impossible.
+        /// A block confirmed a conflicting transaction.
         Conflicted = 4,
-        /// A transaction of the mempool makes it impossible while it is there.
+        /// A mempool transaction conflicts with it.
         Replaced = 5,
         /// It was abandoned, or is a coinbase without a block, or builds on such a transaction.
         Abandoned = 6,
-        /// The wallet does not have it any more: a client removed it, or the node failed before it got it.
+        /// The wallet no longer has it: a client removed it, or the node failed before it got it.
         Removed = 7,
     }
 }
@@ -78,21 +78,21 @@ wire_struct! {
     pub struct LogEntry {
         /// Its number: greater than those of all entries before it. Numbers are not consecutive.
         pub number: u64,
-        /// What happened.
+        /// The change.
         pub kind: LogKind,
         /// The transaction.
         pub txid: Txid,
-        /// The block that confirms the transaction, makes it impossible, or was taken out of the chain.
+        /// The block that confirms or conflicts with the transaction, or that left the chain.
         pub block: Option<BlockHash>,
         /// The height of that block.
         pub height: Option<u32>,
         /// When the entry was written, in seconds.
         pub time: u64,
-        /// What the payments of a transaction that spends from the wallet leave out: the fee, as a negative amount. None where
-        /// it spends nothing of the wallet.
+        /// The fee, as a negative amount: the part of the spent value that `payments` leaves out. None if the transaction spends nothing
+        /// of the wallet.
         pub fee: Option<SignedAmount>,
-        /// The payments, with the labels of now; empty where the wallet does not have the transaction any more. With the fee they
-        /// sum up to what the wallet gains.
+        /// The payments, with their current labels; empty if the wallet no longer has the transaction. Payments and fee sum up to the
+        /// wallet's gain.
         pub payments: Vec<LogPayment>,
     }
 }
@@ -105,10 +105,10 @@ wire_struct! {
         pub wallet: String,
         /// The entries, by number.
         pub entries: Vec<LogEntry>,
-        /// The number of the newest entry that was ever written; 0 for none.
+        /// The number of the newest entry ever written; 0 if there is none.
         pub last: u64,
-        /// The number of the newest entry that was dropped because of its age, or of too many; 0 for none. A reader up to a
-        /// smaller number has missed entries.
+        /// The number of the newest dropped entry, 0 if there is none. The wallet drops entries that are too old or too many. A reader
+        /// whose last number is smaller has missed entries.
         pub dropped: u64,
     }
 }
@@ -142,7 +142,7 @@ impl LogKind {
 }
 
 impl LogEntry {
-    /// The entry of a wallet as clients get it.
+    /// The JSON form of the entry of this wallet, as clients get it.
     pub fn to_json(&self, wallet: &str) -> Value {
         let mut event = Map::new();
         let mut put = |key: &str, value: Value| event.insert(key.to_owned(), value);
@@ -165,11 +165,11 @@ impl LogEntry {
 
 fn payment(payment: &LogPayment) -> Value {
     let category = to_json(&payment.category).unwrap_or_default();
-    let mut told = json!({"category": category, "amount": amount::to_json(payment.amount), "vout": payment.vout});
+    let mut object = json!({"category": category, "amount": amount::to_json(payment.amount), "vout": payment.vout});
     for (key, text) in [("address", &payment.address), ("label", &payment.label)] {
         if let Some(text) = text {
-            told[key] = json!(text);
+            object[key] = json!(text);
         }
     }
-    told
+    object
 }

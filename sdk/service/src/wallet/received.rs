@@ -1,4 +1,4 @@
-//! What the wallet's scripts received.
+//! Payments that the wallet's scripts received.
 
 use bitcoin::{Amount, ScriptBuf, Txid};
 
@@ -6,44 +6,44 @@ use super::Ownership;
 use crate::wire::{wire_enum, wire_struct, wire_view};
 
 wire_enum! {
-    /// Whose payments are summed up.
+    /// The scripts of a query.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub enum ReceivedBy {
-        /// All scripts of the wallet that have an entry in the address book.
+        /// All scripts of the wallet with an entry in the address book.
         AddressBook = 0,
-        /// Those of these scripts that are the wallet's.
+        /// These scripts, as far as they are the wallet's.
         Scripts {
-            /// They.
+            /// The scripts.
             scripts: Vec<ScriptBuf>,
         } = 1,
     }
 }
 
 wire_struct! {
-    /// Which payments count. The depth of a transaction is counted from where the wallet stands: it is 1 in that block, 0 where it is
-    /// not confirmed, and negative where a block made it impossible.
+    /// A query for received payments. Depths are counted from the wallet's last block: 1 in that block, 0 if unconfirmed, negative if a
+    /// block conflicts with the transaction.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct ReceivedQuery {
-        /// To which scripts.
+        /// The scripts.
         pub by: ReceivedBy,
-        /// The least depth of a transaction that counts.
+        /// The least depth of transactions that count.
         pub min_depth: i64,
-        /// The least depth of a coinbase that counts.
+        /// The least depth of coinbases that count.
         pub min_coinbase_depth: i64,
     }
 }
 
 wire_view! { ReceivedView of
-    /// What a script of the wallet received.
+    /// The payments that a script of the wallet received.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct Received {
         /// The script.
         pub script: ScriptBuf,
-        /// Whose it is.
+        /// Its ownership.
         pub ownership: Ownership,
         /// The label of its address; none where it has no entry in the address book.
         pub label: Option<String>,
-        /// The sum of the outputs.
+        /// The sum of the outputs, in satoshi.
         pub amount: Amount,
         /// The least depth of their transactions.
         pub depth: i64,

@@ -1,27 +1,27 @@
-//! What the services of wallets tell of a script: whose it is, and how it is spent.
+//! The ownership of a script and its solving data.
 
 pub use outrigger_values::{KeyOrigin, SolvingData, TapLeaf, TaprootData};
 
 use crate::wire::{wire_enum, wire_struct};
 
 wire_enum! {
-    /// Whose a script is. Ordered: the greater one wins where several rules apply.
+    /// The ownership of a script. Ordered: if several rules apply, the greater one wins.
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
     pub enum Ownership {
-        /// Not ours.
+        /// Not the wallet's.
         None = 0,
         /// Watched, but not spendable by this wallet's keys.
         WatchOnly = 1,
-        /// Ours.
+        /// The wallet's own.
         Spendable = 2,
     }
 }
 
 wire_struct! {
-    /// What the wallet knows of a script.
+    /// The wallet's knowledge of a script.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct ScriptInfo {
-        /// Whose it is.
+        /// Its ownership.
         pub ownership: Ownership,
         /// Whether its spending conditions are known.
         pub solvable: bool,
@@ -33,13 +33,13 @@ wire_struct! {
         pub internal: bool,
         /// The birth time of its key or descriptor, in seconds; 0 when unknown.
         pub timestamp: u64,
-        /// The definite descriptor of this very script, with checksum; empty where unknown.
+        /// The definite descriptor of this script, with checksum; empty where unknown.
         pub descriptor: String,
-        /// The descriptors of the wallet it was derived from, public and with checksum.
+        /// The wallet's descriptors that derive it, public and with checksum.
         pub parents: Vec<String>,
-        /// For spending it.
+        /// The data for spending it.
         pub solving: SolvingData,
-        /// Where its keys come from.
+        /// The origins of its keys.
         pub origins: Vec<KeyOrigin>,
     }
 }

@@ -7,7 +7,7 @@ use super::AddressType;
 use crate::wire::wire_struct;
 
 wire_struct! {
-    /// What holds for the payments of a wallet. Each is an option of bitcoind, named in its description.
+    /// The settings for payments of a wallet. Each names its option of bitcoind.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct SpendSettings {
         /// The feerate of payments that name none while there is no estimate; none: such payments are refused (`-fallbackfee`).
@@ -22,24 +22,24 @@ wire_struct! {
         pub pay_feerate: Option<FeeRate>,
         /// The greatest fee of a transaction (`-maxtxfee`).
         pub max_fee: Amount,
-        /// The greatest fee that the coins of a script may cost more to be spent together; none: they are not tried together
-        /// (`-maxapsfee`).
+        /// The most by which spending the coins of a script together may raise the fee; none: never tried (`-maxapsfee`).
         pub max_grouping_fee: Option<Amount>,
-        /// The blocks within which a payment is to be confirmed that names no target (`-txconfirmtarget`).
+        /// The confirmation target of payments that name none, in blocks (`-txconfirmtarget`).
         pub target: u32,
-        /// Whether payments can be replaced that do not say (`-walletrbf`).
+        /// Whether payments are replaceable by default (`-walletrbf`).
         pub replaceable: bool,
         /// Whether change is spent before it is confirmed (`-spendzeroconfchange`).
         pub spend_unconfirmed_change: bool,
         /// Whether the coins of a script are spent together (`-avoidpartialspends`).
         pub avoid_partial_spends: bool,
-        /// Whether payments are refused that make longer chains than the mempool takes (`-walletrejectlongchains`).
+        /// Whether to refuse payments that make longer chains than the mempool accepts (`-walletrejectlongchains`).
         pub reject_long_chains: bool,
-        /// The type of addresses that are asked for without one (`-addresstype`).
+        /// The default address type (`-addresstype`).
         pub address_type: AddressType,
         /// The type of change; none: one that suits the recipients (`-changetype`).
         pub change_type: Option<AddressType>,
-        /// Whether bumpfee also replaces transactions that do not signal it (BIP 125): as the node's release does, not an option.
+        /// Whether bumpfee also replaces transactions that do not signal it (BIP 125). The node's release decides this; there is no
+        /// option.
         #[since(1)]
         pub replaces_any: bool,
     }

@@ -1,4 +1,4 @@
-//! Transactions as messages: what a view shows is what was written, and damage is an error.
+//! Transactions as messages: a view shows the written data, and damage is an error.
 
 use std::fmt::Debug;
 
@@ -106,7 +106,7 @@ fn shown(message: &impl Debug) -> String {
     format!("{message:?}").replace("View {", " {")
 }
 
-/// Reads every part of a batch. What is damaged is an error; nothing panics, and nothing goes on for ever.
+/// Reads every part of a batch. Damage gives an error, without a panic or an endless loop.
 fn look_at_all(bytes: Vec<u8>) -> crate::Result<usize> {
     let batch = <Encoded<HistoryBatch> as crate::wire::Wire>::from_message(bytes.into())?;
     let mut seen = 0;

@@ -1,4 +1,4 @@
-//! The wire encodings of rust-bitcoin's types, and of the feerate that stands beside them.
+//! The wire encodings of rust-bitcoin's types and of feerates.
 
 use bitcoin::hashes::Hash;
 use bitcoin::{Amount, BlockHash, Network, OutPoint, ScriptBuf, SignedAmount, TxOut, Txid, Weight, Wtxid};
@@ -23,7 +23,7 @@ wire_hash!(BlockHash, Txid, Wtxid);
 
 wire_struct!(@of OutPoint { txid: Txid, vout: u32, });
 
-/// Encoded as bitcoind's name of the chain: `main`, `test`, `testnet4`, `signet`, `regtest`. Any other name is an error: there is
+/// Encoded as bitcoind's chain name: `main`, `test`, `testnet4`, `signet`, `regtest`. Any other name is an error: there is
 /// no default, since addresses differ between networks.
 impl Wire for Network {
     const SHAPE: &'static Shape = &Shape::Text;

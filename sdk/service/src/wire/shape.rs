@@ -1,6 +1,6 @@
-//! The encoding of messages as data, by which messages become JSON, and from which their schema and their page are made.
+//! Describes the encoding of messages. The JSON form of messages, their schema and the services page are made from it.
 //!
-//! The macros that declare messages write it beside the code that encodes them, so that the two cannot differ.
+//! The macros that declare messages also generate their descriptions, so that the two cannot differ.
 
 pub use outrigger_abi::layout::Docs;
 
@@ -21,13 +21,13 @@ pub enum Shape {
     I32,
     /// Eight bytes, little-endian, in two's complement.
     I64,
-    /// So many bytes.
+    /// This many bytes.
     Array(usize),
     /// A hash: 32 bytes in internal order, which is the reverse of how it is printed.
     Hash,
     /// A `u32` length and as many bytes of UTF-8.
     Text,
-    /// As [`Shape::Text`], to be wiped from memory by whoever read it.
+    /// As [`Shape::Text`]. The reader wipes it from memory.
     Secret,
     /// A `u32` length and as many bytes.
     ByteString,
@@ -35,7 +35,7 @@ pub enum Shape {
     Option(&'static Shape),
     /// A `u32` count and as many values.
     List(&'static Shape),
-    /// A `u32` length in bytes, and a value that takes so many; a newer writer may have appended to it.
+    /// A `u32` length in bytes, and a value of that length; a newer writer may have appended to it.
     Framed(&'static Shape),
     /// The values one after the other.
     Tuple(&'static [&'static Shape]),
@@ -69,18 +69,18 @@ pub struct FieldShape {
     pub shape: &'static Shape,
 }
 
-/// One of several things.
+/// One of several variants.
 #[derive(PartialEq, Eq, Debug)]
 pub struct EnumShape {
     /// Its name.
     pub name: &'static str,
     /// Its documentation; none for a type of another crate.
     pub docs: Docs,
-    /// What it can be.
+    /// Its variants.
     pub variants: &'static [VariantShape],
 }
 
-/// One thing that an enum can be.
+/// A variant of an enum.
 #[derive(PartialEq, Eq, Debug)]
 pub struct VariantShape {
     /// Its name.
@@ -100,7 +100,7 @@ pub struct VariantShape {
 pub struct ServiceShape {
     /// Name and revision, as `chain/1`.
     pub name: &'static str,
-    /// What it is.
+    /// Its documentation.
     pub docs: Docs,
     /// Its functions in the order of its table.
     pub functions: &'static [FunctionShape],
@@ -111,12 +111,12 @@ pub struct ServiceShape {
 pub struct FunctionShape {
     /// Its name.
     pub name: &'static str,
-    /// What it does.
+    /// Its documentation.
     pub docs: Docs,
     /// The minor version of the ABI that added it.
     pub since: u32,
-    /// What it is asked, one after the other.
+    /// Its arguments, encoded one after the other.
     pub request: &'static [FieldShape],
-    /// What it answers.
+    /// Its result.
     pub response: &'static Shape,
 }

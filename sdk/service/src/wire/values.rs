@@ -1,4 +1,4 @@
-//! The wire encodings of values that the Bitcoin half of the SDK has in common with messages.
+//! The wire encodings of types from `outrigger_values`.
 
 use bitcoin::{ScriptBuf, TxOut};
 use outrigger_values::{AddressType, Blob, Coin, KeyOrigin, SolvingData, TapLeaf, TaprootData};

@@ -1,6 +1,6 @@
-//! Messages that are read where they lie: views borrow from the message's bytes instead of copying out of them.
+//! Views of messages, which borrow from the message's bytes instead of copying them.
 //!
-//! A view is checked whole when it is made: whoever has one meets no damage in it.
+//! Making a view checks it as a whole, so that reading it later meets no damage.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,19 +9,19 @@ use bitcoin::{Amount, BlockHash, OutPoint, Script, ScriptBuf, Txid, Weight, Wtxi
 
 use super::{Blob, Reader, Wire, WireError};
 
-/// A value that can be looked at in place.
+/// A value that can be viewed without a copy.
 pub trait Viewed: Wire {
     /// The value, borrowed from the message.
     type View<'a>: Copy + fmt::Debug;
 
-    /// Looks at the value that stands next.
+    /// Views the next value.
     ///
     /// # Errors
     /// As [`Wire::get`].
     fn view<'a>(reader: &mut Reader<'a>) -> Result<Self::View<'a>, WireError>;
 }
 
-/// Types that are small enough to be copied out of a message: they are their own views.
+/// Implements [`Viewed`] for small types, which are copied: they are their own views.
 macro_rules! view_by_value {
     ($($type:ty),* $(,)?) => {$(
         impl $crate::wire::Viewed for $type {
@@ -109,7 +109,7 @@ impl<'a, T: Viewed> ListView<'a, T> {
         self.count == 0
     }
 
-    /// The items as they stand in the message.
+    /// The encoded items.
     pub(crate) fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
@@ -148,7 +148,7 @@ impl<'a, T: Viewed> IntoIterator for ListView<'a, T> {
     }
 }
 
-/// Goes through a [`ListView`].
+/// Iterates over a [`ListView`].
 pub struct ListIter<'a, T> {
     left: u32,
     reader: Reader<'a>,

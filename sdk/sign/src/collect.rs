@@ -1,6 +1,6 @@
-//! Collects the contents of an input before signing: if it does not verify, its valid signatures and its scripts.
+//! Collects the valid signatures and the scripts of an input that does not verify, before signing.
 //!
-//! Everything else in it is lost, even if no new signature can be made.
+//! Everything else in the input is lost, even if no new signature can be made.
 
 use std::collections::HashSet;
 
@@ -96,11 +96,11 @@ fn match_signatures(
     }
 }
 
-/// The stack that a scriptSig leaves, up to its failure.
+/// The stack after a scriptSig has run, or up to the point where it fails.
 fn script_sig_stack(script_sig: &Script) -> Vec<Vec<u8>> {
     let mut stack = Stack::new();
     let mut execution = ExecutionData::default();
-    // After a failure, the earlier pushes count.
+    // The pushes before a failure count.
     let _ = eval_script(&mut stack, script_sig, Flags::STRICTENC, &mut NoTransaction, SigVersion::Base, &mut execution);
     stack.iter().map(<[u8]>::to_vec).collect()
 }
@@ -113,11 +113,11 @@ fn pop_script(elements: &mut Vec<Vec<u8>>) -> Option<ScriptBuf> {
     elements.pop().map(ScriptBuf::from_bytes)
 }
 
-/// Runs the scripts of an input, and keeps the ECDSA signatures that verify. It verifies none twice.
+/// Runs the scripts of an input, and keeps the valid ECDSA signatures. It verifies no valid signature twice.
 pub(super) struct Observer<'a> {
     pub(super) checker: TransactionChecker<'a>,
     pub(super) signatures: Signatures,
-    /// Digest, public key, and signature with its hash type.
+    /// The valid signatures: digest, public key, and signature with its hash type.
     verified: HashSet<([u8; 32], Vec<u8>, Vec<u8>)>,
 }
 
@@ -142,7 +142,7 @@ impl<'a> Observer<'a> {
         self.verified.len()
     }
 
-    /// Verifies contents of the input under the standard flags.
+    /// Verifies this scriptSig and witness for the input under the standard flags.
     pub(super) fn verify(
         &mut self,
         script_sig: &Script,

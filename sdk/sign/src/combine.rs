@@ -11,8 +11,8 @@ use super::{INPUTS_PER_BATCH, SignError};
 use outrigger_memory::parallel::map_while;
 use outrigger_script::TxContext;
 
-/// Combines each input of `first` with the inputs of the same index in `others`. If one verifies in its own
-/// transaction, it is used as it is. Otherwise the signatures and scripts of all are merged. `spent` are the outputs
+/// Combines each input of `first` with the inputs of the same index in `others`. An input that verifies
+/// in its own transaction is used unchanged. Otherwise the signatures and scripts of all are merged. `spent` are the outputs
 /// that `first` spends; an input with an unknown output becomes empty. A taproot input must verify in `first`, since
 /// its signature covers all spent outputs.
 ///

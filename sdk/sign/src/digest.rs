@@ -8,11 +8,12 @@ use outrigger_script::{TxContext, annex_hash};
 use outrigger_service::signer::{Scheme, SignRequest, Signed};
 use outrigger_service::wire::Blob;
 
-/// The groups of signatures that are worth a thread: a signature takes some 50 us.
+/// The number of groups of signatures that a thread takes at a time. A signature takes some 50 us.
 const GROUPS_PER_BATCH: usize = 4;
 
-/// The bits of a sighash byte that select outputs, and the value for the output with the input's index.
+/// The bits of a sighash byte that select the signed outputs.
 const OUTPUT_MASK: u8 = 0x1f;
+/// The value of these bits for the output with the input's index.
 const SINGLE: u8 = 3;
 
 /// The kind of a signature of a digest.
@@ -20,10 +21,10 @@ const SINGLE: u8 = 3;
 pub enum SignatureKind {
     /// ECDSA with RFC 6979, low S and low R; DER.
     Ecdsa,
-    /// ECDSA with RFC 6979 and low S, of which the public key can be recovered: the recovery id (0 to 3), then the 64 bytes of the
-    /// compact form. Messages are signed so.
+    /// ECDSA with RFC 6979 and low S, for messages. The public key can be recovered: the recovery id (0 to 3), then the 64 bytes of
+    /// the compact form.
     EcdsaRecoverable,
-    /// BIP 340 with no auxiliary randomness, by the key itself; 64 bytes.
+    /// BIP 340 with no auxiliary randomness, by the untweaked key; 64 bytes.
     Schnorr,
     /// BIP 340 by the key after the BIP 341 tweak; 64 bytes.
     SchnorrTweaked {
@@ -66,14 +67,14 @@ pub fn sign_requests(
     Some(groups.into_iter().flatten().collect())
 }
 
-/// Whether a signature would be valid for every transaction: of type SINGLE, for a script without witness, where the transaction
-/// lacks the output.
+/// Whether the signature would be valid for every transaction: it is for a script without witness, of type SINGLE, and the
+/// transaction has no output at the input's index.
 pub fn signs_anything(context: &TxContext<'_>, request: &SignRequest) -> bool {
     let has_output = usize::try_from(request.input).is_ok_and(|index| index < context.tx().output.len());
     matches!(request.scheme, Scheme::Legacy { .. }) && request.sighash & OUTPUT_MASK == SINGLE && !has_output
 }
 
-/// The digest of a requested signature. `None` where that commits to an unknown output, and where consensus has no such signature.
+/// The digest of a requested signature. `None` if it covers an unknown output, or consensus defines no such signature.
 pub fn digest(context: &TxContext<'_>, request: &SignRequest) -> Option<[u8; 32]> {
     let index = usize::try_from(request.input).ok()?;
     let sighash = u32::from(request.sighash);

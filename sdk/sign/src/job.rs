@@ -40,7 +40,7 @@ pub(super) struct Job<'a> {
     pub(super) index: usize,
     /// The script of the spent output. `None`: the input stays as it is.
     pub(super) script: Option<&'a Script>,
-    /// Its taproot witness stays unless it can be replaced.
+    /// The input before signing. Its taproot witness stays unless it can be replaced.
     pub(super) original: &'a TxIn,
     /// The caller's solving data.
     pub(super) known: &'a SolvingSet,
@@ -107,8 +107,8 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Begins each input, has the keys sign once for all of them, and finishes them. `finish` returns the size of the new
-/// contents, too.
+/// Signs inputs: runs `begin` on each, requests the signatures of all at once, and runs `finish` on each. `finish` also returns
+/// the size of the new contents in bytes.
 pub(super) fn solve<'a, I: Send, O: Send>(
     inputs: Vec<I>,
     begin: impl Fn(I) -> Job<'a> + Sync,
@@ -151,13 +151,13 @@ pub(super) fn solve<'a, I: Send, O: Send>(
     outcomes.ok_or(SignError::Unwanted)
 }
 
-/// Fails if the scripts of the spent outputs take more than [`MAX_SPENT_SCRIPTS`].
+/// Fails with [`SignError::TooLarge`] if the spent outputs' scripts exceed [`MAX_SPENT_SCRIPTS`].
 pub(super) fn check_spent(spent: &[Option<TxOut>]) -> std::result::Result<(), SignError> {
     let size: usize = spent.iter().flatten().map(|spent| spent.script_pubkey.len()).sum();
     if size > MAX_SPENT_SCRIPTS { Err(SignError::TooLarge) } else { Ok(()) }
 }
 
-/// Has the keys sign the requests, as far as they can.
+/// Requests the signatures from the keys. Leaves out those that the keys cannot make.
 fn sign_wanted(context: &TxContext<'_>, mut wanted: Vec<PossibleSignature>, keys: &dyn KeySource) -> Result<Vec<Made>> {
     // An input needs only one key path signature. If several would do, the available keys decide.
     let choice = |wants: &[PossibleSignature]| wants.len() > 1 && wants.iter().any(|want| want.slot.is_key_path());

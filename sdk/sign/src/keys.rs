@@ -21,13 +21,13 @@ use outrigger_service::{Result, Scope, Signer};
 /// Signs inputs of a transaction by public key. The solver calls each method at most once per transaction: [`KeySource::sign`] for
 /// all signatures, and before it [`KeySource::available`] if the choice of signatures depends on it.
 pub trait KeySource {
-    /// Whether it can sign for each of these public keys of 33, 65 or 32 bytes. Fails if the keys are not accessible.
+    /// Whether it can sign with each of these public keys (33, 65 or 32 bytes), in order. Fails if the keys are not accessible.
     fn available(&self, public_keys: Vec<Blob>) -> Result<Vec<bool>>;
 
     /// The signature of each request; `None` for a key that it lacks. Fails for example in a locked wallet.
     fn sign(&self, context: &TxContext<'_>, requests: Vec<SignRequest>) -> Result<Vec<Option<Signed>>>;
 
-    /// Whether the digests of its signatures need not be computed again to verify the signatures.
+    /// Whether the solver can trust the digests in its answers, and need not compute them again.
     fn computes_digests(&self) -> bool {
         false
     }
@@ -131,8 +131,8 @@ fn sign_schnorr(message: &Message, mut keypair: Keypair) -> Vec<u8> {
     signature.serialize().to_vec()
 }
 
-/// Whether a signature of a digest is by the private key of a public key in a script (33, 65 or 32 bytes), in the form in which
-/// [`sign_digest`] makes it. ECDSA signatures are DER with low S.
+/// Verifies a signature of a digest, in the form of [`sign_digest`], with a public key as in scripts (33, 65 or 32 bytes). ECDSA
+/// signatures are DER with low S.
 pub fn verify_digest(public_key: &[u8], digest: [u8; 32], kind: &SignatureKind, signature: &[u8]) -> bool {
     let message = Message::from_digest(digest);
     let schnorr = |key: Option<XOnlyPublicKey>| {

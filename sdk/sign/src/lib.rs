@@ -2,7 +2,7 @@
 //!
 //! [`sign_transaction`] follows bitcoind's rules. It leaves an input that verifies as it is. From any other it collects
 //! the valid signatures and the scripts, requests missing signatures, and assembles as much as possible. It verifies
-//! the result under the standard flags, and reports failures in these RPCs' words.
+//! the result under the standard flags, and reports failures with the messages of these RPCs.
 //!
 //! The solver runs twice per input: first to learn which signatures could help, then with the new ones. In between it
 //! calls the [`KeySource`] once for the signatures of all inputs, and before that, if an input can be spent in several
@@ -71,7 +71,7 @@ pub enum InputError {
 pub const MAX_SPENT_SCRIPTS: usize = 64 << 20;
 /// The greatest total size of new input contents, in bytes: several blocks.
 pub const MAX_SIGNED: usize = 32 << 20;
-/// The inputs that are worth a thread: each takes 10 us or more.
+/// The number of inputs that a thread takes at a time. Each takes 10 us or more.
 const INPUTS_PER_BATCH: usize = 8;
 
 /// Why the solver signs nothing.
@@ -83,7 +83,7 @@ pub enum SignError {
     /// The transaction exceeds [`MAX_SPENT_SCRIPTS`] or [`MAX_SIGNED`].
     #[error("The transaction is too large to sign")]
     TooLarge,
-    /// The caller stopped waiting.
+    /// The caller no longer waits for the result.
     #[error("The signatures are not wanted any more")]
     Unwanted,
 }

@@ -14,8 +14,9 @@ use super::keys::sign_digest;
 use super::secp::SECP;
 use super::wif::WifKey;
 
+/// The first byte of a message signature, before the recovery id and the flag are added.
 const FIRST_BYTE: u8 = 27;
-/// The flag for a compressed public key in that byte.
+/// The flag for a compressed public key in the first byte.
 const COMPRESSED: u8 = 4;
 
 /// Signs a message as `signmessage` does. Returns Base64 of the recovery byte and the compact signature. `None` for an
@@ -31,7 +32,7 @@ pub fn message_digest(message: &str) -> [u8; 32] {
     signed_msg_hash(message).to_byte_array()
 }
 
-/// The text of a message signature; `None` if the bytes are not recoverable. `compressed`: the public key's form.
+/// The text of a message signature; `None` if the bytes are not a recoverable signature. `compressed`: the public key's form.
 pub fn message_signature(signature: &[u8], compressed: bool) -> Option<String> {
     let (recovery, compact) =
         signature.split_first().filter(|(recovery, compact)| **recovery < 4 && compact.len() == 64)?;

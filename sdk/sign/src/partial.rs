@@ -1,7 +1,7 @@
 //! Signs inputs of PSBTs (BIP 174), whose signatures are kept apart from scriptSig and witness until they suffice.
 //!
-//! The outcome includes what the solver found on its way: the keys that it requested, the scripts, and what was
-//! missing. Methods that update, sign, finalise and analyse PSBTs build on that.
+//! The outcome includes the solver's findings: the requested keys, the scripts, and the missing data. Methods that update,
+//! sign, finalise and analyse PSBTs use them.
 
 use std::collections::HashSet;
 
@@ -126,7 +126,7 @@ impl MissingSignature {
 }
 
 impl PartialTransaction<'_> {
-    /// Signs inputs, and completes those whose signatures suffice. Fails as
+    /// Signs inputs, and completes inputs with sufficient signatures. Fails as
     /// [`sign_transaction_while`](super::sign_transaction_while).
     pub fn sign(
         &self,
@@ -164,7 +164,7 @@ impl PartialTransaction<'_> {
     }
 }
 
-/// A key source that signs for each key, with placeholders.
+/// A key source that returns placeholder signatures for every key.
 struct AnyKey;
 
 impl KeySource for AnyKey {
@@ -186,7 +186,7 @@ impl KeySource for AnyKey {
     }
 }
 
-/// A checker that accepts each signature and locktime.
+/// A checker that accepts every non-empty signature and every locktime.
 struct AnySignature;
 
 impl Checker for AnySignature {

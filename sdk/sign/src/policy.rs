@@ -13,7 +13,7 @@ use super::producer::{Elements, Producer};
 use super::satisfaction::{Assets, satisfy};
 use outrigger_script::TransactionChecker;
 
-/// The elements that satisfy a witness script; `None` if it is no sane miniscript or something is missing.
+/// The elements that satisfy a witness script; `None` if it is not a sane miniscript, or data is missing.
 pub(super) fn satisfy_witness_script(producer: &mut Producer<'_>, script: &Script) -> Option<Elements> {
     let policy = read::<Segwitv0>(script, |hash| {
         bitcoin::PublicKey::from_slice(&known(producer, hash)?).ok().filter(|key| key.compressed)
@@ -38,7 +38,7 @@ fn known(producer: &mut Producer<'_>, hash: hash160::Hash) -> Option<Vec<u8>> {
     key
 }
 
-/// Parses a script as miniscript. Fails if `find` does not know the key of a hash, since sanity depends on it.
+/// Parses a script as miniscript. `None` if `find` lacks the key of a hash, since sanity depends on it.
 fn read<Ctx: ScriptContext>(
     script: &Script,
     mut find: impl FnMut(hash160::Hash) -> Option<Ctx::Key>,

@@ -33,7 +33,7 @@ impl Production {
 
 struct Step {
     elements: Elements,
-    /// Whether they satisfy the script, as far as the solver knows.
+    /// Whether the elements satisfy the script, as far as the solver knows.
     solved: bool,
 }
 

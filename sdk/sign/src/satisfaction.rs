@@ -1,8 +1,9 @@
-//! The best satisfaction of a miniscript. This module implements it to choose as bitcoind does where several would do.
+//! The best satisfaction of a miniscript. It chooses between several satisfactions as bitcoind does.
 //!
-//! Each fragment yields its best satisfaction and its best dissatisfaction from its parts'. Of two, one without a
-//! signature wins, since anyone could switch to it; two without are malleable. Of two with one, a non-malleable one
-//! wins, then the smaller, then the first. Only a non-malleable satisfaction with a signature is used.
+//! Each fragment combines its parts' best satisfactions and dissatisfactions into its own. Between two stacks without a
+//! signature, the smaller wins and is malleable. A stack without a signature beats a stack with one, since anyone could
+//! switch to it. Between two with signatures, the non-malleable stack wins, then the smaller, then the first. Only a
+//! non-malleable satisfaction with a signature is used.
 //!
 //! Stacks share their parts: a threshold of k in n costs O(k n). The miniscript parser bounds the nesting.
 
@@ -44,7 +45,7 @@ impl Assets<'_, '_> {
     }
 }
 
-/// The elements that satisfy a miniscript; `None` if none do without malleability.
+/// The elements that satisfy a miniscript; `None` if there is no non-malleable satisfaction with a signature.
 pub(super) fn satisfy<Pk: ToPublicKey, Ctx: ScriptContext>(
     policy: &Miniscript<Pk, Ctx>,
     assets: &mut Assets<'_, '_>,
@@ -232,7 +233,7 @@ impl Ways {
         }
     }
 
-    /// Any other 32 bytes are a dissatisfaction.
+    /// A preimage satisfies. Any other 32 bytes dissatisfy, so the dissatisfaction is malleable.
     fn preimage(assets: &Assets<'_, '_>, kind: HashKind, hash: &[u8]) -> Self {
         let yes = assets.producer.preimage(kind, hash).map(Way::element);
         Self { no: Some(Way::element(vec![0; 32]).malleable()), yes }
@@ -275,7 +276,7 @@ impl Ways {
         let yes = best.get(k).cloned().flatten();
         let mut no = None;
         for (count, way) in best.into_iter().enumerate().filter(|(count, _)| *count != k) {
-            // Others can change every dissatisfaction except that of all parts.
+            // Others can change every dissatisfaction that satisfies a part.
             let way = if count == 0 { way } else { way.map(Way::malleable) };
             no = choose(no, way);
         }

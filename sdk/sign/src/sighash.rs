@@ -10,7 +10,7 @@ const NONE: u8 = SIGHASH_NONE as u8;
 const SINGLE: u8 = SIGHASH_SINGLE as u8;
 const ANYONECANPAY: u8 = SIGHASH_ANYONECANPAY as u8;
 
-/// The RPC's names of the types.
+/// The types' names in RPCs.
 const NAMES: [(&str, u8); 7] = [
     ("DEFAULT", DEFAULT_TYPE),
     ("ALL", ALL),
@@ -26,7 +26,7 @@ const NAMES: [(&str, u8); 7] = [
 pub struct Sighash(u8);
 
 impl Sighash {
-    /// All inputs and outputs: taproot signatures without a type byte, ECDSA signatures as [`Sighash::ALL`].
+    /// All inputs and outputs. Taproot signatures have no type byte; ECDSA signatures are as for [`Sighash::ALL`].
     pub const DEFAULT: Self = Self(DEFAULT_TYPE);
     /// All inputs and outputs, with a type byte.
     pub const ALL: Self = Self(ALL);
@@ -44,7 +44,7 @@ impl Sighash {
         named.then_some(Self(byte))
     }
 
-    /// The RPC's name.
+    /// The name in RPCs.
     pub fn name(self) -> &'static str {
         NAMES.iter().find(|(_, value)| *value == self.0).map_or("DEFAULT", |(name, _)| name)
     }

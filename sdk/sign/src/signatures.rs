@@ -21,7 +21,7 @@ pub(super) enum TaprootPath {
     Leaf(TapLeafHash),
 }
 
-/// A public key that the solver requested a signature of.
+/// A public key whose signature the solver requested.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum AskedKey {
     /// For a script: 33 or 65 bytes.
@@ -92,7 +92,7 @@ pub(super) enum Slot {
 }
 
 impl Slot {
-    /// Whether a signature here suffices for the input.
+    /// Whether the signature in this slot suffices for the input.
     pub(super) fn is_key_path(&self) -> bool {
         matches!(self, Self::Schnorr(_, TaprootPath::InternalKey { .. } | TaprootPath::OutputKey))
     }
@@ -113,7 +113,7 @@ pub struct PartialSignatures {
 pub(super) struct Signatures {
     ecdsa: HashMap<Vec<u8>, Vec<u8>>,
     schnorr: HashMap<([u8; 32], TaprootPath), Vec<u8>>,
-    /// The signature of the taproot key path, by any key.
+    /// The signature of the taproot key path that came with the input.
     key_path: Option<Vec<u8>>,
     wanted: Vec<MissingSignature>,
 }

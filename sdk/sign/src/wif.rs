@@ -23,7 +23,7 @@ pub struct WifKey {
 }
 
 impl WifKey {
-    /// Parses a key of the network's kind. Fails for other networks' keys, invalid secret keys and text that is no WIF.
+    /// Parses a key of the network's kind. Fails for other networks' keys, invalid secret keys and text that is not WIF.
     pub fn parse(text: &str, network: NetworkKind) -> Result<Self, WifError> {
         if text.len() > MAX_TEXT_LEN {
             return Err(WifError);
@@ -48,7 +48,7 @@ impl WifKey {
         Ok(parsed)
     }
 
-    /// A derived key. Its public key has 33 or 65 bytes.
+    /// The key with this secret and its public key of 33 or 65 bytes, which the caller has derived.
     pub fn from_secret(secret: &SecretKey, public_key: Vec<u8>) -> Self {
         let mut bytes = secret.secret_bytes();
         let mut kept = Box::new(Zeroizing::new([0; SECRET_LEN]));
@@ -82,7 +82,7 @@ impl std::fmt::Debug for WifKey {
     }
 }
 
-/// The text is no private key of the network. The error has no details, since the text may be secret.
+/// The text is not a private key of the network. The error has no details, since the text may be secret.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("Invalid private key")]
 pub struct WifError;

@@ -35,8 +35,8 @@ pub struct Unsigned<'a> {
     pub sighash: Option<&'a str>,
 }
 
-/// Answers `signrawtransactionwithkey`. `wanted`: whether the client still waits. The error is the first rule that the request
-/// breaks. The caller wipes the text of the keys.
+/// Answers `signrawtransactionwithkey`. `wanted`: whether the client still waits. The error is for the first broken rule. The
+/// caller wipes the text of the keys.
 pub fn with_key(
     host: &Host,
     scope: Scope,
@@ -60,9 +60,8 @@ pub fn with_key(
     SigningResult::new(&tx, &spent, errors)
 }
 
-/// Answers `signrawtransactionwithwallet`. The solving data comes from the call's
-/// wallet. `keys` gets each distinct spent script, and returns the source of signatures. `wanted`: whether the client
-/// still waits. The error is the first rule that the request breaks.
+/// Answers `signrawtransactionwithwallet` with the solving data of the call's wallet. `keys` gets each distinct spent script, and
+/// returns the source of signatures. `wanted`: whether the client still waits. The error is for the first broken rule.
 pub fn with_wallet<K: KeySource>(
     host: &Host,
     scope: Scope,
@@ -87,7 +86,7 @@ pub fn with_wallet<K: KeySource>(
 }
 
 /// Answers `combinerawtransaction`: copies of a transaction with different signatures. `wanted`: whether the client
-/// still waits. The error is the first rule that the request breaks.
+/// still waits. The error is for the first broken rule.
 pub fn combine(
     host: &Host,
     scope: Scope,
@@ -152,7 +151,7 @@ fn wallet_knows(host: &Host, scope: Scope, scripts: &[ScriptBuf]) -> Result<Solv
 }
 
 impl Unsigned<'_> {
-    /// A transaction without inputs has nothing to sign, and no unambiguous serialisation.
+    /// Decodes the transaction. Without inputs, it has nothing to sign and no unambiguous serialisation.
     fn transaction(&self) -> Result<Transaction, RpcError> {
         let tx = transaction_from_hex(self.transaction).filter(|tx| !tx.input.is_empty());
         tx.ok_or_else(|| undecodable("TX decode failed. Make sure the tx has at least one input."))

@@ -1,6 +1,6 @@
 //! The outputs that a transaction spends, from the node and from the request.
 //!
-//! The request overrides the node, even its amounts. Only the script of a known output must agree.
+//! The request overrides the node, even its amounts. Only the script of a known output must match.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -25,7 +25,7 @@ pub struct Prevouts(HashMap<OutPoint, TxOut>);
 
 impl Prevouts {
     /// Looks up the spent outputs: in mempool transactions, even if another one spends them, then in the UTXO set.
-    /// Without a grant for the mempool it only uses the latter.
+    /// Without a grant for the mempool it uses only the UTXO set.
     pub fn look_up(host: &Host, scope: Scope, tx: &Transaction) -> Result<Self, RpcError> {
         let txids: BTreeSet<Txid> = tx.input.iter().map(|input| input.previous_output.txid).collect();
         let txids: Vec<Txid> = txids.into_iter().collect();
@@ -68,7 +68,7 @@ impl Prevouts {
 
     /// Adds the outputs of the argument `prevtxs`. Each element is checked, even if the transaction does not spend it.
     /// Returns the redeem and witness scripts; without `with_scripts` they are neither checked nor returned. The error
-    /// is the first rule that an element breaks.
+    /// is for the first broken rule.
     pub fn describe(&mut self, prevtxs: Option<&[Value]>, with_scripts: bool) -> Result<Vec<ScriptBuf>, RpcError> {
         let mut scripts = Vec::new();
         for element in prevtxs.unwrap_or_default() {
@@ -85,7 +85,7 @@ impl Prevouts {
 
     fn describe_one(&mut self, element: &Map<String, Value>) -> Result<ScriptBuf, RpcError> {
         let field = |name: &str| element.get(name).unwrap_or(&Value::Null);
-        // In byte order, as bitcoind.
+        // bitcoind checks members in byte order.
         for (name, wanted) in [("scriptPubKey", Type::String), ("txid", Type::String), ("vout", Type::Number)] {
             typed::member(element, name, wanted)?;
         }

@@ -46,9 +46,8 @@ impl IncompleteInput {
 }
 
 impl SigningResult {
-    /// The result for a transaction after signing. `errors` are those of its inputs. Fails with
-    /// an error for the first input with a witness whose spent amount is unknown: its signatures
-    /// cannot be valid, even if they were there before.
+    /// The result for a transaction after signing. `errors` are those of its inputs. Fails if an input has a witness and its spent
+    /// amount is unknown: its signatures cannot be valid, even if they were there before.
     pub fn new(tx: &Transaction, spent: &[Option<TxOut>], errors: Vec<Option<InputError>>) -> Result<Self, RpcError> {
         let lacks_amount = tx.input.iter().zip(spent).find_map(|(input, spent)| {
             let spent = spent.as_ref()?;
@@ -64,7 +63,7 @@ impl SigningResult {
     }
 }
 
-/// An input has a witness, and the amount that it spends is unknown. The output is shown as bitcoind's log shows it.
+/// The error for an input with a witness that spends an unknown amount. It shows the output as bitcoind's log does.
 fn missing_amount(output: &TxOut) -> RpcError {
     let value = amount::to_text(output.value);
     let mut script = encode_hex(output.script_pubkey.as_bytes());

@@ -18,7 +18,7 @@ use secp256k1::SecretKey;
 use super::secp::SECP;
 use super::{sign_digest, sign_requests};
 
-/// A wallet's signer with these keys.
+/// A signer with these keys.
 struct KeyRing(Vec<SecretKey>);
 
 impl KeyRing {

@@ -61,7 +61,7 @@ fn every_policy_is_satisfied_as_bitcoind_does() {
     assert!(rows.len() > 250, "only {} rows", rows.len());
 }
 
-/// Whether an output with a leaf of a key under so many wrappers (`n:`) can be spent with the key.
+/// Whether a key can spend an output whose leaf is the key under this many `n:` wrappers.
 fn spends_under_wrappers(wrappers: usize) -> bool {
     let secret = SecretKey::from_slice(&[7; 32]).unwrap();
     let secp = Secp256k1::new();

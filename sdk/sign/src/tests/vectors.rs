@@ -1,6 +1,6 @@
 //! Published vectors: BIP 341's signatures and Bitcoin Core's private keys.
 //!
-//! They are beside the repository, or where `OUTRIGGER_VECTORS` says.
+//! They are beside the repository, or in the folder `OUTRIGGER_VECTORS`.
 
 use std::collections::HashMap;
 

@@ -27,15 +27,15 @@ const ENORMOUS_CLUSTER: SpendError = SpendError::rule(
 pub struct Available {
     /// The preset inputs' coins in the sender's order, then the wallet's.
     pub coins: Vec<Coin>,
-    /// The sizes of the preset inputs. Others may hold their keys.
+    /// The sizes of the preset inputs, whose keys may be another party's.
     pub preset_sizes: Vec<InputSize>,
     /// The wallet's solving data for its coins' scripts.
     pub scripts: HashMap<ScriptBuf, ScriptInfo>,
     /// The total value of coins left out because the wallet does not know how to spend them.
     pub unsolvable: SignedAmount,
-    /// The mempool's transactions that are connected with unconfirmed coins.
+    /// The mempool transactions in the clusters of unconfirmed coins.
     pub unconfirmed: Unconfirmed,
-    /// The mempool's transactions that spend the preset inputs' coins: the payment replaces them.
+    /// The mempool transactions that spend the preset inputs' coins; the payment replaces them.
     replaced: Vec<Txid>,
     signatures: Signatures,
 }
@@ -162,12 +162,12 @@ impl Available {
             let replacements = coins::replacements(services, &candidates)?;
             candidates.retain(|coin| !replacements.contains(&coin.outpoint.txid));
         }
-        let told_by_form = all_told_by_form(services, control.signable_only)?;
-        // Solving data is derived, which is slow for many scripts. [`Self::drop_unsignable`] asks later, for the chosen
-        // coins only, whether the wallet's keys can sign.
+        let known_by_form = all_known_by_form(services, control.signable_only)?;
+        // The wallet derives solving data, which is slow for many scripts. [`Self::drop_unsignable`] later checks whether
+        // the wallet's keys can sign, for the chosen coins only.
         let by_form = |coin: &WalletCoin| {
             let size = InputSize::by_form(&coin.script, signatures);
-            size.filter(|_| told_by_form && coin.ownership == Ownership::Spendable)
+            size.filter(|_| known_by_form && coin.ownership == Ownership::Spendable)
         };
         let scripts = coins::scripts_of(services, candidates.iter().filter(|coin| by_form(coin).is_none()))?;
         let signable = if control.signable_only { Some(signable_keys(services, &scripts)?) } else { None };
@@ -222,8 +222,8 @@ impl Available {
         truc::keep_light(self.preset_sizes.len(), &mut self.coins, chosen, weight)
     }
 
-    /// Drops the coins that the wallet's keys cannot sign for. Preset inputs stay. The chosen coins are checked first,
-    /// and the others only if one of those is dropped. Returns whether it dropped any.
+    /// Drops the coins that the wallet's keys cannot sign for. Preset inputs stay. Checks the chosen coins first, and the
+    /// others only if it drops a chosen one. Returns whether it dropped any.
     pub fn drop_unsignable(&mut self, services: Services<'_>, chosen: &[usize]) -> Result<bool> {
         let preset = self.preset_sizes.len();
         let chosen = chosen.iter().filter(|position| **position >= preset);
@@ -280,9 +280,9 @@ fn signed_size(
     }
 }
 
-/// Whether each P2WPKH and P2TR script of the wallet is spent as its form says. An `addr()` or `raw()` descriptor
-/// leaves that open, and, where the signer matters, a taproot descriptor with a script tree.
-fn all_told_by_form(services: Services<'_>, signer_matters: bool) -> Result<bool> {
+/// Whether the form of each P2WPKH and P2TR script of the wallet determines how it is spent. It does not for `addr()` and
+/// `raw()` descriptors, nor, if the signer matters, for taproot descriptors with a script tree.
+fn all_known_by_form(services: Services<'_>, signer_matters: bool) -> Result<bool> {
     let descriptors = services.host.wallet.descriptors(services.scope)?;
     let is_open = |text: &str| {
         let has_tree = || text.starts_with("tr(") && text.contains(',');
@@ -313,7 +313,7 @@ fn joined(wallet: Option<&SolvingData>, sender: &SolvingData) -> SolvingData {
     }
 }
 
-/// The outputs that belong to the wallet, of the wallet's transactions.
+/// The outputs at these outpoints that belong to the wallet.
 pub fn owned_outputs(services: Services<'_>, outpoints: &[OutPoint]) -> Result<HashMap<OutPoint, TxOut>> {
     let known = known_outputs(services, outpoints)?;
     let owned = |outpoint: &OutPoint| {
@@ -323,14 +323,14 @@ pub fn owned_outputs(services: Services<'_>, outpoints: &[OutPoint]) -> Result<H
     Ok(outpoints.iter().filter_map(owned).collect())
 }
 
-/// The outputs of transactions, each with whether it belongs to the wallet.
+/// The outputs of transactions, and whether each belongs to the wallet.
 type KnownOutputs = HashMap<Txid, Vec<(TxOut, bool)>>;
 
 fn known_output<'a>(known: &'a KnownOutputs, outpoint: &OutPoint) -> Option<&'a (TxOut, bool)> {
     known.get(&outpoint.txid)?.get(usize::try_from(outpoint.vout).unwrap_or(usize::MAX))
 }
 
-/// All outputs of the wallet's transactions that these outpoints refer to.
+/// All outputs of the wallet transactions in these outpoints.
 fn known_outputs(services: Services<'_>, outpoints: &[OutPoint]) -> Result<KnownOutputs> {
     let txids: BTreeSet<Txid> = outpoints.iter().map(|outpoint| outpoint.txid).collect();
     let batch = services.host.wallet.transactions(services.scope, txids.into_iter().collect())?;
@@ -347,7 +347,7 @@ fn known_outputs(services: Services<'_>, outpoints: &[OutPoint]) -> Result<Known
     Ok(known)
 }
 
-/// Outputs from the UTXO set or from mempool transactions.
+/// The outputs at these outpoints, from the UTXO set or from mempool transactions. Unknown outputs are left out.
 pub fn other_outputs(services: Services<'_>, outpoints: &[OutPoint]) -> Result<HashMap<OutPoint, TxOut>> {
     if outpoints.is_empty() {
         return Ok(HashMap::new());

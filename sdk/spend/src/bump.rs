@@ -11,16 +11,16 @@ use outrigger_values::FeeRate;
 use crate::Services;
 use crate::coin::fee;
 
-/// The most transactions of a cluster (`MiniMiner` of Bitcoin Core).
+/// The most transactions in the clusters (`MiniMiner` of Bitcoin Core).
 const MAX_CLUSTER: usize = 500;
 
 /// The clusters of some mempool transactions: all transactions connected with them.
 #[derive(Debug, Default)]
 pub struct Unconfirmed {
     entries: HashMap<Txid, MempoolEntry>,
-    /// The cluster exceeds [`MAX_CLUSTER`] and is incomplete.
+    /// Whether the clusters exceed [`MAX_CLUSTER`] and are incomplete.
     too_many: bool,
-    /// The node's limits of clusters; `None` before Bitcoin Core 31.
+    /// The node's cluster limits; `None` before Bitcoin Core 31.
     pub(crate) limits: Option<ClusterLimits>,
 }
 
@@ -47,7 +47,7 @@ impl Unconfirmed {
         Ok(found)
     }
 
-    /// With these entries, without a mempool service.
+    /// The clusters of these entries, without a mempool service.
     #[cfg(test)]
     pub(crate) fn of(entries: Vec<MempoolEntry>) -> Self {
         Self { entries: entries.into_iter().map(|entry| (entry.txid, entry)).collect(), too_many: false, limits: None }
@@ -58,8 +58,8 @@ impl Unconfirmed {
         self.entries.get(&txid)
     }
 
-    /// The number of mempool ancestors of a transaction, and the greatest number of descendants of one of these, both
-    /// counted with the transaction itself. Both are 0 if it is not in the mempool.
+    /// The number of mempool ancestors of a transaction, and the greatest number of descendants of any of them. Both counts
+    /// include the transaction itself. Both are 0 if it is not in the mempool.
     pub fn ancestry(&self, txid: Txid) -> (u64, u64) {
         let ancestors = self.ancestors([txid]);
         let count = self.entries.get(&txid).map_or(0, |entry| entry.ancestor_count);
@@ -72,7 +72,7 @@ impl Unconfirmed {
         self.closure(txids, |entry| entry.depends.iter())
     }
 
-    /// All transactions in the clusters of these.
+    /// All transactions in the clusters of these transactions.
     pub(crate) fn clusters(&self, txids: impl IntoIterator<Item = Txid>) -> impl Iterator<Item = &MempoolEntry> {
         let all = self.closure(txids, |entry| entry.depends.iter().chain(&entry.spent_by));
         all.into_iter().filter_map(|txid| self.entries.get(&txid))
@@ -170,7 +170,7 @@ fn mine(waiting: &mut HashMap<Txid, Waiting>, feerate: FeeRate) {
     }
 }
 
-/// The transactions that no miner takes at a feerate, and their bump fees.
+/// The transactions that the simulated miner does not take at a feerate, and their bump fees.
 #[derive(Debug)]
 pub struct BumpFees {
     waiting: HashMap<Txid, Waiting>,

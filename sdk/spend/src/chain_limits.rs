@@ -17,8 +17,8 @@ pub const MAX_CHAIN: u64 = 25;
 const MAX_CHAIN_SIZE: u64 = 101_000;
 
 impl Unconfirmed {
-    /// Checks a transaction of `size` virtual bytes that spends outputs of the transactions `spent`. The error is the
-    /// first limit that it exceeds, in Bitcoin Core's words.
+    /// Checks a transaction of `size` virtual bytes that spends outputs of the transactions `spent`. The error is for
+    /// the first limit that it exceeds, with Bitcoin Core's message.
     pub fn check_limits(&self, spent: impl IntoIterator<Item = Txid>, size: u64) -> Result<(), String> {
         match self.limits {
             Some(limits) => self.check_cluster(limits, spent, size),
@@ -26,8 +26,8 @@ impl Unconfirmed {
         }
     }
 
-    /// The rule of nodes with clusters (Bitcoin Core 31). The choice of coins keeps the limits of chains, for nodes of others
-    /// that relay the payment.
+    /// The limits of nodes with clusters (Bitcoin Core 31). Coin selection still keeps the limits of chains, since older nodes
+    /// may relay the payment.
     fn check_cluster(
         &self,
         limits: ClusterLimits,
@@ -45,7 +45,7 @@ impl Unconfirmed {
 
     /// The limits before Bitcoin Core 31.
     fn check_chain(&self, spent: impl IntoIterator<Item = Txid>, size: u64) -> Result<(), String> {
-        // Bitcoin Core's order, which decides the reported limit.
+        // Bitcoin Core's order, which determines the reported limit.
         let mut open = BTreeSet::new();
         for txid in spent.into_iter().filter(|txid| self.entry(*txid).is_some()) {
             open.insert(txid.to_byte_array());

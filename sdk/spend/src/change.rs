@@ -1,7 +1,7 @@
 //! The change address.
 //!
-//! It is reserved before coin selection, so that the size of the change output is known, and returned if no transaction
-//! is made. A wallet without one fails only if there is change.
+//! The wallet reserves it before coin selection, so that the size of the change output is known, and gets it back if no
+//! transaction is made. A payment without a change address fails only if it has change.
 
 use bitcoin::ScriptBuf;
 use outrigger_service::log::Level;
@@ -27,8 +27,8 @@ pub enum Change {
 }
 
 impl Change {
-    /// Takes the sender's choice, or reserves an address of the type that suits these recipients. Without an address
-    /// for change it succeeds with [`Change::Missing`].
+    /// Takes the sender's choice, or reserves an address of the type that suits these recipients. Returns
+    /// [`Change::Missing`] if the wallet has no change address.
     pub fn reserve(
         services: Services<'_>,
         settings: &SpendSettings,
@@ -83,9 +83,9 @@ fn has_source(wallet: &WalletInfo, kind: AddressType) -> bool {
     wallet.sources.iter().any(|source| source.internal && source.kind == kind)
 }
 
-/// The address type for change. It should not stand out among the outputs: of the recipients' types, the one that
-/// Bitcoin Core prefers and the wallet has change addresses of. Otherwise P2TR or P2WPKH if the wallet has it, else
-/// `own`, the wallet's address type. A legacy `own` always wins.
+/// The address type for change, which should not stand out among the outputs. It is the recipients' type that Bitcoin
+/// Core prefers, if the wallet has such change addresses; else P2TR or P2WPKH, if the wallet has them; else `own`, the
+/// wallet's address type. A legacy `own` always wins.
 pub fn change_type(recipients: &[Recipient], wallet: &WalletInfo, own: AddressType) -> AddressType {
     /// The recipients' types by preference.
     const AS_RECIPIENTS: [AddressType; 4] =

@@ -9,7 +9,7 @@ use outrigger_values::amount::Saturating;
 use crate::known::redeem_script;
 use crate::weight::InputSize;
 
-/// The output types that selection mixes only if it must. Between equal selections, the order decides.
+/// The type of an output. Selection mixes types only if it must; between equal selections, their order decides.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum OutputKind {
     /// P2PKH, and P2SH without a witness program.
@@ -67,19 +67,19 @@ pub fn unsigned(amount: SignedAmount) -> Amount {
 pub struct Coin {
     /// The outpoint.
     pub outpoint: OutPoint,
-    /// The output that the coin is.
+    /// The coin as an output.
     pub output: TxOut,
     /// The output type.
     pub kind: OutputKind,
     /// The size of the input that spends it.
     pub size: InputSize,
-    /// The number of confirmations. 0 for preset inputs, too, whose depth is not looked up.
+    /// The number of confirmations. Also 0 for preset inputs, whose depth is not looked up.
     pub depth: u32,
     /// Whether the wallet funded the coin's transaction.
     pub from_us: bool,
     /// The number of its unconfirmed ancestors, its own transaction included.
     pub ancestors: u64,
-    /// The greatest number of descendants of one of these, itself included.
+    /// The greatest number of descendants of any of these ancestors, itself included.
     pub descendants: u64,
     /// The fee for raising its unconfirmed ancestors to the feerate.
     pub bump_fee: SignedAmount,
@@ -90,7 +90,7 @@ pub struct Coin {
 }
 
 impl Coin {
-    /// A coin of depth 0 that others paid, without fees.
+    /// An unconfirmed coin that others paid. Its fees are zero until [`Self::set_feerates`].
     pub fn new(outpoint: OutPoint, output: TxOut, kind: OutputKind, size: InputSize) -> Self {
         Self {
             outpoint,

@@ -1,4 +1,4 @@
-//! Reads the wallet's coins, their depth and the wallet's knowledge of them.
+//! Reads the wallet's coins, their depth and their solving data.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -15,7 +15,7 @@ const MATURE_DEPTH: u32 = 101;
 /// The most coins or scripts in one request to the host.
 pub const BATCH: u32 = 1000;
 
-/// The metadata keys of a transaction that replaces another or was replaced.
+/// The metadata keys that mark a transaction as replacing another or as replaced.
 const REPLACEMENT: [&str; 2] = ["replaces_txid", "replaced_by_txid"];
 
 /// All coins of the wallet, by outpoint.
@@ -103,7 +103,7 @@ pub fn mempool_entries(services: Services<'_>, coins: &[WalletCoin]) -> Result<H
     Ok(entries.into_iter().flatten().map(|entry| (entry.txid, entry)).collect())
 }
 
-/// The outputs that a wallet transaction spends which is confirmed or may still confirm.
+/// Those of these outputs that a wallet transaction spends, if it is confirmed or may still confirm.
 pub fn spent(services: Services<'_>, coins: &[OutPoint]) -> Result<HashSet<OutPoint>> {
     let spenders = services.host.wallet.spenders(services.scope, coins.to_vec())?;
     let txids: HashSet<Txid> = spenders.iter().flatten().copied().collect();
@@ -120,7 +120,7 @@ pub fn spent(services: Services<'_>, coins: &[OutPoint]) -> Result<HashSet<OutPo
     Ok(coins.iter().zip(&spenders).filter(|(_, by)| is_spent(by)).map(|(coin, _)| *coin).collect())
 }
 
-/// The unconfirmed transactions of these coins that replace another or were replaced: either of the two may be mined.
+/// The unconfirmed transactions of these coins that replace another or were replaced. Either transaction may be mined.
 pub fn replacements(services: Services<'_>, coins: &[WalletCoin]) -> Result<HashSet<Txid>> {
     let unconfirmed = coins.iter().filter(|coin| !matches!(coin.state, TxState::Confirmed { .. }));
     let txids: BTreeSet<Txid> = unconfirmed.map(|coin| coin.outpoint.txid).collect();

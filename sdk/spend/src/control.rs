@@ -48,7 +48,7 @@ pub struct PresetInput {
     pub witness: Witness,
     /// The weight of the signed input; `None`: estimated from solving data.
     pub weight: Option<Weight>,
-    /// Whether only `input_weights` names the input. It must spend an output of a wallet transaction, of any owner.
+    /// Whether only `input_weights` names the input. It must spend an output of a wallet transaction, but any owner's.
     pub by_weight: bool,
 }
 
@@ -77,7 +77,7 @@ impl PresetInput {
 }
 
 impl Recipient {
-    /// The outputs as recipients. Those at the positions `payers` pay the fee.
+    /// The outputs as recipients. The recipients at the positions `payers` pay the fee.
     pub fn of(outputs: &[TxOut], payers: &HashSet<usize>) -> Vec<Self> {
         let recipient = |(position, output): (usize, &TxOut)| Self {
             script: output.script_pubkey.clone(),
@@ -105,7 +105,7 @@ pub struct CoinControl {
     pub include_watching: bool,
     /// Whether it may add only coins that the wallet's keys can sign for.
     pub signable_only: bool,
-    /// Whether it leaves coins of scripts out that the wallet has spent from (wallet flag avoid_reuse).
+    /// Whether it leaves out coins of scripts that the wallet has spent from (wallet flag avoid_reuse).
     pub avoid_reuse: bool,
     /// Whether it spends the coins of a script together.
     pub avoid_partial_spends: bool,

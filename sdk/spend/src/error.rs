@@ -6,17 +6,17 @@ use bitcoin::{Amount, OutPoint};
 use outrigger_service::ServiceError;
 use outrigger_values::{RpcError, RpcErrorCode};
 
-/// The rule of [`crate::SpendSettings::max_fee`].
+/// The error for a fee above [`crate::SpendSettings::max_fee`].
 pub(crate) const FEE_TOO_HIGH: SpendError =
     SpendError::rule("Fee exceeds maximum configured by user (e.g. -maxtxfee, maxfeerate)");
 
-/// A broken rule of funding, or a failed service.
+/// Why a transaction cannot be funded.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SpendError {
     /// A service failed.
     #[error(transparent)]
     Service(#[from] ServiceError),
-    /// The feerate is below the minimum relay feerate or the wallet's minimum. The text tells both feerates.
+    /// The feerate is below the minimum relay feerate or the wallet's minimum. The text has both feerates.
     #[error("{0}")]
     FeerateTooLow(String),
     /// There is no feerate, no estimate and no fallback feerate.
@@ -25,14 +25,14 @@ pub enum SpendError {
     /// The solving data for a preset input is missing.
     #[error("Not solvable pre-selected input {}", short(.0))]
     UnsolvableInput(OutPoint),
-    /// A preset input is unconfirmed, and either its transaction or the payment is of version 3, not both (BIP 431). The
-    /// text tells both versions.
+    /// A preset input is unconfirmed, and only one of its transaction and the payment is of version 3 (BIP 431). The text
+    /// has both versions.
     #[error("{0}")]
     PresetVersion(String),
     /// The coins do not suffice.
     #[error("Insufficient funds")]
     InsufficientFunds,
-    /// Another rule, in Bitcoin Core's words.
+    /// Another broken rule, with Bitcoin Core's message.
     #[error("{0}")]
     Rule(Cow<'static, str>),
 }
@@ -42,7 +42,7 @@ impl SpendError {
         Self::Rule(Cow::Borrowed(text))
     }
 
-    /// The error as an RPC error. `code` is that of broken rules, which differs between methods.
+    /// The error as an RPC error. `code` is for broken rules, and differs between methods.
     pub fn with_code(self, code: RpcErrorCode) -> RpcError {
         match self {
             Self::Service(error) => error.into(),

@@ -1,18 +1,18 @@
-//! A sender's choice of the feerate.
+//! How the sender chooses the feerate.
 
 use outrigger_values::FeeRate;
 
 /// The sender's choice of the feerate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FeeChoice {
-    /// The node's estimate.
+    /// Use the node's estimate.
     Within {
         /// The confirmation target in blocks; `None`: the wallet's setting.
         target: Option<u32>,
         /// The estimate mode.
         mode: EstimateMode,
     },
-    /// A feerate.
+    /// Use this feerate.
     Exact {
         /// The feerate.
         feerate: FeeRate,
@@ -46,7 +46,7 @@ impl EstimateMode {
         modes.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, mode)| mode)
     }
 
-    /// Whether to use the conservative estimate for a payment that is replaceable or not.
+    /// Whether to use the conservative estimate. `replaceable`: whether the payment is.
     pub fn is_conservative(self, replaceable: bool) -> bool {
         match self {
             Self::Unset => !replaceable,

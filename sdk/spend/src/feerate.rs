@@ -18,12 +18,12 @@ pub const MAX_TARGET: u32 = 1008;
 pub struct ReasonedFeeRate {
     /// The feerate.
     pub feerate: FeeRate,
-    /// Its source, in Bitcoin Core's words (`fee_reason`).
+    /// Its source, as Bitcoin Core names it (`fee_reason`).
     pub reason: &'static str,
 }
 
-/// The feerate to pay (`GetMinimumFeeRate` of Bitcoin Core, and the checks that follow it). Of `control` it reads `fee`
-/// and `replaceable`. Fails for an exact feerate below the minimum, and without estimate and fallback feerate.
+/// The feerate to pay (`GetMinimumFeeRate` of Bitcoin Core, and the checks after it). It reads only `fee` and
+/// `replaceable` of `control`. Fails for an exact feerate below the minimum, and without estimate and fallback feerate.
 pub fn feerate(
     services: Services<'_>,
     settings: &SpendSettings,
@@ -79,7 +79,7 @@ pub fn feerate(
 /// The feerate at which change must be worth spending (`GetDiscardRate` of Bitcoin Core).
 pub fn discard_feerate(services: Services<'_>, settings: &SpendSettings) -> Result<FeeRate> {
     let estimate = match estimate(services, MAX_TARGET, false) {
-        // An estimate that the service refuses as too high exceeds the setting, too.
+        // The service refuses an estimate that is too high. It would exceed the setting, too.
         Err(error) if error.kind == ErrorKind::Refused => None,
         estimate => estimate?,
     };

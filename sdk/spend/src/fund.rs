@@ -32,7 +32,7 @@ const MIN_TX_WEIGHT: Weight = Weight::from_wu(65 * Weight::WITNESS_SCALE_FACTOR)
 
 /// The sequence of inputs that signal replaceability (BIP 125).
 const REPLACEABLE: Sequence = Sequence::ENABLE_RBF_NO_LOCKTIME;
-/// The sequence of inputs that do not. It still enables the locktime.
+/// The sequence of inputs that do not signal replaceability. It still enables the locktime.
 const FINAL: Sequence = Sequence::ENABLE_LOCKTIME_NO_RBF;
 /// The size of a transaction without inputs and outputs, in virtual bytes: version, locktime, the number of inputs, and
 /// one byte for the witness. The number of outputs is not counted.
@@ -47,7 +47,7 @@ pub struct Funded {
     pub fee: Amount,
     /// The position of change; `None` without change.
     pub change_position: Option<usize>,
-    /// The source of the feerate, in Bitcoin Core's words.
+    /// The source of the feerate, as Bitcoin Core names it.
     pub fee_reason: &'static str,
     /// The outputs that its inputs spend, in the order of the inputs.
     pub spent: Vec<TxOut>,
@@ -57,7 +57,7 @@ pub struct Funded {
 }
 
 impl Funded {
-    /// Returns the change address to the wallet, for a transaction that is not used.
+    /// Returns the change address to the wallet. For a transaction that is not used.
     pub fn give_back(self, services: Services<'_>) {
         self.change.give_back(services);
     }
@@ -66,7 +66,7 @@ impl Funded {
 /// Makes a transaction that pays these recipients.
 ///
 /// It reserves a change address even if the transaction turns out to need none. On failure it returns the address. The
-/// error is the first broken rule in Bitcoin Core's order.
+/// error is for the first broken rule in Bitcoin Core's order.
 pub fn fund(
     services: Services<'_>,
     settings: &SpendSettings,
@@ -116,7 +116,7 @@ pub fn fund(
 
 /// Funds a transaction for fundrawtransaction, walletcreatefundedpsbt and send. The inputs, version and locktime are
 /// kept, and the outputs are the recipients. `control` holds the method's defaults, which `options` change. The error
-/// is the first rule that the options or the payment break, with bitcoind's code.
+/// is for the first broken rule, with bitcoind's code.
 pub fn fund_transaction(
     services: Services<'_>,
     settings: &SpendSettings,
@@ -181,7 +181,7 @@ struct Funding<'a> {
 impl Funding<'_> {
     fn run(&self, random: &mut impl Rng) -> Result<Made, SpendError> {
         let Self { services, settings, control, .. } = *self;
-        // Reserving the change address wrote to the wallet. What is read from here on reflects one state after that.
+        // Reserving the change address wrote to the wallet. All reads from here on see one state after that write.
         let wallet = services.host.wallet.info(services.scope)?;
         let mut params = self.params(&wallet)?;
         let subtract = params.subtract_fee;
@@ -285,7 +285,7 @@ impl Funding<'_> {
         let change_position = match change {
             None => None,
             Some(change) => {
-                // A fixed position would reveal the change output.
+                // A fixed default would reveal the change output.
                 let position = self.control.change_position.unwrap_or_else(|| random.gen_range(0..=output.len()));
                 if position > output.len() {
                     return Err(SpendError::rule("Transaction change output index out of range"));
@@ -317,8 +317,8 @@ impl Funding<'_> {
         self.check(made, weight, available)
     }
 
-    /// The error for insufficient funds: that of missing solving data if unsolvable coins, which bitcoind would select
-    /// but which are left out here, would have sufficed. With `signable_only` other coins are left out, too.
+    /// The error for insufficient funds. bitcoind selects unsolvable coins, which are left out here; if they would have
+    /// sufficed, the error is for missing solving data. Not with `signable_only`, which leaves out other coins, too.
     fn why_insufficient(
         &self,
         error: SpendError,
@@ -343,7 +343,7 @@ impl Funding<'_> {
         }
     }
 
-    /// The error if coins of this balance suffice for the recipients, but not for the fee. It tells the fee without inputs.
+    /// The error if this balance suffices for the recipients, but not for the fee. Its text has the fee without inputs.
     fn missing_fee(&self, balance: SignedAmount, lacks_fee: bool, target: SignedAmount) -> Option<SpendError> {
         let paid = self.paid();
         let fee = money(unsigned(target.saturating_sub(paid)));
@@ -351,7 +351,7 @@ impl Funding<'_> {
         (balance >= paid && lacks_fee).then_some(SpendError::Rule(text.into()))
     }
 
-    /// Adjusts the fee to the signed size: change gets the excess, and the fee-paying recipients bear a shortfall.
+    /// Adjusts the fee to the signed size. Change gets an excess; recipients who pay the fee cover a shortfall.
     fn settle(
         &self,
         made: &mut Made,
@@ -380,7 +380,8 @@ impl Funding<'_> {
         Ok(())
     }
 
-    /// Subtracts the missing fee, if negative adds it, in equal shares. The first recipient also pays the remainder.
+    /// Subtracts the missing fee from the paying recipients in equal shares, or adds it if negative. The first one also
+    /// pays the remainder.
     fn subtract(&self, output: &mut [TxOut], change: Option<usize>, missing: SignedAmount) -> Result<(), SpendError> {
         let payers = i64::try_from(self.recipients.iter().filter(|to| to.subtract_fee).count()).unwrap_or(1).max(1);
         let mut rest = missing % payers;

@@ -18,7 +18,7 @@ use crate::options::fee_choice;
 /// The least weight of an input: outpoint, sequence, empty scriptSig and empty witness.
 const MIN_INPUT_WEIGHT: i64 = 165;
 
-/// The options in byte order with their types; `None`: checked when it is read.
+/// The options in byte order with their types; `None`: checked when the option is read.
 const TYPES: [(&str, Option<Type>); 27] = [
     ("add_inputs", Some(Type::Bool)),
     ("add_to_wallet", Some(Type::Bool)),
@@ -49,7 +49,7 @@ const TYPES: [(&str, Option<Type>); 27] = [
     ("subtract_fee_from_outputs", Some(Type::Array)),
 ];
 
-/// The context of the call that has the options.
+/// The call whose options are read.
 #[derive(Clone, Copy, Debug)]
 pub struct FundingCall {
     /// The network of addresses and keys.
@@ -64,7 +64,7 @@ pub struct FundingCall {
 
 impl FundingCall {
     /// Reads the options into `control`, in Bitcoin Core 29's order of checks. Returns `lock_unspents`. The error is
-    /// the first rule that they break, with bitcoind's code.
+    /// for the first broken rule, with bitcoind's code.
     pub fn read(&self, options: &Map<String, Value>, control: &mut CoinControl) -> Result<bool, RpcError> {
         typed::check_options(options, &TYPES)?;
         let either = |one: &str, other: &str| options.get(one).or_else(|| options.get(other));
@@ -113,14 +113,14 @@ impl FundingCall {
         Ok(lock)
     }
 
-    /// Reads `include_watching`. It defaults to true where private keys are disabled. Fails if the value is no boolean.
+    /// Reads `include_watching`. It defaults to true where private keys are disabled. Fails if the value is not a boolean.
     pub fn read_watching(&self, value: Option<&Value>, control: &mut CoinControl) -> Result<(), RpcError> {
         let given = value.filter(|value| !value.is_null()).map(typed::flag).transpose()?;
         control.include_watching = given.unwrap_or(!self.private_keys_enabled);
         Ok(())
     }
 
-    /// Reads `conf_target`, `estimate_mode` and `fee_rate` as [`fee_choice`]. `old_feerate` is that of `feeRate`.
+    /// Reads `conf_target`, `estimate_mode` and `fee_rate` as [`fee_choice`]. `old_feerate` is the value of `feeRate`.
     pub fn read_fee(
         &self,
         options: &Map<String, Value>,
@@ -145,7 +145,7 @@ impl FundingCall {
         for value in list("pubkeys")? {
             let key = public_key(typed::text(value)?)?;
             solving.public_keys.push(Blob(key.to_bytes()));
-            // P2SH-P2WPKH needs it as its redeem script.
+            // The redeem script of P2SH-P2WPKH.
             solving.scripts.extend(key.wpubkey_hash().map(|hash| ScriptBuf::new_p2wpkh(&hash)));
         }
         for value in list("scripts")? {
@@ -200,7 +200,7 @@ fn read_depths(options: &Map<String, Value>, control: &mut CoinControl) -> Resul
     read_max_depth(options, control)
 }
 
-/// Reads `maxconf`. Fails if it is no integer, or below `minconf`.
+/// Reads `maxconf`. Fails if it is not an integer, or below `minconf`.
 pub fn read_max_depth(options: &Map<String, Value>, control: &mut CoinControl) -> Result<(), RpcError> {
     let Some(depth) = options.get("maxconf") else { return Ok(()) };
     let (depth, least): (i32, u32) = (typed::integer(depth)?, control.min_depth);

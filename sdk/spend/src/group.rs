@@ -8,7 +8,7 @@ use outrigger_values::amount::Saturating;
 use crate::algorithm::Candidate;
 use crate::coin::{Coin, OutputKind};
 
-/// The most coins of a group (`OUTPUT_GROUP_MAX_ENTRIES`). More would make the fee surprisingly high.
+/// The most coins in a group (`OUTPUT_GROUP_MAX_ENTRIES`). More would make the fee surprisingly high.
 pub const MAX_GROUP: usize = 100;
 
 /// The filter of eligible groups (`CoinEligibilityFilter` of Bitcoin Core).
@@ -45,9 +45,9 @@ pub struct Group {
     from_us: bool,
     /// The sum over the coins.
     pub ancestors: u64,
-    /// The greatest of the coins.
+    /// The greatest number of any coin.
     pub descendants: u64,
-    /// Whether a script has full groups, too, and this is its last.
+    /// Whether this is the last group of a script that also has full groups.
     is_partial: bool,
 }
 
@@ -149,7 +149,7 @@ impl Groups {
             if members.len() > MAX_GROUP
                 && let Some(rest) = all.groups.last_mut()
             {
-                // Even if it happens to be full, as in Bitcoin Core.
+                // Bitcoin Core treats it as partial even if it is full.
                 rest.is_partial = true;
             }
         }

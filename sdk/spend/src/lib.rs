@@ -4,8 +4,8 @@
 //! the host's services, selects coins and adds change. [`mod@select`] is the coin selection alone, without I/O;
 //! `algorithm` has its algorithms. Randomness comes from the caller.
 //!
-//! Invariants: the inputs' sum equals that of the outputs and the fee; a transaction exceeds neither its greatest
-//! weight nor its greatest fee; an unused change address is returned to the wallet.
+//! Invariants: the inputs' sum equals the sum of outputs and fee; a transaction exceeds neither its weight limit nor its
+//! fee limit; an unused change address is returned to the wallet.
 
 #![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a broken expectation fails the test"))]
@@ -62,6 +62,6 @@ pub struct Services<'a> {
     pub host: &'a Host,
     /// The call's scope: its wallet and its view of the data.
     pub scope: Scope,
-    /// What differs between releases of Bitcoin Core.
+    /// The rules that differ between releases of Bitcoin Core.
     pub rules: Rules,
 }

@@ -11,19 +11,19 @@ use crate::Services;
 /// The greatest age of the tip, in seconds, at which payments get a locktime (`MAX_ANTI_FEE_SNIPING_TIP_AGE`).
 const MAX_TIP_AGE: u64 = 8 * 60 * 60;
 
-/// One payment in ten gets a lower height, so that payments that are sent long after signing do not stand out.
+/// One payment in this many gets a lower height, so that payments sent long after signing do not stand out.
 const FURTHER_BACK_ONE_IN: u32 = 10;
 
-/// A lower height is less than this many blocks below the tip.
+/// Such a height is less than this many blocks below the tip.
 const FURTHER_BACK_BLOCKS: u32 = 100;
 
-/// The locktime of a new payment, by the block that both node and wallet have reached: the node refuses a later one.
+/// The locktime of a new payment, from the last block that both node and wallet have. The node would refuse a later one.
 pub fn for_payment(services: Services<'_>, wallet: &WalletInfo, random: &mut impl Rng) -> Result<LockTime> {
     let now = services.host.chain.time(services.scope)?;
     Ok(against_fee_sniping(wallet.node_behind.as_ref().unwrap_or(&wallet.synced), now, random))
 }
 
-/// Sets that locktime, unless an input has a sequence that the wallet would not choose itself (send and sendall).
+/// Sets the locktime of a new payment, unless an input has a sequence that the wallet does not choose (send and sendall).
 pub fn set(
     services: Services<'_>,
     wallet: &WalletInfo,
@@ -38,7 +38,7 @@ pub fn set(
 }
 
 /// The locktime against fee sniping (`DiscourageFeeSniping` of Bitcoin Core), so that reorganising the tip gains no
-/// fee. It is the tip's height, for one payment of ten up to 99 less; 0 if the tip is old at Unix time `now`.
+/// fee. It is the tip's height, for one payment in ten up to 99 less; 0 if the tip is old at Unix time `now`.
 pub fn against_fee_sniping(tip: &Synced, now: u64, random: &mut impl Rng) -> LockTime {
     if u64::from(tip.time) < now.saturating_sub(MAX_TIP_AGE) {
         return LockTime::ZERO;

@@ -29,7 +29,7 @@ pub fn satisfaction(script: &Script) -> Option<Satisfaction> {
     Some(Satisfaction { count: most.max_witness_stack_count, size: most.max_witness_stack_size })
 }
 
-/// The keys of a witness script. For key hashes, those are all known keys.
+/// The keys in a witness script, and all known keys, which may match its key hashes.
 pub fn keys(script: &Script, solving: &SolvingData) -> Vec<Vec<u8>> {
     let Some(script) = witness_script(script) else { return Vec::new() };
     let named = script.iter_pk().map(|key| key.to_bytes());
@@ -51,7 +51,7 @@ pub fn can_sign(script: &Script, solving: &SolvingData, can_sign: &dyn Fn(&[u8])
     witness_script(script).is_some_and(|script| script.satisfy(Signers { solving, can_sign }).is_ok())
 }
 
-/// The lengths of the witness elements that satisfy a leaf script by the same rule.
+/// The lengths of the witness elements that satisfy a leaf script, with signatures of these keys alone.
 pub fn leaf_elements(script: &Script, solving: &SolvingData, can_sign: &dyn Fn(&[u8]) -> bool) -> Option<Vec<usize>> {
     let elements = leaf(script)?.satisfy(Signers { solving, can_sign }).ok()?;
     Some(elements.iter().map(Vec::len).collect())

@@ -10,7 +10,7 @@ use crate::fee_choice::{EstimateMode, FeeChoice};
 use crate::feerate::MAX_TARGET;
 
 /// Reads the feerate options. `fee_rate`, in sat/vB, excludes `conf_target` and `estimate_mode`. `below_minimum` allows
-/// it to be below the minimum feerate. The error is the first rule that they break, with bitcoind's code.
+/// it to be below the minimum feerate. The error is for the first broken rule, with bitcoind's code.
 pub fn fee_choice(
     target: Option<&Value>,
     mode: Option<&Value>,
@@ -39,8 +39,8 @@ pub fn fee_choice(
     target.map(|target| FeeChoice::Within { target: Some(target), mode }).ok_or_else(message)
 }
 
-/// Reads the positions of the outputs that pay the fee. Each is given by position or by one of the outputs' `names`.
-/// The error is the first rule that the value breaks, with bitcoind's code.
+/// Reads the positions of the outputs that pay the fee. The value names each by position or by one of the outputs' `names`.
+/// The error is for the first broken rule, with bitcoind's code.
 pub fn fee_payers(value: Option<&Value>, names: &[&str]) -> Result<HashSet<usize>, RpcError> {
     let invalid =
         |what: String| RpcError::invalid_parameter(format!("Invalid parameter 'subtract fee from output', {what}"));

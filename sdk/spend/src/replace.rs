@@ -21,7 +21,7 @@ use crate::truc::TRUC;
 use crate::weight::signed_weight;
 use crate::{Services, SpendSettings, signed_input};
 
-/// The least increase of the feerate of a replacement (`WALLET_INCREMENTAL_RELAY_FEE`).
+/// The least feerate increase of a replacement (`WALLET_INCREMENTAL_RELAY_FEE`).
 const INCREMENTAL_FEERATE: FeeRate = FeeRate::from_sat_per_kvb(5_000);
 /// The metadata key for the transaction id of the replacement.
 pub const REPLACED_BY: &str = "replaced_by_txid";
@@ -54,8 +54,8 @@ pub struct Replaced {
     pub metadata: Vec<(String, String)>,
 }
 
-/// Makes the replacement of an unconfirmed wallet transaction. It has all inputs of the original, confirmed coins if
-/// needed, and the original's change address. The error is the first broken rule in Bitcoin Core's order.
+/// Makes a replacement of an unconfirmed wallet transaction. It has all inputs of the original, further confirmed coins if
+/// needed, and the original's change address. The error is for the first broken rule in Bitcoin Core's order.
 pub fn replace(
     services: Services<'_>,
     settings: &SpendSettings,
@@ -78,7 +78,7 @@ pub fn replace(
 
     let outputs = if outputs.is_empty() { original.transaction.output.clone() } else { outputs };
     let recipients = recipients(services, &outputs, change_index, &mut control)?;
-    // Other parties sign their inputs again.
+    // Other parties sign their inputs again, so these inputs need a declared weight.
     let others_weight = |input: &bitcoin::TxIn| {
         let is_ours = owned.contains_key(&input.previous_output);
         (!is_ours).then(|| signed_input::max_weight(input))
@@ -215,7 +215,7 @@ fn check_feerate(
     old_fee: Amount,
 ) -> Result<(), RpcError> {
     let mempool = services.host.mempool.info(services.scope)?;
-    // Without evictions the minimum is that of relay. Then the required fee below refuses a low feerate.
+    // Without evictions, the mempool minimum is the relay feerate, and the check of the required fee below refuses a low feerate.
     if feerate < mempool.min_feerate && mempool.min_feerate > mempool.relay_feerate {
         let (feerate, least) = (money(per_kvb(feerate)), money(per_kvb(mempool.min_feerate)));
         return Err(RpcError::wallet(format!(

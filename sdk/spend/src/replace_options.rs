@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::options::fee_choice;
 use crate::replace::Replacement;
 
-/// Reads the options of bumpfee and psbtbumpfee. The error is the first rule that they break, with bitcoind's code.
+/// Reads the options of bumpfee and psbtbumpfee. The error is for the first broken rule, with bitcoind's code.
 pub fn replacement(options: Option<&Value>, network: Network) -> Result<Replacement, RpcError> {
     const KNOWN: [(&str, Option<Type>); 7] = [
         ("confTarget", Some(Type::Number)),

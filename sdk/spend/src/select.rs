@@ -46,7 +46,7 @@ const CHANGE_UPPER: SignedAmount = SignedAmount::from_sat(1_000_000);
 /// CoinGrinder runs above this multiple of the long-term feerate.
 const HIGH_FEERATE: u64 = 3;
 
-/// The most candidates that a selection tries under all filters together. Beyond, it skips to the loosest filter.
+/// The most candidates that a selection tries under all filters together. After that, it skips to the loosest filter.
 const MAX_WORK: usize = 100_000;
 
 /// The parameters of a selection (`CoinSelectionParams` of Bitcoin Core).
@@ -66,7 +66,7 @@ pub struct Params {
     pub cost_of_change: SignedAmount,
     /// The least change worth an output.
     pub least_change: SignedAmount,
-    /// The change that algorithms with change aim at, its fee included.
+    /// The target for change in algorithms that make change, its fee included.
     pub change_target: SignedAmount,
     /// Whether the recipients pay the fee.
     pub subtract_fee: bool,
@@ -83,8 +83,8 @@ pub struct Params {
 }
 
 impl Params {
-    /// A random change target for this average payment. It is similar to the payment, so that an observer cannot tell
-    /// change apart, and random, so that the wallet's software leaves no fingerprint.
+    /// A random change target for this average payment. It is similar to the payment, so that an observer cannot identify
+    /// the change, and random, so that it does not identify the wallet software.
     pub fn random_change_target(
         payment: SignedAmount,
         change_fee: SignedAmount,
@@ -140,7 +140,7 @@ pub struct Selection {
     pub target: SignedAmount,
     /// The weight of the inputs, in weight units.
     weight: i64,
-    /// The part of the coins' single bump fees that common ancestors save.
+    /// The saving on the coins' separate bump fees, since common ancestors count once.
     bump_discount: SignedAmount,
     waste: SignedAmount,
 }
@@ -156,7 +156,7 @@ impl Selection {
         sum(each(coins, &self.coins).map(Coin::value))
     }
 
-    /// The bump fee of all coins together.
+    /// The bump fee of all selected coins together.
     pub fn bump_fees(&self, coins: &[Coin]) -> SignedAmount {
         each(coins, &self.coins).map(|coin| coin.bump_fee).sum::<SignedAmount>() - self.bump_discount
     }
@@ -195,7 +195,7 @@ fn best(selections: Vec<Selection>) -> Option<Selection> {
 }
 
 /// Selects coins for `target`: the recipients' amounts and the fee for the outputs. The first `preset` coins are always
-/// selected. The others are only if `add_inputs` is set and the preset ones do not suffice. Fails if the coins do not
+/// selected; the others only if `add_inputs` is set and the preset ones do not suffice. Fails if the coins do not
 /// suffice, or every selection is too heavy.
 pub fn select(
     coins: &[Coin],
@@ -240,7 +240,7 @@ pub fn select(
     Ok(selection)
 }
 
-/// All groups, and the groups of coins with a positive effective value if those differ: if coins are grouped by script.
+/// All groups, and if coins are grouped by script, the groups of only coins with a positive effective value.
 struct CoinGroups {
     all: Groups,
     positive: Option<Groups>,
@@ -280,7 +280,7 @@ fn automatic(
     Err(failure.unwrap_or(SpendError::InsufficientFunds))
 }
 
-/// Fails if the groups that pass any filter do not suffice.
+/// Fails if the groups that pass at least one filter do not suffice.
 fn check_discarded(
     grouped: &CoinGroups,
     coins: &[Coin],
@@ -362,7 +362,7 @@ fn attempt(
     Ok(best(chosen))
 }
 
-/// An upper bound for the total amount of candidates within a weight: as if all were as light as the lightest.
+/// An upper bound for the total amount of candidates within a weight. It assumes the least weight for all of them.
 fn most_within(candidates: &[Candidate], max_weight: i64) -> SignedAmount {
     let lightest = candidates.iter().map(|candidate| candidate.weight).min().unwrap_or(1).max(1);
     let most = usize::try_from(max_weight / lightest).unwrap_or(0);
@@ -397,7 +397,7 @@ fn choose(
         Err(missed) => too_heavy |= missed == SelectionFailure::TooHeavy,
     };
     let positive = grouped.positive.as_ref().unwrap_or(&grouped.all);
-    // If the recipients pay the fee, users often do not expect a selection without change.
+    // If the recipients pay the fee, users often expect change, and branch and bound makes none.
     if !params.subtract_fee {
         keep(branch_and_bound(&mut pool.positive, target, params.cost_of_change, max_weight), positive, &mut chosen);
     }
@@ -405,7 +405,7 @@ fn choose(
     if with_change < 0 && chosen.is_empty() {
         return Err(NO_ROOM_FOR_CHANGE);
     }
-    // No set can be light enough. The searches would run to their limits to find that out.
+    // If no set can be light enough, fail now: the searches would run to their step limits.
     let amount_of_all = sum(pool.all.iter().map(|candidate| candidate.amount));
     if amount_of_all >= target
         && most_within(&pool.all, max_weight).max(most_within(&pool.positive, max_weight)) < target

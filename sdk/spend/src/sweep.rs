@@ -22,13 +22,13 @@ use crate::weight::{InputSize, signed_weight};
 /// The parameters of sendall.
 #[derive(Clone, Debug)]
 pub struct Sweep {
-    /// The outputs are the recipients. With `named`, the inputs are the coins to spend.
+    /// The transaction so far: its outputs are the recipients. With `named`, its inputs are the coins to spend.
     pub transaction: Transaction,
     /// The positions of the recipients without an amount, who share the remainder.
     pub sharers: HashSet<usize>,
     /// Whether exactly the transaction's inputs are spent, even if there are none.
     pub named: bool,
-    /// Whether coins stay behind that cost more to spend than they are worth.
+    /// Whether to leave out coins that cost more to spend than they are worth.
     pub send_max: bool,
     /// Whether the transaction signals replaceability (BIP 125).
     pub replaceable: bool,
@@ -36,7 +36,7 @@ pub struct Sweep {
 
 const UNSOLVABLE: &str = "Unable to determine the size of the transaction, the wallet contains unsolvable descriptors";
 
-/// Makes the unsigned transaction. `control` selects coins. The error is the first broken rule, with bitcoind's code.
+/// Makes the unsigned transaction. `control` selects coins. The error is for the first broken rule, with bitcoind's code.
 pub fn sweep(
     services: Services<'_>,
     settings: &SpendSettings,
@@ -118,7 +118,7 @@ fn insufficient(message: &str) -> RpcError {
     RpcError::new(RpcErrorCode::WALLET_INSUFFICIENT_FUNDS, message)
 }
 
-/// Refuses inputs that are spent or not the wallet's.
+/// Fails if an input is spent or not the wallet's.
 fn check_named(services: Services<'_>, transaction: &Transaction) -> Result<(), RpcError> {
     let outpoints: Vec<OutPoint> = transaction.input.iter().map(|input| input.previous_output).collect();
     let owned = owned_outputs(services, &outpoints)?;
@@ -137,7 +137,7 @@ fn check_named(services: Services<'_>, transaction: &Transaction) -> Result<(), 
     Ok(())
 }
 
-/// Shares the remainder in equal parts; the first also gets the rest of the division.
+/// Shares `left` among the sharers in equal parts; the first also gets the rest of the division. Fails for dust outputs.
 fn share(
     services: Services<'_>,
     transaction: &mut Transaction,

@@ -33,7 +33,7 @@ fn txid(number: usize) -> Txid {
     Txid::from_byte_array(id)
 }
 
-/// A confirmed coin at an address of its own. Its input has 68 virtual bytes, 58 for P2TR.
+/// A confirmed coin at its own address. Its input has 68 virtual bytes, 58 for P2TR.
 fn coin(number: usize, value: u64, kind: OutputKind) -> Coin {
     let size = match kind {
         OutputKind::Bech32m => InputSize::new(0, &[65]),
@@ -234,7 +234,7 @@ fn selection_leaves_filters_out_where_many_coins_were_tried_in_vain() {
     let drawn = |count, spend_unconfirmed_change| {
         drawn_in_vain(&pool(count), 1_700_000, &Params { spend_unconfirmed_change, ..params(1) })
     };
-    // A tenth of the coins takes a tenth of the random numbers.
+    // Drawing scales with the number of coins.
     let two_filters = 10 * drawn(5_100, false);
     let all_filters = drawn(51_000, true);
     assert!(all_filters < two_filters * 7 / 4, "{all_filters} and {two_filters}");
@@ -277,7 +277,7 @@ fn change_target_lies_between_its_bounds() {
     assert!(target(25_001) < 50_009);
 }
 
-/// A mempool entry with fee, size, parents and children.
+/// A mempool entry with fee, size, parents, children, and count, size and fees with its ancestors.
 fn entry(
     number: usize,
     fee: i64,
@@ -338,7 +338,7 @@ fn ancestors_are_paid_for_once() {
 
 #[test]
 fn a_cluster_counts_whatever_is_connected() {
-    // Coins of 1 and 3 connect the clusters {1, 2} and {3} by the payment; 4 is elsewhere.
+    // The payment spends coins of 1 and 3, and connects the clusters {1, 2} and {3}. 4 is in another cluster.
     let entries = vec![
         entry(1, 100, 100, &[], &[2], (1, 100, 100)),
         entry(2, 100, 100, &[1], &[], (2, 200, 200)),

@@ -1,5 +1,5 @@
-//! Version 3 payments (TRUC, BIP 431). Unconfirmed parent and child must both be of version 3 or neither. A version 3
-//! transaction is small and has at most one unconfirmed parent, which has no other child.
+//! Version 3 payments (TRUC, BIP 431). An unconfirmed parent and its child must both be of version 3, or neither. A
+//! version 3 transaction has a weight limit and at most one unconfirmed parent, which has no other child.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -14,12 +14,12 @@ use crate::coins::BATCH;
 use crate::error::SpendError;
 
 pub const TRUC: Version = Version(3);
-/// The greatest weight of a TRUC transaction, and of one with an unconfirmed parent (`TRUC_MAX_WEIGHT`,
-/// `TRUC_CHILD_MAX_WEIGHT` of Bitcoin Core).
+/// The greatest weight of a TRUC transaction (`TRUC_MAX_WEIGHT` of Bitcoin Core).
 pub const MAX_WEIGHT: Weight = Weight::from_wu(40_000);
+/// The greatest weight of a TRUC transaction with an unconfirmed parent (`TRUC_CHILD_MAX_WEIGHT`).
 pub const MAX_CHILD_WEIGHT: Weight = Weight::from_wu(4_000);
 
-/// Drops the coins that a payment of this version may not spend. The first `preset` stay: for them it fails instead.
+/// Drops the coins that a payment of this version may not spend. Fails if one of the first `preset` coins is of the wrong version.
 pub fn keep_allowed(
     services: Services<'_>,
     payment: Version,
@@ -52,8 +52,7 @@ pub fn keep_allowed(
     Ok(())
 }
 
-/// The unconfirmed transaction with the greatest total value among these coins; of equal ones the first txid, as in Bitcoin
-/// Core.
+/// The unconfirmed transaction with the greatest total value among these coins; if equal, the first txid, as in Bitcoin Core.
 fn greatest_parent(coins: &[Coin]) -> Option<Txid> {
     let mut totals = BTreeMap::<Txid, SignedAmount>::new();
     for coin in coins.iter().filter(|coin| is_unconfirmed(coin)) {
@@ -63,8 +62,8 @@ fn greatest_parent(coins: &[Coin]) -> Option<Txid> {
     totals.into_iter().rev().max_by_key(|(_, total)| *total).map(|(txid, _)| txid)
 }
 
-/// Drops all unconfirmed coins but the preset ones if a version 3 payment exceeds the weight of a TRUC child and spends one
-/// of them. Returns whether it did.
+/// Drops all unconfirmed coins but the preset ones if a version 3 payment spends one of them and exceeds
+/// [`MAX_CHILD_WEIGHT`]. Returns whether it did.
 pub fn keep_light(preset: usize, coins: &mut Vec<Coin>, chosen: &[usize], weight: Weight) -> bool {
     let mut added = chosen.iter().filter(|position| **position >= preset).filter_map(|position| coins.get(*position));
     if weight <= MAX_CHILD_WEIGHT || !added.any(is_unconfirmed) {
@@ -74,7 +73,7 @@ pub fn keep_light(preset: usize, coins: &mut Vec<Coin>, chosen: &[usize], weight
     true
 }
 
-/// Keeps the first `preset` coins, and of the others those allowed by `keep`.
+/// Drops the coins after the first `preset` that `keep` does not allow.
 fn retain_after(preset: usize, coins: &mut Vec<Coin>, keep: impl Fn(&Coin) -> bool) {
     let mut position = 0;
     coins.retain(|coin| {

@@ -21,14 +21,14 @@ pub fn branch_and_bound(
     candidates.sort_by_key(|candidate| (std::cmp::Reverse(candidate.amount), candidate.fee - candidate.long_term_fee));
     let candidates = &*candidates;
     let limit = target.saturating_add(cost_of_change);
-    // If spending costs more now than later, further inputs only add waste.
-    let is_dear = candidates.first().is_some_and(|first| first.fee > first.long_term_fee);
+    // If spending costs more now than later, each further input adds waste.
+    let is_expensive = candidates.first().is_some_and(|first| first.fee > first.long_term_fee);
     let (mut amount, mut waste, mut weight, mut too_heavy) = (SignedAmount::ZERO, SignedAmount::ZERO, 0_i64, false);
     let mut taken: Vec<usize> = Vec::new();
     let mut best: Option<(SignedAmount, Vec<usize>)> = None;
     let mut next = 0;
     for _ in 0..MAX_STEPS {
-        let worse = is_dear && best.as_ref().is_some_and(|(least, _)| waste > *least);
+        let worse = is_expensive && best.as_ref().is_some_and(|(least, _)| waste > *least);
         let mut back = true;
         if amount + available < target || amount > limit || worse {
         } else if weight > max_weight {
@@ -43,7 +43,7 @@ pub fn branch_and_bound(
         }
         if back {
             let Some(last) = taken.pop() else { break };
-            // Backtrack: candidates skipped after the last included one become available again; that one is skipped.
+            // Backtrack: skip the last included candidate, and make the skipped candidates after it available again.
             let passed = candidates.get(last + 1..next).unwrap_or_default();
             available += passed.iter().map(|candidate| candidate.amount).sum::<SignedAmount>();
             let Some(candidate) = candidates.get(last) else { break };
@@ -55,7 +55,7 @@ pub fn branch_and_bound(
         }
         let Some(candidate) = candidates.get(next) else { break };
         available -= candidate.amount;
-        // The twin of a skipped candidate leads to the same sums.
+        // A candidate equal to the skipped one before it would lead to the same sums.
         let previous = next.checked_sub(1);
         let twin = taken.last() != previous.as_ref()
             && previous

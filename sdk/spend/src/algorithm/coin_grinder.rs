@@ -35,8 +35,8 @@ impl Search<'_> {
         Some(last)
     }
 
-    /// Removes the last candidate. Returns the position after it and its twins, which would give the same set or a
-    /// heavier one; `None` at the end of the search.
+    /// Removes the last candidate. Returns the next position with another amount, since equal amounts give the same set
+    /// or a heavier one; `None` at the end of the search.
     fn shift(&mut self) -> Option<usize> {
         loop {
             let left = self.leave_last()?;
@@ -58,7 +58,7 @@ pub fn coin_grinder(
 ) -> SelectionResult {
     candidates.sort_by_key(|candidate| (std::cmp::Reverse(candidate.amount), candidate.weight));
     let candidates = &*candidates;
-    // For each position, of the candidates behind it: the total amount and the least weight.
+    // For each position: the total amount and the least weight of the candidates behind it.
     let mut behind = vec![(SignedAmount::ZERO, i64::MAX); candidates.len()];
     let (mut rest, mut lightest) = (SignedAmount::ZERO, i64::MAX);
     for (slot, candidate) in behind.iter_mut().zip(candidates).rev() {

@@ -98,7 +98,7 @@ impl<'a> Subsets<'a> {
         Self { candidates, max_weight, heaviest }
     }
 
-    /// The random subset with the least total of at least `target`. All candidates if no subset is better
+    /// The random subset with the least total of at least `target`; all candidates if no subset is better
     /// (`ApproximateBestSubset` of Bitcoin Core).
     fn closest(&self, sum: SignedAmount, target: SignedAmount, random: &mut impl Rng) -> Best {
         let mut best = (sum, (0..self.candidates.len()).collect());
@@ -117,9 +117,9 @@ impl<'a> Subsets<'a> {
     }
 
     /// First pass: each candidate becomes a member with probability 1/2. A candidate that reaches the target completes
-    /// a subset, which is compared, and does not stay a member. Returns the members' amount and weight if none reached
-    /// it. Amounts descend, so the candidates that reach the target at once are adjacent. The smallest that is drawn
-    /// makes the best subset, and the others can be skipped.
+    /// a subset, which is compared with the best, and leaves again. Returns the members' amount and weight if no
+    /// candidate reached the target. Amounts descend, so the candidates that reach the target are adjacent. The smallest
+    /// drawn one of them gives the best subset, and the others can be skipped.
     fn draw(
         &self,
         target: SignedAmount,
@@ -157,7 +157,7 @@ impl<'a> Subsets<'a> {
     }
 
     /// Second pass: adds the candidates that were not drawn, one after the other. A candidate that reaches the target
-    /// completes a subset and does not stay a member.
+    /// completes a subset, which is compared with the best, and leaves again.
     fn fill(
         &self,
         target: SignedAmount,

@@ -1,7 +1,7 @@
 //! The algorithms of coin selection: branch and bound, CoinGrinder, the knapsack solver, single random draw.
 //!
-//! Each gets candidates, that is groups of coins reduced to four numbers, and returns the groups to spend. Sums of
-//! amounts that come from the node saturate.
+//! Each selects from candidates (groups of coins, reduced to amount, fees and weight) and returns the groups to spend.
+//! Sums of amounts from the node saturate.
 
 mod branch_and_bound;
 mod coin_grinder;
@@ -25,7 +25,7 @@ pub struct Candidate {
     pub amount: SignedAmount,
     /// The fee for spending the group now.
     pub fee: SignedAmount,
-    /// The fee for spending it later, at the long-term feerate.
+    /// The fee for spending the group later, at the long-term feerate.
     pub long_term_fee: SignedAmount,
     /// The weight of its inputs.
     pub weight: i64,
@@ -38,7 +38,7 @@ pub struct Candidate {
 pub enum SelectionFailure {
     /// There is no solution.
     Nothing,
-    /// Sets that it found are too heavy.
+    /// The sets that it found are too heavy.
     TooHeavy,
 }
 

@@ -8,8 +8,8 @@ use bitcoin::secp256k1::rand::Rng;
 
 use super::{Candidate, SelectionFailure, SelectionResult, groups};
 
-/// Draws groups until their amount reaches `target`, which includes change. While they are too heavy, the smallest are
-/// removed. The candidates have positive amounts; the function shuffles the drawn ones.
+/// Draws groups until their amount reaches `target`, which includes change. While they are too heavy, it removes the
+/// smallest. The candidates have positive amounts; the function reorders them.
 pub fn single_random_draw(
     candidates: &mut [Candidate],
     target: SignedAmount,

@@ -96,7 +96,7 @@ fn branch_and_bound_ends_on_hard_input() {
 }
 
 #[test]
-fn searches_tell_what_is_too_heavy() {
+fn searches_report_sets_that_are_too_heavy() {
     let mut candidates = amounts(&[10, 10, 10]);
     assert_eq!(branch_and_bound(&mut candidates, 30, 0, 2), Err(SelectionFailure::TooHeavy));
     assert_eq!(coin_grinder(&mut candidates, 25, 5, 2), Err(SelectionFailure::TooHeavy));
@@ -151,8 +151,8 @@ proptest! {
     fn branch_and_bound_has_the_least_waste_of_all_subsets(
         pool in small_pool(), target in 1..600_i64, cost in 0..30_i64, max_weight in 5..60_i64, dear in 1..9_i64,
     ) {
-        // The fees follow from one feerate each: spending is dearer now for all candidates, or for none. At a feerate of 0 the search
-        // would skip a lighter candidate of the same amount, as that of Bitcoin Core does.
+        // One feerate sets all fees, and one all later fees: spending costs more now for all candidates or for none. At a feerate of 0
+        // the search would skip a lighter candidate of the same amount, as Bitcoin Core does.
         let mut pool = pool;
         for candidate in &mut pool {
             (candidate.fee, candidate.long_term_fee) = (sat(candidate.weight * dear), sat(candidate.weight * 4));
@@ -166,7 +166,7 @@ proptest! {
                 let (amount, weight) = (amount(&pool, &taken), weight(&pool, &taken));
                 prop_assert!(fits(&(amount, weight, 0)));
                 let waste = sum(&pool, &taken, |one| (one.fee - one.long_term_fee).to_sat()) + amount - target;
-                // The search does not extend a set that reaches the target, which only low fees could improve.
+                // The search does not extend a set that reaches the target. At low feerates, more inputs could reduce the waste.
                 if dear >= 4 { prop_assert_eq!(Some(waste), least) } else { prop_assert!(Some(waste) >= least) }
             }
         }

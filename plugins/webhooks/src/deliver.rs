@@ -144,7 +144,7 @@ impl Delivery {
             };
             // After an error of the store, the thread starts again from the stored state.
             if let Err(error) = self.deliver(&mut round) {
-                self.host.log(Level::Warn, format!("the hook '{}' pauses: {error}", self.hook.url.text));
+                self.host.log(Level::Warn, format!("the hook to {} pauses: {error}", self.hook.url.entry));
                 self.wait(POLL_INTERVAL);
             }
         }
@@ -205,8 +205,8 @@ impl Delivery {
                     }
                     Failure::Unreachable(error) => {
                         if round.failures == 0 {
-                            let url = &self.hook.url.text;
-                            self.host.log(Level::Warn, format!("'{url}' does not answer and is retried: {error}"));
+                            let receiver = &self.hook.url.entry;
+                            self.host.log(Level::Warn, format!("{receiver} does not answer and is retried: {error}"));
                         }
                         round.failures = round.failures.saturating_add(1);
                         round.paused = now.saturating_add(pause(round.failures));
@@ -215,9 +215,9 @@ impl Delivery {
                 };
                 round.last_error = Some(error.clone());
                 if round.queue.failed(&letter, error.clone(), now)? {
-                    let ((number, wallet), url) = (&letter.key, &self.hook.url.text);
+                    let ((number, wallet), receiver) = (&letter.key, &self.hook.url.entry);
                     self.host
-                        .log(Level::Error, format!("dead letter: entry {number} of '{wallet}' to '{url}': {error}"));
+                        .log(Level::Error, format!("dead letter: entry {number} of '{wallet}' to {receiver}: {error}"));
                 }
             }
         }
@@ -270,8 +270,9 @@ impl Delivery {
             let log = self.host.wallet_scope(&wallet).and_then(|scope| self.host.wallet.log(scope, position, BATCH));
             let Ok(log) = log else { continue };
             if position > 0 && log.dropped > position {
-                let url = &self.hook.url.text;
-                self.host.log(Level::Error, format!("'{url}' misses entries that the log of '{wallet}' has dropped"));
+                let receiver = &self.hook.url.entry;
+                let missed = format!("{receiver} misses entries that the log of '{wallet}' has dropped");
+                self.host.log(Level::Error, missed);
                 round.queue.advance(&wallet, log.dropped)?;
             }
             round.news.extend(log.entries.into_iter().map(|entry| (wallet.clone(), entry)));
@@ -296,7 +297,7 @@ impl Delivery {
         })
     }
 
-    /// Updates the metrics. Their label is not the URL, whose path may hold a secret, since metrics are public.
+    /// Updates the metrics. Their label, like the lines of the log, has no URL, whose path may hold a secret.
     fn measure(&self, queue: &Queue) {
         let number = self.hook.number.to_string();
         let hook = [("hook", number.as_str()), ("receiver", self.hook.url.entry.as_str())];

@@ -1,4 +1,4 @@
-//! Generates the C header of the plugin interface for `outrigger plugin header`: a template, and the declarations of the ABI.
+//! Generates the C header of the plugin interface for `outrigger plugin header` from a template and the declarations of the ABI.
 
 #![warn(missing_docs)]
 

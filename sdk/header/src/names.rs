@@ -1,9 +1,9 @@
-//! C names of Rust names.
+//! Converts Rust names to C names.
 
-/// `BlockInfo` as `block_info`.
+/// Converts `BlockInfo` to `block_info`.
 pub(super) use outrigger_service::json::snake;
 
-/// `BlockInfo` as `BLOCK_INFO`.
+/// Converts `BlockInfo` to `BLOCK_INFO`.
 pub(super) fn upper(name: &str) -> String {
     snake(name).to_ascii_uppercase()
 }
@@ -14,7 +14,7 @@ pub(super) fn abi_type(name: &str) -> String {
     format!("outrigger_{}_t", snake(name))
 }
 
-/// The C type of a Rust type in the ABI, with a space after it if a name needs one.
+/// The C type of a Rust type in the ABI, ready to be followed by a name: with a trailing space where C needs one.
 pub(super) fn c_type(rust: &str) -> String {
     if let Some(target) = rust.strip_prefix("*const ") {
         return format!("const {}*", c_type(target));

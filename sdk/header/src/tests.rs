@@ -10,11 +10,11 @@ use super::declarations::structs;
 use super::names::abi_type;
 use super::{FILE, header};
 
-/// A strict plugin author's warnings.
+/// The warnings that a strict plugin author enables.
 const WARNINGS: [&str; 7] =
     ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wconversion", "-Wshadow", "-Wmissing-field-initializers"];
 
-/// The languages: compiler and arguments.
+/// For each language, the compiler and its arguments.
 const LANGUAGES: [(&str, &[&str]); 2] = [("cc", &["-std=c11", "-xc"]), ("c++", &["-std=c++17", "-xc++"])];
 
 struct Folder(PathBuf);
@@ -32,7 +32,7 @@ impl Folder {
         path
     }
 
-    /// Compiles a source with the header. Returns the path of the result.
+    /// Compiles a source with the header. Returns the path of the output file.
     #[track_caller]
     fn compile(&self, (compiler, language): (&str, &[&str]), source: &str, more: &[&str]) -> PathBuf {
         self.write(FILE, &header());
@@ -115,7 +115,7 @@ fn c_header_is_short() {
 #[test]
 fn c_header_says_once_what_holds_for_threads_ownership_and_lifetimes() {
     let functions = structs().matches("(*").count();
-    // Each function of a struct has rules of its own; the preface has those of the helpers.
+    // The comment of each function pointer has these headings. The preface states the rules of the helpers, without colons.
     for subject in ["Threads:", "Ownership:", "Lifetime:"] {
         assert_eq!(header().matches(subject).count(), functions, "{subject}");
     }

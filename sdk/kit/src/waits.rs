@@ -1,7 +1,7 @@
-//! Calls that wait until something happens or their time is over.
+//! Calls that wait for an event or a timeout.
 //!
-//! A waiting call holds no thread. The first one starts a thread, which looks again when a timeout is over, and each second, because
-//! an event may be lost. The plugin sends no reply and calls no service under the lock.
+//! A waiting call occupies no thread. The first one starts a shared thread, which checks all calls at each timeout, and every second in
+//! case an event was lost. The plugin neither replies nor calls a service while it holds the lock.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,22 +14,22 @@ use outrigger_sdk::{Host, Reply, RpcError};
 
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A call that waits.
+/// A waiting call.
 pub struct Waiter<W> {
     /// Its reply.
     pub reply: Reply,
     /// What it waits for.
     pub wanted: W,
-    /// When its time is over; none without a timeout.
+    /// When it times out; none without a timeout.
     pub deadline: Option<Instant>,
 }
 
 struct Calls<W> {
-    /// By the tokens of their replies.
+    /// The waiting calls by the tokens of their replies.
     waiting: HashMap<u64, Waiter<W>>,
-    /// Whether calls get their answers at once, because the host stops or another instance takes over.
+    /// Whether all calls are due at once, because the host stops or another instance takes over.
     closed: bool,
-    /// Whether the thread has to end.
+    /// Whether the thread must end.
     ended: bool,
     thread: Option<JoinHandle<()>>,
 }
@@ -42,7 +42,7 @@ pub struct Waits<W> {
 }
 
 impl<W: Send + 'static> Waits<W> {
-    /// No call waits yet.
+    /// Without waiting calls.
     pub fn new(host: Host) -> Arc<Self> {
         let calls = Calls { waiting: HashMap::new(), closed: false, ended: false, thread: None };
         Arc::new(Self { host, calls: Mutex::new(calls), changed: Condvar::new() })
@@ -52,8 +52,8 @@ impl<W: Send + 'static> Waits<W> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a call. The thread calls `look`, which takes and answers the calls that are due. The caller has to look once itself, since
-    /// the call may have been met before it was kept. Returns whether calls no longer wait ([`Waits::close`]).
+    /// Adds a call. The thread calls `look`, which takes and answers the calls that are due. The caller must also call `look` once, since
+    /// the call may have become due before it was added. Returns whether calls can no longer wait ([`Waits::close`]).
     pub fn keep(self: &Arc<Self>, waiter: Waiter<W>, look: impl Fn() + Send + 'static) -> bool {
         let mut calls = self.lock();
         calls.waiting.insert(waiter.reply.token(), waiter);
@@ -61,19 +61,19 @@ impl<W: Send + 'static> Waits<W> {
             let waits = self.clone();
             match std::thread::Builder::new().name("waits".into()).spawn(move || waits.run(&look)) {
                 Ok(thread) => calls.thread = Some(thread),
-                Err(error) => self.host.log(Level::Warn, format!("calls cannot wait: {error}")),
+                Err(error) => self.host.log(Level::Warn, format!("cannot start the thread for waiting calls: {error}")),
             }
         }
         self.changed.notify_one();
         calls.closed
     }
 
-    /// Takes a call, if it still waits.
+    /// Removes and returns a call; `None` if it no longer waits.
     pub fn take(&self, token: u64) -> Option<Waiter<W>> {
         self.lock().waiting.remove(&token)
     }
 
-    /// Takes the calls that `is_met` names, those whose time is over, and all after [`Waits::close`].
+    /// Removes and returns the due calls: if `is_met` is true, if they timed out, or all after [`Waits::close`].
     pub fn take_due(&self, is_met: impl Fn(&W) -> bool) -> Vec<Waiter<W>> {
         let now = Instant::now();
         let mut calls = self.lock();
@@ -84,18 +84,18 @@ impl<W: Send + 'static> Waits<W> {
         calls.waiting.extract_if(is_due).map(|(_, waiter)| waiter).collect()
     }
 
-    /// Calls `see` with what each call waits for. It must call no service.
+    /// Calls `see` with the `wanted` of each call, under the lock. `see` must not call a service.
     pub fn each(&self, see: impl FnMut(&W)) {
         self.lock().waiting.values().map(|waiter| &waiter.wanted).for_each(see);
     }
 
     /// Drops a call after its client has left.
     pub fn cancel(&self, token: u64) {
-        // Dropping the reply sends it, so the lock must be free by then.
+        // Dropping the reply sends it, so the lock must be released first.
         drop(self.take(token));
     }
 
-    /// Lets no more calls wait. The caller looks once more, and all are due.
+    /// Makes all calls due, also later ones. The caller must then take and answer them.
     pub fn close(&self) {
         self.lock().closed = true;
     }
@@ -128,16 +128,16 @@ impl<W: Send + 'static> Waits<W> {
                 calls = self.changed.wait_timeout(calls, pause).unwrap_or_else(PoisonError::into_inner).0;
             }
             drop(calls);
-            // The thread has to survive a panic, because no other thread watches the timeouts.
+            // The thread must survive a panic, because no other thread checks the timeouts.
             if catch_unwind(AssertUnwindSafe(look)).is_err() {
-                self.host.log(Level::Error, "checking the calls that wait panicked");
+                self.host.log(Level::Error, "the check of the waiting calls panicked");
             }
             calls = self.lock();
         }
     }
 }
 
-/// The end of a timeout in milliseconds; none for 0, or if the clock cannot represent it.
+/// The deadline for a timeout in milliseconds from now; none for 0, or if the clock cannot represent it.
 ///
 /// # Errors
 /// -1 for a negative timeout.

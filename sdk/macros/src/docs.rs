@@ -1,4 +1,4 @@
-//! Reads the documentation comment of a method: its help, its parameters, its result and an example.
+//! Parses the documentation comment of a method: help, parameters, result and an example.
 
 use proc_macro2::Span;
 use syn::{Attribute, Error, Expr, ExprLit, Lit, Meta, Result};
@@ -20,7 +20,7 @@ pub struct Docs {
 #[derive(Default)]
 pub struct Param {
     pub name: String,
-    /// What stands between brackets before `default: `: the type, which only members have.
+    /// The text in brackets before `default: `: the type. Only members have one.
     pub kind: String,
     pub default: String,
     pub help: String,
@@ -28,7 +28,7 @@ pub struct Param {
     pub members: Vec<Self>,
 }
 
-/// Where a line of text goes.
+/// The section of the comment to which a line belongs.
 enum Place {
     Help,
     Params,
@@ -38,7 +38,7 @@ enum Place {
     Other,
 }
 
-/// A text whose lines arrive one by one: lines of a paragraph are joined, and those of a fenced block stay.
+/// Appends a line to a text. Joins the lines of a paragraph, and keeps those of a fenced block.
 fn append(text: &mut String, line: &str, fenced: bool) {
     match line {
         "" if text.is_empty() => {}
@@ -79,7 +79,7 @@ pub fn text(attributes: &[Attribute]) -> String {
     text.trim_end().to_owned()
 }
 
-/// An item of the list as it is written, its lines joined.
+/// The source text of a list item, with its lines joined.
 struct Item {
     text: String,
     is_member: bool,
@@ -134,7 +134,7 @@ impl Docs {
 }
 
 impl Param {
-    /// Reads an item.
+    /// Parses an item.
     fn read(item: &str) -> std::result::Result<Self, String> {
         let expected = || format!("expected * `name` (default: ...) - ..., got: {item}");
         let (name, rest) = item.strip_prefix("* `").and_then(|rest| rest.split_once('`')).ok_or_else(expected)?;

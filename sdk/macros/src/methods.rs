@@ -1,4 +1,4 @@
-//! `#[methods]`: the methods of an `impl` block, with their part of the manifest and the reading of their arguments.
+//! `#[methods]`: generates the manifest entries, dispatch and argument parsing for the methods of an `impl` block.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -15,11 +15,11 @@ use crate::pieces::Pieces;
 /// The flags of a method.
 const FLAGS: [&str; 5] = ["inline", "long_running", "private_keys", "wallet_only", "needs_tip"];
 
-/// The types of arguments that Rust's types do not tell, and those of members.
+/// The types that `kind` may give an argument whose Rust type is not enough, and the types of members.
 const KINDS: [&str; 11] =
     ["amount", "amounts", "any", "array", "boolean", "hex", "numeric", "object", "outputs", "string", "verbosity"];
 
-/// What the attribute of a method says, and that of its block for all of them.
+/// The settings of a method's attribute, with the block's attribute as defaults.
 #[derive(Clone, Default)]
 struct Attributes {
     name: Option<String>,
@@ -51,7 +51,7 @@ impl Attributes {
     }
 }
 
-/// What the attribute `#[arg(...)]` of an argument says.
+/// The settings of an argument's attribute `#[arg(...)]`.
 #[derive(Default)]
 struct ArgAttributes {
     kind: Option<String>,
@@ -151,7 +151,7 @@ impl Method {
                 }
             }
         }
-        // The texts are shown by `help`, where brackets are no links and no tags.
+        // The comments are help texts, in which brackets are neither links nor tags.
         function.attrs.push(syn::parse_quote!(#[allow(rustdoc::broken_intra_doc_links, rustdoc::invalid_html_tags)]));
         let method = Self { ident, name, attributes, docs, has_self, given };
         method.check()?;
@@ -165,7 +165,7 @@ impl Method {
         })
     }
 
-    /// The documentation lists exactly the arguments, in their order.
+    /// Checks that the documentation lists exactly the arguments, in order.
     fn check(&self) -> Result<()> {
         let error = |message: String| Err(Error::new(self.ident.span(), message));
         if self.docs.help.is_empty() {
@@ -177,7 +177,7 @@ impl Method {
         for param in &self.docs.params {
             if !param.kind.is_empty() {
                 return error(format!(
-                    "`{}` is an argument, whose type is Rust's; only members have one in brackets",
+                    "`{}` is an argument, and its type is its Rust type: only members have a type in brackets",
                     param.name
                 ));
             }
@@ -202,7 +202,7 @@ impl Method {
         }
     }
 
-    /// Appends the method's object of the manifest.
+    /// Appends the method's object in the manifest.
     fn describe(&self, pieces: &mut Pieces) -> Result<()> {
         pieces.json("{\"name\":").string(&self.name);
         pieces.member("category", self.attributes.category.as_deref().unwrap_or_default());
@@ -223,7 +223,7 @@ impl Method {
         Ok(())
     }
 
-    /// The arm that answers a call of the method.
+    /// The match arm that answers a call of the method.
     fn arm(&self, plugin: &Type) -> TokenStream {
         let (ident, name) = (&self.ident, &self.name);
         let reads: Vec<TokenStream> =
@@ -281,7 +281,7 @@ impl Argument {
         }
         let default = match &self.attributes.default {
             Some(_) if !param.default.is_empty() => {
-                return Err(Error::new_spanned(ty, "the default stands in the documentation and in the attribute"));
+                return Err(Error::new_spanned(ty, "both the documentation and the attribute have a default"));
             }
             Some(default) => written(default),
             None => param.default.clone(),
@@ -313,7 +313,7 @@ impl Argument {
         Ok(())
     }
 
-    /// Reads the argument from the value at its position.
+    /// The code that reads the argument from the value at its position.
     fn read(&self, position: usize) -> TokenStream {
         let (ty, name) = (&self.ty, &self.name);
         let value = format_ident!("value{position}");
@@ -339,7 +339,7 @@ impl Argument {
     }
 }
 
-/// A default as help shows it.
+/// A default as the help shows it.
 fn written(default: &Expr) -> String {
     match default {
         Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => text.value(),
@@ -347,7 +347,7 @@ fn written(default: &Expr) -> String {
     }
 }
 
-/// Takes the attributes `#[arg(...)]` away, which the compiler would not know.
+/// Removes the attributes `#[arg(...)]`, which the compiler does not know, and parses them.
 fn take_arg_attributes(attributes: &mut Vec<Attribute>) -> Result<ArgAttributes> {
     let mut found = ArgAttributes::default();
     for attribute in attributes.extract_if(.., |attribute| attribute.path().is_ident("arg")) {
@@ -371,7 +371,7 @@ fn take_arg_attributes(attributes: &mut Vec<Attribute>) -> Result<ArgAttributes>
     Ok(found)
 }
 
-/// The last name of a type's path, through references.
+/// The last segment of a type's path, without references.
 fn last_segment(ty: &Type) -> Option<String> {
     match ty {
         Type::Reference(reference) => last_segment(&reference.elem),

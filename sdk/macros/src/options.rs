@@ -1,4 +1,4 @@
-//! `#[derive(PluginOptions)]`: the options of a plugin's configuration as a struct.
+//! `#[derive(PluginOptions)]`: the options in a plugin's configuration as a struct.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -62,7 +62,7 @@ pub fn expand(item: TokenStream) -> Result<TokenStream> {
     })
 }
 
-/// A default as JSON: a literal, a negative number or a list of these.
+/// Converts a default to JSON. It must be a literal, a negative number or a list of these.
 fn json(default: &Expr) -> Result<String> {
     match default {
         Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Ok(crate::pieces::string(&text.value())),

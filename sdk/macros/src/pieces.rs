@@ -1,4 +1,4 @@
-//! The text of a manifest in pieces: text that is known here, and constants that the compiler evaluates.
+//! Builds the text of a manifest from pieces: literal text, and constants that the compiler evaluates.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
@@ -50,7 +50,7 @@ impl Pieces {
     }
 }
 
-/// The text as a JSON string.
+/// Quotes and escapes the text as a JSON string.
 pub fn string(text: &str) -> String {
     let mut json = String::from("\"");
     for character in text.chars() {

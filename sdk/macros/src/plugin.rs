@@ -1,4 +1,4 @@
-//! `#[plugin]`: the manifest of a plugin, and the calls of its methods.
+//! `#[plugin]`: generates the manifest of a plugin and the dispatch to its methods.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
@@ -8,12 +8,12 @@ use syn::{Error, ImplItem, ItemImpl, LitStr, Path, Result, Token, bracketed};
 
 use crate::pieces::{Pieces, string};
 
-/// The members of the manifest that are texts, lists of texts, and flags.
+/// The members of the manifest that are texts.
 const TEXTS: [&str; 2] = ["id", "summary"];
 const WRAPPERS: [&str; 3] = ["pooled", "inline", "observe"];
 const REQUIREMENTS: [&str; 5] = ["network", "release", "txindex", "blockfilterindex", "spent_outputs"];
 const LISTS: [&str; 6] = ["services", "optional", "events", "reach", "calls", "provides"];
-/// The services that a plugin can provide, and the functions of `outrigger_sdk::methods` that answer the host's calls.
+/// The services that a plugin can provide, each with the function of `outrigger_sdk::methods` that answers the host's calls.
 const PROVIDED: [(&str, &str); 2] = [("keys-provider/1", "provide_keys"), ("policy/1", "provide_policy")];
 const FLAGS: [&str; 3] = ["restartable", "critical", "folder"];
 
@@ -117,7 +117,7 @@ pub fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
     Ok(quote!(#block))
 }
 
-/// An item of a list as JSON: a text, or `"to" = "help"` for an entry of `reach` and its reason.
+/// Converts a list item to JSON: a text, or `"to" = "help"` for an entry of `reach` with its reason.
 fn list_item(input: ParseStream<'_>) -> Result<String> {
     let to = string(&input.parse::<LitStr>()?.value());
     if !input.peek(Token![=]) {
@@ -157,7 +157,7 @@ fn complete(
     }
     let joined = quote!(&[&["{\"version\":\"", #version, "\""], &#head, #(#lists,)* &["]}"]]);
     block.items.push(syn::parse_quote! {
-        #[allow(long_running_const_eval, reason = "a long manifest takes as long as it is")]
+        #[allow(long_running_const_eval, reason = "joining a long manifest takes many steps")]
         const MANIFEST: &'static str = {
             const PARTS: &[&[&str]] = #joined;
             const TEXT: [u8; ::outrigger_sdk::methods::length(PARTS)] = ::outrigger_sdk::methods::join(PARTS);

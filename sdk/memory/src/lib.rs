@@ -1,10 +1,10 @@
-//! Wipes memory that may contain secrets and that no owner wipes: memory freed by libraries, and stacks after calls.
+//! Wipes memory that may contain secrets and has no owner to wipe it: memory freed by libraries, and stacks after calls.
 //!
-//! Owners wipe values that are known to be secret (`Secret` of messages, `zeroize`). They cannot reach parsed JSON,
-//! outgrown buffers and the working copies of libraries; [`WipingAllocator`] overwrites those when they are freed.
+//! Owners wipe known secrets (`Secret` of messages, `zeroize`). They cannot reach parsed JSON, reallocated buffers and
+//! the working copies of libraries; [`WipingAllocator`] overwrites those when they are freed.
 //!
-//! The host and the plugins that handle keys or long answers use this allocator. The stack is overwritten after the
-//! wallet service has computed with keys, and after calls of methods marked `private_keys`. A request body that arrives
+//! The host and the plugins that handle keys or long answers use this allocator. They overwrite the stack after the
+//! wallet service has used keys, and after calls of methods marked `private_keys`. A request body that arrives
 //! in one piece stays in hyper's read buffer until the connection overwrites it or ends.
 //!
 //! The crate depends on no other crate of the project.
@@ -20,7 +20,7 @@ use zeroize::optimization_barrier;
 
 const WIPED_STACK: usize = 64 << 10;
 
-/// An allocator that zeroes freed memory, on top of another one. It maps large blocks directly, which the kernel wipes.
+/// An allocator that zeroes freed memory, on top of another one. It maps large blocks directly, so the kernel wipes them.
 /// [`wipe_freed_memory!`](crate::wipe_freed_memory!) makes it the allocator of a program or plugin.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WipingAllocator<A = System>(A);
@@ -32,9 +32,9 @@ impl WipingAllocator {
     }
 }
 
-// SAFETY: memory is from the inner allocator, or mapped if it is large; its layout tells from which, so that it is
-// returned there. `realloc` of other blocks allocates, copies, and frees through `dealloc`, so the old block is wiped,
-// too.
+// SAFETY: large blocks are mapped, all others are from the inner allocator. The layout identifies the source, so each
+// block is returned there. `realloc` of other blocks allocates, copies, and frees with `dealloc`, which wipes the old
+// block.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for WipingAllocator<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -116,8 +116,8 @@ unsafe fn wipe(memory: *mut u8, size: usize) {
     }
 }
 
-/// Maps large blocks. The kernel zeroes pages before it passes them to another process, and grows a mapping by moving
-/// its pages without a copy. So large blocks need no wiping.
+/// Maps large blocks. They need no wiping: the kernel zeroes pages before it gives them to another process, and grows a
+/// mapping by moving its pages without a copy.
 #[cfg(all(target_os = "linux", not(miri)))]
 mod large {
     use std::alloc::Layout;
@@ -125,10 +125,10 @@ mod large {
 
     /// The least size of a large block, in bytes.
     const LEAST: usize = 256 << 10;
-    /// The least alignment of a page, in bytes.
+    /// The smallest page size, and so the alignment of every mapping, in bytes.
     const PAGE: usize = 4096;
-    /// The least size for huge pages (2 MiB on most machines), in bytes. Each first access to a page costs a fault, and
-    /// a long answer touches thousands of small pages. In smaller blocks much of a huge page would be unused.
+    /// The least size of a block with huge pages (2 MiB on most machines), in bytes. The first access to each page faults,
+    /// and a long answer touches thousands of small pages. A smaller block would waste much of a huge page.
     const HUGE: usize = 4 << 20;
 
     #[inline]
@@ -167,9 +167,9 @@ mod large {
     /// Unmaps a block.
     ///
     /// # Safety
-    /// As of [`resize`].
+    /// As for [`resize`].
     pub unsafe fn unmap(freed: *mut u8, size: usize) {
-        // SAFETY: the caller's promise. It cannot fail for such a block.
+        // SAFETY: the caller's promise. Unmapping a mapped block cannot fail.
         unsafe { libc::munmap(freed.cast(), size) };
     }
 }
@@ -188,18 +188,18 @@ mod large {
     }
 
     /// # Safety
-    /// None: it is not called.
+    /// None: no block is large, so nothing calls it.
     pub unsafe fn resize(_: *mut u8, _: usize, _: usize) -> *mut u8 {
         std::ptr::null_mut()
     }
 
     /// # Safety
-    /// None: it is not called.
+    /// None: no block is large, so nothing calls it.
     pub unsafe fn unmap(_: *mut u8, _: usize) {}
 }
 
-/// Makes [`WipingAllocator`] the global allocator of a program or plugin, for those that handle private keys or
-/// passphrases. A plugin frees its own memory, which the host's allocator does not see.
+/// Makes [`WipingAllocator`] the global allocator of a program or plugin that handles private keys or passphrases.
+/// A plugin needs its own, since the host's allocator does not free the plugin's memory.
 ///
 /// ```
 /// outrigger_memory::wipe_freed_memory!();
@@ -213,7 +213,7 @@ macro_rules! wipe_freed_memory {
     };
 }
 
-/// Overwrites the calling thread's stack down to 64 KiB below the caller: computations with private keys leave copies.
+/// Overwrites 64 KiB of the calling thread's stack below the caller, where computations with private keys leave copies.
 #[inline(never)]
 pub fn wipe_stack() {
     let below = [0_u8; WIPED_STACK];
@@ -241,7 +241,7 @@ mod tests {
     fn freed_and_outgrown_memory_is_wiped() {
         let (wiping, layout) = (WipingAllocator(Keeping), Layout::from_size_align(4096, 8).unwrap());
         let is_all = |memory: *mut u8, byte: u8| {
-            // SAFETY: each block here has at least so many bytes, all written, and is never freed.
+            // SAFETY: each block here has at least this many bytes, all written, and is never freed.
             unsafe { std::slice::from_raw_parts(memory, layout.size()) }.iter().all(|found| *found == byte)
         };
         // SAFETY: sizes and alignments are those of the allocations.
@@ -260,7 +260,7 @@ mod tests {
     fn blocks_of_every_small_size_are_wiped_and_nothing_beside_them() {
         for size in 0..=300 {
             let mut memory = [0xab_u8; 304];
-            // SAFETY: the buffer has so many bytes.
+            // SAFETY: the buffer has this many bytes.
             unsafe { wipe(memory.as_mut_ptr().add(2), size) };
             let wiped = |at: usize| (2..2 + size).contains(&at);
             assert!(memory.iter().enumerate().all(|(at, byte)| (*byte == 0) == wiped(at)), "{size}");

@@ -1,6 +1,6 @@
 //! Runs independent work on several CPUs.
 //!
-//! The threads end with the call. Starting one costs some 30 us; less work stays on the calling thread.
+//! The threads end with the call. Starting a thread costs about 30 us, so a small job stays on the calling thread.
 //!
 //! ```
 //! use outrigger_memory::parallel;
@@ -18,20 +18,20 @@ use crate::wipe_stack;
 
 /// The most threads per call, the calling one included.
 const MAX_THREADS: usize = 8;
-/// The stack size of threads, in bytes: that of the host's threads for calls, since scripts are parsed recursively.
+/// The stack size of threads, in bytes. As large as on the host's call threads, since scripts are parsed recursively.
 const STACK_SIZE: usize = 8 << 20;
 
-/// The number of threads that the machine can run in parallel, up to the maximum.
+/// The number of threads that the machine can run in parallel, at most [`MAX_THREADS`].
 static THREADS: LazyLock<usize> =
     LazyLock::new(|| thread::available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS));
 
-/// Applies `work` to each item. Returns the results in order. `batch` is the number of items that are worth a thread: a
-/// thread takes so many at a time, and there are no more threads than batches.
+/// Applies `work` to each item. Returns the results in order. `batch` is the least number of items worth a thread: a
+/// thread takes this many at a time, and there are no more threads than batches.
 pub fn map<T: Send, R: Send>(items: Vec<T>, batch: usize, work: impl Fn(T) -> R + Sync) -> Vec<R> {
     map_while(items, batch, &|| true, work).unwrap_or_default()
 }
 
-/// [`map`] that calls `wanted` before each batch, and returns `None` once it is false.
+/// Like [`map`], but calls `wanted` before each batch, and stops and returns `None` once it is false.
 pub fn map_while<T: Send, R: Send>(
     items: Vec<T>,
     batch: usize,
@@ -65,7 +65,7 @@ pub fn map_while<T: Send, R: Send>(
     Some(done.into_iter().map(|(_, result)| result).collect())
 }
 
-/// Runs `worker` on this many threads, the calling one included, or on fewer if the system starts no more.
+/// Runs `worker` on this many threads, including the calling one, or on fewer if the system refuses more.
 fn on_threads<D: Send>(threads: usize, worker: &(impl Fn() -> Vec<D> + Sync)) -> Vec<D> {
     thread::scope(|scope| {
         let other = move || {

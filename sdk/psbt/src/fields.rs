@@ -11,11 +11,11 @@ use crate::reader::{DecodeError, PROPRIETARY, Result, error};
 /// A field type.
 pub struct Field {
     kind: u64,
-    /// The length of the key in bytes, with the type. `None`: the reader of the field checks the key.
+    /// The length of the key in bytes, including the type. `None`: the reader of the field checks the key.
     key_len: Option<usize>,
     /// The name in messages since Bitcoin Core 32, without the map's name.
     name: &'static str,
-    /// The name as a duplicate until Bitcoin Core 31.
+    /// The name in messages about a duplicate until Bitcoin Core 31.
     duplicate: &'static str,
     /// The message for a key of another length until Bitcoin Core 31.
     length: &'static str,
@@ -30,12 +30,12 @@ const fn keyed(kind: u64, duplicate: &'static str) -> Field {
     Field { kind, key_len: None, name: "", duplicate, length: "" }
 }
 
-/// A field type of version 2 alone (BIP 370). Its key is the type.
+/// A field type that only version 2 has (BIP 370). Its key is only the type.
 pub struct NewField {
     kind: u64,
     /// The name in messages about the key, without the map's name.
     name: &'static str,
-    /// The name in messages about its presence.
+    /// The name in messages about a missing or forbidden field.
     pub presence: &'static str,
 }
 
@@ -213,7 +213,7 @@ pub struct Keys<'r> {
 }
 
 impl<'r> Keys<'r> {
-    /// The checks of a map by the rules of a release. Without `is_new`, fields of version 2 are refused.
+    /// A checker of a map by the rules of a release. Without `is_new` it refuses fields of version 2.
     pub fn new(map: &'static Map, rules: &'r Rules, is_new: bool) -> Self {
         Self { map, rules, is_new, seen: BTreeSet::new() }
     }
@@ -273,7 +273,7 @@ impl<'r> Keys<'r> {
     }
 }
 
-/// The refusal of a field of version 2 in version 0.
+/// The error for a field of version 2 in version 0.
 pub fn forbidden(field: &NewField) -> DecodeError {
     error(&format!("{} is not allowed in PSBTv0", field.presence))
 }

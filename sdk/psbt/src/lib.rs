@@ -1,5 +1,5 @@
-//! Partially signed transactions (BIP 174, version 2 of BIP 370, the fields of BIP 371 and BIP 373) as in Bitcoin Core. `outrigger_standard::release` has
-//! the differences between its releases.
+//! Partially signed transactions (BIP 174, version 2 of BIP 370, the fields of BIP 371 and BIP 373) as in Bitcoin Core.
+//! `outrigger_standard::release` has the differences between its releases.
 //!
 //! rust-bitcoin's type refuses PSBTs that bitcoind accepts (signatures with undefined hash types, taproot keys off the
 //! curve), and writes fields in another order. This crate writes fields as bitcoind does: known ones in its order, then
@@ -32,11 +32,11 @@ pub const XPUB_LEN: usize = 78;
 
 /// A byte string.
 pub type Bytes = Vec<u8>;
-/// Uninterpreted fields by their whole keys.
+/// Uninterpreted fields by their full keys.
 pub type Fields = BTreeMap<Bytes, Bytes>;
 /// The key of a proprietary field: identifier and subtype.
 pub type Proprietary<'a> = (&'a [u8], u64);
-/// The hashes of the leaves that an x-only key signs for, and its origin.
+/// The hashes of the taproot leaves that contain an x-only key, and the key's origin.
 pub type TaprootOrigin = (BTreeSet<[u8; 32]>, Origin);
 /// A compressed public key of MuSig2.
 pub type MuSig2Key = [u8; 33];
@@ -68,12 +68,12 @@ pub struct Psbt {
 pub struct Origin {
     /// The fingerprint of the master key.
     pub fingerprint: [u8; 4],
-    /// The steps from the master key. From 2^31 on they are hardened.
+    /// The derivation steps from the master key. Steps from 2^31 on are hardened.
     pub path: Vec<u32>,
 }
 
 impl Ord for Origin {
-    /// By fingerprint, then shorter paths first, as in bitcoind.
+    /// Orders by fingerprint, then shorter paths first, as bitcoind does.
     fn cmp(&self, other: &Self) -> Ordering {
         let key = |origin: &Self| (origin.fingerprint, origin.path.len());
         key(self).cmp(&key(other)).then_with(|| self.path.cmp(&other.path))
@@ -137,9 +137,9 @@ impl PartialOrd for ControlBlock {
 /// The fields of an input. Empty and `None` mean missing.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Input {
-    /// The transaction with the output that it spends.
+    /// The transaction whose output the input spends.
     pub non_witness_utxo: Option<PreviousTransaction>,
-    /// The output that it spends.
+    /// The output that the input spends.
     pub witness_utxo: Option<TxOut>,
     /// The public keys and signatures, by HASH160 of the key.
     pub partial_sigs: BTreeMap<hash160::Hash, (Bytes, Bytes)>,

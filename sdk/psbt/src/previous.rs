@@ -7,8 +7,8 @@ use bitcoin::hashes::Hash;
 use bitcoin::{OutPoint, Transaction, TxIn, TxOut, Txid, Witness};
 use outrigger_standard::transaction_to_bytes;
 
-/// The transaction that created an input's coin, with its txid and bytes cached. Clones share it: a PSBT may spend a
-/// thousand outputs of one transaction, and contains it in each input.
+/// The transaction that created an input's coin, with its txid and bytes cached. Clones share it, since a PSBT that
+/// spends a thousand outputs of one transaction contains it in each input.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PreviousTransaction(Arc<Parts>);
 
@@ -20,14 +20,14 @@ struct Parts {
 }
 
 impl PreviousTransaction {
-    /// From a transaction with or without witnesses.
+    /// Wraps a transaction with or without witnesses.
     pub fn new(transaction: Transaction) -> Self {
         let bytes = without_witness(&transaction);
         let txid = Txid::hash(&bytes);
         Self(Arc::new(Parts { transaction, txid, bytes }))
     }
 
-    /// The output at this outpoint; `None` if it is not of this transaction.
+    /// The output at this outpoint; `None` if this transaction does not have it.
     pub fn output(&self, outpoint: OutPoint) -> Option<&TxOut> {
         let output = self.0.transaction.output.get(usize::try_from(outpoint.vout).ok()?)?;
         (self.0.txid == outpoint.txid).then_some(output)

@@ -20,17 +20,17 @@ use crate::version::{self, VersionTwo};
 use crate::write::MAGIC;
 use crate::{Bytes, ControlBlock, Fields, Input, Origin, Output, PREIMAGES, Psbt, XPUB_LEN, Xpub};
 
-/// The bits that a leaf version may not have.
+/// The bits that must be 0 in a leaf version.
 const NO_LEAF_VERSION: u8 = 1;
 
 impl Psbt {
-    /// Parses a PSBT in Base64 by the rules of a release. The error is the first rule that it breaks.
+    /// Parses a PSBT in Base64 by the rules of a release. The error is for the first violated rule.
     pub fn from_base64(text: &str, rules: &Rules) -> Result<Self> {
         let bytes = BASE64_STANDARD.decode(text).map_err(|_| DecodeError("invalid base64".into()))?;
         Self::from_bytes(&bytes, rules)
     }
 
-    /// Parses the bytes of a PSBT by the rules of a release. The error is the first rule that they break.
+    /// Parses the bytes of a PSBT by the rules of a release. The error is for the first violated rule.
     pub fn from_bytes(bytes: &[u8], rules: &Rules) -> Result<Self> {
         let mut reader = Reader::new(bytes, rules.byte_reader);
         let psbt = Self::read(&mut reader, rules)?;
@@ -91,7 +91,7 @@ struct Global {
 impl Global {
     fn read(reader: &mut Reader<'_>, rules: &Rules) -> Result<Self> {
         let mut global = Self::default();
-        // The version, which forbids fields or requires them, comes last.
+        // The version may come after the fields that it requires or forbids, so a later step checks them.
         let (mut keys, mut xpubs) = (Keys::new(&GLOBAL, rules, true), BTreeSet::new());
         let ended = reader.pairs(|reader, kind, key| {
             let known = match kind {

@@ -14,12 +14,12 @@ pub const PROPRIETARY: u64 = 0xfc;
 
 /// The greatest length or type (`MAX_SIZE` of bitcoind).
 const MAX_SIZE: u64 = 0x0200_0000;
-/// Why a text is no PSBT, in bitcoind's words.
+/// Why a PSBT is invalid, in bitcoind's words.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("TX decode failed {0}")]
 pub struct DecodeError(pub(crate) String);
 
-/// The end of bitcoind's messages for exceptions while reading.
+/// The suffix of bitcoind's messages for exceptions while reading.
 const STREAM: &str = ": iostream error";
 
 pub fn error(text: &str) -> DecodeError {
@@ -43,7 +43,7 @@ pub fn musig2_signer(of: &str, key: &[u8]) -> Result<MuSig2Signer> {
     // bitcoind checks the aggregate key first.
     let aggregate = musig2_key(aggregate, "musig2 aggregate")?;
     let participant = musig2_key(participant, "musig2 participant")?;
-    // Zeros mean no leaf.
+    // All zeros mean the key path, without a leaf.
     let leaf = if parts.is_empty() { None } else { Some(parts.array()?).filter(|leaf| *leaf != [0; LEAF]) };
     Ok((aggregate, leaf, participant))
 }
@@ -147,7 +147,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Reads an input's previous transaction. If its bytes equal the last one's, it is shared.
+    /// Reads an input's previous transaction. Shares the last one if the bytes are equal.
     pub fn previous_transaction(&mut self) -> Result<PreviousTransaction> {
         let begin = self.rest;
         if let Some((bytes, previous)) = &self.previous
@@ -247,7 +247,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Reads pairs up to a separator. Returns whether there was one. `value` gets type and key, and reads the value.
+    /// Reads pairs up to a separator. Returns whether there was a separator. `value` gets the type and key, and reads the value.
     pub fn pairs(&mut self, mut value: impl FnMut(&mut Self, u64, &[u8]) -> Result<()>) -> Result<bool> {
         while !self.is_empty() {
             let key = self.bytes()?;

@@ -23,7 +23,7 @@ fn map(fields: &[Field<'_>]) -> Bytes {
     fields.iter().flat_map(one).chain([0]).collect()
 }
 
-/// The global map, an input and an output of version 2, to be changed.
+/// The global, input and output maps of a valid PSBT of version 2, for tests to change.
 fn version_two() -> [Vec<Field<'static>>; 3] {
     [
         vec![(&[2], &[2, 0, 0, 0]), (&[4], &[1]), (&[5], &[1]), (&[0xfb], &[2, 0, 0, 0])],
@@ -187,7 +187,7 @@ fn combining_keeps_one_origin_of_an_extended_key_since_32() {
         assert_eq!(combined.xpubs.len(), count);
         assert_eq!(refusal(&combined.to_bytes(), release).is_empty(), count == 1);
     }
-    // Also if the other PSBT has two, of two depths.
+    // Also if the other PSBT has two origins with different depths.
     let (mut twice, mut combined) = (of(1), Psbt::new(transaction(1, 1)));
     twice.xpubs.extend(of(2).xpubs);
     assert!(combined.combine(&twice, &rules(Some(32))));
@@ -315,7 +315,7 @@ fn transaction(inputs: u8, outputs: u8) -> Transaction {
     }
 }
 
-/// Splitmix64.
+/// A pseudorandom number generator (SplitMix64).
 struct Numbers(u64);
 
 impl Numbers {

@@ -9,12 +9,12 @@ use crate::{Input, Psbt};
 pub const ZERO: u32 = 0;
 pub const TWO: u32 = 2;
 
-/// A PSBT version that bitcoind makes.
+/// A PSBT version that bitcoind creates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PsbtVersion {
-    /// With a global transaction (BIP 174).
+    /// Version 0: a global field has the transaction (BIP 174).
     Zero,
-    /// With the parts of the transaction in the maps (BIP 370).
+    /// Version 2: the maps have the parts of the transaction (BIP 370).
     Two,
 }
 
@@ -37,7 +37,7 @@ impl PsbtVersion {
 /// The global fields of version 2 that are not part of the transaction.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct VersionTwo {
-    /// The fallback locktime, for inputs without required locktimes. `None` means 0.
+    /// The locktime if no input requires one. `None` means 0.
     pub fallback_lock_time: Option<u32>,
     /// The field PSBT_GLOBAL_TX_MODIFIABLE.
     pub modifiable: Option<u8>,
@@ -65,7 +65,7 @@ impl Psbt {
         psbt
     }
 
-    /// 0 or 2.
+    /// The version number: 0 or 2.
     pub fn version(&self) -> u32 {
         if self.v2.is_some() { TWO } else { ZERO }
     }

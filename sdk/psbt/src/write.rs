@@ -72,7 +72,7 @@ impl Input {
         if let Some(output) = &self.witness_utxo {
             pair(out, &[0x01], &serialize(output));
         }
-        // With a final scriptSig or witness the fields for signing are dropped, as in bitcoind.
+        // A final input has no fields for signing, as in bitcoind.
         if !self.is_final() {
             self.write_parts(out);
         }

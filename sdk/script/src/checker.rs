@@ -54,10 +54,10 @@ impl Default for ExecutionData {
     }
 }
 
-/// The checks of a script that depend on the spending transaction. Each fails unless an implementation overrides it.
+/// The checks of a script that depend on the spending transaction. Each default implementation fails.
 pub trait Checker {
-    /// Whether an ECDSA signature, its hash type included, is valid for the public key. The interpreter has checked only
-    /// the encodings that flags require; both may be arbitrary bytes.
+    /// Whether an ECDSA signature with its hash type is valid for the public key. Both may be arbitrary bytes: the
+    /// interpreter has checked only the encodings that the flags require.
     fn check_ecdsa_signature(
         &mut self,
         _signature: &[u8],
@@ -68,7 +68,7 @@ pub trait Checker {
         false
     }
 
-    /// Checks a Schnorr signature of 64 bytes, or of 65 with its hash type. The script fails with the error.
+    /// Checks a Schnorr signature: 64 bytes, or 65 with a hash type. The script fails with the returned error.
     fn check_schnorr_signature(
         &mut self,
         _signature: &[u8],
@@ -90,13 +90,13 @@ pub trait Checker {
     }
 }
 
-/// A checker without a transaction, on which every check fails. It serves to evaluate scripts for their stack alone.
+/// A checker without a transaction. Every check fails. Use it to evaluate scripts only for their stack.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoTransaction;
 
 impl Checker for NoTransaction {}
 
-/// A checker for an input of a transaction.
+/// Checks scripts against an input of a transaction.
 #[derive(Debug)]
 pub struct TransactionChecker<'a> {
     context: &'a TxContext<'a>,
@@ -123,13 +123,13 @@ impl<'a> TransactionChecker<'a> {
         self.context.tx().input.get(self.input_index)
     }
 
-    /// The digest for an ECDSA signature; `None` if it depends on an unknown output. The last digest is cached, so that
+    /// The digest for an ECDSA signature; `None` if it depends on an unknown output. Caches the last digest, so that
     /// verifying a new signature does not hash again.
     pub fn ecdsa_digest(&mut self, script_code: &Script, hash_type: u32, sig_version: SigVersion) -> Option<[u8; 32]> {
         self.ecdsa_message(script_code, hash_type, sig_version).map(|message| *message.as_ref())
     }
 
-    /// Caches the digest of an ECDSA signature, so that verifying the signature does not hash again. The caller has computed it.
+    /// Caches a digest that the caller has computed for an ECDSA signature, so that verifying the signature does not hash again.
     pub fn remember(&mut self, script_code: &Script, hash_type: u32, sig_version: SigVersion, digest: [u8; 32]) {
         let (script_code, message) = (script_code.to_bytes(), Message::from_digest(digest));
         self.last = Some(LastSighash { sig_version, hash_type, script_code, message });

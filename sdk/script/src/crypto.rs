@@ -8,7 +8,7 @@ use secp256k1::{Message, Parity, PublicKey, Scalar, Secp256k1, VerifyOnly, XOnly
 
 static SECP: LazyLock<Secp256k1<VerifyOnly>> = LazyLock::new(Secp256k1::verification_only);
 
-/// Verifies an ECDSA signature without hash type. The signature may be lax DER, as consensus once allowed, and may have
+/// Verifies an ECDSA signature without hash type. The signature may be lax DER (valid before BIP66), and may have
 /// a high S. The public key may be compressed, uncompressed or hybrid.
 pub(super) fn verify_ecdsa(message: &Message, signature: &[u8], pubkey: &[u8]) -> bool {
     let Ok(pubkey) = PublicKey::from_slice(pubkey) else {

@@ -12,8 +12,8 @@ const MAX_SIGNATURE_SIZE: usize = 73;
 const DER_SEQUENCE: u8 = 0x30;
 const DER_INTEGER: u8 = 0x02;
 
-/// Checks the encoding of a signature with its hash type. An empty signature passes: scripts use it for a check that is
-/// meant to fail. The error is [`ScriptError::SigDer`], [`ScriptError::SigHighS`] or [`ScriptError::SigHashtype`].
+/// Checks the encoding of a signature with its hash type. An empty signature passes: scripts use it to make a check
+/// fail. The error is [`ScriptError::SigDer`], [`ScriptError::SigHighS`] or [`ScriptError::SigHashtype`].
 pub fn check_signature_encoding(signature: &[u8], flags: Flags) -> Result<(), ScriptError> {
     let Some((hash_type, der)) = signature.split_last() else {
         return Ok(());
@@ -55,7 +55,7 @@ fn is_strict_der(signature: &[u8]) -> bool {
         && strip_integer(integers).and_then(strip_integer).is_some_and(<[u8]>::is_empty)
 }
 
-/// The rest after a leading DER integer, which must be positive and minimal.
+/// The bytes after a leading DER integer; `None` if the integer is truncated, negative or not minimal.
 fn strip_integer(bytes: &[u8]) -> Option<&[u8]> {
     let [DER_INTEGER, length, rest @ ..] = bytes else {
         return None;
@@ -89,7 +89,7 @@ mod tests {
         assert!(is_strict_der(&[0x30, 7, 2, 2, 0, 0x80, 2, 1, 2, 1]));
         assert!(!is_strict_der(&[0x30, 7, 2, 2, 0, 0x7f, 2, 1, 2, 1]));
         assert!(!is_strict_der(&SIGNATURE[..8]));
-        // The longest has integers of 33 bytes.
+        // The longest signature has integers of 33 bytes.
         let of_size =
             |r: usize| [&[0x30, 39 + r as u8 - 2, 2, r as u8][..], &vec![1; r], &[2, 33], &[1; 33], &[1]].concat();
         assert_eq!((of_size(33).len(), is_strict_der(&of_size(33))), (73, true));

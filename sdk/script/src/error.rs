@@ -1,6 +1,6 @@
 //! Script errors in Bitcoin Core's terms.
 //!
-//! Each has two fixed texts that clients see and that never change: its name in Core's test data, and Core's message.
+//! Each has two fixed texts, which clients see: its name in Core's test data, and Core's message.
 
 use std::fmt;
 
@@ -85,8 +85,8 @@ script_errors! {
 }
 
 impl ScriptError {
-    /// The message of the signing RPCs. It differs from [`Self::text`] for two errors that missing keys cause: a stack
-    /// that is too short, and a failed signature check.
+    /// The message in the signing RPCs. It differs from [`Self::text`] for the two errors that missing keys cause: too
+    /// few stack elements, and a failed signature check.
     pub const fn signing_text(&self) -> &'static str {
         match self {
             ScriptError::InvalidStackOperation => "Unable to sign input, invalid stack size (possibly missing key)",

@@ -131,8 +131,8 @@ impl Flags {
         Flags(self.0 & !other.0)
     }
 
-    /// Adds the implied flags: CLEANSTACK implies WITNESS, and WITNESS implies P2SH. Otherwise a flag would not only
-    /// restrict. Verification calls this itself.
+    /// Adds the implied flags: CLEANSTACK implies WITNESS, and WITNESS implies P2SH. Without them, adding a flag could make
+    /// a failing script pass. Verification calls this function itself.
     #[must_use]
     pub const fn with_implied(self) -> Flags {
         let mut flags = self;
@@ -145,7 +145,7 @@ impl Flags {
         flags
     }
 
-    /// The single flags, lowest bit first.
+    /// Iterates over the single flags, lowest bit first.
     pub fn iter(self) -> impl Iterator<Item = Flags> {
         Flags::NAMED.iter().map(|(_, flag)| *flag).filter(move |flag| self.contains(*flag))
     }

@@ -1,13 +1,13 @@
 //! Bitcoin script: execution, signature hashes, counts of signature operations.
 //!
-//! The rules are consensus and Bitcoin Core's relay policy, each switched by one of the [`Flags`]. Each
-//! failure is Core's [`ScriptError`]. Numbers too long or not minimal yield the unknown error, as in Core up to 29.
+//! The rules are consensus and Bitcoin Core's relay policy. [`Flags`] enable them individually. A failure is a
+//! [`ScriptError`] as in Core. Numbers that are too long or not minimal give the unknown error, as in Core up to 29.
 //!
 //! A [`TxContext`] holds a transaction and computes the common parts of its signature hashes once. [`verify_input`]
 //! verifies an input. [`verify_script`] does so with any [`Checker`], so that a signer can observe which signatures
 //! verify. [`eval_script`] executes a single script.
 //!
-//! Invariants: no transaction, script or spent output makes this crate panic, and execution does not allocate per
+//! Invariants: the crate does not panic for any transaction, script or spent output, and execution does not allocate per
 //! opcode. The crate handles no secrets and does no I/O. It does not check rules of blocks or whole transactions.
 //!
 //! The crate depends on no other crate of the project. The SDK exports it to plugins as the module `script`.

@@ -6,7 +6,7 @@ pub(super) const MAX_NUMBER_SIZE: usize = 4;
 /// Longest operand of a locktime opcode, in bytes: locktimes are unsigned 32-bit values.
 pub(super) const MAX_LOCKTIME_NUMBER_SIZE: usize = 5;
 
-/// Decodes a script number; `None` if it exceeds `max_size` bytes, or is not minimal although `require_minimal`.
+/// Decodes a script number; `None` if it exceeds `max_size` bytes, or if it is not minimal and `require_minimal` is set.
 pub(super) fn decode_number(bytes: &[u8], require_minimal: bool, max_size: usize) -> Option<i64> {
     if bytes.len() > max_size.min(size_of::<i64>()) || (require_minimal && !is_minimal(bytes)) {
         return None;
@@ -14,12 +14,12 @@ pub(super) fn decode_number(bytes: &[u8], require_minimal: bool, max_size: usize
     let Some((last, lower)) = bytes.split_last() else {
         return Some(0);
     };
-    // The limits above keep it below 63 bits.
+    // The size limit above keeps the magnitude below 2^63.
     let magnitude = lower.iter().rev().fold(i64::from(last & 0x7f), |value, byte| (value << 8) | i64::from(*byte));
     Some(if last & 0x80 == 0 { magnitude } else { -magnitude })
 }
 
-/// Whether an encoding is the shortest. That of zero is empty, so neither 00 nor 80 is minimal.
+/// Whether an encoding is the shortest. Zero is encoded as empty, so neither 00 nor 80 is minimal.
 fn is_minimal(bytes: &[u8]) -> bool {
     match bytes {
         [] => true,

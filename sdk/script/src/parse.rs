@@ -57,7 +57,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes the next `length` bytes; if there are fewer, it takes nothing.
+    /// Takes the next `length` bytes; `None`, without taking any, if there are fewer.
     fn take(&mut self, length: usize) -> Option<&'a [u8]> {
         let end = self.position.checked_add(length)?;
         let bytes = self.script.get(self.position..end)?;
@@ -95,7 +95,7 @@ pub fn is_push_only(script: &[u8]) -> bool {
     Reader::new(script).all(|op| op.is_ok_and(|op| op.opcode <= OP_16))
 }
 
-/// Whether an output with this script can never be spent and thus is not in the UTXO set (`IsUnspendable` in Core).
+/// Whether an output with this script can never be spent, so the UTXO set omits it (`IsUnspendable` in Core).
 pub fn is_unspendable(script: &[u8]) -> bool {
     script.first() == Some(&OP_RETURN) || script.len() > MAX_SCRIPT_SIZE
 }
@@ -172,7 +172,7 @@ pub(super) fn find_and_delete<'a>(script: &'a [u8], signature: &[u8]) -> Cow<'a,
 /// script is malformed, the last piece ends where parsing stops, but the length includes the rest (consensus).
 pub(super) fn code_pieces(script: &[u8]) -> (usize, impl Iterator<Item = &[u8]>) {
     let is_separator = |op: &Op<'_>| op.opcode == OP_CODESEPARATOR;
-    // Most scripts do not contain that byte and need no parsing.
+    // Most scripts do not contain the byte of OP_CODESEPARATOR and need no parsing.
     let separators = if script.contains(&OP_CODESEPARATOR) {
         Reader::new(script).map_while(Result::ok).filter(is_separator).count()
     } else {
@@ -218,7 +218,7 @@ mod tests {
         let script = [1, 9, 0x51, 1, 9, 1, 9, 0x02, 1, 9, 0x4c, 1, 9];
         assert_eq!(&*find_and_delete(&script, &[9]), [0x51, 0x02, 1, 9, 0x4c, 1, 9]);
         assert!(matches!(find_and_delete(&script, &[8]), Cow::Borrowed(_)));
-        // After a removal parsing resumes there, even if the rest is malformed.
+        // Parsing resumes after the removed push, even if the rest is malformed.
         assert_eq!(&*find_and_delete(&[0x03, 1, 2, 3, 0x05, 1], &[1, 2, 3]), [0x05, 1]);
         assert_eq!(&*find_and_delete(&[0x00, 0x51, 0x00], &[]), [0x51]);
     }

@@ -1,6 +1,6 @@
-//! Counts signature operations by the consensus rules that limit a block's.
+//! Counts signature operations by the consensus rules for the limit per block.
 //!
-//! A signature operation costs four outside of a witness, and one within (BIP141).
+//! A signature operation costs four outside of a witness, and one inside (BIP141).
 
 use bitcoin::opcodes::all::{OP_CHECKMULTISIG, OP_CHECKMULTISIGVERIFY, OP_CHECKSIG, OP_CHECKSIGVERIFY};
 use bitcoin::{OutPoint, Script, Transaction, TxIn, TxOut, Witness};
@@ -70,8 +70,8 @@ pub fn witness_sigop_count(script_sig: &Script, script_pubkey: &Script, witness:
 
 /// The signature operation cost of a transaction (BIP141). A block may have 80,000.
 ///
-/// Of the flags, P2SH and WITNESS count. `spent` returns the output of an outpoint; it is not called for a coinbase.
-/// `None` if an outpoint has no output.
+/// Only the flags P2SH and WITNESS matter. `spent` returns the output of an outpoint; it is not called for a coinbase.
+/// `None` if `spent` does not find an output.
 pub fn transaction_sigop_cost<'a>(
     tx: &Transaction,
     mut spent: impl FnMut(&OutPoint) -> Option<&'a TxOut>,

@@ -9,7 +9,7 @@ use super::sighash::TxContext;
 use super::witness::{require_true, verify_witness_program};
 use super::{Checker, ExecutionData, Flags, ScriptError, SigVersion, Stack};
 
-/// Verifies an input of a transaction against the output that it spends. The error is that of the failed script, or
+/// Verifies an input of a transaction against the output that it spends. The error is the script's, or
 /// [`ScriptError::UnknownError`] if the input does not exist or its spent output is unknown.
 pub fn verify_input(context: &TxContext<'_>, input_index: usize, flags: Flags) -> Result<(), ScriptError> {
     let input = context.tx().input.get(input_index).ok_or(ScriptError::UnknownError)?;
@@ -62,7 +62,7 @@ pub fn verify_script<C: Checker + ?Sized>(
     Ok(())
 }
 
-/// The input of the final checks.
+/// The result of execution, for the final checks.
 struct Outcome {
     /// The number of elements on the stack.
     stack_size: usize,

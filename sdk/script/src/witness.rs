@@ -25,7 +25,7 @@ const CONTROL_MAX_NODES: usize = 128;
 const LEAF_MASK: u8 = 0xfe;
 const LEAF_TAPSCRIPT: u8 = 0xc0;
 
-/// Verifies a witness against a program. `is_p2sh`: the program is a redeem script.
+/// Verifies a witness against a program. `is_p2sh` is true if the program is a redeem script.
 pub(super) fn verify_witness_program<C: Checker + ?Sized>(
     witness: &Witness,
     version: u8,

@@ -1,7 +1,7 @@
 //! The conditions of nested OP_IF blocks.
 
 /// The stack of conditions. Opcodes execute if all conditions are true, so it stores only the depth and the first false
-/// condition (as `ConditionStack` of Bitcoin Core). Each operation takes constant time at any depth.
+/// condition (like Bitcoin Core's `ConditionStack`). Each operation takes constant time.
 #[derive(Debug, Default)]
 pub(super) struct ConditionStack {
     depth: usize,

@@ -88,7 +88,7 @@ impl<C: Checker + ?Sized> Machine<'_, '_, C> {
         self.push(hash)
     }
 
-    /// Pushes the result of a check. The VERIFY form of an opcode pushes only false, and then fails: callers may
+    /// Pushes the result of a check. The VERIFY form of an opcode pushes only false, and then fails, since callers may
     /// inspect the stack of a failed script.
     pub(super) fn finish(&mut self, result: bool, verify: bool, error: ScriptError) -> Result<(), ScriptError> {
         if verify && result {

@@ -1,6 +1,6 @@
 //! Executes a script on a stack.
 //!
-//! The checks are in Core's order, which decides the error that a client sees.
+//! The checks run in Core's order, since the order determines the error that a client sees.
 
 mod condition;
 mod data;
@@ -18,8 +18,8 @@ use super::number::{MAX_LOCKTIME_NUMBER_SIZE, MAX_NUMBER_SIZE};
 use super::parse::{OP_16, OP_PUSHDATA4, Op, Reader, is_minimal_push};
 use super::{Checker, Element, ExecutionData, Flags, ScriptError, SigVersion, Stack};
 
-/// Executes a script on `stack`, which keeps the script's elements even if it fails. The caller checks the final stack.
-/// Resets the `code_separator` of `execution`, whose other members only tapscript uses.
+/// Executes a script on `stack`, which keeps its elements even if the script fails. The caller checks the final stack.
+/// Resets the `code_separator` of `execution`. Only tapscript uses its other members.
 pub fn eval_script<'a, C: Checker + ?Sized>(
     stack: &mut Stack<'a>,
     script: &'a Script,
@@ -68,7 +68,7 @@ struct Machine<'s, 'a, C: ?Sized> {
     op_count: usize,
     /// The index of the current opcode.
     op_position: u32,
-    /// Whether the limits on size and opcodes apply: not in tapscript.
+    /// Whether the limits on size and opcodes apply; false in tapscript.
     limited: bool,
     require_minimal: bool,
     flags: Flags,
@@ -85,7 +85,7 @@ impl<'a, C: Checker + ?Sized> Machine<'_, 'a, C> {
             if self.stack.len() + self.altstack.len() > MAX_STACK_SIZE {
                 return Err(ScriptError::StackSize);
             }
-            // No script is long enough for it to wrap.
+            // No script is long enough to overflow the counter.
             self.op_position = self.op_position.wrapping_add(1);
         }
         if self.conditions.is_empty() { Ok(()) } else { Err(ScriptError::UnbalancedConditional) }

@@ -59,7 +59,7 @@ impl<'a, C: Checker + ?Sized> Machine<'_, 'a, C> {
         Ok(self.checker.check_ecdsa_signature(signature, pubkey, script_code, self.sig_version))
     }
 
-    /// Checks a signature in BIP342's order. A key of undefined type accepts any signature, which costs weight, too. An
+    /// Checks a signature in BIP342's order. A key of undefined type accepts any signature, at the same cost in weight. An
     /// empty signature is a failed check; any other invalid signature fails the script.
     fn is_signed_tapscript(&mut self, signature: &[u8], pubkey: &[u8]) -> Result<bool, ScriptError> {
         let present = !signature.is_empty();
@@ -108,8 +108,8 @@ impl<'a, C: Checker + ?Sized> Machine<'_, 'a, C> {
         Ok(Cow::Owned(removed))
     }
 
-    /// OP_CHECKMULTISIG and OP_CHECKMULTISIGVERIFY: `(dummy signature... signatures pubkey... pubkeys -- bool)`. The
-    /// first client popped one element too many, the dummy, by mistake. It became consensus.
+    /// OP_CHECKMULTISIG and OP_CHECKMULTISIGVERIFY: `(dummy signature... signatures pubkey... pubkeys -- bool)`. Both
+    /// pop one extra element, the dummy: a bug of the first client that became consensus.
     pub(super) fn check_multisig(&mut self, verify: bool) -> Result<(), ScriptError> {
         if self.sig_version == SigVersion::Tapscript {
             return Err(ScriptError::TapscriptCheckMultisig);
@@ -145,8 +145,8 @@ impl<'a, C: Checker + ?Sized> Machine<'_, 'a, C> {
         }
     }
 
-    /// Whether each signature verifies for a key, both from the top of the stack down. The order matters: the first
-    /// invalid encoding fails the script, and encodings after the last comparison are not checked.
+    /// Whether each signature verifies for a key. Goes through both from the top of the stack down. The order matters: the
+    /// first invalid encoding fails the script, and encodings after the last comparison are not checked.
     fn match_signatures(
         &mut self,
         mut signature_depth: usize,

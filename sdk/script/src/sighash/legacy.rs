@@ -12,7 +12,7 @@ use crate::parse::code_pieces;
 /// Serialised size of a blank input, in bytes: outpoint, zero length, sequence.
 const BLANK_INPUT_SIZE: usize = 36 + 1 + 4;
 
-/// A blank output, in SINGLE's copy those before the signed one: amount -1, no script.
+/// A blank output: amount -1, no script. With SINGLE it replaces the outputs before the signed one.
 const BLANK_OUTPUT: [u8; 9] = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0];
 
 /// A transaction serialised with blank inputs.
@@ -27,7 +27,7 @@ pub(super) struct Skeleton {
 }
 
 impl Skeleton {
-    /// Serialises `tx`. For NONE and SINGLE, `keep_sequences` is off: the sequences of the other inputs are zero.
+    /// Serialises `tx`. For NONE and SINGLE `keep_sequences` is false, and the sequences of the other inputs are zero.
     pub(super) fn new(tx: &Transaction, keep_sequences: bool) -> Skeleton {
         let mut bytes = Vec::with_capacity(tx.base_size());
         encode(&mut bytes, &tx.version);

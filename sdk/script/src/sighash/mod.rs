@@ -115,10 +115,10 @@ pub struct TxContext<'a> {
 }
 
 impl<'a> TxContext<'a> {
-    /// A context of a transaction and its spent outputs, in the order of its inputs. It computes no hash yet.
+    /// The context of a transaction and its spent outputs, in the order of its inputs. Computes no hash yet.
     ///
-    /// An output that is `None` or beyond the list is unknown. Its input cannot be verified, and neither can any
-    /// taproot signature of the transaction.
+    /// An output that is `None` or beyond the end of the list is unknown. Its input and all taproot signatures of the
+    /// transaction then cannot be verified.
     pub fn new(tx: &'a Transaction, spent: impl Into<SpentOutputs<'a>>) -> TxContext<'a> {
         TxContext {
             tx,
@@ -152,7 +152,7 @@ impl<'a> TxContext<'a> {
 }
 
 impl fmt::Debug for TxContext<'_> {
-    /// Omits the cached hashes.
+    /// Formats the context without the cached hashes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TxContext").field("tx", self.tx).field("spent", &self.spent).finish_non_exhaustive()
     }
@@ -182,6 +182,6 @@ fn sha256_of(write: impl FnOnce(&mut sha256::HashEngine)) -> sha256::Hash {
 }
 
 fn encode(writer: &mut impl Write, item: &(impl Encodable + ?Sized)) {
-    // Neither a hash nor a vector fails.
+    // Writing to a hash engine or a vector cannot fail.
     let _ = item.consensus_encode(writer);
 }

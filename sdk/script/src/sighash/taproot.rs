@@ -38,7 +38,7 @@ impl SpentHashes {
 }
 
 impl TxContext<'_> {
-    /// Whether all spent outputs are known, to which taproot signatures commit.
+    /// Whether all spent outputs are known. Taproot signatures commit to all of them.
     pub fn knows_all_spent(&self) -> bool {
         self.taproot.get_or_init(|| SpentHashes::new(self)).is_ok()
     }

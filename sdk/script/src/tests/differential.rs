@@ -1,4 +1,4 @@
-//! Compares verdicts on random, mostly meaningful spends with the verdicts of Core's interpreter.
+//! Compares the results for random, mostly meaningful spends with those of Core's interpreter.
 //!
 //! `OUTRIGGER_DIFFERENTIAL_CASES` sets the number of cases per test. The default takes seconds.
 
@@ -22,7 +22,7 @@ fn cases() -> u64 {
     env::var("OUTRIGGER_DIFFERENTIAL_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(DEFAULT_CASES)
 }
 
-/// Supported flags, mostly all of them.
+/// A random subset of the supported flags, mostly all of them.
 fn random_flags(random: &mut Random) -> Flags {
     if !random.one_in(4) {
         return REFERENCE_FLAGS;
@@ -48,12 +48,12 @@ pub(super) fn reference(tx: &Transaction, spent: &[TxOut], input: usize, flags: 
         input,
         flags.bits(),
     );
-    // A failed script is this error; the others mean that the library is misused.
+    // The library returns this error for a failed script. Other errors mean a wrong call.
     assert!(matches!(result, Ok(()) | Err(bitcoinconsensus::Error::ERR_SCRIPT)), "{result:?}");
     result.is_ok()
 }
 
-/// Compares the verdicts on an input and returns ours.
+/// Compares both results for an input and returns ours.
 fn compare(tx: &Transaction, spent: &[TxOut], input: usize, flags: Flags, case: u64) -> Result<(), ScriptError> {
     let ours = verify_input(&TxContext::new(tx, spent), input, flags);
     let theirs = reference(tx, spent, input, flags);

@@ -22,7 +22,7 @@ use serde_json::Value;
 use crate::Flags;
 use outrigger_vectors::read as vectors;
 
-/// The test rows of a file of vectors. Rows of a single text are comments.
+/// The test rows of a file of vectors, without comments (rows with a single text).
 fn rows(vectors: &Value) -> impl Iterator<Item = &Vec<Value>> {
     vectors.as_array().into_iter().flatten().filter_map(Value::as_array).filter(|row| row.len() > 1)
 }
@@ -35,7 +35,7 @@ fn bytes(value: &Value) -> Vec<u8> {
     Vec::from_hex(text(value)).expect("hex")
 }
 
-/// The flags of Core's names, separated by commas. An empty text and `NONE` are the empty set.
+/// Parses Core's flag names, separated by commas. An empty text and `NONE` are the empty set.
 fn read_flags(names: &Value) -> Flags {
     let all = Flags::from_bits_truncate(u32::MAX);
     let flag = |name: &str| all.iter().find(|flag| flag.to_string() == name).expect("a known flag");

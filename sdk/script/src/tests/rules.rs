@@ -19,7 +19,7 @@ fn verify(script_sig: &Script, script_pubkey: &Script, witness: Witness, flags: 
     verify_input(&TxContext::new(&tx, vec![spent]), 0, flags)
 }
 
-/// The verdict of consensus on a script, bare and as P2WSH.
+/// The result of the consensus rules for a script, bare and as P2WSH.
 fn run(script: &[u8]) -> [Result<(), ScriptError>; 2] {
     let script = Script::from_bytes(script);
     let witness = Witness::from_slice(&[script.as_bytes()]);
@@ -30,7 +30,7 @@ fn run(script: &[u8]) -> [Result<(), ScriptError>; 2] {
     ]
 }
 
-/// The verdict on a witness program as a redeem script.
+/// The result for a witness program as a redeem script.
 fn run_nested(program: &Script, witness: Witness, flags: Flags) -> Result<(), ScriptError> {
     let push = PushBytesBuf::try_from(program.to_bytes()).expect("a short script");
     let script_sig = Builder::new().push_slice(push).into_script();
@@ -82,7 +82,7 @@ fn programs_have_two_to_forty_bytes() {
     };
     let reserved = Err(ScriptError::DiscourageUpgradableWitnessProgram);
     assert_eq!([2, 40].map(program), [reserved; 2]);
-    // Otherwise it is a script that leaves two elements.
+    // Otherwise it is an ordinary script that leaves two elements.
     assert_eq!(program(41), Err(ScriptError::CleanStack));
 }
 

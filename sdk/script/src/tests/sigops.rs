@@ -41,12 +41,12 @@ fn multisigs_count_by_their_keys_only_if_accurate() {
         .into_script();
     assert_eq!(script_sigop_count(&script, true), 4);
     assert_eq!(script_sigop_count(&script, false), 22);
-    // The number counts only as an opcode directly before.
+    // The number counts only as the opcode directly before.
     let pushed = Builder::new().push_slice([2]).push_opcode(OP_CHECKMULTISIGVERIFY).into_script();
     assert_eq!(script_sigop_count(&pushed, true), 20);
     let apart = Builder::new().push_int(2).push_opcode(OP_NOP).push_opcode(OP_CHECKMULTISIG).into_script();
     assert_eq!(script_sigop_count(&apart, true), 20);
-    // Neither pushed bytes count, nor those after a malformed push.
+    // Pushed bytes and the bytes after a malformed push do not count.
     assert_eq!(script_sigop_count(Script::from_bytes(&[0xac, 0x01, 0xac, 0x05, 0xac]), true), 1);
 }
 
@@ -89,7 +89,7 @@ fn costs_depend_on_where_the_operations_are() {
     assert_eq!(cost(&nested(&program), &program.to_p2sh(), &witness, Flags::CONSENSUS), 2 + OUTPUT_COST);
     assert_eq!(cost(empty, &program, &[], Flags::CONSENSUS), OUTPUT_COST);
 
-    // Taproot has a budget of its own.
+    // Taproot has a separate budget.
     let taproot = [vec![0x51, 32], vec![1; 32]].concat();
     assert_eq!(cost(empty, Script::from_bytes(&taproot), &witness, Flags::CONSENSUS), OUTPUT_COST);
 }

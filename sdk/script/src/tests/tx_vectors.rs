@@ -12,7 +12,7 @@ use crate::{Flags, TxContext, verify_input};
 const MAX_MONEY: u64 = 21_000_000 * 100_000_000;
 
 struct Row {
-    /// `None` if the bytes are no transaction.
+    /// `None` if the bytes do not decode as a transaction.
     tx: Option<Transaction>,
     outputs: HashMap<OutPoint, TxOut>,
     flags: Flags,
@@ -42,7 +42,7 @@ impl Row {
     }
 }
 
-/// The context-free rules for a transaction, some of which the invalid transactions break.
+/// The context-free rules for a transaction. Some of the invalid transactions break them.
 fn is_well_formed(tx: &Transaction) -> bool {
     let outpoints: HashSet<_> = tx.input.iter().map(|input| input.previous_output).collect();
     let amounts_fit = tx

@@ -1,7 +1,7 @@
 //! Random programs over all opcodes.
 //!
-//! Random programs mostly fail, on which two interpreters agree too easily. So a program that succeeds here gets checks
-//! of all elements that it leaves. It then verifies in the reference only if that leaves the same stack.
+//! Most random programs fail, and two interpreters easily agree on a failure. So a program that succeeds here gets checks
+//! of all elements of its final stack. The reference then accepts it only if its final stack is the same.
 
 use bitcoin::hashes::Hash;
 use bitcoin::opcodes::all::*;
@@ -40,7 +40,7 @@ fn instruction(random: &mut Random) -> Vec<u8> {
     }
 }
 
-/// A random program. A `grown` one gets only instructions after which it still succeeds.
+/// A random program. With `grown` it only gets instructions after which it still succeeds.
 fn program(random: &mut Random, grown: Option<SigVersion>) -> Vec<u8> {
     let mut script = Vec::new();
     for _ in 0..1 + random.below(40) {
@@ -52,7 +52,7 @@ fn program(random: &mut Random, grown: Option<SigVersion>) -> Vec<u8> {
     grown.and_then(|sig_version| closed(&script, sig_version)).unwrap_or(script)
 }
 
-/// The program with its open blocks closed, if it then succeeds.
+/// The program with its open blocks closed; `None` if it then fails.
 fn closed(program: &[u8], sig_version: SigVersion) -> Option<Vec<u8>> {
     (0..MAX_OPEN_BLOCKS)
         .map(|open| [program, &[OP_ENDIF.to_u8()].repeat(open)].concat())
@@ -132,7 +132,7 @@ fn random_programs_leave_the_same_stack() {
                 ran += u64::from(result.is_ok());
             }
             None => {
-                // It fails in both, unless an OP_SUCCESSx in tapscript makes it succeed.
+                // Both interpreters fail, unless an OP_SUCCESSx in tapscript makes it succeed.
                 let _ = compare_program(program, sig_version, &mut random, case);
                 failed += 1;
             }

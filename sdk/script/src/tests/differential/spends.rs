@@ -52,7 +52,7 @@ impl<'r> Spend<'r> {
         Spend { random, secp: Secp256k1::new(), tx, spent, input }
     }
 
-    /// Spends a script of keys. The signatures are in the order of the keys.
+    /// Spends a script with keys. The signatures are in the order of the keys.
     fn sign_keys(&mut self) {
         let key = self.random.keypair();
         match self.random.below(6) {
@@ -357,7 +357,7 @@ fn mutate_bytes(random: &mut Random, bytes: &mut Vec<u8>) {
         let index = random.below(bytes.len());
         bytes.remove(index);
     } else {
-        // The last byte is a signature's hash type. It is mutated more often.
+        // The last byte is a signature's hash type. Mutate it more often.
         let index = if random.one_in(4) { bytes.len() - 1 } else { random.below(bytes.len()) };
         bytes[index] ^= 1 << random.below(8);
     }

@@ -1,4 +1,4 @@
-//! `host/1`: what the host tells each plugin of itself and of the plugin. Every plugin has it, without a grant.
+//! `host/1`: information about the host and the calling plugin. Every plugin may use it without a grant.
 //!
 //! The example `folder` of the SDK shows it in use.
 
@@ -15,16 +15,16 @@ wire_struct! {
         pub plugin: String,
         /// The network of the node's chain.
         pub network: Network,
-        /// The release of Bitcoin Core whose answers clients expect now.
+        /// The release of Bitcoin Core that the host emulates now.
         pub release: u32,
         /// The plugin's private folder, if its manifest has `folder`.
         pub folder: Option<String>,
-        /// After how many seconds the host answers the plugin's calls in its place; none if it does not.
+        /// The plugin's deadline in seconds, after which the host answers a call with an error; none without a deadline.
         pub deadline_seconds: Option<u64>,
-        /// The longest answer of the plugin, in bytes; none for any.
+        /// The longest answer allowed to the plugin, in bytes; none without a limit.
         pub max_answer_bytes: Option<u64>,
-        /// The Unix socket at which the host makes the connections and listening sockets of the plugin's `reach`; none if it has no
-        /// such entries. `net` of the SDK uses it.
+        /// The Unix socket through which the host opens the connections and listening sockets of the plugin's `reach`; none if `reach` has
+        /// no such entries. `net` of the SDK uses it.
         pub sockets: Option<String>,
     }
 }
@@ -32,12 +32,12 @@ wire_struct! {
 service! {
     /// The host and the plugin.
     pub trait HostInfo as HostInfoClient = "host/1" {
-        /// Tells them. Nothing but the release changes while the plugin runs.
+        /// The host and the plugin. Only the release can change while the plugin runs.
         #[since(1)]
         fn about() -> About;
 
-        /// Says how far the call of this token is, for `getrpcinfo` and `outrigger call`: `done` of `total`, in any unit. Methods that are
-        /// `long_running` show it. Nothing happens for a call that has ended.
+        /// Reports the progress of the call with this token for `getrpcinfo` and `outrigger call`: `done` of `total`, in any unit. The host
+        /// shows it for `long_running` methods, and ignores a call that has ended.
         #[since(1)]
         fn progress(token: u64, done: u64, total: u64) -> ();
     }

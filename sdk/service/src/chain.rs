@@ -1,4 +1,4 @@
-//! `chain/1`: blocks, headers, coins, and what is judged and submitted.
+//! `chain/1`: reads blocks, headers and coins, validates and submits blocks.
 //!
 //! The example `blocks` of the SDK shows it in use.
 
@@ -28,7 +28,7 @@ wire_struct! {
 }
 
 wire_enum! {
-    /// How a block is named.
+    /// Identifies a block.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub enum BlockRef {
         /// By its hash, on any branch.
@@ -52,15 +52,15 @@ wire_enum! {
         HeaderOnly = 0,
         /// The block is stored and was never connected (`valid-headers`).
         Stored = 1,
-        /// It was connected once and found valid in full (`valid-fork`, `active`).
+        /// The block was connected before and is fully valid (`valid-fork`, `active`).
         Valid = 2,
-        /// It, or an ancestor of it, breaks a rule or was invalidated (`invalid`).
+        /// The block or one of its ancestors breaks a rule or was invalidated (`invalid`).
         Failed = 3,
     }
 }
 
 wire_struct! {
-    /// What the index knows of a block.
+    /// A block's entry in the block index.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct BlockInfo {
         /// Its hash.
@@ -69,9 +69,9 @@ wire_struct! {
         pub header: [u8; 80],
         /// Its height.
         pub height: u32,
-        /// The work of the chain up to and with it, big-endian.
+        /// The work of the chain up to and including it, big-endian.
         pub chain_work: [u8; 32],
-        /// The number of its transactions, 0 while only the header is known; none where the node knows headers alone.
+        /// The number of its transactions, 0 while only the header is known; none if the node stores only headers.
         pub transactions: Option<u32>,
         /// The median time of it and its ten predecessors, in seconds.
         pub median_time: u32,
@@ -81,18 +81,18 @@ wire_struct! {
         pub in_best_chain: bool,
         /// Its successor on the best chain.
         pub next: Option<BlockHash>,
-        /// The block's serialised size in bytes, 0 while only the header is known; none where the node knows headers alone.
+        /// The block's serialised size in bytes, 0 while only the header is known; none if the node stores only headers.
         pub size: Option<u32>,
     }
 }
 
 wire_struct! {
-    /// An unspent output and where it stands.
+    /// An unspent output with its outpoint.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct UnspentOutput {
         /// Its transaction and index.
         pub outpoint: OutPoint,
-        /// What it holds.
+        /// The coin.
         pub coin: Coin,
     }
 }
@@ -103,20 +103,20 @@ wire_struct! {
     pub struct FoundCoin {
         /// The output.
         pub output: UnspentOutput,
-        /// The block of the best chain that made it.
+        /// The block of the best chain that created it.
         pub block: BlockHash,
     }
 }
 
 wire_struct! {
-    /// What a search among some of the unspent outputs came to.
+    /// The result of a search in a range of the unspent outputs.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct CoinSearch {
-        /// The outputs that hold one of the scripts.
+        /// The outputs with one of the scripts.
         pub found: Vec<FoundCoin>,
-        /// How many outputs were looked at; 0 where none follows.
+        /// The number of outputs searched; 0 at the end.
         pub searched: u32,
-        /// The last of them, after which the search goes on.
+        /// The last output searched. The next search starts after it.
         pub last: Option<OutPoint>,
     }
 }
@@ -127,7 +127,7 @@ wire_struct! {
     pub struct ConfirmedTransaction {
         /// Its serialisation, with witness.
         pub raw: Blob,
-        /// The block of the best chain that holds it.
+        /// The block of the best chain that contains it.
         pub block: BlockHash,
         /// Its position in the block; the coinbase has 0.
         pub index: u32,
@@ -137,30 +137,30 @@ wire_struct! {
 view_by_value!(Tip);
 
 wire_view! { NextBlockView of
-    /// What the next block on the tip must and may be (BIP 22).
+    /// The header values and rules for the next block on the tip (BIP 22).
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct NextBlock {
         /// The tip it builds on.
         pub tip: Tip,
         /// Its version, with the bits of deployments in progress (BIP 9).
         pub version: i32,
-        /// Its target in compact form.
+        /// Its target in compact form (`nBits`).
         pub bits: u32,
-        /// The least time it may have: the tip's median time plus one, in seconds.
+        /// Its minimum time: the tip's median time plus one, in seconds.
         pub min_time: u32,
         /// The time to put in its header: now, but at least `min_time`, in seconds.
         pub time: u32,
-        /// The subsidy of its height, in satoshi.
+        /// The subsidy at its height, in satoshi.
         pub subsidy: Amount,
-        /// The names of the rules it is under, in order, `!`-prefixed where a client must know the rule.
+        /// The names of the active rules, in order. A rule that clients must understand has the prefix `!`.
         pub rules: Vec<String>,
-        /// Deployments that can be signalled: name and bit.
+        /// The deployments that a block can signal: name and bit.
         pub available: Vec<(String, u8)>,
     }
 }
 
 impl NextBlockView<'_> {
-    /// It, copied out of the message.
+    /// Copies the value out of the message.
     pub fn read(&self) -> NextBlock {
         let Self { tip, version, bits, min_time, time, subsidy, rules, available } = *self;
         let rules = rules.iter().map(str::to_owned).collect();
@@ -170,81 +170,81 @@ impl NextBlockView<'_> {
 }
 
 wire_enum! {
-    /// How far a deployment that miners signal has come (BIP 9).
+    /// The state of a deployment that miners signal (BIP 9).
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub enum DeploymentStage {
         /// Signals do not count yet (`defined`).
         Defined = 0,
         /// Signals count (`started`).
         Started = 1,
-        /// Enough blocks of a period have signalled (`locked_in`).
+        /// Enough blocks of a period signalled (`locked_in`).
         LockedIn = 2,
         /// The rules are in force (`active`).
         Active = 3,
-        /// The time for signals has passed (`failed`).
+        /// The deployment timed out (`failed`).
         Failed = 4,
     }
 }
 
 wire_struct! {
-    /// A deployment that miners signal (BIP 9), as it stands with a block.
+    /// A deployment that miners signal (BIP 9), and its state at a block.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct SignalledDeployment {
-        /// The bit of a block's version that signals.
+        /// The version bit that signals it.
         pub bit: u8,
-        /// From which median time on signals count, in seconds; -1 where the rules are always in force.
+        /// The median time from which signals count, in seconds; -1 if the rules are always active.
         pub start_time: i64,
-        /// The median time at which it fails, in seconds.
+        /// The median time at which it times out, in seconds.
         pub timeout: i64,
-        /// The least height at which the rules are in force.
+        /// The minimum height at which the rules become active.
         pub min_activation_height: u32,
         /// Its stage for the block itself.
         pub stage: DeploymentStage,
         /// The height of the first block of that stage.
         pub since: u32,
-        /// Its stage for a block on that one.
+        /// Its stage for the next block.
         pub next_stage: DeploymentStage,
         /// The height of the first block of that stage.
         pub next_since: u32,
-        /// How many blocks a period has.
+        /// The number of blocks in a period.
         pub period: u32,
-        /// How many of them must signal.
+        /// The number of blocks in a period that must signal.
         pub threshold: u32,
-        /// Which blocks of the period up to this one signal, the first of them first; empty where signals do not count.
+        /// For each block of the period up to this one, in order, whether it signals; empty while signals do not count.
         pub signals: Vec<bool>,
     }
 }
 
 wire_enum! {
-    /// How it is found out whether the rules of a deployment are in force.
+    /// How a deployment is activated.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub enum DeploymentRule {
-        /// They are, from a height on (`buried`).
+        /// At a fixed height (`buried`).
         Buried {
             /// The height.
             height: u32,
         } = 0,
-        /// Miners signal (`bip9`).
+        /// By signals of miners (`bip9`).
         Signalled {
-            /// What came of it.
+            /// The deployment and its state.
             progress: SignalledDeployment,
         } = 1,
     }
 }
 
 wire_struct! {
-    /// A change of the rules.
+    /// A deployment of consensus rules.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct Deployment {
-        /// The name that bitcoind gives it.
+        /// Its name in bitcoind.
         pub name: String,
-        /// How it is found out whether it is in force.
+        /// How it is activated.
         pub rule: DeploymentRule,
     }
 }
 
 wire_enum! {
-    /// What became of a block that was submitted or proposed.
+    /// The outcome of submitting or proposing a block.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub enum Verdict {
         /// Valid, and for a submission: connected.
@@ -253,9 +253,9 @@ wire_enum! {
         Duplicate = 1,
         /// Known already, and invalid.
         DuplicateInvalid = 2,
-        /// Known already, not judged yet.
+        /// Known already, but not validated yet.
         DuplicateInconclusive = 3,
-        /// Stored, but not on the best chain, so not judged.
+        /// Stored on a side branch, so not validated.
         Inconclusive = 4,
         /// A proposal that does not build on the tip.
         NotBestPrevious = 5,
@@ -263,13 +263,13 @@ wire_enum! {
         Invalid {
             /// The reason as BIP 22 and bitcoind word it, for example `bad-txnmrklroot`.
             reason: String,
-            /// More of it, for people; may be empty.
+            /// Details for people; may be empty.
             #[since(1)]
             detail: String,
         } = 6,
-        /// The bytes are no block.
+        /// The bytes are not a valid encoding of a block.
         Undecodable = 7,
-        /// A block without transactions, or whose first is no coinbase: the same as the reason `bad-cb-missing`.
+        /// The block has no transactions, or the first is not a coinbase: same as the reason `bad-cb-missing`.
         NoCoinbase = 8,
     }
 }
@@ -290,7 +290,7 @@ wire_struct! {
 }
 
 wire_struct! {
-    /// Which chain this is and where it stands.
+    /// The network and the current state of the chain.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct ChainInfo {
         /// The network that the node is on.
@@ -299,11 +299,11 @@ wire_struct! {
         pub tip: Tip,
         /// The height of the best known header.
         pub headers: u32,
-        /// The bytes the chain takes on disk; none where the node does not tell.
+        /// The size of the chain on disk, in bytes; none if the node does not report it.
         pub size_on_disk: Option<u64>,
-        /// The number of unspent outputs; none where the node does not tell.
+        /// The number of unspent outputs; none if the node does not report it.
         pub coins: Option<u64>,
-        /// What an operator has to know: that the chain's file was found to be damaged.
+        /// Warnings for the operator: the file of the chain is damaged.
         #[since(1)]
         pub warnings: Vec<String>,
     }
@@ -319,7 +319,7 @@ wire_struct! {
 }
 
 wire_struct! {
-    /// The block up to which a follower has followed the chain.
+    /// A follower's position: the last block that it has connected.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct Cursor {
         /// Its hash.
@@ -339,8 +339,8 @@ wire_struct! {
         pub height: u32,
         /// Its serialisation.
         pub block: Blob,
-        /// The outputs that it spends, one for each input in the block's order, without the coinbase's; empty where they were not
-        /// asked for.
+        /// The outputs that it spends, one for each input in the block's order, without the coinbase's; empty if the caller did not
+        /// request them.
         pub spent: Vec<TxOut>,
     }
 }
@@ -351,22 +351,22 @@ wire_struct! {
     pub struct Steps {
         /// The blocks to disconnect, the last one first.
         pub disconnect: Vec<Step>,
-        /// The blocks to connect after that, in the order of their heights.
+        /// The blocks to connect after that, by ascending height.
         pub connect: Vec<Step>,
-        /// The best block. The follower has all blocks once it stands there.
+        /// The best block. A follower at this block is up to date.
         pub tip: Cursor,
     }
 }
 
 wire_struct! {
-    /// A topic that is published over ZMQ at an address.
+    /// A topic that the host publishes over ZMQ, with its address.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct Publication {
         /// The topic, as getzmqnotifications names it: `pubhashblock`.
         pub topic: String,
-        /// Where subscribers connect.
+        /// The address to which subscribers connect.
         pub address: String,
-        /// How many messages wait for a subscriber.
+        /// The high-water mark: the most messages queued for a subscriber.
         pub high_water_mark: u32,
     }
 }
@@ -376,77 +376,77 @@ service! {
     pub trait Chain as ChainClient = "chain/1" {
         /// The best block.
         fn tip() -> Tip;
-        /// Which chain this is and where it stands.
+        /// The network and the current state of the chain.
         fn info() -> ChainInfo;
-        /// A block's entry in the index; none when it is unknown.
+        /// A block's entry in the index; none if the block is unknown.
         fn block_info(block: BlockRef) -> Option<BlockInfo>;
-        /// A block's serialisation, on any branch; none when it is unknown, only its header is known, or the node has dropped it
+        /// The serialisation of a block on any branch; none if the block is unknown, only its header is known, or the node has pruned it
         /// (`-prune`).
         fn block(hash: BlockHash) -> Option<Blob>;
-        /// What each transaction of a connected block spent, the coinbase's entry being empty; none where the node has dropped it,
-        /// or is a bitcoind before Bitcoin Core 23, which does not tell it.
+        /// The outputs that each transaction of a connected block spent; the coinbase's entry is empty. None if the node has pruned
+        /// them, or is a bitcoind before Bitcoin Core 23, which does not provide them.
         fn spent_outputs(hash: BlockHash) -> Option<Vec<SpentOutputs>>;
-        /// The confirmed transaction of an id on the best chain. Fails with `Unsupported` on a bitcoind without `txindex=1`.
+        /// The confirmed transaction with this id on the best chain. Fails with `Unsupported` on a bitcoind without `txindex=1`.
         fn transaction(txid: Txid) -> Option<ConfirmedTransaction>;
         /// The unspent outputs of the best chain at these outpoints, in their order.
         fn coins(outpoints: Vec<OutPoint>) -> Vec<Option<Coin>>;
-        /// The last block that a block and the best chain share; none when the block is unknown.
+        /// The last common block of a block's branch and the best chain; none if the block is unknown.
         fn fork_point(hash: BlockHash) -> Option<BlockInfo>;
-        /// The ends of all branches, the best chain's first, then by falling height.
+        /// The ends of all branches, the best chain's first, then by descending height.
         fn tips() -> Vec<ChainTip>;
-        /// What a block on the tip must and may be. Fails with `NodeUnavailable` on a bitcoind that makes no templates now: it has
-        /// no peers, or is still fetching the chain.
+        /// The header values and rules for the next block on the tip. Fails with `NodeUnavailable` while bitcoind makes no templates:
+        /// it has no peers, or is still downloading the chain.
         fn next_block() -> NextBlock;
-        /// The host's time, in seconds: the clock's, or the mocked one.
+        /// The host's time, in seconds: of the clock, or the mock time.
         fn time() -> u64;
-        /// Judges a block on the tip without its proof of work and without keeping anything (BIP 23 proposal).
+        /// Validates a block on the tip without checking its proof of work, and stores nothing (BIP 23 proposal).
         fn check_block(raw: Blob) -> Verdict;
-        /// Stores a block and, where it makes the best chain, connects it. What is answered valid is on disk.
+        /// Stores a block and connects it if its chain becomes the best. A block answered as valid is on disk.
         fn submit_block(raw: Blob) -> Verdict;
         /// Stores a header (80 bytes) whose previous block is known.
         fn submit_header(raw: Blob) -> Verdict;
-        /// Marks a block and all that builds on it as invalid, and goes to the best chain that remains.
+        /// Marks a block and its descendants as invalid, and activates the best remaining chain.
         fn invalidate_block(hash: BlockHash) -> ();
-        /// Takes back what `invalidate_block` did to a block, its ancestors and descendants.
+        /// Removes the mark of `invalidate_block` from a block, its ancestors and descendants.
         fn reconsider_block(hash: BlockHash) -> ();
-        /// Prefers a block to others of the same work, as if it had come first.
+        /// Prefers a block to others with the same work, as if the node had received it first.
         fn precious_block(hash: BlockHash) -> ();
         /// Sets the host's time in seconds; 0 goes back to the clock. Test chains only.
         fn set_mock_time(seconds: u64) -> ();
-        /// The unspent outputs of the best chain that follow this one, or the first ones, by the bytes of the transaction's
-        /// id and then by index: at most so many, and fewer where they would make a large answer, but one at least where
-        /// there is any. Fails with `Unsupported` on a bitcoind.
+        /// The unspent outputs of the best chain after the given one, or from the first, ordered by the bytes of the txid
+        /// and then by index. The host may return fewer than the limit to keep the answer small, but at least one if any is
+        /// left. Fails with `Unsupported` on a bitcoind.
         #[since(1)]
         fn coins_after(outpoint: Option<OutPoint>, limit: u32) -> Vec<UnspentOutput>;
-        /// The changes of the rules as they stand with a block of any branch, in bitcoind's order; none when it is unknown.
-        /// Fails with `Unsupported` on a bitcoind before Bitcoin Core 23. What it does not tell of a deployment is 0: the bit, the
-        /// period and the threshold where signals do not count.
+        /// The deployments and their state at a block on any branch, in bitcoind's order; none if the block is unknown.
+        /// Fails with `Unsupported` on a bitcoind before Bitcoin Core 23. While signals do not count, bitcoind omits the bit, the
+        /// period and the threshold; they are 0 then.
         #[since(1)]
         fn deployments(hash: BlockHash) -> Option<Vec<Deployment>>;
-        /// The network that the node is on. It never changes, and is answered at once, whatever the node does.
+        /// The node's network. It never changes, and the host answers at once even if the node does not respond.
         #[since(1)]
         fn network() -> Network;
-        /// What is published over ZMQ, in the order in which it is sent; nothing in front of a bitcoind.
+        /// The topics that the host publishes over ZMQ, in sending order; empty in front of a bitcoind.
         #[since(1)]
         fn publications() -> Vec<Publication>;
-        /// Looks for scripts among the unspent outputs that follow this one, or among the first ones, in the order of `coins_after`.
-        /// At most so many are looked at, and fewer where what is found would make a large answer, but one at least where there
-        /// is any. Fails with `Unsupported` on a bitcoind.
+        /// Searches the unspent outputs after the given one, or from the first, for scripts, in the order of `coins_after`.
+        /// The host may search fewer outputs than the limit to keep the answer small, but at least one if any is left.
+        /// Fails with `Unsupported` on a bitcoind.
         #[since(1)]
         fn find_coins(scripts: Encoded<Vec<ScriptBuf>>, outpoint: Option<OutPoint>, limit: u32) -> CoinSearch;
-        /// Waits until the loaded wallets have taken over all that the node had told them at the call (bitcoind's
-        /// syncwithvalidationinterfacequeue). One that cannot follow the chain is not waited for.
+        /// Waits until the loaded wallets have processed all notifications that the node had sent at the time of the call (bitcoind's
+        /// syncwithvalidationinterfacequeue). It does not wait for a wallet that cannot follow the chain.
         #[since(1)]
         fn wait_for_wallets() -> ();
-        /// The height of the lowest block from which on the node has all, where it began with a snapshot of the unspent outputs
-        /// (assumeutxo), and fetches and validates the blocks before in the background; none of any other node. Blocks that are
-        /// lacking then come by themselves.
+        /// The height from which the node has all blocks, while a node that started from a snapshot of the unspent outputs
+        /// (assumeutxo) downloads and validates the earlier blocks in the background; none for any other node. The node
+        /// downloads the missing blocks itself.
         #[since(1)]
         fn background_validation() -> Option<u32>;
-        /// The next steps of a follower that has followed the chain up to a block: those to disconnect if the best chain has left
-        /// it, then those to connect; without a block they begin at genesis. At most so many blocks (and 1,000), fewer where they
-        /// are large, but one at least where there is any. Fails with `NotFound` for a block that the chain does not know at that
-        /// height, and with `Unsupported` where the node has pruned a block or the outputs that it spends.
+        /// The next steps of a follower at a block: the blocks to disconnect if the block is no longer on the best chain, then
+        /// the blocks to connect. Without a block they begin at genesis. The host returns at most the limit and 1,000 blocks, fewer
+        /// if they are large, but at least one if any is left. Fails with `NotFound` if the chain has no such block at that
+        /// height, and with `Unsupported` if the node has pruned a block or the outputs that it spends.
         #[since(1)]
         fn steps(after: Option<Cursor>, limit: u32, with_spent: bool) -> Steps;
     }

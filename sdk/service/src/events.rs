@@ -1,10 +1,10 @@
-//! `events/1`: what happens, told to the plugins whose manifest asks for it.
+//! `events/1`: notifications for the plugins that subscribe to them in their manifest.
 //!
-//! Events are delivered by a thread of the instance's own from a bounded queue, never under a lock of the host, in the
-//! order in which they happened. What a slow subscriber cannot take is dropped and counted.
+//! Each instance has a bounded queue and a thread that delivers its events in order, never under a lock of the host.
+//! If the queue of a slow subscriber is full, the host drops events and counts them.
 //!
-//! An event says that there is something to look at; what is so now, a service tells. A plugin that may not miss anything looks
-//! again when the count of dropped events has grown.
+//! An event only reports a change; the plugin reads the current state from a service. A plugin that must not miss a change
+//! reads the state again after the count of dropped events has grown.
 //!
 //! The example `events` of the SDK shows it in use.
 
@@ -14,7 +14,7 @@ use super::service;
 use crate::wire::wire_enum;
 
 wire_enum! {
-    /// Something that happened. In parentheses stands the name by which a manifest asks to hear of it.
+    /// An event. The name in parentheses subscribes to it in the manifest.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub enum Event {
         /// The best chain has another tip (`tip`).
@@ -29,25 +29,25 @@ wire_enum! {
             /// The mempool's sequence afterwards.
             sequence: u64,
         } = 1,
-        /// A wallet stored a transaction or changed what it knows of one (`wallet-transaction`).
+        /// A wallet stored or updated a transaction (`wallet-transaction`).
         WalletTransaction {
             /// The wallet's name.
             wallet: String,
             /// The transaction.
             txid: Txid,
         } = 2,
-        /// A rescan came to its end (`rescan`).
+        /// A rescan ended (`rescan`).
         RescanFinished {
             /// The wallet's name.
             wallet: String,
-            /// The number that `rescan_start` gave.
+            /// The number that `rescan_start` returned.
             rescan: u64,
             /// How it ended.
             outcome: RescanOutcome,
-            /// The height of the last block that was to be read; none where there was none.
+            /// The height of the last block of the rescan's range; none if the range was empty.
             #[since(1)]
             last_height: Option<u32>,
-            /// Whether payments near the end of what the wallet had derived made it derive more and read the blocks again.
+            /// Whether the wallet found payments near the end of its derived range, derived more scripts and read the blocks again.
             #[since(1)]
             widened: bool,
         } = 3,
@@ -58,18 +58,18 @@ wire_enum! {
             /// Whether it is locked now.
             locked: bool,
         } = 4,
-        /// A deep reorganisation (`wallet.reorganisation_notice`) took transactions of a wallet out of the chain, and the wallet has
-        /// followed it (`reorganisation`). Some of them may be confirmed again in other blocks.
+        /// A wallet has followed a deep reorganisation (`wallet.reorganisation_notice`) that removed its transactions from the chain
+        /// (`reorganisation`). Other blocks may confirm some of them again.
         #[since(1)]
         WalletReorganised {
             /// The wallet's name.
             wallet: String,
-            /// How many blocks the wallet went back.
+            /// The number of blocks that the wallet disconnected.
             blocks: u32,
             /// The transactions, in no order; at most [`MAX_REORGANISED`].
             transactions: Vec<Txid>,
         } = 6,
-        /// A call ended that the plugin observes (`wrapper = "observe"`). Always told to observers, and to nobody else.
+        /// A call that the plugin observes ended (`wrapper = "observe"`). Only observers get it, without a subscription.
         #[since(1)]
         CallEnded {
             /// The method.
@@ -78,19 +78,19 @@ wire_enum! {
             user: String,
             /// The wallet that the call names, or the user's only one.
             wallet: Option<String>,
-            /// 0 for a result, else the error's code; -1 for a call that was not begun.
+            /// 0 for a result, else the error's code; -1 for a call that did not start.
             code: i32,
             /// How long it took, in microseconds.
             microseconds: u64,
         } = 7,
-        /// The time of a timer of the manifest has come (`timers`). Times that passed meanwhile, for example while the machine slept, are
-        /// one event. Always told to the plugin of the timer, and to nobody else.
+        /// A timer of the manifest fired (`timers`). Missed times, for example while the machine slept, give a single event. Only the
+        /// timer's plugin gets it, without a subscription.
         #[since(1)]
         Timer {
             /// The timer's name.
             name: String,
         } = 9,
-        /// The log of a wallet has new entries, which `log` of `wallet-read/1` reads (`wallet-log`).
+        /// The log of a wallet has new entries (`wallet-log`); `log` of `wallet-read/1` reads them.
         #[since(1)]
         WalletLogged {
             /// The wallet's name.
@@ -98,13 +98,13 @@ wire_enum! {
             /// The number of the newest entry.
             last: u64,
         } = 8,
-        /// The host is stopping; kept reply tokens should be answered now (always told).
+        /// The host is stopping. The plugin should answer all kept reply tokens now. Every plugin gets it, without a subscription.
         ShuttingDown = 5,
     }
 }
 
 impl Event {
-    /// The name by which a manifest asks for this kind of event; none for what is always told.
+    /// The name that subscribes to this kind of event in a manifest; none for an event that needs no subscription.
     pub fn topic(&self) -> Option<&'static str> {
         match self {
             Self::TipChanged { .. } => Some("tip"),
@@ -118,7 +118,7 @@ impl Event {
         }
     }
 
-    /// The wallet that it is about, where it is about one.
+    /// The wallet of the event, if it concerns one.
     pub fn wallet(&self) -> Option<&str> {
         match self {
             Self::WalletTransaction { wallet, .. }
@@ -135,7 +135,7 @@ impl Event {
     }
 }
 
-/// The names that a manifest may ask for.
+/// The names of the events that a manifest may subscribe to.
 pub const TOPICS: [&str; 7] =
     ["tip", "mempool", "wallet-transaction", "rescan", "wallet-lock", "reorganisation", "wallet-log"];
 
@@ -146,14 +146,14 @@ wire_enum! {
     /// How a rescan ended.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub enum RescanOutcome {
-        /// Everything that had to be read was read.
+        /// The wallet read all blocks of the range.
         Complete = 0,
         /// Some blocks could not be read.
         Unreadable {
-            /// The running-maximum time of the last such block, in seconds.
+            /// The greatest header time up to the last such block, in seconds.
             block_time: u32,
         } = 1,
-        /// Aborted by a client or by the host's stopping.
+        /// A client or the shutdown of the host aborted it.
         Aborted = 2,
     }
 }
@@ -161,7 +161,7 @@ wire_enum! {
 service! {
     /// The state of this instance's event queue.
     pub trait Events as EventsClient = "events/1" {
-        /// How many events were dropped because the queue was full.
+        /// The number of events that the host dropped because the queue was full.
         fn dropped() -> u64;
     }
 }

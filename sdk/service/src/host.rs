@@ -1,4 +1,4 @@
-//! All services together, as a plugin holds them.
+//! The clients of all services for a plugin.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::wallet::{
 use crate::wire::Blob;
 use crate::{Result, Scope};
 
-/// The services a plugin may use. One that the configuration does not grant fails on every function with
+/// The services that a plugin may use. All functions of a service that the configuration does not grant fail with
 /// [`ErrorKind::NotGranted`].
 #[derive(Clone)]
 pub struct Host {
@@ -40,11 +40,11 @@ pub struct Host {
     pub pay: Arc<dyn WalletPay>,
     /// Imports and rescans.
     pub import: Arc<dyn WalletImport>,
-    /// Makes, loads, encrypts and backs up wallets.
+    /// Creates, loads, encrypts and backs up wallets.
     pub admin: Arc<dyn WalletAdmin>,
-    /// Gives private keys out.
+    /// Exports private keys.
     pub keys: Arc<dyn WalletKeys>,
-    /// Signatures by wallets' keys.
+    /// Signs with the keys of wallets.
     pub signer: Arc<dyn Signer>,
     /// The state of the event queue.
     pub events: Arc<dyn Events>,
@@ -61,7 +61,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// The services that are reached through the tables that `service` gives by name and revision.
+    /// Clients of the services. `service` returns the table of a service by name and revision, for example `chain/1`.
     pub fn reached_by(service: &dyn Fn(&str) -> RawService) -> Self {
         Self {
             chain: Arc::new(ChainClient::new(service("chain/1"))),
@@ -90,10 +90,10 @@ impl Host {
         self.info.about(Scope::NONE)
     }
 
-    /// The scope of a wallet by its name ([`WalletRead::scope_of`]), for work of the plugin's own: limits of a call's user do not hold.
+    /// The scope of a wallet by name ([`WalletRead::scope_of`]) for the plugin's own work, without the limits of a call's user.
     ///
     /// # Errors
-    /// `WalletNotLoaded` for a wallet that is not loaded, or that the plugin may not know.
+    /// `WalletNotLoaded` if the wallet is not loaded, or the plugin has no access to it.
     pub fn wallet_scope(&self, name: &str) -> Result<Scope> {
         self.wallet.scope_of(Scope::NONE, name.to_owned()).map(Scope)
     }
@@ -121,7 +121,7 @@ impl Host {
             self.metrics.record(Scope::NONE, vec![Sample { name: name.into(), help: help.into(), labels, measure }]);
     }
 
-    /// Writes a line to the host's log. A log that cannot be written stops nothing.
+    /// Writes a line to the host's log. Errors are ignored.
     pub fn log(&self, level: Level, message: impl Into<String>) {
         let _ = self.log.write(Scope::NONE, level, message.into());
     }

@@ -1,8 +1,8 @@
-//! Messages as JSON, for programs that are not written in Rust, and for the messages of services that speak JSON alone.
+//! Converts messages to and from JSON, for programs not written in Rust and for services that only use JSON.
 //!
-//! There is no code per type: a message is read by its [`Shape`] and written as JSON, and the other way round.
+//! There is no code per type: the [`Shape`] of a message drives both conversions.
 //!
-//! JSON text and [`Value`]s that held a secret are wiped by the host's allocator when they are freed, as everywhere in the host.
+//! The host's allocator wipes JSON text and [`Value`]s when they are freed, since they may contain secrets.
 //!
 #![doc = include_str!("json/form.md")]
 
@@ -23,13 +23,13 @@ use crate::{ErrorKind, PROVIDED, SERVICES, Scope, ServiceError, transport};
 
 const HASH_LEN: usize = 32;
 
-/// Why JSON is no message of the wanted type.
+/// Why JSON is not a message of the expected type.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{path}{}{problem}", if path.is_empty() { "" } else { ": " })]
 pub struct JsonError {
-    /// The member, as `requests[3].sighash`; empty for the whole.
+    /// The path of the member, for example `requests[3].sighash`; empty for the whole message.
     pub path: String,
-    /// What is wrong with it. It never repeats the value, which may be secret.
+    /// What is wrong with it. It never contains the value, which may be secret.
     pub problem: String,
 }
 
@@ -56,28 +56,28 @@ impl From<WireError> for JsonError {
     }
 }
 
-/// A message as JSON.
+/// Converts a message to JSON.
 ///
 /// # Errors
-/// When the message holds a damaged one ([`Encoded`](crate::wire::Encoded)).
+/// If the message contains a damaged [`Encoded`](crate::wire::Encoded) message.
 pub fn to_json<T: Wire>(message: &T) -> Result<Value, WireError> {
     read(T::SHAPE, &mut Reader::new(&to_bytes(message)))
 }
 
-/// The message that JSON holds. Unknown members are ignored.
+/// Reads a message from JSON. Ignores unknown members.
 ///
 /// # Errors
-/// When a member is missing or has no value of its type.
+/// If a member is missing or has a value of another type.
 pub fn from_json<T: Wire>(json: &Value) -> Result<T, JsonError> {
     let mut out = Writer::new(T::SECRET);
     put(T::SHAPE, json, false, &mut out)?;
     Ok(T::from_message(out.into_message())?)
 }
 
-/// Asks a function of a service with a JSON object of its arguments by their names. `service` is the table of the service `name`.
+/// Calls a function of a service with its named arguments as a JSON object. `service` is the table of the service `name`.
 ///
 /// # Errors
-/// `Malformed` for other arguments, `Unsupported` for a function that the service does not have, and the function's own errors.
+/// `Malformed` for invalid arguments, `Unsupported` for an unknown function, and the function's own errors.
 pub fn ask(service: &RawService, name: &str, function: &str, scope: Scope, request: &Value) -> crate::Result<Value> {
     let unknown = || ServiceError::new(ErrorKind::Unsupported, format!("There is no function {function} of {name}"));
     let functions = SERVICES.iter().find(|known| known.name == name).ok_or_else(unknown)?.functions.iter();
@@ -88,20 +88,20 @@ pub fn ask(service: &RawService, name: &str, function: &str, scope: Scope, reque
     read(shape.response, &mut Reader::new(&response)).map_err(transport::damaged)
 }
 
-/// The message for a function of a service that plugins provide, as `policy/1.judge`, as JSON.
+/// Converts the request to a function of a service that plugins provide, for example `policy/1.judge`, to JSON.
 ///
 /// # Errors
-/// `Unsupported` for an unknown function, `Malformed` for bytes that are no such message.
+/// `Unsupported` for an unknown function, `Malformed` for bytes that are not its message.
 pub fn provided_request(method: &str, message: &[u8]) -> crate::Result<Value> {
     let mut reader = Reader::new(message);
     let mut fields = provided(method)?.request.iter();
     fields.next().map_or(Ok(Value::Null), |field| Ok(read(field.shape, &mut reader)?))
 }
 
-/// The message of such a function's answer, which is JSON.
+/// Converts the JSON answer of such a function to its message.
 ///
 /// # Errors
-/// As of [`provided_request`].
+/// As for [`provided_request`].
 pub fn provided_response(method: &str, json: &Value) -> crate::Result<Vec<u8>> {
     let mut out = Writer::new(false);
     put(provided(method)?.response, json, false, &mut out)?;
@@ -115,7 +115,7 @@ fn provided(method: &str) -> crate::Result<&'static FunctionShape> {
     functions.into_iter().find(|known| known.name == name).ok_or_else(unknown)
 }
 
-/// Implements `ask_json` and `event_json` of a host's table.
+/// Implements `ask_json` and `event_json` of the host's table.
 pub struct Json;
 
 impl JsonCode for Json {
@@ -134,7 +134,7 @@ impl JsonCode for Json {
     }
 }
 
-/// The result, or the error as a client of bitcoind would read it.
+/// The result, or the error with bitcoind's code and message.
 fn response(answer: crate::Result<Value>) -> Response {
     let (status, json) = match answer {
         Ok(json) => (STATUS_OK, json),
@@ -146,7 +146,7 @@ fn response(answer: crate::Result<Value>) -> Response {
     Response { status, bytes: OwnedBytes::secret(json.to_string().into_bytes()) }
 }
 
-/// `P2shSegwit` as `p2sh_segwit`.
+/// Converts a name to snake case: `P2shSegwit` to `p2sh_segwit`.
 pub fn snake(name: &str) -> String {
     let mut out = String::new();
     let mut previous = '_';
@@ -160,7 +160,7 @@ pub fn snake(name: &str) -> String {
     out
 }
 
-/// Reads the next value of a message as JSON.
+/// Reads the next value of a message and converts it to JSON.
 fn read(shape: &Shape, reader: &mut Reader<'_>) -> Result<Value, WireError> {
     Ok(match shape {
         Shape::Bool => bool::get(reader)?.into(),
@@ -208,7 +208,7 @@ fn read(shape: &Shape, reader: &mut Reader<'_>) -> Result<Value, WireError> {
 fn read_fields(fields: &[FieldShape], reader: &mut Reader<'_>) -> Result<Map<String, Value>, WireError> {
     let mut members = Map::new();
     for field in fields {
-        // An older writer ends here.
+        // A message of an older writer ends here.
         if field.since > 0 && reader.is_empty() {
             break;
         }
@@ -217,7 +217,7 @@ fn read_fields(fields: &[FieldShape], reader: &mut Reader<'_>) -> Result<Map<Str
     Ok(members)
 }
 
-/// Appends JSON as a message. `strict` refuses unknown members.
+/// Encodes JSON and appends it to a message. `strict` refuses unknown members.
 fn put(shape: &Shape, json: &Value, strict: bool, out: &mut Writer) -> Result<(), JsonError> {
     match shape {
         Shape::Bool => json.as_bool().ok_or_else(|| expected("true or false"))?.put(out),

@@ -1,12 +1,11 @@
 //! The services that a host offers to plugins.
 //!
-//! Each service is a trait that the host implements and a plugin calls. The macro `service!` derives from one
-//! declaration the trait, the table of C functions of the ABI ([`outrigger_abi`]) and the client that speaks it, so that
-//! the three cannot differ. A service has a name and a revision (`chain/1`); functions are only ever added at the end of a
-//! revision.
+//! Each service is a trait that the host implements and a plugin calls. From one declaration, the macro `service!` generates
+//! the trait, the table of C functions for the ABI ([`outrigger_abi`]) and the client that calls the table, so
+//! the three cannot differ. A service has a name and a revision (`chain/1`). A revision gets new functions only at its end.
 //!
-//! Every function takes a [`Scope`]: within a call its snapshots are those of the call, so that two reads of one call
-//! never disagree.
+//! Every function takes a [`Scope`]. Within the scope of a call all reads use the snapshots of the call, so they are
+//! consistent.
 
 #![warn(missing_docs)]
 
@@ -64,7 +63,7 @@ pub const SERVICES: [&ServiceShape; 15] = [
     <dyn HostInfo as Described>::SHAPE,
 ];
 
-/// The services that the host asks plugins for.
+/// The services that plugins provide and the host calls.
 pub const PROVIDED: [&ServiceShape; 2] = [&provider::SHAPE, &policy::SHAPE];
 
 /// A service whose functions and messages are described.
@@ -73,22 +72,22 @@ pub trait Described {
     const SHAPE: &'static ServiceShape;
 }
 
-/// On whose behalf a service is asked.
+/// The call or wallet for which a plugin uses a service.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Scope(pub u64);
 
 impl Scope {
-    /// Outside of any call: each function sees the newest state and there is no wallet selected by a client.
+    /// Outside of any call: each function reads the latest state, and no client has selected a wallet.
     pub const NONE: Scope = Scope(0);
 }
 
-/// Why a service did not do what it was asked.
+/// Why a function of a service failed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{kind:?}: {detail}")]
 pub struct ServiceError {
     /// The kind, for programs.
     pub kind: ErrorKind,
-    /// What was found, for people; may be empty where the kind says it all.
+    /// Details for people; may be empty if the kind is enough.
     pub detail: String,
 }
 
@@ -118,7 +117,7 @@ impl From<WireError> for RpcError {
 }
 
 impl From<ServiceError> for RpcError {
-    /// The one place where a service's trouble becomes a code and a message of bitcoind.
+    /// Converts every error of a service to bitcoind's code and message.
     fn from(error: ServiceError) -> Self {
         let or = |text: &str| if error.detail.is_empty() { text.to_owned() } else { error.detail.clone() };
         match error.kind {
@@ -164,15 +163,15 @@ impl From<ServiceError> for RpcError {
     }
 }
 
-/// What a service function answers.
+/// The result of a service function.
 pub type Result<T> = std::result::Result<T, ServiceError>;
 
-/// Declares a service: the trait, its name, its description, and the client that reaches it through the ABI.
+/// Declares a service: the trait, its name, its description, and the client that calls it through the ABI.
 ///
-/// A function that an implementation leaves out answers `Unsupported`.
+/// A function that an implementation omits fails with `Unsupported`.
 ///
-/// A function that was added after the first version of the ABI stands at the end and says with `#[since(MINOR)]` which
-/// minor version has it.
+/// A function added after the first version of the ABI is declared at the end, with its minor version as
+/// `#[since(MINOR)]`.
 macro_rules! service {
     ($(#[doc = $doc:literal])* pub trait $name:ident as $client:ident = $wire_name:literal {
         $($(#[doc = $fn_doc:literal])* $(#[since($since:literal)])?
@@ -227,11 +226,11 @@ macro_rules! service {
             };
         }
 
-        #[doc = concat!("Speaks `", $wire_name, "` to a host across the ABI.")]
+        #[doc = concat!("Calls `", $wire_name, "` of a host through the ABI.")]
         pub struct $client(outrigger_abi::RawService);
 
         impl $client {
-            /// A client of the service behind `raw`.
+            /// A client of the service table `raw`.
             pub fn new(raw: outrigger_abi::RawService) -> Self {
                 Self(raw)
             }

@@ -1,4 +1,4 @@
-//! `log/1`: a plugin's lines in the host's log. Never put a secret in one.
+//! `log/1`: writes a plugin's lines to the host's log. A line must not contain secrets.
 //!
 //! The example `log` of the SDK shows it in use.
 
@@ -6,16 +6,16 @@ use super::service;
 use crate::wire::wire_enum;
 
 wire_enum! {
-    /// How much a line matters.
+    /// The level of a line.
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
     pub enum Level {
-        /// Something failed that should not.
+        /// An operation failed.
         Error = 0,
-        /// Something is off, but goes on.
+        /// A problem that does not stop the operation.
         Warn = 1,
-        /// What an operator wants to read.
+        /// Information for operators.
         Info = 2,
-        /// What a developer wants to read.
+        /// Information for developers.
         Debug = 3,
     }
 }
@@ -23,11 +23,11 @@ wire_enum! {
 service! {
     /// The host's log.
     pub trait Log as LogClient = "log/1" {
-        /// Writes one line, with the plugin's name beside it.
+        /// Writes one line, with the plugin's name.
         fn write(level: Level, message: String) -> ();
 
-        /// Whether the host wants the text of a panic beside its place. It does not of a plugin that may use private keys or wallets,
-        /// whose text may hold a secret, unless the configuration says so.
+        /// Whether the plugin should log the message of a panic, not only its location. The message may contain a secret, so this is false
+        /// for a plugin that may use private keys or wallets, unless the configuration allows it.
         #[since(1)]
         fn tells_panics() -> bool;
     }

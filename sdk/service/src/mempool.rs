@@ -1,4 +1,4 @@
-//! `mempool/1`: unconfirmed transactions, and the selection for the next block.
+//! `mempool/1`: unconfirmed transactions, and their selection for the next block.
 //!
 //! The example `mempool` of the SDK shows it in use.
 
@@ -22,34 +22,34 @@ wire_struct! {
         pub transactions: u64,
         /// The sum of their virtual sizes, in virtual bytes.
         pub virtual_size: u64,
-        /// The memory they take, in bytes.
+        /// Their memory usage, in bytes.
         pub usage: u64,
         /// The sum of their fees, in satoshi.
         pub total_fee: Amount,
         /// The limit of `usage`, in bytes.
         pub max_usage: u64,
-        /// The least feerate that is accepted, in satoshi per 1000 virtual bytes.
+        /// The least feerate that the mempool accepts, in satoshi per 1000 virtual bytes.
         pub min_feerate: FeeRate,
-        /// The least feerate that is relayed, in satoshi per 1000 virtual bytes.
+        /// The least feerate that the node relays, in satoshi per 1000 virtual bytes.
         pub relay_feerate: FeeRate,
         /// The feerate by which a replacement must pay more, in satoshi per 1000 virtual bytes.
         pub incremental_feerate: FeeRate,
-        /// Counts every change of the mempool, and every block; a poller compares it.
+        /// Increases with every change of the mempool and every block, so that a poller detects changes.
         pub sequence: u64,
-        /// Counts the transactions that came and those that left, for whatever reason: `mempool_sequence` of getrawmempool.
+        /// The number of transactions added and removed for any reason: `mempool_sequence` of getrawmempool.
         #[since(1)]
         pub moves: u64,
-        /// The number of transactions that `unbroadcast` names.
+        /// The number of transactions for which `unbroadcast` is true.
         #[since(1)]
         pub unbroadcast: u64,
-        /// The limits of its clusters; none on a node that limits ancestors and descendants instead (before Bitcoin Core 31).
+        /// The limits of a cluster; none for a node that limits ancestors and descendants instead (before Bitcoin Core 31).
         #[since(1)]
         pub clusters: Option<ClusterLimits>,
     }
 }
 
 wire_struct! {
-    /// The limits of a cluster: transactions that are connected by spending one another.
+    /// The limits of a cluster: transactions connected by spending each other's outputs.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct ClusterLimits {
         /// The most transactions.
@@ -73,34 +73,34 @@ wire_struct! {
         pub virtual_size: u64,
         /// Its fee, in satoshi.
         pub fee: Amount,
-        /// Its fee with what prioritisetransaction added, in satoshi.
+        /// Its fee with the delta of prioritisetransaction, in satoshi.
         pub modified_fee: SignedAmount,
-        /// When it came, in seconds.
+        /// When the mempool accepted it, in seconds.
         pub time: u64,
-        /// The tip's height when it came.
+        /// The tip's height when the mempool accepted it.
         pub height: u32,
-        /// Transactions of the mempool it builds on, itself included: their number.
+        /// The number of its ancestors in the mempool, itself included.
         pub ancestor_count: u64,
-        /// The same: their virtual size.
+        /// Their virtual size, in virtual bytes.
         pub ancestor_size: u64,
-        /// The same: their fees with what was added, in satoshi.
+        /// Their fees with the deltas of prioritisetransaction, in satoshi.
         pub ancestor_fees: SignedAmount,
-        /// Transactions of the mempool that build on it, itself included: their number.
+        /// The number of its descendants in the mempool, itself included.
         pub descendant_count: u64,
-        /// The same: their virtual size.
+        /// Their virtual size, in virtual bytes.
         pub descendant_size: u64,
-        /// The same: their fees with what was added, in satoshi.
+        /// Their fees with the deltas of prioritisetransaction, in satoshi.
         pub descendant_fees: SignedAmount,
         /// The transactions of the mempool whose outputs it spends.
         pub depends: Vec<Txid>,
         /// The transactions of the mempool that spend its outputs.
         pub spent_by: Vec<Txid>,
-        /// Whether it, or one it builds on, signals replaceability (BIP 125).
+        /// Whether it or an ancestor signals replaceability (BIP 125).
         pub replaceable: bool,
     }
 }
 
-/// A byte string in a message that others share: a copy of it copies nothing.
+/// A byte string in a message. Clones share the bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SharedBlob(pub Arc<[u8]>);
 
@@ -153,12 +153,12 @@ wire_view! { SelectedView of
         pub sigops: u64,
         /// Its weight, in weight units.
         pub weight: Weight,
-        /// For each input that spends an earlier selected one: that one's position, counted from 1.
+        /// For each input that spends an earlier transaction of the selection: the position of that transaction, counted from 1.
         pub depends: Vec<u32>,
     }
 }
 
-/// The transactions of a selection. A copy shares them.
+/// The transactions of a selection. Clones share them.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Selection(Arc<Vec<Selected>>);
 
@@ -196,41 +196,41 @@ impl Viewed for Selection {
 }
 
 wire_view! { CandidateView of
-    /// A selection for the next block, and what that block must be.
+    /// A selection for the next block, and the values for its header.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct Candidate {
-        /// Names tip and transactions: another one of the same version has the same. Never 0, and not used again while the
-        /// host runs.
+        /// Identifies the tip and the transactions: candidates with the same version have the same. Never 0, and never reused while
+        /// the host runs.
         pub version: u64,
-        /// What a block of it must and may be. `next.tip` is the tip that it builds on.
+        /// The header values and rules for a block with it. `next.tip` is the previous block.
         pub next: NextBlock,
-        /// In an order in which parents precede their children.
+        /// The transactions, parents before their children.
         pub transactions: Selection,
         /// The sum of their fees, in satoshi.
         pub fees: Amount,
-        /// The mempool's sequence when it was made.
+        /// The mempool's sequence when the selection was made.
         pub sequence: u64,
     }
 }
 
 wire_struct! {
-    /// What was added to the fee that a transaction is selected by.
+    /// The fee delta of a transaction (prioritisetransaction). It changes only the selection.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct Prioritised {
-        /// The transaction, which need not be known.
+        /// The transaction, which the mempool may not have.
         pub txid: Txid,
-        /// What was added, in satoshi; below 0 it was taken away. Never 0.
+        /// The sum of the deltas, in satoshi. It may be negative, but is never 0.
         pub fee_delta: SignedAmount,
-        /// The fee with it, in satoshi; none where the transaction is not in the mempool.
+        /// The fee with the delta, in satoshi; none if the transaction is not in the mempool.
         pub modified_fee: Option<SignedAmount>,
     }
 }
 
 wire_enum! {
-    /// What became of a transaction that was submitted or tried.
+    /// The outcome of submitting or trying a transaction.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub enum Admission {
-        /// Accepted (or, when tried: it would be).
+        /// Accepted, or acceptable if the caller only tried.
         Accepted {
             /// Its id.
             txid: Txid,
@@ -250,16 +250,16 @@ wire_enum! {
         Rejected {
             /// The reason as bitcoind words it, for example `txn-mempool-conflict`.
             reason: String,
-            /// More of it; may be empty.
+            /// Details; may be empty.
             detail: String,
         } = 2,
         /// Refused, because an input is unknown or spent.
         MissingInputs = 3,
         /// Confirmed already, with unspent outputs.
         AlreadyInChain = 4,
-        /// The bytes are no transaction.
+        /// The bytes are not a valid encoding of a transaction.
         Undecodable = 5,
-        /// Its feerate is above what the caller allows.
+        /// Its feerate exceeds the caller's maximum.
         FeeTooHigh {
             /// The fee, in satoshi.
             fee: Amount,
@@ -268,7 +268,7 @@ wire_enum! {
 }
 
 impl Admission {
-    /// Why the transaction was refused, in bitcoind's words; none where the mempool or the chain has it, or it would be accepted.
+    /// Why the transaction was refused, in bitcoind's words; none if it is accepted, or in the mempool or the chain already.
     pub fn refusal(&self) -> Option<String> {
         match self {
             Self::Accepted { .. } | Self::Known { .. } | Self::AlreadyInChain => None,
@@ -280,7 +280,7 @@ impl Admission {
         }
     }
 
-    /// Whether a later block may end the reason of the refusal: a locktime or a sequence lies ahead, or an input is not known yet.
+    /// Whether a later block may make the transaction acceptable: its locktime or a sequence is not reached, or an input is missing.
     pub fn awaits_block(&self) -> bool {
         match self {
             Self::Rejected { reason, .. } => matches!(reason.as_str(), "non-final" | "non-BIP68-final"),
@@ -300,18 +300,18 @@ wire_struct! {
 }
 
 wire_enum! {
-    /// What became of one of several transactions that were offered together.
+    /// The outcome for one transaction of a package.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub enum PackageMember {
-        /// Accepted (or, when tried: it would be).
+        /// Accepted, or acceptable if the caller only tried.
         Accepted {
             /// Its virtual size, in virtual bytes.
             virtual_size: u64,
             /// Its fee, in satoshi.
             fee: Amount,
-            /// The feerate that it was judged by, with what prioritisetransaction added, in satoshi per 1000 virtual bytes.
+            /// The feerate that decided, with the deltas of prioritisetransaction, in satoshi per 1000 virtual bytes.
             feerate: FeeRate,
-            /// The transactions whose feerate together that is, by their ids with witness.
+            /// The transactions with that joint feerate, by their ids with witness.
             included: Vec<Wtxid>,
         } = 0,
         /// In the mempool already.
@@ -323,32 +323,32 @@ wire_enum! {
         } = 1,
         /// In the mempool already with another witness.
         OtherWitness {
-            /// The id of that one, with witness.
+            /// The id with witness of the transaction in the mempool.
             wtxid: Wtxid,
         } = 2,
         /// Refused.
         Rejected {
             /// The reason as bitcoind words it.
             reason: String,
-            /// More of it; may be empty.
+            /// Details; may be empty.
             detail: String,
         } = 3,
-        /// Another one, or all together, were refused before.
+        /// Not checked, since another transaction or the whole package was refused before.
         NotJudged = 4,
     }
 }
 
 wire_struct! {
-    /// What became of several transactions that were offered together.
+    /// The outcome of submitting or trying a package.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct PackageOutcome {
-        /// Why not all of them are accepted, as bitcoind words it; empty where they are.
+        /// Why the mempool did not accept all of them, in bitcoind's words; empty if it did.
         pub reason: String,
-        /// More of it; may be empty.
+        /// Details; may be empty.
         pub detail: String,
-        /// Whether a rule of packages is broken, and not one of a transaction.
+        /// Whether the package breaks a rule for packages, not one for a single transaction.
         pub is_policy: bool,
-        /// What became of each, in their order.
+        /// The outcome for each transaction, in their order.
         pub members: Vec<PackageMember>,
         /// The transactions that were replaced, by their ids.
         pub replaced: Vec<Txid>,
@@ -356,12 +356,12 @@ wire_struct! {
 }
 
 wire_struct! {
-    /// What the node estimates that a transaction has to pay.
+    /// The node's estimate of the feerate that a transaction needs.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct FeeEstimate {
-        /// The feerate, in satoshi per 1000 virtual bytes, and no less than the mempool accepts; none where the node knows too little.
+        /// The feerate in satoshi per 1000 virtual bytes, at least the mempool's minimum; none if the node lacks the data.
         pub feerate: Option<FeeRate>,
-        /// The number of blocks that it is for: fewer than were asked for where the node knows too little of so many.
+        /// The number of blocks of the estimate: fewer than requested if the node lacks the data for that many.
         pub blocks: u32,
     }
 }
@@ -371,45 +371,45 @@ service! {
     pub trait Mempool as MempoolClient = "mempool/1" {
         /// The mempool as a whole.
         fn info() -> MempoolInfo;
-        /// All ids, in the order they came.
+        /// All ids, in the order of acceptance.
         fn ids() -> Vec<Txid>;
-        /// The entries of these ids, in their order.
+        /// The entries of these ids, in their order; none for an id that the mempool does not have.
         fn entries(txids: Vec<Txid>) -> Vec<Option<MempoolEntry>>;
-        /// The transactions of these ids, in their order.
+        /// The transactions with these ids, in their order; none for an id that the mempool does not have.
         fn transactions(txids: Vec<Txid>) -> Vec<Option<RawTransaction>>;
-        /// The transactions of the mempool that spend these outpoints, in their order.
+        /// The transactions of the mempool that spend these outpoints, in their order; none for an outpoint that none spends.
         fn spenders(outpoints: Vec<OutPoint>) -> Vec<Option<Txid>>;
-        /// Offers a transaction. `max_feerate` bounds its feerate in satoshi per 1000 virtual bytes, 0 being no bound.
+        /// Submits a transaction. `max_feerate` is its maximum feerate in satoshi per 1000 virtual bytes; 0 means no maximum.
         fn submit(raw: Blob, max_feerate: FeeRate) -> Admission;
-        /// As `submit`, keeping nothing.
+        /// Checks whether `submit` would accept a transaction, without adding it to the mempool.
         fn try_submit(raw: Blob, max_feerate: FeeRate) -> Admission;
-        /// The selection for a block on the tip, of the mempool as it stands; none when its version is the one that the
-        /// caller knows, so that what has not changed is not handed over again. In front of a bitcoind it is the node's own, which
-        /// it makes anew for another tip and else every five seconds at most; it fails as `Chain::next_block` does.
+        /// The current selection for a block on the tip; none if its version is `known`, so that the host does not
+        /// send an unchanged selection again. In front of a bitcoind it is the node's template, which
+        /// the node renews for a new tip, and else at most every five seconds. Fails as `Chain::next_block`.
         fn candidate(known: Option<u64>) -> Encoded<Option<Candidate>>;
-        /// Adds to (or takes from) the fee that a transaction is selected by, in satoshi.
+        /// Changes the fee by which a transaction is selected by this delta, in satoshi.
         fn prioritise(txid: Txid, fee_delta: SignedAmount) -> ();
-        /// All that was added and stands, by txid. Fails with `Unsupported` on a bitcoind before Bitcoin Core 26.
+        /// All fee deltas in effect, by txid. Fails with `Unsupported` on a bitcoind before Bitcoin Core 26.
         fn prioritised() -> Vec<Prioritised>;
-        /// For each of these ids whether it is of a transaction of the mempool that was offered by `submit` and that no peer
-        /// is known to have. One that came back from a block is none.
+        /// For each id, whether `submit` added the transaction to the mempool and no peer is known to have it. False for a
+        /// transaction that returned from a disconnected block.
         #[since(1)]
         fn unbroadcast(txids: Vec<Txid>) -> Vec<bool>;
-        /// The feerate at which a transaction is expected to be confirmed within so many blocks. A conservative one also looks
-        /// further back, so that it falls later when fees fall; the other is economical (`estimate_mode`).
+        /// The feerate at which the node expects a confirmation within this many blocks. A conservative estimate uses a longer
+        /// history, so it reacts later to falling fees; the other mode is economical (`estimate_mode`).
         #[since(1)]
         fn fee_estimate(blocks: u32, conservative: bool) -> FeeEstimate;
-        /// Offers transactions that build on one another, parents before their one child: first each by itself, then those together
-        /// that pay too little by themselves. `max_feerate` is that of `submit`, and bounds each. Fails with `Unsupported` on a
+        /// Submits a package: parents, then their only child. The mempool first tries each transaction alone, then jointly the ones
+        /// that pay too little alone. `max_feerate` is as in `submit` and applies to each. Fails with `Unsupported` on a
         /// bitcoind.
         #[since(1)]
         fn submit_package(transactions: Vec<Blob>, max_feerate: FeeRate) -> PackageOutcome;
-        /// What the mempool would say of these transactions, of which each pays for itself and none replaces others, unless it is
-        /// the only one; keeping nothing. Fails with `Unsupported` on a bitcoind.
+        /// Checks whether the mempool would accept these transactions, without adding them. Each must pay for itself, and only a
+        /// single transaction may replace others. Fails with `Unsupported` on a bitcoind.
         #[since(1)]
         fn try_package(transactions: Vec<Blob>) -> PackageOutcome;
-        /// Writes the mempool to its file, and returns the path. `Refused` when it cannot be written. Fails with `Unsupported` on a
-        /// bitcoind.
+        /// Writes the mempool to its file and returns the path. Fails with `Refused` if it cannot write the file, and with `Unsupported`
+        /// on a bitcoind.
         #[since(1)]
         fn save() -> String;
     }

@@ -1,11 +1,11 @@
-//! `metrics/1`: a plugin's own metrics, beside the host's on `/metrics`, as `outrigger_plugin_ID_NAME`.
+//! `metrics/1`: a plugin's metrics, which the host publishes on `/metrics` as `outrigger_plugin_ID_NAME`.
 //!
 //! The example `metrics` of the SDK shows it in use.
 
 use super::service;
 use crate::wire::{wire_enum, wire_struct};
 
-/// The most series of a plugin: metrics, each with each set of its labels. Samples of further ones are dropped and counted.
+/// The most series of a plugin (a metric with a set of labels). The host drops samples of further series and counts them.
 pub const MAX_SERIES: usize = 100;
 
 /// The longest name of a metric or a label, in bytes.
@@ -18,49 +18,49 @@ pub const MAX_TEXT: usize = 200;
 pub const MAX_ITEMS: usize = 20;
 
 wire_enum! {
-    /// What was measured.
+    /// The kind of a metric, and a measured value.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub enum Measure {
-        /// Something happened. The metric is a counter, whose name on the page ends with `_total`.
+        /// A counter. The host appends `_total` to its name.
         Count {
-            /// How often.
+            /// The number to add.
             by: u64,
         } = 0,
-        /// Something has a value. The metric is a gauge.
+        /// A gauge: the current value.
         Level {
             /// The value.
             value: i64,
         } = 1,
-        /// Something of a size happened. The metric is a histogram.
+        /// A histogram: one observation.
         Observed {
-            /// The size.
+            /// The observed value.
             value: u64,
-            /// The upper bounds of the buckets, in ascending order. Those of the series' first sample hold.
+            /// The upper bounds of the buckets, in ascending order. The first sample of the series sets them.
             bounds: Vec<u64>,
         } = 2,
     }
 }
 
 wire_struct! {
-    /// A sample of a metric. Its kind and its help are those of the metric's first sample.
+    /// A sample of a metric. The metric's first sample sets its kind and help.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct Sample {
-        /// The metric's name: letters, digits and `_`, and no digit first. It says the unit.
+        /// The metric's name: letters, digits and `_`, not starting with a digit. It should include the unit.
         pub name: String,
-        /// What it is, for people.
+        /// The help text for people.
         pub help: String,
-        /// Names and values of labels. The names are as those of metrics.
+        /// Names and values of labels. Names follow the rules for metrics.
         pub labels: Vec<(String, String)>,
-        /// What was measured.
+        /// The kind of a metric, and a measured value.
         pub measure: Measure,
     }
 }
 
 service! {
-    /// The plugin's metrics. They last as long as the host, also over a reload of the plugin.
+    /// The plugin's metrics. The host keeps them until it stops, also across reloads of the plugin.
     pub trait Metrics as MetricsClient = "metrics/1" {
-        /// Records samples. Fails with `Malformed` at the first one that is not as this page says, or of another kind than the metric's
-        /// first one; those before it are recorded.
+        /// Records samples. Fails with `Malformed` at the first invalid sample, or the first of another kind than the metric's.
+        /// The samples before it are recorded.
         #[since(1)]
         fn record(samples: Vec<Sample>) -> ();
     }

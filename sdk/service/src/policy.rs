@@ -1,12 +1,12 @@
-//! `policy/1`: a plugin judges what a wallet signs, sends and gives out.
+//! `policy/1`: a plugin approves or refuses what a wallet signs, sends and exports.
 //!
-//! The setting `[[wallet.policies]]` names the plugin and its wallets. The host asks all policies of a wallet wherever money or keys
-//! can leave it, whatever method, plugin or user asks: before it or a provider of keys signs, before a transaction is sent or
-//! replaced, before private keys are given out, before a backup or an export is written, and before an import. All policies must allow. Without an
-//! answer in time nothing is signed, sent or given out, and the client's error (-4) names the plugin.
+//! The setting `[[wallet.policies]]` names the plugin and its wallets. The host asks all policies of a wallet before money or keys
+//! can leave it, for any method, plugin or user: before the host or a key provider signs, before it sends or replaces a
+//! transaction, before it exports private keys, before it writes a backup or an export, and before an import. All policies must allow
+//! it. If a policy does not answer in time, the host refuses, and the client's error (-4) names the plugin.
 //!
-//! The host asks with no lock held. While a policy judges, it may read the wallet of the call ([`crate::WalletRead`]); the functions that sign, pay,
-//! give keys out, change the wallet or call methods are refused in that call.
+//! The host holds no lock while it asks. During the call, a policy may read the call's wallet ([`crate::WalletRead`]). The host refuses
+//! functions that sign, pay, export keys, change the wallet or call methods.
 //!
 //! The example `spending-guard` of the SDK implements it.
 
@@ -24,19 +24,19 @@ wire_struct! {
     pub struct JudgedInput {
         /// The output that it spends.
         pub outpoint: OutPoint,
-        /// That output; none where the host does not know it.
+        /// That output; none if the host does not know it.
         pub output: Option<TxOut>,
-        /// Whether the output is the host's own knowledge. Otherwise the caller gave it, and nothing proves it.
+        /// Whether the host knows the output itself. Otherwise it is an unverified claim of the caller.
         pub verified: bool,
-        /// Whether the wallet owns the output, or a signature of this input is asked for.
+        /// Whether the wallet owns the output, or the caller requests a signature for this input.
         pub own: bool,
-        /// The sighash bytes of the signatures that are asked for, each once; empty for an input that is not signed now.
+        /// The sighash bytes of the requested signatures, without duplicates; empty for an input that is not signed now.
         pub sighashes: Blob,
     }
 }
 
 wire_enum! {
-    /// Whose an output is, by the host's own judgement.
+    /// The owner of an output, as the host determines it.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub enum Owner {
         /// Not the wallet's.
@@ -54,9 +54,9 @@ wire_struct! {
     pub struct JudgedOutput {
         /// The output.
         pub output: TxOut,
-        /// Whose it is.
+        /// Its owner.
         pub owner: Owner,
-        /// Whether each signature that is asked for commits to it, and to all inputs. Otherwise others may replace the output.
+        /// Whether every requested signature commits to it and to all inputs. Otherwise others may replace the output.
         pub committed: bool,
     }
 }
@@ -65,20 +65,20 @@ wire_struct! {
     /// A transaction.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct JudgedTransaction {
-        /// The transaction, without the signatures that are asked for.
+        /// The transaction, without the requested signatures.
         pub transaction: Blob,
         /// Its inputs.
         pub inputs: Vec<JudgedInput>,
         /// Its outputs.
         pub outputs: Vec<JudgedOutput>,
-        /// The most that the wallet gives away by it, fee included, in satoshi: its own inputs less those of its own outputs to which each
-        /// signature commits. None where an own input is not verified, so that there is no bound.
+        /// The most that the wallet can lose, in satoshi, with the fee: its inputs less its outputs to which every signature
+        /// commits. None if an input of the wallet is not verified, since there is no bound then.
         pub gives: Option<Amount>,
     }
 }
 
 wire_enum! {
-    /// What the wallet is asked for.
+    /// The action to approve.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub enum Act {
         /// Signatures of a transaction's inputs.
@@ -98,39 +98,39 @@ wire_enum! {
             /// The wallet's transaction that it replaces.
             replaces: Option<Txid>,
         } = 2,
-        /// Private keys, or descriptors with them.
+        /// An export of private keys, or of descriptors with them.
         GiveKeys = 3,
-        /// A backup, which has the private keys.
+        /// A backup, which contains the private keys.
         Backup = 4,
         /// A copy without private keys (exportwatchonlywallet).
         Export = 5,
-        /// An import of keys, scripts, descriptors or transactions, from any of which the wallet learns that outputs or payments are its own.
+        /// An import of keys, scripts, descriptors or transactions. It can make the wallet treat outputs or payments as its own.
         Import = 6,
     }
 }
 
 wire_struct! {
-    /// What is to be judged.
+    /// A request to a policy.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct PolicyQuery {
         /// The wallet's name.
         pub wallet: String,
-        /// The user whose call asks, or `plugin:ID` for a plugin outside of calls.
+        /// The user of the call, or `plugin:ID` for a plugin outside of calls.
         pub user: String,
         /// The method of that call; empty outside of calls.
         pub method: String,
-        /// What is asked for.
+        /// The action.
         pub act: Act,
     }
 }
 
 wire_enum! {
-    /// A judgement.
+    /// The answer of a policy.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub enum Judgement {
-        /// The policy has nothing against it.
+        /// The policy allows the action.
         Allow = 0,
-        /// It must not be done.
+        /// The policy refuses the action.
         Refuse {
             /// Why, for the client.
             reason: String,
@@ -139,24 +139,24 @@ wire_enum! {
 }
 
 wire_struct! {
-    /// What a policy keeps about a wallet, in the wallet's backup.
+    /// A policy's state for a wallet, stored in the wallet's backup.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct SavedPolicy {
         /// The wallet's name.
         pub wallet: String,
-        /// The bytes that [`Policy::save`] gave.
+        /// The bytes from [`Policy::save`].
         pub state: Blob,
     }
 }
 
 provided! {
-    /// Judges what wallets sign, send and give out.
+    /// Approves or refuses what wallets sign, send and export.
     pub trait Policy = POLICY {
-        /// Allows an act of a wallet, or refuses it.
+        /// Allows or refuses an action of a wallet.
         fn judge(query: PolicyQuery) -> Judgement;
-        /// What the policy keeps about the wallet of this name, for a backup of the wallet; none if nothing.
+        /// The policy's state for the wallet with this name, for a backup of the wallet; none if it has none.
         fn save(wallet: String) -> Option<Blob> = None;
-        /// Takes back what a backup of the wallet has. What the policy knows already still holds: the stricter of both counts.
+        /// Restores the state from a backup of the wallet. Where it differs from the current state, the stricter one applies.
         fn restore(saved: SavedPolicy) -> () = ();
     }
 }

@@ -1,7 +1,7 @@
 //! Services that plugins implement and the host calls: `keys-provider/1`, `policy/1`.
 //!
-//! The host calls a function as the plugin's method `SERVICE.FUNCTION`, which no client can call. The only argument, by position,
-//! and the result are messages: JSON ([`crate::json`]), or bytes in hexadecimal for a plugin of this SDK (`binary_messages` in its manifest).
+//! The host calls a function as the plugin's method `SERVICE.FUNCTION`, which no client can call. The only argument (by position)
+//! and the result are messages: JSON ([`crate::json`]), or hexadecimal bytes for a plugin of this SDK (`binary_messages` in its manifest).
 
 /// Declares such a service: the trait that a plugin implements, the service's description, and the function that answers the host's
 /// calls.
@@ -10,14 +10,14 @@ macro_rules! provided {
         $(#[doc = $fn_doc])*
         ///
         /// # Errors
-        /// The client's call is refused with -4 and the message.
+        /// The host refuses the client's call with -4 and the error's message.
         fn $function(&self, scope: $crate::Scope, $arg: &$arg_type) -> Result<$ret, outrigger_values::RpcError>;
     };
     (@item $(#[doc = $fn_doc:literal])* fn $function:ident($arg:ident: $arg_type:ty) -> $ret:ty = $default:expr) => {
         $(#[doc = $fn_doc])*
         ///
         /// # Errors
-        /// The client's call is refused with -4 and the message.
+        /// The host refuses the client's call with -4 and the error's message.
         fn $function(&self, scope: $crate::Scope, $arg: &$arg_type) -> Result<$ret, outrigger_values::RpcError> {
             let _ = (scope, $arg);
             Ok($default)
@@ -28,7 +28,7 @@ macro_rules! provided {
     }) => {
         $(#[doc = $doc])*
         ///
-        /// The scope is of the host's call.
+        /// The scope is that of the host's call.
         pub trait $name {
             $($crate::provided::provided! {
                 @item $(#[doc = $fn_doc])* fn $function($arg: $arg_type) -> $ret $(= $default)?
@@ -57,10 +57,10 @@ macro_rules! provided {
             }),*],
         };
 
-        /// Answers a call of the host: the function's name, and the message of its only argument. Returns that of the result.
+        /// Answers a call of the host. `message` encodes the function's only argument. Returns the encoded result.
         ///
         /// # Errors
-        /// An unknown function, bytes that are no such message, and the errors of the plugin.
+        /// For an unknown function or a malformed message, and the errors of the plugin.
         pub fn provide(
             plugin: &dyn $name,
             scope: $crate::Scope,

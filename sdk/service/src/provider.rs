@@ -1,14 +1,14 @@
-//! `keys-provider/1`: keys of wallets that a plugin has, for example in a hardware security module.
+//! `keys-provider/1`: a plugin holds the private keys of wallets, for example in a hardware security module.
 //!
 //! A plugin implements this service, and the host calls it. The plugin's manifest lists the service under
 //! `provides`, the host's setting `wallet.signer` names the plugin, and createwallet with `external_signer` makes a wallet for
-//! it. Such a wallet has the descriptors' public keys alone. All methods that sign with the wallet's keys use the plugin.
+//! it. This wallet has only the public keys of its descriptors. All methods that sign with the wallet's keys use the plugin.
 //!
-//! The host asks by calls of methods that no client can call: `keys-provider/1.available`, `.sign` and `.message`. The only
+//! The host calls methods that no client can call: `keys-provider/1.available`, `.sign` and `.message`. The only
 //! argument and the result are messages of this module as JSON ([`crate::json`]).
 //!
-//! The host verifies each signature. It asks from a thread that waits, holds no lock meanwhile, and gives up at the plugin's
-//! deadline. The call is then refused with -4 and the plugin's name.
+//! The host verifies each signature. Its thread waits for the answer without holding a lock, until the plugin's
+//! deadline. Then the host refuses the call with -4 and the plugin's name.
 //!
 //! The example `hsm-signer` of the SDK implements it.
 
@@ -34,16 +34,16 @@ wire_struct! {
 }
 
 wire_struct! {
-    /// Signatures that are wanted of one transaction.
+    /// A request for signatures of one transaction.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct ProviderBatch {
         /// The wallet's name.
         pub wallet: String,
         /// The transaction, without scriptSigs and witnesses.
         pub transaction: Blob,
-        /// The outputs that it spends, in the order of its inputs; none where one is not known.
+        /// The outputs that it spends, in the order of its inputs; none for an unknown output.
         pub spent: Vec<Option<TxOut>>,
-        /// What to sign.
+        /// The signatures to make.
         pub requests: Vec<ProviderRequest>,
     }
 }
@@ -56,7 +56,7 @@ wire_struct! {
         pub key: KeyOrigin,
         /// The input, the scheme and the sighash byte. The public key is the one in the script.
         pub request: SignRequest,
-        /// The digest, as the host computed it from the transaction.
+        /// The digest that the host computed from the transaction.
         pub digest: [u8; 32],
     }
 }
@@ -71,20 +71,20 @@ wire_struct! {
         pub key: KeyOrigin,
         /// The message.
         pub message: String,
-        /// The digest, as the host computed it from the message.
+        /// The digest that the host computed from the message.
         pub digest: [u8; 32],
     }
 }
 
 provided! {
-    /// Keys of wallets that a plugin has.
+    /// A plugin that holds the private keys of wallets.
     pub trait KeysProvider = KEYS_PROVIDER {
-        /// Which of these keys the plugin has, in their order.
+        /// For each of these keys, in order, whether the plugin has it.
         fn available(query: KeysQuery) -> Vec<bool>;
-        /// Signs each request, in their order; none for a key that the plugin does not have. ECDSA signatures are DER with low S, Schnorr
-        /// signatures have 64 bytes, both without the sighash byte. For a key path of taproot the key is tweaked (BIP 341).
+        /// Signs each request, in order; none for a key that the plugin does not have. ECDSA signatures are DER with low S, Schnorr
+        /// signatures have 64 bytes, both without the sighash byte. For the taproot key path the plugin tweaks the key (BIP 341).
         fn sign(batch: ProviderBatch) -> Vec<Option<Blob>>;
-        /// Signs a message: the recovery id (0 to 3), then the 64 bytes of the compact form; none without the key.
+        /// Signs a message. Returns the recovery id (0 to 3), then the compact signature (64 bytes); none if the plugin lacks the key.
         fn message(query: MessageQuery) -> Option<Blob>;
     }
 }

@@ -1,6 +1,6 @@
-//! `rpc/1`: calls of methods of other plugins, of the host, or of the bitcoind behind it.
+//! `rpc/1`: calls methods of other plugins, of the host, or of the bitcoind behind it.
 //!
-//! A plugin wraps a method with it, filters the answer of the plugin that it has replaced, or asks the node. The example `rpc` of the
+//! With it a plugin wraps a method, filters the answer of a plugin that it replaces, or calls the node. The example `rpc` of the
 //! SDK shows it in use.
 
 use outrigger_values::{RpcError, RpcErrorCode};
@@ -8,24 +8,24 @@ use outrigger_values::{RpcError, RpcErrorCode};
 use super::service;
 use crate::wire::{Blob, wire_enum, wire_struct};
 
-/// The longest parameters of a call, in bytes. bitcoind takes requests of up to 32 MiB, of which the method's name is a part.
+/// The longest parameters of a call, in bytes. bitcoind accepts requests of up to 32 MiB, including the method's name.
 pub const MAX_PARAMS: usize = (32 << 20) - 1024;
 
 /// The longest result of a call, in bytes.
 pub const MAX_RESULT: usize = 64 << 20;
 
 wire_enum! {
-    /// What a method answered.
+    /// The answer of a method.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub enum RpcReply {
         /// Its result.
         Result {
-            /// The JSON text, as it was written.
+            /// The unchanged JSON text.
             json: Blob,
         } = 0,
         /// Its error.
         Error {
-            /// bitcoind's code, as -8.
+            /// bitcoind's code, for example -8.
             code: i32,
             /// bitcoind's message.
             message: String,
@@ -37,7 +37,7 @@ impl RpcReply {
     /// The JSON text of the result.
     ///
     /// # Errors
-    /// The method's error, as a client would read it.
+    /// The method's error, as a client would receive it.
     pub fn into_result(self) -> Result<Blob, RpcError> {
         match self {
             Self::Result { json } => Ok(json),
@@ -47,12 +47,12 @@ impl RpcReply {
 }
 
 wire_enum! {
-    /// With whose rights a method is called.
+    /// The user whose rights apply to a call.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub enum As {
-        /// Those of the user whose call the plugin answers. The call ends with that call.
+        /// The user whose call the plugin answers. The new call ends with that call.
         Caller = 0,
-        /// Those of the user `plugin:ID`, who may call the granted methods alone.
+        /// The user `plugin:ID`, who may only call the granted methods.
         Plugin = 1,
     }
 }
@@ -65,7 +65,7 @@ wire_struct! {
         pub user: String,
         /// The wallet that the call names, or the user's only one.
         pub wallet: Option<String>,
-        /// The plugins that the call went through before this one, by their ids.
+        /// The ids of the plugins that handled the call before this one.
         pub through: Vec<String>,
     }
 }
@@ -76,32 +76,32 @@ service! {
     /// The grant `"rpc/1"` allows `caller` and `next`. The configuration grants `call` for methods by name: `{ service = "rpc/1",
     /// methods = ["getblocktemplate"] }`.
     ///
-    /// A call goes the way of a client's: through the plugins of the method's chain, to the host or the node. `next` leaves out the plugins
-    /// that the call went through. `call` leaves out the plugins that make calls within one another, and asks all other wrappers. A call
-    /// goes through at most 8 plugins. `call` and `next` wait for the
-    /// answer while somebody waits for the plugin's own answer, and outside of calls for at most 120 seconds.
+    /// A call takes the same path as a client's: through the plugins of the method's chain to the host or the node. `next` skips the
+    /// plugins that the call has already passed. `call` skips the plugins whose nested calls led to it, and passes all other wrappers. A
+    /// call passes at most 8 plugins. `call` and `next` wait for the answer while the plugin's own caller waits; outside of calls they
+    /// wait for at most 120 seconds.
     pub trait Rpc as RpcClient = "rpc/1" {
-        /// Who made the call of the scope. Fails with `Malformed` outside of calls.
+        /// The caller of the scope's call. Fails with `Malformed` outside of calls.
         #[since(1)]
         fn caller() -> CallerInfo;
 
-        /// Passes the call of the scope to the next plugin of its chain, or after the last one to the host or the node, and gives their answer.
-        /// `params` is the bytes of a JSON array or object; without it, the client's. To leave the call to them altogether, a reply that
-        /// passes it on costs less.
+        /// Passes the scope's call to the next plugin of its chain, or after the last one to the host or the node, and returns the answer.
+        /// `params` is a JSON array or object as bytes; without it, the host uses the client's. If the plugin does not need the answer,
+        /// a reply that passes the call on costs less.
         ///
-        /// Fails with `Unsupported` on a thread that serves connections if the next one does not answer at once, so a
-        /// method that uses it is not `inline` as a rule; with `Stale` when nobody waits any more; with `Malformed` for other parameters
-        /// and outside of calls; with `NodeUnavailable` while the node is away; with `Refused` for a result of more than 67,108,864
-        /// bytes, or when too many calls wait.
+        /// Fails with `Unsupported` on a thread that serves connections if the next plugin does not answer at once, so a
+        /// method that uses it should not be `inline`; with `Stale` if nobody waits any more; with `Malformed` for invalid parameters
+        /// and outside of calls; with `NodeUnavailable` if the node is unreachable; with `Refused` for a result of more than 67,108,864
+        /// bytes, or if too many calls wait.
         #[since(1)]
         fn next(params: Option<Blob>) -> RpcReply;
 
-        /// Calls a method. `params` is the bytes of a JSON array or object, of at most 33,553,408 bytes. With `As::Caller` the user's
-        /// lists of methods and wallets hold, and the wallet is that of the call. The user of `As::Plugin` has the wallets of the
-        /// plugin's grants: the call's wallet if it is one of them, else the only one. The audit log has a line for each of its calls.
+        /// Calls a method. `params` is a JSON array or object of at most 33,553,408 bytes. With `As::Caller` the user's lists of
+        /// methods and wallets apply, and the wallet is the call's. With `As::Plugin` the wallets of the plugin's grants apply:
+        /// the call's wallet if it is one of them, else the only one. The audit log has a line for each call with `As::Plugin`.
         ///
-        /// Fails as `next`; with `NotGranted` for a method that is not granted, or that the node's own list refuses
-        /// (`rpcwhitelist`).
+        /// Fails as `next`; with `NotGranted` for a method that is not granted, or that the node's list (`rpcwhitelist`)
+        /// refuses.
         #[since(1)]
         fn call(method: String, params: Blob, account: As) -> RpcReply;
     }

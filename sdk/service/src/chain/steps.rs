@@ -1,4 +1,4 @@
-//! The way from a follower's block to the tip.
+//! The blocks to disconnect and connect between a follower's block and the tip.
 
 use bitcoin::{BlockHash, TxOut};
 
@@ -9,13 +9,13 @@ use crate::{ErrorKind, Result, ServiceError};
 /// The most blocks of an answer.
 pub const MAX_STEPS: u32 = 1_000;
 
-/// From how many bytes on an answer ends: those of blocks and of the outputs that they spend.
+/// The size of blocks and spent outputs at which an answer ends, in bytes.
 pub const MAX_STEP_BYTES: usize = 8 << 20;
 
-/// The bytes of an output besides its script.
+/// The size of an output without its script, in bytes.
 const OUTPUT_HEAD: usize = 12;
 
-/// The chain as it stands at one moment, for [`Steps::collect`].
+/// A snapshot of the chain for [`Steps::collect`].
 pub trait StepSource {
     /// The best block.
     fn tip(&self) -> Result<Cursor>;
@@ -23,15 +23,15 @@ pub trait StepSource {
     fn info(&self, block: BlockRef) -> Result<Option<BlockInfo>>;
     /// As [`super::Chain::fork_point`].
     fn fork_point(&self, hash: BlockHash) -> Result<Option<BlockInfo>>;
-    /// A block's serialisation, and the outputs that it spends if they are asked for.
+    /// A block's serialisation, and the outputs that it spends if the caller requested them.
     fn read(&self, at: Cursor) -> Result<(Blob, Vec<TxOut>)>;
 }
 
 impl Steps {
-    /// The steps of a chain after a block: at most `limit`, but one at least where there is any.
+    /// The steps of a chain after a block: at most `limit`, but at least one if any is left.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] for a block that the chain does not know at that height; those of the source.
+    /// [`ErrorKind::NotFound`] if the chain has no such block at that height; the errors of the source.
     pub fn collect(source: &dyn StepSource, after: Option<Cursor>, limit: u32) -> Result<Self> {
         let tip = source.tip()?;
         let mut steps = Self { disconnect: Vec::new(), connect: Vec::new(), tip };
@@ -55,7 +55,7 @@ impl Steps {
     }
 }
 
-/// Where a follower at this block leaves the best chain.
+/// The last common block of a follower's branch and the best chain.
 fn fork(source: &dyn StepSource, at: Cursor) -> Result<BlockInfo> {
     let unknown = || {
         let Cursor { hash, height } = at;
@@ -67,14 +67,14 @@ fn fork(source: &dyn StepSource, at: Cursor) -> Result<BlockInfo> {
     source.fork_point(at.hash)?.ok_or_else(unknown)
 }
 
-/// The hash in a block's header of the block before.
+/// The hash of the previous block, from a block's header.
 fn previous(step: &Step) -> Result<BlockHash> {
     let hash = step.block.get(4..36).and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
     let broken = || ServiceError::new(ErrorKind::Storage, format!("block {} is cut off", step.hash));
     hash.map(bitcoin::hashes::Hash::from_byte_array).ok_or_else(broken)
 }
 
-/// How much an answer may still take.
+/// The blocks and bytes left in an answer.
 struct Room {
     blocks: u32,
     bytes: usize,

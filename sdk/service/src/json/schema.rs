@@ -8,8 +8,8 @@ use crate::events::Event;
 use crate::wire::{Docs, FieldShape, Shape, VariantShape, Wire};
 use crate::{PROVIDED, SERVICES};
 
-/// The schema (draft 2020-12) of an object with a member for each service. That has a member for each function, and that one `request` and
-/// `response`. Another member of the object is an event.
+/// The schema (draft 2020-12) of an object with a member for each service and a member `event`. A service has a member for each function,
+/// with the members `request` and `response`.
 pub fn schema() -> Value {
     let mut defs = Map::new();
     let mut members = Map::new();
@@ -44,7 +44,7 @@ fn described(docs: Docs, mut schema: Value) -> Value {
     schema
 }
 
-/// The schema of a value. Named messages are put among the definitions.
+/// The schema of a value. Adds named messages to the definitions.
 fn value(shape: &Shape, defs: &mut Map<String, Value>) -> Value {
     let unsigned = |maximum: u64| json!({"type": "integer", "minimum": 0, "maximum": maximum});
     let digits = |bytes: usize| json!({"type": "string", "pattern": format!("^[0-9a-fA-F]{{{}}}$", 2 * bytes)});
@@ -76,7 +76,7 @@ fn value(shape: &Shape, defs: &mut Map<String, Value>) -> Value {
     }
 }
 
-/// A reference to a definition, which is made at the first one.
+/// A reference to a definition. Adds the definition if it is missing.
 fn defined(
     name: &str,
     docs: Docs,

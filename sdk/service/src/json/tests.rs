@@ -1,4 +1,4 @@
-//! Each message has one JSON form, which gives it back.
+//! Converting each message to JSON and back yields the same message.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use crate::wire::{Blob, Framed};
 /// The longest list and text of a random message.
 const MOST_ITEMS: u64 = 3;
 
-/// A sequence of numbers (xorshift).
+/// A pseudorandom number generator (xorshift).
 pub(super) struct Random(pub u64);
 
 impl Random {
@@ -38,7 +38,7 @@ impl Random {
     }
 }
 
-/// Appends a random message of a shape.
+/// Appends a random value of a shape.
 pub(super) fn random(shape: &Shape, random: &mut Random, out: &mut Writer) {
     match shape {
         Shape::Bool => out.push(random.below(2) as u8),
@@ -80,7 +80,7 @@ pub(super) fn random(shape: &Shape, random: &mut Random, out: &mut Writer) {
     }
 }
 
-/// Each message by a name: the arguments and the result of each function, and the event.
+/// All messages with a name: the arguments and the result of each function, and the event.
 pub(super) fn messages() -> Vec<(String, &'static Shape)> {
     let mut all = vec![("event".to_owned(), Event::SHAPE)];
     for (service, function) in
@@ -185,7 +185,7 @@ fn what_may_be_left_out_is_read_as_absent() {
     assert_eq!(from_json::<Event>(&newer).unwrap_err().to_string(), "rescan_finished.widened: expected true or false");
 }
 
-/// The block of each hash is its last byte, for the call 5.
+/// A chain for scope 5, in which the block of a hash is the first byte in memory (the last digits of the hash).
 struct Blocks;
 
 impl Chain for Blocks {
@@ -335,7 +335,7 @@ fn the_schema_accepts_each_message_and_no_other() {
                 let mut more = request.clone();
                 more.insert("more".to_owned(), json!(null));
                 assert!(!accepts(&schema, &known["request"], &Value::Object(more)), "{name}");
-                // What an argument must not be, no message takes either.
+                // No argument may be a fraction, and only optional ones may be missing.
                 for field in function.request {
                     let mut other = request.clone();
                     other.insert(field.name.to_owned(), json!(0.5));
@@ -391,8 +391,8 @@ fn messages_grow_only_where_nothing_follows() {
     look(Event::SHAPE, true, &mut found);
     assert_eq!(found, Vec::<String>::new(), "these are read by older plugins as they were");
 
-    /// Finds types with later fields in a place where something follows. Only a whole message or a frame may grow, at its
-    /// end. Elsewhere an older reader would read the new field as the next one. `last`: nothing follows the type.
+    /// Finds types with fields of later versions that are not at the end of a message or frame. There an older reader would
+    /// read the new field as the next value. `last`: nothing follows the type.
     fn look(shape: &'static Shape, last: bool, found: &mut Vec<String>) {
         let mut look_at_fields = |fields: &'static [FieldShape]| {
             if !last && fields.iter().any(|field| field.since > 0) {

@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 
 use super::start;
 
-/// The key of no coin.
+/// A key without coins.
 const KEY: &str = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87K7XCyj5v";
-/// A descriptor without its checksum, which both refuse.
+/// A descriptor without its checksum, which host and node refuse.
 const DESCRIPTOR: &str = "wpkh(0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798)";
 
-/// What each argument is given in turn. Arrays and objects as text are taken here, and are not among them.
+/// The values tried for each argument. The host accepts arrays and objects as text, so these are not among them.
 fn values() -> Vec<Value> {
     let values = json!([
         null, true, false, 5, -1, 1.5, 2_147_483_648_u64, 9_223_372_036_854_775_808_u64, "", "x", "*", "all",
@@ -19,11 +19,11 @@ fn values() -> Vec<Value> {
     values.as_array().unwrap().clone()
 }
 
-/// The result, or the code and the message; of a wrong number of arguments, whose message is the help text, the code alone.
+/// The result, or the code and message of the error. For a wrong number of arguments, the code alone: the message is the help text.
 fn answer(client: &mut Client, method: &str, params: &Value) -> Value {
     match client.try_call(method, params.clone()) {
         Ok(mut result) => {
-            // The node's own.
+            // Only the node has these.
             for key in ["fee", "feerate"] {
                 result.as_object_mut().map(|result| result.shift_remove(key));
             }
@@ -34,7 +34,7 @@ fn answer(client: &mut Client, method: &str, params: &Value) -> Value {
     }
 }
 
-/// Good calls, of which each argument is changed in turn.
+/// Valid calls. The test changes each argument in turn.
 fn calls(raw: &Value, tip: &Value) -> [(&'static str, Value); 6] {
     let coin = coin();
     [
@@ -55,7 +55,7 @@ fn coin() -> Value {
 }
 
 #[test]
-fn refusals_of_arguments_are_the_nodes() {
+fn host_refuses_bad_arguments_as_the_node_does() {
     let Some(host) = start(&[]) else { return };
     let mut clients = [host.client(), host.node.as_ref().unwrap().client()];
     let inputs = json!([{"txid": "11".repeat(32), "vout": 0}]);
@@ -78,7 +78,7 @@ fn refusals_of_arguments_are_the_nodes() {
                 params[index] = value;
                 compare(method, &json!(params));
                 compare(method, &json!(params[..=index]));
-                // Where two are wrong, both are told.
+                // With two wrong arguments, the error names both.
                 params[0] = json!(5);
                 compare(method, &json!(params));
             }
@@ -86,17 +86,17 @@ fn refusals_of_arguments_are_the_nodes() {
         for container in [json!("x"), json!(5), json!({"x": 1}), json!({"args": []})] {
             compare(method, &container);
         }
-        // A later node takes it for no arguments.
+        // A later node reads it as no arguments.
         if !is_later {
             compare(method, &json!({"args": 5}));
         }
-        // The node has one more of importdescriptors, which no other has.
+        // This node's importdescriptors takes a further argument.
         let spare = if method == "importdescriptors" { vec![json!([]); 2] } else { vec![json!("x")] };
         compare(method, &json!([good.as_slice(), &spare].concat()));
     }
 }
 
-/// Each field of a previous output in turn.
+/// Changes each field of a previous output in turn.
 fn check_previous_outputs(clients: &mut [Client; 2], raw: &Value) {
     let good = coin();
     for name in good.as_object().unwrap().keys() {

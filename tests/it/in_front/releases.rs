@@ -1,4 +1,4 @@
-//! What differs by release: the host's wallets answer as those of the node that it stands in front of, whichever release that is.
+//! Differences between releases: the host's wallets answer as those of the node behind it, whichever its release is.
 
 use outrigger_tests::{Client, XPRV, XPUB};
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ const FORMS: [(&str, bool); 13] = [
     ("tr(KEY/1#/*,and_v(v:pk([d34db33f/44#]KEY/2#/*),older(5)))", false),
 ];
 
-/// All that a wallet tells of the one descriptor that it is given.
+/// Everything that a wallet shows of its only descriptor.
 fn descriptor_told(wallet: &mut Client, text: &str, address: &Value, private: bool) -> Vec<Value> {
     let imported = wallet.call("importdescriptors", json!([[{"desc": text, "timestamp": "now", "range": [0, 9]}]]));
     assert_eq!(imported[0]["success"], true, "{text}: {imported}");
@@ -41,7 +41,7 @@ fn descriptor_told(wallet: &mut Client, text: &str, address: &Value, private: bo
 }
 
 #[test]
-fn descriptors_are_told_as_the_node_tells_them() {
+fn wallet_shows_descriptors_as_the_node_does() {
     let Some(host) = start(&["-keypool=20"]) else { return };
     let mut node = host.node.as_ref().unwrap().client();
     for (number, (form, watched)) in FORMS.iter().enumerate() {
@@ -62,7 +62,7 @@ fn descriptors_are_told_as_the_node_tells_them() {
 }
 
 #[test]
-fn payments_are_replaced_and_limited_as_by_the_node() {
+fn wallet_replaces_and_limits_payments_as_the_node_does() {
     let Some(mut wallets) = Wallets::start() else { return };
     wallets.fund(2);
     check_replacements(&mut wallets);
@@ -70,7 +70,7 @@ fn payments_are_replaced_and_limited_as_by_the_node() {
     check_limits(&mut wallets);
 }
 
-/// Payments that signal that they can be replaced, and others.
+/// psbtbumpfee and bumpfee of payments with and without the signal for replacement.
 fn check_replacements(wallets: &mut Wallets) {
     for replaceable in [false, true] {
         let pay = json!([ADDRESS, 1, "", "", false, replaceable, null, "unset", null, 5]);
@@ -91,7 +91,7 @@ fn check_replacements(wallets: &mut Wallets) {
     }
 }
 
-/// Spends outputs of one unconfirmed transaction until the wallets refuse: both at the same one, in the same words.
+/// Spends outputs of one unconfirmed transaction until both wallets refuse: at the same payment, with the same text.
 fn check_limits(wallets: &mut Wallets) {
     const OUTPUTS: usize = 70;
     let amounts: serde_json::Map<String, Value> =

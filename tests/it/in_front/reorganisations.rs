@@ -1,4 +1,4 @@
-//! Reorganisations between two nodes that are split and joined: the wallets tell what bitcoind's wallet tells.
+//! Reorganisations between two nodes that are split and joined: the host's wallet reports the same as bitcoind's.
 
 use outrigger_tests::bitcoind::{self, twin};
 use outrigger_tests::{Bitcoind, Client, Host, HostOptions, free_port, wait_until};
@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use super::ADDRESS;
 
-/// A host in front of a node, another node, and a wallet of the first with the same addresses as the host's.
+/// A host in front of a node, another node, and a wallet of the first node with the same addresses as the host's wallet.
 struct Split {
     host: Host,
     other: Bitcoind,
-    /// Where the other waits for the first.
+    /// Where the other node listens for the first.
     peer: String,
 }
 
@@ -27,12 +27,12 @@ impl Split {
         self.host.node.as_ref().unwrap().client()
     }
 
-    /// The nodes no longer hear of each other.
+    /// Cuts the connection between the nodes.
     fn part(&self) {
         self.node().call("setnetworkactive", json!([false]));
     }
 
-    /// They do again, and agree on a tip, or are both at one of the same height.
+    /// Connects the nodes again, and waits until they have the same height.
     fn join(&self) {
         let (mut node, mut other) = (self.node(), self.other.client());
         node.call("setnetworkactive", json!([true]));
@@ -43,7 +43,7 @@ impl Split {
     }
 }
 
-/// Waits until both wallets tell the same since a block: the host follows the node's mempool a second later.
+/// Waits until both wallets report the same since a block: the host follows the node's mempool up to a second later.
 fn compare(split: &Split, ours: &mut Client, theirs: &mut Client, block: &Value) {
     let mut client = split.host.client();
     wait_until("both wallets tell the same", || {
@@ -52,7 +52,7 @@ fn compare(split: &Split, ours: &mut Client, theirs: &mut Client, block: &Value)
     });
 }
 
-/// What a wallet tells since a block.
+/// The answer of listsinceblock, in a comparable form.
 fn since(wallet: &mut Client, block: &Value) -> Value {
     let told = wallet.call("listsinceblock", json!([block, 1, true, true]));
     let entries = |list: &Value| {
@@ -68,7 +68,7 @@ fn since(wallet: &mut Client, block: &Value) -> Value {
 }
 
 #[test]
-fn listsinceblock_tells_reorganisations_as_bitcoinds_wallet() {
+fn listsinceblock_reports_reorganisations_as_bitcoind_does() {
     let Some(mut split) = Split::start() else { return };
     let mut ours = split.host.new_wallet("w");
     let mut theirs = twin(split.node(), &mut ours);
@@ -76,7 +76,7 @@ fn listsinceblock_tells_reorganisations_as_bitcoinds_wallet() {
     split.node().call("generatetoaddress", json!([110, mine]));
     split.join();
     let mut before = split.node().call("getbestblockhash", json!([]));
-    // Deep ones with the host on and off.
+    // Deep reorganisations, while the host runs and while it is stopped.
     for (depth, is_on) in [(1, true), (6, true), (20, false), (150, true), (150, false)] {
         split.part();
         let to = ours.call("getnewaddress", json!([]));
@@ -95,11 +95,11 @@ fn listsinceblock_tells_reorganisations_as_bitcoinds_wallet() {
             ours = split.host.client().wallet("w");
         }
         for block in [&before, &stale] {
-            // The payment comes back to the mempool of both.
+            // The payment returns to the mempool of both.
             compare(&split, &mut ours, &mut theirs, block);
         }
         before = split.node().call("getbestblockhash", json!([]));
-        // The branches of the two differ at the same height: nothing changes.
+        // Two branches of the same height: no wallet changes its branch.
         split.part();
         split.node().call("generatetoaddress", json!([1, mine]));
         let kept = split.node().call("getbestblockhash", json!([]));
@@ -107,7 +107,7 @@ fn listsinceblock_tells_reorganisations_as_bitcoinds_wallet() {
         split.join();
         compare(&split, &mut ours, &mut theirs, &before);
         assert_eq!(ours.call("listsinceblock", json!([]))["lastblock"], kept);
-        // The next split begins with both on one branch.
+        // Both nodes begin the next split on one branch.
         split.node().call("generatetoaddress", json!([1, mine]));
         let next = split.node().call("getbestblockhash", json!([]));
         wait_until("both nodes are on one branch", || split.other.client().call("getbestblockhash", json!([])) == next);

@@ -7,7 +7,7 @@ use super::nodes::import;
 use super::{ADDRESS, start_set};
 use crate::metrics::ask;
 
-/// How many filters rescans have found here, and how many came from the node.
+/// How many filters the host's rescans had kept, and how many the host fetched from the node.
 fn filters(host: &Host) -> [f64; 2] {
     let page = ask(host.metrics.unwrap(), "GET /metrics");
     let count = |from: &str| {
@@ -24,17 +24,17 @@ fn found(client: &mut Client, name: &str, address: &Value) -> Value {
 }
 
 #[test]
-fn filters_are_asked_for_once_also_over_restarts_and_reorganisations() {
+fn rescans_fetch_each_filter_once_across_restarts_and_reorganisations() {
     for rest in ["-rest=1", "-rest=0"] {
         let arguments = ["-blockfilterindex=1", rest];
         let Some(host) = start_set(&arguments, &["metrics.listen=127.0.0.1:0"]) else { return };
         let mut client = host.client();
-        // Before there is a wallet, which would follow so many blocks by their filters.
+        // Mined before the first wallet, which would follow the blocks by their filters.
         client.call("generatetoaddress", json!([300, ADDRESS]));
         let mine = host.new_wallet("owner").call("getnewaddress", json!([]));
         client.call("generatetoaddress", json!([5, mine]));
         assert_eq!(found(&mut client, "first", &mine), json!(5));
-        // The genesis block has one too.
+        // The genesis block has a filter too.
         assert_eq!(filters(&host), [0.0, 306.0]);
         assert_eq!(found(&mut client, "second", &mine), json!(5));
         assert_eq!(filters(&host), [306.0, 306.0]);
@@ -42,7 +42,7 @@ fn filters_are_asked_for_once_also_over_restarts_and_reorganisations() {
         let mut client = host.client();
         assert_eq!(found(&mut client, "third", &mine), json!(5));
         assert_eq!(filters(&host), [306.0, 0.0]);
-        // Three of the blocks leave the chain, and others come, two of which pay.
+        // Three of the blocks leave the chain. Two of the blocks that replace them pay the wallet.
         let stale = client.call("getblockhash", json!([303]));
         client.call("invalidateblock", json!([stale]));
         client.call("generatetoaddress", json!([2, ADDRESS]));
@@ -52,8 +52,8 @@ fn filters_are_asked_for_once_also_over_restarts_and_reorganisations() {
     }
 }
 
-/// A wallet that imports the first twenty scripts of a descriptor and looks for them in the whole chain. Gives what importdescriptors
-/// answers, what the wallet received, and how far it has derived.
+/// Imports the first twenty scripts of a descriptor into a new wallet and rescans the whole chain. Returns the answer of
+/// importdescriptors, the received transactions, and the range and next index.
 fn imported(client: &mut Client, name: &str, descriptor: &Value) -> (Value, Vec<String>, Value) {
     let mut wallet = client.create_wallet(name, json!({"blank": true}));
     let request = json!([[{"desc": descriptor, "timestamp": 0, "range": [0, 19]}]]);
@@ -66,7 +66,7 @@ fn imported(client: &mut Client, name: &str, descriptor: &Value) -> (Value, Vec<
 }
 
 #[test]
-fn payments_beyond_the_first_range_are_found_as_the_node_finds_them_and_earlier_ones_too() {
+fn rescans_find_payments_beyond_the_first_range_and_also_earlier_ones() {
     for filters in ["-blockfilterindex=1", "-blockfilterindex=0"] {
         let Some(host) = start_set(&["-keypool=20", filters], &["wallet.keypool=20"]) else { return };
         let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
@@ -75,7 +75,7 @@ fn payments_beyond_the_first_range_are_found_as_the_node_finds_them_and_earlier_
         let private = json!(format!("{text}#{}", described["checksum"].as_str().unwrap()));
         let addresses = client.call("deriveaddresses", json!([described["descriptor"], [0, 99]]));
         client.call("generatetoaddress", json!([1, ADDRESS]));
-        // Each is within the reach of the one before.
+        // Each payment is within the range that the one before extends.
         for index in [15, 34, 53, 72] {
             client.call("generatetoaddress", json!([1, addresses[index]]));
         }
@@ -83,7 +83,7 @@ fn payments_beyond_the_first_range_are_found_as_the_node_finds_them_and_earlier_
         let (ours, theirs) = (imported(&mut client, "in-order", &private), imported(&mut node, "in-order", &private));
         assert_eq!((&ours.1, &ours.2), (&theirs.1, &theirs.2));
         assert_eq!((ours.1.len(), &ours.0["success"], &theirs.0), (4, &json!(true), &json!({"success": true})));
-        // This one leads to the next, which came before it.
+        // Each payment extends the range to the next one, which is in an earlier block.
         let other = text.replace("/*", "/7/*");
         let described = client.call("getdescriptorinfo", json!([other]));
         let private = json!(format!("{other}#{}", described["checksum"].as_str().unwrap()));

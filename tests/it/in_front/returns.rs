@@ -1,5 +1,5 @@
-//! A node that comes back: without its mempool, without its last blocks, or together with the host. No wallet answers before its
-//! payments are offered again and the mempool is read.
+//! A node that returns without its mempool, without its last blocks, or together with the host. No wallet answers before the host has
+//! submitted its payments again and read the mempool.
 
 use outrigger_tests::{Client, Host, wait_until};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{ADDRESS, start_set};
 use crate::metrics::ask;
 
-/// A host in front of a node that forgets its mempool, with a wallet that has coins, on the disk of both.
+/// A host in front of a node that drops its mempool at a restart, and a wallet with coins. Both have written them to disk.
 fn start() -> Option<(Host, Client)> {
     let host = start_set(&["-persistmempool=0", "-fallbackfee=0.0001"], &["metrics.listen=127.0.0.1:0"])?;
     let mut wallet = host.client().create_wallet("w", json!({"load_on_startup": true}));
@@ -30,7 +30,7 @@ fn balances(wallet: &mut Client) -> Value {
 }
 
 #[test]
-fn wallet_answers_with_its_payments_at_once_when_the_node_is_back_with_an_empty_mempool() {
+fn wallet_shows_its_payments_at_once_when_the_node_returns_with_an_empty_mempool() {
     let Some((mut host, mut wallet)) = start() else { return };
     let sent = wallet.call("sendtoaddress", json!([ADDRESS, 1]));
     let before = balances(&mut wallet);
@@ -38,7 +38,7 @@ fn wallet_answers_with_its_payments_at_once_when_the_node_is_back_with_an_empty_
         let node = host.node.as_mut().unwrap();
         node.kill();
         if host_too {
-            // It starts before its node.
+            // The host starts before its node.
             host.kill();
             host = host.start_again();
         }
@@ -49,7 +49,7 @@ fn wallet_answers_with_its_payments_at_once_when_the_node_is_back_with_an_empty_
         assert_eq!(balances(&mut wallet), before, "{host_too}");
         assert_eq!(client.call("getrawmempool", json!([])), json!([sent]), "{host_too}");
     }
-    // A passed transaction and an own payment are known at once as well.
+    // The wallet also knows at once a transaction passed on by the host and a payment of its own.
     let mut node = host.node.take().unwrap();
     node.kill();
     node.start_again();
@@ -68,7 +68,7 @@ fn wallet_answers_with_its_payments_at_once_when_the_node_is_back_with_an_empty_
 }
 
 #[test]
-fn payment_that_the_node_refuses_while_it_lacks_blocks_is_offered_again_at_its_next_block() {
+fn wallet_resubmits_a_payment_refused_for_missing_blocks_at_the_next_block() {
     let Some((mut host, mut wallet)) = start() else { return };
     let height = 104;
     let saved = tempfile::tempdir().unwrap();
@@ -81,7 +81,7 @@ fn payment_that_the_node_refuses_while_it_lacks_blocks_is_offered_again_at_its_n
     client.call("generatetoaddress", json!([1, ADDRESS]));
     let sent = wallet.call("send", json!({"outputs": [{ADDRESS: 1}], "options": {"locktime": height}}))["txid"].clone();
     assert_eq!(client.call("getrawmempool", json!([])), json!([sent]));
-    // The node loses its last block and its mempool: what it had taken is not final there.
+    // The node loses its last block and its mempool: the payment it had accepted is not final any more.
     let node = host.node.as_mut().unwrap();
     node.kill();
     node.restore_data(saved.path());
@@ -92,7 +92,7 @@ fn payment_that_the_node_refuses_while_it_lacks_blocks_is_offered_again_at_its_n
         wallet.call("getwalletinfo", json!([]))["lastprocessedblock"]["height"] == height - 1
     });
     assert_eq!(node.call("getrawmempool", json!([])), json!([]));
-    // Its locktime lies ahead, which is nothing to warn of.
+    // The payment's locktime is in the future, which is no reason for a warning.
     assert_eq!(wallet.call("getwalletinfo", json!([])).get("warnings"), None);
     node.call("generatetoaddress", json!([1, ADDRESS]));
     wait_until("the payment is offered again", || node.call("getrawmempool", json!([])) == json!([sent]));
@@ -102,7 +102,7 @@ fn payment_that_the_node_refuses_while_it_lacks_blocks_is_offered_again_at_its_n
 }
 
 #[test]
-fn payments_that_are_made_while_the_node_lacks_blocks_have_its_height_and_older_ones_are_offered_when_it_has_them() {
+fn new_payments_use_the_height_of_a_node_that_lacks_blocks_and_older_ones_wait_for_its_blocks() {
     let arguments = ["-persistmempool=0", "-fallbackfee=0.0001"];
     let Some(mut host) = start_set(&arguments, &["backend.max_rewind=3"]) else { return };
     let (mut client, mut wallet) = (host.client(), host.new_wallet("w"));

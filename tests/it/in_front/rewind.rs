@@ -1,4 +1,4 @@
-//! A node that lost its blocks: the host goes back as far as the operator lets it.
+//! A node that lost blocks: the host rewinds as far as the operator allows.
 
 use outrigger_tests::{Bitcoind, Client, Host, HostOptions, bitcoind, wait_until};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::{ADDRESS, start_set};
 use crate::metrics::ask;
 use crate::operator::logged_with;
 
-/// A host whose node has ten blocks that pay its wallet, the wallet, and the blocks' hashes and bytes.
+/// A host whose node has ten blocks that pay the wallet, the wallet, and the hashes and bytes of the blocks.
 fn with_ten_blocks() -> Option<(Host, Client, Vec<Value>, Vec<Value>)> {
     let host = start_set(&[], &["backend.max_rewind=3", "metrics.listen=127.0.0.1:0"])?;
     let (mut client, mut wallet) = (host.client(), host.new_wallet("w"));
@@ -18,7 +18,7 @@ fn with_ten_blocks() -> Option<(Host, Client, Vec<Value>, Vec<Value>)> {
     Some((host, wallet, hashes, blocks))
 }
 
-/// Has the host's node lose all blocks and get these. Gives a client of it.
+/// Replaces the blocks of the host's node by these. Returns a client of the node.
 fn lose_all_but(host: &mut Host, blocks: &[Value]) -> Client {
     let node = host.node.as_mut().unwrap();
     node.stop();
@@ -32,9 +32,9 @@ fn lose_all_but(host: &mut Host, blocks: &[Value]) -> Client {
 }
 
 #[test]
-fn node_that_goes_far_back_is_followed_when_that_is_allowed() {
+fn host_follows_a_deep_rewind_when_the_operator_allows_it() {
     let Some((mut host, mut wallet, hashes, blocks)) = with_ten_blocks() else { return };
-    // The node loses all, and gets half of it back.
+    // The node loses all blocks, and gets half of them back.
     lose_all_but(&mut host, &blocks[..5]);
     let best = hashes[4].as_str().unwrap();
     let words = format!(
@@ -60,7 +60,7 @@ fn node_that_goes_far_back_is_followed_when_that_is_allowed() {
     let info = wallet.call("getwalletinfo", json!([]));
     assert_eq!((&info["lastprocessedblock"]["height"], info.get("warnings")), (&json!(5), None));
     assert!(ask(host.metrics.unwrap(), "GET /metrics").contains("outrigger_node_blocks_behind 0.0"));
-    // The node gets the rest back.
+    // The node gets the other blocks back.
     for block in &blocks[5..] {
         assert_eq!(host.client().call("submitblock", json!([block])), json!(null));
     }
@@ -72,14 +72,14 @@ fn is_ready(host: &Host) -> bool {
 }
 
 #[test]
-fn node_that_goes_far_back_to_a_branch_with_less_work_is_held_as_one_at_an_ancestor() {
+fn host_halts_at_a_deep_rewind_to_a_branch_with_less_work() {
     let Some((mut host, mut wallet, hashes, blocks)) = with_ten_blocks() else { return };
     let mine_own = |mut node: Client| node.call("generatetoaddress", json!([1, ADDRESS]))[0].clone();
-    // Two blocks back and one of its own: it is followed.
+    // Two blocks back with one new block: the host follows.
     let own = mine_own(lose_all_but(&mut host, &blocks[..8]));
     wait_until("the host follows", || wallet.call("getwalletinfo", json!([]))["lastprocessedblock"]["hash"] == own);
     wait_until("the host is ready", || is_ready(&host));
-    // Seven blocks back and one of its own.
+    // Seven blocks back with one new block: the host halts.
     let best = mine_own(lose_all_but(&mut host, &blocks[..2]));
     let (best, fork) = (best.as_str().unwrap(), hashes[1].as_str().unwrap());
     let words = format!(
@@ -97,7 +97,7 @@ fn node_that_goes_far_back_to_a_branch_with_less_work_is_held_as_one_at_an_ances
 }
 
 #[test]
-fn invalidateblock_of_many_blocks_is_told_as_one_reorganisation() {
+fn invalidateblock_of_many_blocks_is_logged_as_one_reorganisation() {
     if bitcoind::installed().is_none() {
         return;
     }
@@ -114,7 +114,7 @@ fn invalidateblock_of_many_blocks_is_told_as_one_reorganisation() {
     height(&mut wallet, 300);
     node.call("invalidateblock", json!([first]));
     height(&mut wallet, 0);
-    // The wallet may be there before the new tip is told.
+    // The wallet may have followed before the host logs the new tip.
     wait_until("it is told", || log().contains("a deep reorganisation"));
     let text = log();
     let told: Vec<&str> = text.lines().filter(|line| line.contains("a deep reorganisation")).collect();
@@ -124,7 +124,7 @@ fn invalidateblock_of_many_blocks_is_told_as_one_reorganisation() {
 }
 
 #[test]
-fn host_is_not_ready_while_its_node_lacks_blocks_of_which_it_has_the_headers() {
+fn host_is_not_ready_while_its_node_has_headers_without_their_blocks() {
     let Some(path) = bitcoind::installed() else { return };
     let (other, _) = Bitcoind::start_with(path, &[]);
     let mut other = other.client();
@@ -142,13 +142,13 @@ fn host_is_not_ready_while_its_node_lacks_blocks_of_which_it_has_the_headers() {
 }
 
 #[test]
-fn payments_of_a_wallet_that_is_read_only_are_refused_with_the_reason() {
+fn read_only_wallet_refuses_payments_with_the_reason() {
     let Some(host) = start_set(&[], &["backend.max_rewind=3"]) else { return };
     let (mut client, mut wallet) = (host.client(), host.new_wallet("w"));
     wallet.mine(105);
     assert_eq!(wallet.call("getwalletinfo", json!([]))["lastprocessedblock"]["height"], 105);
     let left = client.call("getblockhash", json!([98]));
-    // A loaded wallet follows a heavier branch block by block. A wallet that is loaded later must rewind too far.
+    // A loaded wallet follows a heavier branch block by block. A wallet loaded later would have to rewind too far.
     wallet.call("unloadwallet", json!([]));
     let mut node = host.node.as_ref().unwrap().client();
     node.call("invalidateblock", json!([left]));

@@ -1,6 +1,6 @@
-//! Payments of random wallets, funded here and by the bitcoind, whose wallets have the same descriptors and coins.
+//! Payments of random wallets, funded by the host and by the bitcoind, whose wallets have the same descriptors and coins.
 //!
-//! `OUTRIGGER_SELECTIONS` says how many wallets, `OUTRIGGER_SELECTIONS_SEED` which.
+//! `OUTRIGGER_SELECTIONS` sets how many wallets, `OUTRIGGER_SELECTIONS_SEED` seeds them.
 
 use outrigger_tests::Client;
 use outrigger_tests::bitcoind::twin_named;
@@ -10,17 +10,17 @@ use super::{ADDRESS, start};
 use crate::kills::{Numbers, setting};
 
 const PAYMENTS: u64 = 50;
-/// The payments from which on the mean fees are compared to one in a hundred.
+/// From this number of payments on, the mean fees may differ by 1 % instead of 10 %.
 const MANY: u64 = 5_000;
 const TYPES: [&str; 4] = ["legacy", "p2sh-segwit", "bech32", "bech32m"];
-/// Feerates in satoshi per virtual byte: below and above the one at which coins are consolidated, and three times that.
+/// Feerates in satoshi per virtual byte, below and above the rate at which wallets consolidate coins, and three times that.
 const FEERATES: [u64; 6] = [1, 3, 8, 15, 35, 80];
 
 fn btc(satoshi: u64) -> String {
     format!("{}.{:08}", satoshi / 100_000_000, satoshi % 100_000_000)
 }
 
-/// An amount of satoshi: its length is random, so that small ones are as frequent as large ones.
+/// A random amount in satoshi with a random number of digits, so that small amounts are as frequent as large ones.
 fn amount(numbers: &mut Numbers, digits: u64) -> u64 {
     let bound = 10_u64.pow(4 + u32::try_from(numbers.below(digits)).unwrap());
     1_000 + numbers.below(bound)
@@ -56,9 +56,9 @@ impl Pair {
             paid.insert(fresh(numbers), json!(btc(satoshi)));
         }
         payer.call("sendmany", json!(["", paid]));
-        // Passed on, so that the host knows of the blocks at once.
+        // The host passes this call on, and so learns of the blocks at once.
         host.call("generatetoaddress", json!([1 + numbers.below(6), ADDRESS]));
-        // Some addresses are paid again.
+        // Pays some addresses again.
         let again: Map<String, Value> = paid.into_iter().filter(|_| numbers.below(3) == 0).collect();
         if !again.is_empty() {
             let amounts =
@@ -70,7 +70,7 @@ impl Pair {
         Self { ours, theirs, value }
     }
 
-    /// The fees of a payment, ours and the node's, where the node makes it: then we do.
+    /// The fees of a payment by host and node. None if the node refuses it. Where the node pays, the host must pay too.
     fn pay(&mut self, strangers: &[String], numbers: &mut Numbers) -> Option<[f64; 2]> {
         let mut outputs = Map::new();
         let recipients = 1 + numbers.below(3);
@@ -121,7 +121,7 @@ fn walletcreatefundedpsbt_of_random_wallets_pays_as_much_as_bitcoind() {
     }
     let ratio = fees[0] / fees[1];
     println!("{payments} payments of {wallets} wallets: our fees are {ratio:.4} of bitcoind's");
-    // Both choose at random; of few payments the means differ by more.
+    // Both choose at random, so the means of few payments differ by more.
     let slack = if payments >= MANY { 0.01 } else { 0.1 };
     assert!((1.0 - slack..=1.0 + slack).contains(&ratio), "{ratio}, with OUTRIGGER_SELECTIONS_SEED={seed}");
 }

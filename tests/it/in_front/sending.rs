@@ -1,4 +1,4 @@
-//! Payments in front of a node: the coins they take, their locktimes and sizes, and the node's refusals.
+//! Payments in front of a node: their coins, locktimes and sizes, and the node's refusals.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -15,7 +15,7 @@ fn funded(host: &Host, coins: u32) -> Client {
     wallet
 }
 
-/// Spends a coin as a transaction of version 3 with an output of the wallet's own. Gives its id.
+/// Spends a coin in a transaction of version 3 with an output of the wallet. Returns the txid.
 fn send_version_3(wallet: &mut Client, coin: &Value) -> Value {
     let mine = wallet.call("getrawchangeaddress", json!([]));
     let input = json!([{"txid": coin["txid"], "vout": coin["vout"]}]);
@@ -42,7 +42,7 @@ fn payments_of_version_2_spend_no_unconfirmed_coins_of_version_3_and_the_reverse
     assert_eq!(wallet.refused("send", json!({"outputs": [{ADDRESS: 1}], "options": options})), (-4, words.clone()));
     assert_eq!(wallet.refused("walletcreatefundedpsbt", json!([input, [{ADDRESS: 1}]])), (-4, words.clone()));
     assert_eq!(wallet.refused("sendall", json!({"recipients": [ADDRESS], "options": options})), (-8, words));
-    // One of version 3 spends it, and is small then.
+    // A payment of version 3 spends it, and must then be small.
     let unfunded = |outputs: &Value| {
         let raw = host.client().call("createrawtransaction", json!([[], outputs]));
         format!("03{}", &raw.as_str().unwrap()[2..])
@@ -60,12 +60,12 @@ fn payments_of_version_2_spend_no_unconfirmed_coins_of_version_3_and_the_reverse
             || message.starts_with("The total exceeds"),
         "{message}"
     );
-    // Its replacement is of version 3 as well. It pays clearly more, since nodes with clusters compare by weight.
+    // Its replacement has version 3 too. The replacement pays clearly more, since nodes with clusters compare by weight.
     let bumped = wallet.call("bumpfee", json!([three, {"fee_rate": 10_000}]));
     assert_eq!(bumped["errors"], json!([]), "{bumped}");
     let raw = wallet.call("gettransaction", json!([bumped["txid"], true, true]));
     assert_eq!(raw["decoded"]["version"], 3);
-    // Once it is confirmed, others spend it too; and one of version 3 leaves unconfirmed coins of others.
+    // Once it is confirmed, other versions spend it too. A payment of version 3 spends no unconfirmed coins of other versions.
     host.client().call("generatetoaddress", json!([1, ADDRESS]));
     wallet.call("sendtoaddress", json!([ADDRESS, 1]));
     let (code, message) = wallet.refused("fundrawtransaction", json!([unfunded(&json!([{ADDRESS: 1}]))]));
@@ -90,7 +90,7 @@ fn check_refused_replacement(wallet: &mut Client, relay: &Relay) {
 }
 
 #[test]
-fn payments_of_watched_keys_psbts_and_locktimes_are_those_of_the_node() {
+fn watch_only_payments_psbts_and_locktimes_match_those_of_the_node() {
     let Some(host) = start(&["-fallbackfee=0.0001"]) else { return };
     let mut wallet = funded(&host, 3);
     check_final_witness(&mut wallet);
@@ -98,7 +98,7 @@ fn payments_of_watched_keys_psbts_and_locktimes_are_those_of_the_node() {
     check_watched_signatures(&host);
 }
 
-/// Wallets that watch count signatures of 72 bytes as the node does.
+/// Watch-only wallets count signatures of 72 bytes as the node does.
 fn check_watched_signatures(host: &Host) {
     let mut keys = host.new_wallet("keys");
     let listed = keys.call("listdescriptors", json!([]))["descriptors"].clone();
@@ -143,7 +143,7 @@ fn check_watched_signatures(host: &Host) {
     }
 }
 
-/// PSBTs with a wrong final witness are not complete.
+/// A PSBT with a wrong final witness is not complete.
 fn check_final_witness(wallet: &mut Client) {
     let made = wallet.call("walletcreatefundedpsbt", json!([[], [{ADDRESS: 1}]]));
     let signed = wallet.call("walletprocesspsbt", json!([made["psbt"]]));
@@ -172,7 +172,7 @@ fn check_final_witness(wallet: &mut Client) {
     }
 }
 
-/// send and sendall set the locktime of the tip.
+/// send and sendall set the locktime to the tip's height.
 fn check_locktimes(wallet: &mut Client) {
     let locktime = |wallet: &mut Client, method: &str, options: Value| {
         let to = if method == "send" { json!([{ADDRESS: 1}]) } else { json!([ADDRESS]) };
@@ -189,21 +189,21 @@ fn check_locktimes(wallet: &mut Client) {
 }
 
 #[test]
-fn payments_are_known_without_reading_the_whole_mempool_and_refused_replacements_told() {
+fn host_learns_of_payments_without_reading_the_mempool_and_reports_refused_replacements() {
     let Some((host, relay)) = start_behind_relay(&["-fallbackfee=0.0001"]) else { return };
     let mut wallet = funded(&host, 3);
     check_readings(&host, &relay, &mut wallet);
-    // The change of an unconfirmed replacement is not spent.
+    // The wallet does not spend the change of an unconfirmed replacement.
     host.client().call("generatetoaddress", json!([1, ADDRESS]));
     check_refused_replacement(&mut wallet, &relay);
 }
 
-/// Payments are known without reading the whole mempool, unless they replace others.
+/// The wallet knows its payments without a read of the whole mempool, unless they replace others.
 fn check_readings(host: &Host, relay: &Relay, wallet: &mut Client) {
     let known = |wallet: &mut Client, txid: &Value| wallet.call("gettransaction", json!([txid]))["txid"] == *txid;
     let read = || relay.count("getrawmempool");
     let paid = wallet.call("sendtoaddress", json!([ADDRESS, 1]));
-    // The polls of a node without notifications read it where the figures have changed; from here on they are those of the digest.
+    // A node without notifications is polled, and the host reads the mempool if its figures changed. From here on they match the digest.
     let before = read();
     let chained = wallet.call("sendtoaddress", json!([ADDRESS, 120]));
     assert!(known(wallet, &paid) && known(wallet, &chained));
@@ -222,13 +222,13 @@ fn check_readings(host: &Host, relay: &Relay, wallet: &mut Client) {
 }
 
 #[test]
-fn listings_ask_the_node_once_for_all_payments_that_wait_and_listunspent_for_entries_alone() {
+fn listings_ask_the_node_once_for_all_pending_payments() {
     let Some((host, relay)) = start_behind_relay(&["-fallbackfee=0.0001"]) else { return };
     let mut wallet = funded(&host, 10);
     let mine = wallet.call("getnewaddress", json!([]));
     let is_untold = bitcoind::release(&mut host.client()) >= 32;
     for coin in wallet.call("listunspent", json!([])).as_array().unwrap() {
-        // They do not signal that they can be replaced.
+        // These payments do not signal replaceability.
         let input = json!([{"txid": coin["txid"], "vout": coin["vout"], "sequence": 0xffff_ffff_u32}]);
         let raw = wallet.call("createrawtransaction", json!([input, [{mine.as_str().unwrap(): 49.99}], 0, false]));
         let signed = wallet.call("signrawtransactionwithwallet", json!([raw]));
@@ -239,7 +239,7 @@ fn listings_ask_the_node_once_for_all_payments_that_wait_and_listunspent_for_ent
     {
         let before = relay.count("getmempoolentry");
         let listed = wallet.call(method, params);
-        // Entries do not tell since Bitcoin Core 32 whether a payment can be replaced.
+        // Since Bitcoin Core 32 mempool entries do not show whether a payment is replaceable.
         let asks = usize::from(method == "listunspent" || !is_untold);
         assert_eq!(relay.count("getmempoolentry"), before + asks, "{method}");
         let entries = listed.get("transactions").unwrap_or(&listed).as_array().unwrap();

@@ -1,4 +1,4 @@
-//! A node that takes long to answer, answers at great length, or ends connections.
+//! A node that answers slowly, sends very long answers, or cuts connections.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -11,18 +11,18 @@ use super::{ADDRESS, start, start_behind_relay};
 
 const SET_TIME: u64 = 2_000_000_000;
 
-/// Passed calls that wait for the node: more than it gets at a time.
+/// Passed calls that wait for the node, more than the host sends to it at a time.
 const PASSED: usize = 20;
-/// How often the wallet is asked meanwhile.
+/// How often the test calls the wallet meanwhile.
 const ASKED: usize = 20;
 
-/// The bytes of the result of a long answer, the memory of the host that two of them may take, and how much of one is written and
-/// read at a time.
+/// The length of the result of a long answer, the host memory that two of them may take, and the length of a piece that is written or
+/// read at a time, all in bytes.
 const LONG_RESULT: usize = 300_000_000;
 const MAX_MEMORY: u64 = 8 << 20;
 const PIECE: usize = 100_000;
 
-/// What the wallet shows, by calls that need nothing of the node that it has not told before.
+/// Answers of wallet calls for which the host need not ask the node again.
 fn shown(wallet: &mut Client, mine: &Value) -> Vec<Value> {
     let calls = [
         ("getbalance", json!([])),
@@ -37,14 +37,14 @@ fn shown(wallet: &mut Client, mine: &Value) -> Vec<Value> {
 }
 
 #[test]
-fn held_calls_hold_up_no_others_and_cut_ones_are_sent_again_only_without_effects() {
+fn slow_calls_block_no_others_and_the_host_retries_only_cut_calls_without_effects() {
     let Some((host, relay)) = start_behind_relay(&[]) else { return };
     check_wallet_calls(&host, &relay);
     check_cut_calls(&host, &relay);
     check_two_payments(&host, &relay);
 }
 
-/// Wallet calls are answered while passed ones wait for the node.
+/// The host answers wallet calls while passed calls wait for the node.
 fn check_wallet_calls(host: &Host, relay: &Relay) {
     let (mut client, mut wallet) = (host.client(), host.new_wallet("w"));
     let mine = wallet.call("getnewaddress", json!([]));
@@ -68,7 +68,7 @@ fn check_wallet_calls(host: &Host, relay: &Relay) {
     }
 }
 
-/// Writes a reply of bitcoind whose result is a text of this many bytes, quotation marks included.
+/// Writes a bitcoind reply whose result is a text of `length` bytes, quotation marks included.
 fn answer_at_length(stream: &mut TcpStream, length: usize) -> std::io::Result<()> {
     let (before, behind) = ("{\"result\":\"", "\",\"error\":null,\"id\":1}\n");
     write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{before}", before.len() + length - 2 + behind.len())?;
@@ -79,7 +79,7 @@ fn answer_at_length(stream: &mut TcpStream, length: usize) -> std::io::Result<()
     stream.write_all(behind.as_bytes())
 }
 
-/// Reads a reply to its end, and gives how many bytes of the text came.
+/// Reads a reply to its end. Returns the length of its text.
 fn read_at_length(stream: TcpStream) -> usize {
     let mut stream = BufReader::new(stream);
     let (mut line, mut length) = (String::new(), 0);
@@ -100,7 +100,7 @@ fn read_at_length(stream: TcpStream) -> usize {
 }
 
 #[test]
-fn passed_answers_of_300_mb_take_less_than_8_mib_of_memory() {
+fn host_passes_on_answers_of_300_mb_in_less_than_8_mib_of_memory() {
     let Some((host, relay)) = start_behind_relay(&[]) else { return };
     let client = host.client();
     let ask = |length: usize| {
@@ -111,14 +111,14 @@ fn passed_answers_of_300_mb_take_less_than_8_mib_of_memory() {
         held.recv().unwrap().answer(move |stream| answer_at_length(stream, length));
         stream
     };
-    // What the first streams take for good.
+    // The memory that the first two streams allocate stays with the host.
     for stream in [ask(PIECE * 50), ask(PIECE * 50)] {
         read_at_length(stream);
     }
     host.peak_memory();
     let before = host.peak_memory();
     let streams = [ask(LONG_RESULT), ask(LONG_RESULT)];
-    // The id has one more.
+    // The id of the reply has one more quotation mark.
     let readers = streams.map(|stream| std::thread::spawn(|| read_at_length(stream)));
     assert_eq!(readers.map(|reader| reader.join().unwrap()), [LONG_RESULT - 2 + 1; 2]);
     let more = host.peak_memory() - before;
@@ -134,25 +134,25 @@ fn connections(node: &Bitcoind) -> BTreeSet<String> {
 }
 
 #[test]
-fn connections_that_the_node_closed_while_idle_are_made_anew() {
+fn host_reconnects_after_the_node_closed_idle_connections() {
     let Some(host) = start(&["-rpcservertimeout=2"]) else { return };
     let (mut client, node) = (host.client(), host.node.as_ref().unwrap());
     for round in 1..=2 {
         let before = connections(node);
         assert_eq!(client.call("getblockcount", json!([])), json!(round - 1));
-        // The connection of this call is one of these; the host's own ones are hardly ever idle for so long.
+        // The connection of this call is one of these. The host's own connections are hardly ever idle for so long.
         let made: BTreeSet<_> = connections(node).difference(&before).cloned().collect();
         wait_until("the node closes it", || {
             made.is_empty() || made.intersection(&connections(node)).count() < made.len()
         });
-        // It has effects, and is made once.
+        // A call with effects, which the host sends once.
         client.call("generatetoaddress", json!([1, ADDRESS]));
         assert_eq!(node.client().call("getblockcount", json!([])), json!(round));
         assert_eq!(client.call("getblockcount", json!([])), json!(round));
     }
 }
 
-/// Makes a call whose connection to the node is cut at a point.
+/// Makes a call and cuts its connection to the node at `point`.
 fn call_cut(
     (client, relay): (&mut Client, &Relay),
     (method, params): (&'static str, Value),
@@ -167,14 +167,14 @@ fn call_cut(
 }
 
 fn check_cut_calls(host: &Host, relay: &Relay) {
-    // One connection is served by one thread, which finds the connection of its last call.
+    // One thread serves one connection, and uses the node connection of its last call again.
     let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
     for (point, done) in [(Point::Request, 0), (Point::Reply, 1)] {
         let blocks = client.call("getblockcount", json!([]));
         let told = call_cut((&mut client, relay), ("getblockcount", json!([])), point);
         assert_eq!(told, Ok(blocks.clone()), "{point:?}");
         let refused = call_cut((&mut client, relay), ("generatetoaddress", json!([1, ADDRESS])), point);
-        // The host cannot know how far the request has come.
+        // The host does not know how much of the request the node has read.
         assert_eq!(refused.map_err(|error| error.code), Err(-4), "{point:?}");
         let more = node.call("getblockcount", json!([])).as_u64().unwrap() - blocks.as_u64().unwrap();
         assert_eq!(more, done, "{point:?}");
@@ -195,7 +195,7 @@ fn check_two_payments(host: &Host, relay: &Relay) {
     let caught = relay.hold("sendrawtransaction", Point::Request);
     let first = begin();
     let held = caught.recv().unwrap();
-    // While the node has not answered that one, it takes the other wallet's; another of the same wallet waits.
+    // While the node has not answered the first payment, it takes one of the other wallet; a second one of the same wallet waits.
     let other = two.call("sendtoaddress", json!([ADDRESS, 1]));
     assert_eq!(node.call("getrawmempool", json!([])), json!([other]));
     let second = begin();
@@ -210,7 +210,7 @@ fn check_two_payments(host: &Host, relay: &Relay) {
 }
 
 #[test]
-fn payment_that_came_while_the_mempool_was_about_to_be_read_has_the_time_that_was_set_before_it() {
+fn payment_that_arrives_during_a_mempool_read_has_the_mock_time_set_before_it() {
     let Some((host, relay)) = start_behind_relay(&["-fallbackfee=0.0001"]) else { return };
     let (mut client, mut wallet) = (host.client(), host.new_wallet("w"));
     let mine = wallet.call("getnewaddress", json!([]));
@@ -218,7 +218,7 @@ fn payment_that_came_while_the_mempool_was_about_to_be_read_has_the_time_that_wa
     node.call("createwallet", json!(["theirs"]));
     node.mine(102);
     let held = relay.hold("getrawmempool", Point::Request);
-    // The host sees the first one come, and asks what the mempool holds: it holds the second one too by then.
+    // The host notices the first payment and asks for the mempool, which holds the second one by then.
     node.call("sendtoaddress", json!([mine, 1]));
     let held = held.recv().unwrap();
     client.call("setmocktime", json!([SET_TIME]));

@@ -1,4 +1,4 @@
-//! A wallet of the host and one of the node with the same keys, asked the same.
+//! A wallet of the host and one of the node with the same keys, which get the same calls.
 
 use outrigger_tests::bitcoind::{twin, twin_named};
 use outrigger_tests::{Client, Host};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{ADDRESS, start};
 
-/// A wallet of the host, and one of the node with its keys.
+/// A wallet of the host, and a wallet of the node with the same keys.
 pub struct Wallets {
     pub host: Host,
     pub ours: Client,
@@ -14,7 +14,7 @@ pub struct Wallets {
 }
 
 impl Wallets {
-    /// None, said aloud, where there is no bitcoind here.
+    /// None, with a notice, if there is no bitcoind here.
     pub fn start() -> Option<Self> {
         start(&["-fallbackfee=0.0001"]).map(Self::of)
     }
@@ -25,26 +25,26 @@ impl Wallets {
         Self { host, ours, theirs }
     }
 
-    /// From now on asks fresh wallets with new keys.
+    /// Replaces the wallets by new ones with new keys.
     pub fn renew(&mut self, name: &str) {
         self.ours = self.host.new_wallet(name);
         self.theirs = twin_named(&mut self.host.node.as_ref().unwrap().client(), &mut self.ours, name);
     }
 
-    /// From now on asks a wallet that is made on both sides by these arguments after the name.
+    /// Replaces the wallets by new ones made with these arguments after the name.
     pub fn make(&mut self, name: &str, arguments: &[Value]) {
         let arguments = [&[json!(name)], arguments].concat();
         self.check("createwallet", json!(arguments)).unwrap();
         self.choose(name);
     }
 
-    /// From now on asks another wallet, which is there on both sides.
+    /// Replaces the wallets by other ones, which exist on both sides.
     pub fn choose(&mut self, name: &str) {
         self.ours = self.host.client().wallet(name);
         self.theirs = self.host.node.as_ref().unwrap().client().wallet(name);
     }
 
-    /// Mines mature coins of 50 BTC to an address of both, which it returns.
+    /// Mines coins of 50 BTC to an address of both wallets until they are mature. Returns the address.
     pub fn fund(&mut self, coins: u32) -> String {
         let mine = self.address("", "bech32");
         self.mine(coins, &mine);
@@ -52,7 +52,7 @@ impl Wallets {
         mine
     }
 
-    /// Asks each wallet once it has followed its node.
+    /// Calls `ask` with each wallet once it has followed its node.
     pub fn each<T>(&mut self, ask: impl Fn(&mut Client) -> T) -> [T; 2] {
         [&mut self.ours, &mut self.theirs].map(|wallet| {
             wallet.call("syncwithvalidationinterfacequeue", json!([]));
@@ -60,14 +60,14 @@ impl Wallets {
         })
     }
 
-    /// Both answer a call, or both refuse it with the same code and message.
+    /// Checks that both wallets refuse the call with the same code and message, or both answer it.
     #[track_caller]
     pub fn check_refusal(&mut self, method: &str, params: Value) {
         let [ours, theirs] = self.ask(method, &params).map(|answer| answer.map(drop));
         assert_eq!(ours, theirs, "{method} {params}");
     }
 
-    /// The answers, with ids of transactions sorted, which bitcoind gives in no order.
+    /// The answers of both. Transaction ids are sorted, since bitcoind returns them in no fixed order.
     pub fn ask(&mut self, method: &str, params: &Value) -> [Result<Value, (i64, String)>; 2] {
         self.host.node.as_ref().unwrap().client().call("syncwithvalidationinterfacequeue", json!([]));
         [&mut self.ours, &mut self.theirs].map(|wallet| {
@@ -76,7 +76,7 @@ impl Wallets {
         })
     }
 
-    /// The answer, which is the same of both.
+    /// Checks that both wallets answer the same, and returns the answer.
     #[track_caller]
     pub fn check(&mut self, method: &str, params: Value) -> Result<Value, (i64, String)> {
         let [ours, theirs] = self.ask(method, &params);

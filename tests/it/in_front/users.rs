@@ -1,4 +1,4 @@
-//! Users of the host, and what they reach of the node.
+//! Users of the host, and the node's methods and files that they may use.
 
 use outrigger_tests::{Bitcoind, Client, Host, HostOptions, Relay, bitcoind};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{start_before, start_set};
 use crate::users::ALICE;
 
-/// The setting of users, each with its name and its own settings. The password of each is `pass:word`.
+/// The setting `rpc.users`: each user with its name and further lines. The password of each is `pass:word`.
 pub fn users(users: &[(&str, &str)]) -> String {
     let user = |(name, settings): &(&str, &str)| {
         let rpcauth = ALICE.replace("alice", name);
@@ -15,7 +15,7 @@ pub fn users(users: &[(&str, &str)]) -> String {
     format!("rpc.users=[{}]", users.iter().map(user).collect::<Vec<_>>().join(", "))
 }
 
-/// A client of such a user.
+/// A client of a user that [`users`] configured.
 pub fn client_of(host: &Host, name: &str) -> Client {
     Client::new(host.address, &format!("{name}:pass:word"))
 }
@@ -25,7 +25,7 @@ pub fn status(client: &mut Client, method: &str) -> u16 {
 }
 
 #[test]
-fn users_call_what_their_settings_allow_of_the_node() {
+fn users_call_only_the_node_methods_that_their_settings_allow() {
     let users = users(&[
         ("named", "methods = ['getblockcount', 'scantxoutset']"),
         ("sets", "methods = ['@read', '@send', 'savemempool']"),
@@ -38,21 +38,21 @@ fn users_call_what_their_settings_allow_of_the_node() {
     check_method_list(&mut client_of(&host, "named"));
     check_sets_of_methods(&mut client_of(&host, "sets"));
     check_files_of_the_node(&mut client_of(&host, "unlisted"));
-    // The operator may.
+    // The operator may write files of the node.
     assert!(host.client().call("savemempool", json!([]))["filename"].is_string());
-    // The limits take the calls of a batch one by one.
+    // The rate limits count each call of a batch.
     let call = json!({"id": 1, "method": "getblockhash", "params": [0]});
     let answered = |name, calls| {
         let batch = json!(vec![&call; calls]).to_string();
         client_of(&host, name).post(&batch).body.matches(r#""error":null"#).count()
     };
     assert_eq!(answered("one", 300), 300);
-    // As many as the user may make, and not none.
+    // The user gets at least its allowance, and is then limited.
     assert!((20..200).contains(&answered("twenty", 200)));
     check_confined(&host, &mut client_of(&host, "confined"));
 }
 
-/// A list of methods holds for passed methods and batches.
+/// A list of methods applies to passed methods and batches.
 fn check_method_list(user: &mut Client) {
     assert_eq!(status(user, "getblockcount"), 200);
     assert_eq!(status(user, "getbestblockhash"), 403);
@@ -66,7 +66,7 @@ fn check_sets_of_methods(user: &mut Client) {
         ("getmininginfo", 200),
         ("uptime", 200),
         ("savemempool", 200),
-        // Allowed, and refused by the node for want of arguments.
+        // The user may call it; the node refuses the missing arguments.
         ("sendrawtransaction", 500),
         ("generatetoaddress", 403),
         ("prioritisetransaction", 403),
@@ -79,7 +79,7 @@ fn check_sets_of_methods(user: &mut Client) {
     }
 }
 
-/// A user without a list touches no files of the node.
+/// A user without a list of methods cannot make the node read or write files.
 fn check_files_of_the_node(user: &mut Client) {
     user.call("getblockcount", json!([]));
     let batch = json!([{"id": 1, "method": "savemempool"}]).to_string();
@@ -98,12 +98,12 @@ fn check_confined(host: &Host, user: &mut Client) {
     for method in ["dumptxoutset", "savemempool", "setban", "invalidateblock", "pruneblockchain"] {
         assert_eq!(status(user, method), 403, "{method}");
     }
-    // The operator may.
+    // The operator may change the node.
     assert_ne!(status(&mut host.client(), "setban"), 403);
 }
 
 #[test]
-fn users_max_wallets_is_refused_where_the_wallets_are_the_nodes() {
+fn users_max_wallets_is_refused_when_the_node_keeps_the_wallets() {
     let backend = ["backend.url=http://127.0.0.1:1", "backend.cookie=/nonexistent", "backend.wallets=node"];
     let users = users(&[("alice", "max_wallets = 1")]);
     let error = Host::refused(&HostOptions::with(&[&backend[..], &[users.as_str()]].concat()));
@@ -111,12 +111,12 @@ fn users_max_wallets_is_refused_where_the_wallets_are_the_nodes() {
 }
 
 #[test]
-fn users_of_bitcoin_conf_are_those_of_the_host_too() {
+fn users_of_bitcoin_conf_may_call_the_host() {
     let Some(path) = bitcoind::installed() else { return };
     let conf = tempfile::NamedTempFile::new().unwrap();
     let bob = ALICE.replace("alice", "bob");
     let text = format!("rpcauth={ALICE}\nrpcauth={bob}\nrpcwhitelist=alice:getblockcount,uptime,getbalances\n");
-    // Else the node would allow its cookie nothing.
+    // Without this line the node would allow its cookie nothing.
     let text = text + "rpcwhitelistdefault=0\n";
     std::fs::write(conf.path(), text).unwrap();
     let arguments = format!("-conf={}", conf.path().display());
@@ -133,7 +133,7 @@ fn users_of_bitcoin_conf_are_those_of_the_host_too() {
         ("bob", "getblockcount", 200),
     ] {
         let credentials = format!("{user}:pass:word");
-        // As at the node itself.
+        // Host and node answer the same.
         for address in [host.address, address] {
             assert_eq!(status(&mut Client::new(address, &credentials), method), expected, "{user} {method}");
         }
@@ -142,7 +142,7 @@ fn users_of_bitcoin_conf_are_those_of_the_host_too() {
 }
 
 #[test]
-fn wallets_of_the_node_are_called_by_their_path_and_a_confined_user_reaches_one_alone() {
+fn node_wallets_are_called_by_path_and_a_confined_user_reaches_only_one() {
     let users = users(&[("alice", "wallet = 'hers'")]);
     let Some(host) = start_set(&[], &["backend.wallets=node", "plugins=[]", &users]) else { return };
     let (mut client, mut alice) = (host.client(), client_of(&host, "alice"));
@@ -160,8 +160,8 @@ fn wallets_of_the_node_are_called_by_their_path_and_a_confined_user_reaches_one_
 }
 
 #[test]
-fn methods_that_the_host_does_not_know_reach_no_user_who_is_not_allowed_them() {
-    /// What a later release has.
+fn users_call_methods_unknown_to_the_host_only_if_allowed() {
+    /// A method that only a later release has.
     const NEW: &str = "exportsecrets";
     let Some(path) = bitcoind::installed() else { return };
     let (node, _) = Bitcoind::start_with(path, &[]);

@@ -9,7 +9,7 @@ use super::{ADDRESS, is_since};
 
 #[test]
 fn version_3_payments_keep_the_rules_of_the_node() {
-    // An older node lacks the argument `version`, which `profiles` gives it all the same.
+    // An older node has no argument `version`; `profiles` tests the host's.
     if !is_since(30) {
         return;
     }
@@ -34,7 +34,7 @@ fn check_coins_and_siblings(wallets: &mut Wallets) {
         let signed = wallets.ours.call("signrawtransactionwithwallet", json!([raw]));
         parents.push(wallets.ours.call("sendrawtransaction", json!([signed["hex"], 0])));
     }
-    // The confirmed coin, and both coins of the parent that is worth more.
+    // The confirmed coin, and both coins of the parent with the larger value.
     for (amount, version) in [(49, 2), (60, 2), (49, 3), (99, 3), (110, 3)] {
         let params = json!({"outputs": {ADDRESS: amount}, "version": version, "fee_rate": 5, "psbt": true, "add_to_wallet": false});
         let spent = wallets.each(|wallet| {
@@ -59,7 +59,7 @@ fn check_coins_and_siblings(wallets: &mut Wallets) {
     wallets.check("getbalances", json!([])).unwrap();
 }
 
-/// Payments keep the limits of sizes.
+/// Payments keep the size limits.
 fn check_sizes(wallets: &mut Wallets) {
     let mine = wallets.fund(2);
     // Many small confirmed coins: a payment of version 3 has at most 10,000 vB, one with an unconfirmed parent 1,000 vB.

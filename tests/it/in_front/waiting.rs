@@ -1,4 +1,4 @@
-//! Calls that wait for a block or a template: they wait in the host, and hold no thread of the node.
+//! Calls that wait for a block or a template: they wait in the host, and occupy no thread of the node.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{ADDRESS, start, start_behind_relay};
 
-/// The methods of the calls that are being answered, without that which asks.
+/// The methods of the calls in progress, without the getrpcinfo call itself.
 fn active(client: &mut Client) -> Vec<Value> {
     let info = client.call("getrpcinfo", json!([]));
     let methods = info["active_commands"].as_array().unwrap().iter().map(|call| call["method"].clone());
@@ -19,7 +19,7 @@ fn active(client: &mut Client) -> Vec<Value> {
 fn hundreds_of_long_polls_hold_no_thread_of_a_small_node() {
     let Some(host) = start(&["-rpcthreads=4", "-rpcworkqueue=16"]) else { return };
     let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
-    // Out of initial download, without which there are no templates.
+    // Ends the initial block download, during which the node makes no templates.
     client.call("generatetoaddress", json!([1, ADDRESS]));
     let template = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
     let mut wallet = host.new_wallet("w");
@@ -34,8 +34,8 @@ fn hundreds_of_long_polls_hold_no_thread_of_a_small_node() {
         .map(|id| client.begin(&json!({"id": id, "method": "waitfornewblock", "params": []}).to_string()))
         .collect();
     wait_until("all wait", || active(&mut client).len() == polls.len() + waits.len());
-    // Once it was asked whether it refuses them, the node has none of them, at most one call of the host itself that waits, and serves
-    // others meanwhile, as the host does.
+    // The host asks the node once whether it refuses the polls. Then the node has none of them, but at most one waiting call of the host.
+    // Host and node answer other calls meanwhile.
     wait_until("the node has none of them", || {
         (0..50).all(|_| {
             assert_eq!(client.call("getblockcount", json!([])), json!(1));
@@ -58,7 +58,7 @@ fn hundreds_of_long_polls_hold_no_thread_of_a_small_node() {
 }
 
 #[test]
-fn calls_that_wait_end_with_their_clients_and_answer_as_the_node() {
+fn waiting_calls_end_with_their_clients_and_answer_as_the_node_does() {
     let Some(host) = start(&[]) else { return };
     let mut client = host.client();
     check_clients_that_leave(&mut client);
@@ -75,14 +75,14 @@ fn check_clients_that_leave(client: &mut Client) {
     });
     wait_until("all wait", || active(client).len() == 3);
     half_closed.shutdown(Shutdown::Write).unwrap();
-    // In order, as of a process that is gone and has read all that it was sent.
+    // Closed in order, as by a process that ended after it had read everything.
     drop(closed);
     let mut answer = String::new();
     (&half_closed).read_to_string(&mut answer).unwrap();
     let body: Value = serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
     assert_eq!(body["error"]["code"], json!(-9), "{body}");
     wait_until("one is left", || active(client).len() == 1);
-    // One whose client may send more goes on.
+    // A call goes on if its client may still send.
     let hash = client.call("generatetoaddress", json!([1, ADDRESS]))[0].clone();
     assert_eq!(waiting.answer()["result"], json!({"hash": hash, "height": 1}));
 }
@@ -102,21 +102,21 @@ fn check_answers(client: &mut Client, node: &mut Client) {
     }
 }
 
-/// The tip that a call tells.
+/// The tip in the answer of a call.
 fn told(call: Pending) -> Value {
     let answer = call.answer();
     assert!(answer["error"].is_null(), "{answer}");
     answer["result"].clone()
 }
 
-/// The node's best block, as calls that wait tell it.
+/// The node's best block, in the form in which waiting calls return it.
 fn tip(host: &Host) -> Value {
     let mut node = host.node.as_ref().unwrap().client();
     let hash = node.call("getbestblockhash", json!([]));
     json!({"hash": hash, "height": node.call("getblockheader", json!([hash]))["height"]})
 }
 
-/// Each call that waits is answered with this tip, whose height is at least 3; `former` was the tip before.
+/// Checks that each waiting call returns this tip, whose height is at least 3; `former` was the tip before.
 fn check_answered(host: &Host, former: &Value, tip: &Value) {
     let waits = [
         ("waitfornewblock", json!([0, former["hash"]])),
@@ -129,17 +129,17 @@ fn check_answered(host: &Host, former: &Value, tip: &Value) {
 }
 
 #[test]
-fn calls_that_wait_tell_no_old_block_and_do_not_wait_where_the_node_refuses_them() {
+fn waiting_calls_return_no_old_block_and_fail_at_once_where_the_node_refuses_them() {
     let Some((host, relay)) = start_behind_relay(&[]) else { return };
     host.client().call("generatetoaddress", json!([1, ADDRESS]));
     check_age(&host, &relay);
     check_refusals(&host, &relay);
 }
 
-/// Calls that wait tell no block older than their client was shown.
+/// Waiting calls return no block older than one that their client has seen.
 fn check_age(host: &Host, relay: &Relay) {
     let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
-    // Limits of a millisecond: a call that has to wait ends with the newest block.
+    // Limits of one millisecond: a call that has to wait returns the newest block.
     type Params = fn(&Value) -> Value;
     let waits: [(&str, Params); 4] = [
         ("waitforblockheight", |_| json!([1])),
@@ -149,13 +149,13 @@ fn check_age(host: &Host, relay: &Relay) {
     ];
     for (method, params) in waits {
         let former = tip(host);
-        // The host looks for a block, and sees none before it is let go on.
+        // The host asks for the best block, and the relay holds the request.
         let held = relay.hold("getbestblockhash", Point::Request).recv().unwrap();
         node.call("generatetoaddress", json!([1, ADDRESS]));
         let shown = client.call("getblockcount", json!([]));
         let asked = relay.count("getbestblockhash");
         let call = client.begin_call(method, params(&former));
-        // It waits for the held question, or asks itself.
+        // The call waits for the held request, or sends its own.
         wait_until("it has begun", || {
             relay.count("getbestblockhash") > asked || active(&mut client).contains(&json!(method))
         });
@@ -166,17 +166,17 @@ fn check_age(host: &Host, relay: &Relay) {
 }
 
 #[test]
-fn calls_that_wait_are_answered_with_any_other_tip() {
+fn waiting_calls_return_any_other_tip() {
     let Some(mut host) = start(&[]) else { return };
     host.client().call("generatetoaddress", json!([5, ADDRESS]));
     check_lower_branch(&host);
     check_invalid_block(&host);
-    // A tip that nobody knows is no tip to wait at.
+    // A tip that nobody knows differs from the current one, so the call returns.
     check_answered(&host, &json!({"hash": "77".repeat(32)}), &tip(&host));
     check_other_node(&mut host);
 }
 
-/// The node goes from a chain of five blocks to a branch that is lower.
+/// The node leaves a chain of five blocks for a lower branch.
 fn check_lower_branch(host: &Host) {
     let mut client = host.client();
     let former = tip(host);
@@ -188,7 +188,7 @@ fn check_lower_branch(host: &Host) {
     let now = tip(host);
     assert_eq!(now["height"], 3);
     check_answered(host, &former, &now);
-    // One that waits for more goes on.
+    // A call that waits for a greater height continues.
     wait_until("it alone waits", || active(&mut client) == [json!("waitforblockheight")]);
     client.call("generatetodescriptor", json!([3, "raw(51)"]));
     assert_eq!(told(call), tip(host));
@@ -198,7 +198,7 @@ fn check_lower_branch(host: &Host) {
 fn check_invalid_block(host: &Host) {
     let mut client = host.client();
     let former = tip(host);
-    // The tip is named: the host may read it after the call is active.
+    // The call names the tip: the host may read it after the call is active.
     let call = client.begin_call("waitfornewblock", json!([0, former["hash"]]));
     wait_until("it waits", || active(&mut client).len() == 1);
     client.call("invalidateblock", json!([former["hash"]]));
@@ -208,7 +208,7 @@ fn check_invalid_block(host: &Host) {
     check_answered(host, &former, &now);
 }
 
-/// A node with another chain takes the place of this one.
+/// Another node with another chain replaces this one.
 fn check_other_node(host: &mut Host) {
     let mut client = host.client();
     let former = tip(host);
@@ -224,11 +224,11 @@ fn check_other_node(host: &mut Host) {
         client.try_call("getbestblockhash", json!([])).is_ok_and(|hash| hash == now["hash"])
     });
     check_answered(host, &former, &now);
-    // It may have been told of the first blocks of that chain.
+    // The call may have returned one of the first blocks of that chain.
     assert_ne!(told(call)["hash"], former["hash"]);
 }
 
-/// Long polls that the node refuses or answers at once do not wait.
+/// The host does not hold long polls that the node refuses or answers at once.
 fn check_refusals(host: &Host, relay: &Relay) {
     let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
     let template = client.call("getblocktemplate", json!([{"rules": ["segwit"], "longpollid": null}]));
@@ -242,7 +242,7 @@ fn check_refusals(host: &Host, relay: &Relay) {
         let answers = [&mut client, &mut node].map(|side| side.try_call("getblocktemplate", json!([request])));
         assert!(answers[0].is_err() && answers[0] == answers[1], "{request}: {answers:?}");
     }
-    // As a node of main without peers answers.
+    // The answer of a mainnet node without peers.
     let refusal = r#"{"result":null,"error":{"code":-9,"message":"Bitcoin is not connected!"},"id":1}"#;
     relay.change("longpollid", |_| Some(refusal.as_bytes().to_vec()));
     let refused = client.refused("getblocktemplate", json!([{"rules": ["segwit"], "longpollid": id}]));

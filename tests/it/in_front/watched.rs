@@ -1,5 +1,5 @@
-//! Wallets that watch, of the host and of the node, with the same descriptors and coins: times, what cannot be weighed, and what is
-//! no input.
+//! Watch-only wallets of host and node with the same descriptors and coins: times, inputs of unknown weight, and inputs that are not
+//! the wallets'.
 
 use std::collections::HashSet;
 
@@ -9,18 +9,18 @@ use serde_json::{Value, json};
 use super::twins::Wallets;
 use super::{ADDRESS, answer, start};
 
-/// An output that anyone can spend (BIP 433), of which a descriptor says no more than its address.
+/// An output that anyone can spend (BIP 433). Its descriptor is just its address.
 const ANCHOR: &str = "bcrt1pfeesnyr2tx";
 const DAY: u64 = 86_400;
-/// When the first block is mined, in Unix seconds.
+/// The time of the first block, in Unix seconds.
 const BEGIN: u64 = 1_700_000_000;
 
-/// The code and the message, of a payment that was made no more than that.
+/// The code and message of a refusal, or `made` alone for a payment.
 fn refusal(answer: &Value) -> Value {
     if answer.is_array() { answer.clone() } else { json!("made") }
 }
 
-/// A host and its node, and their two wallets that watch; a wallet of the node pays.
+/// A host and its node, and a watch-only wallet of each; a further wallet of the node pays.
 struct Watched {
     host: Host,
     node: Client,
@@ -48,7 +48,7 @@ impl Watched {
         self.node.call("getdescriptorinfo", json!([text]))["descriptor"].as_str().unwrap().to_owned()
     }
 
-    /// The node pays, and mines the payment at a time.
+    /// The node pays and mines the payment with this block time.
     fn pay(&mut self, address: &str, amount: u32, time: u64) {
         self.node.call("setmocktime", json!([time]));
         self.payer.call("sendtoaddress", json!([address, amount]));
@@ -58,7 +58,7 @@ impl Watched {
     fn mine(&mut self) {
         self.node.call("generatetoaddress", json!([1, ADDRESS]));
         self.node.call("syncwithvalidationinterfacequeue", json!([]));
-        // An answer of the node that the host passes on: no wallet's is older.
+        // The host passes this call on, so that no wallet answers from an older block.
         self.host.client().call("getblockcount", json!([]));
     }
 
@@ -69,7 +69,7 @@ impl Watched {
         }
     }
 
-    /// Both answer the same, results compared by what `shown` takes of them.
+    /// Checks that both wallets answer the same by the part that `shown` takes of a result.
     #[track_caller]
     fn check(&mut self, method: &str, params: &Value, shown: impl Fn(&Value) -> Value) -> Value {
         let [ours, theirs] = self.wallets.each_mut().map(|wallet| shown(&answer(wallet, method, params)));
@@ -79,12 +79,12 @@ impl Watched {
 }
 
 #[test]
-fn watch_only_wallets_tell_the_birth_and_the_times_that_the_node_tells() {
+fn watch_only_wallets_show_the_birth_time_and_payment_times_of_the_node() {
     let Some(mut watched) = Watched::start() else { return };
     let birth = |info: &Value| info.get("birthtime").cloned().unwrap_or_default();
     let times = |listed: &Value| {
         let entries = listed.as_array().unwrap().iter();
-        // When each heard of it is its own affair: the host has no mock time here.
+        // The host has no mock time here, so `timereceived` may differ.
         entries.map(|entry| json!([entry["amount"], entry["time"]])).collect()
     };
     assert_eq!(watched.check("getwalletinfo", &json!([]), birth), Value::Null);
@@ -108,7 +108,7 @@ fn watch_only_wallets_tell_the_birth_and_the_times_that_the_node_tells() {
 }
 
 #[test]
-fn payments_and_psbts_of_wallets_that_watch_are_refused_in_the_nodes_words() {
+fn watch_only_wallets_refuse_payments_and_psbts_in_the_nodes_words() {
     let Some(mut watched) = Watched::start() else { return };
     check_weights_of_others(&mut watched);
     check_unweighed_coins(&mut watched);
@@ -116,7 +116,7 @@ fn payments_and_psbts_of_wallets_that_watch_are_refused_in_the_nodes_words() {
     check_named_weights(&mut Wallets::of(watched.host));
 }
 
-/// Coins that cannot be weighed.
+/// Coins whose inputs have no known weight.
 fn check_unweighed_coins(watched: &mut Watched) {
     let solvable = watched.descriptor(&format!("wpkh({XPRV}/1/0)"));
     let anchor = watched.descriptor(&format!("addr({ANCHOR})"));
@@ -126,7 +126,7 @@ fn check_unweighed_coins(watched: &mut Watched) {
     watched.pay(&address, 3, BEGIN + DAY);
     let missing = json!([-4, "Missing solving data for estimating transaction size"]);
     let change = |from: Value| json!({"changeAddress": ADDRESS, "subtractFeeFromOutputs": from, "fee_rate": 10});
-    // Since Bitcoin Core 31 the refusal tells the fee.
+    // Since Bitcoin Core 31 the refusal names the fee.
     let tells_fee = bitcoind::release(&mut watched.node) >= 31;
     for (amount, from, expected) in [
         (json!(1), json!([]), json!("made")),
@@ -164,7 +164,7 @@ fn check_unweighed_coins(watched: &mut Watched) {
     }
 }
 
-/// Weights of inputs that are not the wallets'.
+/// Weights given for inputs of others.
 fn check_weights_of_others(watched: &mut Watched) {
     let block = watched.node.call("getblockhash", json!([1]));
     let known = watched.node.call("getblock", json!([block]))["tx"][0].clone();
@@ -180,12 +180,12 @@ fn check_weights_of_others(watched: &mut Watched) {
     }
 }
 
-/// Inputs that only their weights name are looked for in the wallets' transactions.
+/// The wallets look for an input that is named only with its weight among their transactions.
 fn check_named_weights(wallets: &mut Wallets) {
     let mine = wallets.address("", "bech32");
     wallets.mine(2, &mine);
     wallets.mine(100, ADDRESS);
-    // A payment to somebody else, which has change.
+    // A payment to another wallet, with change.
     let txid = wallets.ours.call("sendtoaddress", json!([ADDRESS, 5]));
     wallets.mine(1, ADDRESS);
     let is_later = bitcoind::release(&mut wallets.theirs) > 29;
@@ -216,12 +216,12 @@ fn check_named_weights(wallets: &mut Wallets) {
     }
 }
 
-/// walletprocesspsbt of a wallet without descriptors compares no hash types.
+/// walletprocesspsbt of a wallet without descriptors does not compare sighash types.
 fn check_hash_types(watched: &mut Watched) {
     watched.node.call("createwallet", json!(["blank", false, true]));
     watched.host.client().call("createwallet", json!(["blank", false, true]));
     watched.wallets = [watched.host.client().wallet("blank"), watched.node.wallet("blank")];
-    // One input of SIGHASH_ALL, whose output is not known, and no outputs.
+    // One SIGHASH_ALL input that spends an unknown output, and no outputs.
     let transaction = format!("0200000001{}00000000{}00{}", "11".repeat(32), "00fdffffff", "00000000");
     let hex = format!("70736274ff0100{:02x}{transaction}000103040100000000", transaction.len() / 2);
     let psbt = base64::Engine::encode(&base64::prelude::BASE64_STANDARD, bitcoin_hex(&hex));
@@ -233,13 +233,13 @@ fn check_hash_types(watched: &mut Watched) {
     watched.import(&descriptor, &json!("now"));
     let message = "Specified sighash value does not match value stored in PSBT";
     let told = watched.check("walletprocesspsbt", &json!([psbt]), Clone::clone);
-    // Since Bitcoin Core 30 only inputs that the wallet knows are compared.
+    // Since Bitcoin Core 30 the wallet compares only inputs that it knows.
     if bitcoind::release(&mut watched.node) < 30 {
         assert_eq!(told, json!([-22, message]));
     }
 }
 
-/// The bytes of hexadecimal digits.
+/// Decodes hexadecimal digits.
 fn bitcoin_hex(digits: &str) -> Vec<u8> {
     bitcoin::hex::FromHex::from_hex(digits).unwrap()
 }

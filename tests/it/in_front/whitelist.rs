@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{ADDRESS, start};
 
-/// What the host asks of the node itself, and what the tests call.
+/// The methods that the host itself calls, and those that the tests call.
 const ALLOWED: &str = "-rpcwhitelist=__cookie__:getbestblockhash,getblock,getblockchaininfo,getblockcount,getblockhash,getblockheader,\
                        getindexinfo,getmempoolentry,getmempoolinfo,getnetworkinfo,getrawmempool,getrawtransaction,getrpcinfo,getzmqnotifications,generatetoaddress,help,\
                        pruneblockchain,stop,uptime,waitfornewblock";
@@ -23,21 +23,21 @@ fn answers(client: &mut Client, methods: &[&str]) -> Vec<Value> {
 }
 
 #[test]
-fn methods_that_the_node_refuses_fail_no_others_of_their_batch_and_do_not_wait() {
+fn methods_that_the_node_refuses_fail_alone_in_a_batch_and_do_not_wait() {
     let Some(host) = start(&[ALLOWED]) else { return };
     let mut client = host.client();
     let hash = client.call("generatetoaddress", json!([2, ADDRESS]))[1].clone();
     assert_eq!(client.post(&json!({"method": "getdifficulty"}).to_string()).status, 403);
     let told = answers(&mut client, &["getblockcount", "getdifficulty", "getbestblockhash", "getdifficulty"]);
     assert_eq!(told, [json!(2), json!(-32603), hash.clone(), json!(-32603)]);
-    // A long poll of a template.
+    // A long poll for a template.
     let id = format!("{}1", hash.as_str().unwrap());
     let call = json!({"id": 1, "method": "getblocktemplate", "params": [{"rules": ["segwit"], "longpollid": id}]});
     assert_eq!(client.post(&call.to_string()).status, 403);
 }
 
 #[test]
-fn wallet_that_needs_pruned_blocks_is_told_so_where_the_node_refuses_getchainstates() {
+fn loadwallet_reports_missing_pruned_blocks_when_the_node_refuses_getchainstates() {
     let Some(host) = start(&[ALLOWED, "-prune=1", "-fastprune"]) else { return };
     let mut client = host.client();
     client.call("createwallet", json!(["away", true, true]));

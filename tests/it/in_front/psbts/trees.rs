@@ -1,6 +1,6 @@
-//! Random trees of taproot: what PSBTs tell of them where they are change, and how they are signed.
+//! Random taproot trees: how PSBTs describe them in change outputs, and how both wallets sign them.
 //!
-//! `OUTRIGGER_PSBTS` says how many PSBTs are signed, three for each tree, `OUTRIGGER_PSBTS_SEED` which.
+//! `OUTRIGGER_PSBTS` sets how many PSBTs are signed, three for each tree. `OUTRIGGER_PSBTS_SEED` seeds the trees.
 
 use bitcoin::Network;
 use bitcoin::bip32::{Xpriv, Xpub};
@@ -13,13 +13,13 @@ use super::Both;
 use crate::kills::{Numbers, setting};
 
 const MAX_LEAVES: u64 = 16;
-/// The deepest leaf: the reference node takes no deeper ones, Bitcoin Core takes 128 levels.
+/// The greatest depth of a leaf: the reference node allows no more, Bitcoin Core allows 128.
 const MAX_DEPTH: usize = 7;
 
 /// Makes descriptors with random trees.
 struct Trees {
     numbers: Numbers,
-    /// A master key that the wallets have, and another one of which they have the public key.
+    /// A master key of the wallets, and a foreign one of which the wallets have only the public key.
     masters: [String; 2],
     keys: u64,
 }
@@ -31,7 +31,7 @@ impl Trees {
         Self { numbers: Numbers(seed), masters: [own.to_string(), other.to_string()], keys: 0 }
     }
 
-    /// A key that stands nowhere else, on the side `#`.
+    /// A key that no other descriptor has. `#` stands for receive (0) or change (1).
     fn key(&mut self, own: bool) -> String {
         self.keys += 1;
         format!("{}/{}/#/*", self.masters[usize::from(!own)], self.keys)
@@ -52,7 +52,7 @@ impl Trees {
         }
     }
 
-    /// A tree below a depth; the depths of its leaves are added to `depths`.
+    /// Makes a tree whose root is at `depth`, and adds the depths of its leaves to `depths`.
     fn tree(&mut self, leaves: u64, depth: usize, depths: &mut Vec<usize>) -> String {
         if leaves == 1 {
             depths.push(depth);
@@ -69,13 +69,13 @@ impl Trees {
     fn descriptor(&mut self, leaves: u64) -> (String, Vec<usize>) {
         let mut depths = Vec::new();
         let tree = self.tree(leaves, 0, &mut depths);
-        // A wallet with private keys takes no descriptor without any.
+        // A wallet with private keys refuses a descriptor without any.
         let own = self.numbers.below(2) == 0 || !tree.contains(&self.masters[0]);
         (format!("tr({},{tree})", self.key(own)), depths)
     }
 }
 
-/// A wallet on both sides, with a coin of the descriptor and change of it.
+/// A wallet on both sides with the descriptor and one coin of it.
 fn wallets(host: &Host, name: &str, descriptor: &str) -> Both {
     let node = || host.node.as_ref().unwrap().client();
     let imports = ["0", "1"].map(|side| {
@@ -95,7 +95,7 @@ fn wallets(host: &Host, name: &str, descriptor: &str) -> Both {
     Both { ours, theirs }
 }
 
-/// The payment with its change, as whoever knows nothing of its scripts makes it.
+/// The same payment as a PSBT without any data of its scripts.
 fn plain(both: &mut Both, decoded: &Value) -> Value {
     let inputs: Vec<&Value> = decoded["tx"]["vin"].as_array().unwrap().iter().collect();
     let output = |output: &Value| json!({output["scriptPubKey"]["address"].as_str().unwrap(): output["value"]});
@@ -105,7 +105,7 @@ fn plain(both: &mut Both, decoded: &Value) -> Value {
 }
 
 #[test]
-fn random_trees_are_told_of_change_and_signed_as_by_the_node() {
+fn host_describes_and_signs_random_taproot_trees_as_the_node_does() {
     let Some(host) = start_set(&["-keypool=2", "-txindex=1"], &["wallet.keypool=2"]) else { return };
     let seed = setting("OUTRIGGER_PSBTS_SEED", 0x7a96_0711);
     eprintln!("OUTRIGGER_PSBTS_SEED={seed}");
@@ -123,7 +123,7 @@ fn random_trees_are_told_of_change_and_signed_as_by_the_node() {
         let funded = both.ours.call("walletcreatefundedpsbt", params)["psbt"].clone();
         let decoded = both.call("decodepsbt", json!([funded]));
         both.analyze(json!([funded]));
-        // The last leaf is told first.
+        // The PSBT lists the last leaf first.
         let leaves = decoded["outputs"][1]["taproot_tree"].as_array().unwrap().iter().rev();
         let told: Vec<Value> = leaves.map(|leaf| json!([leaf["depth"], leaf["leaf_ver"]])).collect();
         assert_eq!(json!(told), depths.iter().map(|depth| json!([depth, 192])).collect::<Value>(), "{descriptor}");

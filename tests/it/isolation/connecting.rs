@@ -1,4 +1,4 @@
-//! Connections and listening sockets that the host makes for a plugin, in its process and in one of its own.
+//! Connections and listening sockets that the host makes for a plugin, in the host's process and in a process of its own.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::has_sandbox;
 
-/// The section of `hostile`, in the host's process and in one of its own.
+/// Settings that run `hostile` in the host's process and in a process of its own.
 const PLACES: [&str; 2] = ["isolated = false", "isolated = true"];
 
 fn places() -> Vec<&'static str> {
@@ -46,8 +46,8 @@ fn fails(client: &mut Client, entry: &str, reason: &str) {
     assert!(code == -90 && told.contains(reason), "{entry}: {told}");
 }
 
-/// Servers with certificates of the authority in the file: of the name `localhost`, an expired one, one of another name, and one of
-/// an authority that nobody trusts.
+/// TLS servers with certificates of the authority in the file: a valid one for `localhost`, an expired one, one for another name, and
+/// one of an untrusted authority.
 fn tls_servers(folder: &TempDir) -> [u16; 4] {
     let trusted = Authority::new(&folder.path().join("roots.pem"));
     let other = Authority::new(&folder.path().join("others.pem"));
@@ -84,7 +84,7 @@ fn connect_tls_checks_the_certificate_and_gives_plain_bytes_and_connect_tcp_take
         fails(&mut client, &expired, "expired");
         fails(&mut client, &other_name, "not valid for name");
         fails(&mut client, &untrusted, "UnknownIssuer");
-        // A name in capitals is the same entry. Neither another port nor plain TCP is.
+        // Case does not matter in a name. Another port or plain TCP needs an entry of its own.
         assert_eq!(client.call("hostilereach", json!([right.replace("localhost", "LocalHost")])), json!("welcome"));
         fails(
             &mut client,
@@ -104,7 +104,7 @@ fn connect_tls_checks_the_certificate_and_gives_plain_bytes_and_connect_tcp_take
 }
 
 #[test]
-fn connections_and_look_ups_without_reach_are_refused_and_the_entry_that_a_look_up_needs_is_told() {
+fn host_refuses_connections_and_look_ups_without_reach_and_names_the_missing_entry() {
     for place in places() {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("log");
@@ -121,7 +121,7 @@ fn connections_and_look_ups_without_reach_are_refused_and_the_entry_that_a_look_
     }
 }
 
-/// Says a line to a listening plugin, without waiting for its answer.
+/// Sends a line to a listening plugin, without a wait for its answer.
 fn say_tcp(to: SocketAddr, line: &str) -> BufReader<TcpStream> {
     let mut stream = TcpStream::connect(to).unwrap();
     writeln!(stream, "{line}").unwrap();
@@ -139,7 +139,7 @@ fn listening_socket_is_handed_over_and_a_reload_loses_no_connection() {
     for place in places() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
-        // The port is free again for the host.
+        // The port is free for the host after this.
         let (listener, port) = listen();
         drop(listener);
         let (tcp, unix) = (format!("tcp:127.0.0.1:{port}"), format!("unix:{}", path.display()));

@@ -1,4 +1,4 @@
-//! A crash of an isolated plugin costs its calls in flight, and nothing else.
+//! A crash of an isolated plugin loses its calls in flight, and nothing else.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,20 +13,20 @@ use crate::faults::{self, await_told, block_all_threads, check_others};
 
 const INTERNAL: i64 = -32603;
 
-/// What a section says of a plugin in a process of its own.
+/// Settings that run a plugin in a process of its own.
 const OWN_PROCESS: &str = "isolated = true\nsandbox = \"best-effort\"\n";
 
-/// A host with all groups, and with `faulty` in a process of its own; `rest` belongs to its section.
+/// A host with all groups, and with `faulty` in a process of its own; `rest` is added to its section.
 fn start(rest: &str) -> Host {
     faults::start(&format!("{OWN_PROCESS}{rest}"))
 }
 
-/// The same where the plugin may reach a gate.
+/// As [`start`], with a gate that the plugin may reach.
 fn start_with_gate(rest: &str) -> (Host, Gate) {
     faults::start_with_gate(&format!("{OWN_PROCESS}{rest}"))
 }
 
-/// What a call is answered with that a crash took.
+/// The error of a call that a crash lost.
 fn crashed() -> (i64, String) {
     (INTERNAL, "The plugin 'faulty' crashed".into())
 }
@@ -44,7 +44,7 @@ fn entries(folder: PathBuf) -> usize {
 }
 
 #[test]
-fn isolated_plugin_that_crashes_loses_the_calls_in_flight_and_those_that_it_keeps_and_goes_on() {
+fn isolated_plugin_that_crashes_loses_its_pending_calls_and_restarts() {
     let (host, gate) = start_with_gate("");
     let mut client = host.client();
     for (crashes, method, ending) in [(1, "faultabort", "SIGABRT"), (2, "faultexit", "exit code 3")] {
@@ -55,7 +55,7 @@ fn isolated_plugin_that_crashes_loses_the_calls_in_flight_and_those_that_it_keep
         assert_eq!(client.refused(method, json!([])), crashed());
         assert_eq!(beside.join().unwrap(), crashed());
         drop(waiting);
-        // The next call waits for the successor.
+        // The next call waits for the new process.
         client.call("faultwho", json!([]));
         check_others(&mut client);
         let told = client.plugin("faulty");
@@ -65,7 +65,7 @@ fn isolated_plugin_that_crashes_loses_the_calls_in_flight_and_those_that_it_keep
         assert_eq!(told, (&json!("running"), &json!(0), &json!(0), &json!(0)));
     }
 
-    // Calls that the plugin keeps: a thread of its own has each of them.
+    // Calls that the plugin answers later, each on a thread of its own.
     let kept: Vec<_> = (0..3)
         .map(|_| {
             let (mut client, address) = (host.client(), gate.address());
@@ -103,7 +103,7 @@ fn plugin_that_keeps_ending_by_itself_is_put_into_quarantine_until_it_is_started
 }
 
 #[test]
-fn fault_in_an_event_is_told_of_an_isolated_plugin_as_of_one_in_the_host() {
+fn host_reports_event_faults_alike_for_isolated_and_in_process_plugins() {
     for place in [OWN_PROCESS, "isolated = false\n"] {
         let rest =
             format!("{place}grants = [\"chain/1\", \"log/1\", \"events/1\"]\noptions = {{ panic_event = true }}\n");
@@ -118,19 +118,19 @@ fn fault_in_an_event_is_told_of_an_isolated_plugin_as_of_one_in_the_host() {
 }
 
 #[test]
-fn isolated_plugin_whose_calls_do_not_end_gets_another_process_also_by_reloadplugin() {
+fn isolated_plugin_with_stuck_calls_gets_a_new_process_also_by_reloadplugin() {
     let (host, gate) = start_with_gate("deadline_seconds = 1\n");
     let (calls, blocked) = block_all_threads(&host, &gate);
     let mut client = host.client();
     check_others(&mut client);
     calls.into_iter().for_each(|call| assert_eq!(call.join().unwrap().0, INTERNAL));
     await_told(&mut client, "crashes", &json!(1));
-    // Unlike those of a plugin within the host, its threads are back.
+    // The new process has no stuck threads, unlike a plugin in the host's process.
     await_told(&mut client, "stuck", &json!(0));
     client.call("faultwho", json!([]));
     drop(blocked);
 
-    // A reload ends a process whose calls have not returned by their deadlines.
+    // A reload ends a process whose calls exceed their deadlines.
     for reload_first in [false, true] {
         let before = pid_of(&mut client);
         let (mut hung, address) = (host.client(), gate.address());
@@ -149,9 +149,9 @@ fn isolated_plugin_whose_calls_do_not_end_gets_another_process_also_by_reloadplu
     }
 }
 
-/// Kills the plugin's process again and again while several clients call it and others.
+/// Kills the plugin's process repeatedly while several clients call it and other methods.
 #[test]
-fn crashes_under_load_cost_calls_in_flight_alone() {
+fn crashes_under_load_lose_only_calls_in_flight() {
     let crashes: usize = std::env::var("OUTRIGGER_CRASHES").map_or(10, |count| count.parse().unwrap());
     let host = start("");
     let mut client = host.client();
@@ -179,7 +179,7 @@ fn crashes_under_load_cost_calls_in_flight_alone() {
     };
     let callers: Vec<_> = ["faultwho"; CLIENTS].into_iter().chain(["getblockcount"; 2]).map(load).collect();
     for crash in 1..=crashes {
-        // Three processes in a row that answer nothing are the plugin's fault: it would be put into quarantine.
+        // Three processes in a row without an answer would put the plugin into quarantine.
         wait_until("the process answers", || client.try_call("faultwho", json!([])).is_ok());
         kill(pid_of(&mut client));
         await_told(&mut client, "crashes", &json!(crash));
@@ -189,17 +189,17 @@ fn crashes_under_load_cost_calls_in_flight_alone() {
     let told: Vec<_> = callers.into_iter().map(|caller| caller.join().unwrap()).collect();
     let lost: usize = told.iter().map(|(_, lost)| lost).sum();
     assert!(told.iter().all(|(answered, _)| *answered > 0), "{told:?}");
-    // At most one call of each client is in flight at a time.
+    // Each client has at most one call in flight.
     assert!(lost <= CLIENTS * crashes, "{lost} calls lost by {crashes} crashes");
     assert_eq!(told.iter().skip(CLIENTS).map(|(_, lost)| lost).sum::<usize>(), 0);
     println!("{lost} of {} calls lost by {crashes} crashes", told[0].0 + told[1].0 + lost);
-    // Nothing of the former processes is left: as many files and threads as when the host had just come up.
+    // The former processes leave nothing behind: as many files and threads as right after the start.
     let most = (fresh.0 + 16, fresh.1 + 16);
     wait_until("files and threads of former runners are gone", || count().0 <= most.0 && count().1 <= most.1);
 }
 
 #[test]
-fn isolated_plugin_gets_no_call_that_was_given_up_while_it_came_up() {
+fn isolated_plugin_gets_no_call_whose_client_left_during_its_start() {
     let gate = Gate::new();
     let options = format!("deadline_seconds = 0\noptions = {{ gate_init = \"{}\" }}\n", gate.address());
     let rest = format!("{}{options}", Gate::reach(&[&gate]));
@@ -224,7 +224,7 @@ fn isolated_plugin_gets_no_call_that_was_given_up_while_it_came_up() {
 }
 
 #[test]
-fn isolated_plugin_that_does_not_stop_is_ended() {
+fn host_kills_an_isolated_plugin_that_does_not_stop() {
     let host = start("options = { block_stop = true }\n");
     let mut client = host.client();
     client.call("faultwho", json!([]));

@@ -1,4 +1,4 @@
-//! Systems that deny parts of a sandbox: `require` takes what suffices and refuses what does not, `best-effort` says what is missing.
+//! Systems without parts of the sandbox: `require` refuses an insufficient sandbox, `best-effort` logs the missing parts.
 
 use std::fs;
 use std::path::Path;
@@ -13,10 +13,10 @@ const LANDLOCK: &[i64] = &[libc::SYS_landlock_create_ruleset];
 const NAMESPACES: &[i64] = &[libc::SYS_unshare];
 const BOTH: &[i64] = &[libc::SYS_landlock_create_ruleset, libc::SYS_unshare];
 
-/// The option of prctl and the call are the two ways to a filter; the first one is not used.
+/// The system call that installs filters. The host does not use prctl for that.
 const FILTERS: &[i64] = &[libc::SYS_seccomp];
 
-/// Starts a host on a system that denies these calls; `sandbox` is the policy, and may be followed by more of the section.
+/// Starts a host on a system that denies these calls. `sandbox` is the policy, and further lines of the section may follow.
 fn start(calls: &[i64], sandbox: &str) -> (Host, NamedTempFile) {
     let log = NamedTempFile::new().unwrap();
     let options = HostOptions { log: Some(log.path().to_owned()), ..alone(&format!("sandbox = {sandbox}\n")) };
@@ -35,7 +35,7 @@ fn missing(held: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn degraded_system_without_landlock_or_namespaces_has_the_other_bound_files() {
+fn degraded_system_restricts_files_with_either_landlock_or_namespaces() {
     if !has_sandbox() {
         return;
     }
@@ -60,14 +60,14 @@ fn degraded_system_without_landlock_or_namespaces_has_the_other_bound_files() {
         assert_eq!(client.refused("hostileread", json!(["/etc/passwd"])), refused());
         assert_eq!(client.refused("hostilewrite", json!(["/tmp/of-a-hostile-plugin"])), refused());
         assert_eq!(client.plugin("hostile")["denied"]["by_kind"]["open"]["count"], json!(2));
-        // What suffices all the same is said, too.
+        // The host also logs that the other layer suffices.
         let text = fs::read_to_string(log.path()).unwrap();
         assert!(text.contains("this system does not allow all of the sandbox") && text.contains(lacks), "{text}");
     }
 }
 
 #[test]
-fn degraded_system_that_bounds_no_files_is_refused_by_require_alone() {
+fn degraded_system_that_restricts_no_files_is_refused_only_by_require() {
     if !has_sandbox() {
         return;
     }
@@ -84,11 +84,11 @@ fn degraded_system_that_bounds_no_files_is_refused_by_require_alone() {
     assert!(["Landlock", "a root of its own"].iter().all(|lacks| missing(&held).contains(lacks)), "{held}");
     let text = fs::read_to_string(log.path()).unwrap();
     assert!(text.contains("this system does not allow all of the sandbox") && text.contains("Landlock"), "{text}");
-    // The host answers for what it opens then.
+    // The host itself refuses such files in its open calls then.
     assert_eq!(client.refused("hostileread", json!(["/etc/passwd"])), refused());
     let within = folder.path().join("file");
     client.call("hostilewrite", json!([within]));
-    // Nothing would bound which files it renames.
+    // Nothing would restrict the files that the plugin renames.
     let here = libc::AT_FDCWD;
     let rename = |from: &Path, to: &Path| json!([libc::SYS_renameat2, [here, from, here, to, 0]]);
     for (from, to) in [(beside.path(), folder.path().join("other")), (&within, folder.path().join("other"))] {
@@ -98,7 +98,7 @@ fn degraded_system_that_bounds_no_files_is_refused_by_require_alone() {
 }
 
 #[test]
-fn degraded_system_without_filters_is_refused_by_require_alone() {
+fn degraded_system_without_filters_is_refused_only_by_require() {
     if !has_sandbox() {
         return;
     }
@@ -110,6 +110,6 @@ fn degraded_system_without_filters_is_refused_by_require_alone() {
     assert_eq!(held["seccomp"], json!(false));
     assert!(missing(&held).contains(&"filters of system calls (seccomp)"), "{held}");
     assert!(fs::read_to_string(log.path()).unwrap().contains("filters of system calls (seccomp)"));
-    // The other layers hold files all the same.
+    // The other layers restrict files all the same.
     assert_eq!(client.refused("hostileread", json!(["/etc/passwd"])).0, -90);
 }

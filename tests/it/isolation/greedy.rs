@@ -1,4 +1,4 @@
-//! A plugin that takes all that it can get is bounded, and costs no others their answers.
+//! A plugin that takes all the resources it can get: the host limits it, and still answers other calls.
 
 use outrigger_tests::{Client, Host, wait_until};
 use serde_json::{Value, json};
@@ -6,23 +6,23 @@ use serde_json::{Value, json};
 use super::alone;
 use crate::operator::logged_with;
 
-/// What a plugin may use in these tests.
+/// The plugin's limits in these tests.
 const BOUNDS: &str = "sandbox = \"best-effort\"\nmax_memory_mib = 200\nmax_threads = 100\ndeadline_seconds = 2\n";
 
-/// How many lines a flood has.
+/// The lines of a flood.
 const LINES: u64 = 100_000;
 
-/// Whether a call was answered as one of a process that has ended, and for what reason that was.
+/// Checks that the call ends the plugin's process, and for which reason.
 fn ends(client: &mut Client, method: &str, arguments: Value, reason: &str) {
     let (code, message) = client.refused(method, arguments);
     assert_eq!((code, message.as_str()), (-32603, "The plugin 'hostile' crashed"), "{method}");
-    // The next one waits for another process.
+    // The next call waits for the new process.
     client.call("hostilenothing", json!([]));
     assert_eq!(client.plugin("hostile")["last_crash"]["ending"], json!(reason), "{method}");
 }
 
 #[test]
-fn greedy_plugin_that_takes_memory_or_threads_is_ended_and_a_flood_of_lines_is_cut_short() {
+fn host_kills_a_greedy_plugin_over_its_limits_and_truncates_a_flood_of_lines() {
     let mut options = alone(&BOUNDS.replace("deadline_seconds = 2", "deadline_seconds = 60"));
     options.set.push("rpc.call_deadline_seconds=60".to_owned());
     let (host, log) = logged_with(options);
@@ -30,7 +30,7 @@ fn greedy_plugin_that_takes_memory_or_threads_is_ended_and_a_flood_of_lines_is_c
     let bounded = client.call("hostilememory", json!([20]));
     assert!(bounded.as_u64().unwrap() > 0);
     ends(&mut client, "hostilememory", json!([10_000]), "it used more memory than max_memory_mib");
-    // Tables of 800 MiB for a mapping that takes no memory itself.
+    // Page tables of 800 MiB for a mapping that takes no memory itself.
     ends(&mut client, "hostiletables", json!([400]), "it used more memory than max_memory_mib");
     ends(&mut client, "hostilethreads", json!([10_000]), "it started more threads than max_threads");
     client.call("getrpcinfo", json!([]));
@@ -43,7 +43,7 @@ fn greedy_plugin_that_takes_memory_or_threads_is_ended_and_a_flood_of_lines_is_c
 }
 
 #[test]
-fn greedy_plugin_that_computes_for_ever_does_not_stop_others() {
+fn greedy_plugin_that_computes_for_ever_does_not_block_others() {
     let host = Host::start_with(alone(BOUNDS));
     let spinning: Vec<_> = (0..3)
         .map(|_| {
@@ -55,6 +55,6 @@ fn greedy_plugin_that_computes_for_ever_does_not_stop_others() {
     while !spinning.iter().all(std::thread::JoinHandle::is_finished) {
         client.call("uptime", json!([]));
     }
-    // By the deadline, or by the end of the process when too many threads were in it.
+    // Ended by the deadline, or with the process when it had too many threads.
     spinning.into_iter().for_each(|call| assert_eq!(call.join().unwrap().0, -32603));
 }

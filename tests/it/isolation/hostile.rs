@@ -1,4 +1,4 @@
-//! What a plugin must not do is refused, and told.
+//! The sandbox refuses each forbidden action of a plugin, and the host reports it.
 
 use outrigger_tests::{Client, Host, HostOptions, all_groups, wait_until};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::{Installed, alone, has_sandbox, process, refused, users};
 use crate::metrics::ask;
 use crate::operator::logged_with;
 
-/// An attempt: what it is counted as, what is told of it, the system call and its arguments.
+/// An attempt: the kind that it counts as, the reported text, the system call and its arguments.
 type Attempt = (&'static str, String, i64, Value);
 
 fn unix(path: &str) -> Value {
@@ -15,7 +15,7 @@ fn unix(path: &str) -> Value {
     json!({"hex": format!("0100{hex}")})
 }
 
-/// Memory for what a call would write.
+/// An address to which a call would write.
 fn memory() -> Value {
     json!({"hex": ""})
 }
@@ -24,7 +24,7 @@ fn at(path: &str, flags: i32) -> Value {
     json!([libc::AT_FDCWD, path, flags, 0o600])
 }
 
-/// One of each kind that an operator must hear of.
+/// One attempt of each kind that the host logs for the operator.
 fn told_in_the_log(host: u32) -> Vec<Attempt> {
     let daemon = "/run/systemd/private";
     vec![
@@ -36,7 +36,7 @@ fn told_in_the_log(host: u32) -> Vec<Attempt> {
     ]
 }
 
-/// Files and folders of the host and of others.
+/// Attempts on files and folders of the host and of others.
 fn files(host: u32, own: &[String]) -> Vec<Attempt> {
     let mut paths: Vec<String> =
         ["mem", "environ", "maps", "root/etc/passwd", "fd/1"].map(|name| format!("/proc/{host}/{name}")).into();
@@ -119,7 +119,7 @@ fn none() -> Value {
     json!(0)
 }
 
-/// Memory that would count for no process.
+/// Memory that is not counted for the process.
 fn mmap(flags: i32) -> Attempt {
     let access = libc::PROT_READ | libc::PROT_WRITE;
     ("mmap", "mmap".into(), libc::SYS_mmap, json!([0, 4096, access, flags, -1, 0]))
@@ -164,7 +164,7 @@ fn system() -> Vec<Attempt> {
     ]
 }
 
-/// Makes the attempts; each is refused, and told at once.
+/// Checks that each attempt is refused and reported at once.
 fn check(client: &mut Client, attempts: &[Attempt]) {
     for (kind, told, number, arguments) in attempts {
         let before = client.plugin("hostile")["denied"].clone();
@@ -178,7 +178,7 @@ fn check(client: &mut Client, attempts: &[Attempt]) {
     }
 }
 
-/// What a running host keeps of its own: the cookie, and the files of a wallet.
+/// Private files of a running host: the cookie, and the files of a wallet.
 fn own_files(host: &Host) -> Vec<String> {
     let folder = host.network_folder();
     let mut files = vec![folder.join(".cookie")];
@@ -194,7 +194,7 @@ fn own_files(host: &Host) -> Vec<String> {
 }
 
 #[test]
-fn hostile_plugin_is_refused_everything_and_each_attempt_is_told() {
+fn sandbox_refuses_a_hostile_plugin_everything_and_reports_each_attempt() {
     if !has_sandbox() {
         return;
     }
@@ -215,7 +215,7 @@ fn hostile_plugin_is_refused_everything_and_each_attempt_is_told() {
         }
         let rest = [files(pid, &own_files(&host)), sockets(), processes(pid), system()].concat();
         check(&mut client, &rest);
-        // A newer form of making a process is said not to be there, and is no attempt to be told.
+        // The sandbox answers that this newer call does not exist, and reports no attempt.
         let unknown = client.call("hostilecall", json!([libc::SYS_clone3, [memory(), 88]]));
         assert_eq!(unknown, json!(libc::ENOSYS));
         let status = std::fs::read_to_string(
@@ -242,14 +242,14 @@ fn hostile_plugin_is_refused_everything_and_each_attempt_is_told() {
             assert!(page.lines().any(|found| found == line), "{line} as {user:?}\n{page}");
         }
         assert!(!page.contains("outrigger_plugin_sandbox{plugin=\"mining\""), "{page}");
-        // What it could do by a library's means is refused as well.
+        // Attempts through the C library are refused as well.
         assert_eq!(client.refused("hostileread", json!(["/etc/passwd"])), refused());
         assert_eq!(client.refused("hostileconnect", json!([host.address.to_string()])), refused());
     }
 }
 
 #[test]
-fn hostile_plugin_is_heard_by_nobody_on_its_control_socket_and_may_end_itself_which_counts_as_a_crash() {
+fn host_ignores_a_hostile_plugins_control_socket_and_counts_its_exit_as_a_crash() {
     let host = Host::start_with(alone("sandbox = \"best-effort\"\n"));
     let mut client = host.client();
     let pid = client.plugin("hostile")["pid"].clone();
@@ -261,19 +261,19 @@ fn hostile_plugin_is_heard_by_nobody_on_its_control_socket_and_may_end_itself_wh
     if !has_sandbox() {
         return;
     }
-    // What a plugin meets that tries all of them; none of these is refused.
+    // Calls that the sandbox allows and that end the process.
     let ways = [
         (libc::SYS_rt_sigreturn, json!([]), "SIGSEGV"),
         (libc::SYS_shutdown, json!([0, libc::SHUT_RDWR]), "exit code 0"),
         (libc::SYS_exit_group, json!([7]), "exit code 7"),
     ];
     for (crashes, (number, arguments, ending)) in (1..).zip(ways) {
-        // An answer may come before the process has ended.
+        // The answer may come before the process has ended.
         if let Err(error) = client.try_call("hostilecall", json!([number, arguments])) {
             assert_eq!((error.code, error.message.as_str()), (-32603, "The plugin 'hostile' crashed"));
         }
         wait_until("it has ended", || client.plugin("hostile")["crashes"] == json!(crashes));
-        // The next call waits for the successor.
+        // The next call waits for the new process.
         assert_eq!(client.call("hostilecall", json!([libc::SYS_getpid, []])), 0);
         let told = client.plugin("hostile");
         let told = (&told["crashes"], &told["last_crash"]["ending"], &told["denied"]["count"]);

@@ -1,5 +1,5 @@
-//! Inline calls of an isolated plugin, which one network thread runs one after the other: each is answered, and a crash loses only the
-//! call that had begun.
+//! Inline calls of an isolated plugin, which one network thread runs one after another: the host answers each, and a crash loses only the
+//! call in progress.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::process;
 use crate::faults::await_told;
 
-/// A host whose plugins run in processes of their own and their inline methods on the threads that serve connections.
+/// A host with plugins in processes of their own and inline methods on the threads that serve connections.
 fn start(gate: &Gate) -> Host {
     let rest = format!(
         "trusted = true\nsandbox = \"best-effort\"\ngrants = [\"chain/1\", \"log/1\"]\n{}",
@@ -21,11 +21,11 @@ fn start(gate: &Gate) -> Host {
     Host::start_with(options)
 }
 
-/// Connections that one thread of the host serves, which waits at the gate for the call of the first.
+/// Connections on one thread of the host, which waits at the gate in the call of the first connection.
 struct Held(Vec<BufReader<TcpStream>>);
 
 impl Held {
-    /// So many further ones.
+    /// Opens `count` further connections.
     fn new(host: &Host, gate: &Gate, count: usize) -> Self {
         let client = host.client();
         let tasks = process(host.process_id()).join("task");
@@ -34,7 +34,7 @@ impl Held {
         };
         let threads =
             std::fs::read_dir(tasks).unwrap().filter(|task| is_network(&task.as_ref().unwrap().path())).count();
-        // Each goes to the thread with the fewest, so that every so-manieth is on the same one.
+        // The host gives a connection to the thread with the fewest, so every `threads`-th connection is on the same thread.
         let all = (0..=count * threads).map(|_| {
             let mut one = BufReader::new(client.connect());
             ask(&client, &mut one, &json!({"id": 0, "method": "uptime", "params": []}));
@@ -47,7 +47,7 @@ impl Held {
         held
     }
 
-    /// What these calls, one on each connection, are answered when the thread goes on.
+    /// The answers to these calls, one on each connection, once the thread continues.
     fn answers(mut self, client: &Client, gate: &Gate, calls: &[(&str, Value)]) -> Vec<Value> {
         let waiting = gate.wait();
         for (connection, (method, params)) in self.0.iter_mut().skip(1).zip(calls) {
@@ -83,12 +83,12 @@ fn answer(connection: &mut BufReader<TcpStream>) -> Value {
 }
 
 #[test]
-fn inline_calls_that_one_thread_has_read_are_answered_each() {
+fn host_answers_every_inline_call_that_one_thread_has_read() {
     let gate = Gate::new();
     let host = start(&gate);
     let mut client = host.client();
     let best = client.call("getbestblockhash", json!([]));
-    // Of several plugins, with and without questions to the host, and some that fail.
+    // Methods of several plugins, with and without calls to the host, some of which fail.
     let of_five = |_| {
         [
             (("getblockhash", json!([0])), Ok(best.clone())),
@@ -112,7 +112,7 @@ fn inline_calls_that_one_thread_has_read_are_answered_each() {
 }
 
 #[test]
-fn crash_costs_no_call_that_was_answered_before_or_waits_behind() {
+fn crash_loses_no_inline_call_answered_before_it_or_waiting_behind_it() {
     let gate = Gate::new();
     let host = start(&gate);
     let client = host.client();
@@ -125,11 +125,11 @@ fn crash_costs_no_call_that_was_answered_before_or_waits_behind() {
         let expected = if *method == "faultabort" { crashed } else { Value::Null };
         assert_eq!(answer["error"], expected, "{method}: {answers:#?}");
     }
-    // Each ran once: in a fresh process, what had not begun in the one before.
+    // Each ran once: a new process ran the calls that the crashed one had not begun.
     let firsts = answers.iter().filter(|answer| answer["result"]["calls"] == 1).count();
     assert!((1..=2).contains(&firsts), "{answers:#?}");
     let mut client = host.client();
-    // The last answer may come before the process is gone.
+    // The last answer may come before the process has ended.
     await_told(&mut client, "crashes", &json!(2));
     assert_eq!(client.plugin("faulty")["last_crash"]["method"], "faultabort");
 }

@@ -1,4 +1,4 @@
-//! Isolated plugins over an upgrade of the program.
+//! Isolated plugins after an upgrade of the program.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use super::Installed;
 
 #[test]
-fn lasting_plugin_is_started_again_after_its_program_was_replaced() {
+fn isolated_plugin_restarts_after_the_program_was_replaced() {
     let installed = Installed::new(&[]);
     let host = Host::start_with(installed.options("", None, "sandbox = \"best-effort\"\n"));
     let mut client = host.client();

@@ -1,14 +1,14 @@
-//! A process that sends messages which no runner sends is ended, and its calls are answered.
+//! The host ends a plugin process that sends messages which no runner sends, and answers its calls.
 
 use outrigger_tests::{Client, Host};
 use serde_json::{Value, json};
 
 use super::alone;
 
-/// The most by which the host's memory may grow meanwhile, in bytes.
+/// The allowed growth of the host's memory meanwhile, in bytes.
 const GROWTH: u64 = 64 << 20;
 
-/// A call that lies in this way is answered, and the next one waits for another process.
+/// Checks that the host answers the call that breaks the protocol in this way; the next call waits for the new process.
 fn lies(client: &mut Client, how: &str, endings: &[&str]) {
     let before = client.plugin("hostile")["crashes"].as_u64().unwrap();
     let answered = client.refused("hostilelie", json!([how]));
@@ -20,7 +20,7 @@ fn lies(client: &mut Client, how: &str, endings: &[&str]) {
     assert_eq!(told["last_crash"]["method"], "hostilelie", "{how}");
 }
 
-/// Lies in these ways, one after the other, and what they cost the host stays bounded.
+/// Breaks the protocol in each of these ways, and checks that the host's memory stays bounded.
 fn all_lie(host: &Host, ways: &[&str]) {
     let mut client = host.client();
     client.call("hostilenothing", json!([]));
@@ -29,7 +29,7 @@ fn all_lie(host: &Host, ways: &[&str]) {
         let (no_end, not_so) = ("a message that it did not finish", "an invalid message");
         let endings: &[&str] = match *how {
             "length" => &[no_end],
-            // The function of an earlier call may return after it: its message is no whole one then.
+            // The function of an earlier call may return afterwards, so that its message is invalid.
             "half" | "part" => &[no_end, not_so],
             _ => &[not_so],
         };
@@ -40,13 +40,13 @@ fn all_lie(host: &Host, ways: &[&str]) {
 }
 
 #[test]
-fn liar_that_sends_an_impossible_message_or_pauses_within_one_or_closes_its_channels_is_ended() {
+fn host_kills_a_plugin_process_that_breaks_the_message_protocol() {
     for more in ["", "trusted = true\n"] {
-        // Its calls have no deadline: without the host's check the lying call is never answered.
+        // Calls have no deadline here: without the host's check this call would never get an answer.
         let host = Host::start_with(alone(&format!("sandbox = \"none\"\ndeadline_seconds = 0\n{more}")));
         all_lie(&host, &["kind", "turn", "token", "length", "half", "part"]);
         if more.is_empty() {
-            // Without its host it ends by itself.
+            // The process ends by itself once its channels to the host are closed.
             lies(&mut host.client(), "closed", &["exit code 0"]);
         }
     }

@@ -1,5 +1,5 @@
-//! Plugins in processes of their own: what a crash costs, what they reach, what is refused and told, and what a system that allows less
-//! makes of it.
+//! Plugins in processes of their own: crashes, granted and refused access, reports of refusals, and systems with fewer sandbox
+//! features.
 
 #[cfg(target_os = "linux")]
 mod connecting;
@@ -32,7 +32,7 @@ use tempfile::TempDir;
 
 const NOBODY: u32 = 65534;
 
-/// Whether this system allows a sandbox that tells of what it refuses.
+/// Whether this system allows a sandbox that reports its refusals.
 pub fn has_sandbox() -> bool {
     let support = outrigger_sandbox::probe();
     let has = support.suffices() && support.notifications;
@@ -42,7 +42,7 @@ pub fn has_sandbox() -> bool {
     has
 }
 
-/// The users that hosts are started as: that of the test, and nobody where that can be.
+/// The users that hosts are started as: the test's user, and `nobody` if the test runs as root.
 fn users() -> Vec<Option<u32>> {
     if rustix::process::getuid().is_root() {
         return vec![None, Some(NOBODY)];
@@ -51,7 +51,7 @@ fn users() -> Vec<Option<u32>> {
     vec![None]
 }
 
-/// The program, groups and the plugin `hostile` in a folder that any user may read.
+/// The program, groups and the plugin `hostile`, in a folder that any user may read.
 struct Installed(TempDir);
 
 impl Installed {
@@ -60,8 +60,8 @@ impl Installed {
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let libraries = groups.iter().chain(&["hostile"]).map(|name| built().library(&format!("outrigger_{name}")));
         for file in libraries.chain([&built().binary]) {
-            // Not by this process: a child that another test makes meanwhile would hold the copy open for writing, and a file that
-            // is open for writing cannot be started.
+            // Not copied by this process: a child of another test could hold the copy open for writing, and the system starts no file that
+            // is open for writing.
             assert!(Command::new("cp").arg(file).arg(folder.path()).status().unwrap().success());
         }
         Self(folder)
@@ -71,7 +71,7 @@ impl Installed {
         self.0.path().join(built().binary.file_name().unwrap())
     }
 
-    /// A host with this configuration and `hostile` in a process of its own; `rest` belongs to its section.
+    /// A host with this configuration and `hostile` in a process of its own; `rest` is added to its section.
     fn options(&self, configuration: &str, user: Option<u32>, rest: &str) -> HostOptions {
         let library = self.0.path().join(built().library("outrigger_hostile").file_name().unwrap());
         let rest = format!("isolated = true\ngrants = [\"log/1\"]\n{rest}");
@@ -80,7 +80,7 @@ impl Installed {
     }
 }
 
-/// A host with `hostile` alone, in a process of its own; `rest` belongs to its section.
+/// A host with only `hostile`, in a process of its own; `rest` is added to its section.
 fn alone(rest: &str) -> HostOptions {
     let rest = format!("isolated = true\ngrants = [\"log/1\"]\n{rest}");
     HostOptions::with_plugin("", built().library("outrigger_hostile"), &rest)
@@ -90,7 +90,7 @@ fn process(pid: u32) -> PathBuf {
     Path::new("/proc").join(pid.to_string())
 }
 
-/// The code of what the system refuses `hostile`, and the message: EPERM.
+/// The error of `hostile` for a call that the sandbox refused: its code, and EPERM as the message.
 fn refused() -> (i64, String) {
     (-90, "1".to_owned())
 }

@@ -1,11 +1,11 @@
-//! Libraries of other languages, and with libraries of the system, run in the sandbox as they are.
+//! Libraries in other languages, and libraries that use system libraries, run unchanged in the sandbox.
 
 use outrigger_tests::{CPlugin, Host, cpp_plugin, linked_c_plugin};
 use serde_json::{Value, json};
 
 use super::has_sandbox;
 
-/// What C and C++ have in common: an instance that is its host, and a table.
+/// The code that C and C++ share: an instance that holds its host, and the plugin's table.
 const FRAME: &str = r#"
 #include <stdlib.h>
 #include "outrigger.h"
@@ -35,7 +35,7 @@ const TABLE: &str = r"
 };
 ";
 
-/// Exceptions, strings, streams, locales and threads of the C++ library.
+/// Uses exceptions, strings, streams, locales and threads of the C++ library.
 const CPP: &str = r#"
 #include <sstream>
 #include <stdexcept>
@@ -66,7 +66,7 @@ static int32_t call(void *self, const outrigger_call_t *frame)
 extern "C" const outrigger_plugin_t outrigger_plugin = {
 "#;
 
-/// Random bytes, a digest, and a context for TLS, for which the library reads its configuration and lists of certificates.
+/// Uses random bytes, a digest, and a TLS context, for which the library reads its configuration and certificate lists.
 const SSL: &str = r#"
 #include <openssl/evp.h>
 #include <openssl/rand.h>
@@ -88,7 +88,7 @@ static int32_t call(void *self, const outrigger_call_t *frame)
 const outrigger_plugin_t outrigger_plugin = {
 "#;
 
-/// What the plugin answers in the sandbox, and what it was refused meanwhile.
+/// The plugin's answer in the sandbox, and the sandbox's refusals meanwhile.
 fn answered(plugin: &CPlugin) -> (Value, Value) {
     let host = Host::start_with(plugin.options("", "isolated = true\n"));
     let mut client = host.client();
@@ -124,7 +124,7 @@ fn native_plugin_with_libssl_runs_in_the_sandbox() {
     };
     let (answer, denied) = answered(&plugin);
     assert_eq!(answer, json!("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"));
-    // The library looks for its configuration, and does without it.
+    // The library looks for its configuration, and works without it.
     let kinds: Vec<_> = denied["by_kind"].as_object().unwrap().keys().collect();
     assert!(kinds.is_empty() || kinds == ["open"], "{denied}");
 }

@@ -1,4 +1,4 @@
-//! What operators and authors are told of isolated plugins before and while they run: `run --check`, `plugin check --isolated`, the log.
+//! Reports on isolated plugins for operators and authors: `run --check`, `plugin check --isolated`, and the log.
 
 use std::process::Command;
 
@@ -9,7 +9,7 @@ use super::{alone, has_sandbox};
 use crate::operator::logged_with;
 
 #[test]
-fn run_check_says_what_holds_isolated_plugins_and_what_they_lack() {
+fn run_check_lists_the_available_and_the_missing_sandbox_layers() {
     let vault = built().library("outrigger_vault_signing");
     let grants = "grants = [\"chain/1\", \"wallet-read/1\"]\nisolated = true\n";
     let text = |rest: &str| {
@@ -38,7 +38,7 @@ fn run_check_says_what_holds_isolated_plugins_and_what_they_lack() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn run_check_fails_where_a_required_sandbox_cannot_be() {
+fn run_check_fails_if_a_required_sandbox_is_unavailable() {
     if !has_sandbox() {
         return;
     }
@@ -81,7 +81,7 @@ fn plugin_check_isolated_passes_good_plugins() {
 }
 
 #[test]
-fn plugin_check_isolated_names_what_ends_the_process_and_goes_on() {
+fn plugin_check_isolated_names_methods_that_end_the_process_and_continues() {
     let methods = ["faultabort", "faultexit", "faultdrop", "faultsilent", "faultwho", "faultpanic"];
     let named: Vec<&str> = methods.iter().flat_map(|method| ["--method", method]).collect();
     let arguments = [&named[..], &["--only", "parameters", "--deadline", "3"]].concat();
@@ -99,7 +99,7 @@ fn plugin_check_isolated_names_what_ends_the_process_and_goes_on() {
 }
 
 #[test]
-fn plugin_check_isolated_tells_faults_and_ends_in_functions_without_an_answer() {
+fn plugin_check_isolated_reports_faults_and_exits_in_functions_without_an_answer() {
     for (option, only, expected) in [
         ("panic_event", "events", "an event returned status 18"),
         ("abort_event", "events", "an event returned status 18"),
@@ -112,7 +112,7 @@ fn plugin_check_isolated_tells_faults_and_ends_in_functions_without_an_answer() 
         let option = format!("{option}=true");
         let mut arguments = vec!["--option", &option, "--method", "faultwho", "--only", only];
         if option == "block_stop=true" {
-            // It ends nothing by itself. The others are waited for, however busy the machine is.
+            // This option makes no process end. The other checks are awaited, however busy the machine is.
             arguments.extend(["--deadline", "1"]);
         }
         let report = check("outrigger_faulty", &arguments);
@@ -122,7 +122,7 @@ fn plugin_check_isolated_tells_faults_and_ends_in_functions_without_an_answer() 
 }
 
 #[test]
-fn plugin_check_isolated_tells_what_the_sandbox_refused() {
+fn plugin_check_isolated_reports_the_refusals_of_the_sandbox() {
     if !has_sandbox() {
         return;
     }
@@ -137,7 +137,7 @@ fn plugin_check_isolated_tells_what_the_sandbox_refused() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn core_files_are_left_without_a_sandbox_alone() {
+fn isolated_plugin_leaves_core_files_only_without_a_sandbox() {
     if !has_sandbox() {
         return;
     }
@@ -153,7 +153,7 @@ fn core_files_are_left_without_a_sandbox_alone() {
         if allowed {
             assert_eq!(own, limit(u64::from(host.process_id())));
         } else {
-            // Less than 2 bytes are no file, and no pipe to a program that takes cores.
+            // A limit below 2 bytes allows neither a core file nor a pipe to a core handler.
             assert!(["0", "1"].contains(&own[1].as_str()), "{own:?}");
         }
         assert_eq!(told["sandbox"]["hidden"] == true, !allowed, "{rest}");
@@ -161,8 +161,8 @@ fn core_files_are_left_without_a_sandbox_alone() {
 }
 
 #[test]
-fn what_an_isolated_plugin_writes_to_standard_error_is_in_the_log_with_its_name() {
-    // It starts also where the data directory is named by a relative path.
+fn host_logs_an_isolated_plugins_standard_error_with_its_name() {
+    // The host starts also with a relative path of the data directory.
     let (host, log) = logged_with(HostOptions { relative: true, ..alone("sandbox = \"best-effort\"\n") });
     let told = host.client().plugin("hostile");
     assert!(told["pid"].is_u64() && told["state"] == "running", "{told}");

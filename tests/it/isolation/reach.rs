@@ -1,4 +1,4 @@
-//! With `reach` exactly what was granted works, and what lies beside it does not.
+//! `reach` grants exactly its entries, and nothing next to them.
 
 use std::fs;
 use std::net::TcpListener;
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use super::connecting::greet;
 use super::{Installed, has_sandbox, refused, users};
 
-/// Two sockets that answer.
+/// Opens two sockets that answer.
 fn serve(folder: &Path) {
     for name in ["daemon", "other"] {
         let path = folder.join(name);
@@ -43,7 +43,7 @@ fn folder(user: Option<u32>) -> TempDir {
     folder
 }
 
-/// An attempt beside what was granted is refused, and told.
+/// Checks that an attempt outside the granted entries is refused and reported.
 #[track_caller]
 fn check_refused(client: &mut Client, method: &str, argument: &str, told: &str) {
     assert_eq!(client.refused(method, json!([argument])), refused(), "{method} {argument}");
@@ -52,7 +52,7 @@ fn check_refused(client: &mut Client, method: &str, argument: &str, told: &str) 
 }
 
 #[test]
-fn reach_grants_what_it_names_and_nothing_beside() {
+fn reach_grants_only_the_entries_that_it_names() {
     if !has_sandbox() {
         return;
     }
@@ -91,7 +91,7 @@ fn reach_grants_what_it_names_and_nothing_beside() {
         check_refused(&mut client, "hostileconnect", &format!("{at}/other"), &format!("connect unix:{at}/other"));
         let other = other.local_addr().unwrap().to_string();
         check_refused(&mut client, "hostileconnect", &other, &format!("connect tcp:{other}"));
-        // A link is followed within what was granted alone.
+        // A link is followed only to files within the granted entries.
         for (method, link) in [("hostileread", "read"), ("hostilewrite", "write"), ("hostileread", "write")] {
             assert_eq!(client.refused(method, json!([format!("{at}/{link}/link")])).0, -90, "as {user:?}");
         }
@@ -101,7 +101,7 @@ fn reach_grants_what_it_names_and_nothing_beside() {
 }
 
 #[test]
-fn reach_that_is_not_there_is_named() {
+fn host_names_a_path_of_reach_that_does_not_exist() {
     if !has_sandbox() {
         return;
     }

@@ -60,7 +60,7 @@ fn client_hash(block: &str) -> String {
 fn generatetoaddress_signals_for_testdummy_until_it_is_in_force() {
     let host = Host::start();
     let mut client = host.client();
-    // The tip's height, its status and the next block's, and what a template has.
+    // The tip's height, the deployment's status now and at the next block, and the template's fields.
     let rows = [
         (142, "defined", "defined", 0x2000_0000),
         (143, "defined", "started", 0x3000_0000),
@@ -94,13 +94,13 @@ fn generatetoaddress_signals_for_testdummy_until_it_is_in_force() {
 }
 
 #[test]
-fn generateblock_of_invalid_known_and_simultaneous_blocks() {
+fn generateblock_handles_invalid_known_and_simultaneous_blocks() {
     let host = Host::start();
     let mut client = host.client();
     refuse_invalid_blocks_with_all_details(&mut client);
     let height = client.call("getblockcount", json!([])).as_u64().unwrap();
     make_blocks_at_once(&host, height);
-    // The last, since it stops the clock.
+    // Last, since it stops the clock.
     take_the_next_time_if_the_header_is_known(&mut client);
 }
 
@@ -136,7 +136,7 @@ fn make_blocks_at_once(host: &Host, before: u64) {
             scope.spawn(move || (0..CALLS).for_each(|_| drop(client.call("generateblock", json!(["raw(51)", []])))));
         }
     });
-    // Two may have made the same block at the same time, or another on the same tip.
+    // Two clients may have made the same block at the same time, or different blocks on the same tip.
     let made = host.client().call("getblockcount", json!([])).as_u64().unwrap() - before;
     assert!((CALLS as u64..=(CLIENTS * CALLS) as u64).contains(&made), "{made}");
 }

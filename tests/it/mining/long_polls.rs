@@ -9,7 +9,7 @@ use super::{anyone, calls_of_mining, request};
 
 const POLLS: u64 = 2_000;
 
-/// The files that are left to the other tests, where that many are not to be had.
+/// The file descriptors left to the other tests, if the system allows fewer than the polls need.
 const SPARE_FILES: u64 = 256;
 
 #[test]
@@ -32,7 +32,7 @@ fn getblocktemplate_longpoll_returns_at_new_tip_without_its_client_and_at_stop()
         let woken = answers.recv().unwrap().unwrap();
         assert_eq!(woken["previousblockhash"], json!(block.block_hash().to_string()));
     }
-    // An id of another tip does not wait at all.
+    // A poll with the id of another tip does not wait.
     assert_eq!(client.call("getblocktemplate", poll)["height"], json!(2));
     end_polls_whose_clients_send_no_more(&mut client);
     let longpollid = client.call("getblocktemplate", request())["longpollid"].clone();
@@ -47,7 +47,7 @@ fn getblocktemplate_longpoll_returns_at_new_tip_without_its_client_and_at_stop()
 }
 
 #[test]
-fn getblocktemplate_longpolls_by_thousands_share_one_template_and_hold_nobody_up() {
+fn getblocktemplate_longpolls_by_thousands_share_one_template_and_block_no_other_call() {
     let polls = open_files().saturating_sub(SPARE_FILES).min(POLLS);
     let host = Host::start_with(HostOptions::with(&["rpc.threads=2", &format!("rpc.queue_depth={POLLS}")]));
     let mut client = host.client();
@@ -57,13 +57,13 @@ fn getblocktemplate_longpolls_by_thousands_share_one_template_and_hold_nobody_up
     let before = calls_of_mining(&mut client);
     let waiting: Vec<_> = (0..polls).map(|_| client.begin(&body)).collect();
     wait_until("the plugin has all long polls", || calls_of_mining(&mut client) >= before + polls);
-    // They hold no thread: other calls are answered while all of them wait.
+    // Long polls occupy no thread: the host answers other calls while all of them wait.
     assert_eq!(client.call("getblocktemplate", request())["longpollid"], template["longpollid"]);
     let block = miner::build(&template, anyone());
     assert_eq!(client.call("submitblock", json!([miner::hex(&block)])), Value::Null);
     let answers: Vec<String> = waiting.into_iter().map(|poll| poll.finish().body).collect();
     let first: Value = serde_json::from_str(&answers[0]).unwrap();
-    // One that had not waited would have been answered with the first height.
+    // A poll that had not waited would return the first height.
     assert_eq!(first["result"]["height"], json!(2));
     assert!(answers.iter().all(|answer| *answer == answers[0]), "not all were answered by the same template");
 }
@@ -84,10 +84,10 @@ fn getblocktemplate_longpoll_beyond_max_long_calls_is_refused() {
     let poll = json!([{"rules": ["segwit"], "longpollid": template["longpollid"]}]);
     let reply = client.post(&json!({"id": 1, "method": "getblocktemplate", "params": poll}).to_string());
     assert_eq!((reply.status, reply.body.as_str()), (503, "Work queue depth exceeded"));
-    // What does not wait is answered as ever.
+    // A call that does not wait is answered as always.
     let again = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
     assert_eq!(again["longpollid"], template["longpollid"]);
-    // Nor is work refused that may take long: it may have been done by then.
+    // The host never refuses a submitted block at this limit: it may already be accepted.
     let block = miner::build(&template, anyone());
     assert_eq!(client.call("submitblock", json!([miner::hex(&block)])), Value::Null);
 }
@@ -96,7 +96,7 @@ fn calls(client: &mut Client) -> usize {
     client.call("getrpcinfo", json!([]))["active_commands"].as_array().unwrap().len()
 }
 
-/// Asks until so many calls are being answered, the one that asks with them.
+/// Waits until this many calls are in progress, including the asking one.
 #[track_caller]
 fn until_calls(client: &mut Client, count: usize) {
     wait_until(&format!("{count} calls are being answered"), || calls(client) == count);
@@ -111,7 +111,7 @@ fn end_polls_whose_clients_send_no_more(client: &mut Client) {
     let mut half_closed = client.connect();
     half_closed.write_all(client.request(&poll).as_bytes()).unwrap();
     half_closed.shutdown(Shutdown::Write).unwrap();
-    // An end in order, as of a process that is gone and has read all that it was sent.
+    // Closed in order, as by a process that ended after it had read everything.
     let mut closed = client.connect();
     closed.write_all(client.request(&poll).as_bytes()).unwrap();
     until_calls(client, 4);
@@ -122,7 +122,7 @@ fn end_polls_whose_clients_send_no_more(client: &mut Client) {
     assert_eq!(body["error"]["code"], -9, "{body}");
     assert!(body["error"]["message"].as_str().unwrap().contains("long poll has ended"), "{body}");
     until_calls(client, 2);
-    // The poll of a client that may send more goes on.
+    // The poll of a client that may still send continues.
     client.call("generatetoaddress", json!([1, NOBODY]));
     let reply = waiting.finish();
     assert_eq!(reply.status, 200, "{}", reply.body);

@@ -1,5 +1,5 @@
-//! Two miners that live by templates alone. They know BIPs 22, 23, 141 and 145 and nothing else: coinbase, commitment,
-//! merkle root and the block's bytes are their own, made of what the template says and of no library's idea of a block.
+//! Two miners that use templates alone. They know BIPs 22, 23, 141 and 145 and nothing else: they build the coinbase, the commitment,
+//! the merkle root and the block's bytes from the template, without a library.
 
 use bitcoin::absolute::LockTime;
 use bitcoin::consensus::encode::{VarInt, serialize};
@@ -16,14 +16,14 @@ use super::calls_of_mining;
 /// Each of the two miners wins once.
 const ROUNDS: u64 = 2;
 
-/// What the coinbase's witness holds, and what the commitment is made with (BIP 141).
+/// The witness of the coinbase, with which the commitment is made (BIP 141).
 const RESERVED: [u8; 32] = [7; 32];
 
 fn bytes(hex: &Value) -> Vec<u8> {
     Vec::from_hex(hex.as_str().unwrap()).unwrap()
 }
 
-/// The bytes of a text that shows them in the reverse order, as hashes, targets and bits do.
+/// The bytes of hexadecimal text in reverse order, as JSON shows hashes, targets and bits.
 fn reversed(hex: &Value) -> Vec<u8> {
     bytes(hex).into_iter().rev().collect()
 }
@@ -41,14 +41,14 @@ fn merkle_root(mut level: Vec<[u8; 32]>) -> [u8; 32] {
 
 struct Work {
     header: Vec<u8>,
-    /// What follows the header.
+    /// The bytes after the header.
     body: Vec<u8>,
-    /// The largest hash that will do, as the template has it: the most significant byte first.
+    /// The largest valid hash, as in the template: the most significant byte first.
     target: Vec<u8>,
 }
 
 impl Work {
-    /// A block of everything that the template offers, whose coinbase says `tag`.
+    /// A block of all transactions in the template, with `tag` in the coinbase.
     fn on(template: &Value, tag: u32) -> Self {
         let number = |key: &str| template[key].as_u64().unwrap_or_else(|| panic!("{key} in {template}"));
         let others = template["transactions"].as_array().unwrap();
@@ -88,7 +88,7 @@ impl Work {
         [&self.header[..], &self.body].concat().to_lower_hex_string()
     }
 
-    /// The block's hash as JSON shows it.
+    /// The block's hash as in JSON.
     fn hash(&self) -> Value {
         let mut hash = double_sha256(&self.header);
         hash.reverse();
@@ -96,7 +96,7 @@ impl Work {
     }
 }
 
-/// A coinbase that pays all it may, and commits to the witnesses (BIPs 34 and 141).
+/// A coinbase that pays the full value and commits to the witnesses (BIPs 34 and 141).
 fn coinbase(template: &Value, tag: u32, commitment: &[u8]) -> Transaction {
     let mut script = Builder::new().push_int(template["height"].as_i64().unwrap()).push_slice(tag.to_le_bytes());
     for flags in template["coinbaseaux"].as_object().unwrap().values() {
@@ -139,7 +139,7 @@ impl Miner {
         json!([request])
     }
 
-    /// Takes up new work, once it is known to be work that this miner understands.
+    /// Takes a template as new work, and checks that this miner understands it.
     fn take(&mut self, template: Value) {
         let rules = template["rules"].as_array().unwrap().iter().map(|rule| rule.as_str().unwrap());
         assert!(rules.filter_map(|rule| rule.strip_prefix('!')).all(|rule| rule == "segwit"), "{template}");
@@ -174,7 +174,7 @@ fn getblocktemplate_lets_two_miners_compete_by_longpolls_and_proposals() {
     let tip = wallet.call("getbestblockhash", json!([]));
     let now = wallet.call("getblockheader", json!([tip]))["time"].as_u64().unwrap();
     for (round, tag) in (0..ROUNDS).zip(1..) {
-        // A template is made anew for what came to the mempool once it is five seconds old.
+        // The host makes a new template for a changed mempool once the last one is five seconds old.
         wallet.call("setmocktime", json!([now + 60 * (u64::from(tag))]));
         for amount in [1, 2] {
             wallet.call("sendtoaddress", json!([address, amount]));
@@ -187,7 +187,7 @@ fn getblocktemplate_lets_two_miners_compete_by_longpolls_and_proposals() {
         let poll = Miner::request(json!({"longpollid": loser.template["longpollid"]}));
         let waiting = loser.client.begin_call("getblocktemplate", poll);
         wait_until("the long poll waits", || calls_of_mining(&mut winner.client) > calls);
-        // What is proposed need not be solved, must be right, and is not kept.
+        // A proposed block need not be solved but must be valid, and the host does not keep it.
         let mut work = Work::on(&winner.template, tag);
         work.header[40] ^= 1;
         assert_eq!(winner.propose(&work), json!("bad-txnmrklroot"));
@@ -196,7 +196,7 @@ fn getblocktemplate_lets_two_miners_compete_by_longpolls_and_proposals() {
         let work = work.solve(&winner.template);
         assert_eq!(winner.submit(&work), Value::Null);
         assert_eq!(winner.submit(&work), json!("duplicate"));
-        // The other one hears of it, whose work comes too late now.
+        // The long poll of the other miner returns. Its own block comes too late now.
         let woken = waiting.answer();
         let late = Work::on(&loser.template, tag + 100);
         assert_eq!(loser.propose(&late), json!("inconclusive-not-best-prevblk"));
@@ -214,7 +214,7 @@ fn getblocktemplate_lets_two_miners_compete_by_longpolls_and_proposals() {
     assert_eq!(tips.as_array().unwrap().len() as u64, 1 + ROUNDS);
 }
 
-/// What a template lets the coinbase pay, in bitcoin.
+/// The value that a template allows the coinbase, in bitcoin.
 fn paid(template: &Value) -> f64 {
     let satoshi = template["coinbasevalue"].as_u64().unwrap();
     format!("{}.{:08}", satoshi / 100_000_000, satoshi % 100_000_000).parse().unwrap()

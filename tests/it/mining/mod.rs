@@ -1,4 +1,4 @@
-//! The mining group: getblocktemplate, submitblock and their kin.
+//! The mining group: getblocktemplate, submitblock and related methods.
 
 mod blocks;
 mod long_polls;
@@ -17,7 +17,7 @@ fn anyone() -> ScriptBuf {
     ScriptBuf::from_bytes(vec![0x51])
 }
 
-/// How many calls the group has answered or keeps.
+/// The number of calls that the group has answered or keeps.
 fn calls_of_mining(client: &mut Client) -> u64 {
     client.plugin("mining")["calls"].as_u64().unwrap()
 }

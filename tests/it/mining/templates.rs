@@ -80,7 +80,7 @@ fn getblocktemplate_proposal_is_judged_and_not_kept_and_submitblock_completes_a_
     let undecodable = json!([{"mode": "proposal", "data": "00"}]);
     assert_eq!(client.refused("getblocktemplate", undecodable), (-22, "Block decode failed".into()));
     assert_eq!(client.call("getblockcount", json!([])), json!(0));
-    // A submitted block gets the witness that its coinbase lacks.
+    // submitblock adds the witness that the coinbase lacks.
     let mut block = miner::build(&template, anyone());
     block.txdata[0].input[0].witness.clear();
     assert_eq!(client.call("submitblock", json!([miner::hex(&block), {"workid": "x"}])), Value::Null);
@@ -109,7 +109,7 @@ fn getblocktemplate_submitblock_and_prioritisetransaction_refuse_bad_requests() 
     check_prioritisetransaction(&mut client);
 }
 
-/// As Bitcoin Core answers: the reference node has another name and another meaning for the second argument.
+/// The host answers as Bitcoin Core: the reference node has another name and meaning for the second argument.
 fn check_prioritisetransaction(client: &mut Client) {
     let txid = "11".repeat(32);
     let wrong = |places: &[(usize, &str, &str)]| {
@@ -141,7 +141,7 @@ fn check_prioritisetransaction(client: &mut Client) {
 }
 
 #[test]
-fn getblocktemplate_of_a_periods_first_block_keeps_bip_94() {
+fn getblocktemplate_of_a_periods_first_block_follows_bip_94() {
     const START: u64 = 2_000_000_000;
     let host = Host::start();
     let mut client = host.client();
@@ -155,7 +155,7 @@ fn getblocktemplate_of_a_periods_first_block_keeps_bip_94() {
         (template["height"].as_u64(), template["mintime"].as_u64(), template["curtime"].as_u64(), after_median)
     };
     mine(START, 142);
-    // As release 29 of bitcoind: ten minutes before the former block, though the clock is earlier.
+    // As bitcoind 29: ten minutes before the former block, although the clock is earlier.
     let (height, least, current, after_median) = mine(START + 6_000, 1);
     assert_eq!((height, least, current), (Some(144), Some(START + 5_400), Some(START + 5_400)));
     assert!(after_median < START + 1_000);

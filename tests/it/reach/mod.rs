@@ -1,4 +1,4 @@
-//! The ways to the RPC server.
+//! Connections to the RPC server: TCP, TLS, the Unix socket, and proxies.
 
 mod programs;
 mod proxies;
@@ -21,7 +21,7 @@ fn connect(host: &Host) -> TcpStream {
     TcpStream::connect(host.address).unwrap()
 }
 
-/// A call with further lines of the head, and with credentials unless they are empty.
+/// A request with further header lines, and with credentials unless they are empty.
 pub fn request_of(credentials: &str, headers: &str, body: &str) -> String {
     let encoded = STANDARD.encode(credentials);
     let login = if credentials.is_empty() { String::new() } else { format!("Authorization: Basic {encoded}\r\n") };
@@ -37,14 +37,14 @@ pub fn ask(stream: impl Read + Write, request: &str) -> std::io::Result<Reply> {
     exchange(&mut BufReader::new(stream), request)
 }
 
-/// Makes the connection a WebSocket, and a call on it.
+/// Upgrades the connection to a WebSocket, and makes a call on it.
 fn websocket_call(stream: &mut BufReader<impl Read + Write>, credentials: &str) {
     let authorization = format!("Basic {}", STANDARD.encode(credentials));
     let mut socket = WebSocket::open(stream.get_mut(), "/", &authorization);
     assert_eq!(socket.call("getblockcount", json!([])), Ok(json!(0)));
 }
 
-/// Reads the configuration again, with another text.
+/// Replaces the configuration, and has the host reload it.
 fn reload(host: &Host, text: &str) {
     std::fs::write(host.config_file().path(), text).unwrap();
     host.hang_up();

@@ -1,4 +1,4 @@
-//! The configurations of `config/proxies.md`, run by the programs that they are for.
+//! The proxy configurations of `config/proxies.md`, run by their programs.
 
 use std::io::BufReader;
 
@@ -9,7 +9,7 @@ use super::proxies::{Proxied, guess};
 use super::{request, request_of, websocket_call};
 use crate::kills::setting;
 
-/// What every proxy has to do.
+/// Checks that a proxy serves each kind of call, and names its clients.
 fn serve(proxy: &Proxy, proxied: &mut Proxied) {
     let cookie = proxied.host.cookie();
     let mut kept = proxy.connect(5).unwrap();
@@ -17,7 +17,7 @@ fn serve(proxy: &Proxy, proxied: &mut Proxied) {
         let reply = exchange(&mut kept, &request(&cookie)).unwrap();
         assert!(reply.status == 200 && reply.body.contains("result"), "{reply:?}");
     }
-    // A client's own headers do not name another client.
+    // A client's own headers cannot name another client.
     for headers in ["", "X-Forwarded-For: 127.0.0.77\r\n", "Forwarded: for=127.0.0.77\r\n"] {
         let call = proxied.audited(headers);
         assert_eq!(exchange(&mut kept, &call).unwrap().status, 200, "{headers}");
@@ -44,7 +44,7 @@ fn serve(proxy: &Proxy, proxied: &mut Proxied) {
 fn proxies_of_the_page_serve_each_client_by_its_address() {
     let mut proxied = Proxied::start(HostOptions::default());
     for word in ["nginx", "haproxy", "caddy"] {
-        // A failure shows it.
+        // Shown if the test fails.
         println!("{word}");
         if let Some(proxy) = Proxy::start(word, &proxied.host, certified_folder()) {
             serve(&proxy, &mut proxied);

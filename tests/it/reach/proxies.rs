@@ -43,18 +43,18 @@ impl Proxied {
         self.folder.path().join("log")
     }
 
-    /// A call that stands in the audit log, as the cookie's user.
+    /// The request of a call that the audit log records, by the cookie's user.
     pub fn audited(&mut self, headers: &str) -> String {
         self.wallets += 1;
-        // Without keys.
+        // A wallet without keys.
         let body = format!(r#"{{"method":"createwallet","params":["w{}",true],"id":1}}"#, self.wallets);
         request_of(&self.host.cookie(), headers, &body)
     }
 
-    /// Whom the audit log's last line names.
+    /// The client's address in the audit log's last line.
     pub fn last_peer(&self) -> String {
         let read = || std::fs::read_to_string(self.folder.path().join("audit")).unwrap();
-        // The line may be written after the answer.
+        // The host may write the line after its answer.
         wait_until("the call is in the audit log", || read().lines().count() >= self.wallets);
         let audit = read();
         let line: Value = serde_json::from_str(audit.lines().last().unwrap()).unwrap();
@@ -66,14 +66,14 @@ impl Proxied {
         connect_from(last, self.host.address.port()).unwrap()
     }
 
-    /// The status of a call of `uptime` from 127.0.0.1 with these headers.
+    /// The reply to a call of `uptime` from 127.0.0.1 with these headers.
     fn with_headers(&self, headers: &str, credentials: &str) -> Reply {
         ask(self.from(1), &request_of(credentials, headers, r#"{"method":"uptime","id":1}"#)).unwrap()
     }
 }
 
 #[test]
-fn proxies_name_clients_by_headers_and_by_the_proxy_protocol_where_the_address_says_so() {
+fn proxies_name_clients_by_headers_or_by_the_proxy_protocol_as_the_address_is_set() {
     let mut proxied = Proxied::start(HostOptions::default());
     check_headers(&mut proxied);
     check_bad_headers(&proxied);
@@ -84,7 +84,7 @@ fn proxies_name_clients_by_headers_and_by_the_proxy_protocol_where_the_address_s
     assert_eq!(ask(proxied.from(1), request).unwrap().status, 404);
 }
 
-/// The right-most address that is not trusted is the client's.
+/// The client's address is the right-most one that is not trusted.
 fn check_headers(proxied: &mut Proxied) {
     let cases = [
         (1, "", "127.0.0.1"),
@@ -93,7 +93,7 @@ fn check_headers(proxied: &mut Proxied) {
         (1, "X-Forwarded-For: unknown, 127.0.0.7\r\nX-Forwarded-For: 127.0.0.5\r\n", "127.0.0.5"),
         (1, "Forwarded: for=_x, for=\"127.0.0.6\";proto=https\r\n", "127.0.0.6"),
         (9, "X-Forwarded-For: ::1\r\n", "::1"),
-        // Others' headers are ignored, also where a proxy's would be refused.
+        // Headers from others are ignored, even invalid ones.
         (2, "X-Forwarded-For: 127.0.0.5\r\n", "127.0.0.2"),
         (2, "X-Forwarded-For: 127.0.0.5\r\nForwarded: for=127.0.0.6\r\n", "127.0.0.2"),
         (2, "Forwarded: for=unknown\r\n", "127.0.0.2"),
@@ -103,7 +103,7 @@ fn check_headers(proxied: &mut Proxied) {
         assert_eq!(ask(proxied.from(last), &call).unwrap().status, 200, "{headers}");
         assert_eq!(proxied.last_peer(), peer, "127.0.0.{last}: {headers}");
     }
-    // One connection of a proxy serves several clients.
+    // One connection of a proxy carries requests of several clients.
     let mut kept = std::io::BufReader::new(proxied.from(1));
     for peer in ["127.0.0.5", "127.0.0.6"] {
         let call = proxied.audited(&format!("X-Forwarded-For: {peer}\r\n"));
@@ -143,7 +143,7 @@ fn proxies_clients_need_an_allowed_network_for_calls_pages_and_health() {
     }
 }
 
-/// Has clients at one address guess until the host refuses further guesses of it. A client at another address is then served.
+/// Clients at one address guess passwords until the host refuses further guesses. It then still serves a client at another address.
 pub fn guess(
     bad: impl Fn() -> std::io::Result<TcpStream> + Sync,
     good: impl FnOnce(),
@@ -167,7 +167,7 @@ pub fn guess(
                 })
             })
             .collect();
-        // More than wait, so the address has no credit and no place left.
+        // More guessers than the queue holds, so the address has no credit and no place left.
         while !guessers.iter().any(thread::ScopedJoinHandle::is_finished) {
             thread::sleep(Duration::from_millis(5));
         }
@@ -189,13 +189,13 @@ fn proxies_clients_with_wrong_passwords_slow_nobody_else_down() {
     assert!(!lines.is_empty() && lines.iter().all(|line| line.contains("peer=127.0.0.5")), "{log}");
 }
 
-/// A header of the PROXY protocol, with the source 127.0.0.N.
+/// A PROXY protocol header with the source 127.0.0.N.
 fn header(last: u8) -> Vec<u8> {
     let addresses = [127, 0, 0, last, 127, 0, 0, 1, 0x12, 0x34, 0x20, 0x8d];
     [&b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c"[..], &addresses].concat()
 }
 
-/// All that the host answers to these bytes until it closes the connection.
+/// The whole answer to these bytes, until the host closes the connection.
 fn answer(mut stream: TcpStream, bytes: &[u8]) -> String {
     let mut answer = Vec::new();
     // The host may close the connection before it has read everything.
@@ -210,11 +210,11 @@ fn check_protocol(proxied: &mut Proxied) {
     let call = proxied.audited("");
     assert!(answer(from(1), &[&header(5)[..], call.as_bytes()].concat()).starts_with("HTTP/1.1 200"));
     assert_eq!(proxied.last_peer(), "127.0.0.5");
-    // A client that is a trusted proxy itself is believed as well.
+    // A trusted proxy behind this proxy may also name its client.
     let call = proxied.audited("X-Forwarded-For: 127.0.0.6\r\n");
     assert!(answer(from(1), &[&header(9)[..], call.as_bytes()].concat()).starts_with("HTTP/1.1 200"));
     assert_eq!(proxied.last_peer(), "127.0.0.6");
-    // The proxy's own connection.
+    // A connection of the proxy itself, such as a health check.
     let call = proxied.audited("");
     assert!(
         answer(from(1), &[&b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0"[..], call.as_bytes()].concat())
@@ -234,15 +234,15 @@ fn check_protocol(proxied: &mut Proxied) {
     for bytes in [&[][..], &good[..10], text, &[0x16, 3, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]] {
         assert_eq!(answer(from(1), &[bytes, call.as_bytes()].concat()), "", "{bytes:?}");
     }
-    // Others cannot name a client, with or without a header.
+    // An untrusted address cannot name a client, with or without a header.
     assert_eq!(answer(from(2), &[&header(5)[..], call.as_bytes()].concat()), "");
     assert_eq!(answer(from(2), call.as_bytes()), "");
-    // At the other address the header is no request.
+    // At the other listening address the header is no valid request.
     let elsewhere = answer(proxied.from(1), &[&header(5)[..], call.as_bytes()].concat());
     assert!(!elsewhere.contains("200 OK"), "{elsewhere}");
 }
 
-/// A proxy that names no client does not pass its headers on.
+/// The host ignores the headers of a proxy whose PROXY header names no client.
 fn check_protocol_without_a_client(proxied: &mut Proxied) {
     let port = proxy_port(&proxied.host).unwrap();
     for head in [&b"\x21\0\0\0"[..], b"\x21\x31\0\0"] {

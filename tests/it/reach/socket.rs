@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use super::{PATIENCE, ask, request, request_of};
 use crate::users::ALICE;
 
-/// The options of a host that listens on a port and on the socket, with more lines of configuration.
+/// The options of a host that listens on a port and on the socket, with further configuration lines.
 fn options(folder: &TempDir, more: &str) -> HostOptions {
     let listen = Some(format!("127.0.0.1:0 unix:{}", folder.path().join("rpc.sock").display()));
     HostOptions { listen, ..HostOptions::with_groups(more) }
@@ -57,7 +57,7 @@ fn socket_of_a_killed_host_is_replaced_with_the_set_mode_and_one_in_use_refuses_
     assert_eq!(ask(UnixStream::connect(&path).unwrap(), &request(&host.cookie())).unwrap().status, 200);
     drop(host);
 
-    // Another program's socket, and a file, are not touched.
+    // The host does not replace another program's socket or a regular file.
     let _other = UnixListener::bind(&path).unwrap();
     assert_eq!(Host::fail(&options).status.code(), Some(1));
     fs::remove_file(&path).unwrap();
@@ -78,13 +78,13 @@ fn socket_peers_are_users_by_uid_only_while_a_user_says_so() {
             |credentials: &str| ask(UnixStream::connect(&path).unwrap(), &request(credentials)).unwrap().status;
         assert_eq!(status(""), without);
         assert_eq!((status("alice:pass:word"), status("alice:wrong"), status("local:")), (200, 401, 401));
-        // Over TCP nobody is a user by uid.
+        // The uid identifies no user over TCP.
         assert_eq!(ask(super::connect(&host), &request("")).unwrap().status, 401);
     };
     check(200);
     let mut kept = BufReader::new(UnixStream::connect(&path).unwrap());
     assert_eq!(exchange(&mut kept, &request("")).unwrap().status, 200);
-    // A reload that takes the uid away ends the connection.
+    // A reload that removes the uid ends the connection.
     let text = fs::read_to_string(host.config_file().path()).unwrap();
     super::reload(&host, &text.replace(&user(own), &user(own + 1)));
     kept.get_ref().set_read_timeout(Some(PATIENCE)).unwrap();

@@ -1,4 +1,4 @@
-//! TLS, and users by their certificates.
+//! TLS, and users identified by certificates.
 
 use std::io::{BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ impl Setup {
         issued.write(&self.file("certificate.pem"), &self.file("key.pem"));
     }
 
-    /// The configuration, with further lines of `[rpc.tls]` and others behind.
+    /// The configuration, with further lines in `[rpc.tls]` and after it.
     fn options(&self, more: &str) -> HostOptions {
         let folder = self.folder.path().display();
         HostOptions::with_groups(&format!(
@@ -48,14 +48,14 @@ impl Setup {
         format!("client_ca = \"{}\"\n", self.file("authority.pem").display())
     }
 
-    /// Calls `uptime` on a connection of its own: the reply, or why there is none.
+    /// Calls `uptime` on a new connection. Returns the reply or the connection's error.
     fn ask(&self, host: &Host, own: Option<&Issued>, credentials: &str) -> std::io::Result<Reply> {
         let stream = self.authority.connect(connect(host), own)?;
         ask(stream, &request(credentials))
     }
 }
 
-/// The certificate that a host shows.
+/// The certificate that the host presents.
 fn shown(setup: &Setup, host: &Host) -> Vec<u8> {
     let stream = setup.authority.connect(connect(host), None).unwrap();
     stream.conn.peer_certificates().unwrap()[0].to_vec()
@@ -81,13 +81,13 @@ fn check_served(setup: &Setup, host: &Host) {
     }
     websocket_call(&mut kept, &cookie);
 
-    // Plain HTTP with the right credentials is told what to do, and no call is made.
+    // A plain HTTP client with valid credentials gets an explanation, and its call is not made.
     let mut plain = BufReader::new(connect(host));
     let refused = exchange(&mut plain, &request(&cookie)).unwrap();
     assert_eq!((refused.status, refused.body.as_str()), (400, "This port speaks TLS only: use https"));
 }
 
-/// Clients refuse a certificate of an authority that they do not trust.
+/// Clients refuse a certificate of an untrusted authority.
 fn check_authorities(setup: &Setup, host: &Host) {
     let other = Setup::new();
     let refused = other.authority.connect(connect(host), None).unwrap_err();
@@ -105,7 +105,7 @@ fn check_authorities(setup: &Setup, host: &Host) {
     assert!(output.status.code() == Some(1) && error.contains("invalid peer certificate"), "{error}");
 }
 
-/// A certificate that changes is read again, and a broken one is not used.
+/// The host reloads a changed certificate, and keeps the last good one if the new one is broken.
 fn check_changes(setup: &Setup, host: &Host, log: &Path) {
     let first = shown(setup, host);
     assert_eq!(shown(setup, host), first);
@@ -125,7 +125,7 @@ fn check_changes(setup: &Setup, host: &Host, log: &Path) {
 }
 
 #[test]
-fn tls_needs_no_certificate_of_commands_on_the_hosts_machine() {
+fn tls_needs_no_certificate_from_commands_on_the_hosts_machine() {
     let setup = Setup::new();
     setup.authority.issue(&["node.example"], "host").write(&setup.file("certificate.pem"), &setup.file("key.pem"));
     let host = Host::start_with(setup.options(&setup.ca()));
@@ -152,18 +152,18 @@ fn tls_client_certificates_are_users_where_the_setting_says_so_and_not_for_pages
     assert_eq!(status(&bob, ""), 403, "bob's list has no uptime");
     assert_eq!(status(&bob, "alice:pass:word"), 200, "credentials count where they are given");
     assert_eq!(status(&alice, "alice:wrong"), 401);
-    // A certificate of no user is refused, also with the right credentials, and with those of a user without a password.
+    // A certificate that belongs to no user is refused, even with valid credentials.
     for credentials in ["", "alice:pass:word", &host.cookie()] {
         assert_eq!(status(&eve, credentials), 401, "{credentials}");
     }
     assert_eq!(status(&alice, "bob:"), 401);
-    // Without a certificate, and with one of another authority, there is no answer at all.
+    // Without a certificate, or with one of another authority, there is no answer at all.
     assert!(setup.ask(&host, None, "alice:pass:word").is_err());
     let foreign = Setup::new().authority.issue(&[], "alice");
     assert!(setup.ask(&host, Some(&foreign), "alice:pass:word").is_err());
 
     check_pages(&setup, &host, &alice);
-    // Without the setting, a certificate is no user.
+    // Without the setting, a certificate identifies no user.
     let without = setup.options(&format!("{}[[rpc.users]]\nrpcauth = \"{ALICE}\"\n", setup.ca())).config_file();
     super::reload(&host, &std::fs::read_to_string(without.path()).unwrap());
     let is_no_user = || setup.ask(&host, Some(&alice), "").is_ok_and(|reply| reply.status == 401);
@@ -171,7 +171,7 @@ fn tls_client_certificates_are_users_where_the_setting_says_so_and_not_for_pages
     assert_eq!(status(&eve, "alice:pass:word"), 200);
 }
 
-/// Users by their certificates make no calls for pages of other sites.
+/// Certificate users make no calls for pages of other sites.
 fn check_pages(setup: &Setup, host: &Host, alice: &Issued) {
     let status = |credentials: &str, headers: &str| {
         let call = request_of(credentials, headers, r#"{"method":"uptime","id":1}"#);
@@ -180,7 +180,7 @@ fn check_pages(setup: &Setup, host: &Host, alice: &Issued) {
     let other = "Origin: https://other.example\r\n";
     let cross = format!("{other}Sec-Fetch-Site: cross-site\r\n");
     assert_eq!((status("", other), status("", "Origin: null\r\n"), status("", &cross)), (403, 403, 403));
-    // Pages do not have the password.
+    // Pages do not know the password.
     assert_eq!(status("alice:pass:word", &cross), 200);
     assert_eq!(status("", "Origin: https://listed.example\r\n"), 200);
     assert_eq!(status("", &format!("Origin: https://{}\r\nSec-Fetch-Site: same-origin\r\n", host.address)), 200);
@@ -212,7 +212,7 @@ fn tls_handshake_that_stalls_costs_a_slot_for_a_bounded_time() {
     let mut options = setup.options("");
     options.set.push("rpc.max_connections=2".to_owned());
     let host = Host::start_with(options);
-    // The beginning of a handshake's record, and then nothing.
+    // Sends the beginning of a handshake record, and stops.
     let stall = || {
         let mut stream = connect(&host);
         stream.write_all(&[22, 3, 1, 1]).unwrap();
@@ -220,7 +220,7 @@ fn tls_handshake_that_stalls_costs_a_slot_for_a_bounded_time() {
     };
     let mut stalled = stall();
     stalled.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    // Further stalled ones make room for a client that comes to its end.
+    // Further stalled handshakes make room for a client that completes its handshake.
     let _others: Vec<_> = (0..8).map(|_| stall()).collect();
     assert_eq!(setup.ask(&host, None, &host.cookie()).unwrap().status, 200);
     let ended = stalled.read(&mut [0]);

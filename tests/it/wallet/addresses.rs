@@ -6,13 +6,13 @@ use super::{activate, fund};
 #[test]
 fn addresses_are_of_the_types_that_the_wallet_has_and_each_is_used_once() {
     let host = Host::start();
-    // The first coinbase is the only one without fees.
+    // First, since it needs a coinbase without fees.
     check_used_change_addresses(&host);
     check_missing_types(&host);
     check_change_of_other_types(&host);
 }
 
-/// sendtoaddress uses up one change address, and none where it fails.
+/// sendtoaddress uses one change address, or none if it fails.
 fn check_used_change_addresses(host: &Host) {
     let mut client = host.new_wallet("used");
     fund(&mut client, "bech32");
@@ -37,7 +37,7 @@ fn check_used_change_addresses(host: &Host) {
     assert_eq!(index(&mut client), 3);
 }
 
-/// getnewaddress and getrawchangeaddress name a type that is missing.
+/// getnewaddress and getrawchangeaddress name the missing address type.
 fn check_missing_types(host: &Host) {
     let mut client = host.client().create_wallet("missing-types", json!({"blank": true}));
     let no_keys = (-4, "Error: This wallet has no available keys".to_owned());
@@ -50,7 +50,7 @@ fn check_missing_types(host: &Host) {
     client.call("getnewaddress", json!([]));
 }
 
-/// sendtoaddress without a change address is refused, and P2WSH change is weighed as such.
+/// sendtoaddress without a change address is refused, and P2WSH change is weighed correctly.
 fn check_change_of_other_types(host: &Host) {
     let mut client = host.client().create_wallet("other-types", json!({"blank": true}));
     activate(&mut client, &[(&format!("wpkh({XPRV}/0/*)"), false), (&format!("pkh({XPRV}/1/*)"), true)]);
@@ -64,7 +64,7 @@ fn check_change_of_other_types(host: &Host) {
     let entry = client.call("getmempoolentry", json!([txid]));
     let fee = entry["fees"]["base"].to_string().replace('.', "").parse::<u64>().unwrap();
     let size = entry["vsize"].as_u64().unwrap();
-    // A signature in 256 is a byte shorter than it is counted.
+    // One signature in 256 is a byte shorter than estimated.
     assert!((size..=size + 1).contains(&fee), "{fee} for {size}");
     let outputs = client.call("gettransaction", json!({"txid": txid, "verbose": true}))["decoded"]["vout"].clone();
     let types: Vec<&Value> = outputs.as_array().unwrap().iter().map(|output| &output["scriptPubKey"]["type"]).collect();
@@ -78,7 +78,7 @@ fn texts_of_calls_are_bounded_and_options_are_named() {
     check_stored_texts(&host);
 }
 
-/// listunspent and importmulti take options by name.
+/// listunspent and importmulti accept options by name.
 fn check_options(host: &Host) {
     let mut client = host.client().create_wallet("options", json!({"descriptors": false}));
     fund(&mut client, "bech32");
@@ -102,7 +102,7 @@ fn check_options(host: &Host) {
     assert_eq!(refused, (-8, message.into()));
 }
 
-/// setlabel and all other calls bound the texts that they store.
+/// Each call that stores texts limits their length.
 fn check_stored_texts(host: &Host) {
     let mut wallet = host.new_wallet("w");
     let address = wallet.mine(101);

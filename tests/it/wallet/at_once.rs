@@ -1,4 +1,4 @@
-//! Payments that are made at the same time: those of a wallet never choose the same coin.
+//! Concurrent payments: those of one wallet never choose the same coin.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::compared::FOREIGN;
 
-/// The answers of a wallet to these calls, each of which a thread of its own makes so many times.
+/// Makes each call `times` times on a thread of its own, all at the same time. Returns the answers.
 fn at_once(host: &Host, name: &str, times: usize, calls: &[(&'static str, Value)]) -> Vec<Value> {
     std::thread::scope(|scope| {
         let repeat = |(method, params): &(&'static str, Value)| {
@@ -44,7 +44,7 @@ fn payments_of_a_wallet_at_once_never_choose_the_same_coin() {
 
 fn check_all_are_made(host: &Host, mut wallet: Client) {
     let mine = wallet.call("getnewaddress", json!([]));
-    // What sendall pays to the wallet itself is there for the others, unconfirmed: fewer than the mempool takes in a chain.
+    // Other payments may spend sendall's own unconfirmed outputs, in chains shorter than the mempool's limit.
     let calls = [
         ("sendtoaddress", json!([FOREIGN, 1])),
         ("send", json!([{FOREIGN: 1}])),
@@ -67,7 +67,7 @@ fn check_all_are_made(host: &Host, mut wallet: Client) {
 fn check_locked_coins_are_left_alone(host: &Host, mut wallet: Client) {
     let raw = wallet.call("createrawtransaction", json!([[], [{FOREIGN: 30}]]));
     let lock = json!({"lockUnspents": true});
-    // Each takes a coin of its own.
+    // Each payment takes a coin of its own.
     let calls = [
         ("fundrawtransaction", json!([raw, lock])),
         ("walletcreatefundedpsbt", json!([[], [{FOREIGN: 30}], 0, lock])),
@@ -83,7 +83,7 @@ fn check_locked_coins_are_left_alone(host: &Host, mut wallet: Client) {
     check_distinct(&made);
 }
 
-/// However many ask at once, a payment is bumped once.
+/// One of several concurrent bumpfee calls replaces the payment.
 fn check_one_bump(host: &Host, mut wallet: Client) {
     let paid = wallet.call("sendtoaddress", json!([FOREIGN, 1]));
     let outcomes: Vec<bool> = std::thread::scope(|scope| {

@@ -6,16 +6,16 @@ use std::path::Path;
 
 use crate::users::{ALICE, with_user};
 
-/// What bitcoind says of every backup that was not made.
+/// bitcoind's error for every failed backup.
 const FAILED: &str = "Error: Wallet backup failed!";
 
 #[test]
-fn files_of_the_system_that_users_name_are_not_overwritten_and_lie_in_their_folders() {
+fn backupwallet_and_restorewallet_overwrite_no_file_and_keep_users_to_their_folders() {
     let outside = tempfile::tempdir().unwrap();
     let allowed = outside.path().join("allowed");
     std::fs::create_dir(&allowed).unwrap();
     let bob = ALICE.replace("alice", "bob");
-    // Bob is kept to no folders.
+    // Bob is not confined to folders.
     let (host, alice) = with_user(&format!(
         "wallet = \"hot\"\nfolders = [{allowed:?}]\n[[rpc.users]]\nrpcauth = \"{bob}\"\nwallet = \"hot\""
     ));
@@ -24,7 +24,7 @@ fn files_of_the_system_that_users_name_are_not_overwritten_and_lie_in_their_fold
     check_folders(&host, alice, outside.path(), &allowed);
 }
 
-/// backupwallet overwrites neither the host's files nor foreign ones.
+/// backupwallet overwrites neither the host's files nor other ones.
 fn check_nothing_is_overwritten(host: &Host, mut bob: Client) {
     let folder = host.network_folder();
     let own = [".cookie", ".lock", "wallets/load.json", "wallets/hot/data.mdb", "chain/data.mdb", "mempool.dat", "new"];
@@ -46,12 +46,12 @@ fn check_nothing_is_overwritten(host: &Host, mut bob: Client) {
     }
 }
 
-/// backupwallet, exportwatchonlywallet and restorewallet keep a user to the folder that is named.
+/// backupwallet, exportwatchonlywallet and restorewallet confine a user to the user's folder.
 fn check_folders(host: &Host, mut alice: Client, outside: &Path, allowed: &Path) {
     let (other, notes) = (outside.join("other"), outside.join("notes"));
     std::fs::create_dir(&other).unwrap();
     std::fs::write(&notes, "notes").unwrap();
-    // Whether a file exists there is not told.
+    // The error does not reveal whether the file exists.
     for file in [&notes, &outside.join("none"), &host.network_folder().join(".cookie")] {
         let message = format!("Error: Could not create file '{}'", file.display());
         assert_eq!(alice.refused("exportwatchonlywallet", json!([file])), (-4, message));
@@ -71,7 +71,7 @@ fn check_folders(host: &Host, mut alice: Client, outside: &Path, allowed: &Path)
 }
 
 #[test]
-fn restorewallet_warns_where_payments_near_the_end_of_what_was_derived_have_it_scan_again() {
+fn restorewallet_warns_if_payments_near_the_end_of_the_range_make_it_scan_again() {
     let folder = tempfile::tempdir().unwrap();
     let host = Host::start_with(HostOptions::with(&["wallet.keypool=20"]));
     let (mut client, mut wallet) = (host.client(), host.new_wallet("w"));
@@ -80,7 +80,7 @@ fn restorewallet_warns_where_payments_near_the_end_of_what_was_derived_have_it_s
     let described = listed.as_array().unwrap().iter().find(of_kind).unwrap();
     let addresses = client.call("deriveaddresses", json!([described["desc"], [0, 39]]));
     wallet.call("backupwallet", json!([folder.path().join("w")]));
-    // The second leads to the first. A third is near the beginning.
+    // The second payment extends the range to the first. A third one is near the beginning.
     for index in [35, 18, 2] {
         client.call("generatetoaddress", json!([1, addresses[index]]));
     }
@@ -95,7 +95,7 @@ fn restorewallet_warns_where_payments_near_the_end_of_what_was_derived_have_it_s
         2,
         "one that was loaded all the time is not scanned"
     );
-    // What is at the beginning has nothing scanned again.
+    // Payments near the beginning cause no further scan.
     copy.call("backupwallet", json!([folder.path().join("copy")]));
     client.call("unloadwallet", json!(["copy"]));
     assert_eq!(client.call("loadwallet", json!(["copy"])), json!({"name": "copy"}));

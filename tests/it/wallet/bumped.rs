@@ -1,4 +1,4 @@
-//! bumpfee of a wallet of ours and of one of a real bitcoind that has the same descriptors, on the same blocks.
+//! bumpfee of a host's wallet and of a real bitcoind's wallet with the same descriptors, on the same blocks.
 
 use outrigger_tests::Client;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ fn payment(pair: &mut Pair) -> (Value, Value) {
     (txid, json!(change))
 }
 
-/// What a replacement spends and pays, in an order of its own, and what is told of it and of the replaced one.
+/// The sorted inputs and outputs of a replacement, and the answers about it and the replaced payment.
 fn replacement(client: &mut Client, old: &Value, bumped: &Value) -> Value {
     let new = &bumped["txid"];
     let told = [old, new].map(|txid| client.call("gettransaction", json!([txid, true, true])));
@@ -47,8 +47,8 @@ fn replacement(client: &mut Client, old: &Value, bumped: &Value) -> Value {
     })
 }
 
-/// What a wallet tells of the unconfirmed coins that a replacement made: whether listunspent calls them safe and lists them without
-/// unsafe ones, whether they count as trusted, and whether a payment takes them.
+/// A replacement's unconfirmed coins: whether listunspent calls them safe and lists them without unsafe ones, whether they count as
+/// trusted, and whether a payment spends them.
 fn unsafe_change(client: &mut Client) -> Value {
     let listed = |client: &mut Client, with_unsafe: bool| -> Vec<Value> {
         let coins = client.call("listunspent", json!([0, 9_999_999, [], with_unsafe]));
@@ -69,7 +69,7 @@ fn unsafe_change(client: &mut Client) -> Value {
     json!([all, safe, trusted > confirmed + 1.0, client.refused("fundrawtransaction", json!([raw]))])
 }
 
-/// Own unconfirmed coins are trusted as spendzeroconfchange says. One of the wallet's coins must be confirmed.
+/// Own unconfirmed coins are trusted if spendzeroconfchange is set. At least one coin of the wallet must be confirmed.
 pub fn check_trust(pair: &mut Pair) {
     let (txid, _) = payment(pair);
     pair.settle();
@@ -132,7 +132,7 @@ fn check_refusals(pair: &mut Pair) {
         json!([txid, {"fee_rate": 0.5}]),
         json!([txid, {"fee_rate": 1}]),
         json!([txid, {"fee_rate": 5}]),
-        // The node's increment is 0.1 sat/vB since 30, and was 1 sat/vB.
+        // The node's increment is 0.1 sat/vB since release 30, and was 1 sat/vB before.
         json!([txid, {"fee_rate": if pair.release < 30 { 5.99 } else { 5.09 }}]),
         json!([txid, {"fee_rate": 100_000}]),
         json!([txid, {"outputs": []}]),
@@ -149,11 +149,11 @@ fn check_refusals(pair: &mut Pair) {
         pair.check("bumpfee", params.clone());
         pair.check("psbtbumpfee", params);
     }
-    // A PSBT changes nothing.
+    // psbtbumpfee changes no wallet.
     let psbts = pair.both("psbtbumpfee", &json!([txid, {"fee_rate": 20}]));
     let fees = psbts.map(|psbt| [psbt["origfee"].to_string(), psbt["fee"].to_string(), psbt["errors"].to_string()]);
     assert_eq!(fees[0], fees[1]);
-    // What builds on it is in the way.
+    // A payment that spends the change prevents a replacement.
     let raw = pair.ours.call("createrawtransaction", json!([[{"txid": txid, "vout": change}], [{FOREIGN: 1}]]));
     for client in [&mut pair.ours, &mut pair.theirs] {
         let signed = client.call("signrawtransactionwithwallet", json!([raw]));
@@ -168,7 +168,7 @@ fn check_refusals(pair: &mut Pair) {
     assert_eq!(ours, theirs);
 }
 
-/// Payments that do not signal are not replaced before release 30.
+/// Before release 30, payments without the signal are not replaced.
 fn check_unsignalled(pair: &mut Pair) {
     let pay = json!({"address": FOREIGN, "amount": 1, "fee_rate": 5, "replaceable": false});
     let txid = pair.ours.call("sendtoaddress", pay);
@@ -203,12 +203,12 @@ fn check_replacements(pair: &mut Pair) {
         let seen = [&mut pair.ours, &mut pair.theirs].into_iter().zip(&bumped);
         let seen: Vec<Value> = seen.map(|(client, bumped)| replacement(client, &txid, bumped)).collect();
         if options["outputs"][0][FOREIGN] == json!(70) {
-            // Which coin is added, is each wallet's own choice.
+            // Each wallet may add another coin.
             assert_eq!(seen[0]["fees"], seen[1]["fees"], "{options}");
         } else {
             assert_eq!(seen[0], seen[1], "{options}");
         }
-        // The change of a replacement counts, and is no safe coin.
+        // A replacement's change counts in balances, and is not safe.
         let change = [&mut pair.ours, &mut pair.theirs].map(unsafe_change);
         assert_eq!(change[0], change[1], "{options}");
         for (client, bumped) in [&mut pair.ours, &mut pair.theirs].into_iter().zip(&bumped) {
@@ -219,7 +219,7 @@ fn check_replacements(pair: &mut Pair) {
             );
             assert_eq!(client.refused("bumpfee", json!([txid])), (-4, message));
         }
-        // Both go on from the same transactions.
+        // Both wallets continue with the same transactions.
         let mine = bumped.each_ref().map(|bumped| bumped["txid"].clone());
         let hex = pair.ours.call("gettransaction", json!([mine[0]]))["hex"].clone();
         let address = json!(FOREIGN);

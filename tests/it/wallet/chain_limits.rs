@@ -1,4 +1,4 @@
-//! Chains of unconfirmed payments that the mempool would refuse, beside a real bitcoind with the same mempool.
+//! Chains of unconfirmed payments beyond the mempool's limits, beside a real bitcoind with the same mempool.
 
 use outrigger_tests::bitcoind::twin_named;
 use outrigger_tests::{Client, Host, HostOptions, bitcoind};
@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use super::compared::FOREIGN;
 
-/// The most transactions of a chain in the mempool.
+/// The most transactions of an unconfirmed chain.
 const CHAIN: usize = 25;
-/// The most transactions of a cluster in the mempool since Bitcoin Core 31.
+/// The most transactions of a cluster since Bitcoin Core 31.
 const CLUSTER: usize = 64;
 
-/// A wallet of ours and its twin, with one coin of 50 BTC.
+/// A host's wallet and its bitcoind twin, with one coin of 50 BTC.
 struct Twins {
     ours: Client,
     theirs: Client,
@@ -36,13 +36,13 @@ impl Twins {
         Some(Self { ours, theirs, has_clusters, _host: host })
     }
 
-    /// Both make a transaction with the same fee, or refuse it with the same words.
+    /// Checks that both make a transaction with the same fee, or refuse it with the same text.
     #[track_caller]
     fn check(&mut self, method: &str, params: &Value) -> Value {
         let [ours, theirs] = [&mut self.ours, &mut self.theirs].map(|client| {
             client.try_call(method, params.clone()).map_or_else(
                 |error| json!([error.code, error.message]),
-                // With texts and their order random, the fee says enough.
+                // The inputs' order is random, so only the fee is compared.
                 |answer| json!(["made", answer["fee"]]),
             )
         });
@@ -56,7 +56,7 @@ impl Twins {
         coins
     }
 
-    /// A chain of payments, each from the change of the one before: left to itself, the wallet may choose other coins.
+    /// A chain of payments from each other's change, with fixed inputs: the wallet might choose other coins.
     fn build_chain(&mut self, address: &Value) {
         for _ in 0..if self.has_clusters { CLUSTER } else { CHAIN } {
             let change = self.coins().into_iter().max_by_key(|coin| coin["amount"].as_f64().map(f64::to_bits));
@@ -71,7 +71,7 @@ fn inputs(coins: &[Value]) -> Value {
 }
 
 #[test]
-fn payments_on_top_of_long_chains_are_refused_as_by_bitcoind() {
+fn wallet_refuses_payments_on_long_chains_as_bitcoind_does() {
     let Some(mut twins) = Twins::start(&[], "wallet.walletrejectlongchains=true") else { return };
     let mine = twins.ours.call("getnewaddress", json!([]));
     twins.build_chain(&mine);
@@ -91,7 +91,7 @@ fn payments_on_top_of_long_chains_are_refused_as_by_bitcoind() {
         ["possibly too many descendants", "possibly too many unconfirmed ancestors [limit: 25]"]
     };
     assert_eq!(refused[..2], expected);
-    // Which of the two is said first follows from the order of the parents' ids.
+    // The order of the parents' ids determines which text comes first.
     assert!(expected.contains(&&*refused[2]), "{}", refused[2]);
     for (method, params) in [
         ("sendtoaddress", json!([FOREIGN, 0.5])),
@@ -104,7 +104,7 @@ fn payments_on_top_of_long_chains_are_refused_as_by_bitcoind() {
 }
 
 #[test]
-fn payments_on_top_of_long_chains_are_made_where_the_operator_wants_them_as_by_bitcoind() {
+fn wallet_pays_on_long_chains_if_the_operator_allows_it_as_bitcoind_does() {
     let Some(mut twins) = Twins::start(&["-walletrejectlongchains=0"], "wallet.walletrejectlongchains=false") else {
         return;
     };

@@ -1,4 +1,4 @@
-//! The same calls of a wallet of ours and of one of a real bitcoind that has the same descriptors, on the same blocks.
+//! The same calls of a host's wallet and of a real bitcoind's wallet with the same descriptors, on the same blocks.
 
 use std::collections::HashSet;
 
@@ -14,18 +14,18 @@ use crate::compared::told;
 
 pub const FOREIGN: &str = NOBODY;
 
-/// Two wallets that give the same addresses, each with a chain of its own that has the same blocks.
+/// Two wallets with the same addresses, each on a chain of its own with the same blocks.
 pub struct Pair {
     pub ours: Client,
     pub theirs: Client,
-    /// The node's.
+    /// The release of the bitcoind.
     pub release: u64,
     _host: Host,
     _node: Bitcoind,
 }
 
 impl Pair {
-    /// With these settings, which have the same names on both sides; `None`, said aloud, where there is no bitcoind here.
+    /// Starts both with these settings, which both know by the same names. None, with a notice, if there is no bitcoind here.
     pub fn start(settings: &[&str]) -> Option<Self> {
         let program = installed()?;
         let settings = [&["addresstype=bech32", "fallbackfee=0.00001"], settings].concat();
@@ -44,14 +44,14 @@ impl Pair {
         Some(Self { ours, theirs, release, _host: host, _node: node })
     }
 
-    /// Waits until both wallets have heard of all that their mempools took: a node's wallet is told of it later.
+    /// Waits until both wallets have followed their mempools. A bitcoind's wallet lags behind its mempool.
     pub fn settle(&mut self) {
         for client in [&mut self.ours, &mut self.theirs] {
             client.call("syncwithvalidationinterfacequeue", json!([]));
         }
     }
 
-    /// The same call of both, which is answered.
+    /// Makes the same successful call with both.
     pub fn both(&mut self, method: &str, params: &Value) -> [Value; 2] {
         self.settle();
         [&mut self.ours, &mut self.theirs].map(|client| client.call(method, params.clone()))
@@ -65,7 +65,7 @@ impl Pair {
         }
     }
 
-    /// Mines to the wallet, so that it has so many coins of 50 BTC.
+    /// Mines `coins` coins of 50 BTC to the wallet.
     pub fn fund(&mut self, coins: u32) {
         for _ in 0..coins {
             let [address, same] = self.both("getnewaddress", &json!([]));
@@ -75,7 +75,7 @@ impl Pair {
         self.mine(100, &json!(FOREIGN));
     }
 
-    /// How many different fees a payment of each has.
+    /// The number of different fees of a payment: 1 if both wallets pay the same.
     fn fees(&mut self, txids: &[Value; 2]) -> usize {
         let clients = [&mut self.ours, &mut self.theirs].into_iter().zip(txids);
         let fees: HashSet<String> =
@@ -83,7 +83,7 @@ impl Pair {
         fees.len()
     }
 
-    /// Whether a call has an option of coins that are watched beside keys, which bitcoind has until 29.
+    /// Whether the params have an option of watch-only coins that bitcoind dropped after release 29.
     pub fn is_of_watched_coins(&self, params: &Value) -> bool {
         let text = params.to_string();
         self.release >= 30 && ["include_watch", "includeWatching"].iter().any(|option| text.contains(option))
@@ -101,10 +101,10 @@ impl Pair {
 }
 
 #[test]
-fn combined_locked_and_simulated_coins_are_told_as_by_bitcoind() {
+fn combinerawtransaction_lockunspent_and_simulaterawtransaction_answer_as_bitcoind() {
     let Some(mut pair) = Pair::start(&[]) else { return };
     pair.fund(4);
-    // Each of the first two checks spends a coin, and the last needs two.
+    // Each of the first two checks spends a coin, and the last one needs two.
     check_combinerawtransaction(&mut pair);
     check_locks(&mut pair);
     check_simulaterawtransaction(&mut pair);
@@ -145,7 +145,7 @@ fn check_locks(pair: &mut Pair) {
         json!([true, []]),
     ];
     for params in calls {
-        // Help texts are our own.
+        // Help texts differ from bitcoind's.
         if params != json!([]) {
             pair.check("lockunspent", params);
         }
@@ -159,7 +159,7 @@ fn check_locks(pair: &mut Pair) {
         client.call("loadwallet", json!(["w"]));
     }
     pair.check("listlockunspent", json!([]));
-    // A payment that spends a locked coin, and one that is given up.
+    // A payment that spends a locked coin, and one that is abandoned.
     let raw = pair.ours.call("createrawtransaction", json!([[other], [{FOREIGN: 49.99}]]));
     let signed = pair.ours.call("signrawtransactionwithwallet", json!([raw]));
     pair.check("sendrawtransaction", json!([signed["hex"]]));
@@ -175,8 +175,7 @@ fn check_locks(pair: &mut Pair) {
     pair.check("listlockunspent", json!([]));
 }
 
-/// Outputs of every kind for three keys, and how signrawtransactionwithkey is told of them: a script, the redeem script and the
-/// witness script.
+/// Output scripts of every kind for three keys, with the redeem script and the witness script for signrawtransactionwithkey.
 fn outputs_of(keys: &[PublicKey]) -> Vec<(ScriptBuf, Option<ScriptBuf>, Option<ScriptBuf>)> {
     let builder = ScriptBuf::builder().push_int(2);
     let multisig = keys.iter().fold(builder, |builder, key| builder.push_key(key)).push_int(3);
@@ -200,7 +199,7 @@ fn outputs_of(keys: &[PublicKey]) -> Vec<(ScriptBuf, Option<ScriptBuf>, Option<S
 fn check_combinerawtransaction(pair: &mut Pair) {
     let secrets = [1, 2, 3].map(|byte| PrivateKey::new(SecretKey::from_slice(&[byte; 32]).unwrap(), Network::Regtest));
     let mut outputs = outputs_of(&secrets.map(|secret| secret.public_key(&Secp256k1::new())));
-    // Bitcoin Core 32 loses signatures of taproot inputs.
+    // Bitcoin Core 32 drops signatures of taproot inputs.
     outputs.retain(|(script, ..)| pair.release < 32 || !script.is_p2tr());
     let coin = pair.ours.call("listunspent", json!([]))[0].clone();
     let address = |script| Address::from_script(script, Network::Regtest).unwrap().to_string();
@@ -305,7 +304,7 @@ fn check_simulaterawtransaction(pair: &mut Pair) {
             pair.check("sendrawtransaction", json!([signed["hex"], 0]));
         }
     }
-    // Since 30 bitcoind passes over unknown options.
+    // bitcoind ignores unknown options since release 30.
     let unknown = (pair.release < 30).then(|| json!({"x": 1}));
     let known = [json!({}), json!({"include_watchonly": 5}), json!({"include_watchonly": true})];
     for options in known.into_iter().chain(unknown) {
@@ -316,7 +315,7 @@ fn check_simulaterawtransaction(pair: &mut Pair) {
     pair.check("simulaterawtransaction", json!([[], true]));
     pair.mine(1, &json!(FOREIGN));
     pair.check("simulaterawtransaction", json!([[first]]));
-    // In a wallet that only watches, what is watched counts without being asked for.
+    // A watch-only wallet counts its coins without an option.
     for client in [&mut pair.ours, &mut pair.theirs] {
         client.call("createwallet", json!(["watch", true, true]));
     }
@@ -366,7 +365,7 @@ fn settings_of_payments_hold_as_in_bitcoind() {
         ["addresstype=p2sh-segwit", "changetype=legacy", "walletrbf=false", "fallbackfee=0.00003", "keypool=7"];
     let Some(mut pair) = Pair::start(&[&settings[..], &["spendzeroconfchange=false"]].concat()) else { return };
     pair.fund(3);
-    // Two coins stay for the last check.
+    // The last check needs two coins.
     let coins = pair.ours.call("listunspent", json!([]));
     let kept = [0, 1].map(|at| json!({"txid": coins[at]["txid"], "vout": coins[at]["vout"]}));
     pair.both("lockunspent", &json!([false, kept]));

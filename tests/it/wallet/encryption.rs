@@ -1,4 +1,4 @@
-//! Passphrases, and what is left of keys in the host's memory after walletlock.
+//! Passphrases, and copies of keys in the host's memory after walletlock.
 
 use bitcoin::bip32::{ChildNumber, Xpriv};
 use bitcoin::secp256k1::Secp256k1;
@@ -10,7 +10,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::str::FromStr as _;
 use std::time::{Duration, Instant};
 
-/// How long the host may take to notice that its clients have gone.
+/// How long the host may take to notice a closed connection.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 const PASSPHRASE: &str = "correct horse battery staple";
@@ -26,17 +26,17 @@ fn passphrases_seal_and_open_the_keys_and_walletlock_leaves_no_copy_in_memory() 
     assert_eq!(wallet.refused("listdescriptors", json!([true])).0, -13);
     wallet.call("walletpassphrase", json!(["correct horse", 1000]));
     assert!(wallet.call("getwalletinfo", json!([]))["unlocked_until"].as_u64().unwrap() > 1_000_000_000);
-    // Encrypting makes fresh keys; those that were once in the clear stay, but give no new addresses.
+    // Encryption makes new keys. The former unencrypted ones stay, but give no new addresses.
     let listed = wallet.call("listdescriptors", json!([true]));
     let active: Vec<&Value> = listed["descriptors"].as_array().unwrap().iter().map(|d| &d["active"]).collect();
     assert_eq!((active.len(), active.iter().filter(|active| **active == &json!(true)).count()), (16, 8));
-    // Who changes the passphrase by a wrong one locks the wallet.
+    // A wrong old passphrase in walletpassphrasechange locks the wallet.
     assert_eq!(wallet.refused("walletpassphrasechange", json!(["wrong", "battery staple"])).0, -14);
     assert_eq!(wallet.call("getwalletinfo", json!([]))["unlocked_until"], json!(0));
     wallet.call("walletpassphrasechange", json!(["correct horse", "battery staple"]));
     wallet.call("walletlock", json!([]));
     assert_eq!(wallet.refused("walletpassphrase", json!(["correct horse", 10])).0, -14);
-    // Addresses are derived while it is locked.
+    // A locked wallet still derives addresses.
     let first = wallet.call("getnewaddress", json!([]));
     assert_ne!(wallet.call("getnewaddress", json!([])), first);
     let host = host.restart();
@@ -48,7 +48,7 @@ fn passphrases_seal_and_open_the_keys_and_walletlock_leaves_no_copy_in_memory() 
     check_memory(&host);
 }
 
-/// Where these bytes stand in the writable memory of a process, by the kind of memory.
+/// The copies of these bytes in the writable memory of a process, by the kind of memory.
 fn copies(process: u32, secrets: &[(&str, Vec<u8>)]) -> Vec<String> {
     let maps = std::fs::read_to_string(format!("/proc/{process}/maps")).unwrap();
     let mut memory = File::open(format!("/proc/{process}/mem")).unwrap();
@@ -65,7 +65,7 @@ fn copies(process: u32, secrets: &[(&str, Vec<u8>)]) -> Vec<String> {
         let [begin, end] = [begin, end].map(|bound| u64::from_str_radix(bound, 16).unwrap());
         let mut bytes = vec![0; usize::try_from(end - begin).unwrap()];
         memory.seek(SeekFrom::Start(begin)).unwrap();
-        // A part that was unmapped meanwhile holds nothing any more.
+        // Memory that was unmapped meanwhile has no copies.
         let Ok(()) = memory.read_exact(&mut bytes) else { continue };
         for (what, secret) in secrets {
             let places = memmem::find_iter(&bytes, secret);
@@ -94,7 +94,7 @@ fn check_memory(host: &Host) {
     let master = Xpriv::from_str(XPRV).unwrap();
     let path = [0, 0].map(|index| ChildNumber::from_normal_idx(index).unwrap());
     let child = master.derive_priv(&Secp256k1::new(), &path).unwrap();
-    // The chain code is no secret: it stands in the public key that the wallet works with.
+    // The chain code is no secret, since the wallet's extended public key contains it.
     let secrets = [
         ("the text of the key", XPRV.as_bytes().to_vec()),
         ("the key", master.private_key.secret_bytes().to_vec()),

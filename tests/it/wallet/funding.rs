@@ -1,4 +1,4 @@
-//! fundrawtransaction, walletcreatefundedpsbt, send and sendall beside a real bitcoind, with the same descriptors and coins.
+//! fundrawtransaction, walletcreatefundedpsbt, send and sendall beside a real bitcoind with the same descriptors and coins.
 
 use bitcoin::Transaction;
 use bitcoin::consensus::encode::{deserialize_hex, serialize_hex};
@@ -9,7 +9,7 @@ use crate::compared::told;
 
 const OTHER: &str = "bcrt1qrp33g0q5c5txsp9arysrx4k6zdkfs4nce4xj0gdcccefvpysxf3qzf4jry";
 
-/// An answer without what is random in it: texts are the same where both are there, and so are positions of change.
+/// An answer without its random parts: any text counts as equal, and so does any position of change.
 fn shape(answer: &str) -> String {
     let Ok(Value::Object(object)) = serde_json::from_str::<Value>(answer) else { return answer.to_owned() };
     let shaped = object.into_iter().filter(|(key, _)| key != "warnings").map(|(key, value)| match value {
@@ -21,7 +21,7 @@ fn shape(answer: &str) -> String {
 }
 
 impl Pair {
-    /// Both answer alike, or have the same error.
+    /// Checks that both answers have the same shape, or the same error.
     #[track_caller]
     fn check_shape(&mut self, method: &str, params: &Value) {
         if self.is_of_watched_coins(params) {
@@ -31,7 +31,7 @@ impl Pair {
         assert_eq!(ours, theirs, "{method} {params}");
     }
 
-    /// A method with each of these options, at the place of the options among the parameters.
+    /// Checks a method with each of these options, which go after `params`.
     #[track_caller]
     fn check_options(&mut self, method: &str, params: &[Value], options: Vec<Value>) {
         for options in options {
@@ -40,7 +40,7 @@ impl Pair {
     }
 }
 
-/// Options that all three methods read alike.
+/// Options that all three methods read the same way.
 fn shared_options() -> Vec<Value> {
     let (zero, weight) = ("00".repeat(32), |weight: i64| json!({"max_tx_weight": weight}));
     let solving = |data: Value| json!({"solving_data": data});
@@ -97,7 +97,7 @@ fn shared_options() -> Vec<Value> {
     ]
 }
 
-/// The options by the names of fundrawtransaction and walletcreatefundedpsbt.
+/// The options under their names in fundrawtransaction and walletcreatefundedpsbt.
 fn named_options() -> Vec<Value> {
     vec![
         json!({"changeAddress": "bad"}),
@@ -142,7 +142,7 @@ fn fundrawtransaction_walletcreatefundedpsbt_and_send_answer_as_bitcoind() {
     let Some(mut pair) = Pair::start(&[]) else { return };
     pair.fund(3);
     check_fundrawtransaction(&mut pair);
-    // The last call has locked a coin of each.
+    // The last call has locked a coin in each wallet.
     pair.both("lockunspent", &json!([true]));
     check_walletcreatefundedpsbt(&mut pair);
     check_send(&mut pair);
@@ -188,7 +188,7 @@ fn check_fundrawtransaction(pair: &mut Pair) {
     for params in [json!([plain, {}, true]), json!([plain, {}, false]), json!([plain, {}, 5]), json!([5])] {
         pair.check_shape("fundrawtransaction", &params);
     }
-    // What is named by its weight alone is spent.
+    // An input that only `input_weights` names is spent too.
     let weighed = |coin: &Value| json!({"txid": coin["txid"], "vout": coin["vout"], "weight": 300});
     for add_inputs in [true, false] {
         let options =
@@ -208,7 +208,7 @@ fn check_fundrawtransaction(pair: &mut Pair) {
     assert_eq!(pair.both("listlockunspent", &json!([])).map(|locked| locked.as_array().unwrap().len()), [1, 1]);
 }
 
-/// How many inputs of 273 weight units a transaction to one P2WPKH address may have.
+/// The most inputs of 273 weight units in a transaction to one P2WPKH address.
 const MOST_INPUTS: usize = 1464;
 
 #[test]
@@ -216,11 +216,11 @@ fn fundrawtransaction_of_foreign_and_of_too_many_inputs_answers_as_bitcoind() {
     let Some(mut pair) = Pair::start(&[]) else { return };
     pair.fund(6);
     check_foreign_inputs(&mut pair);
-    // The last check takes the five coins that are left.
+    // The last check spends the remaining five coins.
     check_too_many_inputs(&mut pair);
 }
 
-/// fundrawtransaction refuses too many weighed inputs.
+/// fundrawtransaction refuses too many inputs with given weights.
 fn check_too_many_inputs(pair: &mut Pair) {
     let [address, _] = pair.both("getnewaddress", &json!(["", "legacy"]));
     let outputs = json!([{FOREIGN: 102.6}, {address.as_str().unwrap(): 0.1}]);
@@ -245,7 +245,7 @@ fn check_too_many_inputs(pair: &mut Pair) {
 }
 
 fn check_foreign_inputs(pair: &mut Pair) {
-    // A coin that is of neither wallet, and the mempool's or the chain's.
+    // A coin of neither wallet, in neither the mempool nor the chain.
     let key = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
     let to = pair.ours.call("deriveaddresses", json!([format!("wpkh({key})#ucxz0gak")]))[0].clone();
     let spent = inputs(pair)[0].clone();
@@ -287,7 +287,7 @@ fn check_walletcreatefundedpsbt(pair: &mut Pair) {
         json!([[], null]),
         json!([[], [{FOREIGN: 1}, {FOREIGN: 2}]]),
         json!([[], [{"bad": 1}]]),
-        // Release 29's change is P2TR here, Bitcoin Knots' is P2WPKH.
+        // Release 29 makes P2TR change here, Bitcoin Knots P2WPKH.
         json!([[], {"data": "00"}, 0, {"change_type": "bech32"}]),
         json!([[], one, -1]),
         json!([[], one, 500_000_001]),
@@ -321,7 +321,7 @@ fn check_walletcreatefundedpsbt(pair: &mut Pair) {
     let params = [json!([]), one, json!(0)];
     pair.check_options("walletcreatefundedpsbt", &params, shared_options());
     pair.check_options("walletcreatefundedpsbt", &params, named_options());
-    // All coins and one output: nothing is random but the order of the inputs, and the PSBT tells the same of each.
+    // All coins and one output: only the order of the inputs is random, and PSBT entries of all inputs are alike.
     let whole = json!([coins, [{FOREIGN: 150}], 0, {"subtractFeeFromOutputs": [0], "add_inputs": false}]);
     for bip32derivs in [true, false] {
         let mut params = whole.clone();
@@ -365,7 +365,7 @@ fn check_send(pair: &mut Pair) {
         json!({"subtract_fee_from_outputs": [3]}),
     ];
     pair.check_options("send", &params, renamed.into_iter().chain(own).collect());
-    // A mode without a target is refused by Bitcoin Knots alone.
+    // Only Bitcoin Knots refuses a mode without a target.
     let is_knots = |options: &Value| options.get("estimate_mode").is_some() && options.get("conf_target").is_none();
     let shared = shared_options().into_iter().filter(|options| !is_knots(options)).map(|mut options| {
         options["add_to_wallet"] = json!(false);
@@ -387,13 +387,13 @@ fn check_send(pair: &mut Pair) {
     pair.check_shape("send", &json!([[{FOREIGN: 60}], null, null, null, {"psbt": true, "inputs": [coins[0]]}]));
     let more = json!({"psbt": true, "inputs": [coins[0]], "add_inputs": true});
     pair.check_shape("send", &json!([[{FOREIGN: 60}], null, null, null, more]));
-    // Sent ones are known to wallet and mempool.
+    // Wallet and mempool know sent payments.
     pair.check_shape("send", &json!([{FOREIGN: 1}, null, null, 7]));
     for client in [&mut pair.ours, &mut pair.theirs] {
         let txid = client.call("getrawmempool", json!([]))[0].clone();
         assert_eq!(client.call("gettransaction", json!([txid]))["amount"].to_string(), "-1.00000000");
     }
-    // A locked wallet and one without keys give what they know.
+    // A locked wallet and one without keys return a partial answer.
     for client in [&mut pair.ours, &mut pair.theirs] {
         client.call("encryptwallet", json!(["secret"]));
     }
@@ -405,7 +405,7 @@ fn check_send(pair: &mut Pair) {
 fn sendall_answers_as_bitcoind() {
     let Some(mut pair) = Pair::start(&[]) else { return };
     pair.fund(2);
-    // A coin that costs more to spend at 10 satoshi per virtual byte than it is worth.
+    // A coin that costs more to spend at 10 satoshi per virtual byte than its value.
     let [small, _] = pair.both("getnewaddress", &json!([]));
     let coin = inputs(&mut pair)[0].clone();
     let outputs = json!([{small.as_str().unwrap(): 0.000005}, {FOREIGN: 49.9999}]);
@@ -472,9 +472,9 @@ fn sendall_answers_as_bitcoind() {
     ];
     let params = [json!([FOREIGN]), json!(null), json!(null), json!(null)];
     pair.check_options("sendall", &params, options.into_iter().map(given).collect());
-    // What each recipient gets is the same to the satoshi.
+    // Each recipient's amount is the same to the satoshi.
     let plain = json!({"add_to_wallet": false, "locktime": 5});
-    // An input that is named twice counts twice.
+    // An input named twice counts twice.
     let twice = json!({"add_to_wallet": false, "inputs": [coins[0], coins[1], coins[1]]});
     for options in [plain, twice] {
         let shared = json!([[FOREIGN, {OTHER: 3}], null, null, 3, options]);

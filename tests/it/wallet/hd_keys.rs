@@ -1,5 +1,5 @@
-//! Extended keys without addresses, keys derived from a wallet's, aggregate keys, and wallets exported without keys; and the
-//! refusals of wallets that releases after 29 changed.
+//! Extended keys without addresses, keys derived from a wallet's key, aggregate keys, and wallets exported without keys; and refusals
+//! that releases after 29 changed.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use super::fund;
 const OTHER: &str =
     "tpubDC5FSnBiZDMmhiuCmWAYsLwgLYrrT9rAqvTySfuCCrgsWz8wxMXUS9Tb9iVMvcRbvFcAHGkMD5Kx8koh4GquNGNTfohfk7pgjhaPCdXpoba";
 
-/// A host on the embedded chain, also where other tests stand in front of a node: its getdescriptorinfo knows one release alone.
+/// A host on the embedded chain, even when other tests run in front of a node, whose getdescriptorinfo knows only one release.
 fn host(set: &[&str]) -> Host {
     let set = set.iter().map(|&set| set.to_owned()).collect();
     Host::start_with(HostOptions { set, config: Some(groups("regtest.toml")), ..HostOptions::default() })
@@ -26,7 +26,7 @@ fn import(client: &mut Client, text: &str, active: bool) -> Value {
 #[test]
 fn keys_descriptors_and_wallets_follow_the_release() {
     for release in 29..=32 {
-        // A deprecated member that is kept keeps no deprecated method.
+        // deprecatedrpc keeps deprecated members, but no deprecated methods.
         let host = host(&[format!("release={release}").as_str(), "deprecatedrpc=[\"bip125\"]"]);
         check_descriptors(&mut host.client(), release);
         check_removeprunedfunds(&host, release < 32);
@@ -46,7 +46,7 @@ fn keys_descriptors_and_wallets_follow_the_release() {
     check_removeprunedfunds(&host(&["release=32", "deprecatedrpc=[\"bip125\", \"removeprunedfunds\"]"]), true);
 }
 
-/// Keys without addresses are added under every release.
+/// Every release can add keys without addresses.
 fn check_addhdkey(host: &Host) {
     let mut wallet = host.client().create_wallet("added", json!({"blank": true}));
     assert_eq!(wallet.call("addhdkey", json!([XPRV])), json!({"xpub": XPUB}));
@@ -78,12 +78,12 @@ fn check_addhdkey(host: &Host) {
 fn derivehdkey_and_exportwatchonlywallet_work_under_release_29() {
     let (host, folder) = (host(&[]), tempfile::tempdir().unwrap());
     check_derivehdkey(&host);
-    // The coins of the imported key are all that was ever mined to its address.
+    // First, since its coins must be the only ones ever mined to the imported key's address.
     check_export_of_imported_keys(&host, &folder.path().join("imported"));
     check_export(&host);
 }
 
-/// Keys without addresses are preferred.
+/// derivehdkey prefers keys without addresses.
 fn check_derivehdkey(host: &Host) {
     let mut wallet = host.new_wallet("derived");
     let described = wallet.call("listdescriptors", json!([]))["descriptors"][0]["desc"].as_str().unwrap().to_owned();
@@ -131,7 +131,7 @@ fn check_derivehdkey(host: &Host) {
     }
 }
 
-/// Unused descriptors are imported from release 32 on.
+/// Unused descriptors can be imported from release 32 on.
 fn check_unused_descriptors(host: &Host) {
     let (mut client, mut wallet) = (host.client(), host.new_wallet("unused"));
     let message = "Cannot import descriptor without private keys to a wallet with private keys enabled";
@@ -142,7 +142,7 @@ fn check_unused_descriptors(host: &Host) {
         let refused = import(&mut wallet, &text, false);
         assert_eq!(refused["error"], json!({"code": -4, "message": message}), "{text}");
     }
-    // Also if an earlier request of the call has the key.
+    // Also if an earlier request of the call contains the key.
     let text = client.with_checksum(&format!("unused({XPRV})"));
     let request = json!({"desc": text, "timestamp": "now"});
     let twice = host.new_wallet("twice").call("importdescriptors", json!([[request, request]]));
@@ -155,7 +155,7 @@ fn check_unused_descriptors(host: &Host) {
     assert_eq!(client.refused("deriveaddresses", json!([text])), (-1, "Unexpected empty result".into()));
 }
 
-/// Coins of aggregate keys are watched and not signed.
+/// A wallet watches coins of aggregate keys, and does not sign for them.
 fn check_aggregate_keys(host: &Host) {
     let mut wallet = host.client().create_wallet("aggregate", json!({"blank": true}));
     let imported = import(&mut wallet, &format!("tr(musig({OTHER},{XPRV})/<0;1>/*)"), true);
@@ -175,7 +175,7 @@ fn check_aggregate_keys(host: &Host) {
     assert_eq!(wallet.refused("getdescriptorinfo", json!(["tr(musig())"])), (-5, message.into()));
 }
 
-/// Descriptors of later releases are refused before them.
+/// A release refuses descriptors of later ones.
 fn check_descriptors(client: &mut Client, release: u32) {
     let key = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
     let cases = [
@@ -193,7 +193,7 @@ fn check_descriptors(client: &mut Client, release: u32) {
     }
 }
 
-/// What an exported wallet tells as its original does. It knows no descriptor with the hardened steps.
+/// The answers that an exported wallet shares with its original. It has no descriptor with the hardened steps.
 fn told(wallet: &mut Client) -> Vec<Value> {
     let entries = |mut listed: Value| {
         for entry in listed.as_array_mut().unwrap() {
@@ -299,14 +299,14 @@ fn check_names_since_release_32(client: &mut Client) {
     check_private_descriptors(client, "Can't get private descriptor string for watch-only wallets");
 }
 
-/// listdescriptors tells no private descriptors of a wallet without private keys.
+/// listdescriptors of a wallet without private keys refuses private descriptors.
 fn check_private_descriptors(client: &mut Client, message: &str) {
     let mut watch = client.create_wallet("watch", json!({"disable_private_keys": true}));
     import(&mut watch, &format!("wpkh({OTHER})"), false);
     assert_eq!(watch.refused("listdescriptors", json!([true])), (-4, message.into()));
 }
 
-/// removeprunedfunds needs a setting from release 32 on.
+/// From release 32 on, removeprunedfunds needs a setting.
 fn check_removeprunedfunds(host: &Host, is_there: bool) {
     let txid = "00".repeat(32);
     let deprecated = "DEPRECATION WARNING: This feature will be removed in the next major release. Start bitcoind with the `-deprecatedrpc=removeprunedfunds` option in order to use this.";

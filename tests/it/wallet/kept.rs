@@ -1,14 +1,14 @@
-//! Payments that the mempool refuses, beside a real bitcoind: the wallet keeps them, and offers them again later.
+//! Payments that the mempool refuses, beside a real bitcoind: the wallet keeps and resubmits them later.
 
 use outrigger_tests::{Client, Host, HostOptions, bitcoind, skip};
 use serde_json::{Value, json};
 
 use super::compared::{FOREIGN, Pair};
 
-/// The most transactions of a chain in the mempool.
+/// The most transactions of an unconfirmed chain.
 const CHAIN: usize = 25;
 
-/// What a wallet tells of a payment, without what is random in it.
+/// A wallet's answers about a payment, without their random parts.
 fn shown(client: &mut Client, txid: &Value) -> Value {
     let payment = client.call("gettransaction", json!([txid]));
     let details: Vec<Value> = payment["details"]
@@ -53,7 +53,7 @@ fn refused_payments(client: &mut Client) -> Vec<Value> {
 }
 
 #[test]
-fn payments_that_the_mempool_refuses_are_kept_as_by_bitcoind() {
+fn wallet_keeps_payments_that_the_mempool_refuses_as_bitcoind_does() {
     let Some(mut pair) = Pair::start(&["walletrejectlongchains=false"]) else { return };
     if pair.release > 30 {
         return skip("mempools since 31 take longer chains than that of the embedded chain");
@@ -63,18 +63,18 @@ fn payments_that_the_mempool_refuses_are_kept_as_by_bitcoind() {
     for (ours, theirs) in ours.iter().zip(&theirs) {
         assert_eq!(ours, theirs);
     }
-    // The first one refused was not in the mempool, and so nothing was trusted.
+    // The first refused payment was not in the mempool, so nothing was trusted.
     assert!(ours[0].to_string().contains("[0,false,0,[[\"send\",false]],[false,false],false,"), "{}", ours[0]);
 }
 
-/// A replacement that the mempool refuses, as it takes no data.
+/// A replacement that the mempool refuses for its data output.
 fn refused_replacement(node: &mut Client, client: &mut Client) -> Vec<Value> {
     let mine = client.call("getnewaddress", json!([]));
     node.call("generatetoaddress", json!([1, mine]));
     node.call("generatetoaddress", json!([100, FOREIGN]));
     let paid = client.call("sendtoaddress", json!([FOREIGN, 1]));
     let bumped = client.call("bumpfee", json!([paid, {"outputs": [{"data": "00"}, {FOREIGN: 1}]}]));
-    // Not the new fee: it follows from the size of the first payment, whose signature may be a byte shorter on one side.
+    // Without the new fee: it depends on the size of the first payment, whose signature may be a byte shorter on one side.
     let told = vec![bumped["origfee"].clone(), shown(client, &bumped["txid"]), shown(client, &paid)];
     let again = client.refused("bumpfee", json!([paid])).0;
     node.call("generatetoaddress", json!([1, FOREIGN]));
@@ -82,7 +82,7 @@ fn refused_replacement(node: &mut Client, client: &mut Client) -> Vec<Value> {
 }
 
 #[test]
-fn replacement_that_the_mempool_refuses_is_kept_as_by_bitcoind() {
+fn wallet_keeps_a_replacement_that_the_mempool_refuses_as_bitcoind_does() {
     if bitcoind::installed().is_none() {
         return;
     }
@@ -96,7 +96,7 @@ fn replacement_that_the_mempool_refuses_is_kept_as_by_bitcoind() {
 }
 
 #[test]
-fn payments_are_left_to_the_client_where_nothing_is_broadcast_as_by_bitcoind() {
+fn wallet_leaves_payments_to_the_client_if_nothing_is_broadcast_as_bitcoind_does() {
     let Some(mut pair) = Pair::start(&["walletbroadcast=false"]) else { return };
     pair.fund(4);
     let calls = [
@@ -111,11 +111,11 @@ fn payments_are_left_to_the_client_where_nothing_is_broadcast_as_by_bitcoind() {
             let txid = answer.get("txid").unwrap_or(&answer).clone();
             (shown(client, &txid), txid)
         });
-        // They are not offered later, either.
+        // The wallet does not submit them later either.
         client.call("unloadwallet", json!(["w"]));
         client.call("loadwallet", json!(["w"]));
         assert_eq!(client.call("getrawmempool", json!([])), json!([]));
-        // The client does it.
+        // The client submits the payment.
         let first = made[0].1.clone();
         let hex = client.call("gettransaction", json!([first]))["hex"].clone();
         assert_eq!(client.call("sendrawtransaction", json!([hex])), first);

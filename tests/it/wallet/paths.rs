@@ -1,4 +1,4 @@
-//! Wallets that clients name by an absolute path, as Liana does: the name is kept, and nothing is written there.
+//! Wallets that clients name by an absolute path, as Liana does: the wallet keeps the name, and no file is written there.
 
 use std::path::Path;
 
@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use crate::users::{ALICE, with_user};
 
-/// A folder of a client's that is there, and the name of a wallet below it.
+/// An existing folder of a client, and the name of a wallet in it.
 fn of_liana(folder: &tempfile::TempDir) -> String {
     let folder = std::fs::canonicalize(folder.path()).unwrap();
     folder.join(".liana/bitcoin/data dir/bitcoind_watchonly_wallet").to_str().unwrap().to_owned()
 }
 
-/// The paths of calls for a wallet, as clients write them.
+/// The URL paths of a wallet's calls, as clients write them.
 fn in_paths(name: &str) -> [String; 3] {
     let encoded: String = name.bytes().map(|byte| format!("%{byte:02X}")).collect();
     [name.replace(' ', "%20"), name.replace('/', "%2F").replace(' ', "%20"), encoded]
@@ -39,7 +39,7 @@ fn createwallet_by_an_absolute_path_keeps_the_name_and_writes_nothing_there() {
     assert_eq!(refused, (-4, format!("Wallet file verification failed. {exists}")));
     assert_eq!(client.refused("loadwallet", json!([name])).0, -35);
 
-    // It is loaded at the start.
+    // The wallet is loaded at the start.
     host = host.restart();
     let mut client = host.client();
     assert_eq!(client.call("listwallets", json!([])), json!([name]));
@@ -70,7 +70,7 @@ fn wallets_by_absolute_paths_are_told_apart_and_may_be_long_and_restored() {
     sorted.sort_unstable_by_key(|name| name.as_str().unwrap().to_owned());
     assert_eq!(listed(&mut client), sorted);
     for name in names {
-        // What a name has of `%` is escaped in a path, as clients do.
+        // Clients escape `%` in the URL path.
         let path = &in_paths(name)[2];
         assert_eq!(client.wallet(path).call("getwalletinfo", json!([]))["walletname"], json!(name));
     }
@@ -102,7 +102,7 @@ fn check_backup(host: &Host) {
 }
 
 #[test]
-fn loadwallet_of_the_path_of_a_wallet_of_bitcoind_says_how_it_is_copied() {
+fn loadwallet_of_the_path_of_a_bitcoind_wallet_explains_how_to_copy_it() {
     let [folder, folders] = [0; 2].map(|_| tempfile::tempdir().unwrap());
     let (host, mut alice) = with_user(&format!("folders = [{:?}]", folders.path()));
     let mut client = host.client();
@@ -118,12 +118,12 @@ fn loadwallet_of_the_path_of_a_wallet_of_bitcoind_says_how_it_is_copied() {
     let told = client.refused("loadwallet", json!([name]));
     assert_eq!(told, (-18, format!("{failed}A wallet of bitcoind lies there, which can be copied: {advice}")));
 
-    // A user who may use one folder learns nothing of files elsewhere.
+    // A user confined to one folder learns nothing about files elsewhere.
     assert_eq!(alice.refused("loadwallet", json!([name])), missing);
 }
 
 #[test]
-fn users_of_one_wallet_by_an_absolute_path_name_it_whole() {
+fn users_reach_a_wallet_only_if_their_setting_has_its_full_absolute_path() {
     let unknown = (-18, "Requested wallet does not exist or is not loaded".to_owned());
     let users = [("alice", "/nowhere/w"), ("bob", "/nowhere/*"), ("carol", "/nowhere"), ("dave", "w")];
     let section = |(name, allowed): &(&str, &str)| {

@@ -1,4 +1,4 @@
-//! Payments, and the coins and balances that they come from.
+//! Payments, and their coins and balances.
 
 use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, NOBODY, all_groups};
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ fn check_sendtoaddress(host: &Host, alice: &mut Client, mining: &Value) {
     assert_eq!(bob.refused("sendtoaddress", json!([back, -1])), (-3, "Amount out of range".into()));
 }
 
-/// sendmany pays several, and subtracts the fee from those that are named.
+/// sendmany pays several addresses, and subtracts the fee from the named ones.
 fn check_sendmany(host: &Host, alice: &mut Client, mining: &Value) {
     let mut carol = host.new_wallet("carol");
     let [first, second, third] =
@@ -58,13 +58,13 @@ fn check_sendmany(host: &Host, alice: &mut Client, mining: &Value) {
     let fee = sent["fee"].to_string().replace("-0.", "").parse::<u64>().unwrap();
     let received = carol.call("getbalances", json!([]))["mine"]["trusted"].to_string();
     assert_eq!(received.replace('.', "").parse::<u64>().unwrap(), 175_000_000 - fee);
-    // JSON that names an address twice has no meaning that all readers share.
+    // JSON readers disagree about an address that is named twice.
     let twice = format!(r#"{{"method":"sendmany","params":["",{{"{first}":1,"{first}":2}}],"id":1}}"#);
     let refusal = format!("Invalid parameter, duplicated address: {first}");
     assert!(alice.post(&twice).body.contains(&refusal));
 }
 
-/// getbalances and listunspent tell reused addresses apart, as bitcoind 29 did after the same steps.
+/// getbalances and listunspent separate reused addresses, as bitcoind 29 did after the same steps.
 fn check_reused_addresses(host: &Host, alice: &mut Client, mining: &Value) {
     alice.call("createwallet", json!(["careful", false, false, "", true]));
     let mut careful = host.client().wallet("careful");
@@ -72,7 +72,7 @@ fn check_reused_addresses(host: &Host, alice: &mut Client, mining: &Value) {
     alice.call("sendtoaddress", json!([used, 10]));
     alice.call("sendtoaddress", json!([fresh, 1]));
     alice.call("generatetoaddress", json!([1, mining]));
-    // A text of a descriptor is the same wherever it is told.
+    // A descriptor's text is the same in every answer.
     let coin = careful.call("listunspent", json!([1, 9, [used]]))[0].clone();
     let received = careful.call("listtransactions", json!(["*", 10]));
     let of_coin = received.as_array().unwrap().iter().find(|entry| entry["txid"] == coin["txid"]).unwrap();
@@ -109,13 +109,13 @@ fn sendtoaddress_has_a_locktime_and_listlockunspent_knows_at_once_what_was_spent
         let txid = client.call("sendtoaddress", json!([address, 1]));
         client.call("gettransaction", json!({"txid": txid, "verbose": true}))["decoded"]["locktime"].as_u64().unwrap()
     };
-    // The locktime is the height unless the tip is old, and one in ten is up to 99 blocks further back.
+    // The locktime is the tip's height unless the tip is old. One in ten is up to 99 blocks lower.
     assert!((11..=110).contains(&locktime(&mut client, 28_800)));
     assert_eq!(locktime(&mut client, 28_801), 0);
 
     let coins = client.call("listunspent", json!([]));
     let coins = coins.as_array().unwrap();
-    // Several, because the wallet may have followed by chance.
+    // Several coins, since the wallet may have followed by chance.
     assert!(coins.len() >= 8, "{coins:?}");
     for coin in coins {
         let list = json!([{"txid": coin["txid"], "vout": coin["vout"]}]);

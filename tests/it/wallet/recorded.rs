@@ -1,10 +1,10 @@
-//! The wallet's rules as a real bitcoind showed them: a wallet restored from its descriptors, hardened wildcards, encryption of
-//! a wallet that was made blank, and what a replacement and an orphaned coinbase do to coins and history.
+//! Wallet rules recorded from a real bitcoind: a wallet restored from its descriptors, hardened wildcards, encryption of a blank wallet,
+//! and the effect of replacements and orphaned coinbases on coins and history.
 
 use outrigger_tests::{Client, Host, HostOptions, RECORDED, recorded};
 use serde_json::{Map, Value, json};
 
-/// What the recording keeps of an answer, as `tests/record/wallet_rules.py` does.
+/// The part of an answer that the recording has, as `tests/record/wallet_rules.py` selects it.
 fn kept(method: &str, answer: Value) -> Value {
     let only = |item: &Value, keys: &[&str]| -> Value {
         let object = item.as_object().unwrap().iter().filter(|(key, _)| keys.contains(&key.as_str()));
@@ -64,7 +64,7 @@ fn wallet_rpcs_follow_the_rules_of_a_recorded_bitcoind() {
         for step in expected["steps"].as_array().unwrap() {
             for action in step["actions"].as_array().unwrap() {
                 let got = replay.call(action);
-                // What creating a wallet warns of is the build's own.
+                // Warnings of createwallet depend on the build.
                 if action[1] != "createwallet" {
                     assert_eq!(got, action[3], "{}: {action}", step["name"]);
                 }

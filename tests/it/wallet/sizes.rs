@@ -1,4 +1,4 @@
-//! What coins of all kinds of scripts cost to spend, beside a real bitcoind with the same descriptors and coins.
+//! The fees of spending coins of all kinds of scripts, beside a real bitcoind with the same descriptors and coins.
 
 use outrigger_tests::{Client, Host, HostOptions, XPRV, bitcoind};
 use serde_json::{Value, json};
@@ -7,21 +7,21 @@ use super::compared::FOREIGN;
 
 const NOBODY: &str = "0250929b74c1a04954b78b4b6035e97a5e078a5a0f28ec96d547bfee9ace803ac0";
 
-/// A wallet of ours and one of the node.
+/// A host's wallet and one of the node.
 struct Beside {
     ours: Client,
     theirs: Client,
 }
 
 impl Beside {
-    /// Two wallets without keys. Each name takes its change from a branch of its own: all keys are of one master key.
+    /// Two wallets without keys. Each name has a change branch of its own: all keys derive from one master key.
     fn new(host: &Host, name: &str) -> Self {
         let [ours, theirs] = [host.client(), host.node.as_ref().unwrap().client()]
             .map(|mut client| client.create_wallet(name, json!({"blank": true})));
         Self { ours, theirs }
     }
 
-    /// Imports a descriptor into both, and gives its address.
+    /// Imports a descriptor into both wallets, and returns its address.
     fn import(&mut self, text: &str, internal: bool) -> Value {
         let desc = self.ours.with_checksum(text);
         let mut request = json!({"desc": desc, "timestamp": "now", "active": internal, "internal": internal});
@@ -39,7 +39,7 @@ impl Beside {
         self.ours.call("deriveaddresses", json!([public]))[0].clone()
     }
 
-    /// The fee of the same call of both, which is the same, or the same error.
+    /// Checks that a call has the same fee or error in both wallets, and returns it.
     #[track_caller]
     fn check(&mut self, method: &str, params: &Value, what: &str) -> Value {
         let [ours, theirs] = [&mut self.ours, &mut self.theirs].map(|client| {
@@ -52,13 +52,13 @@ impl Beside {
     }
 }
 
-/// The key at a path below the master key, with its private half.
+/// The key at a path below the master key, with its private key.
 fn private(path: &str) -> String {
     format!("{XPRV}/{path}")
 }
 
 #[test]
-fn coins_of_all_scripts_are_weighed_and_spent_as_by_bitcoind() {
+fn wallet_weighs_and_spends_coins_of_all_scripts_as_bitcoind_does() {
     if bitcoind::installed().is_none() {
         return;
     }
@@ -116,7 +116,7 @@ fn check_weighed_miniscripts(host: &Host) {
             let options = json!({"fee_rate": feerate, "add_inputs": false, "change_type": "bech32"});
             let told = beside.check("walletcreatefundedpsbt", &json!([input, [{FOREIGN: 0.5}], 0, options]), text);
             assert_eq!(told[0], "made", "{text}: {told}");
-            // Chosen without being named, while all others are locked.
+            // Chosen by the wallet, while all others are locked.
             let others: Vec<Value> = coins
                 .iter()
                 .filter(|other| *other != coin)
@@ -133,20 +133,20 @@ fn check_weighed_miniscripts(host: &Host) {
             }
         }
     }
-    // All together.
+    // All coins together.
     let options = json!({"fee_rate": 5, "change_type": "bech32"});
     let all = json!([[], [{FOREIGN: descriptors.len() as f64 - 0.01}], 0, options]);
     assert_eq!(beside.check("walletcreatefundedpsbt", &all, "all")[0], "made");
 }
 
-/// sendtoaddress spends miniscripts that the keys suffice for.
+/// sendtoaddress spends miniscripts that the wallet's keys can satisfy.
 fn check_spent_miniscripts(host: &Host) {
     let mut beside = Beside::new(host, "spent");
     beside.import(&format!("wpkh({}/*)", private("98")), true);
     let addresses = [
         format!("wsh(or_d(pk({}),and_v(v:pkh({NOBODY}),older(10))))", private("1")),
         format!("tr({NOBODY},pk({}))", private("2")),
-        // Only once time has passed, which the payment does not wait for.
+        // Needs a timelock that the payment does not wait for.
         format!("wsh(or_d(pk({NOBODY}),and_v(v:pkh({}),older(10))))", private("3")),
     ]
     .map(|text| beside.import(&text, false));
@@ -162,7 +162,7 @@ fn check_spent_miniscripts(host: &Host) {
     assert_eq!(beside.ours.refused("sendtoaddress", json!([FOREIGN, 40])).0, -6);
 }
 
-/// psbtbumpfee weighs the inputs of others by their signatures.
+/// psbtbumpfee weighs foreign inputs by their signatures.
 fn check_inputs_of_others(host: &Host) {
     let mut beside = Beside::new(host, "bumped");
     let mine = beside.import(&format!("wpkh({}/5)", private("1")), false);
@@ -179,7 +179,7 @@ fn check_inputs_of_others(host: &Host) {
         let mut value = 0.0;
         let mut coin = |client: &mut Client| {
             let coins = client.call("listunspent", json!([1]));
-            // Not the change of a former payment.
+            // Not the change of an earlier payment.
             let coin = coins.as_array().unwrap().iter().find(|coin| coin["amount"].as_f64() > Some(1.0)).unwrap();
             value += coin["amount"].as_f64().unwrap();
             json!({"txid": coin["txid"], "vout": coin["vout"], "sequence": 0xffff_fffd_u32})

@@ -9,9 +9,9 @@ use super::keys;
 
 const WALLETS: usize = 300;
 
-/// The most threads that the whole process may have, whatever the number of wallets.
+/// The most threads of the whole process, for any number of wallets.
 const THREADS: usize = 64;
-/// How many more there are for each plugin that runs in a process of its own, and how many plugins there are.
+/// How many more threads each isolated plugin has, and how many plugins there are.
 const THREADS_OF_A_PROCESS: usize = 12;
 const PLUGINS: usize = 7;
 
@@ -35,7 +35,7 @@ fn wallets_are_made_loaded_chosen_and_described() {
     check_former_layouts(&host);
 }
 
-/// createwallet, loadwallet and unloadwallet change what listwallets tells.
+/// listwallets follows createwallet, loadwallet and unloadwallet.
 fn check_lists(client: &mut Client) {
     let none = client.refused("getwalletinfo", json!([]));
     assert_eq!(none.0, -18);
@@ -63,7 +63,7 @@ fn check_lists(client: &mut Client) {
     assert_eq!(client.call("listwallets", json!([])), json!(["b b", "a"]));
 }
 
-/// createwallet, loadwallet, restorewallet and unloadwallet have warnings only where there are any.
+/// Answers of createwallet, loadwallet, restorewallet and unloadwallet contain warnings only if there are any.
 fn check_warnings(client: &mut Client) {
     assert_eq!(client.call("createwallet", json!(["c"])), json!({"name": "c"}));
     let warnings = ["Empty string given as passphrase, wallet will not be encrypted."];
@@ -107,7 +107,7 @@ fn check_members(host: &Host) {
     assert_eq!(told, json!({"walletname": "w", "backup_needed": true, "last_backup": 0}));
 }
 
-/// loadwallet of a layout that no release had names the commit that reads it, and changes nothing.
+/// loadwallet of an unreleased layout names the commit that reads it, and changes nothing.
 fn check_former_layouts(host: &Host) {
     let mut client = host.client();
     let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/former");
@@ -132,14 +132,14 @@ fn loadwallet_lets_three_hundred_wallets_share_a_few_threads() {
     let mut host = Host::start_with(HostOptions::with(&["wallet.keypool=1"]));
     let mut client = host.client();
     for number in 0..WALLETS {
-        // Only some have keys, for these take longer to make.
+        // Few wallets have keys, since these take longer to make.
         let blank = number % 50 != 7;
         client.call("createwallet", json!([format!("w{number}"), false, blank, "", false, true, true]));
     }
     assert_eq!(client.call("listwallets", json!([])).as_array().unwrap().len(), WALLETS);
     assert!(threads(&host) <= most_threads(), "{} threads for {WALLETS} wallets", threads(&host));
 
-    // A block reaches the one that it pays; the others stand where it stands.
+    // A block pays one wallet, and the others follow it without a transaction.
     let address = client.wallet("w7").call("getnewaddress", json!([]));
     let mut client = host.client();
     let block = client.call("generatetoaddress", json!([1, address]))[0].clone();
@@ -149,7 +149,7 @@ fn loadwallet_lets_three_hundred_wallets_share_a_few_threads() {
         assert_eq!((&info["lastprocessedblock"]["hash"], &info["txcount"]), (&block, &json!(0)));
     }
 
-    // What was followed in memory is followed after a kill too.
+    // After a kill, wallets are at the tip again, even if they had followed the last blocks in memory only.
     client.call("generatetoaddress", json!([3, ELSEWHERE]));
     host = host.kill_and_restart();
     let mut client = host.client();
@@ -164,7 +164,7 @@ fn loadwallet_lets_three_hundred_wallets_share_a_few_threads() {
 }
 
 #[test]
-fn wallets_for_which_the_system_has_no_files_are_not_loaded_and_not_made() {
+fn wallets_beyond_the_open_file_limit_are_neither_loaded_nor_made() {
     let mut host = Host::start_with(HostOptions::with(&["wallet.keypool=1"]));
     for number in 0..12 {
         host.client().call("createwallet", json!({"wallet_name": format!("w{number}"), "load_on_startup": true}));
@@ -179,7 +179,7 @@ fn wallets_for_which_the_system_has_no_files_are_not_loaded_and_not_made() {
     assert_eq!(loaded.as_array().unwrap().len(), 8);
     let said = std::fs::read_to_string(log.path()).unwrap();
     assert!(said.contains("at most 210 connections are taken"), "{said}");
-    // One line tells of all of them.
+    // One log line covers all of them.
     let told: Vec<&str> = said.lines().filter(|line| line.contains("no further wallets are loaded")).collect();
     assert!(told.len() == 1 && told[0].contains("wallets=4"), "{said}");
     assert!(!said.contains("the wallet could not be loaded"), "{said}");

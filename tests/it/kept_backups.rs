@@ -1,4 +1,4 @@
-//! The backups that a host makes by itself: what they hold, that each was checked, and that nothing is lost where one cannot be made.
+//! Automatic backups of a host: their content, their check, and that a failed backup loses nothing.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,7 +14,7 @@ use super::kills::{Numbers, setting};
 use super::metrics::ask;
 
 const KILLS: u64 = 8;
-/// The longest that a host lives after a start, in microseconds.
+/// The longest time from a start to the kill, in microseconds.
 const MAX_LIFE: u64 = 400_000;
 
 /// A host that makes backups in this folder.
@@ -34,7 +34,7 @@ fn backups(folder: &Path, wallet: &str) -> Vec<PathBuf> {
     files
 }
 
-/// Waits for a backup that is none of these.
+/// Waits for a backup that is not in `former`, and returns it.
 fn next(folder: &Path, wallet: &str, former: &[PathBuf]) -> PathBuf {
     wait_for("a new backup", || backups(folder, wallet).pop().filter(|newest| !former.contains(newest)))
 }
@@ -43,7 +43,7 @@ fn restore(arguments: &[&str]) -> Output {
     Command::new(&built().binary).args(["wallet", "restore"]).args(arguments).output().unwrap()
 }
 
-/// What a backup holds.
+/// The content of a backup as text.
 #[track_caller]
 fn told(file: &Path, more: &[&str]) -> String {
     let output = restore(&[&["--dry-run", file.to_str().unwrap()], more].concat());
@@ -60,7 +60,7 @@ fn import(wallet: &mut Client, number: u64) -> String {
     text
 }
 
-/// No number until the wallet was looked at first.
+/// The metric does not exist until the host has looked at the wallet once.
 fn metric(host: &Host, name: &str) -> f64 {
     let page = ask(host.metrics.unwrap(), "GET /metrics");
     let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix("{wallet=\"w\"} "));
@@ -68,7 +68,7 @@ fn metric(host: &Host, name: &str) -> f64 {
 }
 
 #[test]
-fn backups_come_at_once_after_new_keys_and_the_newest_stay() {
+fn host_backs_up_new_keys_at_once_and_keeps_the_newest_backups() {
     let folder = tempfile::tempdir().unwrap();
     let host = Host::start_with(options(folder.path(), &["backup.keep=3", "wallet.keypool=5"]));
     let mut wallet = host.new_wallet("w");
@@ -96,7 +96,7 @@ fn backups_come_at_once_after_new_keys_and_the_newest_stay() {
     });
     assert!(metric(&host, "outrigger_wallet_last_backup_time_seconds") > 1e9);
     assert_eq!(metric(&host, "outrigger_wallet_backup_failures_total"), 0.0);
-    // The newest makes the same wallet, by the command too.
+    // The newest backup restores the same wallet, also with the command.
     let file = made[4].to_str().unwrap();
     let restored = restore(&[file, "--as", "copy", "--datadir", host.datadir().to_str().unwrap()]);
     assert!(restored.status.success(), "{}", String::from_utf8_lossy(&restored.stderr));
@@ -107,10 +107,10 @@ fn backups_come_at_once_after_new_keys_and_the_newest_stay() {
     );
     assert_eq!(copy.call("getbalances", json!([])), wallet.call("getbalances", json!([])));
     assert_eq!(copy.call("getaddressesbylabel", json!(["rent"])), wallet.call("getaddressesbylabel", json!(["rent"])));
-    // A restart makes no further one: nothing has changed, and the last is not old.
+    // A restart makes no further backup: nothing has changed, and the last one is recent.
     let host = host.restart();
     host.client().call("loadwallet", json!(["w"]));
-    // Wallets come in the order in which they were loaded.
+    // The host backs up wallets in the order in which they were loaded.
     host.new_wallet("later");
     next(folder.path(), "later", &[]);
     assert_eq!(backups(folder.path(), "w"), made[2..]);
@@ -137,7 +137,7 @@ fn backups_of_a_locked_wallet_come_in_time_and_are_encrypted_to_a_recipient() {
     for line in ["encrypted with a passphrase: yes", "encrypted with age: yes", "damage: none"] {
         assert!(contents.lines().any(|found| found == line), "{line}\n{contents}");
     }
-    // A flipped bit is seen, and nothing that is not encrypted stays anywhere.
+    // The check detects a flipped bit, and no unencrypted file is left anywhere.
     let damaged = folder.path().join("damaged");
     let mut bytes = sealed;
     let middle = bytes.len() / 2;
@@ -153,7 +153,7 @@ fn backups_of_a_locked_wallet_come_in_time_and_are_encrypted_to_a_recipient() {
 }
 
 #[test]
-fn a_folder_that_vanished_is_told_and_nothing_is_written_in_its_place() {
+fn host_reports_a_missing_backup_folder_and_writes_nothing_in_its_place() {
     let place = tempfile::tempdir().unwrap();
     let (folder, away) = (place.path().join("backups"), place.path().join("away"));
     fs::create_dir(&folder).unwrap();
@@ -170,7 +170,7 @@ fn a_folder_that_vanished_is_told_and_nothing_is_written_in_its_place() {
     import(&mut wallet, 2);
     let second = next(&folder, "w", &[first]);
     assert!(told(&second, &[]).contains("\ndescriptors: 10\n"));
-    // Without the folder, with one of another host, and with one in the data directory, no host starts.
+    // The host refuses to start without the folder, with the folder of another host, and with a folder in the data directory.
     for (folder, why) in [
         (&place.path().join("none"), "the folder must exist"),
         (&backups(&folder, "w")[0], "it is not a folder"),
@@ -185,7 +185,7 @@ fn a_folder_that_vanished_is_told_and_nothing_is_written_in_its_place() {
 }
 
 #[test]
-fn wallets_that_are_unloaded_or_new_are_backed_up_at_once() {
+fn host_backs_up_new_and_unloaded_wallets_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let host = Host::start_with(options(folder.path(), &["wallet.keypool=5"]));
     check_former_name(&host, folder.path());
@@ -193,7 +193,7 @@ fn wallets_that_are_unloaded_or_new_are_backed_up_at_once() {
     check_unloaded(&host, folder.path());
 }
 
-/// A new wallet of a former name is backed up at once.
+/// A new wallet with the name of a deleted one is backed up at once.
 fn check_former_name(host: &Host, folder: &Path) {
     host.new_wallet("w");
     let first = next(folder, "w", &[]);
@@ -202,7 +202,7 @@ fn check_former_name(host: &Host, folder: &Path) {
     });
     host.client().call("unloadwallet", json!(["w"]));
     fs::remove_dir_all(host.network_folder().join("wallets/w")).unwrap();
-    // It has as many changes as the former one.
+    // The new wallet has as many changes as the former one.
     host.new_wallet("w");
     let second = next(folder, "w", std::slice::from_ref(&first));
     let keys = |file: &Path| told(file, &[]).lines().find(|line| line.contains("pub")).unwrap().to_owned();
@@ -218,7 +218,7 @@ fn check_unloaded(host: &Host, folder: &Path) {
         import(&mut wallet, 0);
         client.call("unloadwallet", json!([name]));
     }
-    // It is loaded while its backup may still be due.
+    // The wallet is loaded again while its backup may still be pending.
     client.call("loadwallet", json!(["d"]));
     for name in ["a", "b", "c", "d"] {
         wait_until("the backup has the imported keys", || {
@@ -228,7 +228,7 @@ fn check_unloaded(host: &Host, folder: &Path) {
     assert_eq!(client.call("listwallets", json!([])), json!(["d"]));
 }
 
-/// A copy that is not whole does not pass the check.
+/// A truncated or changed copy does not pass the check.
 fn check_incomplete_copies(backup: &Path) {
     let bytes = fs::read(backup).unwrap();
     let place = tempfile::tempdir().unwrap();
@@ -258,7 +258,7 @@ fn check_incomplete_copies(backup: &Path) {
 }
 
 #[test]
-fn a_full_disk_leaves_the_last_backup_and_no_half_one() {
+fn a_full_disk_leaves_the_last_backup_and_no_partial_one() {
     let Some(disk) = SmallDisk::in_memory(32 << 20) else { return };
     let host = Host::start_with(options(disk.path(), &["wallet.keypool=5", "backup.keep=1"]));
     let mut wallet = host.new_wallet("w");

@@ -1,4 +1,4 @@
-//! A daemon that has keys, behind a Unix socket in a folder of its own.
+//! A daemon that holds keys, behind a Unix socket in a folder of its own.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;

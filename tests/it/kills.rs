@@ -1,8 +1,8 @@
-//! A host that is killed at any instant, while blocks come, reorganise, and transactions wait for them, loses no block that
-//! it has answered for.
+//! A host is killed at random instants while blocks arrive, reorganise and confirm transactions. It loses no block that it has
+//! acknowledged.
 //!
-//! Several hosts live beside one another. `OUTRIGGER_KILLS` says how often they are killed together, `OUTRIGGER_KILLS_SEED` at
-//! which instants.
+//! Several hosts run at the same time. `OUTRIGGER_KILLS` sets how often they are killed in total, `OUTRIGGER_KILLS_SEED` seeds the
+//! instants.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc;
@@ -16,9 +16,9 @@ use serde_json::{Value, json};
 
 const KILLS: u64 = 40;
 const HOSTS: u64 = 4;
-/// The longest that one lives after a start, in microseconds.
+/// The longest time from a start to the kill, in microseconds.
 const MAX_LIFE: u64 = 400_000;
-/// The outputs that there are to spend at the beginning.
+/// The spendable outputs at the beginning.
 const OUTPUTS: usize = 1_000;
 const OUTPUT_VALUE: u64 = 4_000_000;
 const FEE: u64 = 1_000;
@@ -30,7 +30,7 @@ const EMPTY_COMMITMENT: &str = "6a24aa21a9ede2f61c3f71d1defd3fa999dfa36953755c69
 pub struct Numbers(pub u64);
 
 impl Numbers {
-    /// The next one, below `bound`.
+    /// The next number, below `bound`.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -43,18 +43,18 @@ pub fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().map_or(default, |value| value.parse().unwrap())
 }
 
-/// What the host has answered, and must therefore know for ever.
+/// The state that the host has acknowledged, and must keep.
 #[derive(Default)]
 struct Answered {
-    /// Blocks that were answered null, with their heights.
+    /// Blocks that submitblock accepted (null), with their heights.
     valid: BTreeMap<String, u64>,
-    /// Blocks that were answered otherwise, but kept.
+    /// Blocks with another answer that the host still keeps.
     stored: Vec<String>,
-    /// Outputs that can be spent, with their values.
+    /// Spendable outputs, with their values.
     outputs: Vec<(OutPoint, u64)>,
 }
 
-/// One life of the host: what its client does until it is gone.
+/// The time from a start of the host to its kill, with the work of its client.
 struct Life<'a> {
     client: Client,
     numbers: &'a mut Numbers,
@@ -62,7 +62,7 @@ struct Life<'a> {
 }
 
 impl Life<'_> {
-    /// Goes on until the host is gone.
+    /// Works until the host is gone.
     fn run(mut self) {
         while self.step().is_some() {}
     }
@@ -81,7 +81,7 @@ impl Life<'_> {
     }
 
     fn pay(&mut self) -> Option<()> {
-        // A kill loses the mempool, and with it outputs.
+        // A kill loses the mempool, and so the outputs of its transactions.
         if self.answered.outputs.is_empty() {
             return self.extend();
         }
@@ -89,7 +89,7 @@ impl Life<'_> {
         let (outpoint, value) = self.answered.outputs.swap_remove(index);
         let tx = spend(&[outpoint], &[Amount::from_sat(value - FEE)]);
         let txid = tx.compute_txid();
-        // Too long a chain of transactions is refused; the output is then spent another time, or never.
+        // The host refuses a chain of transactions that is too long. The output may be spent later.
         let is_sent = self.client.call_while_alive("sendrawtransaction", json!([serialize_hex(&tx)]))?.is_ok();
         if is_sent && value > 2 * FEE {
             self.answered.outputs.push((OutPoint { txid, vout: 0 }, value - FEE));
@@ -104,7 +104,7 @@ impl Life<'_> {
         self.submit(&block, template["height"].as_u64().unwrap())
     }
 
-    /// Submits a branch beside the tip, which becomes the better one.
+    /// Submits a longer branch that replaces the tip.
     fn reorganise(&mut self) -> Option<()> {
         let mut template = self.template()?;
         let height = template["height"].as_u64().unwrap();
@@ -157,12 +157,12 @@ fn prepare(host: &Host, answered: &mut Answered) {
     let tx = spend(&[funding], &[Amount::from_sat(OUTPUT_VALUE); OUTPUTS]);
     let txid: Txid = tx.compute_txid();
     host.client().call("sendrawtransaction", json!([serialize_hex(&tx), 0]));
-    // Deep enough that no reorganisation brings it back into the mempool, which a kill loses.
+    // Deep enough that no reorganisation returns the transaction to the mempool, which a kill loses.
     (102..=104).for_each(|height| _ = mine(height));
     answered.outputs.extend((0..).take(OUTPUTS).map(|vout| (OutPoint { txid, vout }, OUTPUT_VALUE)));
 }
 
-/// Checks that the chain holds together, and that all blocks of `answered`, or the last ones, are there.
+/// Checks that the chain is consistent and has all blocks of `answered`, or only the last ones unless `everything` is set.
 fn check(client: &mut Client, answered: &Answered, everything: bool) {
     let height = client.call("getblockcount", json!([])).as_u64().unwrap();
     let best = client.call("getbestblockhash", json!([]));
@@ -186,7 +186,7 @@ fn check(client: &mut Client, answered: &Answered, everything: bool) {
     }
 }
 
-/// Lets a client work with a host for some time, kills the host and starts it again.
+/// Lets a client work with a host for `life`, then kills the host and starts it again.
 pub fn cut_short(mut host: Host, life: Duration, work: impl FnOnce(Client) + Send) -> Host {
     std::thread::scope(|scope| {
         let client = host.client();
@@ -196,27 +196,27 @@ pub fn cut_short(mut host: Host, life: Duration, work: impl FnOnce(Client) + Sen
             work(client);
         });
         begins.recv().unwrap();
-        // Not a wait for anything: this is the instant of the kill.
+        // Not a wait for an event: the kill happens at this instant.
         std::thread::sleep(life);
         host.kill();
     });
     host.start_again()
 }
 
-/// Lets several hosts share the kills that were asked for, or this many, each with numbers of its own.
+/// Spreads OUTRIGGER_KILLS kills, or `kills` by default, over several hosts, each with numbers of its own.
 pub fn share(hosts: u64, kills: u64, seed: u64, kill_often: fn(u64, Numbers)) {
     let (kills, seed) = (setting("OUTRIGGER_KILLS", kills), setting("OUTRIGGER_KILLS_SEED", seed));
     eprintln!("OUTRIGGER_KILLS_SEED={seed}");
     std::thread::scope(|scope| {
         for number in 0..hosts.min(kills) {
-            // The first ones take what is left over.
+            // The first hosts take the remainder.
             let share = kills / hosts + u64::from(number < kills % hosts);
             scope.spawn(move || kill_often(share, Numbers((seed ^ (number << 32)).max(1))));
         }
     });
 }
 
-/// One host, and its client, over this many kills.
+/// Kills one host this many times, with a client that works meanwhile.
 fn kill_often(kills: u64, mut numbers: Numbers) {
     let mut host = Host::start();
     let mut answered = Answered::default();
@@ -232,6 +232,6 @@ fn kill_often(kills: u64, mut numbers: Numbers) {
 }
 
 #[test]
-fn chain_keeps_what_was_answered_through_kills_at_any_instant() {
+fn chain_keeps_every_answered_block_through_kills_at_any_instant() {
     share(HOSTS, KILLS, 0x6f75_7472, kill_often);
 }

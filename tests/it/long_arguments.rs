@@ -1,13 +1,13 @@
-//! The memory that calls with long arguments take.
+//! The memory that calls with long arguments use.
 
 use bitcoin::hex::FromHex;
 use outrigger_tests::{Host, wait_until};
 use serde_json::{Value, json};
 
 const LENGTH: usize = 10_000_000;
-/// A call takes at most so many times the memory of its argument, beside its answer.
+/// A call uses at most this many times the memory of its argument, without its answer.
 const MOST: u64 = 5;
-/// What a call takes beside: parts of the heap that are touched for the first time, and huge pages that are used in part.
+/// Memory that a call uses besides, in bytes: parts of the heap touched for the first time, and partly used huge pages.
 const BESIDE: u64 = 4 << 20;
 
 fn start() -> Host {
@@ -16,12 +16,12 @@ fn start() -> Host {
     host
 }
 
-/// Makes a call, and checks how much memory it took. Large blocks are the system's again once the host frees them, so that no earlier
-/// call of a test spares a later one its memory.
+/// Makes a call, and checks how much memory it used. The host returns large freed blocks to the system, so no earlier call of a test
+/// spares a later one its memory.
 #[track_caller]
 fn check(host: &Host, method: &str, params: Value) {
     let mut client = host.client().wallet("w");
-    // The first call takes what stays.
+    // The first call allocates memory that stays.
     let _ = client.try_call(method, json!(["00"]));
     wait_until("no buffer of another connection is left", || client.call("gethostinfo", json!([]))["connections"] == 1);
     let request = json!({"id": 1, "method": method, "params": params}).to_string();
@@ -42,12 +42,12 @@ fn transaction(script_sig: &str, outputs: &str) -> String {
     format!("0200000001{}00000000{script_sig}ffffffff{outputs}00000000", "11".repeat(32))
 }
 
-/// A length as transactions and PSBTs have it, in hexadecimal.
+/// A length in the encoding of transactions and PSBTs, in hexadecimal.
 fn length(of: usize) -> String {
     format!("fe{:08x}", u32::try_from(of).unwrap().swap_bytes())
 }
 
-/// A PSBT with one long field that nobody knows, in base64.
+/// A PSBT with one long unknown field, in base64.
 fn psbt() -> String {
     let transaction = Vec::from_hex(&transaction("00", "01e8030000000000000151")).unwrap();
     let value = LENGTH / 4 * 3 - 200;
@@ -73,7 +73,7 @@ fn decoding_long_texts_takes_at_most_five_times_their_memory() {
     check(&host, "decodepsbt", json!([psbt()]));
     check(&host, "combinepsbt", json!([[psbt()]]));
     check(&host, "finalizepsbt", json!([psbt()]));
-    // At the end, since its many small blocks may stay with the host.
+    // Last, since its many small blocks may stay allocated.
     let outputs = LENGTH / 2 / 9 - 10;
     let outputs = length(outputs) + &"e80300000000000000".repeat(outputs);
     check(&host, "decoderawtransaction", json!([transaction("00", &outputs)]));

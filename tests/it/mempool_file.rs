@@ -1,4 +1,4 @@
-//! savemempool: a real bitcoind reads the file.
+//! A real bitcoind reads the file that savemempool writes.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use outrigger_tests::pair::{COIN, Pair, spend};
 use outrigger_tests::{Client, HostOptions};
 use serde_json::{Value, json};
 
-/// How many blocks make two coins mature.
+/// The number of blocks until two coins are mature.
 const BLOCKS: u64 = 102;
 
 fn chain_of(pair: &mut Pair, length: u64, fee: u64) -> Vec<Transaction> {
@@ -27,10 +27,10 @@ fn send_all(client: &mut Client, transactions: &[Transaction]) {
     }
 }
 
-/// What the node tells beside what Bitcoin Core does.
+/// Fields that this node adds to those of Bitcoin Core.
 const NODES_OWN: [&str; 4] = ["startingpriority", "currentpriority", "hash", "priority_delta"];
 
-/// The entries of a mempool, and what was added to fees.
+/// The entries of a mempool, and the fee deltas.
 fn contents(client: &mut Client) -> (Value, Value) {
     let mut told = |method: &str, params: Value| {
         let mut told = client.call(method, params);

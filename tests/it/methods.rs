@@ -1,4 +1,4 @@
-//! The methods that a node lists in its help are answered, or plugins/README.md says why they are not.
+//! The host answers each method in a node's help, or plugins/README.md explains why not.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,14 +11,14 @@ fn listed_as_missing() -> BTreeSet<String> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugins/README.md");
     let page = std::fs::read_to_string(page).unwrap();
     let section = page.split("\n## ").find(|section| section.starts_with("Missing methods")).unwrap();
-    // The cells of a row; the first two rows are the head.
+    // The cells of a row. The first two rows are the header.
     let rows = section.lines().filter(|line| line.starts_with('|')).skip(2);
     let methods = rows.flat_map(|row| row.trim_matches(['|', ' ']).split(" | ").nth(1).unwrap().split(", "));
     methods.map(str::to_owned).collect()
 }
 
 #[test]
-fn help_of_the_recorded_node_is_answered_or_the_readme_says_why_not() {
+fn host_answers_each_method_of_the_recorded_node_or_the_readme_explains_why_not() {
     let recorded = data_json("help.json");
     let recorded: BTreeSet<String> = serde_json::from_value(recorded["methods"].clone()).unwrap();
     let help = Host::start().client().call("help", json!([]));

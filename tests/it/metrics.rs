@@ -1,4 +1,4 @@
-//! The metrics: what Prometheus reads.
+//! The metrics for Prometheus.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::alerts::missing;
 
-/// What is answered to `request`, whole.
+/// The whole answer to `request`.
 pub fn ask(address: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     write!(stream, "{request} HTTP/1.1\r\nHost: {address}\r\n\r\n").unwrap();
@@ -18,14 +18,14 @@ pub fn ask(address: SocketAddr, request: &str) -> String {
 }
 
 #[test]
-fn metrics_tell_prometheus_of_calls_chain_wallets_wrong_passphrases_and_plugins() {
+fn metrics_report_calls_chain_wallets_wrong_passphrases_and_plugins() {
     let backups = tempfile::tempdir().unwrap();
     let folder = format!("backup.folder={}", backups.path().display());
     let host = Host::start_with(HostOptions::with(&["metrics.listen=127.0.0.1:0", "wallet.keypool=5", &folder]));
     let metrics = host.metrics.unwrap();
     let mut wallet = host.new_wallet("shop");
     wallet.mine(3);
-    // A wallet follows behind the chain, and a call of it waits till it has.
+    // A wallet lags behind the chain. A call of the wallet waits until it has caught up.
     wallet.call("getwalletinfo", json!([]));
     wallet.refused("getblockhash", json!([9]));
     wallet.refused("nosuchmethod", json!([]));
@@ -66,10 +66,10 @@ fn metrics_tell_prometheus_of_calls_chain_wallets_wrong_passphrases_and_plugins(
     ] {
         assert!(answer.lines().any(|found| found == line), "{line}\n{answer}");
     }
-    // The test's own connections, and those that may not have been seen to end.
+    // The test's own connections, and closed ones that the host may not have noticed.
     let connections = answer.lines().find_map(|line| line.strip_prefix("outrigger_connections "));
     assert!(matches!(connections, Some("1.0" | "2.0" | "3.0" | "4.0")), "{answer}");
-    // The alerts and the dashboard name no others, but for those of a node, which only a host in front of a bitcoind has.
+    // The alerts and the dashboard use no other metrics, except those of a host in front of a bitcoind.
     let missing = missing(&answer).into_iter().filter(|name| !name.starts_with("outrigger_node_"));
     assert_eq!(missing.collect::<Vec<_>>(), [""; 0]);
     assert!(ask(metrics, "GET /").starts_with("HTTP/1.1 404"));
@@ -80,7 +80,7 @@ fn metrics_tell_prometheus_of_calls_chain_wallets_wrong_passphrases_and_plugins(
 }
 
 #[test]
-fn health_is_told_on_the_rpc_port_too_without_credentials_and_is_bad_while_a_wallet_of_the_start_is_gone() {
+fn health_needs_no_credentials_on_the_rpc_port_and_fails_while_a_startup_wallet_is_missing() {
     let host = Host::start_with(HostOptions::with(&["metrics.listen=127.0.0.1:0", "rpc.console=false"]));
     host.client().call("createwallet", json!({"wallet_name": "w", "load_on_startup": true}));
     let mut client = host.client();
@@ -93,7 +93,7 @@ fn health_is_told_on_the_rpc_port_too_without_credentials_and_is_bad_while_a_wal
         assert_eq!((reply.status, reply.header("allow")), (405, Some("GET, HEAD")), "{page}");
         assert!(ask(host.metrics.unwrap(), &format!("HEAD {page}")).starts_with("HTTP/1.1 200"), "{page}");
     }
-    // As before: bitcoind's answers.
+    // Other requests get bitcoind's answers as before.
     for (request, status) in [
         ("GET /", 405),
         ("GET /metrics", 404),

@@ -1,4 +1,4 @@
-//! Mistakes of an operator: `run --check` refuses each as the start does, with the same text.
+//! Mistakes of an operator: `run --check` refuses each one as the start does, with the same text.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -14,14 +14,14 @@ use tempfile::TempDir;
 
 use crate::users::ALICE;
 
-/// The exit code of a start with a configuration that cannot be used, and of every check that fails.
+/// The exit code of a start with an invalid configuration, and of every failed check.
 const BAD: i32 = 2;
 /// The exit code of a start that fails for another reason.
 const FAILED: i32 = 1;
 
 const NOBODY: u32 = 65_534;
 
-/// A configuration, arguments, the exit code of the start, and a part of the refusal, in which FILE is the configuration.
+/// A configuration, arguments, the exit code of the start, and a part of the refusal. FILE stands for the configuration's path.
 pub struct Mistake {
     pub name: &'static str,
     pub text: String,
@@ -35,7 +35,7 @@ fn mistake(name: &'static str, text: impl Into<String>, expected: impl Into<Stri
 }
 
 impl Mistake {
-    /// A start with this mistake ends with 1.
+    /// Expects exit code 1 from a start with this mistake.
     fn of_the_system(self) -> Self {
         Self { code: FAILED, ..self }
     }
@@ -44,14 +44,14 @@ impl Mistake {
         Self { arguments: arguments.iter().map(|&argument| argument.to_owned()).collect(), ..self }
     }
 
-    /// Compares the check with the start, on a data directory that is not there.
+    /// Compares the check with the start, on a data directory that does not exist.
     #[track_caller]
     pub fn judge(&self) {
         let folder = tempfile::tempdir().unwrap();
         self.judge_on(&folder.path().join("data"), None);
     }
 
-    /// The same on a data directory, as a user.
+    /// Compares the check with the start on this data directory, as this user.
     #[track_caller]
     fn judge_on(&self, datadir: &Path, user: Option<u32>) {
         let config = HostOptions::configured(&self.text).config_file();
@@ -77,7 +77,7 @@ impl Mistake {
     }
 }
 
-/// The exit code and the refusal of a host that must not become ready.
+/// The exit code and the refusal of a host, which must not become ready.
 fn ended(name: &str, mut command: Command) -> (Option<i32>, String) {
     let log = tempfile::NamedTempFile::new().unwrap();
     let mut child = command.stdout(Stdio::piped()).stderr(log.reopen().unwrap()).spawn().unwrap();
@@ -89,7 +89,7 @@ fn ended(name: &str, mut command: Command) -> (Option<i32>, String) {
     let code = child.wait().unwrap().code();
     let told = std::fs::read_to_string(log.path()).unwrap();
     assert_eq!(line, "", "{name} is not refused: {told}");
-    // Lines of the log may come before.
+    // The log may have lines before it.
     let refusal = format!("\n{told}");
     (code, refusal.rsplit_once("\noutrigger: ").map(|(_, refusal)| refusal.to_owned()).unwrap_or(told))
 }
@@ -289,7 +289,7 @@ fn run_check_and_the_start_refuse_folders_of_backups_alike() {
     std::fs::write(blocked.path().join("regtest"), "").unwrap();
     let network = used.path().join("regtest");
     std::fs::create_dir(&network).unwrap();
-    // As another host holds it.
+    // Locked as by another host.
     let held = File::open(&network).unwrap();
     flock(&held, FlockOperation::NonBlockingLockExclusive).unwrap();
     let (blocked, used) = (blocked.path().display(), used.path().display());
@@ -326,7 +326,7 @@ fn run_check_and_the_start_refuse_stored_files_alike() {
 fn run_check_and_the_start_refuse_data_in_use_and_a_damaged_chain_alike() {
     let mut host = Host::start();
     let cookie = host.cookie();
-    // Before a restart the check does not try the ports of the running host.
+    // Before a restart of a running host, the check does not try the host's ports.
     let mut command = Command::new(&built().binary);
     command.args(["run", "--check=restart", "--rpc-listen", &host.address.to_string(), "--datadir"]);
     let output = command.arg(host.datadir()).output().unwrap();
@@ -334,7 +334,7 @@ fn run_check_and_the_start_refuse_data_in_use_and_a_damaged_chain_alike() {
     let expected = format!("{} is in use by another Outrigger; stop it", host.network_folder().display());
     let in_use = mistake("a folder in use", "", format!("--datadir: the data directory: {expected}")).of_the_system();
     in_use.judge_on(host.datadir(), None);
-    // Without its lock file, too, which a script that cleans up may remove.
+    // Also without the lock file, which a cleanup script may remove.
     std::fs::remove_file(host.network_folder().join(".lock")).unwrap();
     in_use.judge_on(host.datadir(), None);
     assert_eq!(host.cookie(), cookie);
@@ -415,7 +415,7 @@ fn run_check_and_the_start_refuse_addresses_and_programs_alike() {
     mistakes.iter().for_each(Mistake::judge);
 }
 
-/// A folder of a user who is not root, with this mode, in a folder that the user can enter.
+/// A folder with this mode that belongs to a user other than root, in a folder that the user may enter.
 fn folder_of(user: Option<u32>, mode: u32) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -430,7 +430,7 @@ fn folder_of(user: Option<u32>, mode: u32) -> TempDir {
 
 #[test]
 fn run_check_and_the_start_refuse_data_directories_alike() {
-    // Permissions do not bind root.
+    // Root is not bound by permissions.
     let user = rustix::process::geteuid().is_root().then_some(NOBODY);
     let of_datadir = |name, expected: &str| {
         let expected = format!("--datadir: the data directory: {expected}");

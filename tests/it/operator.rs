@@ -1,4 +1,4 @@
-//! What an operator has of the host beside its answers: signals, a service manager's notices, standard output and the log.
+//! Signals, notices to a service manager, standard output and the log.
 
 use std::fs::File;
 use std::os::unix::net::UnixDatagram;
@@ -8,12 +8,12 @@ use std::process::{Command, Stdio};
 use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, built, groups, wait_for, wait_until};
 use serde_json::{Value, json};
 
-/// A host whose log is kept, and all that it holds so far.
+/// A host whose log is kept, and a function that returns the log so far.
 pub fn logged(set: &[&str]) -> (Host, impl Fn() -> String) {
     logged_with(HostOptions::with(set))
 }
 
-/// The same with these options.
+/// As [`logged`], with these options.
 pub fn logged_with(options: HostOptions) -> (Host, impl Fn() -> String) {
     let log = tempfile::NamedTempFile::new().unwrap();
     let host = Host::start_with(HostOptions { log: Some(log.path().to_owned()), ..options });
@@ -39,7 +39,7 @@ fn service_manager_is_notified_of_readiness_and_of_the_stop() {
 }
 
 #[test]
-fn output_that_takes_nothing_is_logged_and_the_host_goes_on() {
+fn host_logs_that_standard_output_is_unwritable_and_continues() {
     let folder = tempfile::tempdir().unwrap();
     let log = tempfile::NamedTempFile::new().unwrap();
     let mut command = Command::new(&built().binary);
@@ -60,7 +60,7 @@ fn output_that_takes_nothing_is_logged_and_the_host_goes_on() {
 }
 
 #[test]
-fn output_that_takes_nothing_fails_a_command_with_a_message() {
+fn command_fails_with_a_message_if_its_output_is_unwritable() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().to_str().unwrap();
     for arguments in [&["auth", "alice"][..], &["completions", "bash"], &["plugin", "header", folder]] {
@@ -74,7 +74,7 @@ fn output_that_takes_nothing_fails_a_command_with_a_message() {
 }
 
 #[test]
-fn log_tells_once_of_calls_of_a_method_whose_group_is_off() {
+fn log_reports_calls_of_a_method_once_if_its_group_is_off() {
     let config = Some(groups("mining-only.toml"));
     let (host, log) = logged_with(HostOptions { config, ..HostOptions::with(&["log.format=json"]) });
     let mut client = host.client();
@@ -105,12 +105,12 @@ fn auth_prints_the_password_apart_from_the_lines_to_paste() {
     let (lines, told) = (text(output.stdout), text(output.stderr));
     let password = told.trim_end().lines().last().unwrap();
     assert!(password.len() >= 40 && !lines.contains(password), "{lines}");
-    // The lines are configuration as they stand.
+    // The lines are valid configuration without a change.
     let host = Host::start_with(HostOptions::configured(&lines));
     Client::new(host.address, &format!("alice:{password}")).call("uptime", json!([]));
 }
 
-/// The lines of an audit log, whose file is its owner's alone.
+/// The lines of an audit log. Only its owner may read the file.
 pub fn audited(file: &Path) -> Vec<Value> {
     use std::os::unix::fs::PermissionsExt;
     assert_eq!(std::fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
@@ -163,7 +163,7 @@ fn audit_log_lists_calls_that_move_money_export_keys_touch_files_or_change_setti
 }
 
 #[test]
-fn log_at_info_holds_no_address_amount_txid_or_key_and_tells_of_sighup() {
+fn log_at_info_holds_no_address_amount_txid_or_key_and_reports_sighup() {
     let (mut host, log) = logged(&["log.level=info"]);
     let mut wallet = host.new_wallet("w");
     let mine = wallet.call("getnewaddress", json!(["rent"]));
@@ -180,7 +180,7 @@ fn log_at_info_holds_no_address_amount_txid_or_key_and_tells_of_sighup() {
     let imported = wallet.with_checksum(&format!("wpkh({key})"));
     wallet.call("importdescriptors", json!([[{"desc": imported, "timestamp": 0}]]));
     wallet.call("importmulti", json!([[{"scriptPubKey": {"address": ELSEWHERE}, "timestamp": 0, "watchonly": true}]]));
-    // One of the mempool is refused.
+    // The host refuses it for a transaction in the mempool.
     wallet.refused("abandontransaction", json!([sent]));
     let text = log();
     assert!(text.contains("listening"), "{text}");
@@ -203,7 +203,7 @@ fn log_at_info_holds_no_address_amount_txid_or_key_and_tells_of_sighup() {
     }
     host.hang_up();
     wait_until("the log tells of SIGHUP", || log().contains("SIGHUP"));
-    // Without an answer the host has ended.
+    // No answer means that the host has ended.
     wallet.call("getblockcount", json!([]));
     assert!(host.terminate().success());
     assert!(!host.network_folder().join(".cookie").exists(), "the cookie outlives the host");

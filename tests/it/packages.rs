@@ -1,4 +1,4 @@
-//! submitpackage and testmempoolaccept of packages answer as bitcoind's: rules of packages, of version 3 (TRUC) and of ephemeral dust.
+//! submitpackage and testmempoolaccept answer as bitcoind on packages: package rules, version 3 (TRUC) and ephemeral dust.
 
 use bitcoin::consensus::encode::serialize_hex;
 use bitcoin::transaction::Version;
@@ -7,13 +7,13 @@ use outrigger_tests::HostOptions;
 use outrigger_tests::pair::{COIN, Pair, script, spend};
 use serde_json::{Value, json};
 
-/// How many packages are offered, and how many coins there are for them.
+/// The packages offered, and the coins for them.
 const PACKAGES: usize = 400;
 const COINS: usize = 200;
 
 const VALUE: Amount = Amount::from_sat(10_000_000);
 
-/// An output that can be spent, and its value.
+/// An unspent output, and its value.
 type Output = (OutPoint, Amount);
 
 struct Numbers(u64);
@@ -35,7 +35,7 @@ impl Numbers {
         list[self.below(list.len())]
     }
 
-    /// A transaction that spends these, with a fee, a version, and maybe dust or many outputs.
+    /// A transaction that spends `inputs`, with a random fee and maybe dust or many outputs.
     fn transaction(&mut self, inputs: &[Output], version: i32) -> Transaction {
         let value: Amount = inputs.iter().map(|(_, value)| *value).sum();
         let dust = self.one_in(6).then(|| Amount::from_sat(self.of(&[0, 100, 329])));
@@ -53,7 +53,7 @@ impl Numbers {
         transaction
     }
 
-    /// Parents and, last, a child of them; or another order of transactions.
+    /// Parents and last their child, or the transactions in another order.
     fn package(&mut self, confirmed: &[Output], unconfirmed: &[Output]) -> Vec<Transaction> {
         let usual = self.of(&[2, 3]);
         let mut outputs: Vec<Output> = Vec::new();
@@ -87,7 +87,7 @@ fn outputs_of(transaction: &Transaction) -> impl Iterator<Item = Output> {
     transaction.output.iter().zip(0..).map(move |(output, vout)| (OutPoint::new(txid, vout), output.value))
 }
 
-/// Coins of a script that anyone can spend, confirmed.
+/// Confirmed coins that anyone can spend.
 fn coins(pair: &mut Pair) -> Vec<Output> {
     let many = spend(&[pair.coin()], &vec![VALUE; COINS]);
     let change = COIN - VALUE * COINS as u64 - Amount::from_sat(20_000);
@@ -136,7 +136,7 @@ fn offer_random_packages(pair: &mut Pair) {
     assert!(taken > PACKAGES / 20, "{taken} packages were taken");
 }
 
-/// All of the random packages are confirmed before, and the miner knows none of these.
+/// All random packages are confirmed before these. The miner knows none of these.
 fn offer_bad_packages(pair: &mut Pair) {
     let coins = coins(pair);
     let of = |list: &[Output], fee: u64| {
@@ -164,7 +164,7 @@ fn offer_bad_packages(pair: &mut Pair) {
         json!([[parent]]),
         json!([[burning]]),
         json!([[burning], 0, "0.00000004"]),
-        // The feerate of the package is higher than this.
+        // The package's feerate is above this limit.
         json!([[parent, child], "0.00001"]),
         json!([[parent, child], "0.0001"]),
         json!([[parent, child]]),

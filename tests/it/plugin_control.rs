@@ -31,7 +31,7 @@ impl Setup {
         std::fs::write(self.file(), content).unwrap();
     }
 
-    /// Writes the configuration; `rest` belongs to the plugin's section.
+    /// Writes the configuration; `rest` is added to the plugin's section.
     fn configure(&self, rest: &str) {
         let chain = "[[plugins]]\nfile = \"chain\"\ngrants = [\"chain/1\", \"mempool/1\", \"log/1\"]\n";
         let mining = "[[plugins]]\nfile = \"mining\"\ngrants = [\"chain/1\", \"mempool/1\", \"events/1\", \"log/1\"]\n";

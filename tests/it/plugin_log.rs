@@ -1,4 +1,4 @@
-//! What an operator is told of plugins: why one cannot be opened, what was done with it, and which of its answers reached nobody.
+//! Reports on plugins to the operator: failures to open them, actions on them, and discarded answers.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,20 +11,20 @@ use crate::abi::source_of_the_c_page;
 
 const INTERNAL: i64 = -32603;
 
-/// The plugin of the page for authors in C, with something replaced.
+/// The plugin of the C author's page, with `old` replaced by `new`.
 fn c_page(old: &str, new: &str) -> CPlugin {
     let source = source_of_the_c_page();
     assert!(source.contains(old), "{old}");
     c_plugin(&source.replacen(old, new, 1))
 }
 
-/// What a host with this plugin and no other says when it does not start.
+/// The error of a host that cannot start with this plugin as its only one.
 fn refusal(plugin: &CPlugin) -> String {
     Host::refused(&plugin.options("", "grants = [\"chain/1\"]\n"))
 }
 
 #[test]
-fn plugin_file_that_cannot_be_linked_is_told_with_the_linkers_reason() {
+fn host_refuses_a_plugin_file_that_cannot_be_linked_with_the_linkers_reason() {
     let create = "static void *create(void) {";
     let plugin = c_page(create, &format!("extern void outrigger_nowhere(void);\n{create} outrigger_nowhere();"));
     let error = refusal(&plugin);
@@ -47,7 +47,7 @@ fn plugin_with_a_method_of_the_host_is_refused() {
     }
 }
 
-/// A host with `faulty` alone, whose log is kept as JSON.
+/// A host with `faulty` alone, and its log as JSON.
 struct Logged {
     folder: TempDir,
     host: Host,
@@ -69,7 +69,7 @@ impl Logged {
         Self { folder, host }
     }
 
-    /// The log's lines so far that have this message.
+    /// The log's lines so far with this message.
     fn whole_lines(&self, message: &str) -> Vec<Value> {
         let text = std::fs::read_to_string(self.folder.path().join("log")).unwrap();
         let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
@@ -77,7 +77,7 @@ impl Logged {
         lines.filter(|line| line["fields"]["message"].as_str().is_some_and(|told| told.contains(message))).collect()
     }
 
-    /// Their fields.
+    /// The fields of these lines.
     fn lines(&self, message: &str) -> Vec<Value> {
         self.whole_lines(message).into_iter().map(|line| line["fields"].clone()).collect()
     }
@@ -99,7 +99,7 @@ fn with_faulty(rest: &str) -> TempDir {
     folder
 }
 
-/// What a host with `faulty` alone says when it does not start.
+/// The error of a host with `faulty` alone that cannot start.
 fn failure(rest: &str) -> String {
     let rest = format!("grants = [\"chain/1\", \"log/1\"]\n{rest}");
     Host::refused(&HostOptions::with_plugin("", built().library("outrigger_faulty"), &rest))
@@ -228,7 +228,7 @@ fn routes_of_a_method_of_the_host_to_a_plugin_are_refused() {
 }
 
 #[test]
-fn plugin_log_names_what_cannot_be_started() {
+fn plugin_log_names_a_plugin_that_cannot_be_started() {
     let error = failure("options = { refuse_init = true }\n");
     let line = error.lines().find(|line| line.contains("the plugin was not started")).unwrap_or_default();
     assert!(line.contains("faulty.so\" asked_by=\"the configuration\" reason=\""), "{error}");

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 #[test]
 fn metrics_timers_and_progress_of_a_plugin_reach_the_page_itself_and_getrpcinfo() {
-    // The plugin judges for the wallet "hot".
+    // The plugin is the policy of the wallet "hot".
     let rest = "grants = [\"metrics/1\"]\n[[wallet.policies]]\nwallets = [\"hot\"]\nplugin = \"judge\"\n";
     let mut options = HostOptions::with_plugin(&all_groups(), built().library("outrigger_judge"), rest);
     options.set.push("metrics.listen=127.0.0.1:0".to_owned());
@@ -17,7 +17,7 @@ fn metrics_timers_and_progress_of_a_plugin_reach_the_page_itself_and_getrpcinfo(
     check_progress(&mut client);
 }
 
-/// They stay after a reload.
+/// The metrics stay after a reload.
 fn check_metrics(host: &Host) {
     let mut wallet = host.new_wallet("hot");
     wallet.call("listdescriptors", json!([true]));

@@ -1,4 +1,4 @@
-//! Policies of wallets (`policy/1`): no method, batch, wrapper or plugin gets past them, and without an answer nothing is signed.
+//! Wallet policies (`policy/1`): no method, batch, wrapper or plugin bypasses them, and nothing is signed without a policy's answer.
 
 use std::collections::BTreeSet;
 
@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 /// A key that no wallet here has.
 const OTHER_KEY: &str = "wpkh(cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA)";
 
-/// bitcoind's code of a wallet's error.
+/// bitcoind's error code for wallet errors.
 pub const WALLET_ERROR: i64 = -4;
 
 const REFUSED: &str = "The policy 'judge' refuses: It is Sunday";
 
-/// The groups, with a policy of the wallets that begin with "hot". `options` and `rest` belong to the section of its plugin.
+/// Configures the groups, with a policy for wallets whose names begin with "hot". `options` and `rest` are added to its plugin's section.
 fn text(plugin: &str, options: &str, rest: &str) -> String {
     let groups = all_groups().replace("call_deadline_seconds = 120", "call_deadline_seconds = 4");
     let id = plugin.replace('_', "-");
@@ -26,7 +26,7 @@ fn host(text: &str) -> Host {
     Host::start_with(HostOptions::configured(text))
 }
 
-/// Mature coins of 50 BTC: of each type so many.
+/// Gives the wallet `coins` mature coins of 50 BTC of each type.
 pub fn fund(wallet: &mut Client, coins: u32) {
     for kind in ["bech32", "bech32m", "legacy", "p2sh-segwit"] {
         let address = wallet.call("getnewaddress", json!(["", kind]));
@@ -35,14 +35,14 @@ pub fn fund(wallet: &mut Client, coins: u32) {
     wallet.call("generatetoaddress", json!([100, ELSEWHERE]));
 }
 
-/// What the policy was asked since the last time: the acts and the methods.
+/// The acts and methods that the policy was asked about since the last call.
 fn judged(client: &mut Client) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let judged = client.call("judged", json!([]));
     judged.as_array().unwrap().iter().map(|one| (text(&one["act"]), text(&one["method"]))).collect()
 }
 
-/// The methods that ask a policy, with the acts that it sees. `make_calls` has their arguments.
+/// The methods that ask a policy, with the acts that it sees. `arguments` has their arguments.
 const ASKING: [(&str, &[&str]); 17] = [
     ("signrawtransactionwithwallet", &["Sign"]),
     ("signmessage", &["SignMessage"]),
@@ -63,9 +63,8 @@ const ASKING: [(&str, &[&str]); 17] = [
     ("importmulti", &["Import"]),
 ];
 
-/// The other methods of the plugins with a grant of which a policy guards functions. They neither sign with a wallet's keys nor give
-/// them out, or need what a test makes with effort: importprunedfunds and the imports of single keys and addresses end in the same functions as
-/// the other imports.
+/// The other methods of plugins with a grant that policies guard. They neither sign with a wallet's keys nor reveal them, or are hard
+/// to set up in a test: importprunedfunds and the imports of single keys and addresses use the same functions as the other imports.
 const HARMLESS: &str = "abandontransaction abortrescan addhdkey analyzepsbt combinepsbt combinerawtransaction converttopsbt createpsbt createwallet \
     decodepsbt descriptorprocesspsbt encryptwallet finalizepsbt fundrawtransaction getaddressesbylabel getaddressinfo getbalance \
     getbalances getnewaddress getrawchangeaddress getreceivedbyaddress getreceivedbylabel gettransaction getunconfirmedbalance \
@@ -74,7 +73,7 @@ const HARMLESS: &str = "abandontransaction abortrescan addhdkey analyzepsbt comb
     restorewallet setcomment setlabel settxfee setwalletflag signmessagewithprivkey signrawtransactionwithkey simulaterawtransaction \
     unloadwallet upgradewallet utxoupdatepsbt waitevents walletcreatefundedpsbt walletlock walletpassphrase walletpassphrasechange";
 
-/// The arguments of a call of each method that asks a policy.
+/// The arguments of a call of each method in [`ASKING`].
 fn arguments(wallet: &mut Client, folder: &std::path::Path, round: &str) -> Vec<Value> {
     let legacy = wallet.call("getnewaddress", json!(["", "legacy"]));
     let funded = wallet.call("walletcreatefundedpsbt", json!([[], [{ELSEWHERE: 2}]]));
@@ -157,7 +156,7 @@ fn policies_are_asked_by_every_method_that_signs_sends_or_gives_keys_out() {
             assert_eq!(*method, "createwalletdescriptor", "{error:?}");
         }
         let mut seen: Vec<String> = judged(&mut wallet).into_iter().map(|(act, _)| act).collect();
-        // Descriptors and imported keys are asked for apart.
+        // The host asks about descriptors and imported keys separately.
         seen.dedup();
         assert_eq!(seen, *acts, "{method}");
         wallet.call("generatetoaddress", json!([1, ELSEWHERE]));
@@ -166,14 +165,14 @@ fn policies_are_asked_by_every_method_that_signs_sends_or_gives_keys_out() {
             wallet.call("sendtoaddress", json!([ELSEWHERE, 1]));
         }
     }
-    // A wallet without a policy asks nobody.
+    // A wallet without a policy asks no plugin.
     let mut cold = host.new_wallet("cold");
     cold.call("listdescriptors", json!([true]));
     assert_eq!(judged(&mut cold), []);
 }
 
 #[test]
-fn no_way_to_a_method_leads_past_a_policy() {
+fn policies_cannot_be_bypassed_by_batches_wrappers_or_plugins() {
     let grants = "grants = [\"wallet-read/1\", \"signer/1\", { service = \"rpc/1\", methods = [\"sendtoaddress\", \"dumpprivkey\"] }]";
     let wrap = "grants = [\"rpc/1\"]\noptions = { ask = [\"sendmany\"] }\n\n[routes]\nwrap = [\"chained\"]\n";
     let judge = text("judge", "refuse = [\"Sign\", \"GiveKeys\", \"SignMessage\"]", grants);
@@ -185,7 +184,7 @@ fn no_way_to_a_method_leads_past_a_policy() {
     let call = |id: u32| json!({"id": id, "method": "sendtoaddress", "params": {"address": ELSEWHERE, "amount": id}});
     let batch = wallet.post(&json!([call(1), call(2), {"id": 3, "method": "getbalance"}]).to_string());
     assert_eq!(batch.body.matches(REFUSED).count(), 2, "{}", batch.body);
-    // Another user of the only loaded wallet, and the plugin itself.
+    // A client without the wallet's path, which uses the only loaded wallet, and the policy plugin itself.
     let mut unnamed = host.client();
     assert_eq!(unnamed.refused("sendtoaddress", json!([ELSEWHERE, 1])), refused);
     judged(&mut wallet);

@@ -1,15 +1,15 @@
-//! What differs by release of Bitcoin Core under the setting `release`, against recordings of nodes.
+//! Answers that differ between releases of Bitcoin Core under the setting `release`, compared with recordings of nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use outrigger_tests::{Client, Host, HostOptions, NOBODY, data_json};
 use serde_json::{Value, json};
 
-/// Members of results that only Knots has.
+/// Result members that only Knots has.
 pub const OF_KNOTS: [&str; 4] = ["in_mempool", "isactive", "mintxfee", "use_txids"];
 
-/// The members of results that differ between the recorded releases, by the end of their paths: the release that added them
-/// (true) or removed them.
+/// The result members that differ between the recorded releases, by the end of their paths, with the release that added (true) or
+/// removed (false) them.
 const CHANGES: [(&str, u32, bool); 10] = [
     ("balance", 30, false),
     ("unconfirmed_balance", 30, false),
@@ -23,7 +23,7 @@ const CHANGES: [(&str, u32, bool); 10] = [
     ("mine.nonmempool", 32, true),
 ];
 
-/// Arguments of the recorded release that this host lacks. All belong to methods of the chain group.
+/// Arguments of the recorded release that this host lacks, all of methods of the chain group.
 const LACKING: [(&str, &str); 5] = [
     ("estimatesmartfee", "options"),
     ("gettxspendingprevout", "mempool_only"),
@@ -32,8 +32,8 @@ const LACKING: [(&str, &str); 5] = [
     ("waitfornewblock", "current_tip"),
 ];
 
-/// The methods that Bitcoin Core removed, each with the first release that lacks it: written down here from its release notes, so that
-/// an error in the host's table is seen.
+/// The methods that Bitcoin Core removed, each with the first release without it. Copied from its release notes, to catch errors in the
+/// host's table.
 const REMOVED: [(&str, u32); 8] = [
     ("dumpprivkey", 30),
     ("getunconfirmedbalance", 30),
@@ -52,7 +52,7 @@ fn start(release: u32) -> Host {
     Host::start_with(HostOptions::of_release(release))
 }
 
-/// The paths of all members of a value; an element of an array is `[]`.
+/// Collects the paths of all members of a value; `[]` stands for an array's elements.
 pub fn paths(value: &Value, at: &str, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(members) => {
@@ -125,7 +125,7 @@ fn recorded(release: u32) -> BTreeMap<String, BTreeSet<String>> {
     rows.map(|row| (row["call"].as_str().unwrap().to_owned(), members(row))).collect()
 }
 
-/// The change of a member between the recorded releases.
+/// The release that added or removed a member, and whether it was added.
 fn change(path: &str) -> Option<(u32, bool)> {
     let ends = |end: &str| path == end || path.ends_with(&format!(".{end}"));
     CHANGES.iter().find(|(end, ..)| ends(end)).map(|(_, release, added)| (*release, *added))
@@ -152,7 +152,7 @@ fn answers_are_those_of_their_release() {
     }
 }
 
-/// Results of wallets have the members of their release.
+/// Results of wallet methods have the members of their release.
 fn check_members(host: &Host, release: u32, [oldest, newest]: &[BTreeMap<String, BTreeSet<String>>; 2]) {
     let results = scenario(&mut host.client());
     for (call, old) in oldest {
@@ -225,14 +225,14 @@ fn check_versions(wallet: &mut Client, release: u32) {
                 wallet.call("decodepsbt", json!([psbt]))["tx"].clone()
             }
         };
-        // PSBTs of version 2 tell it elsewhere.
+        // PSBTs of version 2 show the transaction's version in another field.
         assert!(decoded["version"] == 3 || decoded.is_null(), "{method}: {decoded}");
     }
     let help = wallet.call("help", json!(["send"])).as_str().unwrap().contains("version");
     assert_eq!(help, release >= 30);
 }
 
-/// Removed methods stay, and are listed as the host's own.
+/// The host keeps removed methods, and lists them as its own.
 fn check_removed_methods(wallet: &mut Client, release: u32) {
     let help = wallet.call("help", json!([]));
     let sections = help.as_str().unwrap().split("== ").filter_map(|section| section.split_once(" ==\n"));
@@ -250,12 +250,12 @@ fn check_removed_methods(wallet: &mut Client, release: u32) {
     assert_eq!(pays.is_null(), release >= 31);
 }
 
-/// gettransaction shows the confirmed wtxid, and lists the others since release 32.
+/// gettransaction shows the confirmed wtxid, and since release 32 also the alternative ones.
 fn check_wtxids(wallet: &mut Client, release: u32) {
     let coin = wallet.call("listunspent", json!([]))[0].clone();
     let inputs = json!([{"txid": coin["txid"], "vout": coin["vout"]}]);
     let raw = wallet.call("createrawtransaction", json!([inputs, [{NOBODY: 49.9}]]));
-    // The signature of the default type is one byte shorter.
+    // A signature of the default sighash type is one byte shorter.
     let [first, second] = ["DEFAULT", "ALL"].map(|kind| {
         let signed = wallet.call("signrawtransactionwithwallet", json!([raw, [], kind]))["hex"].clone();
         let wtxid = wallet.call("decoderawtransaction", json!([signed]))["hash"].clone();

@@ -1,4 +1,4 @@
-//! PSBTs by release: which versions and fields are read, and which version is made.
+//! PSBTs by release: the versions and fields that the host reads, and the version that it makes.
 
 use outrigger_tests::{Client, Host, HostOptions, NOBODY};
 use serde_json::{Value, json};
@@ -58,7 +58,7 @@ fn check_made_version(client: &mut Client, release: u32) {
     assert_eq!(client.refused("joinpsbts", json!([[zero, TWO]])), (-8, text.into()));
 }
 
-/// As recorded from 31.99.
+/// The answers recorded from a node 31.99.
 fn check_shown_version_2(client: &mut Client) {
     let decoded = client.call("decodepsbt", json!([TWO]));
     let expected = r#"{"global_xpubs":[],"tx_version":2,"fallback_locktime":7,"input_count":1,"output_count":1,"inputs_modifiable":true,"outputs_modifiable":false,"has_sighash_single":true,"psbt_version":2,"proprietary":[],"unknown":{},"inputs":[{"previous_txid":"INPUT","previous_vout":0,"sequence":4294967293,"time_locktime":1000000000,"height_locktime":5}],"outputs":[{"amount":0.00001000,"script":{"asm":"1","desc":"raw(51)#8lvh9jxk","hex":"51","type":"nonstandard"}}]}"#;
@@ -69,7 +69,7 @@ fn check_shown_version_2(client: &mut Client) {
     assert_eq!(client.call("combinepsbt", json!([[TWO, TWO]])), TWO);
 }
 
-/// Lock times that no transaction has.
+/// Lock times that no transaction can satisfy.
 fn check_impossible_lock_times(client: &mut Client) {
     // The first input requires a time, the second one a height.
     const IMPOSSIBLE: &str = "cHNidP8BAgQCAAAAAQQBAgEFAQEB+wQCAAAAAAEOIBERERERERERERERERERERERERERERERERERERERERERAQ8EAAAAAAERBADKmjsAAQ4gMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMBDwQBAAAAARIEBQAAAAABAwjoAwAAAAAAAAEEAVEA";
@@ -85,7 +85,7 @@ fn check_impossible_lock_times(client: &mut Client) {
     assert_eq!(client.call("finalizepsbt", json!([IMPOSSIBLE])), json!({"psbt": IMPOSSIBLE, "complete": false}));
 }
 
-/// A wallet makes PSBTs of the release, and signs both versions.
+/// A wallet makes PSBTs of the release's version, and signs both versions.
 fn check_psbts_of_a_wallet(client: &mut Client, release: u32) {
     client.mine(101);
     let default = if release == 32 { 2 } else { 0 };
@@ -126,7 +126,7 @@ fn check_musig2_fields(client: &mut Client, release: u32) {
         assert_eq!(input, &json!({"musig2_participant_pubkeys": participants, "musig2_partial_sigs": sigs}));
         assert_eq!(output, &json!({"musig2_participant_pubkeys": participants}));
     }
-    // The fields stay, and nothing is signed with them.
+    // The fields stay, and the host does not sign with them.
     assert_eq!(client.call("combinepsbt", json!([[MUSIG2]])), MUSIG2);
     let signed = client.call("descriptorprocesspsbt", json!([MUSIG2, []]));
     assert_eq!(signed, json!({"psbt": MUSIG2, "complete": false}));

@@ -1,4 +1,4 @@
-//! What the host publishes over ZMQ is what bitcoind does, message for message.
+//! The host publishes the same messages over ZMQ as bitcoind.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ const TOPICS: [&str; 5] = ["hashblock", "hashtx", "rawblock", "rawtx", "sequence
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The longest part of a message that is taken, in bytes.
+/// The longest accepted part of a message, in bytes.
 const MAX_BLOCK: u64 = 8 << 20;
 
 type Message = (String, Vec<u8>, u32);
@@ -22,8 +22,7 @@ fn message(parts: &[Vec<u8>]) -> Message {
     (String::from_utf8(topic.clone()).unwrap(), body.clone(), u32::from_le_bytes(number[..].try_into().unwrap()))
 }
 
-/// All messages up to the last of a block, which is that of the whole block where all is subscribed to; those before where it does
-/// not come.
+/// All messages up to the block's `rawblock`, which is the last one if everything is subscribed to. Without it, those before the timeout.
 fn up_to(subscription: &mut Subscription<Box<dyn Stream>>, block: &str) -> Vec<Message> {
     let hash = || block.parse::<bitcoin::BlockHash>().unwrap();
     let mut messages = Vec::new();
@@ -38,8 +37,7 @@ fn up_to(subscription: &mut Subscription<Box<dyn Stream>>, block: &str) -> Vec<M
     messages
 }
 
-/// Messages as lines. Their numbers are counted from the first of their topic: at its very first start bitcoind tells of the
-/// genesis block too.
+/// Messages as lines, numbered from the first message of their topic: at its very first start bitcoind also announces the genesis block.
 fn told(messages: &[Message]) -> String {
     let line = |(topic, body, number): &Message| {
         let first = messages.iter().find(|(other, ..)| other == topic).map_or(0, |(_, _, first)| *first);
@@ -49,7 +47,7 @@ fn told(messages: &[Message]) -> String {
     messages.iter().map(line).collect()
 }
 
-/// A host and a node that publish everything at a socket in a folder, and the sockets.
+/// A host and a node that publish everything at sockets in a folder, and the sockets.
 fn publishing(folder: &std::path::Path) -> Option<(Pair, [ZmqEndpoint; 2])> {
     let paths = ["ours", "theirs"].map(|name| folder.join(name));
     let set = TOPICS.map(|topic| format!("notify.zmqpub{topic}=ipc://{}", paths[0].display())).to_vec();
@@ -59,9 +57,9 @@ fn publishing(folder: &std::path::Path) -> Option<(Pair, [ZmqEndpoint; 2])> {
     Some((pair, paths.map(ZmqEndpoint::Ipc)))
 }
 
-/// Subscribes to everything at both, and gives the subscriptions once both have heard of the same block.
+/// Subscribes to everything at both, and returns the subscriptions once both have received a message.
 fn subscribed(pair: &mut Pair, endpoints: [ZmqEndpoint; 2]) -> [Subscription<Box<dyn Stream>>; 2] {
-    // A subscription is known at some time: blocks are mined until each has heard something.
+    // A subscription takes effect after a while: the test mines blocks until both subscribers have received a message.
     let waiting = endpoints.map(|endpoint| {
         std::thread::spawn(move || {
             let mut subscription = endpoint.subscribe(&TOPICS.map(str::as_bytes), MAX_BLOCK, PATIENCE).unwrap();
@@ -81,7 +79,7 @@ fn subscribed(pair: &mut Pair, endpoints: [ZmqEndpoint; 2]) -> [Subscription<Box
     })
 }
 
-/// A session with each kind of change; the last is a block, whose hash is given.
+/// Makes each kind of change, and a block at the end. Returns the hash of this block.
 fn session(pair: &mut Pair) -> String {
     let sat = Amount::from_sat;
     let of = |transaction: &Transaction, vout| OutPoint::new(transaction.compute_txid(), vout);
@@ -96,7 +94,7 @@ fn session(pair: &mut Pair) -> String {
         spend(&parent.input.iter().map(|input| input.previous_output).collect::<Vec<_>>(), &[COIN - sat(90_000)]);
     pair.send(&replacement);
     pair.mine();
-    // A block that confirms one of the mempool, and another that excludes two of it.
+    // A block that confirms one mempool transaction, and one that conflicts with two of them.
     let coins = [pair.coin(), pair.coin()];
     let kept = spend(&coins[..1], &[COIN - sat(5_000)]);
     let excluded = spend(&coins[1..], &[COIN - sat(5_000)]);
@@ -106,13 +104,13 @@ fn session(pair: &mut Pair) -> String {
     }
     let conflict = spend(&coins[1..], &[COIN - sat(7_000)]);
     pair.mine_only(&[kept.clone(), conflict.clone()]);
-    // A longer branch without them: both come back, and then the whole goes back again.
+    // A longer branch without these blocks returns both transactions to the mempool.
     pair.fork();
     pair.mine_only(&[]);
     pair.mine_only(&[]);
     pair.settle();
     pair.same_mempool();
-    // It becomes invalid, and valid again.
+    // The tip is invalidated and reconsidered.
     let tip = pair.host.client().call("getbestblockhash", json!([]));
     for method in ["invalidateblock", "reconsiderblock"] {
         pair.same(method, &json!([tip]));

@@ -1,8 +1,8 @@
-//! Each text with which a plugin refuses stands in a test or a recording.
+//! Each refusal text of a plugin appears in a test or a recording.
 
 use std::path::Path;
 
-/// Texts that no test brings about: they take damage, a race or a node with another history.
+/// Texts that no test triggers: they need damage, a race, or a node with another history.
 const UNASSERTED: [&str; 24] = [
     "Block not available (not fully downloaded)",
     "Can't rescan beyond pruned data. Use RPC call getblockchaininfo to determine your pruned height",
@@ -42,7 +42,7 @@ const COMPARED: [&str; 8] = [
     "instead of",
 ];
 
-/// All files below a folder with one of these endings, each with its path.
+/// Collects all files below a folder with one of these endings, each with its path and text.
 fn files(folder: &Path, endings: &[&str], found: &mut Vec<(String, String)>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -54,7 +54,7 @@ fn files(folder: &Path, endings: &[&str], found: &mut Vec<(String, String)>) {
     }
 }
 
-/// Of each text that a call of `RpcError` or an error's attribute holds, the longest part between its arguments.
+/// The longest part between arguments of each text in a call of `RpcError` or in an error attribute.
 fn texts(source: &str) -> impl Iterator<Item = &str> {
     let calls = source.split("RpcError::").skip(1).filter_map(|rest| {
         let name = rest.find(|character: char| !character.is_ascii_lowercase() && character != '_')?;
@@ -70,7 +70,7 @@ fn texts(source: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What stands before the parenthesis that closes a call. Those of texts are balanced, too.
+/// The text before the parenthesis that closes a call. Parentheses inside strings are balanced too.
 fn arguments(rest: &str) -> Option<&str> {
     let mut depth = 1;
     let close = |character: char| {
@@ -85,8 +85,8 @@ fn arguments(rest: &str) -> Option<&str> {
 }
 
 #[test]
-fn refusals_of_plugins_stand_in_a_test_or_a_recording() {
-    // Without `tests/..`, since the names of folders count below.
+fn each_refusal_text_of_a_plugin_is_in_a_test_or_a_recording() {
+    // Resolved without `tests/..`, since folder names are checked below.
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let (mut sources, mut asserted) = (Vec::new(), String::new());
     files(&root.join("plugins"), &["rs"], &mut sources);

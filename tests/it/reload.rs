@@ -1,4 +1,4 @@
-//! Reading the configuration again while the host runs: `outrigger reload`, the method and SIGHUP.
+//! Reloads of the configuration while the host runs: `outrigger reload`, the method and SIGHUP.
 
 use std::fmt::Write as _;
 use std::io::{Read, Write};
@@ -15,24 +15,24 @@ use crate::operator::audited;
 use crate::reach::{ask, request_of};
 use crate::users::ALICE;
 
-/// How long a connection may go on that a reload does not allow any more.
+/// The time within which a reload ends a connection that it no longer allows.
 const A_SECOND: Duration = Duration::from_secs(1);
 
 const CHAIN: &str =
     "[[plugins]]\nfile = \"chain\"\nisolated = false\ngrants = [\"chain/1\", \"mempool/1\", \"events/1\", \"log/1\"]\n";
 
-/// A host, and the configuration that a test changes.
+/// A host, and the configuration file that a test changes.
 struct Reloaded {
     host: Host,
     config: PathBuf,
     log: PathBuf,
 }
 
-/// What the configuration of a test says.
+/// The contents of a test's configuration.
 #[derive(Clone, Default)]
 struct Text {
     top: &'static str,
-    /// Users, with further lines of each.
+    /// Users, with further lines of their sections.
     users: Vec<(&'static str, &'static str)>,
     min_feerate: u64,
     faulty: &'static str,
@@ -77,7 +77,7 @@ impl Reloaded {
             level_of_file: true,
             ..HostOptions::default()
         };
-        // The folder stays for the host's time, and is removed with the machine's other temporary ones.
+        // The folder outlives this function for the host, and is removed with other temporary files.
         let _ = folder.keep();
         Self { host: Host::start_with(options), config, log }
     }
@@ -102,7 +102,7 @@ impl Reloaded {
         told
     }
 
-    /// Runs `outrigger reload`, which has to fail for this reason.
+    /// Runs `outrigger reload`, which must fail for this reason.
     #[track_caller]
     fn reload_in_vain(&self, arguments: &[&str], expected: &str) {
         let (code, told, error) = self.reload(arguments);
@@ -124,7 +124,7 @@ impl Reloaded {
     }
 }
 
-/// A certificate and its key in a folder, and the configuration that names them.
+/// Writes a certificate and its key into a folder, and returns the configuration that names them.
 fn certified(folder: &Path) -> (Authority, &'static str) {
     let authority = Authority::new(&folder.join("authority.pem"));
     let [certificate, key] = ["certificate.pem", "key.pem"].map(|name| folder.join(name));
@@ -133,14 +133,14 @@ fn certified(folder: &Path) -> (Authority, &'static str) {
     (authority, format!("[rpc.tls]\ncertificate = \"{certificate}\"\nkey = \"{key}\"\n").leak())
 }
 
-/// The answer to a user's call by TLS.
+/// Makes a user's call over TLS, and returns the reply.
 fn call_by_tls(host: &Reloaded, authority: &Authority, user: &str, method: &str) -> Reply {
     let stream = authority.connect(TcpStream::connect(host.host.address).unwrap(), None).unwrap();
     ask(stream, &request_of(&format!("{user}:pass:word"), "", &json!({"method": method, "id": 1}).to_string())).unwrap()
 }
 
 #[test]
-fn reload_needs_a_good_certificate_changes_nothing_without_and_needs_no_file_that_it_has_read() {
+fn reload_changes_nothing_without_a_good_certificate_and_needs_no_file_that_it_has_read() {
     let (folder, gate) = (tempfile::tempdir().unwrap(), Gate::new());
     let (authority, top) = certified(folder.path());
     let [certificate, key, ca] = ["certificate.pem", "key.pem", "authority.pem"].map(|name| folder.path().join(name));
@@ -157,7 +157,7 @@ fn reload_needs_a_good_certificate_changes_nothing_without_and_needs_no_file_tha
     wait_until("everything is reloaded", || knows("bob") == 200);
     assert_eq!(knows("alice"), 401);
 
-    // The next one has the broken certificate before it. The former one is shown, to the former user, by the former plugin.
+    // This reload also finds the broken certificate. The host keeps the former certificate, user and plugin.
     host.write(&Text { top, faulty, min_feerate: 2, ..Text::of(&[("alice", "")]) });
     host.reload_in_vain(&trusting, "rpc.tls.certificate");
     assert_eq!((knows("alice"), knows("bob")), (401, 200));
@@ -204,18 +204,18 @@ fn reload_applies_users_networks_level_and_options_and_names_the_rest() {
     assert_eq!((status(&mut host.user("bob"), "uptime"), status(&mut host.user("bob"), "getblockcount")), (200, 403));
     assert_eq!(status(&mut host.user("carol"), "getblockcount"), 200);
     assert_eq!(host.min_feerate(), 2);
-    // Calls are in the log since the level is that of the file.
+    // The log has calls, since the level is that of the file.
     assert!(host.log().contains("DEBUG"), "{}", host.log());
     let again = host.reload_well();
     assert_eq!(again, "rpc.threads: needs a restart\n");
-    // SIGHUP does the same, and a user needs the right to it.
+    // SIGHUP reloads too, and a user needs the right to the method.
     host.write(&Text::of(&[("dave", "methods = [\"uptime\"]")]));
     assert_eq!(status(&mut host.user("bob"), "reload"), 403);
     host.host.hang_up();
     wait_until("dave can call", || status(&mut host.user("dave"), "uptime") == 200);
 }
 
-/// Whether the host has ended this connection within a second.
+/// Whether the host ended this connection within a second.
 fn ends(mut stream: TcpStream) -> bool {
     stream.set_read_timeout(Some(A_SECOND)).unwrap();
     let began = Instant::now();
@@ -225,7 +225,7 @@ fn ends(mut stream: TcpStream) -> bool {
     !timed_out && began.elapsed() < A_SECOND
 }
 
-/// How many calls wait for a block.
+/// The number of calls that wait for a block.
 fn polls(operator: &mut Client) -> usize {
     let listed = operator.call("getrpcinfo", json!([]));
     let calls = listed["active_commands"].as_array().unwrap();
@@ -261,7 +261,7 @@ fn reload_ends_connections_and_long_polls_of_a_removed_user_within_a_second() {
     assert!(ends(polling), "the long poll goes on");
     assert!(ends(resting), "the idle connection stays");
     assert!(ends(socket.into_stream()), "the WebSocket stays");
-    // Those of others stay, and so does the operator's.
+    // Connections of other users and of the operator stay open.
     assert!(!ends(idling) && !ends(staying.try_clone().unwrap()));
     drop(staying);
     assert!(operator.call_while_alive("uptime", json!([])).is_some());
@@ -281,17 +281,17 @@ fn reload_applies_the_users_of_bitcoin_conf() {
     let host = Reloaded::start(&text(&one));
     let may = |name: &str| status(&mut host.user(name), "getblockcount");
     assert_eq!(["bob", "carol", "dave"].map(may), [200, 200, 401]);
-    // The file has other lines.
+    // The file gets other lines.
     let lists = "rpcwhitelist=carol:uptime\nrpcwhitelist=dave:getblockcount\n";
     std::fs::write(&one, entry("carol") + &entry("dave") + lists).unwrap();
     assert_eq!(host.reload_well(), "rpc.users: 'carol' was changed\nrpc.users: 'dave' was added\n");
     assert_eq!(["bob", "carol", "dave"].map(may), [200, 403, 200]);
-    // Another file.
+    // The setting names another file.
     host.write(&text(&other));
     let removed = "rpc.users: 'carol' was removed\nrpc.users: 'dave' was removed\n";
     assert_eq!(host.reload_well(), format!("rpc.users: 'erin' was added\n{removed}"));
     assert_eq!(["bob", "carol", "erin"].map(may), [200, 401, 200]);
-    // A file that cannot be used.
+    // The file is invalid.
     std::fs::write(&other, entry("frank") + "rpcauth\n").unwrap();
     host.reload_in_vain(&[], "other.conf: line 2 is not a setting");
     assert_eq!(["bob", "erin", "frank"].map(may), [200, 200, 401]);
@@ -309,7 +309,7 @@ fn reload_applies_changed_limits_of_a_user() {
     let poll = alice.begin(r#"{"method":"waitfornewblock","id":1}"#);
     wait_until("a call waits", || polls(&mut operator) == 1);
     assert_eq!(alice.post(UPTIME).status, 200);
-    // The call that waits counts, although it began before.
+    // A call that began before the reload counts towards the new limit.
     limit("max_concurrent_calls = 1");
     let told = "The user may have 1 calls at a time (rpc.users.max_concurrent_calls)";
     wait_until("the call is the one allowed", || alice.post(UPTIME).body == told);
@@ -326,7 +326,7 @@ fn reload_applies_changed_limits_of_a_user() {
 }
 
 #[test]
-fn reload_that_fails_leaves_everything_and_exits_2_with_the_reason() {
+fn reload_that_fails_changes_nothing_and_exits_2_with_the_reason() {
     let host = Reloaded::start(&Text::of(&[("alice", "")]));
     let unchanged = |expected: &str| {
         host.reload_in_vain(&[], expected);
@@ -340,13 +340,13 @@ fn reload_that_fails_leaves_everything_and_exits_2_with_the_reason() {
     unchanged("there is no method 'getblokcount'");
     host.write(&Text { top: "[log]\nlevel = \"loud\"", min_feerate: 2, ..Text::of(&bob) });
     unchanged("'loud' is not a level");
-    // One plugin takes its new options, the next refuses them: the first gets its former ones back.
+    // One plugin accepts its new options, the next refuses: the host restores the first one's former options.
     host.write(&Text { min_feerate: 2, faulty: "refuse_init = true", ..Text::of(&bob) });
     unchanged("refuse_init was asked for");
     host.write(&Text { min_feerate: 2, ..Text::of(&bob) });
     host.reload_well();
     assert_eq!((status(&mut host.user("bob"), "uptime"), host.min_feerate()), (200, json!(2)));
-    // Without a host there is nothing to reload.
+    // The command fails if no host runs.
     let nowhere = tempfile::tempdir().unwrap();
     let output = Command::new(&built().binary).arg("reload").arg("--datadir").arg(nowhere.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{output:?}");
@@ -403,7 +403,7 @@ fn reload_opens_the_audit_log_again_or_changes_nothing_and_exits_2() {
     assert_eq!(["alice", "bob"].map(|name| status(&mut host.user(name), "uptime")), [200, 401]);
     assert_eq!(host.min_feerate(), 1);
     assert!(!host.log().contains("DEBUG"), "{}", host.log());
-    // The former file is written on.
+    // The host still writes to the former file.
     client.refused("stopplugin", json!(["faulty"]));
     wait_until("the call is in it", || stop(&again) == 2);
     std::fs::remove_dir(&file).unwrap();

@@ -1,5 +1,5 @@
-//! `outrigger plugin new` and `plugin dev`, as a third party uses them: the crate is built outside of the workspace, in another
-//! profile and with other features of the dependencies than the host's, and is installed by the configuration that it came with.
+//! `outrigger plugin new` and `plugin dev` as a third party uses them: the crate is built outside the workspace, with another profile and
+//! other dependency features than the host, and is installed with the configuration that came with it.
 
 use outrigger_tests::{Client, Host, HostOptions, built, wait_for, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
@@ -13,7 +13,7 @@ use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What the host's own build does not have: another optimisation, other features of what both are made of.
+/// A profile that differs from the host's build. [`DEPENDENCIES`] has other features of shared dependencies.
 const PROFILE: &str = "[profile.release]\nopt-level = 0\ncodegen-units = 16\nlto = false\noverflow-checks = false\n";
 
 const DEPENDENCIES: &str = "[dependencies]\n\
@@ -24,7 +24,7 @@ fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap()
 }
 
-/// Where such crates are built, kept between runs, so that only the plugin itself is built anew.
+/// The folder in which the tests build such crates. It is kept between runs, so that only the plugin itself is built again.
 fn workshop() -> PathBuf {
     built().folder().join("../third-party")
 }
@@ -36,7 +36,7 @@ fn run(command: &mut Command) -> Output {
 }
 
 fn create(name: &str, parent: &Path) -> PathBuf {
-    // What an earlier run left, whose path must be the same for cargo to know it again.
+    // Remove the crate of an earlier run. The path must stay the same, so that cargo recognises it.
     let _ = fs::remove_dir_all(parent.join(name));
     fs::create_dir_all(parent).unwrap();
     let mut command = Command::new(&built().binary);
@@ -52,10 +52,10 @@ fn change(file: &Path, from: &str, to: &str) {
     fs::write(file, text.replacen(from, to, 1)).unwrap();
 }
 
-/// Held by a test that builds in the workshop: cargo makes another one wait.
+/// Held by a test that builds in the workshop, where cargo lets one build run at a time.
 static BUILDS: Mutex<()> = Mutex::new(());
 
-/// Makes a crate that cargo builds unlike the host, from the dependencies that the workspace has downloaded.
+/// Creates a crate that cargo builds unlike the host, with the dependencies that the workspace has downloaded.
 fn create_unlike(name: &str) -> (PathBuf, MutexGuard<'static, ()>) {
     let builds = BUILDS.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = create(name, &workshop());
@@ -71,7 +71,7 @@ fn cargo(folder: &Path, command: &str) -> Output {
     run(cargo.current_dir(folder))
 }
 
-/// Builds and tests a new crate. The library.
+/// Builds and tests a new crate. Returns the library's path.
 fn build(folder: &Path, library: &str) -> PathBuf {
     let tests = String::from_utf8(cargo(folder, "test").stdout).unwrap();
     assert!(tests.contains("2 passed; 0 failed"), "{tests}");
@@ -80,7 +80,7 @@ fn build(folder: &Path, library: &str) -> PathBuf {
     let installed = folder.join(&file);
     fs::create_dir_all(installed.parent().unwrap()).unwrap();
     fs::copy(workshop().join(&file), &installed).unwrap();
-    // The file, and the folders that cargo and `plugin new` made, whatever their modes are where this runs.
+    // Only the owner may write the file and the folders of cargo and `plugin new`, whatever the umask is.
     for trusted in installed.ancestors().take(4) {
         fs::set_permissions(trusted, fs::Permissions::from_mode(0o755)).unwrap();
     }
@@ -132,7 +132,7 @@ impl Dev {
         Self { child, lines: received }
     }
 
-    /// Waits for the next line with this text.
+    /// Waits for the next line with this text, and returns it.
     fn told(&self, text: &str) -> String {
         wait_for(text, || self.lines.try_iter().find(|line| line.contains(text)))
     }
@@ -152,13 +152,13 @@ impl Drop for Dev {
 }
 
 #[test]
-fn plugin_dev_builds_runs_reloads_and_keeps_what_runs() {
+fn plugin_dev_builds_runs_reloads_and_keeps_the_running_plugin_after_a_failure() {
     let (folder, _builds) = create_unlike("acme-dev");
-    // Without it a system that has no sandbox would start no plugin.
+    // Without this, a system without a sandbox would refuse to start the plugin.
     change(&folder.join("outrigger.toml"), "[[plugins]]", "[plugin_defaults]\nisolated = \"none\"\n\n[[plugins]]");
-    // Built here, where nothing waits for it: the command builds the crate alone.
+    // Built in advance without a timeout. `plugin dev` then builds the crate alone.
     cargo(&folder, "build");
-    // As with a umask of 0002: the host refuses the library where cargo has put it.
+    // As with a umask of 0002: the host refuses the library in cargo's folder.
     let release = workshop().join("target/release");
     for open in [&folder, &release, &release.join("liboutrigger_acme_dev.so")] {
         fs::set_permissions(open, fs::Permissions::from_mode(0o775)).unwrap();
@@ -195,7 +195,7 @@ fn plugin_dev_builds_runs_reloads_and_keeps_what_runs() {
     let error = String::from_utf8(once.stderr).unwrap();
     assert!(!once.status.success() && error.contains("jsn") && error.ends_with("cargo build failed\n"), "{error}");
 
-    // What the check refuses is not loaded either.
+    // `plugin dev` does not load a library that the check refuses.
     change(&code, "Ok(jsn!", "Ok(json!");
     change(
         &code,
@@ -229,7 +229,7 @@ fn plugins_of_an_installed_host_are_found_below_its_lib() {
 }
 
 #[test]
-fn plugin_new_fills_in_its_files_writes_nothing_over_and_refuses_bad_names() {
+fn plugin_new_fills_in_its_files_overwrites_none_and_refuses_bad_names() {
     let parent = tempfile::tempdir().unwrap();
     fs::create_dir(parent.path().join("taken")).unwrap();
     for (name, expected) in [("taken", "taken exists already"), ("Nine", "is not a valid plugin name")] {

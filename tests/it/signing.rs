@@ -1,5 +1,5 @@
-//! The signing group on a real chain and a real wallet, and held against signatures that a real bitcoind made, byte for byte.
-//! `vault.rs` has those of a third party's group in the place of this one.
+//! The signing group on a real chain and wallet, compared byte for byte with signatures of a real bitcoind. `vault.rs` runs the tests of
+//! a third party's signing group.
 
 use outrigger_tests::{Client, Host, HostOptions, RECORDED, all_groups, is_same_text, recorded};
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ fn signrawtransactionwithkey_needs_no_grant_for_mempool_or_wallets() {
     let script = "0014751e76e8199196d454941c45d1b3a323f1433bd6";
     let txid = "11".repeat(32);
     let prevtxs = json!([{"txid": txid, "vout": 0, "scriptPubKey": script, "amount": "0.5"}]);
-    // Version 2, one input, one output of 1 satoshi without conditions.
+    // Version 2, one input, one output of 1 satoshi that anyone can spend.
     let raw = format!("0200000001{txid}0000000000ffffffff0101000000000000000151{}", "00000000");
     assert_eq!(client.call("signrawtransactionwithkey", json!([raw, [key], prevtxs]))["complete"], json!(true));
     let refused = client.refused("signrawtransactionwithwallet", json!([raw]));
@@ -60,7 +60,7 @@ fn signrawtransactionwithwallet_signs_for_its_own_coins_as_they_are() {
     assert_eq!(wallet.call("signrawtransactionwithwallet", told(50))["complete"], true);
 }
 
-/// Leaves out what only the recording node says.
+/// Removes the members that only the recording node has.
 fn without_extras(reply: &Value) -> Value {
     let mut reply = reply.clone();
     if let Some(object) = reply.as_object_mut() {
@@ -70,7 +70,7 @@ fn without_extras(reply: &Value) -> Value {
     reply
 }
 
-/// A wallet that holds just these descriptors.
+/// A wallet with only these descriptors.
 fn wallet_with(client: &mut Client, name: &str, descriptors: &Value) -> Client {
     let mut wallet = client.create_wallet(name, json!({"blank": true}));
     let requests: Vec<Value> = descriptors
@@ -117,13 +117,13 @@ fn differences(client: &mut Client, rows: &[Value], release: u32) -> Vec<String>
     differ
 }
 
-/// Where this host deliberately follows another rule than the release, by the row's name.
+/// Whether this host deliberately differs from the release in this row.
 fn excused(release: u32, name: &str) -> bool {
-    // A given key also signs for the output that BIP 86 tweaks it into.
+    // A private key also signs for its BIP 86 output.
     name.contains("BIP 86 tweak")
-        // A compressed key makes its P2WPKH script known, so that the nested form signs without a redeem script.
+        // A compressed key also makes its P2WPKH script known, so the nested form signs without a redeem script.
         || name == "chain sh-wpkh: keys, nothing else"
-        // Core 32 signs such a taproot input anew, and has another message for OP_IF without an item.
+        // Core 32 signs this taproot input again, and has another message for OP_IF on an empty stack.
         || release > 29
             && (name.contains("tr") && name.ends_with(": signed again with another sighash")
                 || name == "text: MINIMALIF, as far as it is kept")

@@ -1,4 +1,4 @@
-//! importprivkey, importpubkey, importaddress and dumpprivkey: what clients of former releases call.
+//! importprivkey, importpubkey, importaddress and dumpprivkey, which clients of former releases call.
 
 use outrigger_tests::Host;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ fn text(value: Value) -> String {
 }
 
 #[test]
-fn importprivkey_spends_what_dumpprivkey_told_and_importpubkey_watches_it() {
+fn importprivkey_spends_with_the_key_of_dumpprivkey_and_importpubkey_watches_it() {
     let host = Host::start();
     let (mut first, mut second) = (host.new_wallet("first"), host.new_wallet("second"));
     let addresses: Vec<String> =
@@ -43,13 +43,13 @@ fn importprivkey_spends_what_dumpprivkey_told_and_importpubkey_watches_it() {
     let balances = [json!([]), json!(["*", 0, false]), json!(["*", 0, true])];
     let balances = balances.map(|arguments| watching.call("getbalance", arguments).to_string());
     assert_eq!(balances, ["0.00000000", "0.00000000", "100.00000000"]);
-    // A wallet without private keys has no others, and counts them without being asked.
+    // A wallet without private keys has only watch-only coins, and counts them without an option.
     let mut public = host.client().create_wallet("public", json!({"disable_private_keys": true}));
     public.call("importaddress", json!([addresses[1]]));
     let txid = public.call("listunspent", json!([]))[0]["txid"].clone();
     assert_eq!(public.call("gettransaction", json!([txid]))["amount"].to_string(), "50.00000000");
     assert_eq!(public.call("getbalance", json!([])).to_string(), "50.00000000");
-    // A label counts as watched where the last of its addresses is.
+    // A label is watch-only if its last address is.
     first.call("setlabel", json!([addresses[0], "both"]));
     first.call("importaddress", json!([ADDRESS, "both"]));
     let listed = first.call("listreceivedbyaddress", json!([1, false, true, "", true]));

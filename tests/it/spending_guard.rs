@@ -1,4 +1,4 @@
-//! The example `spending-guard`: a limit that holds whatever spends, and over crashes, reloads and restores.
+//! The example `spending-guard`: its limit covers every way to spend, and survives crashes, reloads and restores.
 
 use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, all_groups, built, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::isolation::has_sandbox;
 use crate::policies::{WALLET_ERROR, fund};
 
-/// The groups with the guard of the wallets that begin with "hot". The limit is 10 BTC within two hours.
+/// The groups, with the guard for wallets whose names begin with "hot". The limit is 10 BTC in two hours.
 fn start(rest: &str) -> Host {
     let rest = format!(
         "grants = [\"store/1\", \"chain/1\", \"wallet-read/1\"]\nreload = \"after\"\n{rest}\n\
@@ -29,7 +29,7 @@ fn is_refused(wallet: &mut Client, method: &str, params: Value) {
     assert!(code == WALLET_ERROR && is_limit, "{method}: {code} {message}");
 }
 
-/// Mines blocks of a wallet's node over `hours`.
+/// Mines blocks that span `hours`.
 fn pass(client: &mut Client, hours: u64) {
     let now = client.call("getblockchaininfo", json!([]))["mediantime"].as_u64().unwrap();
     client.call("setmocktime", json!([now + hours * 3600]));
@@ -52,12 +52,12 @@ fn spending_guard_counts_what_was_signed_until_it_is_buried_and_the_hours_are_ov
     // A replacement spends the same coin, so only its higher fee is added.
     wallet.call("bumpfee", json!([txid]));
     assert!(reserved(&mut wallet) - first < 0.01);
-    // Nothing is released by giving a payment up. The signature is still out there.
+    // Abandoning a payment releases nothing, since its signature still exists.
     let mempool = wallet.call("getrawmempool", json!([]));
     wallet.call("generateblock", json!([ELSEWHERE, []]));
     assert_eq!(wallet.call("getrawmempool", json!([])), mempool);
     is_refused(&mut wallet, "sendtoaddress", json!([ELSEWHERE, 4]));
-    // What gives nothing away but the fee is free to move.
+    // A payment to the wallet itself costs only the fee.
     let own = wallet.call("getnewaddress", json!([]));
     wallet.call("sendtoaddress", json!([own, 40]));
     wallet.call("sendtoaddress", json!([ELSEWHERE, 3]));
@@ -70,12 +70,12 @@ fn spending_guard_counts_what_was_signed_until_it_is_buried_and_the_hours_are_ov
         code == WALLET_ERROR && message.ends_with("A signature with ANYONECANPAY outlives the transaction"),
         "{message}"
     );
-    // An address of another does not become the wallet's own by an import.
+    // An import does not make a foreign address the wallet's own.
     let import = json!([[{"scriptPubKey": {"address": ELSEWHERE}, "timestamp": "now"}]]);
     assert_eq!(wallet.refused("importmulti", import).0, WALLET_ERROR);
     let signed = wallet.call("signrawtransactionwithwallet", json!([funded]));
     assert_eq!(signed["complete"], json!(true));
-    // Keys are not given out, and the limit ends with the hours.
+    // Keys are not exported, and the limit resets after the hours.
     assert_eq!(wallet.refused("listdescriptors", json!([true])).0, WALLET_ERROR);
     wallet.call("generatetoaddress", json!([6, ELSEWHERE]));
     pass(&mut wallet, 1);
@@ -103,7 +103,7 @@ fn spending_guard_keeps_the_limit_over_crashes_reloads_and_restores() {
     wallet.call("loadwallet", json!(["hot"]));
     assert_eq!(reserved(&mut wallet), before);
     is_refused(&mut wallet, "sendtoaddress", json!([ELSEWHERE, 5]));
-    // A copy under another name spends the same coins under the same limit, also one from before the payment.
+    // A restored copy spends the same coins under the same limit, even a copy from before the payment.
     for name in ["before", "after"] {
         wallet.call("restorewallet", json!([format!("copy-{name}"), file(name)[0]]));
         let mut copy = host.client().wallet(&format!("copy-{name}"));
@@ -115,21 +115,21 @@ fn spending_guard_keeps_the_limit_over_crashes_reloads_and_restores() {
         kill_its_process(&mut wallet);
     }
     drop(host);
-    // A new host, whose guard has seen nothing: the backup brings the reservations back.
+    // The guard of a new host has no state: the backup restores the reservations.
     let host = start(place);
     let mut client = host.client();
     client.call("restorewallet", json!(["hot", file("after")[0]]));
     assert_eq!(reserved(&mut client), before);
 }
 
-/// Kills the guard's process. Nothing passes meanwhile.
+/// Kills the guard's process, and checks that no payment passes meanwhile.
 fn kill_its_process(wallet: &mut Client) {
     let mut given = reserved(wallet);
     for _ in 0..2 {
         let guard = wallet.plugin("spending-guard");
         let pid = i32::try_from(guard["pid"].as_i64().unwrap()).unwrap();
         kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
-        // It is asked again as soon as its next process is up, or the payment is refused.
+        // The host asks the guard again once its new process is up, or refuses the payment.
         if wallet.try_call("sendtoaddress", json!([ELSEWHERE, 1])).is_ok() {
             given += 1.0;
         }

@@ -1,4 +1,4 @@
-//! Starting, stopping, what keeps the host from starting, and what is answered before it is up.
+//! Start, stop, conditions that prevent a start, and answers before the host is up.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use crate::users::ALICE;
 
 const NOBODY: u32 = 65_534;
 
-/// Runs with a configuration that must be refused, and gives the error with the file's path as FILE.
+/// Runs with a configuration that must be refused. Returns the error, with FILE for the file's path.
 #[track_caller]
 fn refused(text: &str) -> String {
     let options = HostOptions::configured(text);
@@ -30,7 +30,7 @@ fn startup_names_a_plugin_file_that_is_no_plugin() {
     assert!(error.contains("it exports no symbol outrigger_manifest"), "{error}");
 }
 
-/// Copies a real library that is no plugin to a folder.
+/// Copies a system library, which is no plugin, to a folder.
 fn system_library(folder: &Path) -> PathBuf {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let library = maps.lines().filter_map(|line| line.split(' ').next_back()).find(|path| path.contains("libc.so"));
@@ -95,7 +95,7 @@ fn signal_right_after_the_ready_line_ends_the_host_in_order() {
 }
 
 #[test]
-fn startup_closes_its_folders_in_a_data_directory() {
+fn startup_makes_its_folders_in_a_data_directory_private() {
     use std::os::unix::fs::PermissionsExt;
     let allow = |folder: &Path, mode: u32| {
         std::fs::set_permissions(folder, std::fs::Permissions::from_mode(mode)).unwrap();
@@ -120,7 +120,7 @@ fn binary_exports_nothing_that_plugins_could_bind_to() {
     assert_eq!(symbols.lines().count(), 0, "{symbols}");
 }
 
-/// Runs `outrigger run --check` on a configuration, with a data directory that is not there. Exit code, output and errors.
+/// Runs `outrigger run --check` on a configuration, with a missing data directory. Returns exit code, output and errors.
 fn checked(text: &str) -> (Option<i32>, String, String) {
     let config = HostOptions::configured(text).config_file();
     let folder = tempfile::tempdir().unwrap();
@@ -134,7 +134,7 @@ fn checked(text: &str) -> (Option<i32>, String, String) {
 }
 
 #[test]
-fn run_check_accepts_a_sound_configuration_and_tells_what_is_granted() {
+fn run_check_accepts_a_sound_configuration_and_lists_the_grants() {
     let (code, told, error) = checked(&all_groups());
     assert_eq!((code, error.as_str()), (Some(0), ""));
     assert!(told.starts_with("The configuration is valid: 7 plugins with "), "{told}");
@@ -142,7 +142,7 @@ fn run_check_accepts_a_sound_configuration_and_tells_what_is_granted() {
     let (_, told, _) = checked(&plugin_section("outrigger_node_policy", &format!("isolated = false\n{grants}\n")));
     let expected = "plugin 'node-policy' is granted rpc/1 (methods: getblocktemplate, getblock)\n";
     assert!(told.ends_with(expected), "{told}");
-    // An audit file that can be opened is not made.
+    // The check does not create the audit file.
     let folder = tempfile::tempdir().unwrap();
     let audit = folder.path().join("audit");
     let (code, _, error) = checked(&format!("[audit]\nfile = \"{}\"\n", audit.display()));
@@ -150,7 +150,7 @@ fn run_check_accepts_a_sound_configuration_and_tells_what_is_granted() {
 }
 
 #[test]
-fn start_with_a_limit_of_the_system_that_is_too_low_names_it_and_what_would_suffice() {
+fn startup_names_a_system_limit_that_is_too_low_and_a_sufficient_value() {
     let cases = [
         ("-n 40", None, "limit on open files (ulimit -n, LimitNOFILE) is too low: it is 40, and the host needs 128"),
         (
@@ -168,7 +168,7 @@ fn start_with_a_limit_of_the_system_that_is_too_low_names_it_and_what_would_suff
             None,
             "limit on address space (ulimit -v, LimitAS) is too low: it is 8192 MiB, and the host needs 20480 MiB",
         ),
-        // It does not bind root.
+        // Root is exempt from this limit.
         (
             "-u 1 2>/dev/null || ulimit -p 1",
             Some(NOBODY),

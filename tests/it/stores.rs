@@ -1,4 +1,4 @@
-//! What plugins keep, in stores and folders, and how it goes from one instance to the next.
+//! Data that plugins keep in stores and folders, and its transfer from one instance to the next.
 
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use tempfile::TempDir;
 
 use super::metrics::ask;
 
-/// In the host's process, and in one of its own.
+/// Settings for the host's process, and for a process of its own.
 const PLACES: [&str; 2] = ["isolated = false\n", "isolated = true\nsandbox = \"best-effort\"\n"];
 
-/// Clients that call while the plugin is replaced, and how often it is.
+/// The clients that call while the plugin is replaced, and the number of reloads.
 const CLIENTS: u64 = 4;
 const RELOADS: u64 = 6;
 
@@ -24,7 +24,7 @@ struct Setup {
 }
 
 impl Setup {
-    /// `rest` belongs to the plugin's section.
+    /// `rest` is added to the plugin's section.
     fn new(rest: &str) -> Self {
         let setup = Self { folder: tempfile::tempdir().unwrap() };
         setup.configure(rest);
@@ -79,7 +79,7 @@ fn a_plugin_knows_itself_and_its_folder_and_a_durable_commit_outlives_a_killed_h
 }
 
 #[test]
-fn a_store_over_its_bound_is_refused_and_told() {
+fn host_refuses_and_reports_a_write_beyond_the_limit_of_a_store() {
     let setup = Setup::new("max_store_mib = 1\n");
     let log = setup.folder.path().join("log");
     let set = vec!["metrics.listen='127.0.0.1:0'".to_owned()];
@@ -107,7 +107,7 @@ fn a_value_damaged_on_disk_is_an_error_that_names_the_file() {
     let path = own_folder(&host).join("store/data.mdb");
     let bytes = std::fs::read(&path).unwrap();
     let begin = bytes.windows(1000).position(|window| window == [0x5a; 1000]).unwrap();
-    // Below the host, as a disk damages it: each copy of the value.
+    // Damages each copy of the value on disk, without the host.
     let file = std::fs::File::options().write(true).open(&path).unwrap();
     for (at, _) in bytes.windows(64).enumerate().skip(begin).filter(|(_, window)| *window == [0x5a; 64]) {
         file.write_all_at(&[0x5b], at as u64).unwrap();
@@ -116,7 +116,7 @@ fn a_value_damaged_on_disk_is_an_error_that_names_the_file() {
     assert!(code == -20 && message.contains("store/data.mdb is damaged: table \"rows\""), "{code} {message}");
     let (code, message) = client.refused("keeperput", json!(["other", 1]));
     assert!(code == -20 && message.contains("is damaged"), "{code} {message}");
-    // Nor does the plugin start on it again.
+    // The plugin does not start on the damaged store either.
     let mut host = host;
     host.terminate();
     let failed = Host::fail_in(host.datadir(), &setup.options());
@@ -148,7 +148,7 @@ fn reloadplugin_after_the_old_instance_loses_no_call() {
                 let before = calls.load(Ordering::SeqCst);
                 client.call("reloadplugin", json!(["keeper"]));
                 reloads.fetch_add(1, Ordering::SeqCst);
-                // Each instance answers before the next one comes.
+                // Each instance answers calls before the next reload.
                 while calls.load(Ordering::SeqCst) <= before + CLIENTS && reloads.load(Ordering::SeqCst) < RELOADS {
                     std::thread::yield_now();
                 }
@@ -176,7 +176,7 @@ fn reloadplugin_beside_cannot_have_two_writers() {
     assert!(code == -1 && message.contains("the store stays at version 1"), "{code} {message}");
     assert!(message.contains("another instance of the plugin 'keeper' writes its store"), "{message}");
     assert_eq!(client.call("keeperadd", json!([])), json!([3, 3]));
-    // A locked file refuses the second instance, too.
+    // A locked file also refuses the second instance.
     setup.configure("");
     client.call("reloadplugin", json!(["keeper"]));
     let (code, message) = client.refused("reloadplugin", json!(["keeper"]));
@@ -200,7 +200,7 @@ fn reloadplugin_after_goes_back_to_the_former_library_or_says_that_the_plugin_is
         "plugin 'keeper' refused to start: told to refuse. The former library of the plugin 'keeper' was started again";
     assert_eq!((code, message.as_str()), (-1, expected));
     assert_eq!(client.call("keeperadd", json!([])), json!([1, 1]));
-    // The new version migrates the store and refuses then: the former one does not know that version.
+    // The new version migrates the store and then fails to start. The former one does not know the new version.
     setup.configure("reload = \"after\"\noptions = { refuses = true, version = 2 }\n");
     let (code, message) = client.refused("reloadplugin", json!(["keeper"]));
     assert!(code == -1 && message.contains("The plugin 'keeper' does not run, since its former library"), "{message}");
@@ -210,13 +210,13 @@ fn reloadplugin_after_goes_back_to_the_former_library_or_says_that_the_plugin_is
     setup.configure("reload = \"after\"\noptions = { version = 2 }\n");
     client.call("startplugin", json!(["keeper"]));
     assert_eq!(client.call("keeperadd", json!([])), json!([2, 2]));
-    // A stopped instance ends before the next one starts.
+    // An instance stops before the next one starts.
     client.call("stopplugin", json!(["keeper"]));
     client.call("startplugin", json!(["keeper"]));
     assert_eq!(client.call("keeperadd", json!([])), json!([3, 3]));
 }
 
-/// `outrigger plugin store keeper ...`: whether it succeeded, and its output.
+/// Runs `outrigger plugin store keeper ...`. Returns whether it succeeded, and its output.
 fn store(datadir: &Path, arguments: &[&str]) -> (bool, String) {
     let mut command = Command::new(&built().binary);
     command.args(["plugin", "store", "--network", "regtest", "--datadir"]).arg(datadir).arg("keeper").args(arguments);

@@ -20,13 +20,13 @@ struct Terminal {
     keys: File,
     end: File,
     columns: u16,
-    /// What was written to it so far.
+    /// Everything that was written to it.
     written: Arc<Mutex<String>>,
     former: Termios,
     child: Child,
 }
 
-/// The two ends of a new terminal: the user's, and that of programs.
+/// The two ends of a new terminal: the user's and the program's.
 pub fn terminal() -> (File, File) {
     let user = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&user).unwrap();
@@ -37,7 +37,7 @@ pub fn terminal() -> (File, File) {
 }
 
 impl Terminal {
-    /// Starts `top` for a host in a terminal of so many columns.
+    /// Starts `top` for a host in a terminal of this many columns.
     fn start(host: &Host, columns: u16) -> Self {
         let (keys, end) = terminal();
         tcsetwinsize(&end, Winsize { ws_row: ROWS, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
@@ -50,7 +50,7 @@ impl Terminal {
         let (mut screen, shared) = (keys.try_clone().unwrap(), written.clone());
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
-            // An error when the last end is closed.
+            // The read fails once the last program end is closed.
             while let Ok(count @ 1..) = screen.read(&mut bytes) {
                 shared.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..count]));
             }
@@ -66,7 +66,7 @@ impl Terminal {
         self.written.lock().unwrap().contains(text)
     }
 
-    /// The lines that a terminal shows after all that was written.
+    /// The lines on the screen.
     fn lines(&self) -> Vec<String> {
         let mut lines = vec![vec![' '; self.columns.into()]; ROWS.into()];
         let (mut row, mut column) = (0, 0);
@@ -74,7 +74,7 @@ impl Terminal {
         let mut characters = written.chars();
         while let Some(character) = characters.next() {
             if character == '\x1b' {
-                // A sequence: "[", arguments, and a letter. "H" moves the cursor; the first line and column have number 1.
+                // An escape sequence: "[", arguments, and a letter. "H" moves the cursor; lines and columns count from 1.
                 let mut last = ' ';
                 let sequence = characters.by_ref().take_while(|c| {
                     last = *c;
@@ -93,12 +93,12 @@ impl Terminal {
         lines.into_iter().map(String::from_iter).collect()
     }
 
-    /// Whether the lines have a text, which may go on in the next line.
+    /// Whether the screen shows a text, which may wrap to the next line.
     fn shows(&self, text: &str) -> bool {
         self.lines().iter().map(|line| line.trim_end()).collect::<Vec<_>>().join(" ").contains(text)
     }
 
-    /// Presses a key, by which `top` ends, and checks that the terminal is as it was.
+    /// Presses a key that ends `top`, and checks that the terminal is restored.
     fn end_by(&mut self, key: &[u8]) {
         self.keys.write_all(key).unwrap();
         assert!(self.child.wait().unwrap().success());
@@ -107,7 +107,7 @@ impl Terminal {
             (now.local_modes, now.input_modes, now.output_modes),
             (self.former.local_modes, self.former.input_modes, self.former.output_modes)
         );
-        // The other screen is left, and the cursor is shown.
+        // `top` leaves the alternate screen and shows the cursor.
         wait_until("the screen is restored", || self.has_written("\x1b[?1049l") && self.has_written("\x1b[?25h"));
     }
 }
@@ -119,7 +119,7 @@ impl Drop for Terminal {
     }
 }
 
-/// What it prints of node, wallets and plugins where it runs in no terminal.
+/// Checks the printed node, wallets and plugins without a terminal.
 fn check_printed(host: &Host, wallet: &mut Client) {
     let mut command = Command::new(&built().binary);
     wait_until("the first connection has ended", || wallet.call("gethostinfo", json!([]))["connections"] == 1);
@@ -143,7 +143,7 @@ fn top_as_a_user_of_another_machine_shows_only_what_the_user_may_call() {
     let methods = r#"methods = ["getblockchaininfo", "listwallets", "listplugins"]"#;
     let (host, _alice) = with_user(methods);
     host.new_wallet("shop");
-    // There is no cookie here.
+    // This machine has no cookie of the host.
     let folder = tempfile::tempdir().unwrap();
     let password = folder.path().join("password");
     let top = |text: &str| {
@@ -169,7 +169,7 @@ fn top_as_a_user_of_another_machine_shows_only_what_the_user_may_call() {
 }
 
 #[test]
-fn top_says_that_no_host_runs() {
+fn top_reports_that_no_host_runs() {
     let folder = tempfile::tempdir().unwrap();
     let tried = Command::new(&built().binary).arg("top").arg("--datadir").arg(folder.path()).output().unwrap();
     assert_eq!(tried.status.code(), Some(1));
@@ -178,7 +178,7 @@ fn top_says_that_no_host_runs() {
 }
 
 #[test]
-fn top_shows_what_changes_until_q_prints_without_a_terminal_and_says_in_full_why_a_look_failed() {
+fn top_refreshes_until_q_prints_without_a_terminal_and_reports_failures_in_full() {
     let mut host = Host::start();
     let mut terminal = Terminal::start(&host, 110);
     wait_until("the first picture", || terminal.shows("CALL IN FLIGHT"));
@@ -192,7 +192,7 @@ fn top_shows_what_changes_until_q_prints_without_a_terminal_and_says_in_full_why
     terminal.end_by(b"q");
     check_printed(&host, &mut wallet);
 
-    // A narrow one breaks no fact.
+    // A narrow screen wraps no fact.
     let mut terminal = Terminal::start(&host, 60);
     wait_until("the first picture", || terminal.shows("CALL"));
     for fact in ["chain regtest", "height 7 of 7", "peers 0"] {

@@ -1,4 +1,4 @@
-//! Limits of single users: calls a second, calls at a time, wallets.
+//! Limits of single users: calls a second, concurrent calls, and wallets.
 
 use std::io::{Read, Write};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::users::ALICE;
 
-/// A host whose users have these limits, and bob has none; `rest` follows in its configuration.
+/// A host whose users have these limits, and bob none; `rest` follows in the configuration.
 fn start(limits: &[(&str, &str)], rest: &str) -> Host {
     let section = |(name, limits): &(&str, &str)| {
         format!("[[rpc.users]]\nrpcauth = \"{}\"\n{limits}\n", ALICE.replace("alice", name))
@@ -62,7 +62,7 @@ fn check_websocket(host: &Host) {
     let mut carol = user(host, "carol").websocket();
     wait_until("a call is one too many", || carol.call("uptime", json!([])) == Err(-32603));
     wait_until("calls come back", || carol.call("uptime", json!([])).is_ok());
-    // They are the user's, not the connection's.
+    // The limits are per user, not per connection.
     wait_until("a call over HTTP is one too many", || user(host, "carol").post(UPTIME).status == 429);
 }
 
@@ -76,7 +76,7 @@ fn check_calls_at_a_time(host: &Host) {
     wait_until("two calls wait", || dave.post(UPTIME).status == 429);
     assert_eq!(dave.post(UPTIME).body, "The user may have 2 calls at a time (rpc.users.max_concurrent_calls)");
     assert_eq!(user(host, "bob").post(UPTIME).status, 200);
-    // A connection that is reset gives its place back.
+    // A reset connection frees its place.
     let left = waiting.pop().unwrap();
     rustix::net::sockopt::set_socket_linger(&left, Some(std::time::Duration::ZERO)).unwrap();
     drop(left);
@@ -104,7 +104,7 @@ fn is_active(host: &Host, method: &str) -> bool {
     listed["active_commands"].as_array().unwrap().iter().any(|call| call["method"] == method)
 }
 
-/// Code that runs counts until it ends, though its client is gone.
+/// A call that runs counts until it ends, even if its client is gone.
 fn check_code_whose_client_is_gone(host: &Host, gate: &Gate) {
     let mut erin = user(host, "erin");
     let mut running = None;
@@ -115,20 +115,20 @@ fn check_code_whose_client_is_gone(host: &Host, gate: &Gate) {
 }
 
 #[test]
-fn quota_of_wallets_counts_those_that_the_user_made_and_that_are_there() {
+fn quota_of_wallets_counts_the_existing_wallets_that_the_user_made() {
     let host = start(&[("alice", "max_wallets = 2"), ("carol", "max_wallets = 1")], "");
     let (mut alice, mut carol) = (user(&host, "alice"), user(&host, "carol"));
     host.client().call("createwallet", json!(["others"]));
     alice.call("createwallet", json!(["a"]));
     alice.call("createwallet", json!(["b"]));
-    // A name that is taken makes no wallet.
+    // A failed createwallet with a name that exists does not count.
     let quota = (-4, "The user has made 2 wallets, and may make 2 (rpc.users.max_wallets)".to_owned());
     assert_eq!(alice.refused("createwallet", json!(["c"])), quota);
     let folder = tempfile::tempdir().unwrap();
     let backup = folder.path().join("backup").display().to_string();
     alice.wallet("a").call("backupwallet", json!([backup]));
     assert_eq!(alice.refused("restorewallet", json!(["c", backup])), quota);
-    // A wallet whose client is gone counts too. The passphrase makes it take its time.
+    // A wallet whose client is gone counts too. The passphrase slows its creation down.
     let params = json!(["abandoned", false, false, "secret"]);
     leave(&host, &carol, "createwallet", params, || wait_until("it runs", || is_active(&host, "createwallet")));
     let mut operator = host.client();
@@ -136,7 +136,7 @@ fn quota_of_wallets_counts_those_that_the_user_made_and_that_are_there() {
         operator.call("listwallets", json!([])).as_array().unwrap().contains(&json!("abandoned"))
     });
     assert_eq!(carol.refused("createwallet", json!(["more"])).0, -4);
-    // Also after a restart, which keeps what is recorded.
+    // The count survives a restart.
     let host = host.restart();
     let mut alice = user(&host, "alice");
     assert_eq!(alice.refused("createwallet", json!(["c"])), quota);

@@ -1,4 +1,4 @@
-//! Who may call what.
+//! Permissions of users.
 
 use outrigger_tests::{Client, Host, HostOptions, plugin_section};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::operator::logged_with;
 pub const ALICE: &str =
     "alice:0123456789abcdef0123456789abcdef$36eec41693efe2766d65afc49dcabcd63a478f61cd99bb469a80f7ad8885432b";
 
-/// A host with all groups, and a client of it whose user has these lines of configuration.
+/// A host with all groups, and a client of its user `alice`, who has these configuration lines.
 pub fn with_user(lines: &str) -> (Host, Client) {
     let host = Host::start_with(HostOptions::with_groups(&format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n{lines}\n")));
     let alice = Client::new(host.address, "alice:pass:word");
@@ -19,7 +19,7 @@ pub fn with_user(lines: &str) -> (Host, Client) {
 
 #[test]
 fn users_method_list_and_credentials_refuse_calls_and_each_refusal_is_logged() {
-    // The list may name methods of plugins that are off, or not in the configuration.
+    // The list may name methods of plugins that are off or not configured.
     let user = format!(
         "[[rpc.users]]\nrpcauth = \"{ALICE}\"\nmethods = [\"uptime\", \"getblockcount\", \"submitblock\", \"faultwho\"]\n"
     );
@@ -40,14 +40,14 @@ fn users_method_list_and_credentials_refuse_calls_and_each_refusal_is_logged() {
     let long = "é".repeat(1000);
     assert_eq!(alice.post(&format!(r#"{{"method":"{long}","id":1}}"#)).status, 403);
     check_logged_refusals(&log());
-    // The host itself serves no REST.
+    // The host itself has no REST.
     for path in ["/rest/chaininfo.json", "/rest/mempool/info.json", "/rest/"] {
         let reply = alice.send(&format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n"));
         assert_eq!((reply.status, reply.body.as_str()), (404, ""), "{path}");
     }
 }
 
-/// A refusal is logged with address, user and method, and wrong credentials with the address.
+/// The log has a refusal with address, user and method, and wrong credentials with the address.
 fn check_logged_refusals(text: &str) {
     let lines = |part: &str| -> Vec<Value> {
         text.lines().filter(|line| line.contains(part)).map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -70,7 +70,7 @@ fn users_of_one_wallet_know_of_no_other() {
     let address = hot.call("getnewaddress", json!([]));
     cold.call("getnewaddress", json!([]));
 
-    // With two wallets loaded, only a user who has one alone need not name it.
+    // With two wallets loaded, only a user confined to one need not name it.
     assert_eq!(host.client().refused("getwalletinfo", json!([])).0, -19);
     assert_eq!(alice.call("getwalletinfo", json!([]))["walletname"], "hot");
     assert_eq!(alice.wallet("hot").call("getaddressinfo", json!([address]))["ismine"], true);

@@ -1,4 +1,4 @@
-//! A third party's signing group in the place of ours, with keys in another process.
+//! A third party's signing group in place of ours, with keys in another process.
 
 use std::io::Read;
 
@@ -15,7 +15,7 @@ const KEYS: [&str; 2] = [
     "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798",
     "02c6047f9441ed7d6d3045406e95c07cd85c778e4b8cef3ca7abac09b95c709ee5",
 ];
-/// A key that nobody here has.
+/// A public key whose private key no test has.
 const FOREIGN: &str = "02f9308a019258c31049344f85f89d5229b531c845836f99b08601f113bce036f9";
 
 /// Kinds of outputs, with `A` and `B` for the two keys and `F` for the foreign one.
@@ -35,14 +35,14 @@ fn daemon() -> KeyDaemon {
     KeyDaemon::new("vault-daemon", &WIFS.join("\n"))
 }
 
-/// A host with the vault's plugin in the place of our group.
+/// A host with the vault's plugin in place of our group.
 fn host(vault: &KeyDaemon) -> Host {
     let socket = vault.socket();
-    // What it reaches where the tests isolate all plugins.
+    // The socket that the plugin may reach if all plugins are isolated.
     host_with(vault, &format!("reach = [\"connect:unix:{socket}\"]\n"))
 }
 
-/// The same, where `rest` belongs to the plugin's section.
+/// As [`host`]; `rest` is added to the plugin's section.
 fn host_with(vault: &KeyDaemon, rest: &str) -> Host {
     let text = all_groups();
     let text = text.replace("file = \"signing\"", "file = \"signing\"\nenabled = false");
@@ -66,7 +66,7 @@ fn descriptor(kind: &str, [a, b]: [&str; 2]) -> String {
     text.concat()
 }
 
-/// A wallet with all kinds of outputs, by these two keys.
+/// A wallet with all kinds of outputs of these two keys.
 fn wallet(host: &Host, name: &str, watch_only: bool, keys: [&str; 2]) -> Client {
     let mut client = host.client();
     let mut wallet = client.create_wallet(name, json!({"disable_private_keys": watch_only, "blank": true}));
@@ -78,7 +78,7 @@ fn wallet(host: &Host, name: &str, watch_only: bool, keys: [&str; 2]) -> Client 
     wallet
 }
 
-/// A transaction that spends made-up outputs of all kinds, and what a client says of these.
+/// A transaction that spends made-up outputs of all kinds, and the `prevtxs` of these.
 fn spend(client: &mut Client, kinds: &[&str]) -> (Value, Value) {
     let (mut inputs, mut prevtxs) = (Vec::new(), Vec::new());
     for (vout, kind) in kinds.iter().enumerate() {
@@ -117,16 +117,16 @@ fn vault_answers_signrawtransaction_rpcs_as_our_group_does() {
             let reply = client.post(&json!({"id": 1, "method": method, "params": params}).to_string());
             (reply.status, reply.body)
         };
-        // The help text, which a wrong number of arguments is answered with, is the plugin's own and the same here.
+        // The help text for a wrong number of arguments is the plugin's own, and is the same here.
         assert_eq!(post(&mut theirs), post(&mut ours), "{method} {params}");
     }
-    // Whoever lacks a key says so, and all others are signed.
+    // An input without a key gets an error, and all others are signed.
     let signed = theirs.call("signrawtransactionwithwallet", json!([raw, prevtxs]));
     let incomplete: Vec<&Value> = signed["errors"].as_array().unwrap().iter().map(|error| &error["vout"]).collect();
     assert_eq!(incomplete, [&json!(7), &json!(8)], "{signed}");
 }
 
-/// Spends coins of a watching wallet by the daemon's keys.
+/// Spends coins of a watch-only wallet with the daemon's keys.
 fn spend_coins(wallet: &mut Client) {
     let spendable = &KINDS[..7];
     for kind in spendable {
@@ -148,7 +148,7 @@ fn spend_coins(wallet: &mut Client) {
 }
 
 #[test]
-fn vault_signs_by_the_daemons_keys_and_tells_when_the_daemon_is_gone_and_finds_it_again() {
+fn vault_signs_with_the_daemons_keys_reports_a_stopped_daemon_and_reconnects() {
     let mut vault = daemon();
     let host = host(&vault);
     let mut wallet = wallet(&host, "watching", true, KEYS);
@@ -161,7 +161,7 @@ fn vault_signs_by_the_daemons_keys_and_tells_when_the_daemon_is_gone_and_finds_i
     assert_eq!((gone.code, gone.message.as_str()), (-4, "The signing daemon cannot be reached"));
     vault.start();
     assert_eq!(sign().unwrap()["complete"], json!(true));
-    // Keys that a client brings need no daemon.
+    // Keys in the call need no daemon.
     vault.stop();
     let answer = wallet.call("signrawtransactionwithkey", json!([raw, WIFS, prevtxs]));
     assert_eq!(answer["complete"], json!(true));
@@ -187,7 +187,7 @@ fn vault_isolated_signs_with_its_socket_granted_and_is_refused_and_reported_with
     let of_granted = client.plugin("vault-signing");
     assert_eq!((&of_granted["isolated"], &of_granted["denied"]["count"]), (&json!(true), &json!(0)), "{of_granted}");
 
-    // It is started again with another reach.
+    // The plugin restarts with another reach.
     let text = std::fs::read_to_string(host.config_file().path()).unwrap();
     let reach = format!("reach = [\"connect:unix:{socket}\"]\n");
     let mut start_with = |reach_now: &str| {
@@ -198,7 +198,7 @@ fn vault_isolated_signs_with_its_socket_granted_and_is_refused_and_reported_with
         assert_eq!(refused, (-4, "The signing daemon cannot be reached".into()));
         client.plugin("vault-signing")["denied"]["last"].clone()
     };
-    // Without any connection granted, it gets no socket.
+    // Without any granted connection, the plugin may make no socket.
     assert_eq!(start_with(""), json!({"kind": "socket", "call": "socket", "argument": "family 1"}));
     let other = format!("reach = [\"connect:unix:{socket}.other\"]\n");
     let connect = json!({"kind": "connect", "call": "connect", "argument": format!("unix:{socket}")});

@@ -1,4 +1,4 @@
-//! Wallets as files of text: our own, those of Sparrow and Specter, and labels.
+//! Wallets as text files: our own, those of Sparrow and Specter, and labels.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 
 const PASSPHRASE: &str = "a passphrase";
 
-/// Runs a subcommand of `wallet` for the host, with a passphrase at its input.
+/// Runs a subcommand of `wallet` for the host, with a passphrase on its standard input.
 pub fn run(host: &Host, arguments: &[&str], input: &str) -> Output {
     let mut command = Command::new(&built().binary);
     command.arg("wallet").args(arguments).arg("--datadir").arg(host.datadir());
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // One that needs no passphrase reads nothing, and may have ended.
+    // A command without a passphrase reads nothing, and may have ended.
     let _ = std::io::Write::write_all(&mut child.stdin.take().unwrap(), input.as_bytes());
     child.wait_with_output().unwrap()
 }
@@ -37,7 +37,7 @@ fn sample(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("data/descriptors").join(name)
 }
 
-/// A wallet with coins, labels of its own and of a stranger, a payment with comments, a locked coin, and an imported address.
+/// A wallet with coins, own and foreign labels, a payment with comments, a locked coin, and an imported address.
 fn used_wallet(host: &Host, options: &Value) -> Client {
     let mut client = host.client();
     client.call("createwallet", options.clone());
@@ -59,7 +59,7 @@ fn used_wallet(host: &Host, options: &Value) -> Client {
     wallet
 }
 
-/// What two equal wallets answer alike.
+/// The answers in which equal wallets agree.
 fn answers(wallet: &mut Client) -> Vec<Value> {
     let mut comments: Vec<Value> = Vec::new();
     for entry in wallet.call("listtransactions", json!(["*", 1000])).as_array().unwrap() {
@@ -72,7 +72,7 @@ fn answers(wallet: &mut Client) -> Vec<Value> {
     for label in ["rent", "", "shop \"α\"", "the landlord"] {
         all.push(wallet.call("getaddressesbylabel", json!([label])));
     }
-    // Before the next addresses are taken.
+    // Asked before the next addresses are taken.
     for kind in ["legacy", "p2sh-segwit", "bech32", "bech32m"] {
         all.push(wallet.call("getnewaddress", json!(["", kind])));
         all.push(wallet.call("getrawchangeaddress", json!([kind])));
@@ -83,7 +83,7 @@ fn answers(wallet: &mut Client) -> Vec<Value> {
 #[test]
 fn export_and_import_make_the_same_wallet_and_a_wrong_file_makes_none() {
     let host = Host::start();
-    // The first blocks pay 50 BTC.
+    // This check comes first, since the first blocks pay 50 BTC.
     check_wide_range(&host);
     check_same_wallets(&host);
     check_wrong_files(&host);
@@ -93,7 +93,7 @@ fn export_and_import_make_the_same_wallet_and_a_wrong_file_makes_none() {
     check_used_descriptors(&host);
 }
 
-/// Leaves the wallets `public`, `private` and `sealed`.
+/// Leaves the wallets `public`, `private` and `sealed` loaded.
 fn check_same_wallets(host: &Host) {
     let place = tempfile::tempdir().unwrap();
     for (name, options, flags, input) in [
@@ -121,7 +121,7 @@ fn check_same_wallets(host: &Host) {
         assert_eq!(info["avoid_reuse"], json!(options["avoid_reuse"] == true));
         if options["passphrase"].is_string() {
             copy.call("walletpassphrase", json!([PASSPHRASE, 600]));
-            // The original is unlocked, so nothing but the passphrase itself tells a mistake.
+            // The original is unlocked, so only the passphrase itself reveals a mistake.
             let unlocked = original.call("getwalletinfo", json!([]))["unlocked_until"].clone();
             let other = place.path().join("other");
             let export = ["export", name, "--private", "--to", other.to_str().unwrap()];
@@ -129,7 +129,7 @@ fn check_same_wallets(host: &Host) {
             assert_eq!(original.call("getwalletinfo", json!([]))["unlocked_until"], unlocked);
         }
         assert_eq!(answers(&mut copy), answers(&mut original), "{name}");
-        // The lines of labels are BIP 329.
+        // Label lines follow BIP 329.
         let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert!(lines.contains(&json!({"type": "addr", "ref": NOBODY, "label": "the landlord"})), "{text}");
         let kinds = ["descriptor", "addr", "tx", "output", "end"];
@@ -137,7 +137,7 @@ fn check_same_wallets(host: &Host) {
     }
 }
 
-/// The import of a wrong file is refused, and leaves no wallet.
+/// A wrong file is refused, and leaves no wallet.
 fn check_wrong_files(host: &Host) {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("file");
@@ -206,7 +206,7 @@ fn check_other_programs(host: &Host) {
     }
 }
 
-/// Labels go to a wallet that is there.
+/// Labels are imported into an existing wallet.
 fn check_labels(host: &Host) {
     let mut wallet = host.client().wallet("public");
     let before = wallet.call("listlockunspent", json!([]));
@@ -227,7 +227,7 @@ fn check_labels(host: &Host) {
     assert!(wallet.call("getaddressesbylabel", json!(["the landlord"])).as_object().unwrap().contains_key(NOBODY));
 }
 
-/// The lines of an export, with others before the last.
+/// The lines of an export, with `more` before the last one.
 fn with_lines(text: &str, more: &[Value]) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     lines.pop();
@@ -236,7 +236,7 @@ fn with_lines(text: &str, more: &[Value]) -> String {
     lines.join("\n") + "\n" + &end + "\n"
 }
 
-/// An import that differs shows no private keys.
+/// A failed import shows no private keys.
 fn check_hidden_keys(host: &Host) {
     host.new_wallet("w");
     let place = tempfile::tempdir().unwrap();
@@ -247,7 +247,7 @@ fn check_hidden_keys(host: &Host) {
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let of_bech32 = |line: &&Value| line["active"] == "receiving" && line["ref"].as_str().unwrap().starts_with("wpkh(");
     let first = lines.iter().find(of_bech32).unwrap();
-    // A second active one takes its place.
+    // A second active descriptor replaces the first.
     let body = first["ref"].as_str().unwrap().split_once('#').unwrap().0.replace("/0/*", "/7/*");
     let mut second = first.clone();
     second["ref"] = json!(host.client().with_checksum(&body));
@@ -272,7 +272,7 @@ fn check_used_descriptors(host: &Host) {
     assert_eq!(listed["descriptors"][0]["next_index"], json!(4), "{listed}");
 }
 
-/// Export and import keep a wide range, and find its late payments.
+/// Export and import preserve a wide range, and find its late payments.
 fn check_wide_range(host: &Host) {
     let mut client = host.client();
     let sparrow = fs::read_to_string(sample("sparrow.txt")).unwrap();
@@ -281,7 +281,7 @@ fn check_wide_range(host: &Host) {
     let request = json!({"desc": receiving, "range": [0, 5000], "active": true, "timestamp": 0});
     let imported = original.call("importdescriptors", json!([[request]]));
     assert_eq!(imported[0]["success"], json!(true), "{imported}");
-    // Farther out than a wallet derives by itself.
+    // Beyond the range that a wallet derives by itself.
     let paid = client.call("deriveaddresses", json!([receiving, [4500, 4500]]))[0].clone();
     client.call("generatetoaddress", json!([1, paid]));
     client.call("generatetoaddress", json!([100, NOBODY]));
@@ -303,7 +303,7 @@ fn check_wide_range(host: &Host) {
 }
 
 #[test]
-fn version_with_formats_tells_the_layout_of_each_file() {
+fn version_with_formats_lists_the_layout_of_each_file() {
     let told = |arguments: &[&str]| Command::new(&built().binary).args(arguments).output().unwrap();
     let plain = told(&["--version"]);
     assert_eq!(plain.stdout, told(&["-V"]).stdout);

@@ -1,7 +1,7 @@
-//! A host that is killed at any instant while wallets are made, imported into, labelled, paid from, encrypted, backed up, loaded
-//! and unloaded loses nothing of what it has answered, and what its wallets say is what the chain says.
+//! A host is killed at random instants while wallets are made, imported into, labelled, paid from, encrypted, backed up, loaded and
+//! unloaded. It loses nothing that it has acknowledged, and its wallets agree with the chain.
 //!
-//! `OUTRIGGER_KILLS` says how often hosts are killed together, `OUTRIGGER_KILLS_SEED` at which instants.
+//! `OUTRIGGER_KILLS` sets how often hosts are killed in total, `OUTRIGGER_KILLS_SEED` seeds the instants.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -13,27 +13,27 @@ use tempfile::TempDir;
 
 use crate::kills::{Numbers, cut_short, share};
 
-/// How often hosts are killed unless told otherwise, and how many there are at once.
+/// The default number of kills, and the number of hosts at the same time.
 const KILLS: u64 = 20;
 const HOSTS: u64 = 2;
 const MAX_LIFE: u64 = 600_000;
-/// The wallet that has coins from the beginning.
+/// The wallet with coins from the beginning.
 const RICH: &str = "rich";
-/// How many wallets are made at most: each start loads them all.
+/// The most wallets that are made: each start loads them all.
 const MAX_WALLETS: usize = 12;
 const PASSPHRASE: &str = "a passphrase";
 
-/// What is known of a wallet by answers.
+/// The acknowledged state of a wallet.
 #[derive(Default)]
 struct Owned {
     labels: BTreeMap<String, String>,
-    /// What was paid, with the comments.
+    /// Payments, with their comments.
     paid: BTreeMap<String, String>,
     imported: BTreeSet<String>,
-    /// The addresses and payments of the last life.
+    /// Addresses and payments since the last start.
     fresh: BTreeSet<String>,
     encrypted: bool,
-    /// A label or encryption was asked for, and no answer came: either is right.
+    /// A label or an encryption without an answer: the wallet may have it or not.
     asked: Option<(String, String)>,
     encrypting: bool,
 }
@@ -41,7 +41,7 @@ struct Owned {
 #[derive(Default)]
 struct Answered {
     wallets: BTreeMap<String, Owned>,
-    /// Backups, with a label that must be in each; with one of several, where no answer came to a later backup to the same file.
+    /// Backups, each with the labels of which one must be in it: several if a later backup to the same file got no answer.
     backups: BTreeMap<PathBuf, Vec<Option<String>>>,
     made: u64,
 }
@@ -63,7 +63,7 @@ impl Life<'_> {
         self.answered.wallets.keys().nth(usize::try_from(at).unwrap()).unwrap().clone()
     }
 
-    /// Asks a wallet something that must not fail.
+    /// Makes a call of a wallet that must not fail.
     fn ask(&mut self, wallet: &str, method: &str, params: Value) -> Option<Value> {
         let answer = self.client.wallet(wallet).call_while_alive(method, params.clone())?;
         Some(answer.unwrap_or_else(|failure| panic!("{wallet}: {method} {params}: {}", failure.message)))
@@ -118,7 +118,7 @@ impl Life<'_> {
         let address = self.ask(&to, "getnewaddress", json!([]))?;
         let comment = format!("comment {}", self.numbers.below(1 << 30));
         let paid = self.client.wallet(RICH).call_while_alive("sendtoaddress", json!([address, "0.01", comment]))?;
-        // A long chain of payments without a block between them is refused.
+        // A long chain of unconfirmed payments is refused.
         if let Ok(txid) = paid {
             let rich = self.answered.wallets.get_mut(RICH).unwrap();
             let txid = txid.as_str().unwrap().to_owned();
@@ -153,7 +153,7 @@ impl Life<'_> {
 
     fn encrypt(&mut self) -> Option<()> {
         let wallet = self.any();
-        // Opening it for each payment would leave time for little else.
+        // Unlocking it for each payment would leave little time for other work.
         if wallet != RICH && !self.answered.wallets[&wallet].encrypted {
             self.answered.wallets.get_mut(&wallet).unwrap().encrypting = true;
             self.ask(&wallet, "encryptwallet", json!([PASSPHRASE]))?;
@@ -183,7 +183,7 @@ impl Life<'_> {
     }
 }
 
-/// Loads the wallets that were unloaded at the kill, and settles what had no answer.
+/// Loads the wallets that were unloaded at the kill, and resolves requests without an answer.
 fn settle(client: &mut Client, answered: &mut Answered) {
     for (name, owned) in &mut answered.wallets {
         let loaded = client.call("listwallets", json!([]));
@@ -202,7 +202,7 @@ fn settle(client: &mut Client, answered: &mut Answered) {
     }
 }
 
-/// Checks that all of `answered` is there: `everything`, or what came in the last life and all that is quickly told.
+/// Checks that all of `answered` is there: `everything`, or the changes of the last life and the quick checks.
 fn check(client: &mut Client, answered: &mut Answered, everything: bool) {
     for (name, owned) in &mut answered.wallets {
         let mut wallet = client.wallet(name);
@@ -221,7 +221,7 @@ fn check(client: &mut Client, answered: &mut Answered, everything: bool) {
         assert!(owned.imported.iter().all(|text| listed.contains(text.as_str())), "{name}: {:?}", owned.imported);
         assert!(listed.len() >= 8, "{name} has been made with fewer descriptors than it needs: {}", listed.len());
         check_log(&mut wallet, name);
-        // Each coin is one that the chain has.
+        // The chain has each coin.
         let coins = if everything { wallet.call("listunspent", json!([1])) } else { json!([]) };
         for coin in coins.as_array().unwrap() {
             let out = client.call("gettxout", json!([coin["txid"], coin["vout"], false]));
@@ -230,7 +230,7 @@ fn check(client: &mut Client, answered: &mut Answered, everything: bool) {
     }
 }
 
-/// Checks that the log's last word on each transaction is where it stands, and that it tells once that one is deep.
+/// Checks that the log's last entry for each transaction matches its state, and that deep ones are logged once.
 fn check_log(wallet: &mut Client, name: &str) {
     let (mut told, mut since) = (BTreeMap::<String, Value>::new(), json!(0));
     loop {
@@ -260,7 +260,7 @@ fn check_log(wallet: &mut Client, name: &str) {
     }
 }
 
-/// A wallet that is made of another's descriptors and looks through the whole chain has the same confirmed coins.
+/// A new wallet from the wallet's descriptors finds the same confirmed coins in a scan of the whole chain.
 fn compare(client: &mut Client, name: &str, encrypted: bool) {
     let mut wallet = client.wallet(name);
     if encrypted {
@@ -293,7 +293,7 @@ fn compare(client: &mut Client, name: &str, encrypted: bool) {
     client.call("unloadwallet", json!([format!("twin-of-{name}")]));
 }
 
-/// One host, and its client, over this many kills.
+/// Kills one host this many times, with a client that works meanwhile.
 fn kill_often(kills: u64, mut numbers: Numbers) {
     let folder = tempfile::tempdir().unwrap();
     let mut host = Host::start_with(HostOptions::with(&["wallet.keypool=5"]));
@@ -328,6 +328,6 @@ fn kill_often(kills: u64, mut numbers: Numbers) {
 }
 
 #[test]
-fn wallets_keep_what_was_answered_through_kills_at_any_instant() {
+fn wallets_keep_every_answered_change_through_kills_at_any_instant() {
     share(HOSTS, KILLS, 0x7761_6c6c, kill_often);
 }

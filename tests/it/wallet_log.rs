@@ -1,27 +1,27 @@
-//! What happens to the transactions of wallets, told by `waitevents` and by subscriptions.
+//! Events of wallet transactions, from `waitevents` and from subscriptions.
 
 use outrigger_tests::{Client, Host, HostOptions, NOBODY, WebSocket};
 use serde_json::{Value, json};
 
 use crate::users::{ALICE, with_user};
 
-/// How long the host may take for an event, in milliseconds.
+/// The longest wait for an event, in milliseconds.
 const PATIENCE: u64 = 60_000;
 
-/// Reads the log of a client's wallet.
+/// Reads the event log of a client's wallet.
 struct Reader {
     wallet: Client,
     since: Value,
 }
 
 impl Reader {
-    /// From now on.
+    /// Reads from now on.
     fn of(mut wallet: Client) -> Self {
         let since = wallet.call("waitevents", json!([]))["next"].clone();
         Self { wallet, since }
     }
 
-    /// The kinds of the next events of a transaction, as many as wanted.
+    /// Reads the next events until each expected transaction has its kind of event. Returns them.
     #[track_caller]
     fn expect(&mut self, expected: &[(&Value, &str)]) -> Vec<Value> {
         let mut told = Vec::new();
@@ -79,26 +79,26 @@ fn check_all_kinds(host: &Host) {
     assert_eq!(removed["payments"], json!([]));
 }
 
-/// waitevents tells all that happens to a transaction, and subscribe_events tells blocks and payments.
+/// waitevents reports each change of a transaction, and subscribe_events reports blocks and payments.
 fn check_events(host: &Host) {
     check_subscription(host);
     check_all_kinds(host);
 }
 
 #[test]
-fn events_tell_all_that_happens_to_a_transaction() {
+fn events_report_each_change_of_a_transaction() {
     check_events(&Host::start());
 }
 
 #[test]
-fn in_front_events_tell_all_that_happens_to_a_transaction() {
+fn in_front_events_report_each_change_of_a_transaction() {
     if outrigger_tests::bitcoind::installed().is_some() {
         check_events(&Host::start_with(HostOptions::in_front_of(&[])));
     }
 }
 
 #[test]
-fn waitevents_goes_on_after_a_kill_and_gives_no_number_again_after_a_restore() {
+fn waitevents_continues_after_a_kill_and_reuses_no_number_after_a_restore() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("backup").display().to_string();
     let host = Host::start();
@@ -119,7 +119,7 @@ fn waitevents_goes_on_after_a_kill_and_gives_no_number_again_after_a_restore() {
     let host = host.kill_and_restart();
     host.client().call("loadwallet", json!(["w"]));
     let mut wallet = host.client().wallet("w");
-    // The wallet may not have followed the last blocks when the log was read before.
+    // The wallet may have followed the last blocks only after the log was read.
     assert_eq!(told(&mut wallet)[..before.len()], before);
     wallet.call("generatetoaddress", json!([3, NOBODY]));
     let mut log = Reader { wallet: host.client().wallet("w"), since: log.since };
@@ -135,7 +135,7 @@ fn waitevents_goes_on_after_a_kill_and_gives_no_number_again_after_a_restore() {
     }
 }
 
-/// The next events of a subscription, until the one of this kind.
+/// The next events of a subscription, up to the first of this kind.
 fn until(socket: &mut WebSocket, id: &Value, kind: &str) -> Value {
     loop {
         let message = socket.receive();
@@ -169,7 +169,7 @@ fn check_subscription(host: &Host) {
     }
     assert_eq!(of_wallet.call("unsubscribe_events", json!([other])), Ok(json!(true)));
     wallet.call("sendtoaddress", json!([NOBODY, 1]));
-    // The next message is the answer: no event came before it.
+    // The next message is the answer: the host sent no event before it.
     assert_eq!(of_wallet.call("unsubscribe_events", json!([other])), Ok(json!(false)));
 }
 
@@ -195,7 +195,7 @@ fn waitevents_and_subscribe_events_keep_to_the_users_wallets_and_lists() {
     let mut of_bob = Client::new(host.address, "bob:pass:word").websocket();
     assert_eq!(of_bob.call("subscribe_events", json!([])), Err(-32603));
     assert_eq!(client.refused("subscribe_events", json!([])).0, -32601);
-    // A wallet that is unloaded ends the wait and the subscription with an error.
+    // Unloading a wallet ends the wait and the subscription with an error.
     let waiting = alice.begin_call("waitevents", json!([0, PATIENCE]));
     one.call("unloadwallet", json!(["a"]));
     assert_eq!(waiting.answer()["error"]["code"], -18);

@@ -1,4 +1,4 @@
-//! The group `webhooks`: every event of a wallet arrives at each receiver, with its signature, whatever fails meanwhile.
+//! The group `webhooks`: each receiver gets every event of a wallet with its signature, despite failures.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -31,15 +31,15 @@ enum Mode {
 
 struct State {
     mode: Mode,
-    /// The bodies that were answered with success, by idempotency key, and how often.
+    /// The bodies that were accepted, by idempotency key, and how often.
     taken: BTreeMap<String, (Value, u32)>,
-    /// How many requests were read.
+    /// The number of requests read.
     asked: u32,
     /// Connections that get no answer.
     held: Vec<TcpStream>,
 }
 
-/// A server that hears what a hook posts.
+/// A server that receives a hook's requests.
 #[derive(Clone)]
 struct Receiver {
     port: u16,
@@ -47,7 +47,7 @@ struct Receiver {
 }
 
 impl Receiver {
-    /// With TLS if there is an authority for the certificate of `localhost`.
+    /// Serves TLS if there is an authority for the certificate of `localhost`.
     fn start(mode: Mode, authority: Option<&Authority>) -> Self {
         Self::serve(TcpListener::bind("127.0.0.1:0").unwrap(), mode, authority)
     }
@@ -72,7 +72,7 @@ impl Receiver {
         format!("{scheme}://localhost:{}/hook?a=b", self.port)
     }
 
-    /// Answers one request, unless the connection ends before: a killed plugin's does.
+    /// Answers one request, unless the connection ends first, as when the plugin is killed.
     fn answer(&self, connection: TcpStream, mut stream: impl Read + Write) {
         let Some((headers, body)) = request(&mut stream) else { return };
         assert_eq!(headers["outrigger-signature"], signature(&headers["outrigger-time"], &body));
@@ -105,7 +105,7 @@ impl Receiver {
         self.state.lock().unwrap().asked
     }
 
-    /// The number and the kind of each event that it has taken.
+    /// The number and kind of each accepted event.
     fn taken(&self) -> Vec<(u64, String)> {
         let state = self.state.lock().unwrap();
         let event =
@@ -115,13 +115,13 @@ impl Receiver {
         taken
     }
 
-    /// How often the event was taken that was taken most often.
+    /// The most times that one event was accepted.
     fn repetitions(&self) -> u32 {
         self.state.lock().unwrap().taken.values().map(|(_, count)| *count).max().unwrap_or(0)
     }
 }
 
-/// The headers with names in lower case, and the body.
+/// The headers, with names in lower case, and the body.
 fn request(stream: &mut impl Read) -> Option<(BTreeMap<String, String>, String)> {
     let mut stream = BufReader::new(stream);
     let (mut line, mut headers) = (String::new(), BTreeMap::new());
@@ -144,7 +144,7 @@ fn signature(time: &str, body: &str) -> String {
     Hmac::from_engine(engine).to_string()
 }
 
-/// All groups and the hooks of these URLs; `rest` belongs to the plugin's section.
+/// A host with all groups and hooks for these URLs.
 fn start(folder: &TempDir, urls: &[String], isolated: bool) -> Host {
     let secrets = folder.path().join("secrets");
     std::fs::write(&secrets, format!("other abc\nshop {SECRET}\n")).unwrap();
@@ -178,7 +178,7 @@ fn logged(wallet: &mut Client) -> Vec<(u64, String)> {
     events.iter().map(|event| (event["number"].as_u64().unwrap(), event["kind"].as_str().unwrap().to_owned())).collect()
 }
 
-/// Coins to the wallet, and payments to itself.
+/// Mines coins to the wallet, and pays from it to itself.
 fn pay(wallet: &mut Client, payments: u32) {
     let mine = wallet.call("getnewaddress", json!([]));
     for _ in 0..payments {
@@ -197,7 +197,7 @@ fn hook(host: &Host, at: usize) -> Value {
     host.client().call("listwebhooks", json!([]))[at].clone()
 }
 
-/// A metric of a hook, as listplugins tells it.
+/// A metric of a hook, as in listplugins.
 fn measured(host: &Host, name: &str, hook: usize) -> Value {
     let webhooks = host.client().plugin("webhooks");
     let series = webhooks["metrics"][name].as_array().unwrap();
@@ -206,7 +206,7 @@ fn measured(host: &Host, name: &str, hook: usize) -> Value {
 }
 
 #[test]
-fn webhooks_tell_each_event_over_tls_with_its_signature_and_get_a_changed_secret() {
+fn webhooks_deliver_each_event_over_tls_with_its_signature_and_reload_a_changed_secret() {
     let folder = tempfile::tempdir().unwrap();
     let receiver = Receiver::start(Mode::Takes, Some(&Authority::new(&folder.path().join("roots.pem"))));
     let host = start(&folder, &[receiver.url("https")], isolated());
@@ -220,7 +220,7 @@ fn webhooks_tell_each_event_over_tls_with_its_signature_and_get_a_changed_secret
     assert_eq!(taken.unwrap().0, *seen);
     assert_eq!(receiver.repetitions(), 1);
     wait_until("the count", || hook(&host, 0)["delivered"] == json!(logged(&mut wallet).len()));
-    // A reload repeats nothing.
+    // A reload delivers nothing twice.
     host.client().call("reloadplugin", json!(["webhooks"]));
     pay(&mut wallet, 1);
     wait_until("later events", || receiver.taken() == logged(&mut wallet));
@@ -245,7 +245,7 @@ fn webhooks_of_other_receivers_do_not_wait_for_one_that_fails() {
     let folder = tempfile::tempdir().unwrap();
     let [good, refusing, silent] =
         [Mode::Takes, Mode::Refuses, Mode::NeverAnswers].map(|mode| Receiver::start(mode, None));
-    // It has its port, and refuses connections until it listens.
+    // The socket has its port, and refuses connections until it listens.
     let away = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
     bind(&away, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
     let away = TcpListener::from(away);
@@ -266,13 +266,13 @@ fn webhooks_of_other_receivers_do_not_wait_for_one_that_fails() {
     let told = hook(&host, 3)["last_error"].clone();
     assert!(told.as_str().unwrap().starts_with("Connection refused"), "{told}");
     assert_eq!((silent.taken(), refusing.taken()), (vec![], vec![]));
-    // All come back.
+    // All receivers work again.
     for receiver in [&refusing, &silent] {
         receiver.set(Mode::Takes);
     }
     listen(&away, 16).unwrap();
     let away = Receiver::serve(away, Mode::Takes, None);
-    // One after the other: each has its own pauses, and the silent one also the end of a request.
+    // One after another: each has its own pauses, and the silent one also a request that must time out.
     for (receiver, at) in [(&refusing, 1), (&away, 3), (&silent, 2)] {
         let has_all = comes_within(LONGEST_PAUSE, || receiver.taken() == all);
         assert!(has_all, "{} of {} events: {}", receiver.taken().len(), all.len(), hook(&host, at));
@@ -281,8 +281,8 @@ fn webhooks_of_other_receivers_do_not_wait_for_one_that_fails() {
 }
 
 #[test]
-fn webhooks_lose_nothing_by_kills_of_host_and_plugin() {
-    // In a process of its own, the plugin can be killed alone.
+fn webhooks_lose_no_event_through_kills_of_host_and_plugin() {
+    // In a process of its own, the plugin can be killed without the host.
     let isolated = has_sandbox();
     let folder = tempfile::tempdir().unwrap();
     let receiver = Receiver::start(Mode::Refuses, None);
@@ -300,7 +300,7 @@ fn webhooks_lose_nothing_by_kills_of_host_and_plugin() {
             kill_process(pid, Signal::KILL).unwrap();
             pay(&mut wallet, 1);
         }
-        // The first kill comes after refusals, the second one among deliveries.
+        // The first kill follows refused deliveries, the second happens during deliveries.
         wait_until("an attempt", || receiver.asked() > asked);
         host = host.kill_and_restart();
         host.client().call("loadwallet", json!(["w"]));

@@ -1,4 +1,4 @@
-//! An open WebSocket sees the methods as they are at each call, and its calls are observed as HTTP's are.
+//! An open WebSocket sees the current methods at each call, and its calls are recorded as those over HTTP.
 
 use outrigger_tests::{Host, HostOptions};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What chains of plugins cost: wrappers and observers of every call, and asking the next one.
+//! The cost of plugin chains: wrappers and observers of every call, and calls of the next plugin.
 
 use outrigger_tests::{Host, HostOptions, plugin_section};
 use serde_json::json;
@@ -7,7 +7,7 @@ use crate::measure;
 
 const CALLS: usize = 20_000;
 const TURNS: usize = 5;
-/// The wrapper has a method of the group chain, too.
+/// The wrapper also provides getblockcount, a method of the group chain.
 const OF_COUNT: &str = "getblockcount = [\"gatekeeper\", \"chain\"]\n";
 
 pub fn run() {
@@ -40,7 +40,7 @@ fn start(plugins: &str, routes: &str) -> Host {
     Host::start_with(HostOptions::with_groups(&format!("{plugins}[routes]\n{routes}")))
 }
 
-/// The median of the medians of several hosts, in microseconds.
+/// The median over several hosts of their medians, in microseconds.
 fn median(mut once: impl FnMut() -> f64) -> f64 {
     let mut turns: Vec<f64> = (0..TURNS).map(|_| once()).collect();
     turns.sort_by(f64::total_cmp);
@@ -54,7 +54,7 @@ fn calls(plugins: &str, routes: &str) -> f64 {
     })
 }
 
-/// The plugin asks for a method that it wraps, and measures by itself.
+/// The time that the plugin itself measures for a call of the next plugin in a method that it wraps, in microseconds.
 fn next(section: &str) -> f64 {
     let section = format!("{section}grants = [\"rpc/1\"]\noptions = {{ time = [\"getbestblockhash\"] }}\n");
     median(|| {

@@ -1,4 +1,4 @@
-//! How fast a plugin follows the chain: the example `address-index`, from genesis to the tip, with spent outputs.
+//! The speed at which a plugin follows the chain: the example `address-index`, from genesis to the tip, with spent outputs.
 
 use std::time::{Duration, Instant};
 
@@ -29,7 +29,7 @@ pub fn run() {
         let plugin = plugin_section("outrigger_address_index", &format!("{how}\n{grants}\n"));
         std::fs::write(host.config_file().path(), format!("{text}\n{plugin}")).unwrap();
         assert!(host.terminate().success());
-        // Nothing of the index is left.
+        // Removes the index.
         let _ = std::fs::remove_dir_all(host.network_folder().join("plugins").join("address-index"));
         let began = Instant::now();
         host = host.start_again();
@@ -56,7 +56,7 @@ fn payee(number: usize) -> ScriptBuf {
     ScriptBuf::from_bytes([&[0, 20], &[0x17; 18][..], &(number as u16).to_be_bytes()].concat())
 }
 
-/// Mines blocks with payments, and gives the first payee's script.
+/// Mines blocks with payments, and returns the first payee's script.
 fn make_chain(client: &mut Client) -> ScriptBuf {
     let coinbases: Vec<Txid> = (0..PAYMENTS).map(|_| mine(client, None, Vec::new())).collect();
     let mut coins: Vec<OutPoint> = coinbases.into_iter().map(|txid| OutPoint { txid, vout: 0 }).collect();

@@ -1,9 +1,9 @@
-//! Compares listing and looking up wallet transactions in this host and in bitcoind, on the same wallet.
+//! Compares listings and look-ups of wallet transactions in this host and in bitcoind, on the same wallet.
 //!
-//! Both nodes get blocks full of payments to the wallet, bitcoind only up to `MAX_BITCOIND` transactions. With `--in-front` the
-//! host stands in front of that bitcoind, and the wallets of both follow its chain up to that size. A call is timed over
-//! one kept-alive connection, to the last byte of its answer, which is not parsed. Before anything is timed, both wallets must
-//! agree in transaction count and balances.
+//! Both nodes get blocks full of payments to the wallet, bitcoind only up to `MAX_BITCOIND` transactions. With `--in-front` the host is
+//! in front of that bitcoind, and the wallets of both follow its chain up to that size. A call is timed over one kept-alive
+//! connection, to the last byte of its answer, which is not parsed. Before the measurements, both wallets must agree in transaction
+//! count and balances.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use crate::payments::Payer;
 use crate::{Row, measure, median, milliseconds, print_rates};
 use outrigger_tests::bitcoind::{Bitcoind, twin};
 
-/// bitcoind's wallet writes each transaction of a block apart. That it waits for the disk each time is left out.
+/// bitcoind's wallet writes each transaction of a block separately. Without the last argument it would sync each write to disk.
 const ARGUMENTS: [&str; 3] = ["-checkmempool=0", "-checkblockindex=0", "-unsafesqlitesync"];
 
 /// The sizes of the wallet, in transactions.
@@ -26,7 +26,7 @@ const PAYMENTS_PER_LAST_BLOCK: usize = 4;
 /// How often the whole history is listed, and how often the last blocks.
 const LISTINGS: usize = 7;
 const LAST_LISTINGS: usize = 400;
-/// How many different transactions are looked up, and how many look-ups there are in all.
+/// The number of different transactions to look up, and of all look-ups.
 const LOOKED_UP: usize = 500;
 const LOOK_UPS: usize = 4000;
 
@@ -40,7 +40,7 @@ pub fn run(path: Option<&str>, in_front: bool) {
     let behind = if in_front { bitcoind.take() } else { None };
     let host = Host::start_before(tempfile::tempdir().unwrap(), HostOptions::default(), behind);
     let mut ours = Node { client: host.client(), wallet: host.new_wallet("w") };
-    // Out of initial download, without which a bitcoind has no templates.
+    // Ends the initial block download, during which a bitcoind makes no templates.
     ours.client.call("generatetoaddress", json!([1, NOBODY]));
     let mut theirs = bitcoind.as_ref().or(host.node.as_ref()).map(|bitcoind| {
         let client = bitcoind.client();
@@ -116,7 +116,7 @@ fn requests(wallet: &mut Client) -> Vec<String> {
     some.map(|entry| json!({"id": 1, "method": "gettransaction", "params": [entry["txid"]]}).to_string()).collect()
 }
 
-/// The times of so many look-ups, one after the other over one connection.
+/// The times of this many look-ups, one after another over one connection.
 fn look_up(wallet: &mut Client, requests: &[String], count: usize) -> Vec<Duration> {
     let once = |request: &String| {
         let began = Instant::now();

@@ -1,7 +1,7 @@
-//! Imports, rescans and large wallets, with the same chain in this host and in bitcoind.
+//! Imports, rescans and large wallets, on the same chain in this host and in bitcoind.
 //!
-//! bitcoind keeps its index of block filters, and its wallets are descriptor wallets: this build of it has no others, so that
-//! importmulti is compared with its importdescriptors of the same keys. Each import goes to a wallet of its own.
+//! bitcoind has an index of block filters, and descriptor wallets, since this build has no others: importmulti is compared with its
+//! importdescriptors of the same keys. Each import uses a new wallet.
 
 use std::time::{Duration, Instant};
 
@@ -16,17 +16,17 @@ use outrigger_tests::bitcoind::Bitcoind;
 
 const BLOCKS: usize = 20_000;
 const BLOCKS_PER_CALL: usize = 500;
-/// How often each rescan is measured, each import of many, and each load.
+/// How often each rescan, each large import and each load is measured.
 const RESCANS: usize = 7;
 const IMPORTS: usize = 3;
 const LOADS: usize = 11;
-/// What takes longer than this is not measured again.
+/// A measurement that takes longer than this is not repeated.
 const ENOUGH: Duration = Duration::from_secs(20);
-/// How many keys are imported in one call, and how many scripts of one descriptor.
+/// The keys imported in one call, and the scripts of one descriptor.
 const KEYS: u32 = 10_000;
 const RANGE: u32 = 100_000;
 
-/// bitcoind checks its whole index after each block on this chain unless told otherwise, which it does on no real one.
+/// Without the last two, a bitcoind on regtest checks its index and mempool after each block.
 const ARGUMENTS: [&str; 3] = ["-blockfilterindex=1", "-checkblockindex=0", "-checkmempool=0"];
 
 pub fn run(bitcoind: Option<&str>) {
@@ -54,19 +54,19 @@ fn address(key: &PrivateKey) -> String {
     Address::p2wpkh(&public, Network::Regtest).to_string()
 }
 
-/// A descriptor with as many scripts as asked for, by its number.
+/// The descriptor with this number. An import gives it as many scripts as needed.
 fn ranged(number: u8) -> String {
     format!("wpkh({}/*)", Xpriv::new_master(Network::Regtest, &[number; 32]).unwrap())
 }
 
 struct Bench {
-    /// Of ours, then of bitcoind's if it is there.
+    /// Ours, then bitcoind's if there is one.
     clients: Vec<Client>,
     wallets: u32,
 }
 
 impl Bench {
-    /// Makes blocks here, and gives them to bitcoind.
+    /// Mines blocks here, and submits them to bitcoind.
     fn mine(&mut self, count: usize, address: &str) {
         let mut left = count;
         while left > 0 {
@@ -87,7 +87,7 @@ impl Bench {
         }
     }
 
-    /// A client of a fresh wallet without keys, of a node.
+    /// A client of a new wallet without keys in a node.
     fn blank(&mut self, node: usize) -> Client {
         self.wallets += 1;
         let name = format!("w{}", self.wallets);
@@ -95,7 +95,7 @@ impl Bench {
         self.clients[node].wallet(&name)
     }
 
-    /// The median of importing these requests into fresh wallets of a node, so many times or until that has taken long.
+    /// The median time of importing these requests into new wallets of a node, `times` times or until a long time has passed.
     fn import(&mut self, node: usize, times: usize, method: &str, requests: &Value) -> Duration {
         let body = json!({"id": 1, "method": method, "params": [requests]}).to_string();
         let once = |bench: &mut Self| {
@@ -115,7 +115,7 @@ impl Bench {
         median(all)
     }
 
-    /// Measures an import with both, by each one's method.
+    /// Measures an import in both, each with its own method.
     fn compare(&mut self, what: &str, times: usize, ours: (&str, &Value), theirs: &Value) {
         let (method, requests) = ours;
         let ours = milliseconds(self.import(0, times, method, requests));
@@ -123,7 +123,7 @@ impl Bench {
         Row { what: what.to_owned(), unit: "ms", ours, theirs }.print();
     }
 
-    /// Many keys, and many scripts, on a short chain.
+    /// Many keys and many scripts, on a short chain.
     fn many(&mut self) {
         let keys: Vec<PrivateKey> = (10..10 + KEYS).map(key).collect();
         let descriptors = keys.iter().map(|key| {
@@ -143,7 +143,7 @@ impl Bench {
         self.compare(&what, IMPORTS, ("importdescriptors", &range), &range);
     }
 
-    /// Imports that look through the whole chain.
+    /// Imports that rescan the whole chain.
     fn rescans(&mut self) {
         let paid = self.clients[0].with_checksum(&format!("wpkh({})", key(1).to_wif()));
         let unpaid = self.clients[0].with_checksum(&format!("wpkh({})", key(2).to_wif()));
@@ -158,7 +158,7 @@ impl Bench {
         }
     }
 
-    /// Scanning all unspent outputs, of which each block has made one: for one script that none pays, and for many.
+    /// Scans of all unspent outputs, one for each block: for one script without outputs, and for many scripts.
     fn scans(&mut self) {
         let many = ranged(2);
         for (what, object) in [
@@ -180,7 +180,7 @@ impl Bench {
         }
     }
 
-    /// Loading a wallet with as many transactions as there are blocks.
+    /// Loads of a wallet with as many transactions as there are blocks.
     fn loads(&mut self) {
         let paid = self.clients[0].with_checksum(&format!("wpkh({})", key(1).to_wif()));
         let request = json!([{"desc": paid, "timestamp": 0}]);

@@ -1,6 +1,6 @@
-//! What it costs that a plugin runs in a process of its own: the same calls with the plugin in the host's process and isolated.
+//! The cost of isolation: the same calls with a plugin in the host's process and in a process of its own.
 //!
-//! The ratio is how many times as long the isolated plugin takes, and for rates which part of the calls it serves.
+//! The ratio is the isolated plugin's time divided by the other's; for rates, the share of calls that it serves.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,14 +15,14 @@ use crate::payments::Payer;
 use crate::{measure, median, milliseconds};
 
 const CONNECTIONS: usize = 32;
-/// The transactions of the wallet that is listed whole, and of the one of which rows are read.
+/// The transactions of the wallet that is listed in full, and those of the wallet whose rows are read.
 const LISTED: usize = 20_000;
 const ROWS: usize = 100_000;
 const WALKS: usize = 15;
 const LISTINGS: usize = 11;
 const TURNS: usize = 3;
 const CRASHES: usize = 100;
-/// The threads on which a greedy plugin spins, and the calls that are made beside it.
+/// The threads on which a greedy plugin spins, and the calls made meanwhile.
 const SPINNING: usize = 4;
 const PACED: usize = 3000;
 
@@ -41,13 +41,13 @@ fn row(what: &str, unit: &str, [one, other]: [f64; 2]) {
     println!("| {what} | {one:.2} | {other:.2} | {unit} | {:.2} |", other / one);
 }
 
-/// Both ways, in turns.
+/// Measures both places in turns.
 fn in_turns(mut once: impl FnMut(bool) -> Duration) -> [f64; 2] {
     let turns: Vec<[Duration; 2]> = (0..TURNS).map(|_| [false, true].map(&mut once)).collect();
     [0, 1].map(|which| median(turns.iter().map(|turn| turn[which]).collect()).as_secs_f64() * 1e6)
 }
 
-/// Calls into a plugin and back: one after the other, one a millisecond, and while both processors are busy.
+/// Calls into a plugin and back: one after another, one a millisecond, and while both processors are busy.
 fn boundary(what: &str, method: &str) {
     let time = |pause: &str| in_turns(|isolated| timed(method, pause, isolated));
     row(&format!("{what}, one after the other"), "us", time("0"));
@@ -78,7 +78,7 @@ fn timed(method: &str, pause: &str, isolated: bool) -> Duration {
     Duration::from_nanos(median.unwrap_or_else(|| panic!("{}", told())))
 }
 
-/// A host, all plugins of which run in its process or in their own.
+/// A host with all plugins either in its process or isolated.
 fn host(isolated: bool) -> Host {
     let which = if isolated { "all" } else { "none" };
     Host::start_with(HostOptions::with(&[&format!("plugin_defaults.isolated='{which}'")]))
@@ -120,13 +120,13 @@ fn rows() {
     row(&format!("{ROWS} rows of a wallet, read by a plugin"), "ms", medians.map(milliseconds));
 }
 
-/// The configuration of a test plugin in a process of its own, and nothing else.
+/// The configuration of a test plugin in a process of its own, as the only plugin.
 fn alone(library: &str) -> HostOptions {
     let rest = "isolated = true\nsandbox = \"best-effort\"\ndeadline_seconds = 0\ngrants = [\"chain/1\", \"log/1\"]\n";
     HostOptions::with_plugin(&all_groups(), built().library(library), rest)
 }
 
-/// How long a call takes that comes when a plugin's process has just been killed.
+/// The time of a call made right after a plugin's process was killed.
 fn crashes() {
     let host = Host::start_with(alone("outrigger_faulty"));
     let mut client = host.client();
@@ -137,7 +137,7 @@ fn crashes() {
             let pid = Pid::from_raw(pid.try_into().unwrap()).unwrap();
             let began = Instant::now();
             kill_process(pid, Signal::KILL).unwrap();
-            // One that was begun before its end was seen is lost.
+            // A call that began before the host noticed the end is lost.
             while client.try_call("faultwho", json!([])).is_err() {}
             began.elapsed()
         })
@@ -148,21 +148,21 @@ fn crashes() {
     println!("| {what} | - | {:.2}; {:.2} | ms | - |", at(50), at(99));
 }
 
-/// What other calls take while a plugin spins on several threads; the columns are without and with it.
+/// The times of other calls while a plugin spins on several threads; the columns are without and with it.
 fn beside_a_greedy_one() {
     let host = Host::start_with(alone("outrigger_hostile"));
     let alone = within(&mut host.client());
     let body = json!({"id": 1, "method": "hostilespin", "params": []}).to_string();
-    // Nobody waits for their replies, which do not come before the host's end.
+    // Nobody reads these replies, which do not arrive before the host's end.
     let spinning: Vec<_> = (0..SPINNING).map(|_| host.client().begin(&body)).collect();
-    // Until it is seen to be greedy.
+    // Until the host has recognised the plugin as greedy.
     std::thread::sleep(Duration::from_secs(5));
     let what = format!("getblockcount, 99 of 100 within: alone, and beside a plugin that spins on {SPINNING} threads");
     row(&what, "ms", [alone, within(&mut host.client())]);
     drop(spinning);
 }
 
-/// Within what time 99 of 100 calls are answered, a thousand a second.
+/// The time within which 99 of 100 calls are answered, at a thousand a second.
 fn within(client: &mut Client) -> f64 {
     let mut times: Vec<Duration> = (0..PACED)
         .map(|_| {

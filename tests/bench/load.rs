@@ -1,8 +1,7 @@
-//! Many calls at a time: one kept-alive connection and many of them, in this host and in bitcoind.
+//! Many concurrent calls: on one kept-alive connection and on many, in this host and in bitcoind.
 //!
-//! One thread has the requests ready, writes the next of a connection as soon as it has read the last byte of its answer,
-//! and does nothing else, so that the time is the server's as far as may be. The wallet, the chain and the mempool are the
-//! same in both.
+//! One thread prepares the requests, writes the next one of a connection as soon as it has read the last byte of the answer, and
+//! does nothing else, so that the time is mostly the server's. Both have the same wallet, chain and mempool.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -18,22 +17,22 @@ use crate::payments::Payer;
 use crate::{Row, memory, milliseconds};
 use outrigger_tests::bitcoind::{Bitcoind, twin};
 
-/// How many connections call at a time, where it is not one.
+/// The number of concurrent connections, if not one.
 const MANY: usize = 32;
-/// How long each is measured, in turns of ours and bitcoind's, and how long before that nothing is.
+/// How long each is measured, in turns of ours and bitcoind's, and the time before it without a measurement.
 const MEASURED: Duration = Duration::from_secs(2);
 const WARM_UP: Duration = Duration::from_millis(300);
 const TURNS: usize = 3;
-/// The wallet's transactions, and how many different ones are asked for.
+/// The wallet's transactions, and the number of different ones that are looked up.
 const TRANSACTIONS: usize = 5_000;
 const LOOKED_UP: usize = 500;
-/// The connections that only wait, and those that wait for another template.
+/// The idle connections, and those that wait for another template.
 const IDLE: usize = 10_000;
 const POLLS: usize = 2_000;
-/// Threads and queue of bitcoind's server. Its 16 places for waiting calls refuse some of 32 connections' calls.
+/// The queue of bitcoind's server: its default of 16 waiting calls refuses some calls of 32 connections.
 const ARGUMENTS: [&str; 3] = ["-rpcworkqueue=256", "-checkmempool=0", "-checkblockindex=0"];
 
-/// A connection that posts the same bodies again and again.
+/// A connection that posts the same bodies repeatedly.
 struct Wire {
     stream: TcpStream,
     requests: Vec<Vec<u8>>,
@@ -43,7 +42,7 @@ struct Wire {
 }
 
 impl Wire {
-    /// A connection of a client with these bodies to post.
+    /// A connection of a client that posts these bodies.
     fn new(client: &Client, bodies: &[String], first: usize) -> Self {
         let requests = bodies.iter().map(|body| client.request(body).into_bytes()).collect();
         let stream = client.connect();
@@ -58,7 +57,7 @@ impl Wire {
         self.stream.write_all(request).unwrap();
     }
 
-    /// Reads what there is, and tells whether the reply is complete.
+    /// Reads the available bytes. Returns whether the reply is complete.
     fn take(&mut self, buffer: &mut [u8]) -> bool {
         loop {
             match self.stream.read(buffer) {
@@ -77,7 +76,7 @@ impl Wire {
     }
 }
 
-/// How long a reply is, once its head is there.
+/// The length of a reply, once its header is there.
 fn reply_length(bytes: &[u8]) -> Option<usize> {
     const NAME: &[u8] = b"Content-Length: ";
     let head = bytes.windows(4).position(|end| end == b"\r\n\r\n")? + 4;
@@ -89,13 +88,13 @@ fn reply_length(bytes: &[u8]) -> Option<usize> {
 /// How the client waits for replies.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waits {
-    /// Asleep, as most clients do. That it is woken again is part of what is measured.
+    /// Blocked, as most clients. The wake-up is part of the time.
     Asleep,
-    /// Looking for them all the time, so that the time is the server's alone.
+    /// Polling all the time, so that the time is the server's alone.
     Awake,
 }
 
-/// How long the calls of some connections took, and how many there were in a second.
+/// The times of the calls of some connections, and the calls a second.
 #[derive(Default)]
 struct Load {
     times: Vec<Duration>,
@@ -103,7 +102,7 @@ struct Load {
 }
 
 impl Load {
-    /// Has connections call for a while, each as soon as it has its answer, all from one thread.
+    /// Lets connections call for a while, each as soon as it has its answer, all from one thread.
     fn measure(&mut self, wires: &mut [Wire], waits: Waits) {
         let mut buffer = vec![0; 1 << 16];
         let mut ready = Ready::new(wires, waits);
@@ -123,7 +122,7 @@ impl Load {
             }
         }
         self.measured += began.unwrap().elapsed();
-        // What was asked last is answered before the other is measured.
+        // Reads the outstanding answers before the other server is measured.
         for wire in wires {
             while !wire.take(&mut buffer) {}
         }
@@ -150,7 +149,7 @@ impl Ready {
     fn new(wires: &[Wire], waits: Waits) -> Self {
         let set = epoll::create(epoll::CreateFlags::empty()).unwrap();
         for (at, wire) in wires.iter().enumerate() {
-            // What came is read whole, so that only what comes anew need be told.
+            // Each connection is read until it is empty, so only new bytes need an event.
             let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
             epoll::add(&set, &wire.stream, epoll::EventData::new_u64(at as u64), flags).unwrap();
         }
@@ -225,13 +224,13 @@ pub(crate) fn compare(
     }
 }
 
-/// How many calls a second each of the clients' servers answers.
+/// The calls a second that each client's server answers.
 pub(crate) fn rates(connections: usize, waits: Waits, bodies: &[String], clients: &[(Client, Client)]) -> Vec<f64> {
     let clients: Vec<&Client> = clients.iter().map(|(client, _)| client).collect();
     loads(connections, waits, bodies, &clients).iter().map(Load::per_second).collect()
 }
 
-/// Calls of each client's server, in turns.
+/// Measures each client's server in turns.
 fn loads(connections: usize, waits: Waits, bodies: &[String], clients: &[&Client]) -> Vec<Load> {
     let wires = |client: &&Client| (0..connections).map(|first| Wire::new(client, bodies, first)).collect();
     let mut all: Vec<(Vec<Wire>, Load)> = clients.iter().map(|client| (wires(client), Load::default())).collect();
@@ -243,7 +242,7 @@ fn loads(connections: usize, waits: Waits, bodies: &[String], clients: &[&Client
     all.into_iter().map(|(_, load)| load).collect()
 }
 
-/// What connections cost that wait for nothing, or for another template.
+/// The cost of connections that are idle or wait for another template.
 fn waiting() {
     crate::raise_file_limit();
     let row = |what: String, ours| Row { what, unit: "MiB", ours, theirs: None }.print();
@@ -255,7 +254,7 @@ fn waiting() {
     let poll = json!([{"rules": ["segwit"], "longpollid": template["longpollid"]}]);
     let body = json!({"id": 1, "method": "getblocktemplate", "params": poll}).to_string();
     let polls: Vec<Pending> = (0..POLLS).map(|_| client.begin(&body)).collect();
-    // The last one that came was accepted after all others.
+    // The host accepted this connection after all others.
     client.call("getblockcount", json!([]));
     row(format!("memory, {IDLE} idle connections and {POLLS} long polls"), memory(host.process_id()));
     drop((idle, polls));

@@ -4,14 +4,14 @@
 //! cargo run --release --manifest-path tests/bench/Cargo.toml -- [NAME] [--bitcoind PATH]
 //! ```
 //!
-//! Without a name: the start and idle memory. `passed`, `rescans` and `growth` need the bitcoind; the others then measure
+//! Without a name: the start and idle memory. `passed`, `rescans` and `growth` need the bitcoind; the others otherwise measure
 //! this host alone.
 //!
 //! | name | what is measured |
 //! |---|---|
-//! | isolated | plugins in processes of their own beside the same in the host's |
-//! | chains | wrappers, observers, and asking the next plugin |
-//! | policies | signing with policies of the wallet |
+//! | isolated | plugins in processes of their own, compared with the host's process |
+//! | chains | wrappers, observers, and calls of the next plugin |
+//! | policies | signing with wallet policies |
 //! | follow | a plugin that follows 20,000 blocks |
 //! | template | templates, blocks and transactions |
 //! | history `[--in-front]` | the history of large wallets |
@@ -19,17 +19,17 @@
 //! | signing | signing |
 //! | selection `[--coins N]` | coin selection |
 //! | load | many calls at a time, and what waiting connections cost |
-//! | passed | what passing calls on costs |
+//! | passed | the cost of passing calls on |
 //! | rescans | rescans, headers and new blocks in front of a bitcoind |
 //! | wallets `[--wallets N] [--in-front]` | many loaded wallets |
-//! | subscribers | how soon 1,000 subscriptions are told of a payment and of a block |
+//! | subscribers | how soon 1,000 subscriptions report a payment and a block |
 //! | growth `[--largest N] [--wallets N]` | how the cost of wallet calls grows with the wallet |
-//! | tls | what TLS costs a call on a kept-alive connection |
-//! | store | reads of a plugin's store beside those of LMDB |
-//! | storm | wrong passwords through proxies, beside a client with the right one |
-//! | soak `[--minutes N]` | a long mixed load beside reloads, backups, crashes, and restarts of the bitcoind |
+//! | tls | the cost of TLS for a call on a kept-alive connection |
+//! | store | reads of a plugin's store, compared with LMDB |
+//! | storm | wrong passwords through proxies, and a client with the right one meanwhile |
+//! | soak `[--minutes N]` | a long mixed load with reloads, backups, crashes, and restarts of the bitcoind |
 //!
-//! Prints medians beside bitcoind's, with their ratio, and the machine.
+//! Prints medians next to bitcoind's, with their ratio, and the machine.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark that cannot run has nothing to say")]
 
 mod chains;
@@ -66,7 +66,7 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times[times.len() / 2]
 }
 
-/// The median time of a call, after a tenth as many to warm up, and the size of its answer.
+/// The median time of a call, after a tenth as many calls to warm up, and the size of its answer.
 fn measure(client: &mut Client, times: usize, method: &str, params: &Value) -> (Duration, usize) {
     let request = json!({"jsonrpc": "1.0", "id": 1, "method": method, "params": params}).to_string();
     let mut bytes = 0;
@@ -106,14 +106,14 @@ impl Row {
     }
 }
 
-/// More a second is better: the ratio is the other way round.
+/// Prints rates, where more is better: the ratio is inverted.
 fn print_rates(what: String, rates: &[f64]) {
     let theirs = rates.get(1).map_or("-".to_owned(), |rate| format!("{rate:.0}"));
     let ratio = rates.get(1).map_or("-".to_owned(), |rate| format!("{:.1}x", rates[0] / rate));
     println!("| {what} | {:.0} | {theirs} | a second | {ratio} |", rates[0]);
 }
 
-/// Allows this process, and those it starts, as many open files as the system lets it.
+/// Raises the limit of open files of this process and its children to the system's maximum.
 fn raise_file_limit() {
     let mut files = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     files.current = files.maximum;

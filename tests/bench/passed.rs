@@ -1,4 +1,4 @@
-//! What passing calls on costs: the same calls through this host and of the bitcoind behind it, in turns.
+//! The cost of passing calls on: the same calls through this host and directly to the bitcoind behind it, in turns.
 
 use std::time::Instant;
 
@@ -11,19 +11,19 @@ use crate::growth::systems::{Funds, PER_BLOCK, script_of};
 use crate::load::{Waits, compare};
 use crate::{Row, median, milliseconds};
 
-/// Threads and queue of the node, so that none of the calls is refused.
+/// Threads and queue of the node, which then refuses none of the calls.
 const ARGUMENTS: [&str; 3] = ["-rpcthreads=16", "-rpcworkqueue=256", "-checkmempool=0"];
 
-/// How many connections call at a time, where it is not one.
+/// The number of concurrent connections, if not one.
 const MANY: usize = 16;
 
-/// How many calls a batch has.
+/// The calls in a batch.
 const BATCH: usize = 1000;
 
-/// The outputs of the transaction whose decoding is a long answer.
+/// The outputs of the transaction whose decoded form is a long answer.
 const OUTPUTS: usize = 30_000;
 
-/// The transactions in the mempool, the measured ones that are sent beside them, and each payment in satoshi.
+/// The transactions in the mempool, the measured ones sent besides, and the amount of each payment in satoshi.
 const WAITING: usize = 60_000;
 const SENT: usize = 200;
 const PAID: u64 = 10_000;
@@ -50,7 +50,7 @@ pub fn run(bitcoind: Option<&str>) {
     full_mempool(&host);
 }
 
-/// Sends transactions through the host, which has a wallet, and then to the node.
+/// Sends transactions through the host, which has a wallet, and then directly to the node.
 fn full_mempool(host: &Host) {
     let mut wallet = host.new_wallet("w");
     let mut clients = [host.client(), host.node.as_ref().unwrap().client()];
@@ -77,7 +77,7 @@ fn full_mempool(host: &Host) {
     wait_until("the host has read the mempool", || {
         wallet.call("getbalances", json!([]))["mine"]["untrusted_pending"].as_f64() > Some(0.0)
     });
-    // One after the other: after a payment from elsewhere the host reads the node's mempool, which is not the cost of this call.
+    // One server after the other: after a foreign payment the host reads the node's mempool, which is not part of this call's cost.
     let (ours, theirs) = pending[..SENT].split_at(SENT / 2);
     let ours = ours.iter().map(|transaction| send(0, transaction)).collect();
     let theirs = theirs.iter().map(|transaction| send(1, transaction)).collect();
@@ -86,7 +86,7 @@ fn full_mempool(host: &Host) {
     Row { what, ours: milliseconds(median(ours)), theirs, unit: "ms" }.print();
 }
 
-/// A transaction with so many outputs, in hexadecimal. Decoded, each takes some 330 bytes of JSON.
+/// A transaction with this many outputs, in hexadecimal. Each decoded output takes about 330 bytes of JSON.
 fn transaction(outputs: usize) -> String {
     let input = format!("01{}0000000000ffffffff", "11".repeat(32));
     let count = u16::try_from(outputs).unwrap().to_le_bytes();

@@ -1,5 +1,5 @@
-//! A wallet with as many payments as asked for: blocks full of transactions that pay it, made here and handed to the host
-//! as a miner hands them in.
+//! A wallet with any number of payments: blocks full of transactions that pay it, made here and submitted to the host as a miner
+//! does.
 
 use bitcoin::absolute::LockTime;
 use bitcoin::{Amount, Block, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness, transaction};
@@ -7,26 +7,26 @@ use outrigger_tests::{Client, miner};
 use serde_json::{Value, json};
 
 const PER_BLOCK: usize = 5000;
-/// How many addresses they go to.
+/// The number of addresses that get the payments.
 const ADDRESSES: usize = 500;
-/// After so many further blocks a coinbase can be spent.
+/// The blocks after which a coinbase is mature.
 const MATURITY: usize = 100;
-/// What each payment brings, and what it gives to somebody else, in satoshi.
+/// The amounts that a payment sends to the wallet and to others, in satoshi.
 const PAID: u64 = 12_345;
 const ELSEWHERE: u64 = 6_789;
 
 pub struct Payer {
     client: Client,
-    /// Another node that is given the same blocks.
+    /// Another node that gets the same blocks.
     follower: Option<Client>,
     addresses: Vec<Value>,
     scripts: Vec<ScriptBuf>,
-    /// Coins that anybody can spend.
+    /// Coins that anyone can spend.
     coins: Vec<OutPoint>,
     pub paid: usize,
 }
 
-/// The script of coins that anybody can spend.
+/// The script of coins that anyone can spend.
 pub fn anyone() -> ScriptBuf {
     ScriptBuf::from_bytes(vec![0x51])
 }
@@ -73,7 +73,7 @@ impl Payer {
         payer
     }
 
-    /// Makes one coin into many.
+    /// Splits a coin into many.
     fn split(&mut self, coin: OutPoint) {
         let parts = vec![output(PAID + ELSEWHERE, anyone()); PER_BLOCK];
         let split = spend(&[coin], parts);
@@ -88,7 +88,7 @@ impl Payer {
         }
     }
 
-    /// Gives another node the blocks so far, and all that come.
+    /// Submits all blocks so far, and all later ones, to another node.
     pub fn follow_with(&mut self, mut follower: Client) {
         let tip = self.client.call("getblockcount", json!([])).as_u64().unwrap();
         for height in 1..=tip {
@@ -99,7 +99,7 @@ impl Payer {
         self.follower = Some(follower);
     }
 
-    /// Leaves the other node where it is.
+    /// Stops submitting blocks to the other node.
     pub fn leave(&mut self) {
         self.follower = None;
     }
@@ -114,7 +114,7 @@ impl Payer {
         (0..count).map(payment).collect()
     }
 
-    /// Pays so many times, and lets the wallet follow.
+    /// Makes `count` payments, and waits until the wallet has followed.
     pub fn pay(&mut self, count: usize) {
         let mut left = count;
         while left > 0 {
@@ -130,17 +130,17 @@ fn address(wallet: &mut Client, number: usize) -> Value {
     wallet.call("getnewaddress", json!([format!("customer {number}"), "bech32"]))
 }
 
-/// The next block with nothing but a coinbase.
+/// The next block, with only a coinbase.
 fn bare(template: &Value) -> Block {
     let mut block: Block = miner::assemble(template, anyone());
-    // Without witnesses a block needs no commitment to them.
+    // A block without witnesses needs no commitment.
     block.txdata.truncate(1);
     block.txdata[0].output.truncate(1);
     block.txdata[0].input[0].witness = Witness::new();
     block
 }
 
-/// Mines a block with these transactions, and gives its coinbase, which anybody can spend.
+/// Mines a block with these transactions. Returns its coinbase, which anyone can spend.
 pub fn mine(client: &mut Client, follower: Option<&mut Client>, transactions: Vec<Transaction>) -> Txid {
     let template = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
     let mut block = bare(&template);

@@ -1,4 +1,4 @@
-//! What policies of wallets cost: signrawtransactionwithwallet of two P2WPKH inputs with and without one.
+//! The cost of wallet policies: signrawtransactionwithwallet of two P2WPKH inputs with and without policies.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,17 +8,17 @@ use serde_json::{Value, json};
 
 use crate::median;
 
-/// Rounds of the cases, which take turns so that the machine's noise is common to all.
+/// Rounds of the cases, which take turns so that the machine's noise affects all alike.
 const ROUNDS: usize = 300;
 /// Calls of a case in a round.
 const CALLS: usize = 10;
-/// How many transactions are signed that need a reservation of their own.
+/// How many signed transactions need a new reservation.
 const RESERVED: usize = 300;
 
-/// The policies of a wallet: the library of their plugin, a line of each one's section, and how many there are.
+/// The policies of a wallet: their plugin's library, a line for each section, and their number.
 type Policies = (&'static str, &'static str, usize);
 
-/// One policy costs less than two runs of the same host differ, so there are several.
+/// Several policies, since one costs less than the difference between two runs of the same host.
 const SEVERAL: usize = 10;
 
 const TRUSTED: &str = "trusted = true";
@@ -26,7 +26,7 @@ const ISOLATED: &str = "isolated = true";
 
 pub fn run() {
     let copies = tempfile::tempdir().unwrap();
-    // A guarded wallet signs on a thread of the pool.
+    // A wallet with a policy signs on a thread of the pool.
     let cases: [(&str, &[Policies]); 5] = [
         ("two inputs signed without a policy, on a network thread", &[]),
         ("with a policy that keeps nothing, on a thread of the pool", &[("judge", TRUSTED, 1)]),
@@ -58,7 +58,7 @@ pub fn run() {
     }
 }
 
-/// The section of a policy. Each copy of a library has an id of its own.
+/// The section of a policy. Each copy of a library has its own id.
 fn configured(library: &str, section: &str, number: usize, copies: &Path) -> String {
     let original = built().library(&format!("outrigger_{library}"));
     let (grants, options) = match library {
@@ -93,7 +93,7 @@ fn renamed(mut bytes: Vec<u8>, old: &[u8], new: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A host with a wallet of two coins.
+/// A host with a wallet that has two coins.
 struct Case {
     _host: Host,
     wallet: Client,
@@ -124,7 +124,7 @@ impl Case {
         began.elapsed()
     }
 
-    /// A transaction of the two coins that gives away some satoshi more.
+    /// A transaction that spends the two coins and pays `more` satoshi more.
     fn raw(&mut self, more: usize) -> Value {
         let coins = self.wallet.call("listunspent", json!([]));
         let input = |coin: &Value| json!({"txid": coin["txid"], "vout": coin["vout"]});

@@ -1,7 +1,7 @@
-//! In front of a bitcoind: rescans beside its own, how long its headers take, and a block from it to the wallets.
+//! In front of a bitcoind: rescans compared with its own, the time to fetch its headers, and the time of a block to reach the wallets.
 //!
-//! A rescan is that of an import here, and rescanblockchain there, both with the node's filters. `kept filters`: the host has
-//! fetched all filters before.
+//! A rescan is part of an import here and rescanblockchain there, both with the node's filters. `kept filters`: the host has already
+//! fetched all filters.
 
 use std::time::{Duration, Instant};
 
@@ -13,11 +13,11 @@ use serde_json::{Value, json};
 
 use crate::{Row, median, milliseconds};
 
-/// bitcoind checks its whole index after each block on this chain unless told otherwise, which it does on no real one.
+/// A bitcoind on regtest otherwise checks its whole index after each block.
 const ARGUMENTS: [&str; 5] =
     ["-blockfilterindex=1", "-rest=1", "-checkblockindex=0", "-checkmempool=0", "-fallbackfee=0.0001"];
 
-/// The chain: how many blocks, the seconds between two, the outputs of each, and how many are handed in at a time.
+/// The chain: its blocks, the seconds between two, the outputs of each, and the blocks submitted at a time.
 const BLOCKS: u32 = 20_000;
 const SPACING: u32 = 60;
 const OUTPUTS: u32 = 50;
@@ -26,19 +26,19 @@ const BLOCKS_PER_BATCH: usize = 200;
 /// The scripts of the larger wallet.
 const SCRIPTS: u32 = 1_000;
 
-/// How often each is measured.
+/// How often each time is measured.
 const RESCANS: usize = 7;
 const LATENCIES: usize = 50;
 const STARTS: usize = 5;
 
-/// How the host hears of blocks, and the settings for that.
+/// How the host learns of new blocks, and the settings for that.
 const HINTS: [(&str, &[&str]); 3] = [
     ("ZMQ", &[]),
     ("a waiting call", &["backend.zmq=off"]),
     ("polling", &["backend.zmq=off", "backend.long_connections=0"]),
 ];
 
-/// An extended key to whose addresses nothing is paid.
+/// An extended key whose addresses have no payments.
 const KEY: &str =
     "tpubD6NzVbkrYhZ4WaWSyoBvQwbpLkojyoTZPRsgXELWz3Popb3qkjcJyJUGLnL4qHHoQvao8ESaAstxYSnhyswJ76uZPStJRJCTKvosUCJZL5B";
 
@@ -64,7 +64,7 @@ pub fn run(bitcoind: Option<&str>) {
     rescans(&host, "one script", &one);
     rescans(&host, "1,000 scripts", &many);
     host = start(host.node.take(), &[]);
-    // The first of them fetches the filters.
+    // The first import fetches the filters.
     import(&host, &one);
     rescans(&host, "one script, kept filters", &one);
     rescans(&host, "1,000 scripts, kept filters", &many);
@@ -80,7 +80,7 @@ fn start(node: Option<Bitcoind>, set: &[&str]) -> Host {
     Host::start_before(tempfile::tempdir().unwrap(), HostOptions { set, ..HostOptions::default() }, node)
 }
 
-/// How long the first start takes, which fetches the headers, and one that has them already.
+/// The times of a first start, which fetches the headers, and of a later start.
 fn starts(mut node: Option<Bitcoind>) -> ([Duration; 2], Option<Bitcoind>) {
     let mut once = || {
         let began = Instant::now();
@@ -97,8 +97,8 @@ fn starts(mut node: Option<Bitcoind>) -> ([Duration; 2], Option<Bitcoind>) {
     ([median(first), median(later)], node)
 }
 
-/// A chain of blocks whose coinbases pay nothing to many scripts, each to others: no wallet of the node and no fees, so that it is
-/// made in seconds. The last block is of now, which ends the node's initial download.
+/// A chain whose coinbases pay zero to many different scripts in each block. It needs neither the node's wallet nor fees, so it is made
+/// in seconds. The last block has the current time, which ends the node's initial block download.
 fn make_chain(node: &mut Client) {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
     let begin = u32::try_from(now).unwrap() - SPACING * (BLOCKS + 1);
@@ -132,13 +132,13 @@ fn make_chain(node: &mut Client) {
     }
 }
 
-/// An output to a witness program that is the number's alone.
+/// An output to a witness program unique to the number.
 fn payment(number: u32) -> TxOut {
     let program = bitcoin::hashes::hash160::Hash::hash(&number.to_le_bytes());
     TxOut { value: Amount::ZERO, script_pubkey: ScriptBuf::new_p2wpkh(&WPubkeyHash::from_raw_hash(program)) }
 }
 
-/// An import of the key's addresses from the chain's begin on.
+/// An import of the key's addresses from the start of the chain.
 fn request(node: &mut Client, path: &str, scripts: Option<u32>) -> Value {
     let info = node.call("getdescriptorinfo", json!([format!("wpkh({KEY}/{path})")]));
     let mut request = json!({"desc": info["descriptor"], "timestamp": 0});
@@ -148,7 +148,7 @@ fn request(node: &mut Client, path: &str, scripts: Option<u32>) -> Value {
     request
 }
 
-/// A fresh wallet without keys.
+/// A new wallet without keys.
 fn blank(mut client: Client) -> Client {
     let loaded = client.call("listwallets", json!([])).as_array().unwrap().len();
     let name = format!("w{loaded}");
@@ -156,7 +156,7 @@ fn blank(mut client: Client) -> Client {
     client.wallet(&name)
 }
 
-/// Imports into a fresh wallet of the host, which rescans. How long it took.
+/// Imports into a new wallet of the host, which rescans. Returns the time.
 fn import(host: &Host, request: &Value) -> Duration {
     let mut wallet = blank(host.client());
     let began = Instant::now();
@@ -166,7 +166,7 @@ fn import(host: &Host, request: &Value) -> Duration {
     took
 }
 
-/// The same in the host and in the node, in turns.
+/// Measures the same rescan in the host and in the node, in turns.
 fn rescans(host: &Host, what: &str, request: &Value) {
     let mut theirs = blank(host.node.as_ref().unwrap().client());
     let mut known = request.clone();
@@ -184,7 +184,7 @@ fn rescans(host: &Host, what: &str, request: &Value) {
     Row { what: format!("rescan of {BLOCKS} blocks for {what}"), unit: "ms", ours, theirs }.print();
 }
 
-/// From the node's answer that it has made a block until a wallet of ours has taken it over.
+/// The time from the node's answer that it has made a block until a wallet of the host has processed it.
 fn latency(host: &Host) -> Duration {
     let mut wallet = host.new_wallet("w");
     let mut node = host.node.as_ref().unwrap().client();

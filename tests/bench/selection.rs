@@ -1,6 +1,6 @@
-//! Coin selection: the same payments of wallets with the same coins, funded by this host and by bitcoind.
+//! Coin selection: the same payments from wallets with the same coins, funded by this host and by bitcoind.
 //!
-//! What is timed is fundrawtransaction over one kept-alive connection, to the last byte of its answer: reading the coins, choosing
+//! The time is that of fundrawtransaction over one kept-alive connection, to the last byte of its answer: reading the coins, choosing
 //! among them, and adding change. Each coin has an address of its own.
 
 use std::time::Instant;
@@ -18,7 +18,7 @@ const COINS: usize = 20_000;
 const PER_TRANSACTION: usize = 2_000;
 /// How often a payment is funded.
 const REPEATS: usize = 11;
-/// The blocks before the first coinbases can be spent.
+/// The blocks until the first coinbases are mature.
 const MATURITY: usize = 100;
 
 /// Runs the section.
@@ -53,7 +53,7 @@ pub fn run(bitcoind: Option<&str>, coins: Option<usize>) {
     impossible(&mut bench, &mut wallets, coins);
 }
 
-/// A payment that needs more inputs than a transaction may have. It is tried once: bitcoind takes long to refuse it.
+/// A payment that needs more inputs than a transaction may have. It is tried once, since bitcoind takes long to refuse it.
 fn impossible(bench: &mut Bench, wallets: &mut [Client], coins: usize) {
     let balance = wallets[0].call("getbalance", json!([])).as_f64().unwrap();
     let amount = format!("{:.8}", balance * 0.9);
@@ -69,12 +69,12 @@ fn impossible(bench: &mut Bench, wallets: &mut [Client], coins: usize) {
 }
 
 struct Bench {
-    /// Ours, then bitcoind if it is there.
+    /// Ours, then bitcoind's if there is one.
     clients: Vec<Client>,
 }
 
 impl Bench {
-    /// A wallet in each node with these coins, of 0.0005 to 0.0045 BTC each.
+    /// Makes a wallet in each node with these coins, of 0.0005 to 0.0045 BTC each.
     fn fund(&mut self, coins: usize) -> Vec<Client> {
         let descriptor = self.clients[0].with_checksum(&format!("wpkh({XPRV}/84h/1h/0h/0/*)"));
         let create = |client: &mut Client| {
@@ -101,7 +101,7 @@ impl Bench {
             self.clients[0].call("sendrawtransaction", json!([signed["hex"], 0]));
             mine(&mut self.clients, 1);
         }
-        // All are settled.
+        // Confirms all of them.
         mine(&mut self.clients, 6);
         wallets
     }

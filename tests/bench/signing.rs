@@ -1,8 +1,8 @@
 //! Signing: the same transactions of the same chain, signed by the same keys in this host and in bitcoind.
 //!
-//! What is timed is a call over one kept-alive connection, to the last byte of its answer. The answers of both are compared
-//! byte for byte. bitcoind's wallet holds the descriptors of these coins and no others, which suits it best: it tries all of
-//! a wallet's descriptors one after the other.
+//! The time is that of a call over one kept-alive connection, to the last byte of its answer. The answers of both are compared byte for
+//! byte. bitcoind's wallet has only the descriptors of these coins, which suits it best: it tries all descriptors of a wallet one after
+//! another.
 
 use std::time::{Duration, Instant};
 
@@ -15,14 +15,14 @@ use outrigger_tests::bitcoind::Bitcoind;
 const MANY: usize = 1_000;
 const REPEATS: usize = 15;
 const ROUNDS: usize = 5;
-/// The blocks before the first coinbases can be spent.
+/// The blocks until the first coinbases are mature.
 const BLOCKS_BEFORE: usize = 110;
 
 /// The private key 1, compressed, and the address that the coinbases pay to.
 pub const MINER_KEY: &str = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA";
 pub const MINER_ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 
-/// The kinds of coins that are measured: how their descriptors begin, the step that tells their keys apart, their name.
+/// The measured kinds of coins: descriptor function, derivation path, and name.
 const KINDS: [(&str, &str, &str); 2] = [("wpkh", "84h/1h/0h/0", "P2WPKH"), ("pkh", "44h/1h/0h/0", "P2PKH")];
 
 pub fn run(bitcoind: Option<&str>) {
@@ -43,7 +43,7 @@ pub fn run(bitcoind: Option<&str>) {
     }
 }
 
-/// Mines with our host, the first of these, and hands the blocks to bitcoind.
+/// Mines with our host, the first client, and submits the blocks to bitcoind.
 pub fn mine(clients: &mut [Client], blocks: usize) {
     let hashes = clients[0].call("generatetoaddress", json!([blocks, MINER_ADDRESS]));
     for hash in hashes.as_array().unwrap() {
@@ -73,7 +73,7 @@ impl Bench {
         self.ours().with_checksum(&format!("{form}({XPRV}/{path}/*)"))
     }
 
-    /// A wallet of this name in each node, with these descriptors and so many scripts of each.
+    /// Makes a wallet with this name in each node, with these descriptors and `scripts` scripts of each.
     fn new_wallets(&mut self, name: &str, descriptors: &[(String, &str)], scripts: u32) -> Vec<Client> {
         let request = |(descriptor, _): &(String, &str)| json!({"desc": descriptor, "range": [0, scripts - 1], "timestamp": "now"});
         let requests: Vec<Value> = descriptors.iter().map(request).collect();
@@ -86,7 +86,7 @@ impl Bench {
         self.clients.iter_mut().map(create).collect()
     }
 
-    /// Pays to the first scripts of a descriptor, and confirms that.
+    /// Pays to the first scripts of a descriptor, and confirms the payments.
     fn fund(&mut self, descriptor: &str, coinbase: usize) -> Coins {
         let addresses = self.ours().call("deriveaddresses", json!([descriptor, [0, MANY - 1]]));
         let hash = self.ours().call("getblockhash", json!([coinbase + 1]));
@@ -132,7 +132,7 @@ impl Bench {
         report(&format!("{MANY} {name} inputs, again"), &medians);
     }
 
-    /// Times one PSBT with many inputs, of which nothing is known but what they spend.
+    /// Times one PSBT with many inputs, of which only the outpoints are known.
     fn partially(&mut self, coins: &Coins, name: &str) {
         let raw = self.spend(coins, 0..MANY);
         let psbt = self.ours().call("converttopsbt", json!([raw]));
@@ -188,7 +188,7 @@ fn sign(wallet: &mut Client, body: &str) -> (Duration, String) {
     (took, reply.body)
 }
 
-/// Both answers hold the same transaction.
+/// Checks that both answers have the same transaction.
 fn same(answers: &[String]) {
     let hex = |answer: &String| -> Value {
         let answer: Value = serde_json::from_str(answer).unwrap();

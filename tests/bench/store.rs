@@ -1,6 +1,6 @@
-//! Reads of a plugin's store beside those of LMDB itself.
+//! Reads of a plugin's store, compared with LMDB itself.
 //!
-//! The ratio is how many times as long the plugin takes.
+//! The ratio is the plugin's time divided by LMDB's.
 
 use std::time::{Duration, Instant};
 
@@ -14,12 +14,12 @@ use crate::median;
 const ROWS: u64 = 1_000_000;
 const READS: u64 = 200_000;
 const TURNS: usize = 5;
-/// How many rows are read at a time.
+/// The number of rows read at a time.
 const TOGETHER: [u64; 3] = [1, 100, 1000];
 const PAGE: u32 = 1000;
 const MAP: usize = 1 << 30;
 
-/// As the plugin `keeper` makes it.
+/// The key of a row, in the format of the plugin `keeper`.
 fn key(row: u64) -> [u8; 16] {
     let mixed = (row + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut key = [0; 16];
@@ -50,7 +50,7 @@ impl Plain {
         Self { env, rows, _folder: folder }
     }
 
-    /// The nanoseconds for each row that is read by its key and copied.
+    /// The time to read and copy a row by its key, in nanoseconds.
     fn gets(&self, together: u64) -> f64 {
         let began = Instant::now();
         let mut bytes = 0;
@@ -65,7 +65,7 @@ impl Plain {
         began.elapsed().as_nanos() as f64 / READS as f64
     }
 
-    /// The same for all rows in their order.
+    /// The time to read and copy a row in a walk over all rows, in nanoseconds.
     fn walk(&self) -> f64 {
         let began = Instant::now();
         let txn = self.env.read_txn().unwrap();

@@ -1,5 +1,5 @@
-//! A storm of wrong passwords through nginx, HAProxy and Caddy, and what it costs a client with the right password behind the same
-//! proxy: with `rpc.trusted_proxies`, and without them as comparison.
+//! A storm of wrong passwords through nginx, HAProxy and Caddy, and its cost for a client with the right password behind the same
+//! proxy: with `rpc.trusted_proxies`, and without it as a comparison.
 
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use outrigger_tests::{Client, Host, HostOptions, exchange};
 use crate::milliseconds;
 
 const PROXIES: [&str; 3] = ["nginx", "haproxy", "caddy"];
-/// The threads that guess, each from an address of its own: 127.0.0.N from the first one on.
+/// The guessing threads, each from its own address: 127.0.0.N from FIRST_ADDRESS on.
 const GUESSERS: u8 = 30;
 const FIRST_ADDRESS: u8 = 10;
 /// The address of the client with the right password.
@@ -19,18 +19,18 @@ const GOOD: u8 = 5;
 /// How long each row is measured, and how long the storm lasts before that.
 const MEASURED: Duration = Duration::from_secs(10);
 const WARM_UP: Duration = Duration::from_secs(2);
-/// How long the good client rests after a call.
+/// The pause of the good client after a call.
 const PAUSE: Duration = Duration::from_millis(5);
-/// What the good client's 99th percentile must be below, in a storm and behind trusted proxies.
+/// The upper limit of the good client's 99th percentile in a storm behind trusted proxies.
 const PROMISED: Duration = Duration::from_millis(50);
 
-/// What happened in the time that is measured.
+/// The calls during the measurement.
 struct Measured {
-    /// The good client's calls that were answered, in ascending order.
+    /// The times of the good client's answered calls, in ascending order.
     times: Vec<Duration>,
-    /// Its calls that were not: 429 of the host, 502 of the proxy, or no answer.
+    /// The good client's other calls: 429 from the host, 502 from the proxy, or no answer.
     refused: usize,
-    /// The storm's calls that were answered 401, and 429.
+    /// The storm's calls with the answers 401 and 429.
     wrong: u64,
     held_off: u64,
 }
@@ -42,7 +42,7 @@ pub fn run() {
     for word in PROXIES {
         for (trusted, storms) in [(true, false), (true, true), (false, true)] {
             let set = trusted.then(|| "rpc.trusted_proxies=['127.0.0.1']".to_owned()).into_iter().collect();
-            // The log of each wrong password is part of what a storm costs, but not to be read here.
+            // A storm's cost includes the log of each wrong password, but nobody reads it here.
             let log = Some("/dev/null".into());
             let host = Host::start_with(HostOptions { set, log, ..HostOptions::default() });
             let Some(proxy) = Proxy::start(word, &host, certified_folder()) else { break };
@@ -69,7 +69,7 @@ fn measure(proxy: &Proxy, host: &Host, guessers: u8) -> Measured {
                     match status(&mut kept, || proxy.connect(last), wrong) {
                         Some(401) => answered.fetch_add(1, Ordering::Relaxed),
                         Some(429) => held_off.fetch_add(1, Ordering::Relaxed),
-                        // The host closes connections that show no right password for long, and the proxy tells it so.
+                        // The host closes connections that send no right password for long, and the proxy reports that with 502.
                         Some(502) | None => continue,
                         Some(other) => panic!("a wrong password was answered {other}"),
                     };
@@ -97,7 +97,7 @@ fn measure(proxy: &Proxy, host: &Host, guessers: u8) -> Measured {
     })
 }
 
-/// The status of a call over a connection that is kept, and made anew where there is none; none if it ended without an answer.
+/// The status of a call over a kept connection, which is opened if there is none. None if the connection ended without an answer.
 fn status<S: Read + Write>(
     kept: &mut Option<std::io::BufReader<S>>,
     connect: impl FnOnce() -> std::io::Result<std::io::BufReader<S>>,

@@ -1,4 +1,4 @@
-//! Many subscriptions of `subscribe_events`: how soon all of them are told of a payment, and of a block.
+//! Many subscriptions of `subscribe_events`: how soon all of them report a payment, and a block.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ pub fn run() {
     }
     let (mut paid, mut mined) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        // All ask again after the last event.
+        // Until all subscriptions wait again after the last event.
         thread::sleep(Duration::from_secs(1));
         let began = Instant::now();
         let txid = wallet.call("sendtoaddress", json!([NOBODY, "0.01"]));

@@ -1,9 +1,9 @@
 //! Templates, blocks and transactions: the same chain and the same mempool in this host and in bitcoind.
 //!
-//! The transactions are payments of a few kinds, and a few build on others. What is timed is a call over one kept-alive
-//! connection, to the last byte of its answer; the answer is not parsed. Beside the medians of the times stand the means of
-//! what the node's processors worked, which says more where a machine is shared. bitcoind makes a template at most every five
-//! seconds unless the tip changes, so both clocks are set forward where a new one is due.
+//! The transactions are a few kinds of payments, some of which spend others. The time is that of a call over one kept-alive connection,
+//! to the last byte of its answer, which is not parsed. Besides median times there are mean processor times of the node, which are more
+//! reliable on a shared machine. bitcoind makes a template at most every five seconds unless the tip changes, so both clocks are set
+//! forward when a new one is due.
 
 use std::time::{Duration, Instant};
 
@@ -18,15 +18,15 @@ use outrigger_tests::bitcoind::Bitcoind;
 const SIZES: [usize; 2] = [1_500, 20_000];
 const UNCHANGED: usize = 200;
 const CHANGES: usize = 25;
-/// Transactions that come between two templates, and how often they do.
+/// The transactions between two templates, and the number of such batches.
 const MANY: usize = 900;
 const BATCHES: usize = 5;
 const BLOCKS: usize = 6;
-/// The blocks before the first coinbase can be spent, and a few to spend.
+/// The blocks until the first coinbases are mature, and a few more.
 const BLOCKS_BEFORE: usize = 120;
 
-/// Without the first three, Knots makes blocks of 300 kB, partly by the age of coins. Without the others, a bitcoind checks
-/// all of its mempool and of its index after each change on this chain, which it does on no real one.
+/// Without the first three, Knots makes blocks of 300 kB, partly by the age of coins. Without the others, a bitcoind on regtest checks its
+/// whole mempool and index after each change.
 const ARGUMENTS: [&str; 5] = [
     "-blockmaxsize=4000000",
     "-blockmaxweight=4000000",
@@ -35,7 +35,7 @@ const ARGUMENTS: [&str; 5] = [
     "-checkblockindex=0",
 ];
 
-/// A node, ours or bitcoind, and what was measured of it.
+/// A node, ours or bitcoind, and its measurements.
 struct Node {
     client: Client,
     process: u32,
@@ -48,14 +48,14 @@ impl Node {
         Self { client, process, times: Vec::new(), worked: Duration::ZERO }
     }
 
-    /// Measures one call, and gives its answer.
+    /// Measures one call, and returns its answer.
     fn measure(&mut self, body: &str) -> String {
         let (measured, answer) = self.try_out(body);
         self.record(measured);
         answer
     }
 
-    /// Makes one call, and gives what it took and its answer.
+    /// Makes one call. Returns its times and its answer.
     fn try_out(&mut self, body: &str) -> ((Duration, Duration), String) {
         let before = worked(self.process);
         let (took, answer) = time_post(&mut self.client, body);
@@ -67,7 +67,7 @@ impl Node {
         self.worked += worked;
     }
 
-    /// The median of the times, and the mean of the work.
+    /// The median time, and the mean processor time.
     fn result(&mut self) -> (Duration, Duration) {
         let times = std::mem::take(&mut self.times);
         let work = std::mem::take(&mut self.worked) / u32::try_from(times.len()).unwrap();
@@ -75,18 +75,18 @@ impl Node {
     }
 }
 
-/// What a process has worked on all processors.
+/// The processor time of a process, over all threads.
 fn worked(process: u32) -> Duration {
     let tasks = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
     let of_task = |path: std::path::PathBuf| {
-        // A thread that has just ended counts no more.
+        // A thread that has just ended does not count any more.
         let text = std::fs::read_to_string(path.join("schedstat")).unwrap_or_default();
         text.split(' ').next().and_then(|text| text.parse().ok()).unwrap_or(0)
     };
     Duration::from_nanos(tasks.map(|task| of_task(task.unwrap().path())).sum())
 }
 
-/// Prints what was measured of each, and forgets it.
+/// Prints the measurements of each node, and clears them.
 fn report(what: &str, nodes: &mut [Node]) {
     let results: Vec<_> = nodes.iter_mut().map(Node::result).collect();
     let row = |what: String, of: fn(&(Duration, Duration)) -> Duration| {
@@ -144,7 +144,7 @@ impl Bench {
         self.nodes.iter_mut().for_each(|node| drop(node.client.call(method, params.clone())));
     }
 
-    /// Submits a block of our template to both. Gives the number of its transactions, and what it took.
+    /// Submits a block of our template to both. Returns the number of its transactions, and the times.
     fn block(&mut self) -> (usize, Vec<(Duration, Duration)>) {
         let template = self.nodes[0].client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
         let block = miner::build(&template, self.purse.script());
@@ -158,7 +158,7 @@ impl Bench {
         (block.txdata.len(), self.nodes.iter_mut().map(submit).collect())
     }
 
-    /// A chain with outputs for as many transactions, and some more.
+    /// Makes a chain with outputs for this many transactions, and some more.
     fn prepare(&mut self, size: usize) {
         (0..BLOCKS_BEFORE).for_each(|_| drop(self.block()));
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
@@ -166,7 +166,7 @@ impl Bench {
         let inputs = (size + CHANGES + MANY * BATCHES + 4) * INPUTS / 4;
         for tx in funding(&mut self.purse, inputs) {
             self.call_all("sendrawtransaction", &json!([serialize_hex(&tx), 0]));
-            // Each fills a good part of a block.
+            // Each transaction fills a good part of a block.
             self.forward(6);
             self.block();
         }
@@ -196,7 +196,7 @@ impl Bench {
         println!("({} transactions per second)", rates.join(" against "));
     }
 
-    /// Times a template that stays the same.
+    /// Times an unchanged template.
     fn unchanged(&mut self, size: usize) {
         self.forward(6);
         let request = request();

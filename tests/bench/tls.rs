@@ -1,4 +1,4 @@
-//! What TLS costs a call on a kept-alive connection: the same call with and without it, in turns.
+//! The cost of TLS for a call on a kept-alive connection: the same call with and without it, in turns.
 
 use std::io::{BufReader, Read, Write};
 use std::net::TcpStream;

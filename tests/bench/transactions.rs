@@ -1,4 +1,4 @@
-//! Signed transactions that any node takes.
+//! Signed transactions that any node accepts.
 
 use std::collections::VecDeque;
 
@@ -8,11 +8,11 @@ use bitcoin::{Amount, CompressedPublicKey, OutPoint, ScriptBuf, Transaction, Wit
 
 use crate::payments::{output, spend};
 
-/// The outputs of a transaction that makes outputs to spend: nearly as many as relay allows.
+/// The outputs of a transaction that makes spendable outputs: nearly the most that relay allows.
 const FAN: usize = 3_000;
-/// The inputs and outputs of transactions, in turn: payments, one with change of two coins, one to many, one that gathers.
+/// The inputs and outputs of transactions, in turn: a payment, one of two coins with change, one to many, and a consolidation.
 const KINDS: [(usize, u64); 4] = [(1, 2), (2, 2), (1, 20), (5, 1)];
-/// The inputs of as many transactions as there are kinds.
+/// The total inputs of one transaction of each kind.
 pub const INPUTS: usize = 9;
 
 pub struct Purse {
@@ -38,13 +38,13 @@ impl Purse {
         ScriptBuf::new_p2wpkh(&self.public.wpubkey_hash())
     }
 
-    /// Notes a coinbase that pays to it.
+    /// Adds a coinbase that pays to the purse.
     pub fn earned(&mut self, coinbase: &Transaction) {
         let outpoint = OutPoint { txid: coinbase.compute_txid(), vout: 0 };
         self.coinbases.push_back((outpoint, coinbase.output[0].value.to_sat()));
     }
 
-    /// The next transaction, with a fee from 1 to 50 satoshi per virtual byte. Each tenth builds on the one before.
+    /// The next transaction, with a fee of 1 to 50 satoshi per virtual byte. Every tenth spends the one before.
     pub fn pay(&mut self) -> Transaction {
         let (count, outputs) = KINDS[self.paid % KINDS.len()];
         self.paid += 1;
@@ -76,7 +76,7 @@ impl Purse {
     }
 }
 
-/// Transactions that make at least so many outputs to spend, of coinbases. Confirm them before these are spent.
+/// Transactions that split coinbases into at least `outputs` spendable outputs. Confirm them before these are spent.
 pub fn funding(purse: &mut Purse, outputs: usize) -> Vec<Transaction> {
     let mut transactions = Vec::new();
     while purse.coins.len() < outputs {

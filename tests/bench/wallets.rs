@@ -1,10 +1,10 @@
-//! Many loaded wallets: what they cost, and how soon a block reaches those that it pays.
+//! Many loaded wallets: their cost, and how soon a block reaches the wallets that it pays.
 //!
-//! `--in-front`: the host stands in front of that bitcoind.
+//! `--in-front`: the host is in front of that bitcoind.
 //!
-//! Each wallet has its eight descriptors with a keypool of [`KEYPOOL`]; with a longer one they take longer to make, and the
-//! index over their scripts takes about 15 bytes for each script. A block of 2 MB pays ten of them. While it is taken over,
-//! one client calls the ten, and others call wallets that it does not pay.
+//! Each wallet has its eight descriptors with a keypool of [`KEYPOOL`]. A larger keypool takes longer to make, and the script index takes
+//! about 15 bytes for each script. A block of 2 MB pays ten wallets. While the host processes it, one client calls the ten, and others
+//! call wallets that it does not pay.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -20,19 +20,19 @@ use crate::payments::{anyone, output, spend};
 use crate::{memory, milliseconds};
 
 const WALLETS: usize = 5_000;
-/// How many addresses each keeps ahead, for each of its eight descriptors.
+/// How many unused addresses each of a wallet's eight descriptors keeps.
 const KEYPOOL: usize = 2;
 const TOUCHED: usize = 10;
 /// The block's payments, and the inputs whose witnesses make it 2 MB long.
 const PAYMENTS: usize = 5_000;
 const PADDING: usize = 8;
-/// The items of such a witness, and their length in bytes: as much as one script may drop.
+/// The items of each of these witnesses, and their length in bytes: the most that one script may drop.
 const ITEMS: usize = 380;
 const ITEM: usize = 520;
 const PAID: u64 = 10_000;
-/// The coinbase that is spent, below the end of the halvings.
+/// The value of the spent coinbase, before the first halving.
 const SUBSIDY: u64 = 50 * 100_000_000;
-/// How many clients call other wallets meanwhile, and for how long before it.
+/// How many clients call other wallets meanwhile, and how long before the block they begin.
 const CALLERS: usize = 2;
 const BEFORE: Duration = Duration::from_secs(5);
 const BLOCKS: usize = 5;
@@ -44,7 +44,7 @@ pub fn run(wallets: Option<usize>, in_front_of: Option<&str>) {
     let options = HostOptions::with(&[&format!("wallet.keypool={KEYPOOL}")]);
     let host = Host::start_before(tempfile::tempdir().unwrap(), options, node);
     let mut client = host.client();
-    // Out of initial download, without which a bitcoind has no templates.
+    // Ends the initial block download, during which a bitcoind makes no templates.
     client.call("generatetoaddress", json!([1, NOBODY]));
     let began = Instant::now();
     for number in 0..wallets {
@@ -119,7 +119,7 @@ struct Measured {
     during: Vec<Duration>,
 }
 
-/// Submits a block while others call, and asks those that it pays for what they have.
+/// Submits a block during calls of other wallets, and asks the paid wallets for their balances.
 fn measure(host: &Host, wallets: usize, block: &str, payments: usize) -> Measured {
     let (came, done) = (AtomicBool::new(false), AtomicBool::new(false));
     thread::scope(|scope| {
@@ -183,7 +183,7 @@ impl Miner {
         miner
     }
 
-    /// The next block with these transactions, and its coinbase, which anybody can spend.
+    /// The next block with these transactions, and its coinbase, which anyone can spend.
     fn bare(&mut self, transactions: impl FnOnce(i64) -> Vec<Transaction>) -> (String, Txid) {
         let template = self.client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
         let mut block: Block = miner::assemble(&template, anyone());
@@ -203,7 +203,7 @@ impl Miner {
         (miner::hex(&block), block.txdata[0].compute_txid())
     }
 
-    /// A block that pays these scripts and many others, after one that makes the coins for it.
+    /// A block that pays these scripts and many others, after a block that makes the coins for it.
     fn block(&mut self, mut scripts: Vec<ScriptBuf>) -> String {
         let coin = OutPoint { txid: self.coinbases.remove(0), vout: 0 };
         let mut parts = vec![output(2 * PAID, anyone()); PAYMENTS];
@@ -247,7 +247,7 @@ impl Miner {
     }
 }
 
-/// A witness script that drops all that it is given.
+/// A witness script that drops its whole stack.
 fn dropping() -> ScriptBuf {
     let mut script = ScriptBuf::new();
     for _ in 0..ITEMS / 2 {

@@ -1,16 +1,16 @@
-//! How the cost of wallet calls grows with the wallet: of a host on the embedded chain, of one in front of a bitcoind, and of a
+//! How the cost of wallet calls grows with the wallet: in a host on the embedded chain, in a host in front of a bitcoind, and in a
 //! bitcoind with a descriptor wallet of the same content.
 //!
-//! `--largest`: the largest wallet, in payments that it received, for a short run. `--wallets`: how many wallets the host has whose
-//! start is measured at the end; 0 leaves that out.
+//! `--largest` sets the largest wallet, in received payments, for a short run. `--wallets` sets the number of wallets of the host whose
+//! start is measured at the end; 0 skips this part.
 //!
-//! Each size has fresh systems, and each system a chain of its own. One client makes the calls, one after the other, over one
-//! kept-alive connection. A time is the median of calls, each to the last byte of its answer, which is not parsed. A system that
-//! refuses a call has `skipped: ` and its reason in place of a time. All wallets wait for the disk when they write.
+//! Each size has new systems, and each system its own chain. One client makes the calls one after another over one kept-alive
+//! connection. A time is the median of calls, each to the last byte of its answer, which is not parsed. If a system refuses a call, its
+//! time is `skipped: ` and the reason. All wallets sync their writes to disk.
 //!
-//! The exponent is the logarithm of the ratio of the times at the largest and the smallest size, over that of the sizes. It is 0
-//! where the size does not matter, and 1 where the time grows as the size does. ` (!)` marks a call that bitcoind answers sooner,
-//! and an exponent of this host's that is steep where bitcoind's is not.
+//! The exponent is the logarithm of the ratio of the times at the largest and the smallest size, divided by that of the sizes: 0 if the
+//! size does not matter, 1 if the time grows in proportion. ` (!)` marks a call that bitcoind answers faster, and an exponent of this
+//! host that is steep while bitcoind's is not.
 
 mod rows;
 mod start;
@@ -18,15 +18,15 @@ pub mod systems;
 
 use std::collections::HashMap;
 
-/// The sizes of the wallet, in payments that it received: it has as many transactions and as many coins.
+/// The sizes of the wallet, in received payments. It has as many transactions and as many coins.
 const SIZES: [usize; 3] = [1_000, 10_000, 100_000];
 const LARGEST: usize = 100_000;
-/// How many wallets the host has whose start is measured, unless it is said.
+/// The default number of wallets of the host whose start is measured.
 const WALLETS: usize = 1_000;
 const STEEP: f64 = 1.2;
 const MARK: &str = " (!)";
 
-/// What something took on the embedded chain, in front of a bitcoind and in a bitcoind, in milliseconds, or why it was refused.
+/// The times on the embedded chain, in front of a bitcoind and in a bitcoind, in milliseconds, or the reasons of refusals.
 type Measured = [Result<f64, String>; 3];
 
 pub fn run(bitcoind: Option<&str>, largest: Option<usize>, wallets: Option<usize>) {
@@ -50,7 +50,7 @@ pub fn run(bitcoind: Option<&str>, largest: Option<usize>, wallets: Option<usize
 struct Table {
     smallest: usize,
     largest: usize,
-    /// What each call took at the smallest size.
+    /// The times of each call at the smallest size.
     first: HashMap<String, [Option<f64>; 3]>,
 }
 
@@ -77,7 +77,7 @@ impl Table {
         println!("| {call} | {size} | {} | {} | {exponents} |", cells.join(" | "), ratios.join(" | "));
     }
 
-    /// How steeply each of the times grew since the smallest size.
+    /// The exponent of each of the times since the smallest size.
     fn exponents(&self, call: &str, times: [Option<f64>; 3]) -> String {
         let (Some(first), true) = (self.first.get(call), self.smallest < self.largest) else { return String::new() };
         let sizes = (self.largest as f64 / self.smallest as f64).ln();
@@ -92,7 +92,7 @@ impl Table {
     }
 }
 
-/// How many times as long bitcoind takes.
+/// bitcoind's time divided by ours.
 fn ratio(ours: Option<f64>, bitcoind: Option<f64>) -> String {
     let (Some(ours), Some(bitcoind)) = (ours, bitcoind) else { return "-".to_owned() };
     let ratio = bitcoind / ours;

@@ -1,4 +1,4 @@
-//! The calls that are measured at one size of the wallet.
+//! The calls measured at one size of the wallet.
 
 use std::io::{Write, copy, sink};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,24 +12,24 @@ use super::systems::{ARGUMENTS, SHOP, System, ask, bitcoind_with_wallet};
 use super::{Measured, Table};
 use crate::{median, milliseconds};
 
-/// A call is repeated at least so often, until that has taken so long, and at most so often.
+/// A call is repeated at least AT_LEAST times, then until ENOUGH time has passed, and at most AT_MOST times.
 const AT_LEAST: usize = 5;
 const ENOUGH: Duration = Duration::from_secs(2);
 const AT_MOST: usize = 200;
-/// The greatest depth of a coin that listunspent is asked for, which is its default.
+/// The largest depth that listunspent is asked for, which is its default.
 const ANY_DEPTH: u32 = 9_999_999;
 const LOCKED: usize = 10;
-/// The inputs of a payment of many.
+/// The inputs of a payment with many inputs.
 const INPUTS: usize = 1_000;
-/// The outputs of a stranger's transaction: nearly as many as relay allows.
+/// The outputs of a foreign transaction: nearly the most that relay allows.
 const OUTPUTS: usize = 2_900;
-/// How many clients list a wallet while another wallet is asked, how long before it is asked, and for how long. Of fewer than a
-/// hundred answers the 99th percentile is the slowest.
+/// How many clients list a wallet during calls of another wallet, how long before these calls, and the time of these calls. With fewer
+/// than a hundred answers the 99th percentile is the slowest.
 const LISTERS: usize = 16;
 const BEFORE: Duration = Duration::from_secs(1);
 const BESIDE: Duration = Duration::from_secs(5);
 
-/// Measures all calls of wallets of this size.
+/// Measures all calls of wallets with this size.
 pub fn run(path: &str, size: usize, table: &mut Table) {
     let embedded = Host::start();
     let node = Bitcoind::start_with(path, &ARGUMENTS).0;
@@ -73,7 +73,7 @@ fn timed(client: &mut Client, method: &str, params: &Value) -> Result<Duration, 
     Err(told.map_or_else(|| format!("status {}", reply.status), str::to_owned))
 }
 
-/// The three systems with wallets of the same size.
+/// The three systems with wallets of this size.
 struct Bench<'a> {
     systems: [System; 3],
     size: usize,
@@ -81,13 +81,13 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// Measures something on each of them.
+    /// Measures one time on each system.
     fn row(&mut self, what: &str, measure: impl FnMut(&mut System) -> Result<f64, String>) {
         let measured = self.systems.each_mut().map(measure);
         self.table.print(what, self.size, &measured);
     }
 
-    /// Measures two things on each of them.
+    /// Measures two times on each system.
     fn two_rows(&mut self, what: [String; 2], measure: impl FnMut(&mut System) -> Result<[f64; 2], String>) {
         let both = self.systems.each_mut().map(measure);
         for (at, what) in what.iter().enumerate() {
@@ -117,7 +117,7 @@ impl Bench<'_> {
         }
     }
 
-    /// One transaction, from the middle of the history.
+    /// Calls with one transaction from the middle of the history.
     fn one_transaction(&mut self) {
         let middle = json!(["*", 1, self.size / 2]);
         self.row("gettransaction", |system| {
@@ -140,7 +140,7 @@ impl Bench<'_> {
         });
     }
 
-    /// The label of an address that half of the payments went to.
+    /// Calls with a label, whose addresses got half of the payments.
     fn labels(&mut self) {
         self.row("setlabel of an address with half of the payments", |system| {
             repeated(|number| {
@@ -156,14 +156,14 @@ impl Bench<'_> {
         self.row("backupwallet", |system| {
             repeated(|_| {
                 let time = timed(&mut system.wallet, "backupwallet", &json!([file]));
-                // There is none where the call was refused.
+                // No file exists if the call was refused.
                 let _ = std::fs::remove_file(&file);
                 time
             })
         });
     }
 
-    /// Payments, which a block confirms.
+    /// Payments, confirmed by a block.
     fn payments(&mut self, what: &str) {
         let params = json!({"address": NOBODY, "amount": "0.0001", "fee_rate": 2});
         self.row(what, |system| {
@@ -173,7 +173,7 @@ impl Bench<'_> {
         });
     }
 
-    /// A payment of many coins of the wallet, and the block that confirms it. The wallet gets the coins in a block before.
+    /// A payment that spends many coins, and the block that confirms it. An earlier block pays the coins to the wallet.
     fn many_inputs(&mut self) {
         let what = [
             format!("sendrawtransaction of {INPUTS} inputs of the wallet"),
@@ -192,7 +192,7 @@ impl Bench<'_> {
         });
     }
 
-    /// Calls of another wallet while many clients keep listing this one.
+    /// Calls of another wallet while many clients list this one.
     fn beside_listings(&mut self) {
         let size = self.size;
         let what = ["p50", "p99"]
@@ -210,7 +210,7 @@ impl Bench<'_> {
         });
     }
 
-    /// Calls with an unconfirmed transaction of a stranger's, of many outputs to one address of the wallet.
+    /// Calls with an unconfirmed foreign transaction that has many outputs to one address of the wallet.
     fn stranger(&mut self) {
         let beside = format!("with {OUTPUTS} unconfirmed coins of a stranger's");
         let [balances, coins, payment] =
@@ -227,7 +227,7 @@ impl Bench<'_> {
     }
 }
 
-/// The times of a wallet's getbalances for a while.
+/// The times of a wallet's getbalances calls, made for a while.
 fn balances(wallet: &mut Client) -> Result<Vec<Duration>, String> {
     let began = Instant::now();
     let mut times = Vec::new();
@@ -237,7 +237,7 @@ fn balances(wallet: &mut Client) -> Result<Vec<Duration>, String> {
     Ok(times)
 }
 
-/// Does something while many clients keep listing a wallet.
+/// Runs `act` while many clients list a wallet.
 fn while_listed<T>(wallet: &Client, params: &Value, act: impl FnOnce() -> T) -> T {
     let body = json!({"jsonrpc": "1.0", "id": 1, "method": "listtransactions", "params": params}).to_string();
     let stop = AtomicBool::new(false);
@@ -256,10 +256,10 @@ fn while_listed<T>(wallet: &Client, params: &Value, act: impl FnOnce() -> T) -> 
     })
 }
 
-/// Makes a call on a connection of its own, and reads its answer without keeping it.
+/// Makes a call on a new connection, and discards its answer as it reads it.
 fn discard(wallet: &Client, body: &str) {
     let request = wallet.request(body).replacen("\r\n", "\r\nConnection: close\r\n", 1);
     let mut stream = wallet.connect();
-    // A server at its limits may cut an answer off.
+    // A server at its limits may cut off an answer.
     let _ = stream.write_all(request.as_bytes()).and_then(|()| copy(&mut stream, &mut sink()));
 }

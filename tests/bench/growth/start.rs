@@ -1,4 +1,4 @@
-//! The start of a host with many wallets in front of a bitcoind that has moved on meanwhile.
+//! The start of a host with many wallets in front of a bitcoind that has new blocks and transactions.
 
 use std::time::Instant;
 
@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 
 use super::systems::{ARGUMENTS, Funds, PER_BLOCK, script_of};
 
-/// How many addresses each wallet keeps ahead, for each of its eight descriptors.
+/// How many unused addresses each of a wallet's eight descriptors keeps.
 const KEYPOOL: usize = 2;
 /// The blocks that the host misses. Each wallet is paid in one of them.
 const BLOCKS: usize = 40;
-/// The transactions in the mempool. Each wallet is paid by one of them, as far as they go.
+/// The transactions in the mempool. Each pays one wallet, while there are enough wallets.
 const TRANSACTIONS: usize = 20_000;
-/// Each payment, in satoshi.
+/// The amount of each payment, in satoshi.
 const PAID: u64 = 10_000;
 
 pub fn run(path: &str, wallets: usize) {
@@ -58,7 +58,7 @@ fn make_wallets(host: &Host, wallets: usize) -> Vec<ScriptBuf> {
     (0..wallets).map(&mut make).collect()
 }
 
-/// The transactions for the mempool. The coins that they spend are mined.
+/// Makes the transactions for the mempool, and mines the coins that they spend.
 fn prepare(funds: &mut Funds, scripts: &[ScriptBuf]) -> Vec<Transaction> {
     let to = |number| scripts.get(number).cloned().unwrap_or_else(pair::script);
     let payments: Vec<_> = (0..TRANSACTIONS).map(|number| (to(number), PAID)).collect();
@@ -71,7 +71,7 @@ fn prepare(funds: &mut Funds, scripts: &[ScriptBuf]) -> Vec<Transaction> {
     pending
 }
 
-/// Mines the blocks, and fills the mempool.
+/// Mines the missed blocks, and fills the mempool.
 fn miss(funds: &mut Funds, scripts: &[ScriptBuf], pending: &[Transaction]) {
     for block in 0..BLOCKS {
         let payments: Vec<_> = scripts.iter().skip(block).step_by(BLOCKS).map(|to| (to.clone(), PAID)).collect();
@@ -83,7 +83,7 @@ fn miss(funds: &mut Funds, scripts: &[ScriptBuf], pending: &[Transaction]) {
     }
 }
 
-/// Waits until each of the wallets is loaded, and its balances are as asked for.
+/// Waits until each wallet is loaded and `are_there` accepts its balances.
 fn wait_for_wallets(host: &Host, wallets: usize, are_there: impl Fn(&Value) -> bool) {
     for number in 0..wallets {
         let mut wallet = host.client().wallet(&name(number));
@@ -93,7 +93,7 @@ fn wait_for_wallets(host: &Host, wallets: usize, are_there: impl Fn(&Value) -> b
     }
 }
 
-/// Whether a balance is more than nothing.
+/// Whether a balance is above zero.
 fn is_some(balances: &Value, kind: &str) -> bool {
     balances["mine"][kind].as_f64().is_some_and(|balance| balance > 0.0)
 }

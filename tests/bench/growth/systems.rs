@@ -1,4 +1,4 @@
-//! What is measured: a host or a bitcoind, with a wallet of a known content.
+//! The measured systems: a host or a bitcoind, with a wallet of known content.
 
 use bitcoin::address::NetworkUnchecked;
 use bitcoin::consensus::encode::serialize_hex;
@@ -9,38 +9,38 @@ use serde_json::{Value, json};
 
 use crate::payments::output;
 
-/// Arguments of each bitcoind. It checks itself after each block on this chain unless told otherwise. A host reads blocks from its
-/// REST interface. The calls of many clients find a place in its queue.
+/// Arguments of each bitcoind: no self-checks after each block, which regtest has by default; the REST interface, from which a host
+/// reads blocks; and a queue that holds the calls of many clients.
 pub const ARGUMENTS: [&str; 4] = ["-checkmempool=0", "-checkblockindex=0", "-rest=1", "-rpcworkqueue=256"];
-/// A bitcoind's file of settings, as other benchmarks have it.
+/// A bitcoind's settings file, with the settings of the other benchmarks.
 const SETTINGS: &str = "rejectparasites=0\n";
-/// The label of the addresses that half of the payments go to.
+/// The label whose addresses get half of the payments.
 pub const SHOP: &str = "shop";
 
-/// The shop has one address for so many of all payments.
+/// The number of payments for each address of the shop.
 const PAYMENTS_PER_ADDRESS: usize = 10;
-/// The coinbases that all payments are made from, and the blocks before the first can be spent.
+/// The coinbases that fund all payments, and the blocks until the first one is mature.
 const COINBASES: usize = 10;
 const MATURITY: usize = 100;
-/// How many payments a block holds.
+/// The payments in a block.
 pub const PER_BLOCK: usize = 5_000;
-/// The least payment, and by how much others are larger, in satoshi.
+/// The smallest payment, and the range above it, in satoshi.
 const LEAST: u64 = 20_000;
 const SPREAD: usize = 40_000;
-/// The fee of a payment, and that of a transaction of some thousand inputs or outputs, in satoshi.
+/// The fee of a payment, and of a transaction with thousands of inputs or outputs, in satoshi.
 const FEE: u64 = 1_000;
 const LARGE_FEE: u64 = 200_000;
-/// Each of the coins of a payment of many inputs, and each output of a stranger's transaction, in satoshi.
+/// The value of each coin of a payment with many inputs, and of each output of a foreign transaction, in satoshi.
 const SMALL_COIN: u64 = 5_000;
 
-/// Money that anyone can spend, in one coin, and a client of the node that it is spent with.
+/// One coin that anyone can spend, and a client of the node that spends it.
 pub struct Funds {
     pub client: Client,
     coin: OutPoint,
     satoshi: u64,
 }
 
-/// Makes a call, and gives its result or why it was refused.
+/// Makes a call. Returns its result or the reason of the refusal.
 pub fn ask(client: &mut Client, method: &str, params: Value) -> Result<Value, String> {
     client.try_call(method, params).map_err(|refused| refused.message)
 }
@@ -72,7 +72,7 @@ impl Funds {
         self.client.call("generateblock", json!([NOBODY, transactions]));
     }
 
-    /// A transaction with these outputs, and what is left in a last one.
+    /// A transaction with these outputs, and a last output with the remainder.
     fn pay(&mut self, mut outputs: Vec<TxOut>) -> Transaction {
         let last = u32::try_from(outputs.len()).unwrap();
         let paid: u64 = outputs.iter().map(|output| output.value.to_sat()).sum();
@@ -84,7 +84,7 @@ impl Funds {
         transaction
     }
 
-    /// Payments of these satoshi to these scripts, each a transaction of its own. The first transaction makes the coins for them.
+    /// Payments of these amounts in satoshi to these scripts, each a transaction of its own after a first one that makes their coins.
     pub fn payments(&mut self, payments: &[(ScriptBuf, u64)]) -> Vec<Transaction> {
         let coins = payments.iter().map(|(_, satoshi)| output(satoshi + FEE, anyone()));
         let split = self.pay(coins.collect());
@@ -99,18 +99,18 @@ impl Funds {
     }
 }
 
-/// A host or a bitcoind, and a wallet of it.
+/// A host or a bitcoind, and its wallet.
 pub struct System {
     pub funds: Funds,
     pub wallet: Client,
-    /// The address that half of the payments go to.
+    /// The address that got half of the payments.
     pub popular: Value,
-    /// The script of an address that the payments do not go to.
+    /// The script of an address without payments.
     other: ScriptBuf,
 }
 
 impl System {
-    /// With a wallet that was paid so many times: half of the payments to one address, half to many of the same label.
+    /// A system whose wallet got `size` payments: half to one address, half to many addresses of one label.
     pub fn new(client: Client, size: usize) -> Self {
         let mut funds = Funds::new(client);
         let mut wallet = funds.client.create_wallet("w", json!({}));
@@ -131,21 +131,21 @@ impl System {
         Self { funds, wallet, popular, other }
     }
 
-    /// Goes on with a client of the same node, which was started again.
+    /// Continues with a client of the same node after its restart.
     fn go_on_with(&mut self, client: Client) {
         self.funds.client = client;
         self.funds.client.call("loadwallet", json!(["w"]));
         self.wallet = self.funds.client.wallet("w");
     }
 
-    /// How many transactions the wallet has, and its balance.
+    /// The wallet's number of transactions, and its balance.
     pub fn content(&mut self) -> (Value, Value) {
         let info = self.wallet.call("getwalletinfo", json!([]));
         let balances = self.wallet.call("getbalances", json!([]));
         (info["txcount"].clone(), balances["mine"]["trusted"].clone())
     }
 
-    /// A signed transaction of so many coins of the wallet, which a block has just paid to it.
+    /// A signed transaction that spends `inputs` coins of the wallet, which a new block pays to it.
     pub fn gathering(&mut self, inputs: usize) -> Result<String, String> {
         let paying = self.funds.pay(vec![output(SMALL_COIN, self.other.clone()); inputs]);
         let txid = paying.compute_txid();
@@ -159,14 +159,14 @@ impl System {
         Ok(signed["hex"].as_str().unwrap().to_owned())
     }
 
-    /// Has a stranger send a transaction of so many outputs to one address of the wallet.
+    /// Sends a foreign transaction with this many outputs to one address of the wallet.
     pub fn stranger_pays(&mut self, outputs: usize) -> Result<(), String> {
         let transaction = self.funds.pay(vec![output(SMALL_COIN, self.other.clone()); outputs]);
         ask(&mut self.funds.client, "sendrawtransaction", json!([serialize_hex(&transaction)])).map(drop)
     }
 }
 
-/// A bitcoind, and a wallet of its own that was paid so many times. Its wallet waits for the disk, but not while it is filled.
+/// A bitcoind with a wallet that got `size` payments. The wallet syncs its writes to disk, except while it is filled.
 pub fn bitcoind_with_wallet(path: &str, size: usize) -> (Bitcoind, System) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("bitcoin.conf");

@@ -1,4 +1,4 @@
-//! Calls by TLS and by the Unix socket, and the count of those that are lost.
+//! Calls over TLS and over the Unix socket, and the count of lost ones.
 
 use std::io::{BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 use super::Load;
 use crate::milliseconds;
 
-/// How long after its return the node may still be missing: the host looks for it every second.
+/// How long the node may still be missing after its return: the host tries to connect every second.
 const COMES_BACK: Duration = Duration::from_secs(5);
-/// Errors of calls that need the node while it is away: -28 of the node or the host, the loss of an answer to a call with effects,
-/// and the node's error for a getblocktemplate that waits when the node stops.
+/// Errors of calls that need the node during its absence: -28 from node or host, a lost answer of a call with effects, and the node's
+/// error for a waiting getblocktemplate when it stops.
 const NODE_IS_AWAY: [&str; 3] = ["\"code\":-28,", "was lost", "Internal bug detected: block_template"];
-/// How many unexplained losses are told.
+/// How many unexplained losses are printed.
 const TOLD: usize = 10;
 
 /// How a connection reaches the host.
@@ -39,7 +39,7 @@ pub(super) struct Caller<'a> {
     stream: Option<BufReader<Box<dyn Stream>>>,
 }
 
-/// The node's absence.
+/// The absence of the node.
 #[derive(Default)]
 enum Node {
     #[default]
@@ -48,16 +48,16 @@ enum Node {
     Back(Instant),
 }
 
-/// What became of the calls.
+/// The outcome of the calls.
 #[derive(Default)]
 pub(super) struct Tally {
     calls: AtomicU64,
-    /// Calls whose answers nobody waited for.
+    /// Calls whose client left before the answer.
     pub left: AtomicU64,
-    /// How often the plugin's process was killed, and the calls that it cost.
+    /// How often the plugin's process was killed, and the calls lost to that.
     pub kills: AtomicU64,
     lost_to_kills: AtomicU64,
-    /// How often the node was restarted, and the calls that it cost.
+    /// How often the node was restarted, and the calls lost to that.
     pub restarts: AtomicU64,
     lost_to_restarts: AtomicU64,
     node: Mutex<Node>,
@@ -68,7 +68,7 @@ pub(super) struct Tally {
 }
 
 impl Load {
-    /// A client of a wallet, or of none where the name is empty.
+    /// A client of a wallet, or of no wallet if the name is empty.
     pub(super) fn caller(&self, way: Way, wallet: &str) -> Caller<'_> {
         let client = self.host.client();
         let login = if wallet.is_empty() { client } else { client.wallet(wallet) };
@@ -84,7 +84,7 @@ impl Caller<'_> {
         })
     }
 
-    /// The result, or the error's code and text. A call whose connection ends is lost: it is not repeated.
+    /// The result, or the error's code and text. A call whose connection ends is lost, and is not repeated.
     fn ask(&mut self, method: &str, params: &Value) -> Result<Value, String> {
         let request = self.login.request(&json!({"id": 1, "method": method, "params": params}).to_string());
         let kept = self.stream.take().map_or_else(|| self.connect().map(BufReader::new), Ok);
@@ -123,10 +123,10 @@ impl Caller<'_> {
         }
     }
 
-    /// Begins a call on a connection of its own, and leaves before it is answered.
+    /// Begins a call on a new connection, and closes it before the answer.
     pub(super) fn leave(&self, body: &str) {
         let stream = self.login.connect();
-        // As that of a process that is gone.
+        // Reset, as the connection of a killed process.
         rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO)).unwrap();
         let mut stream = self.load.authority.connect(stream, None).unwrap();
         stream.write_all(self.login.request(body).as_bytes()).unwrap();
@@ -153,7 +153,7 @@ impl Tally {
         self.restarts.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether the node was away for a part of the time since.
+    /// Whether the node was away at any time since.
     pub(super) fn was_away(&self, since: Instant) -> bool {
         match *self.node.lock().unwrap() {
             Node::There => false,
@@ -162,7 +162,7 @@ impl Tally {
         }
     }
 
-    /// Counts a call that got no result, by what explains it.
+    /// Counts a call without a result, by its explanation.
     pub(super) fn lose(&self, method: &str, error: &str, began: Instant) {
         if method.starts_with("fault") && error.contains("The plugin 'faulty' crashed") {
             self.lost_to_kills.fetch_add(1, Ordering::Relaxed);
@@ -177,7 +177,7 @@ impl Tally {
         }
     }
 
-    /// Prints the sums. Whether every lost call is explained.
+    /// Prints the sums. Returns whether every lost call is explained.
     pub(super) fn tell(&self) -> bool {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let (kills, lost_to_kills) = (get(&self.kills), get(&self.lost_to_kills));
@@ -194,7 +194,7 @@ impl Tally {
         let percentile =
             |percent: usize| milliseconds(Duration::from_micros(times[times.len() * percent / 100].into()));
         println!("answered within: p50 {:.2} ms, p99 {:.2} ms", percentile(50), percentile(99));
-        // That which waits in the plugin, and one of each of its two clients.
+        // The call that waits in the plugin, and one of each of the plugin's two clients.
         get(&self.unexplained) == 0 && (kills..=3 * kills).contains(&lost_to_kills)
     }
 }

@@ -1,13 +1,12 @@
-//! A long mixed load beside reloads, backups, crashes and restarts of the node: what it costs, and what it leaves behind in memory
-//! and open files.
+//! A long mixed load with reloads, backups, crashes and restarts of the node: its cost, and its effect on memory and open files.
 //!
-//! Half of the kept connections speak TLS, half come by the Unix socket. In the first sixth of the time every block pays the wallet
-//! and the wallet pays itself; then it stays as it is, so that what grows from there on is no wallet. Sixty lines tell what the
-//! host's process holds.
+//! Half of the kept connections use TLS, half the Unix socket. In the first sixth of the time every block pays the wallet and the wallet
+//! pays itself. Then the wallet stays the same, so any later growth has another cause. Sixty lines print the memory and files of the
+//! host's process.
 //!
-//! The verdicts: memory and files are flat if the median of the last third of the time without growth is at most a tenth and a
-//! [slack](SLACK_MIB) above that of the first third. No call may be lost except one that was at the plugin when its process was
-//! killed, or at the node when that was away.
+//! The verdicts: memory and files are flat if the median of the last third of the time without growth exceeds that of the first third by
+//! at most a tenth and a [slack](SLACK_MIB). No call may be lost except one that was in the plugin when its process was killed, or in the
+//! node while that was away.
 
 mod calls;
 mod troubles;
@@ -23,27 +22,27 @@ use serde_json::{Value, json};
 
 use calls::{Tally, Way};
 
-/// How long, unless the command says otherwise.
+/// The default duration.
 const MINUTES: u64 = 60;
 const MINUTE: Duration = Duration::from_secs(60);
 /// The lines of the table.
 const SAMPLES: u32 = 60;
-/// The wallet grows in one of so many, at the beginning.
+/// The wallet grows in the first one of this many parts of the time.
 const GROWTH: u32 = 6;
-/// What memory and files may vary by, beside a tenth.
+/// The variation that memory and files may have, besides a tenth.
 const SLACK_MIB: f64 = 4.0;
 const SLACK_FILES: f64 = 8.0;
-/// The connections that are kept, and those that come and go.
+/// The connections that are kept, and those that are opened and closed.
 const KEPT: usize = 4;
 const LEAVING: usize = 2;
-/// How often the host makes backups by itself, and how many of each wallet stay.
+/// How often the host makes automatic backups, and how many of each wallet it keeps.
 const BACKUPS: [&str; 2] = ["backup.every=5s", "backup.keep=3"];
 
-/// What the host's process holds.
+/// The memory and files of the host's process.
 struct Held {
-    /// Memory that is its own, in KiB: no page of a file.
+    /// Anonymous memory, in KiB, without pages of files.
     own_kib: u64,
-    /// With the pages of its databases.
+    /// Memory including the pages of the databases, in KiB.
     resident_kib: u64,
     files: usize,
     threads: u64,
@@ -65,11 +64,11 @@ impl Held {
 struct Load {
     host: Host,
     authority: Authority,
-    /// With the socket, the certificates, the backups and the log.
+    /// The folder of the socket, the certificates, the backups and the log.
     folder: tempfile::TempDir,
-    /// The text of the configuration file but for the part that changes.
+    /// The configuration without the part that changes.
     text: String,
-    /// Where the plugin waits in a call.
+    /// The gate where the plugin waits in a call.
     gate: Gate,
     node: Option<Mutex<Bitcoind>>,
     address: Value,
@@ -126,7 +125,7 @@ pub fn run(minutes: Option<u64>, bitcoind: Option<&str>) {
     assert!(are_flat == [true; 2] && all_explained && backups > 0 && reloads > 0, "see above");
 }
 
-/// Tells the medians of the thirds, and whether the last is not above the first.
+/// Prints the medians of the thirds. Returns whether the last one is within the slack.
 fn is_flat(what: &str, values: &[f64], slack: f64) -> bool {
     let medians: Vec<f64> = values.chunks(values.len().div_ceil(3).max(1)).map(median).collect();
     let (first, last) = (medians[0], medians[medians.len() - 1]);
@@ -175,7 +174,7 @@ impl Load {
         load
     }
 
-    /// Makes a wallet with coins, and gives an address of it.
+    /// Makes a wallet with coins, and returns one of its addresses.
     fn prepare(&self) -> Value {
         let (mut client, mut wallet) = (self.caller(Way::Socket, ""), self.caller(Way::Socket, "w"));
         client.call("createwallet", json!({"wallet_name": "w", "load_on_startup": true})).unwrap();
@@ -192,7 +191,7 @@ impl Load {
         !self.done.load(Ordering::Relaxed)
     }
 
-    /// How many backups the host has made of the wallet: their files are numbered.
+    /// The number of backups that the host has made of the wallet. Their files are numbered.
     fn backups(&self) -> u64 {
         let folder = self.folder.path().join("backups/regtest/wallets/w");
         let number = |name: &Path| name.to_str()?.split('-').next()?.parse().ok();

@@ -1,4 +1,4 @@
-//! What happens beside the load: reloads of the configuration, crashes of an isolated plugin, restarts of the node.
+//! Disturbances during the load: reloads of the configuration, crashes of an isolated plugin, restarts of the node.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 use super::Load;
 use super::calls::{Caller, Way};
 
-/// How often the configuration changes and the plugin's process is killed, and how often the node is restarted.
+/// How often the configuration changes and the plugin's process is killed, and how often the node restarts.
 const TROUBLE_EVERY: Duration = Duration::from_secs(5);
-/// In one of so many reloads the plugin's option changes too. The host keeps a few KiB of each instance for good.
+/// The plugin's option changes in one of this many reloads. The host keeps a few KiB of each instance for good.
 const OPTION_EVERY: u64 = 5;
 const RESTART_EVERY: Duration = Duration::from_secs(20);
 
-/// The part of the configuration that changes: a user with other rights, and a plugin in a process of its own with another option.
+/// The part of the configuration that changes: a user's rights, and the option of an isolated plugin.
 pub(super) fn changing(number: u64, gate: &Gate) -> String {
     let (file, rights) = (built().library("outrigger_faulty").display(), ["getblockcount", "uptime"]);
     let (salt, hmac, reach) = ("0123456789abcdef", "0".repeat(64), Gate::reach(&[gate]));
@@ -29,7 +29,7 @@ pub(super) fn changing(number: u64, gate: &Gate) -> String {
 }
 
 impl Load {
-    /// Reloads changed settings, in turns by the method and by SIGHUP, and kills the plugin's process each time, with a call in it.
+    /// Reloads changed settings, alternately with the method and SIGHUP, and kills the plugin's process each time during a call.
     pub(super) fn reload_and_kill(&self) {
         let mut client = self.caller(Way::Tls, "");
         for number in 1.. {
@@ -62,7 +62,7 @@ impl Load {
         }
     }
 
-    /// Stops the node in order and starts it again.
+    /// Stops the node cleanly, and starts it again.
     pub(super) fn restart_node(&self, node: &mut Bitcoind) {
         while self.goes_on() {
             std::thread::sleep(RESTART_EVERY);

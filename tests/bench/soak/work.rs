@@ -1,4 +1,4 @@
-//! The load: connections that are kept and that come and go, blocks, and imports.
+//! The load: kept and short-lived connections, blocks, and imports.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -9,15 +9,15 @@ use serde_json::json;
 use super::Load;
 use super::calls::{Caller, Way};
 
-/// How often a block comes, and how often a wallet is made.
+/// The time between blocks, and between new wallets.
 const BLOCK_EVERY: Duration = Duration::from_millis(500);
 const WALLET_EVERY: Duration = Duration::from_secs(5);
-/// How long each kept connection rests after a round of calls. The load is long, not heavy.
+/// The pause of each kept connection after a round of calls. The load is long, not heavy.
 const PAUSE: Duration = Duration::from_millis(20);
 const METHOD_NOT_FOUND: i64 = -32601;
 
 impl Load {
-    /// Asks for everything in turn over connections that are kept. A round ends early where a call of it is lost.
+    /// Makes all calls in turn over kept connections. A round ends early if one of its calls is lost.
     pub(super) fn keep_calling(&self, way: Way) {
         let (mut client, mut wallet) = (self.caller(way, ""), self.caller(way, "w"));
         while self.goes_on() {
@@ -26,7 +26,7 @@ impl Load {
         }
     }
 
-    /// Connects, begins calls, and leaves before they are answered.
+    /// Connects, begins calls, and disconnects before their answers.
     pub(super) fn come_and_go(&self) {
         let leaving = self.caller(Way::Tls, "");
         let Some(template) = self.caller(Way::Tls, "").call("getblocktemplate", json!([{"rules": ["segwit"]}])) else {
@@ -45,7 +45,7 @@ impl Load {
         }
     }
 
-    /// Pays the wallet with every block, and pays from it, while it is to grow.
+    /// Mines blocks. Each pays the wallet, which also pays itself, as long as the wallet is to grow.
     pub(super) fn mine(&self) {
         let (mut client, mut wallet) = (self.caller(Way::Tls, ""), self.caller(Way::Tls, "w"));
         while self.goes_on() {
@@ -59,7 +59,7 @@ impl Load {
         }
     }
 
-    /// Makes a wallet, has it look through the chain for what pays the other, and unloads it.
+    /// Makes a wallet, scans the chain for payments to the other one, and unloads it.
     pub(super) fn import(&self) {
         let (mut client, mut wallet) = (self.caller(Way::Socket, ""), self.caller(Way::Socket, "w"));
         let Some(info) = wallet.call("getaddressinfo", json!([self.address])) else { return };

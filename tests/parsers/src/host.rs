@@ -1,4 +1,4 @@
-//! The host's parsers of foreign bytes.
+//! The host's parsers of untrusted bytes.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -19,7 +19,7 @@ pub fn envelope(bytes: &[u8]) {
     outrigger_rpc::count_calls(bytes, &Limits::default());
 }
 
-/// The headers in which a proxy names its client: the client is read again from its own text.
+/// The headers in which a proxy names its client: a parsed client must parse again from its text.
 pub fn forwarded(bytes: &[u8]) {
     for client in outrigger_rpc::read_forwarding(bytes).into_iter().flatten() {
         let Peer::Ip(address) = client else { panic!("{client:?}") };
@@ -27,19 +27,19 @@ pub fn forwarded(bytes: &[u8]) {
     }
 }
 
-/// The header of the PROXY protocol: what follows it is not read.
+/// The header of the PROXY protocol: the bytes after it are not read.
 pub fn proxy_header(bytes: &[u8]) {
     let Some((_, length)) = outrigger_rpc::read_proxy_header(bytes) else { return };
     let (header, rest) = bytes.split_at(length);
     assert_eq!(outrigger_rpc::read_proxy_header(header), outrigger_rpc::read_proxy_header(bytes), "{rest:?}");
 }
 
-/// A block, as `submitblock` takes it: one that is read is written as it was read, and its transactions are named rightly.
+/// A block, as `submitblock` takes it: a parsed block must serialise to the same bytes and have the right txids.
 pub fn block(bytes: &[u8]) {
     let Ok((block, own)) = decode_block(bytes) else { return };
     assert!(bytes.starts_with(own));
     if block.txdata.iter().any(|tx| tx.input.is_empty()) {
-        // The library writes these in a form of its own.
+        // The library serialises these in another form.
         return;
     }
     assert_eq!(serialize(&*block), own);
@@ -48,7 +48,7 @@ pub fn block(bytes: &[u8]) {
     }
 }
 
-/// A file of LMDB, as it is checked before it is opened: what passes says the same by the way to each of its rows.
+/// An LMDB file, as checked before it is opened: in a valid file, iteration and look-up must agree on each row.
 #[allow(clippy::expect_used, reason = "a contradiction must stop the fuzzer")]
 pub fn database(bytes: &[u8]) {
     let memory = rustix::fs::memfd_create("database", rustix::fs::MemfdFlags::CLOEXEC).expect("a file in memory");
@@ -69,7 +69,7 @@ pub fn database(bytes: &[u8]) {
     }
 }
 
-/// What a ZMQ publisher sends: nothing is read that has other bytes than it was read from.
+/// Messages of a ZMQ publisher: parsed messages must contain only the bytes received.
 pub fn zmq(bytes: &[u8]) {
     for notification in outrigger_bitcoind::zmq::read_all(bytes) {
         let number = notification.number.to_le_bytes();
@@ -77,7 +77,7 @@ pub fn zmq(bytes: &[u8]) {
     }
 }
 
-/// What a ZMQ subscriber sends: no topic and no answer is longer than what it sent, and none has other bytes.
+/// Messages of a ZMQ subscriber: topics and answers must be no longer than the input and contain only its bytes.
 #[allow(clippy::expect_used, clippy::indexing_slicing, reason = "a contradiction must stop the fuzzer")]
 pub fn zmq_subscriber(bytes: &[u8]) {
     let (topics, answers) = outrigger_zmq::hear_all(bytes);
@@ -91,7 +91,7 @@ pub fn zmq_subscriber(bytes: &[u8]) {
     }
 }
 
-/// The heads of messages that a plugin's process sends, one behind the other: what is read of one is written as it was read.
+/// The headers of consecutive messages from a plugin's process: a parsed header must serialise to the same bytes.
 pub fn runner_message(bytes: &[u8]) {
     for head in bytes.as_chunks().0 {
         if let Some(written) = outrigger_isolate::reread_head(head) {
@@ -100,7 +100,7 @@ pub fn runner_message(bytes: &[u8]) {
     }
 }
 
-/// What a node replies: the result of a call, the answers to a batch, and its help.
+/// The replies of a node: the result of a call, the answers to a batch, and its help.
 pub fn node_reply(bytes: &[u8]) {
     let reply = Bytes::copy_from_slice(bytes);
     for status in [StatusCode::OK, StatusCode::INTERNAL_SERVER_ERROR] {
@@ -115,13 +115,13 @@ pub fn node_reply(bytes: &[u8]) {
     assert!(help.iter().all(|(name, _)| !name.is_empty()));
 }
 
-/// The result of a call of a node, as each type that one is read as.
+/// The result of a node's call, parsed as each result type.
 pub fn node_result(bytes: &[u8]) {
     let tip = Tip { hash: BlockHash::from_byte_array([1; 32]), height: 7, time: 8, median_time: 7 };
     outrigger_bitcoind::results::read_all(bytes, tip);
 }
 
-/// A record of a wallet file of a bitcoind: its key, whose length is in the first byte, and its value.
+/// A record of a bitcoind's wallet file: its key, whose length is in the first byte, and its value.
 pub fn node_wallet(bytes: &[u8]) {
     let Some((length, rest)) = bytes.split_first() else { return };
     let (key, value) = rest.split_at(rest.len().min(usize::from(*length)));

@@ -1,8 +1,8 @@
-//! Every parser that takes bytes from clients, files or plugins, as a function of bytes that must not panic.
+//! Every parser of bytes from clients, files or plugins, as a function that must not panic on any bytes.
 //!
-//! The fuzz targets in `tests/fuzz` call these with what a fuzzer finds; the tests here with a fixed corpus and thousands of
-//! mutations of it, the same in every run. A function panics where a parser contradicts itself: what was read must read the
-//! same after it was written.
+//! The fuzz targets in `tests/fuzz` call these functions with a fuzzer's input; the tests here use a fixed corpus and thousands of
+//! mutations of it, the same in every run. A function panics if a parser contradicts itself: a parsed value must parse the same after it
+//! was written.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a contradiction must stop the fuzzer")]
 
 mod host;
@@ -51,7 +51,7 @@ pub const TARGETS: [Target; 18] = [
     Target { name: "proxy_header", run: host::proxy_header },
 ];
 
-/// Runs the target of this name.
+/// Runs the target with this name.
 pub fn run(name: &str, bytes: &[u8]) {
     let target = TARGETS.iter().find(|target| target.name == name).unwrap_or_else(|| panic!("no target {name}"));
     (target.run)(bytes);
@@ -75,13 +75,13 @@ pub fn descriptor(bytes: &[u8]) {
     }
 }
 
-/// Transactions in hexadecimal, given as their bytes, and what is shown of them.
+/// Transactions in hexadecimal, given as bytes, and their JSON.
 pub fn transaction(bytes: &[u8]) {
     let text = encode_hex(bytes);
     assert_eq!(decode_hex(&text).as_deref(), Some(bytes));
     let Some(tx) = transaction_from_hex(&text) else { return };
     let written = serialize(&tx);
-    // Without inputs the written form reads as another one; nobody can send it either.
+    // A transaction without inputs reads as another one once serialised. Nobody can send it either.
     if !tx.input.is_empty() {
         assert_eq!(deserialize::<Transaction>(&written).unwrap(), tx);
     }
@@ -92,7 +92,7 @@ pub fn transaction(bytes: &[u8]) {
     }
 }
 
-/// Partially signed transactions: what was read is written so that it reads the same, and is written the same again.
+/// Partially signed transactions: a parsed PSBT must parse the same after it was serialised, and serialise to the same bytes.
 pub fn psbt(bytes: &[u8]) {
     for rules in [PRESENT, LAST].map(|release| rules(Some(release))) {
         let Ok(read) = Psbt::from_bytes(bytes, &rules) else { continue };

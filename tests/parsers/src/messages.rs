@@ -1,4 +1,4 @@
-//! The messages between host and plugins. The first byte chooses the kind.
+//! The messages between host and plugins. The first byte selects the kind.
 
 use outrigger_sdk::service::chain::{BlockRef, Coin, Tip};
 use outrigger_sdk::service::events::Event;
@@ -16,7 +16,7 @@ fn check<T: Wire>(bytes: &[u8]) {
         assert_eq!(to_bytes(&from_bytes::<T>(&written).unwrap()), written);
         assert_eq!(to_bytes(&from_json::<T>(&to_json(&message).unwrap()).unwrap()), written);
     }
-    // JSON that is no message is refused, without a panic.
+    // JSON that is no valid message is refused without a panic.
     if let Ok(json) = serde_json::from_slice(bytes) {
         drop(from_json::<T>(&json));
     }

@@ -1,4 +1,4 @@
-//! Requests to sign: any JSON as the arguments, and any transaction with outputs that it may spend.
+//! Signing requests: any JSON as the arguments, and any transaction with outputs that it may spend.
 
 use outrigger_sdk::params::encode_hex;
 use outrigger_sdk::standard::transaction_from_hex;
@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 
 /// The key 1, compressed, for test chains.
 const WIF: &str = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA";
-/// Scripts that the key can sign for, and that it cannot.
+/// Scripts that the key can sign for, and others.
 const SCRIPTS: [&str; 4] = [
     "0014751e76e8199196d454941c45d1b3a323f1433bd6",
     "76a914751e76e8199196d454941c45d1b3a323f1433bd688ac",
     "5120da4710964f7852695de2da025290e24af6d8c281de5a0b902b7135fd9fd74d21",
     "51210279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f8179851ae",
 ];
-/// The most inputs for which outputs are made up.
+/// The most inputs for which the target invents outputs.
 const MAX_INPUTS: usize = 16;
 
 fn start() -> (StubHost, TestPlugin<SigningPlugin>) {
@@ -42,7 +42,7 @@ pub fn signing(bytes: &[u8]) {
     };
     let prevtxs: Vec<Value> = tx.input.iter().take(MAX_INPUTS).zip(SCRIPTS.iter().cycle()).map(prevtx).collect();
     let Ok(answer) = plugin.call("signrawtransactionwithkey", json!([text, [WIF], prevtxs])) else { return };
-    // What it made of the transaction it leaves as it is.
+    // A second call does not change the signed transaction.
     let again = plugin.call("signrawtransactionwithkey", json!([answer["hex"], [WIF], prevtxs]));
     assert_eq!(again, Ok(answer));
 }

@@ -1,4 +1,4 @@
-//! The parsers over a fixed corpus and mutations of it. Which bytes are tried depends on nothing but this file and the corpus.
+//! The parsers with a fixed corpus and its mutations. The tried bytes depend only on this file and the corpus.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{TARGETS, Target, rules};
 
 const MUTATIONS: usize = 3_000;
-/// The largest file of the corpus that is mutated, in bytes.
+/// The largest corpus file that is mutated, in bytes.
 const MAX_SEED: usize = 90_000;
 
 struct Numbers(u64);
@@ -31,7 +31,7 @@ impl Numbers {
     }
 }
 
-/// What tends to find limits.
+/// Pieces that tend to reach limits.
 const PIECES: [&[u8]; 12] = [
     b"\xff\xff\xff\xff",
     b"\0\0\0\0",
@@ -47,7 +47,7 @@ const PIECES: [&[u8]; 12] = [
     b"and_v(v:",
 ];
 
-/// Changes some bytes, takes some away, doubles some, or puts a piece among them.
+/// Changes, removes or doubles some bytes, or inserts a piece.
 fn mutate(seed: &[u8], numbers: &mut Numbers) -> Vec<u8> {
     let mut bytes = seed.to_vec();
     for _ in 0..=numbers.below(4) {
@@ -73,14 +73,14 @@ fn file(path: &str) -> Vec<u8> {
     std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The recorded signing requests, a few of each sort.
+/// A few recorded signing requests of each kind.
 fn requests() -> Vec<Value> {
     let recorded: Value = serde_json::from_slice(&file("tests/data/signing.json")).unwrap();
     let rows = recorded["rows"].as_array().unwrap().iter().step_by(13);
     rows.map(|row| row["params"].clone()).collect()
 }
 
-/// The recorded transactions as PSBTs that know nothing, and one with fields of many kinds.
+/// The recorded transactions as PSBTs without data, and one PSBT with fields of many kinds.
 fn psbts() -> Vec<Vec<u8>> {
     let mut transactions: Vec<Transaction> = requests()
         .iter()
@@ -125,7 +125,7 @@ fn psbts() -> Vec<Vec<u8>> {
     all
 }
 
-/// Bytes that the parser of this name likes.
+/// Valid or nearly valid input of the parser with this name.
 fn corpus(name: &str) -> Vec<Vec<u8>> {
     let texts = |texts: &[&str]| texts.iter().map(|text| text.as_bytes().to_vec()).collect();
     match name {

@@ -42,7 +42,7 @@ fn find(setting: Option<&OsStr>, beside: &Path, file: &str) -> Result<Option<Str
 }
 
 #[test]
-fn required_vectors_that_are_missing_are_an_error() {
+fn missing_required_vectors_are_an_error() {
     let missing = Path::new("/nonexistent/vectors");
     assert_eq!(find(None, missing, "a.json"), Ok(None));
     for setting in ["required", "/nonexistent/named"] {

@@ -45,7 +45,7 @@ fn restore(arguments: &[&str]) -> Output {
 
 /// The content of a backup as text.
 #[track_caller]
-fn told(file: &Path, more: &[&str]) -> String {
+fn content_of(file: &Path, more: &[&str]) -> String {
     let output = restore(&[&["--dry-run", file.to_str().unwrap()], more].concat());
     let (told, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{told}{error}");
@@ -75,7 +75,7 @@ fn host_backs_up_new_keys_at_once_and_keeps_the_newest_backups() {
     let mut made = vec![next(folder.path(), "w", &[])];
     assert_eq!(fs::metadata(&made[0]).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(fs::metadata(made[0].parent().unwrap()).unwrap().permissions().mode() & 0o777, 0o700);
-    let first = told(&made[0], &[]);
+    let first = content_of(&made[0], &[]);
     for line in
         ["name: w", "network: regtest", "descriptors: 8", "transactions: 0", "private keys: yes", "damage: none"]
     {
@@ -89,7 +89,7 @@ fn host_backs_up_new_keys_at_once_and_keeps_the_newest_backups() {
         made.push(next(folder.path(), "w", &made));
     }
     wait_until("older ones are removed", || backups(folder.path(), "w") == made[2..]);
-    let newest = told(&made[4], &[]);
+    let newest = content_of(&made[4], &[]);
     assert!(newest.contains("\ndescriptors: 12\n") && newest.contains("\ntransactions: 2\n"), "{newest}");
     wait_until("the backup is noted", || {
         wallet.call("getwalletbackupinfo", json!([]))["backup_needed"] == json!(false)
@@ -133,7 +133,7 @@ fn backups_of_a_locked_wallet_come_in_time_and_are_encrypted_to_a_recipient() {
     let none = restore(&["--dry-run", second.to_str().unwrap()]);
     assert!(String::from_utf8_lossy(&none.stderr).contains("name the file with the identity"), "{none:?}");
     let key = key.to_str().unwrap();
-    let contents = told(&second, &["--identity", key]);
+    let contents = content_of(&second, &["--identity", key]);
     for line in ["encrypted with a passphrase: yes", "encrypted with age: yes", "damage: none"] {
         assert!(contents.lines().any(|found| found == line), "{line}\n{contents}");
     }
@@ -169,7 +169,7 @@ fn host_reports_a_missing_backup_folder_and_writes_nothing_in_its_place() {
     fs::rename(&away, &folder).unwrap();
     import(&mut wallet, 2);
     let second = next(&folder, "w", &[first]);
-    assert!(told(&second, &[]).contains("\ndescriptors: 10\n"));
+    assert!(content_of(&second, &[]).contains("\ndescriptors: 10\n"));
     // The host refuses to start without the folder, with the folder of another host, and with a folder in the data directory.
     for (folder, why) in [
         (&place.path().join("none"), "the folder must exist"),
@@ -205,7 +205,7 @@ fn check_former_name(host: &Host, folder: &Path) {
     // The new wallet has as many changes as the former one.
     host.new_wallet("w");
     let second = next(folder, "w", std::slice::from_ref(&first));
-    let keys = |file: &Path| told(file, &[]).lines().find(|line| line.contains("pub")).unwrap().to_owned();
+    let keys = |file: &Path| content_of(file, &[]).lines().find(|line| line.contains("pub")).unwrap().to_owned();
     assert_ne!(keys(&first), keys(&second));
 }
 
@@ -222,7 +222,7 @@ fn check_unloaded(host: &Host, folder: &Path) {
     client.call("loadwallet", json!(["d"]));
     for name in ["a", "b", "c", "d"] {
         wait_until("the backup has the imported keys", || {
-            backups(folder, name).last().is_some_and(|newest| told(newest, &[]).contains("\ndescriptors: 9\n"))
+            backups(folder, name).last().is_some_and(|newest| content_of(newest, &[]).contains("\ndescriptors: 9\n"))
         });
     }
     assert_eq!(client.call("listwallets", json!([])), json!(["d"]));
@@ -267,14 +267,14 @@ fn a_full_disk_leaves_the_last_backup_and_no_partial_one() {
         import(&mut wallet, 1);
         wait_until("the failure is told", || metric(&host, "outrigger_wallet_backup_failures_total") >= 1.0);
         assert_eq!(fs::read_dir(first.parent().unwrap()).unwrap().count(), 1, "nothing unfinished is left");
-        assert!(told(&first, &[]).contains("\ndescriptors: 8\n"));
+        assert!(content_of(&first, &[]).contains("\ndescriptors: 8\n"));
     });
     import(&mut wallet, 2);
     next(disk.path(), "w", &[first]);
 }
 
 #[test]
-fn a_kill_at_any_instant_leaves_whole_backups_and_the_last_keys_are_backed_up_in_the_end() {
+fn a_kill_at_any_instant_leaves_no_partial_backup_and_the_last_keys_are_backed_up_later() {
     let folder = tempfile::tempdir().unwrap();
     let mut numbers = Numbers(setting("OUTRIGGER_KILLS_SEED", 0x5eed) | 1);
     let mut host = Host::start_with(options(folder.path(), &["backup.every=1s", "wallet.keypool=5", "backup.keep=5"]));
@@ -289,13 +289,13 @@ fn a_kill_at_any_instant_leaves_whole_backups_and_the_last_keys_are_backed_up_in
         std::thread::sleep(std::time::Duration::from_micros(numbers.below(MAX_LIFE)));
         host.kill();
         for backup in backups(folder.path(), "w") {
-            assert!(told(&backup, &[]).ends_with("damage: none\n"), "kill {kill}: {}", backup.display());
+            assert!(content_of(&backup, &[]).ends_with("damage: none\n"), "kill {kill}: {}", backup.display());
         }
         host = host.start_again();
     }
     let expected = format!("\ndescriptors: {}\n", 8 + imported);
     wait_until("the last keys are backed up", || {
-        backups(folder.path(), "w").last().is_some_and(|newest| told(newest, &[]).contains(&expected))
+        backups(folder.path(), "w").last().is_some_and(|newest| content_of(newest, &[]).contains(&expected))
     });
     let all = || fs::read_dir(folder.path().join("regtest/wallets/w")).unwrap().map(|entry| entry.unwrap().file_name());
     wait_until("nothing unfinished is left", || all().all(|name| !name.to_str().unwrap().ends_with(".unfinished")));

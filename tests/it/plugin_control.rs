@@ -181,7 +181,7 @@ fn reloadplugin_under_load_loses_no_call() {
 }
 
 #[test]
-fn plugin_file_that_others_may_write_or_that_has_not_the_pinned_sha256_is_refused() {
+fn host_refuses_a_plugin_file_that_others_may_write_or_with_another_sha256() {
     let setup = Setup::new(&format!("sha256 = \"{}\"\n", "0".repeat(64)));
     let allow = |path: &Path, mode: u32| std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
     let (file, folder) = (setup.file(), setup.folder.path());

@@ -149,7 +149,7 @@ fn plugin_log_has_one_line_for_each_start_stop_and_reload() {
 }
 
 #[test]
-fn plugin_log_has_a_panic_with_its_call_and_the_restart_and_its_text_unless_the_plugin_may_hold_secrets() {
+fn plugin_log_has_a_panics_call_and_restart_and_its_text_unless_the_plugin_may_hold_secrets() {
     let logged = Logged::start_at("debug", "");
     let config = logged.folder.path().join("config.toml");
     let text = std::fs::read_to_string(&config).unwrap();

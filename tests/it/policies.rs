@@ -196,7 +196,7 @@ fn policies_cannot_be_bypassed_by_batches_wrappers_or_plugins() {
 }
 
 #[test]
-fn without_an_answer_of_its_policy_a_wallet_signs_nothing() {
+fn policies_without_an_answer_prevent_all_signing() {
     let options = "hang = [\"SignMessage\"], panic = [\"GiveKeys\"]";
     let host = host(&text("judge", options, "grants = []"));
     let mut wallet = host.new_wallet("hot");
@@ -220,7 +220,7 @@ fn without_an_answer_of_its_policy_a_wallet_signs_nothing() {
 }
 
 #[test]
-fn a_policy_that_judges_reads_its_wallet_and_nothing_else_and_its_verdicts_are_in_the_audit_log() {
+fn policies_read_only_their_wallet_and_the_audit_log_has_their_verdicts() {
     let grants = "grants = [\"wallet-read/1\", \"wallet-book/1\", \"wallet-pay/1\", \"wallet-admin/1\", \"wallet-keys/1\", \"signer/1\", \
                   { service = \"rpc/1\", methods = [\"getblockcount\"] }]";
     let folder = tempfile::tempdir().unwrap();

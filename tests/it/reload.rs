@@ -174,7 +174,7 @@ fn status(client: &mut Client, method: &str) -> u16 {
 }
 
 #[test]
-fn reload_applies_users_networks_level_and_options_and_names_the_rest() {
+fn reload_applies_users_networks_level_and_options_and_names_settings_that_need_a_restart() {
     let host = Reloaded::start(&Text::of(&[("alice", ""), ("bob", "")]));
     assert_eq!(status(&mut host.user("alice"), "uptime"), 200);
     assert_eq!(host.reload_well(), "no changes\n");

@@ -133,7 +133,7 @@ impl Dev {
     }
 
     /// Waits for the next line with this text, and returns it.
-    fn told(&self, text: &str) -> String {
+    fn wait_for_line(&self, text: &str) -> String {
         wait_for(text, || self.lines.try_iter().find(|line| line.contains(text)))
     }
 
@@ -165,21 +165,21 @@ fn plugin_dev_builds_runs_reloads_and_keeps_the_running_plugin_after_a_failure()
     }
     let datadir = tempfile::tempdir().unwrap();
     let mut dev = Dev::start(&folder, datadir.path());
-    let ready = dev.told("Outrigger is ready: http://");
+    let ready = dev.wait_for_line("Outrigger is ready: http://");
     let address = ready.split("http://").nth(1).and_then(|rest| rest.split('/').next()?.parse().ok()).unwrap();
-    let call = dev.told("outrigger call --datadir ");
+    let call = dev.wait_for_line("outrigger call --datadir ");
     let expected = format!(" call --datadir {} acmedev 1000", datadir.path().display());
     assert!(call.ends_with(&expected), "{call}");
     let mut client = Client::new(address, &fs::read_to_string(datadir.path().join("regtest/.cookie")).unwrap());
     assert_eq!(client.call("acmedev", json!([5])), json!({"blocks": 5, "seconds": 3000}));
 
     change(&folder.join("outrigger.toml"), "spacing_seconds = 600", "spacing_seconds = 60");
-    dev.told("dev: reloaded acme-dev 0.1.0 after ");
+    dev.wait_for_line("dev: reloaded acme-dev 0.1.0 after ");
     assert_eq!(client.call("acmedev", json!([5])), json!({"blocks": 5, "seconds": 300}));
 
     let code = folder.join("src/lib.rs");
     change(&code, "json!({\"blocks\": blocks,", "json!({\"from\": tip.height, \"blocks\": blocks,");
-    dev.told("dev: reloaded acme-dev 0.1.0 after ");
+    dev.wait_for_line("dev: reloaded acme-dev 0.1.0 after ");
     let answer = json!({"from": 0, "blocks": 5, "seconds": 300});
     assert_eq!(client.call("acmedev", json!([5])), answer);
 
@@ -188,8 +188,8 @@ fn plugin_dev_builds_runs_reloads_and_keeps_the_running_plugin_after_a_failure()
     assert!(!second.status.success() && error.contains("another `outrigger plugin dev` uses "), "{error}");
 
     change(&code, "Ok(json!", "Ok(jsn!");
-    dev.told("dev: cargo build failed");
-    dev.told("dev: the running instance continues");
+    dev.wait_for_line("dev: cargo build failed");
+    dev.wait_for_line("dev: the running instance continues");
     assert_eq!(client.call("acmedev", json!([5])), answer);
     let once = Dev::command(&folder, datadir.path()).arg("--once").output().unwrap();
     let error = String::from_utf8(once.stderr).unwrap();
@@ -202,8 +202,8 @@ fn plugin_dev_builds_runs_reloads_and_keeps_the_running_plugin_after_a_failure()
         "host.log(Level::Info, \"ready\");",
         "host.log(Level::Info, \"ready\");\n        assert!(options.spacing_seconds == 0);",
     );
-    dev.told("dev: plugin check refuses the library");
-    dev.told("dev: the running instance continues");
+    dev.wait_for_line("dev: plugin check refuses the library");
+    dev.wait_for_line("dev: the running instance continues");
     assert_eq!(client.call("acmedev", json!([5])), answer);
     assert!(dev.interrupt().success());
     wait_until("the host has ended", || TcpStream::connect(address).is_err());

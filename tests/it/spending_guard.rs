@@ -37,7 +37,7 @@ fn pass(client: &mut Client, hours: u64) {
 }
 
 #[test]
-fn spending_guard_counts_what_was_signed_until_it_is_buried_and_the_hours_are_over() {
+fn spending_guard_counts_signed_amounts_until_they_are_buried_and_the_hours_are_over() {
     let host = start("");
     let mut wallet = host.new_wallet("hot");
     fund(&mut wallet, 1);

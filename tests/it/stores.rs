@@ -190,7 +190,7 @@ fn reloadplugin_beside_cannot_have_two_writers() {
 }
 
 #[test]
-fn reloadplugin_after_goes_back_to_the_former_library_or_says_that_the_plugin_is_down() {
+fn reloadplugin_after_restores_the_former_library_or_reports_that_the_plugin_is_down() {
     let setup = Setup::new("reload = \"after\"\n");
     let host = setup.start();
     let mut client = host.client();

@@ -139,7 +139,7 @@ fn check_printed(host: &Host, wallet: &mut Client) {
 }
 
 #[test]
-fn top_as_a_user_of_another_machine_shows_only_what_the_user_may_call() {
+fn top_as_a_user_of_another_machine_shows_only_the_permitted_data() {
     let methods = r#"methods = ["getblockchaininfo", "listwallets", "listplugins"]"#;
     let (host, _alice) = with_user(methods);
     host.new_wallet("shop");

@@ -64,7 +64,7 @@ fn check_logged_refusals(text: &str) {
 }
 
 #[test]
-fn users_of_one_wallet_know_of_no_other() {
+fn users_of_one_wallet_see_no_other() {
     let (host, mut alice) = with_user("wallet = \"hot\"");
     let (mut hot, mut cold) = (host.new_wallet("hot"), host.new_wallet("cold"));
     let address = hot.call("getnewaddress", json!([]));

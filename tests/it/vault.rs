@@ -173,7 +173,7 @@ fn vault_signs_with_the_daemons_keys_reports_a_stopped_daemon_and_reconnects() {
 }
 
 #[test]
-fn vault_isolated_signs_with_its_socket_granted_and_is_refused_and_reported_without() {
+fn vault_isolated_signs_only_with_its_socket_granted() {
     if !has_sandbox() {
         return;
     }

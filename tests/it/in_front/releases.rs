@@ -25,7 +25,7 @@ const FORMS: [(&str, bool); 13] = [
 ];
 
 /// Everything that a wallet shows of its only descriptor.
-fn descriptor_told(wallet: &mut Client, text: &str, address: &Value, private: bool) -> Vec<Value> {
+fn descriptor_texts(wallet: &mut Client, text: &str, address: &Value, private: bool) -> Vec<Value> {
     let imported = wallet.call("importdescriptors", json!([[{"desc": text, "timestamp": "now", "range": [0, 9]}]]));
     assert_eq!(imported[0]["success"], true, "{text}: {imported}");
     let mut texts = Vec::new();
@@ -54,7 +54,7 @@ fn wallet_shows_descriptors_as_the_node_does() {
                 node.try_call("deriveaddresses", json!([text, [0, 0]])).map_or(Value::Null, |all| all[0].clone());
             let [ours, theirs] = [&mut host.client(), &mut node].map(|client| {
                 client.call("createwallet", json!([name, watched, true]));
-                descriptor_told(&mut client.wallet(&name), &text, &address, !watched)
+                descriptor_texts(&mut client.wallet(&name), &text, &address, !watched)
             });
             assert_eq!(ours, theirs, "{text}");
         }

@@ -72,7 +72,7 @@ fn payments_of_version_2_spend_no_unconfirmed_coins_of_version_3_and_the_reverse
     assert_eq!((code, message.as_str()), (-4, "Insufficient funds"));
 }
 
-/// bumpfee tells why the node refused the replacement.
+/// bumpfee reports why the node refused the replacement.
 fn check_refused_replacement(wallet: &mut Client, relay: &Relay) {
     let paid = wallet.call("sendtoaddress", json!([ADDRESS, 1]));
     let held = relay.hold("sendrawtransaction", Point::Request);

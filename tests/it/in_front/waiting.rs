@@ -103,7 +103,7 @@ fn check_answers(client: &mut Client, node: &mut Client) {
 }
 
 /// The tip in the answer of a call.
-fn told(call: Pending) -> Value {
+fn tip_of(call: Pending) -> Value {
     let answer = call.answer();
     assert!(answer["error"].is_null(), "{answer}");
     answer["result"].clone()
@@ -124,7 +124,7 @@ fn check_answered(host: &Host, former: &Value, tip: &Value) {
         ("waitforblockheight", json!([3])),
     ];
     for (method, params) in waits {
-        assert_eq!(told(host.client().begin_call(method, params)), *tip, "{method}");
+        assert_eq!(tip_of(host.client().begin_call(method, params)), *tip, "{method}");
     }
 }
 
@@ -160,7 +160,7 @@ fn check_age(host: &Host, relay: &Relay) {
             relay.count("getbestblockhash") > asked || active(&mut client).contains(&json!(method))
         });
         held.pass();
-        let told = told(call);
+        let told = tip_of(call);
         assert_eq!((&told["height"], &told), (&shown, &tip(host)), "{method}");
     }
 }
@@ -191,7 +191,7 @@ fn check_lower_branch(host: &Host) {
     // A call that waits for a greater height continues.
     wait_until("it alone waits", || active(&mut client) == [json!("waitforblockheight")]);
     client.call("generatetodescriptor", json!([3, "raw(51)"]));
-    assert_eq!(told(call), tip(host));
+    assert_eq!(tip_of(call), tip(host));
 }
 
 /// The node's operator calls the best block invalid.
@@ -204,7 +204,7 @@ fn check_invalid_block(host: &Host) {
     client.call("invalidateblock", json!([former["hash"]]));
     let now = tip(host);
     assert_eq!(now["height"], 5);
-    assert_eq!(told(call), now);
+    assert_eq!(tip_of(call), now);
     check_answered(host, &former, &now);
 }
 
@@ -225,7 +225,7 @@ fn check_other_node(host: &mut Host) {
     });
     check_answered(host, &former, &now);
     // The call may have returned one of the first blocks of that chain.
-    assert_ne!(told(call)["hash"], former["hash"]);
+    assert_ne!(tip_of(call)["hash"], former["hash"]);
 }
 
 /// The host does not hold long polls that the node refuses or answers at once.

@@ -25,7 +25,7 @@ fn at(path: &str, flags: i32) -> Value {
 }
 
 /// One attempt of each kind that the host logs for the operator.
-fn told_in_the_log(host: u32) -> Vec<Attempt> {
+fn logged_attempts(host: u32) -> Vec<Attempt> {
     let daemon = "/run/systemd/private";
     vec![
         ("open", "openat /etc/passwd".into(), libc::SYS_openat, at("/etc/passwd", 0)),
@@ -205,7 +205,7 @@ fn sandbox_refuses_a_hostile_plugin_everything_and_reports_each_attempt() {
         let (host, log) = logged_with(HostOptions { set, ..options });
         let mut client = host.new_wallet("victim");
         let pid = host.process_id();
-        let first = told_in_the_log(pid);
+        let first = logged_attempts(pid);
         check(&mut client, &first);
         let text = log();
         for (kind, told, ..) in &first {

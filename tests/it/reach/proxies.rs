@@ -178,7 +178,7 @@ pub fn guess(
 }
 
 #[test]
-fn proxies_clients_with_wrong_passwords_slow_nobody_else_down() {
+fn proxies_clients_with_wrong_passwords_slow_no_other_client() {
     let proxied = Proxied::start(HostOptions::default());
     let right = proxied.host.cookie();
     let good = || assert_eq!(proxied.with_headers("X-Forwarded-For: 127.0.0.6\r\n", &right).status, 200);
@@ -254,7 +254,7 @@ fn check_protocol_without_a_client(proxied: &mut Proxied) {
 }
 
 #[test]
-fn proxies_that_a_reload_distrusts_lose_their_connections() {
+fn proxies_removed_by_a_reload_lose_their_connections() {
     let text = all_groups().replace("trusted_proxies = []", "trusted_proxies = [\"127.0.0.1\"]");
     let listen = Some("127.0.0.1:0 proxy:127.0.0.1:0".to_owned());
     let host = Host::start_with(HostOptions { listen, ..HostOptions::configured(&text) });

@@ -24,7 +24,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn socket_serves_with_credentials_and_goes_with_the_host() {
+fn socket_serves_calls_with_credentials_and_is_removed_with_the_host() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rpc.sock");
     let mut host = Host::start_with(options(&folder, ""));
@@ -67,7 +67,7 @@ fn socket_of_a_killed_host_is_replaced_with_the_set_mode_and_one_in_use_refuses_
 }
 
 #[test]
-fn socket_peers_are_users_by_uid_only_while_a_user_says_so() {
+fn socket_peers_are_identified_by_uid_only_while_a_user_has_the_uid() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rpc.sock");
     let own = rustix::process::getuid().as_raw();

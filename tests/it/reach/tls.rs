@@ -62,7 +62,7 @@ fn shown(setup: &Setup, host: &Host) -> Vec<u8> {
 }
 
 #[test]
-fn tls_serves_calls_and_websockets_and_no_plain_http_and_shows_the_last_good_certificate() {
+fn tls_serves_calls_and_websockets_but_no_plain_http_and_keeps_the_last_good_certificate() {
     let setup = Setup::new();
     let log = setup.file("log");
     let host = Host::start_with(HostOptions { log: Some(log.clone()), ..setup.options("") });
@@ -138,7 +138,7 @@ fn tls_needs_no_certificate_from_commands_on_the_hosts_machine() {
 }
 
 #[test]
-fn tls_client_certificates_are_users_where_the_setting_says_so_and_not_for_pages_of_other_sites() {
+fn tls_client_certificates_identify_users_if_configured_but_not_for_pages_of_other_sites() {
     let setup = Setup::new();
     let user =
         format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n[[rpc.users]]\nname = \"bob\"\nmethods = [\"getblockcount\"]\n");
@@ -187,7 +187,7 @@ fn check_pages(setup: &Setup, host: &Host, alice: &Issued) {
 }
 
 #[test]
-fn tls_users_by_certificate_are_cut_off_when_a_reload_takes_that_away() {
+fn tls_reload_that_removes_certificate_users_ends_their_connections() {
     let setup = Setup::new();
     let user = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n");
     let host = Host::start_with(setup.options(&format!("{}client_users = true\n{user}", setup.ca())));
@@ -207,7 +207,7 @@ fn tls_users_by_certificate_are_cut_off_when_a_reload_takes_that_away() {
 }
 
 #[test]
-fn tls_handshake_that_stalls_costs_a_slot_for_a_bounded_time() {
+fn tls_handshake_that_stalls_holds_a_slot_for_a_limited_time() {
     let setup = Setup::new();
     let mut options = setup.options("");
     options.set.push("rpc.max_connections=2".to_owned());

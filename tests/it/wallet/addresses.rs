@@ -72,7 +72,7 @@ fn check_change_of_other_types(host: &Host) {
 }
 
 #[test]
-fn texts_of_calls_are_bounded_and_options_are_named() {
+fn wallet_calls_limit_their_texts_and_accept_options_by_name() {
     let host = Host::start();
     check_options(&host);
     check_stored_texts(&host);

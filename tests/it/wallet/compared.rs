@@ -360,7 +360,7 @@ fn settxfee_answers_as_bitcoind_and_holds_until_the_wallet_is_unloaded() {
 }
 
 #[test]
-fn settings_of_payments_hold_as_in_bitcoind() {
+fn payment_settings_work_as_in_bitcoind() {
     let settings =
         ["addresstype=p2sh-segwit", "changetype=legacy", "walletrbf=false", "fallbackfee=0.00003", "keypool=7"];
     let Some(mut pair) = Pair::start(&[&settings[..], &["spendzeroconfchange=false"]].concat()) else { return };

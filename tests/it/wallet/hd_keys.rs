@@ -194,7 +194,7 @@ fn check_descriptors(client: &mut Client, release: u32) {
 }
 
 /// The answers that an exported wallet shares with its original. It has no descriptor with the hardened steps.
-fn told(wallet: &mut Client) -> Vec<Value> {
+fn shared_answers(wallet: &mut Client) -> Vec<Value> {
     let entries = |mut listed: Value| {
         for entry in listed.as_array_mut().unwrap() {
             entry.as_object_mut().unwrap().remove("parent_descs");
@@ -234,7 +234,7 @@ fn check_export(host: &Host) {
     wallet.call("lockunspent", json!([true, passing]));
     assert_eq!(host.client().call("restorewallet", json!(["watch", file])), json!({"name": "watch"}));
     let mut watch = host.client().wallet("watch");
-    for (ours, theirs) in told(&mut watch).into_iter().zip(told(&mut wallet)) {
+    for (ours, theirs) in shared_answers(&mut watch).into_iter().zip(shared_answers(&mut wallet)) {
         assert_eq!(ours.to_string(), theirs.to_string());
     }
     assert_eq!(watch.call("listlockunspent", json!([])), kept);

@@ -55,7 +55,7 @@ fn createwallet_by_an_absolute_path_keeps_the_name_and_writes_nothing_there() {
 }
 
 #[test]
-fn wallets_by_absolute_paths_are_told_apart_and_may_be_long_and_restored() {
+fn wallets_with_absolute_paths_are_distinguished_and_may_be_long_and_restored() {
     let host = Host::start_with(HostOptions::with(&["wallet.keypool=1"]));
     let mut client = host.client();
     let long = format!("/nowhere/{}", "é/x".repeat(150));

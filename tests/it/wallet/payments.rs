@@ -97,7 +97,7 @@ fn check_reused_addresses(host: &Host, alice: &mut Client, mining: &Value) {
 }
 
 #[test]
-fn sendtoaddress_has_a_locktime_and_listlockunspent_knows_at_once_what_was_spent() {
+fn sendtoaddress_sets_a_locktime_and_listlockunspent_knows_spent_coins_at_once() {
     let host = Host::start();
     let mut client = host.new_wallet("w");
     let address = client.mine(110);

@@ -1,5 +1,5 @@
-//! The interface is a promise: a plugin in C does all that a plugin can do, and plugins that were built against older and
-//! newer minor versions run, as long as they do not need what this host does not have.
+//! The ABI is stable: a C plugin can do everything a plugin can do, and a plugin built against an older or newer minor version
+//! runs unless it needs a newer one than the host's.
 
 use std::process::Command;
 
@@ -25,8 +25,8 @@ fn replaced(text: &str, old: &str, new: &str) -> String {
     text.replace(old, new)
 }
 
-/// A header in which a struct has another field of eight bytes at its end.
-fn grown(header: &str, name: &str, field: &str) -> String {
+/// The header with an eight-byte field appended to a struct.
+fn with_field(header: &str, name: &str, field: &str) -> String {
     let size = format!("OUTRIGGER_SIZE_IS({name}, ");
     let (_, rest) = header.split_once(&size).unwrap();
     let bytes = rest.split_once(')').unwrap().0;
@@ -35,10 +35,10 @@ fn grown(header: &str, name: &str, field: &str) -> String {
     replaced(&header, &format!("}} {name};\n"), &format!("    {field};\n}} {name};\n"))
 }
 
-/// The header of the minor version after this host's, in which both sides' tables have grown.
-fn header_of_the_future() -> String {
-    let header = grown(&header(), "outrigger_plugin_t", "int32_t (*future)(void *instance)");
-    let header = grown(&header, "outrigger_host_t", "uint64_t future");
+/// The header of the next minor version, in which both tables have a further field.
+fn next_minor_header() -> String {
+    let header = with_field(&header(), "outrigger_plugin_t", "int32_t (*future)(void *instance)");
+    let header = with_field(&header, "outrigger_host_t", "uint64_t future");
     let minor = minor(&header);
     let define = |minor: u32| format!("#define OUTRIGGER_ABI_MINOR {minor}u");
     replaced(&header, &define(minor), &define(minor + 1))
@@ -51,7 +51,7 @@ fn mine(host: &Host) -> Client {
     wallet
 }
 
-/// What the plugin does whatever it was built against.
+/// Checks the methods, which work with every supported version.
 fn check_methods(host: &Host) {
     let mut wallet = mine(host);
     let best = wallet.call("getbestblockhash", json!([]));
@@ -70,7 +70,7 @@ fn check_methods(host: &Host) {
     assert_eq!((history.as_array().unwrap().len(), &history[0]), (2, &newest));
 }
 
-/// What the plugin refuses on a chain without blocks, and where no wallet is loaded.
+/// Checks refusals on a chain without blocks and without a loaded wallet.
 fn check_refusals(client: &mut Client) {
     for (method, params, code, message) in [
         ("cblockheader", json!([1.5]), -3, "Expected a whole number"),
@@ -94,18 +94,18 @@ fn check_refusals(client: &mut Client) {
     ] {
         assert_eq!(client.refused(method, params.clone()), (code, message.to_owned()), "{method} {params}");
     }
-    // The host counts arguments by the manifest.
+    // The host checks the number of arguments against the manifest.
     assert_eq!(client.refused("cblockheader", json!([])).0, -1);
 }
 
 #[test]
-fn c_plugin_answers_from_services_refuses_with_codes_and_is_refused_what_is_not_granted() {
+fn c_plugin_answers_from_services_refuses_with_codes_and_cannot_exceed_its_grants() {
     let plugin = c_sample(&header(), &[]);
     let host = start(&plugin);
     let mut client = host.client();
     check_refusals(&mut client);
     check_methods(&host);
-    // Its section grants less when it is started again.
+    // Restart the plugin with fewer grants.
     client.call("stopplugin", json!(["c-sample"]));
     plugin.options(&all_groups(), "grants = [\"chain/1\", \"log/1\"]\n");
     client.call("startplugin", json!(["c-sample"]));
@@ -114,7 +114,7 @@ fn c_plugin_answers_from_services_refuses_with_codes_and_is_refused_what_is_not_
 }
 
 #[test]
-fn c_plugin_judges_by_json_messages() {
+fn c_plugin_acts_as_a_policy_through_json_messages() {
     let plugin = c_sample(&header(), &[]);
     let policy = "[[wallet.policies]]\nwallets = [\"*\"]\nplugin = \"c-sample\"\n";
     let host = Host::start_with(plugin.options(&all_groups(), &format!("{GRANTS}{policy}")));
@@ -127,7 +127,7 @@ fn c_plugin_judges_by_json_messages() {
     wallet.call("backupwallet", json!([copy.path().join("copy")]));
 }
 
-/// Waits until as many calls wait in the plugin, and gives what else it tells.
+/// Waits until `calls` calls wait in the plugin; returns its `cevents` answer.
 fn until_waiting(client: &mut Client, calls: u64) -> Value {
     wait_for(&format!("{calls} calls wait"), || {
         let events = client.call("cevents", json!([]));
@@ -136,7 +136,7 @@ fn until_waiting(client: &mut Client, calls: u64) -> Value {
 }
 
 #[test]
-fn c_plugin_answers_late_from_a_thread_of_its_own() {
+fn c_plugin_answers_later_from_its_own_thread() {
     let plugin = c_sample(&header(), &[]);
     let mut host = start(&plugin);
     let mut wallet = mine(&host);
@@ -153,20 +153,20 @@ fn c_plugin_answers_late_from_a_thread_of_its_own() {
     assert_eq!((&events["height"], &events["cancelled"]), (&json!(4), &json!(0)));
     assert!(events["heard"].as_u64().unwrap() >= 1);
 
-    // A client that leaves takes its call along.
+    // A call is cancelled when its client disconnects.
     let leaving = host.client().post_and_stay(&json!({"method": "cwaitforheight", "params": [1000]}).to_string());
     until_waiting(&mut wallet, 2);
     drop(leaving);
     assert_eq!(until_waiting(&mut wallet, 1)["cancelled"], json!(1));
 
-    // What still waits when the plugin is stopped is answered by it, and its thread ends: it can be started again.
+    // A stopped plugin answers its waiting calls and ends its thread, so it can start again.
     wallet.call("stopplugin", json!(["c-sample"]));
     assert_eq!(never.join().unwrap().unwrap_err().message, "Shutting down");
     wallet.call("startplugin", json!(["c-sample"]));
     let never = wait(1000);
     until_waiting(&mut wallet, 1);
 
-    // So is what waits when the host stops.
+    // Waiting calls are also answered when the host stops.
     wallet.call("stop", json!([]));
     let error = never.join().unwrap().unwrap_err();
     assert_eq!((error.code, error.message.as_str()), (-9, "Shutting down"));
@@ -206,8 +206,8 @@ fn c_plugin_built_against_an_older_minor_version_runs() {
 }
 
 #[test]
-fn c_plugin_built_against_a_newer_minor_version_runs_where_it_does_not_need_it() {
-    let (header, own) = (header_of_the_future(), minor(&header()));
+fn c_plugin_built_against_a_newer_minor_version_runs_unless_it_needs_that_version() {
+    let (header, own) = (next_minor_header(), minor(&header()));
     let plugin = c_sample(&header, &["SAMPLE_OF_THE_FUTURE", &format!("SAMPLE_MINOR_NEEDED={own}")]);
     let host = start(&plugin);
     check_methods(&host);
@@ -216,7 +216,7 @@ fn c_plugin_built_against_a_newer_minor_version_runs_where_it_does_not_need_it()
     assert_eq!(versions, json!({"built": built, "host": host, "wanted": true, "deadline": true, "future": false}));
 }
 
-/// Starts a host with a plugin that must be refused, and gives the error.
+/// Starts a host that must refuse the plugin; returns the error.
 #[track_caller]
 fn refused(plugin: &CPlugin) -> String {
     Host::refused(&plugin.options("", GRANTS))
@@ -226,7 +226,7 @@ fn refused(plugin: &CPlugin) -> String {
 fn c_plugin_that_needs_a_newer_abi_is_refused_with_both_versions() {
     let own = minor(&header());
     let needed = format!("SAMPLE_MINOR_NEEDED={}", own + 1);
-    let error = refused(&c_sample(&header_of_the_future(), &["SAMPLE_OF_THE_FUTURE", &needed]));
+    let error = refused(&c_sample(&next_minor_header(), &["SAMPLE_OF_THE_FUTURE", &needed]));
     assert!(error.contains(&format!("needs plugin ABI 1.{}, this host has 1.{own}", own + 1)), "{error}");
     let header = replaced(&header(), "#define OUTRIGGER_ABI_MAJOR 1u", "#define OUTRIGGER_ABI_MAJOR 2u");
     let error = refused(&c_sample(&header, &[]));
@@ -234,7 +234,7 @@ fn c_plugin_that_needs_a_newer_abi_is_refused_with_both_versions() {
 }
 
 #[test]
-fn c_plugin_with_a_table_that_is_cut_short_is_refused() {
+fn c_plugin_with_a_truncated_table_is_refused() {
     let header =
         replaced(&header(), "OUTRIGGER_PLUGIN_MAGIC, sizeof(outrigger_plugin_t)", "OUTRIGGER_PLUGIN_MAGIC, 96");
     let error = refused(&c_sample(&header, &[]));
@@ -279,14 +279,14 @@ fn plugin_services_prints_the_page_and_the_schema() {
     assert_eq!(schema["$defs"]["Tip"]["properties"]["height"]["maximum"], json!(u32::MAX));
 }
 
-/// The plugin of the page for authors in C.
+/// The source of the plugin in `sdk/C.md`.
 pub fn source_of_the_c_page() -> String {
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../sdk/C.md")).unwrap();
     page.split("```c\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap().to_owned()
 }
 
 #[test]
-fn c_page_has_a_plugin_that_works() {
+fn c_page_shows_a_working_plugin() {
     let source = source_of_the_c_page();
     assert!(source.lines().count() <= 52, "the page is about how little it takes");
     let plugin = c_plugin(&source);

@@ -1,4 +1,4 @@
-//! The example `address-index`: its balances are those of scantxoutset, whatever the chain and the host do.
+//! The example `address-index`: its balances match scantxoutset across reorganisations, kills and restarts.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,27 +7,27 @@ use serde_json::{Value, json};
 
 use crate::kills::Numbers;
 
-/// The master key of the wallet (BIP 32's first test vector), and how many addresses of it are used.
+/// The wallet's master key (BIP 32's first test vector), and the number of its addresses in use.
 const MASTER: &str =
     "tprv8ZgxMBicQKsPeDgjzdC36fs6bMjGApWDNLR9erAXMs5skhMv36j9MV5ecvfavji5khqjWaWSFhN3YcCUUdiKH6isR4Pwy3U5y5egddBr16m";
 const RECEIVING: usize = 1_000;
 const CHANGE: usize = 200;
 
-/// The blocks that a reorganisation takes away.
+/// The number of blocks that a reorganisation disconnects.
 const DEEP: u64 = 100;
 
-/// The blocks with which the index catches up while the host is killed, and how often it is.
+/// The blocks that the index must process while the host is killed, and the number of kills.
 const BEHIND: u64 = 4_000;
 const KILLS: usize = 5;
 
-/// The plugin's section of a configuration, its settings separated by this.
+/// The plugin's section of a configuration, with `separator` between its settings.
 pub fn section(separator: &str) -> String {
     let library = built().library("outrigger_address_index").display().to_string();
     let grants = "grants = [\"chain/1\", \"store/1\", \"events/1\", \"log/1\"]";
     [&format!("file = {library:?}"), "sandbox = \"best-effort\"", grants].join(separator)
 }
 
-/// A wallet whose scripts are known, and random payments among them.
+/// A wallet with known scripts and random payments between them.
 pub struct World {
     pub client: Client,
     wallet: Client,
@@ -55,19 +55,19 @@ impl World {
         Self { client, wallet, descriptors, addresses, numbers: Numbers(seed) }
     }
 
-    /// Continues with a host that was started again.
-    pub fn meet(&mut self, host: &Host) {
+    /// Connects to a restarted host.
+    pub fn reconnect(&mut self, host: &Host) {
         self.client = host.client();
         self.client.call("loadwallet", json!(["w"]));
         self.wallet = self.client.wallet("w");
     }
 
-    /// Mines blocks to the wallet's first address, at the host or at the node behind it.
+    /// Mines blocks to the wallet's first address, through the host or its node.
     pub fn mine(&mut self, miner: &mut Client, blocks: u64) {
         miner.call("generatetoaddress", json!([blocks, self.addresses[0]]));
     }
 
-    /// Confirms payments to a hundred random addresses each.
+    /// Makes and confirms payments, each to a hundred random addresses.
     pub fn pay(&mut self, miner: &mut Client, payments: usize) {
         for _ in 0..payments {
             let amounts: BTreeMap<String, f64> = (0..100)
@@ -81,7 +81,7 @@ impl World {
         }
     }
 
-    /// Compares the balances of all scripts with the unspent outputs, and gives how many scripts have some.
+    /// Compares the balances of all scripts with the UTXO set; returns the number of scripts with a balance.
     pub fn compare(&mut self) -> usize {
         let found = self.client.call("scantxoutset", json!(["start", self.descriptors]));
         let mut expected: HashMap<String, u64> = HashMap::new();
@@ -90,7 +90,7 @@ impl World {
         }
         let paid = expected.len();
         for address in &self.addresses {
-            // The index may still catch up for longer than a call waits.
+            // The index may take longer to catch up than one call waits.
             let balance = wait_for("the index", || match self.client.try_call("getscriptbalance", json!([address])) {
                 Err(error) if error.code == -28 => None,
                 balance => Some(balance.unwrap_or_else(|error| panic!("{error:?}"))),
@@ -103,16 +103,16 @@ impl World {
         paid
     }
 
-    /// Another branch from below the last blocks on becomes the best chain.
+    /// Replaces the last `DEEP` blocks by a longer branch.
     pub fn reorganise(&mut self, miner: &mut Client) {
         let height = miner.call("getblockcount", json!([])).as_u64().unwrap();
         let first = miner.call("getblockhash", json!([height - DEEP + 1]));
         miner.call("invalidateblock", json!([first]));
-        // To another address, or the blocks would be the same.
+        // A different address, since the blocks would be identical otherwise.
         miner.call("generatetoaddress", json!([DEEP + 1, self.addresses[1]]));
     }
 
-    /// The history of a script adds up to its balance.
+    /// Checks that each script's history adds up to its balance.
     pub fn check_history(&mut self) {
         let history = self.client.call("getscripthistory", json!([self.addresses[0], 0, 1_000]));
         assert_eq!(history["more"], json!(false));
@@ -141,10 +141,10 @@ fn address_index_has_the_balances_of_scantxoutset_through_spends_reorganisations
     world.pay(&mut miner, 8);
     miner.call("generatetoaddress", json!([BEHIND, ELSEWHERE]));
     world.pay(&mut miner, 4);
-    // From now on there is the plugin, and the host is killed while the index catches up.
+    // Add the plugin, and kill the host while the index catches up.
     std::fs::write(host.config_file().path(), groups + "\n[[plugins]]\n" + &section("\n")).unwrap();
     let host = (0..KILLS).fold(host, |host, _| host.kill_and_restart());
-    world.meet(&host);
+    world.reconnect(&host);
     let paid = world.compare();
     assert!(paid > 100, "{paid}");
     world.check_history();
@@ -153,9 +153,9 @@ fn address_index_has_the_balances_of_scantxoutset_through_spends_reorganisations
     world.compare();
     world.pay(&mut miner, 4);
     let host = host.kill_and_restart();
-    world.meet(&host);
+    world.reconnect(&host);
     world.compare();
-    // An index that is stopped and started continues, and its instances follow each other.
+    // A reloaded index continues where the previous instance stopped.
     let mut client = host.client();
     client.call("reloadplugin", json!(["address-index"]));
     world.pay(&mut host.client(), 1);

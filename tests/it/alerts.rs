@@ -1,4 +1,4 @@
-//! The alert rules and the dashboard of `config/`: they name metrics that hosts export, in queries that Prometheus understands.
+//! The alert rules and the dashboard in `config/` name metrics that the host exports, in valid Prometheus queries.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::metrics::ask;
 
-/// The names of metrics in a text, without the endings of counters and histograms.
+/// The names of metrics in a text, without the suffixes of counters and histograms.
 fn named(text: &str) -> BTreeSet<String> {
     let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
     let names = words.filter(|word| word.starts_with("outrigger_"));
@@ -27,7 +27,7 @@ fn queries() -> Vec<String> {
     targets.map(|target| target["expr"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The metrics that alerts and dashboard name and that a page of metrics does not have.
+/// The metrics of the alerts and the dashboard that a metrics page lacks.
 pub fn missing(page: &str) -> Vec<String> {
     let queries = queries();
     let wanted = named(&(std::fs::read_to_string(groups("alerts.yml")).unwrap() + &queries.join("\n")));
@@ -45,7 +45,7 @@ fn alerts_and_dashboard_name_metrics_that_a_host_in_front_of_a_bitcoind_exports(
     let backups = tempfile::tempdir().unwrap();
     let set = vec!["metrics.listen=127.0.0.1:0".to_owned(), format!("backup.folder={}", backups.path().display())];
     let host = Host::start_with(HostOptions { set, ..HostOptions::in_front_of(&[]) });
-    // Families of calls are there once a call has ended.
+    // The host exports the metrics of calls after the first finished call.
     host.client().call("uptime", json!([]));
     assert_eq!(missing(&ask(host.metrics.unwrap(), "GET /metrics")), [""; 0]);
 }
@@ -59,7 +59,7 @@ fn alerts_are_rules_of_prometheus() {
         }
     };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    // The queries of the dashboard, as rules.
+    // Check the dashboard's queries as rules.
     let rule = |(at, query): (usize, String)| {
         let query = query.replace("$instance", ".*");
         json!({"record": format!("panel:{at}"), "expr": query})

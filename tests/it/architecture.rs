@@ -1,14 +1,14 @@
-//! What the pages of the project say of its crates and files is so.
+//! The project's pages describe its crates and files correctly.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// The project's own name of a crate, without what all have.
+/// A crate's name without the project's common prefix; `None` for other crates.
 fn short(name: &str) -> Option<&str> {
     name.strip_prefix("outrigger-")
 }
 
-/// The crates below a folder, each with those of the project that it depends on.
+/// The crates below a folder, each with its dependencies within the project.
 fn crates(folder: &Path, found: &mut Vec<(String, BTreeSet<String>)>) {
     if let Ok(manifest) = std::fs::read_to_string(folder.join("Cargo.toml")) {
         let manifest: toml::Table = manifest.parse().unwrap();
@@ -28,7 +28,7 @@ fn crates(folder: &Path, found: &mut Vec<(String, BTreeSet<String>)>) {
 }
 
 #[test]
-fn architecture_list_of_crates_is_that_of_the_manifests_and_has_no_circle() {
+fn architecture_page_lists_the_crates_of_the_manifests_without_a_cycle() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let text = std::fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
     let list = text.split("a test compares the list with the manifests):\n\n").nth(1).unwrap();
@@ -59,7 +59,7 @@ fn architecture_list_of_crates_is_that_of_the_manifests_and_has_no_circle() {
 }
 
 #[test]
-fn architecture_crates_for_others_have_the_licence_and_read_no_file_of_another_crate() {
+fn architecture_published_crates_have_the_licence_and_read_no_file_of_another_crate() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap();
     let licence = std::fs::read(root.join("LICENSE")).unwrap();
     let mut sources = Vec::new();
@@ -84,7 +84,7 @@ fn architecture_crates_for_others_have_the_licence_and_read_no_file_of_another_c
 }
 
 #[test]
-fn architecture_groups_are_named_by_the_program_alone_and_use_its_allocator() {
+fn architecture_only_the_program_names_groups_and_sets_the_allocator() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let (mut of_host, mut of_groups) = (Vec::new(), Vec::new());
     rust_files(&root.join("host"), &mut of_host);
@@ -93,12 +93,12 @@ fn architecture_groups_are_named_by_the_program_alone_and_use_its_allocator() {
     let groups = groups.filter(|path| path.is_dir()).map(|path| path.file_name().unwrap().to_str().unwrap().to_owned());
     let paths: Vec<String> = groups.map(|group| format!("outrigger_{group}::")).collect();
     of_groups.retain(|file| !file.contains("/cdylib/"));
-    // Tests of the hosts for tests run groups.
+    // The tests of the test host crate run groups.
     of_host.retain(|file| !file.contains("/host/testing/tests/"));
     assert!(paths.len() == 8 && of_groups.len() > 50, "{paths:?}");
     for file in of_host.iter().chain(&of_groups) {
         let text = std::fs::read_to_string(file).unwrap();
-        // Two crates with an allocator cannot be linked together.
+        // A program can link only one crate that sets a global allocator.
         let is_program = file.ends_with("host/src/main.rs");
         assert_eq!(text.contains("wipe_freed_memory!()"), is_program, "{file}");
         let named = paths.iter().filter(|path| text.contains(*path)).count();
@@ -138,14 +138,14 @@ fn rust_files(folder: &Path, found: &mut Vec<String>) {
     }
 }
 
-/// Whether a text is a path below one of the project's folders, without a mark that stands for several files.
+/// Whether a text is a path below the folder, without a wildcard or braces.
 fn is_below(text: &str, folder: &str) -> bool {
     let path = text.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'));
     path.is_some_and(|rest| rest.chars().all(|letter| letter.is_ascii_alphanumeric() || "/._-".contains(letter)))
 }
 
 #[test]
-fn pages_name_files_and_links_that_are_there() {
+fn pages_name_only_existing_files_and_links() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut files = Vec::new();
     SOURCES.iter().for_each(|folder| rust_files(&root.join(folder), &mut files));
@@ -156,14 +156,14 @@ fn pages_name_files_and_links_that_are_there() {
         let links = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
         let relative = links.filter(|link| !link.is_empty() && !link.contains("://"));
         missing.extend(relative.filter(|link| !folder.join(link).exists()).map(|link| format!("{page}: {link}")));
-        // Between backticks: every second part.
+        // Every second part is between backticks.
         let paths =
             text.split('`').skip(1).step_by(2).filter(|path| SOURCES.iter().any(|folder| is_below(path, folder)));
-        // A service has such a name, too.
+        // This is the name of a service.
         let paths = paths.filter(|path| *path != "host/1");
         missing.extend(paths.filter(|path| !root.join(path).exists()).map(|path| format!("{page}: {path}")));
         if page == "ARCHITECTURE.md" {
-            // Names in braces stand for several files.
+            // A name with braces means several files.
             let quoted = text.split('`').skip(1).step_by(2);
             let named = quoted.filter(|name| name.ends_with(".rs") && !name.contains('{'));
             let absent = named.filter(|name| !files.iter().any(|file| file.ends_with(&format!("/{name}"))));

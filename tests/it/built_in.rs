@@ -1,4 +1,4 @@
-//! The program without libraries: it runs its own copies of the groups, where the configuration can mean nothing else.
+//! The program without libraries runs its built-in groups, unless the configuration requires a file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ fn listed(client: &mut Client) -> Vec<Value> {
     client.call("listplugins", json!([])).as_array().unwrap().clone()
 }
 
-/// A call of each group but webhooks.
+/// Calls a method of each group except webhooks.
 fn each_group_answers(host: &Host) {
     let key = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87K7XCyj5v";
     let mut wallet = host.new_wallet("w");
@@ -62,10 +62,10 @@ fn built_in_groups_answer_from_the_program_alone() {
     assert_eq!(host.client().refused("listwebhooks", json!([])).0, -32601);
 }
 
-fn reads_try_nothing_that_is_refused(host: &Host) {
+fn check_reads_are_never_denied(host: &Host) {
     let mut wallet = host.new_wallet("read");
     for _ in 0..4 {
-        // Each brings the answer to what its code asks first, once that is known.
+        // After the first calls, the host sends the answer to a method's first service request with the call.
         wallet.call("getblockcount", json!([]));
         wallet.call("getwalletinfo", json!([]));
         wallet.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
@@ -77,7 +77,7 @@ fn reads_try_nothing_that_is_refused(host: &Host) {
 }
 
 #[test]
-fn built_in_groups_in_processes_of_their_own_are_held_as_libraries_are() {
+fn built_in_groups_in_their_own_processes_have_the_sandbox_of_libraries() {
     if !has_sandbox() {
         return;
     }
@@ -87,7 +87,7 @@ fn built_in_groups_in_processes_of_their_own_are_held_as_libraries_are() {
     let (host, of_files) =
         (alone(options.clone()), Host::start_with(HostOptions { program: Some(built().binary.clone()), ..options }));
     for host in [&host, &of_files] {
-        reads_try_nothing_that_is_refused(host);
+        check_reads_are_never_denied(host);
         each_group_answers(host);
         assert_eq!(host.client().call("listwebhooks", json!([])), json!([]));
     }
@@ -98,7 +98,7 @@ fn built_in_groups_in_processes_of_their_own_are_held_as_libraries_are() {
         for key in ["id", "version", "sandbox", "denied", "methods", "grants"] {
             assert_eq!(plugin[key], of_file[key], "{}: {key}", plugin["id"]);
         }
-        // Nothing is in the process's own root, where others find the library. Only root may look.
+        // The root of a built-in group's process is empty; a library's holds the library. Only root can check this.
         let folders = |plugin: &Value| fs::read_dir(format!("/proc/{}/root", plugin["pid"])).map(Iterator::count);
         if let (Ok(own), Ok(others), true) = (folders(plugin), folders(&of_file), plugin["sandbox"]["root"] == true) {
             assert!(own == 0 && others > 0, "{}: {own}, {others}", plugin["id"]);
@@ -114,7 +114,7 @@ fn built_in_groups_in_processes_of_their_own_are_held_as_libraries_are() {
     assert_eq!(client.call("getblockcount", json!([])), json!(1));
 }
 
-/// The program as `cargo install` leaves it, in a folder that libraries can be put into.
+/// The program as `cargo install` installs it, in a folder to which the test can add libraries.
 struct Installed(TempDir);
 
 impl Installed {
@@ -124,8 +124,8 @@ impl Installed {
         installed
     }
 
-    /// By another process: a child that another test makes meanwhile would hold the copy open for writing, and such a file cannot
-    /// be started.
+    /// Copies in a separate process: a child forked by another test would inherit our descriptor open for writing, and exec would
+    /// fail with ETXTBSY.
     fn put(&self, file: &Path) {
         fs::create_dir_all(self.bin()).unwrap();
         assert!(Command::new("cp").arg(file).arg(self.bin()).status().unwrap().success());
@@ -141,7 +141,7 @@ impl Installed {
 }
 
 #[test]
-fn built_in_group_makes_way_for_a_file_and_is_reloaded_from_a_file_alone() {
+fn built_in_group_yields_to_a_file_and_reloads_only_from_a_file() {
     let installed = Installed::new();
     installed.put(built().library("outrigger_signing"));
     let host = Host::start_with(installed.options());
@@ -150,7 +150,7 @@ fn built_in_group_makes_way_for_a_file_and_is_reloaded_from_a_file_alone() {
     let refused = "A reload of the plugin 'mining' needs its library in a folder: the program's own copy changes with the program";
     assert_eq!(client.refused("reloadplugin", json!(["mining"])), (-1, refused.to_owned()));
     assert_eq!(client.call("getblocktemplate", json!([{"rules": ["segwit"]}]))["height"], 1);
-    // A stop and a start make a new instance of it.
+    // Stopping and starting the plugin makes a new instance.
     client.call("stopplugin", json!(["mining"]));
     let started = client.call("startplugin", json!(["mining"]));
     assert_eq!((&started["id"], &started["hash"]), (&json!("mining"), &Value::Null));
@@ -161,14 +161,14 @@ fn built_in_group_makes_way_for_a_file_and_is_reloaded_from_a_file_alone() {
     let (mining, chain) = (client.plugin("mining"), client.plugin("chain"));
     assert_eq!((&mining["form"], &chain["form"]), (&json!("library"), &json!("built-in")));
     assert_eq!(client.call("getblocktemplate", json!([{"rules": ["segwit"]}]))["height"], 1);
-    // A file that has gone does not make way for the program's copy while it runs.
+    // The plugin keeps running from a deleted file; the built-in copy does not replace it.
     fs::remove_file(installed.bin().join(built().library("outrigger_mining").file_name().unwrap())).unwrap();
     assert_eq!(client.refused("reloadplugin", json!(["mining"])).1, refused);
     assert_eq!(client.plugin("mining")["form"], "library");
 }
 
 #[test]
-fn built_in_group_gets_new_options_by_a_reload() {
+fn built_in_group_gets_new_options_on_reload() {
     let secrets = NamedTempFile::new().unwrap();
     let host = alone(with_webhooks(secrets.path()));
     assert_eq!(host.client().call("listwebhooks", json!([])), json!([]));
@@ -184,7 +184,7 @@ fn built_in_group_gets_new_options_by_a_reload() {
 }
 
 #[test]
-fn built_in_group_is_refused_where_a_file_is_meant() {
+fn built_in_group_never_replaces_a_configured_file() {
     let grants = "grants = [\"chain/1\", \"mempool/1\", \"events/1\", \"log/1\"]\n";
     let refused = |section: &str, plugin_dirs: &[PathBuf]| {
         let options = HostOptions::configured(&format!("[[plugins]]\n{section}\n{grants}"));
@@ -215,7 +215,7 @@ fn built_in_group_is_refused_where_a_file_is_meant() {
 }
 
 #[test]
-fn built_in_groups_are_told_before_the_start() {
+fn plugin_inspect_and_run_check_report_built_in_groups() {
     let run = |program: &Path, arguments: &[&str]| {
         let output = Command::new(program).args(arguments).output().unwrap();
         assert!(output.status.success(), "{arguments:?}: {output:?}");

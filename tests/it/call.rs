@@ -1,4 +1,4 @@
-//! `outrigger call`, the client in the binary: what it makes of what is typed.
+//! `outrigger call`, the client in the binary: how it parses its arguments and input.
 
 use outrigger_tests::{Host, built};
 use rustix::fs::{OFlags, fcntl_setfl};
@@ -20,7 +20,7 @@ fn command(datadir: &Path, address: SocketAddr, arguments: &[&str]) -> Command {
 
 fn call(host: &Host, arguments: &[&str], input: &str) -> Output {
     let mut child = command(host.datadir(), host.address, arguments).stdin(Stdio::piped()).spawn().unwrap();
-    // A command that reads nothing may have ended.
+    // The command may have exited without reading its input.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     child.wait_with_output().unwrap()
 }
@@ -39,7 +39,7 @@ fn call_finds_the_host_prints_the_result_and_exits_with_the_error_code() {
     let (code, _, error) = said(at(&["frobnicate", "1"]));
     assert_eq!((code, error.as_str()), (Some(89), "error code: -32601\nerror message:\nMethod not found\n"));
 
-    // By its data directory alone.
+    // Find the host by its data directory alone.
     let by_folder = |network: &[&str]| {
         let mut command = Command::new(&built().binary);
         command.arg("call").arg("--datadir").arg(host.datadir()).args(network).arg("getblockcount").output().unwrap()
@@ -51,7 +51,7 @@ fn call_finds_the_host_prints_the_result_and_exits_with_the_error_code() {
 }
 
 #[test]
-fn call_stdin_lines_are_text_as_they_stand_and_one_of_several_wallets_has_to_be_named() {
+fn call_stdin_lines_are_literal_text_and_call_requires_a_wallet_name_among_several() {
     let host = Host::start();
     let names = ["\"quoted\"", "pass=word", "wallet_name=x", "null", "1234", "[1]"];
     for name in names {
@@ -64,7 +64,7 @@ fn call_stdin_lines_are_text_as_they_stand_and_one_of_several_wallets_has_to_be_
     let last = "Name one with --wallet NAME; `outrigger call listwallets` shows which are loaded.";
     assert_eq!(error.lines().last(), Some(last));
 
-    // A wallet whose name and passphrase read as numbers.
+    // The wallet's name and passphrase look like numbers.
     let call = |arguments: &[&str], input: &str| {
         let (code, output, _) = said(call(&host, arguments, input));
         (code, output)
@@ -74,14 +74,14 @@ fn call_stdin_lines_are_text_as_they_stand_and_one_of_several_wallets_has_to_be_
     assert_eq!(call(&["--wallet", "2026", "--stdin", "walletpassphrase"], "4321\n60\n").0, Some(14));
     assert_eq!(call(&["--wallet", "2026", "--stdin", "walletpassphrase"], "1234\n60\n").0, Some(0));
     let (code, info) = call(&["--wallet", "2026", "getwalletinfo"], "");
-    // In a pipe, on one line.
+    // Read one line from a pipe.
     assert!(code == Some(0) && info.starts_with("{\"walletname\":\"2026\",") && info.lines().count() == 1, "{info}");
     let (code, script) = call(&["getblockcount"], "");
     assert_eq!((code, script.as_str()), (Some(0), "0\n"));
 }
 
 #[test]
-fn call_argument_is_named_where_the_method_has_the_name_and_text_or_json_by_its_type() {
+fn call_accepts_named_arguments_and_parses_each_by_its_type() {
     let host = Host::start();
     let mut wallet = host.new_wallet("w");
     let address = wallet.call("getnewaddress", json!([]));
@@ -91,10 +91,10 @@ fn call_argument_is_named_where_the_method_has_the_name_and_text_or_json_by_its_
     assert!(call(&host, &["setlabel", "label=june", &format!("address={address}")], "").status.success());
     assert_eq!(wallet.call("getaddressinfo", json!([address]))["labels"], json!(["june"]));
     let hash = host.client().call("getblockhash", json!([0]));
-    // By its other name.
+    // Use the argument's alias.
     let block = call(&host, &["getblock", hash.as_str().unwrap(), "verbose=0"], "");
     assert!(block.stdout.starts_with(b"01000000"), "{block:?}");
-    // Text keeps its quotes, and other types are JSON.
+    // Text arguments keep their quotes; other types are parsed as JSON.
     for label in ["\"lab\"", "null", "12", "[1]"] {
         let (code, address, error) = said(call(&host, &["getnewaddress", label], ""));
         assert_eq!(code, Some(0), "{error}");
@@ -119,7 +119,7 @@ fn call_argument_is_named_where_the_method_has_the_name_and_text_or_json_by_its_
 }
 
 #[test]
-fn call_stdin_on_a_terminal_shows_no_secrets_and_restores_echo_also_when_interrupted() {
+fn call_stdin_on_a_terminal_shows_no_secrets_and_restores_echo_even_when_interrupted() {
     let host = Host::start();
     let (mut terminal, end) = terminal();
     let shows = || tcgetattr(&end).unwrap().local_modes.contains(LocalModes::ECHO);
@@ -153,7 +153,7 @@ fn said(output: Output) -> (Option<i32>, String, String) {
     (output.status.code(), text(output.stdout), text(output.stderr))
 }
 
-/// Takes the next request of a client and answers it; gives its body.
+/// Accepts a client's next request and answers it; returns the request's body.
 fn serve(listener: &TcpListener, answer: &Value) -> Value {
     let mut stream = BufReader::new(listener.accept().unwrap().0);
     let mut length = 0;
@@ -201,12 +201,12 @@ fn call_works_where_the_host_has_no_rpc_discover() {
     assert_eq!(serve(&listener, &unknown)["method"], "rpc.discover");
     let called = serve(&listener, &json!({"result": "", "error": null, "id": "call"}));
     assert_eq!((&called["method"], &called["params"]), (&json!("echo"), &json!([1, "a", "b"])));
-    // An empty text is no line, as with bitcoin-cli.
+    // The client prints no line for an empty text, like bitcoin-cli.
     assert_eq!(said(child.wait_with_output().unwrap()), (Some(0), String::new(), String::new()));
 }
 
 #[test]
-fn call_usage_errors_have_exit_codes_and_the_nearest_name_and_completions_all_options() {
+fn call_usage_errors_have_exit_codes_and_suggest_names_and_completions_list_all_options() {
     let run = |arguments: &[&str]| said(Command::new(&built().binary).args(arguments).output().unwrap());
     for arguments in [&["call"][..], &["call", "--no-such-option", "x"]] {
         let (code, _, error) = run(arguments);

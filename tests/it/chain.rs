@@ -1,9 +1,9 @@
-//! The chain group: blocks, coins, transactions and the mempool, many of them as a real bitcoind told them.
+//! The chain group: blocks, coins, transactions and the mempool, many compared with recordings of bitcoind.
 
 use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, RECORDED, recorded, recorded_chain};
 use serde_json::{Value, json};
 
-/// A host that answers as a release, with the chain that was recorded of it.
+/// A host that emulates a release, with the chain recorded from that release.
 pub fn loaded(release: u32) -> (Host, Client) {
     let host = Host::start_with(HostOptions::of_release(release));
     let mut client = host.client();
@@ -18,12 +18,12 @@ pub fn load(client: &mut Client, release: u32) {
 }
 
 #[test]
-fn getblock_and_getblockstats_and_gettxoutsetinfo_and_getchaintips_tell_the_recorded_chain_alike() {
+fn getblock_and_getblockstats_and_gettxoutsetinfo_and_getchaintips_match_the_recorded_chain() {
     for release in RECORDED {
         let (_host, mut client) = loaded(release);
         compare_blocks(&mut client, release);
         compare_statistics(&mut client, release);
-        // The last, since it leaves another chain.
+        // This step is last, since it changes the chain.
         follow_the_recorded_reorganisation(&mut client, release);
     }
 }
@@ -78,13 +78,13 @@ fn follow_the_recorded_reorganisation(client: &mut Client, release: u32) {
         assert_eq!(client.call("getbestblockhash", json!([])), step["bestblockhash"], "{name}");
         assert_eq!(client.call("getrawmempool", json!([])), step["mempool"], "{name}");
         let coins = client.call("gettxoutsetinfo", json!([]));
-        // The recording of 32 has only `muhash`, which the embedded chain does not compute.
+        // The recording of release 32 has only `muhash`, which the embedded chain does not compute.
         if release == 29 {
             assert_eq!(coins["hash_serialized_3"], step["hash_serialized_3"], "{name}");
         }
     }
     assert_eq!(client.call("getchaintips", json!([])), recording["getchaintips"]);
-    // And back again, by an operator's word.
+    // Switch branches with invalidateblock and back with reconsiderblock.
     let first = recording["branch_b"][0]["hash"].clone();
     client.call("invalidateblock", json!([first]));
     assert_eq!(client.call("getbestblockhash", json!([])), recording["branch_a"][2]["hash"]);
@@ -124,7 +124,7 @@ fn getchaintips_status_says_how_far_each_branch_was_validated() {
 }
 
 #[test]
-fn sendrawtransaction_takes_a_made_transaction_and_refuses_its_conflict() {
+fn sendrawtransaction_accepts_a_created_transaction_and_refuses_its_conflict() {
     let host = Host::start();
     let mut wallet = host.new_wallet("w");
     let address = wallet.call("getnewaddress", json!([]));
@@ -156,7 +156,7 @@ fn sendrawtransaction_takes_a_made_transaction_and_refuses_its_conflict() {
     assert_eq!(wallet.call("gettxout", json!([coinbase["txid"], 0])), Value::Null);
 }
 
-/// What must be the same after a stop. No wallet is loaded then, so nobody else brings transactions back.
+/// The state that must survive a restart. No wallet is loaded, so none resubmits transactions.
 fn state(client: &mut Client) -> Vec<Value> {
     vec![
         client.call("getrawmempool", json!([])),
@@ -171,7 +171,7 @@ fn sequence(client: &mut Client) -> u64 {
 }
 
 #[test]
-fn getrawmempool_sequence_and_getmempoolinfo_count_as_bitcoind_and_the_mempool_outlives_a_stop() {
+fn getrawmempool_sequence_and_getmempoolinfo_count_as_bitcoind_and_the_mempool_survives_a_restart() {
     let host = Host::start();
     let mut client = host.client();
     let mut wallet = client.create_wallet("w", json!({"load_on_startup": false}));
@@ -179,7 +179,7 @@ fn getrawmempool_sequence_and_getmempoolinfo_count_as_bitcoind_and_the_mempool_o
     for amount in 1..=5 {
         wallet.call("sendtoaddress", json!([address, amount]));
     }
-    // It begins with 1 and counts what came and what left, and no blocks.
+    // The sequence starts at 1 and counts added and removed transactions, but no blocks.
     assert_eq!([sequence(&mut client), sequence(&mut client)], [6, 6]);
     let info = client.call("getmempoolinfo", json!([]));
     assert_eq!((&info["unbroadcastcount"], &info["maxmempool"]), (&json!(5), &json!(300_000_000)));
@@ -198,7 +198,7 @@ fn getrawmempool_sequence_and_getmempoolinfo_count_as_bitcoind_and_the_mempool_o
     let mined = client.call("generatetoaddress", json!([1, ELSEWHERE]));
     assert_eq!(sequence(&mut client), started + 5);
     client.call("invalidateblock", json!([mined[0]]));
-    // What comes back from a block was not sent by anyone here.
+    // Transactions from a disconnected block do not count as unbroadcast.
     let info = client.call("getmempoolinfo", json!([]));
     assert_eq!((&info["size"], &info["unbroadcastcount"]), (&json!(5), &json!(0)));
     let txid = client.call("getrawmempool", json!([]))[0].clone();

@@ -1,4 +1,4 @@
-//! Chains of calls: wrappers before the methods of plugins, of the host and of the node, and plugins that ask whoever comes next.
+//! Chains of calls: wrappers around methods of plugins, the host and the node, and plugins that call the next plugin of a route.
 
 use outrigger_tests::{Client, Host, HostOptions, NOBODY, built, plugin_section, wait_until};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ fn chained(options: &str, grants: &str) -> String {
     plugin_section("outrigger_chained", &rest)
 }
 
-/// The section of the plugin `gatekeeper`, which has a method of the group chain, too.
+/// The section of the plugin `gatekeeper`, which also has a method of the chain group.
 fn gatekeeper() -> String {
     plugin_section("outrigger_gatekeeper", "grants = [\"rpc/1\"]\n")
 }
@@ -38,14 +38,14 @@ fn is_refused(client: &mut Client, method: &str, params: Value) {
 }
 
 #[test]
-fn wrappers_see_calls_of_every_dialect_except_the_cookie_s_management_and_pass_or_refuse_them() {
+fn wrappers_pass_or_refuse_calls_of_every_dialect_except_the_cookie_users_management() {
     let options = "refuse = [\"uptime\", \"getbestblockhash\", \"listplugins\", \"stop\"], change = [\"getblockhash\"]";
     let user = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n");
     let host = start(options, "", &(user + "[routes]\nwrap = [\"chained\"]\n"));
     let mut client = host.client();
     see_calls_of_plugins_and_of_the_host_by_position(&mut client);
     refuse_batches_websockets_and_other_dialects(&mut client);
-    get_no_call_of_a_keys_provider(&mut client);
+    refuse_calls_of_a_keys_provider(&mut client);
     is_refused(&mut Client::new(host.address, "alice:pass:word"), "listplugins", json!([]));
     client.call("listplugins", json!([]));
     client.call("stop", json!([]));
@@ -59,7 +59,7 @@ fn see_calls_of_plugins_and_of_the_host_by_position(client: &mut Client) {
     assert_eq!(client.call("getblockhash", json!([2])), hashes[0]);
     assert_eq!(client.call("getblockhash", json!({"height": 2})), hashes[0]);
     client.call("getblock", json!({"verbosity": 0, "blockhash": hashes[1]}));
-    // Unknown names and wrong types are refused before the wrapper is asked.
+    // The host refuses unknown names and wrong types before it asks the wrapper.
     assert_eq!(client.refused("getblock", json!({"hash": "00"})).0, -8);
     assert_eq!(client.refused("getblock", json!([1])).0, -3);
     assert_eq!(client.refused("nosuchmethod", json!({"a": 1})), (-32601, "Method not found".to_owned()));
@@ -75,7 +75,7 @@ fn see_calls_of_plugins_and_of_the_host_by_position(client: &mut Client) {
         "nosuchmethod [] {\"a\":1}",
     ];
     assert_eq!(seen, expected);
-    // Names and help are those of the last plugin.
+    // The last plugin of the route defines parameter names and help.
     assert!(client.call("help", json!(["getblockhash"])).as_str().unwrap().starts_with("getblockhash height"));
 }
 
@@ -94,8 +94,8 @@ fn refuse_batches_websockets_and_other_dialects(client: &mut Client) {
     assert_eq!(socket.call("getbestblockhash", json!([])), Err(-77));
 }
 
-/// The wrapper provides keys, which the host alone asks for.
-fn get_no_call_of_a_keys_provider(client: &mut Client) {
+/// The wrapper is a keys provider, whose functions only the host may call.
+fn refuse_calls_of_a_keys_provider(client: &mut Client) {
     let query = json!([{"wallet": "w", "keys": []}]);
     for method in ["keys-provider/1.available", "keys-provider/1.sign", "keys-provider/1.message", "a/b"] {
         assert_eq!(client.refused(method, query.clone()), (-32601, "Method not found".to_owned()), "{method}");
@@ -105,7 +105,7 @@ fn get_no_call_of_a_keys_provider(client: &mut Client) {
 }
 
 #[test]
-fn next_asks_the_next_plugin_and_its_answer_is_the_wrappers_to_change() {
+fn next_asks_the_next_plugin_and_the_wrapper_may_change_its_answer() {
     let routes = "[routes]\nwrap = [\"chained\"]\ngetblockcount = [\"gatekeeper\", \"chain\"]\n";
     let asking = chained("ask = [\"getblockhash\", \"uptime\", \"getbestblockhash\"]", "\"rpc/1\"");
     let options = HostOptions::with_groups(&(asking + &gatekeeper() + routes));
@@ -117,13 +117,13 @@ fn next_asks_the_next_plugin_and_its_answer_is_the_wrappers_to_change() {
     let genesis = client.call("getblockhash", json!([0]));
     assert_eq!(genesis["next"].as_str().unwrap().len(), 64);
     assert!(client.call("uptime", json!([]))["next"].is_u64());
-    // An error of the next one is the client's.
+    // The client gets the next plugin's error.
     assert_eq!(client.refused("getblockhash", json!([7])), (-8, "Block height out of range".to_owned()));
-    // Nobody comes next.
+    // The route has no next plugin.
     assert_eq!(client.refused("asknext", json!([])), (-32601, "Method not found".to_owned()));
     let own = client.plugin("gatekeeper");
     assert_eq!(own["methods"], json!(["getblockcount"]));
-    // A plugin of the route that does not run refuses its calls: nobody takes its place.
+    // The host refuses the call if a plugin of the route does not run, and skips none.
     client.call("stopplugin", json!(["gatekeeper"]));
     let expected = "The plugin 'gatekeeper', which this call goes through, does not run";
     assert_eq!(client.refused("getblockcount", json!([])), (-32603, expected.to_owned()));
@@ -152,7 +152,7 @@ fn wrappers_see_the_calls_of_other_plugins_and_not_their_own() {
     let host = start("again = [\"getdifficulty\"], refuse = [\"getbestblockhash\"]", grant, &more);
     let mut client = host.client();
     assert!(client.call("getdifficulty", json!([])).is_number());
-    // A plugin that calls a method of its own is not asked either: nobody else has the method.
+    // A plugin does not receive its own calls, and no other plugin has this method.
     assert_eq!(client.refused("callmethod", json!(["whocalls", [], true])).0, -32601);
     assert!(client.call("asknode", json!(["getdifficulty"])).is_number());
     is_refused(&mut client, "asknode", json!(["getbestblockhash"]));
@@ -171,29 +171,29 @@ fn plugins_call_methods_with_the_callers_rights_or_their_own() {
     assert_eq!(alice.call("whocalls", json!([])), json!({"user": "alice", "wallet": null, "through": []}));
     assert_eq!(alice.call("callmethod", json!(["getblockcount", [], false])), json!(0));
     assert_eq!(alice.call("callmethod", json!(["getblockcount", [], true])), json!(0));
-    // The user may not call it, the plugin may.
+    // The plugin may call the method; the user may not.
     let (_, message) = alice.refused("callmethod", json!(["getbestblockhash", [], false]));
     assert!(message.contains("The user may not call the method 'getbestblockhash'"), "{message}");
     assert_eq!(alice.call("callmethod", json!(["getbestblockhash", [], true])).as_str().unwrap().len(), 64);
-    // Not granted to the plugin, whoever calls.
+    // The plugin lacks the grant, so no user can make it call the method.
     let (_, message) = host.client().refused("callmethod", json!(["getblockhash", [0], false]));
     assert!(message.contains("'getblockhash'") && message.contains("grant of rpc/1"), "{message}");
-    // What a plugin does by itself is in the audit log under its own name.
+    // The audit log names the plugin for calls with the plugin's own rights.
     alice.call("callmethod", json!(["createwallet", ["made"], true]));
     let lines = std::fs::read_to_string(audit.path()).unwrap();
     let line = lines.lines().find(|line| line.contains("createwallet")).unwrap_or_else(|| panic!("{lines}"));
     assert!(line.contains("plugin:chained"), "{line}");
-    // Errors of the method are the client's.
+    // The client gets the method's errors.
     assert_eq!(alice.refused("callmethod", json!(["getblockcount", [1], true])).0, -1);
 }
 
 #[test]
-fn a_wrapper_that_fails_refuses_the_call_or_lets_it_pass_as_its_route_says() {
+fn a_failing_wrapper_refuses_or_passes_the_call_as_its_route_says() {
     for (on_failure, passes) in [("refuse", false), ("pass", true)] {
         let methods = "[\"get*\", \"uptime\", \"generatetoaddress\"]";
         let wrapper = format!("plugin = \"chained\", methods = {methods}, on_failure = \"{on_failure}\"");
         let wrap = format!("[routes]\nwrap = [{{ {wrapper} }}]\n");
-        // Without the grant of rpc/1, the wrapper cannot ask the next one before it fails.
+        // Without a grant of rpc/1, the wrapper cannot ask the next plugin before it fails.
         let options = "hang = [\"getdifficulty\"], panic = [\"uptime\"], ask_and_fail = [\"generatetoaddress\"]";
         let host = start(options, "", &wrap);
         let mut client = host.client();
@@ -206,7 +206,7 @@ fn a_wrapper_that_fails_refuses_the_call_or_lets_it_pass_as_its_route_says() {
                 (false, answer) => assert_eq!(answer.unwrap_err().code, -32603, "{method}"),
             }
         }
-        // A plugin that does not run fails, too. The cookie's user manages plugins past it.
+        // A stopped plugin counts as failed. The cookie user's management calls bypass it.
         client.call("stopplugin", json!(["chained"]));
         let answer = client.try_call("getbestblockhash", json!([]));
         match answer {
@@ -216,7 +216,7 @@ fn a_wrapper_that_fails_refuses_the_call_or_lets_it_pass_as_its_route_says() {
                 assert_eq!((passes, error.code, error.message.as_str()), (false, -32603, expected));
             }
         }
-        // Others are not concerned.
+        // Methods outside the route are unaffected.
         client.call("help", json!([]));
         client.call("startplugin", json!(["chained"]));
         assert_eq!(client.call("getblockcount", json!([])), json!(u32::from(passes)));
@@ -224,7 +224,7 @@ fn a_wrapper_that_fails_refuses_the_call_or_lets_it_pass_as_its_route_says() {
 }
 
 #[test]
-fn routes_that_cannot_be_are_refused_by_name() {
+fn invalid_routes_are_refused_with_the_reason() {
     for (routes, expected) in [
         ("wrap = [\"other\"]", "no such plugin is enabled"),
         ("wrap = [{ plugin = \"chained\", on_failure = \"ignore\" }]", "the id of a plugin, or a table"),
@@ -242,7 +242,7 @@ fn routes_that_cannot_be_are_refused_by_name() {
 }
 
 #[test]
-fn an_observer_hears_of_ended_calls_and_stands_in_no_chain() {
+fn an_observer_sees_finished_calls_and_is_in_no_chain() {
     let plugin = plugin_section("outrigger_observer", "grants = [\"log/1\"]\nlog = \"debug\"\n");
     let wrap = "[routes]\nwrap = [{ plugin = \"observer\", methods = [\"get*\", \"uptime\", \"createwallet\"] }]\n";
     let (host, log) = logged_with(HostOptions::with_groups(&(plugin + wrap)));
@@ -261,7 +261,7 @@ fn an_observer_hears_of_ended_calls_and_stands_in_no_chain() {
     wait_until("the observer heard of all calls", || client.call("listheard", json!([])) == expected);
     client.call("stopplugin", json!(["observer"]));
     client.call("uptime", json!([]));
-    // The host's own level is info: the plugin's lines have a level of their own.
+    // The host logs at level info; the plugin's lines have a separate level.
     let text = log();
     assert!(text.contains("DEBUG outrigger_plugin: ready to observe plugin=\"observer\""), "{text}");
 }
@@ -281,7 +281,7 @@ fn a_host_without_third_parties_starts_the_bundled_groups_alone() {
 }
 
 #[test]
-fn template_filter_asks_the_group_mining_and_takes_out_what_pays_too_little() {
+fn template_filter_asks_the_mining_group_and_removes_low_fee_transactions() {
     let rest = "grants = [\"rpc/1\"]\noptions = { min_feerate = 100000000 }\n\
                 [routes]\ngetblocktemplate = [\"template-filter\", \"mining\"]\n";
     let host = Host::start_with(HostOptions::with_groups(&plugin_section("outrigger_template_filter", rest)));
@@ -291,13 +291,13 @@ fn template_filter_asks_the_group_mining_and_takes_out_what_pays_too_little() {
     let template = wallet.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
     assert_eq!((&template["transactions"], &template["coinbasevalue"]), (&json!([]), &json!(5_000_000_000_u64)));
     assert!(template.get("default_witness_commitment").is_none(), "{template}");
-    // Errors and verdicts are the group's.
+    // Errors and proposal verdicts come from the mining group.
     let (code, message) = wallet.refused("getblocktemplate", json!([{}]));
     assert!(code == -8 && message.contains("segwit"), "{message}");
 }
 
 #[test]
-fn rpc_firewall_bounds_methods_parameters_and_calls_of_a_user() {
+fn rpc_firewall_limits_methods_parameters_and_calls_of_a_user() {
     let rule = "{ user = \"alice\", methods = [\"get*\"], calls_per_minute = 3, max_param_bytes = 80 }";
     let rest = format!(
         "grants = [{{ service = \"rpc/1\", methods = [\"getpeerinfo\", \"getblockfrompeer\"] }}]\n\
@@ -322,7 +322,7 @@ fn rpc_firewall_bounds_methods_parameters_and_calls_of_a_user() {
 }
 
 #[test]
-fn a_wrapper_that_has_asked_the_next_one_and_fails_has_no_call_made_twice() {
+fn a_wrapper_that_fails_after_asking_the_next_plugin_causes_no_second_call() {
     let wrap = "[routes]\nwrap = [{ plugin = \"chained\", on_failure = \"pass\" }]\n";
     let host = start("ask_and_fail = [\"generatetoaddress\"]", "\"rpc/1\"", wrap);
     let mut client = host.client();
@@ -331,14 +331,14 @@ fn a_wrapper_that_has_asked_the_next_one_and_fails_has_no_call_made_twice() {
 }
 
 #[test]
-fn a_plugin_reaches_no_wallet_by_calls_that_its_grants_do_not_name() {
+fn a_plugin_reaches_by_calls_only_the_wallets_of_its_grants() {
     let methods = "{ service = \"rpc/1\", methods = [\"getbalance\", \"getblockcount\"] }";
     let ask = json!(["getbalance", [], true]);
     let host = start("", methods, "");
     let mut wallet = host.new_wallet("cold");
     assert_eq!(wallet.refused("callmethod", ask.clone()).0, -18);
     assert_eq!(host.client().refused("callmethod", ask.clone()).0, -18);
-    // Other methods do not care which wallet the call names, and the caller's rights are the caller's.
+    // Methods without a wallet ignore the named wallet, and the caller's rights do not depend on the grants.
     assert_eq!(wallet.call("callmethod", json!(["getblockcount", [], true])), json!(0));
     assert_eq!(wallet.call("callmethod", json!(["getbalance", [], false])).to_string(), "0.00000000");
 
@@ -346,6 +346,6 @@ fn a_plugin_reaches_no_wallet_by_calls_that_its_grants_do_not_name() {
     let (mut hot, mut cold) = (host.new_wallet("hot"), host.new_wallet("cold"));
     assert_eq!(hot.call("callmethod", ask.clone()).to_string(), "0.00000000");
     assert_eq!(host.client().call("callmethod", ask.clone()).to_string(), "0.00000000");
-    // The call names a wallet that the plugin may not use: it uses its own.
+    // The call names a wallet that the plugin may not use, so the plugin uses its granted wallet.
     assert_eq!(cold.call("callmethod", ask).to_string(), "0.00000000");
 }

@@ -1,4 +1,4 @@
-//! `outrigger plugin check`: good plugins pass, and each kind of misbehaviour is called by its name. `outrigger plugin inspect`.
+//! `outrigger plugin check` passes good plugins and names each kind of misbehaviour. `outrigger plugin inspect` shows a plugin.
 
 use outrigger_tests::{Host, HostOptions, built};
 use serde_json::Value;
@@ -24,7 +24,7 @@ fn check<'a>(report: &'a Value, name: &str) -> &'a Value {
     checks.iter().find(|check| check["check"] == name).unwrap_or_else(|| panic!("no check {name}: {report:#}"))
 }
 
-/// What a check of the faulty plugin finds.
+/// The findings of a check of the faulty plugin.
 fn findings(name: &str, arguments: &[&str]) -> Vec<String> {
     let report = report("outrigger_faulty", &[arguments, &["--only", name]].concat());
     let check = check(&report, name);
@@ -115,13 +115,13 @@ fn plugin_check_parameters_names_wrong_calls_with_method_and_arguments() {
 }
 
 #[test]
-fn plugin_check_sees_panics_of_own_threads() {
+fn plugin_check_detects_panics_of_the_plugins_threads() {
     let thread = findings("parameters", &["--method", "faultthread"]);
     found(&thread, "a thread of its own ended in a panic: panic at ");
 }
 
 #[test]
-fn plugin_check_tokens_names_a_token_kept_for_ever() {
+fn plugin_check_tokens_reports_a_token_that_is_never_answered() {
     let methods = ["--method", "faultsilent", "--method", "faultlate", "--method", "faultwho"];
     let findings = findings("tokens", &[&methods[..], &["--deadline", "1"]].concat());
     assert_eq!(
@@ -131,7 +131,7 @@ fn plugin_check_tokens_names_a_token_kept_for_ever() {
 }
 
 #[test]
-fn plugin_check_lifecycle_tells_faults_of_init_and_start() {
+fn plugin_check_lifecycle_reports_faults_of_init_and_start() {
     for (option, expected) in [
         ("refuse_init", "plugin 'faulty' refused to start: refuse_init was asked for"),
         ("refuse_start", "plugin 'faulty' refused to start: refuse_start was asked for"),
@@ -149,7 +149,7 @@ fn plugin_check_lifecycle_tells_faults_of_init_and_start() {
 }
 
 #[test]
-fn plugin_check_lifecycle_tells_faults_of_quiesce_and_stop() {
+fn plugin_check_lifecycle_reports_faults_of_quiesce_and_stop() {
     for (option, expected) in [
         ("panic_quiesce", "quiesce returned status 18"),
         ("panic_stop", "stop returned status 18"),
@@ -162,7 +162,7 @@ fn plugin_check_lifecycle_tells_faults_of_quiesce_and_stop() {
 }
 
 #[test]
-fn plugin_check_tells_faults_of_handlers_with_what_they_handle() {
+fn plugin_check_reports_faults_of_handlers_with_the_call_or_option() {
     let who = ["--method", "faultwho", "--option"];
     let events = findings("events", &[&who[..], &["panic_event=true"]].concat());
     found(&events, "an event returned status 18");
@@ -194,7 +194,7 @@ fn plugin_check_report_has_a_line_for_each_check() {
 }
 
 #[test]
-fn plugin_check_refuses_files_methods_and_options_that_are_none() {
+fn plugin_check_refuses_invalid_files_methods_and_options() {
     let text = tempfile::Builder::new().suffix(".so").tempfile().unwrap();
     std::fs::write(text.path(), "not a library").unwrap();
     let output = run(text.path(), &[]);

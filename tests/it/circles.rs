@@ -1,8 +1,8 @@
-//! No file of a crate uses, by whatever way, a file that uses it: who reads one file need not have read all of a circle.
+//! The files of a crate do not depend on each other in a cycle, so each file can be read without the whole cycle.
 //!
-//! The files' text is read for paths that begin with `crate`, `super` or `self`. The file of the crate's root may use all and be
-//! used by all, and a parent's file may name what is in its children, which it re-exports; what is compiled for tests only does
-//! not count.
+//! The test searches the files for paths that begin with `crate`, `super` or `self`. The crate's root may use all files and be
+//! used by all, and a parent may name items of its children, which it re-exports. Code compiled only for tests does not
+//! count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// A module's path in its crate; the root's is empty.
 type Module = Vec<String>;
 
-/// Where the text of a file's own tests begins.
+/// The start of a file's unit tests.
 const OWN_TESTS: &str = "#[cfg(test)]\nmod tests";
 const FOR_TESTS: &str = "#[cfg(test)]";
 
@@ -49,14 +49,14 @@ fn read_modules(src: &Path, folder: &Path, modules: &mut BTreeMap<Module, String
     }
 }
 
-/// A file's text without comments and without its own tests.
+/// A file's text without comments and unit tests.
 fn compiled(text: &str) -> String {
     let text = text.split(OWN_TESTS).next().unwrap_or_default();
     let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());
     lines.map(|line| format!("{line}\n")).collect()
 }
 
-/// What stands behind `use` in a line that begins with it.
+/// The rest of a line after `use`; `None` if the line is no `use` declaration.
 fn begins_use(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let public = line.strip_prefix("pub").map(|rest| match rest.strip_prefix('(') {
@@ -122,14 +122,14 @@ fn expand(before: &[String], tree: &str, paths: &mut Vec<Module>) {
     }
 }
 
-/// The paths that begin with `crate` or `super` in text that is no `use` declaration.
+/// The paths that begin with `crate` or `super` outside `use` declarations.
 fn inline_paths(text: &str, paths: &mut Vec<Module>) {
     let is_of_path = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == ':';
     let words = text.split(|letter: char| !is_of_path(letter));
     paths.extend(words.filter(|word| word.starts_with("crate::") || word.starts_with("super::")).map(names));
 }
 
-/// The module that a path leads to, as far as it names modules; none where it begins in another crate.
+/// The module that a path names, without the item at its end; `None` for a path into another crate.
 fn target(from: &Module, path: &[String], modules: &BTreeMap<Module, String>) -> Option<Module> {
     let mut at = from.clone();
     let mut rest = path;
@@ -153,7 +153,7 @@ fn target(from: &Module, path: &[String], modules: &BTreeMap<Module, String>) ->
     Some(at)
 }
 
-/// The modules that a module uses, but for the root and its own descendants.
+/// The modules that a module uses, except the root and the module's descendants.
 fn used(from: &Module, modules: &BTreeMap<Module, String>) -> BTreeSet<Module> {
     let (uses, rest) = split_uses(&modules[from]);
     let mut paths = Vec::new();
@@ -175,40 +175,40 @@ fn reached(from: &Module, edges: &BTreeMap<Module, BTreeSet<Module>>) -> BTreeSe
     found
 }
 
-/// The circles among a crate's modules: the sets of those that can be reached from one another.
-fn circles(modules: &BTreeMap<Module, String>) -> BTreeSet<BTreeSet<String>> {
+/// The cycles among a crate's modules: the sets of modules that reach each other.
+fn cycles(modules: &BTreeMap<Module, String>) -> BTreeSet<BTreeSet<String>> {
     let edges: BTreeMap<Module, _> = modules.keys().map(|module| (module.clone(), used(module, modules))).collect();
     let reach: BTreeMap<&Module, _> = edges.keys().map(|module| (module, reached(module, &edges))).collect();
     let mutual = |module: &Module| {
         let back = reach[module].iter().filter(|other| reach[other].contains(module));
         back.map(|module| module.join("::")).collect::<BTreeSet<_>>()
     };
-    reach.keys().map(|module| mutual(module)).filter(|circle| !circle.is_empty()).collect()
+    reach.keys().map(|module| mutual(module)).filter(|cycle| !cycle.is_empty()).collect()
 }
 
-/// Modules of these texts.
+/// Modules with these paths and texts.
 fn sample(files: &[(&str, &str)]) -> BTreeMap<Module, String> {
     files.iter().map(|(path, text)| (module(Path::new(path)).unwrap(), compiled(text))).collect()
 }
 
 #[test]
-fn circle_of_files_is_found_in_each_form_of_a_path() {
-    let circle = |one: &str, other: &str| {
+fn a_cycle_of_files_is_found_in_each_form_of_a_path() {
+    let cycle = |one: &str, other: &str| {
         let root = ("lib.rs", "mod a;\nmod b;\npub use a::X;");
-        circles(&sample(&[root, ("a/mod.rs", "pub mod c;\npub use c::Y;"), ("a/c.rs", one), ("b.rs", other)])).len()
+        cycles(&sample(&[root, ("a/mod.rs", "pub mod c;\npub use c::Y;"), ("a/c.rs", one), ("b.rs", other)])).len()
     };
     let back = "use crate::{\n    a::{self, c::Y as Z},\n};\n";
     for one in ["use crate::b::X;", "use super::super::b;", "pub(crate) use crate::b;", "fn f(_: &crate::b::X) {}"] {
-        assert_eq!(circle(one, back), 1, "{one}");
+        assert_eq!(cycle(one, back), 1, "{one}");
     }
     let tests = "#[cfg(test)]\nmod tests {\n    use crate::b;\n}";
     for one in ["use crate::X;", "// crate::b", "#[cfg(test)]\nuse crate::b;", "use other::b;", tests] {
-        assert_eq!(circle(one, back), 0, "{one}");
+        assert_eq!(cycle(one, back), 0, "{one}");
     }
 }
 
 #[test]
-fn files_of_a_crate_have_no_circle() {
+fn files_of_a_crate_have_no_cycle() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut folders = Vec::new();
     ["host", "sdk"].iter().for_each(|folder| source_folders(&root.join(folder), &mut folders));
@@ -216,8 +216,8 @@ fn files_of_a_crate_have_no_circle() {
     let found = folders.iter().map(|src| {
         let mut modules = BTreeMap::new();
         read_modules(src, src, &mut modules);
-        (src, circles(&modules))
+        (src, cycles(&modules))
     });
-    let found: Vec<_> = found.filter(|(_, circles)| !circles.is_empty()).collect();
+    let found: Vec<_> = found.filter(|(_, cycles)| !cycles.is_empty()).collect();
     assert!(found.is_empty(), "files that use one another: {found:#?}");
 }

@@ -1,11 +1,11 @@
-//! The same calls of the embedded chain and of a real bitcoind on the same blocks: the answers are the same to the letter.
+//! The embedded chain and a real bitcoind with the same blocks give byte-identical answers to the same calls.
 
 use outrigger_tests::{
     Bitcoind, Client, Host, HostOptions, NOBODY, RECORDED, XPUB, bitcoind, data_json, recorded_chain,
 };
 use serde_json::{Value, json};
 
-/// A host and a node with the recorded chain, at the time of its tip; `None`, said aloud, where there is no bitcoind here.
+/// A host and a node with the recorded chain, at the time of its tip; `None`, with a message, if no bitcoind is installed.
 fn both() -> Option<(Host, Bitcoind)> {
     let program = bitcoind::installed()?;
     let (node, _) = Bitcoind::start_with(program, &["-txindex=1", "-blockfilterindex=1"]);
@@ -18,7 +18,7 @@ fn both() -> Option<(Host, Bitcoind)> {
             assert_eq!(client.call("submitblock", json!([block])), Value::Null);
         }
     }
-    // The node's indexes follow its chain in threads of their own.
+    // The node's indexes follow its chain in background threads.
     let mut client = node.client();
     outrigger_tests::wait_until("the indexes are up to date", || {
         let indexes = client.call("getindexinfo", json!([]));
@@ -31,7 +31,7 @@ fn both() -> Option<(Host, Bitcoind)> {
     Some((host, node))
 }
 
-/// Removes the members that Bitcoin Knots adds to those of Bitcoin Core 29.
+/// Removes the members that Bitcoin Knots adds to an answer of Bitcoin Core 29.
 pub fn as_core(answer: &mut Value) {
     match answer {
         Value::Array(elements) => elements.iter_mut().for_each(as_core),
@@ -45,7 +45,7 @@ pub fn as_core(answer: &mut Value) {
     }
 }
 
-/// What a client gets for a call: the result, or code and message of the error.
+/// The client's answer to a call: the result, or the code and message of the error.
 pub fn told(client: &mut Client, method: &str, params: &Value) -> String {
     match client.try_call(method, params.clone()) {
         Ok(mut result) => {
@@ -69,7 +69,7 @@ fn check(host: &Host, node: &Bitcoind, calls: &[(&str, Value)]) {
     assert!(different.is_empty(), "{}", different.join("\n"));
 }
 
-/// The ids of the transactions of a block of the recorded chain.
+/// The hash and the txids of a block of the recorded chain.
 fn transactions(client: &mut Client, height: u32) -> (Value, Vec<Value>) {
     let hash = client.call("getblockhash", json!([height]));
     let block = client.call("getblock", json!([hash]));
@@ -77,12 +77,12 @@ fn transactions(client: &mut Client, height: u32) -> (Value, Vec<Value>) {
 }
 
 #[test]
-fn getblock_and_gettxoutproof_and_scantxoutset_and_waitforblock_and_their_kin_answer_as_bitcoind() {
+fn getblock_and_gettxoutproof_and_scantxoutset_and_waitforblock_and_related_methods_answer_as_bitcoind() {
     let Some((host, node)) = both() else { return };
     for compare in [compare_blocks, compare_proofs, compare_filters, compare_scans, compare_peers, compare_keys] {
         compare(&host, &node);
     }
-    // The last, since it mines at the host alone.
+    // This step is last, since it mines only on the host.
     compare_waits(&host, &node);
 }
 
@@ -97,7 +97,7 @@ fn compare_proofs(host: &Host, node: &Bitcoind) {
             let proof = proof.as_str().unwrap();
             let end = proof.len();
             let changed = |at: usize, digits: &str| format!("{}{digits}{}", &proof[..at], &proof[at + digits.len()..]);
-            // Of the header; the number of transactions; that of hashes, two ways; the flags.
+            // Offsets of the header, the transaction count, the hash count (twice) and the flags.
             let spoilt = [
                 changed(8, "ff"),
                 changed(160, "00"),
@@ -133,7 +133,7 @@ fn compare_proofs(host: &Host, node: &Bitcoind) {
     check(host, node, &calls);
 }
 
-/// waitforblock and its kin.
+/// waitforblock and related methods.
 fn compare_waits(host: &Host, node: &Bitcoind) {
     let best = host.client().call("getbestblockhash", json!([]));
     let none = "11".repeat(32);
@@ -165,7 +165,7 @@ fn compare_waits(host: &Host, node: &Bitcoind) {
     }
 }
 
-/// getpeerinfo and its kin.
+/// getpeerinfo and related methods.
 fn compare_peers(host: &Host, node: &Bitcoind) {
     check(
         host,
@@ -212,12 +212,12 @@ fn compare_keys(host: &Host, node: &Bitcoind) {
     );
 }
 
-/// scantxoutset and its kin.
+/// scantxoutset and related methods.
 fn compare_scans(host: &Host, node: &Bitcoind) {
     let mut client = host.client();
     let key = "03789ed0bb717d88f7d321a368d905e7430207ebbd82bd342cf11ae157a7ace5fd";
     let wif = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87K7XCyj5v";
-    // The scripts of the recorded chain, of every kind, as descriptors.
+    // The recorded chain's scripts, of every type, as descriptors.
     let mut scripts = std::collections::BTreeSet::new();
     let mut hashes = Vec::new();
     for height in 100..=300 {
@@ -256,7 +256,7 @@ fn compare_scans(host: &Host, node: &Bitcoind) {
         calls.push(("scanblocks", json!(["start", objects])));
         calls.push(("getdescriptoractivity", json!([[], objects])));
     }
-    // bitcoind reads null as absent in scantxoutset. A node after 29 says of an absent array in scanblocks that null is none.
+    // In scantxoutset, bitcoind treats null as absent. In scanblocks, releases after 29 report an absent array as a null.
     let is_later = bitcoind::release(&mut node.client()) >= 30;
     calls.retain(|(method, params)| !params[1].is_null() || *method == "scanblocks" && !is_later);
     for method in ["scantxoutset", "scanblocks"] {
@@ -288,7 +288,7 @@ fn compare_scans(host: &Host, node: &Bitcoind) {
 /// getblockfilter.
 fn compare_filters(host: &Host, node: &Bitcoind) {
     let mut client = host.client();
-    // The last first, whose header needs those of all others.
+    // The last filter comes first, since its header depends on all earlier ones.
     let mut calls = vec![("getindexinfo", json!([])), ("getindexinfo", json!(["basic block filter index"]))];
     for height in (0..=300).rev() {
         calls.push(("getblockfilter", json!([client.call("getblockhash", json!([height]))])));
@@ -301,7 +301,7 @@ fn compare_filters(host: &Host, node: &Bitcoind) {
     check(host, node, &calls);
 }
 
-/// getblock, getrawtransaction and their kin.
+/// getblock, getrawtransaction and related methods.
 fn compare_blocks(host: &Host, node: &Bitcoind) {
     let mut client = host.client();
     let mut calls = vec![("getblockcount", json!([])), ("getchaintips", json!([])), ("getchaintxstats", json!([]))];

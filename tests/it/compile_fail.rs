@@ -1,5 +1,5 @@
-//! Wrong uses of the SDK do not compile, and the compiler says what to do: each file in `compile-fail/` is compiled against the
-//! SDK, and every line that begins with `//~` is a phrase of the error. Most wrong uses change a file that compiles in one place.
+//! Misuse of the SDK fails to compile with advice: the test compiles each file in `compile-fail/` against the SDK, and the error
+//! must contain the phrase of each `//~` line. Most cases change one place of a file that compiles.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ const METHODS: &str = "method_good.rs";
 const MANIFEST: &str = r##"r#"{"id": "hello", "version": "1", "summary": "Says hello", "methods": []}"#"##;
 const ANSWER: &str = "reply.send(Ok(call.method));";
 
-/// A file that compiles, a text in it, what stands there instead, and phrases of the error.
+/// A file that compiles, the text to replace, its replacement, and phrases of the error.
 const CHANGED: [(&str, &str, &str, &[&str]); 13] = [
     (PLUGIN, MANIFEST, "\"\"", &["the manifest is empty: it must be a JSON object that lists the plugin's methods"]),
     (
@@ -42,7 +42,7 @@ const CHANGED: [(&str, &str, &str, &[&str]); 13] = [
         "\"options\": {\"methods\": []}",
         &["the manifest has no \"methods\": the list of the methods that the plugin answers"],
     ),
-    // What a call lends is used on another thread, after the call.
+    // A borrow from a call is used on another thread, after the call.
     (
         PLUGIN,
         ANSWER,
@@ -86,7 +86,7 @@ const CHANGED: [(&str, &str, &str, &[&str]); 13] = [
     ),
 ];
 
-/// The files, and those that are written to `out`.
+/// The files of `compile-fail/` and the changed files, which are written to `out`.
 fn cases(out: &Path) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("compile-fail");
     let mut cases: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -101,7 +101,7 @@ fn cases(out: &Path) -> Vec<PathBuf> {
     cases
 }
 
-/// Compiles a file; what the compiler says, and whether it compiled.
+/// Compiles a file; returns the compiler's output and whether it succeeded.
 fn compile(case: &Path, out: &Path) -> (String, bool) {
     let sdk = &built().sdk;
     let mut command = Command::new(std::env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned()));
@@ -112,7 +112,7 @@ fn compile(case: &Path, out: &Path) -> (String, bool) {
     (String::from_utf8_lossy(&output.stderr).into_owned(), output.status.success())
 }
 
-/// What is wrong with a case; none when it fails as it says, or compiles where it names no phrase.
+/// The problem with a case; `None` if it fails with its phrases, or compiles and has no phrase.
 fn judge(case: &Path, out: &Path) -> Option<String> {
     let text = fs::read_to_string(case).unwrap();
     let phrases: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("//~ ")).collect();
@@ -121,7 +121,7 @@ fn judge(case: &Path, out: &Path) -> Option<String> {
     if compiled != phrases.is_empty() {
         return Some(format!("{name} {}: {said}", if compiled { "compiles" } else { "does not compile" }));
     }
-    // The compiler breaks its lines where it likes.
+    // The compiler may wrap its lines anywhere.
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let said_words = words(&said);
     let missing: Vec<_> = phrases.iter().filter(|phrase| !said_words.contains(&words(phrase))).collect();
@@ -129,7 +129,7 @@ fn judge(case: &Path, out: &Path) -> Option<String> {
 }
 
 #[test]
-fn sdk_wrong_uses_do_not_compile_and_are_given_advice() {
+fn sdk_misuse_fails_to_compile_with_advice() {
     let out = tempfile::tempdir().unwrap();
     let cases = cases(out.path());
     assert!(cases.len() > CHANGED.len(), "{cases:?}");

@@ -1,8 +1,7 @@
-//! Connections as clients leave them: closed, open, and with a machine that vanishes: it says nothing any more, not
-//! even that it is gone.
+//! Connections that clients close, leave open, or abandon when their machine vanishes: it sends nothing more, not
+//! even a FIN or RST.
 //!
-//! The two machines of the last are network namespaces joined by a cable. Once the client's has no address any more, it drops what
-//! comes.
+//! The two machines are network namespaces joined by a veth pair. A machine without an address drops all packets.
 
 use std::fs::File;
 use std::net::TcpStream;
@@ -15,7 +14,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde_json::json;
 
 #[test]
-fn connections_have_keepalive_and_end_their_calls_when_they_are_reset() {
+fn connections_have_keepalive_and_a_reset_ends_their_calls() {
     let host = Host::start_with(HostOptions::with(&["rpc.threads=2"]));
     let mut client = host.client();
     let connection = client.connect();
@@ -25,11 +24,11 @@ fn connections_have_keepalive_and_end_their_calls_when_they_are_reset() {
     let connections = [client.post_and_stay(&endless), client.post_and_stay(&endless)];
     wait_until("both calls are being answered", || active(&mut client) == 3);
     drop(connections);
-    // No other call ends them: what is left is the one that asks.
+    // Only the reset ends the calls; the remaining call is `getrpcinfo` itself.
     wait_until("the calls end with their clients", || active(&mut client) == 1);
 }
 
-/// Whether the timer runs by which Linux asks whether the other end of the host's connection is there: 02 in its table.
+/// Whether the keepalive timer of the host's connection runs: 02 in /proc/net/tcp.
 fn is_watched(host: &Host, peer: &TcpStream) -> bool {
     let (ours, theirs) = (peer.local_addr().unwrap().port(), host.address.port());
     let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
@@ -45,7 +44,7 @@ struct Machine {
 }
 
 impl Machine {
-    /// None where this process may not make one.
+    /// `None` if this process may not create a namespace.
     fn new(number: u8) -> Option<Self> {
         let name = format!("outrigger-test-{}-{number}", std::process::id());
         let made = Command::new("ip").args(["netns", "add", &name]).output();
@@ -57,7 +56,7 @@ impl Machine {
         assert!(status.success(), "ip -n {} {arguments}", self.name);
     }
 
-    /// Does something on the machine. What is connected or started there stays there.
+    /// Runs `work` on the machine. Its sockets and processes stay in that namespace.
     fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         let namespace = File::open(format!("/run/netns/{}", self.name)).unwrap();
         thread::scope(|scope| {
@@ -72,12 +71,12 @@ impl Machine {
 
 impl Drop for Machine {
     fn drop(&mut self) {
-        // What is left of it otherwise disturbs nobody.
+        // A leftover namespace is harmless.
         let _ = Command::new("ip").args(["netns", "delete", &self.name]).status();
     }
 }
 
-/// Two machines with a cable between them: ours at 10.0.0.1, theirs at 10.0.0.2.
+/// Two connected machines: ours at 10.0.0.1, theirs at 10.0.0.2.
 fn machines() -> Option<(Machine, Machine)> {
     let (ours, theirs) = (Machine::new(1)?, Machine::new(2)?);
     ours.configure(&format!("link add cable type veth peer name cable netns {}", theirs.name));
@@ -89,7 +88,7 @@ fn machines() -> Option<(Machine, Machine)> {
     Some((ours, theirs))
 }
 
-/// How many calls are being answered, the one that asks with them.
+/// The number of active calls, including this one.
 fn active(client: &mut Client) -> usize {
     client.call("getrpcinfo", json!([]))["active_commands"].as_array().unwrap().len()
 }
@@ -114,7 +113,7 @@ fn connections_of_a_vanished_machine_end_with_their_long_poll() {
     ours.run(|| {
         let mut client = host.client();
         wait_until("the long poll waits", || active(&mut client) == 2);
-        // The link of the host itself stays up, as with a machine behind a switch.
+        // The host's own link stays up, as behind a switch.
         theirs.configure("address delete 10.0.0.2/24 dev cable");
         wait_until("the long poll ends", || active(&mut client) == 1);
     });

@@ -9,7 +9,7 @@ use crate::users::with_user;
 
 const WIDTHS: [u32; 3] = [360, 768, 1280];
 
-/// The most bytes of the page with its parts.
+/// The maximum size of the page with its parts, in bytes.
 const MAX_BYTES: usize = 60_000;
 
 fn get(client: &mut Client, path: &str) -> (u16, String) {
@@ -27,16 +27,16 @@ fn console_is_shown_if_only_this_machine_can_connect() {
     assert!(bytes < MAX_BYTES, "{bytes}");
     let page = client.send("GET /console HTTP/1.1\r\nHost: localhost\r\n\r\n");
     assert!(page.header("content-security-policy").is_some_and(|policy| policy.starts_with("default-src 'none'")));
-    // As in bitcoind.
+    // bitcoind answers 405 as well.
     assert_eq!(get(&mut client, "/").0, 405);
     assert_eq!(get(&mut client, "/console/").0, 404);
-    // `reach::proxies` and `metrics` have hosts whose setting says so and says otherwise.
+    // `reach::proxies` and `metrics` test the setting that turns the console on and off.
     let host = Host::start_with(HostOptions { listen: Some("0.0.0.0:0".to_owned()), ..HostOptions::default() });
     let local = ([127, 0, 0, 1], host.address.port()).into();
     assert_eq!(get(&mut host.client().at(local), "/console").0, 404);
 }
 
-/// Presses the tabulator until an element has the focus.
+/// Presses Tab until an element has the focus.
 fn tab_to(browser: &mut Browser, selector: &str) {
     let found = (0..40).any(|_| {
         browser.press("Tab");
@@ -45,7 +45,7 @@ fn tab_to(browser: &mut Browser, selector: &str) {
     assert!(found, "the keyboard does not reach {selector}");
 }
 
-/// Signs in by the keyboard alone.
+/// Signs in with the keyboard alone.
 fn sign_in(browser: &mut Browser, user: &str, password: &str) {
     tab_to(browser, "[name=user]");
     browser.type_text(user);
@@ -77,7 +77,7 @@ fn console_shows_the_host_and_makes_calls_at_three_widths_without_an_error() {
 
     sign_in(&mut browser, "__cookie__", "wrong");
     browser.wait("document.querySelector('#sign-in .error').textContent.includes('refuses this user')");
-    // Chromium itself reports the status 401.
+    // Chromium itself logs the status 401.
     browser.errors.clear();
     browser.value("document.querySelector('#sign-in').reset()");
     sign_in_by_cookie(&mut browser, &host);
@@ -86,7 +86,7 @@ fn console_shows_the_host_and_makes_calls_at_three_widths_without_an_error() {
     browser.wait("document.querySelector('#state').textContent === 'regtest, height 101'");
     browser.wait("/Connections[1-9]/.test(document.querySelector('#node').textContent)");
 
-    // By the keyboard alone.
+    // Use the keyboard alone.
     tab_to(&mut browser, "[data-view=console]");
     browser.press("Enter");
     tab_to(&mut browser, "#method");
@@ -102,7 +102,7 @@ fn console_shows_the_host_and_makes_calls_at_three_widths_without_an_error() {
     browser.press("Enter");
     let genesis = wallet.call("getblockhash", json!([0]));
     browser.wait(&format!("document.querySelector('#answer').textContent.includes({genesis})"));
-    // Amounts keep their digits.
+    // The page shows amounts with all digits.
     browser.value("document.querySelector('#method').select()");
     browser.type_text("getbalance");
     browser.wait("document.querySelector('#call select').options.length === 3");

@@ -1,11 +1,11 @@
-//! The control group, which the host answers itself: help, echo, getrpcinfo, rpc.discover, and the words for methods that are gone.
-//! `plugin_control.rs` has those that start and stop plugins, `startup.rs` has `stop`.
+//! The control group, which the host answers itself: help, echo, getrpcinfo, rpc.discover, and errors for removed methods.
+//! `plugin_control.rs` tests the methods that start and stop plugins, `startup.rs` tests `stop`.
 
 use outrigger_tests::{Client, Host, NOBODY, wait_until};
 use serde_json::{Value, json};
 
 #[test]
-fn help_rpc_discover_generate_and_removed_methods_tell_which_methods_there_are() {
+fn help_and_rpc_discover_list_all_methods_and_generate_names_its_replacement() {
     let host = Host::start();
     let mut client = host.client();
     check_help(&mut client);
@@ -36,7 +36,7 @@ fn check_help(client: &mut Client) {
 }
 
 #[test]
-fn echo_and_echojson_return_arguments_and_getrpcinfo_lists_calls_as_they_came() {
+fn echo_and_echojson_return_arguments_and_getrpcinfo_lists_calls_in_order() {
     let host = Host::start();
     let mut client = host.client();
     check_echo(&mut client);
@@ -68,7 +68,7 @@ fn check_echo(client: &mut Client) {
     }
 }
 
-/// The calls that are being answered.
+/// The methods of the active calls.
 fn commands(client: &mut Client) -> Vec<String> {
     let info = client.call("getrpcinfo", json!([]));
     let commands = info["active_commands"].as_array().unwrap();
@@ -76,14 +76,14 @@ fn commands(client: &mut Client) -> Vec<String> {
     commands.iter().map(|command| command["method"].as_str().unwrap().to_owned()).collect()
 }
 
-/// They are in the order in which they began.
+/// Active calls are listed in the order of their start.
 fn check_active_commands(client: &mut Client) {
     assert_eq!(commands(client), ["getrpcinfo"]);
     let template = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
     let poll = json!({"rules": ["segwit"], "longpollid": template["longpollid"]});
     let poll = json!({"method": "getblocktemplate", "params": [poll], "id": 1});
     let waiting = client.begin(&poll.to_string());
-    // It may come while getrpcinfo is under way, which began earlier then.
+    // The long poll may start after the first getrpcinfo, which is listed first then.
     wait_until("the call that waits is listed first", || commands(client) == ["getblocktemplate", "getrpcinfo"]);
     client.call("generatetoaddress", json!([1, NOBODY]));
     assert_eq!(waiting.finish().status, 200);

@@ -1,5 +1,5 @@
-//! Files that were damaged while the host did not run: what it answers is what it answered before, or an error that names the
-//! file. It ends by no signal, and one bad wallet keeps nobody else from starting.
+//! Files damaged while the host was stopped: its answers equal the earlier ones, or are errors that name the
+//! file. No signal ends the host, and one damaged wallet does not block the others.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::process::ExitStatusExt as _;
@@ -12,11 +12,11 @@ use tempfile::TempDir;
 
 use crate::kills::{Numbers, setting};
 
-/// How many damages are tried. The long tier sets 2,000.
+/// The number of damaged files to try. The long tier sets 2,000.
 const DAMAGES: &str = "OUTRIGGER_DAMAGES";
 const FEW: u64 = 20;
 
-/// A few addresses ahead, so that the files are small.
+/// A small keypool keeps the files small.
 fn options() -> HostOptions {
     HostOptions::with(&["wallet.keypool=3"])
 }
@@ -42,7 +42,7 @@ fn lived() -> TempDir {
     folder
 }
 
-/// Everything that is asked: what the chain and the wallets hold, read in all ways.
+/// Reads the chain and the wallets with all relevant methods.
 fn ask(client: &mut Client) -> Vec<Result<Value, String>> {
     let mut answers = Vec::new();
     let mut asked = |client: &mut Client, method: &str, params: Value| {
@@ -93,7 +93,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     found.sort();
 }
 
-/// Damages a file: mostly a bit of it, else a piece, else its end. Gives a description.
+/// Flips a bit of a file, overwrites a range or truncates it. Returns a description.
 fn damage(file: &Path, mut below: impl FnMut(usize) -> usize) -> String {
     let mut bytes = fs::read(file).unwrap();
     let what = match (bytes.len(), below(20)) {
@@ -119,7 +119,7 @@ fn damage(file: &Path, mut below: impl FnMut(usize) -> usize) -> String {
 }
 
 #[test]
-fn damages_of_closed_files_are_told_and_never_answered_as_truth() {
+fn damage_to_closed_files_is_reported_and_never_returned_as_data() {
     let whole = lived();
     check_damaged_wallet(copied(&whole));
     check_emptied_chain(&copied(&whole));
@@ -162,21 +162,21 @@ fn copied(whole: &TempDir) -> TempDir {
     folder
 }
 
-/// Each answer is the same, or an error that says why there is none: the file is damaged, or its wallet was not loaded for
-/// that.
+/// Checks that each answer is unchanged, or an error that reports the damaged file or the wallet that was not loaded
+/// because of it.
 fn compare(before: &[Result<Value, String>], after: &[Result<Value, String>], what: &str) {
     for error in after.iter().filter_map(|answer| answer.as_ref().err()) {
         let is_clear = error.contains("is damaged") || error.contains("does not exist or is not loaded");
         assert!(is_clear, "{what}: {error}");
     }
     let mut before = before.iter();
-    // Blocks whose hash was refused were not asked for.
+    // `ask` skips blocks whose hash was refused.
     for after in after.iter().flatten() {
         assert!(before.by_ref().any(|before| before.as_ref() == Ok(after)), "{what} gives {after}");
     }
 }
 
-/// A damaged wallet of the load list is named and left out.
+/// The host reports a damaged wallet of the load list and skips it.
 fn check_damaged_wallet(folder: TempDir) {
     let file = folder.path().join("regtest/wallets/one/data.mdb");
     let length = fs::metadata(&file).unwrap().len();
@@ -193,7 +193,7 @@ fn check_damaged_wallet(folder: TempDir) {
     assert_eq!(client.wallet("two").call("getwalletinfo", json!([]))["txcount"], json!(3));
 }
 
-/// An empty file is an error, and makes no new chain.
+/// The host refuses an empty file and creates no new chain.
 fn check_emptied_chain(folder: &TempDir) {
     fs::write(folder.path().join("regtest/chain/data.mdb"), []).unwrap();
     let output = Host::fail_in(folder.path(), &options());
@@ -203,7 +203,7 @@ fn check_emptied_chain(folder: &TempDir) {
     assert_eq!(fs::metadata(folder.path().join("regtest/chain/data.mdb")).unwrap().len(), 0);
 }
 
-/// Changes a byte in the middle of what stands in a file, wherever it stands.
+/// Flips a bit in the middle of each occurrence of `text` in a file.
 fn spoil(file: &Path, text: &[u8]) {
     let mut bytes = fs::read(file).unwrap();
     let places: Vec<_> = bytes.windows(text.len()).enumerate().filter(|(_, piece)| *piece == text).collect();
@@ -217,7 +217,7 @@ fn spoil(file: &Path, text: &[u8]) {
 }
 
 #[test]
-fn damages_met_while_the_host_runs_are_told_in_warnings_and_a_cut_file_ends_it() {
+fn damage_at_run_time_is_reported_in_warnings_and_a_truncated_file_ends_the_host() {
     let mut host = Host::start_with(options());
     let mut wallet = host.new_wallet("w");
     let mut cut = host.new_wallet("cut");
@@ -235,7 +235,7 @@ fn damages_met_while_the_host_runs_are_told_in_warnings_and_a_cut_file_ends_it()
     wallet.call("backupwallet", json!([backup]));
     let former = fs::read(&backup).unwrap();
     spoil(&host.network_folder().join("wallets/w/data.mdb"), b"a label to be spoiled");
-    // A copy of what is damaged takes no backup's place, whether the damage was met before or not.
+    // A failed backup of a damaged wallet replaces no earlier backup, whether the damage was known or not.
     assert_eq!(wallet.refused("backupwallet", json!([backup])).1, "Error: Wallet backup failed!");
     let (_, message) = wallet.refused("listlabels", json!([]));
     assert!(message.contains("w/data.mdb is damaged: table \"labels\""), "{message}");

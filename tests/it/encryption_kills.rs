@@ -1,7 +1,7 @@
-//! A host that is killed between the commit of encryptwallet or walletpassphrasechange and its answer leaves nothing by which
-//! the keys could be read, once the wallet was loaded again.
+//! If the host is killed between the commit of encryptwallet or walletpassphrasechange and the answer, the next load of the
+//! wallet erases all data that would reveal the keys.
 //!
-//! `OUTRIGGER_KILLS` says how often it is killed: a fifth of these are killed here, and 500 at least where there are many.
+//! `OUTRIGGER_KILLS` sets the number of kills: this test makes a fifth of them, and at least 500 from 1,000 on.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -13,30 +13,30 @@ use serde_json::{Value, json};
 use crate::kills::{Numbers, setting};
 
 const KILLS: u64 = 12;
-/// From how many kills of the other test on there are [`MANY`] here.
+/// From this value of `OUTRIGGER_KILLS` on, this test makes at least [`MANY`] kills.
 const MANY_FROM: u64 = 1000;
 const MANY: u64 = 500;
 
-/// LMDB's page, and what its first two say of the newest commit.
+/// LMDB's page size. The first two pages are its meta pages, which describe the newest commit.
 const PAGE: usize = 4096;
-/// The flags of a page that a value of its own stands in, and where they are.
+/// The flag of an overflow page, which holds one value, and the offset of a page's flags.
 const OVERFLOW: u8 = 4;
 const FLAGS_AT: usize = 10;
 
-/// The passphrases, which must not be found either.
+/// The passphrases, which no file may contain either.
 const FIRST: &str = "correct horse battery staple";
 const SECOND: &str = "tr0ub4dor and three more words";
 
 type Secret = (String, Vec<u8>);
 
-/// Parts of the values that stand in pages of their own and are otherwise zero: the encryption key, in plaintext or encrypted.
+/// Parts of the values on overflow pages that are otherwise zero: the encryption key, in plaintext or encrypted.
 fn values_alone(data: &[u8], part: std::ops::Range<usize>) -> Vec<Secret> {
     let alone = |page: &&[u8]| page[FLAGS_AT] & OVERFLOW != 0 && page[PAGE / 2..].iter().all(|byte| *byte == 0);
     let parts = data.chunks_exact(PAGE).filter(alone).map(|page| page[part.clone()].to_vec());
     parts.filter(|part| part.iter().any(|byte| *byte != 0)).map(|part| ("a former key".to_owned(), part)).collect()
 }
 
-/// The secrets that stand in a file of a folder, or of one in it, but for the copies of the plugins' libraries.
+/// The secrets found in the files below a folder, except in copies of the plugins' libraries.
 fn found(folder: &Path, secrets: &[Secret]) -> Vec<String> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -58,7 +58,7 @@ fn found(folder: &Path, secrets: &[Secret]) -> Vec<String> {
     names
 }
 
-/// What tells one commit from another.
+/// LMDB's meta pages, which change with each commit.
 fn commit(data: &Path) -> Vec<u8> {
     use std::io::Read;
     let mut begin = Vec::new();
@@ -66,10 +66,10 @@ fn commit(data: &Path) -> Vec<u8> {
     begin
 }
 
-/// A wallet whose keys are to be encrypted, or encrypted anew.
+/// A wallet to encrypt, or to give a new passphrase.
 struct Trial {
     name: String,
-    /// Whether it is encrypted before, so that its passphrase is changed.
+    /// Whether the wallet is encrypted already, so that the call changes its passphrase.
     encrypted: bool,
     secrets: Vec<Secret>,
 }
@@ -98,7 +98,7 @@ impl Trial {
         for passphrase in [FIRST, SECOND] {
             trial.secrets.push(("a passphrase".to_owned(), passphrase.as_bytes().to_vec()));
         }
-        // The key begins its page, or stands a few bytes behind its begin; so does the row with the encrypted one.
+        // The key, or the row with the encrypted key, starts a few bytes into its page.
         let part = if encrypted { 60..108 } else { 24..48 };
         let former = values_alone(&std::fs::read(trial.data(host)).unwrap(), part);
         assert!(!former.is_empty(), "the key that is to go is not found");
@@ -110,7 +110,7 @@ impl Trial {
         host.network_folder().join("wallets").join(&self.name).join("data.mdb")
     }
 
-    /// Makes the call; none when the host was killed before it answered.
+    /// Makes the call; `None` if the host was killed before it answered.
     fn run(&self, client: &mut Client) -> Option<()> {
         let (method, arguments) = match self.encrypted {
             false => ("encryptwallet", json!([FIRST])),
@@ -120,7 +120,7 @@ impl Trial {
         Some(())
     }
 
-    /// How long the answer takes after the commit.
+    /// The time from the commit to the answer.
     fn measure(&self, host: &Host) -> Duration {
         let (data, before) = (self.data(host), commit(&self.data(host)));
         std::thread::scope(|scope| {
@@ -134,21 +134,21 @@ impl Trial {
         })
     }
 
-    /// Kills the host at this time after the commit.
+    /// Kills the host this long after the commit.
     fn kill(&self, host: &mut Host, after: Duration) {
         let (data, before) = (self.data(host), commit(&self.data(host)));
         std::thread::scope(|scope| {
             let mut client = host.client().wallet(&self.name);
             let call = scope.spawn(move || self.run(&mut client));
             wait_for_commit(&data, &before, || call.is_finished());
-            // Not a wait for anything: this is the instant of the kill.
+            // This sleep sets the instant of the kill.
             std::thread::sleep(after);
             host.kill();
         });
     }
 
-    /// Whether the keys were encrypted before the kill, by the restarted host, which loads the wallet. Nothing of what is gone
-    /// may be in any file then.
+    /// Loads the wallet in the restarted host; returns whether the call was committed before the kill. If so, no file may
+    /// contain a former secret.
     fn check(&self, host: &Host) -> bool {
         let mut wallet = host.client().wallet(&self.name);
         let info = wallet.call("getwalletinfo", json!([]));
@@ -160,7 +160,7 @@ impl Trial {
             assert_eq!(info["warnings"], Value::Null);
             assert_eq!(found(host.datadir(), &self.secrets), [""; 0]);
             let passphrase = if self.encrypted { SECOND } else { FIRST };
-            // The key that is in use since then stands there encrypted alone.
+            // The files contain the current key only in encrypted form.
             let key = outrigger_wallet_engine::encryption_key(&self.data(host), passphrase).expect("the wallet's key");
             assert_eq!(found(host.datadir(), &[("the key in use".to_owned(), key.to_vec())]), [""; 0]);
             wallet.call("walletpassphrase", json!([passphrase, 1000]));
@@ -176,7 +176,7 @@ impl Trial {
     }
 }
 
-/// Waits until LMDB's first pages are not what they were, or until there is nothing to wait for.
+/// Waits until LMDB's meta pages change or `ended` returns true.
 fn wait_for_commit(data: &Path, before: &[u8], ended: impl Fn() -> bool) -> Instant {
     while commit(data) == before && !ended() {
         std::hint::spin_loop();
@@ -215,6 +215,6 @@ fn encryptwallet_and_walletpassphrasechange_leave_no_former_key_after_a_kill() {
         "{kills} kills within {windows:?}: {encrypted} after the commit, {due} with a former key in the file until the load"
     );
     assert!(encrypted > 0, "no kill came after a commit");
-    // By chance none of a few may.
+    // With few kills, all may miss the window.
     assert!(due > 0 || kills < 100, "no kill came before the former key was overwritten");
 }

@@ -30,13 +30,13 @@ fn check_named_counted_typed_and_unwrapped(client: &mut Client) {
     let (code, message) = client.refused("getblockhash", json!(["0"]));
     let expected = "Wrong type passed:\n{\n    \"Position 1 (height)\": \"JSON value of type string is not of expected type number\"\n}";
     assert_eq!((code, message.as_str()), (-3, expected));
-    // Some clients send an array as text that holds it.
+    // Some clients send an array as a JSON text.
     let raw = client.call("createrawtransaction", json!([[{"txid": "11".repeat(32), "vout": 0}], []]));
     let signed = client.call("signrawtransactionwithkey", json!([raw, "[]"]));
     assert_eq!(signed["complete"], json!(false));
 }
 
-/// A path that is no text names no wallet.
+/// A URL path that is not UTF-8 names no wallet.
 fn check_bad_path(client: &mut Client) {
     client.call("createwallet", json!(["\u{fffd}", true]));
     let mut nobody = client.wallet("%ff");
@@ -46,7 +46,7 @@ fn check_bad_path(client: &mut Client) {
     assert_eq!(nobody.refused("getwalletinfo", json!([])), unknown);
 }
 
-/// What is bad in an argument is named, and nothing changes.
+/// Errors name the bad argument, and nothing changes.
 fn check_bad_values(client: &mut Client) {
     let mut wallet = client.create_wallet("w", json!({}));
     let before = (client.call("getblockchaininfo", json!([])), wallet.call("listdescriptors", json!([])));
@@ -82,7 +82,7 @@ fn check_bad_values(client: &mut Client) {
     assert_eq!((client.call("getblockchaininfo", json!([])), wallet.call("listdescriptors", json!([]))), before);
 }
 
-/// Arguments that no plugin can read are parse errors.
+/// Arguments that no plugin can parse are parse errors.
 fn check_unreadable(client: &mut Client) {
     let deep = format!("{}{}", "[".repeat(400), "]".repeat(400));
     for (argument, expected) in [(r#""\ud800""#, "Parse error"), (&deep, "Parse error: recursion limit exceeded")] {

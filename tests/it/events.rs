@@ -1,11 +1,11 @@
-//! Events on their way from the host to a plugin: every kind arrives, and what a slow plugin does not take is counted.
+//! Plugins receive every kind of event, and the host counts events that a slow plugin misses.
 
 use outrigger_tests::{Client, NOBODY};
 use serde_json::{Value, json};
 
 use crate::faults::{self, await_told, check_others, start_with_gate};
 
-/// How many events wait for a plugin before newer ones are dropped.
+/// The length of a plugin's event queue; the host drops events beyond it.
 const QUEUE_DEPTH: u64 = 4096;
 
 fn wait_for(client: &mut Client, topic: &str) -> Value {
@@ -21,16 +21,16 @@ fn wait_for(client: &mut Client, topic: &str) -> Value {
 }
 
 #[test]
-fn events_tell_of_the_chain_and_of_wallets() {
+fn plugins_receive_events_of_the_chain_and_of_wallets() {
     let host = faults::start("");
     let mut client = host.client();
-    hear_of_blocks_transactions_and_locks(&mut client);
-    hear_of_the_transactions_that_a_deep_reorganisation_took_back(&mut client);
-    hear_of_the_end_of_a_rescan(&mut client);
+    check_blocks_transactions_and_locks(&mut client);
+    check_transactions_undone_by_a_deep_reorganisation(&mut client);
+    check_the_end_of_a_rescan(&mut client);
 }
 
 #[test]
-fn plugins_hear_of_the_shutdown_before_the_host_stops_them() {
+fn plugins_receive_the_shutdown_event_before_the_host_stops_them() {
     let mut host = faults::start("");
     let mut client = host.client();
     let waiting = client.begin_call("faultevents", json!([1]));
@@ -39,14 +39,14 @@ fn plugins_hear_of_the_shutdown_before_the_host_stops_them() {
     assert_eq!(waiting.answer()["result"], json!([{"topic": "shutdown"}]));
 }
 
-fn hear_of_blocks_transactions_and_locks(client: &mut Client) {
+fn check_blocks_transactions_and_locks(client: &mut Client) {
     let mut wallet = client.create_wallet("w", json!({"passphrase": "open sesame"}));
     wallet.call("walletpassphrase", json!(["open sesame", 600]));
     let address = wallet.mine(101);
     wallet.call("sendtoaddress", json!([address, "1.0"]));
     wallet.call("walletlock", json!([]));
     let mut topics: Vec<String> = Vec::new();
-    // At least 101 blocks, as many transactions of the wallet, the payment, and two changes of the lock.
+    // At least 101 blocks, 101 wallet transactions, the payment, and two lock changes.
     for event in client.call("faultevents", json!([101 + 101 + 1 + 2])).as_array().unwrap() {
         let topic = event["topic"].as_str().unwrap().to_owned();
         if !topics.contains(&topic) {
@@ -57,7 +57,7 @@ fn hear_of_blocks_transactions_and_locks(client: &mut Client) {
     assert_eq!(topics, ["mempool", "tip", "wallet-lock", "wallet-transaction"]);
 }
 
-fn hear_of_the_transactions_that_a_deep_reorganisation_took_back(client: &mut Client) {
+fn check_transactions_undone_by_a_deep_reorganisation(client: &mut Client) {
     let mut wallet = client.create_wallet("reorganised", json!({}));
     let address = wallet.call("getnewaddress", json!([]));
     let blocks = wallet.call("generatetoaddress", json!([8, address]));
@@ -73,7 +73,7 @@ fn hear_of_the_transactions_that_a_deep_reorganisation_took_back(client: &mut Cl
     assert_eq!(transactions, expected);
 }
 
-fn hear_of_the_end_of_a_rescan(client: &mut Client) {
+fn check_the_end_of_a_rescan(client: &mut Client) {
     let mut wallet = client.create_wallet("watched", json!({}));
     let address = wallet.mine(3);
     let mut watcher = client.create_wallet("watcher", json!({"disable_private_keys": true}));
@@ -85,12 +85,12 @@ fn hear_of_the_end_of_a_rescan(client: &mut Client) {
 }
 
 #[test]
-fn events_beyond_the_queue_of_a_slow_subscriber_are_dropped_and_counted_and_hold_nobody_up() {
+fn events_beyond_a_slow_subscribers_queue_are_dropped_and_counted_and_block_nobody() {
     let (host, gate) = start_with_gate("");
     let mut client = host.client();
     client.call("faultslowevents", json!([gate.address()]));
     client.call("generatetoaddress", json!([1, NOBODY]));
-    // The first event is with the plugin; the queue takes the next ones, and not those behind them.
+    // The plugin handles the first event; the queue takes the next ones until it is full.
     let waiting = gate.wait();
     const SURPLUS: u64 = 3;
     const PORTION: u64 = 256;

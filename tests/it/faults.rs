@@ -1,5 +1,5 @@
-//! Faults of a plugin stay with it: its caller gets an error, the host and the other plugins go on, and `listplugins` shows
-//! what happened.
+//! A plugin's faults affect only the plugin: its caller gets an error, the host and other plugins continue, and
+//! `listplugins` reports the fault.
 
 use std::thread::JoinHandle;
 
@@ -12,15 +12,15 @@ pub fn start(rest: &str) -> Host {
     Host::start_with(HostOptions::with_plugin(&all_groups(), built().library("outrigger_faulty"), &rest))
 }
 
-/// The same with a gate that the plugin may reach from a process of its own, too.
+/// The same with a gate that the plugin can also reach from a separate process.
 pub fn start_with_gate(rest: &str) -> (Host, Gate) {
     let gate = Gate::new();
     (start(&(Gate::reach(&[&gate]) + rest)), gate)
 }
 
-/// Calls that do not return, as many as one plugin may take threads, and what lets them go on.
+/// Blocks all threads that one plugin may use; returns the calls and the handles that release them.
 pub fn block_all_threads(host: &Host, gate: &Gate) -> (Vec<JoinHandle<(i64, String)>>, Vec<Waiting>) {
-    /// Of the eight threads.
+    /// A plugin's share of the eight threads.
     const SHARE: usize = 6;
     let block = |_| {
         let (mut client, address) = (host.client(), gate.address());
@@ -29,13 +29,13 @@ pub fn block_all_threads(host: &Host, gate: &Gate) -> (Vec<JoinHandle<(i64, Stri
     ((0..SHARE).map(block).collect(), (0..SHARE).map(|_| gate.wait()).collect())
 }
 
-/// Waits until `listplugins` says something of the plugin.
+/// Waits until `listplugins` shows this value for the plugin.
 #[track_caller]
 pub fn await_told(client: &mut Client, key: &str, value: &Value) {
     wait_until(&format!("{key} of the plugin is {value}"), || client.plugin("faulty")[key] == *value);
 }
 
-/// The other plugins answer, each with something that takes its services.
+/// Checks that the other plugins answer calls that use their services.
 #[track_caller]
 pub fn check_others(client: &mut Client) {
     client.call("getblockchaininfo", json!([]));
@@ -46,19 +46,19 @@ pub fn check_others(client: &mut Client) {
 
 const INTERNAL: i64 = -32603;
 
-/// The number that the library gives its instances, which it counts in a process.
+/// The number of an instance, which the library counts per process.
 pub fn instance(number: u64) -> Value {
     json!(if isolated() { 1 } else { number })
 }
 
 #[test]
-fn faults_by_panic_start_the_plugin_again_until_it_is_unhealthy() {
+fn panics_restart_the_plugin_until_it_is_unhealthy() {
     let host = start("");
     let mut client = host.client();
     assert_eq!(client.call("faultwho", json!([]))["instance"], json!(1));
     assert_eq!(client.refused("faultpanic", json!([])), (INTERNAL, "Internal error".into()));
     check_others(&mut client);
-    // The new instance comes up beside the old one; which of them answers meanwhile is open.
+    // The new instance starts beside the old one; either may answer meanwhile.
     await_told(&mut client, "restarts", &json!(1));
     assert_eq!(client.call("faultwho", json!([]))["instance"], instance(2));
     let state = client.plugin("faulty");
@@ -70,31 +70,31 @@ fn faults_by_panic_start_the_plugin_again_until_it_is_unhealthy() {
         await_told(&mut client, "restarts", &json!(restarts));
     }
     client.refused("faultpanic", json!([]));
-    // The client has its answer before the host has seen the call end.
+    // The client may get its answer before the host records the fault.
     await_told(&mut client, "faults", &json!(6));
     assert_eq!(client.call("faultwho", json!([]))["instance"], instance(6));
     let state = client.plugin("faulty");
     assert_eq!((&state["state"], &state["faults"]), (&json!("unhealthy"), &json!(6)));
     check_others(&mut client);
-    // With the one above it has answered 16 calls since the last fault.
+    // With the call above, the plugin answers 16 calls after the last fault.
     for _ in 1..16 {
         assert_eq!(client.plugin("faulty")["state"], "unhealthy");
         client.call("faultwho", json!([]));
     }
-    // The client has the last answer before the host counts it towards the recovery.
+    // The client gets the last answer before the host counts it towards recovery.
     await_told(&mut client, "state", &json!("running"));
 }
 
 #[test]
-fn calls_of_a_plugin_are_each_counted_once_with_what_became_of_them() {
+fn each_call_of_a_plugin_is_counted_once_by_its_outcome() {
     let (host, gate) = start_with_gate("deadline_seconds = 1\n");
     let mut client = host.client();
     client.call("faultwho", json!([]));
     client.refused("faultgarbage", json!([]));
-    // A panic after which another instance is started.
+    // A call that panics; the host starts another instance.
     client.refused("faultpanic", json!([]));
     await_told(&mut client, "restarts", &json!(1));
-    // One whose deadline passes.
+    // A call that exceeds its deadline.
     let slow = {
         let (mut client, address) = (host.client(), gate.address());
         std::thread::spawn(move || client.refused("faultblocked", json!([address])))
@@ -105,7 +105,7 @@ fn calls_of_a_plugin_are_each_counted_once_with_what_became_of_them() {
     let counts =
         |state: &Value| ["calls", "answers", "errors", "timeouts", "gone"].map(|key| state[key].as_u64().unwrap());
     assert_eq!(counts(&client.plugin("faulty")), [4, 1, 2, 1, 0]);
-    // One whose client leaves.
+    // A call whose client disconnects.
     let call = json!({"id": 1, "method": "faultblocked", "params": [gate.address()]}).to_string();
     let leaving = host.client().post_and_stay(&call);
     let waiting = gate.wait();
@@ -126,7 +126,7 @@ fn faults_in_answers_and_forged_tokens_reach_no_client() {
     assert_eq!(client.refused("faultempty", json!([])), (-1, String::new()));
     assert_eq!(client.refused("faultbadtext", json!([])), (-1, "\u{fffd}\u{fffd}".into()));
     assert_eq!(client.call("faulttwice", json!([])), json!(1));
-    // The second answer comes when the first is under way already.
+    // The plugin gives a second answer after the first was sent.
     await_told(&mut client, "stale_answers", &json!(1));
     let state = client.plugin("faulty");
     assert_eq!((&state["errors"], &state["stale_answers"], &state["faults"]), (&json!(5), &json!(1), &json!(0)));
@@ -135,7 +135,7 @@ fn faults_in_answers_and_forged_tokens_reach_no_client() {
     check_forged_tokens(&host);
 }
 
-/// Long answers that are no JSON reach nobody, and the other calls of a batch are answered.
+/// The host drops long answers that are not JSON, and answers the other calls of the batch.
 fn check_long_answers(client: &mut Client) {
     for method in ["faultbraces", "faultinject"] {
         let broken = (INTERNAL, "The plugin's answer is not JSON".to_owned());
@@ -149,7 +149,7 @@ fn check_long_answers(client: &mut Client) {
     }
 }
 
-/// Forged tokens answer no other plugin's call.
+/// A plugin cannot answer another plugin's call with a forged token.
 fn check_forged_tokens(host: &Host) {
     let mut client = host.client();
     let template = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
@@ -169,16 +169,16 @@ fn check_forged_tokens(host: &Host) {
 }
 
 #[test]
-fn faults_of_calls_that_do_not_end_are_answered_at_the_deadline_and_leave_the_others_their_threads() {
+fn endless_calls_are_answered_at_the_deadline_and_other_plugins_keep_their_threads() {
     let (host, gate) = start_with_gate("deadline_seconds = 1\n");
     let mut client = host.client();
     let late = |method: &str| (INTERNAL, format!("{method} was not answered within 1 s"));
-    // One that looks whether it is wanted ends.
+    // A call that checks for cancellation ends.
     assert_eq!(client.refused("faultendless", json!([gate.address()])), late("faultendless"));
     gate.wait().gone();
     assert_eq!(client.refused("faultsilent", json!([])), late("faultsilent"));
     await_told(&mut client, "stuck", &json!(0));
-    // One that does not look keeps its thread.
+    // A call that does not check keeps its thread.
     assert_eq!(client.refused("faultblocked", json!([gate.address()])), late("faultblocked"));
     let blocked = gate.wait();
     let state = client.plugin("faulty");
@@ -190,7 +190,7 @@ fn faults_of_calls_that_do_not_end_are_answered_at_the_deadline_and_leave_the_ot
     check_all_threads(&host, &gate);
 }
 
-/// Calls that take all threads of a plugin leave the other plugins theirs.
+/// When calls block all threads of a plugin, the other plugins keep their threads.
 fn check_all_threads(host: &Host, gate: &Gate) {
     let (calls, blocked) = block_all_threads(host, gate);
     let mut client = host.client();
@@ -198,7 +198,7 @@ fn check_all_threads(host: &Host, gate: &Gate) {
     for call in calls {
         assert_eq!(call.join().unwrap().0, INTERNAL);
     }
-    // None of its threads came back: it is started again beside them, or in another process.
+    // No thread returned, so the host starts another instance, or another process if isolated.
     await_told(&mut client, if isolated() { "crashes" } else { "restarts" }, &json!(1));
     assert_eq!(client.call("faultwho", json!([]))["instance"], instance(2));
     check_others(&mut client);
@@ -206,7 +206,7 @@ fn check_all_threads(host: &Host, gate: &Gate) {
 }
 
 #[test]
-fn faults_at_the_start_are_named_with_the_plugin() {
+fn faults_at_the_start_name_the_plugin() {
     for (option, reason) in [
         ("refuse_init = true", "plugin 'faulty' refused to start: refuse_init was asked for"),
         ("panic_start = true", "plugin 'faulty' refused to start: status 18"),
@@ -218,7 +218,7 @@ fn faults_at_the_start_are_named_with_the_plugin() {
 }
 
 #[test]
-fn faults_while_ending_do_not_keep_the_host_from_stopping() {
+fn faults_while_stopping_do_not_keep_the_host_running() {
     for option in ["panic_quiesce", "panic_stop", "block_stop"] {
         let mut host = start(&format!("options = {{ {option} = true }}\n"));
         assert!(host.terminate().success(), "{option}");

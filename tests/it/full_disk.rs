@@ -1,23 +1,23 @@
-//! A disk without room: the import says so, nothing of it is stored, and the wallet opens.
+//! On a full disk, an import fails and stores nothing, and the wallet still opens.
 
 use std::process::Command;
 
 use outrigger_tests::{Host, HostOptions, XPRV, built, skip_unprivileged, wait_until};
 use serde_json::json;
 
-/// What a file may grow beyond the largest plugin, whose copy must fit, in bytes: enough for a chain and a wallet.
+/// The file size limit above the largest plugin's size, in bytes: the host copies plugins, and needs a chain and a wallet.
 const ROOM: u64 = 4 << 20;
 
-/// Less than what a script takes in the wallet's file, in bytes: its row and the key that it is found by.
+/// A lower bound on a script's size in the wallet's file, in bytes: its row and its key.
 const SCRIPT_BYTES: u64 = 80;
 
-/// How much of a disk is filled at a time, and what a wallet and a block may keep of it meanwhile, in bytes.
+/// The step of filling the disk, and the space that a wallet and a block may take meanwhile, in bytes.
 const FILL_STEP: u64 = 1 << 20;
 const KEPT: u64 = 8 << 20;
 
 #[test]
-fn importdescriptors_without_room_is_refused_whole_and_the_wallet_stays() {
-    // A file that may not grow stands for a full disk: the system refuses the write in the same place.
+fn importdescriptors_on_a_full_disk_stores_nothing_and_keeps_the_wallet() {
+    // A file size limit simulates a full disk: the same write fails.
     let largest = built().libraries.values().map(|library| library.metadata().unwrap().len()).max().unwrap();
     let limit = largest + ROOM;
     let mut host = Host::start_with(HostOptions { file_limit: Some(limit), ..HostOptions::default() });
@@ -25,7 +25,7 @@ fn importdescriptors_without_room_is_refused_whole_and_the_wallet_stays() {
     let mut wallet = client.create_wallet("w", json!({"load_on_startup": true}));
     let address = wallet.call("getnewaddress", json!(["kept"]));
     wallet.call("generatetoaddress", json!([2, address]));
-    // listdescriptors does not wait for the wallet: the used address has it derive another one.
+    // The wallet derives another address for the used one. getwalletinfo waits for that; listdescriptors does not.
     wallet.call("getwalletinfo", json!([]));
     let before = wallet.call("listdescriptors", json!([]));
     let long = client.with_checksum(&format!("wpkh({XPRV}/1/*)"));
@@ -39,7 +39,7 @@ fn importdescriptors_without_room_is_refused_whole_and_the_wallet_stays() {
     assert!(message.contains("the disk is full or failing, so nothing was stored"), "{message}");
     assert_eq!(wallet.call("listdescriptors", json!([])), before);
     assert_eq!(wallet.call("getwalletinfo", json!([]))["scanning"], json!(false));
-    // What fits is still taken, and is there after a kill.
+    // A smaller import still succeeds and survives a kill.
     let imported = wallet.call("importdescriptors", json!([[{"desc": small, "timestamp": "now"}]]));
     assert_eq!(imported, json!([{"success": true}]));
     host = host.kill_and_restart();
@@ -50,8 +50,8 @@ fn importdescriptors_without_room_is_refused_whole_and_the_wallet_stays() {
     assert_eq!(wallet.call("getwalletinfo", json!([]))["txcount"], json!(2));
 }
 
-/// A file system of its own, in memory or in a file. Making one takes rights that not every machine gives: a test that gets none
-/// says so and ends.
+/// A separate file system, in memory or in an image file. Mounting one needs privileges; without them, a test prints a message
+/// and ends.
 pub struct SmallDisk {
     folder: tempfile::TempDir,
     _image: Option<tempfile::NamedTempFile>,
@@ -94,11 +94,11 @@ impl SmallDisk {
         disk.f_bavail * disk.f_frsize
     }
 
-    /// Does something while all of the disk but `room` bytes is taken.
+    /// Runs `work` while only `room` bytes of the disk are free.
     pub fn filled_but<T>(&self, room: u64, work: impl FnOnce() -> T) -> T {
         let ballast = tempfile::NamedTempFile::new_in(self.folder.path()).unwrap();
         let mut length = 0;
-        // What the file system takes to keep account of the file comes off, too.
+        // Repeat, since the file's metadata takes space as well.
         while self.free() > room {
             let more = (self.free() - room).min(FILL_STEP);
             rustix::fs::fallocate(ballast.as_file(), rustix::fs::FallocateFlags::empty(), length, more).unwrap();
@@ -113,12 +113,12 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Nothing more can be done about one that is still in use.
+        // A file system that is still in use stays mounted.
         let _ = Command::new("umount").arg("-l").arg(self.folder.path()).status();
     }
 }
 
-/// Makes wallets and blocks with as much room as `rooms` says, each time; what was acknowledged is there after a kill.
+/// Makes a wallet and a block at each amount of free space of `rooms`; acknowledged ones must survive a kill.
 fn sweep(disk: &SmallDisk, rooms: impl Iterator<Item = u64>) {
     let folder = tempfile::tempdir_in(disk.folder.path()).unwrap();
     let mut host = Host::start_in(folder, HostOptions::with(&["wallet.keypool=3"]));
@@ -144,7 +144,7 @@ fn sweep(disk: &SmallDisk, rooms: impl Iterator<Item = u64>) {
     }
     assert!(!refused.is_empty(), "the disk was never full");
     assert!(!made.is_empty(), "the disk was always full: {:?}", refused.last());
-    // With room again all goes on.
+    // With free space, the host works again.
     client.call("createwallet", json!(["after"]));
     made.push("after".to_owned());
     client.call("generatetoaddress", json!([1, address]));
@@ -163,7 +163,7 @@ fn size() -> u64 {
     plugins + (96 << 20)
 }
 
-/// How much room there is each time: from none on in pages, and further apart where files have room.
+/// The amounts of free space, in bytes: from none in single pages, then in larger steps.
 fn rooms() -> impl Iterator<Item = u64> {
     let pages = (0..48).chain((48..240).step_by(16)).map(|pages| pages * 4096);
     pages.chain([4 << 20])

@@ -1,14 +1,14 @@
-//! Which wallets, and which files of the host, a plugin's grants leave it.
+//! The wallets and host files that a plugin's grants give it.
 
 use outrigger_tests::{Host, HostOptions, all_groups};
 use serde_json::json;
 
-/// bitcoind's code for a wallet that is not loaded, and for one that fails.
+/// bitcoind's codes for a wallet that is not loaded and for a wallet error.
 const WALLET_NOT_FOUND: i64 = -18;
 const WALLET_ERROR: i64 = -4;
 
 #[test]
-fn isolated_plugin_has_the_host_write_where_it_may_write_itself() {
+fn host_writes_for_an_isolated_plugin_only_within_the_plugins_reach() {
     let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let text = all_groups();
     let section = "file = \"wallet\"\ntrusted = true\n";
@@ -30,8 +30,8 @@ fn isolated_plugin_has_the_host_write_where_it_may_write_itself() {
     assert_eq!(client.call("restorewallet", restored(0))["name"], "restored");
 }
 
-/// What fails, and how, where a group lacks one of the services that its section in `regtest.toml` grants: a method and its arguments.
-/// Without a method the plugin itself is refused. The group signing needs no mempool: it signs for what the chain has.
+/// For each service in a group's grants in `regtest.toml`: a method, with arguments, that fails without the service. Without a
+/// method, the host refuses the plugin itself. The signing group needs no mempool: it signs for coins of the chain.
 const LACKING: [(&str, &str, &str, &str); 32] = [
     ("chain", "chain/1", "", ""),
     ("chain", "mempool/1", "", ""),
@@ -111,7 +111,7 @@ fn each_grant_of_the_groups_is_needed_by_a_method() {
     }
 }
 
-/// The text with the grants of services in a group's section limited to wallets.
+/// The configuration with a group's grants of these services limited to these wallets.
 fn limited(mut text: String, group: &str, services: &[&str], wallets: &[&str]) -> String {
     let begin = text.find(&format!("\nfile = \"{group}\"\n")).unwrap();
     for service in services {
@@ -124,14 +124,14 @@ fn limited(mut text: String, group: &str, services: &[&str], wallets: &[&str]) -
 }
 
 #[test]
-fn plugins_know_and_use_the_wallets_of_their_grants_alone() {
+fn plugins_see_and_use_only_the_wallets_of_their_grants() {
     let text = limited(all_groups(), "history", &["wallet-read/1"], &["hot", "warm"]);
     let host = Host::start_with(HostOptions::configured(&text));
     let mut cold = host.new_wallet("cold");
     let mut client = host.client();
     let unknown = (WALLET_NOT_FOUND, "Requested wallet does not exist or is not loaded".to_owned());
     assert_eq!(cold.refused("listsinceblock", json!([])), unknown);
-    // The only one that is loaded, where the call names none.
+    // A call without a wallet name uses the only loaded wallet.
     assert_eq!(client.refused("listsinceblock", json!([])), unknown);
     let mut hot = host.new_wallet("hot");
     assert_eq!(hot.call("listsinceblock", json!([]))["transactions"], json!([]));
@@ -153,7 +153,7 @@ fn plugins_know_and_use_the_wallets_of_their_grants_alone() {
         assert_eq!(cold.refused(method, params.clone()), (-32603, refused), "{method}");
         hot.call(method, params);
     }
-    // It knows the other wallet, and changes nothing of it.
+    // The plugin can read the other wallet but not change it.
     assert_eq!(cold.call("getbalance", json!([])).as_f64(), Some(0.0));
     assert_eq!(client.call("listwallets", json!([])), json!(["cold", "hot"]));
     assert_eq!(client.call("listwalletdir", json!([]))["wallets"].as_array().unwrap().len(), 1);

@@ -1,4 +1,4 @@
-//! Groups are switched in the configuration, and a third party's plugin takes the place of one of ours.
+//! The configuration switches groups on and off, and a third party's plugin can replace one of ours.
 
 use outrigger_tests::{Host, HostOptions, all_groups, built, groups};
 use serde_json::json;
@@ -34,7 +34,7 @@ const HISTORY: [&str; 2] = ["gettransaction", "listsinceblock"];
 const CHAIN: [&str; 2] = ["getblockcount", "getblock"];
 const WALLET: [&str; 2] = ["createwallet", "sendtoaddress"];
 
-/// On a host without a configuration of its own, all groups answer.
+/// Checks that all groups answer on a host with the default configuration.
 pub fn check_all(host: &Host) {
     check_methods(host, &[&SIGNING[..], &IMPORT, &MINING, &HISTORY, &CHAIN, &WALLET].concat(), &[]);
 }
@@ -67,8 +67,7 @@ fn groups_that_are_disabled_are_gone() {
 }
 
 #[test]
-fn groups_that_are_off_are_known_with_all_their_methods() {
-    // A user's list may name methods of groups that are off, and no others.
+fn users_lists_may_name_all_methods_of_groups_that_are_off() {
     let groups = ["chain", "history", "import", "mining", "psbt", "signing", "wallet", "webhooks"];
     let methods: Vec<String> = groups
         .iter()
@@ -87,7 +86,7 @@ fn groups_that_are_off_are_known_with_all_their_methods() {
     Host::refused(&HostOptions::configured(&user.replace("\"getblock\"", "\"getblok\"")));
 }
 
-/// A configuration with the chain, our mining group where `ours` says so, and Acme's.
+/// A configuration with the chain, Acme's mining plugin, and our mining group if `ours`.
 pub fn acme_config(ours: bool, rest: &str) -> HostOptions {
     let mut text = String::from("[[plugins]]\nfile = \"chain\"\ngrants = [\"chain/1\", \"mempool/1\", \"log/1\"]\n");
     if ours {
@@ -107,7 +106,7 @@ fn groups_can_be_replaced_by_a_third_partys_plugin() {
 }
 
 #[test]
-fn routes_replace_one_method_of_a_group_alone_and_stopplugin_leaves_it_to_no_other() {
+fn routes_replace_a_single_method_of_a_group_and_stopplugin_gives_it_to_no_other_plugin() {
     let host = Host::start_with(acme_config(true, "[routes]\ngetblocktemplate = \"acme-mining\"\n"));
     let mut client = host.client();
     assert_eq!(client.call("getblocktemplate", json!([]))["acme"], json!(true));

@@ -1,4 +1,4 @@
-//! The sessions of `config/hardware-wallets.md`: the host watches, and devices with the keys sign PSBTs by their origins.
+//! The sessions of `config/hardware-wallets.md`: the host watches, and devices sign PSBTs by their key origins.
 
 use std::str::FromStr;
 
@@ -8,7 +8,7 @@ use bitcoin::secp256k1::Secp256k1;
 use outrigger_tests::{Client, Host, NOBODY};
 use serde_json::{Value, json};
 
-/// A device: the root of its keys.
+/// A hardware wallet with its master key.
 struct Device(Xpriv);
 
 impl Device {
@@ -16,7 +16,7 @@ impl Device {
         Self(Xpriv::new_master(NetworkKind::Test, &[seed; 32]).unwrap())
     }
 
-    /// The key of an account with its origin: public, and as the device has it.
+    /// An account's key with its origin: public, and private as on the device.
     fn account(&self, path: &str) -> [String; 2] {
         let secp = Secp256k1::new();
         let private = self.0.derive_priv(&secp, &DerivationPath::from_str(path).unwrap()).unwrap();
@@ -25,7 +25,7 @@ impl Device {
     }
 }
 
-/// A descriptor's receiving and change form.
+/// A descriptor's receiving and change branch.
 fn both(descriptor: &str) -> [String; 2] {
     [descriptor.replace("/*", "/0/*"), descriptor.replace("/*", "/1/*")]
 }
@@ -57,7 +57,7 @@ fn fund(wallet: &mut Client) -> Value {
     funded["psbt"].clone()
 }
 
-/// What a device with these descriptors makes of a PSBT.
+/// The PSBT after a device with these descriptors has signed it.
 fn sign(client: &mut Client, psbt: &Value, descriptor: &str) -> Value {
     let descriptors = both(descriptor).map(|text| json!({"desc": client.with_checksum(&text), "range": 10}));
     client.call("descriptorprocesspsbt", json!([psbt, descriptors]))["psbt"].clone()

@@ -1,4 +1,4 @@
-//! A plugin whose code does not return holds up its own callers and nobody else, and `listplugins` shows it.
+//! A plugin whose code does not return delays only its own callers, and `listplugins` shows it.
 
 use outrigger_tests::{Gate, Host, HostOptions, Waiting, all_groups, built, isolated, skip};
 use serde_json::json;
@@ -7,12 +7,12 @@ use crate::faults::{self, await_told, check_others};
 
 const INTERNAL: i64 = -32603;
 
-/// A host with all groups and `faulty`, whose calls may take a second, and a gate for them; `rest` belongs to its section.
+/// A host with all groups and `faulty` with a deadline of one second, and a gate; `rest` belongs to its section.
 fn start(rest: &str) -> (Host, Gate) {
     faults::start_with_gate(&format!("deadline_seconds = 1\n{rest}"))
 }
 
-/// Calls a method that waits at a gate, so many times at once, from clients that go away when all have come there.
+/// Makes `count` concurrent calls that wait at a gate, and disconnects their clients once all calls wait there.
 fn abandon(host: &Host, gate: &Gate, method: &str, count: usize) -> Vec<Waiting> {
     let body = json!({"method": method, "params": [gate.address()], "id": 1}).to_string();
     let calls: Vec<_> = (0..count).map(|_| host.client().begin(&body)).collect();
@@ -22,7 +22,7 @@ fn abandon(host: &Host, gate: &Gate, method: &str, count: usize) -> Vec<Waiting>
 }
 
 #[test]
-fn held_up_calls_cost_only_the_plugin_its_threads() {
+fn held_up_calls_use_only_the_threads_of_their_plugin() {
     let (host, gate) = start("");
     check_abandoned_calls(&host, &gate);
     check_long_calls(&host, &gate);
@@ -30,7 +30,7 @@ fn held_up_calls_cost_only_the_plugin_its_threads() {
     check_inline_calls(&host, &gate);
 }
 
-/// Calls that were abandoned are found at their deadline.
+/// The host detects abandoned calls at their deadline.
 fn check_abandoned_calls(host: &Host, gate: &Gate) {
     let mut client = host.client();
     let waiting = abandon(host, gate, "faultblocked", 5);
@@ -43,10 +43,10 @@ fn check_abandoned_calls(host: &Host, gate: &Gate) {
     client.call("faultwho", json!([]));
 }
 
-/// An inline method holds no connection up.
+/// An inline method blocks no connection.
 fn check_inline_calls(host: &Host, gate: &Gate) {
     let mut client = host.client();
-    // More than there are threads that serve connections on most machines.
+    // Most machines have fewer threads that serve connections.
     let waiting = abandon(host, gate, "faultquick", 5);
     check_others(&mut client);
     let (code, message) = client.refused("faultquick", json!([gate.address()]));
@@ -57,14 +57,14 @@ fn check_inline_calls(host: &Host, gate: &Gate) {
 }
 
 #[test]
-fn held_up_inline_method_of_a_trusted_plugin_takes_one_thread_and_only_once() {
+fn held_up_inline_method_of_a_trusted_plugin_blocks_only_one_thread() {
     let (host, gate) = start("trusted = true\n");
     let mut client = host.client();
-    // It has a connection by now, which the next one does not share a thread with.
+    // The client is connected now; the next connection gets another thread.
     check_others(&mut client);
     let waiting = abandon(&host, &gate, "faultquick", 1);
     await_told(&mut client, "stuck", &json!(1));
-    // Further calls of the plugin leave such threads alone, and new connections go to those that are free.
+    // Further calls of the plugin block no more of these threads, and new connections go to free threads.
     let further = abandon(&host, &gate, "faultquick", 5);
     for _ in 0..10 {
         check_others(&mut host.client());
@@ -73,14 +73,14 @@ fn held_up_inline_method_of_a_trusted_plugin_takes_one_thread_and_only_once() {
     await_told(&mut client, "state", &json!("running"));
 }
 
-/// Long-running calls have their threads replaced, and are answered.
+/// The host replaces the threads of long-running calls and answers the calls.
 fn check_long_calls(host: &Host, gate: &Gate) {
     let mut client = host.client();
     let body = json!({"method": "faultlong", "params": [gate.address()], "id": 1}).to_string();
     let calls: Vec<_> = (0..6).map(|_| host.client().begin(&body)).collect();
     let waiting: Vec<_> = (0..6).map(|_| gate.wait()).collect();
     await_told(&mut client, "long_calls", &json!(6));
-    // Their threads were replaced: the plugin itself has its whole share again.
+    // The host replaced the threads, so the plugin has its full share again.
     client.call("faultwho", json!([]));
     assert_eq!(client.plugin("faulty")["state"], "running");
     check_others(&mut client);
@@ -92,7 +92,7 @@ fn check_long_calls(host: &Host, gate: &Gate) {
 }
 
 #[test]
-fn held_up_cancellation_is_told_as_stuck() {
+fn held_up_cancellation_is_reported_as_stuck() {
     let (gate, kept) = (Gate::new(), Gate::new());
     let option = format!("options = {{ gate_cancel = \"{}\" }}\n", gate.address());
     let host = faults::start(&format!("deadline_seconds = 1\n{}{option}", Gate::reach(&[&gate, &kept])));
@@ -108,7 +108,7 @@ fn held_up_cancellation_is_told_as_stuck() {
     await_told(&mut client, "state", &json!("running"));
 }
 
-/// The release of an answer may be held up, too.
+/// A plugin may also block while it releases an answer.
 fn check_releases(host: &Host, gate: &Gate) {
     let mut client = host.client();
     for _ in 0..5 {
@@ -122,7 +122,7 @@ fn check_releases(host: &Host, gate: &Gate) {
 }
 
 #[test]
-fn reloadplugin_that_is_long_in_making_an_instance_holds_up_no_call() {
+fn reloadplugin_with_a_slow_new_instance_holds_up_no_call() {
     if isolated() {
         skip("what slows an instance down is kept by the library, of which each process has its own");
         return;
@@ -139,7 +139,7 @@ fn reloadplugin_that_is_long_in_making_an_instance_holds_up_no_call() {
     drop(waiting);
     assert_eq!(reload.finish().status, 200);
     assert_eq!(client.call("faultwho", json!([]))["instance"], 2);
-    // A host that is told to stop does so, though a plugin is being made.
+    // The host stops on request even while it creates a plugin's instance.
     let _reload = host.client().begin(r#"{"method":"reloadplugin","params":["faulty"],"id":1}"#);
     let waiting = gate.wait();
     let mut host = host;

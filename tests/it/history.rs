@@ -1,6 +1,6 @@
-//! The history group: gettransaction, listsinceblock and their kin, through payments and reorganisations and as a real bitcoind
-//! told recorded histories: the same blocks and transactions are fed to this host, and every answer is compared field by field,
-//! keys in their order.
+//! The history group: gettransaction, listsinceblock and related methods, through payments and reorganisations and against
+//! histories recorded from bitcoind: the host gets the same blocks and transactions, and every answer is compared field by field,
+//! including the order of keys.
 
 use bitcoin::ScriptBuf;
 use bitcoin::consensus::encode::serialize_hex;
@@ -23,14 +23,14 @@ fn listsinceblock_from_a_header_without_its_block_is_refused_unless_removed_is_l
     assert_eq!(since["transactions"][0]["category"], json!("immature"));
 }
 
-/// The keys that are not compared: of the recording node alone, empty in the recording, or compared apart; and the time at which the
-/// wallet met a block, which the recording node's wallet does behind its clock.
+/// Keys that are not compared: only the recording node has them, they are empty in the recording, or compared separately; and the
+/// time at which the wallet received a block, at which the recording node's wallet lags its clock.
 const LEFT_OUT: [&str; 4] = ["in_mempool", "hex", "lastblock", "timereceived"];
 /// The same for random histories.
 const LEFT_OUT_OF_RANDOM: [&str; 4] = ["hex", "lastblock", "lastprocessedblock", "parent_descs"];
 
-/// An answer without these keys, and without the time of transactions that a rescan found: Bitcoin Core 29 reckons it by other rules
-/// than 0.21 and this host.
+/// An answer without these keys and without the time of transactions found by a rescan: Bitcoin Core 29 computes it differently
+/// from 0.21 and this host.
 fn without(value: &Value, keys: &[&str], rescanned: &[Value]) -> Value {
     match value {
         Value::Object(object) => {
@@ -47,7 +47,7 @@ fn without(value: &Value, keys: &[&str], rescanned: &[Value]) -> Value {
     }
 }
 
-/// The lists of listsinceblock in an order of their own; other answers as they are.
+/// Sorts the lists of listsinceblock; leaves other answers unchanged.
 fn sorted(mut listing: Value) -> Value {
     for key in ["transactions", "removed"] {
         if let Some(entries) = listing.get_mut(key).and_then(Value::as_array_mut) {
@@ -60,7 +60,7 @@ fn sorted(mut listing: Value) -> Value {
     listing
 }
 
-/// Says again what the node was told, and checks what it answers.
+/// Repeats the recorded actions on the wallet and checks its answers.
 fn play(wallet: &mut Client, actions: &Value, step: &str) {
     for action in actions.as_array().unwrap() {
         let (method, params, result) = (action[0].as_str().unwrap(), action[1].clone(), &action[2]);
@@ -72,7 +72,7 @@ fn play(wallet: &mut Client, actions: &Value, step: &str) {
     }
 }
 
-/// The answers of gettransaction and of these methods that differ from those of a recorded step in what `alike` leaves of them.
+/// The answers of gettransaction and these methods that differ from a recorded step after `alike` has reduced both.
 fn differences(wallet: &mut Client, step: &Value, methods: &[&str], alike: impl Fn(&Value) -> Value) -> Vec<String> {
     let mut differ = Vec::new();
     let mut note = |what: String, got: &Value, expected: &Value| {
@@ -100,7 +100,7 @@ fn host(release: u32) -> Host {
 }
 
 #[test]
-fn gettransaction_and_listsinceblock_tell_a_recorded_history_alike() {
+fn gettransaction_and_listsinceblock_match_a_recorded_history() {
     for release in RECORDED {
         let host = host(release);
         let mut client = host.client();
@@ -122,7 +122,7 @@ fn gettransaction_and_listsinceblock_tell_a_recorded_history_alike() {
 }
 
 #[test]
-fn gettransaction_and_listsinceblock_tell_recorded_random_histories_alike() {
+fn gettransaction_and_listsinceblock_match_recorded_random_histories() {
     for release in RECORDED {
         let host = host(release);
         let mut client = host.client();

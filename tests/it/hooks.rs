@@ -1,11 +1,11 @@
-//! Programs that the host starts at blocks, payments, its start and its end.
+//! Programs that the host starts on blocks, payments, startup and shutdown.
 
 use std::path::Path;
 
 use outrigger_tests::{Host, HostOptions, NOBODY, bitcoind, wait_until};
 use serde_json::json;
 
-/// Each program makes a file in a folder, whose name says what it was told.
+/// Each program creates a file in a folder, named after its arguments.
 fn with_hooks(folder: &Path) -> HostOptions {
     let hooks = [
         ("blocknotify", "block %s"),
@@ -24,7 +24,7 @@ fn check(options: HostOptions, folder: &Path) {
     let mut wallet = host.new_wallet("a;$(b)");
     let address = wallet.call("getnewaddress", json!([]));
     let mined = wallet.call("generatetoaddress", json!([1, address]));
-    // The coinbase becomes mature.
+    // Make the coinbase mature.
     let last = wallet.call("generatetoaddress", json!([100, NOBODY]))[99].clone();
     wait_until("the program at a block ran", has(format!("block {}", last.as_str().unwrap())));
     let block = wallet.call("getblock", json!([mined[0]]));
@@ -37,13 +37,13 @@ fn check(options: HostOptions, folder: &Path) {
 }
 
 #[test]
-fn blocknotify_and_its_kin_start_programs_without_a_shell() {
+fn blocknotify_and_similar_options_start_programs_without_a_shell() {
     let folder = tempfile::tempdir().unwrap();
     check(with_hooks(folder.path()), folder.path());
 }
 
 #[test]
-fn blocknotify_and_its_kin_start_programs_in_front_of_a_bitcoind() {
+fn blocknotify_and_similar_options_start_programs_in_front_of_a_bitcoind() {
     if bitcoind::installed().is_some() {
         let folder = tempfile::tempdir().unwrap();
         check(HostOptions { bitcoind: Some(Vec::new()), ..with_hooks(folder.path()) }, folder.path());

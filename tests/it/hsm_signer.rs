@@ -1,4 +1,4 @@
-//! The example `hsm-signer`: wallets whose keys are in another process. All methods that sign use them.
+//! The example `hsm-signer`: wallets whose keys another process holds. All signing methods use it.
 
 use std::process::Command;
 
@@ -45,7 +45,7 @@ fn import(wallet: &mut Client, private: bool) {
     }
 }
 
-/// A descriptor's public text, as a wallet with the private keys lists it.
+/// A descriptor's public text, as a wallet with private keys lists it.
 fn public(kind: &str, purpose: u32, branch: u32, client: &mut Client) -> String {
     let listed = client.wallet("hot").call("listdescriptors", json!([]));
     let texts = listed["descriptors"].as_array().unwrap().iter().map(|one| one["desc"].as_str().unwrap());
@@ -54,7 +54,7 @@ fn public(kind: &str, purpose: u32, branch: u32, client: &mut Client) -> String 
     texts.into_iter().find(matches).unwrap().to_owned()
 }
 
-/// The wallets "hot", which has the keys, and "vault", which has not; both know the same addresses.
+/// The wallets "hot", with private keys, and "vault", without; both have the same addresses.
 fn wallets(host: &Host) -> (Client, Client) {
     let mut client = host.client();
     let mut hot = client.create_wallet("hot", json!({"blank": true}));
@@ -75,7 +75,7 @@ fn fund(vault: &mut Client) {
 #[test]
 fn hsm_signer_serves_every_method_that_signs_from_its_own_process() {
     let (hsm, isolated) = (daemon(), has_sandbox());
-    // In the host's process where this system allows no sandbox.
+    // Runs in the host's process if the system has no sandbox.
     let host = Host::start_with(options(&hsm, if isolated { "isolated = true\n" } else { "" }));
     let (mut hot, mut vault) = wallets(&host);
     let info = vault.call("getwalletinfo", json!([]));
@@ -98,7 +98,7 @@ fn hsm_signer_serves_every_method_that_signs_from_its_own_process() {
     let processed = vault.call("walletprocesspsbt", json!([funded["psbt"]]));
     assert_eq!(processed["complete"], json!(true), "{processed}");
 
-    // The signatures are those of a wallet with the same keys.
+    // The signatures match those of a wallet with the same keys.
     let coins = vault.call("listunspent", json!([0]));
     let inputs: Vec<Value> =
         coins.as_array().unwrap().iter().map(|coin| json!({"txid": coin["txid"], "vout": coin["vout"]})).collect();
@@ -120,7 +120,7 @@ fn hsm_signer_serves_every_method_that_signs_from_its_own_process() {
 }
 
 #[test]
-fn hsm_signer_that_does_not_answer_stores_nothing_and_is_told_by_name() {
+fn unreachable_hsm_signer_is_named_and_the_wallet_stores_nothing() {
     let mut hsm = daemon();
     let host = Host::start_with(options(&hsm, ""));
     let (_, mut vault) = wallets(&host);
@@ -153,13 +153,13 @@ fn hsm_signer_that_does_not_answer_stores_nothing_and_is_told_by_name() {
     vault.call("startplugin", json!(["hsm-signer"]));
     vault.call("reloadplugin", json!(["hsm-signer"]));
     vault.call("sendtoaddress", json!([ELSEWHERE, 1]));
-    // No client calls the functions of a provider.
+    // Clients cannot call a provider's functions.
     let (code, _) = vault.refused("keys-provider/1.sign", json!([{}]));
     assert_eq!(code, -32601);
 }
 
 #[test]
-fn hsm_signer_that_hangs_is_told_before_the_call_s_deadline() {
+fn hanging_hsm_signer_is_reported_before_the_deadline_of_the_call() {
     let hsm = daemon();
     let options = options(&hsm, "");
     let config = options.config_file();
@@ -198,7 +198,7 @@ fn wallet_signer_must_be_a_plugin_that_provides_keys() {
 }
 
 #[test]
-fn a_policy_judges_what_hsm_signer_signs_and_other_wallets_with_its_keys() {
+fn a_policy_judges_wallets_of_hsm_signer_and_other_wallets_with_the_same_keys() {
     let hsm = daemon();
     let options = options(&hsm, "");
     let judge = built().library("outrigger_judge").display().to_string();
@@ -213,7 +213,7 @@ fn a_policy_judges_what_hsm_signer_signs_and_other_wallets_with_its_keys() {
     let (mut hot, mut vault) = wallets(&host);
     fund(&mut vault);
     let refused = (-4, "The policy 'judge' refuses: It is Sunday".to_owned());
-    // Another wallet of the same provider, which may name the same keys otherwise.
+    // Another wallet of the same provider, which may use other references to the same keys.
     vault.call("createwallet", json!({"wallet_name": "other", "disable_private_keys": true, "external_signer": true}));
     let coin = vault.call("listunspent", json!([]))[0].clone();
     let import = json!([[{"desc": coin["desc"], "timestamp": "now"}]]);

@@ -1,4 +1,4 @@
-//! importmulti and importdescriptors: what is imported is found on the chain.
+//! importmulti and importdescriptors: the wallet finds payments to imported scripts on the chain.
 
 use outrigger_tests::{Client, ELSEWHERE, Host, XPRV};
 use serde_json::{Value, json};
@@ -102,7 +102,7 @@ fn give_each_request_a_result(client: &mut Client) {
     assert_eq!(results[2], json!({"success": false, "error": invalid}));
     let missing = json!({"code": -1, "message": "Missing required fields"});
     assert_eq!(results[3], json!({"success": false, "error": missing}));
-    // The key owns its P2WPKH form too; the watched address counts only when asked for.
+    // The key also owns its P2WPKH form; the watched address counts only on request.
     let count = |listed: Value| listed["transactions"].as_array().unwrap().len();
     assert_eq!(count(wallet.call("listsinceblock", json!([]))), 4);
     assert_eq!(count(wallet.call("listsinceblock", json!(["", 1, true]))), 104);
@@ -114,7 +114,7 @@ fn give_each_request_a_result(client: &mut Client) {
     assert_eq!(second[0]["error"], json!({"code": -4, "message": message}));
 }
 
-/// importmulti fails before it has stored anything, importdescriptors after it has stored the former requests.
+/// importmulti fails before it stores anything, importdescriptors after it has stored the earlier requests.
 fn fail_without_a_timestamp(client: &mut Client) {
     let mut wallet = client.create_wallet("untimed", json!({"blank": true}));
     let bad = (-3, "Missing required timestamp field for key".to_owned());
@@ -171,14 +171,14 @@ fn list_descriptors_that_another_wallet_takes(client: &mut Client) {
     assert_eq!(functions(&private), ["addr", "combo", "sh", "wsh"], "{private:?}");
     assert!(private[1].starts_with(&format!("combo({})#", KEY.wif)) && private[3].contains(KEY.wif), "{private:?}");
 
-    // What has private keys goes to one wallet, the rest to another that only watches.
+    // Descriptors with private keys go to one wallet, the others to a watch-only wallet.
     let import = |wallet: &mut Client, text: &str| {
         let request = json!([[{"desc": text, "timestamp": 0}]]);
         assert_eq!(wallet.call("importdescriptors", request)[0]["success"], json!(true), "{text}");
     };
     import(&mut copy, &private[1]);
     import(&mut eyes, &public[0]);
-    // What pays to the script's P2SH form is watched, too.
+    // The wallet also watches the script's P2SH form.
     import(&mut eyes, &public[2]);
     import(&mut eyes, &public[3]);
     for wallet in [&mut wallet, &mut copy] {

@@ -1,5 +1,5 @@
-//! The table of importmulti: what a request makes of a script. `data/importmulti-rows.txt` has a line for each combination of script,
-//! pieces, keys and flags: request -> answer; then, of the script, whose it is, what is known of it, and whether the wallet signs.
+//! The effect of importmulti on a script. `data/importmulti-rows.txt` has a line for each combination of script,
+//! pieces, keys and flags: request -> answer; then the script's ownership, its known data, and whether the wallet signs.
 
 use bitcoin::hashes::Hash;
 use bitcoin::opcodes::all::{OP_CHECKMULTISIG, OP_PUSHNUM_1, OP_PUSHNUM_2};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 const FORMS: [&str; 8] = ["pk", "pkh", "wpkh", "sh-wpkh", "multi", "sh-multi", "wsh-multi", "sh-wsh-multi"];
 
-/// A script, and what a request can name beside it.
+/// A script and the data that a request can give with it.
 struct Subject {
     script: ScriptBuf,
     redeem: Option<ScriptBuf>,
@@ -20,7 +20,7 @@ struct Subject {
 }
 
 impl Subject {
-    /// A script of a form, with keys that no other number has.
+    /// A script of a form, with keys unique to the number.
     fn new(form: &str, number: u16) -> Self {
         let curve = Secp256k1::new();
         let key = |place: u8| {
@@ -51,7 +51,7 @@ impl Subject {
     }
 }
 
-/// The lines of a form, in wallets that may hold private keys and may not.
+/// The lines of a form, in wallets with and without private keys enabled.
 fn lines(form: &str, number: &mut u16, with_keys: &mut Client, without_keys: &mut Client) -> Vec<String> {
     let inner = form.contains('-');
     let mut lines = Vec::new();
@@ -98,7 +98,7 @@ fn lines(form: &str, number: &mut u16, with_keys: &mut Client, without_keys: &mu
     lines
 }
 
-/// The answer to a request: success or the error, and the warnings as far as they differ.
+/// The answer to a request: success or the error, and the distinct part of each warning.
 fn outcome(answer: &Value) -> String {
     let mut told = match answer["error"]["message"].as_str() {
         Some(message) => format!("{} {message}", answer["error"]["code"]),
@@ -106,14 +106,14 @@ fn outcome(answer: &Value) -> String {
     };
     for warning in answer["warnings"].as_array().into_iter().flatten() {
         let warning = warning.as_str().unwrap().split(". If this is").next().unwrap();
-        // The hash of a key of this line.
+        // Drop the hash of one of this line's keys.
         let words: Vec<&str> = warning.split(' ').filter(|word| !word.starts_with('"')).collect();
         told = format!("{told} [{}]", words.join(" "));
     }
     told
 }
 
-/// What the wallet says of a script, and whether it signs for it.
+/// The wallet's data on a script, and whether it signs for it.
 fn state(wallet: &mut Client, subject: &Subject) -> String {
     let mut told = String::new();
     if let Ok(address) = Address::from_script(&subject.script, Network::Regtest) {
@@ -135,7 +135,7 @@ fn state(wallet: &mut Client, subject: &Subject) -> String {
 }
 
 #[test]
-fn importmulti_makes_of_each_request_what_its_row_says() {
+fn importmulti_answers_each_request_as_its_recorded_row() {
     let host = Host::start();
     let mut client = host.client();
     client.call("createwallet", json!({"wallet_name": "keys", "blank": true}));

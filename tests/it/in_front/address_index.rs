@@ -1,4 +1,4 @@
-//! The example `address-index` in front of a node: blocks and the outputs that they spend are the node's.
+//! The example `address-index` in front of a node, which serves the blocks and the outputs that they spend.
 
 use outrigger_tests::bitcoind;
 
@@ -15,11 +15,11 @@ fn address_index_has_the_balances_of_the_node_with_and_without_rest() {
         let plugins = [group("wallet", wallet), group("import", import), format!("{{ {} }}", section(", "))];
         let plugins = format!("plugins=[{}]", plugins.join(", "));
         let Some((host, relay)) = start_behind_relay_with(arguments, &[&plugins]) else { return };
-        // At the start the host asks whether the node's list of methods lets it call this one.
+        // At the start, the host checks whether the node's rpcwhitelist allows this method.
         let asked = relay.count("getblock");
         let mut node = host.node.as_ref().unwrap().client();
         let mut world = World::new(&host, 11);
-        // The coins stay mature when the last hundred blocks go.
+        // The coins stay mature when the last hundred blocks are disconnected.
         world.mine(&mut node, 200);
         world.pay(&mut node, 6);
         let paid = world.compare();
@@ -29,7 +29,7 @@ fn address_index_has_the_balances_of_the_node_with_and_without_rest() {
         world.compare();
         world.pay(&mut node, 2);
         world.compare();
-        // By REST the node gives blocks, and since release 30 the outputs that they spend.
+        // The node's REST interface serves blocks and, since release 30, the outputs that they spend.
         let has_all = !arguments.is_empty() && bitcoind::release(&mut node) >= 30;
         assert_eq!(relay.count("getblock") == asked, has_all);
     }

@@ -1,4 +1,4 @@
-//! What a wallet of the host and one of the node with the same keys tell of their addresses, coins and balances: the same.
+//! A wallet of the host and one of the node with the same keys report the same addresses, coins and balances.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::ADDRESS;
 use super::twins::Wallets;
 use crate::compared::as_core;
 
-/// The answers of both to `getaddressinfo`, without the times at which the wallets were made.
+/// Compares both answers to `getaddressinfo`, without the wallets' creation times.
 #[track_caller]
 fn check_address(wallets: &mut Wallets, address: &str) {
     let [ours, theirs] = wallets.ask("getaddressinfo", &json!([address])).map(|info| {
@@ -18,7 +18,7 @@ fn check_address(wallets: &mut Wallets, address: &str) {
     assert_eq!(ours, theirs);
 }
 
-/// The same coins, which bitcoind lists in no order.
+/// Compares the coins, which bitcoind lists in no fixed order.
 #[track_caller]
 fn check_coins(wallets: &mut Wallets, arguments: &Value) {
     let [ours, theirs] = wallets.ask("listunspent", arguments).map(|coins| {
@@ -60,7 +60,7 @@ fn getaddressinfo_listunspent_and_getbalance_answer_as_the_node() {
         let [ours, theirs] = wallets.ask("getaddressesbylabel", &json!([label]));
         assert_eq!(ours, theirs, "{label}");
     }
-    // Knots counts own change below the asked depth, and trusts less of own unconfirmed payments than Bitcoin Core.
+    // Bitcoin Knots counts own change below the requested depth, and trusts fewer own unconfirmed payments than Bitcoin Core.
     wallets.mine(1, ADDRESS);
     for depth in [json!(null), json!(-5), json!(0), json!(1)] {
         wallets.check("getbalance", json!(["*", depth])).unwrap();

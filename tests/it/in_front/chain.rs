@@ -1,4 +1,4 @@
-//! Following the node's chain and mempool.
+//! The host's wallets follow the node's chain and mempool.
 
 use bitcoin::{Amount, Denomination};
 use outrigger_tests::{Client, Host};
@@ -8,12 +8,12 @@ use super::{ADDRESS, start};
 
 const FEE: Amount = Amount::from_sat(1_000);
 
-/// How often what was seen in passing is compared with our own answers.
+/// The number of rounds that compare the wallet's answers with passed calls.
 fn rounds() -> usize {
     std::env::var("OUTRIGGER_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(60)
 }
 
-/// The last block of the wallet. `known` is one before it, so that the answer stays short.
+/// The wallet's last block. `known` is an earlier block, which keeps the answer short.
 fn last_block(wallet: &mut Client, known: &Value) -> Value {
     wallet.call("listsinceblock", json!([known]))["lastblock"].clone()
 }
@@ -26,7 +26,7 @@ fn spent(wallet: &mut Client, coin: &Value, to: &Value, amount: Amount) -> Value
 }
 
 #[test]
-fn wallet_answers_never_lag_behind_what_was_passed() {
+fn wallet_answers_never_lag_behind_passed_calls() {
     let Some(host) = start(&[]) else { return };
     let mut node = host.node.as_ref().unwrap().client();
     let mut wallet = host.new_wallet("w");
@@ -37,14 +37,14 @@ fn wallet_answers_never_lag_behind_what_was_passed() {
     let mut left = Amount::from_int_btc(50);
     let mut seen = json!("");
     for round in 0..rounds() {
-        // A passed transaction: the coin goes from hand to hand.
+        // Pass a transaction that spends the previous one's coin.
         left -= FEE;
         let signed = spent(&mut wallet, &coin, &mine, left);
         let sent = client.call("sendrawtransaction", json!([signed]));
         let newest = wallet.call("listtransactions", json!(["*", 1]))[0].clone();
         assert_eq!((&newest["txid"], &newest["confirmations"]), (&sent, &json!(0)), "round {round}");
         coin["txid"] = sent.clone();
-        // A passed block, or one mined behind the host's back that a passed answer shows.
+        // Mine a block through the host, or on the node and show it in a passed answer.
         let before = std::mem::take(&mut seen);
         seen = if round % 2 == 0 {
             client.call("generatetoaddress", json!([1, ADDRESS]))[0].clone()
@@ -58,7 +58,7 @@ fn wallet_answers_never_lag_behind_what_was_passed() {
 }
 
 #[test]
-fn payments_are_the_wallets_at_once_and_after_syncwithvalidationinterfacequeue() {
+fn wallets_see_payments_at_once_and_after_syncwithvalidationinterfacequeue() {
     let Some(host) = start(&[]) else { return };
     let mut one = host.new_wallet("one");
     let mine = one.mine(1);
@@ -77,16 +77,16 @@ fn check_synchronisation(host: &Host, wallet: &mut Client, mine: &Value) {
         left -= FEE;
         let signed = spent(wallet, &coin, mine, left);
         wallet.call("lockunspent", json!([false, [coin]]));
-        // Behind the host's back.
+        // Mine on the node, not through the host.
         let sent = node.call("sendrawtransaction", json!([signed]));
         client.call("syncwithvalidationinterfacequeue", json!([]));
-        // Which does not wait by itself.
+        // The call itself does not wait.
         assert_eq!(wallet.call("listlockunspent", json!([])), json!([]), "round {round}");
         coin["txid"] = sent;
     }
 }
 
-/// Payments through the host are the wallets' at once. The first wallet has one coin.
+/// Wallets see payments through the host at once. The first wallet has one coin.
 fn check_payments(host: &Host, one: &mut Client) {
     let (mut client, mut two) = (host.client(), host.new_wallet("two"));
     for count in 1..=3 {
@@ -97,7 +97,7 @@ fn check_payments(host: &Host, one: &mut Client) {
         let pending = two.call("getbalances", json!([]))["mine"]["untrusted_pending"].clone();
         assert_eq!(pending.as_f64(), Some(f64::from(count)));
     }
-    // What another client gives to the node is seen by the wallets as soon as the client has its answer.
+    // Wallets see another client's passed transaction as soon as the client has its answer.
     let coin = one.call("listunspent", json!([0]))[0].clone();
     let coin = json!({"txid": coin["txid"], "vout": coin["vout"]});
     let to = two.call("getnewaddress", json!([]));
@@ -119,7 +119,7 @@ fn listsinceblock_follows_reorganisations_of_the_node() {
         let stale = node.call("getblockhash", json!([height - depth + 1]));
         let tip = node.call("getbestblockhash", json!([]));
         let before: Vec<Value> = wallet.call("listsinceblock", json!([]))["transactions"].as_array().unwrap().clone();
-        // Behind the host's back, and one block further than before.
+        // Reorganise on the node, to a tip one block higher.
         node.call("invalidateblock", json!([stale]));
         node.call("generatetoaddress", json!([depth + 1, ADDRESS]));
         let seen = client.call("getbestblockhash", json!([]));
@@ -129,7 +129,7 @@ fn listsinceblock_follows_reorganisations_of_the_node() {
         let lost = |entry: &&Value| entry["blockheight"].as_u64().is_some_and(|at| at > height - depth);
         assert_eq!(removed.len(), before.iter().filter(lost).count(), "depth {depth}");
         assert!(since["transactions"].as_array().unwrap().iter().all(|entry| entry["category"] != "generate"));
-        // To a lower tip, which the node's operator has said.
+        // The node's operator moves the tip to a lower block.
         node.call("invalidateblock", json!([seen]));
         let lower = client.call("getbestblockhash", json!([]));
         assert_eq!(last_block(&mut wallet, &json!("")), lower);
@@ -141,7 +141,7 @@ fn listsinceblock_follows_reorganisations_of_the_node() {
 
 #[test]
 fn importdescriptors_finds_history_with_and_without_filters() {
-    // `rescans` has the other combinations of filters and REST.
+    // `rescans` tests the other combinations of filters and REST.
     for arguments in ["-blockfilterindex=1", "-rest=1"] {
         let Some(host) = start(&[arguments]) else { return };
         let mut client = host.client();
@@ -189,7 +189,7 @@ fn block_widens_a_range_twice_in_reverse_order_for_a_wallet_at_the_tip_and_far_b
     }
     client.call("unloadwallet", json!(["far"]));
     let keypool = 1000;
-    // Each address is known only once the payment behind it in the block has widened the range.
+    // Each address becomes known only after a later payment in the block has widened the range.
     let indexes = [2 * keypool + 4, keypool + 5, 5];
     let addresses = node.call("deriveaddresses", json!([text, [0, indexes[0]]]));
     let coins = payer.call("listunspent", json!([]));

@@ -1,4 +1,4 @@
-//! importdescriptors with each field absent, null, of each type and at its bounds: the host's wallets and the node's answer the same.
+//! Wallets of host and node answer importdescriptors alike with each field absent, null, of each type and at its bounds.
 
 use outrigger_tests::XPRV;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::{answer, start};
 
 const FIELDS: [&str; 7] = ["desc", "active", "range", "next_index", "timestamp", "internal", "label"];
 
-/// What each field is given in turn.
+/// The values that each field takes in turn.
 fn values() -> Vec<Value> {
     let numbers = json!([5, -1, 1.5, 0, 2_147_483_647, 2_147_483_648_u64, 9_223_372_036_854_775_808_u64]);
     let texts = json!(["x", "", "*", "now"]);
@@ -28,7 +28,7 @@ fn importdescriptors_answers_each_field_of_each_type_as_the_node() {
         let mut wallets = [host.client().wallet(name), node.wallet(name)];
         for (form, field) in ["/*", ""].into_iter().flat_map(|form| FIELDS.map(|field| (form, field))) {
             for value in values().into_iter().map(Some).chain([None]) {
-                // No descriptor stands in the way of the next.
+                // Use a fresh descriptor, which conflicts with no earlier one.
                 number += 1;
                 let private = format!("wpkh({XPRV}/{number}{form})");
                 let told = node.call("getdescriptorinfo", json!([private]));

@@ -1,4 +1,4 @@
-//! Behind a proxy that ends each connection after its answer.
+//! A node behind a proxy that closes each connection after its answer.
 
 use outrigger_tests::{Bitcoind, Relay, bitcoind};
 use serde_json::json;
@@ -9,7 +9,7 @@ use super::{ADDRESS, start_before};
 use crate::metrics::ask;
 
 #[test]
-fn node_behind_a_proxy_without_keep_alive_gets_only_what_has_no_effects() {
+fn node_behind_a_proxy_without_keep_alive_gets_only_calls_without_effects() {
     let Some(path) = bitcoind::installed() else { return };
     let (node, _) = Bitcoind::start_with(path, &[]);
     let relay = Relay::to(node.address);
@@ -34,7 +34,7 @@ fn node_behind_a_proxy_without_keep_alive_gets_only_what_has_no_effects() {
     assert_eq!(client.refused("generatetoaddress", payment.clone()), (-1, reason));
     assert!(ask(metrics, "GET /readyz").starts_with("HTTP/1.1 503"));
 
-    // Another node comes to listen behind the proxy, which itself is there all the time.
+    // Another node replaces the first behind the proxy, which keeps running.
     let node = host.node.as_mut().unwrap();
     node.stop();
     assert_eq!(client.refused("getblockcount", json!([])).0, -28);
@@ -52,7 +52,7 @@ fn node_behind_a_proxy_without_keep_alive_gets_only_what_has_no_effects() {
     node.start_again_on("regtest");
     until_answered(&mut client, "getblockcount");
     relay.end_connections(false);
-    // The first answer whose connection is kept shows that this one is.
+    // The first answer on a connection that stays open shows that the proxy keeps connections.
     until_answered(&mut client, "getblockcount");
     assert_eq!(client.call("generatetoaddress", payment).as_array().unwrap().len(), 1);
 }

@@ -1,4 +1,4 @@
-//! The feerate of payments that name none: the node's estimate, of the kind that they ask for.
+//! Payments without a feerate use the node's estimate in the requested mode.
 
 use outrigger_tests::Client;
 use outrigger_tests::bitcoind::{release, twin_named};
@@ -9,12 +9,12 @@ use super::{ADDRESS, start};
 const TARGET: u32 = 6;
 const LOW: u32 = 2;
 const HIGH: u32 = 100;
-/// Blocks without the low ones, after how many of them each is confirmed all the same, and the blocks after these with all payments.
+/// The blocks with only high feerates, the delay in blocks until a low one confirms, and the later blocks with all payments.
 const DEAR: usize = 40;
 const LATE: usize = 15;
 const CHEAP: usize = 110;
 
-/// Payments and blocks of which the node learns that low feerates were not enough once, and are now.
+/// Makes payments and blocks from which the node learns that low feerates were too low before but are enough now.
 fn teach(node: &mut Client, payer: &mut Client) {
     let mine = payer.call("getnewaddress", json!([]));
     node.call("generatetoaddress", json!([60, mine]));
@@ -38,14 +38,14 @@ fn teach(node: &mut Client, payer: &mut Client) {
 }
 
 #[test]
-fn estimate_mode_has_the_effect_that_it_has_in_bitcoind() {
+fn estimate_mode_works_as_in_bitcoind() {
     let Some(host) = start(&["-addresstype=bech32", "-fallbackfee=0.0001"]) else { return };
     let mut node = host.node.as_ref().unwrap().client();
     let mut payer = node.create_wallet("payer", json!({}));
     teach(&mut node, &mut payer);
     let [economical, conservative] = ["economical", "conservative"]
         .map(|mode| node.call("estimatesmartfee", json!([TARGET, mode]))["feerate"].as_f64().unwrap());
-    // Since Bitcoin Core 32 an estimate is no higher than the mempool's own, whatever the mode.
+    // Since Bitcoin Core 32, the mempool's estimate caps the estimates of both modes.
     let is_capped = release(&mut node) >= 32;
     assert!(economical < conservative || is_capped, "{economical} and {conservative} of the node");
 
@@ -65,13 +65,13 @@ fn estimate_mode_has_the_effect_that_it_has_in_bitcoind() {
     let mode = |mode: &str| json!({"conf_target": TARGET, "estimate_mode": mode, "change_type": "bech32"});
     let (low, high) = (fees(&mode("Economical")), fees(&mode("CONSERVATIVE")));
     assert!(low < high || is_capped, "{low} and {high}");
-    // Where nothing is said, a payment that can be replaced pays the lower one, since its fee can be raised.
+    // Without a mode, a replaceable payment uses the lower estimate, since its fee can be bumped.
     for (replaceable, fee) in [(true, low), (false, high)] {
         let unset = json!({"conf_target": TARGET, "replaceable": replaceable, "change_type": "bech32"});
         assert!((fees(&unset) - fee).abs() < 1e-8, "{replaceable}");
     }
 
-    // The others read it, too.
+    // The other payment methods use the mode as well.
     let mut fee_of = |method: &str, params: Value| {
         let answer = ours.call(method, params);
         let txid = answer.get("txid").unwrap_or(&answer).clone();

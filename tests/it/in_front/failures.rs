@@ -1,4 +1,4 @@
-//! What happens when the node is away, comes back, or is another one.
+//! The node is away, returns, or is replaced by another one.
 
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ pub fn until_answered(client: &mut Client, method: &str) -> Value {
 }
 
 #[test]
-fn absent_node_reads_as_28_also_at_the_start_and_its_new_cookie_is_found() {
+fn calls_fail_with_28_while_the_node_is_away_and_the_host_finds_its_new_cookie() {
     let Some(mut host) = start_set(&[], &["metrics.listen=127.0.0.1:0"]) else { return };
     let metrics = host.metrics.unwrap();
     assert!(ask(metrics, "GET /readyz").starts_with("HTTP/1.1 200"));
@@ -47,7 +47,7 @@ fn absent_node_reads_as_28_also_at_the_start_and_its_new_cookie_is_found() {
         wait_until("the node is missed", || ask(metrics, "GET /readyz").starts_with("HTTP/1.1 503"));
         assert!(ask(metrics, "GET /metrics").contains("outrigger_node_reached 0.0"));
         assert!(ask(metrics, "GET /healthz").starts_with("HTTP/1.1 200"));
-        // What needs no node is answered.
+        // The host answers calls that need no node.
         wallet.call("getnewaddress", json!([]));
         wallet.call("setlabel", json!([mine, "label"]));
         assert_eq!(client.call("listwallets", json!([])), json!(["w"]));
@@ -59,13 +59,13 @@ fn absent_node_reads_as_28_also_at_the_start_and_its_new_cookie_is_found() {
         assert_eq!(client.call("getbestblockhash", json!([])), wallet.call("listsinceblock", json!([]))["lastblock"]);
         host.node = Some(node);
     }
-    // A node that is killed may have lost its last block, and mine one with the same coinbase in its place.
+    // A killed node may have lost its last block and replaced it by one with the same coinbase.
     let blocks = client.call("getblockcount", json!([]));
     assert_eq!(wallet.call("getwalletinfo", json!([]))["txcount"], blocks);
     check_start(host, &mine);
 }
 
-/// A host with the wallet of this address starts while the node is away, and follows it later.
+/// A host with the wallet that owns `mine` starts while the node is away, and follows the node later.
 fn check_start(mut host: Host, mine: &Value) {
     let node = host.node.as_mut().unwrap();
     node.client().call("generatetoaddress", json!([1, ADDRESS]));
@@ -83,7 +83,7 @@ fn check_start(mut host: Host, mine: &Value) {
 }
 
 #[test]
-fn wallets_are_told_as_long_as_the_patience_with_the_node_lasts() {
+fn wallets_answer_until_the_patience_with_the_node_ends() {
     let Some(mut host) = start_set(&[], &["backend.patience_seconds=1"]) else { return };
     let mut wallet = host.new_wallet("w");
     wallet.call("listsinceblock", json!([]));
@@ -99,7 +99,7 @@ fn wallets_are_told_as_long_as_the_patience_with_the_node_lasts() {
 }
 
 #[test]
-fn payment_that_a_reorganisation_undid_is_not_pending_once_the_node_has_lost_it() {
+fn payment_undone_by_a_reorganisation_is_not_pending_once_the_node_has_lost_it() {
     let Some((mut host, relay)) = start_behind_relay(&["-fallbackfee=0.0001"]) else { return };
     let mut wallet = host.new_wallet("w");
     let mine = wallet.call("getnewaddress", json!([]));
@@ -111,12 +111,12 @@ fn payment_that_a_reorganisation_undid_is_not_pending_once_the_node_has_lost_it(
     let mut confirmations =
         || wallet.try_call("gettransaction", json!([paid])).map(|found| found["confirmations"].clone());
     wait_until("the wallet has the payment", || confirmations() == Ok(json!(1)));
-    // The node has it in its mempool again, which the host is about to read when the node loses all.
+    // The payment returns to the node's mempool, and the node loses all data while the host requests the mempool.
     let mut found = relay.hold("getrawmempool", Point::Request);
     node.call("invalidateblock", json!([block]));
     let held = loop {
         let held = found.recv().unwrap();
-        // One that the host sent before it saw the block go keeps it from following.
+        // A request from before the host saw the disconnected block delays the host; release it.
         if comes_within(Duration::from_secs(5), || confirmations() == Ok(json!(0))) {
             break held;
         }

@@ -1,4 +1,4 @@
-//! A node, or what stands before it, that gives other blocks and transactions than it was asked for: none is taken over.
+//! The host rejects blocks and transactions other than the requested ones, from the node or a proxy before it.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -37,7 +37,7 @@ fn payer(node: &mut Client) -> Client {
     payer
 }
 
-/// Makes another body of a reply's by changing its results, which are hexadecimal. The rest stays byte by byte.
+/// Changes the hexadecimal results of a reply's body and leaves its other bytes alone.
 fn altered<T: Decodable + Encodable>(body: &[u8], change: impl Fn(T) -> T) -> Option<Vec<u8>> {
     let mut text = String::from_utf8(body.to_vec()).ok()?;
     let replies: Value = serde_json::from_slice(body).ok()?;
@@ -50,7 +50,7 @@ fn altered<T: Decodable + Encodable>(body: &[u8], change: impl Fn(T) -> T) -> Op
 
 type Change = Box<dyn Fn(Block) -> Block + Send>;
 
-/// The ways to give another block; `other` is one that stands elsewhere in the chain.
+/// The ways to falsify a block; `other` is another block of the chain.
 fn changes(other: Block) -> Vec<(&'static str, Change)> {
     vec![
         (
@@ -68,7 +68,7 @@ fn changes(other: Block) -> Vec<(&'static str, Change)> {
                 block
             }),
         ),
-        // Three transactions have the same root as these four.
+        // The three transactions have the same merkle root as these four.
         (
             "has other transactions",
             Box::new(|mut block| {
@@ -95,7 +95,7 @@ fn changes(other: Block) -> Vec<(&'static str, Change)> {
 }
 
 #[test]
-fn false_blocks_transactions_and_estimates_are_not_taken_over() {
+fn host_rejects_false_blocks_transactions_and_estimates() {
     let log = tempfile::tempdir().unwrap();
     let Some((host, relay)) = start(log.path(), &[]) else { return };
     let mut payer = payer(&mut host.node.as_ref().unwrap().client());
@@ -104,7 +104,7 @@ fn false_blocks_transactions_and_estimates_are_not_taken_over() {
     check_estimates(&host, &relay);
 }
 
-/// A block that is not the one asked for is asked for again.
+/// The host requests a block again if it gets another one.
 fn check_blocks(host: &Host, relay: &Relay, payer: &mut Client, log: &Path) {
     let mut wallet = host.new_wallet("w");
     let mut node = host.node.as_ref().unwrap().client();
@@ -117,13 +117,13 @@ fn check_blocks(host: &Host, relay: &Relay, payer: &mut Client, log: &Path) {
     let other: Block = deserialize_hex(node.call("getblock", json!([first, 0])).as_str().unwrap()).unwrap();
     for (number, (reason, change)) in (0_u8..).zip(changes(other)) {
         let before = unproven(host);
-        // The wallet may still be at blocks that nobody has paid in.
+        // The wallet may still be reading blocks without payments.
         let change = move |block: Block| if block.txdata.len() == 3 { change(block) } else { block };
         relay.change("\"method\":\"getblock\"", move |body| altered(body, &change));
         payer.call("sendtoaddress", json!([address, 1]));
         payer.call("sendtoaddress", json!([ADDRESS, 1]));
         node.call("generatetoaddress", json!([1, ADDRESS]));
-        // It is asked again and again.
+        // The host repeats the request.
         wait_until("the block was refused", || unproven(host) > before + 1.0);
         let held = balance(&mut wallet);
         assert!(held.is_none_or(|held| held == f64::from(number)), "{held:?}: {reason}");
@@ -136,9 +136,9 @@ fn check_blocks(host: &Host, relay: &Relay, payer: &mut Client, log: &Path) {
 }
 
 #[test]
-fn rescan_takes_no_block_that_is_not_the_one_asked_for() {
+fn rescan_rejects_every_block_but_the_requested_one() {
     let log = tempfile::tempdir().unwrap();
-    // With and without filters, which only say what to read.
+    // Filters only select the blocks to read.
     for set in [&[][..], &["backend.filters=false"]] {
         let Some((host, relay)) = start(log.path(), set) else { return };
         let mut node = host.node.as_ref().unwrap().client();
@@ -170,7 +170,7 @@ fn rescan_takes_no_block_that_is_not_the_one_asked_for() {
     }
 }
 
-/// A transaction of the mempool that is not the one asked for.
+/// The host rejects a mempool transaction other than the requested one.
 fn check_transactions(host: &Host, relay: &Relay, payer: &mut Client) {
     let mut wallet = host.new_wallet("paid");
     let address = wallet.call("getnewaddress", json!([]));
@@ -191,7 +191,7 @@ fn check_transactions(host: &Host, relay: &Relay, payer: &mut Client) {
     assert_eq!(wallet.call("gettransaction", json!([paid]))["amount"].as_f64(), Some(1.0));
 }
 
-/// An estimate above `max_estimate` is refused before anything is signed.
+/// The host refuses an estimate above `max_estimate` before it signs.
 fn check_estimates(host: &Host, relay: &Relay) {
     let mut wallet = host.new_wallet("payer");
     wallet.mine(101);
@@ -212,7 +212,7 @@ fn check_estimates(host: &Host, relay: &Relay) {
         assert!(code == -4 && message.contains("1000.001 sat/vB") && message.contains("1000.000 sat/vB"), "{message}");
     }
     assert_eq!(wallet.call("listtransactions", json!(["*", 1000])).as_array().unwrap().len(), 101);
-    // One that names its feerate needs no estimate.
+    // A payment with a feerate needs no estimate.
     wallet.call("sendtoaddress", json!([ADDRESS, 1, "", "", false, true, null, "unset", null, 2]));
     relay.change("\"method\":\"estimatesmartfee\"", estimate(0.0002));
     wallet.call("sendtoaddress", json!([ADDRESS, 1]));

@@ -1,4 +1,4 @@
-//! The groups chain and mining, which are off by default in front of a node: their services answer there as on the embedded chain.
+//! The groups chain and mining, which are off by default in front of a node, work there as on the embedded chain.
 
 use bitcoin::ScriptBuf;
 use outrigger_tests::{Client, Host, RECORDED, bitcoind, built, miner, recorded, recorded_chain, wait_until};
@@ -10,19 +10,19 @@ const MINING: &str =
     "{ file = \"mining\", trusted = true, grants = [\"chain/1\", \"mempool/1\", \"events/1\", \"log/1\"] }";
 const CHAIN: &str = "{ file = \"chain\", trusted = true, grants = [\"chain/1\", \"mempool/1\", \"log/1\"] }";
 
-/// What most miners ask with.
+/// The request that most miners send.
 fn request() -> Value {
     json!([{"rules": ["segwit"]}])
 }
 
-/// A host with one group, its client and one of the node; `None` where there is no bitcoind here.
+/// A host with one group, its client and one of the node; `None` if no bitcoind is installed.
 fn with(arguments: &[&'static str], group: &str) -> Option<(Host, Client, Client)> {
     let host = start_with(arguments, &[group.to_owned()], &[])?;
     let (client, node) = (host.client(), host.node.as_ref().unwrap().client());
     Some((host, client, node))
 }
 
-/// An answer without what differs from call to call.
+/// An answer without these keys, which differ from call to call.
 fn without(mut answer: Value, keys: &[&str]) -> Value {
     keys.iter().for_each(|key| drop(answer.as_object_mut().unwrap().remove(*key)));
     answer
@@ -46,7 +46,7 @@ fn third_party_mining_plugin_runs_unchanged() {
 }
 
 #[test]
-fn templates_and_fee_deltas_of_the_group_are_those_of_the_node_and_its_blocks_are_taken() {
+fn templates_and_fee_deltas_match_the_node_which_accepts_the_blocks() {
     let Some((_host, mut client, mut node)) = with(&[], MINING) else { return };
     let paid = pay(&mut node, &[1, 10, 3]);
     let template = client.call("getblocktemplate", request());
@@ -62,7 +62,7 @@ fn templates_and_fee_deltas_of_the_group_are_those_of_the_node_and_its_blocks_ar
     assert_eq!(client.call("submitblock", json!([miner::hex(&block)])), Value::Null);
     assert_eq!(node.call("getbestblockhash", json!([])), json!(block.block_hash()));
     assert_eq!(client.call("submitblock", json!([miner::hex(&block)])), json!("duplicate"));
-    // The next one is of the new tip, at once.
+    // The next template builds on the new tip at once.
     let next = client.call("getblocktemplate", request());
     assert_eq!((&next["previousblockhash"], &next["transactions"]), (&json!(block.block_hash()), &json!([])));
     let mined = client.call("generatetoaddress", json!([2, ADDRESS]));
@@ -84,7 +84,7 @@ fn long_polls_of_the_group_end_with_blocks_and_payments_of_the_node() {
     let mined = node.call("generatetoaddress", json!([1, ADDRESS]))[0].clone();
     let answer = waiting.answer();
     assert_eq!(answer["result"]["previousblockhash"], mined);
-    // What is paid now is in the template that ends the wait, or in the next.
+    // The payment is in the template that ends the wait, or in the next.
     let waiting = client.begin_call("getblocktemplate", poll(&answer["result"]));
     node.wallet("theirs").call("sendtoaddress", json!([ADDRESS, 1, "", "", false, true, null, "unset", null, 5]));
     let answer = waiting.answer();
@@ -95,7 +95,7 @@ fn long_polls_of_the_group_end_with_blocks_and_payments_of_the_node() {
     });
 }
 
-/// Fee deltas of the group are those of the node, for payments in the mempool and an unknown one.
+/// The group and the node report the same fee deltas, for payments in the mempool and an unknown one.
 fn check_fee_deltas(client: &mut Client, node: &mut Client, paid: &[Value]) {
     let unknown = "11".repeat(32);
     for (txid, delta) in [(paid[0].clone(), 5_000), (paid[1].clone(), -7), (json!(unknown), 9)] {
@@ -103,11 +103,11 @@ fn check_fee_deltas(client: &mut Client, node: &mut Client, paid: &[Value]) {
     }
     let ours = client.call("getprioritisedtransactions", json!([]));
     let mut theirs = node.call("getprioritisedtransactions", json!([]));
-    // Bitcoin Knots has a priority, too.
+    // Bitcoin Knots also reports a priority.
     theirs.as_object_mut().unwrap().values_mut().for_each(|one| *one = without(one.take(), &["priority_delta"]));
     assert_eq!(ours, theirs);
     assert_eq!((ours.as_object().unwrap().len(), &ours[&unknown]["fee_delta"]), (3, &json!(9)));
-    // Taken back, it is none any more.
+    // A delta of zero is removed.
     client.call("prioritisetransaction", json!([unknown, 0, -9]));
     assert_eq!(client.call("getprioritisedtransactions", json!([])).as_object().unwrap().len(), 2);
 }
@@ -134,7 +134,7 @@ fn blocks_and_headers_are_refused_for_the_reasons_of_the_node() {
         for (method, params) in
             [("getblocktemplate", proposal), ("submitheader", header), ("submitblock", json!([block]))]
         {
-            // The node first where that leaves no mark: what is submitted is known from then on.
+            // Compare submitblock with the recording, since the node would know the submitted block.
             let (ours, theirs) = match method {
                 "submitblock" => (answer(&mut client, method, params), row["submitblock"].clone()),
                 _ => (answer(&mut client, method, params.clone()), answer(&mut node, method, params)),
@@ -153,10 +153,10 @@ fn blocks_and_headers_are_refused_for_the_reasons_of_the_node() {
 }
 
 #[test]
-fn chain_of_the_group_is_that_of_the_node() {
+fn chain_group_answers_as_the_node() {
     let Some((_host, mut client, mut node)) = with(&["-txindex=1"], CHAIN) else { return };
     pay(&mut node, &[1, 2]);
-    // So many that signals for testdummy count.
+    // Enough blocks for the signals of testdummy to count.
     let best = node.call("generatetoaddress", json!([60, ADDRESS]))[59].clone();
     wait_until("the node is followed", || client.call("getbestblockhash", json!([])) == best);
     let coinbase = |node: &mut Client, hash: &Value| node.call("getblock", json!([hash, 1]))["tx"][0].clone();
@@ -167,7 +167,7 @@ fn chain_of_the_group_is_that_of_the_node() {
     let ours = client.call("getdeploymentinfo", json!([]));
     let mut theirs = node.call("getdeploymentinfo", json!([]));
     let statistics = theirs.pointer_mut("/deployments/testdummy/bip9/statistics").unwrap();
-    // Bitcoin Knots tells where the period begins, too.
+    // Bitcoin Knots also reports the start of the period.
     *statistics = without(statistics.take(), &["period_start"]);
     assert_eq!(ours, theirs);
     let first = node.call("getblockhash", json!([1]));
@@ -177,24 +177,24 @@ fn chain_of_the_group_is_that_of_the_node() {
     let moves = |client: &mut Client| client.call("getrawmempool", json!([false, true]))["mempool_sequence"].as_u64();
     wait_until("the payments have left", || client.call("getrawmempool", json!([])) == json!([]));
     let before = moves(&mut client);
-    // A block of another branch: known as such, and its transactions are not of the best chain.
+    // The block is on a stale branch now, so its transactions are not in the best chain.
     node.call("invalidateblock", json!([best]));
     let tip = node.call("getbestblockhash", json!([]));
     wait_until("the node is followed", || client.call("getbestblockhash", json!([])) == tip);
     assert_eq!(client.refused("getrawtransaction", json!([last, 1])).0, -5);
     alike(&mut client, &mut node, "getchaintips", json!([]));
-    // A block without transactions counts for the selection alone.
+    // A block without mempool transactions does not change the mempool's sequence.
     assert_eq!(moves(&mut client), before);
 }
 
 #[test]
-fn what_the_node_does_not_have_is_named_with_its_setting() {
+fn refusal_names_the_setting_that_the_node_lacks() {
     let Some((_host, mut client, mut node)) = with(&["-blocksonly=1"], CHAIN) else { return };
     let hash = node.call("generatetoaddress", json!([1, ADDRESS]))[0].clone();
     let coinbase = node.call("getblock", json!([hash, 1]))["tx"][0].clone();
     let (_, message) = client.refused("getrawtransaction", json!([coinbase]));
     assert!(message.contains("txindex=1"), "{message}");
-    // No estimate is none that failed.
+    // The node refuses estimates; the host returns none without an error.
     assert!(node.refused("estimatesmartfee", json!([6])).1.contains("disabled"));
     assert!(client.call("estimatesmartfee", json!([6])).get("feerate").is_none());
     let (_, message) = client.refused("gettxoutsetinfo", json!([]));

@@ -1,4 +1,4 @@
-//! Keys and descriptors that Bitcoin Core has since release 30: a wallet of the host and one of the node, asked the same.
+//! Keys and descriptors of Bitcoin Core since release 30: a wallet of the host and one of the node get the same calls.
 
 use outrigger_tests::{XPRV, XPUB, skip};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use super::twins::Wallets;
 const OTHER: &str =
     "tpubDC5FSnBiZDMmhiuCmWAYsLwgLYrrT9rAqvTySfuCCrgsWz8wxMXUS9Tb9iVMvcRbvFcAHGkMD5Kx8koh4GquNGNTfohfk7pgjhaPCdXpoba";
 
-/// Imports a descriptor on both sides. The node repeats a warning for each path.
+/// Imports a descriptor into both wallets. The node repeats a warning for each path.
 fn import(wallets: &mut Wallets, text: &str, active: bool) -> Value {
     let node = wallets.host.node.as_ref().unwrap();
     let import = json!([[{"desc": node.client().with_checksum(text), "timestamp": "now", "active": active}]]);
@@ -18,7 +18,7 @@ fn import(wallets: &mut Wallets, text: &str, active: bool) -> Value {
     ours
 }
 
-/// The descriptors, without the times at which each side made them.
+/// The descriptors, without their creation times.
 fn listed(wallets: &mut Wallets) -> Vec<Value> {
     let [ours, theirs] = wallets.ask("listdescriptors", &json!([])).map(|answer| {
         let mut entries = answer.unwrap()["descriptors"].as_array().unwrap().clone();
@@ -90,7 +90,7 @@ fn check_derivations(wallets: &mut Wallets) {
     wallets.check("derivehdkey", json!(["zz"])).unwrap_err();
 }
 
-/// Keys that no script uses.
+/// Checks keys that no script uses.
 fn check_unused_keys(wallets: &mut Wallets) {
     for text in
         [format!("unused({XPUB})"), format!("unused({XPRV})"), format!("unused({XPRV})"), format!("unused({XPRV}/5)")]
@@ -132,7 +132,7 @@ fn check_aggregate_keys(wallets: &mut Wallets) {
     }
 }
 
-/// Refused names of wallets, and exports of a fresh wallet.
+/// Checks refused wallet names and the exports of a fresh wallet.
 fn check_exports(wallets: &mut Wallets) {
     for name in ["", "a/../b", "a/./b", "./x", "../", "..", ".", "../x", "/", "x/.."] {
         wallets.check("createwallet", json!([name])).unwrap_err();

@@ -1,4 +1,4 @@
-//! What the node tells by ZMQ may be lost, late or cut off: the host comes to the truth all the same.
+//! The host reaches the node's state even if ZMQ notifications are lost, late or cut off.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener};
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use super::{ADDRESS, start_behind_relay};
 use crate::metrics::ask;
 
-/// How many changes of the node are made, and after how many wallet and node are compared.
+/// The number of changes on the node, and the changes between comparisons of wallet and node.
 const CHANGES: u64 = 120;
 const COMPARED_EVERY: u64 = 30;
 
@@ -38,7 +38,7 @@ fn source(host: &Host) -> String {
     line.and_then(|rest| rest.split('"').next()).unwrap_or_default().to_owned()
 }
 
-/// The height of the only wallet, without a look at the node.
+/// The height of the only wallet, from metrics: the host does not ask the node.
 fn height(host: &Host) -> f64 {
     let page = ask(host.metrics.unwrap(), "GET /metrics");
     let line = page.lines().find(|line| line.starts_with("outrigger_wallet_height"));
@@ -46,7 +46,7 @@ fn height(host: &Host) -> f64 {
 }
 
 #[test]
-fn blocks_and_payments_are_told_by_zmq_where_the_node_lists_it() {
+fn host_hears_of_blocks_and_payments_by_zmq_if_the_node_lists_it() {
     let folder = tempfile::tempdir().unwrap();
     let Some((node, _)) = publishing(&folder) else { return };
     let host = host_before(node, &[]);
@@ -55,7 +55,7 @@ fn blocks_and_payments_are_told_by_zmq_where_the_node_lists_it() {
     let mut node = host.node.as_ref().unwrap().client();
     node.call("createwallet", json!(["funds"]));
     node.mine(101);
-    // Until it has told something, it may be one that tells nothing.
+    // The host relies on the publisher only after its first notification.
     wait_until("the first notification", || {
         node.call("generatetoaddress", json!([1, ADDRESS]));
         source(&host) == "zmq"
@@ -64,7 +64,7 @@ fn blocks_and_payments_are_told_by_zmq_where_the_node_lists_it() {
     wait_until("the wallet has the blocks", || (height(&host) - blocks).abs() < 0.5);
     let paid = node.call("sendtoaddress", json!([mine, 1]));
     wait_until("the wallet has the payment", || wallet.try_call("gettransaction", json!([paid])).is_ok());
-    // Another with a higher fee takes its place, and a block confirms it.
+    // A payment with a higher fee replaces it, and a block confirms the replacement.
     let replaced = node.call("bumpfee", json!([paid]))["txid"].clone();
     wait_until("the wallet has the replacement", || {
         wallet
@@ -78,7 +78,7 @@ fn blocks_and_payments_are_told_by_zmq_where_the_node_lists_it() {
 }
 
 #[test]
-fn without_zmq_and_waiting_calls_the_node_is_polled() {
+fn node_without_zmq_and_waiting_calls_is_polled() {
     let folder = tempfile::tempdir().unwrap();
     let Some((node, _)) = publishing(&folder) else { return };
     let settings = ["backend.zmq=off", "backend.long_connections=0"].map(str::to_owned);
@@ -102,14 +102,14 @@ fn node_with_one_thread_is_polled_and_answers_meanwhile() {
     assert_eq!(relay.count("waitfornewblock"), 1, "it was tried once");
 }
 
-/// Stands between the node's publisher and the host: loses some messages, holds some back until another comes, and ends connections.
+/// A proxy between the node's publisher and the host: it drops messages, delays some until the next one, and closes connections.
 struct Proxy {
     address: SocketAddr,
     honest: Arc<AtomicBool>,
     counts: Arc<Mutex<[u32; 3]>>,
 }
 
-/// A generator of numbers (SplitMix64).
+/// A pseudorandom number generator (SplitMix64).
 fn next(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut number = *state;
@@ -138,7 +138,7 @@ impl Proxy {
     }
 }
 
-/// Passes messages on until an end.
+/// Passes messages on until a connection ends.
 fn relay(
     from: &mut impl Read,
     to: &mut impl Write,
@@ -167,7 +167,7 @@ fn relay(
     }
 }
 
-/// The bytes of one message or command, and whether it is a command.
+/// The bytes of one ZMTP message or command, and whether it is a command.
 fn message(from: &mut impl Read) -> Option<(Vec<u8>, bool)> {
     let mut bytes = Vec::new();
     loop {
@@ -183,7 +183,7 @@ fn message(from: &mut impl Read) -> Option<(Vec<u8>, bool)> {
     }
 }
 
-/// A wallet's transactions that are confirmed or in the mempool: of one that was replaced before it was told of, it need not know.
+/// A wallet's confirmed and mempool transactions; it may never have heard of transactions that were replaced early.
 fn transactions(wallet: &mut Client, mempool: &Value) -> Vec<String> {
     let listed = wallet.call("listtransactions", json!(["*", 1000]));
     let counts = |entry: &&Value| {
@@ -196,11 +196,11 @@ fn transactions(wallet: &mut Client, mempool: &Value) -> Vec<String> {
 }
 
 #[test]
-fn lossy_hints_leave_wallet_and_mempool_at_the_nodes_truth() {
+fn wallet_and_mempool_match_the_node_despite_lost_notifications() {
     let folder = tempfile::tempdir().unwrap();
     let Some((node, publisher)) = publishing(&folder) else { return };
     let proxy = Proxy::start(&publisher);
-    // Without calls that wait for blocks, so that all is up to the notifications and to the looks between them.
+    // Without calls that wait for blocks, the host depends on notifications and polls.
     let settings = [format!("backend.zmq=tcp://{}", proxy.address), "backend.long_connections=0".to_owned()];
     let host = host_before(node, &settings);
     let mut wallet = host.new_wallet("w");
@@ -220,20 +220,20 @@ fn lossy_hints_leave_wallet_and_mempool_at_the_nodes_truth() {
             1 => {
                 let tip = funds.call("getbestblockhash", json!([]));
                 funds.call("invalidateblock", json!([tip]));
-                // Another than that of any block before: the same block would be invalid again.
+                // Mine to a new address: the same block would be invalid again.
                 funds.mine(2);
             }
-            // Refused once it is confirmed.
+            // The node refuses this once the payment is confirmed.
             2 | 3 => drop(funds.try_call("bumpfee", json!([last]))),
             4 => drop(funds.call("sendtoaddress", json!([ADDRESS, 0.5]))),
             _ => last = funds.call("sendtoaddress", json!([mine, 0.01])),
         }
         if change % COMPARED_EVERY == 0 {
-            // What is told after a loss shows it.
+            // The next notification reveals the loss by its sequence number.
             proxy.honest.store(true, Ordering::SeqCst);
             funds.call("sendtoaddress", json!([ADDRESS, 0.5]));
             let mempool = funds.call("getrawmempool", json!([]));
-            // The node's own wallet hears of its mempool a little later, too.
+            // The node's wallet also follows its mempool with a delay.
             wait_until("the wallet is at the node's truth", || {
                 let balances = |wallet: &mut Client| wallet.call("getbalances", json!([]))["mine"].clone();
                 transactions(&mut wallet, &mempool) == transactions(&mut twin, &mempool)

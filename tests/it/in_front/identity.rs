@@ -6,7 +6,7 @@ use serde_json::json;
 use super::failures::until_answered;
 use super::start;
 
-/// The challenge that any block solves (OP_TRUE).
+/// The signet challenge that any block satisfies (OP_TRUE).
 const ANY: &str = "-signetchallenge=51";
 
 fn in_front_of(chain: &'static str, arguments: &[&str], set: &[&str]) -> Option<Host> {
@@ -24,7 +24,7 @@ fn node_that_comes_back_on_another_chain_gets_no_call() {
     node.stop();
     node.start_again_on("signet");
     let foreign = "the node is on signet, but the host is configured for regtest";
-    // From its first call on: each connection is asked before it is used.
+    // The host checks the chain on each new connection before it passes a call.
     for _ in 0..10 {
         assert_eq!(client.refused("getblockcount", json!([])), (-1, foreign.to_owned()));
     }
@@ -74,7 +74,7 @@ fn every_network_is_served_at_its_genesis_block_and_takes_no_wallet_of_a_custom_
     }
 }
 
-/// A custom signet has a folder of its own. Backs up a wallet of it; `None`, said aloud, where there is no bitcoind here.
+/// Checks that a custom signet has a separate folder, and backs up a wallet; `None`, with a message, if no bitcoind is installed.
 fn check_custom_signet(backup: &str) -> Option<()> {
     let host = in_front_of("signet", &[ANY], &["backend.signet_challenge=\"51\""])?;
     let (mut client, mut wallet) = (host.client(), host.new_wallet("w"));
@@ -84,7 +84,7 @@ fn check_custom_signet(backup: &str) -> Option<()> {
     assert_eq!(wallet.call("getwalletinfo", json!([]))["txcount"], 2);
     wallet.call("backupwallet", json!([backup]));
     client.call("restorewallet", json!(["same", backup]));
-    // A host for the public signet does not start in front of this node.
+    // A host configured for the public signet does not start in front of this node.
     let said = Host::refused(&HostOptions::configured(&configuration(host.node.as_ref().unwrap())));
     let words = "the node is on signet with challenge 51, but the host is configured for signet with challenge 5121";
     assert!(said.contains(words), "{said}");

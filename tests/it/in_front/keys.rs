@@ -1,4 +1,4 @@
-//! Keys, messages, and transactions that are added by hand, of a wallet of the host and one of the node with the same keys.
+//! Keys, signed messages and pruned funds of a wallet of the host and one of the node with the same keys.
 
 use outrigger_tests::{XPRV, XPUB};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::ADDRESS;
 use super::twins::Wallets;
 
 impl Wallets {
-    /// Whether each counts as blank.
+    /// The `blank` flag of our wallet and of the node's.
     fn blank(&mut self) -> [Value; 2] {
         [&mut self.ours, &mut self.theirs].map(|client| client.call("getwalletinfo", json!([]))["blank"].clone())
     }
@@ -24,7 +24,7 @@ impl Wallets {
 }
 
 #[test]
-fn keys_are_told_and_taken_as_by_the_node() {
+fn keys_are_listed_and_imported_as_by_the_node() {
     let Some(mut wallets) = Wallets::start() else { return };
     check_hd_keys(&mut wallets);
     check_lone_keys(&mut wallets);
@@ -32,14 +32,14 @@ fn keys_are_told_and_taken_as_by_the_node() {
 }
 
 #[test]
-fn pruned_funds_and_messages_are_taken_as_by_the_node() {
+fn pruned_funds_and_messages_are_handled_as_by_the_node() {
     let Some(mut wallets) = Wallets::start() else { return };
     check_pruned_funds(&mut wallets);
     check_upgradewallet(&mut wallets);
     check_signmessage(&mut wallets);
 }
 
-/// createwalletdescriptor takes keys that were imported alone.
+/// createwalletdescriptor accepts imported single keys, which have no chain code.
 fn check_lone_keys(wallets: &mut Wallets) {
     let master: bitcoin::bip32::Xpriv = XPRV.parse().unwrap();
     let of = |compressed| {
@@ -73,7 +73,7 @@ fn check_signmessage(wallets: &mut Wallets) {
         wallets.check("signmessage", params).unwrap_err();
     }
     let public = wallets.ours.call("getaddressinfo", json!([address]))["pubkey"].clone();
-    // Bitcoin Knots signs for other addresses, too.
+    // Bitcoin Knots also signs for other address types.
     let bech32 = wallets.address("", "bech32");
     let error = wallets.ours.try_call("signmessage", json!([bech32, "m"])).unwrap_err();
     assert_eq!((error.code, error.message.as_str()), (-3, "Address does not refer to key"));
@@ -85,7 +85,7 @@ fn check_signmessage(wallets: &mut Wallets) {
     assert_eq!(refused, (-4, "Private key not available".into()));
 }
 
-/// getaddressinfo shows whole keys where a leaf has their hash.
+/// getaddressinfo shows full keys if a leaf contains their hash.
 fn check_leaves(wallets: &mut Wallets) {
     let keys = [1, 2, 3].map(|number| format!("[d34db33f/{number}h]{XPUB}/{number}/*"));
     for (number, form) in [
@@ -157,7 +157,7 @@ fn check_hd_keys(wallets: &mut Wallets) {
     }
     wallets.check("encryptwallet", json!(["secret"])).unwrap();
     assert_eq!(wallets.blank(), [false, false]);
-    // It has a new seed now, for all types, since it is blank no more.
+    // The wallet is no longer blank, so encryption gives it a new seed for all types.
     for client in [&mut wallets.ours, &mut wallets.theirs] {
         let keys = client.call("gethdkeys", json!([{"active_only": true}]));
         let [key] = keys.as_array().unwrap().as_slice() else { panic!("{keys}") };
@@ -168,7 +168,7 @@ fn check_hd_keys(wallets: &mut Wallets) {
 }
 
 fn check_upgradewallet(wallets: &mut Wallets) {
-    // Bitcoin Core 30 has no such method.
+    // Bitcoin Core 30 removed the method.
     if outrigger_tests::bitcoind::release(&mut wallets.theirs) >= 30 {
         assert_eq!(wallets.ours.call("upgradewallet", json!([]))["current_version"], 169_900);
         return;
@@ -224,7 +224,7 @@ fn check_pruned_funds(wallets: &mut Wallets) {
             assert_eq!(ours, theirs, "{txid}");
         }
     };
-    // Bitcoin Core 32 has deprecated it: both refuse it.
+    // Bitcoin Core 32 deprecated removeprunedfunds, so both refuse it.
     let is_deprecated = outrigger_tests::bitcoind::release(&mut wallets.theirs) >= 32;
     for txid in [&first, &sent] {
         if is_deprecated {
@@ -239,7 +239,7 @@ fn check_pruned_funds(wallets: &mut Wallets) {
     check(wallets);
     wallets.check("importprunedfunds", json!([sent_raw, other])).unwrap();
     wallets.check("importprunedfunds", json!([sent_raw, other])).unwrap();
-    // bitcoind sees only then that what was added first is spent.
+    // bitcoind detects that the first import is spent only when it reloads the wallet.
     wallets.theirs.call("unloadwallet", json!([]));
     wallets.theirs.call("loadwallet", json!(["w"]));
     check(wallets);

@@ -1,8 +1,8 @@
-//! Host or node are killed at any instant, while wallets pay and are paid, blocks come and are reorganised away. A node that was
-//! killed has lost its last blocks; now and then it goes on with a former state of its data, or with none. The wallets keep
-//! what they have answered, and tell what fresh wallets with the same descriptors tell that look through the whole chain.
+//! The test kills host or node at any instant, amid payments, blocks and reorganisations. A killed node loses its last blocks;
+//! sometimes it restarts with old data or without data. The wallets keep everything they have acknowledged, and match fresh
+//! wallets with the same descriptors that rescan the whole chain.
 //!
-//! `OUTRIGGER_KILLS` says how often there is a kill, `OUTRIGGER_KILLS_SEED` at which instants.
+//! `OUTRIGGER_KILLS` sets the number of kills, `OUTRIGGER_KILLS_SEED` their instants.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,27 +15,27 @@ use serde_json::{Value, json};
 use super::failures::until_answered;
 use crate::kills::{Numbers, share};
 
-/// How often there is a kill unless told otherwise, and how many hosts there are at once, each in front of a node of its own.
+/// The default number of kills, and the number of concurrent hosts, each in front of a separate node.
 const KILLS: u64 = 8;
 const HOSTS: u64 = 2;
 const MAX_LIFE: u64 = 800_000;
-/// After how many kills the wallets are compared with fresh ones.
+/// The number of kills between comparisons with fresh wallets.
 const COMPARED_EVERY: u64 = 10;
 const WALLETS: [&str; 2] = ["one", "two"];
-/// A wallet of the node, which pays them.
+/// The node's wallet, which pays the host's wallets.
 const FUNDS: &str = "funds";
-/// Has the node write its blocks to disk: a kill loses those that came later.
+/// A method that makes the node flush its blocks to disk: a kill loses only later blocks.
 const FLUSH: &str = "gettxoutsetinfo";
-/// The blocks of a deep reorganisation, at most: it ends the maturity of coinbases that were spent.
+/// The maximum depth of a reorganisation: deep enough to make spent coinbases immature.
 const DEEP: u64 = 120;
-/// What entries and coins of a wallet are compared by: not by what differs for who knew a transaction before it was confirmed.
+/// The compared keys of entries and coins, without keys that differ if a wallet saw the transaction unconfirmed.
 const ENTRY: &str =
     "txid vout category address label amount fee generated confirmations blockhash blockheight blockindex blocktime";
 const COIN: &str = "txid vout address label amount scriptPubKey confirmations spendable solvable desc safe";
-/// How long the host may take to follow its node.
+/// The time limit for the host to follow its node.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What the wallets have answered, and must therefore know for ever.
+/// The wallets' acknowledged payments and addresses, which they must never lose.
 #[derive(Default)]
 struct Answered {
     /// Payments, each with its wallet.
@@ -44,7 +44,7 @@ struct Answered {
     addresses: BTreeSet<(&'static str, String)>,
 }
 
-/// A client of the host: it uses the wallets until the host is gone, or one call was made after the end of the node.
+/// A client of the host: it uses the wallets until the host ends, or until one call after the node has ended.
 fn use_wallets(mut client: Client, numbers: &mut Numbers, answered: &mut Answered, over: &AtomicBool) {
     while !over.load(Ordering::Relaxed) && use_wallet(&mut client, numbers, answered).is_some() {}
 }
@@ -52,16 +52,16 @@ fn use_wallets(mut client: Client, numbers: &mut Numbers, answered: &mut Answere
 fn use_wallet(client: &mut Client, numbers: &mut Numbers, answered: &mut Answered) -> Option<()> {
     let mut any = || WALLETS[usize::from(numbers.below(2) == 0)];
     let (from, to) = (any(), any());
-    // No answer of these needs the node.
+    // getnewaddress needs no node.
     let address = client.wallet(to).call_while_alive("getnewaddress", json!([]))?.unwrap();
     answered.addresses.insert((to, address.as_str().unwrap().to_owned()));
     let mut wallet = client.wallet(from);
     match numbers.below(6) {
-        // The node takes one block of this wallet in between, or refuses it, or is away.
+        // The node may accept the block, refuse it or be away.
         0 => drop(wallet.call_while_alive("generatetoaddress", json!([1, address]))?),
         1 => drop(wallet.call_while_alive("listtransactions", json!([]))?),
         2 => drop(client.wallet(to).call_while_alive("setlabel", json!([address, "label"]))?.unwrap()),
-        // Refused where there are no coins, or after too many payments without a block.
+        // The host refuses payments without coins, or after too many payments without a block.
         _ => {
             if let Ok(txid) = wallet.call_while_alive("sendtoaddress", json!([address, 0.01]))? {
                 answered.paid.insert((from, txid.as_str().unwrap().to_owned()));
@@ -71,7 +71,7 @@ fn use_wallet(client: &mut Client, numbers: &mut Numbers, answered: &mut Answere
     Some(())
 }
 
-/// A client of the node: it makes blocks and payments to these addresses until the node is gone, or the host.
+/// A client of the node: it makes blocks and payments to these addresses until the node or the host ends.
 fn use_node(mut node: Client, numbers: &mut Numbers, addresses: &[Value], over: &AtomicBool) {
     while !over.load(Ordering::Relaxed) && change_node(&mut node, numbers, addresses).is_some() {}
 }
@@ -79,7 +79,7 @@ fn use_node(mut node: Client, numbers: &mut Numbers, addresses: &[Value], over: 
 fn change_node(node: &mut Client, numbers: &mut Numbers, addresses: &[Value]) -> Option<()> {
     let mut funds = node.wallet(FUNDS);
     let ours = addresses[usize::from(numbers.below(2) == 0)].clone();
-    // Of each block another one, so that no block comes again that was called invalid.
+    // Use a new address for each block, so that the node does not repeat an invalidated block.
     let theirs = funds.call_while_alive("getnewaddress", json!([]))?.ok()?;
     match numbers.below(9) {
         0..4 => {
@@ -105,9 +105,9 @@ fn change_node(node: &mut Client, numbers: &mut Numbers, addresses: &[Value]) ->
     Some(())
 }
 
-/// Gives the node's wallet coins where it has lost them.
+/// Funds the node's wallet if it has lost its coins.
 fn fund(node: &mut Client) {
-    // After some kills it is loaded already.
+    // After some kills, the wallet is already loaded.
     let _ = node.try_call("createwallet", json!({"wallet_name": FUNDS, "load_on_startup": true}));
     let _ = node.try_call("loadwallet", json!([FUNDS]));
     let mut funds = node.wallet(FUNDS);
@@ -118,7 +118,7 @@ fn fund(node: &mut Client) {
     }
 }
 
-/// What becomes of the data of a node that was killed.
+/// Drops a killed node's indexes; at random also saves, restores or deletes its data.
 fn change_data(host: &Host, numbers: &mut Numbers, saved: &Path) {
     let node = host.node.as_ref().unwrap();
     node.lose_indexes();
@@ -133,7 +133,7 @@ fn change_data(host: &Host, numbers: &mut Numbers, saved: &Path) {
     }
 }
 
-/// Lets clients work for some time, kills host or node or both, and starts what was killed.
+/// Lets clients work for some time, kills the host, the node or both, and restarts them.
 fn cut_short(mut host: Host, numbers: &mut Numbers, answered: &mut Answered, saved: &Path) -> Host {
     let (client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
     fund(&mut node);
@@ -145,7 +145,7 @@ fn cut_short(mut host: Host, numbers: &mut Numbers, answered: &mut Answered, sav
     std::thread::scope(|scope| {
         scope.spawn(move || use_wallets(client, &mut one, answered, over));
         scope.spawn(move || use_node(node, &mut two, &addresses, over));
-        // Not a wait for anything: this is the instant of the kill.
+        // This sleep sets the instant of the kill.
         std::thread::sleep(life);
         if kills_host {
             host.kill();
@@ -171,7 +171,7 @@ fn cut_short(mut host: Host, numbers: &mut Numbers, answered: &mut Answered, sav
     host
 }
 
-/// What a wallet tells of what is in the chain or in the mempool.
+/// A wallet's entries and coins in the chain or the mempool.
 fn told(wallet: &mut Client, mempool: &Value) -> Vec<String> {
     let is_there = |entry: &&Value| {
         entry["confirmations"].as_i64().unwrap() > 0 || mempool.as_array().unwrap().contains(&entry["txid"])
@@ -195,7 +195,7 @@ fn told(wallet: &mut Client, mempool: &Value) -> Vec<String> {
     .concat()
 }
 
-/// A wallet that is made of another's descriptors and looks through the whole chain.
+/// A new wallet with another's descriptors, which rescans the whole chain.
 fn fresh(client: &mut Client, name: &str, number: u64) -> Client {
     let listed = client.wallet(name).call("listdescriptors", json!([true]));
     let request =
@@ -206,7 +206,7 @@ fn fresh(client: &mut Client, name: &str, number: u64) -> Client {
     let mut wallet = client.wallet(&fresh.replace(' ', "%20"));
     let outcome = wallet.call("importdescriptors", json!([requests]));
     assert!(outcome.as_array().unwrap().iter().all(|one| one["success"] == true), "{outcome}");
-    // Without a label, an output to an address of its own counts as change.
+    // Without a label, an output to an own address counts as change.
     let mut known = client.wallet(name);
     for label in known.call("listlabels", json!([])).as_array().unwrap() {
         for address in known.call("getaddressesbylabel", json!([label])).as_object().unwrap().keys() {
@@ -223,7 +223,7 @@ fn compare(host: &Host, number: u64) {
         let began = Instant::now();
         loop {
             let mempool = client.call("getrawmempool", json!([]));
-            // Only who made a payment knows of it while the node does not have it: coins that the node lost may keep it from taking it.
+            // Abandon payments that the node does not accept, since a fresh wallet cannot know of them.
             for entry in wallet.call("listtransactions", json!(["*", 1_000_000])).as_array().unwrap() {
                 if entry["confirmations"] == 0 && entry["category"] == "send" {
                     let _ = wallet.try_call("abandontransaction", json!([entry["txid"]]));
@@ -244,7 +244,7 @@ fn compare(host: &Host, number: u64) {
     }
 }
 
-/// Waits until the wallets are loaded and have followed, and checks that they know what they have answered.
+/// Waits until the wallets are loaded and have followed, and checks that they know all acknowledged data.
 fn check(host: &Host, answered: &Answered) {
     let mut client = host.client();
     until_answered(&mut client, "getblockcount");
@@ -264,7 +264,7 @@ fn check(host: &Host, answered: &Answered) {
     }
 }
 
-/// One host and its node over this many kills.
+/// Runs one host and its node through this many kills.
 fn kill_often(kills: u64, mut numbers: Numbers) {
     let folder = tempfile::tempdir().unwrap();
     let saved = folder.path().join("saved");
@@ -291,7 +291,7 @@ fn kill_often(kills: u64, mut numbers: Numbers) {
 }
 
 #[test]
-fn wallets_tell_what_the_chain_has_through_kills_of_host_and_node() {
+fn wallets_match_the_chain_after_kills_of_host_and_node() {
     if bitcoind::installed().is_some() {
         share(HOSTS, KILLS, 0x6e6f_6465, kill_often);
     }

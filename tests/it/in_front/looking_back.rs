@@ -1,11 +1,11 @@
-//! What a wallet of the host and one of the node with the same keys tell of what their addresses received, and rescans: the same.
+//! A wallet of the host and one of the node with the same keys report the same receipts of addresses, and rescan alike.
 
 use serde_json::json;
 
 use super::ADDRESS;
 use super::twins::Wallets;
 
-/// All questions about what these addresses received.
+/// Compares all methods that report receipts of these addresses.
 #[track_caller]
 fn check_received(wallets: &mut Wallets, addresses: &[String], labels: &[&str]) {
     for min_depth in [json!(null), json!(0), json!(1), json!(3), json!(-9)] {
@@ -31,7 +31,7 @@ fn check_received(wallets: &mut Wallets, addresses: &[String], labels: &[&str]) 
 }
 
 #[test]
-fn listreceivedbyaddress_rescanblockchain_and_their_kin_answer_as_the_node() {
+fn listreceivedbyaddress_rescanblockchain_and_related_methods_answer_as_the_node() {
     let Some(mut wallets) = Wallets::start() else { return };
     check_refusals(&mut wallets);
     check_rescans(&mut wallets);
@@ -62,7 +62,7 @@ fn check_receipts(wallets: &mut Wallets) {
         json!(["", {addresses[1].as_str(): 70, addresses[2].as_str(): 1}, null, "", [], true, null, "unset", 10]),
     );
     check_received(wallets, &addresses, &labels);
-    // A coinbase leaves the chain with its block, and the payments wait again.
+    // A reorganisation removes a coinbase and makes the payments unconfirmed.
     let mut node = wallets.host.client();
     let tip = node.call("getblockhash", json!([125]));
     node.call("invalidateblock", json!([tip]));
@@ -70,7 +70,7 @@ fn check_receipts(wallets: &mut Wallets) {
     check_received(wallets, &addresses, &labels);
 }
 
-/// Refusals of getreceivedbyaddress and its kin.
+/// Refusals of getreceivedbyaddress and related methods.
 fn check_refusals(wallets: &mut Wallets) {
     let address = wallets.address("a", "bech32");
     for params in [

@@ -1,4 +1,4 @@
-//! Passed calls that the node did, and whose answer was lost: clients are not told to wait and to call again.
+//! If the answer of a passed call that the node may have executed is lost, the host does not ask the client to retry.
 
 use std::process::{Command, Stdio};
 
@@ -14,7 +14,7 @@ fn assert_told(answer: &Value, method: &str) {
 }
 
 #[test]
-fn passed_call_that_may_have_had_effects_is_told_as_4_and_others_as_28() {
+fn lost_answer_of_a_call_with_effects_is_reported_as_4_and_of_others_as_28() {
     let set = ["backend.wallets=node", "plugins=[]", "rpc.shutdown_grace_seconds=5"];
     let Some((host, relay)) = start_behind_relay_with(&["-fallbackfee=0.0001"], &set) else { return };
     let mut node = host.node.as_ref().unwrap().client();
@@ -47,7 +47,7 @@ fn check_lost_answers(host: &Host, relay: &Relay) {
         drop(held.recv().unwrap());
         assert_told(&pending.answer(), method);
         if method == "sendmany" {
-            // In a batch each by its own method.
+            // In a batch, each call fails by its method.
             let held = relay.hold("sendtoaddress", Point::Reply);
             let batch = json!([
                 {"id": 1, "method": "getblockcount"},
@@ -60,7 +60,7 @@ fn check_lost_answers(host: &Host, relay: &Relay) {
             assert_eq!(answers[0]["result"], json!(blocks), "{answers}");
             assert_told(&answers[1], "sendtoaddress");
             assert!(answers[2]["error"].is_null(), "{answers}");
-            // Each was done, and once.
+            // The node executed each call once.
             assert_eq!(node.call("getrawmempool", json!([])).as_array().unwrap().len(), 4);
         }
     }
@@ -74,9 +74,9 @@ fn check_lost_answers(host: &Host, relay: &Relay) {
     assert_eq!(told["error"]["code"], -28, "{told}");
 }
 
-/// Replies that are strange or end early.
+/// Malformed and truncated replies.
 fn check_strange_replies(host: &Host, relay: &Relay) {
-    // One that would be passed on as it comes if the method had no effects.
+    // The second reply would be streamed to the client if the method had no effects.
     for head in ["Content-Length: 6\r\n\r\n<html>", "Content-Length: 3000000\r\n\r\n{\"result\":["] {
         let held = relay.hold("generatetoaddress", Point::Reply);
         let pending = host.client().begin_call("generatetoaddress", json!([1, ADDRESS]));
@@ -88,7 +88,7 @@ fn check_strange_replies(host: &Host, relay: &Relay) {
     }
 }
 
-/// curl pays once on a kept connection whose host stops.
+/// curl pays once when the host stops during the call on a keep-alive connection.
 fn check_curl(host: &Host, relay: &Relay) {
     let held = relay.hold("sendtoaddress", Point::Reply);
     let url = format!("http://{}/", host.address);

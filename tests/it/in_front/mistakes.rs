@@ -1,4 +1,4 @@
-//! Mistakes about the node, which `run --check` refuses as the start does.
+//! Node configuration mistakes that both `run --check` and the start refuse.
 
 use std::net::SocketAddr;
 
@@ -7,7 +7,7 @@ use outrigger_tests::{Bitcoind, bitcoind};
 use crate::mistakes::Mistake;
 use crate::users::ALICE;
 
-/// A host in front of the node; `login` is its lines of credentials.
+/// The configuration of a host in front of the node; `login` holds its credential lines.
 fn in_front(node: SocketAddr, network: &str, login: &str) -> String {
     format!("network = \"{network}\"\n[backend]\nurl = \"http://{node}\"\n{login}\n")
 }

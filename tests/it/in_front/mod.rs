@@ -47,12 +47,12 @@ use serde_json::{Value, json};
 
 const ADDRESS: &str = NOBODY;
 
-/// A host in front of a node with these arguments; `None`, said aloud, where there is no bitcoind here.
+/// A host in front of a node with these arguments; `None`, with a message, if no bitcoind is installed.
 fn start(arguments: &[&'static str]) -> Option<Host> {
     start_set(arguments, &[])
 }
 
-/// Whether the bitcoind here is of a release or a later one; said aloud where it is not.
+/// Whether the installed bitcoind is of this or a later release; prints a message if not.
 fn is_since(release: u64) -> bool {
     let is_since = bitcoind::installed().is_some_and(|program| bitcoind::release_of(&program) >= release);
     if !is_since {
@@ -68,13 +68,13 @@ fn start_set(arguments: &[&'static str], set: &[&str]) -> Option<Host> {
     Some(Host::start_with(HostOptions { set, ..HostOptions::in_front_of(arguments) }))
 }
 
-/// A host in front of a node with these arguments, with these plugins alone; `None`, said aloud, where there is no bitcoind here.
+/// A host in front of a node with these arguments, with only these plugins; `None`, with a message, if no bitcoind is installed.
 fn start_with(arguments: &[&'static str], plugins: &[String], set: &[&str]) -> Option<Host> {
     let plugins = format!("plugins=[{}]", plugins.join(", "));
     start_set(arguments, &[&[&*plugins], set].concat())
 }
 
-/// A host behind a relay to a node with these arguments; `None`, said aloud, where there is no bitcoind here.
+/// A host behind a relay to a node with these arguments; `None`, with a message, if no bitcoind is installed.
 fn start_behind_relay(arguments: &[&str]) -> Option<(Host, Relay)> {
     start_behind_relay_with(arguments, &[])
 }
@@ -101,7 +101,7 @@ fn answer(client: &mut Client, method: &str, params: &Value) -> Value {
     }
 }
 
-/// Mature coins of a wallet of the node itself, and payments of it in the mempool at these feerates, in satoshi per virtual byte.
+/// Funds a wallet of the node and makes unconfirmed payments from it at these feerates, in sat/vB; returns the payments.
 fn pay(node: &mut Client, feerates: &[u64]) -> Vec<Value> {
     let mut wallet = node.create_wallet("theirs", json!({}));
     let mine = wallet.call("getnewaddress", json!([]));

@@ -1,4 +1,4 @@
-//! Wallets of a bitcoind that move here, from the running node and from its file, and wallets of ours that move there.
+//! Wallets move from a running bitcoind or a wallet file to the host, and from the host to bitcoind.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,7 +15,7 @@ const TYPES: [&str; 4] = ["legacy", "p2sh-segwit", "bech32", "bech32m"];
 
 const UNLOAD: &str = "unload the original at the node: both would choose the same coins";
 
-/// Runs a subcommand that is told of the node.
+/// Runs a subcommand with the node's address and cookie.
 fn with_node(command: &str, host: &Host, arguments: &[&str], input: &str) -> Output {
     let node = host.node.as_ref().unwrap();
     let (url, cookie) = (format!("http://{}", node.address), node.cookie());
@@ -35,7 +35,7 @@ fn from_file(host: &Host, file: &Path, arguments: &[&str], input: &str) -> Outpu
     move_wallet(host, &[&["import-from-file", file.to_str().unwrap()], arguments].concat(), input)
 }
 
-/// The report of a copy that is equal to its original.
+/// The report of an import whose copy equals its original.
 #[track_caller]
 fn report(output: &Output) -> String {
     let (report, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -76,7 +76,7 @@ fn unlock(wallet: &mut Client, options: &Value) {
     }
 }
 
-/// Whether both make the same next addresses of each type.
+/// Checks that both wallets derive the same next addresses of each type.
 fn check_next_addresses(one: &mut Client, other: &mut Client) {
     for kind in TYPES {
         for method in ["getnewaddress", "getrawchangeaddress"] {
@@ -87,7 +87,7 @@ fn check_next_addresses(one: &mut Client, other: &mut Client) {
 }
 
 #[test]
-fn wallets_of_the_running_node_are_copied_with_all_that_they_have() {
+fn wallets_of_the_running_node_are_copied_completely() {
     let Some(host) = start(&["-fallbackfee=0.0001"]) else { return };
     check_copy(&host);
     check_encrypted_copy(&host);
@@ -115,7 +115,7 @@ fn check_copy(host: &Host) {
     }
     assert_eq!(copy.call("getwalletinfo", json!([]))["avoid_reuse"], json!(true));
     check_next_addresses(&mut copy, &mut original);
-    // The copy pays, and nothing is copied twice.
+    // The copy can pay, and a second import under its name is refused.
     copy.call("sendtoaddress", json!([ADDRESS, 1]));
     let refused = refusal(&from_node(host, &["savings"], ""));
     assert!(refused.contains("the host has a wallet \"savings\" already"), "{refused}");
@@ -124,7 +124,7 @@ fn check_copy(host: &Host) {
     assert!(missing.contains("the node answers getwalletinfo with error -18"), "{missing}");
 }
 
-/// An encrypted wallet is copied under its passphrase.
+/// The copy of an encrypted wallet keeps the passphrase.
 fn check_encrypted_copy(host: &Host) {
     let mut node = host.node.as_ref().unwrap().client();
     let options = json!({"passphrase": PASSPHRASE});
@@ -142,11 +142,11 @@ fn check_encrypted_copy(host: &Host) {
 }
 
 #[test]
-fn wallet_file_of_the_node_is_copied_once_it_is_unloaded_as_the_running_wallet_was() {
+fn file_of_an_unloaded_node_wallet_is_copied_like_the_running_wallet() {
     let Some(host) = start(&["-fallbackfee=0.0001"]) else { return };
     let node = host.node.as_ref().unwrap();
     let mut client = node.client();
-    // What is copied is not the time of the copy.
+    // A mock time shows that the copied times are not the time of the copy.
     client.call("setmocktime", json!([1_700_000_000]));
     client.call("generatetoaddress", json!([1, ADDRESS]));
     for (name, options, input) in
@@ -190,7 +190,7 @@ fn wallet_file_of_the_node_is_copied_once_it_is_unloaded_as_the_running_wallet_w
     assert!(refused.contains("it is not a descriptor wallet of bitcoind"), "{refused}");
 }
 
-/// Whether a wallet is blank, its birth, and when it received each transaction.
+/// A wallet's blank flag, its birth time, and the time at which it received each transaction.
 fn times(wallet: &mut Client) -> (Value, Value, BTreeSet<String>) {
     let info = wallet.call("getwalletinfo", json!([]));
     let history = wallet.call("listsinceblock", json!([]))["transactions"].clone();
@@ -199,7 +199,7 @@ fn times(wallet: &mut Client) -> (Value, Value, BTreeSet<String>) {
     (info["blank"].clone(), info["birthtime"].clone(), received)
 }
 
-/// What the original lists, with the name and the ranges of the copy: each derives ahead as far as it likes.
+/// The original's descriptors with the copy's name and ranges, since the keypool sizes differ.
 fn without_ranges(original: &mut Client, copy: &mut Client) -> Value {
     let (mut theirs, ours) =
         (original.call("listdescriptors", json!([true])), copy.call("listdescriptors", json!([true])));
@@ -212,14 +212,14 @@ fn without_ranges(original: &mut Client, copy: &mut Client) -> Value {
 }
 
 #[test]
-fn wallets_of_ours_move_to_the_node_and_export_to_node_says_what_it_cannot_take() {
+fn export_to_node_moves_wallets_to_the_node_and_reports_what_the_node_refuses() {
     let Some(host) = start(&["-fallbackfee=0.0001"]) else { return };
     check_descriptors(&host);
     check_exports(&host);
     check_mixed_export(&host);
 }
 
-/// A wallet moves with its descriptors.
+/// The node imports a wallet's descriptors.
 fn check_descriptors(host: &Host) {
     let mut ours = host.client();
     let mut original = used_wallet(&mut ours, "back", &json!({}));
@@ -234,7 +234,7 @@ fn check_descriptors(host: &Host) {
     check_next_addresses(&mut original, &mut copy);
 }
 
-/// export-to-node gives a wallet back.
+/// export-to-node creates an equal wallet on the node.
 fn check_exports(host: &Host) {
     let mut ours = host.client();
     let node = host.node.as_ref().unwrap().client();
@@ -265,7 +265,7 @@ fn check_exports(host: &Host) {
         let again = refusal(&to_node(host, &[&[name], flags].concat(), input));
         assert!(again.contains("the node has a wallet") && again.contains("--as"), "{again}");
     }
-    // The configuration of the host names the node, too.
+    // The command can also read the node from the host's configuration.
     let config = host.datadir().join("bitcoind.toml");
     let arguments = ["export-to-node", "open", "--as", "third", "--config", config.to_str().unwrap()];
     let output = move_wallet(host, &arguments, "");
@@ -273,7 +273,7 @@ fn check_exports(host: &Host) {
     assert_eq!(node.wallet("third").call("getwalletinfo", json!([]))["private_keys_enabled"], json!(false));
 }
 
-/// export-to-node of keys beside a watched address says what bitcoind refuses, and shows no key.
+/// export-to-node of keys and a watched address reports what bitcoind refuses, and shows no key.
 fn check_mixed_export(host: &Host) {
     let (mut ours, mut node) = (host.client(), host.node.as_ref().unwrap().client());
     let mut original = used_wallet(&mut ours, "mixed", &json!({}));
@@ -292,20 +292,20 @@ fn check_mixed_export(host: &Host) {
     for secret in ["tprv", key] {
         assert!(!told.contains(secret) && !report.contains(secret), "{report}\n{told}");
     }
-    // Everything else is there.
+    // The node has everything else.
     let mut copy = node.wallet("mixed");
     assert_eq!(copy.call("getbalances", json!([])), original.call("getbalances", json!([])));
     check_next_addresses(&mut original, &mut copy);
 }
 
 #[test]
-fn multisig_watching_wallets_and_late_marks_of_reuse_are_copied_or_told() {
+fn multisig_and_watch_only_wallets_are_copied_and_late_reuse_marks_reported() {
     let Some(host) = start(&["-fallbackfee=0.0001"]) else { return };
     check_shared_and_watching(&host);
     check_late_marks(&host);
 }
 
-/// A wallet that avoids reuse only later is told to differ from its copy.
+/// The import reports a difference if the wallet set avoid_reuse after its payments.
 fn check_late_marks(host: &Host) {
     let node = host.node.as_ref().unwrap();
     let mut client = node.client();
@@ -313,7 +313,7 @@ fn check_late_marks(host: &Host) {
     let mine = original.mine(1);
     client.call("generatetoaddress", json!([100, ADDRESS]));
     original.call("sendtoaddress", json!([ADDRESS, 1]));
-    // Eight more coins of the address that was spent from.
+    // Eight more coins to the address already spent from.
     client.call("generatetoaddress", json!([8, mine]));
     client.call("generatetoaddress", json!([101, ADDRESS]));
     original.call("setwalletflag", json!(["avoid_reuse", true]));
@@ -333,7 +333,7 @@ fn check_late_marks(host: &Host) {
 }
 
 #[test]
-fn import_from_node_that_fails_leaves_no_wallet() {
+fn failed_import_from_node_leaves_no_wallet() {
     let Some(host) = start(&["-prune=1", "-fastprune", "-fallbackfee=0.0001"]) else { return };
     let mut node = host.node.as_ref().unwrap().client();
     let (mut client, folder) = (host.client(), host.network_folder().join("wallets/copies"));
@@ -342,7 +342,7 @@ fn import_from_node_that_fails_leaves_no_wallet() {
     client.call("generatetoaddress", json!([1, mine]));
     client.call("generatetoaddress", json!([800, ADDRESS]));
     client.call("pruneblockchain", json!([500]));
-    // The second time as well: nothing of the first stands in the way.
+    // A second attempt fails alike, since the first leaves nothing behind.
     for _ in 0..2 {
         let told = refusal(&from_node(&host, &["old", "--as", "copies/old"], ""));
         assert!(told.contains("cannot be imported into \"copies/old\""), "{told}");
@@ -351,7 +351,7 @@ fn import_from_node_that_fails_leaves_no_wallet() {
     }
 }
 
-/// A multisig with public cosigners is copied from its file, and watching wallets stay as blank as they were.
+/// A multisig with public cosigner keys is copied from its file, and watch-only wallets keep their blank flag.
 fn check_shared_and_watching(host: &Host) {
     let node = host.node.as_ref().unwrap();
     let mut client = node.client();
@@ -362,7 +362,7 @@ fn check_shared_and_watching(host: &Host) {
     let mut shared = client.wallet("shared");
     let outcome = shared.call("importdescriptors", json!([[{"desc": text, "timestamp": "now"}]]));
     assert_eq!(outcome[0]["success"], json!(true), "{outcome}");
-    // Whether the node lists it depends on its release.
+    // Some releases of the node list its private descriptors.
     if shared.try_call("listdescriptors", json!([true])).is_err() {
         let refused = refusal(&from_node(host, &["shared"], ""));
         assert!(refused.contains("copy it from its file by import-from-file"), "{refused}");

@@ -1,5 +1,5 @@
-//! A payment whose answer is lost is made once, whatever is cut or killed: a client that pays again after each error, and looks for
-//! its payment where it got no answer at all, never pays twice.
+//! A payment with a lost answer is made once, despite cuts and kills: a client that retries after each error, and looks for
+//! its payment if it got no answer, never pays twice.
 
 use outrigger_tests::{Bitcoind, Client, Held, Host, NOBODY, Pending, Point, Relay, Reply, wait_for, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
@@ -9,7 +9,7 @@ use super::start_behind_relay_with;
 use crate::isolation::has_sandbox;
 use crate::metrics::ask;
 
-/// What a payment asks the node from when it is stored on, and where each is held.
+/// The node calls of a payment once it is stored, and the point at which the relay holds each.
 const POINTS: [(&str, Point); 4] = [
     ("testmempoolaccept", Point::Request),
     ("testmempoolaccept", Point::Reply),
@@ -17,7 +17,7 @@ const POINTS: [(&str, Point); 4] = [
     ("sendrawtransaction", Point::Reply),
 ];
 
-/// A host behind a relay, with a wallet that has coins and is loaded at the start.
+/// A host behind a relay, with a funded wallet that is loaded at the start.
 struct Fixture {
     host: Host,
     relay: Relay,
@@ -40,7 +40,7 @@ impl Fixture {
         self.host.node.as_mut().unwrap()
     }
 
-    /// Mines a block. The node writes it to disk, so that a kill does not lose it.
+    /// Mines a block, which the node flushes to disk, so that a kill does not lose it.
     fn mine(&self) {
         let mut node = self.host.node.as_ref().unwrap().client();
         node.call("generatetoaddress", json!([1, NOBODY]));
@@ -53,7 +53,7 @@ impl Fixture {
         (pending, held.recv().unwrap())
     }
 
-    /// Kills the host, lets go of what is held, and starts it again.
+    /// Kills the host, releases the held call, and restarts the host.
     fn kill_and_restart(mut self, held: Held) -> Self {
         self.host.kill();
         drop(held);
@@ -69,7 +69,7 @@ impl Fixture {
         listed.as_array().unwrap().iter().filter(|entry| entry["category"] == "send").cloned().collect()
     }
 
-    /// One payment more comes to the node, and is confirmed once.
+    /// Checks that the node gets exactly one more payment and confirms it.
     fn check_paid_once(&mut self, expected: Option<&Value>) {
         self.paid += 1;
         let payments = self.payments();
@@ -86,7 +86,7 @@ impl Fixture {
         assert_eq!(self.payments().len(), self.paid);
     }
 
-    /// A block confirms a payment, and another one with the same coin will never be confirmed.
+    /// Checks that a block confirms one payment, and that the other with the same coin conflicts with it.
     fn check_conflicted(&self, confirmed: &Value, other: &Value) {
         self.mine();
         let mut client = self.host.client();
@@ -102,7 +102,7 @@ fn result(reply: Reply) -> Value {
 }
 
 #[test]
-fn sendtoaddress_pays_once_whatever_is_cut_reloaded_or_killed() {
+fn sendtoaddress_pays_once_despite_cuts_reloads_and_kills() {
     let Some(mut test) = Fixture::new(&[], 3 * POINTS.len() + 2, &[]) else { return };
     check_cut(&mut test);
     check_reload(&mut test);
@@ -110,11 +110,11 @@ fn sendtoaddress_pays_once_whatever_is_cut_reloaded_or_killed() {
     check_killed_host(test);
 }
 
-/// The client is told the txid though the connection to the node was cut.
+/// The client gets the txid even if the connection to the node is cut.
 fn check_cut(test: &mut Fixture) {
     for point in POINTS {
         let (pending, held) = test.begin(point);
-        // What is under way is stored: unconfirmed, and its coin is taken.
+        // The pending payment is stored as unconfirmed and holds its coin.
         let payments = test.payments();
         assert_eq!(payments.len(), test.paid + 1, "{point:?}");
         assert_eq!(payments[test.paid]["confirmations"], json!(0), "{point:?}");
@@ -124,7 +124,7 @@ fn check_cut(test: &mut Fixture) {
     }
 }
 
-/// The same though the plugin was reloaded.
+/// The client gets the txid even if the plugin is reloaded.
 fn check_reload(test: &mut Fixture) {
     let (pending, held) = test.begin(("sendrawtransaction", Point::Request));
     test.host.client().call("reloadplugin", json!(["wallet"]));
@@ -134,7 +134,7 @@ fn check_reload(test: &mut Fixture) {
 }
 
 #[test]
-fn sendtoaddress_whose_plugin_is_killed_in_a_process_of_its_own_pays_once() {
+fn sendtoaddress_pays_once_when_its_isolated_plugin_is_killed() {
     if !has_sandbox() {
         return;
     }
@@ -147,19 +147,19 @@ fn sendtoaddress_whose_plugin_is_killed_in_a_process_of_its_own_pays_once() {
         let told = pending.answer();
         assert_eq!(told["error"]["message"], "The plugin 'wallet' crashed", "{point:?}: {told}");
         held.pass();
-        // The host goes on with what it was asked, and the plugin's next process is not.
+        // The host completes the payment; the plugin's next process does not repeat it.
         test.check_paid_once(None);
     }
 }
 
-/// The payment of a host that is killed is stored once or not at all.
+/// If the host is killed, the payment is stored once or not at all.
 fn check_killed_host(mut test: Fixture) {
     for point in POINTS {
         let (_pending, held) = test.begin(point);
         test = test.kill_and_restart(held);
         test.check_paid_once(None);
     }
-    // Before it is stored, there is nothing of it, and the client that looks for it pays again.
+    // Before the payment is stored, the client finds none and pays again.
     let (_pending, held) = test.begin(("gettxspendingprevout", Point::Reply));
     test = test.kill_and_restart(held);
     assert_eq!(test.payments().len(), test.paid);
@@ -167,14 +167,14 @@ fn check_killed_host(mut test: Fixture) {
     test.check_paid_once(Some(&txid));
 }
 
-/// The payment is offered to a node that was killed when it is back.
+/// The host offers the payment to a killed node again once the node is back.
 fn check_killed_node(test: &mut Fixture) {
     for point in POINTS {
         let (pending, held) = test.begin(point);
         test.node().kill();
         held.pass();
         let txid = result(pending.finish());
-        // Known to be away, it is not paid again, and nothing is stored.
+        // While the node is known to be away, the host refuses payments and stores nothing.
         let refused = test.host.client().refused("sendtoaddress", json!([NOBODY, 1]));
         assert_eq!(refused.0, -28, "{refused:?}");
         assert_eq!(test.payments().len(), test.paid + 1);
@@ -184,7 +184,7 @@ fn check_killed_node(test: &mut Fixture) {
 }
 
 #[test]
-fn payment_that_the_node_does_not_take_is_kept_until_it_is_given_up() {
+fn payment_not_accepted_by_the_node_is_kept_until_it_is_abandoned() {
     let Some(mut test) = Fixture::new(&["-dustrelayfee=0.01"], 1, &["metrics.listen=127.0.0.1:0"]) else { return };
     check_refused(&mut test);
     check_abandoned(&mut test);
@@ -200,7 +200,7 @@ fn check_refused(test: &mut Fixture) {
     assert!(page.contains("outrigger_wallet_payments_unsent{wallet=\"w\"} 1.0\n"), "{page}");
     assert!(ask(metrics, "GET /readyz").starts_with("HTTP/1.1 200"));
     assert_eq!(test.node().client().call("getrawmempool", json!([])), json!([]));
-    // What it spends is not spent twice.
+    // The host does not spend the payment's coin again.
     assert_eq!(client.refused("sendtoaddress", json!([NOBODY, 1])).0, -6);
     let warnings = |client: &mut Client| client.call("getwalletinfo", json!([])).get("warnings").cloned();
     let words = "Payments that are not in the mempool, and are offered to the node again: 1:";
@@ -213,7 +213,7 @@ fn check_refused(test: &mut Fixture) {
     test.check_conflicted(&txid, &refused);
 }
 
-/// The node is killed before it has the payment. Abandoned, the payment frees its coin.
+/// The node is killed before it gets the payment. Abandoning the payment frees its coin.
 fn check_abandoned(test: &mut Fixture) {
     let (pending, held) = test.begin(("sendrawtransaction", Point::Request));
     test.node().kill();

@@ -1,4 +1,4 @@
-//! Nodes that lack something: the wallets work with what is there.
+//! Nodes with features disabled: the wallets work with the remaining ones.
 
 use outrigger_tests::Client;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ fn node_without_wallets_relay_and_rest_takes_payments_of_the_wallets() {
     assert_eq!(two.call("gettransaction", json!([paid]))["confirmations"], json!(1));
 }
 
-/// Imports an address from the chain's begin on, into a wallet of its own.
+/// Imports an address into a new wallet and rescans the whole chain.
 pub fn import(client: &mut Client, name: &str, address: &Value) -> (Client, Value) {
     client.call("createwallet", json!([name, true, true]));
     let described = client.call("getdescriptorinfo", json!([format!("addr({})", address.as_str().unwrap())]));
@@ -28,7 +28,7 @@ pub fn import(client: &mut Client, name: &str, address: &Value) -> (Client, Valu
 }
 
 #[test]
-fn pruned_node_is_rescanned_as_far_as_its_blocks_are_needed() {
+fn rescan_of_a_pruned_node_fails_only_if_it_needs_a_pruned_block() {
     for filters in ["-blockfilterindex=1", "-blockfilterindex=0"] {
         let Some(host) = start(&["-prune=1", "-fastprune", filters]) else { return };
         let mut client = host.client();
@@ -45,14 +45,14 @@ fn pruned_node_is_rescanned_as_far_as_its_blocks_are_needed() {
         let dropped = client.call("pruneblockchain", json!([500])).as_u64().unwrap();
         assert!(dropped > 1, "{dropped}");
         let (mut wallet, answer) = import(&mut client, "late", &late);
-        // Without filters all blocks are needed; what is there is found in any case.
+        // Without filters, the rescan needs all blocks; it finds payments in the available ones either way.
         assert_eq!(answer["success"], json!(filters == "-blockfilterindex=1"), "{answer}");
         assert_eq!(wallet.call("getwalletinfo", json!([]))["txcount"], json!(1));
         let (mut wallet, answer) = import(&mut client, "early", &early);
         let said = answer["error"]["message"].as_str().unwrap_or_default();
         assert!(said.starts_with("Rescan failed for descriptor with timestamp 0."), "{answer}");
         assert_eq!(wallet.call("getwalletinfo", json!([]))["txcount"], json!(0));
-        // What rescans the whole chain is refused.
+        // The host refuses imports that rescan the whole chain.
         let mut keys = client.create_wallet("keys", json!({}));
         let wif = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87K7XCyj5v";
         let public_key = "02c6047f9441ed7d6d3045406e95c07cd85c778e4b8cef3ca7abac09b95c709ee5";
@@ -63,7 +63,7 @@ fn pruned_node_is_rescanned_as_far_as_its_blocks_are_needed() {
             assert_eq!(keys.refused(method, json!([given])), refused, "{method}");
             assert_eq!(keys.call(method, json!([given, "", false])), Value::Null, "{method}");
         }
-        // The same for the blocks since a wallet was last loaded.
+        // Loading a wallet needs the blocks since it was last loaded.
         match client.try_call("loadwallet", json!(["away"])) {
             Ok(_) => {
                 assert_eq!(filters, "-blockfilterindex=1");
@@ -76,7 +76,7 @@ fn pruned_node_is_rescanned_as_far_as_its_blocks_are_needed() {
                 assert!(error.message.starts_with(&format!("{theirs}Or let the host use a node")), "{error:?}");
             }
         }
-        // A wallet that cannot be restored leaves nothing, so that it can be tried again.
+        // A failed restore leaves nothing behind, so that it can be retried.
         let restore = json!(["restored", backup]);
         if filters == "-blockfilterindex=0" {
             let refused = client.refused("restorewallet", restore.clone());

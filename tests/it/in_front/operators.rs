@@ -1,4 +1,4 @@
-//! What operators have of the host in front of a bitcoind: the check before the start, REST, the audit log, metrics and the log.
+//! Operation of the host in front of a bitcoind: the check before the start, REST, the audit log, metrics and the log.
 
 use std::io::Write;
 use std::net::{Shutdown, SocketAddr};
@@ -12,12 +12,12 @@ use super::{ADDRESS, start_behind_relay_with, start_set};
 use crate::metrics::ask;
 use crate::operator::audited;
 
-/// What `run --check` says of a node, and its exit code.
+/// The exit code of `run --check` for a node, and its output.
 fn checked(node: &Bitcoind) -> (Option<i32>, String) {
     checked_at(node, node.address)
 }
 
-/// The same of a node that is reached at another address than its own.
+/// The same for a node behind a relay at this address.
 pub fn checked_at(node: &Bitcoind, address: SocketAddr) -> (Option<i32>, String) {
     let output = check(node, address, &[]);
     (output.status.code(), String::from_utf8(output.stdout).unwrap())
@@ -36,7 +36,7 @@ fn check(node: &Bitcoind, address: SocketAddr, set: &[&str]) -> Output {
 }
 
 #[test]
-fn run_check_fails_where_the_node_refuses_the_host_what_it_cannot_do_without() {
+fn run_check_fails_if_the_node_denies_required_methods() {
     let Some(path) = bitcoind::installed() else { return };
     let (bare, _) = Bitcoind::start_with(path.clone(), &["-rpcwhitelist=__cookie__:getblockcount,getblock,stop"]);
     let output = check(&bare, bare.address, &[]);
@@ -47,11 +47,11 @@ fn run_check_fails_where_the_node_refuses_the_host_what_it_cannot_do_without() {
     assert!(told.contains(expected) && told.contains(" gettxout (coins by their outpoints)"), "{told}");
     assert!(!told.contains("getblock (blocks)"), "{told}");
     let line = told.lines().find(|line| line.starts_with("rpcwhitelist=__cookie__:")).unwrap().to_owned();
-    // With that line all that the host asks for is allowed.
+    // The suggested line allows all methods that the host needs.
     let (whole, _) = Bitcoind::start_with(path.clone(), &[&format!("-{line},stop")]);
     let (code, told) = checked(&whole);
     assert!(code == Some(0) && !told.contains("rpcwhitelist: "), "{told}");
-    // What not every host needs is told.
+    // The check reports missing optional methods without failing.
     let without = line.replace(",submitblock", "").replace(",gettxout", "");
     let (most, _) = Bitcoind::start_with(path, &[&format!("-{without},stop")]);
     let (code, told) = checked(&most);
@@ -68,7 +68,7 @@ fn run_check_fails_where_the_node_refuses_the_host_what_it_cannot_do_without() {
 }
 
 #[test]
-fn run_check_tells_of_the_node_what_it_has_and_what_would_improve_it() {
+fn run_check_reports_the_nodes_features_and_possible_improvements() {
     let Some(path) = bitcoind::installed() else { return };
     let (mut bare, _) = Bitcoind::start_with(&path, &["-disablewallet"]);
     let (code, told) = checked(&bare);
@@ -124,7 +124,7 @@ fn bare(path: &str) -> String {
 }
 
 #[test]
-fn rest_is_passed_on_with_credentials_where_the_configuration_says_so() {
+fn rest_is_passed_on_with_credentials_if_configured() {
     let users = users(&[("alice", "methods = ['@rest']"), ("bob", "methods = ['@read']")]);
     let set = ["backend.rest_passthrough=true", "metrics.listen=127.0.0.1:0", &users];
     let Some(mut host) = start_set(&["-rest=1"], &set) else { return };
@@ -141,7 +141,7 @@ fn rest_is_passed_on_with_credentials_where_the_configuration_says_so() {
     }
     let body = client.send(&get(&client, &headers)).body;
     assert_eq!(body.trim().len(), 200 * 160);
-    // Bob may read, and not this; who shows no credentials, and other verbs, are refused as elsewhere.
+    // Bob's methods exclude REST; the host refuses requests without credentials and other verbs as for calls.
     assert_eq!(client.send(&get(&client_of(&host, "bob"), &headers)).status, 403);
     assert_eq!(client.send(&get(&Client::new(host.address, "bob:pass"), &headers)).status, 401);
     assert_eq!(client.send(&bare(&headers)).status, 401);
@@ -156,7 +156,7 @@ fn rest_is_passed_on_with_credentials_where_the_configuration_says_so() {
 }
 
 #[test]
-fn rest_needs_no_credentials_where_the_configuration_says_so_and_is_off_by_default() {
+fn rest_is_off_by_default_and_needs_no_credentials_if_configured() {
     let users = users(&[("alice", "methods = ['@read']")]);
     let Some(host) = start_set(&["-rest=1"], &[&users]) else { return };
     assert_eq!(host.client().send(&bare(CHAIN)).status, 404);
@@ -166,7 +166,7 @@ fn rest_needs_no_credentials_where_the_configuration_says_so_and_is_off_by_defau
     let direct = host.node.as_ref().unwrap().client().send(&bare(CHAIN));
     let ours = client.send(&bare(CHAIN));
     assert_eq!((ours.status, ours.body), (200, direct.body));
-    // Calls, and credentials that are given, are checked as elsewhere.
+    // The host still checks calls, and credentials if given.
     assert_eq!(client.send(&get(&Client::new(host.address, "alice:wrong"), CHAIN)).status, 401);
     assert_eq!(client.send(&get(&client_of(&host, "alice"), CHAIN)).status, 403);
     assert_eq!(client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}").status, 401);
@@ -180,16 +180,16 @@ fn rest_replies_without_a_length_are_passed_on_whole_or_refused() {
     let Some((host, relay)) = start_behind_relay_with(&[], &["backend.rest_passthrough=true"]) else { return };
     let mut client = host.client();
     let get = get(&client, CHAIN);
-    // The node itself has it off, which is its answer.
+    // The node's REST interface is off, so the node answers 404.
     assert_eq!(client.send(&get).status, 404);
     let long = "0123456789abcdef".repeat(100_000);
     for (head, body, expected) in [
-        // They end with their connection.
+        // These replies end with their connection.
         ("HTTP/1.0 200 OK", long.clone(), (200, &*long)),
         ("HTTP/1.1 200 OK\r\nConnection: close", long.clone(), (200, &*long)),
         ("HTTP/1.0 404 Not Found", "Block not found".into(), (404, "Block not found")),
         ("HTTP/1.0 200 OK", String::new(), (200, "")),
-        // It ends with its last chunk, which is there or not.
+        // Chunked replies, with and without the last chunk.
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked", "4\r\nabcd\r\n2\r\nef\r\n0\r\n\r\n".into(), (200, "abcdef")),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked", "4\r\nabcd\r\n".into(), (502, "The node's reply broke off")),
     ] {
@@ -251,10 +251,10 @@ fn audit_log_lists_passed_calls_and_those_of_batches() {
 }
 
 #[test]
-fn metrics_of_passed_calls_have_labels_of_known_methods_alone() {
+fn metrics_of_passed_calls_label_only_known_methods() {
     let Some(host) = start_set(&[], &["metrics.listen=127.0.0.1:0"]) else { return };
     let mut client = host.client();
-    // Known without the node's help, and hidden in it.
+    // A method that the host knows itself, and one that the node's help hides.
     client.call("getblockcount", json!([]));
     client.call("waitforblockheight", json!([0]));
     for number in 0..20 {

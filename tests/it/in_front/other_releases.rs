@@ -1,5 +1,5 @@
-//! Nodes of other releases. A relay in front of the installed node reports their version, and removes methods, members and texts
-//! that the release lacks by its release notes.
+//! Nodes of other releases. A relay in front of the installed node reports their version, and removes the methods, members and
+//! texts that the release lacks according to its release notes.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::operators::checked_with;
 use super::{ADDRESS, pay, start_before};
 
-/// Versions, each with the methods of the host's table of needs that the release lacks.
+/// Versions, each with the methods from the host's table of required methods that the release lacks.
 const RELEASES: [(u64, &[&str]); 6] = [
     (240_200, &["getchainstates", "getprioritisedtransactions"]),
     (250_200, &["getchainstates", "getprioritisedtransactions"]),
@@ -21,7 +21,7 @@ const RELEASES: [(u64, &[&str]); 6] = [
     (300_200, &[]),
 ];
 
-/// Members of results that the host may read, with their method and the version that has them first.
+/// Result members that the host may read, with their method and their first version.
 const MEMBERS: [(&str, &str, u64); 6] = [
     ("getblockchaininfo", "bits", 290_000),
     ("getblockchaininfo", "target", 290_000),
@@ -31,7 +31,7 @@ const MEMBERS: [(&str, &str, u64); 6] = [
     ("getmininginfo", "next", 290_000),
 ];
 
-/// The result as of an older version. Before 28, warnings were one text and known payments had another refusal.
+/// Converts a result to an older version's. Before 28, warnings were one text and known payments had another error.
 fn as_of(version: u64, method: &str, answer: &mut Value) {
     let Some(result) = answer["result"].as_object_mut() else {
         if version < 280_000 && answer["error"]["code"] == -27 {
@@ -47,7 +47,7 @@ fn as_of(version: u64, method: &str, answer: &mut Value) {
     }
 }
 
-/// A relay to a node that answers as one of this version, without these methods.
+/// A relay to a node that emulates this version, without these methods.
 fn relay_to(node: &Bitcoind, version: u64, lacking: &'static [&'static str]) -> Relay {
     let relay = Relay::to(node.address);
     relay.change_answers(move |method, answer| {
@@ -89,14 +89,14 @@ fn use_wallet(host: &Host, node: &mut Client) {
     assert_eq!(signed["complete"], true, "{signed}");
     let sent = wallet.call("sendrawtransaction", json!([signed["hex"]]));
     node.call("generatetoaddress", json!([1, ADDRESS]));
-    // The texts of the node are passed on.
+    // The host passes on the node's messages.
     let told = wallet.refused("sendrawtransaction", json!([signed["hex"]]));
     assert_eq!(told, node.refused("sendrawtransaction", json!([signed["hex"]])));
     assert_eq!(wallet.call("gettransaction", json!([sent]))["confirmations"], 1);
 }
 
 #[test]
-fn nodes_since_24_are_checked_followed_and_paid_through_and_older_ones_refused() {
+fn host_works_with_nodes_since_24_and_refuses_older_ones() {
     let Some(path) = bitcoind::installed() else { return };
     let (mut node, _) =
         Bitcoind::start_with(path, &["-fallbackfee=0.0001", "-addresstype=bech32", "-changetype=bech32"]);
@@ -110,20 +110,20 @@ fn nodes_since_24_are_checked_followed_and_paid_through_and_older_ones_refused()
         let relay = relay_to(&node, version, lacking);
         let (code, told) = checked_with(&node, relay.address, &[]);
         let missing: BTreeSet<&str> = told.lines().filter(|line| line.starts_with("release: the node lacks")).collect();
-        // Before 29 the challenge of a signet stands elsewhere.
+        // Before 29, the node reports a signet's challenge elsewhere.
         assert_eq!(
             (code, missing.len()),
             (Some(0), lacking.len() + usize::from(version < 290_000)),
             "{version}: {told}"
         );
         let mut host = start_before(node, &relay, &[]);
-        // Asked through the relay, the node answers as a node of this version.
+        // Through the relay, the node answers as this version.
         use_wallet(&host, &mut client.at(relay.address));
         node = host.node.take().unwrap();
     }
 }
 
-/// A node of release 32 serves 16 connections and lets others wait unanswered. The host stays below that, so nobody waits.
+/// A node of release 32 serves 16 connections and leaves others waiting. The host opens fewer, so no client waits.
 #[test]
 fn thirty_two_clients_need_no_more_connections_than_a_node_of_32_serves() {
     const CLIENTS: usize = 32;
@@ -161,7 +161,7 @@ fn thirty_two_clients_need_no_more_connections_than_a_node_of_32_serves() {
     assert!((2..=12).contains(&most), "{most} connections");
 }
 
-/// The check fails where the node would keep connections waiting.
+/// The check fails if the node would keep the host's connections waiting.
 fn check_connections(node: &Bitcoind, relay: SocketAddr) {
     let (code, told) = checked_with(node, relay, &[]);
     assert_eq!(code, Some(0), "{told}");

@@ -1,4 +1,4 @@
-//! Calls that are passed on: what the node answers is what the client gets.
+//! Passed calls: the client gets the node's answer.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -15,7 +15,7 @@ fn reply(client: &mut Client, body: &str) -> (u16, Option<String>, String) {
     (reply.status, kind, reply.body)
 }
 
-/// Methods of release 29 without effects that are not compared, and why.
+/// Methods of release 29 without effects that are not compared, with the reason.
 const NOT_COMPARED: [(&str, &str); 17] = [
     ("analyzepsbt", "needs a PSBT with inputs of the chain: those that it refuses are compared"),
     ("enumeratesigners", "of the wallets, and not ours"),
@@ -73,7 +73,7 @@ const OF_KNOTS: &[&str] = &[
     "setscriptthreadsenabled",
 ];
 
-/// Calls without effects, good and bad, of a node with some blocks and a transaction in its mempool.
+/// Calls without effects, valid and invalid, for a node with some blocks and a mempool transaction.
 fn questions(node: &mut Client) -> Vec<(&'static str, Value)> {
     let hash = node.call("getblockhash", json!([3]));
     let coinbase = node.call("getblock", json!([hash, 1]))["tx"][0].clone();
@@ -164,7 +164,7 @@ fn questions(node: &mut Client) -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Each method of the node is among the questions, or has a reason not to be.
+/// Checks that each method of the node is compared or has a reason not to be.
 fn check_all_are_compared(node: &mut Client, questions: &[(&str, Value)]) {
     let help = node.call("help", json!([]));
     let (public, _) = help.as_str().unwrap().split_once("== Wallet ==").unwrap();
@@ -187,7 +187,7 @@ fn check_rpc_discover(client: &mut Client) {
         assert!(names.contains(&"getchaintips") && names.contains(&"importmulti"), "{names:?}");
         let params =
             |name: &str| methods.iter().find(|method| method["name"] == name).map(|method| method["params"].clone());
-        // Wallet methods are the host's.
+        // Wallet methods come from the host.
         assert!(names.is_sorted() && !names.contains(&"migratewallet"), "{names:?}");
         let getblock = params("getblock").unwrap();
         assert_eq!((&getblock[0]["name"], &getblock[1]["name"]), (&json!("blockhash"), &json!("verbosity")));
@@ -195,7 +195,7 @@ fn check_rpc_discover(client: &mut Client) {
     }
 }
 
-/// help lists the arguments of the node's methods for programs, too.
+/// help also lists argument conversions of the node's methods.
 fn check_conversions(client: &mut Client, node: &mut Client) {
     let rows = |client: &mut Client, name: &str| {
         let all = client.call("help", json!(["dump_all_command_conversions"]));
@@ -232,7 +232,7 @@ fn check_answers(client: &mut Client, node: &mut Client, questions: &[(&str, Val
     for request in questions.iter().flat_map(requests) {
         assert_eq!(reply(client, &request), reply(node, &request), "{request}");
     }
-    // All in one batch, which goes to the node in parts.
+    // All calls in one batch, which the host splits for the node.
     let all: Vec<Value> =
         questions.iter().map(|(method, params)| json!({"id": 1, "method": method, "params": params})).collect();
     let all: Vec<&Value> = all.iter().cycle().take(600).collect();
@@ -247,13 +247,13 @@ fn check_answers(client: &mut Client, node: &mut Client, questions: &[(&str, Val
     }
 }
 
-/// Requests of all versions of JSON-RPC are answered as by the node.
+/// The host answers requests of all JSON-RPC versions as the node.
 fn check_versions(client: &mut Client, node: &mut Client) {
     let of = |version: &str| format!(r#"{{"jsonrpc":{version},"method":"getblockcount","id":1}}"#);
     let versions = [r#""1.0""#, r#""2.0""#, "null", r#""1.1""#, r#""3.0""#, r#""""#, "1", "2.0", "true", "[]", "{}"];
     let mut bodies: Vec<String> = versions.iter().map(|version| of(version)).collect();
     bodies.push(format!("[{}]", versions.map(of).join(",")));
-    // The version is checked before the method and after the id.
+    // The node checks the version after the id and before the method.
     bodies.push(r#"{"jsonrpc":"1.1","method":5,"id":"a"}"#.to_owned());
     bodies.push(r#"{"jsonrpc":5}"#.to_owned());
     for body in bodies {
@@ -262,7 +262,7 @@ fn check_versions(client: &mut Client, node: &mut Client) {
     }
 }
 
-/// Short calls of many clients get each its own answer.
+/// Each of many clients gets the answers to its calls.
 fn check_many_clients(host: &Host, node: &mut Client) {
     const HEIGHTS: usize = 10;
     const CLIENTS: usize = 16;
@@ -284,7 +284,7 @@ fn check_many_clients(host: &Host, node: &mut Client) {
 }
 
 #[test]
-fn help_tells_of_the_nodes_methods_and_its_wallet_methods_are_out_of_reach() {
+fn help_lists_the_nodes_methods_and_its_wallet_methods_are_unreachable() {
     let Some(host) = start(&[]) else { return };
     let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
     check_help(&mut client, &mut node);
@@ -293,14 +293,14 @@ fn help_tells_of_the_nodes_methods_and_its_wallet_methods_are_out_of_reach() {
     check_wallet_methods(&mut client, &mut node);
 }
 
-/// help lists the methods of the node beside ours.
+/// help lists the methods of the node and of the host.
 fn check_help(client: &mut Client, node: &mut Client) {
     let ours = client.call("help", json!([]));
     let ours = ours.as_str().unwrap();
     for line in ["getblock \"blockhash\" ( verbosity )", "listplugins", "== Mining ==", "importmulti"] {
         assert!(ours.contains(line), "{line}: {ours}");
     }
-    // A method of the node's wallets that we lack.
+    // A wallet method of the node that the host lacks.
     assert!(!ours.contains("\nwalletdisplayaddress"), "{ours}");
     assert_eq!(client.call("help", json!(["getblock"])), node.call("help", json!(["getblock"])));
     let unknown = json!("help: unknown command: walletdisplayaddress");
@@ -322,7 +322,7 @@ fn check_wallet_methods(client: &mut Client, node: &mut Client) {
     for name in names {
         let answered = through.try_call(name, json!([]));
         let is_ours = ours.as_str().unwrap().lines().any(|line| line.split_whitespace().next() == Some(name));
-        // What we have answers for our wallets, of which none has this name; what we lack is refused.
+        // The host answers its own methods for its wallets, none of which has this name, and refuses methods that it lacks.
         match answered {
             Ok(_) => assert!(is_ours, "{name}"),
             Err(error) => assert_eq!(error.code == -32601, !is_ours, "{name}: {error:?}"),
@@ -332,7 +332,7 @@ fn check_wallet_methods(client: &mut Client, node: &mut Client) {
     assert_eq!(node.call("listwallets", json!([])), before);
 }
 
-/// Results of any length come whole.
+/// The host passes on results of any length completely.
 fn check_long_results(client: &mut Client, node: &mut Client) {
     let block = node.call("generatetoaddress", json!([1, ADDRESS]))[0].clone();
     let batch: Vec<Value> = (0..300).map(|id| json!({"id": id, "method": "getblock", "params": [block, 3]})).collect();
@@ -347,7 +347,7 @@ fn check_long_results(client: &mut Client, node: &mut Client) {
     assert_eq!(direct.0, 200, "{}", &direct.2[..200.min(direct.2.len())]);
     assert!(direct.2.len() > 2 << 20, "a reply that is streamed");
     assert!(direct == passed);
-    // A client that leaves in the middle of it harms nobody.
+    // A client that disconnects during a long result disturbs no other.
     let mut stream = client.post_and_stay(&asked);
     let mut some = [0; 1000];
     stream.read_exact(&mut some).unwrap();
@@ -360,14 +360,14 @@ fn check_long_results(client: &mut Client, node: &mut Client) {
 fn replies_with_other_white_space_are_read_and_passed_on() {
     let Some((host, relay)) = start_behind_relay(&[]) else { return };
     host.client().call("generatetoaddress", json!([1, ADDRESS]));
-    // As something between host and node may write them.
+    // A proxy between host and node may write white space differently.
     relay.change("\"method\"", |body| Some([b" ", body.trim_ascii_end()].concat()));
     let host = host.restart();
     let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
     client.call("generatetoaddress", json!([1, ADDRESS]));
     let mut wallet = host.new_wallet("w");
     assert_eq!(wallet.call("getwalletinfo", json!([]))["lastprocessedblock"]["height"], 2);
-    // A result, a long one, an error, and a batch.
+    // A short result, a long one, two other answers, and a batch.
     let text = "a".repeat(2 << 20);
     for (method, params) in [
         ("getblockcount", json!([])),

@@ -1,11 +1,11 @@
-//! Plugins of third parties in front of a node: its own methods, and mining.
+//! Third-party plugins in front of a node: calls to the node's methods, and mining.
 
 use outrigger_tests::{Host, HostOptions, built, wait_until};
 use serde_json::{Value, json};
 
 use super::{ADDRESS, pay, start_with};
 
-/// bitcoind's code for a method that there is not, for one that fails inside, and for a node that is not ready.
+/// bitcoind's codes for an unknown method, an internal error, and a node that is not ready.
 const METHOD_NOT_FOUND: i64 = -32601;
 const INTERNAL: i64 = -32603;
 const IN_WARMUP: i64 = -28;
@@ -17,7 +17,7 @@ fn policy(methods: &[&str], rest: &str) -> String {
 }
 
 #[test]
-fn rpc_calls_granted_methods_as_the_node_answers_them_and_nobody_calls_denied_ones() {
+fn rpc_returns_the_nodes_answers_to_granted_methods_and_refuses_denied_ones() {
     let granted = ["getblocktemplate", "getblock", "getwalletinfo", "bumpfee", "getnettotals", "sendrawtransaction"];
     let deny = "backend.deny=[\"getnettotals\"]";
     let Some(mut host) = start_with(&[], &[policy(&granted, "")], &[deny]) else { return };
@@ -26,21 +26,21 @@ fn rpc_calls_granted_methods_as_the_node_answers_them_and_nobody_calls_denied_on
     let block = node.call("getblock", json!([hash, 2]));
     assert_eq!(client.call("asknode", json!(["getblock", [hash, 2]])), block);
     assert_eq!(client.call("asknode", json!(["getblock", {"blockhash": hash, "verbosity": 2}])), block);
-    // An error of the node is the node's.
+    // The plugin gets the node's errors unchanged.
     let refused = node.refused("getblock", json!(["00"]));
     assert_eq!(client.refused("asknode", json!(["getblock", ["00"]])), refused);
-    // What is not granted is named, with the setting.
+    // The refusal names the method and the missing grant.
     let (code, message) = client.refused("asknode", json!(["getpeerinfo"]));
     assert_eq!(code, INTERNAL);
     assert!(message.contains("'getpeerinfo'") && message.contains("grant of rpc/1"), "{message}");
-    // Granted, and yet denied to all; of the wallets, which are our own.
+    // Granted methods that the host denies to all, or that belong to its own wallets.
     node.call("createwallet", json!(["theirs"]));
     for refused in ["getnettotals", "getwalletinfo", "bumpfee"] {
         assert_eq!(client.refused("asknode", json!([refused])), (METHOD_NOT_FOUND, "Method not found".to_owned()));
     }
     assert_eq!(client.refused("getnettotals", json!([])), (METHOD_NOT_FOUND, "Method not found".to_owned()));
     assert!(!client.call("help", json!([])).as_str().unwrap().contains("getnettotals"));
-    // Anything but parameters could be more than that to the node.
+    // Text that is no parameter list could inject other members into the request.
     assert_eq!(client.refused("asknode", json!(["getblock", "x"])).0, INTERNAL);
     let plugins = client.call("listplugins", json!([]));
     let grants = format!("rpc/1 (methods: {})", granted.join(", "));
@@ -51,7 +51,7 @@ fn rpc_calls_granted_methods_as_the_node_answers_them_and_nobody_calls_denied_on
 }
 
 #[test]
-fn template_filter_asks_the_node_where_there_is_no_group_mining() {
+fn template_filter_asks_the_node_if_there_is_no_mining_group() {
     let file = built().library("outrigger_template_filter").display().to_string();
     let filter = format!("{{ file = {file:?}, grants = [\"rpc/1\"], options = {{ min_feerate = 5000 }} }}");
     let Some(host) = start_with(&[], &[filter], &[]) else { return };
@@ -67,14 +67,14 @@ fn template_filter_asks_the_node_where_there_is_no_group_mining() {
     let value = |template: &Value| template["coinbasevalue"].as_u64().unwrap();
     assert_eq!(value(&template), value(&whole) - cheap["fee"].as_u64().unwrap());
     assert_eq!(template["previousblockhash"], whole["previousblockhash"]);
-    // Its errors and its judgements are the node's.
+    // Errors and proposal verdicts come from the node.
     assert_eq!(client.refused("getblocktemplate", json!([{}])), node.refused("getblocktemplate", json!([{}])));
     let proposal = json!([{"mode": "proposal", "rules": ["segwit"], "data": "00"}]);
     assert_eq!(client.refused("getblocktemplate", proposal.clone()), node.refused("getblocktemplate", proposal));
 }
 
 #[test]
-fn wrappers_see_calls_that_the_node_answers_alone_and_in_batches() {
+fn wrappers_see_single_and_batched_calls_to_the_node() {
     let file = built().library("outrigger_chained").display().to_string();
     let chained = format!(
         "{{ file = {file:?}, grants = [\"rpc/1\"], options = {{ refuse = [\"getblockcount\"], ask = [\"getconnectioncount\"] }} }}"
@@ -97,13 +97,13 @@ fn wrappers_see_calls_that_the_node_answers_alone_and_in_batches() {
 }
 
 #[test]
-fn rpc_calls_end_with_the_deadline_or_the_client_and_do_not_wait_on_a_thread_that_serves_connections() {
+fn rpc_calls_end_with_the_deadline_or_the_client_and_never_block_a_connection_thread() {
     let methods = ["getblocktemplate", "waitfornewblock", "getblockcount"];
     let Some(host) = start_with(&[], &[policy(&methods, ", deadline_seconds = 1")], &[]) else { return };
     let mut client = host.client();
     let late = client.refused("asknode", json!(["waitfornewblock", [0]]));
     assert_eq!(late, (INTERNAL, "asknode was not answered within 1 s".to_owned()));
-    // The plugin's code has not been left waiting at the node.
+    // The plugin's code stops waiting for the node.
     wait_until("the question ends", || client.call("lastanswer", json!([])) == "Stale");
     assert_eq!(client.call("asknode", json!(["getblockcount"])), json!(0));
     // The same when the client leaves.
@@ -113,7 +113,7 @@ fn rpc_calls_end_with_the_deadline_or_the_client_and_do_not_wait_on_a_thread_tha
     let body = json!({"id": 1, "method": "asknode", "params": ["waitfornewblock", [0]]}).to_string();
     let stream = client.post_and_stay(&body);
     wait_until("the node is asked", || client.call("lastanswer", json!([])) == "asked");
-    // It is reset.
+    // Dropping the stream resets the connection.
     drop(stream);
     wait_until("the question ends", || client.call("lastanswer", json!([])) == "Stale");
     let (code, message) = client.refused("asknodeinline", json!(["getblockcount"]));
@@ -124,13 +124,13 @@ fn rpc_calls_end_with_the_deadline_or_the_client_and_do_not_wait_on_a_thread_tha
 }
 
 #[test]
-fn rpc_finds_no_method_that_nobody_has_and_grants_list_what_is_called() {
+fn rpc_refuses_unknown_methods_and_grants_must_list_the_manifests_calls() {
     let granted = |method| HostOptions::configured(&format!("plugins = [{}]\n", policy(&[method], "")));
     let host = Host::start_with(granted("getblocktemplate"));
     let (code, message) = host.client().refused("asknode", json!(["getblocktemplate"]));
-    // On the embedded chain without a group for it, nobody has the method.
+    // On the embedded chain without the mining group, the method does not exist.
     assert_eq!((code, message.as_str()), (METHOD_NOT_FOUND, "Method not found"));
-    // What the manifest says that it calls has to be granted.
+    // The grants must include the methods that the manifest lists as called.
     let said = Host::refused(&granted("getblock"));
     let expected = "plugin 'node-policy' calls the method getblocktemplate, which 'methods' of its grant \
                     rpc/1 (methods: getblock) does not list";

@@ -1,4 +1,4 @@
-//! Results and refusals that differ by release: those of the node's own wallet with the same keys and payments.
+//! Results and refusals that differ by release match those of the node's wallet with the same keys and payments.
 
 use outrigger_tests::{Host, XPUB};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use super::{ADDRESS, is_since, start_set};
 use crate::compared::told;
 
 #[test]
-fn refusals_are_those_of_the_nodes_wallet() {
+fn refusals_match_those_of_the_nodes_wallet() {
     let Some(mut wallets) = Wallets::start() else { return };
     wallets.fund(1);
     check_payments(&mut wallets);
@@ -17,7 +17,7 @@ fn refusals_are_those_of_the_nodes_wallet() {
     check_labels(&mut wallets);
 }
 
-/// Refusals of payments by wallets with one coin.
+/// Compares refused payments of wallets with one coin.
 fn check_payments(wallets: &mut Wallets) {
     for amount in [50, 51] {
         wallets.check_refusal("sendtoaddress", json!({"address": ADDRESS, "amount": amount, "fee_rate": 5}));
@@ -32,7 +32,7 @@ fn check_payments(wallets: &mut Wallets) {
     wallets.check_refusal("walletcreatefundedpsbt", json!([[], [{"data": "00"}], 0, {"fee_rate": 0}]));
     let raw = wallets.ours.call("createrawtransaction", json!([[], [{ADDRESS: 1}]]));
     for options in [json!({"fee_rate": 5}), json!(null), json!(true), json!("x")] {
-        // Without a feerate, one side might lack an estimate.
+        // Without a feerate, one wallet may lack an estimate.
         if options != json!(null) && options != json!(true) {
             wallets.check_refusal("fundrawtransaction", json!([raw, options]));
         } else {
@@ -69,7 +69,7 @@ fn check_payments(wallets: &mut Wallets) {
     assert_eq!(reasons[0], reasons[1]);
 }
 
-/// importdescriptors warns and refuses as the node.
+/// The host's importdescriptors warns and refuses as the node's.
 fn check_imports(host: &Host) {
     let mut node = host.node.as_ref().unwrap().client();
     let requests = [
@@ -89,11 +89,11 @@ fn check_imports(host: &Host) {
         let mut wallet = client.create_wallet("watch", json!({"disable_private_keys": true}));
         checked.clone().map(|request| wallet.call("importdescriptors", json!([[request]])).to_string())
     });
-    // The keypool, which the refusals of ranges tell, is the same on both sides.
+    // Refusals of ranges mention the keypool, which is the same in both wallets.
     assert_eq!(ours, theirs);
 }
 
-/// Labels of imported descriptors are refused as by the node.
+/// The host refuses labels of imported descriptors as the node.
 fn check_labels(wallets: &mut Wallets) {
     let ranged = format!("wpkh({XPUB}/6/*)");
     let fixed = format!("wpkh({XPUB}/6/0)");
@@ -119,7 +119,7 @@ fn check_labels(wallets: &mut Wallets) {
     }
 }
 
-/// Passphrases with a zero byte are refused as by the node.
+/// The host refuses passphrases with a zero byte as the node.
 fn check_passphrases(wallets: &mut Wallets) {
     wallets.check("encryptwallet", json!(["secret"])).unwrap();
     for passphrase in ["wrong", "secret\0", "secret\0more", "\0"] {
@@ -142,7 +142,7 @@ fn payments_that_are_not_broadcast_are_bumped_and_counted_as_by_the_node() {
     check_balances(&mut wallets);
 }
 
-/// bumpfee passes over abandoned descendants.
+/// bumpfee ignores abandoned descendants.
 fn check_abandoned_descendants(wallets: &mut Wallets) {
     let parent = wallets.ours.call("sendtoaddress", json!({"address": ADDRESS, "amount": 1, "fee_rate": 5}));
     let hex = wallets.ours.call("gettransaction", json!([parent]))["hex"].clone();
@@ -172,8 +172,8 @@ fn check_balances(wallets: &mut Wallets) {
 }
 
 #[test]
-fn gettransaction_tells_other_witnesses_as_the_node() {
-    // A node before 32 keeps the first witness, also of a confirmed payment.
+fn gettransaction_reports_other_witnesses_as_the_node() {
+    // Before 32, a node keeps the first witness even of a confirmed payment.
     if !is_since(32) {
         return;
     }
@@ -184,7 +184,7 @@ fn gettransaction_tells_other_witnesses_as_the_node() {
     let coin = wallets.ours.call("listunspent", json!([]))[0].clone();
     let inputs = json!([{"txid": coin["txid"], "vout": coin["vout"]}]);
     let raw = wallets.ours.call("createrawtransaction", json!([inputs, [{ADDRESS: 49.9}]]));
-    // The signature of the default type is one byte shorter.
+    // A signature of the default type is one byte shorter.
     let [first, second] = ["DEFAULT", "ALL"]
         .map(|kind| wallets.ours.call("signrawtransactionwithwallet", json!([raw, [], kind]))["hex"].clone());
     let mut front = wallets.host.client();

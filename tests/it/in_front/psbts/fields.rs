@@ -1,4 +1,4 @@
-//! Every field of a PSBT, good and bad.
+//! Every field of a PSBT, valid and invalid.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -8,29 +8,29 @@ use serde_json::json;
 
 use super::Both;
 
-/// A transaction with an input that is on no chain and an output that anyone can spend.
+/// A transaction with an unknown input and an anyone-can-spend output.
 pub(super) const TRANSACTION: &str = "02000000011111111111111111111111111111111111111111111111111111111111111111\
     0000000000ffffffff01e803000000000000015100000000";
 pub(super) const KEY: &str = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
 
-/// The text of a PSBT of these hexadecimal digits.
+/// The base64 text of a PSBT given in hexadecimal.
 fn base64(hex: &str) -> String {
     let digits: Vec<u8> = hex.bytes().filter(u8::is_ascii_hexdigit).collect();
     let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
     BASE64_STANDARD.encode(digits.chunks(2).map(byte).collect::<Vec<_>>())
 }
 
-/// A field: the lengths of key and value, and both.
+/// A field: key length, key, value length and value.
 fn field(key: &str, value: &str) -> String {
     format!("{:02x}{key}{:02x}{value}", key.len() / 2, value.len() / 2)
 }
 
-/// PSBTs with these fields of the whole, of the input and of the output.
+/// A PSBT with these global, input and output fields.
 pub(super) fn psbt(global: &str, input: &str, output: &str) -> String {
     base64(&format!("70736274ff{}{global}00{input}00{output}00", field("00", TRANSACTION)))
 }
 
-/// The same of version 2.
+/// The same in version 2.
 pub(super) fn psbt_of_two(global: &str, input: &str, output: &str) -> String {
     let globals = [field("02", "02000000"), field("04", "01"), field("05", "01"), field("fb", "02000000")].concat();
     let input = [field("0e", &"11".repeat(32)), field("0f", "00000000"), input.into()].concat();
@@ -45,7 +45,7 @@ pub(super) fn with_sighash(text: &str, sighash: Option<i32>) -> String {
     psbt.to_base64()
 }
 
-/// A PSBT without the previous transactions of inputs that have their output.
+/// A PSBT without the previous transactions of inputs that have a witness UTXO.
 pub(super) fn without_previous(text: &str) -> String {
     let mut psbt = Psbt::from_base64(text, &rules(Some(LAST))).unwrap();
     let known = psbt.inputs.iter_mut().filter(|input| input.witness_utxo.is_some());
@@ -225,7 +225,7 @@ fn global_fields() -> Vec<String> {
     ]
 }
 
-/// decodepsbt tells every field and every fault as the node.
+/// decodepsbt reports every field and every error as the node.
 pub(super) fn check_decodepsbt(both: &mut Both) {
     let makers: &[fn(&str, &str, &str) -> String] = if both.has_version_two() { &[psbt, psbt_of_two] } else { &[psbt] };
     let (inputs, outputs, globals) = (input_fields(), output_fields(), global_fields());
@@ -243,7 +243,7 @@ pub(super) fn check_decodepsbt(both: &mut Both) {
             };
             texts.extend(fields.iter().map(|field| with(field)));
             texts.extend(fields.iter().map(|field| with(&field.repeat(2))));
-            // Two in the wrong order.
+            // Two fields in the wrong order.
             texts.extend(fields.iter().zip(fields.iter().rev()).map(|(one, other)| with(&format!("{other}{one}"))));
         }
         assert!(index == place);
@@ -256,7 +256,7 @@ pub(super) fn check_decodepsbt(both: &mut Both) {
     }
     assert!(good.len() > 40, "{}", good.len());
     for text in &good {
-        // What is read is written again.
+        // The parsed fields are serialised again.
         both.call("combinepsbt", json!([[text]]));
         both.call("finalizepsbt", json!([text]));
         both.call("analyzepsbt", json!([text]));
@@ -265,7 +265,7 @@ pub(super) fn check_decodepsbt(both: &mut Both) {
     for pair in good.windows(2) {
         let _ = both.ask("combinepsbt", &json!([pair]));
     }
-    // All of version 0 are of one transaction.
+    // All PSBTs of version 0 have the same transaction.
     good.retain(|text| both.ours.call("decodepsbt", json!([text]))["psbt_version"] == 0);
     both.call("combinepsbt", json!([good]));
 }

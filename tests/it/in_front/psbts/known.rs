@@ -1,5 +1,5 @@
-//! Which keys a descriptor tells by their hashes, which differs between its functions: a PSBT whose outputs hide a key in every way
-//! is updated by one descriptor at a time. And what a wallet knows of one input, which helps no other.
+//! The descriptor functions differ in the keys that they recognise by hash: the test updates a PSBT whose outputs hide a key in
+//! every way with one descriptor at a time. A wallet's knowledge of one input does not affect other inputs.
 
 use std::collections::HashSet;
 
@@ -27,7 +27,7 @@ const OUTPUTS: [&str; 9] = [
     "tr({1},pk({0}))",
 ];
 
-/// Descriptors with key 0, and how many of the outputs show its origin, and how many since Bitcoin Core 32.
+/// Descriptors with key 0, and the number of outputs that show its origin before and since Bitcoin Core 32.
 const DESCRIPTORS: [(&str, usize, usize); 23] = [
     ("pk({0})", 8, 8),
     ("sh(pk({0}))", 8, 8),
@@ -61,7 +61,7 @@ fn with_keys(text: &str) -> String {
     })
 }
 
-/// Descriptors tell the same keys by their hashes as the node.
+/// Descriptors recognise the same keys by hash as on the node.
 pub(super) fn check_descriptors(both: &mut Both) {
     let mut outputs = Vec::new();
     for text in OUTPUTS {
@@ -70,7 +70,7 @@ pub(super) fn check_descriptors(both: &mut Both) {
         outputs.push(json!({address.as_str().unwrap(): 1}));
     }
     let plain = both.call("createpsbt", json!([[{"txid": "11".repeat(32), "vout": 0}], outputs]));
-    // The scripts without the keys.
+    // Add the scripts without the origins of keys.
     let texts = OUTPUTS.map(with_keys);
     let scripts = both.call("descriptorprocesspsbt", json!([plain, texts, "DEFAULT", false]))["psbt"].clone();
     let count = |psbt: &Value| {
@@ -97,7 +97,7 @@ pub(super) fn check_descriptors(both: &mut Both) {
     }
 }
 
-/// A wallet's knowledge of one input helps no other.
+/// A wallet does not use its knowledge of one input for others.
 pub(super) fn check_knowledge(both: &mut Both) {
     let mine = both.call("getnewaddress", json!(["", "bech32"]));
     let key = both.ours.call("getaddressinfo", json!([mine]))["pubkey"].as_str().unwrap().to_owned();
@@ -120,7 +120,7 @@ pub(super) fn check_knowledge(both: &mut Both) {
         coins.push(json!({"txid": coinbase, "vout": 0}));
     }
     both.ours.call("generatetoaddress", json!([100, ADDRESS]));
-    // Of somebody whom the wallet knows by name alone.
+    // A foreign address with a label in the wallet.
     both.call("setlabel", json!([ADDRESS, "somebody"]));
     addresses.push(json!(ADDRESS));
     let outputs: Vec<Value> = addresses.iter().map(|address| json!({address.as_str().unwrap(): 1})).collect();
@@ -128,7 +128,7 @@ pub(super) fn check_knowledge(both: &mut Both) {
     for inputs in [json!(coins), json!(reversed), json!(coins[1..]), json!(coins[..1])] {
         let plain = both.call("createpsbt", json!([inputs, outputs]));
         for with_origins in [false, true] {
-            // The scripts of all, and of their keys nothing or where they come from.
+            // Add all scripts, and their keys' origins if `with_origins`.
             let told = json!([plain, descriptors, "ALL", with_origins, false]);
             let told = both.call("descriptorprocesspsbt", told)["psbt"].clone();
             for (sign, finalize) in [(true, false), (true, true), (false, false)] {
@@ -140,7 +140,7 @@ pub(super) fn check_knowledge(both: &mut Both) {
     }
 }
 
-/// Wallets sign for a taproot output key of their own as the node.
+/// The host's wallets sign for their taproot output keys as the node's.
 pub(super) fn check_output_keys(both: &mut Both) {
     let (mut coins, mut parities) = (Vec::new(), HashSet::new());
     for seed in 1..=6_u8 {
@@ -157,9 +157,9 @@ pub(super) fn check_output_keys(both: &mut Both) {
     }
     assert_eq!(parities.len(), 2);
     both.ours.call("generatetoaddress", json!([100, ADDRESS]));
-    // Of the keys of a multisignature wallets do not know which script they are of.
+    // A wallet cannot map a multisig's keys to its script.
     let forms = [("pkh", true), ("wpkh", true), ("rawtr", true), ("wsh(multi", false)];
-    // Bitcoin Core 32 signs for the key in a multisignature. The host does not.
+    // Bitcoin Core 32 signs for the key in a multisig; the host does not.
     let known = if both.has_version_two() { &forms[..3] } else { &forms };
     for &(form, signs) in known {
         for (number, (wif, coinbase)) in coins.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The group psbt beside the real bitcoind: the same questions to both, and equal answers, byte for byte.
+//! The psbt group and a real bitcoind give byte-identical answers to the same calls.
 
 mod fields;
 mod known;
@@ -20,20 +20,20 @@ impl Both {
         Self { ours: host.client(), theirs: host.node.as_ref().unwrap().client() }
     }
 
-    /// A wallet on both sides, with the same keys.
+    /// A wallet on the host and one on the node, with the same keys.
     fn with_wallet(host: &Host) -> Self {
         let mut ours = host.new_wallet("w");
         let theirs = bitcoind::twin(host.node.as_ref().unwrap().client(), &mut ours);
         Self { ours, theirs }
     }
 
-    /// Whether the node makes PSBTs of version 2.
+    /// Whether the node creates PSBTs of version 2.
     fn has_version_two(&mut self) -> bool {
         bitcoind::release(&mut self.theirs) >= 32
     }
 
-    /// Gives createpsbt or walletcreatefundedpsbt a version, where the node has the argument. Arguments up to the flag before
-    /// `version` are given.
+    /// Adds a PSBT version to the parameters of createpsbt or walletcreatefundedpsbt, if the node has the argument. `params` must
+    /// end with the flag before `version`.
     fn with_version(&mut self, mut params: Value, version: u64) -> Value {
         if self.has_version_two() {
             params.as_array_mut().unwrap().extend([json!(2), json!(version)]);
@@ -41,7 +41,7 @@ impl Both {
         params
     }
 
-    /// The answer, which is the same of both.
+    /// Makes a call on both; returns the answer, which must be the same.
     #[track_caller]
     fn ask(&mut self, method: &str, params: &Value) -> Result<Value, (i64, String)> {
         let answers = [&mut self.ours, &mut self.theirs].map(|client| {
@@ -59,7 +59,7 @@ impl Both {
         self.ask(method, &params).unwrap_or_else(|error| panic!("{method} {params}: {error:?}"))
     }
 
-    /// The analyses are the same, but for the sizes: those of scripts with lock times are estimated otherwise.
+    /// Compares the analyses without the estimates, which differ for scripts with lock times.
     #[track_caller]
     fn analyze(&mut self, params: Value) {
         let [ours, theirs] = [&mut self.ours, &mut self.theirs].map(|client| {
@@ -134,7 +134,7 @@ fn check_refusals(both: &mut Both) {
     }
 }
 
-/// PSBTs of both versions are made and refused as by the node.
+/// The host creates and refuses PSBTs of both versions as the node.
 fn check_versions(both: &mut Both) {
     let (zero, two) = (fields::psbt("", "", ""), fields::psbt_of_two("", "", ""));
     let input = json!([{"txid": "11".repeat(32), "vout": 0}]);
@@ -174,7 +174,7 @@ fn wallets_make_and_sign_psbts_as_the_node() {
     }
 }
 
-/// Wallets make PSBTs of the version that is asked for.
+/// Wallets create PSBTs of the requested version.
 fn check_versions_of_wallets(both: &mut Both) {
     both.theirs.call("syncwithvalidationinterfacequeue", json!([]));
     let txid = both.ours.call("sendtoaddress", json!([ADDRESS, 1]));
@@ -210,7 +210,7 @@ fn psbts_of_coins_in_the_index_are_signed_as_by_the_node() {
     known::check_knowledge(&mut Both::with_wallet(&host));
 }
 
-/// Sighash types of PSBTs are stored and compared as by the node.
+/// The host stores and compares sighash types of PSBTs as the node.
 fn check_sighash_types(both: &mut Both) {
     for form in ["wpkh(ROOT/0)", "tr(ROOT/0)", "pkh(ROOT/0)"] {
         let private = form.replace("ROOT", XPRV);
@@ -226,7 +226,7 @@ fn check_sighash_types(both: &mut Both) {
             for field in [None, Some(0), Some(1), Some(0x81), Some(0xff)] {
                 texts.push(fields::with_sighash(&texts[0], field));
             }
-            // Signed without origins, which the descriptor knows.
+            // Sign without the origins that the descriptor knows.
             let bare = both.call("descriptorprocesspsbt", json!([plain, [private], stored, false, false]));
             let _ = both.ask("utxoupdatepsbt", &json!([bare["psbt"], [private]]));
             for text in &texts {
@@ -262,7 +262,7 @@ fn check_walletprocesspsbt(both: &mut Both) {
     for selected in [&coins[..], &coins[..1], &coins[1..2], &coins[2..3], &coins[3..]] {
         for to in &change {
             let params = json!([selected, [{to.as_str().unwrap(): 1}, {ADDRESS: 2}], 0, true]);
-            // Half of them are of version 2.
+            // Half of the PSBTs have version 2.
             let params = both.with_version(params, 2 * (texts.len() as u64 % 2));
             texts.push(both.call("createpsbt", params));
         }

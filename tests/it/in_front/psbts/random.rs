@@ -1,6 +1,6 @@
-//! Random PSBTs.
+//! The host signs random PSBTs as the node.
 //!
-//! `OUTRIGGER_PSBTS` says how many random transactions are signed, `OUTRIGGER_PSBTS_SEED` which.
+//! `OUTRIGGER_PSBTS` sets the number of random transactions, `OUTRIGGER_PSBTS_SEED` the random seed.
 
 use bitcoin::bip32::{DerivationPath, Xpriv, Xpub};
 use bitcoin::secp256k1::{Secp256k1, SecretKey};
@@ -11,7 +11,7 @@ use super::super::{ADDRESS, start};
 use super::Both;
 use crate::kills::{Numbers, setting};
 
-/// A key in its private and its public form.
+/// A key in private and public form.
 struct Key {
     private: String,
     public: String,
@@ -68,10 +68,10 @@ fn descriptor(kind: &str, keys: &[Key; 3], private: u64) -> String {
     text
 }
 
-/// The most that an index of a wildcard is used.
+/// The number of wildcard indexes in use.
 const INDEXES: u64 = 2;
 
-/// Random transactions of all kinds of outputs are updated, signed in turns, combined and finalised.
+/// Updates, signs in turn, combines and finalises random transactions with all kinds of outputs.
 fn sign_random(arguments: &[&'static str], count: u64) {
     let Some(host) = start(arguments) else { return };
     let mut both = Both::of(&host);
@@ -89,7 +89,7 @@ fn sign_random(arguments: &[&'static str], count: u64) {
             coins.push((kind, address.clone(), coinbase["txid"].clone(), coinbase["hex"].clone()));
         }
     }
-    // By the host, which has followed the node when it answers.
+    // Mine through the host, which has followed the node when it answers.
     both.ours.call("generatetoaddress", json!([100, ADDRESS]));
     let seed = setting("OUTRIGGER_PSBTS_SEED", 0x9527_0174);
     eprintln!("OUTRIGGER_PSBTS_SEED={seed}");

@@ -324,7 +324,7 @@ fn check_late_marks(host: &Host) {
     original.call("unloadwallet", json!([]));
     let told = refusal(&from_file(host, &node.wallet_file("late"), &["of-the-file"], ""));
     assert!(told.contains("only in the copy: used 400."), "{told}");
-    assert!(told.contains("only since avoid_reuse was set"), "{told}");
+    assert!(told.contains("used only once avoid_reuse is set"), "{told}");
     // Once the node has marked the addresses, nothing differs.
     client.call("loadwallet", json!(["late"]));
     original.call("rescanblockchain", json!([]));

@@ -184,14 +184,19 @@ impl Switchboard {
         let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
         // The call's timers need the runtime.
         let _entered = self.runtime.enter();
+        let mut next_check = Instant::now() + CHECK_INTERVAL;
         loop {
             if let Poll::Ready(done) = work.as_mut().poll(&mut Context::from_waker(&waker)) {
                 return done;
             }
-            if !is_wanted() {
-                return refused(ErrorKind::Stale, "Nobody waits for the answer any more");
+            let now = Instant::now();
+            if now >= next_check {
+                if !is_wanted() {
+                    return refused(ErrorKind::Stale, "Nobody waits for the answer any more");
+                }
+                next_check = now + CHECK_INTERVAL;
             }
-            std::thread::park_timeout(CHECK_INTERVAL);
+            std::thread::park_timeout(next_check - now);
         }
     }
 }

@@ -65,8 +65,13 @@ fn as_json(call: Call) -> std::result::Result<Call, Failure> {
 
 /// Converts the JSON answer of such a plugin into a message in hexadecimal.
 fn as_message(method: &str, answer: &[u8]) -> Answer {
-    let message = decoded(answer).and_then(|json| provided_response(method, &json)).map_err(failed)?;
+    let message =
+        decoded(answer).and_then(|json| provided_response(method, &json)).map_err(|error| failed(invalid(error)))?;
     Ok(Bytes::from(quoted(&message)).into())
+}
+
+fn invalid(error: ServiceError) -> ServiceError {
+    ServiceError { detail: format!("its answer is invalid: {}", error.detail), ..error }
 }
 
 fn failed(error: ServiceError) -> Failure {
@@ -121,7 +126,8 @@ impl Providers for Switchboard {
         };
         match self.wait(scope, begin) {
             Ok(RpcReply::Result { json }) => {
-                decoded::<String>(&json).and_then(|hex| unhex(&hex)).map_err(|error| refused(&error.detail))
+                let message = decoded::<String>(&json).and_then(|hex| unhex(&hex));
+                message.map_err(|error| refused(&invalid(error).detail))
             }
             Ok(RpcReply::Error { message, .. }) => Err(refused(&message)),
             Err(error) if error.kind == ErrorKind::Stale => Err(error),

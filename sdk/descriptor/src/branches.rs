@@ -87,3 +87,30 @@ impl PrivateBranches {
         self.0.iter().filter_map(pair).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bitcoin::bip32::{DerivationPath, Xpriv};
+    use bitcoin::{Network, NetworkKind};
+
+    use super::*;
+    use crate::{Checksum, Descriptor};
+
+    fn one(text: &str) -> Descriptor {
+        Descriptor::parse(text, Network::Regtest, Checksum::Optional).unwrap().remove(0)
+    }
+
+    #[test]
+    fn private_keys_are_those_of_the_bitcoin_crate_down_to_the_last_depth() {
+        let mut root = Xpriv::new_master(NetworkKind::Test, &[7; 32]).unwrap();
+        let derive =
+            |path: &str| root.derive_priv(&SECP, &path.parse::<DerivationPath>().unwrap()).unwrap().private_key;
+        for (step, wildcard) in [("7", "*"), ("7h", "*h")] {
+            let branches = one(&format!("wpkh({root}/84h/1h/0h/1/{wildcard})")).private_branches();
+            assert_eq!(branches.secret_keys(7), [(0, derive(&format!("84h/1h/0h/1/{step}")))], "{step}");
+        }
+        root.depth = 252;
+        assert!(one(&format!("wpkh({root}/84h/1h/0h)")).expand(0).is_ok());
+        assert!(one(&format!("wpkh({root}/84h/1h/0h/1)")).expand(0).is_err());
+    }
+}

@@ -333,12 +333,12 @@ impl Single {
     }
 }
 
-/// The key at the end of a path, for derivation alone: depth and fingerprint are those of the root.
+/// The key at the end of a path, for derivation alone: the fingerprint is the root's. `None` beyond the depth of 255 (BIP 32).
 fn derived(root: &Xpriv, path: &[ChildNumber]) -> Option<Xpriv> {
     let mut key = *root;
     for step in path {
         let (secret, chain_code) = child(&key.private_key, &key.chain_code.to_bytes(), None, *step)?;
-        (key.private_key, key.chain_code) = (secret, chain_code.into());
+        (key.private_key, key.chain_code, key.depth) = (secret, chain_code.into(), key.depth.checked_add(1)?);
     }
     Some(key)
 }

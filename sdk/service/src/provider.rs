@@ -5,7 +5,7 @@
 //! it. This wallet has only the public keys of its descriptors. All methods that sign with the wallet's keys use the plugin.
 //!
 //! The host calls methods that no client can call: `keys-provider/1.available`, `.sign` and `.message`. The only
-//! argument and the result are messages of this module as JSON ([`crate::json`]).
+//! argument and the result are messages of this module.
 //!
 //! The host verifies each signature. Its thread waits for the answer without holding a lock, until the plugin's
 //! deadline. Then the host refuses the call with -4 and the plugin's name.

@@ -48,7 +48,7 @@ pub struct CheckArgs {
     /// Calls only this method; may be given several times.
     #[arg(long, value_name = "METHOD")]
     method: Vec<String>,
-    /// Sets an option of the plugin. A value that is not JSON is taken as text; may be given several times.
+    /// Sets an option of the plugin; repeatable. The tool parses the value as JSON, and uses it as text if that fails.
     #[arg(long, value_name = "NAME=VALUE")]
     option: Vec<String>,
     /// Makes this call besides the generated ones, with the arguments as a JSON array; may be given several times.

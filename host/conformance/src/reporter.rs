@@ -1,4 +1,4 @@
-//! Reports what the process that runs the plugin does, over a socket to the tool.
+//! The plugin's process reports each step to the tool over a socket.
 //!
 //! The socket is the process's standard input, so that the plugin's output cannot get between the messages.
 

@@ -222,8 +222,8 @@ fn share(whole: usize) -> usize {
 }
 
 impl PoolState {
-    /// Of the jobs of owners and wallets within their shares, takes the one that has waited longest since its arrival and
-    /// its wallet's last turn.
+    /// Takes the longest waiting job among the owners and wallets within their shares. A job waits since its arrival, or
+    /// since its wallet's last turn if that was later.
     fn take(&mut self, threads: usize) -> Option<Job> {
         let position = if self.closed { 0 } else { self.position(threads)? };
         let job = self.jobs.remove(position)?;

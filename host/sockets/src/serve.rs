@@ -31,7 +31,7 @@ const REQUEST_TIME: Duration = Duration::from_secs(5);
 /// The time limit for resolving, connecting and the handshake.
 const CONNECT_TIME: Duration = Duration::from_secs(30);
 
-/// How long one direction may continue after the other has ended. A plugin that closes its socket looks like one that ends one direction.
+/// How long one direction may continue after the other has ended. The host cannot tell a closed socket from a closed direction.
 const HALF_CLOSED_TIME: Duration = Duration::from_secs(30);
 
 /// The pause after a failed accept, as with too many open files.

@@ -20,8 +20,8 @@ const MAX_PACKAGE_COUNT: usize = 25;
 const FAILED: &str = "transaction failed";
 
 impl EmbeddedNode {
-    /// Submits transactions to the mempool, parents before the child. The node tries each alone first, and then together
-    /// those that may enter as a package. `max_feerate` is the maximum for each; [`FeeRate::ZERO`] means no maximum.
+    /// Submits transactions to the mempool, parents before the child. The node tries each alone first, and then tries
+    /// the eligible rest as a package. `max_feerate` limits the feerate of each; [`FeeRate::ZERO`] means no limit.
     pub fn submit_package(&self, raw: &[Blob], max_feerate: FeeRate) -> Result<PackageOutcome, EmbeddedError> {
         let offers = match self.decode_package(raw)? {
             Ok(offers) => offers,

@@ -67,7 +67,7 @@ impl Instance {
     /// Makes an instance and starts it.
     ///
     /// # Errors
-    /// The failed step. Nothing of the instance is left then, unless one of its functions does not return.
+    /// Names the failed step. The host has then removed the instance, unless one of its functions does not return.
     pub fn start(code: &Arc<LoadedLibrary>, mut launch: Launch<'_>) -> Result<Arc<Self>, StartError> {
         let plugin = code.manifest.id.clone();
         grants::check(&code.manifest, launch.grants, launch.services)?;

@@ -30,9 +30,9 @@ pub struct ArgumentError {
 ///
 /// On the command line, `NAME=VALUE` is named if the method has a parameter of that name. A line of standard input never is.
 ///
-/// `document` is the reply of `rpc.discover`, with the types of the parameters. For a string, the argument is taken literally, with
-/// any quotes: a passphrase may be digits. For another type, it must be JSON. Without a type, or for an unknown parameter, it is JSON
-/// if it parses, else a string; a secret for an unknown parameter is a string.
+/// `document` is the reply of `rpc.discover`, with the types of the parameters. The command passes an argument of a string parameter on
+/// unchanged, with any quotes: a passphrase may be digits. An argument of another type must be JSON. If the parameter is unknown or has
+/// no type, the command parses the argument as JSON, and passes a string if that fails; a secret for an unknown parameter is a string.
 ///
 /// # Errors
 /// [`ArgumentError`].

@@ -36,7 +36,7 @@ pub struct CallArgs {
     #[arg(long)]
     wallet: Option<String>,
     /// Reads further arguments from standard input, one per line: passphrases and keys do not belong on a command line.
-    /// For a string parameter, a line is taken literally. A terminal does not echo the lines.
+    /// The command passes a line for a string parameter on unchanged. A terminal does not echo the lines.
     #[arg(long)]
     stdin: bool,
     /// Waits for a host that is not running yet, or is still starting.

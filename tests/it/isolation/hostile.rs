@@ -261,13 +261,14 @@ fn host_ignores_a_hostile_plugins_control_socket_and_counts_its_exit_as_a_crash(
     if !has_sandbox() {
         return;
     }
-    // Calls that the sandbox allows and that end the process.
+    // Calls that the sandbox allows and that end the process. `rt_sigreturn` loads the registers from whatever lies on
+    // the stack, so the kernel faults the process by one of two signals.
     let ways = [
-        (libc::SYS_rt_sigreturn, json!([]), "SIGSEGV"),
-        (libc::SYS_shutdown, json!([0, libc::SHUT_RDWR]), "exit code 0"),
-        (libc::SYS_exit_group, json!([7]), "exit code 7"),
+        (libc::SYS_rt_sigreturn, json!([]), &["SIGSEGV", "SIGBUS"][..]),
+        (libc::SYS_shutdown, json!([0, libc::SHUT_RDWR]), &["exit code 0"]),
+        (libc::SYS_exit_group, json!([7]), &["exit code 7"]),
     ];
-    for (crashes, (number, arguments, ending)) in (1..).zip(ways) {
+    for (crashes, (number, arguments, endings)) in (1..).zip(ways) {
         // The answer may come before the process has ended.
         if let Err(error) = client.try_call("hostilecall", json!([number, arguments])) {
             assert_eq!((error.code, error.message.as_str()), (-32603, "The plugin 'hostile' crashed"));
@@ -276,7 +277,7 @@ fn host_ignores_a_hostile_plugins_control_socket_and_counts_its_exit_as_a_crash(
         // The next call waits for the new process.
         assert_eq!(client.call("hostilecall", json!([libc::SYS_getpid, []])), 0);
         let told = client.plugin("hostile");
-        let told = (&told["crashes"], &told["last_crash"]["ending"], &told["denied"]["count"]);
-        assert_eq!(told, (&json!(crashes), &json!(ending), &json!(0)));
+        assert_eq!((&told["crashes"], &told["denied"]["count"]), (&json!(crashes), &json!(0)));
+        assert!(endings.iter().any(|ending| told["last_crash"]["ending"] == *ending), "{told}");
     }
 }

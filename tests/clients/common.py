@@ -56,10 +56,10 @@ def refusal(kind, call, *arguments):
     raise SystemExit(f"expected {kind.__name__}, was answered {answer!r}")
 
 
-def call(method, *params, path="", patience=60):
+def call(method, *params, path="", patience=60, url=URL, cookie=COOKIE):
     """A call by the cookie's user, for sessions whose client does not make all calls; ends the session where it fails."""
-    login = base64.b64encode(pathlib.Path(COOKIE).read_bytes()).decode()
-    request = urllib.request.Request(URL + path, json.dumps({"id": 1, "method": method, "params": params}).encode())
+    login = base64.b64encode(pathlib.Path(cookie).read_bytes()).decode()
+    request = urllib.request.Request(url + path, json.dumps({"id": 1, "method": method, "params": params}).encode())
     request.add_header("Authorization", f"Basic {login}")
     try:
         with urllib.request.urlopen(request, timeout=patience) as reply:

@@ -182,7 +182,7 @@ def built(name, target, profile):
 
 
 # Clients that are built from their crates, which takes minutes.
-BUILT_FROM_CRATES = ("Liana", "payjoin-cli")
+BUILT_FROM_CRATES = ("Liana", "payjoin-cli", "ord")
 
 
 def crate(prefix, name, version, program_name, *features):
@@ -203,6 +203,10 @@ def liana(prefix):
 
 def payjoin(prefix):
     return crate(prefix, "payjoin-cli", "1.0.0", "payjoin-cli", "--no-default-features", "--features", "v1")
+
+
+def ordinals(prefix):
+    return crate(prefix, "ord", "0.29.1", "ord")
 
 
 def curl():

@@ -110,9 +110,13 @@ impl PsbtPlugin {
         let payers = fee_payers(given(&options, "subtractFeeFromOutputs"), &output_names(outputs))?;
         let control = CoinControl { add_inputs: transaction.input.is_empty(), ..CoinControl::default() };
         take_input_weights(inputs, &mut options)?;
+        let version = crate::psbt_version::<i32>(call, psbt_version);
+        if version.is_err() {
+            // bitcoind tells a failure to fund the transaction first, but the failing call must not lock coins.
+            options.remove("lockUnspents");
+        }
         let funded = fund_transaction(services(call), settings, &transaction, &payers, Some(&options), true, control)?;
-        let version = crate::psbt_version::<i32>(call, psbt_version)?;
-        let mut psbt = Psbt::of_version(funded.transaction.clone(), version);
+        let mut psbt = Psbt::of_version(funded.transaction.clone(), version?);
         let sign_options = SignOptions { sighash: None, bip32_derivs: bip32derivs, finalize: true };
         fill(call, &wallet, &mut psbt, false, sign_options)?;
         Ok(json!({

@@ -44,7 +44,7 @@ fn run_check_fails_if_the_node_denies_required_methods() {
     assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{told}");
     let expected = "rpcwhitelist: the node does not allow its user '__cookie__' to call getbestblockhash, getblockchaininfo, getblockhash, \
                     getblockheader (the chain)";
-    assert!(told.contains(expected) && told.contains(" gettxout (coins by their outpoints)"), "{told}");
+    assert!(told.contains(expected) && told.contains(" gettxout (unspent outputs)"), "{told}");
     assert!(!told.contains("getblock (blocks)"), "{told}");
     let line = told.lines().find(|line| line.starts_with("rpcwhitelist=__cookie__:")).unwrap().to_owned();
     // The suggested line allows all methods that the host needs.
@@ -61,7 +61,7 @@ fn run_check_fails_if_the_node_denies_required_methods() {
     assert_eq!(
         lines,
         [
-            "rpcwhitelist: the node does not allow its user '__cookie__' to call gettxout (coins by their outpoints)",
+            "rpcwhitelist: the node does not allow its user '__cookie__' to call gettxout (unspent outputs)",
             "rpcwhitelist: the node does not allow its user '__cookie__' to call submitblock (templates and mining)"
         ]
     );

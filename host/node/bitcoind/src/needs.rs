@@ -20,11 +20,11 @@ pub const NEEDS: [Need; 10] = [
     vital("the chain", &["getbestblockhash", "getblockchaininfo", "getblockcount", "getblockhash", "getblockheader"]),
     vital("blocks", &["getblock"]),
     vital("the mempool", &["getmempoolentry", "getmempoolinfo", "getrawmempool", "getrawtransaction"]),
-    useful("how the node stands", &["getchainstates", "getchaintips", "getnetworkinfo", "help", "uptime"]),
-    useful("hearing of changes", &["getrpcinfo", "getzmqnotifications", "waitfornewblock"]),
-    useful("rescans by filters", &["getblockfilter", "getindexinfo"]),
+    useful("the node's state", &["getchainstates", "getchaintips", "getnetworkinfo", "help", "uptime"]),
+    useful("notifications", &["getrpcinfo", "getzmqnotifications", "waitfornewblock"]),
+    useful("rescans by block filters", &["getblockfilter", "getindexinfo"]),
     useful("payments", &["estimatesmartfee", "gettxspendingprevout", "sendrawtransaction", "testmempoolaccept"]),
-    useful("coins by their outpoints", &["gettxout"]),
+    useful("unspent outputs", &["gettxout"]),
     useful(
         "templates and mining",
         &[
@@ -40,7 +40,7 @@ pub const NEEDS: [Need; 10] = [
             "submitheader",
         ],
     ),
-    useful("counting its wallets", &["listwallets"]),
+    useful("the count of its wallets", &["listwallets"]),
 ];
 
 pub(crate) fn is_listed(method: &str) -> bool {

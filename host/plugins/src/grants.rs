@@ -151,45 +151,25 @@ pub trait ServiceSource: Send + Sync {
     fn serving(&self, _running: &[(&str, u64)]) {}
 }
 
+/// Why a plugin's grants are refused, for the operator.
 #[derive(Debug, thiserror::Error)]
-pub enum GrantError {
-    #[error("plugin '{plugin}' needs the service {service}, which its 'grants' do not list")]
-    Missing { plugin: String, service: String },
-    /// The host does not have a granted service.
-    #[error("plugin '{plugin}': this host has no service {service}{suggestion}")]
-    NoService {
-        plugin: String,
-        service: String,
-        /// The most similar service, as the end of the message; may be empty.
-        suggestion: String,
-    },
-    /// The grant lists wallets or methods, but the service cannot be limited to them.
-    #[error("plugin '{plugin}': {service} cannot be granted for some {of}; {known} can")]
-    NoLimit {
-        plugin: String,
-        service: String,
-        /// The listed kind: wallets or methods.
-        of: &'static str,
-        /// The services that can be limited so.
-        known: &'static str,
-    },
-    /// A method that the plugin calls is not granted.
-    #[error("plugin '{plugin}' calls the method {method}, which 'methods' of its grant {grant} does not list")]
-    MissingMethod { plugin: String, method: String, grant: Grant },
-    #[error("plugin '{plugin}': {service} is granted twice")]
-    Twice { plugin: String, service: String },
+#[error("plugin '{plugin}'{reason}")]
+pub struct GrantError {
+    plugin: String,
+    /// The rest of the message.
+    reason: String,
 }
 
 impl GrantError {
     /// The error for an unknown service; the message suggests a similar name.
-    pub(super) fn no_service(plugin: String, service: String, source: &dyn ServiceSource) -> Self {
+    pub(super) fn no_service(plugin: &str, service: &str, source: &dyn ServiceSource) -> Self {
         let suggestion = match FORMER.iter().find(|(former, _)| *former == service) {
             Some((_, successors)) => format!(
                 ": its functions are those of {successors}; `outrigger config migrate FILE` writes them in its place"
             ),
-            None => suggestion(&service, OWN_SERVICES.iter().chain(source.names()).copied()),
+            None => suggestion(service, OWN_SERVICES.iter().chain(source.names()).copied()),
         };
-        Self::NoService { plugin, service, suggestion }
+        Self { plugin: plugin.to_owned(), reason: format!(": this host has no service {service}{suggestion}") }
     }
 }
 
@@ -198,19 +178,19 @@ impl GrantError {
 /// # Errors
 /// The first mismatch.
 pub fn check(manifest: &Manifest, grants: &[Grant], source: &dyn ServiceSource) -> Result<(), GrantError> {
-    let plugin = || manifest.id.clone();
+    let refused = |reason: String| Err(GrantError { plugin: manifest.id.clone(), reason });
     for (index, grant) in grants.iter().enumerate() {
-        let service = grant.service.clone();
+        let service = grant.service.as_str();
         if !OWN_SERVICES.iter().chain(source.names()).any(|name| *name == service) {
-            return Err(GrantError::no_service(plugin(), service, source));
+            return Err(GrantError::no_service(&manifest.id, service, source));
         }
         let limits: [(_, _, &[&str], _); 2] = [
             ("wallets", &grant.wallets, &OF_WALLETS, "signer/1 and the services of wallets"),
             ("methods", &grant.methods, &[RPC], RPC),
         ];
         for (of, names, known, words) in limits {
-            if names.is_some() && !known.contains(&service.as_str()) {
-                return Err(GrantError::NoLimit { plugin: plugin(), service, of, known: words });
+            if names.is_some() && !known.contains(&service) {
+                return refused(format!(": {service} cannot be granted for some {of}; {words} can"));
             }
         }
         let granted = grant.methods.as_deref().unwrap_or_default();
@@ -218,16 +198,16 @@ pub fn check(manifest: &Manifest, grants: &[Grant], source: &dyn ServiceSource) 
         if service == RPC
             && let Some(method) = manifest.calls.iter().find(is_missing)
         {
-            let (method, grant) = (method.clone(), grant.clone());
-            return Err(GrantError::MissingMethod { plugin: plugin(), method, grant });
+            let reason = format!(" calls the method {method}, which 'methods' of its grant {grant} does not list");
+            return refused(reason);
         }
         if grants.iter().take(index).any(|earlier| earlier.service == service) {
-            return Err(GrantError::Twice { plugin: plugin(), service });
+            return refused(format!(": {service} is granted twice"));
         }
     }
     let is_missing = |service: &&String| *service != HOST && !grants.iter().any(|grant| grant.service == **service);
     match manifest.services.iter().find(is_missing) {
-        Some(service) => Err(GrantError::Missing { plugin: plugin(), service: service.clone() }),
+        Some(service) => refused(format!(" needs the service {service}, which its 'grants' do not list")),
         None => Ok(()),
     }
 }

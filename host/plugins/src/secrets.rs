@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use outrigger_sdk::manifest::{Manifest, OptionType};
 use serde_json::{Map, Value};
@@ -10,26 +10,11 @@ use serde_json::{Map, Value};
 /// The largest secret, in bytes.
 const MAX_SECRET_BYTES: u64 = 64 * 1024;
 
-/// Why a secret is not available. The messages never contain the secret.
-#[derive(Debug, thiserror::Error)]
-pub enum SecretError {
-    #[error("option '{0}' is a secret: it must be {{ file = \"/path\" }} or {{ env = \"NAME\" }}")]
-    Place(String),
-    #[error("the secret of option '{option}' is in '{}', which is no absolute path", .file.display())]
-    Relative { option: String, file: PathBuf },
-    #[error("the secret of option '{option}' cannot be read from '{}': {error}", .file.display())]
-    File { option: String, file: PathBuf, error: io::Error },
-    #[error(
-        "the secret of option '{option}' is in the environment variable '{variable}', which is not set, or is not UTF-8"
-    )]
-    Variable { option: String, variable: String },
-}
-
 /// Replaces the file or variable name of each secret option by the secret. A line break at the end of a file is not part of the secret.
 ///
 /// # Errors
-/// The first secret that cannot be read.
-pub fn reveal(manifest: &Manifest, options: &mut Map<String, Value>) -> Result<(), SecretError> {
+/// The first secret that cannot be read. The message never contains the secret.
+pub fn reveal(manifest: &Manifest, options: &mut Map<String, Value>) -> Result<(), String> {
     for option in manifest.options.iter().filter(|option| option.kind == OptionType::Secret) {
         match options.get_mut(&option.name) {
             None | Some(Value::Null) => {}
@@ -39,21 +24,24 @@ pub fn reveal(manifest: &Manifest, options: &mut Map<String, Value>) -> Result<(
     Ok(())
 }
 
-fn read(option: &str, place: &Value) -> Result<String, SecretError> {
-    let option = option.to_owned();
+fn read(option: &str, place: &Value) -> Result<String, String> {
     let mut members = place.as_object().into_iter().flatten();
     match (members.next(), members.next()) {
         (Some((key, Value::String(file))), None) if key == "file" => {
-            let file = PathBuf::from(file);
-            if !file.is_absolute() {
-                return Err(SecretError::Relative { option, file });
+            let path = Path::new(file);
+            if !path.is_absolute() {
+                return Err(format!("the secret of option '{option}' is in '{file}', which is no absolute path"));
             }
-            read_file(&file).map_err(|error| SecretError::File { option, file, error })
+            read_file(path)
+                .map_err(|error| format!("the secret of option '{option}' cannot be read from '{file}': {error}"))
         }
-        (Some((key, Value::String(variable))), None) if key == "env" => {
-            std::env::var(variable).map_err(|_| SecretError::Variable { option, variable: variable.clone() })
-        }
-        _ => Err(SecretError::Place(option)),
+        (Some((key, Value::String(variable))), None) if key == "env" => std::env::var(variable).map_err(|_| {
+            format!(
+                "the secret of option '{option}' is in the environment variable '{variable}', \
+                 which is not set, or is not UTF-8"
+            )
+        }),
+        _ => Err(format!("option '{option}' is a secret: it must be {{ file = \"/path\" }} or {{ env = \"NAME\" }}")),
     }
 }
 
@@ -78,7 +66,7 @@ mod tests {
         let manifest = Manifest::parse(manifest.to_string().as_bytes()).unwrap();
         let given = Map::from_iter([("pin".to_owned(), place)]);
         let mut options = manifest.options(&given).map_err(|error| error.to_string())?;
-        reveal(&manifest, &mut options).map_err(|error| error.to_string())?;
+        reveal(&manifest, &mut options)?;
         Ok(options.remove("pin").unwrap())
     }
 

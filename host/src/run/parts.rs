@@ -264,7 +264,7 @@ pub(super) fn plugin_error(loaded: &LoadedConfig, failure: &Failure) -> RunError
         }
         RegistryError::Start(StartError::Grant(_)) => "grants",
         RegistryError::File(FileError::Hash { .. }) => "sha256",
-        RegistryError::Option { .. } | RegistryError::Secret { .. } => "options",
+        RegistryError::Option { .. } => "options",
         _ => "file",
     };
     loaded.plugin_error(failure.plugin, key, reason).into()

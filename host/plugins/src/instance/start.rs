@@ -276,7 +276,7 @@ fn exported(
             }
             name => launch.services.export(name, holder),
         };
-        let missing = || GrantError::no_service(plugin.to_owned(), grant.service.clone(), launch.services);
+        let missing = || GrantError::no_service(plugin, &grant.service, launch.services);
         service.map(|service| (grant.service.clone(), service)).ok_or_else(missing)
     };
     let mut services: HashMap<_, _> = launch.grants.iter().map(service).collect::<Result<_, _>>()?;

@@ -43,17 +43,17 @@ pub(super) fn check_settings(
 /// # Errors
 /// The first option that its manifest does not allow, or the first secret that cannot be read.
 pub(super) fn options(config: &PluginConfig, manifest: &Manifest) -> Result<Map<String, Value>, RegistryError> {
-    let plugin = || manifest.id.clone();
+    let refused = |reason| RegistryError::Option { plugin: manifest.id.clone(), reason };
     let options = manifest.options(&config.options);
-    let mut options = options.map_err(|source| {
+    let mut options = options.map_err(|error| {
         let known = manifest.options.iter().map(|option| &*option.name);
-        let suggestion = match &source {
+        let suggestion = match &error {
             OptionError::Unknown(name) => suggestion(name, known),
             _ => String::new(),
         };
-        RegistryError::Option { plugin: plugin(), source, suggestion }
+        refused(format!("{error}{suggestion}"))
     })?;
-    reveal(manifest, &mut options).map_err(|source| RegistryError::Secret { plugin: plugin(), source })?;
+    reveal(manifest, &mut options).map_err(refused)?;
     Ok(options)
 }
 
@@ -78,8 +78,7 @@ pub fn check(
         let manifest = found.manifest();
         check_settings(config, manifest, services).map_err(failed)?;
         if let Some((_, first)) = all.iter().find(|(_, earlier)| earlier.manifest().id == manifest.id) {
-            let (id, first, second) = (manifest.id.clone(), first.path(), found.path());
-            return Err(failed(RegistryError::SameId { id, first, second }));
+            return Err(failed(RegistryError::same_id(&manifest.id, first.path(), found.path())));
         }
         all.push((position, found));
     }

@@ -20,7 +20,7 @@ use arc_swap::ArcSwap;
 use bitcoin::Network;
 use bitcoin::hashes::sha256;
 use outrigger_isolate::{Executable, RunnerStatus};
-use outrigger_sdk::manifest::{MethodSpec, OptionError, Requires};
+use outrigger_sdk::manifest::{MethodSpec, Requires};
 use outrigger_sdk::standard::release::Rules;
 use outrigger_service::events::Event;
 use parking_lot::Mutex;
@@ -32,7 +32,6 @@ use super::grants::{ServiceSource, may_hold_secrets};
 use super::health::Health;
 use super::instance::{Instance, Launch, LoadedLibrary, PluginFailure, ReleaseSource, StartError, start};
 use super::linked::Sources;
-use crate::secrets::SecretError;
 use crate::{Isolation, PluginConfig, Routes};
 pub use change::ChangeError;
 pub use check::check;
@@ -53,42 +52,25 @@ pub enum RegistryError {
     File(#[from] FileError),
     #[error(transparent)]
     Start(#[from] StartError),
-    #[error("plugin '{plugin}': {source}{suggestion}")]
-    Option { plugin: String, source: OptionError, suggestion: String },
-    /// The node does not meet a requirement of the plugin.
-    #[error("plugin '{plugin}' {reason}")]
-    Requires { plugin: String, reason: String },
-    #[error("plugin '{plugin}': {source}")]
-    Secret { plugin: String, source: SecretError },
-    #[error("two plugins have the id '{id}': {} and {}", place(.first), place(.second))]
-    SameId {
-        id: String,
-        /// `None` for the program's own copy.
-        first: Option<PathBuf>,
-        second: Option<PathBuf>,
-    },
-    /// The file has a plugin with another id now.
-    #[error("the file of the plugin '{id}' holds a plugin '{found}' now")]
-    OtherId { id: String, found: String },
-    #[error(
-        "the method '{method}' is claimed by '{first}' and by '{second}'; say which has it: [routes] {method} = \"...\""
-    )]
-    DuplicateMethod {
-        method: String,
-        /// The first in the configuration.
-        first: String,
-        second: String,
-    },
-    /// A plugin claims a method of the host.
-    #[error("the method '{method}' is reserved for the host; '{plugin}' cannot have it")]
-    Reserved { method: String, plugin: String },
-    /// An invalid route or entry of `wrap`, with the reason.
+    /// An option that the manifest does not allow, or a secret that cannot be read.
+    #[error("plugin '{plugin}': {reason}")]
+    Option { plugin: String, reason: String },
+    /// An invalid route or entry of `wrap`.
     #[error("[routes] {method} = \"{plugin}\": {reason}")]
     Route { method: String, plugin: String, reason: String },
+    /// The plugin contradicts the node, the host or another plugin.
+    #[error("{0}")]
+    Refused(String),
 }
 
-fn place(file: &Option<PathBuf>) -> String {
-    file.as_ref().map_or_else(|| "the program's own copy".to_owned(), |file| file.display().to_string())
+impl RegistryError {
+    /// The error for two plugins with the same id. A path is `None` for the program's own copy.
+    fn same_id(id: &str, first: Option<PathBuf>, second: Option<PathBuf>) -> Self {
+        let place = |file: Option<PathBuf>| {
+            file.map_or_else(|| "the program's own copy".to_owned(), |file| file.display().to_string())
+        };
+        Self::Refused(format!("two plugins have the id '{id}': {} and {}", place(first), place(second)))
+    }
 }
 
 /// An error, and the position of its plugin in the configuration.
@@ -344,16 +326,17 @@ impl Registry {
         let id = &manifest.id;
         let same = others.find_map(|other| other.code.as_ref().filter(|code| code.manifest.id == *id));
         if let Some(first) = same {
-            return Err(RegistryError::SameId { id: id.clone(), first: first.file.clone(), second: found.path() });
+            return Err(RegistryError::same_id(id, first.file.clone(), found.path()));
         }
         if let Some(before) = &plugin.code
             && before.manifest.id != *id
         {
-            return Err(RegistryError::OtherId { id: before.manifest.id.clone(), found: id.clone() });
+            let reason = format!("the file of the plugin '{}' holds a plugin '{id}' now", before.manifest.id);
+            return Err(RegistryError::Refused(reason));
         }
         check::check_settings(&plugin.config, manifest, &*self.environment.services)?;
         (self.environment.requirements)(&manifest.requires)
-            .map_err(|reason| RegistryError::Requires { plugin: id.clone(), reason })?;
+            .map_err(|reason| RegistryError::Refused(format!("plugin '{id}' {reason}")))?;
         let (id, copies) = (id.clone(), self.environment.folder.clone());
         let isolated = self.environment.isolation.applies_to(&plugin.config);
         // Unless it is isolated, the library's constructors run here.

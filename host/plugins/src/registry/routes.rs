@@ -260,15 +260,19 @@ fn owners<'a>(
         for method in &plugin.manifest.methods {
             let name = &method.name;
             if builtins.contains(&name.as_str()) {
-                let (method, plugin_id) = (name.clone(), id.clone());
-                return Err((Some(plugin.position), RegistryError::Reserved { method, plugin: plugin_id }));
+                let reason = format!("the method '{name}' is reserved for the host; '{id}' cannot have it");
+                return Err((Some(plugin.position), RegistryError::Refused(reason)));
             }
             if configured.chains.contains_key(name) {
                 continue;
             }
             if let Some(first) = claimed.insert(name, plugin) {
-                let (method, first, second) = (name.clone(), first.manifest.id.clone(), id.clone());
-                return Err((Some(plugin.position), RegistryError::DuplicateMethod { method, first, second }));
+                let reason = format!(
+                    "the method '{name}' is claimed by '{}' and by '{id}'; \
+                     say which has it: [routes] {name} = \"...\"",
+                    first.manifest.id
+                );
+                return Err((Some(plugin.position), RegistryError::Refused(reason)));
             }
         }
     }

@@ -40,19 +40,9 @@ pub enum FileError {
     /// The file cannot be read, or its copy cannot be written.
     #[error("{}: {source}", .path.display())]
     Io { path: PathBuf, source: std::io::Error },
-    #[error("{} is too large for a plugin ({len} bytes; at most {MAX_FILE_BYTES})", .path.display())]
-    TooLarge { path: PathBuf, len: u64 },
-    /// Not a library, or without a manifest.
-    #[error("{} is not an Outrigger plugin: {reason}", .path.display())]
-    NotAPlugin { path: PathBuf, reason: String },
-    #[error("{} needs plugin ABI {needed_major}.{needed_minor}, this host has {ABI_MAJOR}.{ABI_MINOR}", .path.display())]
-    Abi {
-        path: PathBuf,
-        /// The major version that it was built for.
-        needed_major: u32,
-        /// The lowest minor version that it runs on.
-        needed_minor: u32,
-    },
+    /// Its content is not a plugin for this host.
+    #[error("{} {reason}", .path.display())]
+    Refused { path: PathBuf, reason: String },
     #[error("{}: {source}", .path.display())]
     Manifest { path: PathBuf, source: ManifestError },
     /// Other users can change the file, or the folder of its copy.
@@ -61,9 +51,6 @@ pub enum FileError {
     /// The content does not have the pinned hash.
     #[error("{} has the SHA-256 {found}, the configuration pins {pinned}", .path.display())]
     Hash { path: PathBuf, pinned: String, found: sha256::Hash },
-    /// The dynamic linker refused the library.
-    #[error("{} cannot be opened: {reason}", .path.display())]
-    Open { path: PathBuf, reason: String },
 }
 
 fn list(paths: &[PathBuf]) -> String {
@@ -96,7 +83,8 @@ impl PluginFile {
     /// Reads the file and checks its manifest, without executing any of it.
     pub fn read(path: &Path) -> Result<Self, FileError> {
         let io = |source| FileError::Io { path: path.to_owned(), source };
-        let no_plugin = |reason: &str| FileError::NotAPlugin { path: path.to_owned(), reason: reason.to_owned() };
+        let refused = |reason| FileError::Refused { path: path.to_owned(), reason };
+        let no_plugin = |reason: &str| refused(format!("is not an Outrigger plugin: {reason}"));
         // The metadata is that of the open file, even if the path is replaced meanwhile.
         let mut opened = fs::File::open(path).map_err(io)?;
         let metadata = opened.metadata().map_err(io)?;
@@ -105,18 +93,16 @@ impl PluginFile {
         }
         let len = metadata.len();
         if len > MAX_FILE_BYTES {
-            return Err(FileError::TooLarge { path: path.to_owned(), len });
+            return Err(refused(format!("is too large for a plugin ({len} bytes; at most {MAX_FILE_BYTES})")));
         }
         let mut content = Vec::new();
         (&mut opened).take(MAX_FILE_BYTES).read_to_end(&mut content).map_err(io)?;
         let bytes = manifest_bytes(&content).map_err(|reason| no_plugin(&reason))?;
         let header = ManifestHeader::parse(bytes).ok_or_else(|| no_plugin("its manifest has no valid header"))?;
         if header.abi_major != ABI_MAJOR || header.abi_minor_needed > ABI_MINOR {
-            return Err(FileError::Abi {
-                path: path.to_owned(),
-                needed_major: header.abi_major,
-                needed_minor: header.abi_minor_needed,
-            });
+            let ManifestHeader { abi_major, abi_minor_needed, .. } = header;
+            let needed = format!("needs plugin ABI {abi_major}.{abi_minor_needed}");
+            return Err(refused(format!("{needed}, this host has {ABI_MAJOR}.{ABI_MINOR}")));
         }
         let json = bytes
             .get(MANIFEST_HEADER_LEN..)
@@ -149,11 +135,10 @@ impl PluginFile {
     /// The library is never closed: threads may still run destructors of its thread-locals.
     pub fn open(&self, folder: &Path) -> Result<&'static PluginTable, FileError> {
         let copy = self.copy_into(folder)?;
-        let no_plugin = |reason: &str| FileError::NotAPlugin { path: self.path.clone(), reason: reason.to_owned() };
+        let refused = |reason| FileError::Refused { path: self.path.clone(), reason };
+        let no_plugin = |reason: &str| refused(format!("is not an Outrigger plugin: {reason}"));
         let table = library::open(&copy).map_err(|error| match error {
-            LibraryError::Open(said) => {
-                FileError::Open { path: self.path.clone(), reason: printable(&said).into_owned() }
-            }
+            LibraryError::Open(said) => refused(format!("cannot be opened: {}", printable(&said))),
             LibraryError::NoPlugin(reason) => no_plugin(reason),
         })?;
         if table.abi_major != self.header.abi_major || table.abi_minor_needed != self.header.abi_minor_needed {

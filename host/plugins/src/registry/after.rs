@@ -75,13 +75,14 @@ impl Registry {
         let id = plugin.id().to_owned();
         // The successor may have started before it failed.
         let _replacing = self.end_first(plugin, None);
-        match self.replace(plugins.clone(), position, code, routes.clone()) {
-            Ok(_) => ChangeError::WentBack { id, reason: Box::new(reason) },
+        let outcome = match self.replace(plugins.clone(), position, code, routes.clone()) {
+            Ok(_) => format!("The former library of the plugin '{id}' was started again"),
             Err(again) => {
                 self.serve_without(plugins, position, routes);
-                ChangeError::Down { id, reason: Box::new(reason), again: Box::new(again) }
+                format!("The plugin '{id}' does not run, since its former library did not start again either: {again}")
             }
-        }
+        };
+        ChangeError::Refused(format!("{reason}. {outcome}"))
     }
 
     /// Publishes the routes without a plugin whose instance has ended.

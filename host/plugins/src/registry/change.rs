@@ -15,33 +15,22 @@ use crate::{PluginConfig, Reload, Routes};
 /// How long the calls of a replaced or stopped instance may continue in the background before the host answers them.
 pub(super) const DRAIN_PATIENCE: Duration = Duration::from_secs(600);
 
-/// Why a change failed. The plugin runs as before, except after [`ChangeError::Down`].
+/// Why a change failed. The plugin runs as before, unless the message says otherwise.
 #[derive(Debug, thiserror::Error)]
 pub enum ChangeError {
     /// Neither running nor in the configuration.
     #[error("No plugin '{0}' in the configuration")]
     Unknown(String),
-    #[error("The plugin '{0}' is running; reloadplugin replaces it")]
-    Running(String),
-    #[error("The plugin '{0}' is not running; startplugin starts it")]
-    NotRunning(String),
-    /// The program's own copy runs already.
-    #[error(
-        "A reload of the plugin '{0}' needs its library in a folder: the program's own copy changes with the program"
-    )]
-    BuiltIn(String),
-    #[error("The configuration cannot be used: {0}")]
-    Configuration(String),
+    #[error("{0}")]
+    Refused(String),
     #[error(transparent)]
     Plugin(#[from] RegistryError),
     #[error("Shutting down")]
     Stopping,
-    /// With `reload = "after"`.
-    #[error("{reason}. The former library of the plugin '{id}' was started again")]
-    WentBack { id: String, reason: Box<ChangeError> },
-    /// With `reload = "after"`.
-    #[error("{reason}. The plugin '{id}' does not run, since its former library did not start again either: {again}")]
-    Down { id: String, reason: Box<ChangeError>, again: Box<ChangeError> },
+}
+
+fn not_running(plugin: &Plugin) -> ChangeError {
+    ChangeError::Refused(format!("The plugin '{}' is not running; startplugin starts it", plugin.id()))
 }
 
 impl Registry {
@@ -128,7 +117,7 @@ impl Registry {
             .iter_mut()
             .find(|plugin| plugin.is_called(name))
             .ok_or_else(|| ChangeError::Unknown(name.to_owned()))?;
-        let instance = plugin.instance.take().ok_or_else(|| ChangeError::NotRunning(plugin.id().to_owned()))?;
+        let instance = plugin.instance.take().ok_or_else(|| not_running(plugin))?;
         self.publish(plugins, configured)?;
         self.retire(&instance);
         Ok(instance)
@@ -136,15 +125,16 @@ impl Registry {
 
     /// Starts a plugin, or reloads it if it runs.
     fn bring_up_named(&self, change: Change, name: &str) -> Result<Arc<Instance>, ChangeError> {
-        let configured = (self.environment.reread)().map_err(ChangeError::Configuration)?;
+        let unusable = |reason| ChangeError::Refused(format!("The configuration cannot be used: {reason}"));
+        let configured = (self.environment.reread)().map_err(unusable)?;
         let mut plugins = self.serving().plugins.clone();
         let position = self.position_of(&mut plugins, &configured, name)?;
         let plugin = plugins.get(position).ok_or_else(|| ChangeError::Unknown(name.to_owned()))?;
         match &plugin.instance {
             Some(own) if change == Change::Start && !own.has_crashed() => {
-                Err(ChangeError::Running(plugin.id().to_owned()))
+                Err(ChangeError::Refused(format!("The plugin '{}' is running; reloadplugin replaces it", plugin.id())))
             }
-            None if change == Change::Reload => Err(ChangeError::NotRunning(plugin.id().to_owned())),
+            None if change == Change::Reload => Err(not_running(plugin)),
             _ => self.bring_up(plugins, position, configured, false),
         }
     }
@@ -170,7 +160,8 @@ impl Registry {
         let runs = plugin.instance.as_ref().is_some_and(|old| !old.has_crashed());
         let was_built_in = plugin.code.as_ref().is_some_and(|code| code.form() == BUILT_IN);
         if runs && code.form() == BUILT_IN && !(for_options && was_built_in) {
-            return Err(ChangeError::BuiltIn(plugin.id().to_owned()));
+            let reason = "needs its library in a folder: the program's own copy changes with the program";
+            return Err(ChangeError::Refused(format!("A reload of the plugin '{}' {reason}", plugin.id())));
         }
         let old = plugin.instance.take();
         // Keeps the old instance's sockets listening until the new one has started, so that no connection is refused.

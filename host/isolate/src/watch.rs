@@ -41,7 +41,7 @@ pub fn plan(launch: &Launch) -> Result<Option<Plan>, String> {
         // The plugin is part of the program, which is already mapped.
         RunnerCode::Linked(_) => None,
     };
-    let closure = library.as_deref().map(library_closure).transpose().map_err(|error| error.to_string())?;
+    let closure = library.as_deref().map(library_closure).transpose()?;
     Ok(Some(Plan {
         library,
         closure: closure.unwrap_or_default(),

@@ -24,7 +24,7 @@ mod other;
 mod plan;
 mod reach;
 
-pub use closure::{ClosureError, library_closure};
+pub use closure::library_closure;
 pub use denial::{Denial, Denials, Event, FLOOD, Kind, OfKind};
 #[cfg(target_os = "linux")]
 pub use linux::{Listener, Notifier, Watch, confine, probe};

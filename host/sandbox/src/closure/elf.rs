@@ -7,8 +7,6 @@ use object::elf::{self, FileHeader64};
 use object::read::elf::{Dyn, FileHeader, ProgramHeader};
 use object::{Endianness, FileKind, ReadCache, ReadRef};
 
-use super::ClosureError;
-
 /// ELF's machine number, and whether the file is little-endian.
 pub(super) type Machine = (u16, bool);
 
@@ -21,11 +19,11 @@ pub(super) struct Needs {
     pub(super) runpath: Option<String>,
 }
 
-pub(super) fn read(path: &Path) -> Result<Needs, ClosureError> {
-    let file = File::open(path).map_err(|source| ClosureError::Io { path: path.to_owned(), source })?;
+pub(super) fn read(path: &Path) -> Result<Needs, String> {
+    let file = File::open(path).map_err(|error| format!("{}: {error}", path.display()))?;
     // Reads only some kilobytes of a file that may have hundreds of megabytes.
     let file = ReadCache::new(file);
-    let refuse = |reason: &str| ClosureError::NotALibrary { path: path.to_owned(), reason: reason.to_owned() };
+    let refuse = |reason: &str| format!("{} is not a shared library: {reason}", path.display());
     if !matches!(FileKind::parse(&file), Ok(FileKind::Elf64)) {
         return Err(refuse("it is not a 64-bit ELF file"));
     }

@@ -23,20 +23,6 @@ const MAX_LIBRARIES: usize = 512;
 /// In bytes.
 const MAX_CACHE_BYTES: u64 = 64 << 20;
 
-#[derive(Debug, thiserror::Error)]
-pub enum ClosureError {
-    #[error("{}: {source}", .path.display())]
-    Io { path: PathBuf, source: std::io::Error },
-    /// The file is no library for this program's processor.
-    #[error("{} is not a shared library: {reason}", .path.display())]
-    NotALibrary { path: PathBuf, reason: String },
-    #[error("{} needs the library '{needed}', which is not found", .by.display())]
-    NotFound { needed: String, by: PathBuf },
-    /// More than `MAX_LIBRARIES`.
-    #[error("{} needs more than {MAX_LIBRARIES} libraries", .0.display())]
-    TooMany(PathBuf),
-}
-
 /// A library with its own and inherited RPATHs.
 struct Found {
     path: PathBuf,
@@ -66,9 +52,11 @@ impl Found {
 
 /// All files that loading a library needs, except the library: its direct and indirect dependencies, and the loader's
 /// cache. The paths are unresolved, as the loader opens them.
-pub fn library_closure(library: &Path) -> Result<Vec<PathBuf>, ClosureError> {
-    let library =
-        std::path::absolute(library).map_err(|source| ClosureError::Io { path: library.to_owned(), source })?;
+///
+/// # Errors
+/// The file that is missing, unreadable or no library for this program's processor; or there are too many libraries.
+pub fn library_closure(library: &Path) -> Result<Vec<PathBuf>, String> {
+    let library = std::path::absolute(library).map_err(|error| format!("{}: {error}", library.display()))?;
     let first = elf::read(&library)?;
     let machine = first.machine;
     let cache = cache::Cache::open(Path::new(CACHE));
@@ -84,12 +72,12 @@ pub fn library_closure(library: &Path) -> Result<Vec<PathBuf>, ClosureError> {
             }
             let paths = find(needed, &searched, cache.as_ref(), machine);
             if paths.is_empty() {
-                return Err(ClosureError::NotFound { needed: needed.clone(), by: found.path });
+                return Err(format!("{} needs the library '{needed}', which is not found", found.path.display()));
             }
             for path in paths {
                 if closure.insert(path.clone()) {
                     if closure.len() > MAX_LIBRARIES {
-                        return Err(ClosureError::TooMany(library));
+                        return Err(format!("{} needs more than {MAX_LIBRARIES} libraries", library.display()));
                     }
                     let needs = elf::read(&path)?;
                     queue.push_back(Found::new(path, needs, &found.rpath));
@@ -169,11 +157,12 @@ mod tests {
     fn what_is_no_library_is_told_and_not_read_as_one() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lib.so");
-        assert!(matches!(library_closure(&path), Err(ClosureError::Io { .. })));
+        assert!(library_closure(&path).unwrap_err().starts_with(&format!("{}: No such file", path.display())));
         let own = std::fs::read(std::env::current_exe().unwrap()).unwrap();
         for bytes in [&b""[..], b"\x7fELF", &own[..64], &own[..200], &[0xff; 4096]] {
             std::fs::write(&path, bytes).unwrap();
-            assert!(matches!(library_closure(&path), Err(ClosureError::NotALibrary { .. })), "{} bytes", bytes.len());
+            let refused = library_closure(&path).unwrap_err();
+            assert!(refused.contains(" is not a shared library: "), "{} bytes: {refused}", bytes.len());
         }
     }
 }

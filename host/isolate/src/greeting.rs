@@ -1,6 +1,6 @@
 //! The messages before the first call.
 
-use outrigger_sandbox::{Plan, Support};
+use outrigger_sandbox::{Plan, SandboxLayers};
 use serde::{Deserialize, Serialize};
 
 use crate::launch::RunnerCode;
@@ -12,7 +12,7 @@ pub struct Hello {
     pub host: u32,
     pub code: RunnerCode,
     /// The sandbox plan, with the features that the kernel supports.
-    pub sandbox: Option<(Plan, Support)>,
+    pub sandbox: Option<(Plan, SandboxLayers)>,
 }
 
 /// The arguments of a plugin's `init`.

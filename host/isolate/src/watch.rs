@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::OnceLock;
 
 use outrigger_base::rate::Rate;
-use outrigger_sandbox::{Event, Listener, Notifier, Plan, Policy, SandboxError, Support, library_closure, probe};
+use outrigger_sandbox::{Event, Listener, Notifier, Plan, Policy, SandboxError, SandboxLayers, library_closure, probe};
 
 use crate::channels::MAX_CHANNELS;
 use crate::launch::{Confinement, Launch, RunnerCode};
@@ -24,8 +24,8 @@ const LOOKUP: &str = "a look-up of a name needs connect:tcp:NAME:PORT or connect
                       and the host resolves the name: the plugin connects by net::connect of the SDK";
 
 /// The sandbox features of this system. The first call probes them.
-pub fn support() -> &'static Support {
-    static SUPPORT: OnceLock<Support> = OnceLock::new();
+pub fn support() -> &'static SandboxLayers {
+    static SUPPORT: OnceLock<SandboxLayers> = OnceLock::new();
     SUPPORT.get_or_init(probe)
 }
 

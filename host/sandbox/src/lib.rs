@@ -30,5 +30,5 @@ pub use denial::{Denial, Denials, Event, FLOOD, Kind, OfKind};
 pub use linux::{Listener, Notifier, Watch, confine, probe};
 #[cfg(not(target_os = "linux"))]
 pub use other::{Listener, Notifier, Watch, confine, probe};
-pub use plan::{Plan, Policy, SandboxError, SandboxLayers, Support};
+pub use plan::{Plan, Policy, SandboxError, SandboxLayers};
 pub use reach::{Endpoint, Reach, ReachError, canonical};

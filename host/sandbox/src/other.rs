@@ -3,20 +3,20 @@
 use std::os::fd::BorrowedFd;
 
 use crate::denial::Event;
-use crate::plan::{Plan, Policy, SandboxError, SandboxLayers, Support};
+use crate::plan::{Plan, Policy, SandboxError, SandboxLayers};
 
 fn missing() -> Vec<String> {
     vec!["a sandbox: there is one on Linux only".to_owned()]
 }
 
-pub fn probe() -> Support {
-    Support { missing: missing(), ..Support::default() }
+pub fn probe() -> SandboxLayers {
+    SandboxLayers { missing: missing(), ..SandboxLayers::default() }
 }
 
 /// Enforces nothing. [`Policy::Require`] fails.
 pub fn confine(
     plan: &Plan,
-    _support: &Support,
+    _support: &SandboxLayers,
     _keep: &[BorrowedFd<'_>],
     _notify: BorrowedFd<'_>,
 ) -> Result<SandboxLayers, SandboxError> {

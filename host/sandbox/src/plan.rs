@@ -30,6 +30,7 @@ pub enum Policy {
     BestEffort,
 }
 
+/// The layers that a system supports, or that a process enforces. A system has neither `limits` nor `hidden`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxLayers {
     pub seccomp: bool,
@@ -48,7 +49,7 @@ pub struct SandboxLayers {
     /// An unprivileged host cannot open the memory of such a child either, nor copy its sockets. It reads the arguments
     /// of denied calls through a descriptor that the process opened before.
     pub hidden: bool,
-    /// The parts that are not enforced, as text.
+    /// The parts that are not supported or not enforced, as text.
     pub missing: Vec<String>,
 }
 
@@ -61,26 +62,6 @@ impl SandboxLayers {
     /// Whether [`Policy::Require`] is satisfied.
     pub fn suffices(&self) -> bool {
         self.seccomp && self.bounds_files()
-    }
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Support {
-    pub seccomp: bool,
-    /// Whether a filter can forward denied calls to the host.
-    pub notifications: bool,
-    /// 0 without Landlock.
-    pub landlock_abi: u32,
-    pub namespaces: Vec<String>,
-    pub root: bool,
-    /// The unsupported parts, as text.
-    pub missing: Vec<String>,
-}
-
-impl Support {
-    /// Whether [`Policy::Require`] can be satisfied here.
-    pub fn suffices(&self) -> bool {
-        self.seccomp && (self.root || self.landlock_abi > 0)
     }
 }
 

@@ -4,13 +4,13 @@ use std::fs;
 
 use outrigger_isolate::cgroup::Delegation;
 use outrigger_plugins::{Isolation, PluginConfig, Sandbox};
-use outrigger_sandbox::{Reach, Support, probe};
+use outrigger_sandbox::{Reach, SandboxLayers, probe};
 use outrigger_sdk::manifest::Manifest;
 
 /// The report about isolated plugins. It probes the system's support once, for the first confined plugin.
 #[derive(Default)]
 pub struct ConfinementReport {
-    support: Option<Support>,
+    support: Option<SandboxLayers>,
 }
 
 impl ConfinementReport {
@@ -38,7 +38,7 @@ impl ConfinementReport {
             let reason = format!("plugin '{id}': this system does not allow a sandbox: {missing}{why}");
             return Err(("sandbox", reason));
         }
-        if support.root || support.landlock_abi > 0 {
+        if support.bounds_files() {
             for (path, _) in plugin.reach.iter().filter_map(Reach::files) {
                 let refused = |error: std::io::Error| ("reach", format!("plugin '{id}': {}: {error}", path.display()));
                 fs::metadata(path).map_err(refused)?;
@@ -74,11 +74,11 @@ pub fn bounded() -> String {
     }
 }
 
-fn held(support: &Support) -> String {
+fn held(support: &SandboxLayers) -> String {
     let landlock = (support.landlock_abi > 0).then(|| format!("Landlock (version {})", support.landlock_abi));
     let namespaces =
         (!support.namespaces.is_empty()).then(|| format!("namespaces of its own ({})", support.namespaces.join(", ")));
-    let filter = match (support.seccomp, support.notifications) {
+    let filter = match (support.seccomp, support.reported) {
         (true, true) => Some("a filter of system calls that reports each denial".to_owned()),
         (true, false) => Some("a filter of system calls".to_owned()),
         (false, _) => None,

@@ -35,7 +35,7 @@ const NOBODY: u32 = 65534;
 /// Whether this system allows a sandbox that reports its refusals.
 pub fn has_sandbox() -> bool {
     let support = outrigger_sandbox::probe();
-    let has = support.suffices() && support.notifications;
+    let has = support.suffices() && support.reported;
     if !has {
         skip_unprivileged(&format!("this system allows no sandbox: {}", support.missing.join("; ")));
     }

@@ -11,7 +11,7 @@ use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabiliti
 
 use super::channel::{self, Listener};
 use super::{landlocked, namespaces, raw, rules};
-use crate::plan::{Plan, Policy, SandboxError, SandboxLayers, Support};
+use crate::plan::{Plan, Policy, SandboxError, SandboxLayers};
 use crate::reach::Reach;
 
 /// Confines this process permanently, and sends the descriptors of a [`Listener`] over `notify`.
@@ -23,7 +23,7 @@ use crate::reach::Reach;
 /// [`Policy::Require`] cannot be satisfied: checked before any step. After any other error the process must end.
 pub fn confine(
     plan: &Plan,
-    support: &Support,
+    support: &SandboxLayers,
     keep: &[BorrowedFd<'_>],
     notify: BorrowedFd<'_>,
 ) -> Result<SandboxLayers, SandboxError> {
@@ -120,7 +120,7 @@ fn drop_capabilities() -> Result<(), SandboxError> {
 /// Installs the filters, and sends the host its descriptors.
 fn filter(
     plan: &Plan,
-    support: &Support,
+    support: &SandboxLayers,
     enforced: &mut SandboxLayers,
     own: Own,
     notify: BorrowedFd<'_>,
@@ -133,11 +133,11 @@ fn filter(
     }
     let pid = getpid().as_raw_nonzero().get().unsigned_abs();
     let (root, bounded) = (enforced.root, enforced.bounds_files());
-    let shape = rules::Shape { reach: &plan.reach, reported: support.notifications, root, bounded, pid };
+    let shape = rules::Shape { reach: &plan.reach, reported: support.reported, root, bounded, pid };
     let step = |source| SandboxError::Step { step: "filtering system calls", source };
     let [unknown, main] = rules::compile(&shape).map_err(|reason| step(io::Error::other(reason)))?;
     raw::install(&converted(&unknown), false).map_err(step)?;
-    let notices = raw::install(&converted(&main), support.notifications).map_err(step)?;
+    let notices = raw::install(&converted(&main), support.reported).map_err(step)?;
     enforced.seccomp = true;
     match notices {
         Some(notices) => {

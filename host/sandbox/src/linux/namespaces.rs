@@ -13,7 +13,7 @@ use rustix::thread::UnshareFlags;
 
 use super::files::plain;
 use super::raw::{self, Locks};
-use crate::plan::{Plan, SandboxError, Support};
+use crate::plan::{Plan, SandboxError, SandboxLayers};
 use crate::reach::Reach;
 
 /// Names in reports, and flags. There is no pid namespace: the calling process could not start threads.
@@ -34,7 +34,7 @@ pub(super) const ROOT_OPTIONS: &std::ffi::CStr = c"size=1m,nr_inodes=8192,mode=7
 const FORMER: &str = "former-root";
 
 /// Enters the supported namespaces. The process keeps its user id.
-pub(super) fn enter(support: &Support) -> Result<Vec<String>, SandboxError> {
+pub(super) fn enter(support: &SandboxLayers) -> Result<Vec<String>, SandboxError> {
     let step = SandboxError::step("making namespaces");
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     let wanted = NAMESPACES.iter().filter(|(name, _)| support.namespaces.iter().any(|has| has == name));

@@ -6,7 +6,7 @@ use std::ffi::CString;
 use libc::{c_int, c_ulong, c_void};
 
 use super::{namespaces, raw};
-use crate::plan::Support;
+use crate::plan::SandboxLayers;
 
 /// The child's results, as bits of its exit status.
 const USER: c_int = 1;
@@ -28,7 +28,7 @@ struct ProbeInputs {
 }
 
 /// Detects which features the system, container or service unit allows. The child processes change nothing else.
-pub fn probe() -> Support {
+pub fn probe() -> SandboxLayers {
     let mut allow = ALLOW;
     let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     let text = |text: String| CString::new(text).unwrap_or_default();
@@ -47,13 +47,13 @@ pub fn probe() -> Support {
     let has = |bit: c_int| bits & bit != 0;
     let named = [("user", USER), ("mount", MOUNT), ("net", NET), ("ipc", IPC)];
     let namespaces = named.iter().filter(|(_, bit)| has(*bit)).map(|(name, _)| (*name).to_owned()).collect();
-    described(Support {
+    described(SandboxLayers {
         seccomp: has(SECCOMP) && filters_compile(),
-        notifications: has(NOTIFICATIONS) && filters_compile(),
+        reported: has(NOTIFICATIONS) && filters_compile(),
         landlock_abi: landlock.unsigned_abs(),
         namespaces,
         root: has(ROOT),
-        missing: Vec::new(),
+        ..SandboxLayers::default()
     })
 }
 
@@ -62,12 +62,12 @@ fn filters_compile() -> bool {
 }
 
 /// Sets the texts about missing features.
-fn described(mut support: Support) -> Support {
-    let mut missing = Vec::new();
+fn described(mut support: SandboxLayers) -> SandboxLayers {
+    let missing = &mut support.missing;
     if !support.seccomp {
         missing.push("filters of system calls (seccomp)".to_owned());
     }
-    if !support.notifications {
+    if !support.reported {
         missing.push("reports of refused system calls, and granted connections".to_owned());
     }
     if support.landlock_abi == 0 {
@@ -81,7 +81,6 @@ fn described(mut support: Support) -> Support {
     if !support.root {
         missing.push("a root of its own".to_owned());
     }
-    support.missing = missing;
     support
 }
 

@@ -10,14 +10,14 @@ use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
 use libc::{c_int, c_long};
-use outrigger_sandbox::{Plan, Reach, Support, confine};
+use outrigger_sandbox::{Plan, Reach, SandboxLayers, confine};
 
 use super::swapped;
 
 /// Confines this process, runs the attempts `what`, prints `done`, and waits until the host closes standard input.
 pub fn run(what: &str, plan: &str, support: &str) {
     let plan: Plan = serde_json::from_str(plan).unwrap();
-    let support: Support = serde_json::from_str(support).unwrap();
+    let support: SandboxLayers = serde_json::from_str(support).unwrap();
     let (stdin, stdout, stderr) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
     // Shared memory, such as a host passes. `confine` closes it unless it is in `keep`.
     let flags = rustix::fs::MemfdFlags::CLOEXEC;

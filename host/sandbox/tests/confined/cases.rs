@@ -49,7 +49,7 @@ pub fn combinations() -> Vec<Vec<Layer>> {
         let landlock = support.landlock_abi > 0 && !without.contains(&Layer::Landlock);
         // Only root can create other namespaces without a user namespace.
         let able = !without.contains(&Layer::UserNamespace) || rustix::process::getuid().is_root();
-        if support.notifications && (namespaces || landlock) && able {
+        if support.reported && (namespaces || landlock) && able {
             possible.push(without);
         }
     }

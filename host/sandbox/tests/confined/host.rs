@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 
 use outrigger_sandbox::{
-    Denial, Denials, Event, Listener, Notifier, Plan, Policy, SandboxLayers, Support, library_closure, probe,
+    Denial, Denials, Event, Listener, Notifier, Plan, Policy, SandboxLayers, library_closure, probe,
 };
 
 /// The path of a system library.
@@ -35,7 +35,7 @@ pub enum Layer {
 }
 
 /// This system's support, without the given layers.
-pub fn reduced(without: &[Layer]) -> Support {
+pub fn reduced(without: &[Layer]) -> SandboxLayers {
     let mut left = probe();
     for layer in without {
         match layer {
@@ -45,10 +45,10 @@ pub fn reduced(without: &[Layer]) -> Support {
                 left.root = false;
             }
             Layer::Landlock => left.landlock_abi = 0,
-            Layer::Notifications => left.notifications = false,
+            Layer::Notifications => left.reported = false,
             Layer::Seccomp => {
                 left.seccomp = false;
-                left.notifications = false;
+                left.reported = false;
             }
         }
         left.missing.push(format!("{layer:?}"));
@@ -57,7 +57,7 @@ pub fn reduced(without: &[Layer]) -> Support {
 }
 
 /// A plan with these grants, and this system's support without the given layers.
-pub fn plan(reach: &[String], without: &[Layer], policy: Policy) -> (Plan, Support) {
+pub fn plan(reach: &[String], without: &[Layer], policy: Policy) -> (Plan, SandboxLayers) {
     let library = library();
     let plan = Plan {
         closure: library_closure(&library).unwrap(),
@@ -84,7 +84,7 @@ pub struct Confined {
 
 impl Confined {
     /// Starts this program again, to be confined and to execute `what`.
-    pub fn start(what: &str, (plan, support): &(Plan, Support)) -> Self {
+    pub fn start(what: &str, (plan, support): &(Plan, SandboxLayers)) -> Self {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let plan_text = serde_json::to_string(plan).unwrap();
         let mut child = Command::new(std::env::current_exe().unwrap())

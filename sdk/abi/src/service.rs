@@ -39,12 +39,10 @@ pub struct ServiceTable {
     functions: [Option<ServiceFn>; 0],
 }
 
-/// A service: its name in the ABI, and its functions in the order of the table.
+/// A service.
 pub trait Service: Send + Sync {
-    /// Name and revision, such as `chain/1`.
-    const NAME: &'static str;
-    /// The functions with their names.
-    const FUNCTIONS: &'static [(&'static str, ServiceFn)];
+    /// The functions in the order of the table.
+    const FUNCTIONS: &'static [ServiceFn];
 }
 
 /// The response of a service's function.
@@ -169,7 +167,7 @@ impl ExportedService {
         let ended = Arc::new(AtomicBool::new(false));
         let implementation = Implementation { service, ended: ended.clone() };
         let implementation: *mut c_void = Box::into_raw(Box::new(implementation)).cast();
-        let table = TableBox::new(implementation, S::FUNCTIONS.iter().map(|(_, function)| *function));
+        let table = TableBox::new(implementation, S::FUNCTIONS.iter().copied());
         Self { table, implementation, drop_implementation: drop_implementation::<S>, ended }
     }
 
@@ -277,8 +275,7 @@ mod tests {
     struct Write;
 
     impl Service for Lines {
-        const NAME: &'static str = "lines/1";
-        const FUNCTIONS: &'static [(&'static str, ServiceFn)] = &[("write", shim::<Write>)];
+        const FUNCTIONS: &'static [ServiceFn] = &[shim::<Write>];
     }
 
     impl Method for Write {

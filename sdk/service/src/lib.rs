@@ -202,9 +202,7 @@ macro_rules! service {
         })*
 
         impl outrigger_abi::Service for dyn $name {
-            const NAME: &'static str = $wire_name;
-            const FUNCTIONS: &'static [(&'static str, outrigger_abi::ServiceFn)] =
-                &[$((stringify!($function), outrigger_abi::shim::<methods::$function>),)*];
+            const FUNCTIONS: &'static [outrigger_abi::ServiceFn] = &[$(outrigger_abi::shim::<methods::$function>,)*];
         }
 
         impl $crate::Described for dyn $name {

@@ -247,7 +247,7 @@ impl Delivery {
             self.read(round)?;
         }
         while let Some((wallet, entry)) = round.news.pop_front() {
-            if self.hook.kinds.contains(&entry.kind) {
+            if self.hook.kinds.as_ref().is_none_or(|kinds| kinds.contains(&entry.kind)) {
                 let mut event = entry.to_json(&wallet);
                 let mut body = event.to_string();
                 if body.len() > MAX_BODY {

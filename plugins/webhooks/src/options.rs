@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 
 use outrigger_sdk::options::PluginOptions;
+use outrigger_sdk::service::json::from_json;
 use outrigger_sdk::service::wallet::LogKind;
 use outrigger_sdk::wire::Secret;
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::http::Url;
 
@@ -37,7 +39,8 @@ pub struct Hook {
     pub secret: Secret,
     /// The names of the wallets; `None` for all.
     pub wallets: Option<Vec<String>>,
-    pub kinds: Vec<LogKind>,
+    /// The kinds of entries; `None` for all.
+    pub kinds: Option<Vec<LogKind>>,
 }
 
 impl Options {
@@ -60,11 +63,9 @@ impl Options {
             let secret = secrets.get(&*given.secret).filter(|text| !text.is_empty());
             let secret = secret.ok_or_else(|| format!("the secret '{}' is not among the secrets", given.secret))?;
             let kind = |name: &String| {
-                let known = LogKind::ALL.into_iter().find(|kind| kind.name() == name);
-                known.ok_or_else(|| format!("there is no kind '{name}'"))
+                from_json::<LogKind>(&Value::from(name.as_str())).map_err(|_| format!("there is no kind '{name}'"))
             };
-            let kinds = given.kinds.map(|kinds| kinds.iter().map(kind).collect::<Result<Vec<_>, _>>());
-            let kinds = kinds.transpose()?.unwrap_or_else(|| LogKind::ALL.to_vec());
+            let kinds = given.kinds.map(|kinds| kinds.iter().map(kind).collect::<Result<Vec<_>, _>>()).transpose()?;
             let secret = Secret::new((*secret).to_owned());
             hooks.push(Hook { number: hooks.len(), url, secret, wallets: given.wallets, kinds });
         }

@@ -28,7 +28,7 @@ fn one(hook: Value) -> Result<Hook, String> {
 fn hooks_are_read_or_refused_with_the_reason() {
     let hook = one(json!({"url": "https://hooks.example.com/a?b", "secret": "other", "kinds": ["deep"]})).unwrap();
     assert_eq!((&*hook.url.entry, hook.secret.expose()), ("tls:hooks.example.com:443", "d e f"));
-    assert_eq!((hook.kinds, hook.wallets), (vec![LogKind::Deep], None));
+    assert_eq!((hook.kinds, hook.wallets), (Some(vec![LogKind::Deep]), None));
     for (url, entry) in [
         ("http://localhost:8080", "tcp:localhost:8080"),
         ("http://127.0.0.1/", "tcp:127.0.0.1:80"),

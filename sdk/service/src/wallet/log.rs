@@ -113,34 +113,6 @@ wire_struct! {
     }
 }
 
-impl LogKind {
-    /// All kinds.
-    pub const ALL: [Self; 8] = [
-        Self::Seen,
-        Self::Confirmed,
-        Self::Deep,
-        Self::Reorganised,
-        Self::Conflicted,
-        Self::Replaced,
-        Self::Abandoned,
-        Self::Removed,
-    ];
-
-    /// The name for clients.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Seen => "seen",
-            Self::Confirmed => "confirmed",
-            Self::Deep => "deep",
-            Self::Reorganised => "reorganised",
-            Self::Conflicted => "conflicted",
-            Self::Replaced => "replaced",
-            Self::Abandoned => "abandoned",
-            Self::Removed => "removed",
-        }
-    }
-}
-
 impl LogEntry {
     /// The JSON form of the entry of this wallet, as clients get it.
     pub fn to_json(&self, wallet: &str) -> Value {
@@ -148,7 +120,7 @@ impl LogEntry {
         let mut put = |key: &str, value: Value| event.insert(key.to_owned(), value);
         put("number", json!(self.number));
         put("wallet", json!(wallet));
-        put("kind", json!(self.kind.name()));
+        put("kind", to_json(&self.kind).unwrap_or_default());
         put("txid", json!(self.txid));
         if let (Some(block), Some(height)) = (self.block, self.height) {
             put("blockhash", json!(block));

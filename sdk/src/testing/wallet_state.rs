@@ -3,17 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bitcoin::hashes::Hash;
-use bitcoin::{Amount, BlockHash, OutPoint, ScriptBuf, Txid};
+use bitcoin::{BlockHash, OutPoint, ScriptBuf, Txid};
 use secp256k1::SecretKey;
 
 use super::rows::KnownTransaction;
 use outrigger_service::wallet::{
-    AddressSource, AddressType, Balances, BalancesQuery, DescriptorInfo, HdKey, Import, ImportOutcome, LogEntry,
-    Ownership, Received, ReceivedBy, ReceivedQuery, ScriptInfo, SpendSettings, Synced, TxState, WalletCoin, WalletInfo,
-    WalletOutput, WalletTransaction,
+    AddressSource, AddressType, Balances, DescriptorInfo, HdKey, Import, ImportOutcome, LogEntry, Received, ScriptInfo,
+    SpendSettings, Synced, WalletCoin, WalletInfo, WalletTransaction,
 };
 use outrigger_service::wire::{Blob, Secret};
-use outrigger_values::amount::Saturating;
 
 /// The data that the wallet answers with.
 #[derive(Clone, Debug)]
@@ -30,6 +28,10 @@ pub struct WalletState {
     pub descriptor_texts: BTreeMap<u32, String>,
     /// The coins.
     pub coins: Vec<WalletCoin>,
+    /// The answer of `balances` to every query.
+    pub balances: Balances,
+    /// The answer of `received` to every query.
+    pub received: Vec<Received>,
     /// The scripts that it has spent from.
     pub spent_from: BTreeSet<ScriptBuf>,
     /// The locked outputs.
@@ -97,6 +99,8 @@ impl WalletState {
             log: Vec::new(),
             descriptor_texts: BTreeMap::new(),
             coins: Vec::new(),
+            balances: Balances::default(),
+            received: Vec::new(),
             spent_from: BTreeSet::new(),
             locked: BTreeSet::new(),
             spending: SpendSettings::default(),
@@ -128,67 +132,6 @@ impl WalletState {
 
     pub(super) fn transaction_mut(&mut self, txid: Txid) -> Option<&mut WalletTransaction> {
         self.transactions.iter_mut().map(|known| &mut known.transaction).find(|transaction| transaction.txid == txid)
-    }
-
-    /// The sums of its coins.
-    pub(super) fn balances(&self, query: &BalancesQuery) -> Balances {
-        let mut balances = Balances::default();
-        for coin in &self.coins {
-            let totals = match coin.ownership {
-                Ownership::Spendable => &mut balances.mine,
-                Ownership::WatchOnly => balances.watch_only.get_or_insert_default(),
-                Ownership::None => continue,
-            };
-            let depth = coin.state.depth(self.info.synced.height);
-            let sum = match coin.state {
-                TxState::Confirmed { .. } if coin.coinbase && depth <= 100 => &mut totals.immature,
-                TxState::Confirmed { .. } | TxState::InMempool
-                    if query.avoid_reuse && self.spent_from.contains(&coin.script) =>
-                {
-                    if coin.ownership == Ownership::WatchOnly {
-                        continue;
-                    }
-                    &mut balances.used
-                }
-                TxState::InMempool if !coin.trusted => &mut totals.untrusted_pending,
-                TxState::Confirmed { .. } | TxState::InMempool if depth >= query.min_depth => &mut totals.trusted,
-                _ => continue,
-            };
-            *sum = sum.saturating_add(coin.value);
-        }
-        balances
-    }
-
-    /// The amounts that its scripts received.
-    pub(super) fn received(&self, query: &ReceivedQuery) -> Vec<Received> {
-        let mut sums = BTreeMap::new();
-        let mut rows: Vec<&WalletTransaction> = self.transactions.iter().map(|known| &known.transaction).collect();
-        rows.sort_by_key(|row| row.order_position);
-        for row in rows {
-            let depth = row.state.depth(self.info.synced.height);
-            if depth < if row.coinbase { query.min_coinbase_depth } else { query.min_depth } {
-                continue;
-            }
-            let is_wanted = |output: &&WalletOutput| match &query.by {
-                _ if output.ownership == Ownership::None => false,
-                ReceivedBy::Scripts { scripts } => scripts.contains(&output.script),
-                ReceivedBy::AddressBook => output.label.is_some(),
-            };
-            for output in row.outputs.iter().filter(is_wanted) {
-                let sum = sums.entry(&output.script).or_insert_with(|| Received {
-                    script: output.script.clone(),
-                    ownership: output.ownership,
-                    label: output.label.clone(),
-                    amount: Amount::ZERO,
-                    depth,
-                    txids: Vec::new(),
-                });
-                sum.amount = sum.amount.saturating_add(output.value);
-                sum.depth = sum.depth.min(depth);
-                sum.txids.push(row.txid);
-            }
-        }
-        sums.into_values().collect()
     }
 
     pub(super) fn lock_now(&mut self) {

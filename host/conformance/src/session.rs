@@ -193,7 +193,7 @@ impl<'r> Session<'r> {
     fn crash_in(&self, step: &Step) -> String {
         let until = Instant::now() + CRASH_PATIENCE;
         while Instant::now() < until {
-            let crash = self.loaded.runners.last_crash().filter(|crash| crash.method == step.method);
+            let crash = self.loaded.runners.read().last_crash.filter(|crash| crash.method == step.method);
             if let Some(Crash { how, .. }) = crash {
                 return format!("it ended its process ({how})");
             }
@@ -205,7 +205,7 @@ impl<'r> Session<'r> {
 
     /// The attempts that the sandbox denied, to append to a summary; empty if none.
     pub fn denials(&self) -> String {
-        let kinds = self.loaded.runners.denials().by_kind;
+        let kinds = self.loaded.runners.read().denials.by_kind;
         let told: Vec<_> = kinds.iter().map(|(kind, of)| format!("{} {kind} ({})", of.count, of.last)).collect();
         if told.is_empty() { String::new() } else { format!("; refused by the sandbox: {}", told.join(", ")) }
     }

@@ -39,7 +39,7 @@ mod watch;
 pub use executable::Executable;
 pub use launch::{Confinement, Launch, RunnerCode};
 pub use proxy::Proxy;
-pub use status::{Crash, RunnerStatus, Runners};
+pub use status::{Crash, RunnerStatistics, RunnerStatus, Runners};
 pub use usage::Bounds;
 
 /// Parses and encodes a head, for the fuzz targets; `None` if it is invalid.

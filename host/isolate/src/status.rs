@@ -50,20 +50,21 @@ impl fmt::Display for Ending {
 
 pub(crate) type Kill = Box<dyn Fn(&'static str) + Send>;
 
-#[derive(Default)]
-struct StatusState {
-    pid: Option<u32>,
-    crashes: u64,
-    last: Option<Crash>,
-    enforced: Option<SandboxLayers>,
-    denials: Denials,
+/// The statistics of one plugin's runners, over all of its instances.
+#[derive(Clone, Default)]
+pub struct RunnerStatistics {
+    /// The current runner.
+    pub pid: Option<u32>,
+    pub crashes: u64,
+    pub last_crash: Option<Crash>,
+    /// The enforced sandbox of the current runner; `None` if the runner is not confined.
+    pub enforced: Option<SandboxLayers>,
+    /// The system calls that the sandbox denied to the runners.
+    pub denials: Denials,
 }
 
-/// The statistics of one plugin's runners, over all of its instances.
 #[derive(Default)]
-pub struct RunnerStatus {
-    state: Mutex<StatusState>,
-}
+pub struct RunnerStatus(Mutex<RunnerStatistics>);
 
 /// Access to the current runner of one instance.
 #[derive(Default)]
@@ -117,56 +118,38 @@ impl Runners {
 }
 
 impl RunnerStatus {
-    pub fn pid(&self) -> Option<u32> {
-        self.state.lock().pid
-    }
-
-    pub fn crashes(&self) -> u64 {
-        self.state.lock().crashes
-    }
-
-    pub fn last_crash(&self) -> Option<Crash> {
-        self.state.lock().last.clone()
-    }
-
-    /// The enforced sandbox of the current runner; `None` if the runner is not confined.
-    pub fn enforced(&self) -> Option<SandboxLayers> {
-        self.state.lock().enforced.clone()
-    }
-
-    /// The system calls that the sandbox denied to the runners.
-    pub fn denials(&self) -> Denials {
-        self.state.lock().denials.clone()
+    pub fn read(&self) -> RunnerStatistics {
+        self.0.lock().clone()
     }
 
     pub(crate) fn confined(&self, enforced: Option<SandboxLayers>) {
-        self.state.lock().enforced = enforced;
+        self.0.lock().enforced = enforced;
     }
 
     /// Adds the limits of the runner's control group, as text.
     pub(crate) fn bounded(&self, limits: &[String]) {
-        if let Some(enforced) = &mut self.state.lock().enforced {
+        if let Some(enforced) = &mut self.0.lock().enforced {
             enforced.limits.extend_from_slice(limits);
         }
     }
 
     pub fn denied(&self, denial: &Denial) {
-        self.state.lock().denials.add(denial.clone());
+        self.0.lock().denials.add(denial.clone());
     }
 
     pub(crate) fn begin(&self, pid: u32) {
-        self.state.lock().pid = Some(pid);
+        self.0.lock().pid = Some(pid);
     }
 
     /// Records the end of a runner. A newer runner may already be current.
     pub(crate) fn end(&self, pid: u32) {
-        self.state.lock().pid.take_if(|known| *known == pid);
+        self.0.lock().pid.take_if(|known| *known == pid);
     }
 
     pub(crate) fn crashed(&self, crash: Crash) {
-        let mut state = self.state.lock();
-        state.crashes += 1;
-        state.last = Some(crash);
+        let mut statistics = self.0.lock();
+        statistics.crashes += 1;
+        statistics.last_crash = Some(crash);
     }
 }
 

@@ -282,10 +282,10 @@ fn own(page: &mut Page<'_>, plugin: &Plugin) -> fmt::Result {
 fn isolated(page: &mut Page<'_>, plugins: &[Plugin]) -> fmt::Result {
     let isolated = || plugins.iter().filter(|plugin| plugin.code.as_ref().is_some_and(|code| code.is_isolated()));
     let of = |plugin: &Plugin| plugin.id().to_owned();
-    let pids = isolated().filter_map(|plugin| Some((of(plugin), f64::from(plugin.runners.pid()?))));
+    let pids = isolated().filter_map(|plugin| Some((of(plugin), f64::from(plugin.runners.read().pid?))));
     page.family("plugin_process_id", "The process of an isolated plugin", "plugin", pids)?;
     let layers = isolated().flat_map(|plugin| {
-        let held = plugin.runners.enforced().unwrap_or_default();
+        let held = plugin.runners.read().enforced.unwrap_or_default();
         let holds = |held: bool| f64::from(u8::from(held));
         let layers = [
             ("seccomp", holds(held.seccomp)),
@@ -298,10 +298,10 @@ fn isolated(page: &mut Page<'_>, plugins: &[Plugin]) -> fmt::Result {
     });
     let help = "Sandbox of an isolated plugin's process: 1 or 0 per layer, the version of landlock_abi, the number of namespaces";
     page.labelled("plugin_sandbox", help, MetricType::Gauge, layers)?;
-    let crashes = isolated().map(|plugin| (of(plugin), number(plugin.runners.crashes())));
+    let crashes = isolated().map(|plugin| (of(plugin), number(plugin.runners.read().crashes)));
     page.counters("plugin_crashes", "Unexpected ends of an isolated plugin's process", "plugin", crashes)?;
     let denials = isolated().flat_map(|plugin| {
-        let kinds = plugin.runners.denials().by_kind;
+        let kinds = plugin.runners.read().denials.by_kind;
         kinds.into_iter().map(|(kind, of_kind)| ([("plugin", of(plugin)), ("kind", kind)], number(of_kind.count)))
     });
     let help = "System calls of an isolated plugin denied by the sandbox, by kind";

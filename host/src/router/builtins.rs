@@ -359,6 +359,7 @@ fn described(plugin: &Plugin, routes: &RouteTable) -> Value {
         (None, Some(_)) => "stopped",
         (None, None) => "disabled",
     };
+    let runners = plugin.runners.read();
     json!({
         "id": plugin.id(),
         "version": code.map(|code| &code.manifest.version),
@@ -372,11 +373,11 @@ fn described(plugin: &Plugin, routes: &RouteTable) -> Value {
         "grants": instance.map_or(plugin.config.grants(), |instance| &instance.grants).iter().map(ToString::to_string).collect::<Vec<_>>(),
         "trusted": plugin.config.trusted,
         "isolated": code.is_some_and(|code| code.is_isolated()),
-        "pid": plugin.runners.pid(),
-        "sandbox": plugin.runners.enforced(),
-        "denied": plugin.runners.denials(),
-        "crashes": plugin.runners.crashes(),
-        "last_crash": plugin.runners.last_crash().map(|crash| json!({"ending": crash.how.to_string(), "method": crash.method})),
+        "pid": runners.pid,
+        "sandbox": runners.enforced,
+        "denied": runners.denials,
+        "crashes": runners.crashes,
+        "last_crash": runners.last_crash.map(|crash| json!({"ending": crash.how.to_string(), "method": crash.method})),
         "calls": count(&health.calls),
         "answers": count(&health.answers),
         "errors": count(&health.errors),

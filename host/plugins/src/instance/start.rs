@@ -248,7 +248,7 @@ fn maker(
 
 /// Logs which parts of an isolated plugin's sandbox are missing.
 fn warn_missing(plugin: &str, status: &RunnerStatus) {
-    let missing = status.enforced().map(|held| held.missing).unwrap_or_default();
+    let missing = status.read().enforced.map(|held| held.missing).unwrap_or_default();
     if !missing.is_empty() {
         let missing = missing.join("; ");
         tracing::warn!(plugin, missing, "this system does not allow all of the sandbox around the plugin's process");

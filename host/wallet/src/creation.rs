@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use outrigger_service::wallet::{CreateOptions, Synced};
+use outrigger_service::wallet::CreateOptions;
 
 use super::Shared;
 use super::encrypt::EncryptionKey;
@@ -13,8 +13,7 @@ use super::store::{LAYOUT, Store};
 impl Wallet {
     /// Fills the tables of a new wallet. The wallet starts at the node's tip.
     pub(super) fn initialise(options: &CreateOptions, store: Store, shared: Arc<Shared>) -> Result<Self> {
-        let tip = shared.node.tip();
-        let synced = Synced { hash: tip.hash, height: tip.height, time: tip.time, median_time: tip.median_time };
+        let synced = shared.node.tip();
         let encryption_key = EncryptionKey::random();
         let meta = MetaRow {
             version: LAYOUT,

@@ -3,7 +3,7 @@ use crate::tester::{
 };
 use crate::{Failure, Outcome};
 use outrigger_service::ErrorKind;
-use outrigger_service::wallet::{AddressType, HistoryRange, Synced};
+use outrigger_service::wallet::{AddressType, HistoryRange};
 use outrigger_service::wire::Secret;
 
 #[test]
@@ -51,8 +51,7 @@ fn a_new_wallet_says_what_it_was_made_as() -> Outcome {
     tester.create(|options| options.avoid_reuse = true)?;
     let tip = tester.tip()?;
     let info = tester.info()?;
-    let synced = Synced { hash: tip.hash, height: tip.height, time: tip.time, median_time: tip.median_time };
-    same("where it begins", info.synced, synced)?;
+    same("where it begins", info.synced, tip)?;
     same("its name", info.name.as_str(), WALLET)?;
     same("a blank one with private keys", (info.blank, info.private_keys_enabled), (true, true))?;
     same("its flag", info.avoid_reuse, true)?;

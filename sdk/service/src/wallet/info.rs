@@ -1,8 +1,9 @@
 //! A wallet's settings and state.
 
-use bitcoin::BlockHash;
 pub use outrigger_values::AddressType;
 
+/// The block up to which a wallet has followed the chain.
+pub use crate::chain::Tip as Synced;
 use crate::wire::wire_struct;
 use crate::{ErrorKind, Result};
 
@@ -14,21 +15,6 @@ wire_struct! {
         pub duration: u64,
         /// The completed part, in millionths.
         pub millionths: u32,
-    }
-}
-
-wire_struct! {
-    /// The block up to which a wallet has followed the chain.
-    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-    pub struct Synced {
-        /// Its hash.
-        pub hash: BlockHash,
-        /// Its height.
-        pub height: u32,
-        /// Its time, in seconds.
-        pub time: u32,
-        /// The median time of it and its ten predecessors, in seconds.
-        pub median_time: u32,
     }
 }
 

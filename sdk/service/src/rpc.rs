@@ -115,12 +115,4 @@ mod tests {
     fn limits_are_those_of_the_documentation() {
         assert_eq!((MAX_PARAMS, MAX_RESULT), (33_553_408, 67_108_864));
     }
-
-    #[test]
-    fn reply_is_a_result_or_an_error() {
-        assert_eq!(RpcReply::Result { json: Blob(b"1".to_vec()) }.into_result(), Ok(Blob(b"1".to_vec())));
-        let error = RpcReply::Error { code: -8, message: "Block height out of range".into() };
-        let expected = RpcError::new(RpcErrorCode(-8), "Block height out of range");
-        assert_eq!(error.into_result(), Err(expected));
-    }
 }

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::{arguments, openrpc};
-use crate::active::{Active, Listed};
+use crate::active::{Active, Running};
 use crate::metrics::Standing;
 use crate::run::{Reloaded, Reloading};
 use outrigger_passthrough::{DUMP_CONVERSIONS, NodeHelp, Passthrough};
@@ -211,10 +211,10 @@ impl Builtins {
     }
 
     fn rpc_info(&self) -> Value {
-        let micros = |length: Duration| u64::try_from(length.as_micros()).unwrap_or(u64::MAX);
-        let told = |call: Listed| {
-            let mut told = json!({"method": call.method.name, "duration": micros(call.duration)});
-            if let Some((done, total)) = call.progress {
+        let told = |call: Running| {
+            let micros = u64::try_from(call.began.elapsed().as_micros()).unwrap_or(u64::MAX);
+            let mut told = json!({"method": call.method.name, "duration": micros});
+            if let Some((done, total)) = call.progress.and_then(|progress| progress.get()) {
                 told["progress"] = json!({"done": done, "total": total});
             }
             told

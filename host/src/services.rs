@@ -18,19 +18,6 @@ use outrigger_wallet_engine::WalletManager;
 
 use crate::router::onward::Switchboard;
 
-/// The names of the services, for checking grants without starting the services.
-pub struct ServiceNames;
-
-impl ServiceSource for ServiceNames {
-    fn names(&self) -> &'static [&'static str] {
-        &SERVICES
-    }
-
-    fn export(&self, _: &str, _: &Holder<'_>) -> Option<Arc<ExportedService>> {
-        None
-    }
-}
-
 pub struct HostServices {
     pub node: Arc<dyn Node>,
     pub published: Arc<[Publication]>,
@@ -41,10 +28,6 @@ pub struct HostServices {
 }
 
 impl ServiceSource for HostServices {
-    fn names(&self) -> &'static [&'static str] {
-        &SERVICES
-    }
-
     fn export(&self, service: &str, holder: &Holder<'_>) -> Option<Arc<ExportedService>> {
         let grants = holder.grants;
         let scopes = OwnScopes::of(self.scopes.clone(), holder.instance, granted(holder));

@@ -11,7 +11,7 @@ use outrigger_isolate::{Bounds, Confinement, Executable, RunnerStatus};
 use outrigger_plugins::answer::DEFAULT_MAX_BYTES;
 use outrigger_plugins::calls::Calls;
 use outrigger_plugins::file::PluginFile;
-use outrigger_plugins::grants::{Grant, Holder, RPC, SERVICES, ServiceSource};
+use outrigger_plugins::grants::{Grant, Holder, RPC, ServiceSource};
 use outrigger_plugins::health::Health;
 use outrigger_plugins::instance::{Instance, Launch, LoadedLibrary, StartError};
 use outrigger_plugins::linked::Found;
@@ -141,10 +141,6 @@ impl Loaded {
 struct InMemory<'a>(&'a StubHost);
 
 impl ServiceSource for InMemory<'_> {
-    fn names(&self) -> &'static [&'static str] {
-        &SERVICES
-    }
-
     fn export(&self, service: &str, holder: &Holder<'_>) -> Option<Arc<ExportedService>> {
         let StubHost { chain, mempool, wallet, rpc, store, .. } = self.0;
         Some(Arc::new(match service {

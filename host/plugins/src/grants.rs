@@ -142,8 +142,6 @@ pub struct Holder<'a> {
 }
 
 pub trait ServiceSource: Send + Sync {
-    fn names(&self) -> &'static [&'static str];
-
     /// The table of a service for one instance; `None` if there is no such service.
     fn export(&self, service: &str, holder: &Holder<'_>) -> Option<Arc<ExportedService>>;
 
@@ -162,12 +160,12 @@ pub struct GrantError {
 
 impl GrantError {
     /// The error for an unknown service; the message suggests a similar name.
-    pub(super) fn no_service(plugin: &str, service: &str, source: &dyn ServiceSource) -> Self {
+    pub(super) fn no_service(plugin: &str, service: &str) -> Self {
         let suggestion = match FORMER.iter().find(|(former, _)| *former == service) {
             Some((_, successors)) => format!(
                 ": its functions are those of {successors}; `outrigger config migrate FILE` writes them in its place"
             ),
-            None => suggestion(service, OWN_SERVICES.iter().chain(source.names()).copied()),
+            None => suggestion(service, OWN_SERVICES.into_iter().chain(SERVICES)),
         };
         Self { plugin: plugin.to_owned(), reason: format!(": this host has no service {service}{suggestion}") }
     }
@@ -177,12 +175,12 @@ impl GrantError {
 ///
 /// # Errors
 /// The first mismatch.
-pub fn check(manifest: &Manifest, grants: &[Grant], source: &dyn ServiceSource) -> Result<(), GrantError> {
+pub fn check(manifest: &Manifest, grants: &[Grant]) -> Result<(), GrantError> {
     let refused = |reason: String| Err(GrantError { plugin: manifest.id.clone(), reason });
     for (index, grant) in grants.iter().enumerate() {
         let service = grant.service.as_str();
-        if !OWN_SERVICES.iter().chain(source.names()).any(|name| *name == service) {
-            return Err(GrantError::no_service(&manifest.id, service, source));
+        if !OWN_SERVICES.into_iter().chain(SERVICES).any(|name| name == service) {
+            return Err(GrantError::no_service(&manifest.id, service));
         }
         let limits: [(_, _, &[&str], _); 2] = [
             ("wallets", &grant.wallets, &OF_WALLETS, "signer/1 and the services of wallets"),
@@ -216,16 +214,6 @@ pub fn check(manifest: &Manifest, grants: &[Grant], source: &dyn ServiceSource) 
 mod tests {
     use super::*;
 
-    struct Two;
-    impl ServiceSource for Two {
-        fn names(&self) -> &'static [&'static str] {
-            &["chain/1", "signer/1", "rpc/1"]
-        }
-        fn export(&self, _: &str, _: &Holder<'_>) -> Option<Arc<ExportedService>> {
-            None
-        }
-    }
-
     #[derive(Deserialize)]
     struct Section {
         grants: Vec<Grant>,
@@ -236,7 +224,7 @@ mod tests {
         let manifest = br#"{"id": "p", "version": "1", "summary": "s", "methods": [], "services": ["signer/1"],
             "calls": ["getblock", "getblockhash"]}"#;
         let grants: Section = toml::from_str(&format!("grants = {grants}")).unwrap();
-        check(&Manifest::parse(manifest).unwrap(), &grants.grants, &Two).map_err(|error| error.to_string()).unwrap_err()
+        check(&Manifest::parse(manifest).unwrap(), &grants.grants).map_err(|error| error.to_string()).unwrap_err()
     }
 
     #[test]

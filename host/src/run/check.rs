@@ -7,7 +7,6 @@ use super::log::init_log;
 use super::node_report::report;
 use super::{Before, RunArgs, RunError, configuration, data_folder, parts, places, requirements, users};
 use crate::router::builtins;
-use crate::services::ServiceNames;
 use outrigger_plugins::linked::Found;
 use outrigger_plugins::registry::{self, PluginsConfig};
 use outrigger_sdk::manifest::Manifest;
@@ -30,7 +29,7 @@ pub fn check(args: &RunArgs, before: Before) -> Result<String, RunError> {
     loaded.tls()?;
     let config = &loaded.config;
     let configured = PluginsConfig { plugins: config.plugins.clone(), routes: config.routes.clone() };
-    let found = registry::check(&configured, &sources, &builtins::RESERVED, &ServiceNames)
+    let found = registry::check(&configured, &sources, &builtins::RESERVED)
         .map_err(|failure| parts::plugin_error(&loaded, &failure))?;
     let manifests: Vec<&Manifest> = found.iter().map(Found::manifest).collect();
     parts::check_providers(&loaded, |plugin, service| {

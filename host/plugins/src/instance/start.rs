@@ -70,7 +70,7 @@ impl Instance {
     /// Names the failed step. The host has then removed the instance, unless one of its functions does not return.
     pub fn start(code: &Arc<LoadedLibrary>, mut launch: Launch<'_>) -> Result<Arc<Self>, StartError> {
         let plugin = code.manifest.id.clone();
-        grants::check(&code.manifest, launch.grants, launch.services)?;
+        grants::check(&code.manifest, launch.grants)?;
         let timers = code.manifest.timers.clone();
         let events = EventQueue::new(code.manifest.events.clone(), timers, grants::known_wallets(launch.grants));
         let folder = private_folder(code, &mut launch)?;
@@ -276,7 +276,7 @@ fn exported(
             }
             name => launch.services.export(name, holder),
         };
-        let missing = || GrantError::no_service(plugin, &grant.service, launch.services);
+        let missing = || GrantError::no_service(plugin, &grant.service);
         service.map(|service| (grant.service.clone(), service)).ok_or_else(missing)
     };
     let mut services: HashMap<_, _> = launch.grants.iter().map(service).collect::<Result<_, _>>()?;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::routes::{Known, routes};
 use super::{Failure, PluginsConfig, RegistryError};
 use crate::PluginConfig;
-use crate::grants::{self, ServiceSource};
+use crate::grants;
 use crate::instance::StartError;
 use crate::linked::{Found, Sources};
 use crate::secrets::reveal;
@@ -29,13 +29,9 @@ pub(super) fn read(config: &PluginConfig, sources: &Sources) -> Result<Found, Re
 ///
 /// # Errors
 /// The first option or grant that its manifest does not allow.
-pub(super) fn check_settings(
-    config: &PluginConfig,
-    manifest: &Manifest,
-    services: &dyn ServiceSource,
-) -> Result<(), RegistryError> {
+pub(super) fn check_settings(config: &PluginConfig, manifest: &Manifest) -> Result<(), RegistryError> {
     options(config, manifest)?;
-    Ok(grants::check(manifest, config.grants(), services).map_err(StartError::from)?)
+    Ok(grants::check(manifest, config.grants()).map_err(StartError::from)?)
 }
 
 /// The options of an instance, with its secrets.
@@ -65,18 +61,13 @@ pub(super) fn digest(options: &Map<String, Value>) -> sha256::Hash {
 ///
 /// # Errors
 /// The first error that would keep the host from starting, and its plugin.
-pub fn check(
-    configured: &PluginsConfig,
-    sources: &Sources,
-    builtins: &[&str],
-    services: &dyn ServiceSource,
-) -> Result<Vec<Found>, Failure> {
+pub fn check(configured: &PluginsConfig, sources: &Sources, builtins: &[&str]) -> Result<Vec<Found>, Failure> {
     let mut all: Vec<(usize, Found)> = Vec::new();
     for (position, config) in configured.plugins.iter().enumerate().filter(|(_, config)| config.enabled) {
         let failed = |error| Failure { plugin: Some(position), error };
         let found = read(config, sources).map_err(failed)?;
         let manifest = found.manifest();
-        check_settings(config, manifest, services).map_err(failed)?;
+        check_settings(config, manifest).map_err(failed)?;
         if let Some((_, first)) = all.iter().find(|(_, earlier)| earlier.manifest().id == manifest.id) {
             return Err(failed(RegistryError::same_id(&manifest.id, first.path(), found.path())));
         }

@@ -334,7 +334,7 @@ impl Registry {
             let reason = format!("the file of the plugin '{}' holds a plugin '{id}' now", before.manifest.id);
             return Err(RegistryError::Refused(reason));
         }
-        check::check_settings(&plugin.config, manifest, &*self.environment.services)?;
+        check::check_settings(&plugin.config, manifest)?;
         (self.environment.requirements)(&manifest.requires)
             .map_err(|reason| RegistryError::Refused(format!("plugin '{id}' {reason}")))?;
         let (id, copies) = (id.clone(), self.environment.folder.clone());

@@ -1,14 +1,17 @@
 //! Suggestions for unknown names in error messages.
 
+use strsim::osa_distance;
+
 /// The known name with the smallest edit distance to `wanted`, ignoring case. `None` if the distance is more than 1 and more than
 /// a third of the length of `wanted`.
 pub fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let wanted: Vec<char> = wanted.to_lowercase().chars().take(MAX_CHARS + 1).collect();
-    if wanted.len() > MAX_CHARS {
+    let wanted = wanted.to_lowercase();
+    let length = wanted.chars().count();
+    if length > MAX_CHARS {
         return None;
     }
-    let most = (wanted.len() / 3).max(1);
-    let distance = |name: &&str| edits(&wanted, &name.to_lowercase().chars().collect::<Vec<_>>());
+    let most = (length / 3).max(1);
+    let distance = |name: &&str| osa_distance(&wanted, &name.to_lowercase());
     known
         .into_iter()
         .map(|name| (distance(&name), name))
@@ -27,27 +30,6 @@ pub fn suggestion<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) ->
 
 /// The longest name that gets a suggestion, in characters: the work grows with the product of the lengths.
 const MAX_CHARS: usize = 64;
-
-/// How many letters must be inserted, removed, replaced or swapped with their neighbour (optimal string alignment
-/// distance).
-fn edits(a: &[char], b: &[char]) -> usize {
-    let width = b.len() + 1;
-    let mut before = vec![0; width];
-    let mut last: Vec<usize> = (0..width).collect();
-    for (row, from) in a.iter().enumerate() {
-        let mut next = vec![row + 1; width];
-        for (column, to) in b.iter().enumerate() {
-            let replaced = last[column] + usize::from(from != to);
-            let mut least = replaced.min(last[column + 1] + 1).min(next[column] + 1);
-            if row > 0 && column > 0 && *from == b[column - 1] && a[row - 1] == *to {
-                least = least.min(before[column - 1] + 1);
-            }
-            next[column + 1] = least;
-        }
-        before = std::mem::replace(&mut last, next);
-    }
-    last[b.len()]
-}
 
 #[cfg(test)]
 mod tests {

@@ -87,12 +87,7 @@ pub fn url(folder: &Path) -> String {
     let lines = || said.iter().flat_map(|said| said.lines());
     // A Unix socket needs no certificate.
     let best = lines().find(|line| line.starts_with("unix:")).or_else(|| lines().next());
-    match best.map(str::trim) {
-        None => DEFAULT_URL.to_owned(),
-        Some(url) if url.contains("://") || url.starts_with("unix:") => url.to_owned(),
-        // Earlier versions wrote only the address.
-        Some(address) => format!("http://{address}"),
-    }
+    best.map_or(DEFAULT_URL, str::trim).to_owned()
 }
 
 #[cfg(test)]
@@ -109,7 +104,7 @@ mod tests {
             std::fs::create_dir(datadir.path().join(network)).unwrap();
             std::fs::write(datadir.path().join(network).join(ADDRESS_FILE), address).unwrap();
         };
-        ran("main", "127.0.0.1:8337\n[::1]:8337\n");
+        ran("main", "http://127.0.0.1:8337\nhttp://[::1]:8337\n");
         assert_eq!(of(None).unwrap(), datadir.path().join("main"));
         assert_eq!(url(&of(None).unwrap()), "http://127.0.0.1:8337");
         ran("signet_54d26fbd", "https://127.0.0.1:1\n");
@@ -117,7 +112,7 @@ mod tests {
         std::fs::write(datadir.path().join("main").join(ADDRESS_FILE), "https://127.0.0.1:1/\nunix:/rpc.sock\n")
             .unwrap();
         assert_eq!(url(&datadir.path().join("main")), "unix:/rpc.sock");
-        ran("other", "127.0.0.1:1");
+        ran("other", "http://127.0.0.1:1");
         assert!(of(None).unwrap_err().to_string().contains("main, signet_54d26fbd"));
         assert_eq!(of(Some("signet")).unwrap(), datadir.path().join("signet"));
         let cookie =

@@ -96,21 +96,3 @@ fn granted_wallets(service: &'static str, grants: &[Grant]) -> GrantedWallets {
 fn granted_methods(grants: &[Grant]) -> Vec<String> {
     grants.iter().find(|grant| grant.service == RPC).and_then(|grant| grant.methods.clone()).unwrap_or_default()
 }
-
-#[cfg(test)]
-mod tests {
-    use outrigger_plugins::grants::{SIGNER, WALLET_READ};
-    use outrigger_service::ErrorKind;
-
-    use super::*;
-
-    #[test]
-    fn a_service_is_of_the_granted_wallets_alone() {
-        let of = |wallets: Option<Vec<String>>| granted_wallets(SIGNER, &[Grant { wallets, ..Grant::all(SIGNER) }]);
-        assert!(of(None).check("any").is_ok());
-        assert!(of(Some(vec!["hot".into()])).check("hot").is_ok());
-        assert_eq!(of(Some(vec!["hot".into()])).check("cold").unwrap_err().kind, ErrorKind::NotGranted);
-        let other = granted_wallets(SIGNER, &[Grant::all(WALLET_READ)]);
-        assert_eq!(other.check("hot").unwrap_err().kind, ErrorKind::NotGranted);
-    }
-}

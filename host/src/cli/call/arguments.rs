@@ -153,18 +153,6 @@ mod tests {
     }
 
     #[test]
-    fn call_string_arguments_are_taken_literally() {
-        let document = Some(&document());
-        for text in ["1234", "true", "null", "\"quoted\"", "", " a ", "[1]", "\\\"\n"] {
-            assert_eq!(typed(&[text, "60"], document), json!([text, 60]));
-            assert_eq!(
-                typed(&["timeout=5", &format!("secret={text}")], document),
-                json!({"timeout": 5, "secret": text})
-            );
-        }
-    }
-
-    #[test]
     fn call_arguments_of_other_types_are_json_as_typed() {
         let document = Some(&document());
         let sent = |params: &[&str]| of(&of_kind(params, false), "m", document).map(|text| text.to_string());

@@ -209,8 +209,7 @@ impl Parts {
         let _ = hub.registry.set(registry.clone());
         let (stop, active, reloading) = (frame.stop.clone(), frame.active.clone(), frame.reloading.clone());
         let standing = frame.standing.clone();
-        let builtins = Builtins::new(registry.clone(), stop, active, passthrough.clone(), reloading, standing)
-            .map_err(|error| failed("built-in methods")(error.into()))?;
+        let builtins = Builtins::new(registry.clone(), stop, active, passthrough.clone(), reloading, standing);
         let pool = Arc::new(pool);
         let router = Arc::new(Router::new(
             registry.clone(),

@@ -157,7 +157,7 @@ impl KnownMethods<'_> {
 
     fn has(&self, method: &str) -> bool {
         let passed = self.loaded.config.backend.is_some() && outrigger_upstream::method(method).is_some();
-        let is_own = builtins::NAMES.contains(&method) || groups::group_of(method).is_some() || passed;
+        let is_own = builtins::names().any(|own| own == method) || groups::group_of(method).is_some() || passed;
         if is_own || self.of_plugins().methods.iter().any(|known| known == method) {
             return true;
         }
@@ -184,7 +184,7 @@ impl KnownMethods<'_> {
     }
 
     fn suggestion(&self, method: &str) -> String {
-        let mut known: Vec<&str> = builtins::NAMES.into_iter().chain(groups::methods()).collect();
+        let mut known: Vec<&str> = builtins::names().chain(groups::methods()).collect();
         known.extend(self.of_plugins().methods.iter().map(String::as_str));
         suggestion(method, known)
     }

@@ -105,7 +105,6 @@ impl EmbeddedNode {
         let tip = snapshot::tip(&store, &txn)?;
         let best = Best { tip, next_stage: tree.next_stage(&tip.hash)? };
         drop(txn);
-        store.complete_digests(tip.height)?;
         tracing::info!(height = tip.height, hash = %tip.hash, "chain opened");
         let pool = Arc::new(RwLock::new(Pool::new(settings.mempool.clone(), tip)));
         let node = Self {
@@ -226,6 +225,7 @@ fn write_or_check_genesis(store: &Store, params: &ChainParams) -> Result<(), Emb
     store.insert_entry(&mut txn, &hash, &entry)?;
     store.put_block(&mut txn, &hash, &raw)?;
     store.put_spent(&mut txn, &hash, &vec![SpentOutputs { coins: Vec::new() }])?;
+    store.put_digest(&mut txn, &hash, 0, &params.genesis, &[])?;
     store.put_tip(&mut txn, &hash, 0)?;
     Ok(txn.commit()?)
 }

@@ -1,7 +1,6 @@
 //! The digests of the best chain's blocks: short hashes of the scripts that each block pays to and spends from.
 //!
 //! They are keyed by height, so that a scan is sequential, and are written and deleted with the block's other rows.
-//! Missing or outdated digests are written when the database is opened.
 
 use bitcoin::hashes::Hash;
 use bitcoin::{Block, BlockHash};
@@ -13,9 +12,6 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use super::{Reading, Store};
 use crate::EmbeddedError;
 use outrigger_node::search::script_hash;
-
-/// The number of missing digests that one transaction writes.
-const BLOCKS_PER_WRITE: u32 = 2000;
 
 /// The fixed part of a digest's row; the hashes follow it.
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned, Clone, Copy, Debug)]
@@ -95,47 +91,5 @@ impl Store {
             row.extend_from_slice(&script_hash(script).to_le_bytes());
         }
         Ok(self.digests.put(txn, &height.to_be_bytes(), &row)?)
-    }
-
-    pub fn delete_digest(&self, txn: &mut RwTxn, height: u32) -> Result<(), EmbeddedError> {
-        self.digests.delete(txn, &height.to_be_bytes())?;
-        Ok(())
-    }
-
-    /// Writes the missing digests of the best chain.
-    pub fn complete_digests(&self, tip: u32) -> Result<(), EmbeddedError> {
-        let Some(mut height) = self.first_without_digest(tip)? else { return Ok(()) };
-        tracing::info!(blocks = tip - height + 1, "writing missing digests of the chain's scripts");
-        while height <= tip {
-            let end = height.saturating_add(BLOCKS_PER_WRITE).min(tip + 1);
-            let mut txn = self.write()?;
-            for height in height..end {
-                let hash = self.hash_at(&txn, height)?.ok_or_else(|| EmbeddedError::corrupt("best", height))?;
-                let block = self.block(&txn, &hash)?;
-                let spent = self.spent(&txn, &hash)?.ok_or_else(|| EmbeddedError::corrupt("undo", hash))?;
-                self.put_digest(&mut txn, &hash, height, &block, &spent)?;
-            }
-            txn.commit()?;
-            height = end;
-        }
-        // A former, longer chain may have left digests beyond the tip.
-        let mut txn = self.write()?;
-        let beyond = (tip + 1).to_be_bytes();
-        self.digests.delete_range(&mut txn, &(std::ops::Bound::Included(&beyond[..]), std::ops::Bound::Unbounded))?;
-        Ok(txn.commit()?)
-    }
-
-    /// The lowest height whose digest is missing or belongs to another block.
-    fn first_without_digest(&self, tip: u32) -> Result<Option<u32>, EmbeddedError> {
-        let txn = self.read()?;
-        // A digest is written only after its parent's, so all digests below a correct one are correct.
-        for height in (0..=tip).rev() {
-            let best = self.hash_at(&txn, height)?;
-            let digest = self.digests.get(&txn, &height.to_be_bytes())?.and_then(|row| read(height, row).ok());
-            if digest.is_some_and(|digest| Some(digest.block()) == best) {
-                return Ok((height < tip).then_some(height + 1));
-            }
-        }
-        Ok(Some(0))
     }
 }

@@ -135,7 +135,7 @@ impl Store {
         }
         self.put_counter(txn, meta::COINS, count)?;
         self.best.delete(txn, &height.to_be_bytes())?;
-        self.delete_digest(txn, height)?;
+        self.digests.delete(txn, &height.to_be_bytes())?;
         Ok(self.meta.put(txn, meta::TIP, parent.as_byte_array())?)
     }
 }

@@ -104,42 +104,6 @@ fn a_reorganisation_replaces_the_digests() {
 }
 
 #[test]
-fn opening_a_database_writes_missing_digests() {
-    let mut node = TestNode::new();
-    let coinbases = extend_by(&node, 103);
-    let payments: Vec<_> = (0_u8..3).map(|at| pay((coinbases[usize::from(at)], 0), &[script(at + 1)])).collect();
-    payments.iter().for_each(|tx| drop(extend(&node, std::slice::from_ref(tx))));
-    let expected: Vec<_> = (104..).zip(payments.iter().map(Transaction::compute_txid)).collect();
-    let scripts = [script(1), script(2), script(3)];
-    // All digests are missing, then the last three. Below, the last is another block's, and one is beyond the tip.
-    for missing in [0..107, 104..107] {
-        let mut txn = node.store.write().unwrap();
-        missing.for_each(|height| node.store.delete_digest(&mut txn, height).unwrap());
-        txn.commit().unwrap();
-        node.reopen();
-        assert_eq!(found(&node, &scripts), expected);
-    }
-    let mut txn = node.store.write().unwrap();
-    let genesis = node.params.genesis.clone();
-    for height in [106, 107] {
-        node.store.put_digest(&mut txn, &genesis.block_hash(), height, &genesis, &[]).unwrap();
-    }
-    txn.commit().unwrap();
-    node.reopen();
-    assert_eq!(found(&node, &scripts), expected);
-    assert_eq!(
-        node.snapshot()
-            .unwrap()
-            .find(107..200, &set(&[genesis.txdata[0].output[0].script_pubkey.clone()]))
-            .unwrap()
-            .blocks
-            .len(),
-        0
-    );
-    assert_eq!(found(&node, &[genesis.txdata[0].output[0].script_pubkey.clone()]).len(), 1);
-}
-
-#[test]
 fn an_unreadable_block_is_reported() {
     let node = TestNode::new();
     let coinbases = extend_by(&node, 101);

@@ -38,6 +38,7 @@ fn a_new_database_has_the_genesis_block() {
     assert_eq!(info.hash.to_string(), "0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206");
     assert_eq!((info.transactions, info.next, info.in_best_chain), (Some(1), None, true));
     assert_eq!(snapshot.spent_outputs(info.hash).unwrap().unwrap().len(), 1);
+    assert_eq!(snapshot.max_time(0).unwrap(), node.tip().time);
     // The genesis block's coinbase creates no coin.
     assert_eq!(snapshot.info().unwrap().coins, Some(0));
     assert_eq!(snapshot.transaction(node.params.genesis.txdata[0].compute_txid()).unwrap(), None);

@@ -38,6 +38,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
+use bitcoin::Network;
 use bitcoin::consensus::serialize;
 use outrigger_service::chain::{DeploymentStage, NextBlock, SpentOutputs, Tip};
 use parking_lot::RwLock;
@@ -49,7 +50,6 @@ pub use store::LAYOUT;
 
 use mempool::Pool;
 use outrigger_node::{Clock, NodeEvent, Observer};
-use params::ChainParams;
 use select::Selector;
 use snapshot::ChainSnapshot;
 use store::rows::{BlockEntry, Failure, Validity};
@@ -58,7 +58,6 @@ use tree::Tree;
 use validation::{ScriptCache, ValidationContext};
 
 pub struct EmbeddedNode {
-    params: ChainParams,
     settings: Settings,
     dir: PathBuf,
     store: Store,
@@ -97,9 +96,12 @@ impl EmbeddedNode {
     ///
     /// A damaged mempool file is no error: the log names it, and the node restores the transactions before the damage.
     pub fn open(dir: &Path, settings: Settings) -> Result<Arc<Self>, EmbeddedError> {
-        let params = ChainParams::of(settings.network)?;
+        // A node without peers cannot follow a public chain.
+        if settings.network != Network::Regtest {
+            return Err(EmbeddedError::Network(settings.network));
+        }
         let store = Store::open(dir, &settings)?;
-        write_or_check_genesis(&store, &params)?;
+        write_or_check_genesis(&store)?;
         let txn = store.read()?;
         let tree = Tree::load(store.entries(&txn)?)?;
         let tip = snapshot::tip(&store, &txn)?;
@@ -115,7 +117,6 @@ impl EmbeddedNode {
             observers: RwLock::default(),
             chain: Mutex::new(Chain { tree, stale: false }),
             clock: Clock::default(),
-            params,
             settings,
             dir: dir.to_owned(),
             store,
@@ -143,15 +144,15 @@ impl EmbeddedNode {
     fn describe_next(&self, best: Best) -> NextBlock {
         let Best { tip, next_stage } = best;
         let (version, rules, available) = deployments::template(next_stage);
-        let min_time = self.params.min_time(&tip);
+        let min_time = params::min_time(&tip);
         let now = u32::try_from(self.clock.now()).unwrap_or(u32::MAX);
         NextBlock {
             tip,
             version,
-            bits: self.params.bits,
+            bits: params::BITS,
             min_time,
             time: now.max(min_time),
-            subsidy: self.params.subsidy(tip.height.saturating_add(1)),
+            subsidy: params::subsidy(tip.height.saturating_add(1)),
             rules,
             available,
         }
@@ -160,7 +161,6 @@ impl EmbeddedNode {
     /// The context to validate a block on the tip of `txn`.
     fn validation<'c>(&'c self, txn: &'c Reading<'c>) -> ValidationContext<'c> {
         ValidationContext {
-            params: &self.params,
             store: &self.store,
             txn,
             cache: &self.cache,
@@ -201,20 +201,21 @@ impl EmbeddedNode {
 }
 
 /// Writes the genesis block to an empty database, or checks that the database has the same one.
-fn write_or_check_genesis(store: &Store, params: &ChainParams) -> Result<(), EmbeddedError> {
+fn write_or_check_genesis(store: &Store) -> Result<(), EmbeddedError> {
     let mut txn = store.write()?;
-    let hash = params.genesis_hash;
+    let genesis = params::genesis();
+    let hash = genesis.block_hash();
     match store.genesis(&txn)? {
         None => {}
         Some(found) if found == hash => return Ok(()),
         Some(_) => return Err(EmbeddedError::WrongDatabase("its first block is another one")),
     }
-    let raw = serialize(&params.genesis);
+    let raw = serialize(&genesis);
     let entry = BlockEntry {
-        header: params.genesis.header,
+        header: genesis.header,
         height: 0,
-        work: params.genesis.header.work(),
-        median_time: params.genesis.header.time,
+        work: genesis.header.work(),
+        median_time: genesis.header.time,
         transactions: 1,
         size: u32::try_from(raw.len()).unwrap_or(u32::MAX),
         sequence: 0,
@@ -225,7 +226,7 @@ fn write_or_check_genesis(store: &Store, params: &ChainParams) -> Result<(), Emb
     store.insert_entry(&mut txn, &hash, &entry)?;
     store.put_block(&mut txn, &hash, &raw)?;
     store.put_spent(&mut txn, &hash, &vec![SpentOutputs { coins: Vec::new() }])?;
-    store.put_digest(&mut txn, &hash, 0, &params.genesis, &[])?;
+    store.put_digest(&mut txn, &hash, 0, &genesis, &[])?;
     store.put_tip(&mut txn, &hash, 0)?;
     Ok(txn.commit()?)
 }

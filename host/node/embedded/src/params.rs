@@ -2,16 +2,13 @@
 //!
 //! Every deployment but testdummy is active from block 1, and the difficulty never changes.
 
-use bitcoin::Network;
 use bitcoin::constants::genesis_block;
-use bitcoin::{Amount, Block, BlockHash, Weight, params};
+use bitcoin::{Amount, Block, Network, Weight};
 
 use outrigger_service::chain::Tip;
 use outrigger_standard::policy::{BLOCK_FEERATE, DUST_FEERATE, MAX_DATA_CARRIER};
 use outrigger_standard::release::{self, Rules};
 use outrigger_values::FeeRate;
-
-use super::EmbeddedError;
 
 /// The greatest signature operation cost of a block (BIP 141).
 pub const MAX_BLOCK_SIGOPS_COST: u64 = 80_000;
@@ -24,47 +21,32 @@ pub const MEDIAN_TIME_SPAN: usize = 11;
 /// The version of templates, without the bits of deployments in progress (BIP 9).
 pub const BLOCK_VERSION: i32 = 0x2000_0000;
 
-#[derive(Clone, Debug)]
-pub struct ChainParams {
-    pub genesis: Block,
-    pub genesis_hash: BlockHash,
-    /// The compact target of every block.
-    pub bits: u32,
-    pub initial_subsidy: Amount,
-    /// In blocks.
-    pub halving_interval: u32,
-    /// In blocks. The difficulty never changes, but templates apply BIP 94 at the start of each interval.
-    pub difficulty_interval: u32,
+/// The compact target of every block.
+pub const BITS: u32 = 0x207f_ffff;
+/// The subsidy of the first blocks, in satoshi.
+const INITIAL_SUBSIDY: u64 = 5_000_000_000;
+/// In blocks.
+const HALVING_INTERVAL: u32 = 150;
+/// In blocks. The difficulty never changes, but templates apply BIP 94 at the start of each interval.
+const DIFFICULTY_INTERVAL: u32 = 144;
+
+pub fn genesis() -> Block {
+    genesis_block(Network::Regtest)
 }
 
-impl ChainParams {
-    /// The parameters of regtest. Other networks are refused: a node without peers cannot follow a public chain.
-    pub fn of(network: Network) -> Result<Self, EmbeddedError> {
-        if network != Network::Regtest {
-            return Err(EmbeddedError::Network(network));
-        }
-        let genesis = genesis_block(&params::Params::REGTEST);
-        let genesis_hash = genesis.block_hash();
-        let initial_subsidy = Amount::from_int_btc(50);
-        let bits = 0x207f_ffff;
-        Ok(Self { genesis, genesis_hash, bits, initial_subsidy, halving_interval: 150, difficulty_interval: 144 })
+/// The least time of a template on this tip, in Unix seconds. Bitcoin Core 29 applies BIP 94 to templates of all chains,
+/// but not to all blocks.
+pub fn min_time(tip: &Tip) -> u32 {
+    let after_median = tip.median_time.saturating_add(1);
+    match tip.height.saturating_add(1).is_multiple_of(DIFFICULTY_INTERVAL) {
+        true => after_median.max(tip.time.saturating_sub(MAX_TIMEWARP)),
+        false => after_median,
     }
+}
 
-    /// The least time of a template on this tip, in Unix seconds. Bitcoin Core 29 applies BIP 94 to templates of all chains,
-    /// but not to all blocks.
-    pub fn min_time(&self, tip: &Tip) -> u32 {
-        let after_median = tip.median_time.saturating_add(1);
-        match tip.height.saturating_add(1).is_multiple_of(self.difficulty_interval) {
-            true => after_median.max(tip.time.saturating_sub(MAX_TIMEWARP)),
-            false => after_median,
-        }
-    }
-
-    /// The most that the coinbase at this height may create, without the fees.
-    pub fn subsidy(&self, height: u32) -> Amount {
-        let halvings = height / self.halving_interval;
-        Amount::from_sat(self.initial_subsidy.to_sat().checked_shr(halvings).unwrap_or(0))
-    }
+/// The most that the coinbase at this height may create, without the fees.
+pub fn subsidy(height: u32) -> Amount {
+    Amount::from_sat(INITIAL_SUBSIDY.checked_shr(height / HALVING_INTERVAL).unwrap_or(0))
 }
 
 #[derive(Clone, Debug)]
@@ -180,20 +162,11 @@ mod tests {
 
     #[test]
     fn the_subsidy_halves_until_nothing_is_left() {
-        let params = ChainParams::of(Network::Regtest).unwrap();
-        assert_eq!(params.subsidy(1), Amount::from_sat(5_000_000_000));
-        assert_eq!(params.subsidy(149), Amount::from_sat(5_000_000_000));
-        assert_eq!(params.subsidy(150), Amount::from_sat(2_500_000_000));
-        assert_eq!(params.subsidy(301), Amount::from_sat(1_250_000_000));
-        assert_eq!(params.subsidy(150 * 33), Amount::from_sat(0));
-        assert_eq!(params.subsidy(u32::MAX), Amount::from_sat(0));
-    }
-
-    #[test]
-    fn params_of_networks_other_than_regtest_are_refused() {
-        for network in [Network::Bitcoin, Network::Testnet, Network::Signet] {
-            let error = ChainParams::of(network).unwrap_err();
-            assert!(matches!(error, EmbeddedError::Network(found) if found == network), "{error}");
-        }
+        assert_eq!(subsidy(1), Amount::from_sat(5_000_000_000));
+        assert_eq!(subsidy(149), Amount::from_sat(5_000_000_000));
+        assert_eq!(subsidy(150), Amount::from_sat(2_500_000_000));
+        assert_eq!(subsidy(301), Amount::from_sat(1_250_000_000));
+        assert_eq!(subsidy(150 * 33), Amount::from_sat(0));
+        assert_eq!(subsidy(u32::MAX), Amount::from_sat(0));
     }
 }

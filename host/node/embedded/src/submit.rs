@@ -59,7 +59,7 @@ impl EmbeddedNode {
         };
         let filled = (follows && fill_coinbase_witness(&mut block)).then(|| serialize(&*block));
         // Checked before the hash is looked up: a mutated block has the valid block's hash.
-        if let Err(error) = check_proof_of_work(&block.header, &self.params).and_then(|()| check_block(&block)) {
+        if let Err(error) = check_proof_of_work(&block.header).and_then(|()| check_block(&block)) {
             return Ok(error.into());
         }
         let raw = filled.as_deref().unwrap_or(raw);
@@ -149,13 +149,13 @@ impl Change<'_> {
     }
 
     fn validate_header(&self, header: &Header) -> Result<(), ValidationError> {
-        check_proof_of_work(header, &self.node.params)?;
+        check_proof_of_work(header)?;
         let before = self.tree.get(&header.prev_blockhash).ok_or_else(|| ValidationError::new("prev-blk-not-found"))?;
         if before.failure != Failure::None {
             return Err(ValidationError::new("bad-prevblk"));
         }
         let parent = Parent { height: before.height, median_time: before.median_time };
-        check_header(header, &parent, &self.node.params, self.node.time())
+        check_header(header, &parent, self.node.time())
     }
 
     /// Accepts a block that has passed [`check_block`].

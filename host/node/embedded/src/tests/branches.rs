@@ -8,6 +8,7 @@ use bitcoin::{Amount, Block, BlockHash};
 use outrigger_service::chain::{BlockRef, BlockState, Verdict};
 use parking_lot::Mutex;
 
+use super::super::params::genesis;
 use super::super::{EmbeddedError, EmbeddedNode};
 use super::TestNode;
 use super::miner::{Draft, extend, extend_by, mine};
@@ -184,7 +185,7 @@ fn invalidate_block_disconnects_and_reconsider_block_reconnects() {
     for result in [node.invalidate_block(unknown), node.reconsider_block(unknown), node.precious_block(unknown)] {
         assert!(matches!(result, Err(EmbeddedError::UnknownBlock(hash)) if hash == unknown));
     }
-    node.invalidate_block(node.params.genesis_hash).unwrap();
+    node.invalidate_block(genesis().block_hash()).unwrap();
     assert_eq!(node.tip(), tip);
 }
 

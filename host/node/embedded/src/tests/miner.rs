@@ -12,6 +12,7 @@ use bitcoin::{
 use outrigger_service::chain::{BlockRef, Verdict};
 
 use super::super::EmbeddedNode;
+use super::super::params::subsidy;
 use outrigger_node::Node;
 
 /// The witness script, OP_TRUE: it succeeds without further witness items.
@@ -62,7 +63,7 @@ impl Draft {
             version: transaction::Version::TWO,
             lock_time: LockTime::ZERO,
             input: vec![TxIn { script_sig: script, sequence: Sequence::MAX, ..TxIn::default() }],
-            output: vec![TxOut { value: node.params.subsidy(height), script_pubkey: anyone() }],
+            output: vec![TxOut { value: subsidy(height), script_pubkey: anyone() }],
         };
         let header = Header {
             version: BlockVersion::from_consensus(0x2000_0000),

@@ -2,10 +2,12 @@
 
 use std::sync::atomic::Ordering;
 
+use bitcoin::Network;
 use bitcoin::consensus::serialize;
 use outrigger_node::{Node, NodeError};
 use outrigger_service::chain::{BlockRef, Verdict};
 
+use super::super::params::genesis;
 use super::super::{EmbeddedError, EmbeddedNode, Settings};
 use super::TestNode;
 use super::miner::{Draft, extend, extend_by, spend};
@@ -41,7 +43,16 @@ fn a_new_database_has_the_genesis_block() {
     assert_eq!(snapshot.max_time(0).unwrap(), node.tip().time);
     // The genesis block's coinbase creates no coin.
     assert_eq!(snapshot.info().unwrap().coins, Some(0));
-    assert_eq!(snapshot.transaction(node.params.genesis.txdata[0].compute_txid()).unwrap(), None);
+    assert_eq!(snapshot.transaction(genesis().txdata[0].compute_txid()).unwrap(), None);
+}
+
+#[test]
+fn networks_other_than_regtest_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for network in [Network::Bitcoin, Network::Testnet, Network::Signet] {
+        let error = EmbeddedNode::open(folder.path(), Settings { network, ..Settings::default() }).err().unwrap();
+        assert!(matches!(error, EmbeddedError::Network(found) if found == network), "{error}");
+    }
 }
 
 #[test]

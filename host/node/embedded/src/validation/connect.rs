@@ -11,7 +11,7 @@ use super::transaction::total_output;
 use super::{ConnectError, Parent, ValidationContext, ValidationError, check_inputs, sequence_lock};
 use crate::EmbeddedError;
 use crate::decode::NamedBlock;
-use crate::params::MAX_BLOCK_SIGOPS_COST;
+use crate::params::{MAX_BLOCK_SIGOPS_COST, subsidy};
 use outrigger_script::parse::is_unspendable;
 use outrigger_script::{Flags, transaction_sigop_cost};
 
@@ -64,7 +64,7 @@ fn check_coins(
         ValidationError::new(format!("{} ({error})", context.script_reason)).with_detail(detail)
     })?;
     found?;
-    let allowed = context.params.subsidy(parent.height + 1).saturating_add(session.fees);
+    let allowed = subsidy(parent.height + 1).saturating_add(session.fees);
     if let Some(paid) = block.txdata.first().map(total_output).filter(|paid| *paid > allowed) {
         let (paid, allowed) = (paid.to_sat(), allowed.to_sat());
         let detail = format!("coinbase pays too much (actual={paid} vs limit={allowed})");

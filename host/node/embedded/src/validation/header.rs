@@ -4,7 +4,7 @@ use bitcoin::Target;
 use bitcoin::block::Header;
 
 use super::{Parent, ValidationError};
-use crate::params::{ChainParams, MAX_FUTURE_BLOCK_TIME};
+use crate::params::{BITS, MAX_FUTURE_BLOCK_TIME};
 
 /// The least block version: BIP 34, BIP 66 and BIP 65 forbid lower ones.
 const MIN_VERSION: i32 = 4;
@@ -16,10 +16,10 @@ pub fn median(times: &mut [u32]) -> u32 {
 }
 
 /// Checks that the header's hash meets its target, and that the target is within the chain's limit (`high-hash`).
-pub fn check_proof_of_work(header: &Header, params: &ChainParams) -> Result<(), ValidationError> {
+pub fn check_proof_of_work(header: &Header) -> Result<(), ValidationError> {
     let error = || ValidationError::new("high-hash");
     let target = target(header.bits.to_consensus()).ok_or_else(error)?;
-    let limit = self::target(params.bits).ok_or_else(error)?;
+    let limit = self::target(BITS).ok_or_else(error)?;
     if target > limit || !target.is_met_by(header.block_hash()) { Err(error()) } else { Ok(()) }
 }
 
@@ -38,8 +38,8 @@ fn target(bits: u32) -> Option<Target> {
 /// Checks a header on its parent (bitcoind's `ContextualCheckBlockHeader`). `now` is the node's time in Unix seconds.
 ///
 /// Order: `bad-diffbits`, `time-too-old`, `time-too-new`, `bad-version(0x...)`.
-pub fn check_header(header: &Header, parent: &Parent, params: &ChainParams, now: u64) -> Result<(), ValidationError> {
-    if header.bits.to_consensus() != params.bits {
+pub fn check_header(header: &Header, parent: &Parent, now: u64) -> Result<(), ValidationError> {
+    if header.bits.to_consensus() != BITS {
         return Err(ValidationError::new("bad-diffbits"));
     }
     if header.time <= parent.median_time {

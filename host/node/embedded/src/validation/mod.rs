@@ -26,7 +26,6 @@ use outrigger_service::chain::SpentOutputs;
 
 use super::EmbeddedError;
 use super::decode::NamedBlock;
-use super::params::ChainParams;
 use super::store::{Reading, Store};
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -81,7 +80,6 @@ pub struct Parent {
 
 #[derive(Clone, Copy)]
 pub struct ValidationContext<'a> {
-    pub params: &'a ChainParams,
     pub store: &'a Store,
     /// The state of the chain whose tip is the block's parent.
     pub txn: &'a Reading<'a>,
@@ -100,7 +98,7 @@ pub fn validate_block(
     parent: &Parent,
     now: u64,
 ) -> Result<Vec<SpentOutputs>, ConnectError> {
-    check_header(&block.header, parent, context.params, now)?;
+    check_header(&block.header, parent, now)?;
     check_block(block)?;
     check_in_context(block, parent)?;
     connect(context, block, parent, true)

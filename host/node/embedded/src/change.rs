@@ -11,7 +11,7 @@ use super::decode::NamedBlock;
 use super::mempool::View;
 use super::store::rows::{BlockEntry, Failure, Validity};
 use super::tree::Tree;
-use super::validation::{self, ConnectError, Parent, ValidationError};
+use super::validation::{self, ConnectError, ValidationError};
 use super::{Best, EmbeddedError, EmbeddedNode};
 use outrigger_node::NodeEvent;
 
@@ -73,9 +73,8 @@ impl EmbeddedNode {
 
 impl Change<'_> {
     /// A known block, as the parent of another. Fails if the tree lacks it.
-    pub fn parent(&self, hash: &BlockHash) -> Result<Parent, EmbeddedError> {
-        let entry = self.tree.known(hash)?;
-        Ok(Parent { height: entry.height, median_time: entry.median_time })
+    pub fn parent(&self, hash: &BlockHash) -> Result<Tip, EmbeddedError> {
+        Ok(self.tree.known(hash)?.tip(*hash))
     }
 
     pub fn insert(&mut self, hash: BlockHash, entry: BlockEntry) -> Result<(), EmbeddedError> {
@@ -183,8 +182,7 @@ impl Change<'_> {
         }
         let node = self.node;
         node.store.put_header_height(&mut self.txn, self.tree.header_height())?;
-        let entry = *self.tree.known(&self.tip)?;
-        let tip = Tip { hash: self.tip, height: entry.height, time: entry.header.time, median_time: entry.median_time };
+        let tip = self.tree.known(&self.tip)?.tip(self.tip);
         let best = Best { tip, next_stage: self.tree.next_stage(&self.tip)? };
         let fork = self.tree.fork(before, self.tip)?;
         let mut off = self.tree.path(fork, before);

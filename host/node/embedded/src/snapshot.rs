@@ -212,6 +212,5 @@ impl Snapshot for ChainSnapshot {
 
 pub(super) fn tip(store: &Store, txn: &Reading) -> std::result::Result<Tip, EmbeddedError> {
     let hash = store.tip(txn)?.unwrap_or_else(BlockHash::all_zeros);
-    let entry = store.known_entry(txn, &hash)?;
-    Ok(Tip { hash, height: entry.height, time: entry.header.time, median_time: entry.median_time })
+    Ok(store.known_entry(txn, &hash)?.tip(hash))
 }

@@ -9,7 +9,7 @@ use super::change::Change;
 use super::decode::{NamedBlock, decode_block};
 use super::store::rows::{BlockEntry, Failure, Validity};
 use super::validation::{
-    self, ConnectError, Parent, ValidationError, check_block, check_header, check_in_context, check_proof_of_work,
+    self, ConnectError, ValidationError, check_block, check_header, check_in_context, check_proof_of_work,
     fill_coinbase_witness,
 };
 use super::{EmbeddedError, EmbeddedNode};
@@ -41,8 +41,7 @@ impl EmbeddedNode {
         if block.header.prev_blockhash != tip.hash {
             return Ok(Verdict::NotBestPrevious);
         }
-        let parent = Parent { height: tip.height, median_time: tip.median_time };
-        match validation::validate_block(&self.validation(&txn), &block, &parent, self.time()) {
+        match validation::validate_block(&self.validation(&txn), &block, &tip, self.time()) {
             Ok(_) => Ok(Verdict::Valid),
             Err(ConnectError::Refused(error)) => Ok(error.into()),
             Err(ConnectError::Node(error)) => Err(error),
@@ -154,8 +153,7 @@ impl Change<'_> {
         if before.failure != Failure::None {
             return Err(ValidationError::new("bad-prevblk"));
         }
-        let parent = Parent { height: before.height, median_time: before.median_time };
-        check_header(header, &parent, self.node.time())
+        check_header(header, &before.tip(header.prev_blockhash), self.node.time())
     }
 
     /// Accepts a block that has passed [`check_block`].

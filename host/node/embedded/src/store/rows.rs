@@ -6,7 +6,7 @@
 use bitcoin::consensus::{deserialize, serialize};
 use bitcoin::hashes::Hash;
 use bitcoin::{Amount, BlockHash, OutPoint, ScriptBuf, TxOut, Txid, Work, block::Header};
-use outrigger_service::chain::{BlockState, Coin};
+use outrigger_service::chain::{BlockState, Coin, Tip};
 use zerocopy::little_endian::{I64, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, TryFromBytes, Unaligned};
 
@@ -69,6 +69,10 @@ pub struct BlockEntry {
 }
 
 impl BlockEntry {
+    pub fn tip(&self, hash: BlockHash) -> Tip {
+        Tip { hash, height: self.height, time: self.header.time, median_time: self.median_time }
+    }
+
     pub fn state(&self) -> BlockState {
         match (self.failure, self.validity) {
             (Failure::Own | Failure::Inherited, _) => BlockState::Failed,

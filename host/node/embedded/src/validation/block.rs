@@ -7,11 +7,12 @@ use bitcoin::{Script, ScriptBuf, Weight};
 
 use super::transaction::exceeds_block;
 use super::witness::check_commitment;
-use super::{Parent, ValidationError, check_transaction, is_final};
+use super::{ValidationError, check_transaction, is_final};
 use crate::decode::NamedBlock;
 use crate::params::MAX_BLOCK_SIGOPS_COST;
 use outrigger_node::merkle::merkle_root;
 use outrigger_script::legacy_sigop_count;
+use outrigger_service::chain::Tip;
 
 /// Checks a block by itself, except for its proof of work (bitcoind's `CheckBlock`).
 ///
@@ -56,7 +57,7 @@ pub fn check_block(block: &NamedBlock) -> Result<(), ValidationError> {
 /// Checks a block on its parent (bitcoind's `ContextualCheckBlock`).
 ///
 /// Order: `bad-txns-nonfinal`, `bad-cb-height`, the witness commitment, `bad-blk-weight`.
-pub fn check_in_context(block: &NamedBlock, parent: &Parent) -> Result<(), ValidationError> {
+pub fn check_in_context(block: &NamedBlock, parent: &Tip) -> Result<(), ValidationError> {
     let height = parent.height + 1;
     if block.txdata.iter().any(|tx| !is_final(tx, height, parent.median_time)) {
         return Err(ValidationError::new("bad-txns-nonfinal").with_detail("non-final transaction".to_owned()));

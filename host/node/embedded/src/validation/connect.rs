@@ -3,12 +3,12 @@
 use std::collections::{HashMap, HashSet};
 
 use bitcoin::{Amount, OutPoint, Transaction, Txid};
-use outrigger_service::chain::{Coin, SpentOutputs};
+use outrigger_service::chain::{Coin, SpentOutputs, Tip};
 use outrigger_values::amount::Saturating;
 
 use super::scripts::{Job, describe_input, verify_all};
 use super::transaction::total_output;
-use super::{ConnectError, Parent, ValidationContext, ValidationError, check_inputs, sequence_lock};
+use super::{ConnectError, ValidationContext, ValidationError, check_inputs, sequence_lock};
 use crate::EmbeddedError;
 use crate::decode::NamedBlock;
 use crate::params::{MAX_BLOCK_SIGOPS_COST, subsidy};
@@ -23,7 +23,7 @@ use outrigger_script::{Flags, transaction_sigop_cost};
 pub fn connect(
     context: &ValidationContext,
     block: &NamedBlock,
-    parent: &Parent,
+    parent: &Tip,
     scripts: bool,
 ) -> Result<Vec<SpentOutputs>, ConnectError> {
     let result = check_coins(context, block, parent, scripts);
@@ -39,7 +39,7 @@ pub fn connect(
 fn check_coins(
     context: &ValidationContext,
     block: &NamedBlock,
-    parent: &Parent,
+    parent: &Tip,
     scripts: bool,
 ) -> Result<Vec<SpentOutputs>, ConnectError> {
     let mut session = Session::new(context, block, parent);
@@ -96,7 +96,7 @@ fn overwriting(
 struct Session<'a> {
     context: &'a ValidationContext<'a>,
     block: &'a NamedBlock,
-    parent: &'a Parent,
+    parent: &'a Tip,
     /// The applied transactions, and their positions.
     done: HashMap<Txid, usize>,
     gone: HashSet<OutPoint>,
@@ -106,7 +106,7 @@ struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    fn new(context: &'a ValidationContext<'a>, block: &'a NamedBlock, parent: &'a Parent) -> Self {
+    fn new(context: &'a ValidationContext<'a>, block: &'a NamedBlock, parent: &'a Tip) -> Self {
         let count = block.txdata.len();
         Self {
             context,

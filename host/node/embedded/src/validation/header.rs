@@ -2,8 +2,9 @@
 
 use bitcoin::Target;
 use bitcoin::block::Header;
+use outrigger_service::chain::Tip;
 
-use super::{Parent, ValidationError};
+use super::ValidationError;
 use crate::params::{BITS, MAX_FUTURE_BLOCK_TIME};
 
 /// The least block version: BIP 34, BIP 66 and BIP 65 forbid lower ones.
@@ -38,7 +39,7 @@ fn target(bits: u32) -> Option<Target> {
 /// Checks a header on its parent (bitcoind's `ContextualCheckBlockHeader`). `now` is the node's time in Unix seconds.
 ///
 /// Order: `bad-diffbits`, `time-too-old`, `time-too-new`, `bad-version(0x...)`.
-pub fn check_header(header: &Header, parent: &Parent, now: u64) -> Result<(), ValidationError> {
+pub fn check_header(header: &Header, parent: &Tip, now: u64) -> Result<(), ValidationError> {
     if header.bits.to_consensus() != BITS {
         return Err(ValidationError::new("bad-diffbits"));
     }

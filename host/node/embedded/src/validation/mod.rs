@@ -22,7 +22,7 @@ pub use scripts::{ScriptCache, describe_input, verify_transaction};
 pub use transaction::{Money, check_inputs, check_transaction, is_final, sequence_lock};
 pub use witness::fill_coinbase_witness;
 
-use outrigger_service::chain::SpentOutputs;
+use outrigger_service::chain::{SpentOutputs, Tip};
 
 use super::EmbeddedError;
 use super::decode::NamedBlock;
@@ -71,13 +71,6 @@ impl From<EmbeddedError> for ConnectError {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-pub struct Parent {
-    pub height: u32,
-    /// The median time of the parent and its ten ancestors, in Unix seconds.
-    pub median_time: u32,
-}
-
 #[derive(Clone, Copy)]
 pub struct ValidationContext<'a> {
     pub store: &'a Store,
@@ -95,7 +88,7 @@ pub struct ValidationContext<'a> {
 pub fn validate_block(
     context: &ValidationContext,
     block: &NamedBlock,
-    parent: &Parent,
+    parent: &Tip,
     now: u64,
 ) -> Result<Vec<SpentOutputs>, ConnectError> {
     check_header(&block.header, parent, now)?;

@@ -1,4 +1,14 @@
+use bitcoin::Transaction;
 use bitcoin::hashes::{Hash, HashEngine, sha256d};
+
+/// The beginning of a witness commitment's script (BIP 141): OP_RETURN, a push of 36 bytes, the commitment's header.
+pub const COMMITMENT_PREFIX: [u8; 6] = [0x6a, 0x24, 0xaa, 0x21, 0xa9, 0xed];
+
+/// The hash in a coinbase's last witness commitment; `None` without one.
+pub fn witness_commitment(coinbase: &Transaction) -> Option<&[u8; 32]> {
+    let scripts = coinbase.output.iter().map(|output| output.script_pubkey.as_bytes());
+    scripts.rev().find_map(|script| script.strip_prefix(&COMMITMENT_PREFIX)?.first_chunk())
+}
 
 /// The Merkle root, and whether a pair of equal hashes occurs.
 ///

@@ -10,15 +10,11 @@ use bitcoin::{
     Block, BlockHash, PubkeyHash, Script, ScriptHash, Transaction, TxIn, Txid, WPubkeyHash, Witness, XOnlyPublicKey,
 };
 use outrigger_node::ReadBlock;
-use outrigger_node::merkle::merkle_root;
+use outrigger_node::merkle::{merkle_root, witness_commitment};
 
 /// A block time, in Unix seconds, some hours after segwit's activation on the main network (block 481,824). No node
 /// checked commitments of earlier blocks, and those need no witness.
 const SEGWIT_IN_FORCE: u32 = 1_503_547_200;
-
-/// The beginning of a block's witness commitment (BIP 141), and its length in bytes.
-const COMMITMENT: [u8; 6] = [0x6a, 0x24, 0xaa, 0x21, 0xa9, 0xed];
-const COMMITMENT_LEN: usize = 38;
 
 /// Parses a block, and checks its hash, coinbase, Merkle root and witness commitment. The error is the reason.
 pub fn block(hash: BlockHash, bytes: &[u8]) -> Result<ReadBlock, &'static str> {
@@ -51,13 +47,11 @@ fn has_proven_witnesses(block: &Block) -> bool {
     }
     // A node that drops all witnesses also drops the coinbase's reserved value. Before segwit's activation there was no
     // such value, and bitcoind committed with 32 zeros instead.
-    let outputs = block.txdata.iter().take(1).flat_map(|coinbase| &coinbase.output);
-    let mut commitments = outputs.filter_map(|output| output.script_pubkey.as_bytes().first_chunk::<COMMITMENT_LEN>());
-    let Some(commitment) = commitments.rfind(|script| script.starts_with(&COMMITMENT)) else { return true };
+    let Some(committed) = block.txdata.first().and_then(witness_commitment) else { return true };
     block.header.time < SEGWIT_IN_FORCE
-        || block.witness_root().is_some_and(|root| {
-            Block::compute_witness_commitment(&root, &[0; 32]).as_byte_array()[..] == commitment[COMMITMENT.len()..]
-        })
+        || block
+            .witness_root()
+            .is_some_and(|root| Block::compute_witness_commitment(&root, &[0; 32]).as_byte_array() == committed)
 }
 
 /// Whether the keys, scripts and commitments that an input reveals prove that it cannot spend an output of this script.
@@ -121,6 +115,7 @@ mod tests {
     use bitcoin::consensus::serialize;
     use bitcoin::hex::FromHex;
     use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, TxOut, absolute, transaction};
+    use outrigger_node::merkle::COMMITMENT_PREFIX;
 
     fn input(script_sig: ScriptBuf, witness: Witness) -> TxIn {
         let previous_output = OutPoint { txid: Txid::all_zeros(), vout: 0 };
@@ -153,7 +148,7 @@ mod tests {
         let mut block = Block { header, txdata: vec![transaction(coinbase, vec![pay(50)]), spend(1), spend(2)] };
         let root = block.witness_root().unwrap();
         let commitment = Block::compute_witness_commitment(&root, &[0; 32]);
-        let script = [&COMMITMENT[..], commitment.as_byte_array()].concat();
+        let script = [&COMMITMENT_PREFIX[..], commitment.as_byte_array()].concat();
         block.txdata[0].output.push(TxOut { value: Amount::ZERO, script_pubkey: script.into() });
         block.header.merkle_root = block.compute_merkle_root().unwrap();
         block

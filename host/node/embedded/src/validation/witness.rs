@@ -1,32 +1,20 @@
 //! The witness commitment in the coinbase (BIP 141).
 
-use bitcoin::Transaction;
 use bitcoin::hashes::{Hash, HashEngine, sha256d};
 
 use super::ValidationError;
 use crate::decode::NamedBlock;
-use outrigger_node::merkle::merkle_root;
+use outrigger_node::merkle::{merkle_root, witness_commitment};
 
-/// The beginning of a commitment's script: OP_RETURN, a push of 36 bytes, the commitment's header.
-const COMMITMENT_PREFIX: [u8; 6] = [0x6a, 0x24, 0xaa, 0x21, 0xa9, 0xed];
-/// The size of the commitment's hash and of the coinbase's reserved value, in bytes.
-const HASH_SIZE: usize = 32;
-
-/// The committed hash, from the coinbase's last commitment output; `None` without one.
-fn commitment(coinbase: &Transaction) -> Option<&[u8]> {
-    let scripts = coinbase.output.iter().map(|output| output.script_pubkey.as_bytes());
-    let found = scripts
-        .rev()
-        .find(|script| script.len() >= COMMITMENT_PREFIX.len() + HASH_SIZE && script.starts_with(&COMMITMENT_PREFIX))?;
-    found.get(COMMITMENT_PREFIX.len()..COMMITMENT_PREFIX.len() + HASH_SIZE)
-}
+/// The size of the coinbase's reserved value, in bytes.
+const RESERVED_SIZE: usize = 32;
 
 /// Checks the witnesses against the coinbase's commitment.
 ///
 /// Order: `bad-witness-nonce-size`, `bad-witness-merkle-match`; `unexpected-witness` without a commitment.
 pub(super) fn check_commitment(block: &NamedBlock) -> Result<(), ValidationError> {
     let Some(coinbase) = block.txdata.first() else { return Ok(()) };
-    let Some(committed) = commitment(coinbase) else {
+    let Some(committed) = witness_commitment(coinbase) else {
         let has_witness = block.txdata.iter().any(|tx| tx.input.iter().any(|input| !input.witness.is_empty()));
         return if has_witness { Err(ValidationError::mutated("unexpected-witness")) } else { Ok(()) };
     };
@@ -34,7 +22,7 @@ pub(super) fn check_commitment(block: &NamedBlock) -> Result<(), ValidationError
     let reserved = witness
         .filter(|witness| witness.len() == 1)
         .and_then(|witness| witness.last())
-        .filter(|reserved| reserved.len() == HASH_SIZE)
+        .filter(|reserved| reserved.len() == RESERVED_SIZE)
         .ok_or_else(|| ValidationError::mutated("bad-witness-nonce-size"))?;
     let zero = sha256d::Hash::all_zeros();
     let others = block.transactions().skip(1).map(|(_, ids)| ids.wtxid.into());
@@ -53,10 +41,10 @@ pub(super) fn check_commitment(block: &NamedBlock) -> Result<(), ValidationError
 /// `submitblock` does so for miners that omit the value (bitcoind's `UpdateUncommittedBlockStructures`).
 pub fn fill_coinbase_witness(block: &mut NamedBlock) -> bool {
     let Some(coinbase) = block.coinbase_mut() else { return false };
-    if commitment(coinbase).is_none() || coinbase.input.iter().any(|input| !input.witness.is_empty()) {
+    if witness_commitment(coinbase).is_none() || coinbase.input.iter().any(|input| !input.witness.is_empty()) {
         return false;
     }
     let Some(input) = coinbase.input.first_mut() else { return false };
-    input.witness.push([0; HASH_SIZE]);
+    input.witness.push([0; RESERVED_SIZE]);
     true
 }

@@ -8,7 +8,6 @@ use http::header::TRANSFER_ENCODING;
 use http_body_util::BodyExt;
 use hyper::body::Body;
 use tokio::time::timeout;
-use zeroize::Zeroize;
 
 use super::limits::Limits;
 use super::refusal::RequestError;
@@ -30,7 +29,7 @@ pub(super) fn is_chunked_alone(headers: &HeaderMap) -> bool {
     first && codings.next().is_none()
 }
 
-/// Reads the whole body. A single frame is not copied.
+/// Reads the whole body. A single frame is not copied. Bodies may hold keys: the program's allocator wipes freed memory.
 pub(super) async fn read_body<B>(
     mut body: impl Body<Data = Bytes, Error = B> + Unpin,
     limits: &Limits,
@@ -54,24 +53,7 @@ pub(super) async fn read_body<B>(
         }
         whole.extend_from_slice(&data);
     }
-    Ok(Bytes::from_owner(AssembledBody(whole)))
-}
-
-/// A body assembled from several frames, wiped on drop: it may hold many keys. A body in one frame stays in hyper's
-/// memory, which cannot be wiped from here, and a body longer than [`BODY_RESERVE_MAX`] leaves copies behind as it
-/// grows.
-struct AssembledBody(BytesMut);
-
-impl AsRef<[u8]> for AssembledBody {
-    fn as_ref(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-impl Drop for AssembledBody {
-    fn drop(&mut self) {
-        self.0.as_mut().zeroize();
-    }
+    Ok(whole.freeze())
 }
 
 /// The next bytes of `body`; `None` at its end.

@@ -248,13 +248,17 @@ pub trait Node: Send + Sync {
     ///
     /// # Errors
     /// [`NodeError::Unsupported`] from a node in another process: clients call that node's method.
-    fn submit_package(&self, raw: &[Blob], max_feerate: FeeRate) -> Result<PackageOutcome>;
+    fn submit_package(&self, _raw: &[Blob], _max_feerate: FeeRate) -> Result<PackageOutcome> {
+        Err(NodeError::Unsupported("packages are submitted by the node's own submitpackage".into()))
+    }
 
     /// The result that these transactions would have as a package without replacements; changes nothing (testmempoolaccept).
     ///
     /// # Errors
     /// Those of [`Node::submit_package`].
-    fn try_package(&self, raw: &[Blob]) -> Result<PackageOutcome>;
+    fn try_package(&self, _raw: &[Blob]) -> Result<PackageOutcome> {
+        Err(NodeError::Unsupported("packages are tried by the node's own testmempoolaccept".into()))
+    }
 
     /// The feerate estimated to confirm within `blocks` blocks (estimatesmartfee). A `conservative` estimate considers
     /// a longer history, and falls more slowly.
@@ -335,11 +339,21 @@ pub trait Snapshot: Send {
 
     /// The best chain's unspent outputs after `outpoint` in the table's order, or from the first: at most `limit`, and
     /// fewer if their scripts are long.
-    fn coins_after(&self, outpoint: Option<&OutPoint>, limit: u32) -> Result<Vec<UnspentOutput>>;
+    ///
+    /// # Errors
+    /// [`NodeError::Unsupported`] from a node in another process.
+    fn coins_after(&self, _outpoint: Option<&OutPoint>, _limit: u32) -> Result<Vec<UnspentOutput>> {
+        Err(NodeError::Unsupported("the node cannot list all coins (scantxoutset looks for some)".into()))
+    }
 
     /// Searches the coins that [`Snapshot::coins_after`] lists for scripts: at most `limit` of them, and fewer if many
     /// match.
-    fn find_coins(&self, scripts: CoinScripts<'_>, outpoint: Option<&OutPoint>, limit: u32) -> Result<CoinSearch>;
+    ///
+    /// # Errors
+    /// Those of [`Snapshot::coins_after`].
+    fn find_coins(&self, _scripts: CoinScripts<'_>, _after: Option<&OutPoint>, _limit: u32) -> Result<CoinSearch> {
+        Err(NodeError::Unsupported("the node lists no coins (its scantxoutset looks for some)".into()))
+    }
 
     /// The last common ancestor of a block and the tip; `None` if the block is unknown.
     fn fork_point(&self, hash: BlockHash) -> Result<Option<BlockInfo>>;

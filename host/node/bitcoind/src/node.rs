@@ -13,8 +13,7 @@ use bitcoin::{BlockHash, Network, OutPoint, SignedAmount, Transaction, Txid, Wei
 use outrigger_node::{Abilities, ChainIdentity, Gap, Link, Node, NodeError, Observer, Result, SearchReads, Snapshot};
 use outrigger_service::chain::{BlockRef, Deployment, NextBlock, Tip, Verdict};
 use outrigger_service::mempool::{
-    Admission, Candidate, ClusterLimits, FeeEstimate, MempoolEntry, MempoolInfo, PackageOutcome, Prioritised,
-    RawTransaction,
+    Admission, Candidate, ClusterLimits, FeeEstimate, MempoolEntry, MempoolInfo, Prioritised, RawTransaction,
 };
 use outrigger_service::wire::Blob;
 use outrigger_upstream::{Upstream, UpstreamError};
@@ -376,14 +375,6 @@ impl Node for BitcoindNode {
 
     fn try_submit(&self, raw: &[u8], max_feerate: FeeRate) -> Result<Admission> {
         submit::try_submit(self.rpc(), raw, max_feerate)
-    }
-
-    fn submit_package(&self, _: &[Blob], _: FeeRate) -> Result<PackageOutcome> {
-        Err(NodeError::Unsupported("packages are submitted by the node's own submitpackage".into()))
-    }
-
-    fn try_package(&self, _: &[Blob]) -> Result<PackageOutcome> {
-        Err(NodeError::Unsupported("packages are tried by the node's own testmempoolaccept".into()))
     }
 
     fn fee_estimate(&self, blocks: u32, conservative: bool) -> Result<FeeEstimate> {

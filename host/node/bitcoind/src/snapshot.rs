@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use bitcoin::consensus::encode::{deserialize, serialize};
 use bitcoin::{Block, BlockHash, OutPoint, TxIn, TxOut, Txid};
-use outrigger_node::{CoinScripts, Findings, NodeError, ReadBlock, Result, ScriptSet, Snapshot};
+use outrigger_node::{Findings, NodeError, ReadBlock, Result, ScriptSet, Snapshot};
 use outrigger_service::chain::{
-    BlockInfo, BlockRef, BlockState, ChainInfo, ChainTip, Coin, CoinSearch, ConfirmedTransaction, SpentOutputs, Tip,
-    UnspentOutput,
+    BlockInfo, BlockRef, BlockState, ChainInfo, ChainTip, Coin, ConfirmedTransaction, SpentOutputs, Tip,
 };
 use outrigger_service::wire::Blob;
 use serde::Deserialize;
@@ -258,14 +257,6 @@ impl Snapshot for NodeSnapshot {
             }
         }
         Err(NodeError::Unavailable("the node's best chain changes too quickly".into()))
-    }
-
-    fn coins_after(&self, _: Option<&OutPoint>, _: u32) -> Result<Vec<UnspentOutput>> {
-        Err(NodeError::Unsupported("the node cannot list all coins (scantxoutset looks for some)".into()))
-    }
-
-    fn find_coins(&self, _: CoinScripts<'_>, _: Option<&OutPoint>, _: u32) -> Result<CoinSearch> {
-        Err(NodeError::Unsupported("the node lists no coins (its scantxoutset looks for some)".into()))
     }
 
     fn fork_point(&self, hash: BlockHash) -> Result<Option<BlockInfo>> {

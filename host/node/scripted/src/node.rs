@@ -3,20 +3,20 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bitcoin::consensus::deserialize;
-use bitcoin::{Block, BlockHash, Network, OutPoint, ScriptBuf, SignedAmount, Transaction, Txid};
+use bitcoin::{Block, BlockHash, Network, OutPoint, SignedAmount, Transaction, Txid};
 use outrigger_node::interest::concerning;
 use outrigger_node::search::{Found, FoundBlock, matching};
-use outrigger_node::{CoinScripts, Findings, Gap, Link, Node, NodeError, Observer, Result, ScriptSet, Snapshot};
+use outrigger_node::{Findings, Gap, Link, Node, NodeError, Observer, Result, ScriptSet, Snapshot};
 use outrigger_sdk::FeeRate;
 use outrigger_sdk::testing::{StubChain, StubMempool};
 use outrigger_service::chain::{
-    BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, CoinSearch, ConfirmedTransaction, Deployment, NextBlock,
-    SpentOutputs, Tip, UnspentOutput, Verdict,
+    BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, ConfirmedTransaction, Deployment, NextBlock, SpentOutputs, Tip,
+    Verdict,
 };
 use outrigger_service::mempool::{
-    Admission, Candidate, FeeEstimate, MempoolEntry, MempoolInfo, PackageOutcome, Prioritised, RawTransaction,
+    Admission, Candidate, FeeEstimate, MempoolEntry, MempoolInfo, Prioritised, RawTransaction,
 };
-use outrigger_service::wire::{Blob, Encoded};
+use outrigger_service::wire::Blob;
 use outrigger_service::{Chain, ErrorKind, Mempool, Scope, ServiceError};
 
 use crate::{Faults, ScriptedNode};
@@ -162,14 +162,6 @@ impl Node for ScriptedNode {
         self.mempool(|mempool| mempool.try_submit(Scope::NONE, raw.to_vec().into(), max_feerate))
     }
 
-    fn submit_package(&self, raw: &[Blob], max_feerate: FeeRate) -> Result<PackageOutcome> {
-        self.mempool.submit_package(Scope::NONE, raw.to_vec(), max_feerate).map_err(node_error)
-    }
-
-    fn try_package(&self, raw: &[Blob]) -> Result<PackageOutcome> {
-        self.mempool.try_package(Scope::NONE, raw.to_vec()).map_err(node_error)
-    }
-
     fn fee_estimate(&self, blocks: u32, _: bool) -> Result<FeeEstimate> {
         Ok(FeeEstimate { feerate: None, blocks })
     }
@@ -243,15 +235,6 @@ impl Snapshot for ScriptedSnapshot {
 
     fn coins(&self, outpoints: &[OutPoint]) -> Result<Vec<Option<Coin>>> {
         self.ask(|chain| chain.coins(Scope::NONE, outpoints.to_vec()))
-    }
-
-    fn coins_after(&self, outpoint: Option<&OutPoint>, limit: u32) -> Result<Vec<UnspentOutput>> {
-        self.ask(|chain| chain.coins_after(Scope::NONE, outpoint.copied(), limit))
-    }
-
-    fn find_coins(&self, scripts: CoinScripts<'_>, outpoint: Option<&OutPoint>, limit: u32) -> Result<CoinSearch> {
-        let scripts: Vec<ScriptBuf> = scripts.iter().map(ToOwned::to_owned).collect();
-        self.ask(|chain| chain.find_coins(Scope::NONE, Encoded::new(&scripts), outpoint.copied(), limit))
     }
 
     fn fork_point(&self, hash: BlockHash) -> Result<Option<BlockInfo>> {

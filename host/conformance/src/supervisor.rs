@@ -215,28 +215,3 @@ fn described(status: ExitStatus) -> String {
     let name = NAMES.iter().find(|(number, _)| *number == signal).map(|(_, name)| format!(" ({name})"));
     format!("with signal {signal}{}", name.unwrap_or_default())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn supervisor_describes_how_a_process_ended() {
-        assert_eq!(described(ExitStatus::from_raw(3 << 8)), "with exit code 3");
-        assert_eq!(described(ExitStatus::from_raw(6)), "with signal 6 (SIGABRT)");
-        assert_eq!(described(ExitStatus::from_raw(10)), "with signal 10");
-    }
-
-    #[test]
-    fn a_finding_is_kept_once_for_a_method() {
-        let mut part = Part::default();
-        let of = |arguments: &str| Finding {
-            method: Some("m".into()),
-            arguments: Some(arguments.into()),
-            what: "it is wrong".into(),
-        };
-        part.add_finding(of("[1]"));
-        part.add_finding(of("[2]"));
-        assert_eq!(part.findings, [of("[1]")]);
-    }
-}

@@ -28,19 +28,3 @@ impl Clock {
         self.mocked.store(seconds, Ordering::Relaxed);
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_mocked_clock_stands_still_until_it_is_reset() {
-        let clock = Clock::default();
-        let real = clock.now();
-        assert!(real > 1_700_000_000);
-        clock.set(5);
-        assert_eq!(clock.now(), 5);
-        clock.set(0);
-        assert!(clock.now() >= real);
-    }
-}

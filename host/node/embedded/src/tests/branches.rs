@@ -43,26 +43,6 @@ fn greedy(block: &mut Block) {
 }
 
 #[test]
-fn the_branch_with_more_work_wins_and_the_first_of_equals_stays() {
-    let node = TestNode::new();
-    let fork = node.tip().hash;
-    let first = extend(&node, &[]);
-    let second = Draft::on(&node, fork, &[], 1).finish();
-    assert_eq!(submit(&node, &second), Verdict::Inconclusive);
-    assert_eq!(submit(&node, &second), Verdict::Duplicate);
-    assert_eq!(node.tip().hash, first.block_hash());
-    assert_eq!(state(&node, second.block_hash()), BlockState::Stored);
-    let third = Draft::on(&node, second.block_hash(), &[], 1).finish();
-    assert_eq!(submit(&node, &third), Verdict::Valid);
-    assert_eq!(node.tip().hash, third.block_hash());
-    assert_eq!(state(&node, first.block_hash()), BlockState::Valid);
-    let snapshot = node.snapshot().unwrap();
-    assert_eq!(snapshot.fork_point(first.block_hash()).unwrap().unwrap().hash, fork);
-    let tips = snapshot.tips().unwrap();
-    assert_eq!(tips.iter().map(|tip| tip.branch_length).collect::<Vec<_>>(), [0, 1]);
-}
-
-#[test]
 fn a_precious_block_is_preferred_among_equals_also_after_a_restart() {
     let mut node = TestNode::new();
     let fork = node.tip().hash;

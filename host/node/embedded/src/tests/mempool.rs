@@ -1,7 +1,7 @@
 //! Admission to the mempool, refusals, and how the mempool follows the chain.
 
 use bitcoin::absolute::LockTime;
-use bitcoin::consensus::{deserialize, serialize};
+use bitcoin::consensus::serialize;
 use bitcoin::{Amount, Block, OutPoint, ScriptBuf, Sequence, SignedAmount, Transaction, Txid, Witness};
 use outrigger_node::Node;
 use outrigger_script::{Flags, ScriptError};
@@ -12,7 +12,7 @@ use outrigger_values::FeeRate;
 use super::super::mempool::{Offer, Rejection, Rules, Terms, View};
 use super::super::{EmbeddedNode, MempoolLimits, Settings};
 use super::TestNode;
-use super::miner::{Draft, extend, extend_by, input, spend};
+use super::miner::{Draft, extend, extend_by, spend};
 
 /// The value of an early coinbase, in satoshi.
 pub const COINBASE: u64 = 5_000_000_000;
@@ -237,34 +237,6 @@ fn replacements_pay_for_what_they_replace() {
 }
 
 #[test]
-fn chains_of_unconfirmed_transactions_are_limited() {
-    let (node, coinbases) = funded(1);
-    let mut last = (coinbases[0], COINBASE);
-    for _ in 0..25 {
-        let tx = spend(&[(last.0, 0)], &[last.1 - 1_000]);
-        accept(&node, &tx);
-        last = (tx.compute_txid(), last.1 - 1_000);
-    }
-    let tx = spend(&[(last.0, 0)], &[last.1 - 1_000]);
-    let said = refusal(submit(&node, &tx));
-    assert!(said.starts_with("too-long-mempool-chain, too many"), "{said}");
-    let entry = node.mempool_entries(&[last.0]).unwrap()[0].clone().unwrap();
-    assert_eq!(
-        (entry.ancestor_count, entry.ancestor_fees, entry.descendant_count),
-        (25, SignedAmount::from_sat(25_000), 1)
-    );
-    // Confirmed transactions no longer count.
-    let chain: Vec<Transaction> = node
-        .mempool_transactions(&node.mempool_ids().unwrap())
-        .unwrap()
-        .into_iter()
-        .map(|found| deserialize(&found.unwrap().raw).unwrap())
-        .collect();
-    extend(&node, &chain);
-    accept(&node, &tx);
-}
-
-#[test]
 fn blocks_remove_their_transactions_and_conflicting_ones() {
     let (node, coinbases) = funded(2);
     let parent = spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]);
@@ -459,17 +431,4 @@ fn large_blocks_report_the_first_bad_script_of_all_threads() {
         ("bad-txns-in-belowout".to_owned(), format!("{values} in transaction {}", bad[299].compute_txid()))
     );
     assert_eq!(verdict(&spends).0, "Valid");
-}
-
-#[test]
-fn transactions_wait_for_their_relative_lock() {
-    let (node, coinbases) = funded(1);
-    let parent = spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]);
-    extend(&node, std::slice::from_ref(&parent));
-    let mut tx = spend(&[(parent.compute_txid(), 0)], &[COINBASE - 20_000]);
-    tx.input = vec![input(parent.compute_txid(), 0)];
-    tx.input[0].sequence = Sequence::from_height(2);
-    assert_eq!(refusal(submit(&node, &tx)), "non-BIP68-final");
-    extend(&node, &[]);
-    accept(&node, &tx);
 }

@@ -12,7 +12,7 @@ use bitcoin::consensus::deserialize;
 use bitcoin::consensus::encode::deserialize_hex;
 use bitcoin::{Transaction, Txid};
 use jsonrpsee::types::Request;
-use outrigger_rpc::{Answer, Failure, ResultText, origin_of};
+use outrigger_rpc::{Answer, Failure, Origin, ResultText, origin_of};
 use outrigger_service::policy::Act;
 use outrigger_services::JudgedAct;
 use outrigger_upstream::Method;
@@ -228,9 +228,9 @@ impl AuditEntry {
         let origin = origin_of(request);
         let line = Line {
             time: String::new(),
-            user: origin.user.to_owned(),
-            peer: origin.peer.map(|peer| peer.to_string()),
-            wallet: origin.wallet.map(str::to_owned),
+            user: origin.map(|origin| origin.user.to_string()).unwrap_or_default(),
+            peer: origin.and_then(|origin| origin.peer).map(|peer| peer.to_string()),
+            wallet: origin.and_then(Origin::selected_wallet).map(str::to_owned),
             method: request.method_name().to_owned(),
             outcome: AuditOutcome::Abandoned,
             code: None,

@@ -67,7 +67,7 @@ fn span_of(request: &Request<'_>) -> Span {
         "call",
         id = logged(&request.id.to_string()),
         method = logged(request.method_name()),
-        user = origin_of(request).user
+        user = origin_of(request).map(|origin| &*origin.user)
     )
 }
 

@@ -228,7 +228,7 @@ impl<S: RpcService> RpcServiceT for Bounded<S> {
     type BatchResponse = Vec<Answer>;
 
     fn call<'a>(&self, mut request: Request<'a>) -> impl Future<Output = Answer> + Send + 'a {
-        let user = origin_of(&request).user;
+        let user = origin_of(&request).map_or("", |origin| &*origin.user);
         let Some(quota) = self.quotas.of(user) else { return Either::Left(Either::Left(self.service.call(request))) };
         let place = match quota.enter(Instant::now()) {
             Ok(place) => place,
@@ -260,7 +260,7 @@ impl<S: RpcService> RpcServiceT for Bounded<S> {
             Ok(BatchEntry::Call(request)) => Some(request),
             _ => None,
         });
-        if first.and_then(|request| self.quotas.of(origin_of(request).user)).is_none() {
+        if first.and_then(origin_of).and_then(|origin| self.quotas.of(&origin.user)).is_none() {
             return Either::Left(self.service.batch(batch));
         }
         let bounded = Self { service: self.service.clone(), quotas: self.quotas.clone() };

@@ -188,7 +188,7 @@ impl Passthrough {
 
     /// The path of a call at the node: a wallet's path only if the node's wallets answer.
     fn path(&self, call: &Call) -> Cow<'static, str> {
-        match call.origin.wallet.as_ref().or(call.origin.only_wallet.as_ref()) {
+        match call.origin.selected_wallet() {
             Some(wallet) if self.settings.node_wallets => {
                 Cow::from(format!("/wallet/{}", utf8_percent_encode(wallet, NON_ALPHANUMERIC)))
             }

@@ -107,6 +107,11 @@ impl Origin {
         Self { user: user.into(), ..Self::default() }
     }
 
+    /// The wallet in the path, else the user's only wallet.
+    pub fn selected_wallet(&self) -> Option<&str> {
+        self.wallet.as_deref().or(self.only_wallet.as_deref())
+    }
+
     pub fn may_call(&self, method: &str) -> bool {
         method == DISCOVER || self.allowed.as_ref().is_none_or(|allowed| allowed.contains(method))
     }

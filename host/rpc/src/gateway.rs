@@ -13,7 +13,6 @@ use serde_json::value::RawValue;
 use tokio::task::JoinSet;
 
 use super::dispatch::{Answer, Call, Dispatch, Failure, Origin, Params};
-use super::peers::Peer;
 
 /// bitcoind's message when its work queue is full.
 pub(super) const OVERLOADED: &str = "Work queue depth exceeded";
@@ -162,21 +161,7 @@ impl<D: Dispatch> RpcServiceT for Gateway<D> {
     }
 }
 
-#[derive(Clone, Copy, Default, Debug)]
-pub struct RequestOrigin<'r> {
-    /// The user; empty without the envelope's context.
-    pub user: &'r str,
-    /// The client's address; `None` without a connection.
-    pub peer: Option<Peer>,
-    /// The wallet in the path, else the user's only wallet.
-    pub wallet: Option<&'r str>,
-}
-
-pub fn origin_of<'r>(request: &'r Request<'_>) -> RequestOrigin<'r> {
-    let Some(RequestContext { origin, .. }) = request.extensions().get() else { return RequestOrigin::default() };
-    RequestOrigin {
-        user: &origin.user,
-        peer: origin.peer,
-        wallet: origin.wallet.as_deref().or(origin.only_wallet.as_deref()),
-    }
+/// Who makes a request; `None` without the envelope's context.
+pub fn origin_of<'r>(request: &'r Request<'_>) -> Option<&'r Origin> {
+    request.extensions().get::<RequestContext>().map(|context| &*context.origin)
 }

@@ -64,7 +64,7 @@ pub use edge::ServerOptions;
 pub use envelope::count_calls;
 pub use figures::EdgeFigures;
 pub use forwarded::read_forwarding;
-pub use gateway::{Gateway, RequestOrigin, RpcService, origin_of, request_of};
+pub use gateway::{Gateway, RpcService, origin_of, request_of};
 pub use health::{Readiness, health};
 pub use limits::Limits;
 pub use listen::{ListenAddress, ListenError, listen, try_unix};

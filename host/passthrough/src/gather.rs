@@ -34,8 +34,9 @@ const PATH: &str = "/";
 type Answer = Result<ResultText, Failure>;
 
 thread_local! {
-    /// This thread's instances, by node. A batch across threads would have to wake each of them.
-    static OF_THREAD: RefCell<HashMap<u64, Arc<Gather>>> = RefCell::default();
+    /// This thread's instances, by the address of their node, which they keep alive. A batch across threads would have to
+    /// wake each of them.
+    static OF_THREAD: RefCell<HashMap<*const Upstream, Arc<Gather>>> = RefCell::default();
 }
 
 /// Whether a call may go in a batch: it has the common path and short parameters, and no plugin was asked about it.
@@ -81,7 +82,7 @@ impl Gather {
     /// This thread's instance for a node. A call keeps its instance, since it may end on another thread.
     fn of_thread(upstream: &Arc<Upstream>) -> Arc<Self> {
         let new = || Arc::new(Self { upstream: upstream.clone(), state: Mutex::default() });
-        OF_THREAD.with_borrow_mut(|all| all.entry(upstream.number()).or_insert_with(new).clone())
+        OF_THREAD.with_borrow_mut(|all| all.entry(Arc::as_ptr(upstream)).or_insert_with(new).clone())
     }
 
     /// Queues a call while a request is in flight, and returns the receiver of its answer. `None` if the caller must send

@@ -33,9 +33,6 @@ const MAX_GREETING: usize = 64 << 20;
 /// How long a request waits for a permit, and then for a connection, before it fails as for a full work queue.
 const PLACE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The number of the next [`Upstream`] of this process.
-static NEXT: AtomicU64 = AtomicU64::new(0);
-
 #[derive(Debug, Default)]
 pub struct Figures {
     /// Requests sent, including repeated ones and greetings.
@@ -67,7 +64,6 @@ enum Kind {
 }
 
 pub struct Upstream {
-    number: u64,
     endpoint: Endpoint,
     host: HeaderValue,
     credentials: Arc<Credentials>,
@@ -103,7 +99,6 @@ impl Upstream {
         let (name, port) = endpoint.authority();
         let name = if name.contains(':') { format!("[{name}]:{port}") } else { format!("{name}:{port}") };
         Self {
-            number: NEXT.fetch_add(1, Ordering::Relaxed),
             host: HeaderValue::from_str(&name).unwrap_or(HeaderValue::from_static("localhost")),
             endpoint,
             credentials: Arc::new(Credentials::new(login)),
@@ -122,7 +117,6 @@ impl Upstream {
     pub fn for_host(&self, requests: usize, own: usize) -> Self {
         self.pool.add_own(own);
         Self {
-            number: NEXT.fetch_add(1, Ordering::Relaxed),
             endpoint: self.endpoint.clone(),
             host: self.host.clone(),
             credentials: self.credentials.clone(),
@@ -154,10 +148,6 @@ impl Upstream {
 
     fn endings(&self) -> Option<&Endings> {
         self.greeting.as_ref().map(|greeting| &greeting.endings)
-    }
-
-    pub fn number(&self) -> u64 {
-        self.number
     }
 
     /// Whether replies have bitcoind's exact form, so that long results can be sliced out of a stream.

@@ -40,6 +40,8 @@ pub struct ChainAnswer {
     #[serde(default)]
     pub initialblockdownload: bool,
     pub size_on_disk: Option<u64>,
+    #[serde(default)]
+    pub pruned: bool,
     /// In hex (since Bitcoin Core 29).
     pub signet_challenge: Option<Hex>,
     /// The height of the lowest block that a pruned node stores.

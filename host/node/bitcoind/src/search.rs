@@ -12,7 +12,7 @@ use outrigger_node::{Abilities, Result};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::answers::Hex;
+use super::answers::{ChainAnswer, Hex};
 use super::blocks::block;
 use super::chain::Entry;
 use super::error::AskError;
@@ -43,12 +43,6 @@ struct IndexAnswer {
     transactions: Option<IndexState>,
 }
 
-/// `getblockchaininfo`, as far as needed here.
-#[derive(Deserialize)]
-struct PruningAnswer {
-    pruned: bool,
-}
-
 #[derive(Deserialize)]
 struct IndexState {
     synced: bool,
@@ -62,7 +56,7 @@ pub fn has_filters(rpc: &Rpc) -> bool {
 /// The abilities that a node of this release reports. An index that is still being built counts.
 pub fn abilities(rpc: &Rpc, release: Option<u32>) -> std::result::Result<Abilities, AskError> {
     let index: IndexAnswer = rpc.ask("getindexinfo", &json!([]))?;
-    let chain: PruningAnswer = rpc.ask("getblockchaininfo", &json!([]))?;
+    let chain: ChainAnswer = rpc.ask("getblockchaininfo", &json!([]))?;
     Ok(Abilities {
         release,
         transactions: index.transactions.is_some(),

@@ -169,11 +169,6 @@ impl EmbeddedNode {
         }
     }
 
-    /// In Unix seconds: the system's clock, or the mocked time.
-    pub fn time(&self) -> u64 {
-        self.clock.now()
-    }
-
     /// Notifies the observers. The caller holds the write lock, which keeps the events in order.
     fn tell(&self, events: impl IntoIterator<Item = NodeEvent>) {
         let observers = self.observers.read();

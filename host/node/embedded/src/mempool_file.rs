@@ -83,7 +83,7 @@ impl EmbeddedNode {
         }
         let SavedMempool { transactions, deltas, unbroadcast } = saved;
         let view = View::new(self, self.tip())?;
-        let (mut pool, now) = (self.pool.write(), self.time());
+        let (mut pool, now) = (self.pool.write(), self.clock.now());
         deltas.into_iter().for_each(|(txid, delta)| pool.set_delta(txid, delta));
         for (transaction, time) in transactions {
             let raw = serialize(&transaction);

@@ -29,7 +29,7 @@ impl Node for EmbeddedNode {
     }
 
     fn time(&self) -> u64 {
-        self.time()
+        self.clock.now()
     }
 
     fn snapshot(&self) -> Result<Box<dyn Snapshot>> {
@@ -88,7 +88,7 @@ impl Node for EmbeddedNode {
     }
 
     fn mempool_info(&self) -> Result<MempoolInfo> {
-        Ok(self.pool.read().info(self.time()))
+        Ok(self.pool.read().info(self.clock.now()))
     }
 
     fn mempool_ids(&self) -> Result<Vec<Txid>> {

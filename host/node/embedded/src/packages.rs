@@ -104,7 +104,7 @@ impl EmbeddedNode {
                 tried.members[index] = admissible.member();
                 tried.replaced.extend(&admissible.replaced);
                 let mut events = Vec::new();
-                let (replaced, entry, now) = (admissible.replaced, admissible.entry, self.time());
+                let (replaced, entry, now) = (admissible.replaced, admissible.entry, self.clock.now());
                 self.change_pool(|pool| pool.enter(&replaced, [entry], now, &mut events));
                 self.tell(events);
                 Ok(false)
@@ -147,7 +147,7 @@ impl EmbeddedNode {
         tried.refusal = judged.refusal.take();
         if tried.refusal.is_none() {
             tried.replaced.extend(&judged.replaced);
-            let (mut events, now) = (Vec::new(), self.time());
+            let (mut events, now) = (Vec::new(), self.clock.now());
             self.change_pool(|pool| pool.admit_package(judged, now, &mut events));
             self.tell(events);
         }
@@ -156,7 +156,7 @@ impl EmbeddedNode {
 
     /// Evicts the entries with the lowest feerate until the rest fits. Rejects transactions of the package that this evicts.
     fn make_room(&self, offers: &[Offer], tried: &mut PackageVerdict) {
-        let (mut events, now) = (Vec::new(), self.time());
+        let (mut events, now) = (Vec::new(), self.clock.now());
         self.change_pool(|pool| pool.trim(now, &mut events));
         self.tell(events);
         let pool = self.pool.read();

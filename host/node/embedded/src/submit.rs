@@ -41,7 +41,7 @@ impl EmbeddedNode {
         if block.header.prev_blockhash != tip.hash {
             return Ok(Verdict::NotBestPrevious);
         }
-        match validation::validate_block(&self.validation(&txn), &block, &tip, self.time()) {
+        match validation::validate_block(&self.validation(&txn), &block, &tip, self.clock.now()) {
             Ok(_) => Ok(Verdict::Valid),
             Err(ConnectError::Refused(error)) => Ok(error.into()),
             Err(ConnectError::Node(error)) => Err(error),
@@ -153,7 +153,7 @@ impl Change<'_> {
         if before.failure != Failure::None {
             return Err(ValidationError::new("bad-prevblk"));
         }
-        check_header(header, &before.tip(header.prev_blockhash), self.node.time())
+        check_header(header, &before.tip(header.prev_blockhash), self.node.clock.now())
     }
 
     /// Accepts a block that has passed [`check_block`].

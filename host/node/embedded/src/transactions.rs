@@ -69,7 +69,7 @@ impl EmbeddedNode {
         }
         if keep {
             let mut events = Vec::new();
-            let stays = self.change_pool(|pool| pool.admit(admissible, self.time(), &mut events));
+            let stays = self.change_pool(|pool| pool.admit(admissible, self.clock.now(), &mut events));
             self.tell(events);
             if !stays {
                 return Admission::Rejected { reason: "mempool full".to_owned(), detail: String::new() };

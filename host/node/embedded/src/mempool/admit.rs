@@ -275,7 +275,7 @@ impl Pool {
         let size = virtual_size(weight, sigops);
         let delta = self.deltas.get(&offer.txid).copied().unwrap_or_default();
         let modified = modified_fee(fee, delta);
-        let now = view.node.time();
+        let now = view.node.clock.now();
         check_dust(tx, fee, delta, &self.limits)?;
         if sigops > MAX_SIGOPS_COST {
             return Err(ValidationError::new("bad-txns-too-many-sigops").with_detail(sigops.to_string()).into());

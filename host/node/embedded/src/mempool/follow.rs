@@ -25,7 +25,7 @@ impl Pool {
             self.deltas.remove(&txid);
         }
         self.sequence += 1;
-        let now = view.node.time();
+        let now = view.node.clock.now();
         if !on.is_empty() {
             self.min_feerate.block(now, self.fullness());
         }

@@ -102,7 +102,7 @@ impl Pool {
         let whole = FeeFrac { fee: sum(|measured| measured.modified_fee), size };
         let wtxids: Vec<Wtxid> = offers.iter().map(|offer| offer.wtxid).collect();
         if rules.pays_together()
-            && let Err(error) = self.check_feerate(whole.size, whole.fee, view.node.time())
+            && let Err(error) = self.check_feerate(whole.size, whole.fee, view.node.clock.now())
         {
             if let Some(last) = judged.members.last_mut() {
                 *last = describe(error.into())?;

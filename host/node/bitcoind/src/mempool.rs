@@ -174,10 +174,11 @@ impl Mempool {
         Ok(true)
     }
 
-    /// Fetches and adds these transactions. Skips a transaction that has left the node's mempool.
+    /// Fetches and adds these transactions, which bitcoind lists and announces parents first. Skips a transaction that has
+    /// left the node's mempool.
     fn fetch(&self, rpc: &Rpc, txids: &[Txid], time: u64, emit: &dyn Fn(NodeEvent)) -> Result<(), AskError> {
         for part in txids.chunks(PART) {
-            for (txid, transaction) in in_order(transactions(rpc, part)?) {
+            for (txid, transaction) in transactions(rpc, part)? {
                 let event = self.0.lock().add(txid, transaction, time);
                 emit(event);
             }
@@ -268,31 +269,6 @@ impl MempoolState {
     }
 }
 
-fn in_order(transactions: Vec<(Txid, Transaction)>) -> Vec<(Txid, Transaction)> {
-    let ids: Vec<Txid> = transactions.iter().map(|(txid, _)| *txid).collect();
-    let mut left: HashMap<Txid, Transaction> = transactions.into_iter().collect();
-    let mut ordered = Vec::with_capacity(ids.len());
-    for txid in ids {
-        // Depth first, without recursion: bitcoind bounds chains, but the node is not trusted.
-        let mut stack = vec![txid];
-        while let Some(last) = stack.last().copied() {
-            let parent = left.get(&last).and_then(|transaction| {
-                let mut ids = transaction.input.iter().map(|input| input.previous_output.txid);
-                ids.find(|parent| *parent != last && left.contains_key(parent))
-            });
-            match parent {
-                // A path is never longer than the number of transactions, since none is its own ancestor.
-                Some(parent) if stack.len() <= left.len() => stack.push(parent),
-                _ => {
-                    stack.pop();
-                    ordered.extend(left.remove(&last).map(|transaction| (last, transaction)));
-                }
-            }
-        }
-    }
-    ordered
-}
-
 #[cfg(test)]
 mod tests {
     use bitcoin::absolute::LockTime;
@@ -332,13 +308,11 @@ mod tests {
         let first = spend(Txid::from_byte_array([1; 32]), 1);
         let second = spend(first.compute_txid(), 2);
         let third = spend(Txid::from_byte_array([3; 32]), 3);
-        let all = [&second, &third, &first].map(|transaction| (transaction.compute_txid(), transaction.clone()));
-        let ordered = in_order(all.to_vec());
-        let at = |transaction: &Transaction| ordered.iter().position(|(_, other)| other == transaction);
-        assert!(ordered.len() == 3 && at(&first) < at(&second));
         let mempool = Mempool::default();
         let mut state = mempool.0.lock();
-        ordered.into_iter().for_each(|(txid, transaction)| drop(state.add(txid, transaction, 0)));
+        for transaction in [&third, &first, &second] {
+            state.add(transaction.compute_txid(), transaction.clone(), 0);
+        }
         drop(state);
         let script = script_interest(&ScriptBuf::from_bytes(vec![1]));
         assert_eq!(mempool.concerning(&|interest| interest == script), [first.compute_txid(), second.compute_txid()]);

@@ -8,11 +8,8 @@ use bitcoin::{BlockHash, Transaction, Txid};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Removal {
     Confirmed,
-    /// A block confirmed another transaction that spends one of its inputs.
-    Conflict,
-    /// Another transaction replaced it (BIP 125).
-    Replaced,
-    /// It expired, was evicted, or became invalid after a reorganisation.
+    /// It was replaced, expired or was evicted, a block confirmed a conflicting transaction, or a reorganisation made it
+    /// invalid.
     Dropped,
 }
 

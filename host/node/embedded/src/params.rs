@@ -6,7 +6,7 @@ use bitcoin::constants::genesis_block;
 use bitcoin::{Amount, Block, Network, Weight};
 
 use outrigger_service::chain::Tip;
-use outrigger_standard::policy::{BLOCK_FEERATE, DUST_FEERATE, MAX_DATA_CARRIER};
+use outrigger_standard::policy::{BLOCK_FEERATE, MAX_DATA_CARRIER};
 use outrigger_standard::release::{self, Rules};
 use outrigger_values::FeeRate;
 
@@ -57,8 +57,6 @@ pub struct MempoolLimits {
     pub relay_feerate: FeeRate,
     /// The feerate that a replacement pays beyond the replaced fees.
     pub incremental_feerate: FeeRate,
-    /// Dust is an output that is not worth spending at this feerate.
-    pub dust_feerate: FeeRate,
     /// The least feerate of a package in a template.
     pub block_feerate: FeeRate,
     /// The most unconfirmed ancestors of a transaction, itself included.
@@ -75,8 +73,6 @@ pub struct MempoolLimits {
     pub several_data_carriers: bool,
     /// The most signature operations outside of witnesses, counted as BIP 54 does.
     pub max_legacy_sigops: Option<u64>,
-    /// The age at which a transaction is dropped, in seconds.
-    pub expiry: u64,
 }
 
 impl MempoolLimits {
@@ -103,7 +99,6 @@ impl Default for MempoolLimits {
             max_usage: 300_000_000,
             relay_feerate: FeeRate::from_sat_per_kvb(1_000),
             incremental_feerate: FeeRate::from_sat_per_kvb(1_000),
-            dust_feerate: DUST_FEERATE,
             block_feerate: BLOCK_FEERATE,
             max_ancestors: 25,
             max_ancestor_size: 101_000,
@@ -112,7 +107,6 @@ impl Default for MempoolLimits {
             max_data_carrier: 83,
             several_data_carriers: false,
             max_legacy_sigops: None,
-            expiry: 336 * 3_600,
         }
     }
 }
@@ -128,8 +122,6 @@ pub struct Settings {
     pub mempool: MempoolLimits,
     /// The weight reserved in a template for header and coinbase.
     pub reserved_weight: Weight,
-    /// The signature operation cost reserved in a template for the coinbase.
-    pub reserved_sigops: u64,
     /// The number of threads that verify the scripts of a large block.
     pub script_threads: usize,
 }
@@ -150,7 +142,6 @@ impl Default for Settings {
             max_readers: 1_024,
             mempool: MempoolLimits::default(),
             reserved_weight: Weight::from_wu(8_000),
-            reserved_sigops: 400,
             script_threads: std::thread::available_parallelism().map_or(1, usize::from),
         }
     }

@@ -62,7 +62,7 @@ impl ScriptedNode {
             if self.remove(txid) {
                 events.push(self.removed(txid, Removal::Confirmed));
             }
-            events.extend(self.evict(&spent, txid, Removal::Conflict));
+            events.extend(self.evict(&spent, txid));
         }
         events.extend([NodeEvent::BlockConnected { hash, height }, NodeEvent::TipChanged { hash, height }]);
         (hash, events)
@@ -92,7 +92,7 @@ impl ScriptedNode {
         if self.pool().iter().any(|known| known.compute_txid() == txid) {
             return Vec::new();
         }
-        let mut events = self.evict(&inputs(&transaction), txid, Removal::Replaced);
+        let mut events = self.evict(&inputs(&transaction), txid);
         self.mempool.add(transaction, FEE);
         events.extend(self.untold());
         events
@@ -142,12 +142,12 @@ impl ScriptedNode {
     }
 
     /// Removes the other transactions that spend one of these outputs.
-    fn evict(&self, spent: &[OutPoint], but: Txid, reason: Removal) -> Vec<NodeEvent> {
+    fn evict(&self, spent: &[OutPoint], but: Txid) -> Vec<NodeEvent> {
         let conflicts = |transaction: &Transaction| {
             transaction.compute_txid() != but && inputs(transaction).iter().any(|input| spent.contains(input))
         };
         let evicted: Vec<Txid> = self.pool().iter().filter(|tx| conflicts(tx)).map(Transaction::compute_txid).collect();
-        evicted.into_iter().flat_map(|txid| self.take_out(txid, reason)).collect()
+        evicted.into_iter().flat_map(|txid| self.take_out(txid, Removal::Dropped)).collect()
     }
 }
 

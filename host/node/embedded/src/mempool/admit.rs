@@ -17,7 +17,7 @@ use crate::params::MempoolLimits;
 use crate::validation::{
     ValidationError, check_inputs, check_transaction, describe_input, is_final, sequence_lock, verify_transaction,
 };
-use outrigger_node::events::{NodeEvent, Removal};
+use outrigger_node::NodeEvent;
 use outrigger_script::{Flags, transaction_sigop_cost};
 
 /// The maximum signature operation cost of a transaction.
@@ -276,7 +276,7 @@ impl Pool {
         let delta = self.deltas.get(&offer.txid).copied().unwrap_or_default();
         let modified = modified_fee(fee, delta);
         let now = view.node.clock.now();
-        check_dust(tx, fee, delta, &self.limits)?;
+        check_dust(tx, fee, delta)?;
         if sigops > MAX_SIGOPS_COST {
             return Err(ValidationError::new("bad-txns-too-many-sigops").with_detail(sigops.to_string()).into());
         }
@@ -442,7 +442,7 @@ impl Pool {
         now: u64,
         events: &mut Vec<NodeEvent>,
     ) {
-        self.remove_all(replaced.iter().copied(), Removal::Replaced, events);
+        self.remove_all(replaced.iter().copied(), events);
         for entry in entries {
             let transaction = entry.tx.clone();
             self.add(entry);

@@ -36,7 +36,7 @@ impl Pool {
     pub fn clear(&mut self, tip: Tip, events: &mut Vec<NodeEvent>) {
         self.tip = tip;
         let all = self.ids();
-        self.remove_all(all, Removal::Dropped, events);
+        self.remove_all(all, events);
         self.sequence += 1;
     }
 
@@ -48,7 +48,7 @@ impl Pool {
             }
             for input in &tx.input {
                 let conflict = self.graph.spender(&input.previous_output).copied();
-                self.remove_all(conflict, Removal::Conflict, events);
+                self.remove_all(conflict, events);
             }
         }
     }

@@ -35,6 +35,9 @@ use graph::Graph;
 use min_feerate::{Fullness, RollingMinFeerate};
 use outrigger_node::{NodeEvent, Removal};
 
+/// The age at which a transaction is dropped, in seconds.
+const EXPIRY: u64 = 336 * 3_600;
+
 /// The chain that the mempool validates against.
 pub struct View<'a> {
     pub(super) node: &'a EmbeddedNode,
@@ -204,15 +207,15 @@ impl Pool {
         all
     }
 
-    /// Removes entries and their descendants, and emits their events by txid, as bitcoind does.
-    fn remove_all(&mut self, txids: impl IntoIterator<Item = Txid>, reason: Removal, events: &mut Vec<NodeEvent>) {
+    /// Drops entries and their descendants, and emits their events by txid, as bitcoind does.
+    fn remove_all(&mut self, txids: impl IntoIterator<Item = Txid>, events: &mut Vec<NodeEvent>) {
         let doomed = self.graph.descendants(txids);
         let mut ordered: Vec<_> =
             doomed.iter().filter_map(|txid| self.graph.get(txid)).map(|entry| (entry.order, entry.txid)).collect();
         // Children arrived after their parents. They are removed first, while they are still linked to ancestors.
         ordered.sort_unstable();
         ordered.iter().rev().for_each(|(_, txid)| drop(self.graph.remove(txid)));
-        doomed.into_iter().for_each(|txid| self.tell_removed(txid, reason, events));
+        doomed.into_iter().for_each(|txid| self.tell_removed(txid, Removal::Dropped, events));
     }
 
     fn tell_removed(&mut self, txid: Txid, reason: Removal, events: &mut Vec<NodeEvent>) {
@@ -229,14 +232,14 @@ impl Pool {
 
     /// Removes expired entries, then evicts those with the lowest feerate until the rest fits.
     pub fn trim(&mut self, now: u64, events: &mut Vec<NodeEvent>) {
-        let expired: Vec<_> = self.graph.older_than(now.saturating_sub(self.limits.expiry)).collect();
-        self.remove_all(expired, Removal::Dropped, events);
+        let expired: Vec<_> = self.graph.older_than(now.saturating_sub(EXPIRY)).collect();
+        self.remove_all(expired, events);
         while self.graph.usage > self.limits.max_usage {
             let Some(worst) = self.graph.worst() else { break };
             let rate = worst.descendants.feerate().saturating_add(self.limits.incremental_feerate);
             let txid = worst.txid;
             self.min_feerate.raise(rate, now, self.fullness());
-            self.remove_all([txid], Removal::Dropped, events);
+            self.remove_all([txid], events);
         }
     }
 }

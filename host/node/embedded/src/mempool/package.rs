@@ -200,7 +200,7 @@ impl Pool {
                 let beside = offers.iter().find(|other| other.txid == *parent).map(|other| &other.tx);
                 let tx = beside.or_else(|| self.graph.get(parent).map(|entry| &entry.tx));
                 let is_spent = |vout| spent.contains(&OutPoint::new(*parent, vout));
-                tx.is_some_and(|tx| !dust(tx, &self.limits).all(is_spent))
+                tx.is_some_and(|tx| !dust(tx).all(is_spent))
             };
             if spent.iter().any(|outpoint| is_left(&outpoint.txid)) {
                 let detail = format!("tx {} (wtxid={}) did not spend parent's ephemeral dust", offer.txid, offer.wtxid);

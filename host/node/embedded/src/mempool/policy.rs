@@ -4,7 +4,7 @@ use bitcoin::script::Instruction;
 use bitcoin::taproot::{TAPROOT_ANNEX_PREFIX, TAPROOT_LEAF_MASK, TAPROOT_LEAF_TAPSCRIPT};
 use bitcoin::{Amount, Script, SignedAmount, Transaction, TxIn, TxOut, Witness};
 use outrigger_service::chain::Coin;
-use outrigger_standard::policy::{MAX_STANDARD_WEIGHT, dust_threshold};
+use outrigger_standard::policy::{DUST_FEERATE, MAX_STANDARD_WEIGHT, dust_threshold};
 use outrigger_standard::{ScriptKind, classify};
 
 use crate::params::MempoolLimits;
@@ -61,7 +61,7 @@ pub fn check_standard(tx: &Transaction, limits: &MempoolLimits) -> Result<(), Va
             return Err(ValidationError::new("scriptpubkey"));
         }
     }
-    if dust(tx, limits).count() > MAX_DUST_OUTPUTS {
+    if dust(tx).count() > MAX_DUST_OUTPUTS {
         return Err(ValidationError::new("dust"));
     }
     if data > 1 && !limits.several_data_carriers {
@@ -76,21 +76,16 @@ pub fn check_size(tx: &Transaction) -> Result<(), ValidationError> {
 }
 
 /// Checks that a transaction with dust pays no fee, so that nobody mines it without a child that spends the dust.
-pub fn check_dust(
-    tx: &Transaction,
-    fee: Amount,
-    delta: SignedAmount,
-    limits: &MempoolLimits,
-) -> Result<(), ValidationError> {
-    if (fee != Amount::ZERO || delta != SignedAmount::ZERO) && dust(tx, limits).next().is_some() {
+pub fn check_dust(tx: &Transaction, fee: Amount, delta: SignedAmount) -> Result<(), ValidationError> {
+    if (fee != Amount::ZERO || delta != SignedAmount::ZERO) && dust(tx).next().is_some() {
         return Err(ValidationError::new("dust").with_detail("tx with dust output must be 0-fee".to_owned()));
     }
     Ok(())
 }
 
 /// The indexes of outputs that are not worth spending.
-pub fn dust(tx: &Transaction, limits: &MempoolLimits) -> impl Iterator<Item = u32> {
-    let is_dust = |output: &TxOut| output.value < dust_threshold(&output.script_pubkey, limits.dust_feerate);
+pub fn dust(tx: &Transaction) -> impl Iterator<Item = u32> {
+    let is_dust = |output: &TxOut| output.value < dust_threshold(&output.script_pubkey, DUST_FEERATE);
     (0..).zip(&tx.output).filter(move |(_, output)| is_dust(output)).map(|(vout, _)| vout)
 }
 

@@ -13,6 +13,8 @@ use crate::mempool::{Entry, FeeFrac, Pool, Totals, pays};
 use crate::params::{MAX_BLOCK_SIGOPS_COST, Settings};
 use crate::validation::is_final;
 
+/// The signature operation cost reserved for the coinbase.
+const RESERVED_SIGOPS: u64 = 400;
 /// A nearly full block counts as full after this many packages in a row that do not fit.
 const MAX_FAILURES: usize = 1_000;
 /// A block is nearly full if less than this weight is free.
@@ -81,7 +83,7 @@ impl<'a> Builder<'a> {
             chosen: Vec::new(),
             inside: HashMap::default(),
             weight: settings.reserved_weight,
-            sigops: settings.reserved_sigops,
+            sigops: RESERVED_SIGOPS,
         }
     }
 

@@ -88,7 +88,6 @@ async fn websocket_calls_batches_and_faults_are_answered_as_json_rpc_2() {
     let request = |params: Value| json!({"jsonrpc": "2.0", "id": null, "method": "length", "params": params});
     assert_eq!(socket.ask(request(deep)).await["result"], 240);
     assert_eq!(socket.ask(json!({"id": 1, "method": "getblockcount"})).await["error"]["code"], -32600, "no version");
-    running.stop().await;
 }
 
 #[tokio::test]
@@ -109,7 +108,6 @@ async fn websocket_is_refused_as_http_is_and_to_pages_that_are_not_listed() {
         assert!(refused.starts_with(status), "{path} {headers}: {refused}");
     }
     assert!(Socket::open(&running, "/", &format!("{right}Origin: {listed}\r\n")).await.is_ok());
-    running.stop().await;
 }
 
 #[tokio::test]
@@ -121,7 +119,6 @@ async fn websocket_of_a_restricted_user_refuses_other_methods() {
     assert_eq!((&answer[0]["result"], &answer[1]["error"]["code"]), (&json!(101), &json!(-32603)));
     assert_eq!(socket.ask(call(3, "wallet")).await["error"]["message"], "The user may not call this method");
     assert_eq!(running.node.calls.load(Ordering::SeqCst), 1);
-    running.stop().await;
 }
 
 #[tokio::test]
@@ -131,11 +128,9 @@ async fn websocket_has_a_streamed_result_whole_or_an_error_that_names_the_settin
     assert_eq!(answer["result"].to_string().len() as u64, STREAM);
     let answer = Socket::of_user(&running).await.ask(call(1, "broken stream")).await;
     assert!(answer["error"]["message"].as_str().unwrap().starts_with("The answer broke off"), "{answer}");
-    running.stop().await;
     let running = Running::start(Limits { max_unread_bytes: STREAM - 1, ..Limits::default() }).await;
     let answer = Socket::of_user(&running).await.ask(call(1, "stream")).await;
     assert!(answer["error"]["message"].as_str().unwrap().contains("rpc.max_unread_bytes"), "{answer}");
-    running.stop().await;
 }
 
 #[tokio::test]
@@ -146,7 +141,6 @@ async fn websocket_that_closes_cancels_its_calls() {
     running.until_waiting(1).await;
     drop(socket);
     until(|| running.node.dropped.load(Ordering::SeqCst) == 1).await;
-    running.stop().await;
 }
 
 #[tokio::test]
@@ -166,7 +160,6 @@ async fn websocket_is_not_read_while_many_of_its_calls_are_under_way() {
         running.node.go_on.notify_one();
         assert_eq!(socket.receive().await.expect("an answer")["result"], true);
     }
-    running.stop().await;
 }
 
 #[tokio::test]
@@ -191,7 +184,6 @@ async fn websocket_whose_client_reads_nothing_is_closed_at_the_bound() {
         socket.send(&call(id, "large")).await;
     }
     until(|| running.edge.figures.open.load(Ordering::SeqCst) == 0).await;
-    running.stop().await;
 }
 
 #[tokio::test]
@@ -222,7 +214,6 @@ async fn a_subscription_tells_blocks_and_events_until_it_is_ended() {
     // The connection's end drops all waiting calls.
     drop(socket);
     until(|| running.node.dropped.load(Ordering::SeqCst) == 2 + subscriptions::MAX_SUBSCRIPTIONS as usize).await;
-    running.stop().await;
 }
 
 #[tokio::test]
@@ -241,7 +232,6 @@ async fn a_subscription_of_a_client_that_does_not_read_asks_for_no_more_events()
     // Its queue has room for 16, and the sockets for some megabytes.
     assert!(asked() < 60, "{}", asked());
     drop(silent);
-    running.stop().await;
 }
 
 #[tokio::test]
@@ -257,5 +247,4 @@ async fn a_subscription_is_refused_to_a_user_without_the_method_and_with_wrong_a
         let request = json!({"jsonrpc": "2.0", "id": 1, "method": "subscribe_events", "params": params});
         assert_eq!(socket.ask(request).await["error"]["code"], -32602, "{params}");
     }
-    running.stop().await;
 }

@@ -77,7 +77,7 @@ impl ScriptedNode {
         let coinbase = block.txdata.first().map(Transaction::compute_txid);
         for transaction in &block.txdata {
             if transaction.is_coinbase() {
-                events.extend(self.take_out(transaction.compute_txid(), Removal::Dropped));
+                events.extend(self.take_out(transaction.compute_txid()));
             } else if !inputs(transaction).iter().any(|input| Some(input.txid) == coinbase) {
                 self.mempool.add(transaction.clone(), FEE);
             }
@@ -99,15 +99,15 @@ impl ScriptedNode {
     }
 
     /// Removes a transaction and its descendants from the mempool. Returns the events to send.
-    pub fn take_out(&self, txid: Txid, reason: Removal) -> Vec<NodeEvent> {
+    pub fn take_out(&self, txid: Txid) -> Vec<NodeEvent> {
         let mut events = Vec::new();
         if self.remove(txid) {
-            events.push(self.removed(txid, reason));
+            events.push(self.removed(txid, Removal::Dropped));
         }
         let spends =
             |transaction: &Transaction| transaction.input.iter().any(|input| input.previous_output.txid == txid);
         for child in self.pool().into_iter().filter(spends) {
-            events.extend(self.take_out(child.compute_txid(), reason));
+            events.extend(self.take_out(child.compute_txid()));
         }
         events
     }
@@ -147,7 +147,7 @@ impl ScriptedNode {
             transaction.compute_txid() != but && inputs(transaction).iter().any(|input| spent.contains(input))
         };
         let evicted: Vec<Txid> = self.pool().iter().filter(|tx| conflicts(tx)).map(Transaction::compute_txid).collect();
-        evicted.into_iter().flat_map(|txid| self.take_out(txid, Removal::Dropped)).collect()
+        evicted.into_iter().flat_map(|txid| self.take_out(txid)).collect()
     }
 }
 

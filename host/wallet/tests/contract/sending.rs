@@ -145,7 +145,7 @@ fn what_waits_is_offered_when_the_node_is_there_again() -> Outcome {
     let payment = spend(&[coin], &[(&foreign(1), 60)]);
     tester.accept(&payment);
     // A node that returns without its mempool announces the removals first.
-    let mut events = tester.node().take_out(payment.compute_txid(), outrigger_node::Removal::Dropped);
+    let mut events = tester.node().take_out(payment.compute_txid());
     events.push(NodeEvent::Reached);
     tester.tell(events);
     becomes("it is offered again", || is_in_pool(tester, payment.compute_txid()))

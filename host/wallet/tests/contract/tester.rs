@@ -9,7 +9,7 @@ use bitcoin::bip32::Xpriv;
 use bitcoin::{
     BlockHash, CompressedPublicKey, Network, NetworkKind, OutPoint, PrivateKey, PublicKey, ScriptBuf, Transaction, Txid,
 };
-use outrigger_node::{Node, NodeEvent, Removal};
+use outrigger_node::{Node, NodeEvent};
 use outrigger_scripted_node::ScriptedNode;
 use outrigger_testing::TestHost;
 use secp256k1::{Secp256k1, SecretKey};
@@ -183,7 +183,7 @@ impl Tester {
     }
 
     pub fn take_out(&self, txid: Txid) {
-        self.tell(self.node().take_out(txid, Removal::Dropped));
+        self.tell(self.node().take_out(txid));
     }
 
     pub fn mine_to(&self, script: &ScriptBuf, transactions: &[&Transaction]) -> BlockHash {

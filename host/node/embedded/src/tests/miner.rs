@@ -23,24 +23,17 @@ pub fn anyone() -> ScriptBuf {
     ScriptBuf::from_bytes(ANYONE.to_vec()).to_p2wsh()
 }
 
-pub fn anyones_witness() -> Witness {
-    Witness::from_slice(&[ANYONE])
-}
-
-pub fn input(txid: Txid, vout: u32) -> TxIn {
-    TxIn {
-        previous_output: OutPoint { txid, vout },
-        script_sig: ScriptBuf::new(),
-        sequence: Sequence::MAX,
-        witness: anyones_witness(),
-    }
-}
-
 pub fn spend(from: &[(Txid, u32)], amounts: &[u64]) -> Transaction {
+    let input = |(txid, vout): &(Txid, u32)| TxIn {
+        previous_output: OutPoint { txid: *txid, vout: *vout },
+        sequence: Sequence::MAX,
+        witness: Witness::from_slice(&[ANYONE]),
+        ..TxIn::default()
+    };
     Transaction {
         version: transaction::Version::TWO,
         lock_time: LockTime::ZERO,
-        input: from.iter().map(|(txid, vout)| input(*txid, *vout)).collect(),
+        input: from.iter().map(input).collect(),
         output: amounts
             .iter()
             .map(|amount| TxOut { value: Amount::from_sat(*amount), script_pubkey: anyone() })
@@ -84,7 +77,11 @@ impl Draft {
 
     /// Adds the witness commitment (BIP 141), sets the merkle root and finds a nonce.
     pub fn finish(mut self) -> Block {
-        self.commit();
+        let committed = Block::compute_witness_commitment(&self.block.witness_root().unwrap(), &[0; 32]);
+        let script = [&[0x6a, 0x24, 0xaa, 0x21, 0xa9, 0xed][..], committed.as_byte_array()].concat();
+        let coinbase = &mut self.block.txdata[0];
+        coinbase.output.push(TxOut { value: Amount::ZERO, script_pubkey: ScriptBuf::from_bytes(script) });
+        coinbase.input[0].witness = Witness::from_slice(&[[0; 32]]);
         self.finish_plain()
     }
 
@@ -92,14 +89,6 @@ impl Draft {
         self.block.header.merkle_root = self.block.compute_merkle_root().unwrap_or(Hash::all_zeros());
         mine(&mut self.block);
         self.block
-    }
-
-    fn commit(&mut self) {
-        let committed = Block::compute_witness_commitment(&self.block.witness_root().unwrap(), &[0; 32]);
-        let script = [&[0x6a, 0x24, 0xaa, 0x21, 0xa9, 0xed][..], committed.as_byte_array()].concat();
-        let coinbase = &mut self.block.txdata[0];
-        coinbase.output.push(TxOut { value: Amount::ZERO, script_pubkey: ScriptBuf::from_bytes(script) });
-        coinbase.input[0].witness = Witness::from_slice(&[[0; 32]]);
     }
 }
 

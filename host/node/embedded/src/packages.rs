@@ -9,15 +9,11 @@ use outrigger_standard::decode::{Form, transaction_in_form};
 use outrigger_values::FeeRate;
 use outrigger_values::amount::Saturating;
 
-use super::mempool::{Offer, PackageVerdict, Refusal, Rules, Terms, View, describe_rejection};
-use super::validation::ValidationError;
+use super::mempool::{Offer, Rules, Terms, View, describe_rejection, fail, outcome_of};
 use super::{EmbeddedError, EmbeddedNode};
 
 const MAX_PACKAGE_WEIGHT: Weight = Weight::from_wu(404_000);
 const MAX_PACKAGE_COUNT: usize = 25;
-
-/// bitcoind's reason for a package with a refused transaction.
-const FAILED: &str = "transaction failed";
 
 impl EmbeddedNode {
     /// Submits transactions to the mempool, parents before the child. The node tries each alone first, and then tries
@@ -25,19 +21,19 @@ impl EmbeddedNode {
     pub fn submit_package(&self, raw: &[Blob], max_feerate: FeeRate) -> Result<PackageOutcome, EmbeddedError> {
         let offers = match self.decode_package(raw)? {
             Ok(offers) => offers,
-            Err(refusal) => return Ok(outcome(raw.len(), refusal)),
+            Err(outcome) => return Ok(outcome),
         };
         if offers.len() > 1 && !is_child_with_parents(&offers) {
-            return Ok(outcome(raw.len(), policy("package-not-child-with-parents")));
+            return Ok(refused(raw, "package-not-child-with-parents"));
         }
         // The lock keeps chain and mempool unchanged.
         let _chain = self.lock_chain()?;
         let view = View::new(self, self.tip())?;
         let needs_all = offers.len() > 1 && !self.settings.rules().partial_packages;
         if needs_all && !has_all_parents(&view, &offers)? {
-            return Ok(outcome(raw.len(), policy("package-not-child-with-unconfirmed-parents")));
+            return Ok(refused(raw, "package-not-child-with-unconfirmed-parents"));
         }
-        let mut tried = PackageVerdict::of(vec![PackageMember::NotJudged; offers.len()]);
+        let mut tried = outcome_of(vec![PackageMember::NotJudged; offers.len()]);
         let mut waiting = Vec::new();
         for (index, offer) in offers.iter().enumerate() {
             let known = self.pool.read().known(offer);
@@ -46,14 +42,15 @@ impl EmbeddedNode {
             } else if self.submit_first(&view, offer, max_feerate, &mut tried, index)? && offers.len() > 1 {
                 waiting.push(index);
             } else if matches!(tried.members[index], PackageMember::Rejected { .. }) {
-                tried.refusal = Some(Refusal::transaction(FAILED));
+                fail(&mut tried);
             }
         }
-        if tried.refusal.is_none() {
+        if tried.reason.is_empty() {
             self.submit_rest(&view, &offers, &waiting, max_feerate, &mut tried)?;
         }
         self.make_room(&offers, &mut tried);
-        Ok(tried.into())
+        tried.replaced.sort_unstable();
+        Ok(tried)
     }
 
     /// The outcome if each transaction must pay for itself and may replace none. A single transaction may replace others.
@@ -61,29 +58,29 @@ impl EmbeddedNode {
     pub fn try_package(&self, raw: &[Blob]) -> Result<PackageOutcome, EmbeddedError> {
         let offers = match self.decode_package(raw)? {
             Ok(offers) => offers,
-            Err(refusal) => return Ok(outcome(raw.len(), refusal)),
+            Err(outcome) => return Ok(outcome),
         };
         let _chain = self.lock_chain()?;
         let view = View::new(self, self.tip())?;
         let pool = self.pool.read();
         let [offer] = &offers[..] else {
-            return Ok(pool.examine_package(&view, &offers, Rules::Tried, FeeRate::ZERO)?.into());
+            return Ok(pool.examine_package(&view, &offers, Rules::Tried, FeeRate::ZERO)?.outcome);
         };
         let member = match pool.examine(&view, offer, Rules::Alone(Terms::New), FeeRate::ZERO) {
             Ok(admissible) => admissible.member(),
             Err(rejection) => describe_rejection(rejection)?,
         };
-        Ok(PackageVerdict::of(vec![member]).into())
+        Ok(outcome_of(vec![member]))
     }
 
-    /// Decodes a package and makes the checks that need neither chain nor mempool. The inner `Err` is the refusal.
-    fn decode_package(&self, raw: &[Blob]) -> Result<Result<Vec<Offer>, Refusal>, EmbeddedError> {
+    /// Decodes a package and makes the checks that need neither chain nor mempool. The inner `Err` refuses it.
+    fn decode_package(&self, raw: &[Blob]) -> Result<Result<Vec<Offer>, PackageOutcome>, EmbeddedError> {
         let decode = |raw: &Blob| transaction_in_form(raw, Form::Extended).map(|tx| Offer::new(tx, raw));
         let Some(offers) = raw.iter().map(decode).collect::<Option<Vec<Offer>>>() else {
-            return Ok(Err(policy("package-undecodable")));
+            return Ok(Err(refused(raw, "package-undecodable")));
         };
         if let Some(reason) = malformed(&offers) {
-            return Ok(Err(policy(reason)));
+            return Ok(Err(refused(raw, reason)));
         }
         offers.iter().try_for_each(|offer| self.verify_ahead(offer))?;
         Ok(Ok(offers))
@@ -95,7 +92,7 @@ impl EmbeddedNode {
         view: &View,
         offer: &Offer,
         max_feerate: FeeRate,
-        tried: &mut PackageVerdict,
+        tried: &mut PackageOutcome,
         index: usize,
     ) -> Result<bool, EmbeddedError> {
         let examined = self.pool.read().examine(view, offer, Rules::First, max_feerate);
@@ -105,7 +102,7 @@ impl EmbeddedNode {
                 tried.replaced.extend(&admissible.replaced);
                 let mut events = Vec::new();
                 let (replaced, entry, now) = (admissible.replaced, admissible.entry, self.clock.now());
-                self.change_pool(|pool| pool.enter(&replaced, [entry], now, &mut events));
+                self.change_pool(|pool| pool.enter(replaced, [entry], now, &mut events));
                 self.tell(events);
                 Ok(false)
             }
@@ -124,14 +121,14 @@ impl EmbeddedNode {
         offers: &[Offer],
         waiting: &[usize],
         max_feerate: FeeRate,
-        tried: &mut PackageVerdict,
+        tried: &mut PackageOutcome,
     ) -> Result<(), EmbeddedError> {
         match waiting {
             [] => return Ok(()),
             [index] => {
                 self.submit_first(view, &offers[*index], max_feerate, tried, *index)?;
                 if matches!(tried.members[*index], PackageMember::Rejected { .. }) {
-                    tried.refusal = Some(Refusal::transaction(FAILED));
+                    fail(tried);
                 }
                 return Ok(());
             }
@@ -139,55 +136,44 @@ impl EmbeddedNode {
         }
         let some: Vec<Offer> = waiting.iter().map(|index| offers[*index].clone()).collect();
         let mut judged = self.pool.read().examine_package(view, &some, Rules::Together, max_feerate)?;
-        for (index, member) in waiting.iter().zip(std::mem::take(&mut judged.members)) {
+        for (index, member) in waiting.iter().zip(std::mem::take(&mut judged.outcome.members)) {
             if member != PackageMember::NotJudged {
                 tried.members[*index] = member;
             }
         }
-        tried.refusal = judged.refusal.take();
-        if tried.refusal.is_none() {
-            tried.replaced.extend(&judged.replaced);
+        if judged.outcome.reason.is_empty() {
+            tried.replaced.extend(&judged.outcome.replaced);
             let (mut events, now) = (Vec::new(), self.clock.now());
             self.change_pool(|pool| pool.admit_package(judged, now, &mut events));
             self.tell(events);
+        } else {
+            let PackageOutcome { reason, detail, is_policy, .. } = judged.outcome;
+            (tried.reason, tried.detail, tried.is_policy) = (reason, detail, is_policy);
         }
         Ok(())
     }
 
     /// Evicts the entries with the lowest feerate until the rest fits. Rejects transactions of the package that this evicts.
-    fn make_room(&self, offers: &[Offer], tried: &mut PackageVerdict) {
+    fn make_room(&self, offers: &[Offer], tried: &mut PackageOutcome) {
         let (mut events, now) = (Vec::new(), self.clock.now());
         self.change_pool(|pool| pool.trim(now, &mut events));
         self.tell(events);
         let pool = self.pool.read();
-        for (offer, member) in offers.iter().zip(&mut tried.members) {
-            let came_in = !matches!(member, PackageMember::Rejected { .. } | PackageMember::NotJudged);
+        for (index, offer) in offers.iter().enumerate() {
+            let came_in = !matches!(tried.members[index], PackageMember::Rejected { .. } | PackageMember::NotJudged);
             if came_in && !pool.has(&offer.txid) {
-                *member = PackageMember::Rejected { reason: "mempool full".to_owned(), detail: String::new() };
-                tried.refusal = Some(Refusal::transaction(FAILED));
+                tried.members[index] =
+                    PackageMember::Rejected { reason: "mempool full".to_owned(), detail: String::new() };
+                fail(tried);
             }
         }
     }
 }
 
-fn policy(reason: &'static str) -> Refusal {
-    Refusal::policy(ValidationError::new(reason))
-}
-
-/// The outcome of a package whose transactions were not examined.
-fn outcome(count: usize, refusal: Refusal) -> PackageOutcome {
-    PackageVerdict::of(vec![PackageMember::NotJudged; count]).refused(refusal).into()
-}
-
-impl From<PackageVerdict> for PackageOutcome {
-    fn from(judged: PackageVerdict) -> Self {
-        let (mut reason, mut detail, mut is_policy) = (String::new(), String::new(), false);
-        if let Some(refusal) = judged.refusal {
-            (reason, detail) = (refusal.error.reason.into_owned(), refusal.error.detail);
-            is_policy = refusal.is_policy;
-        }
-        Self { reason, detail, is_policy, members: judged.members, replaced: judged.replaced.into_iter().collect() }
-    }
+/// The outcome of a package that breaks a rule for packages before any of its transactions is examined.
+fn refused(raw: &[Blob], reason: &str) -> PackageOutcome {
+    let members = vec![PackageMember::NotJudged; raw.len()];
+    PackageOutcome { reason: reason.to_owned(), is_policy: true, ..outcome_of(members) }
 }
 
 /// bitcoind's reason to refuse a package without examining it (`IsWellFormedPackage`).

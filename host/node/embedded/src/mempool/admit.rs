@@ -429,7 +429,7 @@ impl Pool {
     pub fn admit(&mut self, admissible: Admissible, now: u64, events: &mut Vec<NodeEvent>) -> bool {
         let Admissible { entry, replaced } = admissible;
         let txid = entry.txid;
-        self.enter(&replaced, [entry], now, events);
+        self.enter(replaced, [entry], now, events);
         self.trim(now, events);
         self.has(&txid)
     }
@@ -437,12 +437,12 @@ impl Pool {
     /// Adds transactions, and removes the entries that they replace. The caller evicts.
     pub fn enter(
         &mut self,
-        replaced: &BTreeSet<Txid>,
+        replaced: impl IntoIterator<Item = Txid>,
         entries: impl IntoIterator<Item = Entry>,
         now: u64,
         events: &mut Vec<NodeEvent>,
     ) {
-        self.remove_all(replaced.iter().copied(), events);
+        self.remove_all(replaced, events);
         for entry in entries {
             let transaction = entry.tx.clone();
             self.add(entry);

@@ -26,7 +26,7 @@ use outrigger_values::amount::Saturating;
 
 pub use admit::{Admissible, Rejection, Rules, Terms};
 pub use entry::{Entry, EntryTime, FeeFrac, Offer, Totals, pays};
-pub use package::{PackageVerdict, Refusal, describe as describe_rejection};
+pub use package::{describe as describe_rejection, fail, outcome_of};
 
 use super::params::MempoolLimits;
 use super::store::Reading;

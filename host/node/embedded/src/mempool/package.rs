@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use bitcoin::{OutPoint, SignedAmount, Txid, Wtxid};
 use outrigger_node::NodeEvent;
-use outrigger_service::mempool::PackageMember;
+use outrigger_service::mempool::{PackageMember, PackageOutcome};
 use outrigger_values::FeeRate;
 use outrigger_values::amount::Saturating;
 
@@ -18,42 +18,35 @@ use super::{Pool, View};
 use crate::EmbeddedError;
 use crate::validation::ValidationError;
 
-#[derive(Debug)]
-pub struct Refusal {
-    /// bitcoind's reason.
-    pub error: ValidationError,
-    /// Whether the package breaks a package rule; false if a transaction is refused.
-    pub is_policy: bool,
+/// bitcoind's reason for a package with a refused transaction.
+const FAILED: &str = "transaction failed";
+
+/// The outcome of a package that is not refused as a whole.
+pub fn outcome_of(members: Vec<PackageMember>) -> PackageOutcome {
+    PackageOutcome { reason: String::new(), detail: String::new(), is_policy: false, members, replaced: Vec::new() }
 }
 
-impl Refusal {
-    pub fn policy(error: ValidationError) -> Self {
-        Self { error, is_policy: true }
-    }
-
-    pub fn transaction(reason: &'static str) -> Self {
-        Self { error: ValidationError::new(reason), is_policy: false }
-    }
+/// Refuses a package because of one of its transactions.
+pub fn fail(outcome: &mut PackageOutcome) {
+    (outcome.reason, outcome.detail, outcome.is_policy) = (FAILED.to_owned(), String::new(), false);
 }
 
-#[derive(Default)]
 pub struct PackageVerdict {
-    /// Why the package is refused.
-    pub refusal: Option<Refusal>,
-    /// The result of each transaction, in their order.
-    pub members: Vec<PackageMember>,
+    pub outcome: PackageOutcome,
     /// The entries to add if the package is accepted.
     examined: Vec<CheckedTransaction>,
-    pub replaced: BTreeSet<Txid>,
 }
 
 impl PackageVerdict {
-    pub fn of(members: Vec<PackageMember>) -> Self {
-        Self { members, ..Self::default() }
+    /// Refuses a package that breaks a rule for packages.
+    fn refused(mut self, error: ValidationError) -> Self {
+        let outcome = &mut self.outcome;
+        (outcome.reason, outcome.detail, outcome.is_policy) = (error.reason.into_owned(), error.detail, true);
+        self
     }
 
-    pub fn refused(mut self, refusal: Refusal) -> Self {
-        self.refusal = Some(refusal);
+    fn failed(mut self) -> Self {
+        fail(&mut self.outcome);
         self
     }
 }
@@ -78,21 +71,21 @@ impl Pool {
         rules: Rules,
         max_feerate: FeeRate,
     ) -> Result<PackageVerdict, EmbeddedError> {
-        let failed = || Refusal::transaction("transaction failed");
-        let mut judged = PackageVerdict::of(vec![PackageMember::NotJudged; offers.len()]);
+        let outcome = outcome_of(vec![PackageMember::NotJudged; offers.len()]);
+        let mut judged = PackageVerdict { outcome, examined: Vec::new() };
         for (index, offer) in offers.iter().enumerate() {
             let examined = self.examine_alone(view, offer, rules, &offers[..index]);
             match examined.and_then(|examined| examined.check_max_feerate(max_feerate).map(|()| examined)) {
                 Ok(examined) => judged.examined.push(examined),
                 Err(rejection) => {
-                    judged.members[index] = describe(rejection)?;
-                    return Ok(judged.refused(failed()));
+                    judged.outcome.members[index] = describe(rejection)?;
+                    return Ok(judged.failed());
                 }
             }
         }
         for (offer, examined) in offers.iter().zip(&judged.examined) {
             if let Err(error) = self.check_package_truc(offer, offers, &examined.measured) {
-                return Ok(judged.refused(Refusal::policy(error)));
+                return Ok(judged.refused(error));
             }
         }
         let sum = |of: fn(&CandidateTransaction) -> SignedAmount| {
@@ -104,31 +97,32 @@ impl Pool {
         if rules.pays_together()
             && let Err(error) = self.check_feerate(whole.size, whole.fee, view.node.clock.now())
         {
-            if let Some(last) = judged.members.last_mut() {
+            if let Some(last) = judged.outcome.members.last_mut() {
                 *last = describe(error.into())?;
             }
-            return Ok(judged.refused(failed()));
+            return Ok(judged.failed());
         }
         if let Err(error) = self.check_package_limits(offers, whole.size) {
-            return Ok(judged.refused(Refusal::policy(error)));
+            return Ok(judged.refused(error));
         }
         match self.check_package_replacement(&judged.examined, whole) {
-            Ok(replaced) => judged.replaced = replaced,
-            Err(error) => return Ok(judged.refused(Refusal::policy(error))),
+            Ok(replaced) => judged.outcome.replaced = replaced.into_iter().collect(),
+            Err(error) => return Ok(judged.refused(error)),
         }
         if let Err((index, error)) = self.check_dust_spends(offers) {
-            judged.members[index] = describe(error.into())?;
-            return Ok(judged.refused(Refusal::transaction("unspent-dust")));
+            judged.outcome.members[index] = describe(error.into())?;
+            "unspent-dust".clone_into(&mut judged.outcome.reason);
+            return Ok(judged);
         }
         for (index, (offer, examined)) in offers.iter().zip(&judged.examined).enumerate() {
             if let Err(error) = examined.check_scripts(view, offer) {
-                judged.members[index] = describe(error.into())?;
-                return Ok(judged.refused(failed()));
+                judged.outcome.members[index] = describe(error.into())?;
+                return Ok(judged.failed());
             }
             let together = (paid_feerate(whole.fee, whole.size), wtxids.clone());
             let (feerate, included) =
                 if rules.pays_together() { together } else { (examined.measured.feerate(), vec![offer.wtxid]) };
-            judged.members[index] = examined.entry.accepted(feerate, included);
+            judged.outcome.members[index] = examined.entry.accepted(feerate, included);
         }
         Ok(judged)
     }
@@ -212,6 +206,6 @@ impl Pool {
 
     pub fn admit_package(&mut self, judged: PackageVerdict, now: u64, events: &mut Vec<NodeEvent>) {
         let entries = judged.examined.into_iter().map(|examined| examined.entry);
-        self.enter(&judged.replaced, entries, now, events);
+        self.enter(judged.outcome.replaced, entries, now, events);
     }
 }

@@ -147,9 +147,7 @@ impl Btc {
 
 impl<'de> Deserialize<'de> for Btc {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let number = serde_json::Number::deserialize(deserializer)?;
-        let satoshi = parse_fixed_point(&number.to_string(), DECIMALS).and_then(|value| u64::try_from(value).ok());
-        satoshi.map(|satoshi| Self(Amount::from_sat(satoshi))).ok_or_else(|| serde::de::Error::custom("no amount"))
+        SignedBtc::deserialize(deserializer)?.0.to_unsigned().map(Self).map_err(serde::de::Error::custom)
     }
 }
 

@@ -19,7 +19,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use outrigger_sdk::options::PluginOptions;
-use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::events::Event;
 use outrigger_sdk::{Host, Plugin, RpcError, plugin};
 
@@ -27,7 +26,6 @@ use crate::longpoll::LongPolls;
 use crate::template::Templates;
 
 pub struct MiningPlugin {
-    host: Host,
     templates: Arc<Templates>,
     polls: Arc<LongPolls>,
     /// Whether mining calls must stop.
@@ -77,8 +75,8 @@ impl Plugin for MiningPlugin {
         let first = seconds(options.longpoll_mempool_wait_seconds);
         // Without a pause, the checks would keep a CPU busy.
         let repeat = seconds(options.longpoll_mempool_repeat_seconds).max(Duration::from_secs(1));
-        let polls = LongPolls::new(host.clone(), templates.clone(), first, repeat);
-        Ok(Self { host, templates, polls, stopping: AtomicBool::new(false) })
+        let polls = LongPolls::new(host, templates.clone(), first, repeat);
+        Ok(Self { templates, polls, stopping: AtomicBool::new(false) })
     }
 
     fn cancel(&self, token: u64) {
@@ -89,12 +87,10 @@ impl Plugin for MiningPlugin {
     fn event(&self, event: Event) {
         match event {
             // The event may be outdated, and calls that watch a newer tip must continue to wait.
-            Event::TipChanged { hash, .. } => {
-                self.polls.tip_changed(self.host.chain.tip(Scope::NONE).map_or(hash, |tip| tip.hash));
-            }
+            Event::TipChanged { .. } => self.polls.answer_due(),
             Event::ShuttingDown => {
                 self.stopping.store(true, Ordering::Relaxed);
-                self.polls.close();
+                self.polls.close(true);
             }
             _ => {}
         }
@@ -102,10 +98,10 @@ impl Plugin for MiningPlugin {
 
     fn quiesce(&self) {
         self.stopping.store(true, Ordering::Relaxed);
-        self.polls.release();
+        self.polls.close(false);
     }
 
     fn stop(&self) {
-        self.polls.end_thread();
+        self.polls.end();
     }
 }

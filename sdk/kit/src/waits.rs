@@ -56,6 +56,7 @@ impl<W: Send + 'static> Waits<W> {
     /// the call may have become due before it was added. Returns whether calls can no longer wait ([`Waits::close`]).
     pub fn keep(self: &Arc<Self>, waiter: Waiter<W>, look: impl Fn() + Send + 'static) -> bool {
         let mut calls = self.lock();
+        let has_deadline = waiter.deadline.is_some();
         calls.waiting.insert(waiter.reply.token(), waiter);
         if calls.thread.is_none() && !calls.closed {
             let waits = self.clone();
@@ -64,7 +65,10 @@ impl<W: Send + 'static> Waits<W> {
                 Err(error) => self.host.log(Level::Warn, format!("cannot start the thread for waiting calls: {error}")),
             }
         }
-        self.changed.notify_one();
+        // While other calls wait, the thread wakes within a second.
+        if calls.waiting.len() == 1 || has_deadline {
+            self.changed.notify_one();
+        }
         calls.closed
     }
 

@@ -53,18 +53,16 @@ impl ChainPlugin {
     ) -> Result<Value, RpcError> {
         let key = |value| multisig::public_key(typed::text(value)?);
         let keys: Vec<Vec<u8>> = keys.iter().map(key).collect::<Result<_, _>>()?;
-        let chosen = self::address_type(address_type)?;
-        let network = call.network()?;
-        Ok(multisig::multisig(nrequired, &keys, chosen, network)?.to_json(chosen, network))
+        multisig::multisig(nrequired, &keys, self::address_type(address_type)?, call.network()?)
     }
 }
 
 fn address_type(name: &str) -> Result<AddressType, RpcError> {
-    match name {
-        "legacy" => Ok(AddressType::Legacy),
-        "p2sh-segwit" => Ok(AddressType::P2shSegwit),
-        "bech32" => Ok(AddressType::Bech32),
-        "bech32m" => Err(RpcError::not_found("createmultisig cannot create bech32m multisig addresses")),
-        _ => Err(RpcError::not_found(format!("Unknown address type '{name}'"))),
+    match AddressType::named(name) {
+        Some(AddressType::Bech32m) => {
+            Err(RpcError::not_found("createmultisig cannot create bech32m multisig addresses"))
+        }
+        Some(kind) => Ok(kind),
+        None => Err(RpcError::not_found(format!("Unknown address type '{name}'"))),
     }
 }

@@ -1,4 +1,4 @@
-//! Multisig scripts and addresses for createmultisig and addmultisigaddress.
+//! The multisig scripts and addresses of createmultisig.
 
 use bitcoin::opcodes::all::OP_CHECKMULTISIG;
 use bitcoin::script::PushBytes;
@@ -21,36 +21,6 @@ const UNCOMPRESSED_LEN: usize = 65;
 /// The warning if uncompressed keys prevent a witness script.
 const OTHER_TYPE: &str = "Unable to make chosen address type, please ensure no uncompressed public keys are present.";
 
-/// A multisig address and its scripts.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Multisig {
-    /// The multisig script.
-    pub inner: ScriptBuf,
-    /// The scriptPubKey.
-    pub script: ScriptBuf,
-    /// The descriptor, with checksum.
-    pub descriptor: String,
-    /// The address type.
-    pub kind: AddressType,
-}
-
-impl Multisig {
-    /// The result of the two methods. `asked` is the requested address type.
-    pub fn to_json(&self, asked: AddressType, network: Network) -> Value {
-        let mut answer = json!({
-            "address": from_script(&self.script, network),
-            "redeemScript": encode_hex(self.inner.as_bytes()),
-            "descriptor": self.descriptor,
-        });
-        if self.kind != asked
-            && let Some(object) = answer.as_object_mut()
-        {
-            object.insert("warnings".to_owned(), json!([OTHER_TYPE]));
-        }
-        answer
-    }
-}
-
 /// Parses a public key of 33 or 65 bytes in hexadecimal. The errors are those of bitcoind's `HexToPubKey`.
 pub fn public_key(text: &str) -> Result<Vec<u8>, RpcError> {
     let refuse = |why: &str| RpcError::not_found(format!("Pubkey \"{text}\" {why}"));
@@ -62,9 +32,9 @@ pub fn public_key(text: &str) -> Result<Vec<u8>, RpcError> {
     Ok(key)
 }
 
-/// The address for `required` of these keys, with bitcoind's order of checks. With uncompressed keys it is P2SH,
-/// whatever type the client asks for. The errors are those of bitcoind's `AddAndGetMultisigDestination`.
-pub fn multisig(required: i32, keys: &[Vec<u8>], asked: AddressType, network: Network) -> Result<Multisig, RpcError> {
+/// createmultisig's result for `required` of these keys, with bitcoind's order of checks. With uncompressed keys the address is
+/// P2SH, whatever type the client asks for. The errors are those of bitcoind's `AddAndGetMultisigDestination`.
+pub fn multisig(required: i32, keys: &[Vec<u8>], asked: AddressType, network: Network) -> Result<Value, RpcError> {
     let inner = multisig_script(required, keys)?;
     let kind = if keys.iter().any(|key| key.len() != COMPRESSED_LEN) { AddressType::Legacy } else { asked };
     if kind == AddressType::Legacy && inner.len() > MAX_REDEEM_SCRIPT {
@@ -85,7 +55,15 @@ pub fn multisig(required: i32, keys: &[Vec<u8>], asked: AddressType, network: Ne
         let keys: Vec<String> = keys.iter().map(|key| encode_hex(key)).collect();
         descriptor::with_checksum(format!("{open}multi({required},{}){close}", keys.join(",")))
     };
-    Ok(Multisig { inner, script, descriptor, kind })
+    let mut answer = json!({
+        "address": from_script(&script, network),
+        "redeemScript": encode_hex(inner.as_bytes()),
+        "descriptor": descriptor,
+    });
+    if kind != asked {
+        answer["warnings"] = json!([OTHER_TYPE]);
+    }
+    Ok(answer)
 }
 
 fn multisig_script(required: i32, keys: &[Vec<u8>]) -> Result<ScriptBuf, RpcError> {

@@ -3,7 +3,7 @@
 use bitcoin::hashes::Hash;
 use bitcoin::{OutPoint, Transaction, Txid};
 use outrigger_sdk::methods::Json;
-use outrigger_sdk::params::{self, Params, encode_hex};
+use outrigger_sdk::params::{self, encode_hex};
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef, Coin, SpentOutputs};
 use outrigger_sdk::standard::decode::{Form, transaction_in_form};
 use outrigger_sdk::standard::{
@@ -116,15 +116,14 @@ impl ChainPlugin {
     #[method(category = "Rawtransactions", inline)]
     fn createrawtransaction(
         call: &Call<'_>,
-        inputs: &[Value],
+        #[arg(kind = "array")] inputs: &Value,
         #[arg(kind = "outputs")] outputs: &Value,
         #[arg(kind = "numeric")] locktime: Option<&Value>,
         replaceable: Option<bool>,
         #[arg(kind = "numeric")] version: Option<&Value>,
     ) -> Result<String, RpcError> {
-        let params =
-            vec![inputs.into(), outputs.clone(), locktime.cloned().into(), replaceable.into(), version.cloned().into()];
-        let transaction = transaction_from_params(&Params(params), call.network()?)?;
+        let network = call.network()?;
+        let transaction = transaction_from_params(Some(inputs), outputs, locktime, replaceable, version, network)?;
         Ok(encode_hex(&transaction_to_bytes(&transaction)))
     }
 

@@ -8,7 +8,6 @@ use bitcoin::secp256k1::rand::thread_rng;
 use bitcoin::transaction::Version;
 use bitcoin::{ScriptBuf, Transaction, TxIn, TxOut, Witness};
 use outrigger_kit::psbt::{Input, Output, Psbt};
-use outrigger_sdk::params::Params;
 use outrigger_sdk::standard::decode::{Form, transaction_of_form};
 use outrigger_sdk::standard::{transaction_from_hex, transaction_from_params};
 use outrigger_sdk::{Call, RpcError, methods, typed};
@@ -38,16 +37,15 @@ impl PsbtPlugin {
     #[method(inline)]
     fn createpsbt(
         call: &Call<'_>,
-        inputs: &[Value],
+        #[arg(kind = "array")] inputs: &Value,
         #[arg(kind = "outputs")] outputs: &Value,
         #[arg(kind = "numeric")] locktime: Option<&Value>,
         replaceable: Option<bool>,
         #[arg(kind = "numeric")] version: Option<&Value>,
         #[arg(kind = "numeric")] psbt_version: Option<&Value>,
     ) -> Result<String, RpcError> {
-        let params =
-            vec![inputs.into(), outputs.clone(), locktime.cloned().into(), replaceable.into(), version.cloned().into()];
-        let transaction = transaction_from_params(&Params(params), call.network()?)?;
+        let network = call.network()?;
+        let transaction = transaction_from_params(Some(inputs), outputs, locktime, replaceable, version, network)?;
         let version = crate::psbt_version::<u32>(call, psbt_version)?;
         Ok(Psbt::of_version(transaction, version).to_base64())
     }

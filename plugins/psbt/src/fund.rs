@@ -5,7 +5,7 @@ use outrigger_kit::services;
 use outrigger_kit::spend::funding_options::take_input_weights;
 use outrigger_kit::spend::options::fee_payers;
 use outrigger_kit::spend::{CoinControl, fund_transaction};
-use outrigger_sdk::params::{Params, Type};
+use outrigger_sdk::params::Type;
 use outrigger_sdk::standard::{output_names, transaction_from_params};
 use outrigger_sdk::{Call, RpcError, amount, methods, typed};
 use serde_json::{Map, Value, json};
@@ -17,18 +17,6 @@ use crate::wallet::fill;
 /// An option; `None` if it is missing or null.
 pub fn given<'v>(options: &'v Map<String, Value>, name: &str) -> Option<&'v Value> {
     options.get(name).filter(|value| !value.is_null())
-}
-
-/// The parameters of `transaction_from_params`. Inputs may be omitted.
-pub fn parts(
-    inputs: Option<&Value>,
-    outputs: &Value,
-    lock_time: Option<&Value>,
-    replaceable: bool,
-    version: Option<&Value>,
-) -> Params {
-    let inputs = inputs.cloned().unwrap_or_else(|| json!([]));
-    Params(vec![inputs, outputs.clone(), lock_time.cloned().into(), replaceable.into(), version.cloned().into()])
 }
 
 /// Checks the type of `inputs`. The manifest accepts any type, because this required array may be null.
@@ -105,8 +93,9 @@ impl PsbtPlugin {
         let mut options = options.map(std::mem::take).unwrap_or_default();
         let settings = &call.host.wallet.spend_settings(call.scope)?;
         let replaceable = given(&options, "replaceable").map_or(Ok(settings.replaceable), typed::flag)?;
-        let parts = parts(Some(inputs).filter(|inputs| !inputs.is_null()), outputs, locktime, replaceable, version);
-        let transaction = transaction_from_params(&parts, call.network()?)?;
+        let preset = Some(inputs).filter(|inputs| !inputs.is_null());
+        let network = call.network()?;
+        let transaction = transaction_from_params(preset, outputs, locktime, Some(replaceable), version, network)?;
         let payers = fee_payers(given(&options, "subtractFeeFromOutputs"), &output_names(outputs))?;
         let control = CoinControl { add_inputs: transaction.input.is_empty(), ..CoinControl::default() };
         take_input_weights(inputs, &mut options)?;

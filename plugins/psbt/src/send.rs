@@ -18,7 +18,7 @@ use outrigger_sdk::{Call, RpcError, RpcErrorCode, methods, typed};
 use serde_json::{Map, Value, json};
 
 use crate::PsbtPlugin;
-use crate::fund::{given, parts};
+use crate::fund::given;
 use crate::sign::{SighashSource, SignOptions, extract, finalize, is_complete};
 use crate::wallet::fill;
 
@@ -134,8 +134,8 @@ impl PsbtPlugin {
         let payers = fee_payers(given(&options, "subtract_fee_from_outputs"), &output_names(outputs))?;
         let lock_time = given(&options, "locktime");
         let inputs = given(&options, "inputs");
-        let parts = parts(inputs, outputs, lock_time, replaceable, version);
-        let transaction = transaction_from_params(&parts, call.network()?)?;
+        let network = call.network()?;
+        let transaction = transaction_from_params(inputs, outputs, lock_time, Some(replaceable), version, network)?;
         let control = CoinControl { add_inputs: transaction.input.is_empty(), ..CoinControl::default() };
         if let Some(weight) = options.get("max_tx_weight") {
             typed::integer::<i32>(weight)?;
@@ -240,8 +240,8 @@ impl PsbtPlugin {
         // Below release 30, sendall ignores an option `version`.
         let version = options.get("version").filter(|_| !call.rules.lacks("sendall", "version"));
         version.map(typed::integer::<u32>).transpose()?;
-        let parts = parts(given(&options, "inputs"), &Value::Array(outputs), lock_time, replaceable, version);
-        let transaction = transaction_from_params(&parts, network)?;
+        let (inputs, outputs) = (given(&options, "inputs"), Value::Array(outputs));
+        let transaction = transaction_from_params(inputs, &outputs, lock_time, Some(replaceable), version, network)?;
         let send_max = options.get("send_max").map_or(Ok(false), typed::flag)?;
         let named = options.contains_key("inputs");
         if named && options.contains_key("send_max") {

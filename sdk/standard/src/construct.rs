@@ -8,8 +8,7 @@ use bitcoin::hashes::Hash;
 use bitcoin::script::PushBytesBuf;
 use bitcoin::transaction::Version;
 use bitcoin::{Amount, Network, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness, opcodes};
-use outrigger_values::params::{self, Params};
-use outrigger_values::{RpcError, RpcErrorCode, amount, typed};
+use outrigger_values::{RpcError, RpcErrorCode, amount, params, typed};
 use serde_json::{Map, Value};
 
 use super::address::to_script;
@@ -21,18 +20,24 @@ const VERSION: u32 = 2;
 /// The standard versions of transactions.
 const VERSIONS: RangeInclusive<u32> = 1..=3;
 
-/// Builds a transaction from the arguments inputs, outputs, locktime, replaceable and version. The error names the first violated
-/// rule, with bitcoind's code and message.
-pub fn transaction_from_params(params: &Params, network: Network) -> Result<Transaction, RpcError> {
-    let version: u32 = params.given(4).map_or(Ok(VERSION), typed::integer)?;
-    let lock_time = lock_time(params.given(2))?;
+/// Builds a transaction from the arguments of a method. The error names the first violated rule, with bitcoind's code and message.
+pub fn transaction_from_params(
+    inputs: Option<&Value>,
+    outputs: &Value,
+    lock_time: Option<&Value>,
+    replaceable: Option<bool>,
+    version: Option<&Value>,
+    network: Network,
+) -> Result<Transaction, RpcError> {
+    let version: u32 = version.map_or(Ok(VERSION), typed::integer)?;
+    let lock_time = self::lock_time(lock_time)?;
     if !VERSIONS.contains(&version) {
         let message = format!(", version out of range({}~{})", VERSIONS.start(), VERSIONS.end());
         return Err(invalid(&message));
     }
-    let replaceable = params.given(3).map(params::flag).transpose()?;
-    let input = inputs(typed::array(params.get(0))?, lock_time, replaceable)?;
-    let output = outputs(params.get(1), network)?;
+    let inputs = inputs.map(typed::array).transpose()?.unwrap_or_default();
+    let input = self::inputs(inputs, lock_time, replaceable)?;
+    let output = self::outputs(outputs, network)?;
     let transaction = Transaction { version: Version(version.cast_signed()), lock_time, input, output };
     if replaceable == Some(true) && !transaction.input.is_empty() && !transaction.is_explicitly_rbf() {
         return Err(invalid(" combination: Sequence number(s) contradict replaceable option"));

@@ -17,17 +17,17 @@ pub struct Field {
     name: &'static str,
     /// The name in messages about a duplicate until Bitcoin Core 31.
     duplicate: &'static str,
-    /// The message for a key of another length until Bitcoin Core 31.
-    length: &'static str,
+    /// The name in messages about a key of another length until Bitcoin Core 31. Empty: `duplicate` without "input".
+    subject: &'static str,
 }
 
-const fn field(kind: u64, key_len: usize, name: &'static str, duplicate: &'static str, length: &'static str) -> Field {
-    Field { kind, key_len: Some(key_len), name, duplicate, length }
+const fn field(kind: u64, key_len: usize, name: &'static str, duplicate: &'static str, subject: &'static str) -> Field {
+    Field { kind, key_len: Some(key_len), name, duplicate, subject }
 }
 
 /// A field type whose keys the reader of the field checks.
 const fn keyed(kind: u64, duplicate: &'static str) -> Field {
-    Field { kind, key_len: None, name: "", duplicate, length: "" }
+    Field { kind, key_len: None, name: "", duplicate, subject: "" }
 }
 
 /// A field type that only version 2 has (BIP 370). Its key is only the type.
@@ -54,9 +54,9 @@ pub struct Map {
 pub const GLOBAL: Map = Map {
     name: "Global",
     fields: &[
-        field(0x00, 1, "Unsigned TX", "unsigned tx", "Global unsigned tx key is more than one byte type"),
-        field(0x01, 79, "XPUB", "", "Size of key was not the expected size for the type global xpub"),
-        field(0xfb, 1, "PSBT Version", "version", "Global version key is more than one byte type"),
+        field(0x00, 1, "Unsigned TX", "unsigned tx", "Global unsigned tx"),
+        field(0x01, 79, "XPUB", "global xpub", ""),
+        field(0xfb, 1, "PSBT Version", "version", "Global version"),
     ],
     version_two: &[
         new(0x02, "Transaction Version", "PSBT_GLOBAL_TX_VERSION"),
@@ -71,85 +71,31 @@ pub const GLOBAL: Map = Map {
 pub const INPUT: Map = Map {
     name: "Input",
     fields: &[
-        field(0x00, 1, "Non-witness UTXO", "input non-witness utxo", "Non-witness utxo key is more than one byte type"),
-        field(0x01, 1, "Witness UTXO", "input witness utxo", "Witness utxo key is more than one byte type"),
+        field(0x00, 1, "Non-witness UTXO", "input non-witness utxo", "Non-witness utxo"),
+        field(0x01, 1, "Witness UTXO", "input witness utxo", "Witness utxo"),
         keyed(0x02, "input partial signature for pubkey"),
-        field(0x03, 1, "Sighash Type", "input sighash type", "Sighash type key is more than one byte type"),
-        field(0x04, 1, "redeemScript", "input redeemScript", "Input redeemScript key is more than one byte type"),
-        field(0x05, 1, "witnessScript", "input witnessScript", "Input witnessScript key is more than one byte type"),
+        field(0x03, 1, "Sighash Type", "input sighash type", "Sighash type"),
+        field(0x04, 1, "redeemScript", "input redeemScript", "Input redeemScript"),
+        field(0x05, 1, "witnessScript", "input witnessScript", "Input witnessScript"),
         keyed(0x06, "pubkey derivation path"),
-        field(0x07, 1, "Final scriptSig", "input final scriptSig", "Final scriptSig key is more than one byte type"),
-        field(
-            0x08,
-            1,
-            "Final scriptWitness",
-            "input final scriptWitness",
-            "Final scriptWitness key is more than one byte type",
-        ),
-        field(
-            0x0a,
-            21,
-            "RIPEMD160 Preimage",
-            "input ripemd160 preimage",
-            "Size of key was not the expected size for the type ripemd160 preimage",
-        ),
-        field(
-            0x0b,
-            33,
-            "SHA256 Preimage",
-            "input sha256 preimage",
-            "Size of key was not the expected size for the type sha256 preimage",
-        ),
-        field(
-            0x0c,
-            21,
-            "Hash160 Preimage",
-            "input hash160 preimage",
-            "Size of key was not the expected size for the type hash160 preimage",
-        ),
-        field(
-            0x0d,
-            33,
-            "Hash256 Preimage",
-            "input hash256 preimage",
-            "Size of key was not the expected size for the type hash256 preimage",
-        ),
-        field(
-            0x13,
-            1,
-            "Taproot Key Path Signature",
-            "input Taproot key signature",
-            "Input Taproot key signature key is more than one byte type",
-        ),
+        field(0x07, 1, "Final scriptSig", "input final scriptSig", "Final scriptSig"),
+        field(0x08, 1, "Final scriptWitness", "input final scriptWitness", "Final scriptWitness"),
+        field(0x0a, 21, "RIPEMD160 Preimage", "input ripemd160 preimage", ""),
+        field(0x0b, 33, "SHA256 Preimage", "input sha256 preimage", ""),
+        field(0x0c, 21, "Hash160 Preimage", "input hash160 preimage", ""),
+        field(0x0d, 33, "Hash256 Preimage", "input hash256 preimage", ""),
+        field(0x13, 1, "Taproot Key Path Signature", "input Taproot key signature", "Input Taproot key signature"),
         field(
             0x14,
             65,
             "Taproot Script Path Signature",
             "input Taproot script signature",
-            "Input Taproot script signature key is not 65 bytes",
+            "Input Taproot script signature",
         ),
         keyed(0x15, "input Taproot leaf script"),
-        field(
-            0x16,
-            33,
-            "Taproot BIP32 Keypath",
-            "input Taproot BIP32 keypath",
-            "Input Taproot BIP32 keypath key is not at 33 bytes",
-        ),
-        field(
-            0x17,
-            1,
-            "Taproot Internal Key",
-            "input Taproot internal key",
-            "Input Taproot internal key key is more than one byte type",
-        ),
-        field(
-            0x18,
-            1,
-            "Taproot Merkle Root",
-            "input Taproot merkle root",
-            "Input Taproot merkle root key is more than one byte type",
-        ),
+        field(0x16, 33, "Taproot BIP32 Keypath", "input Taproot BIP32 keypath", "Input Taproot BIP32 keypath"),
+        field(0x17, 1, "Taproot Internal Key", "input Taproot internal key", "Input Taproot internal key"),
+        field(0x18, 1, "Taproot Merkle Root", "input Taproot merkle root", "Input Taproot merkle root"),
     ],
     version_two: &[
         new(0x0e, "Previous TXID", "Previous txid"),
@@ -164,7 +110,7 @@ pub const INPUT: Map = Map {
             34,
             "MuSig2 Participants Pubkeys",
             "input participant pubkeys for an aggregate key",
-            "Input musig2 participants pubkeys aggregate key is not 34 bytes",
+            "Input musig2 participants pubkeys aggregate",
         ),
         keyed(0x1b, "input musig2 pubnonce"),
         keyed(0x1c, "input musig2 partial sig"),
@@ -174,24 +120,12 @@ pub const INPUT: Map = Map {
 pub const OUTPUT: Map = Map {
     name: "Output",
     fields: &[
-        field(0x00, 1, "redeemScript", "output redeemScript", "Output redeemScript key is more than one byte type"),
-        field(0x01, 1, "witnessScript", "output witnessScript", "Output witnessScript key is more than one byte type"),
+        field(0x00, 1, "redeemScript", "output redeemScript", "Output redeemScript"),
+        field(0x01, 1, "witnessScript", "output witnessScript", "Output witnessScript"),
         keyed(0x02, "pubkey derivation path"),
-        field(
-            0x05,
-            1,
-            "Taproot Internal Key",
-            "output Taproot internal key",
-            "Output Taproot internal key key is more than one byte type",
-        ),
-        field(0x06, 1, "Taproot Tree Key", "output Taproot tree", "Output Taproot tree key is more than one byte type"),
-        field(
-            0x07,
-            33,
-            "Taproot BIP32 Keypath",
-            "output Taproot BIP32 keypath",
-            "Output Taproot BIP32 keypath key is not at 33 bytes",
-        ),
+        field(0x05, 1, "Taproot Internal Key", "output Taproot internal key", "Output Taproot internal key"),
+        field(0x06, 1, "Taproot Tree Key", "output Taproot tree", "Output Taproot tree"),
+        field(0x07, 33, "Taproot BIP32 Keypath", "output Taproot BIP32 keypath", "Output Taproot BIP32 keypath"),
     ],
     version_two: &[new(0x03, "Amount", "Output amount"), new(0x04, "Script", "Output script")],
     musig2: &[field(
@@ -199,7 +133,7 @@ pub const OUTPUT: Map = Map {
         34,
         "MuSig2 Participants Pubkeys",
         "output participant pubkeys for an aggregate key",
-        "Output musig2 participants pubkeys aggregate key is not 34 bytes",
+        "Output musig2 participants pubkeys aggregate",
     )],
 };
 
@@ -250,10 +184,20 @@ impl<'r> Keys<'r> {
     }
 
     fn wrong_length(&self, field: &Field) -> DecodeError {
-        match field.key_len.filter(|_| self.rules.psbt_v2) {
-            Some(len) => error(&format!("Size of key was not {len} for the type {} {}", self.map.name, field.name)),
-            None => error(field.length),
-        }
+        let len = field.key_len.unwrap_or_default();
+        let text = match (field.subject, len) {
+            _ if self.rules.psbt_v2 => {
+                format!("Size of key was not {len} for the type {} {}", self.map.name, field.name)
+            }
+            ("", _) => {
+                let what = field.duplicate.trim_start_matches("input ");
+                format!("Size of key was not the expected size for the type {what}")
+            }
+            (what, 1) => format!("{what} key is more than one byte type"),
+            (what, 33) => format!("{what} key is not at 33 bytes"),
+            (what, _) => format!("{what} key is not {len} bytes"),
+        };
+        error(&text)
     }
 
     /// Refuses a second field with this key.

@@ -5,7 +5,7 @@ use bitcoin::{OutPoint, Transaction, Txid};
 use outrigger_sdk::methods::Json;
 use outrigger_sdk::params::{self, encode_hex};
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef, Coin, SpentOutputs};
-use outrigger_sdk::standard::decode::{Form, transaction_in_form};
+use outrigger_sdk::standard::decode::transaction_as;
 use outrigger_sdk::standard::{
     Shown, Spent, script_json, transaction_from_bytes, transaction_from_params, transaction_json_with,
     transaction_to_bytes,
@@ -149,11 +149,7 @@ impl ChainPlugin {
         let bytes = params::decode_hex(&hexstring).filter(|bytes| !bytes.is_empty()).ok_or_else(undecodable)?;
         // Frees text and bytes early, because they may have many megabytes.
         drop(hexstring);
-        let transaction = match iswitness {
-            None => transaction_from_bytes(&bytes),
-            Some(true) => transaction_in_form(&bytes, Form::Extended),
-            Some(false) => transaction_in_form(&bytes, Form::Legacy),
-        };
+        let transaction = transaction_as(&bytes, iswitness);
         drop(bytes);
         let transaction = transaction.ok_or_else(undecodable)?;
         // The answer may have many megabytes as well. Writing JSON to memory cannot fail.

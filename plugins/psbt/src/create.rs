@@ -8,8 +8,9 @@ use bitcoin::secp256k1::rand::thread_rng;
 use bitcoin::transaction::Version;
 use bitcoin::{ScriptBuf, Transaction, TxIn, TxOut, Witness};
 use outrigger_kit::psbt::{Input, Output, Psbt};
-use outrigger_sdk::standard::decode::{Form, transaction_of_form};
-use outrigger_sdk::standard::{transaction_from_hex, transaction_from_params};
+use outrigger_sdk::params::decode_hex;
+use outrigger_sdk::standard::decode::transaction_as;
+use outrigger_sdk::standard::transaction_from_params;
 use outrigger_sdk::{Call, RpcError, methods, typed};
 use serde_json::Value;
 
@@ -73,11 +74,7 @@ impl PsbtPlugin {
         iswitness: Option<bool>,
         #[arg(kind = "numeric")] psbt_version: Option<&Value>,
     ) -> Result<String, RpcError> {
-        let transaction = match iswitness {
-            None => transaction_from_hex(hexstring),
-            Some(true) => transaction_of_form(hexstring, Form::Extended),
-            Some(false) => transaction_of_form(hexstring, Form::Legacy),
-        };
+        let transaction = decode_hex(hexstring).and_then(|bytes| transaction_as(&bytes, iswitness));
         let mut transaction = transaction.ok_or_else(|| undecodable("TX decode failed"))?;
         for input in &mut transaction.input {
             let is_signed = !input.script_sig.is_empty() || !input.witness.is_empty();

@@ -2,9 +2,9 @@
 
 use outrigger_kit::spend::options::fee_payers;
 use outrigger_kit::spend::{CoinControl, fund_transaction};
-use outrigger_sdk::params::{Type, encode_hex};
-use outrigger_sdk::standard::decode::{Form, transaction_of_form};
-use outrigger_sdk::standard::{transaction_from_hex, transaction_to_bytes};
+use outrigger_sdk::params::{Type, decode_hex, encode_hex};
+use outrigger_sdk::standard::decode::transaction_as;
+use outrigger_sdk::standard::transaction_to_bytes;
 use outrigger_sdk::{Call, RpcError, RpcErrorCode, amount, methods, typed};
 use serde_json::{Value, json};
 
@@ -65,11 +65,7 @@ impl WalletPlugin {
     ) -> Result<Value, RpcError> {
         // bitcoind, too, reports a missing wallet first.
         call.wallet()?;
-        let transaction = match iswitness {
-            None => transaction_from_hex(hexstring),
-            Some(true) => transaction_of_form(hexstring, Form::Extended),
-            Some(false) => transaction_of_form(hexstring, Form::Legacy),
-        };
+        let transaction = decode_hex(hexstring).and_then(|bytes| transaction_as(&bytes, iswitness));
         let transaction =
             transaction.ok_or_else(|| RpcError::new(RpcErrorCode::DESERIALIZATION, "TX decode failed"))?;
         let options = match options {

@@ -1,14 +1,14 @@
 //! The options of fundrawtransaction, walletcreatefundedpsbt and send.
 
 use bitcoin::hashes::Hash;
-use bitcoin::{Network, OutPoint, PublicKey, ScriptBuf, Txid, Weight, Witness};
+use bitcoin::{Network, OutPoint, ScriptBuf, Txid, WPubkeyHash, Weight, Witness};
 use outrigger_descriptor::{Checksum, Descriptor};
 use outrigger_service::wallet::{AddressType, SolvingData};
 use outrigger_service::wire::Blob;
-use outrigger_standard::address;
 use outrigger_standard::policy::MAX_STANDARD_WEIGHT;
+use outrigger_standard::{address, multisig};
 use outrigger_values::params::{Type, decode_hex, hash};
-use outrigger_values::{FeeRate, RpcError, RpcErrorCode, typed};
+use outrigger_values::{FeeRate, RpcError, typed};
 use serde_json::{Map, Value};
 
 use crate::control::{ChangeChoice, CoinControl, PresetInput};
@@ -74,8 +74,9 @@ impl FundingCall {
         let change_address = either("change_address", "changeAddress");
         if let Some(text) = change_address {
             let script = address::to_script(typed::text(text)?, self.network);
-            control.change =
-                ChangeChoice::To(script.map_err(|_| key_error("Change address must be a valid bitcoin address"))?);
+            control.change = ChangeChoice::To(
+                script.map_err(|_| RpcError::not_found("Change address must be a valid bitcoin address"))?,
+            );
         }
         if let Some(position) = either("change_position", "changePosition") {
             let position = usize::try_from(typed::integer::<i32>(position)?).ok();
@@ -87,7 +88,8 @@ impl FundingCall {
                 return Err(invalid("Cannot specify both change address and address type options"));
             }
             let name = typed::text(kind)?;
-            let kind = AddressType::named(name).ok_or_else(|| key_error(&format!("Unknown change type '{name}'")))?;
+            let kind =
+                AddressType::named(name).ok_or_else(|| RpcError::not_found(format!("Unknown change type '{name}'")))?;
             control.change = ChangeChoice::Fresh(Some(kind));
         }
         self.read_watching(either("include_watching", "includeWatching"), control)?;
@@ -143,15 +145,17 @@ impl FundingCall {
         let mut solving = SolvingData::default();
         let list = |name: &str| object.get(name).map_or(Ok(&[][..]), typed::array);
         for value in list("pubkeys")? {
-            let key = public_key(typed::text(value)?)?;
-            solving.public_keys.push(Blob(key.to_bytes()));
-            // The redeem script of P2SH-P2WPKH.
-            solving.scripts.extend(key.wpubkey_hash().map(|hash| ScriptBuf::new_p2wpkh(&hash)));
+            let key = multisig::public_key(typed::text(value)?)?;
+            if key.len() == multisig::COMPRESSED_LEN {
+                // The redeem script of P2SH-P2WPKH.
+                solving.scripts.push(ScriptBuf::new_p2wpkh(&WPubkeyHash::hash(&key)));
+            }
+            solving.public_keys.push(Blob(key));
         }
         for value in list("scripts")? {
             let text = typed::text(value)?;
             let bytes = decode_hex(text).filter(|bytes| !bytes.is_empty());
-            let bytes = bytes.ok_or_else(|| key_error(&format!("'{text}' is not hex")))?;
+            let bytes = bytes.ok_or_else(|| RpcError::not_found(format!("'{text}' is not hex")))?;
             solving.scripts.push(ScriptBuf::from_bytes(bytes));
         }
         for value in list("descriptors")? {
@@ -171,10 +175,6 @@ impl FundingCall {
 
 fn invalid(message: &str) -> RpcError {
     RpcError::invalid_parameter(message)
-}
-
-fn key_error(message: &str) -> RpcError {
-    RpcError::new(RpcErrorCode::INVALID_ADDRESS_OR_KEY, message)
 }
 
 /// Reads `feeRate`, in BTC/kvB.
@@ -209,15 +209,6 @@ pub fn read_max_depth(options: &Map<String, Value>, control: &mut CoinControl) -
         .filter(|depth| *depth >= least)
         .ok_or_else(|| invalid(&format!("maxconf can't be lower than minconf: {depth} < {least}")))?;
     Ok(())
-}
-
-fn public_key(text: &str) -> Result<PublicKey, RpcError> {
-    let bytes = decode_hex(text).filter(|bytes| !bytes.is_empty());
-    let bytes = bytes.ok_or_else(|| key_error(&format!("Pubkey \"{text}\" must be a hex string")))?;
-    if ![33, 65].contains(&bytes.len()) {
-        return Err(key_error(&format!("Pubkey \"{text}\" must have a length of either 33 or 65 bytes")));
-    }
-    PublicKey::from_slice(&bytes).map_err(|_| key_error(&format!("Pubkey \"{text}\" must be cryptographically valid.")))
 }
 
 /// Reads `input_weights`. As in Bitcoin Core 29, an input that the transaction lacks is added.

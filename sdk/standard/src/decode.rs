@@ -38,6 +38,15 @@ pub fn transaction_from_bytes(bytes: &[u8]) -> Option<Transaction> {
     extended.or(legacy)
 }
 
+/// Decodes a transaction as methods with an argument `iswitness` do. Without it, they take the form that makes sense.
+pub fn transaction_as(bytes: &[u8], is_witness: Option<bool>) -> Option<Transaction> {
+    match is_witness {
+        None => transaction_from_bytes(bytes),
+        Some(true) => transaction_in_form(bytes, Form::Extended),
+        Some(false) => transaction_in_form(bytes, Form::Legacy),
+    }
+}
+
 /// Decodes a block as `submitblock` does; `None` if invalid. Bytes after it are ignored.
 pub fn block_from_bytes(bytes: &[u8]) -> Option<Block> {
     let mut reader = Cursor::new(bytes);
@@ -60,11 +69,6 @@ pub fn merkle_block_from_bytes(mut bytes: &[u8], rules: &Rules) -> Result<Merkle
     })
 }
 
-/// Decodes a transaction in a single form.
-pub fn transaction_of_form(hex: &str, form: Form) -> Option<Transaction> {
-    transaction_in_form(&decode_hex(hex)?, form)
-}
-
 /// The serialisation of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
@@ -74,7 +78,7 @@ pub enum Form {
     Legacy,
 }
 
-/// [`transaction_of_form`] from bytes.
+/// Decodes a transaction in a single form.
 pub fn transaction_in_form(bytes: &[u8], form: Form) -> Option<Transaction> {
     let mut reader = Cursor::new(bytes);
     let transaction = read(&mut reader, form).ok()?;

@@ -15,7 +15,8 @@ use super::{descriptor, from_script};
 const MAX_KEYS: usize = 20;
 /// The longest redeem script, in bytes: the limit of a stack element.
 const MAX_REDEEM_SCRIPT: usize = 520;
-const COMPRESSED_LEN: usize = 33;
+/// The length of a compressed public key in bytes.
+pub const COMPRESSED_LEN: usize = 33;
 const UNCOMPRESSED_LEN: usize = 65;
 
 /// The warning if uncompressed keys prevent a witness script.

@@ -20,9 +20,8 @@ use super::{
     InputError, KeySource, LocalKeys, Sighash, SolvingSet, WifKey, combine_transactions, sign_transaction_while,
 };
 use outrigger_service::{Host, Scope};
-use outrigger_standard::decode::{Form, transaction_of_form};
 use outrigger_standard::release::Rules;
-use outrigger_standard::transaction_from_hex;
+use outrigger_standard::{sendable_from_hex, transaction_from_hex};
 use outrigger_values::{RpcError, RpcErrorCode, typed};
 
 /// The arguments that the signing methods have in common.
@@ -99,7 +98,7 @@ pub fn combine(
     }
     let mut transactions = Vec::new();
     for (number, text) in texts.iter().enumerate() {
-        let transaction = transaction_of_form(typed::text(text)?, Form::Extended);
+        let transaction = sendable_from_hex(typed::text(text)?);
         transactions.push(transaction.ok_or_else(|| {
             undecodable(format!("TX decode failed for tx {number}. Make sure the tx has at least one input."))
         })?);

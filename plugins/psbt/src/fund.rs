@@ -23,12 +23,7 @@ pub fn given<'v>(options: &'v Map<String, Value>, name: &str) -> Option<&'v Valu
 fn check_inputs(inputs: &Value) -> Result<(), RpcError> {
     match Type::of(inputs) {
         Type::Null | Type::Array => Ok(()),
-        other => {
-            let got = other.name();
-            let mismatch =
-                format!("\"Position 1 (inputs)\": \"JSON value of type {got} is not of expected type array\"");
-            Err(RpcError::type_error(format!("Wrong type passed:\n{{\n    {mismatch}\n}}")))
-        }
+        _ => Err(typed::wrong_argument(1, "inputs", inputs, Type::Array)),
     }
 }
 

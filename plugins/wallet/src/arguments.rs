@@ -38,17 +38,13 @@ pub fn listed_address(text: &str, network: Network) -> Result<ScriptBuf, RpcErro
     address::to_script(text, network).map_err(|_| RpcError::not_found(format!("Invalid Bitcoin address: {text}")))
 }
 
-pub fn duplicated_address(text: &str) -> RpcError {
-    RpcError::invalid_parameter(format!("Invalid parameter, duplicated address: {text}"))
-}
-
 /// The scripts of a list of addresses.
 pub fn addresses(values: &[Value], network: Network) -> Result<HashSet<ScriptBuf>, RpcError> {
     let mut scripts = HashSet::new();
     for value in values {
         let text = typed::text(value)?;
         if !scripts.insert(listed_address(text, network)?) {
-            return Err(duplicated_address(text));
+            return Err(RpcError::invalid_parameter(format!("Invalid parameter, duplicated address: {text}")));
         }
     }
     Ok(scripts)

@@ -9,9 +9,6 @@ use serde_json::{Map, Value, json};
 
 use crate::{WalletPlugin, arguments};
 
-/// bitcoind's RPC_METHOD_DEPRECATED.
-const DEPRECATED: RpcErrorCode = RpcErrorCode(-32);
-
 /// The sums of the wallet's coins. Trusted coins need `min_depth` confirmations. With `avoid_reuse`, mature coins of reused
 /// scripts are summed in `used`.
 pub fn balances(call: &Call<'_>, min_depth: i32, avoid_reuse: bool) -> Result<Balances, RpcError> {
@@ -108,7 +105,7 @@ impl WalletPlugin {
         let wallet = call.wallet()?;
         if dummy.is_some_and(|dummy| dummy != "*") {
             let message = "dummy first argument must be excluded or set to \"*\".";
-            return Err(RpcError::new(DEPRECATED, message));
+            return Err(RpcError::new(RpcErrorCode::METHOD_DEPRECATED, message));
         }
         let min_depth = minconf.map_or(Ok(0), int32)?;
         let watch_only = include_watchonly.unwrap_or(!wallet.signs());

@@ -10,13 +10,6 @@ use serde_json::{Value, json};
 
 use crate::WalletPlugin;
 
-/// The error for `options` of a wrong type. The manifest cannot declare the type: releases before 32 also accept a boolean.
-fn not_options(value: &Value) -> RpcError {
-    let got = Type::of(value).name();
-    let mismatch = format!("\"Position 2 (options)\": \"JSON value of type {got} is not of expected type object\"");
-    RpcError::type_error(format!("Wrong type passed:\n{{\n    {mismatch}\n}}"))
-}
-
 #[methods(category = "Wallet", long_running)]
 impl WalletPlugin {
     /// Adds inputs of the wallet to a transaction until they pay for its outputs and the fee. Adds change unless it
@@ -72,7 +65,10 @@ impl WalletPlugin {
             None => None,
             // Old clients pass only `includeWatching`, which has no effect in a descriptor wallet.
             Some(Value::Bool(_)) if call.rules.boolean_fund_options => None,
-            Some(other) if !other.is_object() && !call.rules.boolean_fund_options => return Err(not_options(other)),
+            // The manifest cannot declare the type, because releases before 32 also accept a boolean.
+            Some(other) if !other.is_object() && !call.rules.boolean_fund_options => {
+                return Err(typed::wrong_argument(2, "options", other, Type::Object));
+            }
             Some(options) => Some(typed::object(options)?),
         };
         let payers =

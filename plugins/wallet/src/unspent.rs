@@ -2,14 +2,13 @@
 
 use std::collections::HashSet;
 
-use bitcoin::{Amount, Network, OutPoint, ScriptBuf, Txid};
+use bitcoin::{Amount, Network, ScriptBuf};
 use outrigger_kit::services;
 use outrigger_kit::spend::coins;
 use outrigger_kit::spend::known::{redeem_script, witness_script};
 use outrigger_sdk::amount::{self, Saturating};
 use outrigger_sdk::methods::Json;
 use outrigger_sdk::params::{Type, encode_hex, int32};
-use outrigger_sdk::service::ServiceError;
 use outrigger_sdk::service::mempool::MempoolEntry;
 use outrigger_sdk::service::wallet::{Ownership, ScriptInfo, WalletCoin, WalletInfo};
 use outrigger_sdk::standard::{ScriptKind, address, classify};
@@ -96,26 +95,21 @@ impl Filter {
             && (self.scripts.is_empty() || self.scripts.contains(&coin.script))
     }
 
-    /// Calls `list` with each matching coin, until `minimum_sum_amount` or `maximum_count` is reached.
-    fn each(
-        &self,
-        pages: impl Iterator<Item = Result<Vec<WalletCoin>, ServiceError>>,
-        locked: &HashSet<OutPoint>,
-        wallet: &WalletInfo,
-        replacements: impl Fn(&[WalletCoin]) -> Result<HashSet<Txid>, ServiceError>,
-        mut list: impl FnMut(WalletCoin) -> Result<(), RpcError>,
-    ) -> Result<(), RpcError> {
+    /// Lists each matching coin, until `minimum_sum_amount` or `maximum_count` is reached.
+    fn list(&self, listing: &mut Listing<'_>) -> Result<(), RpcError> {
+        let (services, wallet) = (services(listing.call), listing.wallet);
+        let locked = coins::locked(services)?;
         let (mut count, mut total) = (0_u64, Amount::ZERO);
-        for page in pages {
+        for page in coins::pages(services) {
             let mut page = page?;
             // As in bitcoind, the coins of a transaction that replaces another or is replaced are not safe.
-            let replacements = replacements(&page)?;
+            let replacements = coins::replacements(services, &page)?;
             page.iter_mut().for_each(|coin| coin.trusted &= !replacements.contains(&coin.outpoint.txid));
             let unlocked = page.into_iter().filter(|coin| !locked.contains(&coin.outpoint));
             for coin in unlocked.filter(|coin| self.matches(coin, wallet)) {
                 total = total.saturating_add(coin.value);
                 count += 1;
-                list(coin)?;
+                listing.add(coin)?;
                 let enough = self.options.minimum_sum_amount != UNLIMITED && total >= self.options.minimum_sum_amount;
                 let full = self.options.maximum_count > 0 && count >= self.options.maximum_count;
                 if enough || full {
@@ -167,10 +161,8 @@ impl WalletPlugin {
             include_unsafe,
             options: query_options.map_or(Ok(Options::default()), Options::parse)?,
         };
-        let locked = coins::locked(services(call))?;
         let mut listing = Listing { call, wallet: &wallet, network, coins: Vec::new(), out: vec![b'['] };
-        let replacements = |page: &[WalletCoin]| coins::replacements(services(call), page);
-        filter.each(coins::pages(services(call)), &locked, &wallet, replacements, |coin| listing.add(coin))?;
+        filter.list(&mut listing)?;
         listing.write()?;
         listing.out.push(b']');
         Ok(Json(listing.out))

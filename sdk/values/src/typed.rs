@@ -11,6 +11,12 @@ pub fn wrong_type(value: &Value, wanted: Type) -> RpcError {
     RpcError::type_error(format!("JSON value of type {got} is not of expected type {wanted}"))
 }
 
+/// The error for the argument `name` of a wrong type; positions count from 1. For methods that check the type themselves.
+pub fn wrong_argument(position: usize, name: &str, value: &Value, wanted: Type) -> RpcError {
+    let mismatch = wrong_type(value, wanted).message;
+    RpcError::type_error(format!("Wrong type passed:\n{{\n    \"Position {position} ({name})\": \"{mismatch}\"\n}}"))
+}
+
 /// The value as text. Error -3.
 pub fn text(value: &Value) -> Result<&str, RpcError> {
     value.as_str().ok_or_else(|| wrong_type(value, Type::String))

@@ -50,7 +50,7 @@ fn sendmany_refuses_bad_arguments_and_impossible_payments() {
     let message = "Wrong type passed:\n{\n    \"Position 1 (dummy)\": \"JSON value of type number is not of expected type string\"\n}";
     refuse(json!([5, {&to: 1}]), -3, message);
     refuse(json!(["", {}]), -6, "Transaction must have at least one recipient");
-    refuse(json!(["", {"bad": "x"}]), -5, "Invalid Bitcoin address: bad");
+    refuse(json!(["", {"bad": "x"}]), -3, "Invalid amount");
     refuse(json!(["", {"": 1}]), -5, "Invalid Bitcoin address: ");
     refuse(json!(["", {&to: "x", "bad": 1}]), -3, "Invalid amount");
     refuse(json!(["", {&to: -1}]), -3, "Amount out of range");

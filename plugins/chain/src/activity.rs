@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use bitcoin::{OutPoint, Transaction, TxOut};
+use outrigger_kit::blocks::find_block;
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef};
 use outrigger_sdk::service::mempool::MempoolEntry;
 use outrigger_sdk::standard::{script_json, transaction_from_bytes};
@@ -10,7 +11,7 @@ use outrigger_sdk::{Call, RpcError, amount, methods, typed};
 use serde_json::{Map, Value, json};
 
 use crate::ChainPlugin;
-use crate::blocks::{block_hash, block_not_available, find_block};
+use crate::blocks::{block_hash, block_not_available};
 use crate::filters::Connected;
 use crate::scan::Needles;
 use crate::statistics::check_in_main_chain;

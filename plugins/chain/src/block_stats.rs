@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use bitcoin::hashes::Hash;
 use bitcoin::{Block, BlockHash, Network, Transaction, TxOut};
+use outrigger_kit::blocks::{decode_header, find_block};
 use outrigger_sdk::script::parse::is_unspendable;
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef, Coin, SpentOutputs};
 use outrigger_sdk::{Call, RpcError, methods, params, typed};
 use serde_json::{Map, Value, json};
 
 use crate::ChainPlugin;
-use crate::blocks::{decode_block, find_block, raw_block};
-use crate::header::decode;
+use crate::blocks::{decode_block, raw_block};
 
 /// The bytes that bitcoind counts for a coin without its output: the outpoint, and the height with the coinbase flag.
 const COIN_OVERHEAD: i64 = 36 + 4;
@@ -184,7 +184,7 @@ impl Sums {
             "swtotal_size": self.witness_size,
             "swtotal_weight": self.witness_weight,
             "swtxs": self.witness_count,
-            "time": decode(info)?.time,
+            "time": decode_header(info)?.time,
             "total_out": self.total_out,
             "total_size": total_size,
             "total_weight": self.weight,

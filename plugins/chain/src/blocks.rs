@@ -4,15 +4,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bitcoin::hashes::Hash;
 use bitcoin::{Block, BlockHash, CompactTarget, Network, Transaction};
+use outrigger_kit::blocks::{damaged, decode_header, find_block};
 use outrigger_sdk::params::{self, encode_hex};
-use outrigger_sdk::service::chain::{BlockInfo, BlockRef, BlockState, ChainInfo, ChainTip, SpentOutputs};
+use outrigger_sdk::service::chain::{BlockRef, BlockState, ChainInfo, ChainTip, SpentOutputs};
 use outrigger_sdk::standard::{Spent, block_from_bytes, transaction_json_with, transaction_to_bytes, work};
 use outrigger_sdk::wire::Blob;
 use outrigger_sdk::{Call, RpcError, methods, typed};
 use serde_json::{Map, Value, json};
 
 use crate::ChainPlugin;
-use crate::header::{damaged, decode, header_json};
+use crate::header::header_json;
 
 /// A tip older than this, in seconds, means that the chain is still being downloaded.
 const MAX_TIP_AGE: u64 = 24 * 60 * 60;
@@ -31,14 +32,6 @@ pub fn verbosity(value: Option<&Value>, default: i32) -> Result<i32, RpcError> {
         Some(Value::Bool(flag)) => Ok(i32::from(*flag)),
         Some(value) => typed::integer(value),
     }
-}
-
-pub fn find_block(call: &Call<'_>, block: BlockRef) -> Result<BlockInfo, RpcError> {
-    call.host.chain.block_info(call.scope, block)?.ok_or_else(block_not_found)
-}
-
-pub fn block_not_found() -> RpcError {
-    RpcError::not_found("Block not found")
 }
 
 /// The serialisation of a block.
@@ -66,7 +59,7 @@ impl ChainPlugin {
     fn getblockchaininfo(&self, call: &Call<'_>) -> Result<Value, RpcError> {
         let info = call.host.chain.info(call.scope)?;
         let best = find_block(call, BlockRef::Hash { hash: info.tip.hash })?;
-        let bits: CompactTarget = decode(&best)?.bits;
+        let bits: CompactTarget = decode_header(&best)?.bits;
         let has_caught_up = has_caught_up(&self.caught_up, call)?;
         Ok(json!({
             "chain": info.network.to_core_arg(),

@@ -1,11 +1,11 @@
 //! `getdeploymentinfo`: the consensus changes and the stage of each.
 
+use outrigger_kit::blocks::block_not_found;
 use outrigger_sdk::service::chain::{Deployment, DeploymentRule, DeploymentStage, SignalledDeployment};
 use outrigger_sdk::{Call, RpcError, methods};
 use serde_json::{Map, Value, json};
 
 use crate::ChainPlugin;
-use crate::blocks::block_not_found;
 use crate::statistics::block_or_tip;
 
 #[methods(category = "Blockchain", inline)]

@@ -7,14 +7,14 @@ use std::sync::{Mutex, PoisonError};
 use bitcoin::bip158::{BlockFilter, FilterHeader};
 use bitcoin::hashes::Hash;
 use bitcoin::{Block, BlockHash, OutPoint, Script};
+use outrigger_kit::blocks::{damaged, decode_header, find_block};
 use outrigger_sdk::params::encode_hex;
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef, SpentOutputs};
 use outrigger_sdk::{Call, RpcError, methods};
 use serde_json::{Value, json};
 
 use crate::ChainPlugin;
-use crate::blocks::{block_hash, decode_block, find_block};
-use crate::header::{damaged, decode};
+use crate::blocks::{block_hash, decode_block};
 
 /// A cache of filter headers, with 64 bytes for each block. Each header commits to the previous one, so without the cache a call
 /// computes the filters of all earlier blocks.
@@ -119,7 +119,7 @@ fn header(call: &Call<'_>, headers: &FilterHeaders, mut info: BlockInfo) -> Resu
         if let Some(header) = headers.get(&info.hash) {
             break header;
         }
-        let previous = decode(&info)?.prev_blockhash;
+        let previous = decode_header(&info)?.prev_blockhash;
         let height = info.height;
         missing.push(info);
         if height == 0 {

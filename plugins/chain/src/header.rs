@@ -1,21 +1,11 @@
 //! A block's header as `getblockheader` and `getblock` show it.
 
-use bitcoin::block::Header;
-use bitcoin::consensus::deserialize;
+use outrigger_kit::blocks::decode_header;
 use outrigger_sdk::RpcError;
 use outrigger_sdk::params::encode_hex;
 use outrigger_sdk::service::chain::{BlockInfo, Tip};
 use outrigger_sdk::standard::work;
 use serde_json::{Map, Value, json};
-
-pub fn decode(info: &BlockInfo) -> Result<Header, RpcError> {
-    deserialize(&info.header).map_err(|_| damaged(&format!("the header of block {}", info.hash)))
-}
-
-/// The error for stored bytes that cannot be decoded.
-pub fn damaged(object: &str) -> RpcError {
-    RpcError::internal(format!("{object} cannot be read from the chain"))
-}
 
 /// The confirmations of a block: 1 for the tip, -1 off the best chain.
 pub fn confirmations(info: &BlockInfo, tip: &Tip) -> i64 {
@@ -24,7 +14,7 @@ pub fn confirmations(info: &BlockInfo, tip: &Tip) -> i64 {
 
 /// A block's header as a JSON object, in bitcoind's order of keys.
 pub fn header_json(info: &BlockInfo, tip: &Tip) -> Result<Map<String, Value>, RpcError> {
-    let header = decode(info)?;
+    let header = decode_header(info)?;
     let mut object = Map::new();
     let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
     put("hash", json!(info.hash));

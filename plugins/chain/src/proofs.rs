@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use bitcoin::hashes::Hash;
 use bitcoin::{BlockHash, MerkleBlock, OutPoint, Txid, consensus};
+use outrigger_kit::blocks::find_block;
 use outrigger_sdk::params::{self, encode_hex};
 use outrigger_sdk::service::chain::BlockRef;
 use outrigger_sdk::standard::merkle_block_from_bytes;
@@ -11,7 +12,7 @@ use outrigger_sdk::{Call, RpcError, methods, typed};
 use serde_json::Value;
 
 use crate::ChainPlugin;
-use crate::blocks::{block_hash, decode_block, find_block, raw_block};
+use crate::blocks::{block_hash, decode_block, raw_block};
 use crate::transactions::decode_transaction;
 
 #[methods(category = "Blockchain")]

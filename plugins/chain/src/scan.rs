@@ -4,17 +4,18 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use bitcoin::{Amount, OutPoint, Script, ScriptBuf};
+use outrigger_kit::blocks::find_block;
 use outrigger_kit::descriptor::{Checksum, DerivedKeys, Descriptor, ExpandError};
-use outrigger_kit::{descriptor_syntax, parallel};
+use outrigger_kit::{descriptor_syntax, parallel, scan_object};
 use outrigger_sdk::amount::{self, Saturating};
-use outrigger_sdk::params::{self, Type, encode_hex};
+use outrigger_sdk::params::{Type, encode_hex};
 use outrigger_sdk::service::chain::{BlockRef, FoundCoin, UnspentOutput};
 use outrigger_sdk::wire::Encoded;
 use outrigger_sdk::{Call, RpcError, methods, typed};
 use serde_json::{Map, Value, json};
 
 use crate::ChainPlugin;
-use crate::blocks::{block_not_available, find_block};
+use crate::blocks::block_not_available;
 use crate::filters::{Connected, check_filter_type};
 
 /// The number of outputs that the host searches between two checks for an abort. A batch takes tens of milliseconds.
@@ -110,25 +111,13 @@ impl Needles {
     pub fn of(call: &Call<'_>, objects: &[Value]) -> Result<Self, RpcError> {
         let mut needles = Self::default();
         for object in objects {
-            let (text, range) = match object {
-                Value::String(text) => (text.as_str(), DEFAULT_RANGE),
-                Value::Object(object) => {
-                    let given = |name: &str| object.get(name).filter(|value| !value.is_null());
-                    let missing = || RpcError::invalid_parameter("Descriptor needs to be provided in scan object");
-                    let text = typed::text(given("desc").ok_or_else(missing)?)?;
-                    (text, given("range").map_or(Ok(DEFAULT_RANGE), params::descriptor_range)?)
-                }
-                _ => {
-                    let message = "Scan object needs to be either a string or an object";
-                    return Err(RpcError::invalid_parameter(message));
-                }
-            };
+            let (text, range) = scan_object(object)?;
             let descriptors =
                 Descriptor::parse_as(text, call.network()?, Checksum::Optional, descriptor_syntax(&call.rules));
             let descriptors = descriptors.map_err(|error| RpcError::not_found(error.to_string()))?;
             let ranged = descriptors.first().is_some_and(Descriptor::is_ranged);
             for descriptor in descriptors {
-                let added = needles.add(descriptor, if ranged { range } else { (0, 0) });
+                let added = needles.add(descriptor, if ranged { range.unwrap_or(DEFAULT_RANGE) } else { (0, 0) });
                 let message = |_| format!("Cannot derive script without private keys: '{text}'");
                 added.map_err(message).map_err(RpcError::not_found)?;
             }

@@ -1,13 +1,13 @@
 //! Statistics over many blocks, and the list of indexes.
 
+use outrigger_kit::blocks::{decode_header, find_block};
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef};
 use outrigger_sdk::standard::work;
 use outrigger_sdk::{Call, RpcError, methods, typed};
 use serde_json::{Map, Value, json};
 
 use crate::ChainPlugin;
-use crate::blocks::{block_hash, find_block};
-use crate::header::decode;
+use crate::blocks::block_hash;
 
 /// The default window of `getchaintxstats`: a month of blocks.
 const DEFAULT_WINDOW: u32 = 30 * 24 * 6;
@@ -37,7 +37,7 @@ impl ChainPlugin {
     fn getdifficulty(call: &Call<'_>) -> Result<Value, RpcError> {
         let height = call.host.chain.tip(call.scope)?.height;
         let tip = find_block(call, BlockRef::Height { height })?;
-        Ok(work::float(work::difficulty(decode(&tip)?.bits)))
+        Ok(work::float(work::difficulty(decode_header(&tip)?.bits)))
     }
 
     /// Counts the transactions of the best chain, and gives their rate in a window of blocks. The call reads the
@@ -85,7 +85,7 @@ impl ChainPlugin {
         }
         let mut object = Map::new();
         let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
-        put("time", json!(decode(&last)?.time));
+        put("time", json!(decode_header(&last)?.time));
         put("txcount", json!(all));
         put("window_final_block_hash", json!(last.hash));
         put("window_final_block_height", json!(last.height));

@@ -2,6 +2,7 @@
 
 use bitcoin::hashes::Hash;
 use bitcoin::{OutPoint, Transaction, Txid};
+use outrigger_kit::blocks::{damaged, decode_header};
 use outrigger_sdk::methods::Json;
 use outrigger_sdk::params::{self, encode_hex};
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef, Coin, SpentOutputs};
@@ -15,7 +16,7 @@ use serde_json::{Map, Value, json};
 
 use crate::ChainPlugin;
 use crate::blocks::{self, block_hash, decode_block, raw_block};
-use crate::header::{confirmations, damaged, decode};
+use crate::header::confirmations;
 
 /// Marks a coin of an unconfirmed transaction, in place of a height.
 const MEMPOOL_HEIGHT: u32 = u32::MAX;
@@ -84,7 +85,7 @@ impl ChainPlugin {
         let txid = Txid::from_byte_array(params::hash_text(txid, "parameter 1")?);
         let genesis = call.host.chain.block_info(call.scope, BlockRef::Height { height: 0 })?;
         if let Some(genesis) = &genesis
-            && decode(genesis)?.merkle_root.to_byte_array() == txid.to_byte_array()
+            && decode_header(genesis)?.merkle_root.to_byte_array() == txid.to_byte_array()
         {
             return Err(RpcError::not_found(
                 "The genesis block coinbase is not considered an ordinary transaction and cannot be retrieved",
@@ -209,7 +210,7 @@ fn found_json(call: &Call<'_>, found: &Found, names_block: bool, with_spent: boo
     if let Some((info, _)) = &found.block {
         object.insert("blockhash".into(), json!(info.hash));
         if info.in_best_chain {
-            let time = decode(info)?.time;
+            let time = decode_header(info)?.time;
             let tip = call.host.chain.tip(call.scope)?;
             object.insert("confirmations".into(), json!(confirmations(info, &tip)));
             object.insert("time".into(), json!(time));

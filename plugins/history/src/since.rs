@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 
 use bitcoin::hashes::Hash;
 use bitcoin::{Block, BlockHash, Txid, consensus};
+use outrigger_kit::blocks::{block_not_found, decode_header, find_block};
 use outrigger_sdk::methods::Json;
 use outrigger_sdk::params::{hash_text, int32};
 use outrigger_sdk::service::ServiceError;
@@ -108,7 +109,7 @@ fn since(call: &Call<'_>, synced: Synced, given: Option<&str>) -> Result<Since, 
     };
     let hash = BlockHash::from_byte_array(hash_text(given, "blockhash")?);
     let (chain, scope) = (&call.host.chain, call.scope);
-    let block = chain.block_info(scope, BlockRef::Hash { hash })?.ok_or_else(block_not_found)?;
+    let block = find_block(call, BlockRef::Hash { hash })?;
     let fork = chain.fork_point(scope, hash)?.ok_or_else(block_not_found)?;
     // The node may have processed a reorganisation before the wallet: then the common block is lower.
     let own = chain.fork_point(scope, synced.hash)?.map_or(0, |own| own.height);
@@ -194,24 +195,17 @@ fn on_wallet_chain(call: &Call<'_>, synced: Synced, hash: BlockHash) -> Result<b
 
 /// The block at a height of the wallet's chain.
 fn ancestor(call: &Call<'_>, synced: Synced, height: u32) -> Result<BlockHash, RpcError> {
-    let (chain, scope) = (&call.host.chain, call.scope);
     let mut hash = synced.hash;
     loop {
-        let block = chain.block_info(scope, BlockRef::Hash { hash })?.ok_or_else(block_not_found)?;
+        let block = find_block(call, BlockRef::Hash { hash })?;
         if block.height <= height {
             return Ok(hash);
         }
         if block.in_best_chain {
-            let block = chain.block_info(scope, BlockRef::Height { height })?.ok_or_else(block_not_found)?;
-            return Ok(block.hash);
+            return Ok(find_block(call, BlockRef::Height { height })?.hash);
         }
-        let header: bitcoin::block::Header = consensus::deserialize(&block.header).map_err(|_| unreadable_block())?;
-        hash = header.prev_blockhash;
+        hash = decode_header(&block)?.prev_blockhash;
     }
-}
-
-fn block_not_found() -> RpcError {
-    RpcError::not_found("Block not found")
 }
 
 fn unreadable_block() -> RpcError {

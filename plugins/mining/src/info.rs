@@ -1,8 +1,8 @@
 //! `getmininginfo`, `getnetworkhashps`, the priorities of transactions, and `preciousblock`.
 
-use bitcoin::block::Header;
 use bitcoin::hashes::Hash;
-use bitcoin::{BlockHash, CompactTarget, Network, SignedAmount, Txid, consensus};
+use bitcoin::{BlockHash, CompactTarget, Network, SignedAmount, Txid};
+use outrigger_kit::blocks::{decode_header, find_block};
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef};
 use outrigger_sdk::standard::policy::BLOCK_FEERATE;
 use outrigger_sdk::standard::work;
@@ -32,8 +32,8 @@ impl MiningPlugin {
     fn getmininginfo(&self, call: &Call<'_>) -> Result<Value, RpcError> {
         let chain = &call.host.chain;
         let info = chain.info(call.scope)?;
-        let tip = block(call, info.tip.height)?;
-        let bits = header(&tip)?.bits;
+        let tip = find_block(call, BlockRef::Height { height: info.tip.height })?;
+        let bits = decode_header(&tip)?.bits;
         let next = chain.next_block(call.scope)?;
         let next_bits = CompactTarget::from_consensus(next.bits);
         let mut object = Map::new();
@@ -95,7 +95,8 @@ impl MiningPlugin {
         // -1 selects the blocks since the last adjustment of the difficulty.
         let interval = adjustment_blocks(info.network);
         let blocks = u32::try_from(nblocks).unwrap_or(height % interval + 1);
-        Ok(work::float(hash_rate(call, &block(call, height)?, blocks)?))
+        let last = find_block(call, BlockRef::Height { height })?;
+        Ok(work::float(hash_rate(call, &last, blocks)?))
     }
 
     /// Changes a transaction's priority as if it paid more or less. The fee itself does not change.
@@ -159,31 +160,20 @@ impl MiningPlugin {
     #[method(category = "Blockchain", long_running)]
     fn preciousblock(call: &Call<'_>, blockhash: &str) -> Result<(), RpcError> {
         let hash = BlockHash::from_byte_array(params::hash_text(blockhash, "blockhash")?);
-        if call.host.chain.block_info(call.scope, BlockRef::Hash { hash })?.is_none() {
-            return Err(block_not_found());
-        }
+        find_block(call, BlockRef::Hash { hash })?;
         call.host.chain.precious_block(call.scope, hash)?;
         Ok(())
     }
 }
 
-fn block(call: &Call<'_>, height: u32) -> Result<BlockInfo, RpcError> {
-    call.host.chain.block_info(call.scope, BlockRef::Height { height })?.ok_or_else(block_not_found)
-}
-
-fn header(info: &BlockInfo) -> Result<Header, RpcError> {
-    let unreadable = |_| RpcError::internal(format!("the header of block {} cannot be read from the chain", info.hash));
-    consensus::deserialize(&info.header).map_err(unreadable)
-}
-
 /// The hashes per second of the last `blocks` up to `tip`: their work, divided by the time between the earliest and the latest
 /// block.
 fn hash_rate(call: &Call<'_>, tip: &BlockInfo, blocks: u32) -> Result<f64, RpcError> {
-    let first = block(call, tip.height.saturating_sub(blocks))?;
-    let mut latest = header(tip)?.time;
+    let first = find_block(call, BlockRef::Height { height: tip.height.saturating_sub(blocks) })?;
+    let mut latest = decode_header(tip)?.time;
     let mut earliest = latest;
     for height in first.height..tip.height {
-        let time = header(&block(call, height)?)?.time;
+        let time = decode_header(&find_block(call, BlockRef::Height { height })?)?.time;
         (earliest, latest) = (earliest.min(time), latest.max(time));
     }
     if earliest == latest {
@@ -195,8 +185,4 @@ fn hash_rate(call: &Call<'_>, tip: &BlockInfo, blocks: u32) -> Result<f64, RpcEr
 /// A big-endian number as a float, rounded at each byte.
 fn float(bytes: &[u8; 32]) -> f64 {
     bytes.iter().fold(0.0, |value, byte| value * 256.0 + f64::from(*byte))
-}
-
-fn block_not_found() -> RpcError {
-    RpcError::not_found("Block not found")
 }

@@ -6,11 +6,12 @@ use bitcoin::hashes::{Hash, hash160};
 use bitcoin::{Script, Txid};
 use outrigger_kit::descriptor::{Checksum, Descriptor, limits, without_private_keys};
 use outrigger_kit::psbt::{PreviousTransaction, Psbt};
-use outrigger_sdk::params::{self, encode_hex};
+use outrigger_kit::scan_object;
+use outrigger_sdk::params::encode_hex;
 use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::sign::{LocalKeys, Sighash, SignError, SolvingSet, WifKey};
 use outrigger_sdk::standard::{ScriptKind, classify, transaction_from_bytes, transaction_to_bytes};
-use outrigger_sdk::{Call, RpcError, methods, typed};
+use outrigger_sdk::{Call, RpcError, methods};
 use serde_json::{Map, Value, json};
 
 use crate::provider::{Providers, SigningProvider};
@@ -43,16 +44,7 @@ impl DescriptorData {
     }
 
     fn add(&mut self, call: &Call<'_>, value: &Value, private: bool) -> Result<(), RpcError> {
-        let (text, range) = match value {
-            Value::String(text) => (text.as_str(), None),
-            Value::Object(object) => {
-                let missing = || RpcError::invalid_parameter("Descriptor needs to be provided in scan object");
-                let text = object.get("desc").filter(|text| !text.is_null()).ok_or_else(missing)?;
-                let range = object.get("range").filter(|range| !range.is_null());
-                (typed::text(text)?, range.map(params::descriptor_range).transpose()?)
-            }
-            _ => return Err(RpcError::invalid_parameter("Scan object needs to be either a string or an object")),
-        };
+        let (text, range) = scan_object(value)?;
         let network = call.network()?;
         let descriptors = Descriptor::parse(text, network, Checksum::Optional);
         for descriptor in descriptors.map_err(|error| RpcError::not_found(error.to_string()))? {

@@ -1,7 +1,9 @@
 //! Code shared by the plugins in `plugins`.
 //!
 //! - [`spend`]: coin selection, fees, and transactions that a wallet's coins pay for. It asks [`services()`].
-//! - [`descriptor`]: output descriptors. [`descriptor_syntax`]: the syntax of a Bitcoin Core release.
+//! - [`descriptor`]: output descriptors. [`descriptor_syntax`]: the syntax of a Bitcoin Core release. [`scan_object`]: a descriptor
+//!   with a range.
+//! - [`blocks`]: blocks of the chain.
 //! - [`psbt`]: partially signed transactions.
 //! - [`parallel`]: work on all processors.
 //! - [`waits`]: calls that wait.
@@ -10,10 +12,12 @@
 
 #![warn(missing_docs)]
 
+pub mod blocks;
 pub mod waits;
 
-use outrigger_sdk::Call;
+use outrigger_sdk::serde_json::Value;
 use outrigger_sdk::standard::release::Rules;
+use outrigger_sdk::{Call, RpcError, params, typed};
 
 #[doc(inline)]
 pub use outrigger_descriptor as descriptor;
@@ -27,6 +31,19 @@ pub use outrigger_spend as spend;
 /// The host's services in a call's scope, for [`spend`].
 pub fn services<'a>(call: &Call<'a>) -> spend::Services<'a> {
     spend::Services { host: call.host, scope: call.scope, rules: call.rules }
+}
+
+/// The descriptor and the range of a scan object: a text, or an object with `desc` and `range`.
+pub fn scan_object(value: &Value) -> Result<(&str, Option<(u32, u32)>), RpcError> {
+    let object = match value {
+        Value::String(text) => return Ok((text.as_str(), None)),
+        Value::Object(object) => object,
+        _ => return Err(RpcError::invalid_parameter("Scan object needs to be either a string or an object")),
+    };
+    let given = |name: &str| object.get(name).filter(|value| !value.is_null());
+    let missing = || RpcError::invalid_parameter("Descriptor needs to be provided in scan object");
+    let text = typed::text(given("desc").ok_or_else(missing)?)?;
+    Ok((text, given("range").map(params::descriptor_range).transpose()?))
 }
 
 /// The descriptor syntax of a release.

@@ -6,6 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use bitcoin::{SignedAmount, Txid, Weight};
+use outrigger_kit::spend::closure;
 use outrigger_sdk::amount::Saturating;
 use outrigger_sdk::service::mempool::MempoolEntry;
 use outrigger_sdk::{Call, RpcError};
@@ -66,7 +67,7 @@ fn chunks_of(all: &HashMap<Txid, MempoolEntry>) -> HashMap<Txid, Chunk> {
         if chunks.contains_key(&entry.txid) {
             continue;
         }
-        let cluster = closure(all, entry.txid, |entry| entry.depends.iter().chain(&entry.spent_by));
+        let cluster = closure(all, [entry.txid], |entry| entry.depends.iter().chain(&entry.spent_by));
         if cluster.len() as u64 > MAX_ORDERED {
             chunks.extend(cluster.iter().filter_map(|txid| Some((*txid, Chunk::of(all.get(txid)?)))));
             continue;
@@ -78,25 +79,12 @@ fn chunks_of(all: &HashMap<Txid, MempoolEntry>) -> HashMap<Txid, Chunk> {
     chunks
 }
 
-/// A transaction and all transactions reachable by `next`.
-fn closure<'a, I: Iterator<Item = &'a Txid>>(
-    all: &'a HashMap<Txid, MempoolEntry>,
-    txid: Txid,
-    next: impl Fn(&'a MempoolEntry) -> I,
-) -> HashSet<Txid> {
-    let (mut found, mut open) = (HashSet::from([txid]), vec![txid]);
-    while let Some(entry) = open.pop().and_then(|txid| all.get(&txid)) {
-        open.extend(next(entry).filter(|txid| all.contains_key(*txid) && found.insert(**txid)));
-    }
-    found
-}
-
 /// The chunks of a cluster, highest feerate first.
 fn linearized(all: &HashMap<Txid, MempoolEntry>, mut rest: HashSet<Txid>) -> Vec<(Chunk, Vec<Txid>)> {
     let mut chunks: Vec<(Chunk, Vec<Txid>)> = Vec::new();
     while !rest.is_empty() {
         let sets = rest.iter().map(|txid| {
-            let mut members: Vec<Txid> = closure(all, *txid, |entry| entry.depends.iter())
+            let mut members: Vec<Txid> = closure(all, [*txid], |entry| entry.depends.iter())
                 .into_iter()
                 .filter(|txid| rest.contains(txid))
                 .collect();

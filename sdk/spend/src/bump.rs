@@ -69,27 +69,13 @@ impl Unconfirmed {
     }
 
     fn ancestors(&self, txids: impl IntoIterator<Item = Txid>) -> HashSet<Txid> {
-        self.closure(txids, |entry| entry.depends.iter())
+        closure(&self.entries, txids, |entry| entry.depends.iter())
     }
 
     /// All transactions in the clusters of these transactions.
     pub(crate) fn clusters(&self, txids: impl IntoIterator<Item = Txid>) -> impl Iterator<Item = &MempoolEntry> {
-        let all = self.closure(txids, |entry| entry.depends.iter().chain(&entry.spent_by));
+        let all = closure(&self.entries, txids, |entry| entry.depends.iter().chain(&entry.spent_by));
         all.into_iter().filter_map(|txid| self.entries.get(&txid))
-    }
-
-    /// These transactions and all transactions reachable by `next`.
-    fn closure<'a, I: Iterator<Item = &'a Txid>>(
-        &'a self,
-        txids: impl IntoIterator<Item = Txid>,
-        next: impl Fn(&'a MempoolEntry) -> I,
-    ) -> HashSet<Txid> {
-        let mut open: Vec<Txid> = txids.into_iter().filter(|txid| self.entries.contains_key(txid)).collect();
-        let mut all: HashSet<Txid> = open.iter().copied().collect();
-        while let Some(entry) = open.pop().and_then(|txid| self.entries.get(&txid)) {
-            open.extend(next(entry).filter(|txid| self.entries.contains_key(*txid) && all.insert(**txid)));
-        }
-        all
     }
 
     /// The bump fees at a feerate: simulates a miner who takes every package that pays it. `replaced` are transactions
@@ -98,7 +84,7 @@ impl Unconfirmed {
         if self.too_many {
             return None;
         }
-        let gone = self.closure(replaced, |entry| entry.spent_by.iter());
+        let gone = closure(&self.entries, replaced, |entry| entry.spent_by.iter());
         let mut waiting: HashMap<Txid, Waiting> = HashMap::new();
         for (txid, entry) in self.entries.iter().filter(|(txid, _)| !gone.contains(*txid)) {
             let (size, fees) = (entry.virtual_size, entry.modified_fee);
@@ -109,6 +95,20 @@ impl Unconfirmed {
         mine(&mut waiting, feerate);
         Some(BumpFees { waiting, feerate })
     }
+}
+
+/// Those of these transactions that are among the entries, and all entries reachable from them by `next`.
+pub fn closure<'a, I: Iterator<Item = &'a Txid>>(
+    entries: &'a HashMap<Txid, MempoolEntry>,
+    txids: impl IntoIterator<Item = Txid>,
+    next: impl Fn(&'a MempoolEntry) -> I,
+) -> HashSet<Txid> {
+    let mut open: Vec<Txid> = txids.into_iter().filter(|txid| entries.contains_key(txid)).collect();
+    let mut all: HashSet<Txid> = open.iter().copied().collect();
+    while let Some(entry) = open.pop().and_then(|txid| entries.get(&txid)) {
+        open.extend(next(entry).filter(|txid| entries.contains_key(*txid) && all.insert(**txid)));
+    }
+    all
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -42,7 +42,7 @@ mod tests;
 use outrigger_service::{Host, Scope};
 use outrigger_standard::release::Rules;
 
-pub use bump::{BumpFees, Unconfirmed};
+pub use bump::{BumpFees, Unconfirmed, closure};
 pub use change::change_type;
 pub use coin::{Coin, OutputKind};
 pub use control::{ChangeChoice, CoinControl, MAX_DEPTH, PresetInput, Recipient};

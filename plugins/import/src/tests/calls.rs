@@ -2,12 +2,6 @@ use outrigger_sdk::{RpcError, RpcErrorCode};
 
 use super::*;
 
-#[track_caller]
-fn refused(harness: &Harness, method: &str, arguments: Value, code: i32, message: &str) {
-    assert_eq!(harness.plugin.call(method, arguments), Err(RpcError::new(RpcErrorCode(code), message)));
-    assert_eq!(harness.wallet(|wallet| wallet.rescan), None, "the reservation is given back");
-}
-
 fn address(address: &str, timestamp: Value) -> Value {
     json!({"scriptPubKey": {"address": address}, "timestamp": timestamp})
 }
@@ -27,10 +21,10 @@ fn import_rpcs_and_abortrescan_need_a_wallet() {
 #[test]
 fn import_rpcs_check_types_of_arguments_strictly() {
     let harness = Harness::new();
-    refused(&harness, "importmulti", json!([{}]), -3, "Expected type array, got object");
-    refused(&harness, "importmulti", json!([[], null]), -3, "Expected type object, got null");
-    refused(&harness, "importmulti", json!([[], {"rescan": 1}]), -1, "JSON value is not a boolean as expected");
-    refused(&harness, "importmulti", json!([[], {"rescan": null}]), -1, "JSON value is not a boolean as expected");
+    harness.refused("importmulti", json!([{}]), -3, "Expected type array, got object");
+    harness.refused("importmulti", json!([[], null]), -3, "Expected type object, got null");
+    harness.refused("importmulti", json!([[], {"rescan": 1}]), -1, "JSON value is not a boolean as expected");
+    harness.refused("importmulti", json!([[], {"rescan": null}]), -1, "JSON value is not a boolean as expected");
 }
 
 #[test]
@@ -50,21 +44,21 @@ fn import_rpcs_refuse_a_locked_wallet() {
     let harness = Harness::new();
     harness.wallet(|wallet| wallet.info.locked = true);
     let message = "Error: Please enter the wallet passphrase with walletpassphrase first.";
-    refused(&harness, "importmulti", json!([[{}]]), -13, message);
-    refused(&harness, "importdescriptors", json!([[{}]]), -13, message);
+    harness.refused("importmulti", json!([[{}]]), -13, message);
+    harness.refused("importdescriptors", json!([[{}]]), -13, message);
 }
 
 #[test]
 fn importmulti_bad_timestamp_fails_before_anything_is_stored() {
     let harness = Harness::new();
     let requests = json!([[address(ADDRESS, json!(1)), {"scriptPubKey": "00"}]]);
-    refused(&harness, "importmulti", requests, -3, "Missing required timestamp field for key");
+    harness.refused("importmulti", requests, -3, "Missing required timestamp field for key");
     let requests = json!([[address(ADDRESS, json!("later"))]]);
     let message = "Expected number or \"now\" timestamp value for key. got type string";
-    refused(&harness, "importmulti", requests, -3, message);
-    refused(&harness, "importmulti", json!([[address(ADDRESS, json!(1.5))]]), -1, "JSON integer out of range");
+    harness.refused("importmulti", requests, -3, message);
+    harness.refused("importmulti", json!([[address(ADDRESS, json!(1.5))]]), -1, "JSON integer out of range");
     let message = "Expected number or \"now\" timestamp value for key. got type null";
-    refused(&harness, "importmulti", json!([[address(ADDRESS, json!(null))]]), -3, message);
+    harness.refused("importmulti", json!([[address(ADDRESS, json!(null))]]), -3, message);
     assert_eq!(harness.stored_count(), 0);
 }
 

@@ -5,12 +5,6 @@ use outrigger_sdk::service::{Chain, Scope};
 
 use super::*;
 
-#[track_caller]
-fn refused(harness: &Harness, method: &str, arguments: Value, code: i32, message: &str) {
-    let error = harness.plugin.call(method, arguments).unwrap_err();
-    assert_eq!((error.code.0, error.message.as_str()), (code, message));
-}
-
 /// The block at a height, and the proof of its first transaction.
 fn proved(harness: &Harness, height: u32) -> (Block, String) {
     let info = harness.host.chain.block_info(Scope::NONE, BlockRef::Height { height }).unwrap().unwrap();
@@ -34,19 +28,19 @@ fn importprunedfunds_adds_a_transaction_of_the_wallets_chain() {
         (raw.clone(), block.block_hash(), 0)
     );
     let message = "TX decode failed. Make sure the tx has at least one input.";
-    refused(&harness, "importprunedfunds", json!(["0200", proof]), -22, message);
-    refused(&harness, "importprunedfunds", json!([raw, "zz"]), -8, "proof must be hexadecimal string (not 'zz')");
-    refused(&harness, "importprunedfunds", json!([raw, "00"]), -1, "DataStream::read(): end of data: iostream error");
+    harness.refused("importprunedfunds", json!(["0200", proof]), -22, message);
+    harness.refused("importprunedfunds", json!([raw, "zz"]), -8, "proof must be hexadecimal string (not 'zz')");
+    harness.refused("importprunedfunds", json!([raw, "00"]), -1, "DataStream::read(): end of data: iostream error");
     let (other, _) = proved(&harness, 0);
     let message = "Transaction given doesn't exist in proof";
-    refused(&harness, "importprunedfunds", json!([serialize_hex(&other.txdata[0]), proof]), -5, message);
+    harness.refused("importprunedfunds", json!([serialize_hex(&other.txdata[0]), proof]), -5, message);
     let spoilt = format!("{}00{}", &proof[..80], &proof[82..]);
-    refused(&harness, "importprunedfunds", json!([raw, spoilt]), -5, "Something wrong with merkleblock");
+    harness.refused("importprunedfunds", json!([raw, spoilt]), -5, "Something wrong with merkleblock");
     // The wallet has not processed the next block yet.
     harness.host.chain.mine(vec![]);
     let (next, proof) = proved(&harness, 2);
     let raw = serialize_hex(&next.txdata[0]);
-    refused(&harness, "importprunedfunds", json!([raw, proof]), -5, "Block not found in chain");
+    harness.refused("importprunedfunds", json!([raw, proof]), -5, "Block not found in chain");
 }
 
 #[test]
@@ -54,8 +48,8 @@ fn removeprunedfunds_names_a_transaction_that_the_wallet_does_not_have() {
     let harness = Harness::new();
     let txid = "11".repeat(32);
     let message = format!("Transaction {txid} does not belong to this wallet");
-    refused(&harness, "removeprunedfunds", json!([txid]), -4, &message);
-    refused(&harness, "removeprunedfunds", json!(["x"]), -8, "txid must be of length 64 (not 1, for 'x')");
+    harness.refused("removeprunedfunds", json!([txid]), -4, &message);
+    harness.refused("removeprunedfunds", json!(["x"]), -8, "txid must be of length 64 (not 1, for 'x')");
 }
 
 #[test]
@@ -69,6 +63,6 @@ fn removeprunedfunds_needs_the_setting_deprecatedrpc_from_release_32_on() {
         (32, &["removeprunedfunds"], -8, unreadable),
     ] {
         harness.plugin.set_release(release, kept);
-        refused(&harness, "removeprunedfunds", json!(["x"]), code, message);
+        harness.refused("removeprunedfunds", json!(["x"]), code, message);
     }
 }

@@ -1,37 +1,20 @@
 //! Hostile requests: oversized, false or meaningless. The plugin answers each, in time at most linear in the size of the
 //! request.
 
-use bitcoin::hashes::Hash;
 use bitcoin::opcodes::all::{OP_CHECKMULTISIG, OP_CHECKSIG, OP_IF, OP_PUSHDATA4};
-use bitcoin::{OutPoint, ScriptBuf, Transaction, TxOut, Txid, Witness};
+use bitcoin::{ScriptBuf, Transaction, TxOut, Witness};
 use outrigger_sdk::standard::transaction_from_hex;
-use outrigger_sdk::testing::{StubHost, TestPlugin};
 use outrigger_sdk::{RpcError, RpcErrorCode};
 use serde_json::{Value, json};
 
-use super::{WIF, WPKH, hex, pays, spend};
-use crate::SigningPlugin;
+use super::{WIF, WPKH, hex, outpoint, pays, sign, spend, start};
 
 const KEY: &str = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
 const NOT_FOUND: &str = "Input not found or already spent";
 const TOO_LARGE: &str = "The transaction is too large to sign";
 
-fn start() -> (StubHost, TestPlugin<SigningPlugin>) {
-    let host = StubHost::new();
-    let plugin = host.start(json!({}));
-    (host, plugin)
-}
-
-fn outpoint(vout: u32) -> OutPoint {
-    OutPoint { txid: Txid::from_byte_array([7; 32]), vout }
-}
-
 fn prevtx(vout: u32, script: &str) -> Value {
     json!({"txid": outpoint(vout).txid.to_string(), "vout": vout, "scriptPubKey": script, "amount": "0.1"})
-}
-
-fn sign(plugin: &TestPlugin<SigningPlugin>, tx: &Transaction, prevtxs: Value) -> Result<Value, RpcError> {
-    plugin.call("signrawtransactionwithkey", json!([hex(tx), [WIF], prevtxs]))
 }
 
 fn signed(answer: &Value) -> Transaction {

@@ -2,7 +2,6 @@
 
 mod asm;
 mod differential;
-mod observing;
 mod random;
 mod rules;
 mod script_vectors;

@@ -3,7 +3,7 @@
 //! The writer converts the wallet's row directly to JSON in the reply, with the keys in bitcoind's order.
 
 use bitcoin::hashes::Hash;
-use bitcoin::{Amount, SignedAmount};
+use bitcoin::{Amount, SignedAmount, Txid, Wtxid};
 use outrigger_sdk::amount::Saturating;
 use outrigger_sdk::service::ServiceError;
 use outrigger_sdk::service::wallet::{
@@ -11,12 +11,11 @@ use outrigger_sdk::service::wallet::{
     WalletTransactionView,
 };
 use outrigger_sdk::standard::address;
-use outrigger_sdk::standard::release::Rules;
+use outrigger_sdk::wire::ListView;
+use serde_json::Value;
 
-use crate::alternates::AlternateWtxids;
+use crate::answers::Answers;
 use crate::json;
-use crate::replaceable::Replaceability;
-use crate::texts::DescriptorTexts;
 use crate::viewpoint::{WalletViewpoint, signed};
 use outrigger_sdk::Call;
 
@@ -78,10 +77,12 @@ pub fn entries<'a>(
 /// Writes entries as JSON.
 pub struct EntryWriter<'q> {
     pub viewpoint: WalletViewpoint,
-    texts: DescriptorTexts<'q>,
-    rules: Rules,
-    replaceability: Replaceability<'q>,
-    alternates: AlternateWtxids<'q>,
+    call: &'q Call<'q>,
+    /// The texts of descriptors by number, as JSON with its quotes; `None` if the wallet does not know the number.
+    texts: Answers<u32, Option<String>>,
+    replaceable: Answers<Txid, Replaceable>,
+    /// The wtxids of a transaction's other witnesses.
+    alternates: Answers<Txid, Vec<Wtxid>>,
     /// The JSON of the keys that all entries of the current transaction share, with a comma before it.
     shared: Vec<u8>,
     /// A buffer for addresses.
@@ -92,10 +93,10 @@ impl<'q> EntryWriter<'q> {
     pub fn new(call: &'q Call<'q>, viewpoint: WalletViewpoint) -> Self {
         Self {
             viewpoint,
-            texts: DescriptorTexts::new(call),
-            rules: call.rules,
-            replaceability: Replaceability::new(call),
-            alternates: AlternateWtxids::new(call),
+            call,
+            texts: Answers::new(),
+            replaceable: Answers::new(),
+            alternates: Answers::new(),
             shared: Vec::new(),
             address: String::new(),
         }
@@ -113,18 +114,73 @@ impl<'q> EntryWriter<'q> {
     /// Writes the keys that all entries of a transaction share, which are also keys of gettransaction's object.
     pub fn write_shared(&mut self, out: &mut Vec<u8>, tx: &WalletTx<'_>) -> Result<(), ServiceError> {
         write_place(out, self.viewpoint, tx);
-        if self.rules.alternate_wtxids {
+        let (call, txid) = (self.call, tx.transaction.txid);
+        if call.rules.alternate_wtxids {
+            let wtxids = self.alternates.of(
+                txid,
+                tx.batch,
+                |transaction, _, txids| txids.extend([transaction.txid]),
+                |txids| call.host.wallet.alternate_wtxids(call.scope, txids),
+            )?;
             json::key!(out, "alternate_wtxids");
-            json::hashes(out, self.alternates.of(tx)?.iter().copied());
+            json::hashes(out, wtxids.into_iter().flatten().copied());
         }
         write_conflicts(out, tx);
-        if self.rules.bip125_key {
-            write_replaceable(out, self.viewpoint, tx, self.replaceability.of(tx)?);
+        if call.rules.bip125_key {
+            write_replaceable(out, self.viewpoint, tx, self.replaceability(tx)?);
         }
         for (key, value) in tx.transaction.metadata {
             json::text_key(out, key);
             json::text(out, value);
         }
+        Ok(())
+    }
+
+    /// Whether a transaction can be replaced (BIP 125).
+    fn replaceability(&mut self, tx: &WalletTx<'_>) -> Result<Replaceable, ServiceError> {
+        if !needs_node(&tx.transaction, &tx.unsettled) {
+            return Ok(tx.unsettled.replaceable);
+        }
+        let call = self.call;
+        let found = self.replaceable.of(
+            tx.transaction.txid,
+            tx.batch,
+            |transaction, unsettled, txids| {
+                txids.extend(needs_node(transaction, unsettled).then_some(transaction.txid));
+            },
+            |txids| call.host.wallet.replaceable(call.scope, txids),
+        )?;
+        Ok(found.copied().unwrap_or(Replaceable::Unknown))
+    }
+
+    /// Writes the key `parent_descs` with the texts of these descriptors.
+    fn write_descriptors(
+        &mut self,
+        out: &mut Vec<u8>,
+        numbers: ListView<'_, u32>,
+        batch: HistoryBatchView<'_>,
+    ) -> Result<(), ServiceError> {
+        let call = self.call;
+        json::key!(out, "parent_descs");
+        out.push(b'[');
+        for number in numbers.iter() {
+            let text = self.texts.of(
+                number,
+                batch,
+                |transaction, _, numbers| {
+                    numbers.extend(transaction.outputs.iter().flat_map(|output| output.descriptors.iter()));
+                },
+                |numbers| {
+                    let texts = call.host.wallet.descriptor_texts(call.scope, numbers)?.into_iter();
+                    Ok(texts.map(|text| Some(Value::String(text?).to_string())).collect())
+                },
+            )?;
+            if let Some(Some(text)) = text {
+                json::item(out);
+                out.extend_from_slice(text.as_bytes());
+            }
+        }
+        out.push(b']');
         Ok(())
     }
 
@@ -149,7 +205,7 @@ impl<'q> EntryWriter<'q> {
             json::plain(out, &self.address);
         }
         if entry.sent.is_none() {
-            self.texts.write(out, output.descriptors, tx.batch)?;
+            self.write_descriptors(out, output.descriptors, tx.batch)?;
         }
         let value = match entry.sent {
             Some(_) => SignedAmount::ZERO.saturating_sub(signed(output.value)),
@@ -198,6 +254,11 @@ impl<'q> EntryWriter<'q> {
         }
         Ok(())
     }
+}
+
+/// Whether only the node knows if a transaction can be replaced: without the signal it may have an ancestor with the signal.
+fn needs_node(transaction: &WalletTransactionView<'_>, unsettled: &UnsettledStateView<'_>) -> bool {
+    transaction.state == TxState::InMempool && unsettled.replaceable == Replaceable::Unknown
 }
 
 fn write_abandoned(out: &mut Vec<u8>, abandoned: bool) {

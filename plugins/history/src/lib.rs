@@ -6,17 +6,15 @@
 //!
 //! The plugin writes JSON directly into the reply, because a history may have hundreds of thousands of entries.
 
-mod alternates;
+mod answers;
 mod destination;
 mod entry;
 mod groupings;
 mod json;
 mod list;
 mod received;
-mod replaceable;
 mod since;
 mod single;
-mod texts;
 mod viewpoint;
 mod waiting;
 

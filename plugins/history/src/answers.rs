@@ -1,0 +1,35 @@
+//! What the rows of the history do not contain, and the host must be asked.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use outrigger_sdk::service::ServiceError;
+use outrigger_sdk::service::wallet::{HistoryBatchView, UnsettledStateView, WalletTransactionView};
+
+/// The host's answers about the current batch, by key.
+pub struct Answers<K, V>(BTreeMap<K, V>);
+
+impl<K: Ord + Copy, V> Answers<K, V> {
+    pub fn new() -> Self {
+        Self(BTreeMap::new())
+    }
+
+    /// The answer about a key. One request covers the keys that `collect` finds in the transactions of the batch.
+    pub fn of(
+        &mut self,
+        key: K,
+        batch: HistoryBatchView<'_>,
+        collect: impl Fn(&WalletTransactionView<'_>, &UnsettledStateView<'_>, &mut BTreeSet<K>),
+        ask: impl FnOnce(Vec<K>) -> Result<Vec<V>, ServiceError>,
+    ) -> Result<Option<&V>, ServiceError> {
+        if !self.0.contains_key(&key) {
+            let mut keys = BTreeSet::new();
+            for row in batch.rows {
+                let (transaction, unsettled) = row.open()?;
+                collect(&transaction, &unsettled, &mut keys);
+            }
+            let answers = ask(keys.iter().copied().collect())?;
+            self.0 = keys.into_iter().zip(answers).collect();
+        }
+        Ok(self.0.get(&key))
+    }
+}

@@ -1,8 +1,8 @@
 //! `validateaddress` and `decodescript`.
 
-use bitcoin::hashes::{Hash, hash160, sha256};
+use bitcoin::hashes::Hash;
 use bitcoin::script::Instruction;
-use bitcoin::{Network, Script, ScriptBuf, ScriptHash, WPubkeyHash, WScriptHash};
+use bitcoin::{Network, Script, ScriptBuf, WPubkeyHash};
 use outrigger_sdk::methods::Json;
 use outrigger_sdk::params::{self, encode_hex};
 use outrigger_sdk::script::limits::MAX_SCRIPT_SIZE;
@@ -111,7 +111,7 @@ fn script_with_wrappers(call: &Call<'_>, script: &Script) -> Result<Value, RpcEr
     if !can_be_wrapped(script, &kind) {
         return Ok(Value::Object(object));
     }
-    let pays_to = |script: &Script| from_script(&p2sh(script), network);
+    let pays_to = |script: &Script| from_script(&script.to_p2sh(), network);
     object.insert("p2sh".into(), json!(pays_to(script)));
     if let Some(program) = witness_program(script, &kind) {
         let mut segwit = script_json(&program, network);
@@ -122,10 +122,6 @@ fn script_with_wrappers(call: &Call<'_>, script: &Script) -> Result<Value, RpcEr
         object.insert("segwit".into(), Value::Object(segwit));
     }
     Ok(Value::Object(object))
-}
-
-fn p2sh(script: &Script) -> ScriptBuf {
-    ScriptBuf::new_p2sh(&ScriptHash::from_raw_hash(hash160::Hash::hash(script.as_bytes())))
 }
 
 /// Whether bitcoind shows a P2SH address for a script.
@@ -150,13 +146,11 @@ fn can_be_wrapped(script: &Script, kind: &ScriptKind<'_>) -> bool {
 fn witness_program(script: &Script, kind: &ScriptKind<'_>) -> Option<ScriptBuf> {
     /// The length of a compressed key, in bytes. Segwit allows no other keys.
     const COMPRESSED: usize = 33;
-    let of_key = |hash: hash160::Hash| ScriptBuf::new_p2wpkh(&WPubkeyHash::from_raw_hash(hash));
-    let of_script = || ScriptBuf::new_p2wsh(&WScriptHash::from_raw_hash(sha256::Hash::hash(script.as_bytes())));
     match kind {
-        ScriptKind::PubKey { key } => (key.len() == COMPRESSED).then(|| of_key(hash160::Hash::hash(key))),
-        ScriptKind::PubKeyHash { hash } => Some(of_key(hash160::Hash::from_byte_array(**hash))),
-        ScriptKind::Multisig { keys, .. } => keys.iter().all(|key| key.len() == COMPRESSED).then(of_script),
-        ScriptKind::NonStandard => Some(of_script()),
+        ScriptKind::PubKey { key } => (key.len() == COMPRESSED).then(|| ScriptBuf::new_p2wpkh(&WPubkeyHash::hash(key))),
+        ScriptKind::PubKeyHash { hash } => Some(ScriptBuf::new_p2wpkh(&WPubkeyHash::from_byte_array(**hash))),
+        ScriptKind::Multisig { keys, .. } => keys.iter().all(|key| key.len() == COMPRESSED).then(|| script.to_p2wsh()),
+        ScriptKind::NonStandard => Some(script.to_p2wsh()),
         _ => None,
     }
 }

@@ -3,6 +3,7 @@
 //! As in bitcoind, the rescan covers the whole chain, and a script that the wallet already owns only gets the label.
 
 use bitcoin::hashes::{Hash, hash160};
+use bitcoin::secp256k1::constants::PUBLIC_KEY_SIZE;
 use bitcoin::{ScriptBuf, WPubkeyHash};
 use outrigger_sdk::service::wallet::{Import, ImportOutcome, KeysImport, Ownership, WalletInfo};
 use outrigger_sdk::sign::WifKey;
@@ -16,9 +17,6 @@ use crate::outcome::{not_added, private_keys_disabled};
 use crate::request::{EARLIEST_TIME, refuse_quoting};
 use crate::rescan::{Pending, Reservation, has_block, unless_validating};
 use crate::{ImportPlugin, Imported};
-
-/// The length of a compressed public key, in bytes.
-const COMPRESSED_LEN: usize = 33;
 
 /// An import without keys and scripts.
 fn empty_import() -> KeysImport {
@@ -48,7 +46,7 @@ fn read_label(label: Option<&str>) -> Result<String, RpcError> {
 fn scripts_of_key(public_key: &[u8]) -> Vec<ScriptBuf> {
     let hash = hash160::Hash::hash(public_key);
     let p2pkh = ScriptBuf::new_p2pkh(&hash.into());
-    if public_key.len() != COMPRESSED_LEN {
+    if public_key.len() != PUBLIC_KEY_SIZE {
         return vec![p2pkh];
     }
     let p2wpkh = ScriptBuf::new_p2wpkh(&WPubkeyHash::from(hash));

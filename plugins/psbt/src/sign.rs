@@ -4,8 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bitcoin::hashes::{Hash, hash160};
 use bitcoin::key::UntweakedPublicKey;
+use bitcoin::secp256k1::constants::SCHNORR_SIGNATURE_SIZE;
 use bitcoin::secp256k1::{Secp256k1, VerifyOnly};
-use bitcoin::taproot::{LeafVersion, TaprootBuilder};
+use bitcoin::taproot::{
+    LeafVersion, TAPROOT_CONTROL_BASE_SIZE, TAPROOT_CONTROL_NODE_SIZE, TAPROOT_LEAF_MASK, TaprootBuilder,
+};
 use bitcoin::{Script, ScriptBuf, Transaction, TxOut, Witness};
 use outrigger_kit::parallel;
 use outrigger_kit::psbt::{ControlBlock, Input, Origin, Output, Psbt, TaprootOrigin};
@@ -24,12 +27,8 @@ use crate::undecodable;
 
 /// The minimum number of inputs for another thread. The verification of an input takes about 50 us.
 const INPUTS_PER_BATCH: usize = 8;
-/// The length of a Schnorr signature with the default sighash type, in bytes.
-const SCHNORR_LEN: usize = 64;
 /// The hash functions of the preimages, in the order of [`outrigger_kit::psbt::PREIMAGES`].
 const KINDS: [HashKind; 4] = [HashKind::Ripemd160, HashKind::Sha256, HashKind::Hash160, HashKind::Hash256];
-/// The leaf version in the first byte of a control block. The other bit is the parity of the output key.
-const LEAF_VERSION_MASK: u8 = 0xfe;
 
 /// The options of `walletprocesspsbt`.
 #[derive(Clone, Copy)]
@@ -119,7 +118,8 @@ fn agree_on_sighash(input: &mut Input, spent: &Script, source: SighashSource) ->
     let bare = sighash == Sighash::DEFAULT.to_i32();
     let ends_with_it = |signature: &[u8]| signature.last().is_some_and(|byte| i32::from(*byte) == sighash);
     let schnorr = |signature: &Vec<u8>| match signature.len() {
-        SCHNORR_LEN => bare,
+        // The default hash type has no byte.
+        SCHNORR_SIGNATURE_SIZE => bare,
         _ => !bare && ends_with_it(signature),
     };
     let agrees = input.sighash_type.is_none_or(|stored| stored == sighash)
@@ -191,7 +191,7 @@ pub fn partial<'p>(
     let leaf = |((script, version), control_blocks): (&(Vec<u8>, u8), &BTreeSet<ControlBlock>)| {
         let control_block = control_blocks.first()?.0.clone();
         // The leaf version of the field must match the control block's.
-        let is_same = control_block.first()? & LEAF_VERSION_MASK == *version;
+        let is_same = control_block.first()? & TAPROOT_LEAF_MASK == *version;
         is_same.then(|| TapLeaf { script: ScriptBuf::from_bytes(script.clone()), control_block: Blob(control_block) })
     };
     let taproot = TaprootData {
@@ -243,7 +243,7 @@ fn store(input: &mut Input, outcome: PartialOutcome, spent: &TxOut, signing: &Si
                 input.tap_merkle_root = taproot.merkle_root;
                 let mut scripts = BTreeMap::<_, BTreeSet<_>>::new();
                 for leaf in &taproot.leaves {
-                    let version = leaf.control_block.first().map_or(0, |byte| byte & LEAF_VERSION_MASK);
+                    let version = leaf.control_block.first().map_or(0, |byte| byte & TAPROOT_LEAF_MASK);
                     let blocks = scripts.entry((leaf.script.to_bytes(), version)).or_default();
                     blocks.insert(ControlBlock(leaf.control_block.to_vec()));
                 }
@@ -373,14 +373,10 @@ fn own_tree(output: &Output, curve: &Secp256k1<VerifyOnly>) -> Option<TaprootDat
 }
 
 fn update_tree(output: &mut Output, taproot: &TaprootData) {
-    /// The size of a control block without its hashes, in bytes.
-    const CONTROL_BASE: usize = 33;
-    /// The size of a hash, in bytes.
-    const NODE: usize = 32;
     if !taproot.leaves.is_empty() {
         let leaf = |leaf: &TapLeaf| {
-            let depth = leaf.control_block.len().saturating_sub(CONTROL_BASE) / NODE;
-            let version = leaf.control_block.first().map_or(0, |byte| byte & LEAF_VERSION_MASK);
+            let depth = leaf.control_block.len().saturating_sub(TAPROOT_CONTROL_BASE_SIZE) / TAPROOT_CONTROL_NODE_SIZE;
+            let version = leaf.control_block.first().map_or(0, |byte| byte & TAPROOT_LEAF_MASK);
             (u8::try_from(depth).unwrap_or(u8::MAX), version, leaf.script.to_bytes())
         };
         // bitcoind puts the later branch of a tree before the earlier one.

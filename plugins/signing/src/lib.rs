@@ -8,6 +8,7 @@
 mod tests;
 
 use bitcoin::hashes::{Hash, hash160};
+use bitcoin::secp256k1::constants::PUBLIC_KEY_SIZE;
 use outrigger_sdk::methods::SecretTexts;
 use outrigger_sdk::options::NoOptions;
 use outrigger_sdk::sign::methods::{SigningResult, Unsigned, combine, with_key, with_wallet};
@@ -16,8 +17,6 @@ use outrigger_sdk::standard::{ScriptKind, address, classify};
 use outrigger_sdk::wire::Secret;
 use outrigger_sdk::{Call, Host, Plugin, RpcError, RpcErrorCode, methods, plugin};
 use serde_json::Value;
-
-const COMPRESSED_LEN: usize = 33;
 
 pub struct SigningPlugin;
 
@@ -155,7 +154,7 @@ impl SigningPlugin {
         let key = keys.into_iter().find(|key| hash160::Hash::hash(key).as_byte_array() == hash);
         let unavailable = || RpcError::new(RpcErrorCode::WALLET, "Private key not available");
         let public_key = key.ok_or_else(unavailable)?;
-        let compressed = public_key.len() == COMPRESSED_LEN;
+        let compressed = public_key.len() == PUBLIC_KEY_SIZE;
         let signature = host.signer.sign_message(scope, script, public_key, message)?.ok_or_else(unavailable)?;
         message_signature(&signature, compressed).ok_or_else(|| RpcError::not_found("Sign failed"))
     }

@@ -1,6 +1,7 @@
 //! `getaddressinfo`.
 
 use bitcoin::hashes::{Hash, hash160};
+use bitcoin::secp256k1::constants::{PUBLIC_KEY_SIZE, SCHNORR_PUBLIC_KEY_SIZE};
 use bitcoin::{Network, Script, ScriptBuf};
 use outrigger_kit::spend::known::{public_key, redeem_script, witness_script};
 use outrigger_sdk::params::encode_hex;
@@ -14,9 +15,6 @@ use crate::keys::key_hash;
 
 /// The `hdseedid` of a descriptor wallet, which has no HD seed.
 const NO_SEED: &str = "0000000000000000000000000000000000000000";
-
-/// The length of an x-only public key, in bytes.
-const X_LEN: usize = 32;
 
 /// The maximum depth of nested scripts: an output, its redeem script, and a witness script.
 const MAX_DEPTH: u8 = 3;
@@ -100,12 +98,11 @@ fn single_key<'a>(script: &Script, info: &'a ScriptInfo) -> Option<&'a KeyOrigin
 
 /// The x coordinate of a public key of 32 or 33 bytes.
 fn x_only(key: &[u8]) -> Option<&[u8]> {
-    key.get(key.len().checked_sub(X_LEN)?..)
+    key.get(key.len().checked_sub(SCHNORR_PUBLIC_KEY_SIZE)?..)
 }
 
 /// The members for the type of a script, and for its keys and nested scripts if the wallet knows them.
 fn details(script: &Script, solving: &SolvingData, network: Network, depth: u8) -> Map<String, Value> {
-    const COMPRESSED_LEN: usize = 33;
     let mut object = Map::new();
     let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
     match classify(script) {
@@ -114,7 +111,7 @@ fn details(script: &Script, solving: &SolvingData, network: Network, depth: u8) 
             put("iswitness", json!(false));
             if let Some(key) = public_key(hash, solving) {
                 put("pubkey", json!(encode_hex(key)));
-                put("iscompressed", json!(key.len() == COMPRESSED_LEN));
+                put("iscompressed", json!(key.len() == PUBLIC_KEY_SIZE));
             }
         }
         ScriptKind::ScriptHash { hash } => {

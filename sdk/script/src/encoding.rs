@@ -1,11 +1,10 @@
 //! The encodings of ECDSA signatures and public keys that flags require.
 
+use secp256k1::constants::{PUBLIC_KEY_SIZE, UNCOMPRESSED_PUBLIC_KEY_SIZE};
+
 use super::crypto::has_low_s;
 use super::sighash::{SIGHASH_ALL, SIGHASH_ANYONECANPAY, SIGHASH_SINGLE};
 use super::{Flags, ScriptError, SigVersion};
-
-const COMPRESSED_SIZE: usize = 33;
-const UNCOMPRESSED_SIZE: usize = 65;
 
 /// Longest strict DER signature with its hash type, in bytes.
 const MAX_SIGNATURE_SIZE: usize = 73;
@@ -33,8 +32,8 @@ pub fn check_signature_encoding(signature: &[u8], flags: Flags) -> Result<(), Sc
 
 /// Checks the encoding of a public key. The error is [`ScriptError::PubkeyType`] or [`ScriptError::WitnessPubkeyType`].
 pub fn check_pubkey_encoding(pubkey: &[u8], flags: Flags, sig_version: SigVersion) -> Result<(), ScriptError> {
-    let compressed = matches!(pubkey, [2 | 3, ..] if pubkey.len() == COMPRESSED_SIZE);
-    let uncompressed = matches!(pubkey, [4, ..] if pubkey.len() == UNCOMPRESSED_SIZE);
+    let compressed = matches!(pubkey, [2 | 3, ..] if pubkey.len() == PUBLIC_KEY_SIZE);
+    let uncompressed = matches!(pubkey, [4, ..] if pubkey.len() == UNCOMPRESSED_PUBLIC_KEY_SIZE);
     if flags.contains(Flags::STRICTENC) && !compressed && !uncompressed {
         return Err(ScriptError::PubkeyType);
     }

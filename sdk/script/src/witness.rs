@@ -1,6 +1,10 @@
 //! Witness programs: version 0 (BIP141), taproot (BIP341), and undefined ones.
 
 use bitcoin::hashes::{Hash, sha256};
+use bitcoin::taproot::{
+    TAPROOT_ANNEX_PREFIX, TAPROOT_CONTROL_MAX_NODE_COUNT, TAPROOT_CONTROL_NODE_SIZE, TAPROOT_LEAF_MASK,
+    TAPROOT_LEAF_TAPSCRIPT,
+};
 use bitcoin::{Script, Witness};
 use secp256k1::Parity;
 
@@ -17,13 +21,6 @@ pub(super) const KEY_HASH_SIZE: usize = 20;
 pub(super) const SCRIPT_HASH_SIZE: usize = 32;
 /// The pay-to-anchor program, of witness version 1.
 const ANCHOR_PROGRAM: [u8; 2] = [0x4e, 0x73];
-const ANNEX_TAG: u8 = 0x50;
-/// Size of a node of the Merkle path, in bytes.
-const CONTROL_NODE_SIZE: usize = 32;
-const CONTROL_MAX_NODES: usize = 128;
-/// The leaf version's bits in the first byte of a control block.
-const LEAF_MASK: u8 = 0xfe;
-const LEAF_TAPSCRIPT: u8 = 0xc0;
 
 /// Verifies a witness against a program. `is_p2sh` is true if the program is a redeem script.
 pub(super) fn verify_witness_program<C: Checker + ?Sized>(
@@ -106,7 +103,7 @@ fn verify_taproot<C: Checker + ?Sized>(
         return Err(ScriptError::WitnessProgramWitnessEmpty);
     }
     let mut execution = ExecutionData::default();
-    if let [_, .., annex @ [ANNEX_TAG, ..]] = elements.as_slice() {
+    if let [_, .., annex @ [TAPROOT_ANNEX_PREFIX, ..]] = elements.as_slice() {
         execution.annex = Some(annex_hash(annex));
         elements.pop();
     }
@@ -136,13 +133,13 @@ fn verify_leaf<C: Checker + ?Sized>(
     execution: &mut ExecutionData,
 ) -> Result<(), ScriptError> {
     let (first, internal_key, path) = split_control(leaf.control).ok_or(ScriptError::TaprootWrongControlSize)?;
-    let version = first & LEAF_MASK;
+    let version = first & TAPROOT_LEAF_MASK;
     let leaf_hash = tap_leaf_hash(version, leaf.script);
     let parity = if first & 1 == 0 { Parity::Even } else { Parity::Odd };
     if !commits_to_tree(output_key, internal_key, tap_merkle_root(leaf_hash, path), parity) {
         return Err(ScriptError::WitnessProgramMismatch);
     }
-    if version == LEAF_TAPSCRIPT {
+    if version == TAPROOT_LEAF_TAPSCRIPT {
         execution.leaf_hash = Some(leaf_hash);
         let stack = leaf.inputs.iter().copied().collect();
         return execute_tapscript(stack, Script::from_bytes(leaf.script), flags, checker, execution);
@@ -157,7 +154,8 @@ fn verify_leaf<C: Checker + ?Sized>(
 fn split_control(control: &[u8]) -> Option<(u8, &[u8; 32], &[u8])> {
     let (first, rest) = control.split_first()?;
     let (internal_key, path) = rest.split_first_chunk()?;
-    let fits = path.len() % CONTROL_NODE_SIZE == 0 && path.len() <= CONTROL_MAX_NODES * CONTROL_NODE_SIZE;
+    let fits = path.len() % TAPROOT_CONTROL_NODE_SIZE == 0
+        && path.len() <= TAPROOT_CONTROL_MAX_NODE_COUNT * TAPROOT_CONTROL_NODE_SIZE;
     fits.then_some((*first, internal_key, path))
 }
 

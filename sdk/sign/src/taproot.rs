@@ -1,17 +1,12 @@
 //! Spends taproot outputs (BIP341): by the internal key, by the output key, or by the leaf with the smallest witness.
 
-use bitcoin::taproot::{LeafVersion, TapLeafHash};
+use bitcoin::taproot::{LeafVersion, TAPROOT_LEAF_MASK, TAPROOT_LEAF_TAPSCRIPT, TapLeafHash};
 use bitcoin::{ScriptBuf, Witness};
 
 use super::policy;
 use super::producer::{Elements, Producer};
 use super::signatures::TaprootPath;
 use outrigger_service::wallet::TapLeaf;
-
-/// The bits of the leaf version in a control block's first byte.
-const LEAF_VERSION_MASK: u8 = 0xfe;
-/// The leaf version of tapscript (BIP342), the only one defined.
-const LEAF_VERSION_TAPSCRIPT: u8 = 0xc0;
 
 /// The witness that spends the output with this output key; `None` if signatures or scripts are missing.
 pub(super) fn solve(producer: &mut Producer<'_>, output_key: &[u8; 32]) -> Option<Elements> {
@@ -43,7 +38,7 @@ fn distinct_leaves(leaves: &[TapLeaf]) -> Vec<&TapLeaf> {
 }
 
 fn is_tapscript(leaf: &TapLeaf) -> bool {
-    leaf.control_block.first().is_some_and(|byte| byte & LEAF_VERSION_MASK == LEAF_VERSION_TAPSCRIPT)
+    leaf.control_block.first().is_some_and(|byte| byte & TAPROOT_LEAF_MASK == TAPROOT_LEAF_TAPSCRIPT)
 }
 
 fn solve_leaf(producer: &mut Producer<'_>, leaf: &TapLeaf) -> Option<Elements> {

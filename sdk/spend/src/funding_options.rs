@@ -1,6 +1,7 @@
 //! The options of fundrawtransaction, walletcreatefundedpsbt and send.
 
 use bitcoin::hashes::Hash;
+use bitcoin::secp256k1::constants::PUBLIC_KEY_SIZE;
 use bitcoin::{Network, OutPoint, ScriptBuf, Txid, WPubkeyHash, Weight, Witness};
 use outrigger_descriptor::{Checksum, Descriptor};
 use outrigger_service::wallet::{AddressType, SolvingData};
@@ -146,7 +147,7 @@ impl FundingCall {
         let list = |name: &str| object.get(name).map_or(Ok(&[][..]), typed::array);
         for value in list("pubkeys")? {
             let key = multisig::public_key(typed::text(value)?)?;
-            if key.len() == multisig::COMPRESSED_LEN {
+            if key.len() == PUBLIC_KEY_SIZE {
                 // The redeem script of P2SH-P2WPKH.
                 solving.scripts.push(ScriptBuf::new_p2wpkh(&WPubkeyHash::hash(&key)));
             }

@@ -2,6 +2,7 @@
 //!
 //! A coin that lacks the needed solving data has no size, and coin selection skips it.
 
+use bitcoin::secp256k1::constants::PUBLIC_KEY_SIZE;
 use bitcoin::transaction::{InputWeightPrediction, predict_weight};
 use bitcoin::{Script, TxOut, VarInt, Weight};
 use outrigger_service::wallet::{SolvingData, TapLeaf, WalletInfo};
@@ -29,8 +30,6 @@ impl Signatures {
 
 /// A Schnorr signature with a sighash type, in bytes: the type is not known yet, so it is counted.
 const SCHNORR_LEN: usize = 65;
-/// A compressed public key, in bytes.
-const KEY_LEN: usize = 33;
 /// The weight of an input's outpoint and sequence.
 const OUTPOINT_AND_SEQUENCE: Weight = Weight::from_non_witness_data_size(36 + 4);
 const WPKH_SCRIPT_LEN: usize = 22;
@@ -70,7 +69,7 @@ impl InputSize {
     /// The size if the script's form alone determines it: P2WPKH, or P2TR by key path. The caller must know that it is solvable.
     pub fn by_form(script: &Script, signatures: Signatures) -> Option<Self> {
         match classify(script) {
-            ScriptKind::WitnessV0KeyHash { .. } => Some(Self::new(0, &[signatures as usize, KEY_LEN])),
+            ScriptKind::WitnessV0KeyHash { .. } => Some(Self::new(0, &[signatures as usize, PUBLIC_KEY_SIZE])),
             ScriptKind::Taproot { .. } => Some(Self::new(0, &[SCHNORR_LEN])),
             _ => None,
         }
@@ -84,7 +83,7 @@ impl InputSize {
 
     /// The size of the input that spends a P2SH-P2WPKH output.
     pub fn nested_wpkh() -> Self {
-        Self::new(push_len(WPKH_SCRIPT_LEN), &[Signatures::LowR as usize, KEY_LEN])
+        Self::new(push_len(WPKH_SCRIPT_LEN), &[Signatures::LowR as usize, PUBLIC_KEY_SIZE])
     }
 }
 
@@ -208,7 +207,8 @@ impl Solver<'_> {
     fn size_with(&self, script_sig: usize, script: &Script) -> Option<InputSize> {
         match classify(script) {
             ScriptKind::WitnessV0KeyHash { hash } => {
-                let key = public_key(hash, self.solving).filter(|key| key.len() == KEY_LEN && self.can_sign(key))?;
+                let key =
+                    public_key(hash, self.solving).filter(|key| key.len() == PUBLIC_KEY_SIZE && self.can_sign(key))?;
                 Some(InputSize::new(script_sig, &[self.ecdsa, key.len()]))
             }
             ScriptKind::WitnessV0ScriptHash { hash } => {

@@ -3,6 +3,7 @@
 use bitcoin::opcodes::all::OP_CHECKMULTISIG;
 use bitcoin::script::PushBytes;
 use bitcoin::secp256k1::PublicKey;
+use bitcoin::secp256k1::constants::{PUBLIC_KEY_SIZE, UNCOMPRESSED_PUBLIC_KEY_SIZE};
 use bitcoin::{Network, ScriptBuf};
 use outrigger_values::params::{decode_hex, encode_hex};
 use outrigger_values::{AddressType, RpcError};
@@ -15,9 +16,6 @@ use super::{descriptor, from_script};
 const MAX_KEYS: usize = 20;
 /// The longest redeem script, in bytes: the limit of a stack element.
 const MAX_REDEEM_SCRIPT: usize = 520;
-/// The length of a compressed public key in bytes.
-pub const COMPRESSED_LEN: usize = 33;
-const UNCOMPRESSED_LEN: usize = 65;
 
 /// The warning if uncompressed keys prevent a witness script.
 const OTHER_TYPE: &str = "Unable to make chosen address type, please ensure no uncompressed public keys are present.";
@@ -26,7 +24,7 @@ const OTHER_TYPE: &str = "Unable to make chosen address type, please ensure no u
 pub fn public_key(text: &str) -> Result<Vec<u8>, RpcError> {
     let refuse = |why: &str| RpcError::not_found(format!("Pubkey \"{text}\" {why}"));
     let key = decode_hex(text).filter(|key| !key.is_empty()).ok_or_else(|| refuse("must be a hex string"))?;
-    if !matches!(key.len(), COMPRESSED_LEN | UNCOMPRESSED_LEN) {
+    if !matches!(key.len(), PUBLIC_KEY_SIZE | UNCOMPRESSED_PUBLIC_KEY_SIZE) {
         return Err(refuse("must have a length of either 33 or 65 bytes"));
     }
     PublicKey::from_slice(&key).map_err(|_| refuse("must be cryptographically valid."))?;
@@ -37,7 +35,7 @@ pub fn public_key(text: &str) -> Result<Vec<u8>, RpcError> {
 /// P2SH, whatever type the client asks for. The errors are those of bitcoind's `AddAndGetMultisigDestination`.
 pub fn multisig(required: i32, keys: &[Vec<u8>], asked: AddressType, network: Network) -> Result<Value, RpcError> {
     let inner = multisig_script(required, keys)?;
-    let kind = if keys.iter().any(|key| key.len() != COMPRESSED_LEN) { AddressType::Legacy } else { asked };
+    let kind = if keys.iter().any(|key| key.len() != PUBLIC_KEY_SIZE) { AddressType::Legacy } else { asked };
     if kind == AddressType::Legacy && inner.len() > MAX_REDEEM_SCRIPT {
         return Err(RpcError::invalid_parameter(format!(
             "redeemScript exceeds size limit: {} > {MAX_REDEEM_SCRIPT}",

@@ -84,7 +84,7 @@ impl Plugin for ChainPlugin {
     }
 
     fn cancel(&self, token: u64) {
-        self.waits.cancel(token);
+        self.waits.calls.cancel(token);
     }
 
     fn event(&self, event: Event) {
@@ -102,6 +102,6 @@ impl Plugin for ChainPlugin {
     }
 
     fn stop(&self) {
-        self.waits.end();
+        self.waits.calls.end();
     }
 }

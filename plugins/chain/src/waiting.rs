@@ -15,7 +15,7 @@ use crate::blocks::block_hash;
 
 /// The condition on the best block that ends a wait.
 #[derive(Clone, Copy)]
-enum Until {
+pub enum Until {
     /// Any other block.
     Other(BlockHash),
     Block(BlockHash),
@@ -37,12 +37,12 @@ impl Until {
 #[derive(Clone)]
 pub struct BlockWaits {
     host: Host,
-    waits: Arc<Waits<Until>>,
+    pub calls: Arc<Waits<Until>>,
 }
 
 impl BlockWaits {
     pub fn new(host: Host) -> Self {
-        Self { waits: Waits::new(host.clone()), host }
+        Self { calls: Waits::new(host.clone()), host }
     }
 
     /// Answers an invalid call at once, and any other call when its condition is met or its timeout expires.
@@ -50,7 +50,7 @@ impl BlockWaits {
         match request {
             Ok((wanted, deadline)) => {
                 let waits = self.clone();
-                self.waits.keep(Waiter { reply, wanted, deadline }, move || waits.answer_due());
+                self.calls.keep(Waiter { reply, wanted, deadline }, move || waits.answer_due());
                 self.answer_due();
             }
             Err(error) => {
@@ -63,25 +63,17 @@ impl BlockWaits {
     pub fn answer_due(&self) {
         let tip = self.host.chain.tip(Scope::NONE);
         // If the node cannot be read, the calls keep waiting.
-        let due = self.waits.take_due(|until| tip.as_ref().is_ok_and(|tip| until.is_met(tip)));
+        let due = self.calls.take_due(|until| tip.as_ref().is_ok_and(|tip| until.is_met(tip)));
         for waiter in due {
             let tip = tip.as_ref().map(|tip| json!({"hash": tip.hash, "height": tip.height}));
             waiter.reply.send(tip.map_err(|error| error.clone().into()));
         }
     }
 
-    pub fn cancel(&self, token: u64) {
-        self.waits.cancel(token);
-    }
-
     /// Answers all calls with the current best block. Later calls do not wait.
     pub fn close(&self) {
-        self.waits.close();
+        self.calls.close();
         self.answer_due();
-    }
-
-    pub fn end(&self) {
-        self.waits.end();
     }
 }
 

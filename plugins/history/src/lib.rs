@@ -42,7 +42,7 @@ impl Plugin for HistoryPlugin {
     }
 
     fn cancel(&self, token: u64) {
-        self.waits.cancel(token);
+        self.waits.calls.cancel(token);
     }
 
     fn event(&self, event: Event) {
@@ -58,7 +58,7 @@ impl Plugin for HistoryPlugin {
     }
 
     fn stop(&self) {
-        self.waits.end();
+        self.waits.calls.end();
     }
 }
 

@@ -27,7 +27,7 @@ struct Cursor {
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Wanted {
+pub struct Wanted {
     cursors: Vec<Cursor>,
     /// Whether `next` is an object: a number for each wallet.
     by_wallet: bool,
@@ -37,20 +37,20 @@ struct Wanted {
 #[derive(Clone)]
 pub struct LogWaits {
     host: Host,
-    waits: Arc<Waits<Wanted>>,
+    pub calls: Arc<Waits<Wanted>>,
 }
 
 impl LogWaits {
     pub fn new(host: Host) -> Self {
-        Self { waits: Waits::new(host.clone()), host }
+        Self { calls: Waits::new(host.clone()), host }
     }
 
     fn wait(&self, waiter: Waiter<Wanted>) {
         let (token, wanted, waits) = (waiter.reply.token(), waiter.wanted.clone(), self.clone());
-        let closed = self.waits.keep(waiter, move || waits.answer_due(None));
+        let closed = self.calls.keep(waiter, move || waits.answer_due(None));
         // An entry may have arrived before the call was stored.
         if (closed || !matches!(wanted.has_news(&self.host), Ok(false)))
-            && let Some(waiter) = self.waits.take(token)
+            && let Some(waiter) = self.calls.take(token)
         {
             waiter.reply.send_shared(wanted.answer(&self.host));
         }
@@ -60,7 +60,7 @@ impl LogWaits {
     pub fn answer_due(&self, wallet: Option<&str>) {
         let is_asked = |cursor: &&Cursor| wallet.is_none_or(|wallet| wallet == cursor.wallet);
         let mut scopes = BTreeSet::new();
-        self.waits.each(|wanted| scopes.extend(wanted.cursors.iter().filter(is_asked).map(|cursor| cursor.scope.0)));
+        self.calls.each(|wanted| scopes.extend(wanted.cursors.iter().filter(is_asked).map(|cursor| cursor.scope.0)));
         let last = |scope: u64| self.host.wallet.log(Scope(scope), u64::MAX, 1).map(|log| log.last);
         let seen: HashMap<u64, _> = scopes.into_iter().map(|scope| (scope, last(scope))).collect();
         // If a wallet cannot be read, the call's answer below is the error.
@@ -70,24 +70,16 @@ impl LogWaits {
         };
         // Calls with the same cursors share an answer.
         let mut answers = HashMap::new();
-        for Waiter { reply, wanted, .. } in self.waits.take_due(|wanted| wanted.cursors.iter().any(is_met)) {
+        for Waiter { reply, wanted, .. } in self.calls.take_due(|wanted| wanted.cursors.iter().any(is_met)) {
             let answer = answers.entry(wanted).or_insert_with_key(|wanted| wanted.answer(&self.host));
             reply.send_shared(answer.clone());
         }
     }
 
-    pub fn cancel(&self, token: u64) {
-        self.waits.cancel(token);
-    }
-
     /// Answers all calls. Later calls do not wait.
     pub fn close(&self) {
-        self.waits.close();
+        self.calls.close();
         self.answer_due(None);
-    }
-
-    pub fn end(&self) {
-        self.waits.end();
     }
 }
 

@@ -81,7 +81,7 @@ impl Plugin for MiningPlugin {
 
     fn cancel(&self, token: u64) {
         // Mining calls check for their cancellation themselves.
-        self.polls.cancel(token);
+        self.polls.calls.cancel(token);
     }
 
     fn event(&self, event: Event) {
@@ -102,6 +102,6 @@ impl Plugin for MiningPlugin {
     }
 
     fn stop(&self) {
-        self.polls.end();
+        self.polls.calls.end();
     }
 }

@@ -23,7 +23,7 @@ pub struct Watched {
     pub knows_segwit: bool,
 }
 
-struct Poll {
+pub struct Poll {
     watched: Watched,
     /// The time of the next check of the mempool.
     check_at: Cell<Instant>,
@@ -35,7 +35,7 @@ pub struct LongPolls {
     templates: Arc<Templates>,
     first_wait: Duration,
     repeat: Duration,
-    waits: Arc<Waits<Poll>>,
+    pub calls: Arc<Waits<Poll>>,
     /// Whether the host is stopping, so that the calls end with an error.
     stopping: AtomicBool,
 }
@@ -43,17 +43,17 @@ pub struct LongPolls {
 impl LongPolls {
     /// A call checks the mempool after `first_wait`, and then every `repeat`, each at most a second late.
     pub fn new(host: Host, templates: Arc<Templates>, first_wait: Duration, repeat: Duration) -> Arc<Self> {
-        let (waits, stopping) = (Waits::new(host.clone()), AtomicBool::new(false));
-        Arc::new(Self { host, templates, first_wait, repeat, waits, stopping })
+        let (calls, stopping) = (Waits::new(host.clone()), AtomicBool::new(false));
+        Arc::new(Self { host, templates, first_wait, repeat, calls, stopping })
     }
 
     pub fn wait(self: &Arc<Self>, reply: Reply, watched: Watched) {
         let (token, tip, polls) = (reply.token(), watched.tip, self.clone());
         let wanted = Poll { watched, check_at: Cell::new(Instant::now() + self.first_wait) };
-        let closed = self.waits.keep(Waiter { reply, wanted, deadline: None }, move || polls.answer_due());
+        let closed = self.calls.keep(Waiter { reply, wanted, deadline: None }, move || polls.answer_due());
         // The event of a new tip may have arrived before the call was stored.
         if (closed || self.host.chain.tip(Scope::NONE).is_ok_and(|best| best.hash != tip))
-            && let Some(waiter) = self.waits.take(token)
+            && let Some(waiter) = self.calls.take(token)
         {
             self.answer(vec![waiter]);
         }
@@ -75,12 +75,7 @@ impl LongPolls {
             // If the host cannot be read, the calls keep waiting.
             _ => false,
         };
-        self.answer(self.waits.take_due(is_over));
-    }
-
-    /// Drops the call of a client that has disconnected.
-    pub fn cancel(&self, token: u64) {
-        self.waits.cancel(token);
+        self.answer(self.calls.take_due(is_over));
     }
 
     /// Answers all calls: with an error if the host is stopping, otherwise with the current template, because a new instance
@@ -88,12 +83,8 @@ impl LongPolls {
     pub fn close(&self, stopping: bool) {
         // A stopping host also quiesces the instance, which must not reset the flag.
         self.stopping.fetch_or(stopping, Ordering::Relaxed);
-        self.waits.close();
+        self.calls.close();
         self.answer_due();
-    }
-
-    pub fn end(&self) {
-        self.waits.end();
     }
 
     /// Answers calls with the current template, which is newer than the snapshots of the calls.

@@ -2,7 +2,6 @@
 
 mod blocks;
 mod long_polls;
-mod miners;
 mod templates;
 
 use bitcoin::ScriptBuf;

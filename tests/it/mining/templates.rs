@@ -3,6 +3,9 @@ use serde_json::{Value, json};
 
 use super::{anyone, request};
 
+/// The target of the bits 207fffff.
+const REGTEST_TARGET: &str = "7fffff0000000000000000000000000000000000000000000000000000000000";
+
 #[test]
 fn getblocktemplate_has_every_key_in_its_order() {
     let host = Host::start();
@@ -45,6 +48,10 @@ fn getblocktemplate_has_every_key_in_its_order() {
     assert_eq!(template["coinbasevalue"].as_u64(), Some(5_000_000_000 + fee));
     assert_eq!((&template["height"], &template["bits"]), (&json!(102), &json!("207fffff")));
     assert_eq!(template["rules"], json!(["csv", "!segwit", "taproot"]));
+    assert_eq!((&template["vbrequired"], &template["coinbaseaux"]), (&json!(0), &json!({})));
+    assert_eq!(template["mutable"], json!(["time", "transactions", "prevblock"]));
+    assert_eq!(template["capabilities"], json!(["proposal"]));
+    assert_eq!((&template["noncerange"], &template["target"]), (&json!("00000000ffffffff"), &json!(REGTEST_TARGET)));
     let tip = wallet.call("getbestblockhash", json!([]));
     assert!(template["longpollid"].as_str().unwrap().starts_with(tip.as_str().unwrap()));
     assert_eq!(wallet.call("getblocktemplate", request()), template);

@@ -5,7 +5,6 @@ mod differential;
 mod random;
 mod rules;
 mod script_vectors;
-mod sighash_cross;
 mod sighash_vectors;
 mod sigops;
 mod taproot_spend;

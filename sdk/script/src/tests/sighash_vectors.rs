@@ -1,11 +1,11 @@
-//! Core's `sighash.json`: legacy signature hashes of random transactions.
+//! Core's `sighash.json`: legacy signature hashes of random transactions; and the errors of signature hashes.
 
 use bitcoin::consensus::deserialize;
 use bitcoin::hashes::Hash;
-use bitcoin::{ScriptBuf, Transaction, TxOut};
+use bitcoin::{Amount, OutPoint, Script, ScriptBuf, Transaction, TxOut, Witness};
 
-use super::{bytes, rows, vectors};
-use crate::TxContext;
+use super::{bytes, rows, spending_tx, vectors};
+use crate::{SighashError, TxContext};
 
 #[test]
 fn sighash_vectors_are_reproduced() {
@@ -30,4 +30,22 @@ fn sighash_vectors_are_reproduced() {
     }
     println!("sighash.json: {count} rows");
     assert!(count >= 500, "only {count} rows");
+}
+
+#[test]
+fn sighash_of_an_unknown_input_type_or_output_is_an_error() {
+    let code = Script::new();
+    let tx = spending_tx(OutPoint::null(), code, Witness::new(), Amount::from_sat(1));
+    let context = TxContext::new(&tx, tx.output.clone());
+    let error = SighashError::InputIndex { index: 1, inputs: 1 };
+    assert_eq!(context.legacy_sighash(1, code, 1), Err(error));
+    assert_eq!(context.segwit_v0_sighash(1, code, Amount::ZERO, 1), Err(error));
+    assert_eq!(context.taproot_sighash(1, 0, None, None), Err(error));
+    assert_eq!(context.taproot_sighash(0, 0x80, None, None), Err(SighashError::HashType(0x80)));
+    let unknown = TxContext::new(&tx, vec![None]);
+    assert_eq!(unknown.taproot_sighash(0, 0, None, None), Err(SighashError::MissingSpentOutput { index: 0 }));
+
+    let without_outputs = Transaction { output: Vec::new(), ..tx.clone() };
+    let context = TxContext::new(&without_outputs, tx.output.clone());
+    assert_eq!(context.taproot_sighash(0, 3, None, None), Err(SighashError::NoMatchingOutput { index: 0 }));
 }

@@ -2,26 +2,24 @@
 
 use std::time::{Duration, Instant};
 
-use bitcoin::{OutPoint, ScriptBuf, Txid};
+use bitcoin::ScriptBuf;
 use outrigger_tests::{Client, Host, HostOptions, all_groups, plugin_section};
 use serde_json::json;
 
-use crate::payments::{anyone, mine, output, spend};
+use crate::payments::Funds;
 use crate::{Row, median};
 
 const BLOCKS: usize = 20_000;
-/// The transactions of a block, each with one input and two outputs.
-const PAYMENTS: usize = 3;
-const SUBSIDY: u64 = 5_000_000_000;
+/// The payments of a block, beside its coinbase and the transaction that makes the payments' coins.
+const PAYMENTS: usize = 2;
 const PAID: u64 = 10_000;
-const MATURITY: usize = 100;
 const SCRIPTS: usize = 1_000;
 const TURNS: usize = 3;
 
 pub fn run() {
     let text = all_groups();
     let mut host = Host::start_with(HostOptions::configured(&text));
-    let script = make_chain(&mut host.client());
+    let script = make_chain(host.client());
     let mut times = [Vec::new(), Vec::new()];
     for turn in 0..2 * TURNS {
         let how = ["trusted = true", "isolated = true\nsandbox = \"best-effort\""][turn % 2];
@@ -45,7 +43,7 @@ pub fn run() {
     }
     println!("| what | outrigger | bitcoind | unit | ratio |\n|---|---|---|---|---|");
     for (how, times) in ["in the host's process", "in a process of its own"].into_iter().zip(times) {
-        let what = format!("{BLOCKS} blocks of {} transactions followed by address-index, {how}", PAYMENTS + 1);
+        let what = format!("{BLOCKS} blocks of {} transactions followed by address-index, {how}", PAYMENTS + 2);
         let seconds = |time: Duration| time.as_secs_f64();
         Row { what, unit: "s, with the host's start", ours: seconds(median(times)), theirs: None }.print();
     }
@@ -57,21 +55,12 @@ fn payee(number: usize) -> ScriptBuf {
 }
 
 /// Mines blocks with payments, and returns the first payee's script.
-fn make_chain(client: &mut Client) -> ScriptBuf {
-    let coinbases: Vec<Txid> = (0..PAYMENTS).map(|_| mine(client, None, Vec::new())).collect();
-    let mut coins: Vec<OutPoint> = coinbases.into_iter().map(|txid| OutPoint { txid, vout: 0 }).collect();
-    for _ in 0..MATURITY {
-        mine(client, None, Vec::new());
-    }
+fn make_chain(client: Client) -> ScriptBuf {
+    let mut funds = Funds::new(client);
     for block in 0..BLOCKS {
-        let left = SUBSIDY - PAID * (block as u64 + 1);
-        let pay = |(line, coin): (usize, &OutPoint)| {
-            let payee = payee((block * PAYMENTS + line) % SCRIPTS);
-            spend(&[*coin], vec![output(left, anyone()), output(PAID, payee)])
-        };
-        let payments: Vec<_> = coins.iter().enumerate().map(pay).collect();
-        coins = payments.iter().map(|payment| OutPoint { txid: payment.compute_txid(), vout: 0 }).collect();
-        mine(client, None, payments);
+        let payments: Vec<_> = (0..PAYMENTS).map(|line| (payee((block * PAYMENTS + line) % SCRIPTS), PAID)).collect();
+        let block = funds.payments(&payments);
+        funds.mine(&block);
     }
     payee(0)
 }

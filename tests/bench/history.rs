@@ -47,8 +47,7 @@ pub fn run(path: Option<&str>, in_front: bool) {
         Node { wallet: twin(bitcoind.client(), &mut ours.wallet), client }
     });
     let sizes = SIZES.into_iter().filter(|size| !in_front || *size <= MAX_BITCOIND);
-    let largest = sizes.clone().max().unwrap_or(0);
-    let mut payer = Payer::new(host.client(), &mut ours.wallet, largest);
+    let mut payer = Payer::new(host.client(), &mut ours.wallet);
     if let Some(theirs) = &mut theirs {
         payer.check_addresses(&mut theirs.wallet);
     }

@@ -96,7 +96,7 @@ fn listings() {
     let medians = [false, true].map(|isolated| {
         let host = host(isolated);
         let mut wallet = host.new_wallet("w");
-        let mut payer = Payer::new(host.client(), &mut wallet, LISTED);
+        let mut payer = Payer::new(host.client(), &mut wallet);
         payer.pay(LISTED);
         let (time, bytes) = measure(&mut wallet, LISTINGS, "listsinceblock", &json!([]));
         (milliseconds(time), bytes)
@@ -112,7 +112,7 @@ fn rows() {
         let options = HostOptions::with_plugin(&all_groups(), built().library("outrigger_row_walk"), &rest);
         let host = Host::start_with(options);
         let mut wallet = host.new_wallet("w");
-        let mut payer = Payer::new(host.client(), &mut wallet, ROWS);
+        let mut payer = Payer::new(host.client(), &mut wallet);
         payer.pay(ROWS);
         let times = wallet.call("walkrows", json!([WALKS]));
         median(times.as_array().unwrap().iter().map(|time| Duration::from_nanos(time.as_u64().unwrap())).collect())

@@ -171,7 +171,7 @@ pub fn run(bitcoind: Option<&str>) {
     let host = Host::start_with(HostOptions::default());
     let mut wallet = host.new_wallet("w");
     let theirs = bitcoind.map(|path| Bitcoind::start_with(path, &ARGUMENTS).0);
-    let mut payer = Payer::new(host.client(), &mut wallet, TRANSACTIONS);
+    let mut payer = Payer::new(host.client(), &mut wallet);
     let mut clients = vec![(host.client(), wallet)];
     if let Some(theirs) = &theirs {
         let mut own = twin(theirs.client(), &mut clients[0].1);

@@ -7,8 +7,8 @@ use bitcoin::consensus::encode::serialize_hex;
 use outrigger_tests::{Bitcoind, Client, Host, HostOptions, pair, wait_until};
 use serde_json::{Value, json};
 
-use crate::growth::systems::{Funds, PER_BLOCK, script_of};
 use crate::load::{Waits, compare};
+use crate::payments::{Funds, PER_BLOCK, script_of};
 use crate::{Row, median, milliseconds};
 
 /// Threads and queue of the node, which then refuses none of the calls.

@@ -1,85 +1,105 @@
-//! A wallet with any number of payments: blocks full of transactions that pay it, made here and submitted to the host as a miner
-//! does.
+//! Blocks full of payments, from coins that anyone can spend.
 
-use bitcoin::absolute::LockTime;
-use bitcoin::{Amount, Block, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness, transaction};
-use outrigger_tests::{Client, miner};
+use bitcoin::address::NetworkUnchecked;
+use bitcoin::consensus::encode::serialize_hex;
+use bitcoin::{Address, Amount, Network, OutPoint, ScriptBuf, Transaction, TxOut};
+use outrigger_tests::pair::{self, COIN, script as anyone};
+use outrigger_tests::{Client, NOBODY};
 use serde_json::{Value, json};
 
-const PER_BLOCK: usize = 5000;
-/// The number of addresses that get the payments.
-const ADDRESSES: usize = 500;
-/// The blocks after which a coinbase is mature.
+/// The coinbases that fund all payments, and the blocks until the first one is mature.
+const COINBASES: usize = 10;
 const MATURITY: usize = 100;
-/// The amounts that a payment sends to the wallet and to others, in satoshi.
+/// The payments in a block.
+pub const PER_BLOCK: usize = 5_000;
+/// The fee of a payment, and of a transaction with thousands of inputs or outputs, in satoshi.
+const FEE: u64 = 1_000;
+pub const LARGE_FEE: u64 = 200_000;
+/// The number of addresses that get a [`Payer`]'s payments, and the amount of each payment, in satoshi.
+const ADDRESSES: usize = 500;
 const PAID: u64 = 12_345;
-const ELSEWHERE: u64 = 6_789;
 
-pub struct Payer {
-    client: Client,
-    /// Another node that gets the same blocks.
-    follower: Option<Client>,
-    addresses: Vec<Value>,
-    scripts: Vec<ScriptBuf>,
-    /// Coins that anyone can spend.
-    coins: Vec<OutPoint>,
-    pub paid: usize,
-}
-
-/// The script of coins that anyone can spend.
-pub fn anyone() -> ScriptBuf {
-    ScriptBuf::from_bytes(vec![0x51])
-}
-
-pub fn spend(inputs: &[OutPoint], outputs: Vec<TxOut>) -> Transaction {
-    let input = |outpoint: &OutPoint| TxIn {
-        previous_output: *outpoint,
-        script_sig: ScriptBuf::new(),
-        sequence: Sequence::MAX,
-        witness: Witness::new(),
-    };
-    Transaction {
-        version: transaction::Version::TWO,
-        lock_time: LockTime::ZERO,
-        input: inputs.iter().map(input).collect(),
-        output: outputs,
-    }
+/// A transaction that spends coins which anyone can spend.
+pub fn spend(coins: &[OutPoint], output: Vec<TxOut>) -> Transaction {
+    Transaction { output, ..pair::spend(coins, &[]) }
 }
 
 pub fn output(value: u64, script_pubkey: ScriptBuf) -> TxOut {
     TxOut { value: Amount::from_sat(value), script_pubkey }
 }
 
-impl Payer {
-    /// Prepares enough coins for `payments` payments to `wallet`.
-    pub fn new(mut client: Client, wallet: &mut Client, payments: usize) -> Self {
-        let addresses: Vec<Value> = (0..ADDRESSES).map(|number| address(wallet, number)).collect();
-        let scripts = addresses
-            .iter()
-            .map(|address| {
-                let info = wallet.call("getaddressinfo", json!([address]));
-                ScriptBuf::from_hex(info["scriptPubKey"].as_str().unwrap()).unwrap()
-            })
-            .collect();
-        let blocks = payments.div_ceil(PER_BLOCK) + 1;
-        let coinbases: Vec<Txid> = (0..blocks).map(|_| mine(&mut client, None, Vec::new())).collect();
-        for _ in 0..MATURITY {
-            mine(&mut client, None, Vec::new());
-        }
-        let mut payer = Self { client, follower: None, addresses, scripts, coins: Vec::new(), paid: 0 };
-        for coinbase in coinbases {
-            payer.split(OutPoint { txid: coinbase, vout: 0 });
-        }
-        payer
+pub fn script_of(address: &Value) -> ScriptBuf {
+    let address: Address<NetworkUnchecked> = address.as_str().unwrap().parse().unwrap();
+    address.assume_checked().script_pubkey()
+}
+
+/// One coin that anyone can spend, and a client of the node that spends it.
+pub struct Funds {
+    pub client: Client,
+    coin: OutPoint,
+    satoshi: u64,
+}
+
+impl Funds {
+    pub fn new(mut client: Client) -> Self {
+        let to = Address::from_script(&anyone(), Network::Regtest).unwrap().to_string();
+        let hashes = client.call("generatetoaddress", json!([COINBASES, to]));
+        client.call("generatetoaddress", json!([MATURITY, NOBODY]));
+        let coinbase = |hash: &Value| {
+            let block = client.call("getblock", json!([hash]));
+            OutPoint::new(block["tx"][0].as_str().unwrap().parse().unwrap(), 0)
+        };
+        let coinbases: Vec<OutPoint> = hashes.as_array().unwrap().iter().map(coinbase).collect();
+        let satoshi = COIN.to_sat() * COINBASES as u64 - LARGE_FEE;
+        let merged = spend(&coinbases, vec![output(satoshi, anyone())]);
+        let mut funds = Self { client, coin: OutPoint::new(merged.compute_txid(), 0), satoshi };
+        funds.mine(&[merged]);
+        funds
     }
 
-    /// Splits a coin into many.
-    fn split(&mut self, coin: OutPoint) {
-        let parts = vec![output(PAID + ELSEWHERE, anyone()); PER_BLOCK];
-        let split = spend(&[coin], parts);
+    /// Mines a block of these transactions, and returns its hash.
+    pub fn mine(&mut self, transactions: &[Transaction]) -> Value {
+        let transactions: Vec<String> = transactions.iter().map(serialize_hex).collect();
+        self.client.call("generateblock", json!([NOBODY, transactions]))["hash"].clone()
+    }
+
+    /// A transaction with these outputs, and a last output with the remainder.
+    pub fn pay(&mut self, mut outputs: Vec<TxOut>) -> Transaction {
+        let last = u32::try_from(outputs.len()).unwrap();
+        let paid: u64 = outputs.iter().map(|output| output.value.to_sat()).sum();
+        self.satoshi -= paid + LARGE_FEE;
+        outputs.push(output(self.satoshi, anyone()));
+        let transaction = spend(&[self.coin], outputs);
+        self.coin = OutPoint::new(transaction.compute_txid(), last);
+        transaction
+    }
+
+    /// Payments of these amounts in satoshi to these scripts, each a transaction of its own after a first one that makes their coins.
+    pub fn payments(&mut self, payments: &[(ScriptBuf, u64)]) -> Vec<Transaction> {
+        let coins = payments.iter().map(|(_, satoshi)| output(satoshi + FEE, anyone()));
+        let split = self.pay(coins.collect());
         let txid = split.compute_txid();
-        mine(&mut self.client, self.follower.as_mut(), vec![split]);
-        self.coins.extend((0..).take(PER_BLOCK).map(|vout| OutPoint { txid, vout }));
+        let payment = |(vout, (to, satoshi)): (u32, &(ScriptBuf, u64))| {
+            spend(&[OutPoint { txid, vout }], vec![output(*satoshi, to.clone())])
+        };
+        let payments = (0..).zip(payments).map(payment);
+        std::iter::once(split).chain(payments).collect()
+    }
+}
+
+/// Pays a wallet any number of times.
+pub struct Payer {
+    funds: Funds,
+    /// Another node that gets the same blocks.
+    follower: Option<Client>,
+    addresses: Vec<Value>,
+    pub paid: usize,
+}
+
+impl Payer {
+    pub fn new(client: Client, wallet: &mut Client) -> Self {
+        let addresses = (0..ADDRESSES).map(|number| address(wallet, number)).collect();
+        Self { funds: Funds::new(client), follower: None, addresses, paid: 0 }
     }
 
     pub fn check_addresses(&self, wallet: &mut Client) {
@@ -89,14 +109,13 @@ impl Payer {
     }
 
     /// Submits all blocks so far, and all later ones, to another node.
-    pub fn follow_with(&mut self, mut follower: Client) {
-        let tip = self.client.call("getblockcount", json!([])).as_u64().unwrap();
-        for height in 1..=tip {
-            let hash = self.client.call("getblockhash", json!([height]));
-            let block = self.client.call("getblock", json!([hash, 0]));
-            assert!(follower.call("submitblock", json!([block])).is_null());
-        }
+    pub fn follow_with(&mut self, follower: Client) {
         self.follower = Some(follower);
+        let tip = self.funds.client.call("getblockcount", json!([])).as_u64().unwrap();
+        for height in 1..=tip {
+            let hash = self.funds.client.call("getblockhash", json!([height]));
+            self.submit(&hash);
+        }
     }
 
     /// Stops submitting blocks to the other node.
@@ -104,52 +123,28 @@ impl Payer {
         self.follower = None;
     }
 
-    fn payments(&mut self, count: usize) -> Vec<Transaction> {
-        let payment = |_| {
-            let coin = self.coins.pop().expect("enough coins were prepared");
-            let script = self.scripts[self.paid % self.scripts.len()].clone();
-            self.paid += 1;
-            spend(&[coin], vec![output(PAID, script), output(ELSEWHERE, anyone())])
-        };
-        (0..count).map(payment).collect()
+    /// Submits a block to the other node.
+    fn submit(&mut self, hash: &Value) {
+        if let Some(follower) = &mut self.follower {
+            let block = self.funds.client.call("getblock", json!([hash, 0]));
+            assert_eq!(follower.call("submitblock", json!([block])), Value::Null);
+        }
     }
 
-    /// Makes `count` payments, and waits until the wallet has followed.
+    /// Mines blocks with `count` payments.
     pub fn pay(&mut self, count: usize) {
-        let mut left = count;
-        while left > 0 {
-            let now = left.min(PER_BLOCK);
-            let payments = self.payments(now);
-            mine(&mut self.client, self.follower.as_mut(), payments);
-            left -= now;
+        let last = self.paid + count;
+        while self.paid < last {
+            let now = self.paid..last.min(self.paid + PER_BLOCK);
+            self.paid = now.end;
+            let payments: Vec<_> = now.map(|number| (script_of(&self.addresses[number % ADDRESSES]), PAID)).collect();
+            let block = self.funds.payments(&payments);
+            let hash = self.funds.mine(&block);
+            self.submit(&hash);
         }
     }
 }
 
 fn address(wallet: &mut Client, number: usize) -> Value {
     wallet.call("getnewaddress", json!([format!("customer {number}"), "bech32"]))
-}
-
-/// The next block, with only a coinbase.
-fn bare(template: &Value) -> Block {
-    let mut block: Block = miner::assemble(template, anyone());
-    // A block without witnesses needs no commitment.
-    block.txdata.truncate(1);
-    block.txdata[0].output.truncate(1);
-    block.txdata[0].input[0].witness = Witness::new();
-    block
-}
-
-/// Mines a block with these transactions. Returns its coinbase, which anyone can spend.
-pub fn mine(client: &mut Client, follower: Option<&mut Client>, transactions: Vec<Transaction>) -> Txid {
-    let template = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
-    let mut block = bare(&template);
-    block.txdata.extend(transactions);
-    miner::set_merkle_root(&mut block);
-    miner::grind(&mut block);
-    for node in [Some(client), follower].into_iter().flatten() {
-        let answer = node.call("submitblock", json!([miner::hex(&block)]));
-        assert!(answer.is_null(), "a block was refused: {answer}");
-    }
-    block.txdata[0].compute_txid()
 }

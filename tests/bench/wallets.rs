@@ -13,10 +13,11 @@ use std::time::{Duration, Instant};
 use bitcoin::hashes::Hash;
 use bitcoin::opcodes::all::{OP_2DROP, OP_PUSHNUM_1};
 use bitcoin::{Amount, Block, OutPoint, ScriptBuf, Transaction, Txid, Witness};
+use outrigger_tests::pair::script as anyone;
 use outrigger_tests::{Bitcoind, Client, Host, HostOptions, NOBODY, miner};
 use serde_json::json;
 
-use crate::payments::{anyone, output, spend};
+use crate::payments::{output, spend};
 use crate::{memory, milliseconds};
 
 const WALLETS: usize = 5_000;
@@ -232,6 +233,7 @@ impl Miner {
         payments.extend((0..PADDING).map(|number| {
             let coin = OutPoint { txid, vout: u32::try_from(PAYMENTS + number).unwrap() };
             let mut padding = spend(&[coin], vec![output(PAID, anyone())]);
+            padding.input[0].witness.clear();
             for _ in 0..ITEMS {
                 padding.input[0].witness.push([1; ITEM]);
             }

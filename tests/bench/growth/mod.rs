@@ -14,7 +14,7 @@
 
 mod rows;
 mod start;
-pub mod systems;
+mod systems;
 
 use std::collections::HashMap;
 

@@ -7,7 +7,8 @@ use bitcoin::{ScriptBuf, Transaction};
 use outrigger_tests::{Bitcoind, Host, HostOptions, pair, wait_until};
 use serde_json::{Value, json};
 
-use super::systems::{ARGUMENTS, Funds, PER_BLOCK, script_of};
+use super::systems::ARGUMENTS;
+use crate::payments::{Funds, PER_BLOCK, script_of};
 
 /// How many unused addresses each of a wallet's eight descriptors keeps.
 const KEYPOOL: usize = 2;

@@ -1,13 +1,11 @@
 //! The measured systems: a host or a bitcoind, with a wallet of known content.
 
-use bitcoin::address::NetworkUnchecked;
 use bitcoin::consensus::encode::serialize_hex;
-use bitcoin::{Address, Amount, Network, OutPoint, ScriptBuf, Transaction, TxOut};
-use outrigger_tests::pair::{COIN, script as anyone, spend};
-use outrigger_tests::{Bitcoind, Client, NOBODY};
+use bitcoin::{OutPoint, ScriptBuf};
+use outrigger_tests::{Bitcoind, Client};
 use serde_json::{Value, json};
 
-use crate::payments::output;
+use crate::payments::{Funds, LARGE_FEE, PER_BLOCK, output, script_of, spend};
 
 /// Arguments of each bitcoind: no self-checks after each block, which regtest has by default; the REST interface, from which a host
 /// reads blocks; and a queue that holds the calls of many clients.
@@ -19,84 +17,15 @@ pub const SHOP: &str = "shop";
 
 /// The number of payments for each address of the shop.
 const PAYMENTS_PER_ADDRESS: usize = 10;
-/// The coinbases that fund all payments, and the blocks until the first one is mature.
-const COINBASES: usize = 10;
-const MATURITY: usize = 100;
-/// The payments in a block.
-pub const PER_BLOCK: usize = 5_000;
 /// The smallest payment, and the range above it, in satoshi.
 const LEAST: u64 = 20_000;
 const SPREAD: usize = 40_000;
-/// The fee of a payment, and of a transaction with thousands of inputs or outputs, in satoshi.
-const FEE: u64 = 1_000;
-const LARGE_FEE: u64 = 200_000;
 /// The value of each coin of a payment with many inputs, and of each output of a foreign transaction, in satoshi.
 const SMALL_COIN: u64 = 5_000;
-
-/// One coin that anyone can spend, and a client of the node that spends it.
-pub struct Funds {
-    pub client: Client,
-    coin: OutPoint,
-    satoshi: u64,
-}
 
 /// Makes a call. Returns its result or the reason of the refusal.
 pub fn ask(client: &mut Client, method: &str, params: Value) -> Result<Value, String> {
     client.try_call(method, params).map_err(|refused| refused.message)
-}
-
-pub fn script_of(address: &Value) -> ScriptBuf {
-    let address: Address<NetworkUnchecked> = address.as_str().unwrap().parse().unwrap();
-    address.assume_checked().script_pubkey()
-}
-
-impl Funds {
-    pub fn new(mut client: Client) -> Self {
-        let to = Address::from_script(&anyone(), Network::Regtest).unwrap().to_string();
-        let hashes = client.call("generatetoaddress", json!([COINBASES, to]));
-        client.call("generatetoaddress", json!([MATURITY, NOBODY]));
-        let coinbase = |hash: &Value| {
-            let block = client.call("getblock", json!([hash]));
-            OutPoint::new(block["tx"][0].as_str().unwrap().parse().unwrap(), 0)
-        };
-        let coinbases: Vec<OutPoint> = hashes.as_array().unwrap().iter().map(coinbase).collect();
-        let satoshi = COIN.to_sat() * COINBASES as u64 - LARGE_FEE;
-        let merged = spend(&coinbases, &[Amount::from_sat(satoshi)]);
-        let mut funds = Self { client, coin: OutPoint::new(merged.compute_txid(), 0), satoshi };
-        funds.mine(&[merged]);
-        funds
-    }
-
-    pub fn mine(&mut self, transactions: &[Transaction]) {
-        let transactions: Vec<String> = transactions.iter().map(serialize_hex).collect();
-        self.client.call("generateblock", json!([NOBODY, transactions]));
-    }
-
-    /// A transaction with these outputs, and a last output with the remainder.
-    fn pay(&mut self, mut outputs: Vec<TxOut>) -> Transaction {
-        let last = u32::try_from(outputs.len()).unwrap();
-        let paid: u64 = outputs.iter().map(|output| output.value.to_sat()).sum();
-        self.satoshi -= paid + LARGE_FEE;
-        let mut transaction = spend(&[self.coin], &[Amount::from_sat(self.satoshi)]);
-        outputs.append(&mut transaction.output);
-        transaction.output = outputs;
-        self.coin = OutPoint::new(transaction.compute_txid(), last);
-        transaction
-    }
-
-    /// Payments of these amounts in satoshi to these scripts, each a transaction of its own after a first one that makes their coins.
-    pub fn payments(&mut self, payments: &[(ScriptBuf, u64)]) -> Vec<Transaction> {
-        let coins = payments.iter().map(|(_, satoshi)| output(satoshi + FEE, anyone()));
-        let split = self.pay(coins.collect());
-        let txid = split.compute_txid();
-        let payment = |(vout, (to, satoshi)): (u32, &(ScriptBuf, u64))| {
-            let mut payment = spend(&[OutPoint { txid, vout }], &[Amount::from_sat(*satoshi)]);
-            payment.output[0].script_pubkey = to.clone();
-            payment
-        };
-        let payments = (0..).zip(payments).map(payment);
-        std::iter::once(split).chain(payments).collect()
-    }
 }
 
 /// A host or a bitcoind, and its wallet.
@@ -151,8 +80,8 @@ impl System {
         let txid = paying.compute_txid();
         self.funds.mine(&[paying]);
         let coins: Vec<OutPoint> = (0..).take(inputs).map(|vout| OutPoint { txid, vout }).collect();
-        let mut unsigned = spend(&coins, &[Amount::from_sat(SMALL_COIN * inputs as u64 - LARGE_FEE)]);
-        unsigned.output[0].script_pubkey = self.other.clone();
+        let value = SMALL_COIN * inputs as u64 - LARGE_FEE;
+        let mut unsigned = spend(&coins, vec![output(value, self.other.clone())]);
         unsigned.input.iter_mut().for_each(|input| input.witness.clear());
         let signed = ask(&mut self.wallet, "signrawtransactionwithwallet", json!([serialize_hex(&unsigned)]))?;
         assert_eq!(signed["complete"], true, "{}", signed["errors"]);

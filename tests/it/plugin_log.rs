@@ -1,13 +1,12 @@
 //! Reports on plugins to the operator: failures to open them, actions on them, and discarded answers.
 
-use std::path::Path;
 use std::process::Command;
 
 use outrigger_tests::{CPlugin, Gate, Host, HostOptions, built, c_plugin, wait_for};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use crate::abi::source_of_the_c_page;
+use crate::operator::logged_with;
 
 const INTERNAL: i64 = -32603;
 
@@ -47,10 +46,16 @@ fn plugin_with_a_method_of_the_host_is_refused() {
     }
 }
 
+/// The configuration of `faulty` alone; `rest` is added to its section.
+fn faulty(rest: &str) -> HostOptions {
+    let rest = format!("grants = [\"chain/1\", \"log/1\"]\n{rest}");
+    HostOptions::with_plugin("", built().library("outrigger_faulty"), &rest)
+}
+
 /// A host with `faulty` alone, and its log as JSON.
 struct Logged {
-    folder: TempDir,
     host: Host,
+    log: Box<dyn Fn() -> String>,
 }
 
 impl Logged {
@@ -59,19 +64,19 @@ impl Logged {
     }
 
     fn start_at(level: &str, rest: &str) -> Self {
-        let folder = with_faulty(rest);
-        let host = Host::start_with(HostOptions {
-            config: Some(folder.path().join("config.toml")),
-            log: Some(folder.path().join("log")),
-            set: vec!["log.format=json".to_owned(), format!("log.level={level}")],
-            ..HostOptions::default()
-        });
-        Self { folder, host }
+        let set = vec!["log.format=json".to_owned(), format!("log.level={level}")];
+        let (host, log) = logged_with(HostOptions { set, ..faulty(rest) });
+        Self { host, log: Box::new(log) }
+    }
+
+    /// Replaces the configuration.
+    fn configure(&self, rest: &str) {
+        std::fs::copy(faulty(rest).config_file().path(), self.host.config_file().path()).unwrap();
     }
 
     /// The log's lines so far with this message.
     fn whole_lines(&self, message: &str) -> Vec<Value> {
-        let text = std::fs::read_to_string(self.folder.path().join("log")).unwrap();
+        let text = (self.log)();
         let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
         let lines = whole.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         lines.filter(|line| line["fields"]["message"].as_str().is_some_and(|told| told.contains(message))).collect()
@@ -91,26 +96,6 @@ impl Logged {
     }
 }
 
-/// A folder with `faulty` and a configuration.
-fn with_faulty(rest: &str) -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::copy(built().library("outrigger_faulty"), folder.path().join("faulty.so")).unwrap();
-    configure(folder.path(), rest);
-    folder
-}
-
-/// The error of a host with `faulty` alone that cannot start.
-fn failure(rest: &str) -> String {
-    let rest = format!("grants = [\"chain/1\", \"log/1\"]\n{rest}");
-    Host::refused(&HostOptions::with_plugin("", built().library("outrigger_faulty"), &rest))
-}
-
-fn configure(folder: &Path, rest: &str) {
-    let file = folder.join("faulty.so").display().to_string();
-    let text = format!("[[plugins]]\nfile = \"{file}\"\ngrants = [\"chain/1\", \"log/1\"]\n{rest}");
-    std::fs::write(folder.join("config.toml"), text).unwrap();
-}
-
 #[test]
 fn plugin_log_has_one_line_for_each_start_stop_and_reload() {
     let mut logged = Logged::start("");
@@ -127,7 +112,7 @@ fn plugin_log_has_one_line_for_each_start_stop_and_reload() {
     check(&logged.line("started the plugin"), "the configuration");
     client.call("reloadplugin", json!(["faulty"]));
     check(&logged.line("reloaded the plugin"), "the user __cookie__");
-    configure(logged.folder.path(), "options = { refuse_init = true }\n");
+    logged.configure("options = { refuse_init = true }\n");
     client.refused("reloadplugin", json!(["faulty"]));
     let failed = logged.line("the plugin was not reloaded; the old instance continues");
     check_failed(&failed);
@@ -141,7 +126,7 @@ fn plugin_log_has_one_line_for_each_start_stop_and_reload() {
     client.refused("startplugin", json!(["nosuch\nplugin"]));
     let unknown = &logged.lines("the plugin was not started")[1];
     assert_eq!(unknown["plugin"], "nosuch\\nplugin");
-    configure(logged.folder.path(), "");
+    logged.configure("");
     client.call("startplugin", json!(["faulty"]));
     check(&logged.lines("started the plugin")[1], "the user __cookie__");
     assert!(logged.host.terminate().success());
@@ -151,8 +136,8 @@ fn plugin_log_has_one_line_for_each_start_stop_and_reload() {
 #[test]
 fn plugin_log_has_a_panics_call_and_restart_and_its_text_unless_the_plugin_may_hold_secrets() {
     let logged = Logged::start_at("debug", "");
-    let config = logged.folder.path().join("config.toml");
-    let text = std::fs::read_to_string(&config).unwrap();
+    let config = logged.host.config_file();
+    let text = std::fs::read_to_string(config.path()).unwrap();
     let mut client = logged.host.client();
     let call = json!({"id": "a\nb", "method": "faultpanic", "params": []}).to_string();
     for (at, (grants, has_text)) in [
@@ -163,7 +148,7 @@ fn plugin_log_has_a_panics_call_and_restart_and_its_text_unless_the_plugin_may_h
     .into_iter()
     .enumerate()
     {
-        std::fs::write(&config, text.replace("\"log/1\"]", grants)).unwrap();
+        std::fs::write(config.path(), text.replace("\"log/1\"]", grants)).unwrap();
         client.call("reloadplugin", json!(["faulty"]));
         client.post(&call);
         let next = |message: &str| wait_for(message, || logged.lines(message).get(at).cloned());
@@ -215,7 +200,7 @@ fn plugin_answer_longer_than_max_answer_bytes_is_an_error() {
         "The plugin's answer is too long: it has 70000 bytes, and at most 65536 are allowed (max_answer_bytes)";
     assert_eq!(client.refused("faultbraces", json!([])), (INTERNAL, too_long.to_owned()));
     assert_eq!(logged.line("the plugin's answer was refused")["method"], json!("faultbraces"));
-    configure(logged.folder.path(), "max_answer_bytes = 65536\ntrusted = true\n");
+    logged.configure("max_answer_bytes = 65536\ntrusted = true\n");
     client.call("reloadplugin", json!(["faulty"]));
     let answer = client.post(r#"{"method": "faultbraces", "params": [], "id": 1}"#);
     assert!(answer.body.len() > 70_000, "what is trusted is sent as it is");
@@ -223,13 +208,13 @@ fn plugin_answer_longer_than_max_answer_bytes_is_an_error() {
 
 #[test]
 fn routes_of_a_method_of_the_host_to_a_plugin_are_refused() {
-    let error = failure("[routes]\nstop = \"faulty\"\n");
+    let error = Host::refused(&faulty("[routes]\nstop = \"faulty\"\n"));
     assert!(error.contains("that method is reserved for the host"), "{error}");
 }
 
 #[test]
 fn plugin_log_names_a_plugin_that_cannot_be_started() {
-    let error = failure("options = { refuse_init = true }\n");
+    let error = Host::refused(&faulty("options = { refuse_init = true }\n"));
     let line = error.lines().find(|line| line.contains("the plugin was not started")).unwrap_or_default();
     assert!(line.contains("faulty.so\" asked_by=\"the configuration\" reason=\""), "{error}");
 }

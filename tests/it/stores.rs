@@ -6,11 +6,11 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use outrigger_tests::{Host, HostOptions, built};
+use outrigger_tests::{Host, HostOptions, built, plugin_section};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use super::metrics::ask;
+use super::operator::logged_with;
 
 /// Settings for the host's process, and for a process of its own.
 const PLACES: [&str; 2] = ["isolated = false\n", "isolated = true\nsandbox = \"best-effort\"\n"];
@@ -19,35 +19,18 @@ const PLACES: [&str; 2] = ["isolated = false\n", "isolated = true\nsandbox = \"b
 const CLIENTS: u64 = 4;
 const RELOADS: u64 = 6;
 
-struct Setup {
-    folder: TempDir,
+/// The configuration of the plugin alone; `rest` is added to its section.
+fn keeper(rest: &str) -> String {
+    plugin_section("outrigger_keeper", &format!("grants = [\"store/1\"]\n{rest}"))
 }
 
-impl Setup {
-    /// `rest` is added to the plugin's section.
-    fn new(rest: &str) -> Self {
-        let setup = Self { folder: tempfile::tempdir().unwrap() };
-        setup.configure(rest);
-        setup
-    }
+fn start(rest: &str) -> Host {
+    Host::start_with(HostOptions::configured(&keeper(rest)))
+}
 
-    fn config(&self) -> PathBuf {
-        self.folder.path().join("config.toml")
-    }
-
-    fn configure(&self, rest: &str) {
-        let file = built().library("outrigger_keeper").display();
-        let text = format!("[[plugins]]\nfile = \"{file}\"\ngrants = [\"store/1\"]\n{rest}");
-        std::fs::write(self.config(), text).unwrap();
-    }
-
-    fn options(&self) -> HostOptions {
-        HostOptions { config: Some(self.config()), ..HostOptions::default() }
-    }
-
-    fn start(&self) -> Host {
-        Host::start_with(self.options())
-    }
+/// Replaces the configuration of a running host.
+fn configure(host: &Host, rest: &str) {
+    std::fs::write(host.config_file().path(), keeper(rest)).unwrap();
 }
 
 fn own_folder(host: &Host) -> PathBuf {
@@ -57,9 +40,7 @@ fn own_folder(host: &Host) -> PathBuf {
 #[test]
 fn a_plugin_knows_itself_and_its_folder_and_a_durable_commit_outlives_a_killed_host() {
     for isolated in PLACES {
-        let setup =
-            Setup::new(&format!("{isolated}deadline_seconds = 7\nmax_answer_bytes = 70000\nmax_store_mib = 3\n"));
-        let host = setup.start();
+        let host = start(&format!("{isolated}deadline_seconds = 7\nmax_answer_bytes = 70000\nmax_store_mib = 3\n"));
         let mut about = host.client().call("keeperabout", json!([]));
         let folder = own_folder(&host).join("folder").canonicalize().unwrap();
         assert_eq!(folder.metadata().unwrap().permissions().mode() & 0o777, 0o700);
@@ -80,10 +61,8 @@ fn a_plugin_knows_itself_and_its_folder_and_a_durable_commit_outlives_a_killed_h
 
 #[test]
 fn host_refuses_and_reports_a_write_beyond_the_limit_of_a_store() {
-    let setup = Setup::new("max_store_mib = 1\n");
-    let log = setup.folder.path().join("log");
     let set = vec!["metrics.listen='127.0.0.1:0'".to_owned()];
-    let host = Host::start_with(HostOptions { log: Some(log.clone()), set, ..setup.options() });
+    let (host, log) = logged_with(HostOptions { set, ..HostOptions::configured(&keeper("max_store_mib = 1\n")) });
     let mut client = host.client();
     client.call("keeperput", json!(["large", 900 << 10]));
     let refused = client.refused("keeperput", json!(["more", 200 << 10]));
@@ -91,7 +70,7 @@ fn host_refuses_and_reports_a_write_beyond_the_limit_of_a_store() {
     assert_eq!(refused, (-4, text.to_owned()));
     assert_eq!(client.call("keeperget", json!(["more"])), Value::Null);
     assert_eq!(client.call("keeperget", json!(["large"])), json!(900 << 10));
-    let told = std::fs::read_to_string(&log).unwrap();
+    let told = log();
     assert!(told.contains("the plugin's store is 80 % full (max_store_mib)"), "{told}");
     let page = ask(host.metrics.unwrap(), "GET /metrics");
     assert!(page.contains("plugin_store_bound_bytes{plugin=\"keeper\"} 1048576"), "{page}");
@@ -100,8 +79,8 @@ fn host_refuses_and_reports_a_write_beyond_the_limit_of_a_store() {
 
 #[test]
 fn a_value_damaged_on_disk_is_an_error_that_names_the_file() {
-    let setup = Setup::new("");
-    let host = setup.start();
+    let options = HostOptions::configured(&keeper(""));
+    let mut host = Host::start_with(options.clone());
     let mut client = host.client();
     client.call("keeperput", json!(["key", 3000]));
     let path = own_folder(&host).join("store/data.mdb");
@@ -117,9 +96,8 @@ fn a_value_damaged_on_disk_is_an_error_that_names_the_file() {
     let (code, message) = client.refused("keeperput", json!(["other", 1]));
     assert!(code == -20 && message.contains("is damaged"), "{code} {message}");
     // The plugin does not start on the damaged store either.
-    let mut host = host;
     host.terminate();
-    let failed = Host::fail_in(host.datadir(), &setup.options());
+    let failed = Host::fail_in(host.datadir(), &options);
     let told = String::from_utf8_lossy(&failed.stderr);
     assert!(
         !failed.status.success() && told.contains("plugin 'keeper' refused to start") && told.contains("is damaged"),
@@ -130,8 +108,7 @@ fn a_value_damaged_on_disk_is_an_error_that_names_the_file() {
 #[test]
 fn reloadplugin_after_the_old_instance_loses_no_call() {
     for isolated in PLACES {
-        let setup = Setup::new(&format!("reload = \"after\"\n{isolated}"));
-        let host = setup.start();
+        let host = start(&format!("reload = \"after\"\n{isolated}"));
         let (reloads, calls) = (Arc::new(AtomicU64::new(0)), AtomicU64::new(0));
         std::thread::scope(|scope| {
             for _ in 0..CLIENTS {
@@ -163,25 +140,23 @@ fn reloadplugin_after_the_old_instance_loses_no_call() {
 
 #[test]
 fn reloadplugin_beside_cannot_have_two_writers() {
-    let without_lock = "options = { locks = false }\n";
-    let setup = Setup::new(without_lock);
-    let host = setup.start();
+    let host = start("options = { locks = false }\n");
     let mut client = host.client();
     assert_eq!(client.call("keeperadd", json!([])), json!([1, 1]));
     client.call("reloadplugin", json!(["keeper"]));
     assert_eq!(client.call("keeperadd", json!([])), json!([2, 2]));
     // The new instance would change the store while the old one answers.
-    setup.configure("options = { locks = false, version = 2 }\n");
+    configure(&host, "options = { locks = false, version = 2 }\n");
     let (code, message) = client.refused("reloadplugin", json!(["keeper"]));
     assert!(code == -1 && message.contains("the store stays at version 1"), "{code} {message}");
     assert!(message.contains("another instance of the plugin 'keeper' writes its store"), "{message}");
     assert_eq!(client.call("keeperadd", json!([])), json!([3, 3]));
     // A locked file also refuses the second instance.
-    setup.configure("");
+    configure(&host, "");
     client.call("reloadplugin", json!(["keeper"]));
     let (code, message) = client.refused("reloadplugin", json!(["keeper"]));
     assert!(code == -1 && message.contains("another instance has the file"), "{code} {message}");
-    setup.configure("reload = \"after\"\noptions = { version = 2 }\n");
+    configure(&host, "reload = \"after\"\noptions = { version = 2 }\n");
     client.call("reloadplugin", json!(["keeper"]));
     assert_eq!(
         (client.call("keeperadd", json!([])), client.call("keeperabout", json!([]))["version"].clone()),
@@ -191,23 +166,22 @@ fn reloadplugin_beside_cannot_have_two_writers() {
 
 #[test]
 fn reloadplugin_after_restores_the_former_library_or_reports_that_the_plugin_is_down() {
-    let setup = Setup::new("reload = \"after\"\n");
-    let host = setup.start();
+    let host = start("reload = \"after\"\n");
     let mut client = host.client();
-    setup.configure("reload = \"after\"\noptions = { refuses = true }\n");
+    configure(&host, "reload = \"after\"\noptions = { refuses = true }\n");
     let (code, message) = client.refused("reloadplugin", json!(["keeper"]));
     let expected =
         "plugin 'keeper' refused to start: told to refuse. The former library of the plugin 'keeper' was started again";
     assert_eq!((code, message.as_str()), (-1, expected));
     assert_eq!(client.call("keeperadd", json!([])), json!([1, 1]));
     // The new version migrates the store and then fails to start. The former one does not know the new version.
-    setup.configure("reload = \"after\"\noptions = { refuses = true, version = 2 }\n");
+    configure(&host, "reload = \"after\"\noptions = { refuses = true, version = 2 }\n");
     let (code, message) = client.refused("reloadplugin", json!(["keeper"]));
     assert!(code == -1 && message.contains("The plugin 'keeper' does not run, since its former library"), "{message}");
     assert!(message.contains("the store has version 2"), "{message}");
     assert_eq!(client.refused("keeperadd", json!([])), (-32601, "Method not found".into()));
     assert_eq!(client.plugin("keeper")["state"], json!("stopped"));
-    setup.configure("reload = \"after\"\noptions = { version = 2 }\n");
+    configure(&host, "reload = \"after\"\noptions = { version = 2 }\n");
     client.call("startplugin", json!(["keeper"]));
     assert_eq!(client.call("keeperadd", json!([])), json!([2, 2]));
     // An instance stops before the next one starts.
@@ -227,10 +201,10 @@ fn store(datadir: &Path, arguments: &[&str]) -> (bool, String) {
 
 #[test]
 fn plugin_store_exports_drops_and_imports_while_no_host_runs() {
-    let setup = Setup::new("options = { version = 3 }\n");
-    let mut host = setup.start();
+    let mut host = start("options = { version = 3 }\n");
+    let folder = tempfile::tempdir().unwrap();
     assert_eq!(host.client().call("keeperadd", json!([])), json!([1, 1]));
-    let file = setup.folder.path().join("export");
+    let file = folder.path().join("export");
     let (export, import) = (["export", file.to_str().unwrap()], ["import", file.to_str().unwrap()]);
     let (succeeded, text) = store(host.datadir(), &export);
     assert!(!succeeded && text.contains("is in use by another Outrigger"), "{text}");

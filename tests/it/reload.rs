@@ -1,17 +1,16 @@
 //! Reloads of the configuration while the host runs: `outrigger reload`, the method and SIGHUP.
 
-use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use outrigger_tests::{Authority, Client, Gate, Host, HostOptions, Reply, built, wait_until};
+use outrigger_tests::{Authority, Client, Gate, Host, HostOptions, Reply, built, plugin_section, wait_until};
 use serde_json::{Value, json};
 
-use crate::operator::audited;
+use crate::operator::{audited, logged_with};
 use crate::reach::{ask, request_of};
 use crate::users::ALICE;
 
@@ -21,11 +20,10 @@ const A_SECOND: Duration = Duration::from_secs(1);
 const CHAIN: &str =
     "[[plugins]]\nfile = \"chain\"\nisolated = false\ngrants = [\"chain/1\", \"mempool/1\", \"events/1\", \"log/1\"]\n";
 
-/// A host, and the configuration file that a test changes.
+/// A host whose configuration file a test changes, and its log.
 struct Reloaded {
     host: Host,
-    config: PathBuf,
-    log: PathBuf,
+    log: Box<dyn Fn() -> String>,
 }
 
 /// The contents of a test's configuration.
@@ -45,45 +43,29 @@ impl Text {
     }
 
     fn written(&self) -> String {
-        let mut text = format!("{}\n", self.top);
-        for (name, more) in &self.users {
-            writeln!(text, "[[rpc.users]]\nrpcauth = \"{}\"\n{more}", ALICE.replace("alice", name)).unwrap();
-        }
-        let (acme, faulty) = (built().library("outrigger_acme_mining"), built().library("outrigger_faulty"));
-        let grants = "isolated = false\ngrants = [\"chain/1\", \"mempool/1\"]";
-        write!(
-            text,
-            "{CHAIN}[[plugins]]\nfile = \"{}\"\n{grants}\noptions = {{ min_feerate = {} }}\n[[plugins]]\nfile = \"{}\"\nisolated = \
-             false\ngrants = [\"chain/1\", \"log/1\"]\noptions = {{ {} }}\n{}\n",
-            acme.display(),
-            self.min_feerate,
-            faulty.display(),
-            self.faulty,
-            self.end
-        )
-        .unwrap();
-        text
+        let user = |(name, more): &(&str, &str)| {
+            format!("[[rpc.users]]\nrpcauth = \"{}\"\n{more}\n", ALICE.replace("alice", name))
+        };
+        let users: String = self.users.iter().map(user).collect();
+        let plugin = |library: &str, grant: &str, options: &str| {
+            let grants = format!("grants = [\"chain/1\", \"{grant}\"]");
+            plugin_section(library, &format!("isolated = false\n{grants}\noptions = {{ {options} }}\n"))
+        };
+        let acme = plugin("outrigger_acme_mining", "mempool/1", &format!("min_feerate = {}", self.min_feerate));
+        let faulty = plugin("outrigger_faulty", "log/1", self.faulty);
+        format!("{}\n{users}{CHAIN}{acme}{faulty}{}\n", self.top, self.end)
     }
 }
 
 impl Reloaded {
     fn start(text: &Text) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let (config, log) = (folder.path().join("outrigger.toml"), folder.path().join("log"));
-        std::fs::write(&config, text.written()).unwrap();
-        let options = HostOptions {
-            config: Some(config.clone()),
-            log: Some(log.clone()),
-            level_of_file: true,
-            ..HostOptions::default()
-        };
-        // The folder outlives this function for the host, and is removed with other temporary files.
-        let _ = folder.keep();
-        Self { host: Host::start_with(options), config, log }
+        let options = HostOptions { level_of_file: true, ..HostOptions::configured(&text.written()) };
+        let (host, log) = logged_with(options);
+        Self { host, log: Box::new(log) }
     }
 
     fn write(&self, text: &Text) {
-        std::fs::write(&self.config, text.written()).unwrap();
+        std::fs::write(self.host.config_file().path(), text.written()).unwrap();
     }
 
     /// Runs `outrigger reload` with these arguments: the exit code, standard output and standard error.
@@ -116,7 +98,7 @@ impl Reloaded {
     }
 
     fn log(&self) -> String {
-        std::fs::read_to_string(&self.log).unwrap()
+        (self.log)()
     }
 
     fn min_feerate(&self) -> Value {
@@ -335,7 +317,7 @@ fn reload_that_fails_changes_nothing_and_exits_2_with_the_reason() {
     };
     let bob = [("bob", "")];
     host.write(&Text { top: "[rpc]\nthread = 4", ..Text::of(&bob) });
-    unchanged("outrigger.toml:2: rpc.thread: unknown field `thread`; did you mean 'threads'?");
+    unchanged(":2: rpc.thread: unknown field `thread`; did you mean 'threads'?");
     host.write(&Text { min_feerate: 2, ..Text::of(&[("bob", "methods = [\"getblokcount\"]")]) });
     unchanged("there is no method 'getblokcount'");
     host.write(&Text { top: "[log]\nlevel = \"loud\"", min_feerate: 2, ..Text::of(&bob) });

@@ -207,12 +207,6 @@ fn plugin_answer_longer_than_max_answer_bytes_is_an_error() {
 }
 
 #[test]
-fn routes_of_a_method_of_the_host_to_a_plugin_are_refused() {
-    let error = Host::refused(&faulty("[routes]\nstop = \"faulty\"\n"));
-    assert!(error.contains("that method is reserved for the host"), "{error}");
-}
-
-#[test]
 fn plugin_log_names_a_plugin_that_cannot_be_started() {
     let error = Host::refused(&faulty("options = { refuse_init = true }\n"));
     let line = error.lines().find(|line| line.contains("the plugin was not started")).unwrap_or_default();

@@ -70,15 +70,6 @@ fn rpc_listen_takes_several_addresses_and_call_finds_the_first() {
 }
 
 #[test]
-fn stop_ends_the_host_in_order() {
-    let mut host = Host::start();
-    assert!(host.client().call("uptime", json!([])).is_u64());
-    assert_eq!(host.client().call("stop", json!([])), json!("Outrigger stopping"));
-    assert_eq!(host.wait().code(), Some(0));
-    assert!(!host.network_folder().join(".cookie").exists(), "the cookie outlives the host");
-}
-
-#[test]
 fn startup_refuses_verify_with_the_reason() {
     let output = std::process::Command::new(&built().binary).args(["run", "--verify"]).output().unwrap();
     let error = String::from_utf8(output.stderr).unwrap();

@@ -108,13 +108,13 @@ fn listings() {
 fn rows() {
     let medians = [false, true].map(|isolated| {
         let how = if isolated { "isolated = true\nsandbox = \"best-effort\"\n" } else { "" };
-        let rest = format!("{how}grants = [\"wallet-read/1\"]\n");
-        let options = HostOptions::with_plugin(&all_groups(), built().library("outrigger_row_walk"), &rest);
+        let rest = format!("{how}grants = [\"store/1\", \"wallet-read/1\"]\n");
+        let options = HostOptions::with_plugin(&all_groups(), built().library("outrigger_keeper"), &rest);
         let host = Host::start_with(options);
         let mut wallet = host.new_wallet("w");
         let mut payer = Payer::new(host.client(), &mut wallet);
         payer.pay(ROWS);
-        let times = wallet.call("walkrows", json!([WALKS]));
+        let times = wallet.call("keeperhistory", json!([WALKS]));
         median(times.as_array().unwrap().iter().map(|time| Duration::from_nanos(time.as_u64().unwrap())).collect())
     });
     row(&format!("{ROWS} rows of a wallet, read by a plugin"), "ms", medians.map(milliseconds));

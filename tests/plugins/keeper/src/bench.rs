@@ -1,9 +1,10 @@
-//! The methods that `bench store` measures.
+//! The methods that `bench store` and `bench isolated` measure.
 #![allow(clippy::indexing_slicing, clippy::cast_possible_truncation, reason = "a benchmark")]
 
 use std::time::Instant;
 
 use outrigger_sdk::service::store::KeyRange;
+use outrigger_sdk::service::wallet::{HistoryQuery, HistoryRange};
 use outrigger_sdk::store::Batch;
 use outrigger_sdk::wire::Blob;
 use outrigger_sdk::{Call, RpcError, methods};
@@ -78,5 +79,38 @@ impl Keeper {
         assert_eq!(bytes as u64, rows * 64);
         let each = began.elapsed().as_nanos() as f64 / rows as f64;
         Ok(each)
+    }
+
+    /// Walks through the confirmed history of the wallet, and gives the nanoseconds of each walk.
+    ///
+    /// * `rounds` - How many walks.
+    #[method]
+    fn keeperhistory(call: &Call<'_>, rounds: u64) -> Result<Vec<u64>, RpcError> {
+        let once = |_| {
+            let began = Instant::now();
+            walk(call)?;
+            Ok(began.elapsed().as_nanos() as u64)
+        };
+        (0..rounds).map(once).collect()
+    }
+}
+
+/// Reads each row. Returns the sum of the amounts, so that the compiler cannot omit a read.
+fn walk(call: &Call<'_>) -> Result<u64, RpcError> {
+    let range = HistoryRange::Confirmed { from_height: 0 };
+    let mut query = HistoryQuery { range, reverse: false, after: None, limit: u32::MAX };
+    let mut sum = 0_u64;
+    loop {
+        let batch = call.host.wallet.history(call.scope, query.clone())?;
+        let batch = batch.view().map_err(|error| RpcError::internal(error.to_string()))?;
+        for row in batch.rows {
+            let transaction = row.open()?.0;
+            let paid: u64 = transaction.outputs.iter().map(|output| output.value.to_sat()).sum();
+            sum = sum.wrapping_add(transaction.debit_spendable.to_sat()).wrapping_add(paid);
+        }
+        match batch.next {
+            Some(next) => query.after = Some(Blob(next.to_vec())),
+            None => return Ok(std::hint::black_box(sum)),
+        }
     }
 }

@@ -49,7 +49,15 @@ fn open(folder: &str, locks: bool) -> Result<File, String> {
     Ok(file)
 }
 
-#[plugin(id = "keeper", summary = "Keeps a number", services = ["store/1"], restartable, folder, methods = [self, bench])]
+#[plugin(
+    id = "keeper",
+    summary = "Keeps a number",
+    services = ["store/1"],
+    optional = ["wallet-read/1"],
+    restartable,
+    folder,
+    methods = [self, bench]
+)]
 impl Plugin for Keeper {
     type Options = Options;
 

@@ -23,31 +23,6 @@ fn ids(candidate: &Candidate) -> Vec<Txid> {
 }
 
 #[test]
-fn selection_counts_child_fees_for_parents_and_orders_parents_first() {
-    let node = TestNode::new();
-    let coinbases = extend_by(&node, 103);
-    let poor = spend(&[(coinbases[0], 0)], &[COINBASE / 2, COINBASE / 2 - 200]);
-    let middle = spend(&[(coinbases[1], 0)], &[COINBASE - 5_000]);
-    let rich = spend(&[(poor.compute_txid(), 0), (poor.compute_txid(), 1)], &[COINBASE - 50_200]);
-    for tx in [&poor, &middle, &rich] {
-        accept(&node, tx);
-    }
-    let first = candidate(&node);
-    let candidate = &first;
-    assert_eq!(ids(candidate), [poor.compute_txid(), rich.compute_txid(), middle.compute_txid()]);
-    assert_eq!(candidate.transactions[1].depends, [1, 1]);
-    assert_eq!((candidate.fees, candidate.transactions[0].fee), (Amount::from_sat(55_200), Amount::from_sat(200)));
-    assert_eq!(candidate.transactions[2].weight, middle.weight());
-    assert_eq!((candidate.next.tip, candidate.next.subsidy), (node.tip(), Amount::from_sat(COINBASE)));
-    node.prioritise(middle.compute_txid(), SignedAmount::from_sat(1_000_000)).unwrap();
-    let other = self::candidate(&node);
-    assert_eq!(ids(&other)[0], middle.compute_txid());
-    assert_eq!(other.transactions[0].fee, Amount::from_sat(5_000));
-    node.prioritise(middle.compute_txid(), SignedAmount::from_sat(-1_000_000)).unwrap();
-    assert_eq!(ids(&self::candidate(&node))[2], middle.compute_txid());
-}
-
-#[test]
 fn selection_is_returned_once_per_version() {
     let limits = MempoolLimits { block_feerate: FeeRate::from_sat_per_kvb(20_000), ..MempoolLimits::default() };
     let node = TestNode::with(Settings { mempool: limits, ..Settings::default() });
@@ -191,7 +166,14 @@ fn selection_equals_a_naive_one() {
         node.prioritise(txid, SignedAmount::from_sat(if index % 2 == 0 { 9_000 } else { -700 })).unwrap();
     }
     node.pool.read().graph.assert_consistent();
-    assert_eq!(ids(&candidate(&node)), naive(&node));
+    let chosen = candidate(&node);
+    assert_eq!(ids(&chosen), naive(&node));
+    // The deltas do not change the fees that a block pays.
+    let entries = node.mempool_entries(&ids(&chosen)).unwrap();
+    let fees: Vec<Amount> = entries.into_iter().flatten().map(|entry| entry.fee).collect();
+    assert_eq!(chosen.transactions.iter().map(|selected| selected.fee).collect::<Vec<_>>(), fees);
+    let all: Amount = fees.into_iter().sum();
+    assert_eq!((chosen.fees, chosen.next.subsidy), (all, Amount::from_sat(COINBASE)));
 }
 
 #[test]

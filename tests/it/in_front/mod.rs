@@ -35,7 +35,7 @@ mod rewind;
 mod selections;
 mod sending;
 mod slow;
-mod twins;
+pub mod twins;
 mod users;
 mod version_3;
 mod waiting;

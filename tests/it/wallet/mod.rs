@@ -19,6 +19,8 @@ mod wallets;
 use outrigger_tests::{Client, NOBODY};
 use serde_json::{Value, json};
 
+use crate::in_front::twins::Wallets;
+
 fn keys(object: &Value) -> Vec<&str> {
     object.as_object().unwrap().keys().map(String::as_str).collect()
 }
@@ -39,4 +41,13 @@ fn fund(client: &mut Client, kind: &str) {
     let address = client.call("getnewaddress", json!(["", kind]));
     client.call("generatetoaddress", json!([1, address]));
     client.call("generatetoaddress", json!([100, NOBODY]));
+}
+
+/// Checks that both wallets make a transaction with the same fee, or refuse it with the same text.
+#[track_caller]
+fn check_fee(wallets: &mut Wallets, method: &str, params: &Value, what: &str) -> Result<Value, (i64, String)> {
+    // The inputs' order is random, so only the fee is compared.
+    let [ours, theirs] = wallets.ask(method, params).map(|told| told.map(|answer| answer["fee"].clone()));
+    assert_eq!(ours, theirs, "{method} {params} {what}");
+    ours
 }

@@ -1,55 +1,36 @@
 //! The fees of spending coins of all kinds of scripts, beside a real bitcoind with the same descriptors and coins.
 
-use outrigger_tests::{Client, Host, HostOptions, XPRV, bitcoind};
+use outrigger_tests::{Client, XPRV};
 use serde_json::{Value, json};
 
+use super::check_fee;
 use super::compared::FOREIGN;
+use crate::in_front::twins::Wallets;
 
 const NOBODY: &str = "0250929b74c1a04954b78b4b6035e97a5e078a5a0f28ec96d547bfee9ace803ac0";
 
-/// A host's wallet and one of the node.
-struct Beside {
-    ours: Client,
-    theirs: Client,
+/// Makes two wallets without keys. Each name has a change branch of its own: all keys derive from one master key.
+fn make(wallets: &mut Wallets, name: &str, change: &str) {
+    wallets.make(name, &[json!(false), json!(true)]);
+    import(wallets, &format!("wpkh({}/*)", private(change)), true);
 }
 
-impl Beside {
-    /// Two wallets without keys. Each name has a change branch of its own: all keys derive from one master key.
-    fn new(host: &Host, name: &str) -> Self {
-        let [ours, theirs] = [host.client(), host.node.as_ref().unwrap().client()]
-            .map(|mut client| client.create_wallet(name, json!({"blank": true})));
-        Self { ours, theirs }
+/// Imports a descriptor into both wallets, and returns its address.
+fn import(wallets: &mut Wallets, text: &str, internal: bool) -> Value {
+    let desc = wallets.ours.with_checksum(text);
+    let mut request = json!({"desc": desc, "timestamp": "now", "active": internal, "internal": internal});
+    if internal {
+        request["range"] = json!([0, 99]);
     }
-
-    /// Imports a descriptor into both wallets, and returns its address.
-    fn import(&mut self, text: &str, internal: bool) -> Value {
-        let desc = self.ours.with_checksum(text);
-        let mut request = json!({"desc": desc, "timestamp": "now", "active": internal, "internal": internal});
-        if internal {
-            request["range"] = json!([0, 99]);
-        }
-        for client in [&mut self.ours, &mut self.theirs] {
-            let imported = client.call("importdescriptors", json!([[request]]));
-            assert_eq!(imported[0]["success"], true, "{text}: {imported}");
-        }
-        if internal {
-            return Value::Null;
-        }
-        let public = self.ours.call("getdescriptorinfo", json!([text]))["descriptor"].clone();
-        self.ours.call("deriveaddresses", json!([public]))[0].clone()
+    for client in [&mut wallets.ours, &mut wallets.theirs] {
+        let imported = client.call("importdescriptors", json!([[request]]));
+        assert_eq!(imported[0]["success"], true, "{text}: {imported}");
     }
-
-    /// Checks that a call has the same fee or error in both wallets, and returns it.
-    #[track_caller]
-    fn check(&mut self, method: &str, params: &Value, what: &str) -> Value {
-        let [ours, theirs] = [&mut self.ours, &mut self.theirs].map(|client| {
-            client
-                .try_call(method, params.clone())
-                .map_or_else(|error| json!([error.code, error.message]), |answer| json!(["made", answer["fee"]]))
-        });
-        assert_eq!(ours, theirs, "{method} {params} {what}");
-        ours
+    if internal {
+        return Value::Null;
     }
+    let public = wallets.ours.call("getdescriptorinfo", json!([text]))["descriptor"].clone();
+    wallets.ours.call("deriveaddresses", json!([public]))[0].clone()
 }
 
 /// The key at a path below the master key, with its private key.
@@ -59,18 +40,14 @@ fn private(path: &str) -> String {
 
 #[test]
 fn wallet_weighs_and_spends_coins_of_all_scripts_as_bitcoind_does() {
-    if bitcoind::installed().is_none() {
-        return;
-    }
-    let host = Host::start_with(HostOptions::in_front_of(&["-addresstype=bech32", "-fallbackfee=0.0001"]));
-    check_spent_miniscripts(&host);
-    check_weighed_miniscripts(&host);
-    check_inputs_of_others(&host);
+    let Some(mut wallets) = Wallets::start() else { return };
+    check_spent_miniscripts(&mut wallets);
+    check_weighed_miniscripts(&mut wallets);
+    check_inputs_of_others(&mut wallets);
 }
 
-fn check_weighed_miniscripts(host: &Host) {
-    let mut beside = Beside::new(host, "weighed");
-    beside.import(&format!("wpkh({}/*)", private("99")), true);
+fn check_weighed_miniscripts(wallets: &mut Wallets) {
+    make(wallets, "weighed", "99");
     let key = |number: u8| private(&number.to_string());
     let (a, b, c) = (key(1), key(2), key(3));
     let hash = "11".repeat(32);
@@ -95,40 +72,40 @@ fn check_weighed_miniscripts(host: &Host) {
         format!("tr({NOBODY},pk({a}))"),
         format!("tr({NOBODY},multi_a(2,{a},{b},{c}))"),
     ];
-    let addresses: Vec<Value> = descriptors.iter().map(|text| beside.import(text, false)).collect();
-    let mut payer = host.new_wallet("payer");
+    let addresses: Vec<Value> = descriptors.iter().map(|text| import(wallets, text, false)).collect();
+    let mut payer = wallets.host.new_wallet("payer");
     let mine = payer.call("getnewaddress", json!([]));
-    host.client().call("generatetoaddress", json!([1, mine]));
-    host.client().call("generatetoaddress", json!([100, FOREIGN]));
+    wallets.host.client().call("generatetoaddress", json!([1, mine]));
+    wallets.host.client().call("generatetoaddress", json!([100, FOREIGN]));
     let outputs: Value = addresses
         .iter()
         .map(|address| (address.as_str().unwrap().to_owned(), json!(1)))
         .collect::<serde_json::Map<_, _>>()
         .into();
     payer.call("sendmany", json!(["", outputs]));
-    host.client().call("generatetoaddress", json!([1, FOREIGN]));
-    let coins = beside.ours.call("listunspent", json!([])).as_array().unwrap().clone();
+    wallets.host.client().call("generatetoaddress", json!([1, FOREIGN]));
+    let coins = wallets.ours.call("listunspent", json!([])).as_array().unwrap().clone();
     assert_eq!(coins.len(), descriptors.len());
     for (text, address) in descriptors.iter().zip(&addresses) {
         let coin = coins.iter().find(|coin| coin["address"] == *address).unwrap();
         for feerate in [1, 10] {
             let input = json!([{"txid": coin["txid"], "vout": coin["vout"]}]);
             let options = json!({"fee_rate": feerate, "add_inputs": false, "change_type": "bech32"});
-            let told = beside.check("walletcreatefundedpsbt", &json!([input, [{FOREIGN: 0.5}], 0, options]), text);
-            assert_eq!(told[0], "made", "{text}: {told}");
+            let params = json!([input, [{FOREIGN: 0.5}], 0, options]);
+            check_fee(wallets, "walletcreatefundedpsbt", &params, text).unwrap();
             // Chosen by the wallet, while all others are locked.
             let others: Vec<Value> = coins
                 .iter()
                 .filter(|other| *other != coin)
                 .map(|other| json!({"txid": other["txid"], "vout": other["vout"]}))
                 .collect();
-            for client in [&mut beside.ours, &mut beside.theirs] {
+            for client in [&mut wallets.ours, &mut wallets.theirs] {
                 client.call("lockunspent", json!([false, others]));
             }
             let options = json!({"fee_rate": feerate, "change_type": "bech32"});
-            let told = beside.check("walletcreatefundedpsbt", &json!([[], [{FOREIGN: 0.5}], 0, options]), text);
-            assert_eq!(told[0], "made", "{text}: {told}");
-            for client in [&mut beside.ours, &mut beside.theirs] {
+            let params = json!([[], [{FOREIGN: 0.5}], 0, options]);
+            check_fee(wallets, "walletcreatefundedpsbt", &params, text).unwrap();
+            for client in [&mut wallets.ours, &mut wallets.theirs] {
                 client.call("lockunspent", json!([true, others]));
             }
         }
@@ -136,39 +113,37 @@ fn check_weighed_miniscripts(host: &Host) {
     // All coins together.
     let options = json!({"fee_rate": 5, "change_type": "bech32"});
     let all = json!([[], [{FOREIGN: descriptors.len() as f64 - 0.01}], 0, options]);
-    assert_eq!(beside.check("walletcreatefundedpsbt", &all, "all")[0], "made");
+    check_fee(wallets, "walletcreatefundedpsbt", &all, "all").unwrap();
 }
 
 /// sendtoaddress spends miniscripts that the wallet's keys can satisfy.
-fn check_spent_miniscripts(host: &Host) {
-    let mut beside = Beside::new(host, "spent");
-    beside.import(&format!("wpkh({}/*)", private("98")), true);
+fn check_spent_miniscripts(wallets: &mut Wallets) {
+    make(wallets, "spent", "98");
     let addresses = [
         format!("wsh(or_d(pk({}),and_v(v:pkh({NOBODY}),older(10))))", private("1")),
         format!("tr({NOBODY},pk({}))", private("2")),
         // Needs a timelock that the payment does not wait for.
         format!("wsh(or_d(pk({NOBODY}),and_v(v:pkh({}),older(10))))", private("3")),
     ]
-    .map(|text| beside.import(&text, false));
-    let mut node = host.client();
+    .map(|text| import(wallets, &text, false));
+    let mut node = wallets.host.client();
     for address in &addresses {
         node.call("generatetoaddress", json!([1, address]));
     }
     node.call("generatetoaddress", json!([100, FOREIGN]));
     for _ in 0..2 {
-        let txid = beside.ours.call("sendtoaddress", json!([FOREIGN, 40]));
+        let txid = wallets.ours.call("sendtoaddress", json!([FOREIGN, 40]));
         assert!(node.call("getrawmempool", json!([])).as_array().unwrap().contains(&txid), "{txid}");
     }
-    assert_eq!(beside.ours.refused("sendtoaddress", json!([FOREIGN, 40])).0, -6);
+    assert_eq!(wallets.ours.refused("sendtoaddress", json!([FOREIGN, 40])).0, -6);
 }
 
 /// psbtbumpfee weighs foreign inputs by their signatures.
-fn check_inputs_of_others(host: &Host) {
-    let mut beside = Beside::new(host, "bumped");
-    let mine = beside.import(&format!("wpkh({}/5)", private("1")), false);
-    beside.import(&format!("wpkh({}/*)", private("97")), true);
-    let mut node = host.client();
-    let mut others = ["legacy", "p2sh-segwit", "bech32"].map(|kind| (kind, host.new_wallet(kind)));
+fn check_inputs_of_others(wallets: &mut Wallets) {
+    make(wallets, "bumped", "97");
+    let mine = import(wallets, &format!("wpkh({}/5)", private("1")), false);
+    let mut node = wallets.host.client();
+    let mut others = ["legacy", "p2sh-segwit", "bech32"].map(|kind| (kind, wallets.host.new_wallet(kind)));
     for (kind, other) in &mut others {
         let theirs = other.call("getnewaddress", json!(["", kind]));
         node.call("generatetoaddress", json!([1, mine]));
@@ -184,17 +159,16 @@ fn check_inputs_of_others(host: &Host) {
             value += coin["amount"].as_f64().unwrap();
             json!({"txid": coin["txid"], "vout": coin["vout"], "sequence": 0xffff_fffd_u32})
         };
-        let inputs = json!([coin(&mut beside.ours), coin(other)]);
-        let change = beside.ours.call("getrawchangeaddress", json!(["bech32"]));
+        let inputs = json!([coin(&mut wallets.ours), coin(other)]);
+        let change = wallets.ours.call("getrawchangeaddress", json!(["bech32"]));
         let change = json!({change.as_str().unwrap(): 0.9999});
         let raw = node.call("createrawtransaction", json!([inputs, [{FOREIGN: value - 1.0}, change]]));
-        let raw = beside.ours.call("signrawtransactionwithwallet", json!([raw]))["hex"].clone();
+        let raw = wallets.ours.call("signrawtransactionwithwallet", json!([raw]))["hex"].clone();
         let signed = other.call("signrawtransactionwithwallet", json!([raw]));
         assert_eq!(signed["complete"], true, "{signed}");
         let paid = node.call("sendrawtransaction", json!([signed["hex"]]));
         for options in [json!({"fee_rate": 77}), json!({"fee_rate": 200})] {
-            let told = beside.check("psbtbumpfee", &json!([paid, options]), kind);
-            assert_eq!(told[0], "made", "{kind}: {told}");
+            check_fee(wallets, "psbtbumpfee", &json!([paid, options]), kind).unwrap();
         }
         node.call("generatetoaddress", json!([1, FOREIGN]));
     }

@@ -119,11 +119,4 @@ mod tests {
         assert_eq!(names.len(), ScriptError::ALL.len());
         assert_eq!(texts.len(), ScriptError::ALL.len());
     }
-
-    #[test]
-    fn signing_words_two_errors_differently() {
-        let differing: Vec<_> =
-            ScriptError::ALL.iter().filter(|error| error.signing_text() != error.to_string()).collect();
-        assert_eq!(differing, [&ScriptError::InvalidStackOperation, &ScriptError::SigNullFail]);
-    }
 }

@@ -74,32 +74,3 @@ impl Sighash {
         self.0 & !ANYONECANPAY == SINGLE
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_those_of_the_rpcs_and_case_matters() {
-        for (name, value) in NAMES {
-            let sighash = Sighash::from_name(name).unwrap();
-            assert_eq!((sighash.name(), sighash.taproot()), (name, value));
-        }
-        for bad in ["", "all", "ALL|ALL", "ANYONECANPAY", "DEFAULT|ANYONECANPAY", "ALL|ANYONECANPAY "] {
-            let message = format!("'{bad}' is not a valid sighash parameter.");
-            assert_eq!(Sighash::from_name(bad), Err(RpcError::invalid_parameter(message)));
-        }
-    }
-
-    #[test]
-    fn default_is_all_for_ecdsa_only() {
-        assert_eq!((Sighash::DEFAULT.ecdsa(), Sighash::DEFAULT.taproot()), (1, 0));
-        assert_eq!((Sighash::ALL.ecdsa(), Sighash::ALL.taproot()), (1, 1));
-    }
-
-    #[test]
-    fn single_is_seen_with_and_without_anyonecanpay() {
-        let singles = NAMES.iter().filter(|(_, value)| Sighash(*value).is_single()).map(|(name, _)| *name);
-        assert_eq!(singles.collect::<Vec<_>>(), ["SINGLE", "SINGLE|ANYONECANPAY"]);
-    }
-}

@@ -92,17 +92,6 @@ mod tests {
     use super::*;
 
     const MAIN_COMPRESSED: &str = "KwDiBf89QgGbjEhKnhXJuH7LrciVrZi3qYjgd9M7rFU73sVHnoWn";
-    const MAIN_UNCOMPRESSED: &str = "5HpHagT65TZzG1PH3CSu63k8DbpvD8s5ip4nEB3kEsreAnchuDf";
-
-    #[test]
-    fn wif_reads_compressed_and_uncompressed_keys() {
-        let key = WifKey::parse(MAIN_COMPRESSED, NetworkKind::Main).unwrap();
-        assert!(key.is_compressed());
-        assert_eq!(&key.public_key()[..4], [0x02, 0x79, 0xbe, 0x66]);
-        let key = WifKey::parse(MAIN_UNCOMPRESSED, NetworkKind::Main).unwrap();
-        assert!(!key.is_compressed());
-        assert_eq!((key.public_key().len(), &key.public_key()[..4]), (65, &[0x04, 0x79, 0xbe, 0x66][..]));
-    }
 
     fn encoded(prefix: u8, secret: &[u8], tail: &[u8]) -> String {
         base58::encode_check(&[&[prefix], secret, tail].concat())

@@ -70,21 +70,3 @@ fn missing_amount(output: &TxOut) -> RpcError {
     script.truncate(SHOWN_SCRIPT_DIGITS);
     RpcError::type_error(format!("Missing amount for CTxOut(nValue={value}, scriptPubKey={script})"))
 }
-
-#[cfg(test)]
-mod tests {
-    use bitcoin::{Amount, ScriptBuf};
-
-    use super::*;
-
-    #[test]
-    fn a_missing_amount_shows_the_start_of_the_script() {
-        let script_pubkey = ScriptBuf::from_hex("00148573f6fb498f33d94d583f6f1f7f1501d5cc42bc").unwrap();
-        let output = TxOut { value: Amount::MAX_MONEY, script_pubkey };
-        let shown = "CTxOut(nValue=21000000.00000000, scriptPubKey=00148573f6fb498f33d94d583f6f1f)";
-        assert_eq!(missing_amount(&output), RpcError::type_error(format!("Missing amount for {shown}")));
-        let output = TxOut { value: Amount::from_sat(1), script_pubkey: ScriptBuf::from_hex("51").unwrap() };
-        let shown = "Missing amount for CTxOut(nValue=0.00000001, scriptPubKey=51)";
-        assert_eq!(missing_amount(&output), RpcError::type_error(shown));
-    }
-}

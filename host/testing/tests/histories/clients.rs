@@ -11,7 +11,7 @@ impl World {
     pub fn abandon(&mut self, number: usize) -> Result<(), String> {
         let Some(named) = nth(self.made.clone(), number) else { return Ok(()) };
         let expected = self.naive.abandon(named.txid).map(|()| "null".to_owned()).map_err(str::to_owned);
-        let answer = self.asked.call("abandontransaction", json!([named.txid.to_string()]));
+        let answer = self.ask("abandontransaction", json!([named.txid.to_string()]));
         if answer == expected { Ok(()) } else { Err(format!("abandontransaction: {answer:?}, wanted {expected:?}")) }
     }
 

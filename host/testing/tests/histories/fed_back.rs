@@ -32,7 +32,7 @@ impl Shop {
     fn poll(&mut self, world: &World) -> Result<(), String> {
         let before = std::mem::take(&mut self.told);
         let fork = self.last.as_ref().map(|hash| world.naive.fork(hash.parse().unwrap()));
-        let answer = world.asked.call("listsinceblock", json!([self.last, self.target, true]))?;
+        let answer = world.ask("listsinceblock", json!([self.last, self.target, true]))?;
         let answer: Value = serde_json::from_str(&answer).unwrap();
         self.last = answer["lastblock"].as_str().map(str::to_owned);
         self.told = before.clone();
@@ -65,7 +65,7 @@ impl Shop {
         now: &BTreeMap<String, (Value, i64)>,
     ) -> Result<(), String> {
         let (naive, text) = (&world.naive, txid.to_string());
-        let answer = world.asked.call("gettransaction", json!([text, true]))?;
+        let answer = world.ask("gettransaction", json!([text, true]))?;
         let answer: Value = serde_json::from_str(&answer).unwrap();
         let visible = !answer["details"].as_array().unwrap().is_empty();
         let told = self.told.get(&text);

@@ -1,17 +1,15 @@
 //! Random histories: payments, blocks, reorganisations, double spends, replacements, abandons, late imports, restarts.
 //! After each step each answer of the history plugin is compared, byte by byte, with a naive recomputation from the raw
-//! blocks and the mempool. `faulty.rs` plays them on a node that fails now and then.
+//! blocks and the mempool, also on a node that fails now and then. Once the fault has ended and the wallet has caught up, each
+//! answer equals a recomputation from everything that the wallet could see.
 //!
 //! All runs play the same histories, unless `OUTRIGGER_HISTORIES=N` sets another number of histories, or `OUTRIGGER_SEED=S`
 //! another seed. A failing history is shrunk, and its steps are printed.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a broken expectation fails the test")]
 
 mod answers;
-mod asked;
-mod bystander;
 mod cast;
 mod clients;
-mod faulty;
 mod fed_back;
 mod logged;
 mod naive;
@@ -28,7 +26,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, Test
 use serde_json::{Value, json};
 
 use answers::{Answers, Asked, satoshi};
-use steps::{Step, TEXTS, histories};
+use steps::{Step, TEXTS, faulty_histories, histories};
 use world::World;
 
 /// After each step, listsinceblock is called for this many blocks in the chain, and as many stale blocks.
@@ -66,11 +64,10 @@ fn equal(what: &str, answer: Result<String, String>, expected: &Value) -> Result
 
 fn compare(world: &World, number: usize) -> Result<(), String> {
     let answers = Answers { naive: &world.naive, roles: &world.roles };
-    let ask = |method: &str, arguments: Value| world.asked.call(method, arguments);
     for named in &world.made {
         for watch in [false, true] {
             let (what, answer) =
-                (named.txid.to_string(), ask("gettransaction", json!([named.txid.to_string(), watch])));
+                (named.txid.to_string(), world.ask("gettransaction", json!([named.txid.to_string(), watch])));
             match answers.transaction(named.txid, watch) {
                 Some(expected) => equal(&what, answer, &expected)?,
                 None if answer == Err("Invalid or non-wallet transaction id".into()) => {}
@@ -83,14 +80,14 @@ fn compare(world: &World, number: usize) -> Result<(), String> {
         let asked = Asked { watch, label: asked_labels[(number + which) % 5], change: (number + which) % 3 == 1 };
         let arguments = json!([block.map(|hash| hash.to_string()), target, watch, removed, asked.change, asked.label]);
         let what = format!("listsinceblock {arguments}");
-        equal(&what, ask("listsinceblock", arguments), &answers.since(block, target, asked, removed))?;
+        equal(&what, world.ask("listsinceblock", arguments), &answers.since(block, target, asked, removed))?;
     }
     let labels = [None].into_iter().chain(TEXTS.into_iter().skip(1).chain(["late", "watched"]).map(Some));
     for (label, (count, skip)) in labels.flat_map(|label| [(1000, 0), (3, 2), (number, 1)].map(|part| (label, part))) {
         let arguments = json!([label.unwrap_or("*"), count, skip, number.is_multiple_of(2)]);
         let what = format!("listtransactions {arguments}");
         let expected = answers.latest(label, count, skip, number.is_multiple_of(2));
-        equal(&what, ask("listtransactions", arguments), &expected)?;
+        equal(&what, world.ask("listtransactions", arguments), &expected)?;
     }
     balances_agree(world)?;
     logged::log_agrees(world)?;
@@ -166,7 +163,7 @@ fn coins_agree(world: &World) -> Result<(), String> {
         let held: i128 = held.map(|output| i128::from(output.value.to_sat())).sum();
         let mut told = 0;
         for met in naive.met.iter().filter(|met| naive.place(met.named.txid).is_some()) {
-            let answer = world.asked.call("gettransaction", json!([met.named.txid.to_string(), watch]))?;
+            let answer = world.ask("gettransaction", json!([met.named.txid.to_string(), watch]))?;
             let answer: Value = serde_json::from_str(&answer).unwrap();
             told += satoshi(&answer["amount"]) + answer.get("fee").map_or(0, satoshi);
             let immature = answer["details"].as_array().unwrap().iter().filter(|e| e["category"] == "immature");
@@ -203,4 +200,9 @@ fn play(steps: &[Step]) -> Result<(), String> {
 #[test]
 fn every_answer_is_that_of_a_recomputation_from_the_raw_blocks() {
     check(150, 1, histories(30), |steps| play(&steps));
+}
+
+#[test]
+fn every_answer_after_a_fault_of_the_node_is_that_of_a_recomputation() {
+    check(60, 3, faulty_histories(20), |steps| play(&steps));
 }

@@ -8,9 +8,8 @@ use std::time::Duration;
 
 use outrigger_node::{Node as _, NodeEvent};
 use outrigger_service::ErrorKind;
+use serde_json::json;
 
-use super::asked::Asked;
-use super::bystander::Bystander;
 use super::cast::STRANGER;
 use super::naive::RawBlock;
 use super::steps::{After, Fault, Make, Pick, Plan, STEPS_DURING_FAULT, Step};
@@ -51,22 +50,14 @@ impl World {
             Fault::Slow => self.host.node.faults.set_slow(SLOW),
             fault => self.begin(fault, first),
         }
-        self.work_beside(fault)?;
         for step in steps {
             self.play(step)?;
-            self.work_beside(fault)?;
         }
         match fault {
             Fault::Slow => self.host.node.faults.set_slow(Duration::ZERO),
             _ => self.end(last),
         }
         Ok(())
-    }
-
-    /// Makes the bystander's calls if the node hangs.
-    fn work_beside(&self, fault: Fault) -> Result<(), String> {
-        let bystander = self.bystander.as_ref().filter(|_| fault == Fault::Hanging);
-        bystander.map_or(Ok(()), Bystander::works)
     }
 
     /// Starts a fault. The wallet notices it when a block arrives.
@@ -185,10 +176,7 @@ impl World {
     pub fn restart(&mut self) {
         self.view();
         self.host.restart(|_| {});
-        self.asked = Asked::of(&self.host);
-        if let Some(bystander) = &mut self.bystander {
-            bystander.start(&self.host);
-        }
+        self.plugin = self.host.start(json!({}));
         if self.is_seen() {
             self.naive.read_pool(self.now());
             self.adopt();

@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use bitcoin::hashes::Hash;
 use bitcoin::{Amount, BlockHash, OutPoint, ScriptBuf, Sequence, TxOut, Txid};
+use outrigger_history::HistoryPlugin;
+use outrigger_sdk::testing::TestPlugin;
 use outrigger_service::chain::{BlockRef, Coin};
 use outrigger_service::wallet::WalletCoin;
 use outrigger_service::{Chain, Mempool, Scope};
 use outrigger_wallet_engine::WalletView;
+use serde_json::{Value, json};
 
-use super::asked::Asked;
-use super::bystander::Bystander;
 use super::cast::{INDEXES, NOTE, Role, STRANGER, first_imports, foreign, late, roles, spend};
 use super::naive::{Naive, Named, RawBlock};
 use super::outages::Outage;
@@ -35,15 +36,14 @@ pub const WALLET: &str = "w";
 /// The node, the wallet, and the models of both.
 pub struct World {
     pub host: TestHost<ScriptedNode>,
-    pub asked: Asked,
+    /// The history plugin, in the test's process and without a network.
+    pub plugin: TestPlugin<HistoryPlugin>,
     pub naive: Naive,
     /// The model of the node's chain and mempool. While the node fails, the wallet may not see all of it.
     pub node: Naive,
     pub forgotten: BTreeSet<BlockHash>,
     /// The current fault.
     pub outage: Option<Outage>,
-    /// A client of another wallet.
-    pub bystander: Option<Bystander>,
     pub roles: Vec<Role>,
     /// All transactions ever made.
     pub made: Vec<Rc<Named>>,
@@ -66,15 +66,14 @@ impl World {
         host.create_wallet(WALLET, |options| options.blank = true).unwrap();
         let genesis = host.node.tip();
         host.node.chain.set_mock_time(Scope::NONE, u64::from(genesis.time) + AHEAD).unwrap();
-        let asked = Asked::of(&host);
+        let plugin = host.start(json!({}));
         let mut world = Self {
             host,
-            asked,
+            plugin,
             naive: Naive::default(),
             node: Naive::default(),
             forgotten: BTreeSet::new(),
             outage: None,
-            bystander: None,
             roles: roles(),
             made: Vec::new(),
             has_read_all: true,
@@ -157,6 +156,11 @@ impl World {
             Step::ForgetUntold { block, lost, plans } => self.forget_untold(block, *lost, plans),
         }
         Ok(())
+    }
+
+    /// The answer as the client reads it, or the error's message.
+    pub fn ask(&self, method: &str, arguments: Value) -> Result<String, String> {
+        self.plugin.call_json(method, arguments).map_err(|error| error.message)
     }
 
     /// The wallet at the node's tip, or at its last block while the node fails.

@@ -1,4 +1,4 @@
-//! Tests wallets on a node that hangs, is unreachable, or returns no blocks. `histories` plays the other faults.
+//! Tests wallets on a node that hangs. `histories` plays the other faults.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a broken expectation fails the test")]
 
 use std::sync::Arc;
@@ -10,7 +10,6 @@ use bitcoin::ScriptBuf;
 use outrigger_node::Node as _;
 use outrigger_scripted_node::ScriptedNode;
 use outrigger_sdk::testing::{PendingCall, TestPlugin};
-use outrigger_service::ErrorKind;
 use outrigger_service::wallet::AddressType;
 use outrigger_service::wire::Secret;
 use outrigger_testing::TestHost;
@@ -28,22 +27,19 @@ struct Fixture {
 }
 
 impl Fixture {
-    fn new() -> Self {
+    /// An encrypted wallet whose node hangs before it gives a block that pays this script of the wallet.
+    fn new() -> (Self, ScriptBuf) {
         let host = TestHost::over(ScriptedNode::new());
         host.create_wallet("w", |options| options.passphrase = Secret::new("pass".into())).unwrap();
-        let plugin = host.start(json!({}));
-        Self { host, plugin: Arc::new(plugin) }
-    }
-
-    /// A new address of the wallet.
-    fn script(&self) -> ScriptBuf {
-        let view = self.host.wallet("w").unwrap();
-        view.wallet().new_address(AddressType::Bech32, false, Some("rent".into())).unwrap()
-    }
-
-    fn mine_to(&self, script: &ScriptBuf) {
-        let (_, events) = self.host.node.connect(script.clone(), Vec::new());
-        self.host.node.tell(events);
+        let view = host.wallet("w").unwrap();
+        let script = view.wallet().new_address(AddressType::Bech32, false, Some("rent".into())).unwrap();
+        drop(view);
+        let plugin = Arc::new(host.start(json!({})));
+        host.node.faults.set_hanging(true);
+        let (_, events) = host.node.connect(script.clone(), Vec::new());
+        host.node.tell(events);
+        host.node.faults.wait_for_a_victim();
+        (Self { host, plugin }, script)
     }
 
     /// Calls a method on its own thread. Returns the receiver of the answer.
@@ -61,28 +57,12 @@ impl Fixture {
         let call = self.begin(method, arguments).recv_timeout(AT_ONCE);
         call.unwrap_or_else(|_| panic!("{method} waits for the node")).answer().unwrap().unwrap()
     }
-
-    fn coins(&self) -> usize {
-        self.host.wallet("w").unwrap().coins(None, 100).unwrap().coins.len()
-    }
-}
-
-fn await_that(what: &str, holds: impl Fn() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !holds() {
-        assert!(Instant::now() < deadline, "{what} does not come");
-        thread::sleep(Duration::from_millis(2));
-    }
 }
 
 #[test]
 fn setlabel_walletlock_and_getnewaddress_do_not_wait_for_a_node_that_hangs() {
-    let test = Fixture::new();
-    let script = test.script();
+    let (test, script) = Fixture::new();
     let address = outrigger_sdk::standard::from_script(&script, test.host.node.network()).unwrap();
-    test.host.node.faults.set_hanging(true);
-    test.mine_to(&script);
-    test.host.node.faults.wait_for_a_victim();
     test.at_once("walletpassphrase", json!(["pass", 1000]));
     test.at_once("getnewaddress", json!([]));
     test.at_once("setlabel", json!([address, "food"]));
@@ -99,50 +79,13 @@ fn setlabel_walletlock_and_getnewaddress_do_not_wait_for_a_node_that_hangs() {
 
 #[test]
 fn a_wallet_is_locked_in_time_while_the_node_hangs() {
-    let test = Fixture::new();
-    test.host.node.faults.set_hanging(true);
-    test.mine_to(&ScriptBuf::new());
-    test.host.node.faults.wait_for_a_victim();
+    let (test, _) = Fixture::new();
     test.at_once("walletpassphrase", json!(["pass", 1]));
     let view = test.host.wallets.select_as_it_stands(Some("w")).unwrap();
-    await_that("the lock", || view.info().unwrap().locked);
+    let deadline = Instant::now() + PATIENCE;
+    while !view.info().unwrap().locked {
+        assert!(Instant::now() < deadline, "the wallet stays unlocked");
+        thread::sleep(Duration::from_millis(2));
+    }
     test.host.node.faults.set_hanging(false);
-}
-
-#[test]
-fn a_wallet_tells_what_it_knows_while_the_node_cannot_be_reached_and_catches_up_then() {
-    let mut test = Fixture::new();
-    let script = test.script();
-    test.mine_to(&script);
-    assert_eq!(test.coins(), 1);
-    test.host.node.faults.set_absent(true);
-    test.mine_to(&script);
-    assert_eq!(test.coins(), 1);
-    assert!(test.host.wallets.status()[0].lagging);
-    // A wallet can be loaded while the node is unreachable, and is at its last block.
-    let plugin = Arc::into_inner(test.plugin).unwrap();
-    plugin.stop();
-    test.host.restart(|_| {});
-    let view = test.host.wallet("w").unwrap();
-    assert_eq!((view.info().unwrap().synced.height, view.coins(None, 9).unwrap().coins.len()), (1, 1));
-    drop(view);
-    test.host.node.faults.set_absent(false);
-    await_that("the second block", || {
-        let view = test.host.wallet("w").unwrap();
-        view.info().unwrap().synced.height == 2 && view.coins(None, 9).unwrap().coins.len() == 2
-    });
-    await_that("the end of its lag", || !test.host.wallets.status()[0].lagging);
-}
-
-#[test]
-fn a_block_that_cannot_be_read_is_tried_again() {
-    let test = Fixture::new();
-    let script = test.script();
-    test.host.node.faults.set_unreadable(1);
-    test.mine_to(&script);
-    let refused = test.host.wallet("w").err().unwrap();
-    assert_eq!(refused.kind, ErrorKind::Storage);
-    test.host.node.faults.set_readable();
-    await_that("the block", || test.host.wallet("w").is_ok_and(|view| view.info().unwrap().synced.height == 1));
-    assert_eq!(test.coins(), 1);
 }

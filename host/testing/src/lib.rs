@@ -72,8 +72,6 @@ const SEARCH_FROM: u32 = 4;
 /// The key provider and the policy of a test.
 #[derive(Default)]
 struct TestProviders {
-    /// The number of the policy's verdicts.
-    judged: AtomicU64,
     /// The call for which the host last asked the key provider or the policy.
     asked_for: AtomicU64,
     keys: Mutex<Option<Box<dyn KeysProvider + Send>>>,
@@ -97,9 +95,7 @@ impl Providers for TestProviders {
         answer.map_err(|error| refused(error.message))
     }
 
-    fn judged(&self, _: &JudgedAct<'_>) {
-        self.judged.fetch_add(1, Ordering::Relaxed);
-    }
+    fn judged(&self, _: &JudgedAct<'_>) {}
 }
 
 /// A host for tests. Dropping it removes its folder.
@@ -265,11 +261,6 @@ impl<N: Node + 'static> TestHost<N> {
         let wallets = wallets.iter().map(ToString::to_string).collect();
         self.guarded = vec![PolicyRule { wallets, plugin: "policy".into(), remove: false }];
         self.restart(|_| {});
-    }
-
-    /// The number of the policy's verdicts.
-    pub fn judged(&self) -> u64 {
-        self.providers.judged.load(Ordering::Relaxed)
     }
 
     /// The call for which the host last asked the key provider or the policy; [`Scope::NONE`] outside of calls.

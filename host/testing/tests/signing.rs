@@ -1,4 +1,5 @@
-//! Tests signatures by wallets' keys and by a key provider: each needs the policies' approval, and the host verifies the provider's.
+//! Tests a key provider: the host asks it by the master key, and verifies its signatures. `tests/it/hsm_signer.rs` compares these with
+//! a wallet's.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a broken expectation fails the test")]
 
 use std::str::FromStr;
@@ -6,23 +7,18 @@ use std::sync::{Arc, Mutex};
 
 use bitcoin::absolute::LockTime;
 use bitcoin::bip32::{DerivationPath, Xpriv, Xpub};
-use bitcoin::consensus::encode::deserialize_hex;
 use bitcoin::consensus::serialize;
 use bitcoin::secp256k1::{Secp256k1, SecretKey};
 use bitcoin::transaction::Version;
-use bitcoin::{Amount, NetworkKind, PrivateKey, ScriptBuf, Transaction, TxIn, TxOut};
+use bitcoin::{Amount, NetworkKind, ScriptBuf, Transaction, TxIn, TxOut};
 use outrigger_sdk::RpcError;
-use outrigger_sdk::params::decode_hex;
 use outrigger_sdk::sign::{SignatureKind, sign_digest};
-use outrigger_service::policy::{Judgement, Policy, PolicyQuery};
 use outrigger_service::provider::{KeysProvider, KeysQuery, MessageQuery, ProviderBatch};
 use outrigger_service::signer::{Scheme, SignBatch, SignRequest};
-use outrigger_service::wallet::{Import, KeyOrigin, KeysImport};
-use outrigger_service::wire::{Blob, Secret};
+use outrigger_service::wallet::KeyOrigin;
+use outrigger_service::wire::Blob;
 use outrigger_service::{ErrorKind, Scope};
 use outrigger_testing::TestHost;
-use outrigger_vectors::read as vectors;
-use serde_json::Value;
 
 /// A key provider with one master key. The test sets its behaviour.
 #[derive(Clone)]
@@ -88,19 +84,9 @@ impl KeysProvider for Provider {
     }
 }
 
-struct AllowAll;
-
-impl Policy for AllowAll {
-    fn judge(&self, _: Scope, _: &PolicyQuery) -> Result<Judgement, RpcError> {
-        Ok(Judgement::Allow)
-    }
-}
-
-/// Creates two wallets with the same descriptors: "hot" has the private keys; the provider signs for "vault". `begin` runs before the
-/// imports.
-fn wallets(host: &TestHost, provider: &Provider, begin: impl FnOnce()) {
+/// Creates the wallet "vault", for which the provider signs. `begin` runs before the imports.
+fn wallet(host: &TestHost, provider: &Provider, begin: impl FnOnce()) {
     host.provide(provider.clone());
-    host.create_wallet("hot", |options| options.blank = true).unwrap();
     host.create_wallet("vault", |options| (options.disable_private_keys, options.external_signer) = (true, true))
         .unwrap();
     begin();
@@ -109,11 +95,7 @@ fn wallets(host: &TestHost, provider: &Provider, begin: impl FnOnce()) {
     for (kind, purpose) in [("wpkh", 84), ("tr", 86), ("pkh", 44)] {
         let path = DerivationPath::from_str(&format!("m/{purpose}h/1h/0h")).unwrap();
         let account = Xpub::from_priv(&secp, &provider.master.derive_priv(&secp, &path).unwrap());
-        let private = format!("{kind}({}/{purpose}h/1h/0h/0/*)", provider.master);
-        let public = format!("{kind}([{fingerprint}/{purpose}h/1h/0h]{account}/0/*)");
-        for (wallet, text) in [("hot", private), ("vault", public)] {
-            host.import(wallet, text, true);
-        }
+        host.import("vault", format!("{kind}([{fingerprint}/{purpose}h/1h/0h]{account}/0/*)"), true);
     }
 }
 
@@ -156,34 +138,9 @@ fn scripts(host: &TestHost) -> Vec<ScriptBuf> {
 }
 
 #[test]
-fn a_provider_signs_as_a_wallet_with_the_same_keys_and_each_signing_passes_the_policies() {
-    let (mut host, provider) = (TestHost::new(), Provider::new());
-    // The policy of "vault" also applies to "hot", which has the same keys.
-    host.guard(&["vault"], AllowAll);
-    wallets(&host, &provider, || {});
-    let scripts = scripts(&host);
-    let (batch, handle) = (batch(&host, &scripts), host.handle());
-    let (mut signed, before) = (Vec::new(), host.judged());
-    for (count, wallet) in [(before, "hot"), (before + 2, "vault")] {
-        let (scope, _call) = host.open_call(Some(wallet));
-        let keys = batch.requests.iter().map(|request| request.public_key.clone()).collect();
-        assert_eq!(handle.signer.available(scope, scripts.clone(), keys).unwrap(), [true; 3]);
-        assert_eq!(host.judged(), count);
-        let signatures = handle.signer.sign(scope, batch.clone()).unwrap();
-        assert!(signatures.iter().all(Option::is_some), "{wallet}: {signatures:?}");
-        assert_eq!(host.judged(), count + 1);
-        let key = batch.requests[2].public_key.clone();
-        let message = handle.signer.sign_message(scope, scripts[2].clone(), key, "text".into()).unwrap();
-        assert_eq!(host.judged(), count + 2);
-        signed.push((signatures, message.unwrap()));
-    }
-    assert_eq!(signed[0], signed[1]);
-}
-
-#[test]
 fn a_provider_that_lies_or_refuses_signs_nothing() {
     let (host, provider) = (TestHost::new(), Provider::new());
-    wallets(&host, &provider, || {});
+    wallet(&host, &provider, || {});
     let scripts = scripts(&host);
     let (batch, handle) = (batch(&host, &scripts), host.handle());
     let (scope, _call) = host.open_call(Some("vault"));
@@ -218,7 +175,7 @@ fn a_key_is_asked_for_by_its_master_key_though_another_descriptor_names_none() {
         let account = provider.master.derive_priv(&Secp256k1::new(), &DerivationPath::from_str("m/84h/1h/0h").unwrap());
         let text = format!("wpkh({}/0/*)", Xpub::from_priv(&Secp256k1::new(), &account.unwrap()));
         let import_other = || host.import("vault", text.clone(), false);
-        wallets(&host, &provider, || {
+        wallet(&host, &provider, || {
             if first {
                 import_other()
             }
@@ -238,15 +195,13 @@ fn a_wallet_with_an_external_signer_has_no_keys_and_needs_the_setting() {
     let mut host = TestHost::new();
     let refused = host.create_wallet("keys", |options| options.external_signer = true).unwrap_err();
     assert_eq!(refused.detail, "Private keys must be disabled when using an external signer");
-    wallets(&host, &Provider::new(), || {});
+    wallet(&host, &Provider::new(), || {});
     {
         let (scope, _call) = host.open_call(Some("vault"));
         let info = host.handle().wallet.info(scope).unwrap();
         assert_eq!((info.signer.as_deref(), info.private_keys_enabled, info.signs()), (Some("provider"), false, true));
         let texts = host.handle().keys.private_descriptors(scope).unwrap();
         assert!(texts.iter().all(|info| !info.text.expose().contains("tprv")));
-        let (hot, _call) = host.open_call(Some("hot"));
-        assert_eq!(host.handle().wallet.info(hot).unwrap().signer, None);
     }
     // The wallet keeps its signer when it is loaded again, and can sign outside of calls.
     host.provide(Provider::new());
@@ -266,58 +221,4 @@ fn a_wallet_with_an_external_signer_has_no_keys_and_needs_the_setting() {
     let copy = Scope(handle.wallet.scope_of(Scope::NONE, "copy".into()).unwrap());
     let info = handle.wallet.info(copy).unwrap();
     assert_eq!((info.signer.as_deref(), info.signs()), (None, false));
-}
-
-#[test]
-fn a_wallet_signs_the_key_paths_of_bip_341_through_the_service() {
-    let Some(vectors) = vectors("bip341_wallet.json") else { return };
-    let spending = &vectors["keyPathSpending"][0];
-    let bytes = |value: &Value| -> Option<[u8; 32]> { decode_hex(value.as_str()?)?.try_into().ok() };
-    let output = |spent: &Value| TxOut {
-        value: Amount::from_sat(spent["amountSats"].as_u64().unwrap()),
-        script_pubkey: ScriptBuf::from_hex(spent["scriptPubKey"].as_str().unwrap()).unwrap(),
-    };
-    let transaction: Transaction = deserialize_hex(spending["given"]["rawUnsignedTx"].as_str().unwrap()).unwrap();
-    let spent: Vec<Option<TxOut>> =
-        spending["given"]["utxosSpent"].as_array().unwrap().iter().map(|spent| Some(output(spent))).collect();
-    let inputs = spending["inputSpending"].as_array().unwrap();
-    let wif = |input: &Value| {
-        let secret = SecretKey::from_slice(&bytes(&input["given"]["internalPrivkey"]).unwrap()).unwrap();
-        Secret::new(PrivateKey::new(secret, NetworkKind::Test).to_wif())
-    };
-    let request = |input: &Value| SignRequest {
-        input: u32::try_from(input["given"]["txinIndex"].as_u64().unwrap()).unwrap(),
-        public_key: Blob(bytes(&input["intermediary"]["internalPubkey"]).unwrap().to_vec()),
-        scheme: Scheme::TaprootKey { merkle_root: bytes(&input["given"]["merkleRoot"]) },
-        sighash: u8::try_from(input["given"]["hashType"].as_u64().unwrap()).unwrap(),
-        annex: None,
-    };
-    let host = TestHost::new();
-    host.create_wallet("w", |options| options.blank = true).unwrap();
-    let (scope, _call) = host.open_call(Some("w"));
-    let keys = KeysImport {
-        script_pubkeys: Vec::new(),
-        scripts: Vec::new(),
-        private_keys: inputs.iter().map(wif).collect(),
-        public_keys: Vec::new(),
-        origins: Vec::new(),
-        solving_data: true,
-        internal: false,
-        label: String::new(),
-        keypool: false,
-        timestamp: 1,
-    };
-    host.handle().import.import(scope, vec![Import::Keys { keys }]).unwrap();
-    let (transaction, requests) = (Blob(serialize(&transaction)), inputs.iter().map(request).collect());
-    let batch = SignBatch { transaction, spent, scripts: Vec::new(), requests };
-    let signed = host.handle().signer.sign(scope, batch).unwrap();
-    assert_eq!((signed.len(), inputs.len()), (7, 7));
-    for (input, signed) in inputs.iter().zip(signed) {
-        let signed = signed.unwrap();
-        let witness = decode_hex(input["expected"]["witness"][0].as_str().unwrap()).unwrap();
-        assert_eq!(
-            (&signed.signature[..], Some(signed.digest)),
-            (&witness[..64], bytes(&input["intermediary"]["sigHash"]))
-        );
-    }
 }

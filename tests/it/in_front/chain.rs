@@ -109,69 +109,6 @@ fn check_payments(host: &Host, one: &mut Client) {
 }
 
 #[test]
-fn listsinceblock_follows_reorganisations_of_the_node() {
-    let Some(host) = start(&[]) else { return };
-    let (mut node, mut client) = (host.node.as_ref().unwrap().client(), host.client());
-    let mut wallet = host.new_wallet("w");
-    wallet.mine(110);
-    for depth in [1, 5, 60] {
-        let height = node.call("getblockcount", json!([])).as_u64().unwrap();
-        let stale = node.call("getblockhash", json!([height - depth + 1]));
-        let tip = node.call("getbestblockhash", json!([]));
-        let before: Vec<Value> = wallet.call("listsinceblock", json!([]))["transactions"].as_array().unwrap().clone();
-        // Reorganise on the node, to a tip one block higher.
-        node.call("invalidateblock", json!([stale]));
-        node.call("generatetoaddress", json!([depth + 1, ADDRESS]));
-        let seen = client.call("getbestblockhash", json!([]));
-        let since = wallet.call("listsinceblock", json!([tip]));
-        assert_eq!(since["lastblock"], seen);
-        let removed = since["removed"].as_array().unwrap();
-        let lost = |entry: &&Value| entry["blockheight"].as_u64().is_some_and(|at| at > height - depth);
-        assert_eq!(removed.len(), before.iter().filter(lost).count(), "depth {depth}");
-        assert!(since["transactions"].as_array().unwrap().iter().all(|entry| entry["category"] != "generate"));
-        // The node's operator moves the tip to a lower block.
-        node.call("invalidateblock", json!([seen]));
-        let lower = client.call("getbestblockhash", json!([]));
-        assert_eq!(last_block(&mut wallet, &json!("")), lower);
-        node.call("reconsiderblock", json!([seen]));
-        assert_eq!(client.call("getbestblockhash", json!([])), seen);
-        assert_eq!(last_block(&mut wallet, &json!("")), seen);
-    }
-}
-
-#[test]
-fn importdescriptors_finds_history_with_and_without_filters() {
-    // `rescans` tests the other combinations of filters and REST.
-    for arguments in ["-blockfilterindex=1", "-rest=1"] {
-        let Some(host) = start(&[arguments]) else { return };
-        let mut client = host.client();
-        let mut one = host.new_wallet("one");
-        let mine = one.call("getnewaddress", json!(["", "bech32"]));
-        client.call("generatetoaddress", json!([103, mine]));
-        let to = one.call("getnewaddress", json!([]));
-        one.call("sendtoaddress", json!([to, 1]));
-        client.call("generatetoaddress", json!([1, ADDRESS]));
-        let described = one.call("listdescriptors", json!([]));
-        let requests: Value = described["descriptors"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|one| json!({"desc": one["desc"], "timestamp": 0, "range": [0, 20]}))
-            .collect();
-        let mut two = client.create_wallet("two", json!({"disable_private_keys": true, "blank": true}));
-        let imported = two.call("importdescriptors", json!([requests]));
-        assert!(imported.as_array().unwrap().iter().all(|one| one["success"] == true), "{imported}");
-        let of = |wallet: &mut Client| wallet.call("getwalletinfo", json!([]))["txcount"].clone();
-        assert_eq!((of(&mut two), of(&mut one)), (json!(104), json!(104)), "{arguments:?}");
-        assert_eq!(
-            two.call("getbalances", json!([]))["mine"],
-            one.call("getbalances", json!([]))["mine"],
-            "{arguments:?}"
-        );
-    }
-}
-
-#[test]
 fn block_widens_a_range_twice_in_reverse_order_for_a_wallet_at_the_tip_and_far_behind() {
     let Some(host) = start(&["-blockfilterindex=1", "-fallbackfee=0.0001"]) else { return };
     let (mut node, mut client) = (host.node.as_ref().unwrap().client(), host.client());

@@ -1,10 +1,10 @@
 //! `outrigger call`, the client in the binary: how it parses its arguments and input.
 
-use outrigger_tests::{Host, built};
+use outrigger_tests::{Host, built, read_message};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::termios::{LocalModes, tcgetattr};
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -156,21 +156,10 @@ fn said(output: Output) -> (Option<i32>, String, String) {
 /// Accepts a client's next request and answers it; returns the request's body.
 fn serve(listener: &TcpListener, answer: &Value) -> Value {
     let mut stream = BufReader::new(listener.accept().unwrap().0);
-    let mut length = 0;
-    loop {
-        let mut line = String::new();
-        stream.read_line(&mut line).unwrap();
-        match line.trim_end().split_once(": ") {
-            Some(("Content-Length", count)) => length = count.parse().unwrap(),
-            None if line == "\r\n" => break,
-            _ => {}
-        }
-    }
-    let mut body = vec![0; length];
-    stream.read_exact(&mut body).unwrap();
+    let request = String::from_utf8(read_message(&mut stream).unwrap()).unwrap();
     let reply = format!("HTTP/1.1 200 OK\r\n\r\n{answer}");
     stream.get_mut().write_all(reply.as_bytes()).unwrap();
-    serde_json::from_slice(&body).unwrap()
+    serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap()
 }
 
 #[test]

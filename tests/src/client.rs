@@ -185,7 +185,7 @@ pub struct Pending(BufReader<TcpStream>);
 
 impl Pending {
     pub fn finish(mut self) -> Reply {
-        read(&mut self.0).unwrap()
+        next_reply(&mut self.0).unwrap()
     }
 
     /// The body of the reply, which is JSON.
@@ -210,10 +210,11 @@ fn read_reply(method: &str, reply: &Reply) -> Result<Value, RpcFailure> {
 /// Sends a raw request and reads one reply.
 pub fn exchange(stream: &mut BufReader<impl Read + Write>, request: &str) -> std::io::Result<Reply> {
     stream.get_mut().write_all(request.as_bytes())?;
-    read(stream)
+    next_reply(stream)
 }
 
-fn read(stream: &mut impl BufRead) -> std::io::Result<Reply> {
+/// Reads one reply from a connection.
+pub fn next_reply(stream: &mut impl BufRead) -> std::io::Result<Reply> {
     let mut line = String::new();
     stream.read_line(&mut line)?;
     let status = line.split(' ').nth(1).and_then(|status| status.parse().ok());

@@ -32,13 +32,13 @@ pub use bitcoind::Bitcoind;
 pub use browser::Browser;
 pub use built::{Built, built};
 pub use c::{CPlugin, c_plugin, c_sample, cpp_plugin, linked_c_plugin};
-pub use client::{Client, Pending, Reply, RpcFailure, exchange};
+pub use client::{Client, Pending, Reply, RpcFailure, exchange, next_reply};
 #[cfg(target_os = "linux")]
 pub use denied::denied;
 pub use gate::{Gate, Waiting};
 pub use host::{Host, HostOptions, all_groups, configuration, groups, isolated, plugin_section};
 pub use ports::free_port;
-pub use relay::{Held, Point, Relay};
+pub use relay::{Held, Point, Relay, read_message};
 pub use skipping::{skip, skip_unprivileged, skip_without};
 pub use tls::{Authority, Issued, accept_tls};
 pub use wait::{comes_within, wait_for, wait_until};

@@ -219,7 +219,7 @@ fn hold(trap: &Trap) -> Result<Option<Answer>> {
 }
 
 /// Reads an HTTP message with its body.
-fn read_message(stream: &mut BufReader<TcpStream>) -> Result<Vec<u8>> {
+pub fn read_message(stream: &mut BufReader<TcpStream>) -> Result<Vec<u8>> {
     let (mut message, mut length) = (Vec::new(), 0);
     loop {
         let begin = message.len();

@@ -1,24 +1,21 @@
 //! The node is away, returns, or is replaced by another one.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use outrigger_tests::{Client, Host, Point, comes_within, wait_until};
+use outrigger_tests::{Client, Host, Point, comes_within, wait_for, wait_until};
 use serde_json::{Value, json};
 
 use super::{ADDRESS, start_behind_relay, start_set};
 use crate::metrics::ask;
 
-const PATIENCE: Duration = Duration::from_secs(60);
-
 pub fn until_answered(client: &mut Client, method: &str) -> Value {
-    let began = Instant::now();
-    loop {
-        match client.try_call(method, json!([])) {
-            Ok(answer) => return answer,
-            Err(error) => assert!(began.elapsed() < PATIENCE && error.code == -28, "{method}: {error:?}"),
+    wait_for(method, || match client.try_call(method, json!([])) {
+        Ok(answer) => Some(answer),
+        Err(error) => {
+            assert_eq!(error.code, -28, "{method}: {error:?}");
+            None
         }
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    })
 }
 
 #[test]

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{ADDRESS, start_behind_relay};
+use crate::kills::Numbers;
 use crate::metrics::ask;
 
 /// The number of changes on the node, and the changes between comparisons of wallet and node.
@@ -109,15 +110,6 @@ struct Proxy {
     counts: Arc<Mutex<[u32; 3]>>,
 }
 
-/// A pseudorandom number generator (SplitMix64).
-fn next(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut number = *state;
-    number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    number ^ (number >> 31)
-}
-
 impl Proxy {
     fn start(publisher: &Path) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -125,12 +117,12 @@ impl Proxy {
         let (honest, counts) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new([0; 3])));
         let (is_honest, counted, publisher) = (honest.clone(), counts.clone(), publisher.to_owned());
         std::thread::spawn(move || {
-            let mut state = 7;
+            let mut numbers = Numbers(7);
             for client in listener.incoming() {
                 let (mut client, Ok(node)) = (client.unwrap(), UnixStream::connect(&publisher)) else { return };
                 let (mut from_client, mut to_node) = (client.try_clone().unwrap(), node.try_clone().unwrap());
                 std::thread::spawn(move || std::io::copy(&mut from_client, &mut to_node));
-                relay(&mut &node, &mut client, &mut state, &is_honest, &counted);
+                relay(&mut &node, &mut client, &mut numbers, &is_honest, &counted);
                 let _ = (node.shutdown(Shutdown::Both), client.shutdown(Shutdown::Both));
             }
         });
@@ -142,7 +134,7 @@ impl Proxy {
 fn relay(
     from: &mut impl Read,
     to: &mut impl Write,
-    state: &mut u64,
+    numbers: &mut Numbers,
     honest: &AtomicBool,
     counts: &Mutex<[u32; 3]>,
 ) -> Option<()> {
@@ -153,7 +145,7 @@ fn relay(
     loop {
         let (message, is_command) = message(from)?;
         let count = |what: usize| counts.lock().unwrap()[what] += 1;
-        let chance = if is_command || honest.load(Ordering::SeqCst) { 100 } else { next(state) % 100 };
+        let chance = if is_command || honest.load(Ordering::SeqCst) { 100 } else { numbers.below(100) };
         held.extend(if chance < 20 { Vec::new() } else { message });
         match chance {
             0..20 => count(0),
@@ -210,11 +202,11 @@ fn wallet_and_mempool_match_the_node_despite_lost_notifications() {
     let mut client = node.client();
     let mut funds = client.create_wallet("funds", json!({}));
     funds.mine(120);
-    let (mut state, mut last) = (11, Value::Null);
+    let (mut numbers, mut last) = (Numbers(11), Value::Null);
     for change in 1..=CHANGES {
-        match next(&mut state) % 10 {
+        match numbers.below(10) {
             0 => {
-                let to = if next(&mut state).is_multiple_of(2) { &json!(ADDRESS) } else { &mine };
+                let to = if numbers.below(2) == 0 { &json!(ADDRESS) } else { &mine };
                 funds.call("generatetoaddress", json!([1, to]));
             }
             1 => {

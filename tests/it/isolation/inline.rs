@@ -1,10 +1,10 @@
 //! Inline calls of an isolated plugin, which one network thread runs one after another: the host answers each, and a crash loses only the
 //! call in progress.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufReader, Write};
 use std::net::TcpStream;
 
-use outrigger_tests::{Client, Gate, Host, HostOptions, all_groups, built};
+use outrigger_tests::{Client, Gate, Host, HostOptions, all_groups, built, next_reply};
 use serde_json::{Value, json};
 
 use super::process;
@@ -65,21 +65,7 @@ fn ask(client: &Client, connection: &mut BufReader<TcpStream>, body: &Value) {
 }
 
 fn answer(connection: &mut BufReader<TcpStream>) -> Value {
-    let mut length = 0;
-    loop {
-        let mut line = String::new();
-        connection.read_line(&mut line).unwrap();
-        let line = line.trim_end().to_lowercase();
-        if let Some(text) = line.strip_prefix("content-length: ") {
-            length = text.parse().unwrap();
-        }
-        if line.is_empty() {
-            break;
-        }
-    }
-    let mut body = vec![0; length];
-    connection.read_exact(&mut body).unwrap();
-    serde_json::from_slice(&body).unwrap()
+    serde_json::from_str(&next_reply(connection).unwrap().body).unwrap()
 }
 
 #[test]

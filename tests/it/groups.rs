@@ -5,10 +5,6 @@ use serde_json::json;
 
 use crate::users::ALICE;
 
-fn with_config(name: &str) -> Host {
-    Host::start_with(HostOptions { config: Some(groups(name)), ..HostOptions::default() })
-}
-
 #[track_caller]
 fn check_methods(host: &Host, there: &[&str], absent: &[&str]) {
     let mut client = host.client();
@@ -27,43 +23,45 @@ fn check_methods(host: &Host, there: &[&str], absent: &[&str]) {
     }
 }
 
-const SIGNING: [&str; 2] = ["signrawtransactionwithkey", "signrawtransactionwithwallet"];
-const IMPORT: [&str; 2] = ["importmulti", "importdescriptors"];
-const MINING: [&str; 3] = ["getblocktemplate", "submitblock", "generatetoaddress"];
-const HISTORY: [&str; 2] = ["gettransaction", "listsinceblock"];
-const CHAIN: [&str; 2] = ["getblockcount", "getblock"];
-const WALLET: [&str; 2] = ["createwallet", "sendtoaddress"];
+/// Methods of each group.
+const GROUPS: [(&str, &[&str]); 6] = [
+    ("signing", &["signrawtransactionwithkey", "signrawtransactionwithwallet"]),
+    ("import", &["importmulti", "importdescriptors"]),
+    ("mining", &["getblocktemplate", "submitblock", "generatetoaddress"]),
+    ("history", &["gettransaction", "listsinceblock"]),
+    ("chain", &["getblockcount", "getblock"]),
+    ("wallet", &["createwallet", "sendtoaddress"]),
+];
+
+/// Checks that the groups for which `runs` holds answer on a host, and that the others are absent.
+fn check_groups(host: &Host, runs: impl Fn(&str) -> bool) {
+    let methods = |running: bool| -> Vec<&str> {
+        GROUPS.iter().filter(|(group, _)| runs(group) == running).flat_map(|(_, methods)| *methods).copied().collect()
+    };
+    check_methods(host, &methods(true), &methods(false));
+}
 
 /// Checks that all groups answer on a host with the default configuration.
 pub fn check_all(host: &Host) {
-    check_methods(host, &[&SIGNING[..], &IMPORT, &MINING, &HISTORY, &CHAIN, &WALLET].concat(), &[]);
+    check_groups(host, |_| true);
 }
 
 #[test]
-fn groups_of_mining_only_answer_mining_and_chain_alone() {
-    let host = with_config("mining-only.toml");
-    check_methods(&host, &[&MINING[..], &CHAIN].concat(), &[&SIGNING[..], &IMPORT, &HISTORY, &WALLET].concat());
-    let template = host.client().call("getblocktemplate", json!([{"rules": ["segwit"]}]));
-    assert_eq!(template["height"], json!(1));
-}
-
-#[test]
-fn groups_of_signing_only_answer_signing_alone() {
-    let host = with_config("signing-only.toml");
-    check_methods(&host, &SIGNING, &[&IMPORT[..], &MINING, &HISTORY, &CHAIN, &WALLET].concat());
-}
-
-#[test]
-fn groups_of_read_only_answer_history_and_chain_alone() {
-    let host = with_config("read-only.toml");
-    check_methods(&host, &[&HISTORY[..], &CHAIN].concat(), &[&SIGNING[..], &IMPORT, &MINING, &WALLET].concat());
-}
-
-#[test]
-fn groups_that_are_disabled_are_gone() {
+fn groups_of_a_shipped_configuration_answer_and_the_others_are_gone() {
+    for (name, running) in [
+        ("mining-only.toml", &["mining", "chain"][..]),
+        ("signing-only.toml", &["signing"]),
+        ("read-only.toml", &["history", "chain"]),
+    ] {
+        let host = Host::start_with(HostOptions { config: Some(groups(name)), ..HostOptions::default() });
+        check_groups(&host, |group| running.contains(&group));
+        if running.contains(&"mining") {
+            let template = host.client().call("getblocktemplate", json!([{"rules": ["segwit"]}]));
+            assert_eq!(template["height"], json!(1));
+        }
+    }
     let text = all_groups().replace("file = \"signing\"", "file = \"signing\"\nenabled = false");
-    let host = Host::start_with(HostOptions::configured(&text));
-    check_methods(&host, &[&IMPORT[..], &MINING, &HISTORY, &CHAIN, &WALLET].concat(), &SIGNING);
+    check_groups(&Host::start_with(HostOptions::configured(&text)), |group| group != "signing");
 }
 
 #[test]

@@ -39,15 +39,15 @@ pub struct World {
 impl World {
     pub fn new(host: &Host, seed: u64) -> Self {
         let mut client = host.client();
-        client.call("createwallet", json!({"wallet_name": "w", "blank": true}));
-        let (mut wallet, mut descriptors, mut addresses) = (client.wallet("w"), Vec::new(), Vec::new());
+        let mut wallet = client.create_wallet("w", json!({"blank": true}));
+        let (mut descriptors, mut addresses) = (Vec::new(), Vec::new());
         for (branch, count) in [(0, RECEIVING), (1, CHANGE)] {
             let private = format!("wpkh({MASTER}/{branch}/*)");
             let info = client.call("getdescriptorinfo", json!([private]));
             let desc = format!("{private}#{}", info["checksum"].as_str().unwrap());
-            let import =
-                json!({"desc": desc, "timestamp": "now", "active": true, "internal": branch == 1, "range": count - 1});
-            assert_eq!(wallet.call("importdescriptors", json!([[import]]))[0]["success"], json!(true));
+            wallet.import(&json!([
+                {"desc": desc, "timestamp": "now", "active": true, "internal": branch == 1, "range": count - 1}
+            ]));
             descriptors.push(json!({"desc": info["descriptor"], "range": count - 1}));
             let derived = client.call("deriveaddresses", json!([info["descriptor"], [0, count - 1]]));
             addresses.extend(derived.as_array().unwrap().iter().map(|address| address.as_str().unwrap().to_owned()));

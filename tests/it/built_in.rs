@@ -40,8 +40,7 @@ fn each_group_answers(host: &Host) {
     wallet.mine(1);
     assert_eq!(wallet.call("getblockcount", json!([])), json!(1));
     assert_eq!(wallet.call("listtransactions", json!([]))[0]["category"], "immature");
-    let imported = json!([{"desc": format!("wpkh({key})#pdry7alk"), "timestamp": "now"}]);
-    assert_eq!(wallet.call("importdescriptors", json!([imported]))[0]["success"], true);
+    wallet.import(&json!([{"desc": format!("wpkh({key})#pdry7alk"), "timestamp": "now"}]));
     assert!(wallet.call("createpsbt", json!([[], [{"data": "00"}]])).as_str().unwrap().starts_with("cHNidP"));
     assert!(wallet.call("signmessagewithprivkey", json!([key, "text"])).as_str().unwrap().ends_with('='));
 }

@@ -25,10 +25,7 @@ fn options() -> HostOptions {
 fn lived() -> TempDir {
     let mut host = Host::start_with(options());
     let mut client = host.client();
-    for name in ["one", "two"] {
-        client.call("createwallet", json!({"wallet_name": name, "load_on_startup": true}));
-    }
-    let (mut one, mut two) = (client.wallet("one"), client.wallet("two"));
+    let [mut one, mut two] = ["one", "two"].map(|name| client.create_wallet(name, json!({"load_on_startup": true})));
     let mine = one.call("getnewaddress", json!(["mined"]));
     one.call("generatetoaddress", json!([103, mine]));
     for number in 0..3 {

@@ -79,15 +79,12 @@ impl Trial {
         let (name, encrypted) = (format!("w{number}"), number % 2 == 1);
         let mut client = host.client();
         let passphrase = if encrypted { FIRST } else { "" };
-        let options = json!({"wallet_name": name, "passphrase": passphrase, "load_on_startup": true});
-        client.call("createwallet", options);
-        let mut wallet = client.wallet(&name);
+        let mut wallet = client.create_wallet(&name, json!({"passphrase": passphrase, "load_on_startup": true}));
         if encrypted {
             wallet.call("walletpassphrase", json!([FIRST, 1000]));
         }
         let text = client.with_checksum(&format!("wpkh({XPRV}/{number}/*)"));
-        let import = json!([[{"desc": text, "timestamp": "now", "range": 5}]]);
-        assert_eq!(wallet.call("importdescriptors", import)[0]["success"], json!(true));
+        wallet.import(&json!([{"desc": text, "timestamp": "now", "range": 5}]));
         let listed = wallet.call("listdescriptors", json!([true]));
         let mut trial = Self { name, encrypted, secrets: Vec::new() };
         for descriptor in listed["descriptors"].as_array().unwrap() {

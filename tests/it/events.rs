@@ -78,8 +78,7 @@ fn check_the_end_of_a_rescan(client: &mut Client) {
     let address = wallet.mine(3);
     let mut watcher = client.create_wallet("watcher", json!({"disable_private_keys": true}));
     let descriptor = wallet.call("getaddressinfo", json!([address]))["desc"].clone();
-    let imported = watcher.call("importdescriptors", json!([[{"desc": descriptor, "timestamp": 0}]]));
-    assert_eq!(imported[0]["success"], json!(true), "{imported}");
+    watcher.import(&json!([{"desc": descriptor, "timestamp": 0}]));
     let rescan = wait_for(client, "rescan");
     assert_eq!((&rescan["wallet"], &rescan["outcome"]), (&json!("watcher"), &json!("Complete")));
 }

@@ -123,8 +123,8 @@ fn sweep(disk: &SmallDisk, rooms: impl Iterator<Item = u64>) {
     let folder = tempfile::tempdir_in(disk.folder.path()).unwrap();
     let mut host = Host::start_in(folder, HostOptions::with(&["wallet.keypool=3"]));
     let mut client = host.client();
-    client.call("createwallet", json!({"wallet_name": "first", "load_on_startup": true}));
-    let address = client.wallet("first").call("getnewaddress", json!(["kept"]));
+    let mut first = client.create_wallet("first", json!({"load_on_startup": true}));
+    let address = first.call("getnewaddress", json!(["kept"]));
     let (mut made, mut refused, mut blocks) = (Vec::new(), Vec::new(), 0);
     for room in rooms {
         let name = format!("with-{room}-bytes");

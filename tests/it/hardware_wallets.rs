@@ -31,17 +31,12 @@ fn both(descriptor: &str) -> [String; 2] {
 }
 
 fn watching(client: &mut Client, name: &str, descriptor: &str) -> Client {
-    client.call("createwallet", json!({"wallet_name": name, "disable_private_keys": true, "blank": true}));
+    let mut wallet = client.create_wallet(name, json!({"disable_private_keys": true, "blank": true}));
     let [receiving, change] = both(descriptor).map(|text| client.with_checksum(&text));
-    let mut wallet = client.wallet(name);
-    let imported = wallet.call(
-        "importdescriptors",
-        json!([[
-            {"desc": receiving, "timestamp": 0, "active": true},
-            {"desc": change, "timestamp": 0, "active": true, "internal": true},
-        ]]),
-    );
-    assert!(imported.as_array().unwrap().iter().all(|one| one["success"] == true), "{imported}");
+    wallet.import(&json!([
+        {"desc": receiving, "timestamp": 0, "active": true},
+        {"desc": change, "timestamp": 0, "active": true, "internal": true},
+    ]));
     let types = [("wpkh", "bech32"), ("wsh", "bech32"), ("tr", "bech32m")];
     let kind = types.iter().find(|(form, _)| descriptor.starts_with(form)).unwrap().1;
     let address = wallet.call("getnewaddress", json!(["", kind]));

@@ -135,8 +135,7 @@ fn gettransaction_and_listsinceblock_match_recorded_random_histories() {
         for sequence in expected["sequences"].as_array().unwrap() {
             let name = sequence["wallet"].as_str().unwrap();
             let mut wallet = client.create_wallet(name, json!({"blank": true, "descriptors": true}));
-            let imported = wallet.call("importdescriptors", json!([sequence["importdescriptors"]]));
-            assert!(imported.as_array().unwrap().iter().all(|one| one["success"] == true), "{imported}");
+            wallet.import(&sequence["importdescriptors"]);
             let rescanned = sequence["rescanned"].as_array().unwrap();
             for (number, step) in sequence["steps"].as_array().unwrap().iter().enumerate() {
                 let name = format!("{name}, step {number}");

@@ -40,9 +40,7 @@ fn import(wallet: &mut Client, private: bool) {
             requests.push(json!({"desc": checked, "timestamp": "now", "active": true, "internal": internal}));
         }
     }
-    for result in wallet.call("importdescriptors", json!([requests])).as_array().unwrap() {
-        assert_eq!(result["success"], json!(true), "{result}");
-    }
+    wallet.import(&json!(requests));
 }
 
 /// A descriptor's public text, as a wallet with private keys lists it.
@@ -214,13 +212,12 @@ fn a_policy_judges_wallets_of_hsm_signer_and_other_wallets_with_the_same_keys() 
     fund(&mut vault);
     let refused = (-4, "The policy 'judge' refuses: It is Sunday".to_owned());
     // Another wallet of the same provider, which may use other references to the same keys.
-    vault.call("createwallet", json!({"wallet_name": "other", "disable_private_keys": true, "external_signer": true}));
+    let mut other = vault.create_wallet("other", json!({"disable_private_keys": true, "external_signer": true}));
     let coin = vault.call("listunspent", json!([]))[0].clone();
-    let import = json!([[{"desc": coin["desc"], "timestamp": "now"}]]);
-    assert_eq!(vault.wallet("other").call("importdescriptors", import)[0]["success"], json!(true));
+    other.import(&json!([{"desc": coin["desc"], "timestamp": "now"}]));
     let raw =
         vault.call("createrawtransaction", json!([[{"txid": coin["txid"], "vout": coin["vout"]}], [{ELSEWHERE: 1}]]));
-    assert_eq!(vault.wallet("other").refused("signrawtransactionwithwallet", json!([raw])), refused);
+    assert_eq!(other.refused("signrawtransactionwithwallet", json!([raw])), refused);
     for wallet in [&mut vault, &mut hot] {
         assert_eq!(wallet.refused("sendtoaddress", json!([ELSEWHERE, 1])), refused);
         let address = wallet.call("getnewaddress", json!(["", "legacy"]));

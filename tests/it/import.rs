@@ -67,8 +67,7 @@ fn find_the_history(client: &mut Client) {
         assert_eq!((&entry["category"], entry["amount"].to_string().as_str()), (&json!("generate"), "50.00000000"));
     }
     assert_eq!(wallet.call("getbalances", json!([]))["mine"]["trusted"].to_string(), "100.00000000");
-    let again = wallet.call("importdescriptors", json!([[{"desc": descriptor, "timestamp": "now"}]]));
-    assert_eq!(again[0]["success"], json!(true));
+    wallet.import(&json!([{"desc": descriptor, "timestamp": "now"}]));
     assert_eq!(wallet.call("listsinceblock", json!([]))["transactions"].as_array().unwrap().len(), 2);
 }
 
@@ -143,10 +142,8 @@ fn make_the_one_kind_of_wallet(client: &mut Client) {
 }
 
 fn list_descriptors_that_another_wallet_takes(client: &mut Client) {
-    for (name, disabled) in [("listed", false), ("copy", false), ("eyes", true)] {
-        client.call("createwallet", json!({"wallet_name": name, "blank": true, "disable_private_keys": disabled}));
-    }
-    let (mut wallet, mut copy, mut eyes) = (client.wallet("listed"), client.wallet("copy"), client.wallet("eyes"));
+    let [mut wallet, mut copy, mut eyes] = [("listed", false), ("copy", false), ("eyes", true)]
+        .map(|(name, disabled)| client.create_wallet(name, json!({"blank": true, "disable_private_keys": disabled})));
     let other = "02f9308a019258c31049344f85f89d5229b531c845836f99b08601f113bce036f9";
     let multisig = format!("5121{}21{other}52ae", KEY.public);
     let program = client.call("decodescript", json!([multisig]))["segwit"].clone();
@@ -172,15 +169,11 @@ fn list_descriptors_that_another_wallet_takes(client: &mut Client) {
     assert!(private[1].starts_with(&format!("combo({})#", KEY.wif)) && private[3].contains(KEY.wif), "{private:?}");
 
     // Descriptors with private keys go to one wallet, the others to a watch-only wallet.
-    let import = |wallet: &mut Client, text: &str| {
-        let request = json!([[{"desc": text, "timestamp": 0}]]);
-        assert_eq!(wallet.call("importdescriptors", request)[0]["success"], json!(true), "{text}");
-    };
-    import(&mut copy, &private[1]);
-    import(&mut eyes, &public[0]);
+    copy.import(&json!([{"desc": private[1], "timestamp": 0}]));
     // The wallet also watches the script's P2SH form.
-    import(&mut eyes, &public[2]);
-    import(&mut eyes, &public[3]);
+    for text in [&public[0], &public[2], &public[3]] {
+        eyes.import(&json!([{"desc": text, "timestamp": 0}]));
+    }
     for wallet in [&mut wallet, &mut copy] {
         assert_eq!(wallet.call("getbalances", json!([]))["mine"]["trusted"].to_string(), "200.00000000");
     }

@@ -138,9 +138,8 @@ fn state(wallet: &mut Client, subject: &Subject) -> String {
 fn importmulti_answers_each_request_as_its_recorded_row() {
     let host = Host::start();
     let mut client = host.client();
-    client.call("createwallet", json!({"wallet_name": "keys", "blank": true}));
-    client.call("createwallet", json!({"wallet_name": "none", "blank": true, "disable_private_keys": true}));
-    let (mut with_keys, mut without_keys) = (client.wallet("keys"), client.wallet("none"));
+    let mut with_keys = client.create_wallet("keys", json!({"blank": true}));
+    let mut without_keys = client.create_wallet("none", json!({"blank": true, "disable_private_keys": true}));
     let mut number = 0;
     let found = FORMS.map(|form| lines(form, &mut number, &mut with_keys, &mut without_keys)).concat();
     let expected = data("importmulti-rows.txt");

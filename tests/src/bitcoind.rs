@@ -225,7 +225,6 @@ pub fn twin_named(client: &mut Client, ours: &mut Client, name: &str) -> Client 
                "range": one["range"], "next_index": 0})
     };
     let imports: Value = listed["descriptors"].as_array().unwrap().iter().map(import).collect();
-    let outcome = wallet.call("importdescriptors", json!([imports]));
-    assert!(outcome.as_array().unwrap().iter().all(|one| one["success"] == true), "{outcome}");
+    wallet.import(&imports);
     wallet
 }

@@ -95,6 +95,13 @@ impl Client {
         format!("{descriptor}#{}", info["checksum"].as_str().unwrap())
     }
 
+    /// Imports descriptors, and panics if one is refused.
+    #[track_caller]
+    pub fn import(&mut self, requests: &Value) {
+        let outcome = self.call("importdescriptors", json!([requests]));
+        assert!(outcome.as_array().unwrap().iter().all(|one| one["success"] == true), "{outcome}");
+    }
+
     /// Mines blocks to a new address of the wallet. Gives the address.
     #[track_caller]
     pub fn mine(&mut self, blocks: u32) -> Value {

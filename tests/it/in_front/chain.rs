@@ -113,16 +113,15 @@ fn block_widens_a_range_twice_in_reverse_order_for_a_wallet_at_the_tip_and_far_b
     let Some(host) = start(&["-blockfilterindex=1", "-fallbackfee=0.0001"]) else { return };
     let (mut node, mut client) = (host.node.as_ref().unwrap().client(), host.client());
     let mut payer = node.create_wallet("payer", json!({}));
-    let mine = payer.call("getnewaddress", json!([]));
-    node.call("generatetoaddress", json!([103, mine]));
+    payer.mine(103);
     let mut source = host.new_wallet("source");
     let descriptors = source.call("listdescriptors", json!([]))["descriptors"].clone();
     let is_receiving = |one: &&Value| one["desc"].as_str().unwrap().starts_with("wpkh") && one["internal"] == false;
     let text = descriptors.as_array().unwrap().iter().find(is_receiving).unwrap()["desc"].clone();
     for name in ["near", "far"] {
         client.call("createwallet", json!([name, true, true]));
-        let range = json!([[{"desc": text, "timestamp": "now", "active": true, "range": [0, 5]}]]);
-        assert_eq!(client.wallet(name).call("importdescriptors", range)[0]["success"], true);
+        let range = json!([{"desc": text, "timestamp": "now", "active": true, "range": [0, 5]}]);
+        client.wallet(name).import(&range);
     }
     client.call("unloadwallet", json!(["far"]));
     let keypool = 1000;

@@ -16,8 +16,7 @@ const CHEAP: usize = 110;
 
 /// Makes payments and blocks from which the node learns that low feerates were too low before but are enough now.
 fn teach(node: &mut Client, payer: &mut Client) {
-    let mine = payer.call("getnewaddress", json!([]));
-    node.call("generatetoaddress", json!([60, mine]));
+    payer.mine(60);
     node.call("generatetoaddress", json!([100, ADDRESS]));
     let mut pay =
         |feerate| payer.call("sendtoaddress", json!([ADDRESS, 1, "", "", false, true, null, "unset", null, feerate]));

@@ -162,8 +162,7 @@ fn rescan_rejects_every_block_but_the_requested_one() {
         let filters =
             |host: &Host| ask(host.metrics.unwrap(), "GET /metrics").contains("node_filters_total{from=\"node\"} 0");
         let mut watch = client.wallet("watch");
-        let answer = watch.call("importdescriptors", json!([[{"desc": described["descriptor"], "timestamp": 0}]]));
-        assert_eq!(answer[0]["success"], json!(true), "{answer}");
+        watch.import(&json!([{"desc": described["descriptor"], "timestamp": 0}]));
         assert!(unproven(&host) > before, "{set:?}");
         assert_eq!(watch.call("getwalletinfo", json!([]))["txcount"], json!(1));
         assert_eq!(filters(&host), !set.is_empty(), "{set:?}");

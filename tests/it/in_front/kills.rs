@@ -112,8 +112,7 @@ fn fund(node: &mut Client) {
     let _ = node.try_call("loadwallet", json!([FUNDS]));
     let mut funds = node.wallet(FUNDS);
     if funds.call("getbalance", json!([])).as_f64().unwrap() < 100.0 {
-        let address = funds.call("getnewaddress", json!([]));
-        node.call("generatetoaddress", json!([110, address]));
+        funds.mine(110);
         node.call(FLUSH, json!([]));
     }
 }
@@ -204,8 +203,7 @@ fn fresh(client: &mut Client, name: &str, number: u64) -> Client {
     let fresh = format!("{name} {number}");
     client.call("createwallet", json!({"wallet_name": fresh, "blank": true}));
     let mut wallet = client.wallet(&fresh.replace(' ', "%20"));
-    let outcome = wallet.call("importdescriptors", json!([requests]));
-    assert!(outcome.as_array().unwrap().iter().all(|one| one["success"] == true), "{outcome}");
+    wallet.import(&requests);
     // Without a label, an output to an own address counts as change.
     let mut known = client.wallet(name);
     for label in known.call("listlabels", json!([])).as_array().unwrap() {

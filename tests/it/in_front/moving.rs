@@ -47,10 +47,7 @@ fn report(output: &Output) -> String {
 
 /// A wallet of the node with coins of each type of address, labels, a payment with comments, and a locked coin.
 fn used_wallet(node: &mut Client, name: &str, options: &Value) -> Client {
-    let mut create = options.clone();
-    create["wallet_name"] = json!(name);
-    node.call("createwallet", create);
-    let mut wallet = node.wallet(name);
+    let mut wallet = node.create_wallet(name, options.clone());
     unlock(&mut wallet, options);
     for (at, kind) in TYPES.into_iter().enumerate() {
         wallet.call("getnewaddress", json!(["", kind]));
@@ -226,8 +223,7 @@ fn check_descriptors(host: &Host) {
     let mut node = host.node.as_ref().unwrap().client();
     let mut copy = node.create_wallet("back", json!({"blank": true}));
     let listed = original.call("listdescriptors", json!([true]));
-    let outcome = copy.call("importdescriptors", json!([listed["descriptors"]]));
-    assert!(outcome.as_array().unwrap().iter().all(|one| one["success"] == true), "{outcome}");
+    copy.import(&listed["descriptors"]);
     assert_eq!(copy.call("getbalances", json!([])), original.call("getbalances", json!([])));
     let count = |wallet: &mut Client| wallet.call("getwalletinfo", json!([]))["txcount"].clone();
     assert_eq!(count(&mut copy), count(&mut original));
@@ -337,9 +333,7 @@ fn failed_import_from_node_leaves_no_wallet() {
     let Some(host) = start(&["-prune=1", "-fastprune", "-fallbackfee=0.0001"]) else { return };
     let mut node = host.node.as_ref().unwrap().client();
     let (mut client, folder) = (host.client(), host.network_folder().join("wallets/copies"));
-    node.call("createwallet", json!(["old"]));
-    let mine = node.wallet("old").call("getnewaddress", json!([]));
-    client.call("generatetoaddress", json!([1, mine]));
+    node.create_wallet("old", json!({})).mine(1);
     client.call("generatetoaddress", json!([800, ADDRESS]));
     client.call("pruneblockchain", json!([500]));
     // A second attempt fails alike, since the first leaves nothing behind.
@@ -360,8 +354,7 @@ fn check_shared_and_watching(host: &Host) {
     let key = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87K7XCyj5v";
     let text = client.with_checksum(&format!("wsh(multi(2,{key},{cosigner}))"));
     let mut shared = client.wallet("shared");
-    let outcome = shared.call("importdescriptors", json!([[{"desc": text, "timestamp": "now"}]]));
-    assert_eq!(outcome[0]["success"], json!(true), "{outcome}");
+    shared.import(&json!([{"desc": text, "timestamp": "now"}]));
     // Some releases of the node list its private descriptors.
     if shared.try_call("listdescriptors", json!([true])).is_err() {
         let refused = refusal(&from_node(host, &["shared"], ""));

@@ -216,8 +216,7 @@ fn audit_log_lists_passed_calls_and_those_of_batches() {
     let Some(host) = start_set(&[], &[&format!("audit.file='{}'", file.display())]) else { return };
     let mut client = host.client();
     let mut wallet = host.new_wallet("w");
-    let mine = wallet.call("getnewaddress", json!([]));
-    client.call("generatetoaddress", json!([101, mine]));
+    let mine = wallet.mine(101);
     let paid = wallet.call("sendtoaddress", json!([mine, 1]));
     let coin = &wallet.call("listunspent", json!([0]))[0];
     let spent = json!([{"txid": coin["txid"], "vout": coin["vout"]}]);

@@ -77,8 +77,7 @@ fn use_wallet(host: &Host, node: &mut Client) {
     let mut found = host.new_wallet("found");
     let all: Vec<Value> =
         descriptors.as_array().unwrap().iter().map(|one| json!({"desc": one["desc"], "timestamp": 0})).collect();
-    let imported = found.call("importdescriptors", json!([all]));
-    assert!(imported.as_array().unwrap().iter().all(|one| one["success"] == true), "{imported}");
+    found.import(&json!(all));
     for wallet in [&mut wallet, &mut found] {
         assert_eq!(wallet.call("getbalance", json!([])).to_string(), "3.00000000");
     }

@@ -26,8 +26,7 @@ const FORMS: [(&str, bool); 13] = [
 
 /// Everything that a wallet shows of its only descriptor.
 fn descriptor_texts(wallet: &mut Client, text: &str, address: &Value, private: bool) -> Vec<Value> {
-    let imported = wallet.call("importdescriptors", json!([[{"desc": text, "timestamp": "now", "range": [0, 9]}]]));
-    assert_eq!(imported[0]["success"], true, "{text}: {imported}");
+    wallet.import(&json!([{"desc": text, "timestamp": "now", "range": [0, 9]}]));
     let mut texts = Vec::new();
     for params in [json!([]), json!([true])].iter().take(1 + usize::from(private)) {
         texts.push(wallet.call("listdescriptors", params.clone())["descriptors"][0]["desc"].clone());

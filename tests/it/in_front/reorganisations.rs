@@ -72,8 +72,7 @@ fn listsinceblock_reports_reorganisations_as_bitcoind_does() {
     let Some(mut split) = Split::start() else { return };
     let mut ours = split.host.new_wallet("w");
     let mut theirs = twin(split.node(), &mut ours);
-    let mine = ours.call("getnewaddress", json!([]));
-    split.node().call("generatetoaddress", json!([110, mine]));
+    let mine = ours.mine(110);
     split.join();
     let mut before = split.node().call("getbestblockhash", json!([]));
     // Deep reorganisations, while the host runs and while it is stopped.

@@ -102,8 +102,7 @@ fn walletcreatefundedpsbt_of_random_wallets_pays_as_much_as_bitcoind() {
     let mut numbers = Numbers(seed);
     let (mut node, mut front) = (host.node.as_ref().unwrap().client(), host.client());
     let mut payer = node.create_wallet("payer", json!({}));
-    let mine = payer.call("getnewaddress", json!([]));
-    node.call("generatetoaddress", json!([150, mine]));
+    payer.mine(150);
     let stranger = |kind| payer.call("getnewaddress", json!(["", kind])).as_str().unwrap().to_owned();
     let strangers: Vec<String> = TYPES.into_iter().map(stranger).collect();
     let (mut fees, mut payments) = ([0.0, 0.0], 0);

@@ -116,12 +116,12 @@ fn check_watched_signatures(host: &Host) {
     let mut node = host.node.as_ref().unwrap().client();
     let watch = json!({"disable_private_keys": true, "blank": true});
     let request =
-        |described: &Value, timestamp: Value| json!([[{"desc": described, "timestamp": timestamp, "range": [0, 5]}]]);
+        |described: &Value, timestamp: Value| json!([{"desc": described, "timestamp": timestamp, "range": [0, 5]}]);
     let made = forms.iter().enumerate().map(|(number, form)| {
         let name = format!("watch{number}");
         let mut ours = host.client().create_wallet(&name, watch.clone());
         let described = ours.call("getdescriptorinfo", json!([form]))["descriptor"].clone();
-        assert_eq!(ours.call("importdescriptors", request(&described, json!("now")))[0]["success"], true, "{form}");
+        ours.import(&request(&described, json!("now")));
         let address = node.call("deriveaddresses", json!([described, [3, 3]]))[0].clone();
         host.client().call("generatetoaddress", json!([1, address]));
         (name, ours, described, address)
@@ -130,8 +130,7 @@ fn check_watched_signatures(host: &Host) {
     host.client().call("generatetoaddress", json!([100, ADDRESS]));
     for (name, mut ours, described, address) in made {
         let mut theirs = node.create_wallet(&name, watch.clone());
-        let imported = theirs.call("importdescriptors", request(&described, json!(0)));
-        assert_eq!(imported[0]["success"], true, "{described}");
+        theirs.import(&request(&described, json!(0)));
         let coin = ours.call("listunspent", json!([]))[0].clone();
         for inputs in [json!([]), json!([{"txid": coin["txid"], "vout": coin["vout"]}])] {
             let options = json!({"fee_rate": 100, "changeAddress": address, "includeWatching": true});

@@ -47,8 +47,7 @@ fn slow_calls_block_no_others_and_the_host_retries_only_cut_calls_without_effect
 /// The host answers wallet calls while passed calls wait for the node.
 fn check_wallet_calls(host: &Host, relay: &Relay) {
     let (mut client, mut wallet) = (host.client(), host.new_wallet("w"));
-    let mine = wallet.call("getnewaddress", json!([]));
-    client.call("generatetoaddress", json!([101, mine]));
+    let mine = wallet.mine(101);
     wallet.call("setlabel", json!([mine, "label"]));
     let before = shown(&mut wallet, &mine);
     let held = relay.hold_all();
@@ -186,8 +185,7 @@ fn check_two_payments(host: &Host, relay: &Relay) {
     let mut node = host.client();
     let mut wallets = ["one", "two"].map(|name| host.new_wallet(name));
     for wallet in &mut wallets {
-        let mine = wallet.call("getnewaddress", json!([]));
-        node.call("generatetoaddress", json!([2, mine]));
+        wallet.mine(2);
     }
     node.call("generatetoaddress", json!([100, ADDRESS]));
     let [mut one, mut two] = wallets;

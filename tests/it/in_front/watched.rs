@@ -34,8 +34,7 @@ impl Watched {
         let mut node = host.node.as_ref().unwrap().client();
         node.call("setmocktime", json!([BEGIN]));
         let mut payer = node.create_wallet("payer", json!({}));
-        let mine = payer.call("getnewaddress", json!([]));
-        node.call("generatetoaddress", json!([103, mine]));
+        payer.mine(103);
         let clients = [host.client(), host.node.as_ref().unwrap().client()];
         let wallets = clients.map(|mut client| {
             client.call("createwallet", json!(["watch", true, true]));
@@ -64,8 +63,7 @@ impl Watched {
 
     fn import(&mut self, descriptor: &str, timestamp: &Value) {
         for wallet in &mut self.wallets {
-            let outcome = wallet.call("importdescriptors", json!([[{"desc": descriptor, "timestamp": timestamp}]]));
-            assert_eq!(outcome[0]["success"], json!(true), "{outcome}");
+            wallet.import(&json!([{"desc": descriptor, "timestamp": timestamp}]));
         }
     }
 

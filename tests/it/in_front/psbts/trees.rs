@@ -84,8 +84,7 @@ fn wallets(host: &Host, name: &str, descriptor: &str) -> Both {
     });
     let mut sides = [host.client(), node()].map(|mut client| {
         let mut wallet = client.create_wallet(name, json!({"blank": true}));
-        let outcome = wallet.call("importdescriptors", json!([imports]));
-        assert!(outcome.as_array().unwrap().iter().all(|one| one["success"] == true), "{descriptor}: {outcome}");
+        wallet.import(&json!(imports));
         wallet
     });
     let [ours, theirs] = sides.each_mut().map(|wallet| wallet.call("getnewaddress", json!(["", "bech32m"])));

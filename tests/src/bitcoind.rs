@@ -101,6 +101,20 @@ impl Bitcoind {
         self.wait_until_it_answers();
     }
 
+    /// Stops it, lets `change` work on its data, and starts it again.
+    pub fn restart(&mut self, change: impl FnOnce(&Self)) {
+        self.stop();
+        change(self);
+        self.start_again();
+    }
+
+    /// [`Self::restart`] by SIGKILL.
+    pub fn kill_and_restart(&mut self, change: impl FnOnce(&Self)) {
+        self.kill();
+        change(self);
+        self.start_again();
+    }
+
     /// Starts a node of another chain at the same address and with the same cookie file, once this one has ended.
     pub fn start_again_on(&mut self, chain: &'static str) {
         self.chain = chain;

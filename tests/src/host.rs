@@ -225,6 +225,16 @@ impl Host {
         Client::new(self.address, &self.cookie())
     }
 
+    /// The node that it stands in front of.
+    pub fn bitcoind(&mut self) -> &mut Bitcoind {
+        self.node.as_mut().unwrap()
+    }
+
+    /// A client of that node.
+    pub fn node_client(&self) -> Client {
+        self.node.as_ref().unwrap().client()
+    }
+
     /// The credentials in its cookie file.
     pub fn cookie(&self) -> String {
         std::fs::read_to_string(self.network_folder().join(".cookie")).unwrap()

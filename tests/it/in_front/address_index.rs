@@ -17,7 +17,7 @@ fn address_index_has_the_balances_of_the_node_with_and_without_rest() {
         let Some((host, relay)) = start_behind_relay_with(arguments, &[&plugins]) else { return };
         // At the start, the host checks whether the node's rpcwhitelist allows this method.
         let asked = relay.count("getblock");
-        let mut node = host.node.as_ref().unwrap().client();
+        let mut node = host.node_client();
         let mut world = World::new(&host, 11);
         // The coins stay mature when the last hundred blocks are disconnected.
         world.mine(&mut node, 200);

@@ -28,7 +28,7 @@ fn spent(wallet: &mut Client, coin: &Value, to: &Value, amount: Amount) -> Value
 #[test]
 fn wallet_answers_never_lag_behind_passed_calls() {
     let Some(host) = start(&[]) else { return };
-    let mut node = host.node.as_ref().unwrap().client();
+    let mut node = host.node_client();
     let mut wallet = host.new_wallet("w");
     let mut client = host.client();
     let mine = wallet.mine(1);
@@ -70,7 +70,7 @@ fn wallets_see_payments_at_once_and_after_syncwithvalidationinterfacequeue() {
 
 /// syncwithvalidationinterfacequeue waits for the wallets of the host. The wallet has one coin.
 fn check_synchronisation(host: &Host, wallet: &mut Client, mine: &Value) {
-    let (mut node, mut client) = (host.node.as_ref().unwrap().client(), host.client());
+    let (mut node, mut client) = (host.node_client(), host.client());
     let mut coin = json!({"txid": wallet.call("listunspent", json!([]))[0]["txid"], "vout": 0});
     let mut left = Amount::from_int_btc(50);
     for round in 0..10 {
@@ -111,7 +111,7 @@ fn check_payments(host: &Host, one: &mut Client) {
 #[test]
 fn block_widens_a_range_twice_in_reverse_order_for_a_wallet_at_the_tip_and_far_behind() {
     let Some(host) = start(&["-blockfilterindex=1", "-fallbackfee=0.0001"]) else { return };
-    let (mut node, mut client) = (host.node.as_ref().unwrap().client(), host.client());
+    let (mut node, mut client) = (host.node_client(), host.client());
     let mut payer = node.create_wallet("payer", json!({}));
     payer.mine(103);
     let mut source = host.new_wallet("source");

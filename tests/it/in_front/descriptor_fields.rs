@@ -19,7 +19,7 @@ fn values() -> Vec<Value> {
 #[test]
 fn importdescriptors_answers_each_field_of_each_type_as_the_node() {
     let Some(host) = start(&["-keypool=20"]) else { return };
-    let mut node = host.node.as_ref().unwrap().client();
+    let mut node = host.node_client();
     let mut number = 0;
     for (name, watches) in [("private", false), ("watched", true)] {
         for client in [&mut host.client(), &mut node] {

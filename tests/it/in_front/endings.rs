@@ -47,9 +47,8 @@ fn node_behind_a_proxy_without_keep_alive_gets_only_calls_without_effects() {
     }
     assert_eq!((relay.count("getblockcount"), relay.count("generatetoaddress")), (asked, 0));
 
-    let node = host.node.as_mut().unwrap();
-    node.stop();
-    node.start_again_on("regtest");
+    host.bitcoind().stop();
+    host.bitcoind().start_again_on("regtest");
     until_answered(&mut client, "getblockcount");
     relay.end_connections(false);
     // The first answer on a connection that stays open shows that the proxy keeps connections.

@@ -39,7 +39,7 @@ fn teach(node: &mut Client, payer: &mut Client) {
 #[test]
 fn estimate_mode_works_as_in_bitcoind() {
     let Some(host) = start(&["-addresstype=bech32", "-fallbackfee=0.0001"]) else { return };
-    let mut node = host.node.as_ref().unwrap().client();
+    let mut node = host.node_client();
     let mut payer = node.create_wallet("payer", json!({}));
     teach(&mut node, &mut payer);
     let [economical, conservative] = ["economical", "conservative"]

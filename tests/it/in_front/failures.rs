@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use outrigger_tests::{Client, Host, Point, comes_within, wait_for, wait_until};
+use outrigger_tests::{Bitcoind, Client, Host, Point, comes_within, wait_for, wait_until};
 use serde_json::{Value, json};
 
 use super::{ADDRESS, start_behind_relay, start_set};
@@ -30,11 +30,10 @@ fn calls_fail_with_28_while_the_node_is_away_and_the_host_finds_its_new_cookie()
     let mine = wallet.mine(2);
     let url = format!("http://{}", host.node.as_ref().unwrap().address);
     for kill in [false, true] {
-        let mut node = host.node.take().unwrap();
         if kill {
-            node.kill()
+            host.bitcoind().kill()
         } else {
-            node.stop()
+            host.bitcoind().stop()
         }
         let refused = client.refused("getblockcount", json!([]));
         assert_eq!(refused, (-28, format!("Waiting for bitcoind at {url}...")));
@@ -48,13 +47,12 @@ fn calls_fail_with_28_while_the_node_is_away_and_the_host_finds_its_new_cookie()
         wallet.call("getnewaddress", json!([]));
         wallet.call("setlabel", json!([mine, "label"]));
         assert_eq!(client.call("listwallets", json!([])), json!(["w"]));
-        node.start_again();
+        host.bitcoind().start_again();
         wait_until("the node is reached", || ask(metrics, "GET /readyz").starts_with("HTTP/1.1 200"));
         until_answered(&mut client, "getblockcount");
-        node.client().call("generatetoaddress", json!([1, mine]));
+        host.node_client().call("generatetoaddress", json!([1, mine]));
         until_answered(&mut client, "getblockcount");
         assert_eq!(client.call("getbestblockhash", json!([])), wallet.call("listsinceblock", json!([]))["lastblock"]);
-        host.node = Some(node);
     }
     // A killed node may have lost its last block and replaced it by one with the same coinbase.
     let blocks = client.call("getblockcount", json!([]));
@@ -74,7 +72,7 @@ fn check_start(mut host: Host, mine: &Value) {
     client.call("loadwallet", json!(["w"]));
     let mut wallet = client.wallet("w");
     assert_eq!(wallet.call("getaddressinfo", json!([mine]))["ismine"], json!(true));
-    host.node.as_mut().unwrap().start_again();
+    host.bitcoind().start_again();
     assert_eq!(until_answered(&mut client, "getblockcount"), blocks);
     assert_eq!(wallet.call("getwalletinfo", json!([]))["lastprocessedblock"]["height"], blocks);
 }
@@ -84,14 +82,14 @@ fn wallets_answer_until_the_patience_with_the_node_ends() {
     let Some(mut host) = start_set(&[], &["backend.patience_seconds=1"]) else { return };
     let mut wallet = host.new_wallet("w");
     wallet.call("listsinceblock", json!([]));
-    host.node.as_mut().unwrap().stop();
+    host.bitcoind().stop();
     wait_until("the patience ends", || {
         wallet.try_call("listsinceblock", json!([])).is_err_and(|error| {
             assert_eq!((error.code, error.message.starts_with("Waiting for bitcoind at ")), (-28, true), "{error:?}");
             true
         })
     });
-    host.node.as_mut().unwrap().start_again();
+    host.bitcoind().start_again();
     until_answered(&mut wallet, "listsinceblock");
 }
 
@@ -100,7 +98,7 @@ fn payment_undone_by_a_reorganisation_is_not_pending_once_the_node_has_lost_it()
     let Some((mut host, relay)) = start_behind_relay(&["-fallbackfee=0.0001"]) else { return };
     let mut wallet = host.new_wallet("w");
     let mine = wallet.call("getnewaddress", json!([]));
-    let mut node = host.node.as_ref().unwrap().client();
+    let mut node = host.node_client();
     node.call("createwallet", json!(["theirs"]));
     let theirs = node.mine(101);
     let paid = node.call("sendtoaddress", json!([mine, 1]));
@@ -120,10 +118,7 @@ fn payment_undone_by_a_reorganisation_is_not_pending_once_the_node_has_lost_it()
         found = relay.hold("getrawmempool", Point::Request);
         drop(held);
     };
-    let node = host.node.as_mut().unwrap();
-    node.kill();
-    node.lose_data();
-    node.start_again();
+    host.bitcoind().kill_and_restart(Bitcoind::lose_data);
     drop(held);
     wait_until("the wallet follows again", || {
         let told = wallet.call("getbalances", json!([]));

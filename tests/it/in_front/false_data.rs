@@ -98,7 +98,7 @@ fn changes(other: Block) -> Vec<(&'static str, Change)> {
 fn host_rejects_false_blocks_transactions_and_estimates() {
     let log = tempfile::tempdir().unwrap();
     let Some((host, relay)) = start(log.path(), &[]) else { return };
-    let mut payer = payer(&mut host.node.as_ref().unwrap().client());
+    let mut payer = payer(&mut host.node_client());
     check_blocks(&host, &relay, &mut payer, log.path());
     check_transactions(&host, &relay, &mut payer);
     check_estimates(&host, &relay);
@@ -107,7 +107,7 @@ fn host_rejects_false_blocks_transactions_and_estimates() {
 /// The host requests a block again if it gets another one.
 fn check_blocks(host: &Host, relay: &Relay, payer: &mut Client, log: &Path) {
     let mut wallet = host.new_wallet("w");
-    let mut node = host.node.as_ref().unwrap().client();
+    let mut node = host.node_client();
     let address = wallet.call("getnewaddress", json!([]));
     let balance = |wallet: &mut Client| {
         let balances = wallet.try_call("getbalances", json!([])).ok()?;
@@ -141,7 +141,7 @@ fn rescan_rejects_every_block_but_the_requested_one() {
     // Filters only select the blocks to read.
     for set in [&[][..], &["backend.filters=false"]] {
         let Some((host, relay)) = start(log.path(), set) else { return };
-        let mut node = host.node.as_ref().unwrap().client();
+        let mut node = host.node_client();
         let mut payer = payer(&mut node);
         let address = payer.call("getnewaddress", json!([]));
         payer.call("sendtoaddress", json!([address, 1]));

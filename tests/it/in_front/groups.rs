@@ -18,7 +18,7 @@ fn request() -> Value {
 /// A host with one group, its client and one of the node; `None` if no bitcoind is installed.
 fn with(arguments: &[&'static str], group: &str) -> Option<(Host, Client, Client)> {
     let host = start_with(arguments, &[group.to_owned()], &[])?;
-    let (client, node) = (host.client(), host.node.as_ref().unwrap().client());
+    let (client, node) = (host.client(), host.node_client());
     Some((host, client, node))
 }
 

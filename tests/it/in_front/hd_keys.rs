@@ -155,7 +155,7 @@ fn check_exports(wallets: &mut Wallets) {
     wallets.theirs.call("exportwatchonlywallet", json!([files[1]]));
     let before = listed(wallets);
     wallets.host.client().call("restorewallet", json!(["export", files[0]]));
-    wallets.host.node.as_ref().unwrap().client().call("restorewallet", json!(["export", files[1]]));
+    wallets.host.node_client().call("restorewallet", json!(["export", files[1]]));
     wallets.choose("export");
     assert_eq!(listed(wallets), before);
     wallets.check("gethdkeys", json!([])).unwrap();

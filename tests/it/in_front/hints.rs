@@ -53,7 +53,7 @@ fn host_hears_of_blocks_and_payments_by_zmq_if_the_node_lists_it() {
     let host = host_before(node, &[]);
     let mut wallet = host.new_wallet("w");
     let mine = wallet.call("getnewaddress", json!([]));
-    let mut node = host.node.as_ref().unwrap().client();
+    let mut node = host.node_client();
     node.call("createwallet", json!(["funds"]));
     node.mine(101);
     // The host relies on the publisher only after its first notification.
@@ -85,7 +85,7 @@ fn node_without_zmq_and_waiting_calls_is_polled() {
     let settings = ["backend.zmq=off", "backend.long_connections=0"].map(str::to_owned);
     let host = host_before(node, &settings);
     host.new_wallet("w");
-    host.node.as_ref().unwrap().client().call("generatetoaddress", json!([3, ADDRESS]));
+    host.node_client().call("generatetoaddress", json!([3, ADDRESS]));
     wait_until("the wallet has the blocks", || (height(&host) - 3.0).abs() < 0.5);
     assert_eq!(source(&host), "poll");
 }

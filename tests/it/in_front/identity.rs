@@ -20,9 +20,8 @@ fn node_that_comes_back_on_another_chain_gets_no_call() {
     let Some(mut host) = start(&[]) else { return };
     let (mut client, mut wallet) = (host.client(), host.new_wallet("w"));
     client.call("getblockcount", json!([]));
-    let node = host.node.as_mut().unwrap();
-    node.stop();
-    node.start_again_on("signet");
+    host.bitcoind().stop();
+    host.bitcoind().start_again_on("signet");
     let foreign = "the node is on signet, but the host is configured for regtest";
     // The host checks the chain on each new connection before it passes a call.
     for _ in 0..10 {
@@ -33,9 +32,8 @@ fn node_that_comes_back_on_another_chain_gets_no_call() {
     assert!(batch.matches(foreign).count() == 2 && batch.matches("\"result\":null").count() == 2, "{batch}");
     wallet.call("getnewaddress", json!([]));
     wallet.call("getbalances", json!([]));
-    let node = host.node.as_mut().unwrap();
-    node.stop();
-    node.start_again_on("regtest");
+    host.bitcoind().stop();
+    host.bitcoind().start_again_on("regtest");
     until_answered(&mut client, "getblockcount");
     assert_eq!(wallet.call("listsinceblock", json!([]))["lastblock"], client.call("getbestblockhash", json!([])));
 }

@@ -134,7 +134,7 @@ fn change_data(host: &Host, numbers: &mut Numbers, saved: &Path) {
 
 /// Lets clients work for some time, kills the host, the node or both, and restarts them.
 fn cut_short(mut host: Host, numbers: &mut Numbers, answered: &mut Answered, saved: &Path) -> Host {
-    let (client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
+    let (client, mut node) = (host.client(), host.node_client());
     fund(&mut node);
     let addresses = WALLETS.map(|name| client.wallet(name).call("getnewaddress", json!([])));
     let life = Duration::from_micros(numbers.below(MAX_LIFE));
@@ -150,7 +150,7 @@ fn cut_short(mut host: Host, numbers: &mut Numbers, answered: &mut Answered, sav
             host.kill();
         }
         if kills_node {
-            host.node.as_mut().unwrap().kill();
+            host.bitcoind().kill();
         }
         over.store(true, Ordering::Relaxed);
     });
@@ -162,7 +162,7 @@ fn cut_short(mut host: Host, numbers: &mut Numbers, answered: &mut Answered, sav
         host = host.start_again();
     }
     if kills_node {
-        host.node.as_mut().unwrap().start_again();
+        host.bitcoind().start_again();
     }
     if kills_host && !host_first {
         host = host.start_again();

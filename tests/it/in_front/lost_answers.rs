@@ -17,7 +17,7 @@ fn assert_told(answer: &Value, method: &str) {
 fn lost_answer_of_a_call_with_effects_is_reported_as_4_and_of_others_as_28() {
     let set = ["backend.wallets=node", "plugins=[]", "rpc.shutdown_grace_seconds=5"];
     let Some((host, relay)) = start_behind_relay_with(&["-fallbackfee=0.0001"], &set) else { return };
-    let mut node = host.node.as_ref().unwrap().client();
+    let mut node = host.node_client();
     node.call("createwallet", json!(["theirs"]));
     node.mine(8);
     node.call("generatetoaddress", json!([100, ADDRESS]));
@@ -29,7 +29,7 @@ fn lost_answer_of_a_call_with_effects_is_reported_as_4_and_of_others_as_28() {
 }
 
 fn check_lost_answers(host: &Host, relay: &Relay) {
-    let mut node = host.node.as_ref().unwrap().client();
+    let mut node = host.node_client();
     let mut blocks = node.call("getblockcount", json!([])).as_u64().unwrap();
     let unsent = node.call("createrawtransaction", json!([[], [{ADDRESS: 1}]]));
     let funded = node.call("fundrawtransaction", json!([unsent, {"lockUnspents": true}]))["hex"].clone();
@@ -110,6 +110,6 @@ fn check_curl(host: &Host, relay: &Relay) {
     let answers: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(answers.len() == 2 && answers[0]["error"].is_null(), "{told}");
     assert_told(&answers[1], "sendtoaddress");
-    let mut node = host.node.as_ref().unwrap().client();
+    let mut node = host.node_client();
     assert_eq!(node.call("getrawmempool", json!([])).as_array().unwrap().len(), 1);
 }

@@ -91,7 +91,7 @@ fn wallets_of_the_running_node_are_copied_completely() {
 }
 
 fn check_copy(host: &Host) {
-    let mut node = host.node.as_ref().unwrap().client();
+    let mut node = host.node_client();
     let mut original = used_wallet(&mut node, "savings", &json!({"avoid_reuse": true}));
     let told = report(&from_node(host, &["savings"], ""));
     assert!(told.starts_with("copied to the wallet \"savings\": 8 descriptors, "), "{told}");
@@ -123,7 +123,7 @@ fn check_copy(host: &Host) {
 
 /// The copy of an encrypted wallet keeps the passphrase.
 fn check_encrypted_copy(host: &Host) {
-    let mut node = host.node.as_ref().unwrap().client();
+    let mut node = host.node_client();
     let options = json!({"passphrase": PASSPHRASE});
     let mut original = used_wallet(&mut node, "safe", &options);
     let wrong = refusal(&from_node(host, &["safe"], "another\n"));
@@ -220,7 +220,7 @@ fn export_to_node_moves_wallets_to_the_node_and_reports_what_the_node_refuses() 
 fn check_descriptors(host: &Host) {
     let mut ours = host.client();
     let mut original = used_wallet(&mut ours, "back", &json!({}));
-    let mut node = host.node.as_ref().unwrap().client();
+    let mut node = host.node_client();
     let mut copy = node.create_wallet("back", json!({"blank": true}));
     let listed = original.call("listdescriptors", json!([true]));
     copy.import(&listed["descriptors"]);
@@ -233,7 +233,7 @@ fn check_descriptors(host: &Host) {
 /// export-to-node creates an equal wallet on the node.
 fn check_exports(host: &Host) {
     let mut ours = host.client();
-    let node = host.node.as_ref().unwrap().client();
+    let node = host.node_client();
     for (name, private, options, input) in [
         ("open", true, json!({}), ""),
         ("sealed", true, json!({"passphrase": PASSPHRASE}), "a long passphrase\n"),
@@ -271,7 +271,7 @@ fn check_exports(host: &Host) {
 
 /// export-to-node of keys and a watched address reports what bitcoind refuses, and shows no key.
 fn check_mixed_export(host: &Host) {
-    let (mut ours, mut node) = (host.client(), host.node.as_ref().unwrap().client());
+    let (mut ours, mut node) = (host.client(), host.node_client());
     let mut original = used_wallet(&mut ours, "mixed", &json!({}));
     let key = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87K7XCyj5v";
     original.call("importprivkey", json!([key, "a single key", false]));
@@ -331,7 +331,7 @@ fn check_late_marks(host: &Host) {
 #[test]
 fn failed_import_from_node_leaves_no_wallet() {
     let Some(host) = start(&["-prune=1", "-fastprune", "-fallbackfee=0.0001"]) else { return };
-    let mut node = host.node.as_ref().unwrap().client();
+    let mut node = host.node_client();
     let (mut client, folder) = (host.client(), host.network_folder().join("wallets/copies"));
     node.create_wallet("old", json!({})).mine(1);
     client.call("generatetoaddress", json!([800, ADDRESS]));

@@ -37,12 +37,12 @@ impl Fixture {
     }
 
     fn node(&mut self) -> &mut Bitcoind {
-        self.host.node.as_mut().unwrap()
+        self.host.bitcoind()
     }
 
     /// Mines a block, which the node flushes to disk, so that a kill does not lose it.
     fn mine(&self) {
-        let mut node = self.host.node.as_ref().unwrap().client();
+        let mut node = self.host.node_client();
         node.call("generatetoaddress", json!([1, NOBODY]));
         node.call("gettxoutsetinfo", json!([]));
     }

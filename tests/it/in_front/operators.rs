@@ -128,7 +128,7 @@ fn rest_is_passed_on_with_credentials_if_configured() {
     let users = users(&[("alice", "methods = ['@rest']"), ("bob", "methods = ['@read']")]);
     let set = ["backend.rest_passthrough=true", "metrics.listen=127.0.0.1:0", &users];
     let Some(mut host) = start_set(&["-rest=1"], &set) else { return };
-    let (mut client, mut direct) = (client_of(&host, "alice"), host.node.as_ref().unwrap().client());
+    let (mut client, mut direct) = (client_of(&host, "alice"), host.node_client());
     direct.call("generatetoaddress", json!([200, ADDRESS]));
     assert_eq!(status(&mut client, "getblockcount"), 403);
     let first = direct.call("getblockhash", json!([0]));
@@ -149,7 +149,7 @@ fn rest_is_passed_on_with_credentials_if_configured() {
     assert_eq!(client.send(post).status, 405);
     let page = ask(host.metrics.unwrap(), "GET /metrics");
     assert!(page.contains("outrigger_calls_total{method=\"@rest\",outcome=\"Ok\"} 7"), "{page}");
-    host.node.as_mut().unwrap().stop();
+    host.bitcoind().stop();
     let away = client.send(&get(&client, CHAIN));
     assert_eq!(away.status, 503);
     assert!(away.body.starts_with("Waiting for bitcoind at "), "{}", away.body);
@@ -163,7 +163,7 @@ fn rest_is_off_by_default_and_needs_no_credentials_if_configured() {
     let set = ["backend.rest_passthrough=true", "backend.rest_anonymous=true"].map(str::to_owned);
     let host = host.restart_otherwise(|options| options.set.extend(set));
     let mut client = host.client();
-    let direct = host.node.as_ref().unwrap().client().send(&bare(CHAIN));
+    let direct = host.node_client().send(&bare(CHAIN));
     let ours = client.send(&bare(CHAIN));
     assert_eq!((ours.status, ours.body), (200, direct.body));
     // The host still checks calls, and credentials if given.

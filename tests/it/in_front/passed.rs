@@ -212,7 +212,7 @@ fn check_conversions(client: &mut Client, node: &mut Client) {
 #[test]
 fn passed_calls_answer_as_the_node_itself() {
     let Some(host) = start(&["-txindex=1", "-blockfilterindex=1"]) else { return };
-    let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
+    let (mut client, mut node) = (host.client(), host.node_client());
     node.call("generatetoaddress", json!([5, ADDRESS]));
     let questions = questions(&mut node);
     check_all_are_compared(&mut node, &questions);
@@ -286,7 +286,7 @@ fn check_many_clients(host: &Host, node: &mut Client) {
 #[test]
 fn help_lists_the_nodes_methods_and_its_wallet_methods_are_unreachable() {
     let Some(host) = start(&[]) else { return };
-    let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
+    let (mut client, mut node) = (host.client(), host.node_client());
     check_help(&mut client, &mut node);
     check_conversions(&mut client, &mut node);
     check_rpc_discover(&mut client);
@@ -363,7 +363,7 @@ fn replies_with_other_white_space_are_read_and_passed_on() {
     // A proxy between host and node may write white space differently.
     relay.change("\"method\"", |body| Some([b" ", body.trim_ascii_end()].concat()));
     let host = host.restart();
-    let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
+    let (mut client, mut node) = (host.client(), host.node_client());
     client.call("generatetoaddress", json!([1, ADDRESS]));
     let mut wallet = host.new_wallet("w");
     assert_eq!(wallet.call("getwalletinfo", json!([]))["lastprocessedblock"]["height"], 2);

@@ -21,7 +21,7 @@ fn rpc_returns_the_nodes_answers_to_granted_methods_and_refuses_denied_ones() {
     let granted = ["getblocktemplate", "getblock", "getwalletinfo", "bumpfee", "getnettotals", "sendrawtransaction"];
     let deny = "backend.deny=[\"getnettotals\"]";
     let Some(mut host) = start_with(&[], &[policy(&granted, "")], &[deny]) else { return };
-    let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
+    let (mut client, mut node) = (host.client(), host.node_client());
     let hash = node.call("generatetoaddress", json!([1, ADDRESS]))[0].clone();
     let block = node.call("getblock", json!([hash, 2]));
     assert_eq!(client.call("asknode", json!(["getblock", [hash, 2]])), block);
@@ -45,7 +45,7 @@ fn rpc_returns_the_nodes_answers_to_granted_methods_and_refuses_denied_ones() {
     let plugins = client.call("listplugins", json!([]));
     let grants = format!("rpc/1 (methods: {})", granted.join(", "));
     assert_eq!(plugins[0]["grants"], json!([grants]));
-    host.node.as_mut().unwrap().stop();
+    host.bitcoind().stop();
     let (code, message) = client.refused("asknode", json!(["getblock", [hash]]));
     assert!(code == IN_WARMUP && message.starts_with("Waiting for bitcoind at "), "{message}");
 }
@@ -55,7 +55,7 @@ fn template_filter_asks_the_node_if_there_is_no_mining_group() {
     let file = built().library("outrigger_template_filter").display().to_string();
     let filter = format!("{{ file = {file:?}, grants = [\"rpc/1\"], options = {{ min_feerate = 5000 }} }}");
     let Some(host) = start_with(&[], &[filter], &[]) else { return };
-    let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
+    let (mut client, mut node) = (host.client(), host.node_client());
     let paid = pay(&mut node, &[2, 10]);
     let request = json!([{"rules": ["segwit"]}]);
     let whole = node.call("getblocktemplate", request.clone());
@@ -82,7 +82,7 @@ fn wrappers_see_single_and_batched_calls_to_the_node() {
     let wrap =
         "routes.wrap=[{ plugin = \"chained\", methods = [\"getbest*\", \"getconnectioncount\", \"getblockhash\"] }]";
     let Some(host) = start_with(&[], &[chained], &[wrap]) else { return };
-    let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
+    let (mut client, mut node) = (host.client(), host.node_client());
     assert_eq!(client.call("getconnectioncount", json!([]))["next"], node.call("getconnectioncount", json!([])));
     let calls: Vec<_> = (0..256).map(|id| json!({"method": "getbestblockhash", "id": id})).collect();
     let answers: Value = serde_json::from_str(&client.post(&json!(calls).to_string()).body).unwrap();

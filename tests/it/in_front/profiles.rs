@@ -71,7 +71,7 @@ fn check_payments(wallets: &mut Wallets) {
 
 /// The host's importdescriptors warns and refuses as the node's.
 fn check_imports(host: &Host) {
-    let mut node = host.node.as_ref().unwrap().client();
+    let mut node = host.node_client();
     let requests = [
         (format!("wpkh({XPUB}/0/*)"), json!([0, 20])),
         (format!("wpkh({XPUB}/0/*)"), json!([0, 10])),

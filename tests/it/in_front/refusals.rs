@@ -57,7 +57,7 @@ fn coin() -> Value {
 #[test]
 fn host_refuses_bad_arguments_as_the_node_does() {
     let Some(host) = start(&[]) else { return };
-    let mut clients = [host.client(), host.node.as_ref().unwrap().client()];
+    let mut clients = [host.client(), host.node_client()];
     let inputs = json!([{"txid": "11".repeat(32), "vout": 0}]);
     let raw = clients[1].call("createrawtransaction", json!([inputs, [{super::ADDRESS: 1}]]));
     check_previous_outputs(&mut clients, &raw);

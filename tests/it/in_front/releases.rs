@@ -42,7 +42,7 @@ fn descriptor_texts(wallet: &mut Client, text: &str, address: &Value, private: b
 #[test]
 fn wallet_shows_descriptors_as_the_node_does() {
     let Some(host) = start(&["-keypool=20"]) else { return };
-    let mut node = host.node.as_ref().unwrap().client();
+    let mut node = host.node_client();
     for (number, (form, watched)) in FORMS.iter().enumerate() {
         for (side, mark) in ["h", "'"].iter().enumerate() {
             let name = format!("w{number}_{side}");

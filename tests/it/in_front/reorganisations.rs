@@ -24,7 +24,7 @@ impl Split {
     }
 
     fn node(&self) -> Client {
-        self.host.node.as_ref().unwrap().client()
+        self.host.node_client()
     }
 
     /// Cuts the connection between the nodes.

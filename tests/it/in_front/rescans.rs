@@ -69,7 +69,7 @@ fn imported(client: &mut Client, name: &str, descriptor: &Value) -> (Value, Vec<
 fn rescans_find_payments_beyond_the_first_range_and_also_earlier_ones() {
     for source in ["-blockfilterindex=1", "-rest=1"] {
         let Some(host) = start_set(&["-keypool=20", source], &["wallet.keypool=20"]) else { return };
-        let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
+        let (mut client, mut node) = (host.client(), host.node_client());
         let text = format!("wpkh({XPRV}/*)");
         let described = client.call("getdescriptorinfo", json!([text]));
         let private = json!(format!("{text}#{}", described["checksum"].as_str().unwrap()));

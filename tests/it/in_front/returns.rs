@@ -18,7 +18,7 @@ fn start() -> Option<(Host, Client)> {
 }
 
 fn flush(host: &Host) {
-    host.node.as_ref().unwrap().client().call("gettxoutsetinfo", json!([]));
+    host.node_client().call("gettxoutsetinfo", json!([]));
 }
 
 fn until_passed(client: &mut Client) {
@@ -42,7 +42,7 @@ fn wallet_shows_its_payments_at_once_when_the_node_returns_with_an_empty_mempool
             host.kill();
             host = host.start_again();
         }
-        host.node.as_mut().unwrap().start_again();
+        host.bitcoind().start_again();
         let mut client = host.client();
         until_passed(&mut client);
         let mut wallet = client.wallet("w");
@@ -50,10 +50,7 @@ fn wallet_shows_its_payments_at_once_when_the_node_returns_with_an_empty_mempool
         assert_eq!(client.call("getrawmempool", json!([])), json!([sent]), "{host_too}");
     }
     // The wallet also knows at once a transaction passed on by the host and a payment of its own.
-    let mut node = host.node.take().unwrap();
-    node.kill();
-    node.start_again();
-    host.node = Some(node);
+    host.bitcoind().kill_and_restart(|_| {});
     let (mut client, mut wallet) = (host.client(), host.client().wallet("w"));
     let coin = &wallet.call("listunspent", json!([1]))[0];
     let raw = wallet
@@ -72,21 +69,15 @@ fn wallet_resubmits_a_payment_refused_for_missing_blocks_at_the_next_block() {
     let Some((mut host, mut wallet)) = start() else { return };
     let height = 104;
     let saved = tempfile::tempdir().unwrap();
-    let node = host.node.as_mut().unwrap();
-    node.stop();
-    node.save_data(saved.path());
-    node.start_again();
+    host.bitcoind().restart(|node| node.save_data(saved.path()));
     let mut client = host.client();
     until_passed(&mut client);
     client.call("generatetoaddress", json!([1, ADDRESS]));
     let sent = wallet.call("send", json!({"outputs": [{ADDRESS: 1}], "options": {"locktime": height}}))["txid"].clone();
     assert_eq!(client.call("getrawmempool", json!([])), json!([sent]));
     // The node loses its last block and its mempool: the payment it had accepted is not final any more.
-    let node = host.node.as_mut().unwrap();
-    node.kill();
-    node.restore_data(saved.path());
-    node.start_again();
-    let mut node = host.node.as_ref().unwrap().client();
+    host.bitcoind().kill_and_restart(|node| node.restore_data(saved.path()));
+    let mut node = host.node_client();
     until_passed(&mut client);
     wait_until("the wallet goes back", || {
         wallet.call("getwalletinfo", json!([]))["lastprocessedblock"]["height"] == height - 1
@@ -109,20 +100,14 @@ fn new_payments_use_the_height_of_a_node_that_lacks_blocks_and_older_ones_wait_f
     wallet.mine(3);
     client.call("generatetoaddress", json!([101, ADDRESS]));
     let saved = tempfile::tempdir().unwrap();
-    let node = host.node.as_mut().unwrap();
-    node.stop();
-    node.save_data(saved.path());
-    node.start_again();
+    host.bitcoind().restart(|node| node.save_data(saved.path()));
     until_passed(&mut client);
     let hashes = client.call("generatetoaddress", json!([6, ADDRESS]));
     let blocks: Vec<Value> =
         hashes.as_array().unwrap().iter().map(|hash| client.call("getblock", json!([hash, 0]))).collect();
     let older = wallet.call("send", json!({"outputs": [{ADDRESS: 1}], "options": {"locktime": 110}}))["txid"].clone();
-    let node = host.node.as_mut().unwrap();
-    node.kill();
-    node.restore_data(saved.path());
-    node.start_again();
-    let mut node = host.node.as_ref().unwrap().client();
+    host.bitcoind().kill_and_restart(|node| node.restore_data(saved.path()));
+    let mut node = host.node_client();
     wait_until("the host holds", || wallet.call("getwalletinfo", json!([])).get("warnings").is_some());
     assert_eq!(node.call("getblockcount", json!([])), 104);
     let own = wallet.call("sendtoaddress", json!([ADDRESS, 1]));

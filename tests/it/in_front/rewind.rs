@@ -20,11 +20,8 @@ fn with_ten_blocks() -> Option<(Host, Client, Vec<Value>, Vec<Value>)> {
 
 /// Replaces the blocks of the host's node by these. Returns a client of the node.
 fn lose_all_but(host: &mut Host, blocks: &[Value]) -> Client {
-    let node = host.node.as_mut().unwrap();
-    node.stop();
-    node.lose_data();
-    node.start_again();
-    let mut node = node.client();
+    host.bitcoind().restart(Bitcoind::lose_data);
+    let mut node = host.node_client();
     for block in blocks {
         assert_eq!(node.call("submitblock", json!([block])), json!(null));
     }
@@ -104,7 +101,7 @@ fn invalidateblock_of_many_blocks_is_logged_as_one_reorganisation() {
     let set = vec!["metrics.listen=127.0.0.1:0".to_owned()];
     let (host, log) = logged_with(HostOptions { set, ..HostOptions::in_front_of(&[]) });
     let mut wallet = host.new_wallet("w");
-    let mut node = host.node.as_ref().unwrap().client();
+    let mut node = host.node_client();
     let first = node.call("generatetoaddress", json!([300, ADDRESS]))[0].clone();
     let height = |wallet: &mut Client, wanted: u32| {
         wait_until("the wallet follows", || {
@@ -132,7 +129,7 @@ fn host_is_not_ready_while_its_node_has_headers_without_their_blocks() {
     let set = ["backend.behind_seconds=0", "metrics.listen=127.0.0.1:0"].map(str::to_owned).to_vec();
     let host = Host::start_with(HostOptions { set, ..HostOptions::in_front_of(&[]) });
     let mut wallet = host.new_wallet("w");
-    let mut node = host.node.as_ref().unwrap().client();
+    let mut node = host.node_client();
     assert!(is_ready(&host));
     node.call("submitheader", json!([other.call("getblockheader", json!([hash, false]))]));
     wait_until("the host is not ready", || !is_ready(&host));
@@ -150,7 +147,7 @@ fn read_only_wallet_refuses_payments_with_the_reason() {
     let left = client.call("getblockhash", json!([98]));
     // A loaded wallet follows a heavier branch block by block. A wallet loaded later would have to rewind too far.
     wallet.call("unloadwallet", json!([]));
-    let mut node = host.node.as_ref().unwrap().client();
+    let mut node = host.node_client();
     node.call("invalidateblock", json!([left]));
     node.call("generatetoaddress", json!([12, ADDRESS]));
     let host = host.restart();

@@ -100,7 +100,7 @@ fn walletcreatefundedpsbt_of_random_wallets_pays_as_much_as_bitcoind() {
     let seed = setting("OUTRIGGER_SELECTIONS_SEED", 7);
     let wallets = setting("OUTRIGGER_SELECTIONS", 6);
     let mut numbers = Numbers(seed);
-    let (mut node, mut front) = (host.node.as_ref().unwrap().client(), host.client());
+    let (mut node, mut front) = (host.node_client(), host.client());
     let mut payer = node.create_wallet("payer", json!({}));
     payer.mine(150);
     let stranger = |kind| payer.call("getnewaddress", json!(["", kind])).as_str().unwrap().to_owned();

@@ -113,7 +113,7 @@ fn check_watched_signatures(host: &Host) {
         format!("sh(multi(2,{key},{},{}))", others[0], others[1]),
         format!("wsh(multi(2,{key},{},{}))", others[0], others[1]),
     ];
-    let mut node = host.node.as_ref().unwrap().client();
+    let mut node = host.node_client();
     let watch = json!({"disable_private_keys": true, "blank": true});
     let request =
         |described: &Value, timestamp: Value| json!([{"desc": described, "timestamp": timestamp, "range": [0, 5]}]);

@@ -167,7 +167,7 @@ fn call_cut(
 
 fn check_cut_calls(host: &Host, relay: &Relay) {
     // One thread serves one connection, and uses the node connection of its last call again.
-    let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
+    let (mut client, mut node) = (host.client(), host.node_client());
     for (point, done) in [(Point::Request, 0), (Point::Reply, 1)] {
         let blocks = client.call("getblockcount", json!([]));
         let told = call_cut((&mut client, relay), ("getblockcount", json!([])), point);
@@ -212,7 +212,7 @@ fn payment_that_arrives_during_a_mempool_read_has_the_mock_time_set_before_it() 
     let Some((host, relay)) = start_behind_relay(&["-fallbackfee=0.0001"]) else { return };
     let (mut client, mut wallet) = (host.client(), host.new_wallet("w"));
     let mine = wallet.call("getnewaddress", json!([]));
-    let mut node = host.node.as_ref().unwrap().client();
+    let mut node = host.node_client();
     node.call("createwallet", json!(["theirs"]));
     node.mine(102);
     let held = relay.hold("getrawmempool", Point::Request);

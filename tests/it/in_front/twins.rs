@@ -21,14 +21,14 @@ impl Wallets {
 
     pub fn of(host: Host) -> Self {
         let mut ours = host.new_wallet("w");
-        let theirs = twin(host.node.as_ref().unwrap().client(), &mut ours);
+        let theirs = twin(host.node_client(), &mut ours);
         Self { host, ours, theirs }
     }
 
     /// Replaces the wallets by new ones with new keys.
     pub fn renew(&mut self, name: &str) {
         self.ours = self.host.new_wallet(name);
-        self.theirs = twin_named(&mut self.host.node.as_ref().unwrap().client(), &mut self.ours, name);
+        self.theirs = twin_named(&mut self.host.node_client(), &mut self.ours, name);
     }
 
     /// Replaces the wallets by new ones made with these arguments after the name.
@@ -41,7 +41,7 @@ impl Wallets {
     /// Replaces the wallets by other ones, which exist on both sides.
     pub fn choose(&mut self, name: &str) {
         self.ours = self.host.client().wallet(name);
-        self.theirs = self.host.node.as_ref().unwrap().client().wallet(name);
+        self.theirs = self.host.node_client().wallet(name);
     }
 
     /// Mines coins of 50 BTC to an address of both wallets until they are mature. Returns the address.
@@ -69,7 +69,7 @@ impl Wallets {
 
     /// The answers of both. Transaction ids are sorted, since bitcoind returns them in no fixed order.
     pub fn ask(&mut self, method: &str, params: &Value) -> [Result<Value, (i64, String)>; 2] {
-        self.host.node.as_ref().unwrap().client().call("syncwithvalidationinterfacequeue", json!([]));
+        self.host.node_client().call("syncwithvalidationinterfacequeue", json!([]));
         [&mut self.ours, &mut self.theirs].map(|wallet| {
             let answer = wallet.try_call(method, params.clone());
             answer.map(sorted).map_err(|error| (error.code, error.message))

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::Shutdown;
 
-use outrigger_tests::{Client, Host, Pending, Point, Relay, wait_until};
+use outrigger_tests::{Bitcoind, Client, Host, Pending, Point, Relay, wait_until};
 use serde_json::{Value, json};
 
 use super::{ADDRESS, start, start_behind_relay};
@@ -18,7 +18,7 @@ fn active(client: &mut Client) -> Vec<Value> {
 #[test]
 fn hundreds_of_long_polls_hold_no_thread_of_a_small_node() {
     let Some(host) = start(&["-rpcthreads=4", "-rpcworkqueue=16"]) else { return };
-    let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
+    let (mut client, mut node) = (host.client(), host.node_client());
     // Ends the initial block download, during which the node makes no templates.
     client.call("generatetoaddress", json!([1, ADDRESS]));
     let template = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
@@ -62,7 +62,7 @@ fn waiting_calls_end_with_their_clients_and_answer_as_the_node_does() {
     let Some(host) = start(&[]) else { return };
     let mut client = host.client();
     check_clients_that_leave(&mut client);
-    check_answers(&mut client, &mut host.node.as_ref().unwrap().client());
+    check_answers(&mut client, &mut host.node_client());
 }
 
 fn check_clients_that_leave(client: &mut Client) {
@@ -111,7 +111,7 @@ fn tip_of(call: Pending) -> Value {
 
 /// The node's best block, in the form in which waiting calls return it.
 fn tip(host: &Host) -> Value {
-    let mut node = host.node.as_ref().unwrap().client();
+    let mut node = host.node_client();
     let hash = node.call("getbestblockhash", json!([]));
     json!({"hash": hash, "height": node.call("getblockheader", json!([hash]))["height"]})
 }
@@ -138,7 +138,7 @@ fn waiting_calls_return_no_old_block_and_fail_at_once_where_the_node_refuses_the
 
 /// Waiting calls return no block older than one that their client has seen.
 fn check_age(host: &Host, relay: &Relay) {
-    let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
+    let (mut client, mut node) = (host.client(), host.node_client());
     // Limits of one millisecond: a call that has to wait returns the newest block.
     type Params = fn(&Value) -> Value;
     let waits: [(&str, Params); 4] = [
@@ -214,11 +214,8 @@ fn check_other_node(host: &mut Host) {
     let former = tip(host);
     let call = client.begin_call("waitfornewblock", json!([0, former["hash"]]));
     wait_until("it waits", || active(&mut client).len() == 1);
-    let node = host.node.as_mut().unwrap();
-    node.stop();
-    node.lose_data();
-    node.start_again();
-    node.client().call("generatetodescriptor", json!([3, "raw(52)"]));
+    host.bitcoind().restart(Bitcoind::lose_data);
+    host.node_client().call("generatetodescriptor", json!([3, "raw(52)"]));
     let now = tip(host);
     wait_until("the node is reached", || {
         client.try_call("getbestblockhash", json!([])).is_ok_and(|hash| hash == now["hash"])
@@ -230,7 +227,7 @@ fn check_other_node(host: &mut Host) {
 
 /// The host does not hold long polls that the node refuses or answers at once.
 fn check_refusals(host: &Host, relay: &Relay) {
-    let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
+    let (mut client, mut node) = (host.client(), host.node_client());
     let template = client.call("getblocktemplate", json!([{"rules": ["segwit"], "longpollid": null}]));
     let id = &template["longpollid"];
     for request in [

@@ -31,11 +31,11 @@ struct Watched {
 impl Watched {
     fn start() -> Option<Self> {
         let host = start(&["-keypool=20", "-fallbackfee=0.0001"])?;
-        let mut node = host.node.as_ref().unwrap().client();
+        let mut node = host.node_client();
         node.call("setmocktime", json!([BEGIN]));
         let mut payer = node.create_wallet("payer", json!({}));
         payer.mine(103);
-        let clients = [host.client(), host.node.as_ref().unwrap().client()];
+        let clients = [host.client(), host.node_client()];
         let wallets = clients.map(|mut client| {
             client.call("createwallet", json!(["watch", true, true]));
             client.wallet("watch")

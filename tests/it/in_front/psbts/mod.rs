@@ -17,13 +17,13 @@ struct Both {
 
 impl Both {
     fn of(host: &Host) -> Self {
-        Self { ours: host.client(), theirs: host.node.as_ref().unwrap().client() }
+        Self { ours: host.client(), theirs: host.node_client() }
     }
 
     /// A wallet on the host and one on the node, with the same keys.
     fn with_wallet(host: &Host) -> Self {
         let mut ours = host.new_wallet("w");
-        let theirs = bitcoind::twin(host.node.as_ref().unwrap().client(), &mut ours);
+        let theirs = bitcoind::twin(host.node_client(), &mut ours);
         Self { ours, theirs }
     }
 

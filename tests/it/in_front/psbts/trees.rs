@@ -77,7 +77,7 @@ impl Trees {
 
 /// A wallet on both sides with the descriptor and one coin of it.
 fn wallets(host: &Host, name: &str, descriptor: &str) -> Both {
-    let node = || host.node.as_ref().unwrap().client();
+    let node = || host.node_client();
     let imports = ["0", "1"].map(|side| {
         let text = node().with_checksum(&descriptor.replace('#', side));
         json!({"desc": text, "timestamp": "now", "active": true, "internal": side == "1", "range": [0, 1]})

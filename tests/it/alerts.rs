@@ -43,8 +43,8 @@ fn alerts_and_dashboard_name_metrics_that_a_host_in_front_of_a_bitcoind_exports(
         return;
     }
     let backups = tempfile::tempdir().unwrap();
-    let set = vec!["metrics.listen=127.0.0.1:0".to_owned(), format!("backup.folder={}", backups.path().display())];
-    let host = Host::start_with(HostOptions { set, ..HostOptions::in_front_of(&[]) });
+    let folder = format!("backup.folder={}", backups.path().display());
+    let host = Host::start_with(HostOptions::in_front_of(&[]).and(&["metrics.listen=127.0.0.1:0", &folder]));
     // The host exports the metrics of calls after the first finished call.
     host.client().call("uptime", json!([]));
     assert_eq!(missing(&ask(host.metrics.unwrap(), "GET /metrics")), [""; 0]);

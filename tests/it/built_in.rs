@@ -81,8 +81,7 @@ fn built_in_groups_in_their_own_processes_have_the_sandbox_of_libraries() {
         return;
     }
     let secrets = NamedTempFile::new().unwrap();
-    let options = with_webhooks(secrets.path());
-    let options = HostOptions { set: vec!["plugin_defaults.isolated='all'".to_owned()], ..options };
+    let options = with_webhooks(secrets.path()).and(&["plugin_defaults.isolated='all'"]);
     let (host, of_files) =
         (alone(options.clone()), Host::start_with(HostOptions { program: Some(built().binary.clone()), ..options }));
     for host in [&host, &of_files] {
@@ -171,10 +170,7 @@ fn built_in_group_gets_new_options_on_reload() {
     let secrets = NamedTempFile::new().unwrap();
     let host = alone(with_webhooks(secrets.path()));
     assert_eq!(host.client().call("listwebhooks", json!([])), json!([]));
-    let config = host.config_file();
-    let text = fs::read_to_string(config.path()).unwrap();
-    let hook = "hooks = [{ url = \"http://127.0.0.1:9/\", secret = \"shop\" }]";
-    fs::write(config.path(), text.replace("hooks = []", hook)).unwrap();
+    host.change("hooks = []", "hooks = [{ url = \"http://127.0.0.1:9/\", secret = \"shop\" }]");
     let mut command = Command::new(&built().alone);
     let output = command.arg("reload").arg("--datadir").arg(host.datadir()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -21,14 +21,6 @@ fn start(options: &str, grants: &str, more: &str) -> Host {
     Host::start_with(HostOptions::with_groups(&format!("{}{more}", chained(options, grants))))
 }
 
-/// Changes a line of the configuration.
-fn change(options: &HostOptions, from: &str, to: &str) {
-    let config = options.config_file();
-    let text = std::fs::read_to_string(config.path()).unwrap();
-    assert!(text.contains(from), "{from}");
-    std::fs::write(config.path(), text.replacen(from, to, 1)).unwrap();
-}
-
 const REFUSED: (i64, &str) = (-77, "Refused on the way");
 
 #[track_caller]
@@ -109,7 +101,7 @@ fn next_asks_the_next_plugin_and_the_wrapper_may_change_its_answer() {
     let routes = "[routes]\nwrap = [\"chained\"]\ngetblockcount = [\"gatekeeper\", \"chain\"]\n";
     let asking = chained("ask = [\"getblockhash\", \"uptime\", \"getbestblockhash\"]", "\"rpc/1\"");
     let options = HostOptions::with_groups(&(asking + &gatekeeper() + routes));
-    change(&options, "threads = 8 ", "threads = 2 ");
+    options.change("threads = 8 ", "threads = 2 ");
     let host = Host::start_with(options);
     call_a_chain_by_many_clients(&host);
     let mut client = host.client();
@@ -165,7 +157,7 @@ fn plugins_call_methods_with_the_callers_rights_or_their_own() {
         format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\nmethods = [\"callmethod\", \"getblockcount\", \"whocalls\"]\n");
     let audit = tempfile::NamedTempFile::new().unwrap();
     let options = HostOptions::with_groups(&(chained("", grant) + &user + "[routes]\n"));
-    change(&options, "[audit]\n", &format!("[audit]\nfile = {:?}\n", audit.path()));
+    options.change("[audit]\n", &format!("[audit]\nfile = {:?}\n", audit.path()));
     let host = Host::start_with(options);
     let mut alice = Client::new(host.address, "alice:pass:word");
     assert_eq!(alice.call("whocalls", json!([])), json!({"user": "alice", "wallet": null, "through": []}));

@@ -98,11 +98,8 @@ fn connections_of_a_vanished_machine_end_with_their_long_poll() {
     let Some((ours, theirs)) = machines() else {
         return skip_unprivileged("no network namespace can be made here");
     };
-    let options = HostOptions {
-        listen: Some("10.0.0.1:0".to_owned()),
-        set: vec!["rpc.allow_from=[\"10.0.0.0/24\"]".to_owned()],
-        ..HostOptions::default()
-    };
+    let allowed = HostOptions::with(&["rpc.allow_from=[\"10.0.0.0/24\"]"]);
+    let options = HostOptions { listen: Some("10.0.0.1:0".to_owned()), ..allowed };
     let host = ours.run(|| Host::start_with(options));
     let poll = theirs.run(|| {
         let mut client = host.client();

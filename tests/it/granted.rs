@@ -70,9 +70,7 @@ const LACKING: [(&str, &str, &str, &str); 32] = [
 #[test]
 fn each_grant_of_the_groups_is_needed_by_a_method() {
     let text = all_groups();
-    let mut options = HostOptions::configured(&text);
-    options.set.push("wallet.fallbackfee=0.0001".to_owned());
-    let host = Host::start_with(options);
+    let host = Host::start_with(HostOptions::configured(&text).and(&["wallet.fallbackfee=0.0001"]));
     let mut wallet = host.new_wallet("w");
     let address = wallet.call("getnewaddress", json!([]));
     let address = address.as_str().unwrap();

@@ -89,7 +89,22 @@ impl HostOptions {
 
     /// With these settings, `section.key=value`.
     pub fn with(settings: &[&str]) -> Self {
-        Self { set: settings.iter().map(|&setting| setting.to_owned()).collect(), ..Self::default() }
+        Self::default().and(settings)
+    }
+
+    /// With these settings as well.
+    pub fn and(mut self, settings: &[&str]) -> Self {
+        self.set.extend(settings.iter().map(|&setting| setting.to_owned()));
+        self
+    }
+
+    /// Replaces the first occurrence of a text in the file of [`Self::configured`].
+    #[track_caller]
+    pub fn change(&self, from: &str, to: &str) {
+        let config = self.config_file();
+        let text = std::fs::read_to_string(config.path()).unwrap();
+        assert!(text.contains(from), "{from}");
+        std::fs::write(config.path(), text.replacen(from, to, 1)).unwrap();
     }
 
     /// Answering as a release of Bitcoin Core.
@@ -219,6 +234,12 @@ impl Host {
     /// [`HostOptions::config_file`] of its options.
     pub fn config_file(&self) -> Arc<NamedTempFile> {
         self.options.config_file()
+    }
+
+    /// [`HostOptions::change`] of its options.
+    #[track_caller]
+    pub fn change(&self, from: &str, to: &str) {
+        self.options.change(from, to);
     }
 
     pub fn client(&self) -> Client {

@@ -13,15 +13,11 @@ use crate::metrics::ask;
 
 /// A host with these settings, its log in a folder, behind a relay to a node without ZMQ.
 fn start(log: &Path, set: &[&str]) -> Option<(Host, Relay)> {
-    let node = Bitcoind::start_with(
-        bitcoind::installed()?,
-        &["-fallbackfee=0.0001", "-blockfilterindex=1", "-changetype=bech32"],
-    )
-    .0;
+    let arguments = ["-fallbackfee=0.0001", "-blockfilterindex=1", "-changetype=bech32"];
+    let node = Bitcoind::start_with(bitcoind::installed()?, &arguments).0;
     let relay = Relay::to(node.address);
-    let own = ["metrics.listen=127.0.0.1:0".to_owned(), format!("backend.url=http://{}", relay.address)];
-    let set = own.into_iter().chain(set.iter().map(|&set| set.to_owned())).collect();
-    let options = HostOptions { set, log: Some(log.join("log")), ..HostOptions::default() };
+    let options = HostOptions { log: Some(log.join("log")), ..HostOptions::with(set) };
+    let options = options.and(&["metrics.listen=127.0.0.1:0", &format!("backend.url=http://{}", relay.address)]);
     Some((Host::start_before(tempfile::tempdir().unwrap(), options, Some(node)), relay))
 }
 

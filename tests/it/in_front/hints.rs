@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use outrigger_tests::{Bitcoind, Client, Host, HostOptions, bitcoind, wait_until};
+use outrigger_tests::{Bitcoind, Client, Host, bitcoind, wait_until};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{ADDRESS, start_behind_relay};
+use super::{ADDRESS, before, start_behind_relay};
 use crate::kills::Numbers;
 use crate::metrics::ask;
 
@@ -28,9 +28,8 @@ fn publishing(folder: &TempDir) -> Option<(Bitcoind, PathBuf)> {
     Some((Bitcoind::start_with(path, &[&publish, "-fallbackfee=0.0001", "-txindex=1"]).0, socket))
 }
 
-fn host_before(node: Bitcoind, settings: &[String]) -> Host {
-    let set = [&["metrics.listen=127.0.0.1:0".to_owned()], settings].concat();
-    Host::start_before(tempfile::tempdir().unwrap(), HostOptions { set, ..HostOptions::default() }, Some(node))
+fn host_before(node: Bitcoind, settings: &[&str]) -> Host {
+    before(node, &[&["metrics.listen=127.0.0.1:0"], settings].concat())
 }
 
 fn source(host: &Host) -> String {
@@ -82,8 +81,7 @@ fn host_hears_of_blocks_and_payments_by_zmq_if_the_node_lists_it() {
 fn node_without_zmq_and_waiting_calls_is_polled() {
     let folder = tempfile::tempdir().unwrap();
     let Some((node, _)) = publishing(&folder) else { return };
-    let settings = ["backend.zmq=off", "backend.long_connections=0"].map(str::to_owned);
-    let host = host_before(node, &settings);
+    let host = host_before(node, &["backend.zmq=off", "backend.long_connections=0"]);
     host.new_wallet("w");
     host.node_client().call("generatetoaddress", json!([3, ADDRESS]));
     wait_until("the wallet has the blocks", || (height(&host) - 3.0).abs() < 0.5);
@@ -193,8 +191,8 @@ fn wallet_and_mempool_match_the_node_despite_lost_notifications() {
     let Some((node, publisher)) = publishing(&folder) else { return };
     let proxy = Proxy::start(&publisher);
     // Without calls that wait for blocks, the host depends on notifications and polls.
-    let settings = [format!("backend.zmq=tcp://{}", proxy.address), "backend.long_connections=0".to_owned()];
-    let host = host_before(node, &settings);
+    let publisher = format!("backend.zmq=tcp://{}", proxy.address);
+    let host = host_before(node, &[&publisher, "backend.long_connections=0"]);
     let mut wallet = host.new_wallet("w");
     let node = host.node.as_ref().unwrap();
     let mut twin = bitcoind::twin(node.client(), &mut wallet);

@@ -4,15 +4,14 @@ use outrigger_tests::{Bitcoind, Host, HostOptions, bitcoind, configuration};
 use serde_json::json;
 
 use super::failures::until_answered;
-use super::start;
+use super::{before, start};
 
 /// The signet challenge that any block satisfies (OP_TRUE).
 const ANY: &str = "-signetchallenge=51";
 
 fn in_front_of(chain: &'static str, arguments: &[&str], set: &[&str]) -> Option<Host> {
     let (node, _) = Bitcoind::start_on(bitcoind::installed()?, chain, arguments);
-    let set = set.iter().map(|&set| set.to_owned()).collect();
-    Some(Host::start_before(tempfile::tempdir().unwrap(), HostOptions { set, ..HostOptions::default() }, Some(node)))
+    Some(before(node, set))
 }
 
 #[test]

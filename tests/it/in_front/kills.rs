@@ -268,8 +268,7 @@ fn kill_often(kills: u64, mut numbers: Numbers) {
     let saved = folder.path().join("saved");
     let indexes: &[_] = if numbers.0 >> 32 == 0 { &["-blockfilterindex=1", "-rest=1"] } else { &[] };
     let arguments = [indexes, &["-fastprune", "-fallbackfee=0.0001"]].concat();
-    let set = vec!["wallet.keypool=5".to_owned()];
-    let mut host = Host::start_with(HostOptions { set, ..HostOptions::in_front_of(&arguments) });
+    let mut host = Host::start_with(HostOptions::in_front_of(&arguments).and(&["wallet.keypool=5"]));
     for name in WALLETS {
         host.client().call("createwallet", json!({"wallet_name": name, "load_on_startup": true}));
     }

@@ -64,8 +64,7 @@ fn is_since(release: u64) -> bool {
 /// The same with these settings.
 fn start_set(arguments: &[&'static str], set: &[&str]) -> Option<Host> {
     bitcoind::installed()?;
-    let set = set.iter().map(|&set| set.to_owned()).collect();
-    Some(Host::start_with(HostOptions { set, ..HostOptions::in_front_of(arguments) }))
+    Some(Host::start_with(HostOptions::in_front_of(arguments).and(set)))
 }
 
 /// A host in front of a node with these arguments, with only these plugins; `None`, with a message, if no bitcoind is installed.
@@ -88,9 +87,12 @@ fn start_behind_relay_with(arguments: &[&str], set: &[&str]) -> Option<(Host, Re
 
 /// A host with these settings behind a relay to a node.
 fn start_before(node: Bitcoind, relay: &Relay, set: &[&str]) -> Host {
-    let url = format!("backend.url=http://{}", relay.address);
-    let options = HostOptions::with(&[&[&*url], set].concat());
-    Host::start_before(tempfile::tempdir().unwrap(), options, Some(node))
+    before(node, &[&[&*format!("backend.url=http://{}", relay.address)], set].concat())
+}
+
+/// A host with these settings in front of a node that runs already.
+fn before(node: Bitcoind, set: &[&str]) -> Host {
+    Host::start_before(tempfile::tempdir().unwrap(), HostOptions::with(set), Some(node))
 }
 
 /// The result of a call, or the code and the message of its refusal.

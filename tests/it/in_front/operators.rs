@@ -31,8 +31,7 @@ pub fn checked_with(node: &Bitcoind, address: SocketAddr, set: &[&str]) -> (Opti
 
 fn check(node: &Bitcoind, address: SocketAddr, set: &[&str]) -> Output {
     let url = format!("backend.url=http://{address}");
-    let set = std::iter::once(url).chain(set.iter().map(|&set| set.to_owned())).collect();
-    Host::check(&HostOptions { set, ..HostOptions::configured(&configuration(node)) })
+    Host::check(&HostOptions::configured(&configuration(node)).and(&[&url]).and(set))
 }
 
 #[test]

@@ -98,8 +98,7 @@ fn invalidateblock_of_many_blocks_is_logged_as_one_reorganisation() {
     if bitcoind::installed().is_none() {
         return;
     }
-    let set = vec!["metrics.listen=127.0.0.1:0".to_owned()];
-    let (host, log) = logged_with(HostOptions { set, ..HostOptions::in_front_of(&[]) });
+    let (host, log) = logged_with(HostOptions::in_front_of(&[]).and(&["metrics.listen=127.0.0.1:0"]));
     let mut wallet = host.new_wallet("w");
     let mut node = host.node_client();
     let first = node.call("generatetoaddress", json!([300, ADDRESS]))[0].clone();
@@ -126,8 +125,7 @@ fn host_is_not_ready_while_its_node_has_headers_without_their_blocks() {
     let (other, _) = Bitcoind::start_with(path, &[]);
     let mut other = other.client();
     let hash = other.call("generatetoaddress", json!([1, ADDRESS]))[0].clone();
-    let set = ["backend.behind_seconds=0", "metrics.listen=127.0.0.1:0"].map(str::to_owned).to_vec();
-    let host = Host::start_with(HostOptions { set, ..HostOptions::in_front_of(&[]) });
+    let Some(host) = start_set(&[], &["backend.behind_seconds=0", "metrics.listen=127.0.0.1:0"]) else { return };
     let mut wallet = host.new_wallet("w");
     let mut node = host.node_client();
     assert!(is_ready(&host));

@@ -3,7 +3,7 @@
 use outrigger_tests::{Bitcoind, Client, Host, HostOptions, Relay, bitcoind};
 use serde_json::{Value, json};
 
-use super::{start_before, start_set};
+use super::{before, start_before, start_set};
 use crate::users::ALICE;
 
 /// The setting `rpc.users`: each user with its name and further lines. The password of each is `pass:word`.
@@ -121,10 +121,7 @@ fn users_of_bitcoin_conf_may_call_the_host() {
     std::fs::write(conf.path(), text).unwrap();
     let arguments = format!("-conf={}", conf.path().display());
     let (node, _) = Bitcoind::start_with(path, &[&arguments]);
-    let set = vec![format!("rpc.bitcoin_conf='{}'", conf.path().display())];
-    let folder = tempfile::tempdir().unwrap();
-    let options = HostOptions { set, ..HostOptions::in_front_of(&[]) };
-    let host = Host::start_before(folder, options, Some(node));
+    let host = before(node, &[&format!("rpc.bitcoin_conf='{}'", conf.path().display())]);
     let address = host.node.as_ref().unwrap().address;
     for (user, method, expected) in [
         ("alice", "getblockcount", 200),

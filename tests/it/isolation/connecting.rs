@@ -165,8 +165,7 @@ fn listening_socket_is_handed_over_and_a_reload_loses_no_connection() {
             client.call("stopplugin", json!(["hostile"]));
             while TcpStream::connect(address).is_ok() || path.exists() {}
             if reload == "beside" {
-                let text = fs::read_to_string(host.config_file().path()).unwrap();
-                fs::write(host.config_file().path(), text.replace("\"beside\"", "\"after\"")).unwrap();
+                host.change("\"beside\"", "\"after\"");
                 client.call("startplugin", json!(["hostile"]));
             }
         }

@@ -23,9 +23,8 @@ fn ends(client: &mut Client, method: &str, arguments: Value, reason: &str) {
 
 #[test]
 fn host_kills_a_greedy_plugin_over_its_limits_and_truncates_a_flood_of_lines() {
-    let mut options = alone(&BOUNDS.replace("deadline_seconds = 2", "deadline_seconds = 60"));
-    options.set.push("rpc.call_deadline_seconds=60".to_owned());
-    let (host, log) = logged_with(options);
+    let options = alone(&BOUNDS.replace("deadline_seconds = 2", "deadline_seconds = 60"));
+    let (host, log) = logged_with(options.and(&["rpc.call_deadline_seconds=60"]));
     let mut client = host.client();
     let bounded = client.call("hostilememory", json!([20]));
     assert!(bounded.as_u64().unwrap() > 0);

@@ -1,6 +1,6 @@
 //! The sandbox refuses each forbidden action of a plugin, and the host reports it.
 
-use outrigger_tests::{Client, Host, HostOptions, all_groups, wait_until};
+use outrigger_tests::{Client, Host, all_groups, wait_until};
 use serde_json::{Value, json};
 
 use super::{Installed, alone, has_sandbox, process, refused, users};
@@ -200,9 +200,8 @@ fn sandbox_refuses_a_hostile_plugin_everything_and_reports_each_attempt() {
     }
     let installed = Installed::new(&["chain", "mining", "wallet", "import", "signing", "psbt", "history"]);
     for user in users() {
-        let options = installed.options(&all_groups(), user, "");
-        let set = ["metrics.listen=127.0.0.1:0", "plugin_defaults.isolated=none"].map(str::to_owned).to_vec();
-        let (host, log) = logged_with(HostOptions { set, ..options });
+        let set = ["metrics.listen=127.0.0.1:0", "plugin_defaults.isolated=none"];
+        let (host, log) = logged_with(installed.options(&all_groups(), user, "").and(&set));
         let mut client = host.new_wallet("victim");
         let pid = host.process_id();
         let first = logged_attempts(pid);

@@ -16,9 +16,8 @@ fn start(gate: &Gate) -> Host {
         "trusted = true\nsandbox = \"best-effort\"\ngrants = [\"chain/1\", \"log/1\"]\n{}",
         Gate::reach(&[gate])
     );
-    let mut options = HostOptions::with_plugin(&all_groups(), built().library("outrigger_faulty"), &rest);
-    options.set.push("plugin_defaults.isolated='all'".to_owned());
-    Host::start_with(options)
+    let options = HostOptions::with_plugin(&all_groups(), built().library("outrigger_faulty"), &rest);
+    Host::start_with(options.and(&["plugin_defaults.isolated='all'"]))
 }
 
 /// Connections on one thread of the host, which waits at the gate in the call of the first connection.

@@ -1,7 +1,9 @@
 //! The project's pages describe its crates and files correctly.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use outrigger_tests::files_below;
 
 /// A crate's name without the project's common prefix; `None` for other crates.
 fn short(name: &str) -> Option<&str> {
@@ -9,22 +11,17 @@ fn short(name: &str) -> Option<&str> {
 }
 
 /// The crates below a folder, each with its dependencies within the project.
-fn crates(folder: &Path, found: &mut Vec<(String, BTreeSet<String>)>) {
-    if let Ok(manifest) = std::fs::read_to_string(folder.join("Cargo.toml")) {
-        let manifest: toml::Table = manifest.parse().unwrap();
+fn crates(folder: &Path) -> Vec<(String, BTreeSet<String>)> {
+    let mut files = files_below(folder, &["src", "examples", "cdylib"]);
+    files.retain(|file| file.ends_with("Cargo.toml"));
+    let read = |file: &PathBuf| {
+        let manifest: toml::Table = std::fs::read_to_string(file).unwrap().parse().unwrap();
         let name = short(manifest["package"]["name"].as_str().unwrap()).unwrap().to_owned();
         let dependencies = manifest.get("dependencies").and_then(toml::Value::as_table);
         let own = dependencies.into_iter().flat_map(toml::Table::keys).filter_map(|name| short(name));
-        found.push((name, own.map(str::to_owned).collect()));
-    }
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir()
-            && path.file_name().is_some_and(|name| !["src", "examples", "cdylib"].contains(&name.to_str().unwrap()))
-        {
-            crates(&path, found);
-        }
-    }
+        (name, own.map(str::to_owned).collect())
+    };
+    files.iter().map(read).collect()
 }
 
 #[test]
@@ -39,10 +36,7 @@ fn architecture_page_lists_the_crates_of_the_manifests_without_a_cycle() {
         let dependencies = dependencies.split(',').map(|name| name.trim().to_owned()).filter(|name| name != "-");
         written.push((name.to_owned(), dependencies.collect::<BTreeSet<String>>()));
     }
-    let mut found = Vec::new();
-    crates(&root.join("sdk"), &mut found);
-    crates(&root.join("host"), &mut found);
-    crates(&root.join("plugins"), &mut found);
+    let mut found = ["sdk", "host", "plugins"].map(|folder| crates(&root.join(folder))).concat();
     found.sort();
     let mut sorted = written.clone();
     sorted.sort();
@@ -62,8 +56,7 @@ fn architecture_page_lists_the_crates_of_the_manifests_without_a_cycle() {
 fn architecture_published_crates_have_the_licence_and_read_no_file_of_another_crate() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap();
     let licence = std::fs::read(root.join("LICENSE")).unwrap();
-    let mut sources = Vec::new();
-    ["host", "plugins", "sdk"].iter().for_each(|folder| rust_files(&root.join(folder), &mut sources));
+    let sources = ["host", "plugins", "sdk"].map(|folder| rust_files(&root.join(folder))).concat();
     let mut checked = BTreeSet::new();
     for source in sources {
         let own = Path::new(&source).ancestors().find(|folder| folder.join("Cargo.toml").is_file()).unwrap();
@@ -86,9 +79,7 @@ fn architecture_published_crates_have_the_licence_and_read_no_file_of_another_cr
 #[test]
 fn architecture_only_the_program_names_groups_and_sets_the_allocator() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let (mut of_host, mut of_groups) = (Vec::new(), Vec::new());
-    rust_files(&root.join("host"), &mut of_host);
-    rust_files(&root.join("plugins"), &mut of_groups);
+    let [mut of_host, mut of_groups] = ["host", "plugins"].map(|folder| rust_files(&root.join(folder)));
     let groups = std::fs::read_dir(root.join("plugins")).unwrap().map(|entry| entry.unwrap().path());
     let groups = groups.filter(|path| path.is_dir()).map(|path| path.file_name().unwrap().to_str().unwrap().to_owned());
     let paths: Vec<String> = groups.map(|group| format!("outrigger_{group}::")).collect();
@@ -127,15 +118,10 @@ const PAGES: [&str; 16] = [
 
 const SOURCES: [&str; 4] = ["host", "plugins", "sdk", "tests"];
 
-fn rust_files(folder: &Path, found: &mut Vec<String>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() && path.file_name().is_some_and(|name| name != "target" && name != "node_modules") {
-            rust_files(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push(path.to_str().unwrap().to_owned());
-        }
-    }
+fn rust_files(folder: &Path) -> Vec<String> {
+    let mut files = files_below(folder, &["target", "node_modules"]);
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "rs"));
+    files.iter().map(|file| file.to_str().unwrap().to_owned()).collect()
 }
 
 /// Whether a text is a path below the folder, without a wildcard or braces.
@@ -147,8 +133,7 @@ fn is_below(text: &str, folder: &str) -> bool {
 #[test]
 fn pages_name_only_existing_files_and_links() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut files = Vec::new();
-    SOURCES.iter().for_each(|folder| rust_files(&root.join(folder), &mut files));
+    let files = SOURCES.map(|folder| rust_files(&root.join(folder))).concat();
     let mut missing = Vec::new();
     for page in PAGES {
         let text = std::fs::read_to_string(root.join(page)).unwrap();

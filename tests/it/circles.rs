@@ -7,6 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use outrigger_tests::files_below;
+
 /// A module's path in its crate; the root's is empty.
 type Module = Vec<String>;
 
@@ -14,16 +16,11 @@ type Module = Vec<String>;
 const OWN_TESTS: &str = "#[cfg(test)]\nmod tests";
 const FOR_TESTS: &str = "#[cfg(test)]";
 
-fn source_folders(folder: &Path, found: &mut Vec<PathBuf>) {
-    if folder.join("Cargo.toml").exists() && folder.join("src").exists() {
-        found.push(folder.join("src"));
-    }
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() && path.file_name().is_some_and(|name| name != "src" && name != "target") {
-            source_folders(&path, found);
-        }
-    }
+/// The folders `src` of the crates below a folder.
+fn source_folders(folder: &Path) -> Vec<PathBuf> {
+    let mut folders = files_below(folder, &["src", "target"]);
+    folders.retain(|file| file.ends_with("Cargo.toml") && file.with_file_name("src").exists());
+    folders.iter().map(|file| file.with_file_name("src")).collect()
 }
 
 fn module(path: &Path) -> Option<Module> {
@@ -36,17 +33,14 @@ fn module(path: &Path) -> Option<Module> {
 }
 
 /// The text of each module's file below `src`.
-fn read_modules(src: &Path, folder: &Path, modules: &mut BTreeMap<Module, String>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            read_modules(src, &path, modules);
-        } else if path.extension().is_some_and(|extension| extension == "rs")
-            && let Some(module) = module(path.strip_prefix(src).unwrap())
-        {
-            modules.insert(module, compiled(&std::fs::read_to_string(&path).unwrap()));
-        }
-    }
+fn read_modules(src: &Path) -> BTreeMap<Module, String> {
+    let mut files = files_below(src, &[]);
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "rs"));
+    let read = |file: &PathBuf| {
+        let module = module(file.strip_prefix(src).unwrap())?;
+        Some((module, compiled(&std::fs::read_to_string(file).unwrap())))
+    };
+    files.iter().filter_map(read).collect()
 }
 
 /// A file's text without comments and unit tests.
@@ -210,14 +204,9 @@ fn a_cycle_of_files_is_found_in_each_form_of_a_path() {
 #[test]
 fn files_of_a_crate_have_no_cycle() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut folders = Vec::new();
-    ["host", "sdk"].iter().for_each(|folder| source_folders(&root.join(folder), &mut folders));
+    let folders = ["host", "sdk"].map(|folder| source_folders(&root.join(folder))).concat();
     assert!(folders.len() > 20, "{folders:?}");
-    let found = folders.iter().map(|src| {
-        let mut modules = BTreeMap::new();
-        read_modules(src, src, &mut modules);
-        (src, cycles(&modules))
-    });
+    let found = folders.iter().map(|src| (src, cycles(&read_modules(src))));
     let found: Vec<_> = found.filter(|(_, cycles)| !cycles.is_empty()).collect();
     assert!(found.is_empty(), "files that use one another: {found:#?}");
 }

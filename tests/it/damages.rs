@@ -3,10 +3,10 @@
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use bitcoin::hex::FromHex as _;
-use outrigger_tests::{Client, Host, HostOptions, copy_folder};
+use outrigger_tests::{Client, Host, HostOptions, copy_folder, files_below};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -75,21 +75,6 @@ fn ask(client: &mut Client) -> Vec<Result<Value, String>> {
     answers
 }
 
-fn files(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let entry = entry.unwrap();
-        if entry.file_name() == "plugins" {
-            continue;
-        }
-        if entry.file_type().unwrap().is_dir() {
-            files(&entry.path(), found);
-        } else if !entry.file_name().to_string_lossy().starts_with('.') {
-            found.push(entry.path());
-        }
-    }
-    found.sort();
-}
-
 /// Flips a bit of a file, overwrites a range or truncates it. Returns a description.
 fn damage(file: &Path, mut below: impl FnMut(usize) -> usize) -> String {
     let mut bytes = fs::read(file).unwrap();
@@ -127,8 +112,8 @@ fn damage_to_closed_files_is_reported_and_never_returned_as_data() {
     let log = tempfile::NamedTempFile::new().unwrap();
     for seed in 1..=setting(DAMAGES, FEW) {
         let folder = copied(&whole);
-        let mut found = Vec::new();
-        files(folder.path(), &mut found);
+        let mut found = files_below(folder.path(), &["plugins"]);
+        found.retain(|file| !file.file_name().unwrap().to_string_lossy().starts_with('.'));
         let mut numbers = Numbers(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
         let mut below = |end: usize| numbers.below(end as u64) as usize;
         let file = found[below(found.len())].clone();

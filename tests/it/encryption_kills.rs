@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use memchr::memmem;
-use outrigger_tests::{Client, Host, HostOptions, XPRV};
+use outrigger_tests::{Client, Host, HostOptions, XPRV, files_below};
 use serde_json::{Value, json};
 
 use crate::kills::{Numbers, setting};
@@ -39,15 +39,7 @@ fn values_alone(data: &[u8], part: std::ops::Range<usize>) -> Vec<Secret> {
 /// The secrets found in the files below a folder, except in copies of the plugins' libraries.
 fn found(folder: &Path, secrets: &[Secret]) -> Vec<String> {
     let mut names = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            if path.ends_with("plugins") {
-                continue;
-            }
-            names.extend(found(&path, secrets));
-            continue;
-        }
+    for path in files_below(folder, &["plugins"]) {
         let bytes = std::fs::read(&path).unwrap();
         for (name, secret) in secrets {
             if memmem::find(&bytes, secret).is_some() {

@@ -92,6 +92,23 @@ pub fn copy_folder(from: &Path, to: &Path) {
     }
 }
 
+/// The files below a folder in order, without those in folders of these names.
+pub fn files_below(folder: &Path, left_out: &[&str]) -> Vec<PathBuf> {
+    let (mut files, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if !path.is_dir() {
+                files.push(path);
+            } else if !left_out.iter().any(|name| path.ends_with(name)) {
+                folders.push(path);
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
 /// Whether two values have the same JSON text, including the order of keys, which `==` ignores.
 pub fn is_same_text(one: &Value, other: &Value) -> bool {
     let (one, other) = (one.to_string(), other.to_string());

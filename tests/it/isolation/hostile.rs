@@ -1,6 +1,6 @@
 //! The sandbox refuses each forbidden action of a plugin, and the host reports it.
 
-use outrigger_tests::{Client, Host, all_groups, wait_until};
+use outrigger_tests::{Client, Host, all_groups, files_below, wait_until};
 use serde_json::{Value, json};
 
 use super::{Installed, alone, has_sandbox, process, refused, users};
@@ -181,14 +181,7 @@ fn check(client: &mut Client, attempts: &[Attempt]) {
 /// Private files of a running host: the cookie, and the files of a wallet.
 fn own_files(host: &Host) -> Vec<String> {
     let folder = host.network_folder();
-    let mut files = vec![folder.join(".cookie")];
-    let mut folders = vec![folder.join("wallets")];
-    while let Some(next) = folders.pop() {
-        for entry in std::fs::read_dir(next).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() { folders.push(path) } else { files.push(path) }
-        }
-    }
+    let files = [vec![folder.join(".cookie")], files_below(&folder.join("wallets"), &[])].concat();
     assert!(files.len() > 1, "no file of a wallet: {files:?}");
     files.iter().map(|path| path.display().to_string()).collect()
 }

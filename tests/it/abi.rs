@@ -141,14 +141,11 @@ fn c_plugin_answers_later_from_its_own_thread() {
     let mut host = start(&plugin);
     let mut wallet = mine(&host);
     assert_eq!(wallet.call("cwaitforheight", json!([3])), json!({"height": 3, "late": false}));
-    let wait = |height: u32| {
-        let mut client = host.client();
-        std::thread::spawn(move || client.try_call("cwaitforheight", json!([height])))
-    };
+    let wait = |height: u32| host.client().begin_call("cwaitforheight", json!([height]));
     let (next, never) = (wait(4), wait(1000));
     until_waiting(&mut wallet, 2);
     wallet.mine(1);
-    assert_eq!(next.join().unwrap(), Ok(json!({"height": 4, "late": true})));
+    assert_eq!(next.answer()["result"], json!({"height": 4, "late": true}));
     let events = until_waiting(&mut wallet, 1);
     assert_eq!((&events["height"], &events["cancelled"]), (&json!(4), &json!(0)));
     assert!(events["heard"].as_u64().unwrap() >= 1);
@@ -161,15 +158,14 @@ fn c_plugin_answers_later_from_its_own_thread() {
 
     // A stopped plugin answers its waiting calls and ends its thread, so it can start again.
     wallet.call("stopplugin", json!(["c-sample"]));
-    assert_eq!(never.join().unwrap().unwrap_err().message, "Shutting down");
+    assert_eq!(never.refused().1, "Shutting down");
     wallet.call("startplugin", json!(["c-sample"]));
     let never = wait(1000);
     until_waiting(&mut wallet, 1);
 
     // Waiting calls are also answered when the host stops.
     wallet.call("stop", json!([]));
-    let error = never.join().unwrap().unwrap_err();
-    assert_eq!((error.code, error.message.as_str()), (-9, "Shutting down"));
+    assert_eq!(never.refused(), (-9, "Shutting down".to_owned()));
     assert!(host.wait().success());
 }
 

@@ -81,8 +81,7 @@ fn check_active_commands(client: &mut Client) {
     assert_eq!(commands(client), ["getrpcinfo"]);
     let template = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
     let poll = json!({"rules": ["segwit"], "longpollid": template["longpollid"]});
-    let poll = json!({"method": "getblocktemplate", "params": [poll], "id": 1});
-    let waiting = client.begin(&poll.to_string());
+    let waiting = client.begin_call("getblocktemplate", json!([poll]));
     // The long poll may start after the first getrpcinfo, which is listed first then.
     wait_until("the call that waits is listed first", || commands(client) == ["getblocktemplate", "getrpcinfo"]);
     client.call("generatetoaddress", json!([1, NOBODY]));

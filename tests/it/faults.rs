@@ -1,9 +1,9 @@
 //! A plugin's faults affect only the plugin: its caller gets an error, the host and other plugins continue, and
 //! `listplugins` reports the fault.
 
-use std::thread::JoinHandle;
-
-use outrigger_tests::{Client, Gate, Host, HostOptions, NOBODY, Waiting, all_groups, built, isolated, wait_until};
+use outrigger_tests::{
+    Client, Gate, Host, HostOptions, NOBODY, Pending, Waiting, all_groups, built, isolated, wait_until,
+};
 use serde_json::{Value, json};
 
 /// A host with all groups and `faulty`; `rest` belongs to its section.
@@ -19,13 +19,10 @@ pub fn start_with_gate(rest: &str) -> (Host, Gate) {
 }
 
 /// Blocks all threads that one plugin may use; returns the calls and the handles that release them.
-pub fn block_all_threads(host: &Host, gate: &Gate) -> (Vec<JoinHandle<(i64, String)>>, Vec<Waiting>) {
+pub fn block_all_threads(host: &Host, gate: &Gate) -> (Vec<Pending>, Vec<Waiting>) {
     /// A plugin's share of the eight threads.
     const SHARE: usize = 6;
-    let block = |_| {
-        let (mut client, address) = (host.client(), gate.address());
-        std::thread::spawn(move || client.refused("faultblocked", json!([address])))
-    };
+    let block = |_| host.client().begin_call("faultblocked", json!([gate.address()]));
     ((0..SHARE).map(block).collect(), (0..SHARE).map(|_| gate.wait()).collect())
 }
 
@@ -95,12 +92,9 @@ fn each_call_of_a_plugin_is_counted_once_by_its_outcome() {
     client.refused("faultpanic", json!([]));
     await_told(&mut client, "restarts", &json!(1));
     // A call that exceeds its deadline.
-    let slow = {
-        let (mut client, address) = (host.client(), gate.address());
-        std::thread::spawn(move || client.refused("faultblocked", json!([address])))
-    };
+    let slow = host.client().begin_call("faultblocked", json!([gate.address()]));
     let waiting = gate.wait();
-    slow.join().unwrap();
+    slow.refused();
     drop(waiting);
     let counts =
         |state: &Value| ["calls", "answers", "errors", "timeouts", "gone"].map(|key| state[key].as_u64().unwrap());
@@ -153,11 +147,8 @@ fn check_long_answers(client: &mut Client) {
 fn check_forged_tokens(host: &Host) {
     let mut client = host.client();
     let template = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
-    let poll = {
-        let mut client = host.client();
-        let request = json!([{"rules": ["segwit"], "longpollid": template["longpollid"]}]);
-        std::thread::spawn(move || client.call("getblocktemplate", request))
-    };
+    let request = json!([{"rules": ["segwit"], "longpollid": template["longpollid"]}]);
+    let poll = client.begin_call("getblocktemplate", request);
     wait_until("the long poll waits", || client.plugin("mining")["waiting"] == json!(1));
     const STALE: i64 = 1;
     for token in 1..100 {
@@ -165,7 +156,7 @@ fn check_forged_tokens(host: &Host) {
     }
     assert_eq!(client.plugin("mining")["waiting"], json!(1));
     client.call("generatetoaddress", json!([1, NOBODY]));
-    assert_eq!(poll.join().unwrap()["height"], json!(2));
+    assert_eq!(poll.answer()["result"]["height"], json!(2));
 }
 
 #[test]
@@ -196,7 +187,7 @@ fn check_all_threads(host: &Host, gate: &Gate) {
     let mut client = host.client();
     check_others(&mut client);
     for call in calls {
-        assert_eq!(call.join().unwrap().0, INTERNAL);
+        assert_eq!(call.refused().0, INTERNAL);
     }
     // No thread returned, so the host starts another instance, or another process if isolated.
     await_told(&mut client, if isolated() { "crashes" } else { "restarts" }, &json!(1));

@@ -14,8 +14,7 @@ fn start(rest: &str) -> (Host, Gate) {
 
 /// Makes `count` concurrent calls that wait at a gate, and disconnects their clients once all calls wait there.
 fn abandon(host: &Host, gate: &Gate, method: &str, count: usize) -> Vec<Waiting> {
-    let body = json!({"method": method, "params": [gate.address()], "id": 1}).to_string();
-    let calls: Vec<_> = (0..count).map(|_| host.client().begin(&body)).collect();
+    let calls: Vec<_> = (0..count).map(|_| host.client().begin_call(method, json!([gate.address()]))).collect();
     let waiting = (0..count).map(|_| gate.wait()).collect();
     drop(calls);
     waiting
@@ -76,8 +75,7 @@ fn held_up_inline_method_of_a_trusted_plugin_blocks_only_one_thread() {
 /// The host replaces the threads of long-running calls and answers the calls.
 fn check_long_calls(host: &Host, gate: &Gate) {
     let mut client = host.client();
-    let body = json!({"method": "faultlong", "params": [gate.address()], "id": 1}).to_string();
-    let calls: Vec<_> = (0..6).map(|_| host.client().begin(&body)).collect();
+    let calls: Vec<_> = (0..6).map(|_| host.client().begin_call("faultlong", json!([gate.address()]))).collect();
     let waiting: Vec<_> = (0..6).map(|_| gate.wait()).collect();
     await_told(&mut client, "long_calls", &json!(6));
     // The host replaced the threads, so the plugin has its full share again.
@@ -97,8 +95,7 @@ fn held_up_cancellation_is_reported_as_stuck() {
     let option = format!("options = {{ gate_cancel = \"{}\" }}\n", gate.address());
     let host = faults::start(&format!("deadline_seconds = 1\n{}{option}", Gate::reach(&[&gate, &kept])));
     let mut client = host.client();
-    let body = json!({"method": "faultlate", "params": [kept.address()], "id": 1}).to_string();
-    let call = host.client().begin(&body);
+    let call = host.client().begin_call("faultlate", json!([kept.address()]));
     let answering = kept.wait();
     drop(call);
     let waiting = gate.wait();

@@ -199,6 +199,14 @@ impl Pending {
     pub fn answer(self) -> Value {
         serde_json::from_str(&self.finish().body).unwrap()
     }
+
+    /// The code and message of a call that must fail.
+    #[track_caller]
+    pub fn refused(self) -> (i64, String) {
+        let answer = self.answer();
+        assert!(answer["error"].is_object(), "{answer}");
+        (answer["error"]["code"].as_i64().unwrap(), answer["error"]["message"].as_str().unwrap().to_owned())
+    }
 }
 
 fn read_reply(method: &str, reply: &Reply) -> Result<Value, RpcFailure> {

@@ -25,14 +25,11 @@ fn hundreds_of_long_polls_hold_no_thread_of_a_small_node() {
     let mut wallet = host.new_wallet("w");
     let polls: Vec<Pending> = (0..100)
         .map(|id| {
-            let rules: Vec<String> = std::iter::once("segwit".to_owned()).chain([format!("r{id}")]).collect();
-            let params = json!([{"rules": rules, "longpollid": template["longpollid"]}]);
-            client.begin(&json!({"id": id, "method": "getblocktemplate", "params": params}).to_string())
+            let rules = ["segwit".to_owned(), format!("r{id}")];
+            client.begin_call("getblocktemplate", json!([{"rules": rules, "longpollid": template["longpollid"]}]))
         })
         .collect();
-    let waits: Vec<Pending> = (0..100)
-        .map(|id| client.begin(&json!({"id": id, "method": "waitfornewblock", "params": []}).to_string()))
-        .collect();
+    let waits: Vec<Pending> = (0..100).map(|_| client.begin_call("waitfornewblock", json!([]))).collect();
     wait_until("all wait", || active(&mut client).len() == polls.len() + waits.len());
     // The host asks the node once whether it refuses the polls. Then the node has none of them, but at most one waiting call of the host.
     // Host and node answer other calls meanwhile.

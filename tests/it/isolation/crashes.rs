@@ -49,11 +49,10 @@ fn isolated_plugin_that_crashes_loses_its_pending_calls_and_restarts() {
     let mut client = host.client();
     for (crashes, method, ending) in [(1, "faultabort", "SIGABRT"), (2, "faultexit", "exit code 3")] {
         let before = pid_of(&mut client);
-        let (mut beside, address) = (host.client(), gate.address());
-        let beside = std::thread::spawn(move || beside.refused("faultblocked", json!([address])));
+        let beside = host.client().begin_call("faultblocked", json!([gate.address()]));
         let waiting = gate.wait();
         assert_eq!(client.refused(method, json!([])), crashed());
-        assert_eq!(beside.join().unwrap(), crashed());
+        assert_eq!(beside.refused(), crashed());
         drop(waiting);
         // The next call waits for the new process.
         client.call("faultwho", json!([]));
@@ -66,16 +65,12 @@ fn isolated_plugin_that_crashes_loses_its_pending_calls_and_restarts() {
     }
 
     // Calls that the plugin answers later, each on a thread of its own.
-    let kept: Vec<_> = (0..3)
-        .map(|_| {
-            let (mut client, address) = (host.client(), gate.address());
-            std::thread::spawn(move || client.refused("faultlate", json!([address])))
-        })
-        .collect();
+    let begin = |_| client.begin_call("faultlate", json!([gate.address()]));
+    let kept: Vec<_> = (0..3).map(begin).collect();
     let waiting: Vec<_> = (0..3).map(|_| gate.wait()).collect();
     kill(pid_of(&mut client));
     for kept in kept {
-        assert_eq!(kept.join().unwrap(), crashed());
+        assert_eq!(kept.refused(), crashed());
     }
     drop(waiting);
     client.call("faultwho", json!([]));
@@ -123,7 +118,7 @@ fn isolated_plugin_with_stuck_calls_gets_a_new_process_also_by_reloadplugin() {
     let (calls, blocked) = block_all_threads(&host, &gate);
     let mut client = host.client();
     check_others(&mut client);
-    calls.into_iter().for_each(|call| assert_eq!(call.join().unwrap().0, INTERNAL));
+    calls.into_iter().for_each(|call| assert_eq!(call.refused().0, INTERNAL));
     await_told(&mut client, "crashes", &json!(1));
     // The new process has no stuck threads, unlike a plugin in the host's process.
     await_told(&mut client, "stuck", &json!(0));
@@ -133,13 +128,12 @@ fn isolated_plugin_with_stuck_calls_gets_a_new_process_also_by_reloadplugin() {
     // A reload ends a process whose calls exceed their deadlines.
     for reload_first in [false, true] {
         let before = pid_of(&mut client);
-        let (mut hung, address) = (host.client(), gate.address());
-        let hung = std::thread::spawn(move || hung.refused("faultblocked", json!([address])));
+        let hung = client.begin_call("faultblocked", json!([gate.address()]));
         let waiting = gate.wait();
         if reload_first {
             client.call("reloadplugin", json!(["faulty"]));
         }
-        assert_eq!(hung.join().unwrap().0, INTERNAL);
+        assert_eq!(hung.refused().0, INTERNAL);
         if !reload_first {
             client.call("reloadplugin", json!(["faulty"]));
         }

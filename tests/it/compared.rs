@@ -1,7 +1,7 @@
 //! The embedded chain and a real bitcoind with the same blocks give byte-identical answers to the same calls.
 
 use outrigger_tests::{
-    Bitcoind, Client, Host, HostOptions, NOBODY, RECORDED, XPUB, bitcoind, data_json, recorded_chain,
+    Bitcoind, Client, Host, HostOptions, NOBODY, RECORDED, XPUB, bitcoind, data_json, recorded_chain, wait_until,
 };
 use serde_json::{Value, json};
 
@@ -20,13 +20,10 @@ fn both() -> Option<(Host, Bitcoind)> {
     }
     // The node's indexes follow its chain in background threads.
     let mut client = node.client();
-    outrigger_tests::wait_until("the indexes are up to date", || {
+    let height = json!(recorded_chain(RECORDED[0]).len());
+    wait_until("the indexes are up to date", || {
         let indexes = client.call("getindexinfo", json!([]));
-        indexes
-            .as_object()
-            .unwrap()
-            .values()
-            .all(|index| index["best_block_height"] == json!(recorded_chain(RECORDED[0]).len()))
+        indexes.as_object().unwrap().values().all(|index| index["best_block_height"] == height)
     });
     Some((host, node))
 }
@@ -137,24 +134,21 @@ fn compare_proofs(host: &Host, node: &Bitcoind) {
 fn compare_waits(host: &Host, node: &Bitcoind) {
     let best = host.client().call("getbestblockhash", json!([]));
     let none = "11".repeat(32);
-    check(
-        host,
-        node,
-        &[
-            ("waitfornewblock", json!([1])),
-            ("waitfornewblock", json!([-1])),
-            ("waitfornewblock", json!([0.5])),
-            ("waitfornewblock", json!(["a"])),
-            ("waitforblock", json!([best])),
-            ("waitforblock", json!([none, 1])),
-            ("waitforblock", json!(["aa", -1])),
-            ("waitforblock", json!([none, -1])),
-            ("waitforblockheight", json!([300])),
-            ("waitforblockheight", json!([301, 1])),
-            ("waitforblockheight", json!([301, -5])),
-            ("waitforblockheight", json!([-5])),
-        ],
-    );
+    let calls = [
+        ("waitfornewblock", json!([1])),
+        ("waitfornewblock", json!([-1])),
+        ("waitfornewblock", json!([0.5])),
+        ("waitfornewblock", json!(["a"])),
+        ("waitforblock", json!([best])),
+        ("waitforblock", json!([none, 1])),
+        ("waitforblock", json!(["aa", -1])),
+        ("waitforblock", json!([none, -1])),
+        ("waitforblockheight", json!([300])),
+        ("waitforblockheight", json!([301, 1])),
+        ("waitforblockheight", json!([301, -5])),
+        ("waitforblockheight", json!([-5])),
+    ];
+    check(host, node, &calls);
     let waiting = ["waitfornewblock", "waitforblockheight"].map(|method| {
         let params = if method == "waitfornewblock" { json!([]) } else { json!([301]) };
         host.client().begin_call(method, params)
@@ -167,21 +161,18 @@ fn compare_waits(host: &Host, node: &Bitcoind) {
 
 /// getpeerinfo and related methods.
 fn compare_peers(host: &Host, node: &Bitcoind) {
-    check(
-        host,
-        node,
-        &[
-            ("syncwithvalidationinterfacequeue", json!([])),
-            ("getconnectioncount", json!([])),
-            ("getpeerinfo", json!([])),
-            ("listbanned", json!([])),
-            ("getnodeaddresses", json!([])),
-            ("getnodeaddresses", json!([0, "Onion"])),
-            ("getnodeaddresses", json!([-1])),
-            ("getnodeaddresses", json!([1, "foo"])),
-            ("ping", json!([])),
-        ],
-    );
+    let calls = [
+        ("syncwithvalidationinterfacequeue", json!([])),
+        ("getconnectioncount", json!([])),
+        ("getpeerinfo", json!([])),
+        ("listbanned", json!([])),
+        ("getnodeaddresses", json!([])),
+        ("getnodeaddresses", json!([0, "Onion"])),
+        ("getnodeaddresses", json!([-1])),
+        ("getnodeaddresses", json!([1, "foo"])),
+        ("ping", json!([])),
+    ];
+    check(host, node, &calls);
 }
 
 /// createmultisig and signmessagewithprivkey.
@@ -192,24 +183,21 @@ fn compare_keys(host: &Host, node: &Bitcoind) {
     ];
     let hybrid = "0711db93e1dcdb8a016b49840f8c53bc1eb68a382e97b1482ecad7b148a6909a5cb2e0eaddfb84ccf9744464f82e160bfa9b8b64f9d4c03f999b8643f656b412a3";
     let wif = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87K7XCyj5v";
-    check(
-        host,
-        node,
-        &[
-            ("createmultisig", json!([1, [keys[0], hybrid], "bech32"])),
-            ("createmultisig", json!([17, vec![keys[0]; 20], "p2sh-segwit"])),
-            ("createmultisig", json!([2, [keys[1], keys[0]]])),
-            ("createmultisig", json!([1, [5]])),
-            ("createmultisig", json!([1, []])),
-            ("createmultisig", json!(["1", keys])),
-            ("signmessagewithprivkey", json!([wif, "hello"])),
-            ("signmessagewithprivkey", json!([wif, ""])),
-            ("signmessagewithprivkey", json!(["91avARGdfge8E4tZfYLoxeJ5sGBdNJQH4kvjJoQFacbgwmaKkrx", "hello"])),
-            ("signmessagewithprivkey", json!(["5HueCGU8rMjxEXxiPuD5BDku4MkFqeZyd4dZ1jvhTVqvbTLvyTJ", "hello"])),
-            ("signmessagewithprivkey", json!(["xx", "hello"])),
-            ("signmessagewithprivkey", json!([5, "hello"])),
-        ],
-    );
+    let calls = [
+        ("createmultisig", json!([1, [keys[0], hybrid], "bech32"])),
+        ("createmultisig", json!([17, vec![keys[0]; 20], "p2sh-segwit"])),
+        ("createmultisig", json!([2, [keys[1], keys[0]]])),
+        ("createmultisig", json!([1, [5]])),
+        ("createmultisig", json!([1, []])),
+        ("createmultisig", json!(["1", keys])),
+        ("signmessagewithprivkey", json!([wif, "hello"])),
+        ("signmessagewithprivkey", json!([wif, ""])),
+        ("signmessagewithprivkey", json!(["91avARGdfge8E4tZfYLoxeJ5sGBdNJQH4kvjJoQFacbgwmaKkrx", "hello"])),
+        ("signmessagewithprivkey", json!(["5HueCGU8rMjxEXxiPuD5BDku4MkFqeZyd4dZ1jvhTVqvbTLvyTJ", "hello"])),
+        ("signmessagewithprivkey", json!(["xx", "hello"])),
+        ("signmessagewithprivkey", json!([5, "hello"])),
+    ];
+    check(host, node, &calls);
 }
 
 /// scantxoutset and related methods.

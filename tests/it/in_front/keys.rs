@@ -181,9 +181,7 @@ fn check_upgradewallet(wallets: &mut Wallets) {
 
 /// importprunedfunds and removeprunedfunds, on a fresh chain.
 fn check_pruned_funds(wallets: &mut Wallets) {
-    let address = wallets.address("", "bech32");
-    wallets.mine(1, &address);
-    wallets.mine(100, ADDRESS);
+    let address = wallets.fund(1);
     let sent = wallets.ours.call("sendtoaddress", json!([address, 1, "", "", false, true, null, "unset", null, 10]));
     wallets.mine(1, ADDRESS);
     let mut node = wallets.host.client();

@@ -180,9 +180,7 @@ fn check_weights_of_others(watched: &mut Watched) {
 
 /// The wallets look for an input that is named only with its weight among their transactions.
 fn check_named_weights(wallets: &mut Wallets) {
-    let mine = wallets.address("", "bech32");
-    wallets.mine(2, &mine);
-    wallets.mine(100, ADDRESS);
+    wallets.fund(2);
     // A payment to another wallet, with change.
     let txid = wallets.ours.call("sendtoaddress", json!([ADDRESS, 5]));
     wallets.mine(1, ADDRESS);

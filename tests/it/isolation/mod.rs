@@ -1,25 +1,16 @@
 //! Plugins in processes of their own: crashes, granted and refused access, reports of refusals, and systems with fewer sandbox
 //! features.
 
-#[cfg(target_os = "linux")]
 mod connecting;
-#[cfg(target_os = "linux")]
 mod crashes;
-#[cfg(target_os = "linux")]
 mod degraded;
-#[cfg(target_os = "linux")]
 mod greedy;
-#[cfg(target_os = "linux")]
 mod hostile;
 mod inline;
-#[cfg(target_os = "linux")]
 mod lasting;
-#[cfg(target_os = "linux")]
 mod liar;
-#[cfg(target_os = "linux")]
 mod native;
 mod operating;
-#[cfg(target_os = "linux")]
 mod reach;
 
 use std::fs;

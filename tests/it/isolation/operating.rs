@@ -36,7 +36,6 @@ fn run_check_lists_the_available_and_the_missing_sandbox_layers() {
     assert!(told.contains("plugins.reach: plugin 'vault-signing': /nonexistent/acme: No such file"), "{told}");
 }
 
-#[cfg(target_os = "linux")]
 #[test]
 fn run_check_fails_if_a_required_sandbox_is_unavailable() {
     if !has_sandbox() {
@@ -135,7 +134,6 @@ fn plugin_check_isolated_reports_the_refusals_of_the_sandbox() {
     assert!(!report["checks"][1]["detail"].as_str().unwrap().contains("openat /etc/passwd"), "{report:#}");
 }
 
-#[cfg(target_os = "linux")]
 #[test]
 fn isolated_plugin_leaves_core_files_only_without_a_sandbox() {
     if !has_sandbox() {

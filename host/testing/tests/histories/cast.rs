@@ -66,6 +66,13 @@ pub struct Late {
     pub unless_spendable: Option<usize>,
 }
 
+impl Late {
+    /// An import that only makes scripts the wallet's.
+    fn of(import: Import, owned: Vec<Owned>) -> Self {
+        Self { import, owned, label: None, activates: false, unless_spendable: None }
+    }
+}
+
 fn key(number: u8) -> PrivateKey {
     let inner = SecretKey::from_slice(&[number; 32]).unwrap();
     PrivateKey { compressed: true, network: NetworkKind::Test, inner }
@@ -118,26 +125,26 @@ pub fn roles() -> Vec<Role> {
     roles
 }
 
-fn descriptor(role: usize, internal: bool, label: Option<&'static str>) -> Late {
-    let text = format!("wpkh({})", key(KEYS[role]).to_wif());
-    let parsed = Descriptor::parse(&text, Network::Regtest, Checksum::Optional).unwrap();
-    let import = DescriptorImport {
+/// An import of a descriptor, which a range activates.
+fn of_descriptor(text: String, range: Option<(u32, u32)>, internal: bool, label: Option<&str>) -> Import {
+    let descriptor = DescriptorImport {
         text: Secret::new(text),
-        range: None,
+        range,
         next_index: None,
-        active: false,
+        active: range.is_some(),
         internal: Some(internal),
         label: label.map(str::to_owned),
         timestamp: 1,
     };
-    let parent = Some(parsed[0].to_public_string());
-    Late {
-        import: Import::Descriptor { descriptor: import },
-        owned: vec![Owned { role, ownership: Ownership::Spendable, parent }],
-        label: label.map(|label| (role, label)),
-        activates: false,
-        unless_spendable: None,
-    }
+    Import::Descriptor { descriptor }
+}
+
+fn descriptor(role: usize, internal: bool, label: Option<&'static str>) -> Late {
+    let text = format!("wpkh({})", key(KEYS[role]).to_wif());
+    let parsed = Descriptor::parse(&text, Network::Regtest, Checksum::Optional).unwrap();
+    let owned = Owned { role, ownership: Ownership::Spendable, parent: Some(parsed[0].to_public_string()) };
+    let label_of_role = label.map(|label| (role, label));
+    Late { label: label_of_role, ..Late::of(of_descriptor(text, None, internal, label), vec![owned]) }
 }
 
 /// The wallet's first scripts: two with labels and one for change.
@@ -167,39 +174,20 @@ fn watch(roles: &[Role], role: usize, label: Option<&'static str>) -> Late {
         keys.internal = label.is_none();
         keys.label = label.unwrap_or_default().to_owned();
     });
-    Late {
-        import,
-        owned: vec![Owned { role, ownership: Ownership::WatchOnly, parent: None }],
-        label: label.map(|label| (role, label)),
-        activates: false,
-        unless_spendable: Some(role),
-    }
+    let owned = Owned { role, ownership: Ownership::WatchOnly, parent: None };
+    let label = label.map(|label| (role, label));
+    Late { label, unless_spendable: Some(role), ..Late::of(import, vec![owned]) }
 }
 
 /// Activates the ranged descriptor. Its range is so long that no payment extends it.
 fn activation() -> Late {
     let (text, parsed) = wildcard();
-    let import = DescriptorImport {
-        text: Secret::new(text),
-        range: Some((0, 99)),
-        next_index: None,
-        active: true,
-        internal: Some(false),
-        label: None,
-        timestamp: 1,
-    };
     let own = |(role, _): (usize, u32)| Owned {
         role,
         ownership: Ownership::Spendable,
         parent: Some(parsed.to_public_string()),
     };
-    Late {
-        import: Import::Descriptor { descriptor: import },
-        owned: INDEXES.map(own).into(),
-        label: None,
-        activates: true,
-        unless_spendable: None,
-    }
+    Late { activates: true, ..Late::of(of_descriptor(text, Some((0, 99)), false, None), INDEXES.map(own).into()) }
 }
 
 /// The number of late imports.
@@ -221,13 +209,8 @@ pub fn late(roles: &[Role], number: usize) -> Late {
                 keys.label = "mine".to_owned();
             });
             let own = |role| Owned { role, ownership: Ownership::Spendable, parent: None };
-            Late {
-                import,
-                owned: vec![own(WATCHED), own(PUBKEY)],
-                label: Some((WATCHED, "mine")),
-                activates: false,
-                unless_spendable: Some(WATCHED),
-            }
+            let label = Some((WATCHED, "mine"));
+            Late { label, unless_spendable: Some(WATCHED), ..Late::of(import, vec![own(WATCHED), own(PUBKEY)]) }
         }
     }
 }

@@ -11,7 +11,7 @@ fn run(file: &Path, arguments: &[&str]) -> Output {
 }
 
 /// The report on a plugin, as JSON; the exit code must agree with it.
-fn report(library: &str, arguments: &[&str]) -> Value {
+pub fn report(library: &str, arguments: &[&str]) -> Value {
     let output = run(built().library(library), &[arguments, &["--json"]].concat());
     let text = String::from_utf8_lossy(&output.stdout);
     let report: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {output:?}"));
@@ -19,7 +19,8 @@ fn report(library: &str, arguments: &[&str]) -> Value {
     report
 }
 
-fn check<'a>(report: &'a Value, name: &str) -> &'a Value {
+/// A report's check of this name.
+pub fn check<'a>(report: &'a Value, name: &str) -> &'a Value {
     let checks = report["checks"].as_array().unwrap();
     checks.iter().find(|check| check["check"] == name).unwrap_or_else(|| panic!("no check {name}: {report:#}"))
 }

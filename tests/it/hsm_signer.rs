@@ -1,11 +1,10 @@
 //! The example `hsm-signer`: wallets whose keys another process holds. All signing methods use it.
 
-use std::process::Command;
-
 use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, all_groups, built};
 use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 
+use crate::check::{check, report};
 use crate::isolation::has_sandbox;
 use crate::key_daemon::KeyDaemon;
 
@@ -175,13 +174,9 @@ fn hanging_hsm_signer_is_reported_before_the_deadline_of_the_call() {
 
 #[test]
 fn hsm_signer_passes_plugin_check_without_its_daemon() {
-    let library = built().library("outrigger_hsm_signer");
-    let output = Command::new(&built().binary).args(["plugin", "check", "--json"]).arg(library).output().unwrap();
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let report = report("outrigger_hsm_signer", &[]);
     assert_eq!(report["passed"], true, "{report:#}");
-    let checks = report["checks"].as_array().unwrap();
-    let parameters = checks.iter().find(|check| check["check"] == "parameters").unwrap();
-    assert!(parameters["detail"].as_str().unwrap().ends_with(" calls of 3 methods"), "{parameters}");
+    assert!(check(&report, "parameters")["detail"].as_str().unwrap().ends_with(" calls of 3 methods"), "{report:#}");
 }
 
 #[test]

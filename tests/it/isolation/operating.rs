@@ -1,11 +1,10 @@
 //! Reports on isolated plugins for operators and authors: `run --check`, `plugin check --isolated`, and the log.
 
-use std::process::Command;
-
 use outrigger_tests::{Host, HostOptions, built, wait_until};
 use serde_json::{Value, json};
 
 use super::{alone, has_sandbox};
+use crate::check::report;
 use crate::operator::logged_with;
 
 #[test]
@@ -57,12 +56,7 @@ fn run_check_fails_if_a_required_sandbox_is_unavailable() {
 }
 
 fn check(library: &str, arguments: &[&str]) -> Value {
-    let mut command = Command::new(&built().binary);
-    command.args(["plugin", "check", "--isolated", "--json"]).arg(built().library(library)).args(arguments);
-    let output = command.output().unwrap();
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
-    assert_eq!(report["passed"] == Value::Bool(true), output.status.success(), "{report:#}");
-    report
+    report(library, &[&["--isolated"], arguments].concat())
 }
 
 fn findings(report: &Value) -> Vec<&str> {

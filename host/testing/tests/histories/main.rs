@@ -10,7 +10,6 @@
 mod answers;
 mod cast;
 mod clients;
-mod fed_back;
 mod logged;
 mod naive;
 mod outages;

@@ -170,15 +170,10 @@ fn rooms() -> impl Iterator<Item = u64> {
 }
 
 #[test]
-fn createwallet_on_a_nearly_full_disk_in_memory_is_an_error_and_the_host_goes_on() {
-    if let Some(disk) = SmallDisk::in_memory(size()) {
-        sweep(&disk, rooms());
-    }
-}
-
-#[test]
-fn createwallet_on_a_nearly_full_ext4_is_an_error_and_the_host_goes_on() {
-    if let Some(disk) = SmallDisk::ext4(size()) {
-        sweep(&disk, rooms());
+fn createwallet_on_a_nearly_full_disk_in_memory_or_of_ext4_is_an_error_and_the_host_goes_on() {
+    for make in [SmallDisk::in_memory, SmallDisk::ext4] {
+        if let Some(disk) = make(size()) {
+            sweep(&disk, rooms());
+        }
     }
 }

@@ -104,14 +104,7 @@ fn result(reply: Reply) -> Value {
 #[test]
 fn sendtoaddress_pays_once_despite_cuts_reloads_and_kills() {
     let Some(mut test) = Fixture::new(&[], 3 * POINTS.len() + 2, &[]) else { return };
-    check_cut(&mut test);
-    check_reload(&mut test);
-    check_killed_node(&mut test);
-    check_killed_host(test);
-}
-
-/// The client gets the txid even if the connection to the node is cut.
-fn check_cut(test: &mut Fixture) {
+    // The client gets the txid even if the connection to the node is cut.
     for point in POINTS {
         let (pending, held) = test.begin(point);
         // The pending payment is stored as unconfirmed and holds its coin.
@@ -122,15 +115,26 @@ fn check_cut(test: &mut Fixture) {
         let txid = result(pending.finish());
         test.check_paid_once(Some(&txid));
     }
-}
-
-/// The client gets the txid even if the plugin is reloaded.
-fn check_reload(test: &mut Fixture) {
+    // The client gets the txid even if the plugin is reloaded.
     let (pending, held) = test.begin(("sendrawtransaction", Point::Request));
     test.host.client().call("reloadplugin", json!(["wallet"]));
     drop(held);
     let txid = result(pending.finish());
     test.check_paid_once(Some(&txid));
+    // The host offers the payment to a killed node again once the node is back.
+    for point in POINTS {
+        let (pending, held) = test.begin(point);
+        test.node().kill();
+        held.pass();
+        let txid = result(pending.finish());
+        // While the node is known to be away, the host refuses payments and stores nothing.
+        let refused = test.host.client().refused("sendtoaddress", json!([NOBODY, 1]));
+        assert_eq!(refused.0, -28, "{refused:?}");
+        assert_eq!(test.payments().len(), test.paid + 1);
+        test.node().start_again();
+        test.check_paid_once(Some(&txid));
+    }
+    check_killed_host(test);
 }
 
 #[test]
@@ -167,31 +171,9 @@ fn check_killed_host(mut test: Fixture) {
     test.check_paid_once(Some(&txid));
 }
 
-/// The host offers the payment to a killed node again once the node is back.
-fn check_killed_node(test: &mut Fixture) {
-    for point in POINTS {
-        let (pending, held) = test.begin(point);
-        test.node().kill();
-        held.pass();
-        let txid = result(pending.finish());
-        // While the node is known to be away, the host refuses payments and stores nothing.
-        let refused = test.host.client().refused("sendtoaddress", json!([NOBODY, 1]));
-        assert_eq!(refused.0, -28, "{refused:?}");
-        assert_eq!(test.payments().len(), test.paid + 1);
-        test.node().start_again();
-        test.check_paid_once(Some(&txid));
-    }
-}
-
 #[test]
 fn payment_not_accepted_by_the_node_is_kept_until_it_is_abandoned() {
     let Some(mut test) = Fixture::new(&["-dustrelayfee=0.01"], 1, &["metrics.listen=127.0.0.1:0"]) else { return };
-    check_refused(&mut test);
-    check_abandoned(&mut test);
-}
-
-/// The node refuses the payment.
-fn check_refused(test: &mut Fixture) {
     let mut client = test.host.client();
     let refused = client.call("sendtoaddress", json!([NOBODY, 0.0001]));
     check_unsent(&mut client, &refused);
@@ -211,15 +193,12 @@ fn check_refused(test: &mut Fixture) {
     assert_eq!(warnings(&mut client), None);
     let txid = client.call("sendtoaddress", json!([NOBODY, 1]));
     test.check_conflicted(&txid, &refused);
-}
 
-/// The node is killed before it gets the payment. Abandoning the payment frees its coin.
-fn check_abandoned(test: &mut Fixture) {
+    // The node is killed before it gets the payment. Abandoning the payment frees its coin.
     let (pending, held) = test.begin(("sendrawtransaction", Point::Request));
     test.node().kill();
     drop(held);
     let abandoned = result(pending.finish());
-    let mut client = test.host.client();
     check_unsent(&mut client, &abandoned);
     client.call("abandontransaction", json!([abandoned]));
     test.node().start_again();

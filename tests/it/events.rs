@@ -24,22 +24,6 @@ fn wait_for(client: &mut Client, topic: &str) -> Value {
 fn plugins_receive_events_of_the_chain_and_of_wallets() {
     let host = faults::start("");
     let mut client = host.client();
-    check_blocks_transactions_and_locks(&mut client);
-    check_transactions_undone_by_a_deep_reorganisation(&mut client);
-    check_the_end_of_a_rescan(&mut client);
-}
-
-#[test]
-fn plugins_receive_the_shutdown_event_before_the_host_stops_them() {
-    let mut host = faults::start("");
-    let mut client = host.client();
-    let waiting = client.begin_call("faultevents", json!([1]));
-    await_told(&mut client, "waiting", &json!(1));
-    assert!(host.terminate().success());
-    assert_eq!(waiting.answer()["result"], json!([{"topic": "shutdown"}]));
-}
-
-fn check_blocks_transactions_and_locks(client: &mut Client) {
     let mut wallet = client.create_wallet("w", json!({"passphrase": "open sesame"}));
     wallet.call("walletpassphrase", json!(["open sesame", 600]));
     let address = wallet.mine(101);
@@ -55,14 +39,12 @@ fn check_blocks_transactions_and_locks(client: &mut Client) {
     }
     topics.sort();
     assert_eq!(topics, ["mempool", "tip", "wallet-lock", "wallet-transaction"]);
-}
-
-fn check_transactions_undone_by_a_deep_reorganisation(client: &mut Client) {
+    // A deep reorganisation undoes transactions.
     let mut wallet = client.create_wallet("reorganised", json!({}));
     let address = wallet.call("getnewaddress", json!([]));
     let blocks = wallet.call("generatetoaddress", json!([8, address]));
     wallet.call("invalidateblock", json!([blocks[2]]));
-    let event = wait_for(client, "reorganisation");
+    let event = wait_for(&mut client, "reorganisation");
     assert_eq!((&event["wallet"], &event["blocks"]), (&json!("reorganised"), &json!(6)));
     let mut expected: Vec<Value> =
         (2..8).map(|at| client.call("getblock", json!([blocks[at]]))["tx"][0].clone()).collect();
@@ -71,16 +53,24 @@ fn check_transactions_undone_by_a_deep_reorganisation(client: &mut Client) {
         list.sort_by_key(Value::to_string);
     }
     assert_eq!(transactions, expected);
-}
-
-fn check_the_end_of_a_rescan(client: &mut Client) {
+    // A rescan ends.
     let mut wallet = client.create_wallet("watched", json!({}));
     let address = wallet.mine(3);
     let mut watcher = client.create_wallet("watcher", json!({"disable_private_keys": true}));
     let descriptor = wallet.call("getaddressinfo", json!([address]))["desc"].clone();
     watcher.import(&json!([{"desc": descriptor, "timestamp": 0}]));
-    let rescan = wait_for(client, "rescan");
+    let rescan = wait_for(&mut client, "rescan");
     assert_eq!((&rescan["wallet"], &rescan["outcome"]), (&json!("watcher"), &json!("Complete")));
+}
+
+#[test]
+fn plugins_receive_the_shutdown_event_before_the_host_stops_them() {
+    let mut host = faults::start("");
+    let mut client = host.client();
+    let waiting = client.begin_call("faultevents", json!([1]));
+    await_told(&mut client, "waiting", &json!(1));
+    assert!(host.terminate().success());
+    assert_eq!(waiting.answer()["result"], json!([{"topic": "shutdown"}]));
 }
 
 #[test]

@@ -124,13 +124,7 @@ fn faults_in_answers_and_forged_tokens_reach_no_client() {
     await_told(&mut client, "stale_answers", &json!(1));
     let state = client.plugin("faulty");
     assert_eq!((&state["errors"], &state["stale_answers"], &state["faults"]), (&json!(5), &json!(1), &json!(0)));
-    check_long_answers(&mut client);
-    assert_eq!(client.plugin("faulty")["errors"], 9);
-    check_forged_tokens(&host);
-}
-
-/// The host drops long answers that are not JSON, and answers the other calls of the batch.
-fn check_long_answers(client: &mut Client) {
+    // The host drops long answers that are not JSON, and answers the other calls of the batch.
     for method in ["faultbraces", "faultinject"] {
         let broken = (INTERNAL, "The plugin's answer is not JSON".to_owned());
         assert_eq!(client.refused(method, json!([])), broken, "{method}");
@@ -141,11 +135,8 @@ fn check_long_answers(client: &mut Client) {
         let told: Vec<_> = answer.as_array().unwrap().iter().map(|one| (&one["id"], &one["error"]["code"])).collect();
         assert_eq!(told, [(&json!(1), &Value::Null), (&json!(2), &json!(INTERNAL)), (&json!(3), &Value::Null)]);
     }
-}
-
-/// A plugin cannot answer another plugin's call with a forged token.
-fn check_forged_tokens(host: &Host) {
-    let mut client = host.client();
+    assert_eq!(client.plugin("faulty")["errors"], 9);
+    // A plugin cannot answer another plugin's call with a forged token.
     let template = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
     let request = json!([{"rules": ["segwit"], "longpollid": template["longpollid"]}]);
     let poll = client.begin_call("getblocktemplate", request);
@@ -178,13 +169,8 @@ fn endless_calls_are_answered_at_the_deadline_and_other_plugins_keep_their_threa
     assert_eq!(client.call("faultwho", json!([]))["instance"], json!(1));
     drop(blocked);
     await_told(&mut client, "state", &json!("running"));
-    check_all_threads(&host, &gate);
-}
-
-/// When calls block all threads of a plugin, the other plugins keep their threads.
-fn check_all_threads(host: &Host, gate: &Gate) {
-    let (calls, blocked) = block_all_threads(host, gate);
-    let mut client = host.client();
+    // When calls block all threads of a plugin, the other plugins keep their threads.
+    let (calls, blocked) = block_all_threads(&host, &gate);
     check_others(&mut client);
     for call in calls {
         assert_eq!(call.refused().0, INTERNAL);

@@ -23,16 +23,9 @@ fn abandon(host: &Host, gate: &Gate, method: &str, count: usize) -> Vec<Waiting>
 #[test]
 fn held_up_calls_use_only_the_threads_of_their_plugin() {
     let (host, gate) = start("");
-    check_abandoned_calls(&host, &gate);
-    check_long_calls(&host, &gate);
-    check_releases(&host, &gate);
-    check_inline_calls(&host, &gate);
-}
-
-/// The host detects abandoned calls at their deadline.
-fn check_abandoned_calls(host: &Host, gate: &Gate) {
     let mut client = host.client();
-    let waiting = abandon(host, gate, "faultblocked", 5);
+    // The host detects abandoned calls at their deadline.
+    let waiting = abandon(&host, &gate, "faultblocked", 5);
     await_told(&mut client, "stuck", &json!(5));
     assert_eq!(client.plugin("faulty")["state"], "stuck");
     check_others(&mut client);
@@ -40,13 +33,31 @@ fn check_abandoned_calls(host: &Host, gate: &Gate) {
     await_told(&mut client, "stuck", &json!(0));
     assert_eq!(client.plugin("faulty")["state"], "running");
     client.call("faultwho", json!([]));
-}
-
-/// An inline method blocks no connection.
-fn check_inline_calls(host: &Host, gate: &Gate) {
-    let mut client = host.client();
+    // The host replaces the threads of long-running calls and answers the calls.
+    let calls: Vec<_> = (0..6).map(|_| host.client().begin_call("faultlong", json!([gate.address()]))).collect();
+    let waiting: Vec<_> = (0..6).map(|_| gate.wait()).collect();
+    await_told(&mut client, "long_calls", &json!(6));
+    // The host replaced the threads, so the plugin has its full share again.
+    client.call("faultwho", json!([]));
+    assert_eq!(client.plugin("faulty")["state"], "running");
+    check_others(&mut client);
+    drop(waiting);
+    for call in calls {
+        assert_eq!(call.finish().status, 200);
+    }
+    await_told(&mut client, "long_calls", &json!(0));
+    // A plugin may also block while it releases an answer.
+    for _ in 0..5 {
+        assert_eq!(client.call("faultunreleased", json!([gate.address()])), json!(1));
+    }
+    let waiting: Vec<_> = (0..5).map(|_| gate.wait()).collect();
+    await_told(&mut client, "stuck", &json!(5));
+    check_others(&mut client);
+    drop(waiting);
+    await_told(&mut client, "stuck", &json!(0));
+    // An inline method blocks no connection.
     // Most machines have fewer threads that serve connections.
-    let waiting = abandon(host, gate, "faultquick", 5);
+    let waiting = abandon(&host, &gate, "faultquick", 5);
     check_others(&mut client);
     let (code, message) = client.refused("faultquick", json!([gate.address()]));
     assert_eq!((code, message.as_str()), (INTERNAL, "faultquick was not answered within 1 s"));
@@ -72,23 +83,6 @@ fn held_up_inline_method_of_a_trusted_plugin_blocks_only_one_thread() {
     await_told(&mut client, "state", &json!("running"));
 }
 
-/// The host replaces the threads of long-running calls and answers the calls.
-fn check_long_calls(host: &Host, gate: &Gate) {
-    let mut client = host.client();
-    let calls: Vec<_> = (0..6).map(|_| host.client().begin_call("faultlong", json!([gate.address()]))).collect();
-    let waiting: Vec<_> = (0..6).map(|_| gate.wait()).collect();
-    await_told(&mut client, "long_calls", &json!(6));
-    // The host replaced the threads, so the plugin has its full share again.
-    client.call("faultwho", json!([]));
-    assert_eq!(client.plugin("faulty")["state"], "running");
-    check_others(&mut client);
-    drop(waiting);
-    for call in calls {
-        assert_eq!(call.finish().status, 200);
-    }
-    await_told(&mut client, "long_calls", &json!(0));
-}
-
 #[test]
 fn held_up_cancellation_is_reported_as_stuck() {
     let (gate, kept) = (Gate::new(), Gate::new());
@@ -103,19 +97,6 @@ fn held_up_cancellation_is_reported_as_stuck() {
     check_others(&mut client);
     drop((waiting, answering));
     await_told(&mut client, "state", &json!("running"));
-}
-
-/// A plugin may also block while it releases an answer.
-fn check_releases(host: &Host, gate: &Gate) {
-    let mut client = host.client();
-    for _ in 0..5 {
-        assert_eq!(client.call("faultunreleased", json!([gate.address()])), json!(1));
-    }
-    let waiting: Vec<_> = (0..5).map(|_| gate.wait()).collect();
-    await_told(&mut client, "stuck", &json!(5));
-    check_others(&mut client);
-    drop(waiting);
-    await_told(&mut client, "stuck", &json!(0));
 }
 
 #[test]

@@ -165,59 +165,45 @@ fn check_age(host: &Host, relay: &Relay) {
 #[test]
 fn waiting_calls_return_any_other_tip() {
     let Some(mut host) = start(&[]) else { return };
-    host.client().call("generatetoaddress", json!([5, ADDRESS]));
-    check_lower_branch(&host);
-    check_invalid_block(&host);
-    // A tip that nobody knows differs from the current one, so the call returns.
-    check_answered(&host, &json!({"hash": "77".repeat(32)}), &tip(&host));
-    check_other_node(&mut host);
-}
-
-/// The node leaves a chain of five blocks for a lower branch.
-fn check_lower_branch(host: &Host) {
     let mut client = host.client();
-    let former = tip(host);
+    client.call("generatetoaddress", json!([5, ADDRESS]));
+    // The node leaves a chain of five blocks for a lower branch.
+    let former = tip(&host);
     let call = client.begin_call("waitforblockheight", json!([6]));
     wait_until("it waits", || active(&mut client).len() == 1);
     let third = client.call("getblockhash", json!([3]));
     client.call("invalidateblock", json!([third]));
     client.call("generatetodescriptor", json!([1, "raw(51)"]));
-    let now = tip(host);
+    let now = tip(&host);
     assert_eq!(now["height"], 3);
-    check_answered(host, &former, &now);
+    check_answered(&host, &former, &now);
     // A call that waits for a greater height continues.
     wait_until("it alone waits", || active(&mut client) == [json!("waitforblockheight")]);
     client.call("generatetodescriptor", json!([3, "raw(51)"]));
-    assert_eq!(tip_of(call), tip(host));
-}
-
-/// The node's operator calls the best block invalid.
-fn check_invalid_block(host: &Host) {
-    let mut client = host.client();
-    let former = tip(host);
+    assert_eq!(tip_of(call), tip(&host));
+    // The node's operator calls the best block invalid.
+    let former = tip(&host);
     // The call names the tip: the host may read it after the call is active.
     let call = client.begin_call("waitfornewblock", json!([0, former["hash"]]));
     wait_until("it waits", || active(&mut client).len() == 1);
     client.call("invalidateblock", json!([former["hash"]]));
-    let now = tip(host);
+    let now = tip(&host);
     assert_eq!(now["height"], 5);
     assert_eq!(tip_of(call), now);
-    check_answered(host, &former, &now);
-}
-
-/// Another node with another chain replaces this one.
-fn check_other_node(host: &mut Host) {
-    let mut client = host.client();
-    let former = tip(host);
+    check_answered(&host, &former, &now);
+    // A tip that nobody knows differs from the current one, so the call returns.
+    check_answered(&host, &json!({"hash": "77".repeat(32)}), &tip(&host));
+    // Another node with another chain replaces this one.
+    let former = tip(&host);
     let call = client.begin_call("waitfornewblock", json!([0, former["hash"]]));
     wait_until("it waits", || active(&mut client).len() == 1);
     host.bitcoind().restart(Bitcoind::lose_data);
     host.node_client().call("generatetodescriptor", json!([3, "raw(52)"]));
-    let now = tip(host);
+    let now = tip(&host);
     wait_until("the node is reached", || {
         client.try_call("getbestblockhash", json!([])).is_ok_and(|hash| hash == now["hash"])
     });
-    check_answered(host, &former, &now);
+    check_answered(&host, &former, &now);
     // The call may have returned one of the first blocks of that chain.
     assert_ne!(tip_of(call)["hash"], former["hash"]);
 }

@@ -35,8 +35,29 @@ fn paid() -> (Host, Client) {
 fn importdescriptors_finds_history_and_gives_addresses_and_needs_a_timestamp() {
     let (_host, mut client) = paid();
     find_the_history(&mut client);
-    give_addresses_from_next_index(&mut client);
-    fail_without_a_timestamp(&mut client);
+    // An active descriptor gives addresses from its next index.
+    let mut wallet = client.create_wallet("active", json!({"blank": true}));
+    let descriptor = client.with_checksum(&format!("wpkh({XPRV}/1/*)"));
+    let request = json!({"desc": descriptor, "timestamp": "now", "active": true, "range": [0, 20], "next_index": 3});
+    assert_eq!(wallet.call("importdescriptors", json!([[request]])), json!([{"success": true}]));
+    let derived = client.call("deriveaddresses", json!([descriptor, [0, 5]]));
+    assert_eq!(wallet.call("getnewaddress", json!([])), derived[3]);
+    assert_eq!(wallet.call("getnewaddress", json!([])), derived[4]);
+    let bad = json!({"desc": descriptor, "timestamp": "now", "range": [1, 20]});
+    let result = wallet.call("importdescriptors", json!([[bad]]));
+    assert_eq!(result[0]["error"]["code"], json!(-8), "{result}");
+    let message = result[0]["error"]["message"].as_str().unwrap();
+    assert!(message.starts_with("new range must include current range = [0,"), "{message}");
+    // importmulti fails before it stores anything, importdescriptors after it has stored the earlier requests.
+    let mut wallet = client.create_wallet("untimed", json!({"blank": true}));
+    let bad = (-3, "Missing required timestamp field for key".to_owned());
+    let requests = json!([{"scriptPubKey": {"address": KEY.pkh}, "timestamp": 0, "watchonly": true}, {}]);
+    assert_eq!(wallet.refused("importmulti", json!([requests])), bad);
+    assert_eq!(wallet.call("getaddressinfo", json!([KEY.pkh]))["iswatchonly"], json!(false));
+    let descriptor = client.with_checksum(&format!("wpkh({})", KEY.wif));
+    let requests = json!([{"desc": descriptor, "timestamp": 0}, {}]);
+    assert_eq!(wallet.refused("importdescriptors", json!([requests])), bad);
+    assert_eq!(wallet.call("getaddressinfo", json!([KEY.wpkh]))["ismine"], json!(true));
 }
 
 #[test]
@@ -71,21 +92,6 @@ fn find_the_history(client: &mut Client) {
     assert_eq!(wallet.call("listsinceblock", json!([]))["transactions"].as_array().unwrap().len(), 2);
 }
 
-fn give_addresses_from_next_index(client: &mut Client) {
-    let mut wallet = client.create_wallet("active", json!({"blank": true}));
-    let descriptor = client.with_checksum(&format!("wpkh({XPRV}/1/*)"));
-    let request = json!({"desc": descriptor, "timestamp": "now", "active": true, "range": [0, 20], "next_index": 3});
-    assert_eq!(wallet.call("importdescriptors", json!([[request]])), json!([{"success": true}]));
-    let derived = client.call("deriveaddresses", json!([descriptor, [0, 5]]));
-    assert_eq!(wallet.call("getnewaddress", json!([])), derived[3]);
-    assert_eq!(wallet.call("getnewaddress", json!([])), derived[4]);
-    let bad = json!({"desc": descriptor, "timestamp": "now", "range": [1, 20]});
-    let result = wallet.call("importdescriptors", json!([[bad]]));
-    assert_eq!(result[0]["error"]["code"], json!(-8), "{result}");
-    let message = result[0]["error"]["message"].as_str().unwrap();
-    assert!(message.starts_with("new range must include current range = [0,"), "{message}");
-}
-
 fn give_each_request_a_result(client: &mut Client) {
     let mut wallet = client.create_wallet("multi", json!({"blank": true}));
     let requests = json!([
@@ -111,19 +117,6 @@ fn give_each_request_a_result(client: &mut Client) {
     let script = "76a91406afd46bcdfd22ef94ac122aa11f241244a37ecc88ac";
     let message = format!("The wallet already contains the private key for this address or script (\"{script}\")");
     assert_eq!(second[0]["error"], json!({"code": -4, "message": message}));
-}
-
-/// importmulti fails before it stores anything, importdescriptors after it has stored the earlier requests.
-fn fail_without_a_timestamp(client: &mut Client) {
-    let mut wallet = client.create_wallet("untimed", json!({"blank": true}));
-    let bad = (-3, "Missing required timestamp field for key".to_owned());
-    let requests = json!([{"scriptPubKey": {"address": KEY.pkh}, "timestamp": 0, "watchonly": true}, {}]);
-    assert_eq!(wallet.refused("importmulti", json!([requests])), bad);
-    assert_eq!(wallet.call("getaddressinfo", json!([KEY.pkh]))["iswatchonly"], json!(false));
-    let descriptor = client.with_checksum(&format!("wpkh({})", KEY.wif));
-    let requests = json!([{"desc": descriptor, "timestamp": 0}, {}]);
-    assert_eq!(wallet.refused("importdescriptors", json!([requests])), bad);
-    assert_eq!(wallet.call("getaddressinfo", json!([KEY.wpkh]))["ismine"], json!(true));
 }
 
 /// createwallet with and without descriptors.

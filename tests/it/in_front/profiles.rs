@@ -136,14 +136,7 @@ fn payments_that_are_not_broadcast_are_bumped_and_counted_as_by_the_node() {
     let Some(host) = start_set(&["-walletbroadcast=0"], &["wallet.walletbroadcast=false"]) else { return };
     let mut wallets = Wallets::of(host);
     wallets.fund(1);
-    check_abandoned_descendants(&mut wallets);
-    wallets.renew("counted");
-    wallets.fund(2);
-    check_balances(&mut wallets);
-}
-
-/// bumpfee ignores abandoned descendants.
-fn check_abandoned_descendants(wallets: &mut Wallets) {
+    // bumpfee ignores abandoned descendants.
     let parent = wallets.ours.call("sendtoaddress", json!({"address": ADDRESS, "amount": 1, "fee_rate": 5}));
     let hex = wallets.ours.call("gettransaction", json!([parent]))["hex"].clone();
     wallets.ours.call("sendrawtransaction", json!([hex]));
@@ -159,10 +152,9 @@ fn check_abandoned_descendants(wallets: &mut Wallets) {
     }
     let fees = wallets.ask("psbtbumpfee", &bump).map(|answer| answer.map(|made| made["fee"].to_string()));
     assert_eq!(fees[0], fees[1]);
-}
-
-/// getbalances counts payments outside the mempool.
-fn check_balances(wallets: &mut Wallets) {
+    wallets.renew("counted");
+    wallets.fund(2);
+    // getbalances counts payments outside the mempool.
     let [before, same] = wallets.each(|wallet| told(wallet, "getbalances", &json!([])));
     assert_eq!(before, same);
     wallets.each(|wallet| wallet.call("sendtoaddress", json!({"address": ADDRESS, "amount": 1, "fee_rate": 5})));

@@ -64,13 +64,7 @@ fn wallet_shows_descriptors_as_the_node_does() {
 fn wallet_replaces_and_limits_payments_as_the_node_does() {
     let Some(mut wallets) = Wallets::start() else { return };
     wallets.fund(2);
-    check_replacements(&mut wallets);
-    wallets.fund(1);
-    check_limits(&mut wallets);
-}
-
-/// psbtbumpfee and bumpfee of payments with and without the signal for replacement.
-fn check_replacements(wallets: &mut Wallets) {
+    // psbtbumpfee and bumpfee of payments with and without the signal for replacement.
     for replaceable in [false, true] {
         let pay = json!([ADDRESS, 1, "", "", false, replaceable, null, "unset", null, 5]);
         let txid = wallets.ours.call("sendtoaddress", pay);
@@ -88,6 +82,8 @@ fn check_replacements(wallets: &mut Wallets) {
             assert!(!replaceable);
         }
     }
+    wallets.fund(1);
+    check_limits(&mut wallets);
 }
 
 /// Spends outputs of one unconfirmed transaction until both wallets refuse: at the same payment, with the same text.

@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bitcoin::hex::FromHex;
-use outrigger_tests::{Client, Host, Point, Relay, bitcoind};
+use outrigger_tests::{Client, Host, Point, bitcoind};
 use serde_json::{Value, json};
 
 use super::{ADDRESS, start, start_behind_relay};
@@ -70,23 +70,6 @@ fn payments_of_version_2_spend_no_unconfirmed_coins_of_version_3_and_the_reverse
     wallet.call("sendtoaddress", json!([ADDRESS, 1]));
     let (code, message) = wallet.refused("fundrawtransaction", json!([unfunded(&json!([{ADDRESS: 1}]))]));
     assert_eq!((code, message.as_str()), (-4, "Insufficient funds"));
-}
-
-/// bumpfee reports why the node refused the replacement.
-fn check_refused_replacement(wallet: &mut Client, relay: &Relay) {
-    let paid = wallet.call("sendtoaddress", json!([ADDRESS, 1]));
-    let held = relay.hold("sendrawtransaction", Point::Request);
-    let bumped = std::thread::scope(|scope| {
-        let bumped = scope.spawn(|| wallet.call("bumpfee", json!([paid])));
-        held.recv().unwrap().answer(|host| {
-            let body =
-                r#"{"result":null,"error":{"code":-26,"message":"insufficient fee, rejecting replacement"},"id":0}"#;
-            let head = "HTTP/1.1 500 Internal Server Error\r\nContent-Type: application/json\r\nContent-Length:";
-            std::io::Write::write_all(host, format!("{head} {}\r\n\r\n{body}", body.len()).as_bytes())
-        });
-        bumped.join().unwrap()
-    });
-    assert_eq!(bumped["errors"], json!(["insufficient fee, rejecting replacement"]), "{bumped}");
 }
 
 #[test]
@@ -191,33 +174,42 @@ fn check_locktimes(wallet: &mut Client) {
 fn host_learns_of_payments_without_reading_the_mempool_and_reports_refused_replacements() {
     let Some((host, relay)) = start_behind_relay(&["-fallbackfee=0.0001"]) else { return };
     let mut wallet = funded(&host, 3);
-    check_readings(&host, &relay, &mut wallet);
-    // The wallet does not spend the change of an unconfirmed replacement.
-    host.client().call("generatetoaddress", json!([1, ADDRESS]));
-    check_refused_replacement(&mut wallet, &relay);
-}
-
-/// The wallet knows its payments without a read of the whole mempool, unless they replace others.
-fn check_readings(host: &Host, relay: &Relay, wallet: &mut Client) {
+    // The wallet knows its payments without a read of the whole mempool, unless they replace others.
     let known = |wallet: &mut Client, txid: &Value| wallet.call("gettransaction", json!([txid]))["txid"] == *txid;
     let read = || relay.count("getrawmempool");
     let paid = wallet.call("sendtoaddress", json!([ADDRESS, 1]));
     // A node without notifications is polled, and the host reads the mempool if its figures changed. From here on they match the digest.
     let before = read();
     let chained = wallet.call("sendtoaddress", json!([ADDRESS, 120]));
-    assert!(known(wallet, &paid) && known(wallet, &chained));
+    assert!(known(&mut wallet, &paid) && known(&mut wallet, &chained));
     let raw = wallet.call("createrawtransaction", json!([[], [{ADDRESS: 1}]]));
     let funded = wallet.call("fundrawtransaction", json!([raw]));
     let signed = wallet.call("signrawtransactionwithwallet", json!([funded["hex"]]));
     let passed = host.client().call("sendrawtransaction", json!([signed["hex"]]));
-    assert!(known(wallet, &passed));
+    assert!(known(&mut wallet, &passed));
     assert_eq!(read(), before);
     let bumped = wallet.call("bumpfee", json!([passed]));
-    assert!(known(wallet, &bumped["txid"]));
+    assert!(known(&mut wallet, &bumped["txid"]));
     assert!(read() > before);
     assert_eq!(wallet.call("gettransaction", json!([passed]))["confirmations"], 0);
     let mempool = host.client().call("getrawmempool", json!([]));
     assert!(!mempool.as_array().unwrap().contains(&passed));
+    // The wallet does not spend the change of an unconfirmed replacement.
+    host.client().call("generatetoaddress", json!([1, ADDRESS]));
+    // bumpfee reports why the node refused the replacement.
+    let paid = wallet.call("sendtoaddress", json!([ADDRESS, 1]));
+    let held = relay.hold("sendrawtransaction", Point::Request);
+    let bumped = std::thread::scope(|scope| {
+        let bumped = scope.spawn(|| wallet.call("bumpfee", json!([paid])));
+        held.recv().unwrap().answer(|host| {
+            let body =
+                r#"{"result":null,"error":{"code":-26,"message":"insufficient fee, rejecting replacement"},"id":0}"#;
+            let head = "HTTP/1.1 500 Internal Server Error\r\nContent-Type: application/json\r\nContent-Length:";
+            std::io::Write::write_all(host, format!("{head} {}\r\n\r\n{body}", body.len()).as_bytes())
+        });
+        bumped.join().unwrap()
+    });
+    assert_eq!(bumped["errors"], json!(["insufficient fee, rejecting replacement"]), "{bumped}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use bitcoin::hex::FromHex;
 use outrigger_tests::{Client, Host, XPRV, bitcoind};
 use serde_json::{Value, json};
 
@@ -220,7 +221,7 @@ fn check_hash_types(watched: &mut Watched) {
     // One SIGHASH_ALL input that spends an unknown output, and no outputs.
     let transaction = format!("0200000001{}00000000{}00{}", "11".repeat(32), "00fdffffff", "00000000");
     let hex = format!("70736274ff0100{:02x}{transaction}000103040100000000", transaction.len() / 2);
-    let psbt = base64::Engine::encode(&base64::prelude::BASE64_STANDARD, bitcoin_hex(&hex));
+    let psbt = base64::Engine::encode(&base64::prelude::BASE64_STANDARD, Vec::<u8>::from_hex(&hex).unwrap());
     for params in [json!([psbt]), json!([psbt, true, "NONE"]), json!([psbt, false])] {
         let processed = watched.check("walletprocesspsbt", &params, Clone::clone);
         assert_eq!(processed["complete"], json!(false), "{processed}");
@@ -233,9 +234,4 @@ fn check_hash_types(watched: &mut Watched) {
     if bitcoind::release(&mut watched.node) < 30 {
         assert_eq!(told, json!([-22, message]));
     }
-}
-
-/// Decodes hexadecimal digits.
-fn bitcoin_hex(digits: &str) -> Vec<u8> {
-    bitcoin::hex::FromHex::from_hex(digits).unwrap()
 }

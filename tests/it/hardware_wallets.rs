@@ -71,11 +71,7 @@ fn send(client: &mut Client, wallet: &mut Client, psbt: &Value) {
 #[test]
 fn walletcreatefundedpsbt_of_devices_is_signed_by_their_origins() {
     let host = Host::start();
-    check_one_device(&mut host.client());
-    check_two_of_three_devices(&mut host.client());
-}
-
-fn check_one_device(client: &mut Client) {
+    let client = &mut host.client();
     for (name, path, form) in [("segwit", "84'/1'/0'", "wpkh(KEY/*)"), ("taproot", "86'/1'/0'", "tr(KEY/*)")] {
         let [public, private] = Device::new(1).account(path);
         let mut wallet = watching(client, name, &form.replace("KEY", &public));
@@ -83,10 +79,7 @@ fn check_one_device(client: &mut Client) {
         let signed = sign(client, &psbt, &form.replace("KEY", &private));
         send(client, &mut wallet, &signed);
     }
-}
-
-/// Any two of the three sign, and their PSBTs are combined.
-fn check_two_of_three_devices(client: &mut Client) {
+    // Any two of the three sign, and their PSBTs are combined.
     let keys = [2, 3, 4].map(|seed| Device::new(seed).account("48'/1'/0'/2'"));
     let descriptor = |of: &dyn Fn(usize) -> usize| {
         let keys: Vec<String> = (0..keys.len()).map(|at| format!("{}/*", keys[at][of(at)])).collect();

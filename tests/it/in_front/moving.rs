@@ -86,14 +86,9 @@ fn check_next_addresses(one: &mut Client, other: &mut Client) {
 #[test]
 fn wallets_of_the_running_node_are_copied_completely() {
     let Some(host) = start(&["-fallbackfee=0.0001"]) else { return };
-    check_copy(&host);
-    check_encrypted_copy(&host);
-}
-
-fn check_copy(host: &Host) {
     let mut node = host.node_client();
     let mut original = used_wallet(&mut node, "savings", &json!({"avoid_reuse": true}));
-    let told = report(&from_node(host, &["savings"], ""));
+    let told = report(&from_node(&host, &["savings"], ""));
     assert!(told.starts_with("copied to the wallet \"savings\": 8 descriptors, "), "{told}");
     assert!(told.trim_end().ends_with(UNLOAD), "{told}");
     let mut copy = host.client().wallet("savings");
@@ -114,21 +109,17 @@ fn check_copy(host: &Host) {
     check_next_addresses(&mut copy, &mut original);
     // The copy can pay, and a second import under its name is refused.
     copy.call("sendtoaddress", json!([ADDRESS, 1]));
-    let refused = refusal(&from_node(host, &["savings"], ""));
+    let refused = refusal(&from_node(&host, &["savings"], ""));
     assert!(refused.contains("the host has a wallet \"savings\" already"), "{refused}");
-    report(&from_node(host, &["savings", "--as", "second"], ""));
-    let missing = refusal(&from_node(host, &["nothing"], ""));
+    report(&from_node(&host, &["savings", "--as", "second"], ""));
+    let missing = refusal(&from_node(&host, &["nothing"], ""));
     assert!(missing.contains("the node answers getwalletinfo with error -18"), "{missing}");
-}
-
-/// The copy of an encrypted wallet keeps the passphrase.
-fn check_encrypted_copy(host: &Host) {
-    let mut node = host.node_client();
+    // The copy of an encrypted wallet keeps the passphrase.
     let options = json!({"passphrase": PASSPHRASE});
     let mut original = used_wallet(&mut node, "safe", &options);
-    let wrong = refusal(&from_node(host, &["safe"], "another\n"));
+    let wrong = refusal(&from_node(&host, &["safe"], "another\n"));
     assert!(wrong.contains("error -14") && !wrong.contains("another"), "{wrong}");
-    report(&from_node(host, &["safe"], &format!("{PASSPHRASE}\n")));
+    report(&from_node(&host, &["safe"], &format!("{PASSPHRASE}\n")));
     let mut copy = host.client().wallet("safe");
     // Both are locked again.
     for wallet in [&mut copy, &mut original] {

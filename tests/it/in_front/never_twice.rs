@@ -134,7 +134,18 @@ fn sendtoaddress_pays_once_despite_cuts_reloads_and_kills() {
         test.node().start_again();
         test.check_paid_once(Some(&txid));
     }
-    check_killed_host(test);
+    // If the host is killed, the payment is stored once or not at all.
+    for point in POINTS {
+        let (_pending, held) = test.begin(point);
+        test = test.kill_and_restart(held);
+        test.check_paid_once(None);
+    }
+    // Before the payment is stored, the client finds none and pays again.
+    let (_pending, held) = test.begin(("gettxspendingprevout", Point::Reply));
+    test = test.kill_and_restart(held);
+    assert_eq!(test.payments().len(), test.paid);
+    let txid = test.host.client().call("sendtoaddress", json!([NOBODY, 1, "rent"]));
+    test.check_paid_once(Some(&txid));
 }
 
 #[test]
@@ -154,21 +165,6 @@ fn sendtoaddress_pays_once_when_its_isolated_plugin_is_killed() {
         // The host completes the payment; the plugin's next process does not repeat it.
         test.check_paid_once(None);
     }
-}
-
-/// If the host is killed, the payment is stored once or not at all.
-fn check_killed_host(mut test: Fixture) {
-    for point in POINTS {
-        let (_pending, held) = test.begin(point);
-        test = test.kill_and_restart(held);
-        test.check_paid_once(None);
-    }
-    // Before the payment is stored, the client finds none and pays again.
-    let (_pending, held) = test.begin(("gettxspendingprevout", Point::Reply));
-    test = test.kill_and_restart(held);
-    assert_eq!(test.payments().len(), test.paid);
-    let txid = test.host.client().call("sendtoaddress", json!([NOBODY, 1, "rent"]));
-    test.check_paid_once(Some(&txid));
 }
 
 #[test]

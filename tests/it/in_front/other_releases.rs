@@ -2,7 +2,6 @@
 //! texts that the release lacks according to its release notes.
 
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
 use std::sync::Barrier;
 
 use outrigger_tests::{Bitcoind, Client, Host, Relay, bitcoind};
@@ -131,7 +130,14 @@ fn thirty_two_clients_need_no_more_connections_than_a_node_of_32_serves() {
     pay(&mut node.client(), &[1]);
     let tip = node.client().call("getbestblockhash", json!([]));
     let relay = relay_to(&node, 320_100, &[]);
-    check_connections(&node, relay.address);
+    // The check fails if the node would keep the host's connections waiting.
+    let (code, told) = checked_with(&node, relay.address, &[]);
+    assert_eq!(code, Some(0), "{told}");
+    let (code, told) = checked_with(&node, relay.address, &["backend.connections=11"]);
+    assert_eq!(code, Some(2), "{told}");
+    let reason = "the host would keep up to 13 connections to the node, which serves 16 in all since Bitcoin Core 32 (rpcmaxconnections); \
+                  set backend.connections to at most 10";
+    assert!(told.contains(reason), "{told}");
     let host = start_before(node, &relay, &[]);
     host.new_wallet("w");
     let begin = Barrier::new(CLIENTS);
@@ -158,15 +164,4 @@ fn thirty_two_clients_need_no_more_connections_than_a_node_of_32_serves() {
     });
     let most = relay.most_open();
     assert!((2..=12).contains(&most), "{most} connections");
-}
-
-/// The check fails if the node would keep the host's connections waiting.
-fn check_connections(node: &Bitcoind, relay: SocketAddr) {
-    let (code, told) = checked_with(node, relay, &[]);
-    assert_eq!(code, Some(0), "{told}");
-    let (code, told) = checked_with(node, relay, &["backend.connections=11"]);
-    assert_eq!(code, Some(2), "{told}");
-    let reason = "the host would keep up to 13 connections to the node, which serves 16 in all since Bitcoin Core 32 (rpcmaxconnections); \
-                  set backend.connections to at most 10";
-    assert!(told.contains(reason), "{told}");
 }

@@ -57,12 +57,7 @@ fn hundreds_of_long_polls_hold_no_thread_of_a_small_node() {
 #[test]
 fn waiting_calls_end_with_their_clients_and_answer_as_the_node_does() {
     let Some(host) = start(&[]) else { return };
-    let mut client = host.client();
-    check_clients_that_leave(&mut client);
-    check_answers(&mut client, &mut host.node_client());
-}
-
-fn check_clients_that_leave(client: &mut Client) {
+    let (mut client, mut node) = (host.client(), host.node_client());
     let request = json!({"id": 1, "method": "waitfornewblock", "params": []}).to_string();
     let waiting = client.begin(&request);
     let [half_closed, closed] = [(); 2].map(|()| {
@@ -70,7 +65,7 @@ fn check_clients_that_leave(client: &mut Client) {
         stream.write_all(client.request(&request).as_bytes()).unwrap();
         stream
     });
-    wait_until("all wait", || active(client).len() == 3);
+    wait_until("all wait", || active(&mut client).len() == 3);
     half_closed.shutdown(Shutdown::Write).unwrap();
     // Closed in order, as by a process that ended after it had read everything.
     drop(closed);
@@ -78,13 +73,10 @@ fn check_clients_that_leave(client: &mut Client) {
     (&half_closed).read_to_string(&mut answer).unwrap();
     let body: Value = serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
     assert_eq!(body["error"]["code"], json!(-9), "{body}");
-    wait_until("one is left", || active(client).len() == 1);
+    wait_until("one is left", || active(&mut client).len() == 1);
     // A call goes on if its client may still send.
     let hash = client.call("generatetoaddress", json!([1, ADDRESS]))[0].clone();
     assert_eq!(waiting.answer()["result"], json!({"hash": hash, "height": 1}));
-}
-
-fn check_answers(client: &mut Client, node: &mut Client) {
     let hash = client.call("generatetoaddress", json!([2, ADDRESS]))[1].clone();
     for (method, params) in [
         ("waitforblock", json!([hash, 1000])),

@@ -36,8 +36,25 @@ fn wrappers_pass_or_refuse_calls_of_every_dialect_except_the_cookie_users_manage
     let host = start(options, "", &(user + "[routes]\nwrap = [\"chained\"]\n"));
     let mut client = host.client();
     see_calls_of_plugins_and_of_the_host_by_position(&mut client);
-    refuse_batches_websockets_and_other_dialects(&mut client);
-    refuse_calls_of_a_keys_provider(&mut client);
+    let calls =
+        ["getbestblockhash", "getdifficulty", "getbestblockhash"].map(|method| json!({"method": method, "id": method}));
+    let answers: Value = serde_json::from_str(&client.post(&json!(calls).to_string()).body).unwrap();
+    for (answer, refused) in answers.as_array().unwrap().iter().zip([true, false, true]) {
+        assert_eq!(answer["error"]["code"] == json!(-77), refused, "{answer}");
+    }
+    for version in ["1.0", "1.1", "2.0"] {
+        let call = json!({"jsonrpc": version, "method": "getbestblockhash", "params": [], "id": 1});
+        assert!(client.post(&call.to_string()).body.contains("Refused on the way"), "{version}");
+    }
+    let mut socket = client.websocket();
+    assert_eq!(socket.call("getbestblockhash", json!([])), Err(-77));
+    // The wrapper is a keys provider, whose functions only the host may call.
+    let query = json!([{"wallet": "w", "keys": []}]);
+    for method in ["keys-provider/1.available", "keys-provider/1.sign", "keys-provider/1.message", "a/b"] {
+        assert_eq!(client.refused(method, query.clone()), (-32601, "Method not found".to_owned()), "{method}");
+    }
+    let batch = json!([{"id": 1, "method": "keys-provider/1.available", "params": query}]).to_string();
+    assert!(client.post(&batch).body.contains("-32601"));
     is_refused(&mut Client::new(host.address, "alice:pass:word"), "listplugins", json!([]));
     client.call("listplugins", json!([]));
     client.call("stop", json!([]));
@@ -71,31 +88,6 @@ fn see_calls_of_plugins_and_of_the_host_by_position(client: &mut Client) {
     assert!(client.call("help", json!(["getblockhash"])).as_str().unwrap().starts_with("getblockhash height"));
 }
 
-fn refuse_batches_websockets_and_other_dialects(client: &mut Client) {
-    let calls =
-        ["getbestblockhash", "getdifficulty", "getbestblockhash"].map(|method| json!({"method": method, "id": method}));
-    let answers: Value = serde_json::from_str(&client.post(&json!(calls).to_string()).body).unwrap();
-    for (answer, refused) in answers.as_array().unwrap().iter().zip([true, false, true]) {
-        assert_eq!(answer["error"]["code"] == json!(-77), refused, "{answer}");
-    }
-    for version in ["1.0", "1.1", "2.0"] {
-        let call = json!({"jsonrpc": version, "method": "getbestblockhash", "params": [], "id": 1});
-        assert!(client.post(&call.to_string()).body.contains("Refused on the way"), "{version}");
-    }
-    let mut socket = client.websocket();
-    assert_eq!(socket.call("getbestblockhash", json!([])), Err(-77));
-}
-
-/// The wrapper is a keys provider, whose functions only the host may call.
-fn refuse_calls_of_a_keys_provider(client: &mut Client) {
-    let query = json!([{"wallet": "w", "keys": []}]);
-    for method in ["keys-provider/1.available", "keys-provider/1.sign", "keys-provider/1.message", "a/b"] {
-        assert_eq!(client.refused(method, query.clone()), (-32601, "Method not found".to_owned()), "{method}");
-    }
-    let batch = json!([{"id": 1, "method": "keys-provider/1.available", "params": query}]).to_string();
-    assert!(client.post(&batch).body.contains("-32601"));
-}
-
 #[test]
 fn next_asks_the_next_plugin_and_the_wrapper_may_change_its_answer() {
     let routes = "[routes]\nwrap = [\"chained\"]\ngetblockcount = [\"gatekeeper\", \"chain\"]\n";
@@ -103,7 +95,17 @@ fn next_asks_the_next_plugin_and_the_wrapper_may_change_its_answer() {
     let options = HostOptions::with_groups(&(asking + &gatekeeper() + routes));
     options.change("threads = 8 ", "threads = 2 ");
     let host = Host::start_with(options);
-    call_a_chain_by_many_clients(&host);
+    std::thread::scope(|scope| {
+        for _ in 0..64 {
+            scope.spawn(|| {
+                let mut client = host.client();
+                for _ in 0..4 {
+                    assert_eq!(client.call("getblockcount", json!([])), json!(1));
+                    assert!(client.call("getbestblockhash", json!([]))["next"].is_string());
+                }
+            });
+        }
+    });
     let mut client = host.client();
     assert_eq!(client.call("getblockcount", json!([])), json!(1), "the block count of the chain, and one");
     let genesis = client.call("getblockhash", json!([0]));
@@ -119,20 +121,6 @@ fn next_asks_the_next_plugin_and_the_wrapper_may_change_its_answer() {
     client.call("stopplugin", json!(["gatekeeper"]));
     let expected = "The plugin 'gatekeeper', which this call goes through, does not run";
     assert_eq!(client.refused("getblockcount", json!([])), (-32603, expected.to_owned()));
-}
-
-fn call_a_chain_by_many_clients(host: &Host) {
-    std::thread::scope(|scope| {
-        for _ in 0..64 {
-            scope.spawn(|| {
-                let mut client = host.client();
-                for _ in 0..4 {
-                    assert_eq!(client.call("getblockcount", json!([])), json!(1));
-                    assert!(client.call("getbestblockhash", json!([]))["next"].is_string());
-                }
-            });
-        }
-    });
 }
 
 #[test]

@@ -5,13 +5,6 @@ use serde_json::{Value, json};
 fn arguments_are_named_counted_typed_unwrapped_and_parsed_and_wallets_are_named_by_a_path() {
     let host = Host::start();
     let mut client = host.client();
-    check_named_counted_typed_and_unwrapped(&mut client);
-    check_unreadable(&mut client);
-    check_bad_path(&mut client);
-    check_bad_values(&mut client);
-}
-
-fn check_named_counted_typed_and_unwrapped(client: &mut Client) {
     let genesis = client.call("getblockhash", json!([0]));
     assert_eq!(client.call("getblockhash", json!({"height": 0})), genesis);
     assert_eq!(
@@ -34,16 +27,24 @@ fn check_named_counted_typed_and_unwrapped(client: &mut Client) {
     let raw = client.call("createrawtransaction", json!([[{"txid": "11".repeat(32), "vout": 0}], []]));
     let signed = client.call("signrawtransactionwithkey", json!([raw, "[]"]));
     assert_eq!(signed["complete"], json!(false));
-}
-
-/// A URL path that is not UTF-8 names no wallet.
-fn check_bad_path(client: &mut Client) {
+    // Arguments that no plugin can parse are parse errors.
+    let deep = format!("{}{}", "[".repeat(400), "]".repeat(400));
+    for (argument, expected) in [(r#""\ud800""#, "Parse error"), (&deep, "Parse error: recursion limit exceeded")] {
+        let reply = client.post(&format!(r#"{{"id":1,"method":"importdescriptors","params":[{argument}]}}"#));
+        let body: Value = serde_json::from_str(&reply.body).unwrap();
+        assert_eq!(body["error"]["code"], json!(-32700), "{body}");
+        assert!(body["error"]["message"].as_str().unwrap().starts_with(expected), "{body}");
+    }
+    let import = client.plugin("import");
+    assert_eq!((&import["state"], &import["faults"]), (&json!("running"), &json!(0)));
+    // A URL path that is not UTF-8 names no wallet.
     client.call("createwallet", json!(["\u{fffd}", true]));
     let mut nobody = client.wallet("%ff");
     assert_eq!(nobody.call("getblockcount", json!([])), json!(0));
     assert_eq!(nobody.call("listwallets", json!([])), json!(["\u{fffd}"]));
     let unknown = (-18, "Requested wallet does not exist or is not loaded".to_owned());
     assert_eq!(nobody.refused("getwalletinfo", json!([])), unknown);
+    check_bad_values(&mut client);
 }
 
 /// Errors name the bad argument, and nothing changes.
@@ -80,17 +81,4 @@ fn check_bad_values(client: &mut Client) {
     }
     assert_eq!(unknown.call("getblockcount", json!([])), json!(0));
     assert_eq!((client.call("getblockchaininfo", json!([])), wallet.call("listdescriptors", json!([]))), before);
-}
-
-/// Arguments that no plugin can parse are parse errors.
-fn check_unreadable(client: &mut Client) {
-    let deep = format!("{}{}", "[".repeat(400), "]".repeat(400));
-    for (argument, expected) in [(r#""\ud800""#, "Parse error"), (&deep, "Parse error: recursion limit exceeded")] {
-        let reply = client.post(&format!(r#"{{"id":1,"method":"importdescriptors","params":[{argument}]}}"#));
-        let body: Value = serde_json::from_str(&reply.body).unwrap();
-        assert_eq!(body["error"]["code"], json!(-32700), "{body}");
-        assert!(body["error"]["message"].as_str().unwrap().starts_with(expected), "{body}");
-    }
-    let import = client.plugin("import");
-    assert_eq!((&import["state"], &import["faults"]), (&json!("running"), &json!(0)));
 }

@@ -68,10 +68,6 @@ fn getaddressinfo_listunspent_and_getbalance_answer_as_the_node() {
     let mut told = [&mut wallets.ours, &mut wallets.theirs].map(|wallet| wallet.call("getbalances", json!([])));
     told.iter_mut().for_each(|balances| drop(balances.as_object_mut().unwrap().shift_remove("lastprocessedblock")));
     assert_eq!(told[0].to_string(), told[1].to_string());
-    check_scripts_of_several_keys(&mut wallets);
-}
-
-fn check_scripts_of_several_keys(wallets: &mut Wallets) {
     let keys = [
         "03789ed0bb717d88f7d321a368d905e7430207ebbd82bd342cf11ae157a7ace5fd",
         "03dbc6764b8884a92e871274b87583e6d5c2a58819473e17e107ef3f6aa5a61626",
@@ -83,6 +79,6 @@ fn check_scripts_of_several_keys(wallets: &mut Wallets) {
         let imported = wallets.check("importdescriptors", json!([[{"desc": text, "timestamp": "now"}]])).unwrap();
         assert_eq!(imported[0]["success"], Value::Bool(true), "{form}");
         let address = wallets.check("deriveaddresses", json!([text])).unwrap()[0].clone();
-        check_address(wallets, address.as_str().unwrap());
+        check_address(&mut wallets, address.as_str().unwrap());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use outrigger_tests::{Bitcoind, Client, Host, Point, comes_within, wait_for, wait_until};
+use outrigger_tests::{Bitcoind, Client, Point, comes_within, wait_for, wait_until};
 use serde_json::{Value, json};
 
 use super::{ADDRESS, start_behind_relay, start_set};
@@ -57,11 +57,7 @@ fn calls_fail_with_28_while_the_node_is_away_and_the_host_finds_its_new_cookie()
     // A killed node may have lost its last block and replaced it by one with the same coinbase.
     let blocks = client.call("getblockcount", json!([]));
     assert_eq!(wallet.call("getwalletinfo", json!([]))["txcount"], blocks);
-    check_start(host, &mine);
-}
-
-/// A host with the wallet that owns `mine` starts while the node is away, and follows the node later.
-fn check_start(mut host: Host, mine: &Value) {
+    // The host starts while the node is away, and follows the node later.
     let node = host.node.as_mut().unwrap();
     node.client().call("generatetoaddress", json!([1, ADDRESS]));
     let blocks = node.client().call("getblockcount", json!([]));

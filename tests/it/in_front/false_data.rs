@@ -96,8 +96,48 @@ fn host_rejects_false_blocks_transactions_and_estimates() {
     let Some((host, relay)) = start(log.path(), &[]) else { return };
     let mut payer = payer(&mut host.node_client());
     check_blocks(&host, &relay, &mut payer, log.path());
-    check_transactions(&host, &relay, &mut payer);
-    check_estimates(&host, &relay);
+    // The host rejects a mempool transaction other than the requested one.
+    let mut wallet = host.new_wallet("paid");
+    let address = wallet.call("getnewaddress", json!([]));
+    let pending = |wallet: &mut Client| wallet.call("getbalances", json!([]))["mine"]["untrusted_pending"].as_f64();
+    assert_eq!(pending(&mut wallet), Some(0.0));
+    relay.change("\"method\":\"getrawtransaction\"", |body| {
+        altered(body, |mut transaction: Transaction| {
+            transaction.output.iter_mut().for_each(|output| output.value = Amount::from_int_btc(1000));
+            transaction
+        })
+    });
+    let before = unproven(&host);
+    let paid = payer.call("sendtoaddress", json!([address, 1]));
+    wait_until("the transaction was refused twice", || unproven(&host) > before + 1.0);
+    assert_eq!(pending(&mut wallet), Some(0.0));
+    relay.change_nothing();
+    wait_until("the wallet has the payment", || pending(&mut wallet) == Some(1.0));
+    assert_eq!(wallet.call("gettransaction", json!([paid]))["amount"].as_f64(), Some(1.0));
+    // The host refuses an estimate above `max_estimate` before it signs.
+    let mut wallet = host.new_wallet("payer");
+    wallet.mine(101);
+    let estimate = |feerate: f64| {
+        move |body: &[u8]| {
+            let reply: Value = serde_json::from_slice(body).ok()?;
+            let (result, id) = (json!({"feerate": feerate, "blocks": 6}), &reply["id"]);
+            Some(format!("{{\"result\":{result},\"error\":null,\"id\":{id}}}\n").into_bytes())
+        }
+    };
+    relay.change("\"method\":\"estimatesmartfee\"", estimate(0.010_000_01));
+    for (method, params) in [
+        ("sendtoaddress", json!([ADDRESS, 1])),
+        ("send", json!([{ADDRESS: 1}])),
+        ("walletcreatefundedpsbt", json!([[], {ADDRESS: 1}])),
+    ] {
+        let (code, message) = wallet.refused(method, params);
+        assert!(code == -4 && message.contains("1000.001 sat/vB") && message.contains("1000.000 sat/vB"), "{message}");
+    }
+    assert_eq!(wallet.call("listtransactions", json!(["*", 1000])).as_array().unwrap().len(), 101);
+    // A payment with a feerate needs no estimate.
+    wallet.call("sendtoaddress", json!([ADDRESS, 1, "", "", false, true, null, "unset", null, 2]));
+    relay.change("\"method\":\"estimatesmartfee\"", estimate(0.0002));
+    wallet.call("sendtoaddress", json!([ADDRESS, 1]));
 }
 
 /// The host requests a block again if it gets another one.
@@ -163,52 +203,4 @@ fn rescan_rejects_every_block_but_the_requested_one() {
         assert_eq!(watch.call("getwalletinfo", json!([]))["txcount"], json!(1));
         assert_eq!(filters(&host), !set.is_empty(), "{set:?}");
     }
-}
-
-/// The host rejects a mempool transaction other than the requested one.
-fn check_transactions(host: &Host, relay: &Relay, payer: &mut Client) {
-    let mut wallet = host.new_wallet("paid");
-    let address = wallet.call("getnewaddress", json!([]));
-    let pending = |wallet: &mut Client| wallet.call("getbalances", json!([]))["mine"]["untrusted_pending"].as_f64();
-    assert_eq!(pending(&mut wallet), Some(0.0));
-    relay.change("\"method\":\"getrawtransaction\"", |body| {
-        altered(body, |mut transaction: Transaction| {
-            transaction.output.iter_mut().for_each(|output| output.value = Amount::from_int_btc(1000));
-            transaction
-        })
-    });
-    let before = unproven(host);
-    let paid = payer.call("sendtoaddress", json!([address, 1]));
-    wait_until("the transaction was refused twice", || unproven(host) > before + 1.0);
-    assert_eq!(pending(&mut wallet), Some(0.0));
-    relay.change_nothing();
-    wait_until("the wallet has the payment", || pending(&mut wallet) == Some(1.0));
-    assert_eq!(wallet.call("gettransaction", json!([paid]))["amount"].as_f64(), Some(1.0));
-}
-
-/// The host refuses an estimate above `max_estimate` before it signs.
-fn check_estimates(host: &Host, relay: &Relay) {
-    let mut wallet = host.new_wallet("payer");
-    wallet.mine(101);
-    let estimate = |feerate: f64| {
-        move |body: &[u8]| {
-            let reply: Value = serde_json::from_slice(body).ok()?;
-            let (result, id) = (json!({"feerate": feerate, "blocks": 6}), &reply["id"]);
-            Some(format!("{{\"result\":{result},\"error\":null,\"id\":{id}}}\n").into_bytes())
-        }
-    };
-    relay.change("\"method\":\"estimatesmartfee\"", estimate(0.010_000_01));
-    for (method, params) in [
-        ("sendtoaddress", json!([ADDRESS, 1])),
-        ("send", json!([{ADDRESS: 1}])),
-        ("walletcreatefundedpsbt", json!([[], {ADDRESS: 1}])),
-    ] {
-        let (code, message) = wallet.refused(method, params);
-        assert!(code == -4 && message.contains("1000.001 sat/vB") && message.contains("1000.000 sat/vB"), "{message}");
-    }
-    assert_eq!(wallet.call("listtransactions", json!(["*", 1000])).as_array().unwrap().len(), 101);
-    // A payment with a feerate needs no estimate.
-    wallet.call("sendtoaddress", json!([ADDRESS, 1, "", "", false, true, null, "unset", null, 2]));
-    relay.change("\"method\":\"estimatesmartfee\"", estimate(0.0002));
-    wallet.call("sendtoaddress", json!([ADDRESS, 1]));
 }

@@ -55,7 +55,20 @@ fn templates_and_fee_deltas_match_the_node_which_accepts_the_blocks() {
     assert!(template["longpollid"].as_str().unwrap().starts_with(theirs["previousblockhash"].as_str().unwrap()));
     let changing = ["longpollid", "curtime"];
     assert_eq!(without(template.clone(), &changing), without(theirs, &changing));
-    check_fee_deltas(&mut client, &mut node, &paid);
+    // The group and the node report the same fee deltas, for payments in the mempool and an unknown one.
+    let unknown = "11".repeat(32);
+    for (txid, delta) in [(paid[0].clone(), 5_000), (paid[1].clone(), -7), (json!(unknown), 9)] {
+        assert_eq!(client.call("prioritisetransaction", json!([txid, 0, delta])), json!(true));
+    }
+    let ours = client.call("getprioritisedtransactions", json!([]));
+    let mut theirs = node.call("getprioritisedtransactions", json!([]));
+    // Bitcoin Knots also reports a priority.
+    theirs.as_object_mut().unwrap().values_mut().for_each(|one| *one = without(one.take(), &["priority_delta"]));
+    assert_eq!(ours, theirs);
+    assert_eq!((ours.as_object().unwrap().len(), &ours[&unknown]["fee_delta"]), (3, &json!(9)));
+    // A delta of zero is removed.
+    client.call("prioritisetransaction", json!([unknown, 0, -9]));
+    assert_eq!(client.call("getprioritisedtransactions", json!([])).as_object().unwrap().len(), 2);
     let block = miner::build(&template, ScriptBuf::from_bytes(vec![0x51]));
     let proposal = json!([{"mode": "proposal", "data": miner::hex(&miner::assemble(&template, ScriptBuf::new()))}]);
     assert_eq!(client.call("getblocktemplate", proposal), Value::Null);
@@ -93,23 +106,6 @@ fn long_polls_of_the_group_end_with_blocks_and_payments_of_the_node() {
     wait_until("the payment is selected", || {
         !client.call("getblocktemplate", request())["transactions"].as_array().unwrap().is_empty()
     });
-}
-
-/// The group and the node report the same fee deltas, for payments in the mempool and an unknown one.
-fn check_fee_deltas(client: &mut Client, node: &mut Client, paid: &[Value]) {
-    let unknown = "11".repeat(32);
-    for (txid, delta) in [(paid[0].clone(), 5_000), (paid[1].clone(), -7), (json!(unknown), 9)] {
-        assert_eq!(client.call("prioritisetransaction", json!([txid, 0, delta])), json!(true));
-    }
-    let ours = client.call("getprioritisedtransactions", json!([]));
-    let mut theirs = node.call("getprioritisedtransactions", json!([]));
-    // Bitcoin Knots also reports a priority.
-    theirs.as_object_mut().unwrap().values_mut().for_each(|one| *one = without(one.take(), &["priority_delta"]));
-    assert_eq!(ours, theirs);
-    assert_eq!((ours.as_object().unwrap().len(), &ours[&unknown]["fee_delta"]), (3, &json!(9)));
-    // A delta of zero is removed.
-    client.call("prioritisetransaction", json!([unknown, 0, -9]));
-    assert_eq!(client.call("getprioritisedtransactions", json!([])).as_object().unwrap().len(), 2);
 }
 
 #[test]

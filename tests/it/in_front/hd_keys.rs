@@ -42,7 +42,18 @@ fn hd_keys_and_exports_answer_as_the_node() {
     check_exports(&mut wallets);
     check_derivations(&mut wallets);
     wallets.choose("w");
-    check_unused_keys(&mut wallets);
+    // Keys that no script uses.
+    for text in
+        [format!("unused({XPUB})"), format!("unused({XPRV})"), format!("unused({XPRV})"), format!("unused({XPRV}/5)")]
+    {
+        import(&mut wallets, &text, false);
+    }
+    import(&mut wallets, &format!("unused({XPRV})"), true);
+    wallets.check("gethdkeys", json!([])).unwrap();
+    wallets.make("watched", &[json!(true)]);
+    import(&mut wallets, &format!("unused({XPUB})"), false);
+    import(&mut wallets, &format!("unused({XPRV})"), false);
+    wallets.check("listdescriptors", json!([true])).unwrap_err();
     check_aggregate_keys(&mut wallets);
 }
 
@@ -88,21 +99,6 @@ fn check_derivations(wallets: &mut Wallets) {
     wallets.make("watch", &[json!(true)]);
     wallets.check("addhdkey", json!(["xx"])).unwrap_err();
     wallets.check("derivehdkey", json!(["zz"])).unwrap_err();
-}
-
-/// Checks keys that no script uses.
-fn check_unused_keys(wallets: &mut Wallets) {
-    for text in
-        [format!("unused({XPUB})"), format!("unused({XPRV})"), format!("unused({XPRV})"), format!("unused({XPRV}/5)")]
-    {
-        import(wallets, &text, false);
-    }
-    import(wallets, &format!("unused({XPRV})"), true);
-    wallets.check("gethdkeys", json!([])).unwrap();
-    wallets.make("watched", &[json!(true)]);
-    import(wallets, &format!("unused({XPUB})"), false);
-    import(wallets, &format!("unused({XPRV})"), false);
-    wallets.check("listdescriptors", json!([true])).unwrap_err();
 }
 
 fn check_aggregate_keys(wallets: &mut Wallets) {

@@ -27,20 +27,7 @@ impl Wallets {
 fn keys_are_listed_and_imported_as_by_the_node() {
     let Some(mut wallets) = Wallets::start() else { return };
     check_hd_keys(&mut wallets);
-    check_lone_keys(&mut wallets);
-    check_leaves(&mut wallets);
-}
-
-#[test]
-fn pruned_funds_and_messages_are_handled_as_by_the_node() {
-    let Some(mut wallets) = Wallets::start() else { return };
-    check_pruned_funds(&mut wallets);
-    check_upgradewallet(&mut wallets);
-    check_signmessage(&mut wallets);
-}
-
-/// createwalletdescriptor accepts imported single keys, which have no chain code.
-fn check_lone_keys(wallets: &mut Wallets) {
+    // createwalletdescriptor accepts imported single keys, which have no chain code.
     let master: bitcoin::bip32::Xpriv = XPRV.parse().unwrap();
     let of = |compressed| {
         bitcoin::PrivateKey { compressed, network: bitcoin::NetworkKind::Test, inner: master.private_key }.to_wif()
@@ -59,34 +46,7 @@ fn check_lone_keys(wallets: &mut Wallets) {
     wallets.make("uncompressed", &[json!(false), json!(true)]);
     wallets.import(&format!("pkh({})", of(false)), false);
     wallets.check("createwalletdescriptor", json!(["bech32m", {"hdkey": XPUB}])).unwrap_err();
-}
-
-fn check_signmessage(wallets: &mut Wallets) {
-    let address = wallets.address("", "legacy");
-    for message in ["", "hello", "h\u{e9}llo\n"] {
-        let signature = wallets.check("signmessage", json!([address, message])).unwrap();
-        assert_eq!(wallets.host.client().call("verifymessage", json!([address, signature, message])), true);
-    }
-    for params in
-        [json!(["x", "m"]), json!(["mipcBbFg9gMiCh81Kj8tqqdgoZub1ZJRfn", "m"]), json!([5, "m"]), json!([address, 5])]
-    {
-        wallets.check("signmessage", params).unwrap_err();
-    }
-    let public = wallets.ours.call("getaddressinfo", json!([address]))["pubkey"].clone();
-    // Bitcoin Knots also signs for other address types.
-    let bech32 = wallets.address("", "bech32");
-    let error = wallets.ours.try_call("signmessage", json!([bech32, "m"])).unwrap_err();
-    assert_eq!((error.code, error.message.as_str()), (-3, "Address does not refer to key"));
-    wallets.make("locked", &[json!(false), json!(false), json!("secret")]);
-    wallets.check("signmessage", json!(["x", "m"])).unwrap_err();
-    wallets.make("watches", &[json!(true), json!(true)]);
-    wallets.import(&format!("pkh({})", public.as_str().unwrap()), false);
-    let refused = wallets.check("signmessage", json!([address, "m"])).unwrap_err();
-    assert_eq!(refused, (-4, "Private key not available".into()));
-}
-
-/// getaddressinfo shows full keys if a leaf contains their hash.
-fn check_leaves(wallets: &mut Wallets) {
+    // getaddressinfo shows full keys if a leaf contains their hash.
     let keys = [1, 2, 3].map(|number| format!("[d34db33f/{number}h]{XPUB}/{number}/*"));
     for (number, form) in [
         "tr({0},pk({1}))",
@@ -116,6 +76,38 @@ fn check_leaves(wallets: &mut Wallets) {
             assert_eq!(ours, theirs, "{form}");
         }
     }
+}
+
+#[test]
+fn pruned_funds_and_messages_are_handled_as_by_the_node() {
+    let Some(mut wallets) = Wallets::start() else { return };
+    check_pruned_funds(&mut wallets);
+    check_upgradewallet(&mut wallets);
+    check_signmessage(&mut wallets);
+}
+
+fn check_signmessage(wallets: &mut Wallets) {
+    let address = wallets.address("", "legacy");
+    for message in ["", "hello", "h\u{e9}llo\n"] {
+        let signature = wallets.check("signmessage", json!([address, message])).unwrap();
+        assert_eq!(wallets.host.client().call("verifymessage", json!([address, signature, message])), true);
+    }
+    for params in
+        [json!(["x", "m"]), json!(["mipcBbFg9gMiCh81Kj8tqqdgoZub1ZJRfn", "m"]), json!([5, "m"]), json!([address, 5])]
+    {
+        wallets.check("signmessage", params).unwrap_err();
+    }
+    let public = wallets.ours.call("getaddressinfo", json!([address]))["pubkey"].clone();
+    // Bitcoin Knots also signs for other address types.
+    let bech32 = wallets.address("", "bech32");
+    let error = wallets.ours.try_call("signmessage", json!([bech32, "m"])).unwrap_err();
+    assert_eq!((error.code, error.message.as_str()), (-3, "Address does not refer to key"));
+    wallets.make("locked", &[json!(false), json!(false), json!("secret")]);
+    wallets.check("signmessage", json!(["x", "m"])).unwrap_err();
+    wallets.make("watches", &[json!(true), json!(true)]);
+    wallets.import(&format!("pkh({})", public.as_str().unwrap()), false);
+    let refused = wallets.check("signmessage", json!([address, "m"])).unwrap_err();
+    assert_eq!(refused, (-4, "Private key not available".into()));
 }
 
 fn check_hd_keys(wallets: &mut Wallets) {

@@ -33,8 +33,45 @@ fn check_received(wallets: &mut Wallets, addresses: &[String], labels: &[&str]) 
 #[test]
 fn listreceivedbyaddress_rescanblockchain_and_related_methods_answer_as_the_node() {
     let Some(mut wallets) = Wallets::start() else { return };
-    check_refusals(&mut wallets);
-    check_rescans(&mut wallets);
+    // Refusals of getreceivedbyaddress and related methods.
+    let address = wallets.address("a", "bech32");
+    for params in [
+        json!(["x"]),
+        json!([5]),
+        json!([ADDRESS]),
+        json!([address, "x"]),
+        json!([address, 1.5]),
+        json!([address, 1, 1]),
+    ] {
+        wallets.check("getreceivedbyaddress", params).unwrap_err();
+    }
+    for params in [json!(["*"]), json!([5]), json!(["no"]), json!(["a", "x"])] {
+        wallets.check("getreceivedbylabel", params).unwrap_err();
+    }
+    for params in
+        [json!(["x"]), json!([1, 1]), json!([1, true, 1]), json!([1, true, true, 1]), json!([1, true, true, "zz"])]
+    {
+        wallets.check("listreceivedbyaddress", params).unwrap_err();
+    }
+    wallets.check("listreceivedbylabel", json!([1, true, true, ""])).unwrap_err();
+    wallets.mine(20, ADDRESS);
+    for params in [
+        json!([-1]),
+        json!([21]),
+        json!([5, 21]),
+        json!([5, -1]),
+        json!([5, 3]),
+        json!([1.5]),
+        json!(["x"]),
+        json!([0, "x"]),
+    ] {
+        wallets.check("rescanblockchain", params).unwrap_err();
+    }
+    for params in
+        [json!([]), json!([0, 10]), json!([5]), json!([null, 4]), json!([20]), json!([3, 3]), json!([3, null])]
+    {
+        wallets.check("rescanblockchain", params).unwrap();
+    }
     check_receipts(&mut wallets);
 }
 
@@ -68,49 +105,4 @@ fn check_receipts(wallets: &mut Wallets) {
     node.call("invalidateblock", json!([tip]));
     wallets.mine(2, ADDRESS);
     check_received(wallets, &addresses, &labels);
-}
-
-/// Refusals of getreceivedbyaddress and related methods.
-fn check_refusals(wallets: &mut Wallets) {
-    let address = wallets.address("a", "bech32");
-    for params in [
-        json!(["x"]),
-        json!([5]),
-        json!([ADDRESS]),
-        json!([address, "x"]),
-        json!([address, 1.5]),
-        json!([address, 1, 1]),
-    ] {
-        wallets.check("getreceivedbyaddress", params).unwrap_err();
-    }
-    for params in [json!(["*"]), json!([5]), json!(["no"]), json!(["a", "x"])] {
-        wallets.check("getreceivedbylabel", params).unwrap_err();
-    }
-    for params in
-        [json!(["x"]), json!([1, 1]), json!([1, true, 1]), json!([1, true, true, 1]), json!([1, true, true, "zz"])]
-    {
-        wallets.check("listreceivedbyaddress", params).unwrap_err();
-    }
-    wallets.check("listreceivedbylabel", json!([1, true, true, ""])).unwrap_err();
-}
-
-fn check_rescans(wallets: &mut Wallets) {
-    wallets.mine(20, ADDRESS);
-    for params in [
-        json!([-1]),
-        json!([21]),
-        json!([5, 21]),
-        json!([5, -1]),
-        json!([5, 3]),
-        json!([1.5]),
-        json!(["x"]),
-        json!([0, "x"]),
-    ] {
-        wallets.check("rescanblockchain", params).unwrap_err();
-    }
-    for params in
-        [json!([]), json!([0, 10]), json!([5]), json!([null, 4]), json!([20]), json!([3, 3]), json!([3, null])]
-    {
-        wallets.check("rescanblockchain", params).unwrap();
-    }
 }

@@ -202,13 +202,7 @@ fn without_ranges(original: &mut Client, copy: &mut Client) -> Value {
 #[test]
 fn export_to_node_moves_wallets_to_the_node_and_reports_what_the_node_refuses() {
     let Some(host) = start(&["-fallbackfee=0.0001"]) else { return };
-    check_descriptors(&host);
-    check_exports(&host);
-    check_mixed_export(&host);
-}
-
-/// The node imports a wallet's descriptors.
-fn check_descriptors(host: &Host) {
+    // The node imports a wallet's descriptors.
     let mut ours = host.client();
     let mut original = used_wallet(&mut ours, "back", &json!({}));
     let mut node = host.node_client();
@@ -218,6 +212,29 @@ fn check_descriptors(host: &Host) {
     assert_eq!(copy.call("getbalances", json!([])), original.call("getbalances", json!([])));
     let count = |wallet: &mut Client| wallet.call("getwalletinfo", json!([]))["txcount"].clone();
     assert_eq!(count(&mut copy), count(&mut original));
+    check_next_addresses(&mut original, &mut copy);
+    check_exports(&host);
+    // export-to-node of keys and a watched address reports what bitcoind refuses, and shows no key.
+    let (mut ours, mut node) = (host.client(), host.node_client());
+    let mut original = used_wallet(&mut ours, "mixed", &json!({}));
+    let key = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87K7XCyj5v";
+    original.call("importprivkey", json!([key, "a single key", false]));
+    node.call("createwallet", json!(["theirs"]));
+    let watched = node.wallet("theirs").call("getnewaddress", json!([]));
+    original.call("importaddress", json!([watched, "watched", false]));
+    let output = to_node(&host, &["mixed", "--private"], "");
+    let (report, told) = (String::from_utf8_lossy(&output.stdout), refusal(&output));
+    assert!(told.contains("the copy differs from the original"), "{told}");
+    let refused = |line: &&str| line.starts_with("not taken by bitcoind: a descriptor addr(...): ");
+    assert_eq!(told.lines().filter(refused).count(), 1, "{told}");
+    assert!(told.contains("Cannot import descriptor without private keys"), "{told}");
+    assert!(told.contains("only in the original: addr(...)#"), "{told}");
+    for secret in ["tprv", key] {
+        assert!(!told.contains(secret) && !report.contains(secret), "{report}\n{told}");
+    }
+    // The node has everything else.
+    let mut copy = node.wallet("mixed");
+    assert_eq!(copy.call("getbalances", json!([])), original.call("getbalances", json!([])));
     check_next_addresses(&mut original, &mut copy);
 }
 
@@ -260,40 +277,11 @@ fn check_exports(host: &Host) {
     assert_eq!(node.wallet("third").call("getwalletinfo", json!([]))["private_keys_enabled"], json!(false));
 }
 
-/// export-to-node of keys and a watched address reports what bitcoind refuses, and shows no key.
-fn check_mixed_export(host: &Host) {
-    let (mut ours, mut node) = (host.client(), host.node_client());
-    let mut original = used_wallet(&mut ours, "mixed", &json!({}));
-    let key = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87K7XCyj5v";
-    original.call("importprivkey", json!([key, "a single key", false]));
-    node.call("createwallet", json!(["theirs"]));
-    let watched = node.wallet("theirs").call("getnewaddress", json!([]));
-    original.call("importaddress", json!([watched, "watched", false]));
-    let output = to_node(host, &["mixed", "--private"], "");
-    let (report, told) = (String::from_utf8_lossy(&output.stdout), refusal(&output));
-    assert!(told.contains("the copy differs from the original"), "{told}");
-    let refused = |line: &&str| line.starts_with("not taken by bitcoind: a descriptor addr(...): ");
-    assert_eq!(told.lines().filter(refused).count(), 1, "{told}");
-    assert!(told.contains("Cannot import descriptor without private keys"), "{told}");
-    assert!(told.contains("only in the original: addr(...)#"), "{told}");
-    for secret in ["tprv", key] {
-        assert!(!told.contains(secret) && !report.contains(secret), "{report}\n{told}");
-    }
-    // The node has everything else.
-    let mut copy = node.wallet("mixed");
-    assert_eq!(copy.call("getbalances", json!([])), original.call("getbalances", json!([])));
-    check_next_addresses(&mut original, &mut copy);
-}
-
 #[test]
 fn multisig_and_watch_only_wallets_are_copied_and_late_reuse_marks_reported() {
     let Some(host) = start(&["-fallbackfee=0.0001"]) else { return };
     check_shared_and_watching(&host);
-    check_late_marks(&host);
-}
-
-/// The import reports a difference if the wallet set avoid_reuse after its payments.
-fn check_late_marks(host: &Host) {
+    // The import reports a difference if the wallet set avoid_reuse after its payments.
     let node = host.node.as_ref().unwrap();
     let mut client = node.client();
     let mut original = client.create_wallet("late", json!({}));
@@ -306,17 +294,17 @@ fn check_late_marks(host: &Host) {
     original.call("setwalletflag", json!(["avoid_reuse", true]));
     let balance = |wallet: &mut Client| wallet.call("getbalances", json!([]))["mine"]["used"].as_f64();
     assert_eq!(balance(&mut original), Some(0.0));
-    let told = refusal(&from_node(host, &["late", "--as", "of-the-node"], ""));
+    let told = refusal(&from_node(&host, &["late", "--as", "of-the-node"], ""));
     assert!(told.contains("only in the copy: used 400."), "{told}");
     original.call("unloadwallet", json!([]));
-    let told = refusal(&from_file(host, &node.wallet_file("late"), &["of-the-file"], ""));
+    let told = refusal(&from_file(&host, &node.wallet_file("late"), &["of-the-file"], ""));
     assert!(told.contains("only in the copy: used 400."), "{told}");
     assert!(told.contains("used only once avoid_reuse is set"), "{told}");
     // Once the node has marked the addresses, nothing differs.
     client.call("loadwallet", json!(["late"]));
     original.call("rescanblockchain", json!([]));
     original.call("unloadwallet", json!([]));
-    report(&from_file(host, &node.wallet_file("late"), &["again"], ""));
+    report(&from_file(&host, &node.wallet_file("late"), &["again"], ""));
 }
 
 #[test]

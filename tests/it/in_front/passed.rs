@@ -164,8 +164,13 @@ fn questions(node: &mut Client) -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Checks that each method of the node is compared or has a reason not to be.
-fn check_all_are_compared(node: &mut Client, questions: &[(&str, Value)]) {
+#[test]
+fn passed_calls_answer_as_the_node_itself() {
+    let Some(host) = start(&["-txindex=1", "-blockfilterindex=1"]) else { return };
+    let (mut client, mut node) = (host.client(), host.node_client());
+    node.call("generatetoaddress", json!([5, ADDRESS]));
+    let questions = questions(&mut node);
+    // Each method of the node is compared or has a reason not to be.
     let help = node.call("help", json!([]));
     let (public, _) = help.as_str().unwrap().split_once("== Wallet ==").unwrap();
     let zmq = help.as_str().unwrap().lines().filter(|line| line.starts_with("getzmq"));
@@ -177,47 +182,19 @@ fn check_all_are_compared(node: &mut Client, questions: &[(&str, Value)]) {
             || [WITH_EFFECTS, OF_KNOTS].concat().contains(&name);
         assert!(known, "{name} is not compared");
     }
-}
-
-fn check_rpc_discover(client: &mut Client) {
-    for method in ["rpc.discover", "getopenrpcinfo"] {
-        let document = client.call(method, json!([]));
-        let methods = document["methods"].as_array().unwrap();
-        let names: Vec<&str> = methods.iter().map(|method| method["name"].as_str().unwrap()).collect();
-        assert!(names.contains(&"getchaintips") && names.contains(&"importmulti"), "{names:?}");
-        let params =
-            |name: &str| methods.iter().find(|method| method["name"] == name).map(|method| method["params"].clone());
-        // Wallet methods come from the host.
-        assert!(names.is_sorted() && !names.contains(&"migratewallet"), "{names:?}");
-        let getblock = params("getblock").unwrap();
-        assert_eq!((&getblock[0]["name"], &getblock[1]["name"]), (&json!("blockhash"), &json!("verbosity")));
-        assert_eq!(getblock[0]["schema"]["type"], json!("string"));
-    }
-}
-
-/// help also lists argument conversions of the node's methods.
-fn check_conversions(client: &mut Client, node: &mut Client) {
-    let rows = |client: &mut Client, name: &str| {
-        let all = client.call("help", json!(["dump_all_command_conversions"]));
-        let of_method = |row: &&Value| row[0] == name;
-        all.as_array().unwrap().iter().filter(of_method).map(Value::to_string).collect::<BTreeSet<_>>()
-    };
-    for method in ["getblock", "scantxoutset", "addnode", "gettransaction"] {
-        let ours = rows(client, method);
-        assert!(!ours.is_empty() && ours == rows(node, method), "{method}: {ours:?}");
-    }
-    assert!(rows(client, "migratewallet").is_empty() && !rows(client, "importmulti").is_empty());
-}
-
-#[test]
-fn passed_calls_answer_as_the_node_itself() {
-    let Some(host) = start(&["-txindex=1", "-blockfilterindex=1"]) else { return };
-    let (mut client, mut node) = (host.client(), host.node_client());
-    node.call("generatetoaddress", json!([5, ADDRESS]));
-    let questions = questions(&mut node);
-    check_all_are_compared(&mut node, &questions);
     check_answers(&mut client, &mut node, &questions);
-    check_versions(&mut client, &mut node);
+    // The host answers requests of all JSON-RPC versions as the node.
+    let of = |version: &str| format!(r#"{{"jsonrpc":{version},"method":"getblockcount","id":1}}"#);
+    let versions = [r#""1.0""#, r#""2.0""#, "null", r#""1.1""#, r#""3.0""#, r#""""#, "1", "2.0", "true", "[]", "{}"];
+    let mut bodies: Vec<String> = versions.iter().map(|version| of(version)).collect();
+    bodies.push(format!("[{}]", versions.map(of).join(",")));
+    // The node checks the version after the id and before the method.
+    bodies.push(r#"{"jsonrpc":"1.1","method":5,"id":"a"}"#.to_owned());
+    bodies.push(r#"{"jsonrpc":5}"#.to_owned());
+    for body in bodies {
+        let (ours, theirs) = (client.post(&body), node.post(&body));
+        assert_eq!((ours.status, ours.body), (theirs.status, theirs.body), "{body}");
+    }
     check_many_clients(&host, &mut node);
     check_long_results(&mut client, &mut node);
 }
@@ -247,21 +224,6 @@ fn check_answers(client: &mut Client, node: &mut Client, questions: &[(&str, Val
     }
 }
 
-/// The host answers requests of all JSON-RPC versions as the node.
-fn check_versions(client: &mut Client, node: &mut Client) {
-    let of = |version: &str| format!(r#"{{"jsonrpc":{version},"method":"getblockcount","id":1}}"#);
-    let versions = [r#""1.0""#, r#""2.0""#, "null", r#""1.1""#, r#""3.0""#, r#""""#, "1", "2.0", "true", "[]", "{}"];
-    let mut bodies: Vec<String> = versions.iter().map(|version| of(version)).collect();
-    bodies.push(format!("[{}]", versions.map(of).join(",")));
-    // The node checks the version after the id and before the method.
-    bodies.push(r#"{"jsonrpc":"1.1","method":5,"id":"a"}"#.to_owned());
-    bodies.push(r#"{"jsonrpc":5}"#.to_owned());
-    for body in bodies {
-        let (ours, theirs) = (client.post(&body), node.post(&body));
-        assert_eq!((ours.status, ours.body), (theirs.status, theirs.body), "{body}");
-    }
-}
-
 /// Each of many clients gets the answers to its calls.
 fn check_many_clients(host: &Host, node: &mut Client) {
     const HEIGHTS: usize = 10;
@@ -288,8 +250,31 @@ fn help_lists_the_nodes_methods_and_its_wallet_methods_are_unreachable() {
     let Some(host) = start(&[]) else { return };
     let (mut client, mut node) = (host.client(), host.node_client());
     check_help(&mut client, &mut node);
-    check_conversions(&mut client, &mut node);
-    check_rpc_discover(&mut client);
+    // help also lists argument conversions of the node's methods.
+    let rows = |client: &mut Client, name: &str| {
+        let all = client.call("help", json!(["dump_all_command_conversions"]));
+        let of_method = |row: &&Value| row[0] == name;
+        all.as_array().unwrap().iter().filter(of_method).map(Value::to_string).collect::<BTreeSet<_>>()
+    };
+    for method in ["getblock", "scantxoutset", "addnode", "gettransaction"] {
+        let ours = rows(&mut client, method);
+        assert!(!ours.is_empty() && ours == rows(&mut node, method), "{method}: {ours:?}");
+    }
+    assert!(rows(&mut client, "migratewallet").is_empty() && !rows(&mut client, "importmulti").is_empty());
+    // rpc.discover describes the methods of both.
+    for method in ["rpc.discover", "getopenrpcinfo"] {
+        let document = client.call(method, json!([]));
+        let methods = document["methods"].as_array().unwrap();
+        let names: Vec<&str> = methods.iter().map(|method| method["name"].as_str().unwrap()).collect();
+        assert!(names.contains(&"getchaintips") && names.contains(&"importmulti"), "{names:?}");
+        let params =
+            |name: &str| methods.iter().find(|method| method["name"] == name).map(|method| method["params"].clone());
+        // Wallet methods come from the host.
+        assert!(names.is_sorted() && !names.contains(&"migratewallet"), "{names:?}");
+        let getblock = params("getblock").unwrap();
+        assert_eq!((&getblock[0]["name"], &getblock[1]["name"]), (&json!("blockhash"), &json!("verbosity")));
+        assert_eq!(getblock[0]["schema"]["type"], json!("string"));
+    }
     check_wallet_methods(&mut client, &mut node);
 }
 

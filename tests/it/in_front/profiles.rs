@@ -13,8 +13,38 @@ fn refusals_match_those_of_the_nodes_wallet() {
     wallets.fund(1);
     check_payments(&mut wallets);
     check_imports(&wallets.host);
-    check_passphrases(&mut wallets);
-    check_labels(&mut wallets);
+    // The host refuses passphrases with a zero byte as the node.
+    wallets.check("encryptwallet", json!(["secret"])).unwrap();
+    for passphrase in ["wrong", "secret\0", "secret\0more", "\0"] {
+        wallets.check("walletpassphrase", json!([passphrase, 1])).unwrap_err();
+        wallets.check("walletpassphrasechange", json!([passphrase, "new"])).unwrap_err();
+    }
+    wallets.check("walletpassphrasechange", json!(["secret", "a\0b"])).unwrap();
+    wallets.check("walletpassphrase", json!(["a", 1])).unwrap_err();
+    wallets.check("walletpassphrase", json!(["a\0b", 1])).unwrap();
+    // The host refuses labels of imported descriptors as the node.
+    let ranged = format!("wpkh({XPUB}/6/*)");
+    let fixed = format!("wpkh({XPUB}/6/0)");
+    let node = wallets.host.node.as_ref().unwrap();
+    let [ranged, fixed] =
+        [&ranged, &fixed].map(|text| node.client().call("getdescriptorinfo", json!([text]))["descriptor"].clone());
+    wallets.make("labels", &[json!(true), json!(true)]);
+    for request in [
+        json!({"desc": ranged, "label": "x"}),
+        json!({"desc": ranged, "label": ""}),
+        json!({"desc": ranged, "label": "x", "range": 5}),
+        json!({"desc": fixed, "label": "*"}),
+        json!({"desc": "zz", "label": "*"}),
+        json!({"desc": "zz", "label": "x", "internal": true}),
+        json!({"desc": fixed, "label": "x", "internal": true}),
+        json!({"desc": fixed, "label": "x"}),
+    ] {
+        let mut timed = request.clone();
+        timed["timestamp"] = json!("now");
+        for request in [request, timed] {
+            let _ = wallets.check("importdescriptors", json!([[request]]));
+        }
+    }
 }
 
 /// Compares refused payments of wallets with one coin.
@@ -91,44 +121,6 @@ fn check_imports(host: &Host) {
     });
     // Refusals of ranges mention the keypool, which is the same in both wallets.
     assert_eq!(ours, theirs);
-}
-
-/// The host refuses labels of imported descriptors as the node.
-fn check_labels(wallets: &mut Wallets) {
-    let ranged = format!("wpkh({XPUB}/6/*)");
-    let fixed = format!("wpkh({XPUB}/6/0)");
-    let node = wallets.host.node.as_ref().unwrap();
-    let [ranged, fixed] =
-        [&ranged, &fixed].map(|text| node.client().call("getdescriptorinfo", json!([text]))["descriptor"].clone());
-    wallets.make("labels", &[json!(true), json!(true)]);
-    for request in [
-        json!({"desc": ranged, "label": "x"}),
-        json!({"desc": ranged, "label": ""}),
-        json!({"desc": ranged, "label": "x", "range": 5}),
-        json!({"desc": fixed, "label": "*"}),
-        json!({"desc": "zz", "label": "*"}),
-        json!({"desc": "zz", "label": "x", "internal": true}),
-        json!({"desc": fixed, "label": "x", "internal": true}),
-        json!({"desc": fixed, "label": "x"}),
-    ] {
-        let mut timed = request.clone();
-        timed["timestamp"] = json!("now");
-        for request in [request, timed] {
-            let _ = wallets.check("importdescriptors", json!([[request]]));
-        }
-    }
-}
-
-/// The host refuses passphrases with a zero byte as the node.
-fn check_passphrases(wallets: &mut Wallets) {
-    wallets.check("encryptwallet", json!(["secret"])).unwrap();
-    for passphrase in ["wrong", "secret\0", "secret\0more", "\0"] {
-        wallets.check("walletpassphrase", json!([passphrase, 1])).unwrap_err();
-        wallets.check("walletpassphrasechange", json!([passphrase, "new"])).unwrap_err();
-    }
-    wallets.check("walletpassphrasechange", json!(["secret", "a\0b"])).unwrap();
-    wallets.check("walletpassphrase", json!(["a", 1])).unwrap_err();
-    wallets.check("walletpassphrase", json!(["a\0b", 1])).unwrap();
 }
 
 #[test]

@@ -60,7 +60,20 @@ fn host_refuses_bad_arguments_as_the_node_does() {
     let mut clients = [host.client(), host.node_client()];
     let inputs = json!([{"txid": "11".repeat(32), "vout": 0}]);
     let raw = clients[1].call("createrawtransaction", json!([inputs, [{super::ADDRESS: 1}]]));
-    check_previous_outputs(&mut clients, &raw);
+    // Change each field of a previous output in turn.
+    let good = coin();
+    for name in good.as_object().unwrap().keys() {
+        for value in values().into_iter().map(Some).chain([None]) {
+            let mut coin = good.clone();
+            match value {
+                Some(value) => coin[name] = value,
+                None => drop(coin.as_object_mut().unwrap().shift_remove(name)),
+            }
+            let params = json!([raw, [KEY], [coin]]);
+            let [ours, theirs] = clients.each_mut().map(|client| answer(client, "signrawtransactionwithkey", &params));
+            assert_eq!(ours, theirs, "{coin}");
+        }
+    }
     let tip = clients[1].call("getbestblockhash", json!([]));
     clients.iter_mut().for_each(|client| drop(client.call("createwallet", json!(["w"]))));
     let is_later = outrigger_tests::bitcoind::release(&mut clients[1]) > 29;
@@ -93,22 +106,5 @@ fn host_refuses_bad_arguments_as_the_node_does() {
         // This node's importdescriptors takes a further argument.
         let spare = if method == "importdescriptors" { vec![json!([]); 2] } else { vec![json!("x")] };
         compare(method, &json!([good.as_slice(), &spare].concat()));
-    }
-}
-
-/// Changes each field of a previous output in turn.
-fn check_previous_outputs(clients: &mut [Client; 2], raw: &Value) {
-    let good = coin();
-    for name in good.as_object().unwrap().keys() {
-        for value in values().into_iter().map(Some).chain([None]) {
-            let mut coin = good.clone();
-            match value {
-                Some(value) => coin[name] = value,
-                None => drop(coin.as_object_mut().unwrap().shift_remove(name)),
-            }
-            let params = json!([raw, [KEY], [coin]]);
-            let [ours, theirs] = clients.each_mut().map(|client| answer(client, "signrawtransactionwithkey", &params));
-            assert_eq!(ours, theirs, "{coin}");
-        }
     }
 }

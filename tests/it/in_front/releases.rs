@@ -83,11 +83,7 @@ fn wallet_replaces_and_limits_payments_as_the_node_does() {
         }
     }
     wallets.fund(1);
-    check_limits(&mut wallets);
-}
-
-/// Spends outputs of one unconfirmed transaction until both wallets refuse: at the same payment, with the same text.
-fn check_limits(wallets: &mut Wallets) {
+    // Spend outputs of one unconfirmed transaction until both wallets refuse: at the same payment, with the same text.
     const OUTPUTS: usize = 70;
     let amounts: serde_json::Map<String, Value> =
         (0..OUTPUTS).map(|_| (wallets.address("", "bech32"), json!(0.5))).collect();

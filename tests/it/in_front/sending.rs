@@ -76,8 +76,45 @@ fn payments_of_version_2_spend_no_unconfirmed_coins_of_version_3_and_the_reverse
 fn watch_only_payments_psbts_and_locktimes_match_those_of_the_node() {
     let Some(host) = start(&["-fallbackfee=0.0001"]) else { return };
     let mut wallet = funded(&host, 3);
-    check_final_witness(&mut wallet);
-    check_locktimes(&mut wallet);
+    // A PSBT with a wrong final witness is not complete.
+    let made = wallet.call("walletcreatefundedpsbt", json!([[], [{ADDRESS: 1}]]));
+    let signed = wallet.call("walletprocesspsbt", json!([made["psbt"]]));
+    assert_eq!(signed["complete"], true);
+    let witness = wallet.call("decodepsbt", json!([signed["psbt"]]))["inputs"][0]["final_scriptwitness"].clone();
+    let signature = Vec::<u8>::from_hex(witness[0].as_str().unwrap()).unwrap();
+    let bytes = BASE64_STANDARD.decode(signed["psbt"].as_str().unwrap()).unwrap();
+    let place = bytes.windows(signature.len()).position(|part| part == signature).unwrap();
+    let mut wrong = bytes.clone();
+    wrong[place + 20] ^= 1;
+    let wrong = BASE64_STANDARD.encode(wrong);
+    for (method, params) in [
+        ("descriptorprocesspsbt", json!([wrong, []])),
+        ("walletprocesspsbt", json!([wrong])),
+        ("finalizepsbt", json!([wrong])),
+    ] {
+        let answer = wallet.call(method, params);
+        assert_eq!((&answer["complete"], answer.get("hex")), (&json!(false), None), "{method}: {answer}");
+    }
+    for (method, params) in [
+        ("descriptorprocesspsbt", json!([signed["psbt"], []])),
+        ("walletprocesspsbt", json!([signed["psbt"]])),
+        ("finalizepsbt", json!([signed["psbt"]])),
+    ] {
+        assert_eq!(wallet.call(method, params)["complete"], true, "{method}");
+    }
+    // send and sendall set the locktime to the tip's height.
+    let locktime = |wallet: &mut Client, method: &str, options: Value| {
+        let to = if method == "send" { json!([{ADDRESS: 1}]) } else { json!([ADDRESS]) };
+        let mut all = json!({"add_to_wallet": false, "fee_rate": 2});
+        all.as_object_mut().unwrap().extend(options.as_object().unwrap().clone());
+        let answer = wallet.call(method, json!([to, null, null, null, all]));
+        wallet.call("decoderawtransaction", json!([answer["hex"]]))["locktime"].as_u64().unwrap()
+    };
+    for method in ["send", "sendall"] {
+        let found = locktime(&mut wallet, method, json!({}));
+        assert!((4..=103).contains(&found), "{method}: {found}");
+        assert_eq!(locktime(&mut wallet, method, json!({"locktime": 7})), 7, "{method}");
+    }
     check_watched_signatures(&host);
 }
 
@@ -122,51 +159,6 @@ fn check_watched_signatures(host: &Host) {
                 [&mut ours, &mut theirs].map(|wallet| wallet.call("walletcreatefundedpsbt", params.clone()));
             assert_eq!(one["fee"], other["fee"], "{described} {inputs}");
         }
-    }
-}
-
-/// A PSBT with a wrong final witness is not complete.
-fn check_final_witness(wallet: &mut Client) {
-    let made = wallet.call("walletcreatefundedpsbt", json!([[], [{ADDRESS: 1}]]));
-    let signed = wallet.call("walletprocesspsbt", json!([made["psbt"]]));
-    assert_eq!(signed["complete"], true);
-    let witness = wallet.call("decodepsbt", json!([signed["psbt"]]))["inputs"][0]["final_scriptwitness"].clone();
-    let signature = Vec::<u8>::from_hex(witness[0].as_str().unwrap()).unwrap();
-    let bytes = BASE64_STANDARD.decode(signed["psbt"].as_str().unwrap()).unwrap();
-    let place = bytes.windows(signature.len()).position(|part| part == signature).unwrap();
-    let mut wrong = bytes.clone();
-    wrong[place + 20] ^= 1;
-    let wrong = BASE64_STANDARD.encode(wrong);
-    for (method, params) in [
-        ("descriptorprocesspsbt", json!([wrong, []])),
-        ("walletprocesspsbt", json!([wrong])),
-        ("finalizepsbt", json!([wrong])),
-    ] {
-        let answer = wallet.call(method, params);
-        assert_eq!((&answer["complete"], answer.get("hex")), (&json!(false), None), "{method}: {answer}");
-    }
-    for (method, params) in [
-        ("descriptorprocesspsbt", json!([signed["psbt"], []])),
-        ("walletprocesspsbt", json!([signed["psbt"]])),
-        ("finalizepsbt", json!([signed["psbt"]])),
-    ] {
-        assert_eq!(wallet.call(method, params)["complete"], true, "{method}");
-    }
-}
-
-/// send and sendall set the locktime to the tip's height.
-fn check_locktimes(wallet: &mut Client) {
-    let locktime = |wallet: &mut Client, method: &str, options: Value| {
-        let to = if method == "send" { json!([{ADDRESS: 1}]) } else { json!([ADDRESS]) };
-        let mut all = json!({"add_to_wallet": false, "fee_rate": 2});
-        all.as_object_mut().unwrap().extend(options.as_object().unwrap().clone());
-        let answer = wallet.call(method, json!([to, null, null, null, all]));
-        wallet.call("decoderawtransaction", json!([answer["hex"]]))["locktime"].as_u64().unwrap()
-    };
-    for method in ["send", "sendall"] {
-        let found = locktime(wallet, method, json!({}));
-        assert!((4..=103).contains(&found), "{method}: {found}");
-        assert_eq!(locktime(wallet, method, json!({"locktime": 7})), 7, "{method}");
     }
 }
 

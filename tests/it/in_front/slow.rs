@@ -39,13 +39,7 @@ fn shown(wallet: &mut Client, mine: &Value) -> Vec<Value> {
 #[test]
 fn slow_calls_block_no_others_and_the_host_retries_only_cut_calls_without_effects() {
     let Some((host, relay)) = start_behind_relay(&[]) else { return };
-    check_wallet_calls(&host, &relay);
-    check_cut_calls(&host, &relay);
-    check_two_payments(&host, &relay);
-}
-
-/// The host answers wallet calls while passed calls wait for the node.
-fn check_wallet_calls(host: &Host, relay: &Relay) {
+    // The host answers wallet calls while passed calls wait for the node.
     let (mut client, mut wallet) = (host.client(), host.new_wallet("w"));
     let mine = wallet.mine(101);
     wallet.call("setlabel", json!([mine, "label"]));
@@ -65,6 +59,19 @@ fn check_wallet_calls(host: &Host, relay: &Relay) {
     for (id, call) in passed.into_iter().enumerate() {
         assert_eq!(call.answer(), json!({"result": 101, "error": null, "id": id}));
     }
+    // One thread serves one connection, and uses the node connection of its last call again.
+    let (mut client, mut node) = (host.client(), host.node_client());
+    for (point, done) in [(Point::Request, 0), (Point::Reply, 1)] {
+        let blocks = client.call("getblockcount", json!([]));
+        let told = call_cut((&mut client, &relay), ("getblockcount", json!([])), point);
+        assert_eq!(told, Ok(blocks.clone()), "{point:?}");
+        let refused = call_cut((&mut client, &relay), ("generatetoaddress", json!([1, ADDRESS])), point);
+        // The host does not know how much of the request the node has read.
+        assert_eq!(refused.map_err(|error| error.code), Err(-4), "{point:?}");
+        let more = node.call("getblockcount", json!([])).as_u64().unwrap() - blocks.as_u64().unwrap();
+        assert_eq!(more, done, "{point:?}");
+    }
+    check_two_payments(&host, &relay);
 }
 
 /// Writes a bitcoind reply whose result is a text of `length` bytes, quotation marks included.
@@ -163,21 +170,6 @@ fn call_cut(
         drop(held.recv().unwrap());
         called.join().unwrap()
     })
-}
-
-fn check_cut_calls(host: &Host, relay: &Relay) {
-    // One thread serves one connection, and uses the node connection of its last call again.
-    let (mut client, mut node) = (host.client(), host.node_client());
-    for (point, done) in [(Point::Request, 0), (Point::Reply, 1)] {
-        let blocks = client.call("getblockcount", json!([]));
-        let told = call_cut((&mut client, relay), ("getblockcount", json!([])), point);
-        assert_eq!(told, Ok(blocks.clone()), "{point:?}");
-        let refused = call_cut((&mut client, relay), ("generatetoaddress", json!([1, ADDRESS])), point);
-        // The host does not know how much of the request the node has read.
-        assert_eq!(refused.map_err(|error| error.code), Err(-4), "{point:?}");
-        let more = node.call("getblockcount", json!([])).as_u64().unwrap() - blocks.as_u64().unwrap();
-        assert_eq!(more, done, "{point:?}");
-    }
 }
 
 /// Payments of two wallets do not wait for each other.

@@ -14,13 +14,7 @@ fn version_3_payments_keep_the_rules_of_the_node() {
         return;
     }
     let Some(mut wallets) = Wallets::start() else { return };
-    check_coins_and_siblings(&mut wallets);
-    wallets.renew("sizes");
-    check_sizes(&mut wallets);
-}
-
-/// Payments choose coins and conflict with siblings.
-fn check_coins_and_siblings(wallets: &mut Wallets) {
+    // Payments choose coins and conflict with siblings.
     let mine = wallets.fund(3);
     let coins = wallets.ours.call("listunspent", json!([]));
     let other = wallets.ours.call("getnewaddress", json!(["", "bech32"]));
@@ -57,6 +51,8 @@ fn check_coins_and_siblings(wallets: &mut Wallets) {
     let conflicts = wallets.each(|wallet| wallet.call("gettransaction", json!([first]))["mempoolconflicts"].clone());
     assert_eq!(conflicts, [json!([]), json!([])]);
     wallets.check("getbalances", json!([])).unwrap();
+    wallets.renew("sizes");
+    check_sizes(&mut wallets);
 }
 
 /// Payments keep the size limits.

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::Shutdown;
 
-use outrigger_tests::{Bitcoind, Client, Host, Pending, Point, Relay, wait_until};
+use outrigger_tests::{Bitcoind, Client, Host, Pending, Point, wait_until};
 use serde_json::{Value, json};
 
 use super::{ADDRESS, start, start_behind_relay};
@@ -121,12 +121,7 @@ fn check_answered(host: &Host, former: &Value, tip: &Value) {
 fn waiting_calls_return_no_old_block_and_fail_at_once_where_the_node_refuses_them() {
     let Some((host, relay)) = start_behind_relay(&[]) else { return };
     host.client().call("generatetoaddress", json!([1, ADDRESS]));
-    check_age(&host, &relay);
-    check_refusals(&host, &relay);
-}
-
-/// Waiting calls return no block older than one that their client has seen.
-fn check_age(host: &Host, relay: &Relay) {
+    // Waiting calls return no block older than one that their client has seen.
     let (mut client, mut node) = (host.client(), host.node_client());
     // Limits of one millisecond: a call that has to wait returns the newest block.
     type Params = fn(&Value) -> Value;
@@ -137,7 +132,7 @@ fn check_age(host: &Host, relay: &Relay) {
         ("waitfornewblock", |_| json!([1])),
     ];
     for (method, params) in waits {
-        let former = tip(host);
+        let former = tip(&host);
         // The host asks for the best block, and the relay holds the request.
         let held = relay.hold("getbestblockhash", Point::Request).recv().unwrap();
         node.call("generatetoaddress", json!([1, ADDRESS]));
@@ -150,8 +145,26 @@ fn check_age(host: &Host, relay: &Relay) {
         });
         held.pass();
         let told = tip_of(call);
-        assert_eq!((&told["height"], &told), (&shown, &tip(host)), "{method}");
+        assert_eq!((&told["height"], &told), (&shown, &tip(&host)), "{method}");
     }
+    // The host does not hold long polls that the node refuses or answers at once.
+    let (mut client, mut node) = (host.client(), host.node_client());
+    let template = client.call("getblocktemplate", json!([{"rules": ["segwit"], "longpollid": null}]));
+    let id = &template["longpollid"];
+    for request in [
+        json!({"rules": ["segwit"], "longpollid": ""}),
+        json!({"longpollid": ""}),
+        json!({"rules": [5], "longpollid": id}),
+        json!({"rules": ["segwit"], "longpollid": 5, "mode": "x"}),
+    ] {
+        let answers = [&mut client, &mut node].map(|side| side.try_call("getblocktemplate", json!([request])));
+        assert!(answers[0].is_err() && answers[0] == answers[1], "{request}: {answers:?}");
+    }
+    // The answer of a mainnet node without peers.
+    let refusal = r#"{"result":null,"error":{"code":-9,"message":"Bitcoin is not connected!"},"id":1}"#;
+    relay.change("longpollid", |_| Some(refusal.as_bytes().to_vec()));
+    let refused = client.refused("getblocktemplate", json!([{"rules": ["segwit"], "longpollid": id}]));
+    assert_eq!(refused, (-9, "Bitcoin is not connected!".to_owned()));
 }
 
 #[test]
@@ -198,25 +211,4 @@ fn waiting_calls_return_any_other_tip() {
     check_answered(&host, &former, &now);
     // The call may have returned one of the first blocks of that chain.
     assert_ne!(tip_of(call)["hash"], former["hash"]);
-}
-
-/// The host does not hold long polls that the node refuses or answers at once.
-fn check_refusals(host: &Host, relay: &Relay) {
-    let (mut client, mut node) = (host.client(), host.node_client());
-    let template = client.call("getblocktemplate", json!([{"rules": ["segwit"], "longpollid": null}]));
-    let id = &template["longpollid"];
-    for request in [
-        json!({"rules": ["segwit"], "longpollid": ""}),
-        json!({"longpollid": ""}),
-        json!({"rules": [5], "longpollid": id}),
-        json!({"rules": ["segwit"], "longpollid": 5, "mode": "x"}),
-    ] {
-        let answers = [&mut client, &mut node].map(|side| side.try_call("getblocktemplate", json!([request])));
-        assert!(answers[0].is_err() && answers[0] == answers[1], "{request}: {answers:?}");
-    }
-    // The answer of a mainnet node without peers.
-    let refusal = r#"{"result":null,"error":{"code":-9,"message":"Bitcoin is not connected!"},"id":1}"#;
-    relay.change("longpollid", |_| Some(refusal.as_bytes().to_vec()));
-    let refused = client.refused("getblocktemplate", json!([{"rules": ["segwit"], "longpollid": id}]));
-    assert_eq!(refused, (-9, "Bitcoin is not connected!".to_owned()));
 }

@@ -109,9 +109,40 @@ fn watch_only_wallets_show_the_birth_time_and_payment_times_of_the_node() {
 #[test]
 fn watch_only_wallets_refuse_payments_and_psbts_in_the_nodes_words() {
     let Some(mut watched) = Watched::start() else { return };
-    check_weights_of_others(&mut watched);
+    // Weights given for inputs of others.
+    let block = watched.node.call("getblockhash", json!([1]));
+    let known = watched.node.call("getblock", json!([block]))["tx"][0].clone();
+    for txid in [json!("11".repeat(32)), known] {
+        let input = json!({"txid": txid, "vout": 0});
+        let weights = json!([{"txid": txid, "vout": 0, "weight": 500}]);
+        let options = json!({"changeAddress": ADDRESS, "input_weights": weights});
+        for inputs in [json!([]), json!([input])] {
+            let raw = watched.node.call("createrawtransaction", json!([inputs, [{ADDRESS: 1}]]));
+            let told = watched.check("fundrawtransaction", &json!([raw, options]), refusal);
+            assert!(inputs != json!([]) || told[1].as_str().unwrap().starts_with("Not found pre-selected input"));
+        }
+    }
     check_unweighed_coins(&mut watched);
-    check_hash_types(&mut watched);
+    // walletprocesspsbt of a wallet without descriptors does not compare sighash types.
+    watched.node.call("createwallet", json!(["blank", false, true]));
+    watched.host.client().call("createwallet", json!(["blank", false, true]));
+    watched.wallets = [watched.host.client().wallet("blank"), watched.node.wallet("blank")];
+    // One SIGHASH_ALL input that spends an unknown output, and no outputs.
+    let transaction = format!("0200000001{}00000000{}00{}", "11".repeat(32), "00fdffffff", "00000000");
+    let hex = format!("70736274ff0100{:02x}{transaction}000103040100000000", transaction.len() / 2);
+    let psbt = base64::Engine::encode(&base64::prelude::BASE64_STANDARD, Vec::<u8>::from_hex(&hex).unwrap());
+    for params in [json!([psbt]), json!([psbt, true, "NONE"]), json!([psbt, false])] {
+        let processed = watched.check("walletprocesspsbt", &params, Clone::clone);
+        assert_eq!(processed["complete"], json!(false), "{processed}");
+    }
+    let descriptor = watched.node.with_checksum(&format!("wpkh({XPRV}/1/0)"));
+    watched.import(&descriptor, &json!("now"));
+    let message = "Specified sighash value does not match value stored in PSBT";
+    let told = watched.check("walletprocesspsbt", &json!([psbt]), Clone::clone);
+    // Since Bitcoin Core 30 the wallet compares only inputs that it knows.
+    if bitcoind::release(&mut watched.node) < 30 {
+        assert_eq!(told, json!([-22, message]));
+    }
     check_named_weights(&mut Wallets::of(watched.host));
 }
 
@@ -163,22 +194,6 @@ fn check_unweighed_coins(watched: &mut Watched) {
     }
 }
 
-/// Weights given for inputs of others.
-fn check_weights_of_others(watched: &mut Watched) {
-    let block = watched.node.call("getblockhash", json!([1]));
-    let known = watched.node.call("getblock", json!([block]))["tx"][0].clone();
-    for txid in [json!("11".repeat(32)), known] {
-        let input = json!({"txid": txid, "vout": 0});
-        let weights = json!([{"txid": txid, "vout": 0, "weight": 500}]);
-        let options = json!({"changeAddress": ADDRESS, "input_weights": weights});
-        for inputs in [json!([]), json!([input])] {
-            let raw = watched.node.call("createrawtransaction", json!([inputs, [{ADDRESS: 1}]]));
-            let told = watched.check("fundrawtransaction", &json!([raw, options]), refusal);
-            assert!(inputs != json!([]) || told[1].as_str().unwrap().starts_with("Not found pre-selected input"));
-        }
-    }
-}
-
 /// The wallets look for an input that is named only with its weight among their transactions.
 fn check_named_weights(wallets: &mut Wallets) {
     wallets.fund(2);
@@ -210,28 +225,5 @@ fn check_named_weights(wallets: &mut Wallets) {
         ["Invalid pre-selected input", "Not solvable pre-selected input", "Unable to find UTXO for external input"]
     {
         assert!(refused.contains(message), "{refused:?}");
-    }
-}
-
-/// walletprocesspsbt of a wallet without descriptors does not compare sighash types.
-fn check_hash_types(watched: &mut Watched) {
-    watched.node.call("createwallet", json!(["blank", false, true]));
-    watched.host.client().call("createwallet", json!(["blank", false, true]));
-    watched.wallets = [watched.host.client().wallet("blank"), watched.node.wallet("blank")];
-    // One SIGHASH_ALL input that spends an unknown output, and no outputs.
-    let transaction = format!("0200000001{}00000000{}00{}", "11".repeat(32), "00fdffffff", "00000000");
-    let hex = format!("70736274ff0100{:02x}{transaction}000103040100000000", transaction.len() / 2);
-    let psbt = base64::Engine::encode(&base64::prelude::BASE64_STANDARD, Vec::<u8>::from_hex(&hex).unwrap());
-    for params in [json!([psbt]), json!([psbt, true, "NONE"]), json!([psbt, false])] {
-        let processed = watched.check("walletprocesspsbt", &params, Clone::clone);
-        assert_eq!(processed["complete"], json!(false), "{processed}");
-    }
-    let descriptor = watched.node.with_checksum(&format!("wpkh({XPRV}/1/0)"));
-    watched.import(&descriptor, &json!("now"));
-    let message = "Specified sighash value does not match value stored in PSBT";
-    let told = watched.check("walletprocesspsbt", &json!([psbt]), Clone::clone);
-    // Since Bitcoin Core 30 the wallet compares only inputs that it knows.
-    if bitcoind::release(&mut watched.node) < 30 {
-        assert_eq!(told, json!([-22, message]));
     }
 }

@@ -70,50 +70,6 @@ fn follow_debits_what_is_spent_and_tells_change() {
 }
 
 #[test]
-fn a_reorganisation_during_a_stop_is_found_at_the_start() {
-    let mut harness = Harness::with_wallet();
-    let script = harness.address(Some(""));
-    let payments: Vec<_> = (1..=4).map(|n| spend(&[elsewhere(n)], &[(&script, u64::from(n))])).collect();
-    harness.mine(vec![payments[0].clone()]);
-    harness.mine(vec![payments[1].clone()]);
-    harness.accept(&payments[2]);
-    harness.view();
-    harness.restart(|harness| {
-        harness.chain.disconnect();
-        harness.chain.mine_to(foreign(7), vec![payments[3].clone()]);
-        harness.chain.mine_to(foreign(8), vec![]);
-        harness.mempool.clear();
-    });
-    let states: Vec<TxState> = payments.iter().map(|payment| harness.known(payment.compute_txid()).state).collect();
-    assert!(matches!(states[0], TxState::Confirmed { height: 1, index: 1, .. }));
-    // Neither is in a block. The wallet submits both again, but the mempool does not know their inputs.
-    assert_eq!(states[1..3], [TxState::Inactive, TxState::Inactive]);
-    assert!(matches!(states[3], TxState::Confirmed { height: 2, index: 1, .. }));
-    assert_eq!(harness.view().info().unwrap().synced.height, 3);
-}
-
-#[test]
-fn follow_stores_smart_times() {
-    use outrigger_service::{Chain, Scope};
-    let harness = Harness::with_wallet();
-    let script = harness.address(Some(""));
-    harness.mine(vec![]);
-    let block_time = u64::from(harness.chain.tip(Scope::NONE).unwrap().time) + 600;
-    harness.chain.set_mock_time(Scope::NONE, block_time + 5000).unwrap();
-    let late = spend(&[elsewhere(1)], &[(&script, 1)]);
-    harness.mine(vec![late.clone()]);
-    let seen = harness.known(late.compute_txid());
-    assert_eq!((seen.time, seen.time_received), (block_time, block_time + 5000));
-    // A mempool transaction has its arrival time. A transaction that arrives later in a block is not dated before it.
-    let pooled = spend(&[elsewhere(2)], &[(&script, 1)]);
-    harness.accept(&pooled);
-    assert_eq!(harness.known(pooled.compute_txid()).time, block_time + 5000);
-    let after = spend(&[elsewhere(3)], &[(&script, 1)]);
-    harness.mine(vec![after.clone()]);
-    assert_eq!(harness.known(after.compute_txid()).time, block_time + 5000);
-}
-
-#[test]
 fn a_child_met_before_its_parent_is_debited_when_the_parent_comes() {
     let harness = Harness::with_wallet();
     let script = harness.address(Some(""));

@@ -106,17 +106,6 @@ fn a_reorganisation_that_touches_nobody_is_followed_in_memory() {
 }
 
 #[test]
-fn follow_sees_what_a_block_pays_and_spends_again() {
-    let harness = Harness::with_wallet();
-    let payment = spend(&[elsewhere(1)], &[(&harness.address(Some("")), 9)]);
-    let spent = OutPoint { txid: payment.compute_txid(), vout: 0 };
-    let onward = spend(&[spent], &[(&foreign(1), 8)]);
-    harness.mine(vec![payment, onward.clone()]);
-    assert_eq!(harness.known(onward.compute_txid()).debit_spendable.to_sat(), 9);
-    assert!(harness.coins().is_empty());
-}
-
-#[test]
 fn a_transaction_of_the_mempool_wakes_only_the_wallets_that_it_concerns() {
     let harness = Harness::with_wallet();
     harness.create("v", |_| {});

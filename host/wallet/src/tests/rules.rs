@@ -1,13 +1,12 @@
-//! Rules of Bitcoin Core 29 for the address book, hardened wildcards, the keypool and conflicts with the mempool.
+//! Rules of Bitcoin Core 29 for the address book, hardened wildcards and the keypool.
 
 use bitcoin::ScriptBuf;
 use outrigger_service::events::RescanOutcome;
-use outrigger_service::wallet::{Import, ImportOutcome, TxState};
+use outrigger_service::wallet::{Import, ImportOutcome};
 
 use super::rescans::{finished, scripts_of};
-use super::{Harness, IMPORTED, XPRV, descriptor, elsewhere, foreign, spend};
+use super::{Harness, IMPORTED, XPRV, descriptor, elsewhere, spend};
 use crate::write::Write;
-use outrigger_node::events::Removal;
 
 impl Harness {
     fn take(&self, import: Import) {
@@ -85,32 +84,6 @@ fn createwalletdescriptor_clears_the_blank_flag_once_it_stores_a_descriptor() {
     assert!(harness.view().info().unwrap().blank);
     assert!(matches!(&add(&format!("wpkh({XPRV}/0/*)"))[..], [ImportOutcome::Imported { .. }]));
     assert!(!harness.view().info().unwrap().blank);
-}
-
-#[test]
-fn a_restart_forgets_conflicts_with_what_has_left_the_mempool_meanwhile() {
-    let mut harness = Harness::with_wallet();
-    let script = harness.address(Some(""));
-    let coins = [1, 2].map(|number| spend(&[elsewhere(number)], &[(&script, 70)]));
-    harness.mine(coins.to_vec());
-    let outpoint = |number: usize| bitcoin::OutPoint { txid: coins[number].compute_txid(), vout: 0 };
-    let first = spend(&[outpoint(0), outpoint(1)], &[(&foreign(1), 100)]);
-    let second = spend(&[outpoint(0)], &[(&foreign(2), 60)]);
-    harness.accept(&first);
-    harness.take_out(first.compute_txid(), Removal::Dropped);
-    harness.accept(&second);
-    let free = |harness: &Harness| harness.coins().into_iter().map(|coin| coin.outpoint).collect::<Vec<_>>();
-    assert_eq!(free(&harness), [outpoint(1)]);
-    assert_eq!(harness.known(first.compute_txid()).mempool_conflicts, [second.compute_txid()]);
-    // The conflict outlives a restart with the rival in the mempool. It ends if the rival leaves the mempool while the
-    // host is stopped.
-    harness.restart(|_| {});
-    assert_eq!(free(&harness), [outpoint(1)]);
-    let mempool = harness.mempool.clone();
-    harness.restart(|_| mempool.clear());
-    let known = harness.known(first.compute_txid());
-    assert!(known.mempool_conflicts.is_empty() && !matches!(known.state, TxState::Abandoned));
-    assert_eq!(free(&harness), []);
 }
 
 /// The row of a foreign transaction may be as long as a block, and each of its outputs may be a coin.

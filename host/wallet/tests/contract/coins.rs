@@ -41,29 +41,6 @@ fn a_place_among_the_coins_outlives_what_happens_meanwhile() -> Outcome {
 }
 
 #[test]
-fn outputs_spent_by_unabandoned_wallet_transactions_are_not_coins() -> Outcome {
-    let tester = &Tester::new();
-    let script = with_key(tester)?;
-    let payment = pay(1, &script, 70);
-    tester.mine(&[&payment]);
-    let spending = spend(&[out(&payment, 0)], &[(&foreign(1), 60)]);
-    let coins = |what: &str, there: bool| {
-        same(what, tester.outpoints()?, if there { vec![out(&payment, 0)] } else { Vec::new() })
-    };
-    coins("it is a coin", true)?;
-    tester.accept(&spending);
-    coins("spent in the mempool", false)?;
-    tester.take_out(spending.compute_txid());
-    coins("spent by what may come back", false)?;
-    tester.ask(|host, scope| host.pay.abandon(scope, spending.compute_txid()))?;
-    coins("what spent it was given up", true)?;
-    tester.mine(&[&spending]);
-    coins("spent in a block", false)?;
-    tester.disconnect();
-    coins("spent in the mempool again", false)
-}
-
-#[test]
 fn a_lock_ends_when_the_coin_is_spent() -> Outcome {
     let tester = &Tester::new();
     let script = with_key(tester)?;

@@ -78,20 +78,6 @@ fn a_history_row_has_all_stored_fields_of_a_payment() -> Outcome {
 }
 
 #[test]
-fn foreign_transactions_are_not_in_the_wallet() -> Outcome {
-    let tester = &Tester::new();
-    with_key(tester)?;
-    let stranger = pay(1, &foreign(1), 70);
-    tester.accept(&stranger);
-    tester.mine(&[&stranger]);
-    same("its transactions", tester.info()?.transactions, 0)?;
-    same("its rows", tester.rows(&ids(&[&stranger]))?.len(), 0)?;
-    same("its history", tester.ids(HistoryRange::All, false)?, Vec::new())?;
-    let raw = tester.ask(|host, scope| host.wallet.raw_transactions(scope, ids(&[&stranger])))?;
-    same("its serialisation", raw, vec![None])
-}
-
-#[test]
 fn each_range_has_its_order_and_its_reverse() -> Outcome {
     let tester = &Tester::new();
     let script = with_key(tester)?;

@@ -236,20 +236,3 @@ fn what_is_ours_is_not_imported_again() -> Outcome {
     same("its label", some("it", tester.script(&script)?)?.label.as_deref(), Some("1"))?;
     same("what stood beside it", tester.script(&foreign(1))?, None)
 }
-
-#[test]
-fn what_came_before_the_import_waits_for_a_rescan() -> Outcome {
-    let tester = &Tester::with(|_| {})?;
-    let [mined, waiting, later] = [1, 2, 3].map(|number| pay(number, &foreign(9), u64::from(number)));
-    tester.mine(&[&mined]);
-    tester.accept(&waiting);
-    tester.take(watch(&foreign(9)))?;
-    same("after the import", tester.info()?.transactions, 0)?;
-    tester.accept(&later);
-    same("what came later", tester.info()?.transactions, 1)?;
-    tester.rescan(1)?;
-    same("after the rescan", tester.info()?.transactions, 3)?;
-    let order = [&later, &mined, &waiting].map(|transaction| transaction.compute_txid());
-    let found = tester.ids(outrigger_service::wallet::HistoryRange::All, false)?;
-    same("in the order in which they were met", found, order.to_vec())
-}

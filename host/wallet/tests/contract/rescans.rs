@@ -71,32 +71,6 @@ fn a_wallet_with_a_reserved_rescan_stays_loaded() -> Outcome {
 }
 
 #[test]
-fn a_rescan_finds_what_was_paid_before() -> Outcome {
-    let tester = &Tester::with(|_| {})?;
-    let script = p2wpkh(1)?;
-    let payment = pay(1, &script, 70);
-    let spending = spend(&[out(&payment, 0)], &[(&foreign(1), 20), (&script, 40)]);
-    let waiting = spend(&[out(&spending, 1)], &[(&script, 30)]);
-    tester.mine(&[&payment]);
-    tester.mine(&[&pay(2, &foreign(2), 5)]);
-    tester.mine(&[&spending]);
-    tester.accept(&waiting);
-    tester.take(single(1)?)?;
-    tester.rescan(1)?;
-    same("its coins", tester.outpoints()?, vec![out(&waiting, 0)])?;
-    same("its transactions", tester.info()?.transactions, 3)?;
-    same("what one spends", tester.known(spending.compute_txid())?.debit_spendable.to_sat(), 70)?;
-    same("what waits", tester.known(waiting.compute_txid())?.state, TxState::InMempool)?;
-    let before = tester.history(outrigger_service::wallet::HistoryRange::All, false, 5)?;
-    tester.rescan(1)?;
-    same(
-        "a second one finds nothing new",
-        tester.history(outrigger_service::wallet::HistoryRange::All, false, 5)?,
-        before,
-    )
-}
-
-#[test]
 fn a_rescan_begins_two_hours_before_its_time() -> Outcome {
     let tester = &Tester::with(|_| {})?;
     let script = foreign(9);

@@ -1,9 +1,9 @@
-use bitcoin::{Sequence, Transaction};
+use bitcoin::Transaction;
 
 use crate::tester::{Tester, foreign, holds, out, pay, refused, same, some, spend, with_key};
 use crate::{Failure, Outcome};
 use outrigger_service::ErrorKind;
-use outrigger_service::wallet::{Replaceable, TxState, UnsettledState};
+use outrigger_service::wallet::{TxState, UnsettledState};
 
 fn state(tester: &Tester, transaction: &Transaction) -> Result<TxState, Failure> {
     Ok(tester.known(transaction.compute_txid())?.state)
@@ -11,27 +11,6 @@ fn state(tester: &Tester, transaction: &Transaction) -> Result<TxState, Failure>
 
 fn unsettled(tester: &Tester, transaction: &Transaction) -> Result<UnsettledState, Failure> {
     some("the unsettled state", tester.row(transaction.compute_txid())?.unsettled)
-}
-
-#[test]
-fn a_block_confirms_and_its_end_takes_that_back() -> Outcome {
-    let tester = &Tester::new();
-    let script = with_key(tester)?;
-    let payment = pay(1, &script, 7);
-    tester.accept(&payment);
-    same("in the mempool", state(tester, &payment)?, TxState::InMempool)?;
-    let block = tester.mine(&[&payment]);
-    let tip = tester.tip()?;
-    let confirmed = TxState::Confirmed { block, height: tip.height, index: 1, time: tip.time };
-    same("in a block", state(tester, &payment)?, confirmed)?;
-    tester.disconnect();
-    same("back in the mempool", state(tester, &payment)?, TxState::InMempool)?;
-    same("where the wallet stands", tester.info()?.synced.hash, tester.tip()?.hash)?;
-    let other = tester.mine_to(&foreign(5), &[&payment]);
-    holds("it is another block", other != block)?;
-    let confirmed = TxState::Confirmed { block: other, height: tip.height, index: 1, time: tip.time };
-    same("in another block", state(tester, &payment)?, confirmed)?;
-    same("it is one transaction", tester.info()?.transactions, 1)
 }
 
 #[test]
@@ -80,21 +59,6 @@ fn a_block_conflicts_with_double_spends_and_their_descendants() -> Outcome {
         same("none of the wallet's", told.conflicts, Vec::new())?;
     }
     Ok(())
-}
-
-#[test]
-fn the_deeper_of_two_conflicts_counts() -> Outcome {
-    let tester = &Tester::new();
-    let script = with_key(tester)?;
-    let inputs = [1, 2].map(crate::tester::elsewhere);
-    let payment = spend(&inputs, &[(&script, 70)]);
-    tester.accept(&payment);
-    let first = tester.mine(&[&pay(1, &foreign(1), 5)]);
-    let height = tester.tip()?.height;
-    tester.mine(&[&pay(2, &foreign(2), 5)]);
-    same("the first one", state(tester, &payment)?, TxState::Conflicted { block: first, height })?;
-    tester.disconnect();
-    same("it is there still", state(tester, &payment)?, TxState::Conflicted { block: first, height })
 }
 
 #[test]
@@ -162,49 +126,6 @@ fn only_what_is_idle_can_be_given_up() -> Outcome {
 }
 
 #[test]
-fn what_was_given_up_can_come_back() -> Outcome {
-    let tester = &Tester::new();
-    let script = with_key(tester)?;
-    let [one, two] = [1, 2].map(|number| pay(number, &script, 70));
-    let spending = spend(&[out(&one, 0)], &[(&foreign(1), 60)]);
-    tester.mine(&[&one]);
-    for transaction in [&two, &spending] {
-        tester.accept(transaction);
-        tester.take_out(transaction.compute_txid());
-        tester.ask(|host, scope| host.pay.abandon(scope, transaction.compute_txid()))?;
-    }
-    same("what it spends is free", tester.outpoints()?, vec![out(&one, 0)])?;
-    tester.accept(&two);
-    same("back in the mempool", state(tester, &two)?, TxState::InMempool)?;
-    tester.mine(&[&spending]);
-    holds("back in a block", matches!(state(tester, &spending)?, TxState::Confirmed { .. }))?;
-    same("its coin", tester.outpoints()?, vec![out(&two, 0)])
-}
-
-#[test]
-fn contested_transactions_name_one_another() -> Outcome {
-    let tester = &Tester::new();
-    let script = with_key(tester)?;
-    let one = pay(1, &script, 7);
-    tester.accept(&one);
-    same("alone", tester.known(one.compute_txid())?.contested, false)?;
-    let two = pay(1, &script, 6);
-    let three = pay(1, &script, 5);
-    tester.accept(&two);
-    tester.accept(&three);
-    tester.mine(&[&two]);
-    for transaction in [&one, &two, &three] {
-        let txid = transaction.compute_txid();
-        same("it is contested", tester.known(txid)?.contested, true)?;
-        let mut others: Vec<_> = [&one, &two, &three].map(Transaction::compute_txid).to_vec();
-        others.retain(|other| *other != txid);
-        others.sort_unstable();
-        same("by the others", unsettled(tester, transaction)?.conflicts, others)?;
-    }
-    Ok(())
-}
-
-#[test]
 fn only_confirmed_uncontested_transactions_have_no_unsettled_state() -> Outcome {
     let tester = &Tester::new();
     let script = with_key(tester)?;
@@ -242,30 +163,4 @@ fn own_unconfirmed_payments_are_trusted() -> Outcome {
     same("one that is out of the mempool", unsettled(tester, &further)?.trusted, false)?;
     tester.mine(&[&two]);
     same("once that is confirmed", unsettled(tester, &mixed)?.trusted, true)
-}
-
-#[test]
-fn replaceability_is_told_where_it_can_be_known() -> Outcome {
-    let tester = &Tester::new();
-    let script = with_key(tester)?;
-    let mut signalling = pay(1, &script, 70);
-    for input in &mut signalling.input {
-        input.sequence = Sequence::ENABLE_RBF_NO_LOCKTIME;
-    }
-    let child = spend(&[out(&signalling, 0)], &[(&script, 60)]);
-    let plain = pay(2, &script, 5);
-    for transaction in [&signalling, &child, &plain] {
-        tester.accept(transaction);
-    }
-    let told = |transaction: &Transaction| {
-        let txids = vec![transaction.compute_txid()];
-        tester.ask(|host, scope| host.wallet.replaceable(scope, txids.clone())).map(|told| told[0])
-    };
-    same("one that signals it", told(&signalling)?, Replaceable::Yes)?;
-    same("one that builds on it", told(&child)?, Replaceable::Yes)?;
-    same("one that does not", told(&plain)?, Replaceable::No)?;
-    tester.take_out(plain.compute_txid());
-    same("one whose ancestors are not known", told(&plain)?, Replaceable::Unknown)?;
-    tester.mine(&[&signalling]);
-    same("on one that is confirmed", told(&child)?, Replaceable::No)
 }

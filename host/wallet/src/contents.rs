@@ -63,10 +63,6 @@ impl WalletContents {
         for (name, table) in NAMES.iter().zip(t.all()) {
             rows.insert((*name).to_owned(), table.len(txn)?);
         }
-        if let Some(log) = store.log() {
-            rows.insert("log".to_owned(), log.entries.len(txn)?);
-            rows.insert("log_due".to_owned(), log.due.len(txn)?);
-        }
         let mut descriptors = Vec::new();
         for row in t.descriptors.iter(txn)? {
             descriptors.push(decode(row?.1)?);

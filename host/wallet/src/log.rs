@@ -17,7 +17,7 @@ use bitcoin::{BlockHash, Txid};
 use outrigger_service::wallet::{LOG_DEPTH, LogKind, TxState, WalletTransaction};
 
 use super::error::{Result, WalletError};
-use super::store::tables::{LogTables, height_key, number_from_key};
+use super::store::tables::{height_key, number_from_key};
 use super::store::{Reading, Tables};
 
 /// The height of the next block that makes a transaction deep, if no transaction is waiting for one.
@@ -82,8 +82,8 @@ impl LogNotes {
 }
 
 /// The height of the next block that makes a transaction deep, or [`NEVER`].
-pub fn next_due(tables: LogTables, txn: &Reading<'_>) -> Result<u32> {
-    let first = tables.due.iter(txn)?.next().transpose()?;
+pub fn next_due(t: &Tables, txn: &Reading<'_>) -> Result<u32> {
+    let first = t.log_due.iter(txn)?.next().transpose()?;
     Ok(first.map_or(Ok(NEVER), |(key, _)| due_height(key))?.saturating_add(LOG_DEPTH - 1))
 }
 

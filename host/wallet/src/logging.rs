@@ -6,7 +6,7 @@ use outrigger_service::wallet::{LOG_DEPTH, LogKind, TxState, WalletTransaction};
 use super::error::Result;
 use super::log::{Note, Standing, due_height, due_key, log_number, microseconds, standing};
 use super::store::rows::{LogRow, LogStateRow};
-use super::store::tables::{LOG_STATE, LogTables, get};
+use super::store::tables::{LOG_STATE, get};
 use super::write::Write;
 
 /// The most entries.
@@ -43,12 +43,12 @@ impl Write<'_> {
     }
 
     /// Writes the entries of this write. Returns the number of the last one, if any.
-    pub fn write_log(&mut self, tables: LogTables) -> Result<Option<u64>> {
+    pub fn write_log(&mut self) -> Result<Option<u64>> {
         let mut entries = Vec::new();
         for note in std::mem::take(&mut self.log).notes {
-            self.log_change(&note, tables, &mut entries)?;
+            self.log_change(&note, &mut entries)?;
         }
-        self.log_deep(tables, &mut entries)?;
+        self.log_deep(&mut entries)?;
         if entries.is_empty() {
             return Ok(None);
         }
@@ -56,9 +56,9 @@ impl Write<'_> {
         let mut state: LogStateRow = get(self.t.meta, self.reads(), LOG_STATE)?.unwrap_or_default();
         for entry in &entries {
             state.last = state.last.saturating_add(1).max(now);
-            self.store_row(tables.entries, &state.last.to_be_bytes(), entry)?;
+            self.store_row(self.t.log, &state.last.to_be_bytes(), entry)?;
         }
-        self.drop_old(tables, &mut state, now.saturating_sub(MAX_AGE), MAX_ENTRIES)?;
+        self.drop_old(&mut state, now.saturating_sub(MAX_AGE), MAX_ENTRIES)?;
         self.store_row(self.t.meta, LOG_STATE, &state)?;
         Ok(Some(state.last))
     }
@@ -68,7 +68,7 @@ impl Write<'_> {
         LogRow { kind, txid, block, height, time: self.wallet.shared.node.time() }
     }
 
-    fn log_change(&mut self, note: &Note, tables: LogTables, entries: &mut Vec<LogRow>) -> Result<()> {
+    fn log_change(&mut self, note: &Note, entries: &mut Vec<LogRow>) -> Result<()> {
         let txid = note.txid;
         let row = self.t.transaction_view(self.reads(), &txid)?;
         let (now, order_position) = match row {
@@ -82,7 +82,7 @@ impl Write<'_> {
         if let Standing::Confirmed(block, height) = note.before
             && now != note.before
         {
-            self.delete(tables.due, &due_key(height, note.order_position))?;
+            self.delete(self.t.log_due, &due_key(height, note.order_position))?;
             reorganised = now != Standing::Unknown;
             if reorganised {
                 entries.push(self.log_entry(LogKind::Reorganised, txid, Some((block, height))));
@@ -92,16 +92,16 @@ impl Write<'_> {
             entries.push(self.log_entry(now.kind(), txid, now.block()));
         }
         if let Standing::Confirmed(_, height) = now {
-            self.put(tables.due, &due_key(height, order_position), &[])?;
+            self.put(self.t.log_due, &due_key(height, order_position), &[])?;
         }
         Ok(())
     }
 
     /// Moves the transactions that are deep now to the log.
-    fn log_deep(&mut self, tables: LogTables, entries: &mut Vec<LogRow>) -> Result<()> {
+    fn log_deep(&mut self, entries: &mut Vec<LogRow>) -> Result<()> {
         let Some(deepest) = self.synced.height.saturating_add(1).checked_sub(LOG_DEPTH) else { return Ok(()) };
         let mut due = Vec::new();
-        for entry in tables.due.iter(self.reads())? {
+        for entry in self.t.log_due.iter(self.reads())? {
             let (key, _) = entry?;
             if due_height(key)? > deepest {
                 break;
@@ -113,17 +113,17 @@ impl Write<'_> {
             if let TxState::Confirmed { block, height, .. } = row.state {
                 entries.push(self.log_entry(LogKind::Deep, row.txid, Some((block, height))));
             }
-            self.delete(tables.due, &key)?;
+            self.delete(self.t.log_due, &key)?;
         }
         Ok(())
     }
 
     /// Drops entries with a number below `oldest`, and the oldest entries if there are more than `most`.
-    pub fn drop_old(&mut self, tables: LogTables, state: &mut LogStateRow, oldest: u64, most: u64) -> Result<()> {
-        let excess = tables.entries.len(self.reads())?.saturating_sub(most);
+    pub fn drop_old(&mut self, state: &mut LogStateRow, oldest: u64, most: u64) -> Result<()> {
+        let excess = self.t.log.len(self.reads())?.saturating_sub(most);
         let excess = usize::try_from(excess).unwrap_or(usize::MAX);
         let mut dropped = Vec::new();
-        for entry in tables.entries.iter(self.reads())? {
+        for entry in self.t.log.iter(self.reads())? {
             let number = log_number(entry?.0)?;
             let is_old = number < oldest && dropped.len() < MAX_AGED_PER_WRITE;
             if !is_old && dropped.len() >= excess {
@@ -132,7 +132,7 @@ impl Write<'_> {
             dropped.push(number);
         }
         for number in dropped {
-            self.delete(tables.entries, &number.to_be_bytes())?;
+            self.delete(self.t.log, &number.to_be_bytes())?;
             state.dropped = number;
         }
         Ok(())

@@ -108,9 +108,8 @@ impl Wallet {
             put(t.meta, &mut write.txn, b"synced", &write.synced)?;
             write.remember_block()?;
         }
-        let log = self.store.log_in(&mut write.txn)?;
-        let logged = write.write_log(log)?;
-        let due = next_due(log, write.reads())?;
+        let logged = write.write_log()?;
+        let due = next_due(&t, write.reads())?;
         let Write { txn, changed, synced: now, locks, sums, labels, needs_backup, .. } = write;
         self.sums.announce(txn.id(), sums);
         self.labels.announce(txn.id(), labels);
@@ -121,7 +120,6 @@ impl Wallet {
         self.labels.end(last);
         committed?;
         self.note_locks(&locks);
-        self.store.keep_log(log);
         self.feed.note_stored(synced, now, due);
         if needs_backup {
             self.shared.backups_due.ring();

@@ -27,7 +27,7 @@ use super::error::Result;
 use super::guards::Guarded;
 use super::labels::Labels;
 use super::latest::Latest;
-use super::log::{NEVER, next_due};
+use super::log::next_due;
 use super::reorganisations::Retreat;
 use super::store::Store;
 use super::store::tables::PLAINTEXT_KEY;
@@ -97,7 +97,7 @@ impl Wallet {
     pub(super) fn new(name: String, store: Store, shared: Arc<Shared>) -> Result<Self> {
         let lock = Self::stored_lock(&store)?;
         let txn = store.read()?;
-        let due = store.log().map_or(Ok(NEVER), |log| next_due(log, &txn))?;
+        let due = next_due(&store.tables, &txn)?;
         let feed = Feed::new(store.tables.synced(&txn)?, store.tables.top(&txn)?, due);
         let locked_coins = store.tables.locked_coins(&txn)?;
         let meta = store.tables.meta(&txn)?;

@@ -8,14 +8,13 @@ pub mod rows;
 pub mod tables;
 
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 pub use heed::EnvClosingEvent as Closing;
 pub use heed::RoTxn as Reading;
 pub use heed::RwTxn as Writing;
 use heed::WithoutTls;
 
-pub use tables::{LogTables, Tables};
+pub use tables::Tables;
 
 use super::error::{Result, WalletError};
 use super::settings::Settings;
@@ -35,8 +34,6 @@ const ROOM: u64 = 4;
 pub struct Store {
     pub env: Environment,
     pub tables: Tables,
-    /// Unset in a wallet from an earlier build until its next write.
-    log: OnceLock<LogTables>,
 }
 
 pub type Snapshot = Reading<'static, WithoutTls>;
@@ -52,7 +49,7 @@ fn opening(folder: &Path, settings: &Settings) -> Opening {
     Opening {
         map_size: map_size(settings.least_map, file),
         max_readers: settings.max_readers,
-        tables: u32::try_from(tables::NAMES.len() + LogTables::COUNT).unwrap_or(u32::MAX),
+        tables: u32::try_from(tables::NAMES.len()).unwrap_or(u32::MAX),
         lazy: false,
     }
 }
@@ -64,10 +61,9 @@ impl Store {
         let env = Environment::open(folder, &opening(like, settings))?;
         let mut txn = env.write()?;
         let tables = Tables::create(&env, &mut txn)?;
-        let log = LogTables::make(&env, &mut txn)?.into();
         outrigger_disk::sign(tables.meta, &mut txn)?;
         txn.commit()?;
-        Ok(Self { env, tables, log })
+        Ok(Self { env, tables })
     }
 
     /// Checks the whole file in `folder` and opens its tables. Fails with [`WalletError::NotAWallet`] if a table is
@@ -75,45 +71,15 @@ impl Store {
     pub fn open(folder: &Path, settings: &Settings) -> Result<Self> {
         outrigger_disk::check(folder, LAYOUT_KEY, &LAYOUT.to_le_bytes())?;
         let env = Environment::open(folder, &opening(folder, settings))?;
-        let txn = env.read()?;
-        let tables = Tables::open(&env, &txn)?.ok_or(WalletError::NotAWallet)?;
-        let log = LogTables::open(&env, &txn)?.map(OnceLock::from).unwrap_or_default();
-        // On commit, table handles opened by a read transaction become the environment's.
-        txn.commit()?;
-        Ok(Self { env, tables, log })
-    }
-
-    /// Copies the rows to a file in the format of earlier builds, without the log tables.
-    #[cfg(test)]
-    pub fn copy_as_former(&self, folder: &Path, settings: &Settings) -> Result<()> {
-        let env = Environment::open(folder, &opening(folder, settings))?;
-        let (from, mut txn) = (self.read()?, env.write()?);
-        let tables = Tables::create(&env, &mut txn)?;
-        for (from_table, to) in self.tables.all().into_iter().zip(tables.all()) {
-            for row in from_table.iter(&from)? {
-                let (key, value) = row?;
-                if key != tables::LOG_STATE {
-                    to.put(&mut txn, key, value)?;
-                }
-            }
+        let mut txn = env.write()?;
+        // Wallets of builds without a log lack these tables.
+        for name in ["log", "log_due"] {
+            env.make_table(&mut txn, name)?;
         }
-        outrigger_disk::sign(tables.meta, &mut txn)?;
-        Ok(txn.commit()?)
-    }
-
-    /// The log tables; `None` in a wallet from an earlier build until its next write.
-    pub fn log(&self) -> Option<LogTables> {
-        self.log.get().copied()
-    }
-
-    /// Opens the log tables or creates them. The caller passes them to [`Self::keep_log`] after the commit.
-    pub fn log_in(&self, txn: &mut Writing<'_>) -> Result<LogTables> {
-        Ok(self.log().map_or_else(|| LogTables::make(&self.env, txn), Ok)?)
-    }
-
-    /// Keeps the log tables of [`Self::log_in`]. Only for use after the commit of the write that created them.
-    pub fn keep_log(&self, tables: LogTables) {
-        self.log.get_or_init(|| tables);
+        let tables = Tables::open(&env, &txn)?.ok_or(WalletError::NotAWallet)?;
+        // On commit, the table handles become the environment's.
+        txn.commit()?;
+        Ok(Self { env, tables })
     }
 
     pub fn read(&self) -> Result<Reading<'_, WithoutTls>> {

@@ -30,8 +30,6 @@
 //! | imported_uses | HASH160 of a key or script, then HASH160 of a known script that names it | |
 //! | imported_pool | internal, number (BE) | HASH160 of the public key |
 //!
-//! Wallets from earlier builds lack `log` and `log_due` until their next write.
-//!
 //! Transactions are keyed by order position (nOrderPos in Bitcoin Core), which is nearly the order of the chain, so
 //! transactions listed together are stored together.
 
@@ -165,6 +163,8 @@ tables!(
     spends,
     outputs,
     coins,
+    log,
+    log_due,
     mempool_conflicts,
     derived,
     blocks,
@@ -174,27 +174,6 @@ tables!(
     imported_uses,
     imported_pool,
 );
-
-#[derive(Clone, Copy)]
-pub struct LogTables {
-    pub entries: Table,
-    pub due: Table,
-}
-
-impl LogTables {
-    pub const COUNT: usize = 2;
-
-    /// Opens the tables, or creates them.
-    pub fn make(env: &Environment, txn: &mut RwTxn<'_>) -> std::result::Result<Self, StoreError> {
-        Ok(Self { entries: env.make_table(txn, "log")?, due: env.make_table(txn, "log_due")? })
-    }
-
-    /// Opens the tables; `None` if one is missing.
-    pub fn open(env: &Environment, txn: &RoTxn<'_>) -> std::result::Result<Option<Self>, StoreError> {
-        let tables = (env.table(txn, "log")?, env.table(txn, "log_due")?);
-        Ok(tables.0.zip(tables.1).map(|(entries, due)| Self { entries, due }))
-    }
-}
 
 pub fn get<T: Wire>(table: Table, txn: &RoTxn<'_>, key: &[u8]) -> Result<Option<T>> {
     table.get(txn, key)?.map(|bytes| from_bytes(bytes).map_err(WalletError::Damaged)).transpose()

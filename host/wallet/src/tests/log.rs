@@ -1,10 +1,9 @@
 use bitcoin::{OutPoint, Transaction, Txid};
 use outrigger_service::wallet::{LogCategory, LogEntry, LogKind, WalletLog};
 
-use super::{Harness, SUBSIDY, elsewhere, foreign, scratch, settings, spend};
+use super::{Harness, SUBSIDY, elsewhere, foreign, scratch, spend};
 use crate::log::NEVER;
 use crate::store::tables::{LOG_STATE, get};
-use crate::store::{DATA_FILE, Store};
 use crate::write::Write;
 use outrigger_node::Removal;
 
@@ -179,7 +178,7 @@ fn the_log_drops_the_oldest_entries_and_says_so() {
         wallet
             .write(|write| {
                 let mut state = get(write.t.meta, write.reads(), LOG_STATE)?.unwrap_or_default();
-                write.drop_old(wallet.store.log().unwrap(), &mut state, oldest, most)?;
+                write.drop_old(&mut state, oldest, most)?;
                 write.store_row(write.t.meta, LOG_STATE, &state)
             })
             .unwrap();
@@ -193,28 +192,6 @@ fn the_log_drops_the_oldest_entries_and_says_so() {
     assert_eq!(drop(u64::MAX, 5), (vec![], numbers[4]));
     harness.accept(&spend(&[elsewhere(6)], &[(&script, 7)]));
     assert!(log(&harness).entries[0].number > numbers[4]);
-}
-
-#[test]
-fn a_wallet_of_a_former_build_gets_an_empty_log_at_its_next_write() {
-    let mut harness = Harness::with_wallet();
-    let script = harness.address(Some(""));
-    harness.mine(vec![spend(&[elsewhere(1)], &[(&script, 7)])]);
-    harness.view();
-    harness.restart(|harness| {
-        let (folder, former) = (harness.dir.path().join("w"), harness.dir.path().join("former"));
-        std::fs::create_dir(&former).unwrap();
-        Store::open(&folder, &settings()).unwrap().copy_as_former(&former, &settings()).unwrap();
-        std::fs::rename(former.join(DATA_FILE), folder.join(DATA_FILE)).unwrap();
-        std::fs::remove_dir_all(former).unwrap();
-    });
-    assert!(harness.view().wallet().store.log().is_none());
-    assert_eq!((log(&harness).entries, log(&harness).last), (vec![], 0));
-    let paid = spend(&[elsewhere(2)], &[(&script, 7)]);
-    harness.accept(&paid);
-    assert_eq!(news(&harness, &mut 0), [(LogKind::Seen, id(&paid), None)]);
-    harness.restart(|_| {});
-    assert_eq!(news(&harness, &mut 0), [(LogKind::Seen, id(&paid), None)]);
 }
 
 #[test]

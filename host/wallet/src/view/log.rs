@@ -30,14 +30,10 @@ impl WalletView {
 
     fn read_log(&self, after: u64, limit: usize) -> Result<WalletLog> {
         let wallet = self.wallet.name.clone();
-        // The log tables may be newer than the snapshot, which then has no state.
-        let state: Option<LogStateRow> = get(self.t().meta, &self.txn, LOG_STATE)?;
-        let (Some(LogStateRow { last, dropped }), Some(tables)) = (state, self.wallet.store.log()) else {
-            return Ok(WalletLog { wallet, entries: Vec::new(), last: 0, dropped: 0 });
-        };
+        let LogStateRow { last, dropped } = get(self.t().meta, &self.txn, LOG_STATE)?.unwrap_or_default();
         let (labels, mut entries, mut payments) = (self.all_labels()?, Vec::new(), 0);
         let after = after.to_be_bytes();
-        for row in tables.entries.range(&self.txn, &(Bound::Excluded(after.as_slice()), Bound::Unbounded))? {
+        for row in self.t().log.range(&self.txn, &(Bound::Excluded(after.as_slice()), Bound::Unbounded))? {
             if entries.len() >= limit || payments >= MAX_PAYMENTS {
                 break;
             }

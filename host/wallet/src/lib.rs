@@ -96,7 +96,6 @@ use outrigger_base::client_files::ClientFiles;
 use outrigger_node::Node;
 use outrigger_standard::release::{self, Rules};
 pub use paying::Turn;
-use scrub::Scrubber;
 pub use settings::{PolicyRule, Settings};
 pub use store::LAYOUT;
 pub use view::{Signing, WalletView};
@@ -117,8 +116,6 @@ struct Shared {
     follower: Arc<Follower>,
     client_files: ClientFiles,
     attempts: AllAttempts,
-    /// Retries the removal of former secrets from wallets' files.
-    scrubber: Arc<Scrubber>,
     /// Rings when a wallet needs a backup, is loaded or is unloaded.
     backups_due: Bell,
     /// The host is stopping: long imports abort.

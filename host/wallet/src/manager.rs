@@ -23,7 +23,6 @@ use super::live::Wallet;
 use super::live::feed::{Item, WaitOutcome};
 use super::live::lag::Lag;
 use super::rescan;
-use super::scrub::Scrubber;
 use super::settings::Settings;
 use super::store::Closing;
 use super::view::WalletView;
@@ -108,7 +107,6 @@ impl WalletManager {
         files::remove_unfinished(dir)?;
         let data_directory = settings.data_directory.as_deref().unwrap_or(dir);
         let client_files = ClientFiles::open(data_directory, dir.join(files::NOTES_FILE)).map_err(WalletError::from)?;
-        let scrubber = Scrubber::new(follower.clone());
         let manager = Arc::new(Self {
             dir: dir.to_owned(),
             shared: Arc::new(Shared {
@@ -120,7 +118,6 @@ impl WalletManager {
                 follower: follower.clone(),
                 client_files,
                 attempts: AllAttempts::default(),
-                scrubber,
                 backups_due: Bell::new(),
                 stopping: AtomicBool::new(false),
             }),
@@ -334,7 +331,6 @@ impl WalletManager {
     pub fn shutdown(&self) {
         self.give_up_imports();
         self.shared.backups_due.stop();
-        self.shared.scrubber.stop();
         let loaded = self.follower.loaded();
         loaded.iter().for_each(|wallet| rescan::stop(wallet));
         self.follower.stop();

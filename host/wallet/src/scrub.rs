@@ -14,20 +14,16 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use bitcoin::hashes::{Hash, sha256};
-use parking_lot::{Condvar, Mutex};
 use zeroize::Zeroizing;
 
 use super::error::Result;
 use super::files;
-use super::follow::thread::Follower;
+use super::follow::scrubs::FIRST_PAUSE;
 use super::live::Wallet;
 use super::store::rows::{ScrubRow, TraceRow};
 use super::store::tables::{SCRUB, get};
@@ -48,10 +44,6 @@ const LARGEST_WRITE: u64 = 1024;
 const FILLER: &[u8] = b"scrub/";
 /// The size of a chunk of the search, in bytes.
 const SEARCHED: usize = 1 << 20;
-
-/// The first and the longest pause before a retry.
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LAST_PAUSE: Duration = Duration::from_secs(600);
 
 /// The warning in getwalletinfo while there is a mark.
 pub const WARNING: &str = "A former key of this wallet is still in its file, because a backup or a long call is reading the file or the host was stopped. The host overwrites it as soon as it can. Until then, do not give the file away.";
@@ -115,9 +107,14 @@ impl Write<'_> {
 }
 
 impl Wallet {
-    /// Removes the former secrets of the mark, then the mark. If a snapshot still holds their pages, the scrubber
+    /// Removes the former secrets of the mark, then the mark. If a snapshot still holds their pages, the scrub thread
     /// retries.
     pub(super) fn scrub(&self) {
+        self.scrub_or_plan(FIRST_PAUSE);
+    }
+
+    /// [`Self::scrub`], with the pause before a retry.
+    pub(super) fn scrub_or_plan(&self, pause: Duration) {
         match self.try_scrub() {
             Ok(true) => {
                 self.scrub_pending.store(false, Ordering::Relaxed);
@@ -127,16 +124,15 @@ impl Wallet {
             }
             outcome => {
                 let error = outcome.err().map(|error| error.to_string());
-                let first = !self.scrub_pending.swap(true, Ordering::Relaxed);
                 // Logged once, not at each attempt.
-                if first {
+                if !self.scrub_pending.swap(true, Ordering::Relaxed) {
                     tracing::warn!(
                         wallet = self.name(),
                         error,
                         "a former key is still in the wallet's file; the host will try again to overwrite it"
                     );
                 }
-                self.shared.scrubber.wake(first);
+                self.shared.follower.scrubs.plan(self.slot, pause);
             }
         }
     }
@@ -210,92 +206,6 @@ impl Wallet {
     }
 }
 
-/// Retries removals, on a thread that runs only while a loaded wallet needs it.
-#[derive(Default)]
-pub struct Scrubber {
-    state: Mutex<State>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct State {
-    follower: Option<Arc<Follower>>,
-    pause: Duration,
-    /// Whether a wallet needs a first retry.
-    woken: bool,
-    running: bool,
-    stopping: bool,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Scrubber {
-    pub fn new(follower: Arc<Follower>) -> Arc<Self> {
-        let state = State { follower: Some(follower), ..State::default() };
-        Arc::new(Self { state: Mutex::new(state), changed: Condvar::new() })
-    }
-
-    /// Schedules a retry: soon if it is the wallet's first.
-    fn wake(self: &Arc<Self>, first: bool) {
-        let mut state = self.state.lock();
-        if first || !state.running {
-            (state.pause, state.woken) = (FIRST_PAUSE, true);
-        }
-        if state.running || state.stopping {
-            self.changed.notify_all();
-            return;
-        }
-        let own = self.clone();
-        match thread::Builder::new().name("scrub".into()).spawn(move || own.run()) {
-            Ok(thread) => (state.running, state.thread) = (true, Some(thread)),
-            // The next load retries, since the mark stays.
-            Err(error) => tracing::error!(%error, "cannot start the thread that removes former keys of wallets"),
-        }
-    }
-
-    pub fn stop(&self) {
-        let thread = {
-            let mut state = self.state.lock();
-            state.stopping = true;
-            state.follower = None;
-            state.thread.take()
-        };
-        self.changed.notify_all();
-        if let Some(thread) = thread {
-            // `run` catches panics.
-            let _ = thread.join();
-        }
-    }
-
-    fn run(&self) {
-        while let Some(wallets) = self.next() {
-            for wallet in wallets {
-                if catch_unwind(AssertUnwindSafe(|| wallet.scrub())).is_err() {
-                    tracing::error!(wallet = wallet.name(), "removing a former key from the wallet's file failed");
-                }
-            }
-        }
-    }
-
-    /// The wallets to try after the next pause. `None` if there are none, which ends the thread.
-    fn next(&self) -> Option<Vec<Arc<Wallet>>> {
-        let mut state = self.state.lock();
-        loop {
-            let pause = state.pause;
-            state.woken = false;
-            self.changed.wait_while_for(&mut state, |state| !state.stopping && !state.woken, pause);
-            // A wallet that needs its first retry restarts the first pause.
-            if !state.woken {
-                break;
-            }
-        }
-        state.pause = (2 * state.pause).min(LAST_PAUSE);
-        let loaded = state.follower.as_ref().map(|follower| follower.loaded()).unwrap_or_default();
-        let due: Vec<_> = loaded.into_iter().filter(|wallet| wallet.scrub_pending.load(Ordering::Relaxed)).collect();
-        state.running = !due.is_empty() && !state.stopping;
-        state.running.then_some(due)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Write as _;
@@ -313,24 +223,6 @@ mod tests {
             file.write_all(&bytes).unwrap();
             assert_eq!(search(file.path(), &traces).unwrap(), traces[..1], "at {at}");
         }
-    }
-
-    #[test]
-    fn a_wallet_that_cannot_be_freed_of_a_secret_is_tried_less_and_less_often() {
-        let scrubber = Arc::new(Scrubber::default());
-        scrubber.state.lock().running = true;
-        scrubber.wake(true);
-        let pauses = (0..4).map(|_| {
-            scrubber.state.lock().woken = false;
-            // As the thread does after a failed attempt, but without the wait.
-            let pause = std::mem::take(&mut scrubber.state.lock().pause);
-            scrubber.state.lock().pause = (2 * pause).min(LAST_PAUSE);
-            scrubber.wake(false);
-            pause
-        });
-        assert_eq!(pauses.collect::<Vec<_>>(), [1, 2, 4, 8].map(|times| FIRST_PAUSE * times));
-        scrubber.wake(true);
-        assert_eq!(scrubber.state.lock().pause, FIRST_PAUSE, "another wallet has come");
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod maintenance;
 mod mempool;
 mod passing;
 pub mod resends;
+pub mod scrubs;
 pub mod states;
 pub mod thread;
 pub mod together;

@@ -16,6 +16,7 @@ use outrigger_node::interest::{interests, transaction_interest};
 use super::alarms::Alarms;
 use super::decoded::Blocks;
 use super::resends::Resends;
+use super::scrubs::Scrubs;
 use super::work_queue::WorkQueue;
 use crate::Shared;
 use crate::error::Result;
@@ -58,6 +59,7 @@ pub struct Follower {
     next: AtomicU32,
     pub alarms: Alarms,
     pub resends: Resends,
+    pub scrubs: Scrubs,
     inbox: Mutex<Inbox>,
     arrived: Condvar,
     moved: Condvar,
@@ -74,6 +76,8 @@ impl Follower {
         shared.follower.alarms.start("wallet alarms", move || due.follower.run_alarms())?;
         let resend = shared.clone();
         shared.follower.resends.start("wallet resends", move || resend.follower.run_resends(&resend))?;
+        let scrub = shared.clone();
+        shared.follower.scrubs.start("scrub", move || scrub.follower.run_scrubs())?;
         let run = shared.clone();
         let thread = thread::Builder::new().name("wallets".into()).spawn(move || run.follower.run(&run))?;
         shared.follower.inbox.lock().thread = Some(thread);
@@ -232,6 +236,7 @@ impl Follower {
         self.work_queue.stop();
         self.alarms.stop();
         self.resends.stop();
+        self.scrubs.stop();
     }
 
     fn run_resends(&self, shared: &Shared) {
@@ -245,6 +250,15 @@ impl Follower {
                     tracing::warn!(wallet = wallet.name(), %error, "unconfirmed transactions cannot be offered again");
                 }
                 Err(_) => tracing::error!(wallet = wallet.name(), "offering unconfirmed transactions again failed"),
+            }
+        }
+    }
+
+    fn run_scrubs(&self) {
+        while let Some((slot, pause)) = self.scrubs.next() {
+            let Some(wallet) = self.get(slot) else { continue };
+            if catch_unwind(AssertUnwindSafe(|| wallet.scrub_or_plan(pause))).is_err() {
+                tracing::error!(wallet = wallet.name(), "removing a former key from the wallet's file failed");
             }
         }
     }

@@ -1,6 +1,5 @@
-//! Reports the progress of a rescan: in the log, and as a bar if the host runs in a terminal.
+//! Logs the progress of a rescan.
 
-use std::io::{IsTerminal, Write as _};
 use std::time::{Duration, Instant};
 
 use outrigger_node::SearchReads;
@@ -8,10 +7,6 @@ use outrigger_node::SearchReads;
 const LOG_EVERY: Duration = Duration::from_secs(10);
 /// When the first report is logged. It includes an estimate of the remaining time.
 const FIRST_LOG_AFTER: Duration = Duration::from_secs(2);
-/// How often the bar is drawn. A shorter rescan has no bar.
-const DRAW_EVERY: Duration = Duration::from_millis(200);
-/// In characters.
-const WIDTH: u64 = 40;
 /// In millionths.
 const WHOLE: u64 = 1_000_000;
 
@@ -22,9 +17,6 @@ pub struct Show {
     start: u32,
     begun: Instant,
     logged: Instant,
-    drawn: Instant,
-    terminal: bool,
-    visible: bool,
 }
 
 impl Show {
@@ -35,13 +27,12 @@ impl Show {
         let said = if first == next { "rescan begins" } else { "rescan goes on" };
         let blocks = last.saturating_add(1).saturating_sub(next);
         tracing::info!(wallet, height = next, blocks, %reads, "{said}");
-        let terminal = std::io::stderr().is_terminal();
         // Makes the first report due after `FIRST_LOG_AFTER`.
         let logged = now.checked_sub(LOG_EVERY.saturating_sub(FIRST_LOG_AFTER)).unwrap_or(now);
-        Self { wallet: wallet.to_owned(), first, start: next, begun: now, logged, drawn: now, terminal, visible: false }
+        Self { wallet: wallet.to_owned(), first, start: next, begun: now, logged }
     }
 
-    /// Reports the progress. Returns the finished part, in millionths.
+    /// Logs the progress now and then. Returns the finished part, in millionths.
     pub fn progress(&mut self, next: u32, last: u32) -> u32 {
         let done = u64::from(next.saturating_sub(self.first));
         let all = u64::from(last.saturating_sub(self.first)) + 1;
@@ -50,11 +41,6 @@ impl Show {
             self.logged = Instant::now();
             let (percent, seconds_left) = (part / (WHOLE / 100), self.seconds_left(next, last));
             tracing::info!(wallet = self.wallet, height = next, percent, seconds_left, "rescanning");
-        }
-        if self.terminal && self.drawn.elapsed() >= DRAW_EVERY {
-            self.drawn = Instant::now();
-            self.visible = true;
-            self.draw(&bar(&self.wallet, part));
         }
         u32::try_from(part).unwrap_or(u32::MAX)
     }
@@ -65,42 +51,15 @@ impl Show {
         (self.begun.elapsed().as_secs() * left).checked_div(u64::from(next.saturating_sub(self.start)))
     }
 
-    pub fn end(&mut self) {
+    pub fn end(&self) {
         let milliseconds = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         tracing::info!(wallet = self.wallet, milliseconds, "rescan done");
     }
-
-    fn draw(&self, text: &str) {
-        // A closed terminal does not affect the rescan.
-        let _ = write!(std::io::stderr(), "\r\x1b[K{text}");
-    }
-}
-
-impl Drop for Show {
-    fn drop(&mut self) {
-        if self.visible {
-            self.draw("");
-        }
-    }
-}
-
-fn bar(wallet: &str, part: u64) -> String {
-    let filled = usize::try_from(part * WIDTH / WHOLE).unwrap_or(0);
-    let empty = usize::try_from(WIDTH).unwrap_or(0).saturating_sub(filled);
-    let name = if wallet.is_empty() { String::new() } else { format!(" {wallet}") };
-    format!("rescan{name} [{}{}] {:3}%", "#".repeat(filled), "-".repeat(empty), part / (WHOLE / 100))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_bar_fills_with_the_part_that_is_done() {
-        assert_eq!(bar("", 0), format!("rescan [{}]   0%", "-".repeat(40)));
-        assert_eq!(bar("w", WHOLE / 2), format!("rescan w [{}{}]  50%", "#".repeat(20), "-".repeat(20)));
-        assert_eq!(bar("w", WHOLE), format!("rescan w [{}] 100%", "#".repeat(40)));
-    }
 
     #[test]
     fn the_part_is_counted_from_the_first_block_to_the_last() {

@@ -6,7 +6,7 @@ use super::Shared;
 use super::encrypt::EncryptionKey;
 use super::error::Result;
 use super::live::Wallet;
-use super::store::rows::{BlockRow, MetaRow};
+use super::store::rows::MetaRow;
 use super::store::tables::{CHAIN, ENCRYPTION, PLAINTEXT_KEY, put};
 use super::store::{LAYOUT, Store};
 
@@ -39,7 +39,7 @@ impl Wallet {
         put(t.meta, &mut txn, b"meta", &meta)?;
         put(t.meta, &mut txn, b"synced", &synced)?;
         t.meta.put(&mut txn, CHAIN, &shared.node.chain().to_bytes())?;
-        put(t.blocks, &mut txn, &synced.height.to_be_bytes(), &BlockRow { hash: synced.hash })?;
+        put(t.blocks, &mut txn, &synced.height.to_be_bytes(), &synced.hash)?;
         txn.commit()?;
         let wallet = Self::new(options.name.clone(), store, shared)?;
         if !options.blank && !options.disable_private_keys {

@@ -25,7 +25,7 @@ use super::error::Result;
 use super::files;
 use super::follow::scrubs::FIRST_PAUSE;
 use super::live::Wallet;
-use super::store::rows::{ScrubRow, TraceRow};
+use super::store::rows::TraceRow;
 use super::store::tables::{SCRUB, get};
 use super::write::Write;
 use outrigger_disk::CHECK_LEN;
@@ -88,9 +88,9 @@ fn search(file: &Path, traces: &[TraceRow]) -> io::Result<Vec<TraceRow>> {
 impl Write<'_> {
     /// Marks `secret` for removal from the file after this write.
     pub fn mark_scrub_due(&mut self, secret: &[u8]) -> Result<()> {
-        let mut row: ScrubRow = get(self.t.meta, self.reads(), SCRUB)?.unwrap_or_default();
-        row.traces.push(TraceRow::of(secret));
-        self.store_row(self.t.meta, SCRUB, &row)
+        let mut traces: Vec<TraceRow> = get(self.t.meta, self.reads(), SCRUB)?.unwrap_or_default();
+        traces.push(TraceRow::of(secret));
+        self.store_row(self.t.meta, SCRUB, &traces)
     }
 
     /// Removes the overwriting rows, including those left by a killed process.
@@ -143,12 +143,12 @@ impl Wallet {
         let t = self.store.tables;
         let (mark, filler) = {
             let txn = self.store.read()?;
-            (get::<ScrubRow>(t.meta, &txn, SCRUB)?, t.meta.prefix_iter(&txn, FILLER)?.next().is_some())
+            (get::<Vec<TraceRow>>(t.meta, &txn, SCRUB)?, t.meta.prefix_iter(&txn, FILLER)?.next().is_some())
         };
         let Some(mark) = mark else {
             return if filler { self.write(|write| write.remove_filler()).map(|()| true) } else { Ok(true) };
         };
-        let mut left = mark.traces.clone();
+        let mut left = mark.clone();
         let rounds = MIN_ROUNDS + self.store.free_pages()? / MAX_SCRUBBED;
         for _ in 0..rounds {
             let overwritten = self.overwrite_free_pages()?;
@@ -157,18 +157,18 @@ impl Wallet {
                 break;
             }
         }
-        if left == mark.traces {
+        if left == mark {
             return Ok(false);
         }
         self.write(|write| {
             // Traces added since the mark was read stay.
-            let mut row: ScrubRow = get(t.meta, write.reads(), SCRUB)?.unwrap_or_default();
-            row.traces.retain(|trace| left.contains(trace) || !mark.traces.contains(trace));
-            if row.traces.is_empty() {
+            let mut traces: Vec<TraceRow> = get(t.meta, write.reads(), SCRUB)?.unwrap_or_default();
+            traces.retain(|trace| left.contains(trace) || !mark.contains(trace));
+            if traces.is_empty() {
                 write.delete(t.meta, SCRUB)?;
                 return Ok(true);
             }
-            write.store_row(t.meta, SCRUB, &row)?;
+            write.store_row(t.meta, SCRUB, &traces)?;
             Ok(false)
         })
     }
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn a_mark_does_not_tell_the_secret_and_is_not_taken_for_it() {
         let trace = TraceRow::of(&[0xa5; 32]);
-        let stored = outrigger_service::wire::to_bytes(&ScrubRow { traces: vec![trace.clone()] });
+        let stored = outrigger_service::wire::to_bytes(&vec![trace.clone()]);
         assert!(!trace.is_in(&stored));
         assert!(!stored.windows(5).any(|window| window == [0xa5; 5]));
     }

@@ -14,7 +14,6 @@ use super::decoded::{DecodedBlock, previous};
 use crate::error::{Result, WalletError};
 use crate::live::Wallet;
 use crate::matching::Met;
-use crate::store::rows::BlockRow;
 use crate::synced::synced_at;
 use crate::write::{Write, WriteGuard};
 
@@ -295,7 +294,7 @@ impl Write<'_> {
 
     /// Stores the hash of the wallet's current block.
     pub fn remember_block(&mut self) -> Result<()> {
-        let (height, row) = (self.synced.height, BlockRow { hash: self.synced.hash });
-        self.store_row(self.t.blocks, &height.to_be_bytes(), &row)
+        let Synced { hash, height, .. } = self.synced;
+        self.store_row(self.t.blocks, &height.to_be_bytes(), &hash)
     }
 }

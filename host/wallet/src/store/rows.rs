@@ -70,14 +70,6 @@ wire_struct! {
 }
 
 wire_struct! {
-    /// Marks that former secrets are still to be removed from the file. Absent otherwise.
-    #[derive(Clone, PartialEq, Eq, Debug, Default)]
-    pub struct ScrubRow {
-        pub traces: Vec<TraceRow>,
-    }
-}
-
-wire_struct! {
     /// An unfinished rescan.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct RescanRow {
@@ -235,13 +227,6 @@ wire_struct! {
         pub script: ScriptBuf,
         /// The birth time, in seconds; 0 for a script derived from a key.
         pub timestamp: u64,
-    }
-}
-
-wire_struct! {
-    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-    pub struct BlockRow {
-        pub hash: BlockHash,
     }
 }
 

@@ -21,7 +21,7 @@
 //! | coins | txid, vout (LE) | [`CoinRow`](super::rows::CoinRow) |
 //! | log | number (BE) | [`LogRow`](super::rows::LogRow) |
 //! | log_due | height (BE), order position (BE) of a transaction that is confirmed and not deep | |
-//! | blocks | height (BE) | [`BlockRow`](super::rows::BlockRow) |
+//! | blocks | height (BE) | hash |
 //! | mempool_conflicts | `w`, the wallet's transaction, the other in the mempool; and `m`, the other, the wallet's | |
 //! | derived | number of a descriptor (BE), index (BE) | definite public descriptors of its scripts at the index, one per line |
 //! | imported_keys | HASH160 of the public key | [`KeyRow`] |
@@ -61,7 +61,8 @@ pub const ENCRYPTION: &[u8] = b"seal";
 /// In the table `meta`: the encryption key of a wallet that is not encrypted.
 pub const PLAINTEXT_KEY: &[u8] = b"clear";
 
-/// In the table `meta`: the [`ScrubRow`](super::rows::ScrubRow).
+/// In the table `meta`: a list of [`TraceRow`](super::rows::TraceRow), the former secrets still to be removed from the file. Absent if
+/// there are none.
 pub const SCRUB: &[u8] = b"scrub";
 
 /// In the table `meta`: the key prefix of persistently locked coins.

@@ -144,7 +144,7 @@ impl Signer for WalletService {
         let begun = self.read(scope, |view| Ok((view.wallet().clone(), view.begin_signing(&batch)?)))?;
         let (wallet, Some(signing)) = begun else { return Ok(Vec::new()) };
         self.judge(scope, &wallet, || {
-            let transaction = self.read(scope, |view| view.judged(&signing, &batch.requests))?;
+            let transaction = self.read(scope, |view| Ok(view.judged(&signing, &batch.requests)?))?;
             Ok(Act::Sign { transaction })
         })?;
         let public_keys = batch.requests.iter().map(|request| &request.public_key);

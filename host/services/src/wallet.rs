@@ -152,15 +152,15 @@ impl WalletRead for WalletService {
     }
 
     fn alternate_wtxids(&self, scope: Scope, txids: Vec<Txid>) -> Result<Vec<Vec<Wtxid>>> {
-        self.read(scope, |view| view.alternate_wtxids(&txids))
+        self.read(scope, |view| Ok(view.alternate_wtxids(&txids)?))
     }
 
     fn spent_outside_mempool(&self, scope: Scope, query: BalancesQuery) -> Result<Balances> {
-        self.read(scope, |view| view.spent_outside_mempool(&query))
+        self.read(scope, |view| Ok(view.spent_outside_mempool(&query)?))
     }
 
     fn history(&self, scope: Scope, query: HistoryQuery) -> Result<Encoded<HistoryBatch>> {
-        self.read(scope, |view| view.history(&query))
+        self.read(scope, |view| Ok(view.history(&query)?))
     }
 
     fn descriptor_texts(&self, scope: Scope, numbers: Vec<u32>) -> Result<Vec<Option<String>>> {
@@ -172,19 +172,19 @@ impl WalletRead for WalletService {
     }
 
     fn descriptors(&self, scope: Scope) -> Result<Vec<DescriptorInfo>> {
-        self.read(scope, |view| view.descriptors(false))
+        self.read(scope, |view| Ok(view.descriptors(false)?))
     }
 
     fn imported_descriptors(&self, scope: Scope) -> Result<Vec<DescriptorInfo>> {
-        self.read(scope, |view| view.imported_descriptors(false))
+        self.read(scope, |view| Ok(view.imported_descriptors(false)?))
     }
 
     fn labels(&self, scope: Scope, after: Option<Blob>, limit: u32) -> Result<LabelBatch> {
-        self.read(scope, |view| view.labels(after, limit))
+        self.read(scope, |view| Ok(view.labels(after, limit)?))
     }
 
     fn hd_keys(&self, scope: Scope) -> Result<Vec<HdKey>> {
-        let keys = self.read(scope, |view| view.hd_keys(false));
+        let keys = self.read(scope, |view| Ok(view.hd_keys(false)?));
         wipe_stack();
         keys
     }
@@ -224,17 +224,17 @@ impl WalletRead for WalletService {
     fn log(&self, scope: Scope, after: u64, limit: u32) -> Result<WalletLog> {
         let call = self.scopes.get(scope)?;
         if call.of_call {
-            return self.read(scope, |view| view.log(after, limit));
+            return self.read(scope, |view| Ok(view.log(after, limit)?));
         }
         // Outside of calls, a thread of the plugin follows the log. It must not wait for the chain.
         let view = self.manager.select_as_it_stands(call.selected()?)?;
         call.check_may_use(view.wallet().name())?;
         self.granted.check(view.wallet().name())?;
-        view.log(after, limit)
+        Ok(view.log(after, limit)?)
     }
 
     fn received(&self, scope: Scope, query: ReceivedQuery) -> Result<Encoded<Vec<Received>>> {
-        self.read(scope, |view| view.received(&query))
+        self.read(scope, |view| Ok(view.received(&query)?))
     }
 }
 
@@ -427,15 +427,15 @@ impl WalletAdmin for WalletService {
 #[deny(clippy::missing_trait_methods)]
 impl WalletKeys for WalletService {
     fn private_hd_keys(&self, scope: Scope) -> Result<Vec<HdKey>> {
-        self.give_keys(scope, |view| view.hd_keys(true))
+        self.give_keys(scope, |view| Ok(view.hd_keys(true)?))
     }
 
     fn private_imported_descriptors(&self, scope: Scope) -> Result<Vec<DescriptorInfo>> {
-        self.give_keys(scope, |view| view.imported_descriptors(true))
+        self.give_keys(scope, |view| Ok(view.imported_descriptors(true)?))
     }
 
     fn private_descriptors(&self, scope: Scope) -> Result<Vec<DescriptorInfo>> {
-        self.give_keys(scope, |view| view.descriptors(true))
+        self.give_keys(scope, |view| Ok(view.descriptors(true)?))
     }
 
     fn private_key(&self, scope: Scope, public_key_hash: [u8; 20]) -> Result<Option<Secret>> {

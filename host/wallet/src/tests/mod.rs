@@ -31,7 +31,7 @@ use outrigger_service::wallet::{
     AddressType, CreateOptions, HistoryRowView, ImportOutcome, WalletCoin, WalletTransaction,
 };
 use outrigger_service::wire::Secret;
-use outrigger_service::{Chain, ErrorKind, Result as ServiceResult};
+use outrigger_service::{Chain, ErrorKind, Result as ServiceResult, ServiceError};
 use parking_lot::Mutex;
 use tempfile::TempDir;
 
@@ -267,6 +267,7 @@ fn until(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
-fn kind_of<T: std::fmt::Debug>(result: ServiceResult<T>) -> ErrorKind {
-    result.expect_err("it is refused").kind
+fn kind_of<T: std::fmt::Debug, E: Into<ServiceError>>(result: Result<T, E>) -> ErrorKind {
+    let error: ServiceError = result.expect_err("it is refused").into();
+    error.kind
 }

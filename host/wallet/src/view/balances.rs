@@ -35,11 +35,7 @@ impl WalletView {
         assert_eq!(*wallet.labels.at(t, txn).unwrap(), crate::labels::Labels::read(t, txn).unwrap());
     }
 
-    pub fn spent_outside_mempool(&self, query: &BalancesQuery) -> ServiceResult<Balances> {
-        Ok(self.read_spent_outside_mempool(query)?)
-    }
-
-    fn read_spent_outside_mempool(&self, query: &BalancesQuery) -> Result<Balances> {
+    pub fn spent_outside_mempool(&self, query: &BalancesQuery) -> Result<Balances> {
         let (t, txn) = (self.t(), &*self.txn);
         let mut sums = Sums::default();
         let mut seen = BTreeSet::new();

@@ -46,11 +46,7 @@ impl WalletView {
         Ok(txids.iter().map(raw).collect::<Result<_>>()?)
     }
 
-    pub fn alternate_wtxids(&self, txids: &[Txid]) -> ServiceResult<Vec<Vec<Wtxid>>> {
-        Ok(self.read_alternate_wtxids(txids)?)
-    }
-
-    fn read_alternate_wtxids(&self, txids: &[Txid]) -> Result<Vec<Vec<Wtxid>>> {
+    pub fn alternate_wtxids(&self, txids: &[Txid]) -> Result<Vec<Vec<Wtxid>>> {
         // Nearly every wallet has none. This check spares a long list one search per transaction.
         if self.t().meta.prefix_iter(&self.txn, WITNESS)?.next().transpose()?.is_none() {
             return Ok(vec![Vec::new(); txids.len()]);
@@ -86,11 +82,7 @@ impl WalletView {
         Ok(known)
     }
 
-    pub fn history(&self, query: &HistoryQuery) -> ServiceResult<Encoded<HistoryBatch>> {
-        Ok(self.read_history(query)?)
-    }
-
-    fn read_history(&self, query: &HistoryQuery) -> Result<Encoded<HistoryBatch>> {
+    pub fn history(&self, query: &HistoryQuery) -> Result<Encoded<HistoryBatch>> {
         let t = self.t();
         let (table, from) = match query.range {
             HistoryRange::Confirmed { from_height } => (t.confirmed, Some(from_height.to_be_bytes())),

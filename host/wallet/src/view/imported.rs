@@ -5,7 +5,6 @@ use std::collections::HashSet;
 
 use bitcoin::{Script, ScriptBuf};
 use outrigger_descriptor::{Checksum, Descriptor};
-use outrigger_service::Result as ServiceResult;
 use outrigger_service::wallet::{DescriptorInfo, Ownership};
 use outrigger_service::wire::{Secret, from_bytes};
 use outrigger_standard::descriptor::{infer, with_checksum};
@@ -21,12 +20,9 @@ use crate::store::rows::{KeyRow, ScriptRow};
 use crate::store::tables::hash160;
 
 impl WalletView {
-    pub fn imported_descriptors(&self, private: bool) -> ServiceResult<Vec<DescriptorInfo>> {
+    pub fn imported_descriptors(&self, private: bool) -> Result<Vec<DescriptorInfo>> {
         let encryption_key = if private { Some(self.wallet.encryption_key()?) } else { None };
-        Ok(self.read_imported(encryption_key.as_ref())?)
-    }
-
-    fn read_imported(&self, encryption_key: Option<&EncryptionKey>) -> Result<Vec<DescriptorInfo>> {
+        let encryption_key = encryption_key.as_ref();
         let mut infos = Vec::new();
         let mut covered: HashSet<ScriptBuf> = HashSet::new();
         for entry in self.t().imported_keys.iter(&self.txn)? {

@@ -41,17 +41,7 @@ fn gives(inputs: &[JudgedInput], outputs: &[JudgedOutput]) -> Option<Amount> {
 
 impl WalletView {
     /// Describes a transaction to sign, with the requested signatures, for the policies.
-    pub fn judged(&self, signing: &Signing, requests: &[SignRequest]) -> ServiceResult<JudgedTransaction> {
-        Ok(self.judge(signing, requests)?)
-    }
-
-    /// Describes a signed transaction to send for the policies.
-    pub fn judged_payment(&self, transaction: Transaction) -> ServiceResult<JudgedTransaction> {
-        let signing = self.signing(transaction, &[])?;
-        Ok(self.judge(&signing, &[])?)
-    }
-
-    fn judge(&self, signing: &Signing, requests: &[SignRequest]) -> Result<JudgedTransaction> {
+    pub fn judged(&self, signing: &Signing, requests: &[SignRequest]) -> Result<JudgedTransaction> {
         let transaction = &signing.transaction;
         let ownership = |script| -> Result<Ownership> {
             let row = self.t().script(&self.txn, script)?;
@@ -86,6 +76,12 @@ impl WalletView {
         }
         let gives = gives(&inputs, &outputs);
         Ok(JudgedTransaction { transaction: Blob(serialize(transaction)), inputs, outputs, gives })
+    }
+
+    /// Describes a signed transaction to send for the policies.
+    pub fn judged_payment(&self, transaction: Transaction) -> ServiceResult<JudgedTransaction> {
+        let signing = self.signing(transaction, &[])?;
+        Ok(self.judged(&signing, &[])?)
     }
 }
 

@@ -15,11 +15,7 @@ use crate::keypool::private_key_of;
 
 impl WalletView {
     /// The extended keys of the descriptors, in bitcoind's order.
-    pub fn hd_keys(&self, private: bool) -> ServiceResult<Vec<HdKey>> {
-        Ok(self.read_hd_keys(private)?)
-    }
-
-    fn read_hd_keys(&self, private: bool) -> Result<Vec<HdKey>> {
+    pub fn hd_keys(&self, private: bool) -> Result<Vec<HdKey>> {
         let encryption_key = match self.wallet.encryption_key() {
             Err(error) if private => return Err(error),
             key => key.ok(),

@@ -24,13 +24,9 @@ impl WalletView {
     }
 
     /// A batch of the address book, after the key `after`.
-    pub fn labels(&self, after: Option<Blob>, limit: u32) -> ServiceResult<LabelBatch> {
-        Ok(self.read_labels(after.as_deref(), limit)?)
-    }
-
-    fn read_labels(&self, after: Option<&[u8]>, limit: u32) -> Result<LabelBatch> {
+    pub fn labels(&self, after: Option<Blob>, limit: u32) -> Result<LabelBatch> {
         let (t, txn) = (self.t(), &*self.txn);
-        let (rows, more) = page(t.labels, txn, after, limit.clamp(1, MAX_BATCH) as usize)?;
+        let (rows, more) = page(t.labels, txn, after.as_deref(), limit.clamp(1, MAX_BATCH) as usize)?;
         let next = more.then(|| rows.last().map(|(key, _)| Blob(key.clone()))).flatten();
         let (mut entries, mut sending) = (Vec::with_capacity(rows.len()), Vec::new());
         for (key, label) in rows {

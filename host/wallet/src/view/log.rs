@@ -3,7 +3,6 @@
 use std::ops::Bound;
 
 use bitcoin::{Amount, SignedAmount};
-use outrigger_service::Result as ServiceResult;
 use outrigger_service::wallet::{
     LogCategory, LogEntry, LogPayment, MAX_LOG_ENTRIES, Ownership, WalletLog, WalletTransactionView,
 };
@@ -24,12 +23,8 @@ const MAX_PAYMENTS: usize = 4_000;
 const COINBASE_DEPTH: i64 = 101;
 
 impl WalletView {
-    pub fn log(&self, after: u64, limit: u32) -> ServiceResult<WalletLog> {
-        Ok(self.read_log(after, limit.clamp(1, MAX_LOG_ENTRIES) as usize)?)
-    }
-
-    fn read_log(&self, after: u64, limit: usize) -> Result<WalletLog> {
-        let wallet = self.wallet.name.clone();
+    pub fn log(&self, after: u64, limit: u32) -> Result<WalletLog> {
+        let (wallet, limit) = (self.wallet.name.clone(), limit.clamp(1, MAX_LOG_ENTRIES) as usize);
         let LogStateRow { last, dropped } = get(self.t().meta, &self.txn, LOG_STATE)?.unwrap_or_default();
         let (labels, mut entries, mut payments) = (self.all_labels()?, Vec::new(), 0);
         let after = after.to_be_bytes();

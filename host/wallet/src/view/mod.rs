@@ -256,11 +256,7 @@ impl WalletView {
         TrustResolver::new(self.t(), &self.txn, self.synced, &self.wallet.shared, self.verdicts.borrow_mut())
     }
 
-    pub fn descriptors(&self, private: bool) -> ServiceResult<Vec<DescriptorInfo>> {
-        Ok(self.read_descriptors(private)?)
-    }
-
-    fn read_descriptors(&self, private: bool) -> Result<Vec<DescriptorInfo>> {
+    pub fn descriptors(&self, private: bool) -> Result<Vec<DescriptorInfo>> {
         let encryption_key = if private { Some(self.wallet.encryption_key()?) } else { None };
         let mut infos = Vec::new();
         for (number, row) in self.t().all_descriptors(&self.txn)? {

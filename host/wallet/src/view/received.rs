@@ -4,7 +4,6 @@ use std::collections::{HashMap, HashSet};
 
 use bitcoin::{Amount, Script};
 use foldhash::fast::RandomState;
-use outrigger_service::Result as ServiceResult;
 use outrigger_service::wallet::{Ownership, Received, ReceivedBy, ReceivedQuery, WalletTransaction};
 use outrigger_service::wire::{Encoded, Reader, Viewed};
 use outrigger_values::amount::Saturating;
@@ -13,12 +12,8 @@ use super::WalletView;
 use crate::error::{Result, WalletError};
 
 impl WalletView {
-    pub fn received(&self, query: &ReceivedQuery) -> ServiceResult<Encoded<Vec<Received>>> {
-        Ok(Encoded::new(&self.read_received(query)?))
-    }
-
     /// The sums in the order of each script's first counted payment.
-    fn read_received(&self, query: &ReceivedQuery) -> Result<Vec<Received>> {
+    pub fn received(&self, query: &ReceivedQuery) -> Result<Encoded<Vec<Received>>> {
         let labels = self.all_labels()?;
         let only: Option<HashSet<&Script, RandomState>> = match &query.by {
             ReceivedBy::AddressBook => None,
@@ -55,6 +50,6 @@ impl WalletView {
                 sum.txids.push(row.txid);
             }
         }
-        Ok(sums)
+        Ok(Encoded::new(&sums))
     }
 }

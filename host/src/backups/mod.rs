@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Seek as _};
 use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -116,18 +117,17 @@ impl Backups {
         let (lock, unloaded) = (self.lock()?, Arc::<Unloaded>::default());
         let (copies, data) = (unloaded.clone(), self.data.clone());
         self.manager.on_unload(move |wallet| copies.add(wallet, &data));
-        let run = move || self.run(lock, &unloaded);
+        let due = self.manager.backups_due();
+        let run = move || self.run(lock, &unloaded, &due);
         Ok(std::thread::Builder::new().name("backups".to_owned()).spawn(run).map(drop)?)
     }
 
-    fn run(self, _lock: File, unloaded: &Unloaded) {
+    fn run(self, _lock: File, unloaded: &Unloaded, due: &Receiver<()>) {
         let mut states = BTreeMap::new();
-        let mut rung = 0;
         loop {
             let patience = self.round(&mut states, unloaded);
-            match self.manager.wait_backup_due(rung, patience) {
-                Some(times) => rung = times,
-                None => break,
+            if due.recv_timeout(patience) == Err(RecvTimeoutError::Disconnected) {
+                break;
             }
         }
         for (Source { name, .. }, _) in unloaded.numbers().into_iter().filter_map(|number| unloaded.take(number)) {

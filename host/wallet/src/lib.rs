@@ -23,7 +23,6 @@
 mod absolute;
 mod attempts;
 mod backup;
-mod bell;
 mod binding;
 mod coins;
 mod contents;
@@ -76,13 +75,14 @@ mod write;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::SyncSender;
 
 use bitcoin::Network;
 use outrigger_service::chain::{BlockInfo, BlockRef};
 use outrigger_service::events::Event;
+use parking_lot::Mutex;
 
 use attempts::AllAttempts;
-use bell::Bell;
 pub use contents::{WalletContents, check_file};
 pub use copied::take_over;
 pub use encrypt::key_of_file as encryption_key;
@@ -116,13 +116,21 @@ struct Shared {
     follower: Arc<Follower>,
     client_files: ClientFiles,
     attempts: AllAttempts,
-    /// Rings when a wallet needs a backup, is loaded or is unloaded.
-    backups_due: Bell,
+    /// Wakes the thread that makes backups, if there is one; `None` once the host stops.
+    backups_due: Mutex<Option<SyncSender<()>>>,
     /// The host is stopping: long imports abort.
     stopping: AtomicBool,
 }
 
 impl Shared {
+    /// Called when a wallet needs a backup, is loaded or is unloaded.
+    fn wake_backups(&self) {
+        if let Some(sender) = &*self.backups_due.lock() {
+            // If the channel is full, the thread has yet to see an earlier message.
+            let _ = sender.try_send(());
+        }
+    }
+
     fn rules(&self) -> Rules {
         release::rules(self.node.release())
     }

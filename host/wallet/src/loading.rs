@@ -258,7 +258,7 @@ impl WalletManager {
         self.follower.add(wallet);
         let warnings = self.settle_in(wallet, before, known).inspect_err(|_| self.forget(wallet))?;
         self.missing.lock().remove(wallet.name());
-        self.shared.backups_due.ring();
+        self.shared.wake_backups();
         Ok(warnings)
     }
 
@@ -307,7 +307,7 @@ impl WalletManager {
         wallet.store_place(&wallet.lock_writes());
         if let Some(hook) = self.on_unload.get() {
             hook(&wallet);
-            self.shared.backups_due.ring();
+            self.shared.wake_backups();
         }
         self.set_load_on_startup(&name, load_on_startup)?;
         Ok(Vec::new())

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,7 +15,6 @@ use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 use parking_lot::{Condvar, Mutex};
 
 use super::attempts::AllAttempts;
-use super::bell::Bell;
 use super::error::{Result, WalletError};
 use super::follow::thread::Follower;
 use super::follow::{MAX_THREADS, previous};
@@ -118,7 +118,7 @@ impl WalletManager {
                 follower: follower.clone(),
                 client_files,
                 attempts: AllAttempts::default(),
-                backups_due: Bell::new(),
+                backups_due: Mutex::default(),
                 stopping: AtomicBool::new(false),
             }),
             follower,
@@ -286,10 +286,12 @@ impl WalletManager {
         let _ = self.on_unload.set(Box::new(hook));
     }
 
-    /// Waits until a wallet is loaded, is unloaded or needs a backup, at most for `patience`. `seen` is the result of the last
-    /// call, 0 for the first. Returns `None` once the host stops.
-    pub fn wait_backup_due(&self, seen: u64, patience: Duration) -> Option<u64> {
-        self.shared.backups_due.wait(seen, patience)
+    /// A channel with a message whenever a wallet was loaded, was unloaded or needs a backup. It ends when the host stops. Only
+    /// the channel of the last call gets messages.
+    pub fn backups_due(&self) -> Receiver<()> {
+        let (sender, receiver) = sync_channel(1);
+        *self.shared.backups_due.lock() = Some(sender);
+        receiver
     }
 
     /// In load order.
@@ -330,7 +332,7 @@ impl WalletManager {
     /// Stops rescans, which resume at the next load, and the follower threads.
     pub fn shutdown(&self) {
         self.give_up_imports();
-        self.shared.backups_due.stop();
+        *self.shared.backups_due.lock() = None;
         let loaded = self.follower.loaded();
         loaded.iter().for_each(|wallet| rescan::stop(wallet));
         self.follower.stop();

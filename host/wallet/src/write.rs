@@ -122,7 +122,7 @@ impl Wallet {
         self.note_locks(&locks);
         self.feed.note_stored(synced, now, due);
         if needs_backup {
-            self.shared.backups_due.ring();
+            self.shared.wake_backups();
         }
         for txid in changed {
             (self.shared.sink)(Event::WalletTransaction { wallet: self.name.clone(), txid });

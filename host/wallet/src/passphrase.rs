@@ -77,7 +77,7 @@ impl Wallet {
         let until = self.shared.node.time().saturating_add(seconds);
         let deadline = Instant::now() + Duration::from_secs(seconds);
         *self.lock.lock() = Lock::Unlocked { key, until, deadline };
-        self.shared.follower.alarms.set(deadline, Due::Lock, self.slot);
+        self.shared.follower.alarms.set(deadline, Due::Lock(self.slot));
         self.tell_lock(false);
         Ok(())
     }

@@ -21,7 +21,7 @@ use super::follow::alarms::Due;
 use super::follow::states::Counting;
 use super::live::Wallet;
 use super::live::feed::Item;
-use super::live::outgoing::{OfferScope, Refusal};
+use super::live::outgoing::OfferScope;
 use super::locks::CoinLock;
 use super::matching::{Match, Met, examine};
 use super::write::Write;
@@ -96,10 +96,9 @@ impl Wallet {
                 return Ok(Some(taken));
             }
             Ok(refused) => {
-                let refusal = Refusal::of(&refused);
-                let reason = refusal.as_ref().map_or("", |refusal| &refusal.reason);
+                let reason = refused.refusal().unwrap_or_default();
                 tracing::warn!(wallet = self.name(), %txid, reason, "the mempool refused a payment, which is offered again");
-                self.note_idle(txid, refusal);
+                self.note_idle(txid, Some(refused.clone()));
                 self.keep_refused(txid, state);
                 self.tell_sent(txid);
                 return Ok(Some(refused));
@@ -197,7 +196,7 @@ impl Wallet {
             };
             count += 1;
             match self.shared.node.submit(&raw, NO_LIMIT) {
-                Ok(admission) => self.note_idle(txid, Refusal::of(&admission)),
+                Ok(admission) => self.note_idle(txid, Some(admission)),
                 Err(error) if is_undecided(&error) => {
                     wait = RETRY;
                     break;
@@ -219,17 +218,17 @@ impl Wallet {
 
     /// Transactions whose refusal a block may lift.
     pub(crate) fn awaiting_block(&self) -> Vec<Txid> {
-        let awaits = |refusal: &Option<Refusal>| refusal.as_ref().is_some_and(|refusal| refusal.awaits_block);
+        let awaits = |answer: &Option<Admission>| answer.as_ref().is_some_and(Admission::awaits_block);
         let outgoing = self.outgoing.lock();
-        outgoing.idle.iter().filter(|(_, refusal)| awaits(refusal)).map(|(txid, _)| *txid).collect()
+        outgoing.idle.iter().filter(|(_, answer)| awaits(answer)).map(|(txid, _)| *txid).collect()
     }
 
-    fn note_idle(&self, txid: Txid, refusal: Option<Refusal>) {
-        self.outgoing.lock().note_idle(txid, refusal);
+    fn note_idle(&self, txid: Txid, answer: Option<Admission>) {
+        self.outgoing.lock().note_idle(txid, answer);
         *self.told.lock() = None;
     }
 
-    /// Updates the list of idle transactions. Known refusals stay.
+    /// Updates the list of idle transactions. Known answers stay.
     fn find_idle(&self) -> Result<Vec<Txid>> {
         let noted = self.outgoing.lock().noted;
         let idle = self.idle_transactions()?;
@@ -278,7 +277,7 @@ impl Wallet {
         let mut outgoing = self.outgoing.lock();
         if outgoing.planned.is_none_or(|planned| planned <= now || planned > at) {
             outgoing.planned = Some(at);
-            self.shared.follower.alarms.set(at, Due::Resend, self.slot);
+            self.shared.follower.alarms.set(at, Due::Resend(self.slot));
         }
     }
 

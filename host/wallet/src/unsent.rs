@@ -59,9 +59,10 @@ impl Wallet {
         if missing.is_empty() {
             return None;
         }
-        let named = missing.iter().take(MAX_NAMED).map(|txid| match outgoing.idle.get(txid) {
-            Some(Some(refusal)) => format!("{txid} ({})", refusal.reason),
-            _ => txid.to_string(),
+        let reason = |txid: &Txid| outgoing.idle.get(txid)?.as_ref()?.refusal();
+        let named = missing.iter().take(MAX_NAMED).map(|txid| match reason(txid) {
+            Some(reason) => format!("{txid} ({reason})"),
+            None => txid.to_string(),
         });
         let named = named.collect::<Vec<_>>().join(", ");
         let more = if missing.len() > MAX_NAMED { ", ..." } else { "" };

@@ -1,4 +1,4 @@
-//! Timed work on wallets: locking, retries after a failure, resends.
+//! Timed work: locking, retries after a failure and resends of wallets, and maintenance.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,51 +9,36 @@ use crate::live::index::WalletNumber;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Due {
-    Lock,
+    Lock(WalletNumber),
     /// The wallet tries again to follow the chain.
-    Retry,
-    Resend,
+    Retry(WalletNumber),
+    Resend(WalletNumber),
+    Maintenance,
 }
 
-pub type Alarm = (Instant, Due, WalletNumber);
+pub type Alarm = (Instant, Due);
 
 pub type Alarms = Worker<BinaryHeap<Reverse<Alarm>>>;
 
-/// The next task of the alarm thread.
-pub enum Next {
-    Due(Vec<Alarm>),
-    Maintenance,
-    Stop,
-}
-
 impl Alarms {
-    pub fn set(&self, at: Instant, due: Due, slot: WalletNumber) {
-        self.give(|alarms| alarms.push(Reverse((at, due, slot))));
+    pub fn set(&self, at: Instant, due: Due) {
+        self.give(|alarms| alarms.push(Reverse((at, due))));
     }
 
     #[cfg(test)]
     pub fn retries(&self) -> usize {
-        self.look(|alarms| alarms.iter().filter(|Reverse((_, due, _))| matches!(due, Due::Retry)).count())
+        self.look(|alarms| alarms.iter().filter(|Reverse((_, due))| matches!(due, Due::Retry(_))).count())
     }
 
-    /// Waits for the next alarm, at most until `maintenance`.
-    pub fn next(&self, maintenance: Instant) -> Next {
-        let take = |alarms: &mut BinaryHeap<Reverse<Alarm>>| {
-            let now = Instant::now();
-            let mut due = Vec::new();
-            while let Some(Reverse(alarm)) = alarms.peek().copied().filter(|Reverse((at, ..))| *at <= now) {
-                alarms.pop();
-                due.push(alarm);
+    /// Waits for the next alarm. `None` ends the thread.
+    pub fn next(&self) -> Option<Alarm> {
+        self.take(|alarms| {
+            let Some(Reverse((at, _))) = alarms.peek() else { return Err(None) };
+            let left = at.saturating_duration_since(Instant::now());
+            if !left.is_zero() {
+                return Err(Some(left));
             }
-            if !due.is_empty() {
-                return Ok(Next::Due(due));
-            }
-            if maintenance <= now {
-                return Ok(Next::Maintenance);
-            }
-            let until = alarms.peek().map_or(maintenance, |Reverse((at, ..))| maintenance.min(*at));
-            Err(Some(until - now))
-        };
-        self.take(take).unwrap_or(Next::Stop)
+            alarms.pop().map(|Reverse(alarm)| alarm).ok_or(None)
+        })
     }
 }

@@ -3,13 +3,12 @@
 
 use std::sync::atomic::Ordering;
 
-use bitcoin::hashes::Hash;
 use bitcoin::{OutPoint, Txid};
 use outrigger_service::wallet::{TxState, WalletTransaction};
 
 use crate::error::Result;
 use crate::live::Wallet;
-use crate::store::tables::{OF_MEMPOOL, number_from, txid_from};
+use crate::store::tables::{OF_MEMPOOL, outpoint_from, txid_from};
 use outrigger_node::interest::{outpoint_interest, script_hash_interest, transaction_interest};
 
 impl Wallet {
@@ -52,8 +51,7 @@ impl Wallet {
             self.follow_script(entry?.0);
         }
         for entry in t.coins.iter(&txn)? {
-            let (txid, vout) = entry?.0.split_at_checked(Txid::LEN).unwrap_or_default();
-            self.follow_coin(&OutPoint { txid: txid_from(txid)?, vout: number_from(vout)? });
+            self.follow_coin(&outpoint_from(entry?.0)?);
         }
         for table in [t.unconfirmed, t.conflicted] {
             for entry in table.iter(&txn)? {

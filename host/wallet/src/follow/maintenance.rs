@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-use super::alarms::{Alarm, Due, Next};
+use super::alarms::{Alarm, Due};
 use super::thread::Follower;
 use crate::live::feed::Item;
 use crate::live::outgoing::OfferScope;
@@ -15,38 +15,34 @@ const MAX_STORED: usize = 100;
 
 impl Follower {
     pub(super) fn run_alarms(&self) {
-        let mut maintenance = Instant::now() + STORE_EVERY;
-        loop {
-            match self.alarms.next(maintenance) {
-                Next::Stop => return,
-                Next::Due(alarms) => alarms.into_iter().for_each(|alarm| {
-                    if catch_unwind(AssertUnwindSafe(|| self.ring(alarm))).is_err() {
-                        tracing::error!("timed work on a wallet panicked");
-                    }
-                }),
-                Next::Maintenance => {
-                    maintenance = Instant::now() + STORE_EVERY;
-                    if catch_unwind(AssertUnwindSafe(|| self.run_maintenance())).is_err() {
-                        tracing::error!("maintenance of idle wallets failed");
-                    }
-                }
+        self.plan_maintenance();
+        while let Some(alarm) = self.alarms.next() {
+            if catch_unwind(AssertUnwindSafe(|| self.ring(alarm))).is_err() {
+                tracing::error!("timed work on wallets panicked");
             }
         }
     }
 
-    fn ring(&self, (at, due, slot): Alarm) {
-        let Some(wallet) = self.get(slot) else { return };
+    fn plan_maintenance(&self) {
+        self.alarms.set(Instant::now() + STORE_EVERY, Due::Maintenance);
+    }
+
+    fn ring(&self, (at, due): Alarm) {
         match due {
-            Due::Lock => wallet.lock_if_due(),
-            Due::Retry => {
-                if wallet.try_again(at) {
+            Due::Lock(slot) => self.get(slot).iter().for_each(|wallet| wallet.lock_if_due()),
+            Due::Retry(slot) => {
+                if let Some(wallet) = self.get(slot).filter(|wallet| wallet.try_again(at)) {
                     self.give(&wallet, Item::Reconcile(1));
                 }
             }
-            Due::Resend => {
-                if wallet.take_due_resend(at) {
+            Due::Resend(slot) => {
+                if self.get(slot).is_some_and(|wallet| wallet.take_due_resend(at)) {
                     self.resends.queue(slot, OfferScope::All);
                 }
+            }
+            Due::Maintenance => {
+                self.plan_maintenance();
+                self.run_maintenance();
             }
         }
     }

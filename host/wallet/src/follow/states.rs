@@ -88,8 +88,8 @@ impl Write<'_> {
         row.state = state;
         if state == TxState::Inactive {
             let mut outgoing = self.wallet.outgoing.lock();
-            let refusal = outgoing.idle.remove(&row.txid).flatten();
-            outgoing.note_idle(row.txid, refusal);
+            let answer = outgoing.idle.remove(&row.txid).flatten();
+            outgoing.note_idle(row.txid, answer);
         }
         self.put_history(&row)?;
         self.put_transaction(&row)

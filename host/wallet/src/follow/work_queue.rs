@@ -212,7 +212,7 @@ impl Wallet {
         let at = Instant::now() + wait;
         *lag = Some(Lag { text, unavailable, read_only, wait, planned: Some(at) });
         drop(lag);
-        self.shared.follower.alarms.set(at, Due::Retry, self.slot);
+        self.shared.follower.alarms.set(at, Due::Retry(self.slot));
     }
 
     /// Handles a retry alarm. Returns whether the wallet should retry: it may have caught up since, and may have

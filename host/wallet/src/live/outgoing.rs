@@ -14,30 +14,16 @@ pub struct Outgoing {
     pub sending: BTreeSet<Txid>,
     /// The time of the next resend.
     pub planned: Option<Instant>,
-    /// Transactions that may be neither confirmed nor in the mempool, with the node's last refusal.
-    pub idle: BTreeMap<Txid, Option<Refusal>>,
+    /// Transactions that may be neither confirmed nor in the mempool, with the node's last answer.
+    pub idle: BTreeMap<Txid, Option<Admission>>,
     /// Counts additions to `idle`.
     pub noted: u64,
 }
 
 impl Outgoing {
-    pub fn note_idle(&mut self, txid: Txid, refusal: Option<Refusal>) {
+    pub fn note_idle(&mut self, txid: Txid, answer: Option<Admission>) {
         self.noted += 1;
-        self.idle.insert(txid, refusal);
-    }
-}
-
-#[derive(Clone, Debug)]
-pub struct Refusal {
-    /// In the node's words.
-    pub reason: String,
-    /// Whether a later block may lift the refusal.
-    pub awaits_block: bool,
-}
-
-impl Refusal {
-    pub fn of(admission: &Admission) -> Option<Self> {
-        Some(Self { reason: admission.refusal()?, awaits_block: admission.awaits_block() })
+        self.idle.insert(txid, answer);
     }
 }
 

@@ -23,36 +23,12 @@ use super::store::{Reading, Tables};
 /// The height of the next block that makes a transaction deep, if no transaction is waiting for one.
 pub const NEVER: u32 = u32::MAX;
 
-/// The state of a transaction as the log shows it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Standing {
-    Unknown,
-    Unconfirmed,
-    Replaced,
-    Confirmed(BlockHash, u32),
-    Conflicted(BlockHash, u32),
-    Abandoned,
-}
+/// The state of a transaction as the log shows it: the kind of its last entry, and the block that confirms it or conflicts
+/// with it.
+pub type Standing = (LogKind, Option<(BlockHash, u32)>);
 
-impl Standing {
-    pub fn kind(self) -> LogKind {
-        match self {
-            Self::Unknown => LogKind::Removed,
-            Self::Unconfirmed => LogKind::Seen,
-            Self::Replaced => LogKind::Replaced,
-            Self::Confirmed(..) => LogKind::Confirmed,
-            Self::Conflicted(..) => LogKind::Conflicted,
-            Self::Abandoned => LogKind::Abandoned,
-        }
-    }
-
-    pub fn block(self) -> Option<(BlockHash, u32)> {
-        match self {
-            Self::Confirmed(block, height) | Self::Conflicted(block, height) => Some((block, height)),
-            _ => None,
-        }
-    }
-}
+pub const UNKNOWN: Standing = (LogKind::Removed, None);
+pub const UNCONFIRMED: Standing = (LogKind::Seen, None);
 
 pub struct Note {
     pub txid: Txid,
@@ -103,11 +79,11 @@ pub fn microseconds() -> u64 {
 
 pub fn standing(t: &Tables, txn: &Reading<'_>, txid: &Txid, state: &TxState) -> Result<Standing> {
     Ok(match *state {
-        TxState::Confirmed { block, height, .. } => Standing::Confirmed(block, height),
-        TxState::Conflicted { block, height } => Standing::Conflicted(block, height),
-        TxState::Abandoned => Standing::Abandoned,
-        TxState::InMempool | TxState::Inactive if t.is_mempool_conflicted(txn, txid)? => Standing::Replaced,
-        TxState::InMempool | TxState::Inactive => Standing::Unconfirmed,
+        TxState::Confirmed { block, height, .. } => (LogKind::Confirmed, Some((block, height))),
+        TxState::Conflicted { block, height } => (LogKind::Conflicted, Some((block, height))),
+        TxState::Abandoned => (LogKind::Abandoned, None),
+        TxState::InMempool | TxState::Inactive if t.is_mempool_conflicted(txn, txid)? => (LogKind::Replaced, None),
+        TxState::InMempool | TxState::Inactive => UNCONFIRMED,
     })
 }
 

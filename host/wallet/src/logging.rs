@@ -1,10 +1,10 @@
 //! Writes of a wallet's log.
 
-use bitcoin::{BlockHash, Txid};
+use bitcoin::Txid;
 use outrigger_service::wallet::{LOG_DEPTH, LogKind, TxState, WalletTransaction};
 
 use super::error::Result;
-use super::log::{Note, Standing, due_height, due_key, log_number, microseconds, standing};
+use super::log::{Note, Standing, UNCONFIRMED, UNKNOWN, due_height, due_key, log_number, microseconds, standing};
 use super::store::rows::{LogRow, LogStateRow};
 use super::store::tables::{LOG_STATE, get};
 use super::write::Write;
@@ -28,7 +28,7 @@ impl Write<'_> {
 
     pub fn note_new(&mut self, row: &WalletTransaction) {
         if !self.log.has(&row.txid) {
-            self.log.add(row, Standing::Unknown);
+            self.log.add(row, UNKNOWN);
         }
     }
 
@@ -63,7 +63,7 @@ impl Write<'_> {
         Ok(Some(state.last))
     }
 
-    fn log_entry(&self, kind: LogKind, txid: Txid, place: Option<(BlockHash, u32)>) -> LogRow {
+    fn log_entry(&self, txid: Txid, (kind, place): Standing) -> LogRow {
         let (block, height) = place.unzip();
         LogRow { kind, txid, block, height, time: self.wallet.shared.node.time() }
     }
@@ -73,25 +73,25 @@ impl Write<'_> {
         let row = self.t.transaction_view(self.reads(), &txid)?;
         let (now, order_position) = match row {
             Some(row) => (standing(&self.t, self.reads(), &txid, &row.state)?, row.order_position),
-            None => (Standing::Unknown, note.order_position),
+            None => (UNKNOWN, note.order_position),
         };
-        if now == note.before && (!note.again || now == Standing::Unknown) {
+        if now == note.before && (!note.again || now == UNKNOWN) {
             return Ok(());
         }
         let mut reorganised = false;
-        if let Standing::Confirmed(block, height) = note.before
+        if let (LogKind::Confirmed, Some((block, height))) = note.before
             && now != note.before
         {
             self.delete(self.t.log_due, &due_key(height, note.order_position))?;
-            reorganised = now != Standing::Unknown;
+            reorganised = now != UNKNOWN;
             if reorganised {
-                entries.push(self.log_entry(LogKind::Reorganised, txid, Some((block, height))));
+                entries.push(self.log_entry(txid, (LogKind::Reorganised, Some((block, height)))));
             }
         }
-        if !reorganised || now != Standing::Unconfirmed {
-            entries.push(self.log_entry(now.kind(), txid, now.block()));
+        if !reorganised || now != UNCONFIRMED {
+            entries.push(self.log_entry(txid, now));
         }
-        if let Standing::Confirmed(_, height) = now {
+        if let (LogKind::Confirmed, Some((_, height))) = now {
             self.put(self.t.log_due, &due_key(height, order_position), &[])?;
         }
         Ok(())
@@ -111,7 +111,7 @@ impl Write<'_> {
         for key in due {
             let row = self.t.transaction_at(self.reads(), key.get(4..).unwrap_or_default())?;
             if let TxState::Confirmed { block, height, .. } = row.state {
-                entries.push(self.log_entry(LogKind::Deep, row.txid, Some((block, height))));
+                entries.push(self.log_entry(row.txid, (LogKind::Deep, Some((block, height)))));
             }
             self.delete(self.t.log_due, &key)?;
         }

@@ -29,15 +29,6 @@ enum ScriptContext {
     Witness,
 }
 
-/// `Invalid` is never ours, even if the wallet holds the keys.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Mine {
-    No,
-    WatchOnly,
-    Spendable,
-    Invalid,
-}
-
 /// The hash under which a witness script is stored: its HASH160, which is the RIPEMD160 of its witness program.
 pub fn witness_script_id(program: &[u8; 32]) -> [u8; 20] {
     ripemd160::Hash::hash(program).to_byte_array()
@@ -68,30 +59,27 @@ pub fn scripts_of_key(public_key: &[u8]) -> Vec<ScriptBuf> {
 }
 
 pub fn ownership(t: &Tables, txn: &Reading<'_>, script: &Script) -> Result<Ownership> {
-    Ok(match mine(t, txn, script, ScriptContext::Top)? {
-        Mine::Spendable => Ownership::Spendable,
-        Mine::WatchOnly => Ownership::WatchOnly,
-        Mine::No | Mine::Invalid => Ownership::None,
-    })
+    Ok(mine(t, txn, script, ScriptContext::Top)?.unwrap_or(Ownership::None))
 }
 
-fn mine(t: &Tables, txn: &Reading<'_>, script: &Script, context: ScriptContext) -> Result<Mine> {
+/// `None` for an invalid script, which is never ours, even if the wallet holds the keys.
+fn mine(t: &Tables, txn: &Reading<'_>, script: &Script, context: ScriptContext) -> Result<Option<Ownership>> {
     let held =
         |hash: &[u8; 20]| Ok::<_, super::error::WalletError>(t.imported_key(txn, hash)?.is_some_and(|k| k.private));
     let within = |hash: &[u8; 20], context| match t.imported_script(txn, hash)? {
         Some(known) => mine(t, txn, &known.script, context),
-        None => Ok(Mine::No),
+        None => Ok(Some(Ownership::None)),
     };
     let known_as_script =
         || Ok::<_, super::error::WalletError>(t.imported_script(txn, &hash160(script.as_bytes()))?.is_some());
     let found = match classify(script) {
         ScriptKind::PubKey { key } => {
             if context == ScriptContext::Witness && key.len() != COMPRESSED {
-                Mine::Invalid
+                None
             } else if held(&hash160(key))? {
-                Mine::Spendable
+                Some(Ownership::Spendable)
             } else {
-                Mine::No
+                Some(Ownership::None)
             }
         }
         ScriptKind::PubKeyHash { hash } => key_hash(t, txn, hash, context)?,
@@ -99,43 +87,43 @@ fn mine(t: &Tables, txn: &Reading<'_>, script: &Script, context: ScriptContext) 
             if context == ScriptContext::Top {
                 within(hash, ScriptContext::RedeemScript)?
             } else {
-                Mine::Invalid
+                None
             }
         }
         ScriptKind::WitnessV0KeyHash { hash } => match context {
-            ScriptContext::Witness => Mine::Invalid,
-            ScriptContext::Top if !known_as_script()? => Mine::No,
+            ScriptContext::Witness => None,
+            ScriptContext::Top if !known_as_script()? => Some(Ownership::None),
             _ => key_hash(t, txn, hash, ScriptContext::Witness)?,
         },
         ScriptKind::WitnessV0ScriptHash { hash } => match context {
-            ScriptContext::Witness => Mine::Invalid,
-            ScriptContext::Top if !known_as_script()? => Mine::No,
+            ScriptContext::Witness => None,
+            ScriptContext::Top if !known_as_script()? => Some(Ownership::None),
             _ => within(&witness_script_id(hash), ScriptContext::Witness)?,
         },
         ScriptKind::Multisig { keys, .. } if context != ScriptContext::Top => {
             if context == ScriptContext::Witness && keys.iter().any(|key| key.len() != COMPRESSED) {
-                Mine::Invalid
+                None
             } else {
                 let mut all = true;
                 for key in keys {
                     all = all && held(&hash160(key))?;
                 }
-                if all { Mine::Spendable } else { Mine::No }
+                if all { Some(Ownership::Spendable) } else { Some(Ownership::None) }
             }
         }
-        _ => Mine::No,
+        _ => Some(Ownership::None),
     };
-    if found == Mine::No && t.imported_watch.get(txn, &script_key(script))?.is_some() {
-        return Ok(Mine::WatchOnly);
+    if found == Some(Ownership::None) && t.imported_watch.get(txn, &script_key(script))?.is_some() {
+        return Ok(Some(Ownership::WatchOnly));
     }
     Ok(found)
 }
 
-fn key_hash(t: &Tables, txn: &Reading<'_>, hash: &[u8; 20], context: ScriptContext) -> Result<Mine> {
+fn key_hash(t: &Tables, txn: &Reading<'_>, hash: &[u8; 20], context: ScriptContext) -> Result<Option<Ownership>> {
     Ok(match t.imported_key(txn, hash)? {
-        Some(key) if context == ScriptContext::Witness && key.public_key.len() != COMPRESSED => Mine::Invalid,
-        Some(key) if key.private => Mine::Spendable,
-        _ => Mine::No,
+        Some(key) if context == ScriptContext::Witness && key.public_key.len() != COMPRESSED => None,
+        Some(key) if key.private => Some(Ownership::Spendable),
+        _ => Some(Ownership::None),
     })
 }
 

@@ -51,14 +51,6 @@ pub enum End {
     Aborted,
 }
 
-/// The end of a part.
-enum Stop {
-    Done,
-    /// The wallet has new scripts. The rest of the part must be searched for them, too.
-    Grown(Growth),
-    Aborted,
-}
-
 struct Chunk {
     findings: Findings,
     /// Whether it is the last of its unit.
@@ -111,23 +103,20 @@ impl Wallet {
                 continue;
             }
             row.next_height = Some(next);
-            let stop = match self.rescan_part(next..end, &mut row, &mut wanted, &mut show) {
+            let growth = match self.rescan_part(next..end, &mut row, &mut wanted, &mut show) {
                 Err(error) if error.is_unavailable() => {
                     tracing::warn!(wallet = self.name(), %error, "the rescan waits for the node");
                     self.wait_unless_aborted(&mut pause);
-                    Stop::Done
+                    Some(Growth::Held)
                 }
-                stop => {
+                growth => {
                     pause = RETRY_AFTER;
-                    stop?
+                    growth?
                 }
             };
             next = row.next_height.unwrap_or(end);
-            match stop {
-                Stop::Done => {}
-                Stop::Grown(growth) => wanted.extend(self, growth)?,
-                Stop::Aborted => return Ok(End::Aborted),
-            }
+            let Some(growth) = growth else { return Ok(End::Aborted) };
+            wanted.extend(self, growth)?;
         }
     }
 
@@ -156,13 +145,15 @@ impl Wallet {
         })
     }
 
+    /// Returns whether the wallet has new scripts, for which the rest of the part must be searched, too; `None` if the rescan was
+    /// aborted.
     fn rescan_part(
         &self,
         heights: Range<u32>,
         row: &mut RescanRow,
         wanted: &mut WatchedScripts,
         show: &mut Show,
-    ) -> Result<Stop> {
+    ) -> Result<Option<Growth>> {
         let units = heights.len().div_ceil(UNIT as usize);
         let threads = thread::available_parallelism()
             .map_or(1, std::num::NonZero::get)
@@ -170,7 +161,7 @@ impl Wallet {
             .min(units);
         // The threads share the set. A new script outside it ends the part.
         let set = wanted.lend();
-        let stop = thread::scope(|scope| {
+        let growth = thread::scope(|scope| {
             let mut receivers = Vec::with_capacity(threads);
             for first in 0..threads {
                 let (sender, receiver) = sync_channel(WAITING);
@@ -186,7 +177,7 @@ impl Wallet {
             self.write_chunks(chunks, row, wanted, show)
         });
         wanted.take_back(set);
-        stop
+        growth
     }
 
     /// Runs in a search thread, until all units are searched or the receiver of the results is dropped.
@@ -219,11 +210,11 @@ impl Wallet {
         row: &mut RescanRow,
         wanted: &mut WatchedScripts,
         show: &mut Show,
-    ) -> Result<Stop> {
+    ) -> Result<Option<Growth>> {
         let mut stored = Instant::now();
         while let Some(chunk) = chunks.next()? {
             if self.rescan.abort.load(Ordering::Relaxed) {
-                return Ok(Stop::Aborted);
+                return Ok(None);
             }
             let mut size = weight(&chunk);
             let mut batch = vec![chunk];
@@ -241,13 +232,13 @@ impl Wallet {
                 let growth = self.take_chunks(&batch, row, wanted)?;
                 stored = Instant::now();
                 if growth != Growth::Held {
-                    return Ok(Stop::Grown(growth));
+                    return Ok(Some(growth));
                 }
             }
             let millionths = show.progress(row.next_height.unwrap_or(0), self.rescan_last(row));
             self.rescan.millionths.store(millionths, Ordering::Relaxed);
         }
-        Ok(Stop::Done)
+        Ok(Some(Growth::Held))
     }
 }
 

@@ -25,6 +25,7 @@ use super::live::outgoing::OfferScope;
 use super::locks::CoinLock;
 use super::matching::{Match, Met, examine};
 use super::write::Write;
+use outrigger_base::contain::contain;
 
 /// Unconfirmed transactions are offered again after a random number of hours in this range, as Bitcoin Core does.
 const RESEND_HOURS: Range<u64> = 12..36;
@@ -208,6 +209,15 @@ impl Wallet {
         }
         self.plan_resend(wait);
         Ok(count)
+    }
+
+    /// [`Self::resubmit`]. Only logs a failure.
+    pub(crate) fn resend(&self, offered: OfferScope) {
+        contain("offering unconfirmed transactions again", || {
+            if let Err(error) = self.resubmit(offered, None) {
+                tracing::warn!(wallet = self.name(), %error, "unconfirmed transactions could not be offered again");
+            }
+        });
     }
 
     /// [`Self::resubmit`], then reads the mempool to learn which of them it accepted.

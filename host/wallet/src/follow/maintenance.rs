@@ -1,12 +1,12 @@
 //! The alarm thread. It never waits for the node, so wallets lock on time.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use super::alarms::{Alarm, Due};
 use super::thread::Follower;
 use crate::live::feed::Item;
 use crate::live::outgoing::OfferScope;
+use outrigger_base::contain::contain;
 
 /// How often maintenance stores positions that are far ahead of the stored ones, and frees the caches of idle wallets.
 const STORE_EVERY: Duration = Duration::from_secs(60);
@@ -17,9 +17,7 @@ impl Follower {
     pub(super) fn run_alarms(&self) {
         self.plan_maintenance();
         while let Some(alarm) = self.alarms.next() {
-            if catch_unwind(AssertUnwindSafe(|| self.ring(alarm))).is_err() {
-                tracing::error!("timed work on wallets panicked");
-            }
+            contain("timed work on wallets", || self.ring(alarm));
         }
     }
 

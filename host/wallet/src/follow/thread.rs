@@ -24,6 +24,7 @@ use crate::live::Wallet;
 use crate::live::feed::{Item, WaitOutcome};
 use crate::live::index::{Index, WalletNumber};
 use crate::reorganisations::Reorganisations;
+use outrigger_base::contain::contain;
 use outrigger_node::NodeEvent;
 
 /// The longest queue of events. Beyond it, the wallets read the chain and the mempool instead.
@@ -244,21 +245,14 @@ impl Follower {
             // Once the node is back, all wallets offer their transactions anyway.
             let is_away = shared.node.link().is_some_and(|link| !link.reached);
             let Some(wallet) = self.get(slot).filter(|_| !is_away) else { continue };
-            match catch_unwind(AssertUnwindSafe(|| wallet.resubmit(offered, None))) {
-                Ok(Ok(_)) => {}
-                Ok(Err(error)) => {
-                    tracing::warn!(wallet = wallet.name(), %error, "unconfirmed transactions cannot be offered again");
-                }
-                Err(_) => tracing::error!(wallet = wallet.name(), "offering unconfirmed transactions again failed"),
-            }
+            wallet.resend(offered);
         }
     }
 
     fn run_scrubs(&self) {
         while let Some((slot, pause)) = self.scrubs.next() {
-            let Some(wallet) = self.get(slot) else { continue };
-            if catch_unwind(AssertUnwindSafe(|| wallet.scrub_or_plan(pause))).is_err() {
-                tracing::error!(wallet = wallet.name(), "removing a former key from the wallet's file failed");
+            if let Some(wallet) = self.get(slot) {
+                contain("removing a former key from a wallet's file", || wallet.scrub_or_plan(pause));
             }
         }
     }

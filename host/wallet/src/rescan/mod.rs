@@ -126,11 +126,7 @@ impl Wallet {
         let mut outcome = RescanOutcome::Unreadable { block_time: 0 };
         let (mut last_height, mut widened) = (None, false);
         contain("a rescan", || outcome = self.rescan_outcome(row, &mut last_height, &mut widened));
-        contain("offering unconfirmed transactions again", || {
-            if let Err(error) = self.resubmit(OfferScope::All, None) {
-                tracing::warn!(wallet = self.name(), %error, "unconfirmed transactions could not be offered again");
-            }
-        });
+        self.resend(OfferScope::All);
         self.rescan.state.lock().stage = Stage::Idle;
         let wallet = self.name.clone();
         (self.shared.sink)(Event::RescanFinished { wallet, rescan, outcome, last_height, widened });

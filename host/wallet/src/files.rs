@@ -256,16 +256,15 @@ fn read<T: DeserializeOwned + Default>(dir: &Path, name: &str, list: &'static st
     }
 }
 
-/// Adds a wallet to the load list `names`, or removes it. The file is replaced atomically.
-pub fn set_load_on_startup(dir: &Path, names: &mut Vec<String>, name: &str, load: bool) -> Result<()> {
+/// Adds a wallet to the load list, or removes it. The file is replaced atomically.
+pub fn set_load_on_startup(dir: &Path, name: &str, load: bool) -> Result<()> {
+    let mut names = load_list(dir)?;
     if names.iter().any(|other| other == name) == load {
         return Ok(());
     }
-    let others = names.iter().filter(|other| *other != name).cloned();
-    let changed: Vec<String> = others.chain(load.then(|| name.to_owned())).collect();
-    replace(dir, LOAD_FILE, &changed)?;
-    *names = changed;
-    Ok(())
+    names.retain(|other| other != name);
+    names.extend(load.then(|| name.to_owned()));
+    replace(dir, LOAD_FILE, &names)
 }
 
 /// Replaces a file atomically: writes it under another name, then renames it.
@@ -361,11 +360,9 @@ mod tests {
     #[test]
     fn the_load_list_keeps_its_order_and_has_no_name_twice() {
         let dir = tempfile::tempdir().unwrap();
-        let mut names = Vec::new();
         for (name, load) in [("b", true), ("a", true), ("b", true), ("c", true), ("a", false)] {
-            set_load_on_startup(dir.path(), &mut names, name, load).unwrap();
-            assert_eq!(load_list(dir.path()).unwrap(), names);
+            set_load_on_startup(dir.path(), name, load).unwrap();
         }
-        assert_eq!(names, ["b", "c"]);
+        assert_eq!(load_list(dir.path()).unwrap(), ["b", "c"]);
     }
 }

@@ -81,20 +81,15 @@ impl WalletManager {
 
     /// Creates a wallet with its initial keys, atomically.
     fn make(&self, folder: &Path, options: &CreateOptions) -> Result<Wallet> {
-        self.make_file(folder, |store| Wallet::initialise(options, store, self.shared.clone()))?;
-        let store = Store::open(folder, &self.shared.settings)?;
-        Wallet::new(options.name.clone(), store, self.shared.clone())
-    }
-
-    /// Creates a wallet's file, filled by `fill`, atomically.
-    pub(super) fn make_file(&self, folder: &Path, fill: impl FnOnce(Store) -> Result<Wallet>) -> Result<()> {
         outrigger_disk::make_by(folder, |making| {
             let store = Store::create(making, making, &self.shared.settings)?;
             let closing = store.env.closing();
-            fill(store).map(|wallet| self.follower.remove(&wallet))?;
+            Wallet::initialise(options, store, self.shared.clone()).map(|wallet| self.follower.remove(&wallet))?;
             closing.wait_timeout(CLOSING_PATIENCE);
-            Ok(())
-        })
+            Ok::<(), WalletError>(())
+        })?;
+        let store = Store::open(folder, &self.shared.settings)?;
+        Wallet::new(options.name.clone(), store, self.shared.clone())
     }
 
     pub fn load(&self, name: String, load_on_startup: Option<bool>) -> ServiceResult<Vec<String>> {
@@ -139,8 +134,22 @@ impl WalletManager {
         }
         self.check_files(0)?;
         self.wait_closed(name, &folder)?;
-        let store = recognised(Store::open(&folder, &self.shared.settings), &folder)?;
-        Ok(Arc::new(Wallet::of_chain(name.to_owned(), store, self.shared.clone())?))
+        Ok(Arc::new(self.open_store(name, &folder)?))
+    }
+
+    /// The wallet of a file. Fails with bitcoind's message if it is not recognised.
+    fn open_store(&self, name: &str, folder: &Path) -> ServiceResult<Wallet> {
+        let store = match Store::open(folder, &self.shared.settings) {
+            Err(WalletError::Store(StoreError::BadFile { fault: Fault::Foreign, .. })) => {
+                return Err(cannot_load(folder, &WalletError::NotAWallet.to_string()));
+            }
+            Err(
+                error @ (WalletError::NotAWallet
+                | WalletError::Store(StoreError::OtherLayout { .. } | StoreError::BadFile { .. })),
+            ) => return Err(cannot_load(folder, &error.to_string())),
+            opened => opened?,
+        };
+        Ok(Wallet::of_chain(name.to_owned(), store, self.shared.clone())?)
     }
 
     /// Loads the wallets of the load list together. A wallet that fails to load is logged and skipped.
@@ -198,7 +207,9 @@ impl WalletManager {
         self.check_files(0)?;
         self.wait_closed(&name, &folder)?;
         files::make_folder(&self.dir, &name)?;
-        let unpacked = self.unpack(&name, backup, &folder).and_then(|wallet| guarded(&wallet).map(|()| wallet));
+        let unpacked = backup::unpack(backup, &folder).map_err(ServiceError::from);
+        let unpacked = unpacked.and_then(|()| self.open_store(&name, &folder));
+        let unpacked = unpacked.and_then(|wallet| guarded(&wallet).map(|()| wallet));
         let wallet = Arc::new(unpacked.inspect_err(|_| files::discard(&folder))?);
         let warnings = self.start_new(wallet, &folder)?;
         self.set_load_on_startup(&name, load_on_startup)?;
@@ -211,12 +222,6 @@ impl WalletManager {
             files::check_normal(name)?;
         }
         Ok(files::folder(&self.dir, name)?)
-    }
-
-    fn unpack(&self, name: &str, backup: fs::File, folder: &Path) -> ServiceResult<Wallet> {
-        backup::unpack(backup, folder)?;
-        let store = recognised(Store::open(folder, &self.shared.settings), folder)?;
-        Ok(Wallet::of_chain(name.to_owned(), store, self.shared.clone())?)
     }
 
     /// [`Self::start`] for a wallet that was just created in `folder`. A failure leaves nothing there.
@@ -325,14 +330,10 @@ impl WalletManager {
         Ok(())
     }
 
-    pub(super) fn set_load_on_startup(&self, name: &str, load: Option<bool>) -> ServiceResult<()> {
+    fn set_load_on_startup(&self, name: &str, load: Option<bool>) -> ServiceResult<()> {
         let Some(load) = load else { return Ok(()) };
-        let mut list = self.list.lock();
-        let names = match &mut *list {
-            Some(names) => names,
-            none => none.insert(files::load_list(&self.dir)?),
-        };
-        Ok(files::set_load_on_startup(&self.dir, names, name, load)?)
+        let _list = self.list.lock();
+        Ok(files::set_load_on_startup(&self.dir, name, load)?)
     }
 
     /// Fails if the process may not open the files of one more wallet, besides [`OTHER_FILES`]. `opened` wallets have open
@@ -362,18 +363,4 @@ fn cannot_load(folder: &Path, why: &str) -> ServiceError {
     let path = folder.display();
     let detail = format!("Wallet file verification failed. Failed to load database path '{path}'. {why}");
     ServiceError::new(ErrorKind::WalletNotLoaded, detail)
-}
-
-/// Maps the errors of an unrecognised store to bitcoind's message.
-pub(super) fn recognised(opened: Result<Store>, folder: &Path) -> ServiceResult<Store> {
-    match opened {
-        Err(WalletError::Store(StoreError::BadFile { fault: Fault::Foreign, .. })) => {
-            Err(cannot_load(folder, &WalletError::NotAWallet.to_string()))
-        }
-        Err(
-            error @ (WalletError::NotAWallet
-            | WalletError::Store(StoreError::OtherLayout { .. } | StoreError::BadFile { .. })),
-        ) => Err(cannot_load(folder, &error.to_string())),
-        other => Ok(other?),
-    }
 }

@@ -56,8 +56,8 @@ pub struct WalletManager {
     pub(super) reserved_names: Mutex<ReservedNames>,
     /// Notified when the search of a file for former keys ends.
     pub(super) searched: Condvar,
-    /// The wallets to load at startup, once read. Locked while the list changes.
-    pub(super) list: Mutex<Option<Vec<String>>>,
+    /// Locked while the list of the wallets to load at startup changes.
+    pub(super) list: Mutex<()>,
     /// Wallets of that list that failed to load and have not been loaded since.
     pub(super) missing: Mutex<BTreeSet<String>>,
     /// Whether the mempool has accepted a transaction from a wallet at load.

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use bitcoin::Txid;
 use outrigger_node::NodeEvent;
 use outrigger_service::events::MAX_REORGANISED;
-use parking_lot::Mutex;
 
 #[derive(Default)]
 pub(super) struct Reorganisations {
@@ -42,10 +41,6 @@ impl Reorganisations {
     }
 }
 
-/// The rewinds of a wallet since it was last at the tip.
-#[derive(Default)]
-pub(super) struct Retreat(Mutex<RemovedBlocks>);
-
 /// Blocks, and the wallet's transactions, that left the chain.
 #[derive(Default)]
 pub(super) struct RemovedBlocks {
@@ -55,16 +50,11 @@ pub(super) struct RemovedBlocks {
     pub(super) transactions: Vec<Txid>,
 }
 
-impl Retreat {
-    pub(super) fn note(&self, blocks: u32, transactions: &BTreeSet<Txid>) {
-        let mut undone = self.0.lock();
-        undone.blocks = undone.blocks.saturating_add(blocks);
-        undone.count += transactions.len();
-        let room = MAX_REORGANISED.saturating_sub(undone.transactions.len());
-        undone.transactions.extend(transactions.iter().take(room));
-    }
-
-    pub(super) fn take(&self) -> RemovedBlocks {
-        std::mem::take(&mut self.0.lock())
+impl RemovedBlocks {
+    pub(super) fn note(&mut self, blocks: u32, transactions: &BTreeSet<Txid>) {
+        self.blocks = self.blocks.saturating_add(blocks);
+        self.count += transactions.len();
+        let room = MAX_REORGANISED.saturating_sub(self.transactions.len());
+        self.transactions.extend(transactions.iter().take(room));
     }
 }

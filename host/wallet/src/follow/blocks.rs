@@ -93,13 +93,13 @@ impl Wallet {
         let blocks = self.synced().height.saturating_sub(to.height);
         if self.feed.position().top <= to.height {
             self.feed.stand_at(synced_at(to));
-            self.retreat.note(blocks, &BTreeSet::new());
+            self.retreat.lock().note(blocks, &BTreeSet::new());
             return Ok(());
         }
         let undone = self.write_in(&guard, |write| write.undo_to(to))?;
         self.feed.set_top(self.store.tables.top(&*self.store.read()?)?);
         drop(guard);
-        self.retreat.note(blocks, &undone);
+        self.retreat.lock().note(blocks, &undone);
         self.find_in_mempool(undone)
     }
 

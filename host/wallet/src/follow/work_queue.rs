@@ -180,7 +180,7 @@ impl Wallet {
         if self.synced().hash != self.shared.node.tip().hash {
             return;
         }
-        let RemovedBlocks { blocks, count, transactions } = self.retreat.take();
+        let RemovedBlocks { blocks, count, transactions } = std::mem::take(&mut *self.retreat.lock());
         let is_deep = self.shared.settings.reorganisation_notice.is_some_and(|notice| blocks >= notice);
         if is_deep && count > 0 {
             let message = "a deep reorganisation took the wallet's transactions out of the chain";

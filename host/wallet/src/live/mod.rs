@@ -28,7 +28,7 @@ use super::guards::Guarded;
 use super::labels::Labels;
 use super::latest::Latest;
 use super::log::next_due;
-use super::reorganisations::Retreat;
+use super::reorganisations::RemovedBlocks;
 use super::store::Store;
 use super::store::tables::PLAINTEXT_KEY;
 use super::sums::Sums;
@@ -76,8 +76,8 @@ pub struct Wallet {
     pub(super) lag: Mutex<Option<Lag>>,
     /// Transactions on their way to the node. Never locked during a query to the node.
     pub(super) outgoing: Mutex<Outgoing>,
-    /// Rewinds that are not announced yet.
-    pub(super) retreat: Retreat,
+    /// The rewinds since the wallet was last at the tip.
+    pub(super) retreat: Mutex<RemovedBlocks>,
     pub(super) attempts: Arc<UnlockAttempts>,
     /// Whether a former secret remained in the file after the last attempt to remove it.
     pub(super) scrub_pending: AtomicBool,
@@ -123,7 +123,7 @@ impl Wallet {
             write_lock: Mutex::new(()),
             lag: Mutex::new(None),
             outgoing: Mutex::default(),
-            retreat: Retreat::default(),
+            retreat: Mutex::default(),
             scrub_pending: AtomicBool::new(false),
             scrubbing: Mutex::new(()),
             entries: AtomicU64::new(0),

@@ -72,7 +72,7 @@ fn a_history_row_has_all_stored_fields_of_a_payment() -> Outcome {
     let [row] = tester
         .history(HistoryRange::Confirmed { from_height: height + 1 }, false, 5)?
         .try_into()
-        .map_err(|rows: Vec<_>| Failure(format!("{} rows in block {coinbase}", rows.len())))?;
+        .map_err(|rows: Vec<_>| Failure::from(format!("{} rows in block {coinbase}", rows.len())))?;
     let row = row.transaction.0;
     same("a coinbase spends nothing", (row.coinbase, row.inputs), (true, Vec::new()))
 }

@@ -18,7 +18,7 @@ fn ownership(tester: &Tester, script: &ScriptBuf) -> Result<Ownership, Failure> 
 }
 
 pub(super) fn at(text: &str, index: u32) -> Result<ScriptBuf, Failure> {
-    let failure = |error: &dyn std::fmt::Display| Failure(error.to_string());
+    let failure = |error: &dyn std::fmt::Display| Failure::from(error.to_string());
     let parsed = Descriptor::parse(text, bitcoin::Network::Regtest, Checksum::Optional).map_err(|e| failure(&e))?;
     let expansion = some("the descriptor", parsed.first())?.expand(index).map_err(|error| failure(&error))?;
     some("its script", expansion.scripts.into_iter().next().map(|script| script.script_pubkey))

@@ -17,31 +17,10 @@ mod states;
 mod tester;
 mod wallets;
 
-use outrigger_service::ServiceError;
-use outrigger_service::wire::WireError;
 #[cfg(doc)]
 use outrigger_service::{Signer, Wallet};
 
 /// Names the violated rule.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Failure(pub String);
-
-impl From<ServiceError> for Failure {
-    fn from(error: ServiceError) -> Self {
-        Self(format!("refused with {error}"))
-    }
-}
-
-impl From<WireError> for Failure {
-    fn from(error: WireError) -> Self {
-        Self(format!("an answer is damaged: {error}"))
-    }
-}
-
-impl From<secp256k1::Error> for Failure {
-    fn from(error: secp256k1::Error) -> Self {
-        Self(format!("a key or signature is malformed: {error}"))
-    }
-}
+pub type Failure = Box<dyn std::error::Error>;
 
 pub type Outcome = Result<(), Failure>;

@@ -58,7 +58,7 @@ fn what_is_sent_is_stored_before_the_node_is_asked() -> Outcome {
     let answer =
         some("an answer", send_with(tester, &payment, &[("to", "landlord"), ("comment", "rent"), ("x", "")])?)?;
     holds("it is accepted", matches!(answer, Admission::Accepted { txid: accepted, .. } if accepted == txid))?;
-    let (row, coins) = seen.recv().map_err(|error| Failure(error.to_string()))?;
+    let (row, coins) = seen.recv()?;
     let texts = |row: &outrigger_service::wallet::WalletTransaction| row.metadata.clone();
     let expected = [("comment", "rent"), ("to", "landlord")].map(|(key, text)| (key.to_owned(), text.to_owned()));
     same("its texts", texts(&row), expected.to_vec())?;

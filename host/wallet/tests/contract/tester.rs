@@ -51,7 +51,7 @@ pub fn becomes(what: &str, holds: impl Fn() -> bool) -> Outcome {
     let begun = Instant::now();
     while !holds() {
         if begun.elapsed() > PATIENCE {
-            return Err(Failure(format!("timed out before this held: {what}")));
+            return Err(Failure::from(format!("timed out before this held: {what}")));
         }
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -59,22 +59,26 @@ pub fn becomes(what: &str, holds: impl Fn() -> bool) -> Outcome {
 }
 
 pub fn same<T: PartialEq + Debug>(what: &str, found: T, expected: T) -> Outcome {
-    if found == expected { Ok(()) } else { Err(Failure(format!("{what}: found {found:?}, expected {expected:?}"))) }
+    if found == expected {
+        Ok(())
+    } else {
+        Err(Failure::from(format!("{what}: found {found:?}, expected {expected:?}")))
+    }
 }
 
 pub fn holds(what: &str, holds: bool) -> Outcome {
-    if holds { Ok(()) } else { Err(Failure(format!("this does not hold: {what}"))) }
+    if holds { Ok(()) } else { Err(Failure::from(format!("this does not hold: {what}"))) }
 }
 
 pub fn refused<T: Debug>(what: &str, answer: ServiceResult<T>, kind: ErrorKind) -> Outcome {
     match answer {
         Err(error) if error.kind == kind => Ok(()),
-        other => Err(Failure(format!("{what}: found {other:?}, expected the error {kind:?}"))),
+        other => Err(Failure::from(format!("{what}: found {other:?}, expected the error {kind:?}"))),
     }
 }
 
 pub fn some<T>(what: &str, found: Option<T>) -> Result<T, Failure> {
-    found.ok_or_else(|| Failure(format!("{what} is missing")))
+    found.ok_or_else(|| Failure::from(format!("{what} is missing")))
 }
 
 impl Tester {
@@ -349,7 +353,7 @@ fn all<T>(limit: u32, mut read: impl FnMut(Option<Blob>) -> Result<Page<T>, Fail
             next => after = next,
         }
     }
-    Err(Failure("a list has too many batches".into()))
+    Err("a list has too many batches".into())
 }
 
 /// The private key whose 32 bytes are all `number`.
@@ -374,8 +378,7 @@ pub fn p2pkh(number: u8) -> Result<ScriptBuf, Failure> {
 }
 
 pub fn master(number: u8) -> Result<String, Failure> {
-    let master = Xpriv::new_master(Network::Regtest, &[number; 32]);
-    Ok(master.map_err(|error| Failure(error.to_string()))?.to_string())
+    Ok(Xpriv::new_master(Network::Regtest, &[number; 32])?.to_string())
 }
 
 /// Imports [`key`] `number` as `wpkh`, with the number as its label.

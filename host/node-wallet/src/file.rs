@@ -3,15 +3,16 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
+use bitcoin::hashes::Hash;
 use bitcoin::p2p::Magic;
-use bitcoin::{Address, Network, OutPoint, Transaction};
+use bitcoin::{Address, Network, OutPoint, Transaction, Txid};
 use outrigger_descriptor::checksum;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use zeroize::Zeroizing;
 
 use crate::error::FileError;
 use crate::keys::{PrivateKeys, open_master_key, open_private_key};
-use crate::record::{self, DescriptorId, DescriptorRecord, MasterKey, Record, State};
+use crate::record::{self, DescriptorId, DescriptorRecord, MasterKey, Reader, State, TransactionRecord};
 use crate::{Active, Coin, Comment, Content, Descriptor};
 
 /// `WALLET_FLAG_AVOID_REUSE` and other wallet flags.
@@ -26,6 +27,11 @@ pub fn read(path: &Path, passphrase: impl FnOnce() -> Option<Zeroizing<String>>)
     let records = Records::read(path)?;
     let keys = records.open_keys(passphrase)?;
     Ok(records.into_content(&keys))
+}
+
+/// Whether a record can be parsed.
+pub fn is_readable(key: &[u8], value: &[u8]) -> bool {
+    Records::default().take(key, value).is_ok()
 }
 
 #[derive(Default)]
@@ -82,43 +88,73 @@ impl Records {
         while let Some(row) = rows.next()? {
             let (key, value) = (row.get_ref(0)?.as_blob(), row.get_ref(1)?.as_blob());
             let (Ok(key), Ok(value)) = (key, value) else { return Err(FileError::NotAWallet) };
-            let record = record::read(key, value);
-            records.take(record.map_err(|error| FileError::Record { kind: record::kind(key), error })?);
+            records.take(key, value).map_err(|error| FileError::Record { kind: record::kind(key), error })?;
         }
         Ok(records)
     }
 
-    fn take(&mut self, record: Record) {
-        match record {
-            Record::Flags(flags) => self.flags = flags,
-            Record::Descriptor(descriptor) => self.descriptors.push(descriptor),
-            Record::Key { public, secret, .. } => self.keys.push((public, secret)),
-            Record::EncryptedKey { public, sealed, .. } => self.encrypted.push((public, sealed)),
-            Record::MasterKey(master) => self.master_keys.push(master),
-            Record::Active { descriptor, is_change } => {
-                self.active.insert(descriptor, if is_change { Active::Change } else { Active::Receiving });
+    /// Adds a record. Fails if a record of a known kind is malformed.
+    fn take(&mut self, key: &[u8], value: &[u8]) -> record::Result<()> {
+        let (mut key, mut value) = (Reader(key), Reader(value));
+        match key.text()?.as_str() {
+            // `WalletFlags`.
+            "flags" => self.flags = u64::from_le_bytes(value.array()?),
+            "walletdescriptor" => self.descriptors.push(DescriptorRecord {
+                id: key.array()?,
+                text: value.text()?,
+                timestamp: u64::from_le_bytes(value.array()?),
+                next_index: value.index()?,
+                range: (value.index()?, value.index()?),
+            }),
+            "walletdescriptorkey" => {
+                let _: DescriptorId = key.array()?;
+                self.keys.push((key.bytes()?.to_vec(), record::secret(value.bytes()?)?));
             }
-            Record::Label { address, label } => self.content.labels.push((address, label)),
-            Record::Used { address } => {
-                self.used.insert(address);
+            "walletdescriptorckey" => {
+                let _: DescriptorId = key.array()?;
+                self.encrypted.push((key.bytes()?.to_vec(), value.bytes()?.to_vec()));
             }
-            Record::Transaction { transaction, state, comment, to, received } => {
-                let txid = transaction.compute_txid();
-                self.content.transactions.push(txid);
-                self.content.received.push((txid, received.into()));
-                if !comment.is_empty() || !to.is_empty() {
-                    self.content.comments.push(Comment { txid, comment, to });
+            "mkey" => self.master_keys.push(MasterKey {
+                sealed: value.bytes()?.to_vec(),
+                salt: value.bytes()?.to_vec(),
+                method: value.u32()?,
+                iterations: value.u32()?,
+            }),
+            "activeexternalspk" => {
+                self.active.insert(value.array()?, Active::Receiving);
+            }
+            "activeinternalspk" => {
+                self.active.insert(value.array()?, Active::Change);
+            }
+            "name" => self.content.labels.push((key.text()?, value.text()?)),
+            "tx" => self.take_transaction(record::transaction(&mut value)?),
+            "destdata" => {
+                // An address whose coins were spent while the wallet avoided reuse.
+                let address = key.text()?;
+                if key.text()? == "used" {
+                    self.used.insert(address);
                 }
-                match state {
-                    State::Confirmed => self.confirmed.push(*transaction),
-                    State::Pending => {
-                        self.content.pending.extend(transaction.input.iter().map(|input| input.previous_output))
-                    }
-                    State::Dead => {}
-                }
             }
-            Record::Locked(outpoint) => self.content.locked.push(outpoint),
-            Record::Other => {}
+            "lockedutxo" => {
+                self.content.locked.push(OutPoint { txid: Txid::from_byte_array(key.array()?), vout: key.u32()? });
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn take_transaction(&mut self, record: TransactionRecord) {
+        let TransactionRecord { transaction, state, comment, to, received } = record;
+        let txid = transaction.compute_txid();
+        self.content.transactions.push(txid);
+        self.content.received.push((txid, received.into()));
+        if !comment.is_empty() || !to.is_empty() {
+            self.content.comments.push(Comment { txid, comment, to });
+        }
+        match state {
+            State::Confirmed => self.confirmed.push(transaction),
+            State::Pending => self.content.pending.extend(transaction.input.iter().map(|input| input.previous_output)),
+            State::Dead => {}
         }
     }
 
@@ -181,5 +217,51 @@ impl Records {
             Descriptor { text: private, timestamp, range, next_index, active: active.get(&id).copied() }
         };
         Content { descriptors: self.descriptors.into_iter().map(descriptor).collect(), coins, ..self.content }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{NOT_UTF8, OUT_OF_RANGE, SHORT};
+
+    fn text(text: &str) -> Vec<u8> {
+        [&[u8::try_from(text.len()).unwrap()], text.as_bytes()].concat()
+    }
+
+    #[test]
+    fn a_descriptor_is_read_and_a_short_one_refused() {
+        let key = [text("walletdescriptor"), vec![7; 32]].concat();
+        let value = [
+            text("raw(51)#abcdefgh"),
+            9_u64.to_le_bytes().to_vec(),
+            3_i32.to_le_bytes().to_vec(),
+            0_i32.to_le_bytes().to_vec(),
+            1000_i32.to_le_bytes().to_vec(),
+        ]
+        .concat();
+        let expected = DescriptorRecord {
+            id: [7; 32],
+            text: "raw(51)#abcdefgh".to_owned(),
+            timestamp: 9,
+            next_index: 3,
+            range: (0, 1000),
+        };
+        let mut records = Records::default();
+        records.take(&key, &value).unwrap();
+        assert_eq!(records.descriptors, [expected]);
+        for length in 0..value.len() {
+            assert_eq!(records.take(&key, &value[..length]), Err(SHORT), "{length}");
+        }
+        let negative = [&value[..value.len() - 4], &(-1_i32).to_le_bytes()].concat();
+        assert_eq!(records.take(&key, &negative), Err(OUT_OF_RANGE));
+    }
+
+    #[test]
+    fn a_record_of_another_kind_is_skipped_and_a_record_without_a_kind_refused() {
+        let mut records = Records::default();
+        assert_eq!(records.take(&text("bestblock"), &[]), Ok(()));
+        assert_eq!(records.take(&[], &[]), Err(SHORT));
+        assert_eq!(records.take(&[2, 0xff, 0xff], &[]), Err(NOT_UTF8));
     }
 }

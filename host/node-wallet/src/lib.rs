@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 pub use error::FileError;
-pub use file::read;
+pub use file::{is_readable, read};
 
 #[derive(Default, Debug)]
 pub struct Content {
@@ -77,9 +77,4 @@ pub struct Comment {
     pub comment: String,
     /// `comment_to`; may be empty.
     pub to: String,
-}
-
-/// Whether a record can be parsed.
-pub fn is_readable(key: &[u8], value: &[u8]) -> bool {
-    record::read(key, value).is_ok()
 }

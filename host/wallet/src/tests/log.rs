@@ -1,11 +1,10 @@
 use bitcoin::{OutPoint, Transaction, Txid};
 use outrigger_service::wallet::{LogCategory, LogEntry, LogKind, WalletLog};
 
-use super::{Harness, SUBSIDY, elsewhere, foreign, scratch, spend};
+use super::{Harness, SUBSIDY, elsewhere, foreign, spend};
 use crate::log::NEVER;
 use crate::store::tables::{LOG_STATE, get};
 use crate::write::Write;
-use outrigger_node::Removal;
 
 fn log(harness: &Harness) -> WalletLog {
     let (mut all, mut after) = (Vec::new(), 0);
@@ -28,34 +27,6 @@ fn news(harness: &Harness, seen: &mut u64) -> Vec<(LogKind, Txid, Option<u32>)> 
 
 fn id(transaction: &Transaction) -> Txid {
     transaction.compute_txid()
-}
-
-#[test]
-fn the_log_has_each_change_of_a_transactions_state() {
-    let harness = Harness::with_wallet();
-    let (script, mut seen) = (harness.address(Some("rent")), 0);
-    let (paid, twice) = (spend(&[elsewhere(1)], &[(&script, 7)]), spend(&[elsewhere(1)], &[(&foreign(1), 7)]));
-    harness.accept(&paid);
-    assert_eq!(news(&harness, &mut seen), [(LogKind::Seen, id(&paid), None)]);
-    harness.accept(&twice);
-    assert_eq!(news(&harness, &mut seen), [(LogKind::Replaced, id(&paid), None)]);
-    harness.take_out(id(&twice), Removal::Dropped);
-    assert_eq!(news(&harness, &mut seen), [(LogKind::Seen, id(&paid), None)]);
-    harness.mine(vec![paid.clone()]);
-    assert_eq!(news(&harness, &mut seen), [(LogKind::Confirmed, id(&paid), Some(1))]);
-    harness.disconnect();
-    assert_eq!(news(&harness, &mut seen), [(LogKind::Reorganised, id(&paid), Some(1))]);
-    harness.accept(&twice);
-    assert_eq!(news(&harness, &mut seen), [(LogKind::Replaced, id(&paid), None)]);
-    harness.mine(vec![twice]);
-    assert_eq!(news(&harness, &mut seen), [(LogKind::Conflicted, id(&paid), Some(1))]);
-    harness.disconnect();
-    assert_eq!(news(&harness, &mut seen), [(LogKind::Seen, id(&paid), None)]);
-    harness.view().wallet().abandon(id(&paid)).unwrap();
-    assert_eq!(news(&harness, &mut seen), [(LogKind::Abandoned, id(&paid), None)]);
-    harness.view().wallet().remove_transaction(id(&paid)).unwrap();
-    assert_eq!(news(&harness, &mut seen), [(LogKind::Removed, id(&paid), None)]);
-    assert!(log(&harness).entries.iter().all(|entry| entry.payments.is_empty()));
 }
 
 #[test]
@@ -192,26 +163,6 @@ fn the_log_drops_the_oldest_entries_and_says_so() {
     assert_eq!(drop(u64::MAX, 5), (vec![], numbers[4]));
     harness.accept(&spend(&[elsewhere(6)], &[(&script, 7)]));
     assert!(log(&harness).entries[0].number > numbers[4]);
-}
-
-#[test]
-fn a_restored_wallet_gives_no_number_again() {
-    let harness = Harness::with_wallet();
-    let script = harness.address(Some(""));
-    harness.accept(&spend(&[elsewhere(1)], &[(&script, 7)]));
-    let folder = scratch();
-    let file = folder.path().join("backup");
-    harness.view().wallet().backup(&file, &None).unwrap();
-    harness.accept(&spend(&[elsewhere(2)], &[(&script, 7)]));
-    let lost = log(&harness);
-    harness.manager.unload("w".into(), None).unwrap();
-    std::fs::remove_dir_all(harness.dir.path().join("w")).unwrap();
-    harness.manager.restore("w".into(), &file, &None, None, &|_| Ok(())).unwrap();
-    let restored = log(&harness);
-    assert_eq!(restored.entries[0], lost.entries[0]);
-    // The second payment is still in the mempool.
-    assert_eq!(restored.entries[1].txid, lost.entries[1].txid);
-    assert!(restored.entries[1].number > lost.last);
 }
 
 #[test]

@@ -7,25 +7,6 @@ use outrigger_service::wallet::{AddressType, HistoryRange};
 use outrigger_service::wire::Secret;
 
 #[test]
-fn the_wallet_of_a_call_is_the_named_or_the_only_one() -> Outcome {
-    let tester = &Tester::new();
-    let name = |wallet: Option<&str>| tester.of(wallet, |host, scope| host.wallet.info(scope).map(|info| info.name));
-    refused("none is loaded", name(None), ErrorKind::NoWallet)?;
-    refused("one is named, and none loaded", name(Some("a")), ErrorKind::WalletNotLoaded)?;
-    tester.try_create("a", |_| {})?;
-    same("the only one", name(None)?, "a".into())?;
-    tester.try_create("b", |_| {})?;
-    refused("there are two", name(None), ErrorKind::WalletNotSpecified)?;
-    same("the named one", name(Some("b"))?, "b".into())?;
-    refused("another is named", name(Some("c")), ErrorKind::WalletNotLoaded)?;
-    let written = tester.of(None, |host, scope| host.book.set_label(scope, foreign(1), "x".into()));
-    refused("a write without a name", written, ErrorKind::WalletNotSpecified)?;
-    tester.unload("a")?;
-    same("the one that is left", name(None)?, "b".into())?;
-    refused("one that was unloaded", name(Some("a")), ErrorKind::WalletNotLoaded)
-}
-
-#[test]
 fn what_a_wallet_holds_outlives_its_unloading() -> Outcome {
     let tester = &Tester::with(|options| options.avoid_reuse = true)?;
     tester.take(single(1)?)?;

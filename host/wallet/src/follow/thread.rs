@@ -40,8 +40,6 @@ struct LoadedWallets {
 #[derive(Default)]
 struct Inbox {
     events: VecDeque<Item>,
-    queued: u64,
-    passed: u64,
     /// A tip that a call has seen before its event.
     seen: Option<BlockHash>,
     stopping: bool,
@@ -64,7 +62,7 @@ pub struct Follower {
     inbox: Mutex<Inbox>,
     arrived: Condvar,
     moved: Condvar,
-    /// Mirrors of the inbox's counters, to be read without its lock.
+    /// Counters of all queued events, and of those compared with the wallets. Changed under the lock of `inbox`.
     queued: AtomicU64,
     passed: AtomicU64,
     pub(crate) reorganisations: Reorganisations,
@@ -96,16 +94,16 @@ impl Follower {
             return;
         }
         let mut inbox = self.inbox.lock();
-        if !self.concerns_nobody(&inbox, &event) {
+        if !self.concerns_nobody(&event) {
             self.enqueue(&mut inbox, event);
         }
     }
 
     /// Whether a change of the mempool certainly concerns no wallet. The index is complete only while all wallets are
     /// idle.
-    fn concerns_nobody(&self, inbox: &Inbox, event: &NodeEvent) -> bool {
+    fn concerns_nobody(&self, event: &NodeEvent) -> bool {
         // Checked first, to save the hashing: under load, every change is queued.
-        if inbox.passed != inbox.queued {
+        if self.passed.load(Ordering::Acquire) != self.queued.load(Ordering::Acquire) {
             return false;
         }
         let concerning: Vec<u64> = match event {
@@ -125,8 +123,7 @@ impl Follower {
             inbox.events.push_back(Item::Reconcile(lost));
         }
         inbox.events.push_back(Item::Event(event));
-        inbox.queued += 1;
-        self.queued.store(inbox.queued, Ordering::Release);
+        self.queued.fetch_add(1, Ordering::Release);
         self.arrived.notify_one();
     }
 
@@ -214,8 +211,8 @@ impl Follower {
     /// Waits until a wallet has processed all events that came before this call.
     pub fn wait(&self, wallet: &Wallet) -> WaitOutcome {
         let mut inbox = self.inbox.lock();
-        let target = inbox.queued;
-        while inbox.passed < target {
+        let target = self.queued.load(Ordering::Acquire);
+        while self.passed.load(Ordering::Acquire) < target {
             if inbox.stopping {
                 return WaitOutcome::Stopped;
             }
@@ -293,9 +290,8 @@ impl Follower {
                     self.loaded().iter().for_each(|wallet| self.give(wallet, Item::Reconcile(1)));
                 }
             }
-            let mut inbox = self.inbox.lock();
-            inbox.passed += item.worth();
-            self.passed.store(inbox.passed, Ordering::Release);
+            let inbox = self.inbox.lock();
+            self.passed.fetch_add(item.worth(), Ordering::Release);
             drop(inbox);
             self.moved.notify_all();
         }

@@ -137,21 +137,6 @@ fn combo_labels_all_its_addresses() {
 }
 
 #[test]
-fn hardened_wildcards_derive_while_unlocked() {
-    let harness = Harness::blank();
-    let text = format!("wpkh({XPRV}/0h/*h)");
-    let import = descriptor(&text, |import| (import.range, import.active) = (Some((0, 3)), true));
-    assert_eq!(harness.import_one(import), IMPORTED);
-    let scripts: Vec<_> = (0..30)
-        .map(|_| harness.view().wallet().new_address(AddressType::Bech32, false, Some(String::new())).unwrap())
-        .collect();
-    assert!(scripts.iter().all(|script| harness.ownership(script) == Ownership::Spendable));
-    let wallet = harness.view().wallet().clone();
-    wallet.encrypt(Secret::new("p".into())).unwrap();
-    assert_eq!(harness.ownership(&scripts[29]), Ownership::Spendable);
-}
-
-#[test]
 fn each_of_many_keys_has_its_own_origin_and_the_first_of_two_counts() {
     let harness = Harness::blank();
     let all: Vec<Vec<u8>> = (1..=60).map(|number| key(number).1).collect();

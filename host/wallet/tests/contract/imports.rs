@@ -5,12 +5,11 @@ use bitcoin::opcodes::all::OP_CHECKMULTISIG;
 use bitcoin::script::Builder;
 
 use crate::tester::{
-    Tester, descriptor, foreign, holds, keys, master, out, p2pkh, p2wpkh, pay, public, same, single, some, spend,
-    watch, wif,
+    Tester, descriptor, foreign, holds, keys, master, out, p2pkh, p2wpkh, pay, public, same, some, spend, watch, wif,
 };
 use crate::{Failure, Outcome};
 use outrigger_descriptor::{Checksum, Descriptor};
-use outrigger_service::wallet::{ImportOutcome, Ownership};
+use outrigger_service::wallet::Ownership;
 use outrigger_service::wire::Blob;
 
 fn ownership(tester: &Tester, script: &ScriptBuf) -> Result<Ownership, Failure> {
@@ -224,15 +223,4 @@ fn a_second_watch_moves_the_birth_time() -> Outcome {
         same("the script's", some("it", tester.script(&foreign(1))?)?.timestamp, timestamp)?;
     }
     same("the wallet's", tester.info()?.birth_time, 10)
-}
-
-#[test]
-fn what_is_ours_is_not_imported_again() -> Outcome {
-    let tester = &Tester::with(|_| {})?;
-    tester.take(single(1)?)?;
-    let script = p2wpkh(1)?;
-    let import = keys(|keys| (keys.script_pubkeys, keys.label) = (vec![foreign(1), script.clone()], "x".into()));
-    same("the outcome", tester.import(vec![import])?, vec![ImportOutcome::AlreadyOwned { script: script.clone() }])?;
-    same("its label", some("it", tester.script(&script)?)?.label.as_deref(), Some("1"))?;
-    same("what stood beside it", tester.script(&foreign(1))?, None)
 }

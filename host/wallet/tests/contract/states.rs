@@ -14,23 +14,6 @@ fn unsettled(tester: &Tester, transaction: &Transaction) -> Result<UnsettledStat
 }
 
 #[test]
-fn what_leaves_the_mempool_is_inactive_until_it_comes_back() -> Outcome {
-    let tester = &Tester::new();
-    let script = with_key(tester)?;
-    let payment = pay(1, &script, 7);
-    tester.accept(&payment);
-    tester.take_out(payment.compute_txid());
-    same("out of the mempool", state(tester, &payment)?, TxState::Inactive)?;
-    same("it still counts", tester.outpoints()?, vec![out(&payment, 0)])?;
-    tester.accept(&payment);
-    same("back in it", state(tester, &payment)?, TxState::InMempool)?;
-    tester.mine(&[&payment]);
-    tester.disconnect();
-    tester.take_out(payment.compute_txid());
-    same("out of chain and mempool", state(tester, &payment)?, TxState::Inactive)
-}
-
-#[test]
 fn a_block_conflicts_with_double_spends_and_their_descendants() -> Outcome {
     let tester = &Tester::new();
     let script = with_key(tester)?;
@@ -134,33 +117,4 @@ fn only_confirmed_uncontested_transactions_have_no_unsettled_state() -> Outcome 
     same("while it waits", tester.row(payment.compute_txid())?.unsettled.is_some(), true)?;
     tester.mine(&[&payment]);
     same("once it is settled", tester.row(payment.compute_txid())?.unsettled, None)
-}
-
-#[test]
-fn own_unconfirmed_payments_are_trusted() -> Outcome {
-    let tester = &Tester::new();
-    let script = with_key(tester)?;
-    let [one, two] = [1, 2].map(|number| pay(number, &script, 70));
-    tester.mine(&[&one]);
-    let spending = spend(&[out(&one, 0)], &[(&script, 60)]);
-    let further = spend(&[out(&spending, 0)], &[(&script, 50)]);
-    let mixed = spend(&[out(&two, 0)], &[(&script, 40)]);
-    for transaction in [&two, &spending, &further] {
-        tester.accept(transaction);
-    }
-    same("a stranger's payment", unsettled(tester, &two)?.trusted, false)?;
-    same("one of ours on a confirmed one", unsettled(tester, &spending)?.trusted, true)?;
-    same("one of ours on one of ours", unsettled(tester, &further)?.trusted, true)?;
-    let coin = |transaction: &Transaction| -> Result<_, Failure> {
-        let coins = tester.coins()?.into_iter().find(|coin| coin.outpoint == out(transaction, 0));
-        Ok(some("the coin", coins)?.trusted)
-    };
-    same("its coin", coin(&further)?, true)?;
-    same("the stranger's coin", coin(&two)?, false)?;
-    tester.accept(&mixed);
-    same("one of ours on a stranger's", unsettled(tester, &mixed)?.trusted, false)?;
-    tester.take_out(further.compute_txid());
-    same("one that is out of the mempool", unsettled(tester, &further)?.trusted, false)?;
-    tester.mine(&[&two]);
-    same("once that is confirmed", unsettled(tester, &mixed)?.trusted, true)
 }

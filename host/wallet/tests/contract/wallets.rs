@@ -3,27 +3,8 @@ use crate::tester::{
 };
 use crate::{Failure, Outcome};
 use outrigger_service::ErrorKind;
-use outrigger_service::wallet::{AddressType, HistoryRange};
+use outrigger_service::wallet::AddressType;
 use outrigger_service::wire::Secret;
-
-#[test]
-fn what_a_wallet_holds_outlives_its_unloading() -> Outcome {
-    let tester = &Tester::with(|options| options.avoid_reuse = true)?;
-    tester.take(single(1)?)?;
-    let script = p2wpkh(1)?;
-    let payment = pay(1, &script, 70);
-    tester.mine(&[&payment]);
-    tester.accept(&pay(2, &script, 80));
-    tester.ask(|host, scope| host.book.set_metadata(scope, payment.compute_txid(), "comment".into(), "rent".into()))?;
-    let all = || -> Result<_, Failure> {
-        let history = tester.history(HistoryRange::All, false, 2)?;
-        Ok((tester.info()?, history, tester.coins()?, tester.labels()?, tester.script(&script)?))
-    };
-    let before = all()?;
-    tester.unload(WALLET)?;
-    tester.load(WALLET)?;
-    same("everything", all()?, before)
-}
 
 #[test]
 fn a_new_wallet_says_what_it_was_made_as() -> Outcome {

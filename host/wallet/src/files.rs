@@ -1,6 +1,5 @@
 //! Paths of wallets on disk, and the list of wallets to load at startup.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Write as _};
@@ -19,8 +18,8 @@ use outrigger_disk::MAKING;
 const LOAD_FILE: &str = "load.json";
 /// Lists clients' unfinished files.
 pub const NOTES_FILE: &str = "unfinished.json";
-/// Lists the keys of guarded wallets.
-const GUARDED_FILE: &str = "guarded.json";
+/// The policies of each key of guarded wallets.
+pub const GUARDED_FILE: &str = "guarded.json";
 const LISTS: [&str; 3] = [LOAD_FILE, NOTES_FILE, GUARDED_FILE];
 /// The suffix of one of these files while it is written.
 const FRESH: &str = ".new";
@@ -235,18 +234,8 @@ pub fn load_list(dir: &Path) -> Result<Vec<String>> {
     read(dir, LOAD_FILE, "the list of wallets to load at start")
 }
 
-/// The policies of each key of guarded wallets: a JSON object in [`GUARDED_FILE`].
-pub fn guarded_keys(dir: &Path) -> Result<BTreeMap<String, BTreeSet<String>>> {
-    read(dir, GUARDED_FILE, "the list of the keys of guarded wallets")
-}
-
-/// Replaces [`GUARDED_FILE`].
-pub fn store_guarded_keys(dir: &Path, keys: &BTreeMap<String, BTreeSet<String>>) -> Result<()> {
-    replace(dir, GUARDED_FILE, keys)
-}
-
-/// Decodes a JSON file; the default if it does not exist.
-fn read<T: DeserializeOwned + Default>(dir: &Path, name: &str, list: &'static str) -> Result<T> {
+/// Decodes a JSON file; the default if it does not exist. Errors name the file as `list`.
+pub fn read<T: DeserializeOwned + Default>(dir: &Path, name: &str, list: &'static str) -> Result<T> {
     let path = dir.join(name);
     let unreadable = |reason: String| WalletError::List { list, path: path.clone(), reason };
     match fs::read(&path) {
@@ -268,7 +257,7 @@ pub fn set_load_on_startup(dir: &Path, name: &str, load: bool) -> Result<()> {
 }
 
 /// Replaces a file atomically: writes it under another name, then renames it.
-fn replace(dir: &Path, name: &str, list: &impl Serialize) -> Result<()> {
+pub fn replace(dir: &Path, name: &str, list: &impl Serialize) -> Result<()> {
     let text = serde_json::to_vec(list).map_err(io::Error::from)?;
     let fresh = dir.join(format!("{name}{FRESH}"));
     let mut file = fs::File::create(&fresh)?;

@@ -32,7 +32,7 @@ pub struct Guards {
 
 impl Guards {
     pub fn open(dir: &Path, rules: Vec<PolicyRule>) -> Result<Self> {
-        let keys = files::guarded_keys(dir)?;
+        let keys = files::read(dir, files::GUARDED_FILE, "the list of the keys of guarded wallets")?;
         Ok(Self { dir: dir.to_owned(), rules, keys: Mutex::new(keys), version: AtomicU64::new(1) })
     }
 
@@ -59,7 +59,7 @@ impl Guards {
         }
         changed.retain(|_, of_key| !of_key.is_empty());
         if changed != *keys {
-            files::store_guarded_keys(&self.dir, &changed)?;
+            files::replace(&self.dir, files::GUARDED_FILE, &changed)?;
             *keys = changed;
             self.version.fetch_add(1, Ordering::SeqCst);
         }

@@ -214,10 +214,6 @@ impl Tables {
         get(self.meta, txn, ENCRYPTION)
     }
 
-    pub fn is_scrub_due(&self, txn: &RoTxn<'_>) -> Result<bool> {
-        Ok(self.meta.get(txn, SCRUB)?.is_some())
-    }
-
     pub fn changes(&self, txn: &RoTxn<'_>) -> Result<u64> {
         Ok(get(self.meta, txn, CHANGES)?.unwrap_or(0))
     }

@@ -32,7 +32,7 @@ use super::live::outgoing::Unsent;
 use super::ownership::label;
 use super::scrub;
 use super::store::rows::{CoinRow, DescriptorRow, ScriptRow};
-use super::store::tables::{Table, outpoint_from};
+use super::store::tables::{SCRUB, Table, outpoint_from};
 use super::store::{Reading, Snapshot, Tables};
 use super::synced::synced_at;
 use super::trust::{TrustResolver, Verdicts};
@@ -148,7 +148,7 @@ impl WalletView {
             last_backup: meta.last_backup,
             keypool: self.wallet.shared.settings.keypool,
             sources: [external.sources(), internal.sources()].concat(),
-            warnings: if t.is_scrub_due(txn)? { vec![scrub::WARNING.to_owned()] } else { Vec::new() },
+            warnings: t.meta.get(txn, SCRUB)?.map(|_| scrub::WARNING.to_owned()).into_iter().collect(),
             node_behind: None,
             signer: meta.signer,
         })

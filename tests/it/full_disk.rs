@@ -97,12 +97,16 @@ impl SmallDisk {
     /// Runs `work` while only `room` bytes of the disk are free.
     pub fn filled_but<T>(&self, room: u64, work: impl FnOnce() -> T) -> T {
         let ballast = tempfile::NamedTempFile::new_in(self.folder.path()).unwrap();
-        let mut length = 0;
+        let (mut length, mut overtaken) = (0, 0);
         // Repeat, since the file's metadata takes space as well.
         while self.free() > room {
             let more = (self.free() - room).min(FILL_STEP);
-            rustix::fs::fallocate(ballast.as_file(), rustix::fs::FallocateFlags::empty(), length, more).unwrap();
-            length += more;
+            match rustix::fs::fallocate(ballast.as_file(), rustix::fs::FallocateFlags::empty(), length, more) {
+                Ok(()) => length += more,
+                // The host has just taken some of the space.
+                Err(rustix::io::Errno::NOSPC) if overtaken < 10 => overtaken += 1,
+                Err(error) => panic!("{error}"),
+            }
         }
         let done = work();
         drop(ballast);

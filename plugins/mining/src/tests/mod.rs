@@ -76,7 +76,7 @@ fn getblocktemplate_transactions_are_complete_and_refer_to_parents_by_position()
 fn getblocktemplate_reflects_a_change_of_the_mempool_after_five_seconds() {
     let host = StubHost::new();
     let plugin = start(&host);
-    let set_time = |time| plugin.host.chain.set_mock_time(Scope::NONE, time).unwrap();
+    let set_time = |time| host.handle().chain.set_mock_time(Scope::NONE, time).unwrap();
     set_time(1_700_000_000);
     let first = template(&plugin);
     host.mempool.add(spend(OutPoint::new(Txid::all_zeros(), 0)), Amount::from_sat(100));

@@ -25,14 +25,17 @@ fn name(shape: &Shape, known: &mut BTreeMap<String, Vec<String>>) -> String {
             format!("({})", items.join(", "))
         }
         Shape::Struct(message) => {
-            if known.insert(message.name.to_owned(), Vec::new()).is_none() {
+            if !known.contains_key(message.name) {
+                // A type may contain itself.
+                known.insert(message.name.to_owned(), Vec::new());
                 let lines = message.fields.iter().map(|field| line(field, known)).collect();
                 known.insert(message.name.to_owned(), lines);
             }
             message.name.to_owned()
         }
         Shape::Enum(choice) => {
-            if known.insert(choice.name.to_owned(), Vec::new()).is_none() {
+            if !known.contains_key(choice.name) {
+                known.insert(choice.name.to_owned(), Vec::new());
                 let variant = |variant: &outrigger_service::wire::VariantShape, known: &mut BTreeMap<_, _>| {
                     let fields: Vec<String> = variant.fields.iter().map(|field| line(field, known)).collect();
                     format!("{} = {} {{{}}}{}", variant.name, variant.tag, fields.join(", "), since(variant.since))

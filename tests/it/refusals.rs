@@ -89,7 +89,9 @@ fn each_refusal_text_of_a_plugin_is_in_a_test_or_a_recording() {
     // Resolved without `tests/..`, since folder names are checked below.
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let (mut sources, mut asserted) = (Vec::new(), String::new());
-    files(&root.join("plugins"), &["rs"], &mut sources);
+    for folder in ["plugins", "sdk/kit"] {
+        files(&root.join(folder), &["rs"], &mut sources);
+    }
     let mut tests = Vec::new();
     files(&root.join("tests/it"), &["rs"], &mut tests);
     files(&root.join("tests/data"), &["json", "txt"], &mut tests);

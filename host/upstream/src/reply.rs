@@ -4,9 +4,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, StatusCode};
-use http_body_util::{BodyExt, Limited};
+use http_body_util::BodyExt;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
 use super::error::UpstreamError;
@@ -71,14 +71,28 @@ impl Body for ReplyBody {
 }
 
 impl Reply {
-    /// Reads the whole body. A body in one frame is not copied. Fails with `Strange` if it is longer than `most` bytes.
+    /// Reads the whole body. Fails with `Strange` if it is longer than `most` bytes.
     pub async fn collect(self, most: usize) -> Result<(StatusCode, Bytes), UpstreamError> {
-        let Self { status, body, .. } = self;
-        match Limited::new(body, most).collect().await {
-            Ok(whole) => Ok((status, whole.to_bytes())),
-            Err(error) => Err(error
-                .downcast::<hyper::Error>()
-                .map_or(UpstreamError::Strange(status), |error| UpstreamError::Lost(*error))),
+        let Self { status, mut body, .. } = self;
+        let mut first: Option<Bytes> = None;
+        let mut whole = BytesMut::new();
+        while let Some(frame) = body.frame().await {
+            let Ok(data) = frame.map_err(UpstreamError::Lost)?.into_data() else { continue };
+            if data.len() > most.saturating_sub(whole.len() + first.as_ref().map_or(0, Bytes::len)) {
+                return Err(UpstreamError::Strange(status));
+            }
+            match first.take() {
+                // A body in one frame is not copied.
+                None if whole.is_empty() => first = Some(data),
+                None => whole.extend_from_slice(&data),
+                Some(earlier) => {
+                    let stated = body.length().and_then(|left| usize::try_from(left).ok()).unwrap_or(0).min(most);
+                    whole.reserve(earlier.len() + data.len() + stated);
+                    whole.extend_from_slice(&earlier);
+                    whole.extend_from_slice(&data);
+                }
+            }
         }
+        Ok((status, first.unwrap_or_else(|| whole.freeze())))
     }
 }

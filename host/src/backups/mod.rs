@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Seek as _};
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -126,7 +126,12 @@ impl Backups {
         let mut states = BTreeMap::new();
         loop {
             let patience = self.round(&mut states, unloaded);
-            if due.recv_timeout(patience) == Err(RecvTimeoutError::Disconnected) {
+            let stops = match due.recv_timeout(patience) {
+                Err(error) => error == RecvTimeoutError::Disconnected,
+                // A message that was sent before the stop arrives first.
+                Ok(()) => due.try_recv() == Err(TryRecvError::Disconnected),
+            };
+            if stops {
                 break;
             }
         }

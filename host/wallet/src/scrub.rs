@@ -113,11 +113,12 @@ impl Wallet {
         self.scrub_or_plan(FIRST_PAUSE);
     }
 
-    /// [`Self::scrub`], with the pause before a retry.
+    /// [`Self::scrub`], with the pause before a retry that is not planned yet.
     pub(super) fn scrub_or_plan(&self, pause: Duration) {
         match self.try_scrub() {
             Ok(true) => {
                 self.scrub_pending.store(false, Ordering::Relaxed);
+                self.shared.follower.scrubs.forget(self.slot);
                 if let Err(error) = files::forget_former_key(self.store.env.folder()) {
                     tracing::debug!(wallet = self.name(), %error, "the file is searched once more at the next start");
                 }

@@ -21,6 +21,13 @@ impl Scrubs {
         });
     }
 
+    /// Forgets the wallet's retry.
+    pub fn forget(&self, slot: WalletNumber) {
+        self.give(|due| {
+            due.remove(&slot);
+        });
+    }
+
     /// Waits for the next wallet. Returns it with the pause before a further retry. `None` ends the thread.
     pub fn next(&self) -> Option<(WalletNumber, Duration)> {
         self.take(|due| {

@@ -231,10 +231,11 @@ impl Follower {
             // The thread catches panics.
             let _ = thread.join();
         }
+        // First, because a removal that begins now would search a whole file.
+        self.scrubs.stop();
         self.work_queue.stop();
         self.alarms.stop();
         self.resends.stop();
-        self.scrubs.stop();
     }
 
     fn run_resends(&self, shared: &Shared) {
@@ -248,6 +249,8 @@ impl Follower {
 
     fn run_scrubs(&self) {
         while let Some((slot, pause)) = self.scrubs.next() {
+            // Planned before the attempt, so that a panic does not end the attempts.
+            self.scrubs.plan(slot, pause);
             if let Some(wallet) = self.get(slot) {
                 contain("removing a former key from a wallet's file", || wallet.scrub_or_plan(pause));
             }

@@ -93,11 +93,12 @@ fn check_psbts_of_a_wallet(client: &mut Client, release: u32) {
     if release == 32 {
         versions.push((json!({"outputs": [{NOBODY: 1}], "fee_rate": 2, "psbt_version": 0}), 0));
         // A refused call leaves no coin locked.
-        let wrong =
-            json!({"outputs": [{NOBODY: 1}], "psbt_version": 1, "options": {"fee_rate": 2, "lockUnspents": true}});
-        let refusal = (-8, "The PSBT version can only be 2 or 0".to_owned());
-        assert_eq!(client.refused("walletcreatefundedpsbt", wrong), refusal);
-        assert_eq!(client.call("listlockunspent", json!([])), json!([]));
+        for lock in ["lockUnspents", "lock_unspents"] {
+            let wrong = json!({"outputs": [{NOBODY: 1}], "psbt_version": 1, "options": {"fee_rate": 2, lock: true}});
+            let refusal = (-8, "The PSBT version can only be 2 or 0".to_owned());
+            assert_eq!(client.refused("walletcreatefundedpsbt", wrong), refusal);
+            assert_eq!(client.call("listlockunspent", json!([])), json!([]));
+        }
     }
     for (params, expected) in versions {
         let funded = client.call("walletcreatefundedpsbt", params)["psbt"].clone();

@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use outrigger_sdk::service::ServiceError;
 use outrigger_sdk::service::wallet::{HistoryBatchView, UnsettledStateView, WalletTransactionView};
 
-/// The host's answers about the current batch, by key.
+/// How many answers stay for later batches. Rare descriptors occur in many of them.
+const KEPT: usize = 1_000;
+
+/// The host's answers about the current batch and some earlier ones, by key.
 pub struct Answers<K, V>(BTreeMap<K, V>);
 
 impl<K: Ord + Copy, V> Answers<K, V> {
@@ -28,7 +31,10 @@ impl<K: Ord + Copy, V> Answers<K, V> {
                 collect(&transaction, &unsettled, &mut keys);
             }
             let answers = ask(keys.iter().copied().collect())?;
-            self.0 = keys.into_iter().zip(answers).collect();
+            if self.0.len() > KEPT {
+                self.0.clear();
+            }
+            self.0.extend(keys.into_iter().zip(answers));
         }
         Ok(self.0.get(&key))
     }

@@ -61,16 +61,17 @@ impl LongPolls {
 
     /// Answers the calls that watch another tip, and those for which a due check finds that the mempool changed.
     pub fn answer_due(&self) {
-        let now = Instant::now();
-        let current = self.host.chain.tip(Scope::NONE).and_then(|tip| {
-            let mempool = self.host.mempool.info(Scope::NONE)?;
-            Ok((tip.hash, mempool.sequence))
-        });
-        let is_over = |poll: &Poll| match &current {
-            Ok((tip, _)) if poll.watched.tip != *tip => true,
-            Ok((_, sequence)) if poll.check_at.get() <= now => {
+        let (now, mut is_check_due) = (Instant::now(), false);
+        self.calls.each(|poll| is_check_due |= poll.check_at.get() <= now);
+        // A node in another process answers slowly, so its mempool is read only for due checks, and before the tip: a call that
+        // arrives meanwhile may watch a newer tip.
+        let mempool = is_check_due.then(|| self.host.mempool.info(Scope::NONE));
+        let tip = self.host.chain.tip(Scope::NONE);
+        let is_over = |poll: &Poll| match (&tip, &mempool) {
+            (Ok(tip), _) if poll.watched.tip != tip.hash => true,
+            (Ok(_), Some(Ok(mempool))) if poll.check_at.get() <= now => {
                 poll.check_at.set(now + self.repeat);
-                poll.watched.sequence != *sequence
+                poll.watched.sequence != mempool.sequence
             }
             // If the host cannot be read, the calls keep waiting.
             _ => false,
@@ -84,7 +85,7 @@ impl LongPolls {
         // A stopping host also quiesces the instance, which must not reset the flag.
         self.stopping.fetch_or(stopping, Ordering::Relaxed);
         self.calls.close();
-        self.answer_due();
+        self.answer(self.calls.take_due(|_| true));
     }
 
     /// Answers calls with the current template, which is newer than the snapshots of the calls.

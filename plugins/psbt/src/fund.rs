@@ -96,8 +96,12 @@ impl PsbtPlugin {
         take_input_weights(inputs, &mut options)?;
         let version = crate::psbt_version::<i32>(call, psbt_version);
         if version.is_err() {
-            // bitcoind tells a failure to fund the transaction first, but the failing call must not lock coins.
-            options.remove("lockUnspents");
+            // bitcoind reports a failure to fund the transaction first. The call fails in any case, so it must not lock coins.
+            for name in ["lockUnspents", "lock_unspents"] {
+                if let Some(Value::Bool(lock)) = options.get_mut(name) {
+                    *lock = false;
+                }
+            }
         }
         let funded = fund_transaction(services(call), settings, &transaction, &payers, Some(&options), true, control)?;
         let mut psbt = Psbt::of_version(funded.transaction.clone(), version?);

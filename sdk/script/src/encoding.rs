@@ -68,3 +68,62 @@ fn strip_integer(bytes: &[u8]) -> Option<&[u8]> {
     };
     valid.then_some(rest)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R = 1, S = 2, type ALL.
+    const SIGNATURE: [u8; 9] = [0x30, 6, 2, 1, 1, 2, 1, 2, 1];
+
+    #[test]
+    fn der_is_strict() {
+        assert!(is_strict_der(&SIGNATURE));
+        for (index, value) in [(0, 0x31), (1, 5), (1, 7), (2, 3), (3, 0), (3, 2), (4, 0x81), (5, 1), (6, 2), (7, 0x80)]
+        {
+            let mut signature = SIGNATURE;
+            signature[index] = value;
+            assert!(!is_strict_der(&signature), "{index} {value}");
+        }
+        assert!(is_strict_der(&[0x30, 7, 2, 2, 0, 0x80, 2, 1, 2, 1]));
+        assert!(!is_strict_der(&[0x30, 7, 2, 2, 0, 0x7f, 2, 1, 2, 1]));
+        assert!(!is_strict_der(&SIGNATURE[..8]));
+        // The longest signature has integers of 33 bytes.
+        let of_size =
+            |r: usize| [&[0x30, 39 + r as u8 - 2, 2, r as u8][..], &vec![1; r], &[2, 33], &[1; 33], &[1]].concat();
+        assert_eq!((of_size(33).len(), is_strict_der(&of_size(33))), (73, true));
+        assert_eq!((of_size(34).len(), is_strict_der(&of_size(34))), (74, false));
+        assert!(!is_strict_der(&[]));
+    }
+
+    #[test]
+    fn hash_types_are_known_under_strictenc() {
+        for (hash_type, expected) in [
+            (0, Err(ScriptError::SigHashtype)),
+            (1, Ok(())),
+            (3, Ok(())),
+            (4, Err(ScriptError::SigHashtype)),
+            (0x80, Err(ScriptError::SigHashtype)),
+            (0x83, Ok(())),
+        ] {
+            let mut signature = SIGNATURE;
+            signature[8] = hash_type;
+            assert_eq!(check_signature_encoding(&signature, Flags::STRICTENC), expected, "{hash_type}");
+            assert_eq!(check_signature_encoding(&signature, Flags::DERSIG), Ok(()), "{hash_type}");
+        }
+        assert_eq!(check_signature_encoding(&[], Flags::STANDARD), Ok(()));
+    }
+
+    #[test]
+    fn keys_have_a_known_form() {
+        let key = |header: u8, length: usize| [vec![header], vec![1; length - 1]].concat();
+        let base = |key: &[u8]| check_pubkey_encoding(key, Flags::STANDARD, SigVersion::Base);
+        let witness = |key: &[u8]| check_pubkey_encoding(key, Flags::STANDARD, SigVersion::WitnessV0);
+        assert_eq!((base(&key(2, 33)), witness(&key(3, 33))), (Ok(()), Ok(())));
+        assert_eq!((base(&key(4, 65)), witness(&key(4, 65))), (Ok(()), Err(ScriptError::WitnessPubkeyType)));
+        for bad in [vec![], key(4, 33), key(2, 65), key(6, 65), key(5, 33), key(2, 32)] {
+            assert_eq!(base(&bad), Err(ScriptError::PubkeyType));
+            assert_eq!(check_pubkey_encoding(&bad, Flags::CONSENSUS, SigVersion::WitnessV0), Ok(()));
+        }
+    }
+}

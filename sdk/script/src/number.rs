@@ -36,3 +36,49 @@ pub(super) fn as_bool(bytes: &[u8]) -> bool {
         Some((last, lower)) => last & 0x7f != 0 || lower.iter().any(|byte| *byte != 0),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Element;
+
+    #[test]
+    fn numbers_have_their_known_encodings() {
+        for (value, bytes) in [
+            (0, &[][..]),
+            (1, &[0x01]),
+            (-1, &[0x81]),
+            (127, &[0x7f]),
+            (-127, &[0xff]),
+            (128, &[0x80, 0x00]),
+            (-128, &[0x80, 0x80]),
+            (255, &[0xff, 0x00]),
+            (256, &[0x00, 0x01]),
+            (-32768, &[0x00, 0x80, 0x80]),
+            (2_147_483_647, &[0xff, 0xff, 0xff, 0x7f]),
+            (-4_294_967_294, &[0xfe, 0xff, 0xff, 0xff, 0x80]),
+        ] {
+            assert_eq!(Element::number(value).as_bytes(), bytes, "{value}");
+            assert_eq!(decode_number(bytes, true, 5), Some(value), "{value}");
+        }
+    }
+
+    #[test]
+    fn number_that_is_padded_is_refused_where_it_must_be_minimal() {
+        for bytes in [&[0x00][..], &[0x80], &[0x01, 0x00], &[0x01, 0x80], &[0x00, 0x00, 0x80]] {
+            assert_eq!(decode_number(bytes, true, 4), None, "{bytes:?}");
+            assert!(decode_number(bytes, false, 4).is_some(), "{bytes:?}");
+        }
+        assert_eq!(decode_number(&[1, 2, 3, 4, 5], false, 4), None);
+    }
+
+    #[test]
+    fn truth_ignores_the_sign_of_zero() {
+        for bytes in [&[][..], &[0], &[0x80], &[0, 0], &[0, 0x80]] {
+            assert!(!as_bool(bytes), "{bytes:?}");
+        }
+        for bytes in [&[1][..], &[0x81], &[0x80, 0], &[0x80, 0x80], &[1, 0x80]] {
+            assert!(as_bool(bytes), "{bytes:?}");
+        }
+    }
+}

@@ -194,6 +194,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn reader_reads_every_push_opcode() {
+        let script = [0x00, 0x02, 7, 8, 0x4c, 1, 9, 0x4d, 1, 0, 5, 0x4e, 1, 0, 0, 0, 6, 0xac];
+        let ops: Vec<_> = Reader::new(&script).map_while(Result::ok).map(|op| (op.opcode, op.data.to_vec())).collect();
+        assert_eq!(
+            ops,
+            [(0x00, vec![]), (0x02, vec![7, 8]), (0x4c, vec![9]), (0x4d, vec![5]), (0x4e, vec![6]), (0xac, vec![])]
+        );
+    }
+
+    #[test]
     fn reader_stops_after_the_consumed_bytes_of_a_truncated_push() {
         for (script, stop) in [(&[0x51, 0x03, 1, 2][..], 2), (&[0x4c], 1), (&[0x4c, 2, 1], 2), (&[0x4d, 1], 1)] {
             let mut reader = Reader::new(script);
@@ -232,5 +242,19 @@ mod tests {
         for script in [&[][..], &[0x00], &[0x00, 1, 1], &[0x4f, 2, 1, 1], &[0x51, 3, 1, 1], &[0x61, 2, 1, 1]] {
             assert_eq!(witness_program(script), None, "{script:?}");
         }
+    }
+
+    #[test]
+    fn push_is_minimal_by_its_shortest_opcode_alone() {
+        assert!(is_minimal_push(0, &[]));
+        assert!(!is_minimal_push(0x4c, &[]));
+        assert!(!is_minimal_push(1, &[16]));
+        assert!(is_minimal_push(1, &[17]));
+        assert!(!is_minimal_push(1, &[0x81]));
+        assert!(is_minimal_push(75, &[1; 75]));
+        assert!(!is_minimal_push(0x4c, &[1; 75]));
+        assert!(is_minimal_push(0x4c, &[1; 76]));
+        assert!(is_minimal_push(0x4d, &[1; 256]));
+        assert!(!is_minimal_push(0x4e, &[1; 256]));
     }
 }

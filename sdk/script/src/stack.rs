@@ -181,3 +181,47 @@ impl<'a> FromIterator<&'a [u8]> for Stack<'a> {
         Stack { elements: elements.into_iter().map(Element::borrowed).collect() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(stack: &Stack<'_>) -> Vec<u8> {
+        stack.iter().map(|element| element[0]).collect()
+    }
+
+    fn sample() -> Stack<'static> {
+        (1..=6).map(Element::number).fold(Stack::new(), |mut stack, element| {
+            stack.push(element);
+            stack
+        })
+    }
+
+    #[test]
+    fn depth_counts_from_the_top() {
+        let mut stack = sample();
+        assert_eq!(stack.peek(0).map(|top| top.as_bytes().to_vec()), Ok(vec![6]));
+        assert!(stack.peek(6).is_err());
+        assert_eq!(stack.remove(5).map(|bottom| bottom.as_bytes().to_vec()), Ok(vec![1]));
+        assert_eq!(stack.insert(1, Element::number(9)), Ok(()));
+        assert_eq!(numbers(&stack), [2, 3, 4, 5, 9, 6]);
+    }
+
+    #[test]
+    fn stack_rotates_and_copies() {
+        let mut stack = sample();
+        assert_eq!(stack.rotate(3, 1), Ok(()));
+        assert_eq!(numbers(&stack), [1, 2, 3, 5, 6, 4]);
+        assert_eq!(stack.copy(4, 2), Ok(()));
+        assert_eq!(numbers(&stack), [1, 2, 3, 5, 6, 4, 3, 5]);
+        assert_eq!(stack.rotate(9, 1), Err(ScriptError::InvalidStackOperation));
+    }
+
+    #[test]
+    fn an_operand_must_be_a_number() {
+        let long = [1; 5];
+        let stack: Stack<'_> = [&long[..]].into_iter().collect();
+        assert_eq!(stack.number(0, false, 4), Err(ScriptError::UnknownError));
+        assert_eq!(stack.number(1, false, 4), Err(ScriptError::InvalidStackOperation));
+    }
+}

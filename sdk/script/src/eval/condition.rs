@@ -52,3 +52,34 @@ impl ConditionStack {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn condition_stack_behaves_as_a_list_of_conditions() {
+        // All sequences of eight actions, compared with a plain vector.
+        for choices in 0..4u32.pow(8) {
+            let mut stack = ConditionStack::default();
+            let mut plain: Vec<bool> = Vec::new();
+            for step in 0..8 {
+                match choices >> (2 * step) & 3 {
+                    0 => assert_eq!(stack.pop(), plain.pop().is_some()),
+                    1 => {
+                        assert_eq!(stack.toggle(), !plain.is_empty());
+                        if let Some(last) = plain.last_mut() {
+                            *last = !*last;
+                        }
+                    }
+                    choice => {
+                        stack.push(choice == 2);
+                        plain.push(choice == 2);
+                    }
+                }
+                assert_eq!(stack.is_empty(), plain.is_empty());
+                assert_eq!(stack.all_true(), plain.iter().all(|condition| *condition));
+            }
+        }
+    }
+}

@@ -85,6 +85,7 @@ fn forbidden() {
     say_result("remove", fs::remove_file("/etc/hostname"));
     say_result("connect_unix", connect_existing(0));
     say_result("tcp", TcpStream::connect("127.0.0.1:1"));
+    say_result("pair", UnixStream::pair());
     call!("fork", SYS_clone, libc::SIGCHLD, 0, 0, 0, 0);
     // SAFETY: as above.
     say("libc_fork", errno(c_long::from(unsafe { libc::fork() })));
@@ -99,12 +100,30 @@ fn forbidden() {
         0
     );
     call!("exec", SYS_execve, c"/bin/true".as_ptr(), none, none);
+    call!("execat", SYS_execveat, 0, c"/bin/true".as_ptr(), none, none, 0);
     call!("ptrace", SYS_ptrace, libc::PTRACE_ATTACH, parent, 0, 0);
+    call!("vm_read", SYS_process_vm_readv, parent, memory, 1, memory, 1, 0);
     call!("kill", SYS_kill, parent, 0);
+    call!("tgkill", SYS_tgkill, parent, parent, 0);
+    call!("mount", SYS_mount, c"tmpfs".as_ptr(), c"/usr".as_ptr(), c"tmpfs".as_ptr(), 0, none);
+    call!("unshare", SYS_unshare, libc::CLONE_NEWUSER);
+    call!("setns", SYS_setns, 0, 0);
+    call!("chroot", SYS_chroot, c"/".as_ptr());
+    call!("uring", SYS_io_uring_setup, 8, memory);
+    call!("bpf", SYS_bpf, 0, memory, 128);
+    call!("key", SYS_add_key, c"user".as_ptr(), c"a".as_ptr(), memory, 1, -4);
+    call!("keyctl", SYS_keyctl, 0, -4, 1);
+    call!("shm", SYS_shmget, 0, 4096, 0o1600);
+    call!("memfd", SYS_memfd_create, c"a".as_ptr(), 0);
     call!("truncate", SYS_ftruncate, 1, 0);
+    call!("perf", SYS_perf_event_open, memory, 0, -1, -1, 0);
+    call!("userfault", SYS_userfaultfd, 0);
+    call!("dumpable", SYS_prctl, libc::PR_SET_DUMPABLE, 1, 0, 0, 0);
     call!("death_signal", SYS_prctl, libc::PR_SET_PDEATHSIG, 0, 0, 0, 0);
+    call!("limit_other", SYS_prlimit64, parent, libc::RLIMIT_NOFILE, none, limits);
     call!("limit_own", SYS_prlimit64, 0, libc::RLIMIT_NOFILE, limits, none);
     call!("affinity", SYS_sched_setaffinity, 0, 8, memory);
+    call!("seccomp", SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, memory);
     call!("chdir", SYS_chdir, c"/".as_ptr());
     // SAFETY: as above. The x32 table has the same calls at other numbers.
     say("x32", errno(unsafe { libc::syscall(0x4000_0000 | libc::SYS_getpid) }));

@@ -1,4 +1,4 @@
-//! The signals that lock in the BIP 9 deployment.
+//! The BIP 9 deployment, from the first block to activation.
 
 use bitcoin::block::Version;
 use bitcoin::consensus::serialize;
@@ -36,23 +36,36 @@ fn check(node: &EmbeddedNode, stage: Stage, since: u32, next: Stage) {
 }
 
 #[test]
-fn testdummy_is_locked_in_by_108_signals_of_a_period() {
+fn testdummy_goes_from_defined_to_active() {
     let mut node = TestNode::new();
+    check(&node, Stage::Defined, 0, Stage::Defined);
+    extend_to(&node, 142, |_| SIGNAL);
+    check(&node, Stage::Defined, 0, Stage::Defined);
+    extend_to(&node, 143, |_| SIGNAL);
+    check(&node, Stage::Defined, 0, Stage::Started);
     // 108 of the period's blocks signal, the last of them at its end.
     extend_to(&node, 286, |height| if height < 144 + 107 { SIGNAL } else { PLAIN });
     check(&node, Stage::Started, 144, Stage::Started);
     assert_eq!(testdummy(&node).signals.iter().filter(|signals| **signals).count(), 107);
-    let last = node.tip().hash;
     extend_to(&node, 287, |_| SIGNAL);
     check(&node, Stage::Started, 144, Stage::LockedIn);
     let signals = testdummy(&node).signals;
     assert_eq!((signals.len(), signals[0], signals[107], signals[143]), (144, true, false, true));
+    extend_to(&node, 430, |_| PLAIN);
+    check(&node, Stage::LockedIn, 288, Stage::LockedIn);
+    extend_to(&node, 431, |_| PLAIN);
+    check(&node, Stage::LockedIn, 288, Stage::Active);
+    assert_eq!((testdummy(&node).next_since, testdummy(&node).signals.len()), (432, 144));
+    let last = node.tip().hash;
+    extend_to(&node, 432, |_| PLAIN);
+    check(&node, Stage::Active, 432, Stage::Active);
+    assert!(testdummy(&node).signals.is_empty());
     // The stage is the same after a restart, and a lower block still has its own stage.
     node.reopen();
-    check(&node, Stage::Started, 144, Stage::LockedIn);
+    check(&node, Stage::Active, 432, Stage::Active);
     node.invalidate_block(node.tip().hash).unwrap();
     assert_eq!(node.tip().hash, last);
-    check(&node, Stage::Started, 144, Stage::Started);
+    check(&node, Stage::LockedIn, 288, Stage::Active);
 }
 
 #[test]

@@ -432,3 +432,15 @@ fn large_blocks_report_the_first_bad_script_of_all_threads() {
     );
     assert_eq!(verdict(&spends).0, "Valid");
 }
+
+#[test]
+fn transactions_wait_for_their_relative_lock() {
+    let (node, coinbases) = funded(1);
+    let parent = spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]);
+    extend(&node, std::slice::from_ref(&parent));
+    let mut tx = spend(&[(parent.compute_txid(), 0)], &[COINBASE - 20_000]);
+    tx.input[0].sequence = Sequence::from_height(2);
+    assert_eq!(refusal(submit(&node, &tx)), "non-BIP68-final");
+    extend(&node, &[]);
+    accept(&node, &tx);
+}

@@ -4,6 +4,7 @@ use bitcoin::consensus::serialize;
 use bitcoin::{ScriptBuf, Transaction, Txid};
 
 use super::super::EmbeddedNode;
+use super::super::params::genesis;
 use super::TestNode;
 use super::miner::{Draft, anyone, extend, extend_by, spend};
 use outrigger_node::{Node, ScriptSet};
@@ -101,6 +102,15 @@ fn a_reorganisation_replaces_the_digests() {
     assert_eq!(found(&node, &[script(1), script(2)]), [(103, old.compute_txid())]);
     node.reopen();
     assert_eq!(found(&node, &[script(1), script(2)]), [(103, old.compute_txid())]);
+}
+
+#[test]
+fn the_genesis_coinbase_is_found() {
+    let node = TestNode::new();
+    extend(&node, &[]);
+    let coinbase = genesis().txdata.remove(0);
+    let scripts = std::slice::from_ref(&coinbase.output[0].script_pubkey);
+    assert_eq!(found(&node, scripts), [(0, coinbase.compute_txid())]);
 }
 
 #[test]

@@ -79,3 +79,24 @@ fn begins_with_height(script: &Script, height: u32) -> bool {
     let push: ScriptBuf = Builder::new().push_int(i64::from(height)).into_script();
     script.as_bytes().starts_with(push.as_bytes())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bip34_heights_are_pushed_in_their_shortest_form() {
+        for (height, push) in [(1_u32, &[0x51_u8][..]), (16, &[0x60]), (17, &[1, 17]), (128, &[2, 128, 0])] {
+            assert!(begins_with_height(Script::from_bytes(push), height), "height {height}");
+            let mut longer = push.to_vec();
+            longer.push(0);
+            assert!(begins_with_height(Script::from_bytes(&longer), height));
+            assert!(!begins_with_height(Script::from_bytes(&push[1..]), height));
+        }
+        // The heights up to 16 have opcodes of their own, which are shorter than a push of one byte.
+        for height in 1..=16_u8 {
+            assert!(!begins_with_height(Script::from_bytes(&[1, height]), u32::from(height)), "height {height}");
+        }
+        assert!(!begins_with_height(Script::from_bytes(&[2, 17, 0]), 17));
+    }
+}

@@ -1,8 +1,9 @@
 //! Payments at the end of the derived scripts, and beyond.
 
 use bitcoin::ScriptBuf;
+use outrigger_service::events::RescanOutcome;
 
-use super::rescans::scripts_of;
+use super::rescans::{finished_of, scripts_of};
 use super::{Harness, descriptor, elsewhere, foreign, spend};
 
 /// A descriptor that another wallet also uses.
@@ -55,5 +56,40 @@ fn keypool_of_change_grows_with_payments_near_its_end() {
     for (number, index) in [(1, 19), (2, 38), (3, 57)] {
         harness.mine(vec![spend(&[elsewhere(number)], &[(&script(index), 70)])]);
         assert_eq!((harness.coins().len(), range(&harness)), (usize::from(number), (index + 20, index + 1)));
+    }
+}
+
+#[test]
+fn a_restored_or_loaded_wallet_scans_again_where_payments_came_near_the_end_of_what_was_derived() {
+    // Of 20 scripts, the last 4 count as the end. The later blocks derive the scripts that the earlier ones pay to.
+    for (paid, found, widened) in [(&[70, 52, 35, 18][..], &[18, 35, 52, 70][..], true), (&[25, 15], &[15], false)] {
+        let harness = wallet();
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("w.backup");
+        harness.view().wallet().backup(&file, &None).unwrap();
+        harness.manager.unload("w".into(), None).unwrap();
+        for (number, index) in (1_u8..).zip(paid) {
+            harness.mine(vec![spend(&[elsewhere(number)], &[(&script(*index), u64::from(*index))])]);
+        }
+        for name in ["copy", "w"] {
+            harness.events.lock().clear();
+            let warnings = match name {
+                "w" => harness.manager.load(name.into(), None),
+                _ => harness.manager.restore(name.into(), &file, &None, None, &|_| Ok(())),
+            };
+            let warnings = warnings.unwrap();
+            assert_eq!(
+                warnings.iter().any(|warning| warning.contains("are being scanned again")),
+                widened,
+                "{warnings:?}"
+            );
+            if widened {
+                assert_eq!(finished_of(&harness, name), RescanOutcome::Complete);
+            }
+            let view = harness.manager.select(Some(name)).unwrap();
+            let mut values: Vec<u64> = super::coins(&view).iter().map(|coin| coin.value.to_sat()).collect();
+            values.sort_unstable();
+            assert_eq!(values, found, "{name}");
+        }
     }
 }

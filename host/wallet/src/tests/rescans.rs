@@ -27,9 +27,13 @@ fn script() -> ScriptBuf {
 }
 
 pub(super) fn finished(harness: &Harness) -> RescanOutcome {
+    finished_of(harness, "w")
+}
+
+pub(super) fn finished_of(harness: &Harness, name: &str) -> RescanOutcome {
     let found = || {
         harness.events.lock().iter().find_map(|event| match event {
-            Event::RescanFinished { wallet, outcome, .. } if wallet == "w" => Some(outcome.clone()),
+            Event::RescanFinished { wallet, outcome, .. } if wallet == name => Some(outcome.clone()),
             _ => None,
         })
     };

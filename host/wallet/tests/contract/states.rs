@@ -118,3 +118,34 @@ fn only_confirmed_uncontested_transactions_have_no_unsettled_state() -> Outcome 
     tester.mine(&[&payment]);
     same("once it is settled", tester.row(payment.compute_txid())?.unsettled, None)
 }
+
+#[test]
+fn own_unconfirmed_payments_are_trusted() -> Outcome {
+    let tester = &Tester::new();
+    let script = with_key(tester)?;
+    let [one, two] = [1, 2].map(|number| pay(number, &script, 70));
+    tester.mine(&[&one]);
+    let spending = spend(&[out(&one, 0)], &[(&script, 60)]);
+    let further = spend(&[out(&spending, 0)], &[(&script, 50)]);
+    let mixed = spend(&[out(&two, 0)], &[(&script, 40)]);
+    for transaction in [&two, &spending, &further] {
+        tester.accept(transaction);
+    }
+    same("a stranger's payment", unsettled(tester, &two)?.trusted, false)?;
+    same("one of ours on a confirmed one", unsettled(tester, &spending)?.trusted, true)?;
+    same("one of ours on one of ours", unsettled(tester, &further)?.trusted, true)?;
+    let coin = |transaction: &Transaction| -> Result<_, Failure> {
+        let coins = tester.coins()?.into_iter().find(|coin| coin.outpoint == out(transaction, 0));
+        Ok(some("the coin", coins)?.trusted)
+    };
+    same("its coin", coin(&further)?, true)?;
+    same("the stranger's coin", coin(&two)?, false)?;
+    tester.accept(&mixed);
+    same("one of ours on a stranger's", unsettled(tester, &mixed)?.trusted, false)?;
+    same("the coin of one on a stranger's", coin(&mixed)?, false)?;
+    tester.take_out(further.compute_txid());
+    same("one that is out of the mempool", unsettled(tester, &further)?.trusted, false)?;
+    tester.mine(&[&two]);
+    same("once the stranger's is confirmed", unsettled(tester, &mixed)?.trusted, true)?;
+    same("its coin then", coin(&mixed)?, true)
+}

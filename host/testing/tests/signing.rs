@@ -1,8 +1,9 @@
 //! Tests a key provider: the host asks it by the master key, and verifies its signatures. `tests/it/hsm_signer.rs` compares these with
-//! a wallet's.
+//! a wallet's. The host asks a wallet's policy once for each batch of signatures.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a broken expectation fails the test")]
 
 use std::str::FromStr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bitcoin::absolute::LockTime;
@@ -13,6 +14,7 @@ use bitcoin::transaction::Version;
 use bitcoin::{Amount, NetworkKind, ScriptBuf, Transaction, TxIn, TxOut};
 use outrigger_sdk::RpcError;
 use outrigger_sdk::sign::{SignatureKind, sign_digest};
+use outrigger_service::policy::{Judgement, Policy, PolicyQuery};
 use outrigger_service::provider::{KeysProvider, KeysQuery, MessageQuery, ProviderBatch};
 use outrigger_service::signer::{Scheme, SignBatch, SignRequest};
 use outrigger_service::wallet::KeyOrigin;
@@ -84,6 +86,20 @@ impl KeysProvider for Provider {
     }
 }
 
+/// A policy that allows everything, and counts its queries.
+#[derive(Clone, Default)]
+struct Counting(Arc<AtomicUsize>);
+
+impl Policy for Counting {
+    fn judge(&self, _: Scope, _: &PolicyQuery) -> Result<Judgement, RpcError> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Ok(Judgement::Allow)
+    }
+}
+
+/// The script types of the wallet "vault", and the purposes of their derivation paths.
+const KINDS: [(&str, u32); 3] = [("wpkh", 84), ("tr", 86), ("pkh", 44)];
+
 /// Creates the wallet "vault", for which the provider signs. `begin` runs before the imports.
 fn wallet(host: &TestHost, provider: &Provider, begin: impl FnOnce()) {
     host.provide(provider.clone());
@@ -92,7 +108,7 @@ fn wallet(host: &TestHost, provider: &Provider, begin: impl FnOnce()) {
     begin();
     let secp = Secp256k1::new();
     let fingerprint = provider.master.fingerprint(&secp);
-    for (kind, purpose) in [("wpkh", 84), ("tr", 86), ("pkh", 44)] {
+    for (kind, purpose) in KINDS {
         let path = DerivationPath::from_str(&format!("m/{purpose}h/1h/0h")).unwrap();
         let account = Xpub::from_priv(&secp, &provider.master.derive_priv(&secp, &path).unwrap());
         host.import("vault", format!("{kind}([{fingerprint}/{purpose}h/1h/0h]{account}/0/*)"), true);
@@ -135,6 +151,34 @@ fn scripts(host: &TestHost) -> Vec<ScriptBuf> {
     let (scope, _call) = host.open_call(Some("vault"));
     let new = |kind| host.handle().book.new_address(scope, kind, false, None).unwrap();
     [Bech32, Bech32m, Legacy].map(new).to_vec()
+}
+
+#[test]
+fn the_host_asks_a_policy_once_for_sign_and_sign_message_and_not_for_available() {
+    let (mut host, provider, policy) = (TestHost::new(), Provider::new(), Counting::default());
+    host.guard(&["hot", "vault"], policy.clone());
+    wallet(&host, &provider, || {});
+    // The wallet "hot" holds the private keys itself.
+    host.create_wallet("hot", |options| options.blank = true).unwrap();
+    for (kind, purpose) in KINDS {
+        host.import("hot", format!("{kind}({}/{purpose}h/1h/0h/0/*)", provider.master), true);
+    }
+    let scripts = scripts(&host);
+    let (batch, handle) = (batch(&host, &scripts), host.handle());
+    let queries = || policy.0.swap(0, Ordering::Relaxed);
+    queries();
+    for name in ["hot", "vault"] {
+        let (scope, _call) = host.open_call(Some(name));
+        let keys = batch.requests.iter().map(|request| request.public_key.clone()).collect();
+        assert_eq!(handle.signer.available(scope, scripts.clone(), keys).unwrap(), [true; 3], "{name}");
+        assert_eq!(queries(), 0, "{name}");
+        let signatures = handle.signer.sign(scope, batch.clone()).unwrap();
+        assert!(signatures.iter().all(Option::is_some), "{name}: {signatures:?}");
+        assert_eq!(queries(), 1, "{name}");
+        let key = batch.requests[2].public_key.clone();
+        let message = handle.signer.sign_message(scope, scripts[2].clone(), key, "text".into()).unwrap();
+        assert_eq!((message.is_some(), queries()), (true, 1), "{name}");
+    }
 }
 
 #[test]

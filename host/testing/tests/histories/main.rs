@@ -10,6 +10,7 @@
 mod answers;
 mod cast;
 mod clients;
+mod fed_back;
 mod logged;
 mod naive;
 mod outages;
@@ -35,16 +36,19 @@ fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().map_or(default, |text| text.parse().unwrap())
 }
 
-/// Plays `cases` random histories, or as many as `OUTRIGGER_HISTORIES` says.
-fn check(cases: u64, seed: u8, histories: impl Strategy<Value = Vec<Step>>) {
+/// Runs `test` on `cases` random values, or on as many as `OUTRIGGER_HISTORIES` says.
+fn check<S: Strategy>(cases: u64, seed: u8, strategy: S, test: impl Fn(S::Value) -> Result<(), String>)
+where
+    S::Value: std::fmt::Debug,
+{
     let cases = setting("OUTRIGGER_HISTORIES", cases) as u32;
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 4000, ..Config::default() };
     let mut seeds = [seed; 32];
     seeds[..8].copy_from_slice(&setting("OUTRIGGER_SEED", 1).to_le_bytes());
     let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seeds));
-    match runner.run(&histories, |steps| play(&steps).map_err(TestCaseError::fail)) {
+    match runner.run(&strategy, |value| test(value).map_err(TestCaseError::fail)) {
         Ok(()) => {}
-        Err(TestError::Fail(reason, steps)) => panic!("{reason}\nThe steps:\n{steps:#?}"),
+        Err(TestError::Fail(reason, value)) => panic!("{reason}\nThe steps:\n{value:#?}"),
         Err(TestError::Abort(reason)) => panic!("{reason}"),
     }
 }
@@ -194,10 +198,10 @@ fn play(steps: &[Step]) -> Result<(), String> {
 
 #[test]
 fn every_answer_is_that_of_a_recomputation_from_the_raw_blocks() {
-    check(150, 1, histories(30));
+    check(150, 1, histories(30), |steps| play(&steps));
 }
 
 #[test]
 fn every_answer_after_a_fault_of_the_node_is_that_of_a_recomputation() {
-    check(60, 3, faulty_histories(20));
+    check(60, 3, faulty_histories(20), |steps| play(&steps));
 }

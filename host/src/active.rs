@@ -45,3 +45,34 @@ impl Drop for ActiveCall {
         drop(ended);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn method(name: &str) -> Arc<MethodSpec> {
+        let spec = serde_json::json!({"name": name, "category": "c", "help": ""});
+        Arc::new(serde_json::from_value(spec).unwrap())
+    }
+
+    fn names(active: &Active) -> Vec<String> {
+        active.list().into_iter().map(|call| call.method.name.clone()).collect()
+    }
+
+    #[test]
+    fn calls_are_listed_in_the_order_in_which_they_began_until_they_end() {
+        let active = Arc::new(Active::default());
+        let first = active.begin(method("a"), None);
+        std::thread::scope(|scope| {
+            let second = scope.spawn(|| active.begin(method("b"), None)).join().unwrap();
+            let third = active.begin(method("c"), None);
+            assert_eq!(names(&active), ["a", "b", "c"]);
+            drop(first);
+            // The fourth call takes the place of the first.
+            let fourth = active.begin(method("d"), None);
+            assert_eq!(names(&active), ["b", "c", "d"]);
+            drop((second, third, fourth));
+        });
+        assert_eq!(names(&active), [""; 0]);
+    }
+}

@@ -390,6 +390,19 @@ mod tests {
     }
 
     #[test]
+    fn rpcauth_users_have_passwords_and_methods() {
+        let bob = RpcUser::with_password("bob", "").expect("user");
+        let eve = RpcUser::with_password("eve", "x").expect("user");
+        let auth = Authenticator::default().with_user(bob).with_user(eve.allowing(["help".to_owned()]));
+        assert_eq!(check(&auth, "bob:"), Ok("bob".to_owned()));
+        let eve = auth.check(&basic("eve:x")).expect("eve");
+        assert!(eve.may_call("help"));
+        assert!(!eve.may_call("stop"));
+        let bob = auth.check(&basic("bob:")).expect("bob");
+        assert!(bob.may_call("stop"));
+    }
+
+    #[test]
     fn authorization_scheme_is_read_in_any_case() {
         let auth = Authenticator::default().with_user(RpcUser::with_password("a", "b").expect("user"));
         let header = HeaderValue::from_static("basic  YTpi ");

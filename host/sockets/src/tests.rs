@@ -1,5 +1,6 @@
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::channel;
 
@@ -103,6 +104,28 @@ fn a_failure_is_reported_with_its_reason() {
     assert!(line.starts_with("failed Connection refused"), "{line}");
     let line = ask(&sockets, unknown).1;
     assert!(line.starts_with("failed failed to lookup address information"), "{line}");
+}
+
+#[test]
+fn instances_of_a_plugin_share_a_listening_socket_until_the_last_has_ended() {
+    let entry = [Reach::ListenTcp("127.0.0.1:0".parse().unwrap())];
+    let first = opened("shared", &entry, Place::Entry).unwrap();
+    let address = |sockets: &Sockets| {
+        let socket = sockets.listening()[0].as_fd().try_clone_to_owned().unwrap();
+        TcpListener::from(socket).local_addr().unwrap()
+    };
+    let at = address(&first);
+    let other = opened("other", &[Reach::ListenTcp(at)], Place::Entry).unwrap_err().to_string();
+    assert!(other.starts_with(&format!("listen:tcp:{at}: Address already in use")), "{other}");
+    let second = opened("shared", &entry, Place::Entry).unwrap();
+    assert_eq!(address(&second), at);
+    drop(first);
+    TcpStream::connect(at).unwrap();
+    let held = second.listening().to_vec();
+    drop(second);
+    TcpStream::connect(at).unwrap();
+    drop(held);
+    while TcpStream::connect(at).is_ok() {}
 }
 
 #[test]

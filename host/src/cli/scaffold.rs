@@ -127,6 +127,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn names_are_checked_before_anything_is_written() {
+        for name in ["", "Acme", "../up", "9lives", "a b"] {
+            assert!(create(name, None).unwrap_err().contains("is not a valid plugin name"), "{name}");
+        }
+        assert_eq!(title("acme-mining2"), "AcmeMining2");
+    }
+
+    #[test]
     fn the_sdk_is_found_from_within_a_checkout_and_asked_for_elsewhere() {
         let folder = tempfile::tempdir().unwrap();
         let executable = folder.path().join("target/release/outrigger");

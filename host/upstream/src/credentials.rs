@@ -126,4 +126,22 @@ mod tests {
         assert_eq!(password.read().unwrap(), "Basic dTpw");
         assert!(password.read().unwrap().is_sensitive());
     }
+
+    #[test]
+    fn credentials_are_read_again_when_they_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("cookie");
+        fs::write(&file, "__cookie__:one").unwrap();
+        let credentials = Credentials::new(Login::Cookie(file.clone()));
+        let first = credentials.get().unwrap();
+        assert_eq!(credentials.other_than(&first), None);
+        fs::write(&file, "__cookie__:two").unwrap();
+        assert_eq!(credentials.get().unwrap(), first, "a cookie is not read for every request");
+        let second = credentials.other_than(&first).unwrap();
+        assert_ne!(second, first);
+        assert_eq!(credentials.other_than(&first), Some(second));
+        fs::remove_file(&file).unwrap();
+        credentials.forget();
+        assert!(credentials.get().is_err());
+    }
 }

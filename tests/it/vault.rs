@@ -5,6 +5,7 @@ use std::io::Read;
 use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, all_groups, built};
 use serde_json::{Value, json};
 
+use crate::isolation::has_sandbox;
 use crate::key_daemon::KeyDaemon;
 
 /// The keys 1 and 2 for test chains, compressed, and their public keys.
@@ -36,10 +37,16 @@ fn daemon() -> KeyDaemon {
 
 /// A host with the vault's plugin in place of our group. `reach` serves if all plugins are isolated.
 fn host(vault: &KeyDaemon) -> Host {
+    host_with(vault, "")
+}
+
+/// As [`host`]; `rest` is added to the plugin's section.
+fn host_with(vault: &KeyDaemon, rest: &str) -> Host {
     let text = all_groups().replace("file = \"signing\"", "file = \"signing\"\nenabled = false");
     let socket = vault.socket();
     let grants = "grants = [\"chain/1\", \"mempool/1\", \"wallet-read/1\", \"log/1\"]";
-    let rest = format!("{grants}\nreach = [\"connect:unix:{socket}\"]\n[plugins.options]\nsocket = \"{socket}\"\n");
+    let rest =
+        format!("{grants}\nreach = [\"connect:unix:{socket}\"]\n{rest}[plugins.options]\nsocket = \"{socket}\"\n");
     let options = HostOptions::with_plugin(&text, built().library("outrigger_vault_signing"), &rest);
     Host::start_with(HostOptions { log: Some(vault.path("log")), ..options })
 }
@@ -161,4 +168,36 @@ fn vault_signs_with_the_daemons_keys_reports_a_stopped_daemon_and_reconnects() {
     std::fs::File::open(vault.path("log")).unwrap().read_to_string(&mut log).unwrap();
     assert!(log.contains("the signing daemon at "), "{log}");
     assert!(!WIFS.iter().any(|wif| log.contains(wif)));
+}
+
+#[test]
+fn vault_isolated_signs_only_with_its_socket_granted() {
+    if !has_sandbox() {
+        return;
+    }
+    let vault = daemon();
+    let socket = vault.socket();
+    let host = host_with(&vault, "isolated = true\n");
+    let mut client = wallet(&host, "watching", true, KEYS);
+    let (raw, prevtxs) = spend(&mut client, &KINDS[..7]);
+    let signed = client.call("signrawtransactionwithwallet", json!([raw, prevtxs]));
+    assert_eq!(signed["complete"], json!(true), "{signed}");
+    let of_granted = client.plugin("vault-signing");
+    assert_eq!((&of_granted["isolated"], &of_granted["denied"]["count"]), (&json!(true), &json!(0)), "{of_granted}");
+
+    // The plugin restarts with another reach.
+    let granted = format!("reach = [\"connect:unix:{socket}\"]\n");
+    let other = format!("reach = [\"connect:unix:{socket}.other\"]\n");
+    let mut refused_with = |from: &str, to: &str| {
+        host.change(from, to);
+        client.call("stopplugin", json!(["vault-signing"]));
+        client.call("startplugin", json!(["vault-signing"]));
+        let refused = client.refused("signrawtransactionwithwallet", json!([raw, prevtxs]));
+        assert_eq!(refused, (-4, "The signing daemon cannot be reached".into()));
+        client.plugin("vault-signing")["denied"]["last"].clone()
+    };
+    let connect = json!({"kind": "connect", "call": "connect", "argument": format!("unix:{socket}")});
+    assert_eq!(refused_with(&granted, &other), connect);
+    // Without any granted connection, the plugin may make no socket.
+    assert_eq!(refused_with(&other, ""), json!({"kind": "socket", "call": "socket", "argument": "family 1"}));
 }

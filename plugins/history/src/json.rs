@@ -3,13 +3,9 @@
 //! The last byte decides whether a key or an item needs a comma, so a part of an object can also go to a separate buffer first.
 //! Writing to memory cannot fail.
 
-use std::fmt::Display;
-use std::io::Write as _;
-
-use bitcoin::SignedAmount;
-use bitcoin::hashes::{Hash as _, sha256d};
-use bitcoin::hex::DisplayHex as _;
-use outrigger_sdk::amount::to_text;
+use bitcoin::{Amount, SignedAmount};
+use outrigger_sdk::params::push_hex;
+use serde::Serialize;
 
 /// Writes an object's key. Its value must follow.
 macro_rules! key {
@@ -63,23 +59,36 @@ pub fn text(out: &mut Vec<u8>, text: &str) {
     let _ = serde_json::to_writer(out, text);
 }
 
-/// An integer.
-pub fn number(out: &mut Vec<u8>, value: impl Display) {
-    let _ = write!(out, "{value}");
+/// An integer. serde_json writes one faster than `format_args`.
+pub fn number(out: &mut Vec<u8>, value: impl Serialize) {
+    let _ = serde_json::to_writer(out, &value);
 }
 
 /// An amount in BTC with eight decimals.
 pub fn bitcoin(out: &mut Vec<u8>, amount: SignedAmount) {
-    out.extend_from_slice(to_text(amount).as_bytes());
+    let coin = Amount::ONE_BTC.to_sat();
+    let satoshi = amount.unsigned_abs().to_sat();
+    if amount.is_negative() {
+        out.push(b'-');
+    }
+    number(out, satoshi / coin);
+    // A coin more keeps the zeros in front of the decimals. The point replaces its digit.
+    let point = out.len();
+    number(out, coin + satoshi % coin);
+    out.get_mut(point).into_iter().for_each(|digit| *digit = b'.');
 }
 
 pub fn hex(out: &mut Vec<u8>, bytes: &[u8]) {
-    let _ = write!(out, "\"{}\"", bytes.as_hex());
+    out.push(b'"');
+    push_hex(out, bytes);
+    out.push(b'"');
 }
 
 /// A hash in display order, which reverses its bytes.
 pub fn hash(out: &mut Vec<u8>, bytes: &[u8; 32]) {
-    let _ = write!(out, "\"{}\"", sha256d::Hash::from_byte_array(*bytes));
+    let mut reversed = *bytes;
+    reversed.reverse();
+    hex(out, &reversed);
 }
 
 pub fn hashes<H: bitcoin::hashes::Hash<Bytes = [u8; 32]>>(out: &mut Vec<u8>, hashes: impl Iterator<Item = H>) {

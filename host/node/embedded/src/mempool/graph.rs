@@ -18,6 +18,8 @@ pub struct Graph {
     order: BTreeMap<u64, Txid>,
     spent: HashMap<OutPoint, Txid, RandomState>,
     next_order: u64,
+    /// No entry is older, in Unix seconds. So an admission need not look at every entry.
+    oldest: u64,
     /// The sum over all entries.
     pub totals: Totals,
     /// The estimated memory of all entries, in bytes.
@@ -51,8 +53,12 @@ impl Graph {
     }
 
     /// The entries from before `time`, in Unix seconds.
-    pub fn older_than(&self, time: u64) -> impl Iterator<Item = Txid> {
-        self.entries.values().filter(move |entry| entry.time < time).map(|entry| entry.txid)
+    pub fn older_than(&mut self, time: u64) -> Vec<Txid> {
+        if self.oldest >= time {
+            return Vec::new();
+        }
+        self.oldest = self.entries.values().map(|entry| entry.time).min().unwrap_or(u64::MAX);
+        self.entries.values().filter(|entry| entry.time < time).map(|entry| entry.txid).collect()
     }
 
     pub fn spender(&self, outpoint: &OutPoint) -> Option<&Txid> {
@@ -118,6 +124,7 @@ impl Graph {
         self.fees = self.fees.saturating_add(entry.fee);
         self.unbroadcast += u64::from(entry.unbroadcast);
         self.order.insert(entry.order, txid);
+        self.oldest = self.oldest.min(entry.time);
         self.entries.insert(txid, entry);
     }
 

@@ -232,7 +232,7 @@ impl Pool {
 
     /// Removes expired entries, then evicts those with the lowest feerate until the rest fits.
     pub fn trim(&mut self, now: u64, events: &mut Vec<NodeEvent>) {
-        let expired: Vec<_> = self.graph.older_than(now.saturating_sub(EXPIRY)).collect();
+        let expired = self.graph.older_than(now.saturating_sub(EXPIRY));
         self.remove_all(expired, events);
         while self.graph.usage > self.limits.max_usage {
             let Some(worst) = self.graph.worst() else { break };

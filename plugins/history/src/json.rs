@@ -103,6 +103,7 @@ pub fn hashes<H: bitcoin::hashes::Hash<Bytes = [u8; 32]>>(out: &mut Vec<u8>, has
 #[cfg(test)]
 mod tests {
     use bitcoin::Txid;
+    use bitcoin::hashes::Hash as _;
 
     use super::*;
 

@@ -4,9 +4,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use bitcoin::{BlockHash, Transaction, Txid};
+use bitcoin::{Amount, BlockHash, Transaction, Txid};
 use outrigger_node::interest::{interests, outpoint_interest};
 use outrigger_node::{NodeEvent, Removal};
+use outrigger_values::amount::Saturating;
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -50,9 +51,32 @@ struct MempoolState {
     read: Option<Reading>,
 }
 
+/// The figures by which the host sees that the mempool has changed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Figures {
+    transactions: u64,
+    /// The sum of their virtual sizes, in virtual bytes.
+    virtual_size: u64,
+    fees: Amount,
+}
+
+impl From<MempoolAnswer> for Figures {
+    fn from(info: MempoolAnswer) -> Self {
+        Self { transactions: info.size, virtual_size: info.bytes, fees: info.total_fee.0 }
+    }
+}
+
+impl Figures {
+    fn add(&mut self, entry: &EntryAnswer) {
+        self.transactions = self.transactions.saturating_add(1);
+        self.virtual_size = self.virtual_size.saturating_add(entry.vsize);
+        self.fees = self.fees.saturating_add(entry.fees.base.0);
+    }
+}
+
 struct Reading {
     /// The node's figures at the reading; `None` after notifications were applied.
-    info: Option<MempoolAnswer>,
+    figures: Option<Figures>,
     best: BlockHash,
     /// The sequence number of the node's next change.
     next: u64,
@@ -80,9 +104,9 @@ impl Mempool {
         catch_up: &dyn Fn(BlockHash),
         emit: &dyn Fn(NodeEvent),
     ) -> Result<(), AskError> {
-        let info: MempoolAnswer = rpc.ask("getmempoolinfo", &json!([]))?;
+        let figures: Figures = rpc.ask::<MempoolAnswer>("getmempoolinfo", &json!([]))?.into();
         let best: BlockHash = rpc.ask("getbestblockhash", &json!([]))?;
-        if !forced && self.0.lock().is_current(&info, best) {
+        if !forced && self.0.lock().is_current(figures, best) {
             return Ok(());
         }
         self.0.lock().read = None;
@@ -102,7 +126,7 @@ impl Mempool {
             emit(event);
         }
         self.fetch(rpc, &new, time, emit)?;
-        self.0.lock().read = Some(Reading { info: Some(info), best, next });
+        self.0.lock().read = Some(Reading { figures: Some(figures), best, next });
         Ok(())
     }
 
@@ -131,7 +155,7 @@ impl Mempool {
         let mut seen = HashSet::new();
         new.retain(|txid| !self.has(txid) && seen.insert(*txid));
         self.fetch(rpc, &new, time, emit)?;
-        self.0.lock().read = Some(Reading { info: None, ..reading });
+        self.0.lock().read = Some(Reading { figures: None, ..reading });
         Ok(())
     }
 
@@ -159,15 +183,15 @@ impl Mempool {
             Err(error) if error.code() == Some(INVALID_ADDRESS_OR_KEY) => return Ok(false),
             entry => entry?,
         };
-        let info: MempoolAnswer = rpc.ask("getmempoolinfo", &json!([]))?;
         let mut state = self.0.lock();
         if !entry.depends.iter().all(|parent| state.entries.contains_key(parent)) {
             return Ok(false);
         }
         let event = state.add(txid, transaction.clone(), time);
-        // If the mempool changed otherwise, the old figures stay, so that the next check reads everything.
-        if state.entries.len() as u64 == info.size {
-            state.read.iter_mut().for_each(|read| read.info = Some(info.clone()));
+        // The node adds up its whole mempool for getmempoolinfo. If the mempool also changed otherwise, these figures differ from the
+        // node's, and the next check reads everything.
+        if let Some(figures) = state.read.as_mut().and_then(|read| read.figures.as_mut()) {
+            figures.add(&entry);
         }
         drop(state);
         emit(event);
@@ -227,10 +251,10 @@ impl Mempool {
 }
 
 impl MempoolState {
-    fn is_current(&self, info: &MempoolAnswer, best: BlockHash) -> bool {
-        self.read.as_ref().filter(|read| read.best == best).is_some_and(|read| match &read.info {
-            Some(last) => last == info,
-            None => self.entries.len() as u64 == info.size,
+    fn is_current(&self, figures: Figures, best: BlockHash) -> bool {
+        self.read.as_ref().filter(|read| read.best == best).is_some_and(|read| match read.figures {
+            Some(last) => last == figures,
+            None => self.entries.len() as u64 == figures.transactions,
         })
     }
 
@@ -274,7 +298,7 @@ mod tests {
     use bitcoin::absolute::LockTime;
     use bitcoin::hashes::Hash;
     use bitcoin::transaction::Version;
-    use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, TxIn, TxOut, Witness};
+    use bitcoin::{OutPoint, ScriptBuf, Sequence, TxIn, TxOut, Witness};
     use outrigger_node::interest::script_interest;
 
     use super::*;

@@ -33,8 +33,11 @@ pub fn services<'a>(call: &Call<'a>) -> spend::Services<'a> {
     spend::Services { host: call.host, scope: call.scope, rules: call.rules }
 }
 
+/// A descriptor's text with its range.
+type Scanned<'a> = (&'a str, Option<(u32, u32)>);
+
 /// The descriptor and the range of a scan object: a text, or an object with `desc` and `range`.
-pub fn scan_object(value: &Value) -> Result<(&str, Option<(u32, u32)>), RpcError> {
+pub fn scan_object(value: &Value) -> Result<Scanned<'_>, RpcError> {
     let object = match value {
         Value::String(text) => return Ok((text.as_str(), None)),
         Value::Object(object) => object,

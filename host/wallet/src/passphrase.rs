@@ -36,8 +36,8 @@ impl Wallet {
         }
         let key = EncryptionKey::random();
         let row = key.protect(&passphrase, &self.shared.settings)?;
-        files::note_former_key(self.store.env.folder()).map_err(WalletError::from)?;
         self.write(|write| {
+            files::note_former_key(self.store.env.folder())?;
             if !write.meta.private_keys_enabled {
                 let detail = "Error: wallet does not contain private keys, nothing to encrypt.";
                 return Err(ServiceError::new(ErrorKind::Refused, detail).into());
@@ -114,8 +114,8 @@ impl Wallet {
             }
         })?;
         let row = key.protect(&new, &self.shared.settings)?;
-        files::note_former_key(self.store.env.folder()).map_err(WalletError::from)?;
         self.write(|write| {
+            files::note_former_key(self.store.env.folder())?;
             let former = write.t.encryption(write.reads())?.ok_or(ErrorKind::WrongEncryptionState)?;
             write.mark_scrub_due(&former.encrypted_key)?;
             write.store_row(write.t.meta, ENCRYPTION, &row)

@@ -117,10 +117,15 @@ impl Wallet {
     pub(super) fn scrub_or_plan(&self, pause: Duration) {
         match self.try_scrub() {
             Ok(true) => {
-                self.scrub_pending.store(false, Ordering::Relaxed);
-                self.shared.follower.scrubs.forget(self.slot);
-                if let Err(error) = files::forget_former_key(self.store.env.folder()) {
-                    tracing::debug!(wallet = self.name(), %error, "the file is searched once more at the next start");
+                // A write of another secret makes a mark and a note of its own, which stay.
+                let _writes = self.lock_writes();
+                if !self.has_scrub_mark().unwrap_or(true) {
+                    self.scrub_pending.store(false, Ordering::Relaxed);
+                    self.shared.follower.scrubs.forget(self.slot);
+                    if let Err(error) = files::forget_former_key(self.store.env.folder()) {
+                        let wallet = self.name();
+                        tracing::debug!(wallet, %error, "the file is searched once more at the next start");
+                    }
                 }
             }
             outcome => {
@@ -136,6 +141,11 @@ impl Wallet {
                 self.shared.follower.scrubs.plan(self.slot, pause);
             }
         }
+    }
+
+    fn has_scrub_mark(&self) -> Result<bool> {
+        let txn = self.store.read()?;
+        Ok(get::<Vec<TraceRow>>(self.store.tables.meta, &txn, SCRUB)?.is_some())
     }
 
     /// Returns whether nothing is left to remove.

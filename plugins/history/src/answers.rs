@@ -1,11 +1,11 @@
-//! What the rows of the history do not contain, and the host must be asked.
+//! The host's answers about data that the rows of the history do not contain.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use outrigger_sdk::service::ServiceError;
 use outrigger_sdk::service::wallet::{HistoryBatchView, UnsettledStateView, WalletTransactionView};
 
-/// How many answers stay for later batches. Rare descriptors occur in many of them.
+/// If more answers than this are kept, the next request discards them first. The same descriptor occurs in many batches.
 const KEPT: usize = 1_000;
 
 /// The host's answers about the current batch and some earlier ones, by key.

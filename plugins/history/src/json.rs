@@ -72,7 +72,7 @@ pub fn bitcoin(out: &mut Vec<u8>, amount: SignedAmount) {
         out.push(b'-');
     }
     number(out, satoshi / coin);
-    // A coin more keeps the zeros in front of the decimals. The point replaces its digit.
+    // With one coin added, the number has nine digits, so leading zeros of the decimals are written. The point replaces the first digit.
     let point = out.len();
     number(out, coin + satoshi % coin);
     out.get_mut(point).into_iter().for_each(|digit| *digit = b'.');

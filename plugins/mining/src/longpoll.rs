@@ -63,8 +63,8 @@ impl LongPolls {
     pub fn answer_due(&self) {
         let (now, mut is_check_due) = (Instant::now(), false);
         self.calls.each(|poll| is_check_due |= poll.check_at.get() <= now);
-        // A node in another process answers slowly, so its mempool is read only for due checks, and before the tip: a call that
-        // arrives meanwhile may watch a newer tip.
+        // A node in another process answers slowly, so the mempool is read only if a check is due. It is read before the tip, so that
+        // little time passes between reading the tip and comparing it with the tips of calls that have just arrived.
         let mempool = is_check_due.then(|| self.host.mempool.info(Scope::NONE));
         let tip = self.host.chain.tip(Scope::NONE);
         let is_over = |poll: &Poll| match (&tip, &mempool) {

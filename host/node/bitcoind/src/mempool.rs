@@ -51,7 +51,7 @@ struct MempoolState {
     read: Option<Reading>,
 }
 
-/// The figures by which the host sees that the mempool has changed.
+/// The host compares these figures of the node with those of the last reading. If they differ, it reads the mempool.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Figures {
     transactions: u64,
@@ -75,7 +75,8 @@ impl Figures {
 }
 
 struct Reading {
-    /// The node's figures at the reading; `None` after notifications were applied.
+    /// The node's figures at the reading, and the submitted transactions that the host has added since. `None` after notifications
+    /// were applied.
     figures: Option<Figures>,
     best: BlockHash,
     /// The sequence number of the node's next change.
@@ -188,8 +189,8 @@ impl Mempool {
             return Ok(false);
         }
         let event = state.add(txid, transaction.clone(), time);
-        // The node adds up its whole mempool for getmempoolinfo. If the mempool also changed otherwise, these figures differ from the
-        // node's, and the next check reads everything.
+        // getmempoolinfo is not asked: for `unbroadcastcount` the node copies the ids of all transactions that no peer has requested.
+        // If other transactions came or left, the sums differ from the node's, and the next check reads the whole mempool.
         if let Some(figures) = state.read.as_mut().and_then(|read| read.figures.as_mut()) {
             figures.add(&entry);
         }

@@ -223,6 +223,8 @@ impl Follower {
     }
 
     pub fn stop(&self) {
+        // The scrub thread is stopped first. If it began a removal now, the stop would wait until it has searched a whole file.
+        self.scrubs.stop();
         self.inbox.lock().stopping = true;
         self.arrived.notify_all();
         self.moved.notify_all();
@@ -231,8 +233,6 @@ impl Follower {
             // The thread catches panics.
             let _ = thread.join();
         }
-        // First, because a removal that begins now would search a whole file.
-        self.scrubs.stop();
         self.work_queue.stop();
         self.alarms.stop();
         self.resends.stop();
@@ -249,11 +249,10 @@ impl Follower {
 
     fn run_scrubs(&self) {
         while let Some((slot, pause)) = self.scrubs.next() {
-            // Planned before the attempt, so that a panic does not end the attempts.
+            let Some(wallet) = self.get(slot) else { continue };
+            // The retry is planned before the attempt. If the attempt panics, the thread still tries again.
             self.scrubs.plan(slot, pause);
-            if let Some(wallet) = self.get(slot) {
-                contain("removing a former key from a wallet's file", || wallet.scrub_or_plan(pause));
-            }
+            contain("removing a former key from a wallet's file", || wallet.scrub_or_plan(pause));
         }
     }
 

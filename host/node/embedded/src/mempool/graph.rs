@@ -18,7 +18,7 @@ pub struct Graph {
     order: BTreeMap<u64, Txid>,
     spent: HashMap<OutPoint, Txid, RandomState>,
     next_order: u64,
-    /// No entry is older, in Unix seconds. So an admission need not look at every entry.
+    /// A lower bound of the entries' times, in Unix seconds. For a limit up to it, [`Graph::older_than`] reads no entry.
     oldest: u64,
     /// The sum over all entries.
     pub totals: Totals,

@@ -74,7 +74,7 @@ impl Funds {
         transaction
     }
 
-    /// Payments of these amounts in satoshi to these scripts, each a transaction of its own after a first one that makes their coins.
+    /// Pays these amounts in satoshi to these scripts. The first transaction makes the coins. Each further transaction is one payment.
     pub fn payments(&mut self, payments: &[(ScriptBuf, u64)]) -> Vec<Transaction> {
         let coins = payments.iter().map(|(_, satoshi)| output(satoshi + FEE, anyone()));
         let split = self.pay(coins.collect());

@@ -44,7 +44,7 @@ pub fn built() -> &'static Built {
         let mut command = Command::new(cargo);
         command.args(["build", "--workspace", "--message-format=json-render-diagnostics"]);
         // The cargo that runs this test describes the test's crate in variables. The build script of ring reads variables of these
-        // names, so it would run again, and whatever uses ring would be compiled again, now and at the next `cargo test`.
+        // names. So cargo would compile ring and its dependents again, now and at the next `cargo test`.
         for (name, _) in std::env::vars_os() {
             if name.to_str().is_some_and(|name| name.starts_with("CARGO_MANIFEST_") || name.starts_with("CARGO_PKG_")) {
                 command.env_remove(name);

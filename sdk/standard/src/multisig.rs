@@ -32,7 +32,7 @@ pub fn public_key(text: &str) -> Result<Vec<u8>, RpcError> {
 }
 
 /// createmultisig's result for `required` of these keys, with bitcoind's order of checks. With uncompressed keys the address is
-/// P2SH, whatever type the client asks for. The errors are those of bitcoind's `AddAndGetMultisigDestination`.
+/// P2SH for every type that the client requests. The errors are those of bitcoind's `AddAndGetMultisigDestination`.
 pub fn multisig(required: i32, keys: &[Vec<u8>], asked: AddressType, network: Network) -> Result<Value, RpcError> {
     let inner = multisig_script(required, keys)?;
     let kind = if keys.iter().any(|key| key.len() != PUBLIC_KEY_SIZE) { AddressType::Legacy } else { asked };

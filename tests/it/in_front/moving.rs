@@ -214,7 +214,7 @@ fn export_to_node_moves_wallets_to_the_node_and_reports_what_the_node_refuses() 
     assert_eq!(count(&mut copy), count(&mut original));
     check_next_addresses(&mut original, &mut copy);
     check_exports(&host);
-    // export-to-node of keys and a watched address reports what bitcoind refuses, and shows no key.
+    // For keys and a watched address, export-to-node reports the descriptors that bitcoind refuses. It shows no key.
     let (mut ours, mut node) = (host.client(), host.node_client());
     let mut original = used_wallet(&mut ours, "mixed", &json!({}));
     let key = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87K7XCyj5v";

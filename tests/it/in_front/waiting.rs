@@ -121,7 +121,7 @@ fn check_answered(host: &Host, former: &Value, tip: &Value) {
 fn waiting_calls_return_no_old_block_and_fail_at_once_where_the_node_refuses_them() {
     let Some((host, relay)) = start_behind_relay(&[]) else { return };
     host.client().call("generatetoaddress", json!([1, ADDRESS]));
-    // Waiting calls return no block older than one that their client has seen.
+    // If a client has seen a block, its waiting calls return that block or a later one.
     let (mut client, mut node) = (host.client(), host.node_client());
     // Limits of one millisecond: a call that has to wait returns the newest block.
     type Params = fn(&Value) -> Value;

@@ -253,8 +253,8 @@ fn host_ignores_a_hostile_plugins_control_socket_and_counts_its_exit_as_a_crash(
     if !has_sandbox() {
         return;
     }
-    // Calls that the sandbox allows and that end the process. `rt_sigreturn` loads the registers from whatever lies on
-    // the stack, so the kernel faults the process by one of two signals.
+    // Calls that the sandbox allows and that end the process. `rt_sigreturn` loads the registers from garbage on
+    // the stack. The kernel then sends the process one of two signals.
     let ways = [
         (libc::SYS_rt_sigreturn, json!([]), &["SIGSEGV", "SIGBUS"][..]),
         (libc::SYS_shutdown, json!([0, libc::SHUT_RDWR]), &["exit code 0"]),

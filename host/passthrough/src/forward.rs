@@ -4,15 +4,20 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
+use bitcoin::Transaction;
+use bitcoin::consensus::encode::deserialize_hex;
 use bytes::{Buf, Bytes};
 use http::StatusCode;
 use hyper::body::{Body, Frame};
 use outrigger_rpc::{Failure, ResultStream, ResultText};
 use outrigger_upstream::{
-    Outcome, PREFIX, Reply, ReplyBody, SUFFIX, Upstream, UpstreamError, is_read_only, may_have_effects, read_reply,
-    request,
+    Outcome, PREFIX, Reply, ReplyBody, SUFFIX, Upstream, UpstreamError, batch_request, is_read_only, may_have_effects,
+    read_batch, read_reply, request,
 };
 use outrigger_values::{RpcError, RpcErrorCode};
+use serde_json::{Value, json};
+
+use super::taps::Submission;
 
 /// The beginning of the error message for a call whose answer was lost.
 pub(crate) const LOST: &str = "The answer of bitcoind was lost";
@@ -60,6 +65,39 @@ async fn whole_of(upstream: &Upstream, method: &str, reply: Reply) -> Result<Byt
         Outcome::Error(error) => Err(Failure::Rpc(error)),
         Outcome::Strange => Err(failed(UpstreamError::Strange(status))),
     }
+}
+
+/// Forwards sendrawtransaction. The same batch asks for the best block and the transaction's entry: if the node accepts the
+/// transaction, the host needs both, which go to `accepted`.
+pub(crate) async fn submit(
+    upstream: &Upstream,
+    path: &str,
+    params: &[u8],
+    accepted: &mut Option<Submission>,
+) -> Result<ResultText, Failure> {
+    const METHOD: &str = "sendrawtransaction";
+    let Some(transaction) = first_transaction(params) else {
+        return forward(upstream, path, METHOD, params, false).await;
+    };
+    let txid = json!([transaction.compute_txid()]).to_string();
+    let calls = [(METHOD, params), ("getbestblockhash", b"[]"), ("getmempoolentry", txid.as_bytes())];
+    let failed = |error| failure_of(upstream, METHOD, error);
+    let reply = match upstream.post(path, batch_request(calls.into_iter()), is_read_only(METHOD)).await {
+        // -rpcwhitelist forbids one of the methods, so the node has executed none.
+        Err(UpstreamError::Forbidden) => return forward(upstream, path, METHOD, params, false).await,
+        reply => reply.map_err(failed)?,
+    };
+    let (status, body) = reply.collect(MAX_WHOLE).await.map_err(failed)?;
+    let answers = read_batch(&body, calls.len()).and_then(|answers| <[_; 3]>::try_from(answers).ok());
+    let [sent, best, entry] = answers.ok_or_else(|| failed(UpstreamError::Strange(status)))?;
+    *accepted = best.ok().zip(entry.ok()).map(|(best, entry)| Submission { transaction, best, entry });
+    sent.map(ResultText::Bytes).map_err(Failure::Rpc)
+}
+
+/// sendrawtransaction's transaction, by position or by name.
+fn first_transaction(params: &[u8]) -> Option<Transaction> {
+    let params: Value = serde_json::from_slice(params).ok()?;
+    deserialize_hex(params.get(0).or_else(|| params.get("hexstring"))?.as_str()?).ok()
 }
 
 /// The client's error if a call of this method got no reply: -28 while the node is away, -4 if the node may have

@@ -28,4 +28,4 @@ mod taps;
 pub use help::{DUMP_CONVERSIONS, NodeHelp, NodeMethod};
 pub use long_poll::NodeTip;
 pub use passthrough::{Passthrough, Settings};
-pub use taps::Taps;
+pub use taps::{Submission, Taps};

@@ -7,8 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use bitcoin::Transaction;
-use bitcoin::consensus::encode::deserialize_hex;
 use http::StatusCode;
 use http_body_util::BodyExt;
 use outrigger_rpc::{COOKIE_USER, Call, Failure, Origin, PLUGIN_USER, RestReply, ResultStream, ResultText};
@@ -20,11 +18,11 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::batch::forward_all;
-use super::forward::{LOST, MAX_WHOLE, failure, forward, lost, whole};
+use super::forward::{LOST, MAX_WHOLE, failure, forward, lost, submit, whole};
 use super::gather::{forward_gathered, may_gather};
 use super::help::{DUMP_CONVERSIONS, NodeHelp, known_spec};
 use super::long_poll::{LongPolls, NodeTip, Wait};
-use super::taps::Taps;
+use super::taps::{Submission, Taps};
 
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -89,17 +87,17 @@ impl Passthrough {
             return result;
         }
         let path = self.path(call);
+        let mut submission = None;
         let result = match known.is_some_and(Method::is_short) && may_gather(&path, call) {
             true => forward_gathered(&self.upstream, call).await,
             false => tokio::select! {
-                result = forward(&self.upstream, &path, name, params, call.may_stream) => result,
+                result = self.send(&path, call, &mut submission) => result,
                 () = self.stopped(), if may_have_effects(name) => Err(lost(name, "the host stops")),
             },
         };
         if result.is_ok() {
             if known.is_some_and(|known| known.submits_transactions() || known.changes_chain()) {
-                let submitted = Some(params).filter(|_| name == "sendrawtransaction").and_then(first_transaction);
-                self.taps.changed(submitted).await;
+                self.taps.changed(submission).await;
             } else if name == "syncwithvalidationinterfacequeue" {
                 self.taps.wallets_synced().await;
             } else if name == "setmocktime"
@@ -110,6 +108,14 @@ impl Passthrough {
         }
         self.note(is_of_node(&result));
         result
+    }
+
+    async fn send(&self, path: &str, call: &Call, accepted: &mut Option<Submission>) -> Result<ResultText, Failure> {
+        let params = call.params.as_bytes();
+        match call.method.as_str() {
+            "sendrawtransaction" => submit(&self.upstream, path, params, accepted).await,
+            name => forward(&self.upstream, path, name, params, call.may_stream).await,
+        }
     }
 
     /// Completes shortly before the stopping host closes connections with open calls.
@@ -283,12 +289,6 @@ fn is_of_node(answer: &Result<ResultText, Failure>) -> bool {
 
 fn is_absence(failure: &Failure) -> bool {
     matches!(failure, Failure::Rpc(error) if error.code == RpcErrorCode::IN_WARMUP || error.message.starts_with(LOST))
-}
-
-/// sendrawtransaction's transaction, by position or by name.
-fn first_transaction(params: &[u8]) -> Option<Transaction> {
-    let params: Value = serde_json::from_slice(params).ok()?;
-    deserialize_hex(params.get(0).or_else(|| params.get("hexstring"))?.as_str()?).ok()
 }
 
 /// The first parameter by position, or the only one by name.

@@ -1,5 +1,15 @@
 use bitcoin::Transaction;
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
+
+/// A client's transaction that the node has accepted, and the node's answers right after that.
+pub struct Submission {
+    pub transaction: Transaction,
+    /// The JSON result of `getbestblockhash`.
+    pub best: Bytes,
+    /// The JSON result of `getmempoolentry`.
+    pub entry: Bytes,
+}
 
 /// The host's hooks around forwarded calls. They run before the client has the answer.
 pub trait Taps: Send + Sync {
@@ -12,9 +22,9 @@ pub trait Taps: Send + Sync {
     /// Completes when the tip is no older than the blocks that clients have seen, or after a bounded time.
     fn caught_up(&self) -> BoxFuture<'static, ()>;
 
-    /// The best chain may have changed, or the mempool may have a new transaction. Completes when the host has followed, or after a
-    /// bounded time.
-    fn changed(&self, submitted: Option<Transaction>) -> BoxFuture<'static, ()>;
+    /// The best chain or the mempool may have changed, perhaps only by this transaction. Completes when the host has followed, or after
+    /// a bounded time.
+    fn changed(&self, submission: Option<Submission>) -> BoxFuture<'static, ()>;
 
     /// A client has set the node's time (setmocktime), in Unix seconds; 0 for the system's clock.
     fn time_set(&self, seconds: u64);

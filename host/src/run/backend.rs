@@ -8,7 +8,7 @@ use bitcoin::{Network, Transaction};
 use futures_util::future::BoxFuture;
 use outrigger_bitcoind::{BitcoindNode, OpenError, Rpc, Settings, greeting};
 use outrigger_node::{ChainIdentity, Node, NodeEvent, Observer};
-use outrigger_passthrough::{NodeTip, Passthrough, Taps};
+use outrigger_passthrough::{NodeTip, Passthrough, Submission, Taps};
 use outrigger_upstream::{Endpoint, Upstream};
 use outrigger_values::FeeRate;
 use outrigger_wallet_engine::WalletManager;
@@ -152,17 +152,17 @@ struct NodeTaps {
 }
 
 impl NodeTaps {
-    /// Synchronises the chain, and then the mempool, or only adds the transaction that the node accepted. Finally runs `then`.
-    fn follow(&self, submitted: Option<Transaction>, then: impl FnOnce() + Send + 'static) -> BoxFuture<'static, ()> {
+    /// Synchronises chain and mempool, or only adds the transaction that the node accepted. Finally runs `then`.
+    fn follow(&self, submission: Option<Submission>, then: impl FnOnce() + Send + 'static) -> BoxFuture<'static, ()> {
         let node = self.node.clone();
         Box::pin(async move {
             let following = tokio::task::spawn_blocking(move || {
                 let follower = node.follower();
-                let read = |_| match &submitted {
-                    Some(transaction) => follower.take_submitted(transaction),
-                    None => follower.sync_mempool(true),
+                let followed = match &submission {
+                    Some(Submission { transaction, best, entry }) => follower.take_accepted(transaction, best, entry),
+                    None => follower.sync_chain().and_then(|_| follower.sync_mempool(true)),
                 };
-                if let Err(error) = follower.sync_chain().and_then(read) {
+                if let Err(error) = followed {
                     tracing::debug!(%error, "the host follows the effects of a forwarded call later");
                 }
                 then();
@@ -190,8 +190,8 @@ impl Taps for NodeTaps {
         })
     }
 
-    fn changed(&self, submitted: Option<Transaction>) -> BoxFuture<'static, ()> {
-        self.follow(submitted, || ())
+    fn changed(&self, submission: Option<Submission>) -> BoxFuture<'static, ()> {
+        self.follow(submission, || ())
     }
 
     fn time_set(&self, seconds: u64) {

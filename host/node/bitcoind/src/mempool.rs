@@ -161,42 +161,33 @@ impl Mempool {
     }
 
     /// Adds a transaction that the node has just accepted, as of `time`, in Unix seconds. Only one thread may call it at
-    /// a time, as for [`Self::sync`]. Returns false if the caller must read everything: the transaction replaced others, has
-    /// unknown parents, or has left again.
+    /// a time, as for [`Self::sync`]. Returns false if the caller must read everything: the transaction replaced others, or has
+    /// unknown parents.
     pub fn add_submitted(
         &self,
-        rpc: &Rpc,
         transaction: &Transaction,
+        entry: &EntryAnswer,
         time: u64,
         emit: &dyn Fn(NodeEvent),
-    ) -> Result<bool, AskError> {
+    ) -> bool {
         let txid = transaction.compute_txid();
-        {
-            let state = self.0.lock();
-            if state.entries.contains_key(&txid) {
-                return Ok(true);
-            }
-            if state.read.is_none() || state.has_spender_of(transaction) {
-                return Ok(false);
-            }
-        }
-        let entry: EntryAnswer = match rpc.ask("getmempoolentry", &json!([txid])) {
-            Err(error) if error.code() == Some(INVALID_ADDRESS_OR_KEY) => return Ok(false),
-            entry => entry?,
-        };
         let mut state = self.0.lock();
-        if !entry.depends.iter().all(|parent| state.entries.contains_key(parent)) {
-            return Ok(false);
+        if state.entries.contains_key(&txid) {
+            return true;
+        }
+        let is_alone = state.read.is_some() && !state.has_spender_of(transaction);
+        if !(is_alone && entry.depends.iter().all(|parent| state.entries.contains_key(parent))) {
+            return false;
         }
         let event = state.add(txid, transaction.clone(), time);
         // getmempoolinfo is not asked: for `unbroadcastcount` the node copies the ids of all transactions that no peer has requested.
         // If other transactions came or left, the sums differ from the node's, and the next check reads the whole mempool.
         if let Some(figures) = state.read.as_mut().and_then(|read| read.figures.as_mut()) {
-            figures.add(&entry);
+            figures.add(entry);
         }
         drop(state);
         emit(event);
-        Ok(true)
+        true
     }
 
     /// Fetches and adds these transactions, which bitcoind lists and announces parents first. Skips a transaction that has

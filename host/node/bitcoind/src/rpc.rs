@@ -182,6 +182,6 @@ fn result(method: &str, (status, body): &(StatusCode, Bytes)) -> Result<Bytes, A
     }
 }
 
-fn read<T: DeserializeOwned>(method: &str, text: &[u8]) -> Result<T, AskError> {
+pub fn read<T: DeserializeOwned>(method: &str, text: &[u8]) -> Result<T, AskError> {
     serde_json::from_slice(text).map_err(|error| AskError::form(method, &error))
 }

@@ -11,7 +11,7 @@ use outrigger_service::chain::Tip;
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::json;
 
-use super::answers::{ChainAnswer, NetworkAnswer};
+use super::answers::{ChainAnswer, EntryAnswer, NetworkAnswer};
 use super::chain::Entry;
 use super::error::{AskError, MirrorError, SyncError};
 use super::filters::Filters;
@@ -19,7 +19,7 @@ use super::headers::{fetch, header};
 use super::mempool::Mempool;
 use super::mirror::{Change, Mirror, Moment};
 use super::returns::Returns;
-use super::rpc::{INVALID_ADDRESS_OR_KEY, Rpc};
+use super::rpc::{self, INVALID_ADDRESS_OR_KEY, Rpc};
 use super::standing::{RewindLimit, Standing, is_fetching};
 use super::zmq::Event;
 
@@ -400,11 +400,36 @@ impl Follower {
 
     /// Adds a transaction that the node has just accepted. Reads everything if it replaced others.
     pub fn take_submitted(&self, transaction: &Transaction) -> Result<(), SyncError> {
+        self.add_submitted(transaction, || {
+            match self.rpc.ask("getmempoolentry", &json!([transaction.compute_txid()])) {
+                Err(error) if error.code() == Some(INVALID_ADDRESS_OR_KEY) => Ok(None),
+                entry => entry.map(Some),
+            }
+        })
+    }
+
+    /// As [`Self::take_submitted`], with the JSON results of `getbestblockhash` and `getmempoolentry` right after the acceptance.
+    pub fn take_accepted(&self, transaction: &Transaction, best: &[u8], entry: &[u8]) -> Result<(), SyncError> {
+        let best: BlockHash = rpc::read("getbestblockhash", best)?;
+        let entry = rpc::read("getmempoolentry", entry)?;
+        if best != self.tip().hash || !self.is_reached() {
+            self.sync_chain()?;
+        }
+        // A block since then may have the transaction.
+        self.add_submitted(transaction, || Ok(Some(entry).filter(|_| best == self.tip().hash)))
+    }
+
+    /// `entry` returns `None` if the transaction may have left the node's mempool. It runs while nobody else reads the mempool.
+    fn add_submitted(
+        &self,
+        transaction: &Transaction,
+        entry: impl FnOnce() -> Result<Option<EntryAnswer>, AskError>,
+    ) -> Result<(), SyncError> {
         let reading = self.reading.lock();
-        let emit = |event| self.emit(&event);
-        let is_enough = self.mempool.add_submitted(&self.rpc, transaction, self.clock.now(), &emit)?;
+        let (time, emit) = (self.clock.now(), |event| self.emit(&event));
+        let is_added = entry()?.is_some_and(|entry| self.mempool.add_submitted(transaction, &entry, time, &emit));
         drop(reading);
-        if is_enough { Ok(()) } else { self.sync_mempool(true) }
+        if is_added { Ok(()) } else { self.sync_mempool(true) }
     }
 
     /// Synchronises chain and mempool. `forced`: reads the mempool even if its figures have not changed.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bitcoin::{Network, Transaction};
+use bitcoin::Network;
 use futures_util::future::BoxFuture;
 use outrigger_bitcoind::{BitcoindNode, OpenError, Rpc, Settings, greeting};
 use outrigger_node::{ChainIdentity, Node, NodeEvent, Observer};

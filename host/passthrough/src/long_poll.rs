@@ -61,10 +61,7 @@ impl Wait {
             "getblocktemplate" => template(arguments.values),
             "waitfornewblock" => Some(Self::NewBlock { known: arguments.hash(1)?, limit: arguments.limit(0)? }),
             "waitforblock" => Some(Self::Block { hash: arguments.hash(0)??, limit: arguments.limit(1)? }),
-            _ => {
-                let height = arguments.get(0)?.as_u64().and_then(|height| u32::try_from(height).ok())?;
-                Some(Self::Height { height, limit: arguments.limit(1)? })
-            }
+            _ => Some(Self::Height { height: int32(arguments.get(0)?)?, limit: arguments.limit(1)? }),
         }
     }
 }
@@ -227,13 +224,17 @@ impl Arguments<'_> {
     fn limit(&self, position: usize) -> Option<Option<Duration>> {
         match self.get(position)? {
             Value::Null => Some(None),
-            Value::Number(number) => {
-                let milliseconds = number.as_u64()?;
-                Some((milliseconds > 0).then(|| Duration::from_millis(milliseconds)))
+            value => {
+                let milliseconds = int32(value)?;
+                Some((milliseconds > 0).then(|| Duration::from_millis(milliseconds.into())))
             }
-            _ => None,
         }
     }
+}
+
+/// A number that bitcoind accepts: it reads heights and timeouts as 32-bit integers. `None` also if it is negative.
+fn int32(value: &Value) -> Option<u32> {
+    i32::try_from(value.as_u64()?).ok().map(i32::unsigned_abs)
 }
 
 fn template_request(params: &mut Value) -> Option<&mut Map<String, Value>> {
@@ -326,6 +327,17 @@ mod tests {
         // The node refuses these.
         for wrong in [json!([-1]), json!(["x"]), json!([0, "x"]), json!([0, null, 0]), json!({"a": 1})] {
             assert_eq!(of("waitfornewblock", wrong.clone()), None, "{wrong}");
+        }
+        let (most, over) = (i32::MAX.unsigned_abs(), 1_u64 << 31);
+        assert_eq!(of("waitforblockheight", json!([most])), Some(Wait::Height { height: most, limit: None }));
+        for (method, wrong) in [
+            ("waitforblockheight", json!([over])),
+            ("waitforblockheight", json!([5, over])),
+            ("waitforblock", json!([hash, over])),
+            ("waitfornewblock", json!([1_u64 << 40])),
+            ("waitfornewblock", json!([1.0])),
+        ] {
+            assert_eq!(of(method, wrong.clone()), None, "{method} {wrong}");
         }
         let id = format!("{hash}12");
         let waits = of("getblocktemplate", json!([{"rules": ["segwit"], "longpollid": id}]));

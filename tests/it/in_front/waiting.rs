@@ -86,6 +86,11 @@ fn waiting_calls_end_with_their_clients_and_answer_as_the_node_does() {
         ("waitfornewblock", json!([50])),
         ("waitforblock", json!(["x"])),
         ("waitfornewblock", json!(["x"])),
+        // Beyond 32 bits. If the host took them, these calls would return at once.
+        ("waitforblockheight", json!([1_u64 << 31, 1])),
+        ("waitforblockheight", json!({"height": 2, "timeout": 1_u64 << 31})),
+        ("waitforblock", json!([hash, 1_u64 << 32])),
+        ("waitfornewblock", json!([1_u64 << 40, "77".repeat(32)])),
     ] {
         assert_eq!(client.try_call(method, params.clone()), node.try_call(method, params.clone()), "{method} {params}");
     }

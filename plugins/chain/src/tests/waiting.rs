@@ -29,13 +29,21 @@ fn wait_and_proof_rpcs_refuse_bad_arguments() {
     let txid = spending.compute_txid();
     host.chain.mine(vec![spending]);
     let other = host.chain.get(host.chain.mine(vec![])).unwrap().txdata[0].compute_txid();
-    check_refusals(&plugin, "waitfornewblock", &[(json!([-1]), -1, "Negative timeout")]);
+    let range = "JSON integer out of range";
+    let wrong = [(json!([-1]), -1, "Negative timeout"), (json!([1_u64 << 31]), -1, range)];
+    check_refusals(&plugin, "waitfornewblock", &wrong);
+    check_refusals(
+        &plugin,
+        "waitforblockheight",
+        &[(json!([1_u64 << 31]), -1, range), (json!([0, 1_u64 << 40]), -1, range)],
+    );
     check_refusals(
         &plugin,
         "waitforblock",
         &[
             (json!(["aa", -1]), -8, "blockhash must be of length 64 (not 2, for 'aa')"),
             (json!([GENESIS, -1]), -1, "Negative timeout"),
+            (json!([GENESIS, 1_u64 << 32]), -1, range),
         ],
     );
     let twice = format!("Invalid parameter, duplicated txid: {txid}");

@@ -8,7 +8,7 @@ import sys
 from bitcoind import program
 
 SCRIPTS = ["chain.py", "block_stats.py", "signing.py", "texts.py", "bad_blocks.py", "history.py", "random_histories.py", "wallet_rules.py",
-           "policies.py", "refusals.py", "help.py", "wallet_keys.py"]
+           "policies.py", "refusals.py", "wrong_arguments.py", "help.py", "wallet_keys.py"]
 
 
 def main():

@@ -1,4 +1,4 @@
-use outrigger_tests::{Client, Host, miner};
+use outrigger_tests::{Host, miner};
 use serde_json::{Value, json};
 
 use super::{anyone, request};
@@ -94,30 +94,11 @@ fn getblocktemplate_proposal_is_judged_and_not_kept_and_submitblock_completes_a_
     assert_eq!(client.call("submitblock", json!([miner::hex(&block)])), json!("duplicate"));
 }
 
+/// The host answers as Bitcoin Core: the reference node has another name and meaning for the second argument.
 #[test]
-fn getblocktemplate_submitblock_and_prioritisetransaction_refuse_bad_requests() {
+fn prioritisetransaction_refuses_bad_requests() {
     let host = Host::start();
     let mut client = host.client();
-    for (params, code, message) in [
-        (json!([{"rules": [5]}]), -3, "JSON value of type number is not of expected type string"),
-        (json!([{"mode": 5}]), -8, "Invalid mode"),
-        (json!([{"mode": "nosuch"}]), -8, "Invalid mode"),
-        (json!([{"rules": ["segwit"], "longpollid": "ab"}]), -8, "longpollid must be of length 64 (not 2, for 'ab')"),
-    ] {
-        assert_eq!(client.refused("getblocktemplate", params.clone()), (code, message.to_owned()), "{params}");
-    }
-    assert_eq!(client.refused("submitblock", json!([])).0, -1);
-    let wrong = |name: &str, wanted: &str| {
-        let found = format!("JSON value of type number is not of expected type {wanted}");
-        format!("Wrong type passed:\n{{\n    \"Position 1 ({name})\": \"{found}\"\n}}")
-    };
-    assert_eq!(client.refused("getblocktemplate", json!([5])), (-3, wrong("template_request", "object")));
-    assert_eq!(client.refused("submitblock", json!([5])), (-3, wrong("hexdata", "string")));
-    check_prioritisetransaction(&mut client);
-}
-
-/// The host answers as Bitcoin Core: the reference node has another name and meaning for the second argument.
-fn check_prioritisetransaction(client: &mut Client) {
     let txid = "11".repeat(32);
     let wrong = |places: &[(usize, &str, &str)]| {
         let lines = places.iter().map(|(place, name, got)| {

@@ -92,7 +92,8 @@ fn plugin_check_parameters_names_wrong_calls_with_method_and_arguments() {
     ] {
         found(&findings, expected);
     }
-    for good in ["faultwho", "faultrelease", "faultlate", "faultevents", "faultquick", "faultlong"] {
+    // faultnode panics without the tool's answer in place of the node. Its other call gets the tool's error for an unknown method.
+    for good in ["faultwho", "faultrelease", "faultlate", "faultevents", "faultquick", "faultlong", "faultnode"] {
         assert!(!findings.iter().any(|finding| finding.contains(good)), "{findings:#?}");
     }
 }

@@ -14,6 +14,8 @@ use std::time::Duration;
 use outrigger_sdk::params::int64;
 use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::events::Event;
+use outrigger_sdk::service::rpc::As;
+use outrigger_sdk::wire::Blob;
 use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError, RpcErrorCode};
 use serde_json::{Map, Value, json};
 
@@ -243,6 +245,15 @@ impl Faulty {
                 for _ in 0..3 {
                     self.host.chain.tip(call.scope)?;
                 }
+            }
+            "faultnode" => {
+                let ask = |method: &str| -> Result<Blob, RpcError> {
+                    self.host.rpc.call(call.scope, method.to_owned(), Blob(b"[]".to_vec()), As::Plugin)?.into_result()
+                };
+                let count = ask("getblockcount");
+                assert!(count.is_ok(), "faultnode relies on the node, which answers {count:?}");
+                // The node of `plugin check` does not know this method.
+                ask("getpeerinfo")?;
             }
             "faultslowevents" => {
                 *lock(&self.slow) = Some(gate_of(call)?.map_or(Slow::Release, |gate| Slow::Gate(gate.to_owned())));

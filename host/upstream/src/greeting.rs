@@ -99,3 +99,20 @@ impl Endings {
         self.were_the_rule.load(Ordering::Relaxed)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endings_are_the_rule_for_a_minute_after_the_last_greeting() {
+        let endings = Endings::default();
+        let greeted = Instant::now().checked_sub(VALID).unwrap();
+        for _ in 0..ENOUGH {
+            endings.note(greeted, Ending::Told);
+        }
+        assert!(!endings.are_the_rule());
+        endings.note(Instant::now(), Ending::Told);
+        assert!(endings.are_the_rule());
+    }
+}

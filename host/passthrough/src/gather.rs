@@ -140,14 +140,20 @@ impl Drop for UnderWay {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::RangeInclusive;
+    use std::slice;
+
     use outrigger_rpc::{Origin, Params};
     use outrigger_upstream::Login;
-    use serde_json::{Value, json};
+    use serde_json::Value;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::{TcpListener, TcpStream};
     use tokio::sync::Notify;
 
     use super::*;
+
+    /// The method that the node forbids (`-rpcwhitelist`), and the parameter of its call.
+    const FORBIDDEN: (&str, u64) = ("getnettotals", 9);
 
     /// A node that answers each call with its parameter, and delays the answer to parameter 0 until `go`.
     #[derive(Default)]
@@ -179,6 +185,12 @@ mod tests {
                 // In bitcoind's form.
                 let answered = |call: &Value| format!("{{\"result\":{},\"error\":null,\"id\":1}}", call["params"][0]);
                 self.requests.lock().push(request.clone());
+                let calls = request.as_array().map_or(slice::from_ref(&request), Vec::as_slice);
+                if calls.iter().any(|call| call["method"] == FORBIDDEN.0) {
+                    let refusal = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n";
+                    stream.write_all(refusal).await.unwrap();
+                    continue;
+                }
                 let body = match &request {
                     Value::Array(calls) => {
                         format!("[{}]\n", calls.iter().map(answered).collect::<Vec<_>>().join(","))
@@ -209,16 +221,17 @@ mod tests {
         serde_json::from_slice(&body).ok()
     }
 
-    /// Calls with this number, and expects it as the answer.
+    /// Calls with this number, and expects it as the answer, or the refusal of the forbidden method.
     fn ask(upstream: &Arc<Upstream>, number: u64) -> tokio::task::JoinHandle<()> {
         let upstream = upstream.clone();
         tokio::spawn(async move {
             let params = Params::from_text(&format!("[{number}]"));
             let origin = Arc::new(Origin::of_user("a"));
+            let is_forbidden = number == FORBIDDEN.1;
             let call = Call {
                 progress: None,
                 held: None,
-                method: "getblockhash".to_owned(),
+                method: if is_forbidden { FORBIDDEN.0 } else { "getblockhash" }.to_owned(),
                 params,
                 origin,
                 may_stream: true,
@@ -226,7 +239,8 @@ mod tests {
                 makers: 0,
             };
             match forward_gathered(&upstream, &call).await {
-                Ok(ResultText::Bytes(text)) => assert_eq!(text, number.to_string()),
+                Ok(ResultText::Bytes(text)) if !is_forbidden => assert_eq!(text, number.to_string()),
+                Err(Failure::Forbidden) if is_forbidden => {}
                 _ => panic!("{number} has another answer"),
             }
         })
@@ -248,15 +262,25 @@ mod tests {
         node.go.notify_one();
         first.await.unwrap();
         ask(&upstream, 7).await.unwrap();
+        // The node refuses a batch as a whole for a forbidden method. Only the call of that method is refused to its client.
+        let first = ask(&upstream, 0);
+        node.came.notified().await;
+        for call in [8, 9, 10].map(|number| ask(&upstream, number)) {
+            call.await.unwrap();
+        }
+        node.go.notify_one();
+        first.await.unwrap();
         let requests = node.requests.lock();
         let asked = |request: &Value| -> Vec<Value> {
             let calls = request.as_array().cloned().unwrap_or_else(|| vec![request.clone()]);
             calls.iter().map(|call| call["params"][0].clone()).collect()
         };
-        assert_eq!(
-            requests.iter().map(asked).collect::<Vec<_>>(),
-            [vec![json!(0)], (1..=5).map(Value::from).collect(), vec![json!(7)]]
-        );
+        let asked: Vec<_> = requests.iter().map(asked).collect();
+        let numbers = |range: RangeInclusive<u64>| range.map(Value::from).collect::<Vec<_>>();
+        assert_eq!(asked[..5], [0..=0, 1..=5, 7..=7, 0..=0, 8..=10].map(numbers));
         assert!(requests[2].is_object(), "a single call is not sent as a batch");
+        let mut alone = asked[5..].concat();
+        alone.sort_by_key(Value::as_u64);
+        assert_eq!((alone, asked.len()), (numbers(8..=10), 8));
     }
 }

@@ -142,3 +142,18 @@ fn default_behind_seconds() -> u64 {
 fn default_filter_cache_mib() -> u64 {
     1024
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn max_rewind_is_a_day_by_default_and_unlimited_on_regtest_alone() {
+        let limit = |text: &str, network| toml::from_str::<BackendConfig>(text).unwrap().rewind(network).limit;
+        for network in [Network::Bitcoin, Network::Testnet, Network::Testnet4, Network::Signet] {
+            assert_eq!(limit("url = ''", network), Some(144), "{network}");
+        }
+        assert_eq!(limit("url = ''", Network::Regtest), None);
+        assert_eq!(limit("url = ''\nmax_rewind = 3", Network::Regtest), Some(3));
+    }
+}

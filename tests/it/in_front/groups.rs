@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::{ADDRESS, pay, start_with};
 
-const MINING: &str =
+pub const MINING: &str =
     "{ file = \"mining\", trusted = true, grants = [\"chain/1\", \"mempool/1\", \"events/1\", \"log/1\"] }";
-const CHAIN: &str = "{ file = \"chain\", trusted = true, grants = [\"chain/1\", \"mempool/1\", \"log/1\"] }";
+pub const CHAIN: &str = "{ file = \"chain\", trusted = true, grants = [\"chain/1\", \"mempool/1\", \"log/1\"] }";
 
 /// The request that most miners send.
 fn request() -> Value {

@@ -207,8 +207,10 @@ impl Snapshot for NodeSnapshot {
         let block = deserialize(block).map_err(|error| NodeError::Internal(format!("block {hash}: {error}")))?;
         let by_rest = self.follower.release().is_some_and(|release| release >= SPENT_BY_REST);
         let path = format!("/rest/spenttxouts/{hash}.bin");
-        if by_rest && let Some(spent) = self.rpc().rest(&path)?.as_deref().and_then(read_spent) {
-            self.check_spent(&block, spent.iter().map(Vec::len), spent.iter().flatten())?;
+        if by_rest
+            && let Some(spent) = self.rpc().rest(&path)?.as_deref().and_then(read_spent)
+            && self.check_spent(&block, spent.iter().map(Vec::len), spent.iter().flatten()).is_ok()
+        {
             return Ok(Some(spent.into_iter().flatten().collect()));
         }
         let Some(spent) = self.reported_spent(hash)? else { return Ok(None) };

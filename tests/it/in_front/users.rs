@@ -3,6 +3,7 @@
 use outrigger_tests::{Bitcoind, Client, Host, HostOptions, Relay, bitcoind};
 use serde_json::{Value, json};
 
+use super::operators::checked_at;
 use super::{before, start_before, start_set};
 use crate::users::ALICE;
 
@@ -167,6 +168,11 @@ fn users_call_methods_unknown_to_the_host_only_if_allowed() {
         let text = String::from_utf8(body.to_vec()).ok()?;
         Some(text.replace("== Util ==\\n", &format!("== Util ==\\n{NEW} \\\"file\\\"\\n")).into_bytes())
     });
+    // The check before the start names the method.
+    let (code, told) = checked_at(&node, relay.address);
+    let unknown = |line: &&str| line.starts_with("methods of the node that the host does not know: ");
+    let line = told.lines().find(unknown).unwrap_or_default();
+    assert!(code == Some(0) && line.contains(NEW) && !line.contains("getblockcount"), "{told}");
     let users = users(&[
         ("alice", ""),
         ("bob", "wallet = 'w'"),

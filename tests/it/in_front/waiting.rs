@@ -165,11 +165,14 @@ fn waiting_calls_return_no_old_block_and_fail_at_once_where_the_node_refuses_the
         let answers = [&mut client, &mut node].map(|side| side.try_call("getblocktemplate", json!([request])));
         assert!(answers[0].is_err() && answers[0] == answers[1], "{request}: {answers:?}");
     }
-    // The answer of a mainnet node without peers.
-    let refusal = r#"{"result":null,"error":{"code":-9,"message":"Bitcoin is not connected!"},"id":1}"#;
-    relay.change("longpollid", |_| Some(refusal.as_bytes().to_vec()));
-    let refused = client.refused("getblocktemplate", json!([{"rules": ["segwit"], "longpollid": id}]));
-    assert_eq!(refused, (-9, "Bitcoin is not connected!".to_owned()));
+    // The answers of a mainnet node without peers, and of one in its initial download.
+    let downloads = "Bitcoin Core is in initial sync and waiting for blocks...";
+    for (code, words) in [(-9, "Bitcoin is not connected!"), (-10, downloads)] {
+        let refusal = json!({"result": null, "error": {"code": code, "message": words}, "id": 1}).to_string();
+        relay.change("longpollid", move |_| Some(refusal.clone().into_bytes()));
+        let refused = client.refused("getblocktemplate", json!([{"rules": ["segwit"], "longpollid": id}]));
+        assert_eq!(refused, (code, words.to_owned()));
+    }
 }
 
 #[test]

@@ -85,4 +85,12 @@ fn the_values_of_the_reference_are_the_defaults() {
         format!("{config:#?}")
     };
     assert_eq!(without_plugins(BUILT_IN), without_plugins(""));
+    // The reference has the settings of a node as examples. Those without a default value are left out.
+    let backend = |text: &str| {
+        let mut backend = parse("config/regtest.toml", text).unwrap().backend.unwrap();
+        (backend.cookie, backend.user, backend.password_file, backend.signet_challenge) = (None, None, None, None);
+        (backend.max_rewind, backend.allow_rewind_to) = (None, None);
+        format!("{backend:#?}")
+    };
+    assert_eq!(backend(&with_examples()), backend("[backend]\nurl = \"http://127.0.0.1:8332\""));
 }

@@ -9,7 +9,9 @@ use crate::operator::logged_with;
 
 /// A host whose node has ten blocks that pay the wallet, the wallet, and the hashes and bytes of the blocks.
 fn with_ten_blocks() -> Option<(Host, Client, Vec<Value>, Vec<Value>)> {
-    let host = start_set(&[], &["backend.max_rewind=3", "metrics.listen=127.0.0.1:0"])?;
+    // Longer than the node is behind in any of these tests.
+    let set = ["backend.max_rewind=3", "backend.behind_seconds=3600", "metrics.listen=127.0.0.1:0"];
+    let host = start_set(&[], &set)?;
     let (mut client, mut wallet) = (host.client(), host.new_wallet("w"));
     let mine = wallet.call("getnewaddress", json!([]));
     let hashes = client.call("generatetoaddress", json!([10, mine])).as_array().unwrap().clone();
@@ -91,6 +93,24 @@ fn host_halts_at_a_deep_rewind_to_a_branch_with_less_work() {
     let info = host.client().wallet("w").call("getwalletinfo", json!([]));
     assert_eq!((&info["lastprocessedblock"]["hash"], info.get("warnings")), (&json!(best), None));
     assert!(is_ready(&host));
+}
+
+#[test]
+fn host_waits_for_a_node_that_has_the_headers_of_its_lost_blocks() {
+    let Some((mut host, mut wallet, _, blocks)) = with_ten_blocks() else { return };
+    let (kept, lost) = blocks.split_at(5);
+    let mut node = lose_all_but(&mut host, kept);
+    for block in lost {
+        node.call("submitheader", json!([&block.as_str().unwrap()[..160]]));
+    }
+    let words = "the node is 5 blocks behind, and is downloading the chain";
+    wait_until("the host holds", || wallet.call("getwalletinfo", json!([]))["warnings"] == json!([words]));
+    wait_until("the host is ready, since the node is not behind for long", || is_ready(&host));
+    for block in lost {
+        assert_eq!(node.call("submitblock", json!([block])), json!(null));
+    }
+    wait_until("the host follows", || wallet.call("getwalletinfo", json!([])).get("warnings").is_none());
+    assert_eq!(wallet.call("getwalletinfo", json!([]))["lastprocessedblock"]["height"], 10);
 }
 
 #[test]

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use outrigger_tests::{Bitcoind, Client, Host, bitcoind, wait_until};
+use outrigger_tests::{Bitcoind, Client, Host, HostOptions, Relay, bitcoind, wait_until};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{ADDRESS, before, start_behind_relay};
+use super::{ADDRESS, before};
 use crate::kills::Numbers;
 use crate::metrics::ask;
 
@@ -80,7 +80,12 @@ fn node_without_zmq_and_waiting_calls_is_polled() {
 
 #[test]
 fn node_with_one_thread_is_polled_and_answers_meanwhile() {
-    let Some((host, relay)) = start_behind_relay(&["-rpcthreads=1"]) else { return };
+    let Some(path) = bitcoind::installed() else { return };
+    let (node, _) = Bitcoind::start_with(path, &["-rpcthreads=1"]);
+    let (relay, log) = (Relay::to(node.address), tempfile::NamedTempFile::new().unwrap());
+    let options = HostOptions::with(&[&format!("backend.url=http://{}", relay.address)]);
+    let options = HostOptions { log: Some(log.path().to_owned()), ..options };
+    let host = Host::start_before(tempfile::tempdir().unwrap(), options, Some(node));
     let mut client = host.client();
     wait_until("the host waits at the node", || relay.count("waitfornewblock") == 1);
     let asked = relay.count("getbestblockhash");
@@ -89,6 +94,8 @@ fn node_with_one_thread_is_polled_and_answers_meanwhile() {
         relay.count("getbestblockhash") >= asked + 5
     });
     assert_eq!(relay.count("waitfornewblock"), 1, "it was tried once");
+    let told = "a long poll occupies the node's last thread (-rpcthreads): the host polls for blocks once a second";
+    wait_until("the log says so", || std::fs::read_to_string(log.path()).unwrap().contains(told));
 }
 
 /// A proxy between the node's publisher and the host: it drops messages, delays some until the next one, and closes connections.

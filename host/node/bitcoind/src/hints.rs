@@ -87,7 +87,7 @@ pub(crate) fn start(
     }
     if zmq != ZmqSetting::Off {
         let (heard, sender) = (Arc::downgrade(follower), sender.clone());
-        thread::Builder::new().name("hear node".into()).spawn(move || listen(&heard, &zmq, &sender))?;
+        thread::Builder::new().name("hear node".into()).spawn(move || listen(&heard, &zmq, &sender, SILENCE))?;
     }
     Ok((sender, thread))
 }
@@ -230,7 +230,7 @@ fn try_wait(rpc: &Rpc) -> Result<Option<bool>, AskError> {
 
 /// Reads notifications. Subscribes again when the connection ends, and after a long silence, since a dead connection may
 /// not report its end.
-fn listen(follower: &Weak<Follower>, setting: &ZmqSetting, hints: &SyncSender<Hint>) {
+fn listen(follower: &Weak<Follower>, setting: &ZmqSetting, hints: &SyncSender<Hint>, silence: Duration) {
     let mut pause = RETRY_AFTER;
     let (mut warned, mut is_silent) = (false, false);
     loop {
@@ -240,7 +240,7 @@ fn listen(follower: &Weak<Follower>, setting: &ZmqSetting, hints: &SyncSender<Hi
             (_, Some(follower)) => listed(&follower),
         };
         if let Some(endpoint) = endpoint {
-            match Notifications::subscribe(&endpoint, SILENCE) {
+            match Notifications::subscribe(&endpoint, silence) {
                 Ok(mut subscription) => {
                     if !is_silent {
                         tracing::info!("subscribed to the node's ZMQ notifications");
@@ -305,4 +305,45 @@ fn hear(
     // The host misses notifications until it subscribes again.
     let _ = hints.send(Hint::Lost);
     (expected.is_some(), error)
+}
+
+#[cfg(test)]
+mod tests {
+    use bitcoin::Network;
+    use outrigger_node::ChainIdentity;
+    use outrigger_upstream::{Login, Upstream};
+    use outrigger_zmq::PubSocket;
+
+    use super::super::filters::Filters;
+    use super::super::mirror::Mirror;
+    use super::super::standing::RewindLimit;
+    use super::*;
+
+    /// A follower of a node that is away.
+    fn follower(folder: &std::path::Path) -> Arc<Follower> {
+        let login = Login::Cookie(folder.join("none"));
+        let rpc = Rpc::start(Arc::new(Upstream::new("http://127.0.0.1:1".parse().unwrap(), login, 1))).unwrap();
+        let genesis = bitcoin::constants::genesis_block(Network::Regtest).header;
+        let mirror = Mirror::open(&folder.join("headers"), &ChainIdentity::of(Network::Regtest), genesis).unwrap();
+        let filters = Filters::new(folder.join("filters"), 0, false);
+        Arc::new(Follower::new(Arc::new(rpc), mirror, filters, RewindLimit::default(), None).unwrap())
+    }
+
+    #[test]
+    fn subscription_to_a_quiet_node_is_renewed_as_if_nothing_had_happened() {
+        let folder = tempfile::tempdir().unwrap();
+        let follower = follower(folder.path());
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let endpoint = ZmqEndpoint::Ipc(folder.path().join("zmq"));
+        let _publisher = runtime.block_on(PubSocket::bind(&endpoint, 1)).unwrap();
+        let (sender, hints) = sync_channel(MAX_WAITING);
+        let (heard, setting) = (Arc::downgrade(&follower), ZmqSetting::At(endpoint));
+        let thread = thread::spawn(move || listen(&heard, &setting, &sender, Duration::from_millis(20)));
+        // Each subscription ends with this hint.
+        (0..3).for_each(|_| assert!(matches!(hints.recv(), Ok(Hint::Lost))));
+        // After a subscription that ends otherwise, the log says so, and the node may have restarted.
+        assert!(!follower.returns.is_due());
+        follower.stop();
+        thread.join().unwrap();
+    }
 }

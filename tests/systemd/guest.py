@@ -230,6 +230,7 @@ def crashed(unit):
         ("a crash", lambda: unit.call("hostilecrash"), "SIGSEGV"),
         ("a process that is killed", lambda: os.kill(unit.hostile()["pid"], signal.SIGKILL), "SIGKILL"),
         ("a process that wants more memory", lambda: unit.call("hostilememory", 2000), "max_memory_mib"),
+        ("a process that fills page tables", lambda: unit.call("hostiletables", 400), "max_memory_mib"),
     ):
         crashes = unit.hostile()["crashes"]
         crash()

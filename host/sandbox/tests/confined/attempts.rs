@@ -3,7 +3,8 @@
 
 use std::ffi::CString;
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{IoSlice, Read, Write};
+use std::mem::MaybeUninit;
 use std::net::TcpStream;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
@@ -11,6 +12,7 @@ use std::time::Instant;
 
 use libc::{c_int, c_long};
 use outrigger_sandbox::{Plan, Reach, SandboxLayers, confine};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
 use super::swapped;
 
@@ -127,6 +129,23 @@ fn forbidden() {
     call!("chdir", SYS_chdir, c"/".as_ptr());
     // SAFETY: as above. The x32 table has the same calls at other numbers.
     say("x32", errno(unsafe { libc::syscall(0x4000_0000 | libc::SYS_getpid) }));
+    say("in_flight", in_flight());
+}
+
+/// Queues descriptors on the socket to the host, which does not read them, until the system refuses one more message.
+fn in_flight() -> i32 {
+    const COPIES: usize = 16;
+    let (stdin, stdout) = (std::io::stdin(), std::io::stdout());
+    let copies = [stdout.as_fd(); COPIES];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(COPIES))];
+    loop {
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        assert!(control.push(SendAncillaryMessage::ScmRights(&copies)));
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        if let Err(error) = sendmsg(&stdin, &[IoSlice::new(b"x")], &mut control, flags) {
+            return error.raw_os_error();
+        }
+    }
 }
 
 /// Calls that the layers other than the filter deny.

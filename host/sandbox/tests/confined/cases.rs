@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use libc::{ENOENT, ENOSYS, EPERM};
+use libc::{ENOENT, ENOSYS, EPERM, ETOOMANYREFS};
 use outrigger_sandbox::{FLOOD, Kind, Policy, probe};
 
 use super::granted::{
@@ -120,6 +120,8 @@ const FORBIDDEN: &[(&str, i32, &str)] = &[
     ("seccomp", EPERM, "seccomp"),
     ("chdir", EPERM, "chdir /"),
     ("x32", EPERM, "unknown"),
+    // The limit of open descriptors counts those in flight, too. A full queue would refuse the message with EAGAIN.
+    ("in_flight", ETOOMANYREFS, ""),
 ];
 
 fn forbidden_things_are_refused_and_counted() {

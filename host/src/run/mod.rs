@@ -19,7 +19,7 @@ mod rights;
 mod users;
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -429,15 +429,50 @@ pub fn lock_folder(folder: &Path) -> Result<FolderLock, RunError> {
         Err(error) => tracing::warn!(%error, "only the file .lock locks the data directory"),
         Ok(()) => {}
     }
-    let path = folder.join(LOCK_FILE);
+    let file = lock_file(&folder.join(LOCK_FILE), lock);
+    let file = file.map_err(|error| if error.kind() == ErrorKind::WouldBlock { in_use() } else { io(error) })?;
+    Ok(FolderLock { _folder: of_folder, _file: file })
+}
+
+/// Creates the lock file and locks it by `lock`. If a clean-up script removes the file before it is locked, another host could lock a new
+/// one, so this creates the file again.
+fn lock_file(path: &Path, lock: impl Fn(&File) -> rustix::io::Result<()>) -> std::io::Result<File> {
     for _ in 0..LOCK_ATTEMPTS {
-        let file = File::create(&path).map_err(io)?;
-        lock(&file).map_err(|error| if error == Errno::WOULDBLOCK { in_use() } else { io(error.into()) })?;
-        // A clean-up script may have removed the file before it was locked. Another host could then lock a new one.
-        let locked = file.metadata().map_err(io)?.ino();
+        let file = File::create(path)?;
+        lock(&file)?;
+        let locked = file.metadata()?.ino();
         if path.metadata().is_ok_and(|found| found.ino() == locked) {
-            return Ok(FolderLock { _folder: of_folder, _file: file });
+            return Ok(file);
         }
     }
-    Err(in_use())
+    Err(Errno::WOULDBLOCK.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_file_that_is_replaced_before_it_is_locked_is_created_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(LOCK_FILE);
+        for replaced in [0, 1, LOCK_ATTEMPTS - 1, LOCK_ATTEMPTS] {
+            let left = std::cell::Cell::new(replaced);
+            let lock = |_: &File| {
+                if left.get() > 0 {
+                    left.set(left.get() - 1);
+                    std::fs::remove_file(&path).unwrap();
+                    File::create(&path).unwrap();
+                }
+                Ok(())
+            };
+            match lock_file(&path, lock) {
+                Ok(file) => {
+                    assert!(replaced < LOCK_ATTEMPTS, "{replaced}");
+                    assert_eq!(file.metadata().unwrap().ino(), path.metadata().unwrap().ino(), "{replaced}");
+                }
+                Err(error) => assert_eq!((replaced, error.kind()), (LOCK_ATTEMPTS, ErrorKind::WouldBlock)),
+            }
+        }
+    }
 }

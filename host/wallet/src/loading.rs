@@ -75,8 +75,7 @@ impl WalletManager {
         files::make_folder(&self.dir, &options.name)?;
         let wallet = self.make(&folder, &options).inspect_err(|_| files::discard(&folder))?;
         self.start_new(Arc::new(wallet), &folder)?;
-        self.set_load_on_startup(&options.name, options.load_on_startup)?;
-        Ok(Vec::new())
+        Ok(self.set_load_on_startup(&options.name, options.load_on_startup).into_iter().collect())
     }
 
     /// Creates a wallet with its initial keys, atomically.
@@ -94,8 +93,8 @@ impl WalletManager {
 
     pub fn load(&self, name: String, load_on_startup: Option<bool>) -> ServiceResult<Vec<String>> {
         let _reserved = self.reserve_name(&name)?;
-        let warnings = self.start(self.open_file(&name)?)?;
-        self.set_load_on_startup(&name, load_on_startup)?;
+        let mut warnings = self.start(self.open_file(&name)?)?;
+        warnings.extend(self.set_load_on_startup(&name, load_on_startup));
         Ok(warnings)
     }
 
@@ -211,8 +210,8 @@ impl WalletManager {
         let unpacked = unpacked.and_then(|()| self.open_store(&name, &folder));
         let unpacked = unpacked.and_then(|wallet| guarded(&wallet).map(|()| wallet));
         let wallet = Arc::new(unpacked.inspect_err(|_| files::discard(&folder))?);
-        let warnings = self.start_new(wallet, &folder)?;
-        self.set_load_on_startup(&name, load_on_startup)?;
+        let mut warnings = self.start_new(wallet, &folder)?;
+        warnings.extend(self.set_load_on_startup(&name, load_on_startup));
         Ok(warnings)
     }
 
@@ -314,8 +313,7 @@ impl WalletManager {
             hook(&wallet);
             self.shared.wake_backups();
         }
-        self.set_load_on_startup(&name, load_on_startup)?;
-        Ok(Vec::new())
+        Ok(self.set_load_on_startup(&name, load_on_startup).into_iter().collect())
     }
 
     /// Waits until the wallet's previous LMDB environment is closed.
@@ -330,10 +328,14 @@ impl WalletManager {
         Ok(())
     }
 
-    fn set_load_on_startup(&self, name: &str, load: Option<bool>) -> ServiceResult<()> {
-        let Some(load) = load else { return Ok(()) };
+    /// Changes the load list. If that fails, returns bitcoind's warning: the call succeeds, since the wallet is loaded or unloaded by now.
+    fn set_load_on_startup(&self, name: &str, load: Option<bool>) -> Option<String> {
+        let load = load?;
         let _list = self.list.lock();
-        Ok(files::set_load_on_startup(&self.dir, name, load)?)
+        let error = files::set_load_on_startup(&self.dir, name, load).err()?;
+        tracing::warn!(wallet = name, %error, "the list of wallets to load at start could not be changed");
+        let outcome = if load { "may not be loaded" } else { "may still be loaded" };
+        Some(format!("Wallet load on startup setting could not be updated, so wallet {outcome} next node startup."))
     }
 
     /// Fails if the process may not open the files of one more wallet, besides [`OTHER_FILES`]. `opened` wallets have open

@@ -166,6 +166,16 @@ fn a_restart_loads_what_it_is_told_to() {
     harness.restart(|_| {});
     assert_eq!(harness.manager.list(), ["a"]);
     assert_eq!(harness.manager.directory().unwrap(), ["a", "b", "c"]);
+    // As in bitcoind, a list that cannot be written gives a warning. Here a folder has the name of the new list.
+    std::fs::create_dir(harness.dir.path().join("load.json.new")).unwrap();
+    let warning = |outcome: &str| {
+        vec![format!("Wallet load on startup setting could not be updated, so wallet {outcome} next node startup.")]
+    };
+    let (added, removed) = (Ok(warning("may not be loaded")), Ok(warning("may still be loaded")));
+    assert_eq!(harness.try_create("d", |_| {}), added);
+    assert_eq!(harness.manager.load("b".into(), Some(true)), added);
+    assert_eq!(harness.manager.unload("a".into(), Some(false)), removed);
+    assert_eq!(harness.manager.list(), ["d", "b"]);
 }
 
 #[test]

@@ -154,6 +154,9 @@ fn sweep(disk: &SmallDisk, rooms: impl Iterator<Item = u64>) {
     client.call("generatetoaddress", json!([1, address]));
     host = host.kill_and_restart();
     let mut client = host.client();
+    let listed = client.call("listwalletdir", json!([]))["wallets"].clone();
+    // Only the acknowledged ones and the first: a wallet that could not be made leaves nothing.
+    assert_eq!(listed.as_array().unwrap().len(), made.len() + 1, "{listed} {made:?}");
     assert_eq!(client.call("getblockcount", json!([])), json!(blocks + 1));
     assert_eq!(client.wallet("first").call("getaddressinfo", json!([address]))["labels"], json!(["kept"]));
     for name in made {

@@ -308,20 +308,25 @@ fn multisig_and_watch_only_wallets_are_copied_and_late_reuse_marks_reported() {
 }
 
 #[test]
-fn failed_import_from_node_leaves_no_wallet() {
+fn failed_import_from_node_or_file_leaves_no_wallet() {
     let Some(host) = start(&["-prune=1", "-fastprune", "-fallbackfee=0.0001"]) else { return };
     let mut node = host.node_client();
     let (mut client, folder) = (host.client(), host.network_folder().join("wallets/copies"));
-    node.create_wallet("old", json!({})).mine(1);
+    let mut original = node.create_wallet("old", json!({}));
+    original.mine(1);
     client.call("generatetoaddress", json!([800, ADDRESS]));
     client.call("pruneblockchain", json!([500]));
-    // A second attempt fails alike, since the first leaves nothing behind.
-    for _ in 0..2 {
-        let told = refusal(&from_node(&host, &["old", "--as", "copies/old"], ""));
+    let mut check = |output: Output| {
+        let told = refusal(&output);
         assert!(told.contains("cannot be imported into \"copies/old\""), "{told}");
         assert_eq!(client.call("listwallets", json!([])), json!([]));
         assert!(!folder.exists());
-    }
+    };
+    // A second attempt fails alike, since the first leaves nothing behind.
+    (0..2).for_each(|_| check(from_node(&host, &["old", "--as", "copies/old"], "")));
+    original.call("unloadwallet", json!([]));
+    let file = host.node.as_ref().unwrap().wallet_file("old");
+    (0..2).for_each(|_| check(from_file(&host, &file, &["copies/old"], "")));
 }
 
 /// A multisig with public cosigner keys is copied from its file, and watch-only wallets keep their blank flag.

@@ -142,6 +142,12 @@ fn restorewallet_of_what_is_no_backup_makes_no_wallet() {
     std::fs::write(&file, whole).unwrap();
     harness.manager.unload("w".into(), None).unwrap();
     assert_eq!(restore("w", &file).kind, ErrorKind::WalletExists);
+    // The restored wallet cannot follow the chain.
+    let block = harness.chain.mine_to(foreign(0), Vec::new());
+    harness.node.faults.forget(block);
+    assert_eq!(restore("new", &file).kind, ErrorKind::Storage);
+    assert!(!harness.dir.path().join("new").exists());
+    harness.node.faults.remember(block);
     harness.manager.restore("new".into(), &file, &None, None, &|_| Ok(())).unwrap();
 }
 

@@ -231,6 +231,13 @@ fn createwallet_leaves_all_or_nothing() {
         std::fs::read_dir(harness.dir.path().join("w")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     files.sort();
     assert_eq!(files, ["data.mdb", "lock.mdb"]);
+    // A wallet that cannot be opened once it is made: its reader table is a folder.
+    let lock = harness.dir.path().join("v/lock.mdb");
+    std::fs::create_dir_all(&lock).unwrap();
+    assert!(harness.try_create("v", |_| {}).is_err());
+    assert_eq!(harness.manager.directory().unwrap(), ["w"]);
+    std::fs::remove_dir(lock).unwrap();
+    harness.create("v", |_| {});
 }
 
 #[test]

@@ -153,6 +153,8 @@ impl Derived for Sums {
             let (key, row) = entry?;
             let coin: CoinRow = from_bytes(row).map_err(WalletError::Damaged)?;
             sums.note(&outpoint_from(key)?.txid, &coin, 1);
+            #[cfg(test)]
+            super::store::tables::count_row();
         }
         Ok(sums)
     }

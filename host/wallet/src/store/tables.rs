@@ -187,6 +187,17 @@ pub fn put<T: Wire>(table: Table, txn: &mut RwTxn<'_>, key: &[u8], row: &T) -> R
     Ok(table.put(txn, key, &to_bytes(row))?)
 }
 
+#[cfg(test)]
+thread_local! {
+    /// How many rows this thread has read: of transactions, and of coins for their sums.
+    pub static ROWS_READ: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+#[cfg(test)]
+pub fn count_row() {
+    ROWS_READ.set(ROWS_READ.get() + 1);
+}
+
 /// Decodes a txid in a value or at the end of a key.
 pub fn txid_from(bytes: &[u8]) -> Result<Txid> {
     Txid::from_slice(bytes).map_err(|_| WalletError::damaged(bytes.len()))
@@ -238,6 +249,8 @@ impl Tables {
 
     /// The row at an order position (BE), undecoded.
     pub fn stored_at<'t>(&self, txn: &'t RoTxn<'_>, order_position: &[u8]) -> Result<&'t [u8]> {
+        #[cfg(test)]
+        count_row();
         self.transactions.get(txn, order_position)?.ok_or_else(|| WalletError::damaged(order_position.len()))
     }
 

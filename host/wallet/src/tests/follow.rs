@@ -1,14 +1,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bitcoin::{Amount, OutPoint};
+use bitcoin::{Amount, OutPoint, ScriptBuf, Transaction};
 use outrigger_service::events::Event;
-use outrigger_service::wallet::{HistoryQuery, HistoryRange, TxState};
+use outrigger_service::wallet::{BalancesQuery, HistoryQuery, HistoryRange, TxState};
 use outrigger_service::{Mempool as _, Scope};
 
 use super::{Harness, Known, SUBSIDY, elsewhere, foreign, settings, spend};
 use crate::live::outgoing::OfferScope;
 use crate::settings::Settings;
+use crate::store::tables::ROWS_READ;
 use outrigger_node::events::{NodeEvent, Observer as _, Removal};
 
 /// A coinbase of the wallet with a depth of 100, and its outpoint.
@@ -67,6 +68,45 @@ fn a_child_met_before_its_parent_is_debited_when_the_parent_comes() {
     assert_eq!(harness.known(child.compute_txid()).debit_spendable, Amount::from_sat(40));
     let coins = harness.coins();
     assert_eq!((coins.len(), coins[0].value), (1, Amount::from_sat(30)));
+}
+
+/// A payment's cost must not be the product of its inputs and the outputs of their transactions, nor a balance's that of the coins.
+#[test]
+fn follow_reads_a_transaction_a_few_times_however_many_of_its_outputs_another_spends() {
+    const MANY: usize = 100;
+    let check = |what: &str, work: &dyn Fn()| {
+        let before = ROWS_READ.get();
+        work();
+        let read = ROWS_READ.get() - before;
+        assert!((1..MANY / 2).contains(&read), "{what}: {read} rows");
+    };
+    let harness = Harness::with_wallet();
+    let script = harness.address(Some(""));
+    let spend_all = |parent: &Transaction, outputs: &[(&ScriptBuf, u64)]| {
+        let txid = parent.compute_txid();
+        spend(&(0..).take(MANY).map(|vout| OutPoint { txid, vout }).collect::<Vec<_>>(), outputs)
+    };
+    let parent = spend(&[elsewhere(1)], &[(&script, 70); MANY]);
+    harness.mine(vec![parent.clone()]);
+    let wallet = harness.view().wallet().clone();
+    let enter = |transaction: &Transaction| wallet.write(|write| write.enter_mempool(transaction, 1)).unwrap();
+    let payment = spend_all(&parent, &[(&script, 60); MANY]);
+    check("a payment", &|| enter(&payment));
+    check("its coins", &|| {
+        let coins = harness.view().coins(None, 256).unwrap().coins;
+        assert_eq!(coins.iter().filter(|coin| coin.trusted).count(), MANY);
+    });
+    check("the balance", &|| {
+        let balances = harness.view().balances(&BalancesQuery { min_depth: 0, avoid_reuse: false }).unwrap();
+        assert_eq!(balances.mine.trusted, Amount::from_sat(60 * MANY as u64));
+    });
+    let rival = spend_all(&parent, &[(&foreign(1), 50)]);
+    check("another payment from the same coins", &|| enter(&rival));
+    harness.chain.mine_to(foreign(0), vec![rival.clone()]);
+    check("a block with that one", &|| wallet.catch_up().unwrap());
+    let parent = spend(&[elsewhere(2)], &[(&script, 70); MANY]);
+    enter(&spend_all(&parent, &[(&script, 60)]));
+    check("a parent that comes after its child", &|| enter(&parent));
 }
 
 #[test]

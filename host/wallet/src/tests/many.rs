@@ -41,13 +41,16 @@ fn a_block_that_does_not_touch_a_wallet_moves_it_on_in_memory() {
 }
 
 #[test]
-fn unloadwallet_stores_how_far_the_wallet_has_followed() {
+fn unloadwallet_and_a_stop_store_how_far_the_wallet_has_followed() {
     let harness = Harness::with_wallet();
+    harness.create("v", |_| {});
     harness.mine(vec![]);
-    let w = wallet(&harness, "w");
-    assert_eq!(stored(&w), 0);
+    let (w, v) = (wallet(&harness, "w"), wallet(&harness, "v"));
+    assert_eq!((stored(&w), stored(&v)), (0, 0));
     harness.manager.unload("w".into(), None).unwrap();
-    assert_eq!(stored(&w), 1);
+    assert_eq!((stored(&w), stored(&v)), (1, 0));
+    harness.manager.shutdown();
+    assert_eq!(stored(&v), 1);
 }
 
 #[test]

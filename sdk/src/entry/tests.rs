@@ -309,6 +309,13 @@ fn entry_handles_kept_beyond_destroy_do_not_call_the_host() {
 }
 
 #[test]
+fn panic_texts_are_cut_to_200_bytes_between_characters() {
+    let long = "é".repeat(200);
+    assert_eq!((cut(""), cut("short"), cut(&long)), ("", "short", &long[..200]));
+    assert_eq!(cut(&format!("x{long}")), format!("x{}", &long[..198]));
+}
+
+#[test]
 fn entry_does_not_read_what_an_older_host_does_not_have() {
     let (host, frame) = (size_of::<HostTable>(), size_of::<CallFrame>());
     assert_eq!(ask(host, frame), r#"{"deadline":250,"wanted":false}"#);

@@ -213,6 +213,7 @@ pub fn check(manifest: &Manifest, grants: &[Grant]) -> Result<(), GrantError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::{Value, json};
 
     #[derive(Deserialize)]
     struct Section {
@@ -271,6 +272,27 @@ mod tests {
             let expected = format!("plugin 'p': this host has no service {written}; did you mean '{meant}'?");
             assert_eq!(refused(&format!("[\"{written}\"]")), expected);
         }
+    }
+
+    #[test]
+    fn a_plugin_that_handles_keys_or_calls_of_others_may_hold_secrets() {
+        let may_hold = |service: &str, name: &str, value: Value| {
+            let mut manifest = json!({"id": "p", "version": "1", "summary": "s", "methods": []});
+            manifest[name] = value;
+            let manifest = Manifest::parse(manifest.to_string().as_bytes()).unwrap();
+            may_hold_secrets(&[Grant::all("chain/1"), Grant::all(service)], &manifest)
+        };
+        let with_secrets = ["signer/1", "wallet-import/1", "wallet-admin/1", "wallet-keys/1", "rpc/1"];
+        for service in OWN_SERVICES.into_iter().chain(SERVICES) {
+            assert_eq!(may_hold(service, "services", json!([])), with_secrets.contains(&service), "{service}");
+        }
+        for secret in [false, true] {
+            let method = json!({"name": "m", "category": "c", "help": "h", "private_keys": secret});
+            assert_eq!(may_hold("log/1", "methods", json!([method])), secret);
+            let option = json!({"name": "o", "type": if secret { "secret" } else { "string" }, "help": "h"});
+            assert_eq!(may_hold("log/1", "options", json!([option])), secret);
+        }
+        assert!(may_hold("log/1", "wrapper", json!("observe")));
     }
 
     #[test]

@@ -1,7 +1,8 @@
-//! The memory that calls with long arguments use.
+//! The memory that calls with long arguments or long answers use.
 
 use bitcoin::hex::FromHex;
-use outrigger_tests::{Host, wait_until};
+use bitcoin::{Amount, ScriptBuf, TxOut};
+use outrigger_tests::{Host, miner, wait_until};
 use serde_json::{Value, json};
 
 const LENGTH: usize = 10_000_000;
@@ -106,4 +107,41 @@ fn long_texts_of_other_methods_take_at_most_five_times_their_memory() {
     check(&host, "nosuchmethod", json!([text("x")]));
     check(&host, "getblockcount", json!({"x": text("x")}));
     check(&host, "getblockcount", json!({text("x"): 1}));
+}
+
+/// The blocks that pay the wallet, and how many outputs of each do. Their listing is long.
+const BLOCKS: usize = 10;
+const OUTPUTS: usize = 2_000;
+/// How often the coins are listed.
+const LISTINGS: u64 = 8;
+
+#[test]
+fn listunspent_of_many_coins_takes_at_most_three_times_the_memory_of_its_answer_and_gives_it_back() {
+    let host = start();
+    let mut client = host.client().wallet("w");
+    let address = client.call("getnewaddress", json!([]));
+    let script = client.call("getaddressinfo", json!([address]))["scriptPubKey"].clone();
+    let script = ScriptBuf::from_hex(script.as_str().unwrap()).unwrap();
+    for _ in 0..BLOCKS {
+        let template = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
+        let mut block = miner::assemble(&template, script.clone());
+        let coin = TxOut { value: Amount::ZERO, script_pubkey: script.clone() };
+        block.txdata[0].output.extend(vec![coin; OUTPUTS]);
+        miner::set_merkle_root(&mut block);
+        miner::grind(&mut block);
+        assert_eq!(client.call("submitblock", json!([miner::hex(&block)])), Value::Null);
+    }
+    let params = json!([0, null, null, null, {"include_immature_coinbase": true}]);
+    let request = json!({"id": 1, "method": "listunspent", "params": params}).to_string();
+    // The first call allocates memory that stays.
+    let answer = client.post(&request).body.len() as u64;
+    assert!(answer > 8_000_000, "{answer} bytes");
+    host.peak_memory();
+    let (peak, before) = (host.peak_memory(), host.private_memory());
+    client.post(&request);
+    let more = host.peak_memory().saturating_sub(peak);
+    assert!(more <= 3 * answer + BESIDE, "{more} bytes for an answer of {answer}");
+    (1..LISTINGS).for_each(|_| drop(client.post(&request)));
+    let most = before + LISTINGS * answer / 2;
+    wait_until("the memory of the answers is given back", || host.private_memory() <= most);
 }

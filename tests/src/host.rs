@@ -281,11 +281,21 @@ impl Host {
 
     /// The peak memory of its process since the last call, in bytes (Linux).
     pub fn peak_memory(&self) -> u64 {
-        let folder = format!("/proc/{}", self.process_id());
-        let status = std::fs::read_to_string(format!("{folder}/status")).unwrap();
+        let peak = self.memory("VmHWM:");
         // 5 resets the peak to the current value.
-        std::fs::write(format!("{folder}/clear_refs"), "5").unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        std::fs::write(format!("/proc/{}/clear_refs", self.process_id()), "5").unwrap();
+        peak
+    }
+
+    /// The memory of its process that belongs to no file, in bytes (Linux).
+    pub fn private_memory(&self) -> u64 {
+        self.memory("RssAnon:")
+    }
+
+    /// A figure of `/proc/PID/status`, in bytes.
+    fn memory(&self, name: &str) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process_id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
         line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() << 10
     }
 

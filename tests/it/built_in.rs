@@ -188,10 +188,14 @@ fn built_in_group_never_replaces_a_configured_file() {
     let bin = built().alone.parent().unwrap();
     let beside = bin.join("liboutrigger_mining.so").display().to_string();
     let (missing, pin) = ("/nonexistent/mining", "00".repeat(32));
+    let here = std::env::current_dir().unwrap().display().to_string();
     for (section, expected) in [
         (format!("file = \"{missing}\""), format!("plugin '{missing}' was not found; looked for {missing}\n")),
-        ("file = \"./mining\"".to_owned(), "plugin './mining' was not found; looked for ./mining".to_owned()),
-        ("file = \"mining.so\"".to_owned(), "plugin 'mining.so' was not found; looked for mining.so".to_owned()),
+        ("file = \"./mining\"".to_owned(), format!("plugin '{here}/mining' was not found; looked for {here}/mining\n")),
+        (
+            "file = \"mining.so\"".to_owned(),
+            format!("plugin '{here}/mining.so' was not found; looked for {here}/mining.so\n"),
+        ),
         (
             format!("file = \"mining\"\nsha256 = \"{pin}\""),
             "; the program's own copy is not used with sha256\n".to_owned(),

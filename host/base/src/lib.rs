@@ -1,6 +1,6 @@
 //! Utilities that the host's crates share, such as containing panics, offloading work from network threads, busy
-//! polling, rate limits for log lines, the rule for files that clients name, maps by token, and suggestions for
-//! misspelt names.
+//! polling, rate limits for log lines, absolute paths, the rule for files that clients name, maps by token, and
+//! suggestions for misspelt names.
 //!
 //! This crate depends on no other crate of the project.
 
@@ -10,6 +10,7 @@ pub mod contain;
 pub mod nearest;
 pub mod nesting;
 pub mod offload;
+pub mod paths;
 pub mod progress;
 pub mod rate;
 pub mod tokens;

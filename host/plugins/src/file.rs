@@ -69,10 +69,15 @@ pub struct PluginFile {
     metadata: fs::Metadata,
 }
 
+/// Whether a configured plugin is named by a path, not by a bare name.
+pub fn is_path(name: &str) -> bool {
+    name.contains(std::path::MAIN_SEPARATOR) || Path::new(name).extension() == Some(OsStr::new("so"))
+}
+
 /// The paths at which a configured plugin is searched for: a path unchanged, or for a bare name the library of that name
 /// in each folder.
 pub fn candidates(name: &str, folders: &[PathBuf]) -> Vec<PathBuf> {
-    if name.contains(std::path::MAIN_SEPARATOR) || Path::new(name).extension() == Some(OsStr::new("so")) {
+    if is_path(name) {
         return vec![PathBuf::from(name)];
     }
     let library = format!("liboutrigger_{}{}", name.replace('-', "_"), std::env::consts::DLL_SUFFIX);

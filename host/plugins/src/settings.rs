@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use outrigger_base::paths::absolute_text;
 use outrigger_isolate::{Bounds, Confinement};
 use outrigger_sandbox::{Policy, Reach};
 use serde::de::Error;
@@ -10,6 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::answer::DEFAULT_MAX_BYTES;
+use crate::file::is_path;
 use crate::grants::Grant;
 
 /// The default limits of an isolated plugin's process: memory in MiB, and threads. The longest answers of the bundled
@@ -25,6 +27,7 @@ pub const DEFAULT_MAX_STORE_MIB: u32 = 256;
 pub struct PluginConfig {
     /// The library: a path, or a bare name that the host looks up in `--plugin-dir`, beside the executable, in
     /// `../lib/outrigger` relative to the executable, and among the plugins linked into the program.
+    #[serde(deserialize_with = "path_or_name")]
     pub file: String,
     #[serde(default = "enabled")]
     pub enabled: bool,
@@ -264,6 +267,12 @@ impl PluginConfig {
 /// A time limit of the configuration, in seconds; 0 means none.
 pub fn seconds(limit: u64) -> Option<Duration> {
     (limit > 0).then(|| Duration::from_secs(limit))
+}
+
+/// Parses a plugin's file, and makes a path absolute.
+fn path_or_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let file = String::deserialize(deserializer)?;
+    if is_path(&file) { absolute_text(&file).map_err(D::Error::custom) } else { Ok(file) }
 }
 
 fn enabled() -> bool {

@@ -10,6 +10,7 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant, SystemTime};
 
 use clap::Args;
+use outrigger_base::paths::absolute;
 use outrigger_plugins::file::{PluginFile, candidates};
 use outrigger_plugins::trust::own_folder;
 use outrigger_sdk::manifest::{Manifest, OptionType};
@@ -20,7 +21,7 @@ use serde_json::{Value, json};
 use super::call::connection::{CallError, Connection};
 use super::call::place;
 use super::call::terminal::on_signal;
-use crate::config::{Config, LoadedConfig, expand_home};
+use crate::config::{Config, LoadedConfig};
 
 /// The host's configuration, in the crate's folder.
 const CONFIG: &str = "outrigger.toml";
@@ -125,7 +126,7 @@ impl Session<'_> {
         let file = PluginFile::read(&self.build()?).map_err(|error| error.to_string())?;
         let Manifest { id, version, .. } = &file.manifest;
         let datadir = self.args.datadir.clone().unwrap_or_else(|| Path::new(DATADIR).join(id));
-        let datadir = expand_home(&datadir).map_err(|error| error.to_string())?;
+        let datadir = absolute(&datadir).map_err(|error| error.to_string())?;
         self.hold(&datadir.join(LIBRARY_FOLDER))?;
         self.install(&file, &datadir)?;
         let is_running = self.is_running();

@@ -1,12 +1,12 @@
 //! The settings of a running bitcoind behind the host.
 
-use std::path::PathBuf;
-
 use bitcoin::{BlockHash, Network, ScriptBuf};
 use outrigger_bitcoind::{RewindLimit, ZmqSetting};
 use outrigger_node::ChainIdentity;
 use outrigger_zmq::BadZmqEndpoint;
 use serde::Deserialize;
+
+use super::paths::AbsolutePath;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -14,10 +14,10 @@ pub struct BackendConfig {
     /// Its RPC server: `http://host:port`.
     pub url: String,
     /// The cookie file that it writes at each start; by default bitcoind's default path, if `user` is not set either.
-    pub cookie: Option<PathBuf>,
+    pub cookie: Option<AbsolutePath>,
     pub user: Option<String>,
     /// The file whose first line is that user's password.
-    pub password_file: Option<PathBuf>,
+    pub password_file: Option<AbsolutePath>,
     #[serde(default)]
     pub wallets: Wallets,
     /// Methods that are never forwarded.

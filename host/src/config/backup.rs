@@ -1,11 +1,12 @@
 //! Section `[backup]`.
 
-use std::path::PathBuf;
 use std::str::FromStr as _;
 
 use age::x25519::Recipient;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
+
+use super::paths::AbsolutePath;
 
 /// The units of durations, in seconds.
 const UNITS: [(char, u64); 4] = [('s', 1), ('m', 60), ('h', 3600), ('d', 86_400)];
@@ -14,7 +15,7 @@ const UNITS: [(char, u64); 4] = [('s', 1), ('m', 60), ('h', 3600), ('d', 86_400)
 #[serde(deny_unknown_fields, default)]
 pub struct BackupConfig {
     /// The folder of the backups; without one there are none.
-    pub folder: Option<PathBuf>,
+    pub folder: Option<AbsolutePath>,
     /// The time from one backup of a wallet to the next, in seconds, or with a unit such as "90m", "6h" or "1d".
     #[serde(deserialize_with = "seconds_or_text")]
     pub every: u64,

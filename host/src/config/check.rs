@@ -180,10 +180,7 @@ impl LoadedConfig {
                 Err(self.error("backend.user", user, "cannot be combined with backend.cookie".to_owned()))
             }
             (_, Some(user), None) => Err(self.error("backend.user", user, "needs backend.password_file".to_owned())),
-            (_, None, Some(file)) => {
-                let file = file.display().to_string();
-                Err(self.error("backend.password_file", &file, "needs backend.user".to_owned()))
-            }
+            (_, None, Some(_)) => Err(self.error("backend.password_file", "", "needs backend.user".to_owned())),
             _ => Ok(()),
         }
     }

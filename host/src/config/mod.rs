@@ -7,6 +7,7 @@ mod backup;
 mod check;
 pub mod former;
 mod notify;
+mod paths;
 mod reach;
 #[cfg(test)]
 mod reference;
@@ -15,13 +16,14 @@ mod wallet;
 mod words;
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use bitcoin::hex::DisplayHex;
 use outrigger_standard::work;
 use serde::Deserialize;
 
 pub use notify::{NotifyConfig, Publication, Topic};
+pub use paths::path_argument;
 pub use settings::{BackendConfig, Config, LogFormat, PluginConfig, UnknownMethods, UserConfig, Wallets, seconds};
 
 /// The default configuration of `run`: `config/regtest.toml`.
@@ -233,28 +235,6 @@ fn insert(table: &mut toml::Table, path: &str, value: toml::Value) -> Result<(),
     }
 }
 
-/// A path in the home directory, which is unknown.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{} is in the home directory, and HOME does not name one: give the data directory with --datadir", .0.display())]
-pub struct NoHome(PathBuf);
-
-/// Replaces a leading `~` by the home directory, and makes the path absolute, since an isolated plugin has another
-/// working directory.
-///
-/// # Errors
-/// [`NoHome`] if `HOME` is not an absolute path.
-pub fn expand_home(path: &Path) -> Result<PathBuf, NoHome> {
-    expand_in(path, std::env::var_os("HOME").map(PathBuf::from))
-}
-
-fn expand_in(path: &Path, home: Option<PathBuf>) -> Result<PathBuf, NoHome> {
-    let Ok(rest) = path.strip_prefix("~") else {
-        return Ok(std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
-    };
-    let home = home.filter(|home| home.is_absolute()).ok_or_else(|| NoHome(path.to_owned()))?;
-    Ok(home.join(rest))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -291,17 +271,6 @@ mod tests {
         assert!(text.starts_with("FILE:2: rpc.thread: "), "{text}");
         let missing = LoadedConfig::read(Some(Path::new("/nonexistent.toml")), &[]).err().unwrap().to_string();
         assert!(missing.starts_with("/nonexistent.toml: "), "{missing}");
-    }
-
-    #[test]
-    fn a_folder_in_the_home_directory_needs_one() {
-        let of = |path: &str, home: Option<&str>| expand_in(Path::new(path), home.map(PathBuf::from)).ok();
-        assert_eq!(of("~/.outrigger", Some("/home/a")), Some("/home/a/.outrigger".into()));
-        assert_eq!(of("/x/~/y", None), Some("/x/~/y".into()));
-        assert_eq!(of("~x", None), Some(std::env::current_dir().unwrap().join("~x")));
-        for home in [None, Some(""), Some("home/a")] {
-            assert_eq!(of("~/.outrigger", home), None, "{home:?}");
-        }
     }
 
     #[test]

@@ -6,6 +6,8 @@ use outrigger_zmq::{BadZmqEndpoint, ZmqEndpoint};
 use rustix::fs::{Access, access};
 use serde::{Deserialize, Deserializer};
 
+use super::paths::program;
+
 /// The default queue of a subscriber, as in bitcoind.
 const HIGH_WATER_MARK: u32 = 1000;
 
@@ -70,11 +72,15 @@ pub struct NotifyConfig {
     pub zmqpubrawtxhwm: u32,
     pub zmqpubsequencehwm: u32,
     /// The program, and its arguments, that is started at a new tip; `%s` is its hash.
+    #[serde(deserialize_with = "program")]
     pub blocknotify: Vec<String>,
     /// At a change of a wallet's transaction: `%s` is its id, `%w` the wallet, `%b` the block and `%h` its height.
+    #[serde(deserialize_with = "program")]
     pub walletnotify: Vec<String>,
+    #[serde(deserialize_with = "program")]
     pub startupnotify: Vec<String>,
     /// When the host begins to stop; it waits for the program's end.
+    #[serde(deserialize_with = "program")]
     pub shutdownnotify: Vec<String>,
 }
 

@@ -1,24 +1,25 @@
 //! The settings of access to the RPC server: TLS, networks, proxies and listen addresses.
 
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ipnet::IpNet;
 use serde::de::{Error, IntoDeserializer};
 use serde::{Deserialize, Deserializer};
 
-use super::{ConfigError, LoadedConfig, expand_home};
+use super::paths::AbsolutePath;
+use super::{ConfigError, LoadedConfig};
 use outrigger_rpc::{ListenAddress, Tls, TlsSettings};
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TlsConfig {
     /// The certificate with its chain, in PEM.
-    pub certificate: PathBuf,
+    pub certificate: AbsolutePath,
     /// Its private key, in PEM.
-    pub key: PathBuf,
+    pub key: AbsolutePath,
     /// The authorities that must have issued clients' certificates, in PEM; by default, clients need no certificate.
-    pub client_ca: Option<PathBuf>,
+    pub client_ca: Option<AbsolutePath>,
     /// Whether the common name of a client's certificate is its user name.
     #[serde(default)]
     pub client_users: bool,
@@ -112,20 +113,17 @@ impl LoadedConfig {
     /// The settings of TLS; `None` if TLS is not configured.
     ///
     /// # Errors
-    /// `client_users` without `client_ca`, or no home directory.
+    /// `client_users` without `client_ca`.
     fn tls_settings(&self) -> Result<Option<TlsSettings>, ConfigError> {
         let Some(tls) = &self.config.rpc.tls else { return Ok(None) };
         if tls.client_users && tls.client_ca.is_none() {
             let reason = "needs rpc.tls.client_ca: only a checked certificate names a user".to_owned();
             return Err(self.error("rpc.tls.client_users", "true", reason));
         }
-        let path = |key: &str, path: &Path| {
-            expand_home(path).map_err(|error| self.error(key, &path.display().to_string(), error.to_string()))
-        };
         Ok(Some(TlsSettings {
-            certificate: path("rpc.tls.certificate", &tls.certificate)?,
-            key: path("rpc.tls.key", &tls.key)?,
-            client_ca: tls.client_ca.as_deref().map(|file| path("rpc.tls.client_ca", file)).transpose()?,
+            certificate: tls.certificate.to_path_buf(),
+            key: tls.key.to_path_buf(),
+            client_ca: tls.client_ca.as_deref().map(Path::to_path_buf),
             client_users: tls.client_users,
         }))
     }

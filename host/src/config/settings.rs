@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::notify::NotifyConfig;
+use super::paths::AbsolutePath;
 use outrigger_embedded::MempoolLimits;
 use outrigger_plugins::{Isolation, Routes};
 pub use outrigger_plugins::{PluginConfig, seconds};
@@ -28,7 +29,8 @@ pub struct Config {
     /// supports only `regtest`.
     #[serde(default = "default_network")]
     pub network: String,
-    /// The folder of all data; `~` is the home directory.
+    /// The folder of all data; `~` is the home directory. `run` makes it absolute, since the command line may replace a
+    /// default whose home directory is unknown.
     #[serde(default = "default_datadir")]
     pub datadir: PathBuf,
     /// The major release of Bitcoin Core whose answers clients get, 24 to 32. Default: the node's, and 29 on the
@@ -136,7 +138,7 @@ pub struct RpcConfig {
     /// Networks of proxies that the host trusts to report the client's address; `unix` for a proxy on a Unix socket.
     pub trusted_proxies: Vec<Proxy>,
     /// A bitcoin.conf whose `rpcauth`, `rpcwhitelist` and `rpcwhitelistdefault` apply here too.
-    pub bitcoin_conf: Option<PathBuf>,
+    pub bitcoin_conf: Option<AbsolutePath>,
     /// TLS at all addresses; default: plain HTTP.
     pub tls: Option<TlsConfig>,
     /// The users besides the cookie's user.
@@ -193,7 +195,7 @@ pub struct UserConfig {
     /// The only wallet that the user may use, which is also the default of the user's calls. Default: all wallets.
     pub wallet: Option<String>,
     /// The folders in which the user may name files (backupwallet, restorewallet); default: anywhere outside the data
-    /// directory.
+    /// directory. A relative path is refused: a right must not depend on the folder in which the host starts.
     pub folders: Option<Vec<PathBuf>>,
     /// Whether the user may call methods that the host does not know and `methods` does not list.
     #[serde(default)]
@@ -297,7 +299,7 @@ impl Default for LogConfig {
 #[serde(deny_unknown_fields, default)]
 pub struct AuditConfig {
     /// The file of the audit log. Default: no audit log.
-    pub file: Option<PathBuf>,
+    pub file: Option<AbsolutePath>,
     /// The size at which the file is rotated, in bytes.
     pub max_bytes: u64,
     /// How many rotated files are kept.

@@ -4,14 +4,16 @@ use clap::{Args, ValueEnum};
 use outrigger_plugins::linked::LinkedPlugin;
 use outrigger_rpc::ListenAddress;
 
+use crate::config::path_argument;
+
 /// The command-line options of `run`.
 #[derive(Args, Clone)]
 pub struct RunArgs {
     /// The configuration file; by default, the built-in configuration.
-    #[arg(long)]
+    #[arg(long, value_parser = path_argument())]
     pub config: Option<PathBuf>,
     /// The data directory.
-    #[arg(long)]
+    #[arg(long, value_parser = path_argument())]
     pub datadir: Option<PathBuf>,
     /// The network.
     #[arg(long)]
@@ -25,7 +27,7 @@ pub struct RunArgs {
     pub rpc_listen: Vec<ListenAddress>,
     /// A folder to search for plugins, before the executable's own folder and ../lib/outrigger relative to it; may be given
     /// several times.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = path_argument())]
     pub plugin_dir: Vec<PathBuf>,
     /// Overrides a setting; may be given several times.
     #[arg(long, value_name = "SECTION.KEY=VALUE")]
@@ -41,7 +43,7 @@ pub struct RunArgs {
     #[arg(long, hide = true)]
     pub verify: bool,
     /// The folder of `plugin dev`: searched like a --plugin-dir, but the program's own copies stay in use.
-    #[arg(long, hide = true)]
+    #[arg(long, hide = true, value_parser = path_argument())]
     pub dev_dir: Option<PathBuf>,
     /// The plugins that the program links.
     #[arg(skip)]

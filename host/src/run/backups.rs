@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use super::RunError;
 use crate::backups::check::COMMAND;
 use crate::backups::{BackupError, Backups, Figures};
-use crate::config::{ConfigError, LoadedConfig, expand_home};
+use crate::config::{ConfigError, LoadedConfig};
 
 /// The folder of the backups; `None` without `backup.folder`. `data` is the network's data folder.
 ///
@@ -25,7 +25,7 @@ use crate::config::{ConfigError, LoadedConfig, expand_home};
 pub fn folder(loaded: &LoadedConfig, data: &Path) -> Result<Option<PathBuf>, ConfigError> {
     let Some(folder) = &loaded.config.backup.folder else { return Ok(None) };
     let refuse = |reason: &dyn Display| refuse(loaded, reason);
-    let path = expand_home(folder).map_err(|error| refuse(&error))?;
+    let path = folder.to_path_buf();
     let real = path.canonicalize().map_err(|error| refuse(&format_args!("the folder must exist: {error}")))?;
     let datadir = data.parent().and_then(|datadir| datadir.canonicalize().ok());
     if !real.is_dir() {
@@ -64,8 +64,7 @@ pub fn check_unused(loaded: &LoadedConfig, data: &Path) -> Result<(), ConfigErro
 }
 
 fn refuse(loaded: &LoadedConfig, reason: &dyn Display) -> ConfigError {
-    let folder = loaded.config.backup.folder.as_deref().unwrap_or(Path::new(""));
-    loaded.error("backup.folder", &folder.display().to_string(), reason.to_string())
+    loaded.error("backup.folder", "", reason.to_string())
 }
 
 /// Starts the thread that makes backups. Returns their figures and `backup.every`; `None` without backups.

@@ -23,7 +23,7 @@ pub fn check(args: &RunArgs, before: Before) -> Result<String, RunError> {
     let loaded = configuration(args)?;
     drop(init_log(&loaded)?);
     check_limits(Some(&loaded.config))?;
-    let data = data_folder(&loaded)?;
+    let data = data_folder(&loaded);
     let sources = parts::sources(args);
     users(&loaded, &sources)?;
     loaded.tls()?;

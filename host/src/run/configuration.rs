@@ -1,17 +1,18 @@
 //! Reads the configuration and applies the command line's changes.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use bitcoin::Network;
+use outrigger_base::paths::absolute;
 use outrigger_bitcoind::{Rpc, chain_of, cookie_of, default_ports};
 use outrigger_plugins::Routes;
 use outrigger_rpc::ListenAddress;
 use outrigger_upstream::{Endpoint, Login, Upstream};
 
 use super::RunArgs;
-use crate::config::{BackendConfig, Config, ConfigError, FOR_BITCOIND, LoadedConfig, expand_home};
+use crate::config::{BackendConfig, Config, ConfigError, FOR_BITCOIND, LoadedConfig};
 use crate::groups;
 
 /// The default RPC port with the embedded chain: bitcoind's regtest port.
@@ -35,9 +36,8 @@ pub fn configuration(args: &RunArgs) -> Result<LoadedConfig, ConfigError> {
         None => LoadedConfig::read(args.config.as_deref(), &args.set)?,
         Some(url) => for_node(url, args)?,
     };
-    if let Some(datadir) = &args.datadir {
-        loaded.config.datadir = datadir.clone();
-    }
+    let datadir = absolute(args.datadir.as_deref().unwrap_or(&loaded.config.datadir));
+    loaded.config.datadir = datadir.map_err(|error| loaded.error("datadir", "", error.to_string()))?;
     if !args.rpc_listen.is_empty() {
         loaded.config.rpc.listen.clone_from(&args.rpc_listen);
         loaded.check_proxies()?;
@@ -127,11 +127,10 @@ pub fn known_login(loaded: &LoadedConfig, backend: &BackendConfig) -> Result<Log
 /// There is no cookie in bitcoind's folder, or no home directory.
 pub fn login(backend: &BackendConfig) -> Result<Login, String> {
     if let (Some(user), Some(file)) = (&backend.user, &backend.password_file) {
-        let file = expand_home(file).map_err(|error| error.to_string())?;
-        return Ok(Login::Password { user: user.clone(), file });
+        return Ok(Login::Password { user: user.clone(), file: file.to_path_buf() });
     }
     match &backend.cookie {
-        Some(cookie) => Ok(Login::Cookie(expand_home(cookie).map_err(|error| error.to_string())?)),
+        Some(cookie) => Ok(Login::Cookie(cookie.to_path_buf())),
         None => default_login(&backend.url),
     }
 }
@@ -141,7 +140,7 @@ pub fn login(backend: &BackendConfig) -> Result<Login, String> {
 /// # Errors
 /// There is no cookie, or no home directory.
 pub fn default_login(url: &str) -> Result<Login, String> {
-    let folder = expand_home(&PathBuf::from(BITCOIND_FOLDER)).map_err(|error| error.to_string())?;
+    let folder = absolute(Path::new(BITCOIND_FOLDER)).map_err(|error| error.to_string())?;
     let port = url.parse::<Endpoint>().map_or(0, |endpoint| endpoint.port());
     let missing = || format!("no cookie in {}: name it by backend.cookie, or start bitcoind", folder.display());
     cookie_of(&folder, port).map(Login::Cookie).ok_or_else(missing)
@@ -165,6 +164,56 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::NotifyConfig;
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: RunArgs,
+    }
+
+    fn read(line: &str) -> (Config, RunArgs) {
+        let line = format!("run --config config/regtest.toml --set backend.url=http://127.0.0.1:1 {line}");
+        let args = <Line as clap::Parser>::try_parse_from(line.split_whitespace()).unwrap().args;
+        (configuration(&args).map_err(|error| error.to_string()).unwrap().config, args)
+    }
+
+    #[test]
+    fn relative_paths_of_settings_and_arguments_become_absolute() {
+        let (config, args) = read(
+            "--datadir x/data --plugin-dir x/a --plugin-dir ./x/b --dev-dir x/dev --set audit.file=x/audit \
+             --set backup.folder=x/backups --set backend.user=alice --set backend.password_file=x/password \
+             --set rpc.bitcoin_conf=x/conf --set rpc.tls.certificate=x/certificate --set rpc.tls.key=x/key \
+             --set rpc.tls.client_ca=x/ca --set plugins=[{file='x/plugin'},{file='plugin.so'},{file='mining'}]",
+        );
+        let (other, _) = read("--set datadir=x/data --set backend.cookie=x/cookie");
+        let notify: NotifyConfig = toml::from_str("startupnotify = ['x/program', 'x/argument', 'sh']").unwrap();
+        let (tls, backend) = (config.rpc.tls.unwrap(), config.backend.unwrap());
+        let here = std::env::current_dir().unwrap();
+        for (relative, found) in [
+            ("config/regtest.toml", args.config.as_deref()),
+            ("x/data", Some(&*config.datadir)),
+            ("x/data", Some(&*other.datadir)),
+            ("x/a", args.plugin_dir.first().map(|folder| &**folder)),
+            ("x/b", args.plugin_dir.last().map(|folder| &**folder)),
+            ("x/dev", args.dev_dir.as_deref()),
+            ("x/audit", config.audit.file.as_deref()),
+            ("x/backups", config.backup.folder.as_deref()),
+            ("x/password", backend.password_file.as_deref()),
+            ("x/cookie", other.backend.as_ref().and_then(|backend| backend.cookie.as_deref())),
+            ("x/conf", config.rpc.bitcoin_conf.as_deref()),
+            ("x/certificate", Some(&*tls.certificate)),
+            ("x/key", Some(&*tls.key)),
+            ("x/ca", tls.client_ca.as_deref()),
+            ("x/plugin", config.plugins.first().map(|plugin| Path::new(&plugin.file))),
+            ("plugin.so", config.plugins.get(1).map(|plugin| Path::new(&plugin.file))),
+            ("x/program", notify.startupnotify.first().map(Path::new)),
+        ] {
+            assert_eq!(found, Some(&*here.join(relative)), "{relative}");
+        }
+        assert_eq!(config.plugins[2].file, "mining");
+        assert_eq!(notify.startupnotify[1..], ["x/argument", "sh"]);
+    }
 
     #[test]
     fn rpc_listen_is_an_address_a_list_or_the_networks_port_plus_5() {

@@ -34,7 +34,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::audit::AuditLog;
-use crate::config::{ConfigError, LoadedConfig, NoHome, expand_home};
+use crate::config::{ConfigError, LoadedConfig};
 use crate::console::PAGES;
 use crate::metrics::{self, MetricsServer, Standing};
 use crate::observe::Observe;
@@ -104,7 +104,7 @@ pub fn run(args: &RunArgs) -> Result<(), RunError> {
     check_limits(Some(&loaded.config))?;
     memory::give_back_large_blocks();
     let users = users(&loaded, &parts::sources(args))?;
-    let folder = data_folder(&loaded)?;
+    let folder = data_folder(&loaded);
     // The lock is held while the host runs: two hosts must not share a data directory.
     let _lock = lock_folder(&folder).map_err(|error| datadir_error(&loaded, args, &error.to_string()))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -342,24 +342,14 @@ async fn tell_metrics(
     Ok(Some(address))
 }
 
-fn data_folder(loaded: &LoadedConfig) -> Result<PathBuf, ConfigError> {
-    let datadir = &loaded.config.datadir;
-    let unknown = |error: NoHome| loaded.error("datadir", &datadir.display().to_string(), error.to_string());
-    Ok(expand_home(datadir).map_err(unknown)?.join(loaded.folder_name()))
+fn data_folder(loaded: &LoadedConfig) -> PathBuf {
+    loaded.config.datadir.join(loaded.folder_name())
 }
 
 fn open_audit(loaded: &LoadedConfig) -> Result<Option<Arc<AuditLog>>, ConfigError> {
-    let Some((file, refuse)) = audit_file(loaded)? else { return Ok(None) };
-    let log = AuditLog::open(file, loaded.config.audit.max_bytes, loaded.config.audit.keep);
-    log.map(|log| Some(Arc::new(log))).map_err(|error| refuse(error.to_string()))
-}
-
-/// The audit log's file, if configured, and a function that makes errors about it.
-fn audit_file(loaded: &LoadedConfig) -> Result<Option<(PathBuf, impl Fn(String) -> ConfigError)>, ConfigError> {
     let Some(file) = &loaded.config.audit.file else { return Ok(None) };
-    let refuse = |reason: String| loaded.error("audit.file", &file.display().to_string(), reason);
-    let path = expand_home(file).map_err(|error| refuse(error.to_string()))?;
-    Ok(Some((path, refuse)))
+    let log = AuditLog::open(file.to_path_buf(), loaded.config.audit.max_bytes, loaded.config.audit.keep);
+    log.map(|log| Some(Arc::new(log))).map_err(|error| loaded.error("audit.file", "", error.to_string()))
 }
 
 /// Raises the soft limit of open files to the hard limit, since every connection is an open file. Returns the new limit.

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use tokio::net::TcpListener;
 
 use super::refusals::{datadir_error, in_use, listen_error, metrics_error, publish_error};
-use super::{Before, LOCK_FILE, RunArgs, RunError, audit_file, failed};
+use super::{Before, LOCK_FILE, RunArgs, RunError, failed};
 use crate::audit::{AuditLog, may_create};
 use crate::config::{Config, LoadedConfig};
 
@@ -26,8 +26,8 @@ pub const CHAIN: &str = "chain";
 /// # Errors
 /// The error with which the start would fail.
 pub fn try_places(loaded: &LoadedConfig, args: &RunArgs, folder: &Path, before: Before) -> Result<(), RunError> {
-    if let Some((file, refuse)) = audit_file(loaded)? {
-        AuditLog::check(&file).map_err(|error| refuse(error.to_string()))?;
+    if let Some(file) = &loaded.config.audit.file {
+        AuditLog::check(file).map_err(|error| loaded.error("audit.file", "", error.to_string()))?;
     }
     super::backups::folder(loaded, folder)?;
     let refuse = |reason: String| datadir_error(loaded, args, &reason);

@@ -13,7 +13,7 @@ pub fn datadir_error(loaded: &LoadedConfig, args: &RunArgs, reason: &str) -> Run
     let reason = format!("the data directory: {reason}");
     RunError::Failed(match &args.datadir {
         Some(_) => format!("--datadir: {reason}"),
-        None => loaded.error("datadir", &loaded.config.datadir.display().to_string(), reason).to_string(),
+        None => loaded.error("datadir", "", reason).to_string(),
     })
 }
 

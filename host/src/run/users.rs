@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use super::bitcoin_conf;
-use crate::config::{ConfigError, LoadedConfig, UnknownMethods, UserConfig, Wallets, expand_home};
+use crate::config::{ConfigError, LoadedConfig, UnknownMethods, UserConfig, Wallets};
 use crate::router::builtins;
 use crate::{groups, methods};
 use outrigger_base::nearest::suggestion;
@@ -103,10 +103,9 @@ fn is_identified(loaded: &LoadedConfig, user: &UserConfig) -> bool {
 fn of_bitcoin_conf(loaded: &LoadedConfig, others: &[RpcUser]) -> Result<Vec<RpcUser>, ConfigError> {
     let Some(file) = &loaded.config.rpc.bitcoin_conf else { return Ok(Vec::new()) };
     let shown = file.display().to_string();
-    let refuse = |reason: String| loaded.error("rpc.bitcoin_conf", &shown, format!("{shown}: {reason}"));
-    let path = expand_home(file).map_err(|error| refuse(error.to_string()))?;
+    let refuse = |reason: String| loaded.error("rpc.bitcoin_conf", "", format!("{shown}: {reason}"));
     // The file may contain a password.
-    let text = std::fs::read_to_string(path).map(Zeroizing::new).map_err(|error| refuse(error.to_string()))?;
+    let text = std::fs::read_to_string(&**file).map(Zeroizing::new).map_err(|error| refuse(error.to_string()))?;
     let users = bitcoin_conf::users(&text, &loaded.config.network).map_err(refuse)?;
     match users.iter().find(|user| others.iter().any(|other| other.name() == user.name())) {
         Some(user) => Err(refuse(format!("{:?} is one of rpc.users too", user.name()))),

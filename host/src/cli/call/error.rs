@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use outrigger_base::paths::NoHome;
+
 use super::arguments::ArgumentError;
-use crate::config::NoHome;
 
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]

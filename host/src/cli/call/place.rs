@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use outrigger_base::paths::absolute;
 
 use super::connection::{CallError, Connection};
-use crate::config::{CUSTOM_SIGNET, expand_home};
+use crate::config::CUSTOM_SIGNET;
 use crate::run::{ADDRESS_FILE, COOKIE_FILE};
 
 /// The default network.
@@ -58,7 +59,7 @@ impl HostAt {
 /// # Errors
 /// There are several networks, or the home directory is unknown.
 pub fn folder(datadir: &Path, network: Option<&str>) -> Result<PathBuf, CallError> {
-    let datadir = expand_home(datadir)?;
+    let datadir = absolute(datadir)?;
     if let Some(network) = network {
         return Ok(datadir.join(network));
     }

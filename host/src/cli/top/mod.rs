@@ -15,7 +15,7 @@ use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, Ke
 use super::call::connection::{CallError, Connection};
 use super::call::place::{self, HostAt};
 use super::{EXIT_FAILED, refused, show};
-use crate::config::expand_home;
+use crate::config::path_argument;
 use look::look;
 
 /// The width of the text that `--once` prints, in columns.
@@ -33,7 +33,7 @@ pub struct TopArgs {
     #[arg(long, value_name = "NAME", requires = "password_file")]
     user: Option<String>,
     /// The file whose first line is that password.
-    #[arg(long, value_name = "FILE", requires = "user")]
+    #[arg(long, value_name = "FILE", value_parser = path_argument(), requires = "user")]
     password_file: Option<PathBuf>,
     /// The time between updates, in seconds.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..))]
@@ -70,7 +70,7 @@ fn connect_as(args: &TopArgs, user: &str, file: &Path) -> Result<Connection, Cal
         Some(url) => url.clone(),
         None => place::url(&args.at.folder()?),
     };
-    let login = Login::Password { user: user.to_owned(), file: expand_home(file)? };
+    let login = Login::Password { user: user.to_owned(), file: file.to_owned() };
     let header = login.read().map_err(io::Error::other)?;
     let connection = Connection::with_authorization(header.to_str().unwrap_or_default(), &url);
     Ok(connection.trusting(args.at.ca_file.as_deref()))

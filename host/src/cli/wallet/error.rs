@@ -6,7 +6,7 @@ use outrigger_node_wallet::FileError;
 use outrigger_upstream::CredentialsError;
 
 use crate::cli::call::connection::CallError;
-use crate::config::{ConfigError, NoHome};
+use crate::config::ConfigError;
 
 /// Why a wallet cannot be copied, exported, imported or restored. It contains no secrets.
 #[derive(Debug, thiserror::Error)]
@@ -23,8 +23,6 @@ pub enum MoveError {
     File(#[from] FileError),
     #[error("{0}")]
     Io(#[from] std::io::Error),
-    #[error("{0}")]
-    NoHome(#[from] NoHome),
     /// Paths of backups or of their folder, each with the reason of the refusal.
     #[error("{0}")]
     Backup(String),

@@ -16,7 +16,7 @@ use super::side::Side;
 use super::{Target, ask_new_passphrase, ask_passphrase, compare, node};
 use crate::backups::folder::folder_name;
 use crate::cli::call::place::HostAt;
-use crate::config::expand_home;
+use crate::config::path_argument;
 
 /// The most times that the balances are read again because a block arrived.
 const MAX_BLOCKS_BETWEEN: u32 = 10;
@@ -26,7 +26,7 @@ pub struct Export {
     /// The wallet's name.
     name: String,
     /// The new file; by default NAME.jsonl in this folder, with the name escaped.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = path_argument())]
     to: Option<PathBuf>,
     /// Writes private keys, too. Whoever reads the file can then spend, whether or not the wallet is encrypted.
     #[arg(long)]
@@ -38,6 +38,7 @@ pub struct Export {
 #[derive(Args)]
 pub struct Import {
     /// The file: of `export`, of Sparrow or Specter, or with labels (BIP 329).
+    #[arg(value_parser = path_argument())]
     file: PathBuf,
     /// The time of the earliest possible payment to another program's descriptors, in Unix seconds. By default the host searches all
     /// blocks, or those from the height in the file.
@@ -67,7 +68,7 @@ impl Export {
         let (chain, genesis) = chain(&host)?;
         let head = Head::new(&content, &self.name, chain, [genesis, block], balances);
         let path = match &self.to {
-            Some(path) => expand_home(path)?,
+            Some(path) => path.clone(),
             None => PathBuf::from(format!("{}.jsonl", folder_name(&self.name))),
         };
         let in_file = |error: &dyn std::fmt::Display| MoveError::Backup(format!("{}: {error}", path.display()));
@@ -95,9 +96,9 @@ impl Import {
     /// # Errors
     /// The file is wrong or of another network, or the host refuses it. A new wallet is then removed.
     pub fn run(&self) -> Result<String, MoveError> {
-        let path = expand_home(&self.file)?;
+        let path = self.file.as_path();
         let in_file = |error: &dyn std::fmt::Display| MoveError::Backup(format!("{}: {error}", path.display()));
-        let text = std::fs::read_to_string(&path).map(Zeroizing::new).map_err(|error| in_file(&error))?;
+        let text = std::fs::read_to_string(path).map(Zeroizing::new).map_err(|error| in_file(&error))?;
         let mut parsed = formats::parse(&text).map_err(|error| in_file(&error))?;
         let named = self.target.r#as.clone().or_else(|| parsed.name.clone());
         let name = named.ok_or_else(|| in_file(&"it has no name for the wallet: give one by --as"))?;

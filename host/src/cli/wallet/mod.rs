@@ -25,7 +25,7 @@ use super::call::connection::Connection;
 use super::call::place::HostAt;
 use super::call::terminal::HiddenInput;
 use super::{EXIT_FAILED, refused, show};
-use crate::config::{LoadedConfig, expand_home};
+use crate::config::{LoadedConfig, path_argument};
 use crate::run::{backend_login, default_login};
 use error::MoveError;
 pub use formats::VERSION as EXPORT_VERSION;
@@ -76,19 +76,20 @@ pub struct FromNode {
 #[derive(Args)]
 struct NodeAt {
     /// A configuration of a host in front of the node; its `[backend]` names the node.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["bitcoind", "bitcoind_cookie", "bitcoind_user"])]
+    #[arg(long, value_name = "FILE", value_parser = path_argument(),
+          conflicts_with_all = ["bitcoind", "bitcoind_cookie", "bitcoind_user"])]
     config: Option<PathBuf>,
     /// The node; by default at the default port of the host's network.
     #[arg(long, value_name = "URL")]
     bitcoind: Option<String>,
     /// The node's cookie file; by default bitcoind's default path.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = path_argument())]
     bitcoind_cookie: Option<PathBuf>,
     /// The user at the node, instead of the cookie's, with the password in the file of --bitcoind-password-file.
     #[arg(long, value_name = "NAME", requires = "bitcoind_password_file")]
     bitcoind_user: Option<String>,
     /// The file with that password.
-    #[arg(long, value_name = "FILE", requires = "bitcoind_user")]
+    #[arg(long, value_name = "FILE", value_parser = path_argument(), requires = "bitcoind_user")]
     bitcoind_password_file: Option<PathBuf>,
 }
 
@@ -96,6 +97,7 @@ struct NodeAt {
 #[derive(Args)]
 pub struct FromFile {
     /// The file. No bitcoind may have it loaded.
+    #[arg(value_parser = path_argument())]
     file: PathBuf,
     /// The name of the copy.
     name: String,
@@ -137,8 +139,8 @@ fn from_file(args: &FromFile) -> Result<String, MoveError> {
     let name = args.target.r#as.as_deref().unwrap_or(&args.name);
     let host = args.target.host(name)?;
     let mut passphrase = None;
-    let file = expand_home(&args.file)?;
-    let content = read(&file, || {
+    let file = args.file.as_path();
+    let content = read(file, || {
         passphrase = ask_passphrase(&file.display().to_string(), COPY_TOO).ok();
         passphrase.clone()
     })?;
@@ -210,8 +212,8 @@ impl NodeAt {
             None => format!("http://127.0.0.1:{}", port().ok_or_else(|| MoveError::NoPort(network.to_owned()))?),
         };
         let login = match (&self.bitcoind_user, &self.bitcoind_password_file, &self.bitcoind_cookie) {
-            (Some(user), Some(file), _) => Login::Password { user: user.clone(), file: expand_home(file)? },
-            (_, _, Some(cookie)) => Login::Cookie(expand_home(cookie)?),
+            (Some(user), Some(file), _) => Login::Password { user: user.clone(), file: file.clone() },
+            (_, _, Some(cookie)) => Login::Cookie(cookie.clone()),
             _ => default_login(&url).map_err(MoveError::Login)?,
         };
         Ok((url, login))

@@ -17,7 +17,7 @@ use crate::backups::folder::{Unfinished, wallet_of};
 use crate::backups::sealed;
 use crate::cli::call::place::HostAt;
 use crate::cli::call::terminal::at_signal;
-use crate::config::expand_home;
+use crate::config::path_argument;
 
 /// The folder of a decrypted backup while the host reads it, in memory if the system has this folder. Hosts refuse clients' files in the
 /// data directory.
@@ -26,12 +26,13 @@ const MEMORY: &str = "/dev/shm";
 #[derive(Args)]
 pub struct Restore {
     /// The backup. It may be encrypted with age.
+    #[arg(value_parser = path_argument())]
     file: PathBuf,
     /// Prints the backup's contents, and restores nothing. No host needs to run.
     #[arg(long)]
     dry_run: bool,
     /// The file with the identity for a backup that is encrypted with age.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = path_argument())]
     identity: Option<PathBuf>,
     /// The name of the new wallet.
     #[arg(long, value_name = "NAME", required_unless_present = "dry_run")]
@@ -46,9 +47,9 @@ impl Restore {
     /// # Errors
     /// The file is no backup or damaged, or the host refuses it.
     pub fn run(&self) -> Result<String, MoveError> {
-        let path = expand_home(&self.file)?;
+        let path = self.file.as_path();
         let in_file = |error: &dyn std::fmt::Display| MoveError::Backup(format!("{}: {error}", path.display()));
-        let file = File::open(&path).map_err(|error| in_file(&error))?;
+        let file = File::open(path).map_err(|error| in_file(&error))?;
         let is_sealed = sealed::is_sealed(&file).map_err(|error| in_file(&error))?;
         let mut decrypted = None;
         if is_sealed {
@@ -59,17 +60,17 @@ impl Restore {
                 true => Plain::InMemory(scratch()?),
                 false => Plain::Named(decrypted_file()?),
             };
-            sealed::open(&file, &expand_home(identity)?, plain.file()).map_err(|error| in_file(&error))?;
+            sealed::open(&file, identity, plain.file()).map_err(|error| in_file(&error))?;
             decrypted = Some(plain);
         }
         let plain = decrypted.as_mut().map_or(&file, |plain| plain.file());
         if self.dry_run {
-            return report(&file, plain, &path, is_sealed);
+            return report(&file, plain, path, is_sealed);
         }
-        check_file(plain, &path).map_err(|error| in_file(&error))?;
+        check_file(plain, path).map_err(|error| in_file(&error))?;
         let readable = match &decrypted {
             Some(Plain::Named(unfinished)) => unfinished.path(),
-            _ => &path,
+            _ => path,
         };
         let host = Side::new("the host", self.at.connect(None, None)?);
         let name = self.r#as.as_deref().unwrap_or_default();

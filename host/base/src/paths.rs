@@ -1,0 +1,49 @@
+//! Absolute paths.
+
+use std::path::{Path, PathBuf};
+
+/// A path in the home directory, which is unknown.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{} is in the home directory, and HOME does not name one: give the data directory with --datadir", .0.display())]
+pub struct NoHome(PathBuf);
+
+/// Replaces a leading `~` by the home directory, and makes the path absolute, since an isolated plugin has another
+/// working directory.
+///
+/// # Errors
+/// [`NoHome`] if `HOME` is not an absolute path.
+pub fn absolute(path: &Path) -> Result<PathBuf, NoHome> {
+    absolute_in(path, std::env::var_os("HOME").map(PathBuf::from))
+}
+
+/// [`absolute`] for a path in a text.
+///
+/// # Errors
+/// As [`absolute`].
+pub fn absolute_text(path: &str) -> Result<String, NoHome> {
+    absolute(Path::new(path)).map(|path| path.display().to_string())
+}
+
+fn absolute_in(path: &Path, home: Option<PathBuf>) -> Result<PathBuf, NoHome> {
+    let Ok(rest) = path.strip_prefix("~") else {
+        return Ok(std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
+    };
+    let home = home.filter(|home| home.is_absolute()).ok_or_else(|| NoHome(path.to_owned()))?;
+    Ok(home.join(rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_in_the_home_directory_needs_one() {
+        let of = |path: &str, home: Option<&str>| absolute_in(Path::new(path), home.map(PathBuf::from)).ok();
+        assert_eq!(of("~/.outrigger", Some("/home/a")), Some("/home/a/.outrigger".into()));
+        assert_eq!(of("/x/~/y", None), Some("/x/~/y".into()));
+        assert_eq!(of("~x", None), Some(std::env::current_dir().unwrap().join("~x")));
+        for home in [None, Some(""), Some("home/a")] {
+            assert_eq!(of("~/.outrigger", home), None, "{home:?}");
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Paths of the configuration and of the command line. They are made absolute where they are read, and nowhere else.
+
+use std::ops::Deref;
+use std::path::{MAIN_SEPARATOR, Path, PathBuf};
+
+use clap::builder::{PathBufValueParser, TypedValueParser};
+use outrigger_base::paths::{NoHome, absolute, absolute_text};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+
+/// A path of the configuration.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "PathBuf")]
+pub struct AbsolutePath(PathBuf);
+
+impl TryFrom<PathBuf> for AbsolutePath {
+    type Error = NoHome;
+
+    fn try_from(path: PathBuf) -> Result<Self, NoHome> {
+        absolute(&path).map(Self)
+    }
+}
+
+impl Deref for AbsolutePath {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.0
+    }
+}
+
+/// Parses a path of the command line.
+pub fn path_argument() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| absolute(&path))
+}
+
+/// Parses a program and its arguments. The program is a path, or a bare name in `PATH`.
+pub(super) fn program<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let mut words = Vec::<String>::deserialize(deserializer)?;
+    if let Some(program) = words.first_mut().filter(|program| program.contains(MAIN_SEPARATOR)) {
+        *program = absolute_text(program).map_err(D::Error::custom)?;
+    }
+    Ok(words)
+}

@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Component, Path, PathBuf};
 
+use outrigger_service::wallet::check_name;
 use outrigger_service::{ErrorKind, ServiceError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -29,8 +30,6 @@ const FORMER_KEY_FILE: &str = "former-key";
 const OWN_FILES: [&str; 5] = [ABSOLUTE, MAKING, DATA_FILE, LOCK_FILE, FORMER_KEY_FILE];
 /// The maximum depth of a wallet below the wallets' folder.
 const MAX_DEPTH: usize = 8;
-/// The longest wallet name, in bytes.
-const MAX_NAME: usize = 1024;
 
 /// Refuses the names that Bitcoin Core 32 refuses, with its messages.
 pub fn check_normal(name: &str) -> Result<()> {
@@ -55,17 +54,11 @@ pub fn check_normal(name: &str) -> Result<()> {
 ///
 /// Refuses a name that leads out of `dir`, is not a plain path, or is the name of one of the program's own files.
 pub fn folder(dir: &Path, name: &str) -> Result<PathBuf> {
-    let refused = |detail| Err(ServiceError::new(ErrorKind::Refused, detail).into());
     let refuse = |why: &str| {
-        refused(format!("Wallet file verification failed. The wallet name '{name}' is not allowed: {why}."))
+        let detail = format!("Wallet file verification failed. The wallet name '{name}' is not allowed: {why}.");
+        Err(ServiceError::new(ErrorKind::Refused, detail).into())
     };
-    if name.len() > MAX_NAME {
-        // The name is not quoted: it may be as long as a request.
-        let len = name.len();
-        return refused(format!(
-            "Wallet file verification failed. The wallet name has {len} bytes, at most {MAX_NAME} are allowed."
-        ));
-    }
+    check_name(name)?;
     if name.chars().any(char::is_control) {
         return refuse("it holds a control character");
     }

@@ -52,13 +52,16 @@ impl WalletPlugin {
     #[method]
     fn fundrawtransaction(
         call: &Call<'_>,
-        hexstring: &str,
+        hexstring: String,
         options: Option<&Value>,
         iswitness: Option<bool>,
     ) -> Result<Value, RpcError> {
         // bitcoind, too, reports a missing wallet first.
         call.wallet()?;
-        let transaction = decode_hex(hexstring).and_then(|bytes| transaction_as(&bytes, iswitness));
+        let bytes = decode_hex(&hexstring);
+        // It may have many megabytes.
+        drop(hexstring);
+        let transaction = bytes.and_then(|bytes| transaction_as(&bytes, iswitness));
         let transaction =
             transaction.ok_or_else(|| RpcError::new(RpcErrorCode::DESERIALIZATION, "TX decode failed"))?;
         let options = match options {

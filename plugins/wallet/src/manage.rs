@@ -1,6 +1,6 @@
 //! Creating, loading, unloading and listing wallets.
 
-use outrigger_sdk::service::wallet::CreateOptions;
+use outrigger_sdk::service::wallet::{self, CreateOptions};
 use outrigger_sdk::service::{ErrorKind, ServiceError};
 use outrigger_sdk::wire::Secret;
 use outrigger_sdk::{Call, RpcError, methods};
@@ -109,6 +109,8 @@ impl WalletPlugin {
                 "Passphrase provided but private keys are disabled. A passphrase is only used to encrypt private keys, so cannot be used for wallets with private keys disabled.",
             ));
         }
+        // Before the name is copied.
+        wallet::check_name(&wallet_name)?;
         let name = wallet_name.clone();
         let options = CreateOptions {
             name,
@@ -136,6 +138,7 @@ impl WalletPlugin {
     /// savings
     #[method(long_running, private_keys)]
     fn loadwallet(call: &Call<'_>, filename: String, load_on_startup: Option<bool>) -> Result<Value, RpcError> {
+        wallet::check_name(&filename)?;
         let warnings = call.host.admin.load(call.scope, filename.clone(), load_on_startup)?;
         Ok(named(Some(filename), warnings))
     }

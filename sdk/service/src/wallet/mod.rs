@@ -72,7 +72,9 @@ pub use history::{
 pub use import::{DescriptorImport, Import, ImportOutcome, KeysImport, WalletImport, WalletImportClient};
 pub use info::{AddressSource, AddressType, RescanProgress, Synced, WalletInfo};
 pub use keys::{DescriptorInfo, HdKey, WalletKeys, WalletKeysClient};
-pub use limits::{MAX_LABEL_LEN, MAX_SCRIPT_LEN, MAX_TEXT_LEN, check_label, check_script, check_text};
+pub use limits::{
+    MAX_LABEL_LEN, MAX_NAME_LEN, MAX_SCRIPT_LEN, MAX_TEXT_LEN, check_label, check_name, check_script, check_text,
+};
 pub use log::{LOG_DEPTH, LogCategory, LogEntry, LogKind, LogPayment, MAX_LOG_ENTRIES, WalletLog};
 pub use pay::{WalletPay, WalletPayClient};
 pub use read::{WalletRead, WalletReadClient};

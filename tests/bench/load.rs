@@ -6,6 +6,8 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use outrigger_tests::{Client, Host, HostOptions, Pending};
@@ -26,6 +28,8 @@ const TURNS: usize = 3;
 /// The wallet's transactions, and the number of different ones that are looked up.
 const TRANSACTIONS: usize = 5_000;
 const LOOKED_UP: usize = 500;
+/// The length of an argument that another client's calls do not wait for, in bytes.
+const LONG: usize = 10_000_000;
 /// The idle connections, and those that wait for another template.
 const IDLE: usize = 10_000;
 const POLLS: usize = 2_000;
@@ -196,6 +200,7 @@ pub fn run(bitcoind: Option<&str>) {
         compare(method, 1, Waits::Awake, &bodies, of_wallet, &clients);
         compare(method, MANY, Waits::Asleep, &bodies, of_wallet, &clients);
     }
+    beside_long_arguments(&mut clients);
     drop(theirs);
     drop(host);
     waiting();
@@ -240,6 +245,30 @@ fn loads(connections: usize, waits: Waits, bodies: &[String], clients: &[&Client
         }
     }
     all.into_iter().map(|(_, load)| load).collect()
+}
+
+/// The times of a client's calls while another client sends one long argument after another.
+fn beside_long_arguments(clients: &mut [(Client, Client)]) {
+    let long = json!({"id": 1, "method": "decodescript", "params": ["61".repeat(LONG / 2)]}).to_string();
+    let short = [json!({"id": 1, "method": "getblockcount"}).to_string()];
+    let measure = |(client, other): &mut (Client, Client)| {
+        let stop = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    assert_eq!(other.post(&long).status, 200);
+                }
+            });
+            let mut load = loads(1, Waits::Asleep, &short, &[&*client]).remove(0);
+            stop.store(true, Ordering::Relaxed);
+            [load.percentile(99), load.times.last().map_or(0.0, |slowest| milliseconds(*slowest))]
+        })
+    };
+    let times: Vec<[f64; 2]> = clients.iter_mut().map(measure).collect();
+    for (at, part) in ["99 of 100 within", "the slowest"].into_iter().enumerate() {
+        let what = format!("getblockcount beside a client of decodescript of {} MB, {part}", LONG / 1_000_000);
+        Row { what, unit: "ms", ours: times[0][at], theirs: times.get(1).map(|times| times[at]) }.print();
+    }
 }
 
 /// The cost of connections that are idle or wait for another template.

@@ -8,7 +8,7 @@ use outrigger_tests::{Bitcoind, Host, HostOptions, pair, wait_until};
 use serde_json::{Value, json};
 
 use super::systems::ARGUMENTS;
-use crate::payments::{Funds, PER_BLOCK, script_of};
+use crate::payments::{Funds, PER_BLOCK, output, script_of};
 
 /// How many unused addresses each of a wallet's eight descriptors keeps.
 const KEYPOOL: usize = 2;
@@ -16,6 +16,8 @@ const KEYPOOL: usize = 2;
 const BLOCKS: usize = 40;
 /// The transactions in the mempool. Each pays one wallet, while there are enough wallets.
 const TRANSACTIONS: usize = 20_000;
+/// The most wallets that one transaction pays: nearly as many outputs as relay allows.
+const OUTPUTS: usize = 2_900;
 /// The amount of each payment, in satoshi.
 const PAID: u64 = 10_000;
 
@@ -40,10 +42,20 @@ pub fn run(path: &str, wallets: usize) {
     let began = Instant::now();
     host = host.start_again();
     row(&format!("{BLOCKS} blocks missed, {TRANSACTIONS} transactions in the mempool: until it is ready"), began);
-    wait_for_wallets(&host, wallets, |balances| is_some(balances, "trusted"));
+    wait_for_wallets(&host, wallets, |balances| is_above(balances, "trusted", 0));
     row("until each wallet tells of its payment in a missed block", began);
-    wait_for_wallets(&host, wallets.min(TRANSACTIONS), |balances| is_some(balances, "untrusted_pending"));
+    wait_for_wallets(&host, wallets.min(TRANSACTIONS), |balances| is_above(balances, "untrusted_pending", 0));
     row("until each wallet tells of its payment in the mempool", began);
+    let paid = wallets.min(OUTPUTS);
+    let paying = funds.pay(scripts.iter().take(paid).map(|to| output(PAID, to.clone())).collect());
+    let began = Instant::now();
+    funds.client.call("sendrawtransaction", json!([serialize_hex(&paying)]));
+    wait_for_wallets(&host, paid, |balances| is_above(balances, "untrusted_pending", PAID));
+    row(&format!("one transaction pays {paid} wallets: until each of them tells of it"), began);
+    let began = Instant::now();
+    funds.mine(&[paying]);
+    wait_for_wallets(&host, paid, |balances| is_above(balances, "trusted", PAID));
+    row("a block confirms it: until each of them tells of it", began);
 }
 
 fn name(number: usize) -> String {
@@ -94,7 +106,7 @@ fn wait_for_wallets(host: &Host, wallets: usize, are_there: impl Fn(&Value) -> b
     }
 }
 
-/// Whether a balance is above zero.
-fn is_some(balances: &Value, kind: &str) -> bool {
-    balances["mine"][kind].as_f64().is_some_and(|balance| balance > 0.0)
+/// Whether a balance is above this many satoshi.
+fn is_above(balances: &Value, kind: &str, satoshi: u64) -> bool {
+    balances["mine"][kind].as_f64().is_some_and(|balance| balance * 1e8 > satoshi as f64 + 0.5)
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use outrigger_tests::{Bitcoind, Client, Host, HostOptions, NOBODY};
 use serde_json::{Value, json};
 
-use super::systems::{ARGUMENTS, SHOP, System, ask, bitcoind_with_wallet};
+use super::systems::{ARGUMENTS, SHOP, SMALL_COIN, System, ask, bitcoind_with_wallet};
 use super::{Measured, Table};
 use crate::{median, milliseconds};
 
@@ -23,6 +23,15 @@ const LOCKED: usize = 10;
 const INPUTS: usize = 1_000;
 /// The outputs of a foreign transaction: nearly the most that relay allows.
 const OUTPUTS: usize = 2_900;
+/// The inputs of a transaction that is too large for the mempool, and of an updated PSBT.
+const LARGE: usize = 5_000;
+const UPDATED: usize = 100;
+/// The own unconfirmed payments, the outputs of the transaction that they spend, and how many of them are replaced.
+const OWN: usize = 100;
+const PARENT: usize = 2_500;
+const BUMPED: usize = 20;
+/// The own unconfirmed coins that are listed.
+const OWN_COINS: usize = 1_000;
 /// How many clients list a wallet during calls of another wallet, how long before these calls, and the time of these calls. With fewer
 /// than a hundred answers the 99th percentile is the slowest.
 const LISTERS: usize = 16;
@@ -47,6 +56,10 @@ pub fn run(path: &str, size: usize, table: &mut Table) {
     bench.backups();
     bench.payments("sendtoaddress");
     bench.many_inputs();
+    bench.large_transaction();
+    bench.update();
+    bench.own_payments();
+    bench.own_coins();
     bench.beside_listings();
     bench.stranger();
 }
@@ -189,6 +202,51 @@ impl Bench<'_> {
                 Ok(sent)
             })?;
             Ok([sent, milliseconds(median(confirmations))])
+        });
+    }
+
+    /// The block with a transaction that spends more coins than relay allows.
+    fn large_transaction(&mut self) {
+        let what = format!("the block with a transaction of {LARGE} inputs of the wallet, until getwalletinfo answers");
+        self.row(&what, |system| {
+            repeated(|_| {
+                let transaction = system.gathering(LARGE)?;
+                let mined = timed(&mut system.funds.client, "generateblock", &json!([NOBODY, [transaction]]))?;
+                Ok(mined + timed(&mut system.wallet, "getwalletinfo", &json!([]))?)
+            })
+        });
+    }
+
+    fn update(&mut self) {
+        self.row(&format!("utxoupdatepsbt of {UPDATED} inputs"), |system| {
+            let coins = system.coins(UPDATED, UPDATED, SMALL_COIN);
+            let inputs: Vec<Value> =
+                coins.iter().map(|coin| json!({"txid": coin.txid.to_string(), "vout": coin.vout})).collect();
+            let psbt = ask(&mut system.funds.client, "createpsbt", json!([inputs, [{NOBODY: "0.001"}]]))?;
+            repeated(|_| timed(&mut system.funds.client, "utxoupdatepsbt", &json!([psbt])))
+        });
+    }
+
+    /// Calls with unconfirmed payments of the wallet, and the block that confirms them.
+    fn own_payments(&mut self) {
+        let what = ["getbalances", "bumpfee"]
+            .map(|call| format!("{call}, with {OWN} own unconfirmed payments from a transaction of {PARENT} outputs"));
+        self.two_rows(what, |system| {
+            let payments = system.pay_often(OWN, PARENT)?;
+            let balances = repeated(|_| timed(&mut system.wallet, "getbalances", &json!([])))?;
+            let bump = |txid| timed(&mut system.wallet, "bumpfee", &json!([txid, {"fee_rate": 18}]));
+            let bumped = payments.iter().take(BUMPED).map(bump).collect::<Result<Vec<_>, _>>()?;
+            system.funds.client.call("generatetoaddress", json!([1, NOBODY]));
+            Ok([balances, milliseconds(median(bumped))])
+        });
+    }
+
+    fn own_coins(&mut self) {
+        self.row(&format!("listunspent of {OWN_COINS} own unconfirmed coins alone"), |system| {
+            system.split(OWN_COINS)?;
+            let time = repeated(|_| timed(&mut system.wallet, "listunspent", &json!([0, 0])));
+            system.funds.client.call("generatetoaddress", json!([1, NOBODY]));
+            time
         });
     }
 

@@ -1,8 +1,8 @@
 //! The measured systems: a host or a bitcoind, with a wallet of known content.
 
 use bitcoin::consensus::encode::serialize_hex;
-use bitcoin::{OutPoint, ScriptBuf};
-use outrigger_tests::{Bitcoind, Client};
+use bitcoin::{OutPoint, ScriptBuf, TxOut};
+use outrigger_tests::{Bitcoind, Client, pair};
 use serde_json::{Value, json};
 
 use crate::payments::{Funds, LARGE_FEE, PER_BLOCK, output, script_of, spend};
@@ -21,7 +21,7 @@ const PAYMENTS_PER_ADDRESS: usize = 10;
 const LEAST: u64 = 20_000;
 const SPREAD: usize = 40_000;
 /// The value of each coin of a payment with many inputs, and of each output of a foreign transaction, in satoshi.
-const SMALL_COIN: u64 = 5_000;
+pub const SMALL_COIN: u64 = 5_000;
 
 /// Makes a call. Returns its result or the reason of the refusal.
 pub fn ask(client: &mut Client, method: &str, params: Value) -> Result<Value, String> {
@@ -76,16 +76,47 @@ impl System {
 
     /// A signed transaction that spends `inputs` coins of the wallet, which a new block pays to it.
     pub fn gathering(&mut self, inputs: usize) -> Result<String, String> {
-        let paying = self.funds.pay(vec![output(SMALL_COIN, self.other.clone()); inputs]);
+        let coins = self.coins(inputs, inputs, SMALL_COIN);
+        let value = SMALL_COIN * inputs as u64 - LARGE_FEE;
+        self.sign(&coins, vec![output(value, self.other.clone())])
+    }
+
+    /// Coins of the wallet, which a transaction in a new block pays. The other ones of its `outputs` outputs are not the wallet's.
+    pub fn coins(&mut self, coins: usize, outputs: usize, value: u64) -> Vec<OutPoint> {
+        let mut paid = vec![output(value, self.other.clone()); coins];
+        paid.resize(outputs, output(value, pair::script()));
+        let paying = self.funds.pay(paid);
         let txid = paying.compute_txid();
         self.funds.mine(&[paying]);
-        let coins: Vec<OutPoint> = (0..).take(inputs).map(|vout| OutPoint { txid, vout }).collect();
-        let value = SMALL_COIN * inputs as u64 - LARGE_FEE;
-        let mut unsigned = spend(&coins, vec![output(value, self.other.clone())]);
+        (0..).take(coins).map(|vout| OutPoint { txid, vout }).collect()
+    }
+
+    /// A signed transaction that spends coins of the wallet.
+    fn sign(&mut self, coins: &[OutPoint], outputs: Vec<TxOut>) -> Result<String, String> {
+        let mut unsigned = spend(coins, outputs);
         unsigned.input.iter_mut().for_each(|input| input.witness.clear());
         let signed = ask(&mut self.wallet, "signrawtransactionwithwallet", json!([serialize_hex(&unsigned)]))?;
         assert_eq!(signed["complete"], true, "{}", signed["errors"]);
         Ok(signed["hex"].as_str().unwrap().to_owned())
+    }
+
+    /// Sends payments of the wallet, which spend coins of one transaction with this many outputs. Returns their ids.
+    pub fn pay_often(&mut self, payments: usize, outputs: usize) -> Result<Vec<Value>, String> {
+        let coins = self.coins(payments, outputs, SMALL_COIN);
+        let change = script_of(&ask(&mut self.wallet, "getrawchangeaddress", json!(["bech32"]))?);
+        let send = |coin: &OutPoint| {
+            let outputs = vec![output(SMALL_COIN / 5, pair::script()), output(SMALL_COIN / 2, change.clone())];
+            let signed = self.sign(&[*coin], outputs)?;
+            ask(&mut self.funds.client, "sendrawtransaction", json!([signed]))
+        };
+        coins.iter().map(send).collect()
+    }
+
+    /// Sends a payment of the wallet to itself with this many outputs.
+    pub fn split(&mut self, outputs: usize) -> Result<(), String> {
+        let coins = self.coins(1, 1, SMALL_COIN * outputs as u64 + LARGE_FEE);
+        let signed = self.sign(&coins, vec![output(SMALL_COIN, self.other.clone()); outputs])?;
+        ask(&mut self.funds.client, "sendrawtransaction", json!([signed])).map(drop)
     }
 
     /// Sends a foreign transaction with this many outputs to one address of the wallet.

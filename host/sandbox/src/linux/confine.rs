@@ -38,7 +38,10 @@ pub fn confine(
     let mut enforced = SandboxLayers { missing: support.missing.clone(), ..SandboxLayers::default() };
     let own = Own::open()?;
     enforced.namespaces = namespaces::enter(support)?;
-    limit(plan, &mut enforced)?;
+    // 1 also disables programs that receive cores through a pipe; 0 does not.
+    limit(Resource::Core, 1, "no core".to_owned(), &mut enforced)?;
+    limit(Resource::Fsize, plan.file_size, format!("{} bytes a file", plan.file_size), &mut enforced)?;
+    end_first(&mut enforced);
     if support.root {
         namespaces::replace_root(plan)?;
         enforced.root = true;
@@ -55,6 +58,9 @@ pub fn confine(
         enforced.hidden = true;
     }
     filter(plan, support, &mut enforced, own, notify)?;
+    // After the listener is sent: the system compares this limit with the descriptors in flight of all the user's processes. A hostile one
+    // could otherwise keep others from starting.
+    limit(Resource::Nofile, plan.open_files, format!("{} descriptors", plan.open_files), &mut enforced)?;
     if plan.policy == Policy::Require && !enforced.suffices() {
         return Err(SandboxError::Missing { missing: enforced.missing });
     }
@@ -86,24 +92,20 @@ fn single_thread() -> Result<(), SandboxError> {
     if threads == 1 { Ok(()) } else { Err(SandboxError::Threads(threads)) }
 }
 
-fn limit(plan: &Plan, enforced: &mut SandboxLayers) -> Result<(), SandboxError> {
-    let mut set = |resource: Resource, most: u64, words: String| {
-        // Not above the inherited limit, which the process cannot raise.
-        let most = getrlimit(resource).maximum.map_or(most, |given| given.min(most));
-        enforced.limits.push(words);
-        setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })
-            .map_err(SandboxError::step("setting limits"))
-    };
-    // 1 also disables programs that receive cores through a pipe; 0 does not.
-    set(Resource::Core, 1, "no core".to_owned())?;
-    set(Resource::Nofile, plan.open_files, format!("{} descriptors", plan.open_files))?;
-    set(Resource::Fsize, plan.file_size, format!("{} bytes a file", plan.file_size))?;
-    // The OOM killer should end this process, not the host.
+/// Limits a resource, and adds `words` to the enforced limits. Never above the inherited limit, which the process cannot raise.
+fn limit(resource: Resource, most: u64, words: String, enforced: &mut SandboxLayers) -> Result<(), SandboxError> {
+    let most = getrlimit(resource).maximum.map_or(most, |given| given.min(most));
+    enforced.limits.push(words);
+    setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })
+        .map_err(SandboxError::step("setting limits"))
+}
+
+/// Makes the OOM killer end this process before the host.
+fn end_first(enforced: &mut SandboxLayers) {
     match std::fs::write("/proc/self/oom_score_adj", OOM_SCORE) {
         Ok(()) => enforced.limits.push("the first to end when memory runs out".to_owned()),
         Err(_) => enforced.missing.push("being the first to end when memory runs out".to_owned()),
     }
-    Ok(())
 }
 
 /// Drops the capabilities gained by a user namespace or by root.

@@ -230,8 +230,15 @@ fn conditional(shape: &Shape<'_>) -> RuleResult<Vec<(c_long, Vec<SeccompRule>)>>
     let mut rules = vec![
         (libc::SYS_clone, vec![rule(vec![bits(0, THREAD | NO_THREAD, THREAD)?])?]),
         (libc::SYS_tgkill, vec![rule(vec![is(0, own)?])?]),
-        // The process may only read its own limits.
-        (libc::SYS_prlimit64, vec![rule(vec![is(0, 0)?, null(2)?])?, rule(vec![is(0, own)?, null(2)?])?]),
+        // The process may only read its own limits, except that of descriptors, which it lowers last. It cannot raise a hard limit.
+        (
+            libc::SYS_prlimit64,
+            vec![
+                rule(vec![is(0, 0)?, null(2)?])?,
+                rule(vec![is(0, own)?, null(2)?])?,
+                rule(vec![is(0, 0)?, is(1, u64::from(libc::RLIMIT_NOFILE))?])?,
+            ],
+        ),
         (libc::SYS_prctl, any_of(0, &[libc::PR_SET_NAME, libc::PR_GET_NAME, PR_SET_VMA])?),
         // No process is charged for shared anonymous memory after it is unmapped, nor ever for huge pages.
         (

@@ -273,18 +273,22 @@ fn kill_often(kills: u64, mut numbers: Numbers) {
         host.client().call("createwallet", json!({"wallet_name": name, "load_on_startup": true}));
     }
     let mut answered = Answered::default();
-    for number in 1..=kills {
+    let mut number = 0;
+    // On a busy machine, a few lives may be too short for a payment.
+    while number < kills || answered.paid.is_empty() {
+        number += 1;
+        assert!(number <= 10 * kills, "no life was long enough for a payment");
         let mut new = Answered::default();
         host = cut_short(host, &mut numbers, &mut new, &saved);
         check(&host, &new);
         answered.paid.extend(new.paid);
         answered.addresses.extend(new.addresses);
-        if number % COMPARED_EVERY == 0 || number == kills {
+        if number % COMPARED_EVERY == 0 {
             compare(&host, number);
         }
     }
+    compare(&host, number);
     check(&host, &answered);
-    assert!(!answered.paid.is_empty(), "no life was long enough for a payment");
 }
 
 #[test]

@@ -197,7 +197,7 @@ fn run_and_call_without_a_home_directory_ask_for_the_data_directory() {
             let output = command.envs(home.map(|home| ("HOME", home))).output().unwrap();
             let error = String::from_utf8(output.stderr).unwrap();
             assert_eq!(output.status.code(), Some(code), "{arguments:?}: {error}");
-            assert!(error.contains("HOME does not name one: give the data directory with --datadir"), "{error}");
+            assert!(error.contains("HOME does not name one: give an absolute path (--datadir for data)"), "{error}");
         }
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "something was written");

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 /// A path in the home directory, which is unknown.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{} is in the home directory, and HOME does not name one: give the data directory with --datadir", .0.display())]
+#[error("{} is in the home directory, and HOME does not name one: give an absolute path (--datadir for data)", .0.display())]
 pub struct NoHome(PathBuf);
 
 /// Replaces a leading `~` by the home directory, and makes the path absolute, since an isolated plugin has another

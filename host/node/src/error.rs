@@ -34,7 +34,8 @@ impl From<NodeError> for ServiceError {
             NodeError::UnknownBlock(_) => ErrorKind::NotFound,
             NodeError::Refused(_) => ErrorKind::Refused,
             NodeError::Storage(_) => ErrorKind::Storage,
-            NodeError::OutcomeUnknown(_) | NodeError::Internal(_) => ErrorKind::Internal,
+            NodeError::OutcomeUnknown(_) => ErrorKind::OutcomeUnknown,
+            NodeError::Internal(_) => ErrorKind::Internal,
         };
         Self::new(kind, error.to_string())
     }

@@ -61,6 +61,8 @@ error_kinds! {
         KeypoolRanOut = 19,
         /// The node cannot be reached, or is not ready.
         NodeUnavailable = 20,
+        /// The node's answer was lost: it may have done what the request asks for, or may do it later.
+        OutcomeUnknown = 21,
     }
 }
 

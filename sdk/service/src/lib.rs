@@ -152,6 +152,8 @@ impl From<ServiceError> for RpcError {
                 or("Error: Keypool ran out, please call keypoolrefill first"),
             ),
             ErrorKind::NodeUnavailable => Self::new(RpcErrorCode::IN_WARMUP, or("The node cannot be reached")),
+            // Not -28: clients would repeat the call.
+            ErrorKind::OutcomeUnknown => Self::wallet(or("The node's answer was lost: it may have done the request")),
             ErrorKind::NotFound => Self::not_found(or("Not found")),
             ErrorKind::Refused => Self::wallet(error.detail),
             ErrorKind::Storage => Self::new(RpcErrorCode::DATABASE, or("The storage failed; nothing was changed")),

@@ -1,16 +1,24 @@
-//! If the answer of a passed call that the node may have executed is lost, the host does not ask the client to retry.
+//! If the answer of a call that the node may have executed is lost, the host does not ask the client to retry.
 
 use std::process::{Command, Stdio};
 
-use outrigger_tests::{Host, Point, Relay};
+use outrigger_tests::{Client, Host, Point, Relay, wait_until};
 use serde_json::{Value, json};
 
 use super::failures::until_answered;
+use super::groups::{CHAIN, MINING};
 use super::{ADDRESS, start_behind_relay_with};
 
 fn assert_told(answer: &Value, method: &str) {
     let told = answer["error"]["message"].as_str().unwrap_or_default();
     assert!(answer["error"]["code"] == -4 && told.contains(&format!("it may have done '{method}'")), "{answer}");
+}
+
+/// A signed payment of the node's wallet that is not sent.
+fn payment(node: &mut Client) -> Value {
+    let unsent = node.call("createrawtransaction", json!([[], [{ADDRESS: 1}]]));
+    let funded = node.call("fundrawtransaction", json!([unsent, {"lockUnspents": true}]))["hex"].clone();
+    node.call("signrawtransactionwithwallet", json!([funded]))["hex"].clone()
 }
 
 #[test]
@@ -63,11 +71,9 @@ fn lost_answer_of_a_call_with_effects_is_reported_as_4_and_of_others_as_28() {
 fn check_lost_answers(host: &Host, relay: &Relay) {
     let mut node = host.node_client();
     let mut blocks = node.call("getblockcount", json!([])).as_u64().unwrap();
-    let unsent = node.call("createrawtransaction", json!([[], [{ADDRESS: 1}]]));
-    let funded = node.call("fundrawtransaction", json!([unsent, {"lockUnspents": true}]))["hex"].clone();
-    let signed = node.call("signrawtransactionwithwallet", json!([funded]))["hex"].clone();
-    let calls: [(&'static str, Value); 5] = [
-        ("sendrawtransaction", json!([signed])),
+    let calls: [(&'static str, Value); 6] = [
+        ("sendrawtransaction", json!([payment(&mut node)])),
+        ("submitpackage", json!([[payment(&mut node)]])),
         ("sendtoaddress", json!([ADDRESS, 1])),
         ("sendmany", json!(["", {ADDRESS: 1}])),
         ("prioritisetransaction", json!(["11".repeat(32), 0, 5])),
@@ -93,7 +99,7 @@ fn check_lost_answers(host: &Host, relay: &Relay) {
             assert_told(&answers[1], "sendtoaddress");
             assert!(answers[2]["error"].is_null(), "{answers}");
             // The node executed each call once.
-            assert_eq!(node.call("getrawmempool", json!([])).as_array().unwrap().len(), 4);
+            assert_eq!(node.call("getrawmempool", json!([])).as_array().unwrap().len(), 5);
         }
     }
     blocks += 1;
@@ -104,4 +110,42 @@ fn check_lost_answers(host: &Host, relay: &Relay) {
     drop(held.recv().unwrap());
     let told = pending.answer();
     assert_eq!(told["error"]["code"], -28, "{told}");
+}
+
+#[test]
+fn lost_answer_of_a_call_that_the_host_makes_for_a_group_is_reported_as_4() {
+    // The errors for the mining group also pass from process to process.
+    let mining = MINING.replace("trusted = true", "isolated = true, sandbox = \"best-effort\"");
+    let plugins = format!("plugins=[{CHAIN}, {mining}]");
+    let Some((host, relay)) = start_behind_relay_with(&["-fallbackfee=0.0001"], &[&plugins]) else { return };
+    let (mut client, mut node) = (host.client(), host.node_client());
+    node.call("createwallet", json!(["theirs"]));
+    node.mine(101);
+    let tip = node.call("getbestblockhash", json!([]));
+    wait_until("the node is followed", || client.call("getbestblockhash", json!([])) == tip);
+    let block = node.call("getblock", json!([tip, 0]));
+    let calls: [(&'static str, Value); 7] = [
+        ("sendrawtransaction", json!([payment(&mut node)])),
+        ("invalidateblock", json!([tip])),
+        ("reconsiderblock", json!([tip])),
+        ("prioritisetransaction", json!(["11".repeat(32), 0, 5])),
+        ("submitheader", json!([block.as_str().unwrap()[..160]])),
+        ("submitblock", json!([block])),
+        ("generatetoaddress", json!([1, ADDRESS])),
+    ];
+    for (method, params) in calls {
+        // The group itself generates the blocks.
+        let asked = if method == "generatetoaddress" { "submitblock" } else { method };
+        let held = relay.hold(asked, Point::Request);
+        let pending = client.begin_call(method, params);
+        drop(held.recv().unwrap());
+        assert_told(&pending.answer(), asked);
+    }
+    // The node has executed the call, but the host cannot read its answer.
+    relay.change_answers(|method, answer| {
+        if method == "submitblock" {
+            answer["result"] = json!(7);
+        }
+    });
+    assert_told(&client.begin_call("submitblock", json!([block])).answer(), "submitblock");
 }

@@ -408,9 +408,10 @@ impl Node for BitcoindNode {
     }
 
     fn prioritise(&self, txid: Txid, fee_delta: SignedAmount) -> Result<()> {
-        self.unit("prioritisetransaction", &json!([txid, 0, fee_delta.to_sat()]))?;
+        let done = self.unit("prioritisetransaction", &json!([txid, 0, fee_delta.to_sat()]));
+        // Also after an error: the node may have changed the fee although its answer was lost.
         self.follower.mempool.count_change();
-        Ok(())
+        done
     }
 
     fn prioritised(&self) -> Result<Vec<Prioritised>> {

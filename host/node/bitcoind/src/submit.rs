@@ -41,7 +41,7 @@ pub fn submit(rpc: &Rpc, raw: &[u8], limit: FeeRate) -> Result<Admission> {
         Ok(_) => Ok(tried),
         Err(error) if error.is_without_effect() => refused(&transaction, error),
         Err(_) if has_after_all(rpc, &transaction) => Ok(tried),
-        Err(_) => Err(unknown_outcome(&transaction)),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -50,15 +50,6 @@ pub fn submit(rpc: &Rpc, raw: &[u8], limit: FeeRate) -> Result<Admission> {
 fn has_after_all(rpc: &Rpc, transaction: &Transaction) -> bool {
     let txid = transaction.compute_txid();
     rpc.ask_within::<EntryAnswer>(LOST_PATIENCE, "getmempoolentry", &json!([txid])).is_ok()
-}
-
-/// The error if the node may have the transaction. It must not say that the node is away: a client might repeat the
-/// payment.
-fn unknown_outcome(transaction: &Transaction) -> NodeError {
-    let txid = transaction.compute_txid();
-    NodeError::OutcomeUnknown(format!(
-        "The node was lost while it took transaction {txid}: it may have been sent. Look for it before you pay again"
-    ))
 }
 
 pub fn try_submit(rpc: &Rpc, raw: &[u8], limit: FeeRate) -> Result<Admission> {

@@ -139,9 +139,14 @@ fn what_the_node_does_not_answer_is_kept_and_offered_again() -> Outcome {
 }
 
 #[test]
-fn what_waits_is_offered_when_the_node_is_there_again() -> Outcome {
+fn what_waits_is_offered_when_its_input_or_the_node_is_there() -> Outcome {
     let tester = &Tester::new();
-    let (_, [coin]) = with_coins(tester, [70])?;
+    let (_, [coin, other]) = with_coins(tester, [70, 80])?;
+    let parent = pay(2, &foreign(1), 50);
+    let child = spend(&[other, out(&parent, 0)], &[(&foreign(1), 60)]);
+    same("without its parent", send(tester, &child)?, Some(Admission::MissingInputs))?;
+    tester.mine(&[&parent]);
+    becomes("it is offered once a block has the parent", || is_in_pool(tester, child.compute_txid()))?;
     let payment = spend(&[coin], &[(&foreign(1), 60)]);
     tester.accept(&payment);
     // A node that returns without its mempool announces the removals first.

@@ -210,3 +210,28 @@ fn sending_a_known_payment_only_submits_it_again() -> Outcome {
     holds("it is refused", matches!(answer, Admission::Rejected { .. }))?;
     same("it stays", state(tester, &payment)?, TxState::Inactive)
 }
+
+#[test]
+fn getwalletinfo_warns_of_no_payment_in_conflict_or_replaced() -> Outcome {
+    let tester = &Tester::new();
+    let (_, [one, two]) = with_coins(tester, [70, 80])?;
+    let warning = |what: &str| {
+        vec![format!("Payments that are not in the mempool, and are offered to the node again: 1: {what}")]
+    };
+    let [payment, rival] = [60, 50].map(|value| spend(&[one], &[(&foreign(1), value)]));
+    let txid = payment.compute_txid();
+    let told_later = tester.node().accept(rival);
+    holds("it is refused", matches!(send(tester, &payment)?, Some(Admission::Rejected { .. })))?;
+    same("before", tester.info()?.warnings, warning(&format!("{txid} (txn-mempool-conflict)")))?;
+    tester.tell(told_later);
+    same("once the mempool tells of its rival", tester.info()?.warnings, Vec::new())?;
+    // The mempool gets neither the payment nor its replacement.
+    tester.node().faults.set_lost(Some(Lost::Before));
+    let [payment, replacement] = [60, 50].map(|value| spend(&[two], &[(&foreign(1), value)]));
+    let (txid, raw) = (payment.compute_txid(), serialize(&replacement));
+    same("the payment", send(tester, &payment)?, None)?;
+    same("before", tester.info()?.warnings, warning(&txid.to_string()))?;
+    let replaced = tester.ask(|host, scope| host.pay.replace(scope, txid, raw.into(), Vec::new()))?;
+    same("its replacement", replaced, None)?;
+    same("of the replacement alone", tester.info()?.warnings, warning(&replacement.compute_txid().to_string()))
+}

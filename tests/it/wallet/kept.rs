@@ -115,12 +115,14 @@ fn wallet_leaves_payments_to_the_client_if_nothing_is_broadcast_as_bitcoind_does
         client.call("unloadwallet", json!(["w"]));
         client.call("loadwallet", json!(["w"]));
         assert_eq!(client.call("getrawmempool", json!([])), json!([]));
-        // The client submits the payment.
+        // The client submits the payment, although it was abandoned.
         let first = made[0].1.clone();
+        client.call("abandontransaction", json!([first]));
         let hex = client.call("gettransaction", json!([first]))["hex"].clone();
         assert_eq!(client.call("sendrawtransaction", json!([hex])), first);
+        let submitted = shown(client, &first);
         let bumped = client.call("bumpfee", json!([first]))["txid"].clone();
-        let rest = [shown(client, &first), shown(client, &bumped)];
+        let rest = [submitted, shown(client, &first), shown(client, &bumped)];
         made.map(|(shown, _)| shown).into_iter().chain(rest).collect::<Vec<_>>()
     });
     let [ours, theirs] = made;

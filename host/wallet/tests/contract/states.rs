@@ -104,6 +104,13 @@ fn only_what_is_idle_can_be_given_up() -> Outcome {
         abandon(transaction.compute_txid())?;
         same("it is given up still", state(tester, transaction)?, TxState::Abandoned)?;
     }
+    tester.accept(&payment);
+    same("the payment is sent again", state(tester, &payment)?, TxState::InMempool)?;
+    same("but not the child", state(tester, &child)?, TxState::Abandoned)?;
+    same("whose coin is free", tester.outpoints()?, vec![out(&payment, 0)])?;
+    tester.accept(&child);
+    same("the child as well", tester.outpoints()?, vec![out(&child, 0)])?;
+    tester.take_out(txid);
     tester.mine(&[&pay(1, &foreign(1), 5)]);
     refused("what is impossible", abandon(txid), ErrorKind::Refused)
 }

@@ -37,6 +37,7 @@ fn calls_fail_with_28_while_the_node_is_away_and_the_host_finds_its_new_cookie()
         }
         let refused = client.refused("getblockcount", json!([]));
         assert_eq!(refused, (-28, format!("Waiting for bitcoind at {url}...")));
+        assert_eq!(client.refused("sendrawtransaction", json!(["00"])), refused);
         let batch =
             client.post(&json!([{"id": 1, "method": "getblockcount"}, {"id": 2, "method": "uptime"}]).to_string());
         assert!(batch.body.contains("\"code\":-28") && batch.body.contains("\"id\":2"), "{}", batch.body);

@@ -30,6 +30,13 @@ fn lost_answer_of_a_call_with_effects_is_reported_as_4_and_of_others_as_28() {
     node.mine(8);
     node.call("generatetoaddress", json!([100, ADDRESS]));
     check_lost_answers(&host, &relay);
+    // The node has executed nothing if it refuses the credentials.
+    let held = relay.hold("sendtoaddress", Point::Request);
+    let pending = host.client().begin_call("sendtoaddress", json!([ADDRESS, 1]));
+    held.recv()
+        .unwrap()
+        .answer(|host| std::io::Write::write_all(host, b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"));
+    assert_eq!(pending.refused().0, -28);
     until_answered(&mut host.client(), "getblockcount");
     // Malformed and truncated replies.
     // The second reply would be streamed to the client if the method had no effects.

@@ -53,6 +53,13 @@ pub(super) fn without_previous(text: &str) -> String {
     psbt.to_base64()
 }
 
+/// A PSBT without the spent outputs.
+pub(super) fn without_spent(text: &str) -> String {
+    let mut psbt = Psbt::from_base64(text, &rules(Some(LAST))).unwrap();
+    psbt.inputs.iter_mut().for_each(|input| (input.non_witness_utxo, input.witness_utxo) = (None, None));
+    psbt.to_base64()
+}
+
 fn input_fields() -> Vec<String> {
     let (zeros, ones, hash20) = ("00".repeat(32), "11".repeat(32), "22".repeat(20));
     let signature = "3006020101020101";

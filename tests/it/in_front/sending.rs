@@ -159,7 +159,23 @@ fn check_watched_signatures(host: &Host) {
                 [&mut ours, &mut theirs].map(|wallet| wallet.call("walletcreatefundedpsbt", params.clone()));
             assert_eq!(one["fee"], other["fee"], "{described} {inputs}");
         }
+        if described.as_str().unwrap().starts_with("pkh(") {
+            check_watched_bump(&mut keys, [&mut ours, &mut theirs], &coin, &address);
+        }
     }
+}
+
+/// The same for psbtbumpfee: `keys` spends a coin of two watch-only wallets, with change for them.
+fn check_watched_bump(keys: &mut Client, watching: [&mut Client; 2], coin: &Value, address: &Value) {
+    let inputs = json!([{"txid": coin["txid"], "vout": coin["vout"]}]);
+    let outputs = json!([{ADDRESS: 1}, {address.as_str().unwrap(): 48.9999}]);
+    let raw = keys.call("createrawtransaction", json!([inputs, outputs]));
+    let signed = keys.call("signrawtransactionwithwallet", json!([raw]));
+    let paid = keys.call("sendrawtransaction", json!([signed["hex"]]));
+    keys.call("syncwithvalidationinterfacequeue", json!([]));
+    let params = json!([paid, {"fee_rate": 100, "original_change_index": 1}]);
+    let [ours, theirs] = watching.map(|wallet| wallet.call("psbtbumpfee", params.clone())["fee"].clone());
+    assert_eq!(ours, theirs);
 }
 
 #[test]

@@ -30,7 +30,6 @@ pub struct TrustResolver<'a> {
     t: &'a Tables,
     txn: &'a Reading<'a>,
     synced: Synced,
-    now: u64,
     /// Whether outputs of the wallet's own unconfirmed transactions may be trusted (`spendzeroconfchange`).
     own_unconfirmed: bool,
     verdicts: RefMut<'a, Verdicts>,
@@ -45,7 +44,7 @@ impl<'a> TrustResolver<'a> {
         verdicts: RefMut<'a, Verdicts>,
     ) -> Self {
         let own_unconfirmed = shared.settings.spending.spend_unconfirmed_change;
-        Self { t, txn, synced, now: shared.node.time(), own_unconfirmed, verdicts }
+        Self { t, txn, synced, own_unconfirmed, verdicts }
     }
 
     /// Whether a transaction is trusted (`CachedTxIsTrusted` in Bitcoin Core): it is confirmed; or, if the settings
@@ -93,10 +92,11 @@ impl<'a> TrustResolver<'a> {
         Ok(true)
     }
 
-    /// Whether the lock time allows the transaction in the next block. Compares times with the node's clock.
+    /// Whether the lock time allows the transaction in the next block (BIP 113).
     fn is_final(&self, row: &WalletTransactionView<'_>) -> bool {
-        let reached = if row.lock_time < LOCK_TIME_THRESHOLD { u64::from(self.synced.height) + 1 } else { self.now };
-        u64::from(row.lock_time) < reached || row.lock_time == 0
+        let Synced { height, median_time, .. } = self.synced;
+        let reached = if row.lock_time < LOCK_TIME_THRESHOLD { height.saturating_add(1) } else { median_time };
+        row.lock_time < reached || row.lock_time == 0
     }
 }
 

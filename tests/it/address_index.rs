@@ -69,6 +69,8 @@ impl World {
 
     /// Makes and confirms payments, each to a hundred random addresses.
     pub fn pay(&mut self, miner: &mut Client, payments: usize) {
+        // The wallet's answers are no older than the blocks that the host has passed on.
+        self.client.call("getblockcount", json!([]));
         for _ in 0..payments {
             let amounts: BTreeMap<String, f64> = (0..100)
                 .map(|_| {

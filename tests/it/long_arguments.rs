@@ -105,6 +105,7 @@ fn long_texts_of_other_methods_take_at_most_five_times_their_memory() {
     check(&host, "importmulti", json!([[{"scriptPubKey": {"address": text("x")}, "timestamp": "now"}]]));
     check(&host, "createwallet", json!([text("x")]));
     check(&host, "loadwallet", json!([text("x")]));
+    check(&host, "restorewallet", json!([text("x"), "/nonexistent"]));
     check(&host, "getblock", json!([text("x")]));
     check(&host, "nosuchmethod", json!([text("x")]));
     check(&host, "getblockcount", json!({"x": text("x")}));

@@ -1,5 +1,7 @@
 //! Forwards a call to the node as bytes, and its result back.
 
+use std::borrow::Cow;
+use std::fmt::Display;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -11,19 +13,22 @@ use http::StatusCode;
 use hyper::body::{Body, Frame};
 use outrigger_rpc::{Failure, ResultStream, ResultText};
 use outrigger_upstream::{
-    Outcome, PREFIX, Reply, ReplyBody, SUFFIX, Upstream, UpstreamError, batch_request, is_read_only, may_have_effects,
-    read_batch, read_reply, request,
+    Outcome, PREFIX, Reply, ReplyBody, SUFFIX, Upstream, UpstreamError, batch_request, is_read_only, lost_message,
+    may_have_effects, read_batch, read_reply, request,
 };
 use outrigger_values::{RpcError, RpcErrorCode};
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::json;
 
 use super::taps::Submission;
 
-/// The beginning of the error message for a call whose answer was lost.
-pub(crate) const LOST: &str = "The answer of bitcoind was lost";
-
 /// Replies longer than this, in bytes, are streamed.
 const STREAM_MIN_BYTES: u64 = 1 << 20;
+
+/// The longest arguments, in bytes, whose transaction the host decodes before it forwards them. A standard transaction has at most 800,000
+/// characters of hexadecimal.
+const MAX_SUBMISSION: usize = 1 << 20;
 
 /// The longest reply that is held in memory, in bytes.
 pub(crate) const MAX_WHOLE: usize = 256 << 20;
@@ -76,7 +81,7 @@ pub(crate) async fn submit(
     accepted: &mut Option<Submission>,
 ) -> Result<ResultText, Failure> {
     const METHOD: &str = "sendrawtransaction";
-    let Some(transaction) = first_transaction(params) else {
+    let Some(transaction) = sent_transaction(params) else {
         return forward(upstream, path, METHOD, params, false).await;
     };
     let txid = json!([transaction.compute_txid()]).to_string();
@@ -89,15 +94,33 @@ pub(crate) async fn submit(
     };
     let (status, body) = reply.collect(MAX_WHOLE).await.map_err(failed)?;
     let answers = read_batch(&body, calls.len()).and_then(|answers| <[_; 3]>::try_from(answers).ok());
-    let [sent, best, entry] = answers.ok_or_else(|| failed(UpstreamError::Strange(status)))?;
+    let [sent, best, entry] = answers.ok_or_else(|| match read_reply(status, &body) {
+        // One answer to the whole batch, for example from a proxy that refuses batches.
+        Outcome::Error(error) => Failure::Rpc(error),
+        _ => failed(UpstreamError::Strange(status)),
+    })?;
     *accepted = best.ok().zip(entry.ok()).map(|(best, entry)| Submission { transaction, best, entry });
     sent.map(ResultText::Bytes).map_err(Failure::Rpc)
 }
 
-/// sendrawtransaction's transaction, by position or by name.
-fn first_transaction(params: &[u8]) -> Option<Transaction> {
-    let params: Value = serde_json::from_slice(params).ok()?;
-    deserialize_hex(params.get(0).or_else(|| params.get("hexstring"))?.as_str()?).ok()
+/// sendrawtransaction's arguments, by position or by name.
+#[derive(Deserialize)]
+struct SendArguments<'a> {
+    #[serde(borrow)]
+    hexstring: Cow<'a, str>,
+    #[serde(default, rename = "maxfeerate")]
+    _max_feerate: IgnoredAny,
+    #[serde(default, rename = "maxburnamount")]
+    _max_burn: IgnoredAny,
+}
+
+/// The transaction in sendrawtransaction's arguments; `None` if they are longer than [`MAX_SUBMISSION`].
+fn sent_transaction(params: &[u8]) -> Option<Transaction> {
+    if params.len() > MAX_SUBMISSION {
+        return None;
+    }
+    let arguments: SendArguments<'_> = serde_json::from_slice(params).ok()?;
+    deserialize_hex(&arguments.hexstring).ok()
 }
 
 /// The client's error if a call of this method got no reply: -28 while the node is away, -4 if the node may have
@@ -107,13 +130,12 @@ pub(crate) fn failure_of(upstream: &Upstream, method: &str, error: UpstreamError
         return failure(upstream, error);
     }
     tracing::warn!(endpoint = %upstream.endpoint(), method, %error, "the node may have executed a call whose answer was lost");
-    lost(method, &error.to_string())
+    lost(method, &error)
 }
 
 /// The client's error for a call that the node may have executed. Not -28: clients would repeat the call.
-pub(crate) fn lost(method: &str, reason: &str) -> Failure {
-    let message = format!("{LOST} ({reason}): it may have done '{method}'. Look for what it did before you call again");
-    Failure::Rpc(RpcError::wallet(message))
+pub(crate) fn lost(method: &str, reason: &dyn Display) -> Failure {
+    Failure::Rpc(RpcError::wallet(lost_message(method, reason)))
 }
 
 /// The client's error for a call that the node did not execute.

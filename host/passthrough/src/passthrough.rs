@@ -11,14 +11,14 @@ use http::StatusCode;
 use http_body_util::BodyExt;
 use outrigger_rpc::{COOKIE_USER, Call, Failure, Origin, PLUGIN_USER, RestReply, ResultStream, ResultText};
 use outrigger_sdk::manifest::MethodSpec;
-use outrigger_upstream::{Figures, Method, Reply, Upstream, UpstreamError, may_have_effects, method};
+use outrigger_upstream::{Figures, LOST, Method, Reply, Upstream, UpstreamError, may_have_effects, method};
 use outrigger_values::{RpcError, RpcErrorCode};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::batch::forward_all;
-use super::forward::{LOST, MAX_WHOLE, failure, forward, lost, submit, whole};
+use super::forward::{MAX_WHOLE, failure, forward, lost, submit, whole};
 use super::gather::{forward_gathered, may_gather};
 use super::help::{DUMP_CONVERSIONS, NodeHelp, known_spec};
 use super::long_poll::{LongPolls, NodeTip, Wait};
@@ -92,7 +92,7 @@ impl Passthrough {
             true => forward_gathered(&self.upstream, call).await,
             false => tokio::select! {
                 result = self.send(&path, call, &mut submission) => result,
-                () = self.stopped(), if may_have_effects(name) => Err(lost(name, "the host stops")),
+                () = self.stopped(), if may_have_effects(name) => Err(lost(name, &"the host stops")),
             },
         };
         if result.is_ok() {

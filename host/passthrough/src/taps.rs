@@ -22,8 +22,8 @@ pub trait Taps: Send + Sync {
     /// Completes when the tip is no older than the blocks that clients have seen, or after a bounded time.
     fn caught_up(&self) -> BoxFuture<'static, ()>;
 
-    /// The best chain or the mempool may have changed, perhaps only by this transaction. Completes when the host has followed, or after
-    /// a bounded time.
+    /// The best chain or the mempool may have changed. With a submission, only its transaction is new. Completes when the host has
+    /// followed, or after a bounded time.
     fn changed(&self, submission: Option<Submission>) -> BoxFuture<'static, ()>;
 
     /// A client has set the node's time (setmocktime), in Unix seconds; 0 for the system's clock.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use outrigger_base::paths::absolute_text;
+use outrigger_base::paths::{NoHome, absolute_text};
 use outrigger_isolate::{Bounds, Confinement};
 use outrigger_sandbox::{Policy, Reach};
 use serde::de::Error;
@@ -269,12 +269,38 @@ pub fn seconds(limit: u64) -> Option<Duration> {
     (limit > 0).then(|| Duration::from_secs(limit))
 }
 
-/// Parses a plugin's file, and makes a path absolute.
 fn path_or_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    let file = String::deserialize(deserializer)?;
-    if is_path(&file) { absolute_text(&file).map_err(D::Error::custom) } else { Ok(file) }
+    absolute_file(String::deserialize(deserializer)?).map_err(D::Error::custom)
+}
+
+/// Makes a plugin's file absolute if it is a path, not a bare name.
+fn absolute_file(file: String) -> Result<String, NoHome> {
+    if is_path(&file) { absolute_text(&file) } else { Ok(file) }
+}
+
+/// The file that a client names, in the form of [`PluginConfig::file`].
+pub fn file_name(name: &str) -> String {
+    absolute_file(name.to_owned()).unwrap_or_else(|_| name.to_owned())
 }
 
 fn enabled() -> bool {
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_names_a_plugin_as_the_configuration_does() {
+        let here = std::env::current_dir().unwrap();
+        for file in ["./acme.so", "acme.so"] {
+            let config: PluginConfig = toml::from_str(&format!("file = '{file}'")).unwrap();
+            assert_eq!(
+                (config.file.as_str(), file_name(file)),
+                (here.join("acme.so").to_str().unwrap(), config.file.clone())
+            );
+        }
+        assert_eq!(file_name("mining"), "mining");
+    }
 }

@@ -94,8 +94,11 @@ impl LoadedConfig {
                 (name, text)
             }
         };
-        let config = parse(&name, &text)?;
-        let config = if sets.is_empty() { config } else { apply(&name, &text, sets)? };
+        let config = match sets {
+            [] => parse(&name, &text)?,
+            // `sets` may replace a wrong setting of the file.
+            sets => apply(&name, &text, sets).or_else(|error| parse(&name, &text).and(Err(error)))?,
+        };
         let loaded = Self { config, name, text, sets: sets.to_vec() };
         loaded.check()?;
         Ok(loaded)

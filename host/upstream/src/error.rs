@@ -1,3 +1,5 @@
+use std::fmt::Display;
+
 use outrigger_values::RpcError;
 
 use super::credentials::CredentialsError;
@@ -66,4 +68,12 @@ impl UpstreamError {
                 | Self::TimedOut
         )
     }
+}
+
+/// The beginning of [`lost_message`].
+pub const LOST: &str = "The answer of bitcoind was lost";
+
+/// The message for a client whose call the node may have executed.
+pub fn lost_message(method: &str, reason: &dyn Display) -> String {
+    format!("{LOST} ({reason}): it may have done '{method}'. Look for what it did before you call again")
 }

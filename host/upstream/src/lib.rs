@@ -4,7 +4,7 @@
 //! Upstream   one node: address, credentials, concurrent requests
 //!   pool       all connections, and the idle ones
 //!   reply      a reply's body; its end returns the connection to the pool
-//!   greeting   identifies the node on each new connection, so that no call reaches the wrong node
+//!   greeting   identifies the node on each new connection, so that no call with effects reaches the wrong node
 //!   envelope   encodes a call; slices result or error out of a reply
 //! methods    the only list of bitcoind's methods
 //! ```
@@ -37,7 +37,7 @@ mod upstream;
 pub use credentials::{CredentialsError, Login};
 pub use endpoint::{BadEndpoint, Endpoint};
 pub use envelope::{Outcome, PREFIX, SUFFIX, batch_request, read_batch, read_reply, request};
-pub use error::UpstreamError;
+pub use error::{LOST, UpstreamError, lost_message};
 pub use greeting::Greeting;
 pub use http::StatusCode;
 pub use methods::{Method, MethodSet, is_read_only, may_have_effects, method, methods};

@@ -4,7 +4,7 @@ use std::cell::RefMut;
 use std::collections::HashMap;
 
 use bitcoin::{OutPoint, Txid};
-use outrigger_service::wallet::{Ownership, Replaceable, Synced, TxState, WalletTransactionView};
+use outrigger_service::wallet::{Ownership, Replaceable, TxState, WalletTransactionView};
 
 use super::Shared;
 use super::error::Result;
@@ -12,8 +12,6 @@ use super::store::{Reading, Tables};
 
 /// The maximum number of generations of unconfirmed ancestors to check. The mempool's limit is far lower.
 const MAX_ANCESTORS: u32 = 500;
-/// Lock times below this are heights. Others are times in seconds.
-const LOCK_TIME_THRESHOLD: u32 = 500_000_000;
 
 /// Verdicts of one snapshot. A view keeps them for all batches of its call, so each transaction is read once.
 #[derive(Default)]
@@ -29,26 +27,19 @@ struct Verdict {
 pub struct TrustResolver<'a> {
     t: &'a Tables,
     txn: &'a Reading<'a>,
-    synced: Synced,
     /// Whether outputs of the wallet's own unconfirmed transactions may be trusted (`spendzeroconfchange`).
     own_unconfirmed: bool,
     verdicts: RefMut<'a, Verdicts>,
 }
 
 impl<'a> TrustResolver<'a> {
-    pub fn new(
-        t: &'a Tables,
-        txn: &'a Reading<'a>,
-        synced: Synced,
-        shared: &Shared,
-        verdicts: RefMut<'a, Verdicts>,
-    ) -> Self {
+    pub fn new(t: &'a Tables, txn: &'a Reading<'a>, shared: &Shared, verdicts: RefMut<'a, Verdicts>) -> Self {
         let own_unconfirmed = shared.settings.spending.spend_unconfirmed_change;
-        Self { t, txn, synced, own_unconfirmed, verdicts }
+        Self { t, txn, own_unconfirmed, verdicts }
     }
 
     /// Whether a transaction is trusted (`CachedTxIsTrusted` in Bitcoin Core): it is confirmed; or, if the settings
-    /// allow it, it is final, ours and in the mempool, and spends only spendable outputs of trusted transactions. Reads
+    /// allow it, it is ours and in the mempool, and spends only spendable outputs of trusted transactions. Reads
     /// its row only if `state` and `from_us` (whether it spends from the wallet) do not decide.
     pub fn trusted(&mut self, txid: &Txid, state: &TxState, from_us: bool) -> Result<bool> {
         match state {
@@ -72,9 +63,7 @@ impl<'a> TrustResolver<'a> {
     fn judge(&mut self, row: &WalletTransactionView<'_>, left: u32) -> Result<Verdict> {
         let trusted = match row.state {
             TxState::Confirmed { .. } => true,
-            TxState::InMempool if self.is_final(row) && row.is_from_us() && left > 0 => {
-                self.spends_trusted(row, left - 1)?
-            }
+            TxState::InMempool if row.is_from_us() && left > 0 => self.spends_trusted(row, left - 1)?,
             _ => false,
         };
         let outputs = row.outputs.iter().filter(|_| trusted);
@@ -90,13 +79,6 @@ impl<'a> TrustResolver<'a> {
             }
         }
         Ok(true)
-    }
-
-    /// Whether the lock time allows the transaction in the next block (BIP 113).
-    fn is_final(&self, row: &WalletTransactionView<'_>) -> bool {
-        let Synced { height, median_time, .. } = self.synced;
-        let reached = if row.lock_time < LOCK_TIME_THRESHOLD { height.saturating_add(1) } else { median_time };
-        row.lock_time < reached || row.lock_time == 0
     }
 }
 

@@ -59,7 +59,7 @@ impl WalletPlugin {
         // bitcoind, too, reports a missing wallet first.
         call.wallet()?;
         let bytes = decode_hex(&hexstring);
-        // It may have many megabytes.
+        // A long text is freed before the transaction is built.
         drop(hexstring);
         let transaction = bytes.and_then(|bytes| transaction_as(&bytes, iswitness));
         let transaction =

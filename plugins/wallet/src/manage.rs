@@ -12,8 +12,9 @@ const EMPTY_PASSPHRASE: &str = "Empty string given as passphrase, wallet will no
 
 const ONE_KIND: &str = "There is one kind of wallet, which takes descriptors as well as keys and scripts: descriptors=false has no effect.";
 
-/// From release 31 on, only existing wallets may have the empty name.
+/// Checks the name of a new wallet before it is copied. From release 31 on, only existing wallets may have the empty name.
 pub fn check_name(call: &Call<'_>, name: &str) -> Result<(), RpcError> {
+    wallet::check_name(name)?;
     if name.is_empty() && call.rules.refuses_empty_names {
         return Err(RpcError::invalid_parameter("Wallet name cannot be empty"));
     }
@@ -109,8 +110,6 @@ impl WalletPlugin {
                 "Passphrase provided but private keys are disabled. A passphrase is only used to encrypt private keys, so cannot be used for wallets with private keys disabled.",
             ));
         }
-        // Before the name is copied.
-        wallet::check_name(&wallet_name)?;
         let name = wallet_name.clone();
         let options = CreateOptions {
             name,

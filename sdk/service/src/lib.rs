@@ -153,7 +153,9 @@ impl From<ServiceError> for RpcError {
             ),
             ErrorKind::NodeUnavailable => Self::new(RpcErrorCode::IN_WARMUP, or("The node cannot be reached")),
             // Not -28: clients would repeat the call.
-            ErrorKind::OutcomeUnknown => Self::wallet(or("The node's answer was lost: it may have done the request")),
+            ErrorKind::OutcomeUnknown => {
+                Self::wallet(or("The answer of the node was lost: the node may have executed the request"))
+            }
             ErrorKind::NotFound => Self::not_found(or("Not found")),
             ErrorKind::Refused => Self::wallet(error.detail),
             ErrorKind::Storage => Self::new(RpcErrorCode::DATABASE, or("The storage failed; nothing was changed")),

@@ -30,6 +30,10 @@ fn methods_that_the_node_refuses_fail_alone_in_a_batch_and_do_not_wait() {
     assert_eq!(client.post(&json!({"method": "getdifficulty"}).to_string()).status, 403);
     let told = answers(&mut client, &["getblockcount", "getdifficulty", "getbestblockhash", "getdifficulty"]);
     assert_eq!(told, [json!(2), json!(-32603), hash.clone(), json!(-32603)]);
+    // The host asks for a transaction's entry in the batch that sends it.
+    let block = client.call("getblock", json!([hash, 2]));
+    let call = json!({"id": 1, "method": "sendrawtransaction", "params": [block["tx"][0]["hex"]]});
+    assert_eq!(client.post(&call.to_string()).status, 403);
     // A long poll for a template.
     let id = format!("{}1", hash.as_str().unwrap());
     let call = json!({"id": 1, "method": "getblocktemplate", "params": [{"rules": ["segwit"], "longpollid": id}]});

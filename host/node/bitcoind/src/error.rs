@@ -4,23 +4,15 @@ use bitcoin::BlockHash;
 use outrigger_disk::StoreError;
 use outrigger_node::{ChainIdentity, NodeError};
 use outrigger_standard::release;
-use outrigger_upstream::{Endpoint, Method, UpstreamError, method};
+use outrigger_upstream::{Endpoint, Method, UpstreamError, lost_message, method};
 use outrigger_values::RpcError;
-
-/// The text for clients if the node may have executed a call, as for passed calls.
-fn lost(method: &str, reason: &dyn std::fmt::Display) -> String {
-    format!(
-        "The answer of bitcoind was lost ({reason}): it may have done '{method}'. Look for what it did before you call \
-         again"
-    )
-}
 
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
     #[error(transparent)]
     Upstream(#[from] UpstreamError),
     /// The answer to a call with effects was lost: the node may have executed the call.
-    #[error("{}", lost(.method, .error))]
+    #[error("{}", lost_message(.method, .error))]
     Lost { method: String, error: UpstreamError },
     #[error("{method}: {error}")]
     Rpc { method: String, error: RpcError },
@@ -65,9 +57,9 @@ impl From<AskError> for NodeError {
             // Warming up, like -28 below.
             AskError::Upstream(UpstreamError::NotReady(inner)) => Self::Unavailable(inner.message.clone()),
             AskError::Lost { .. } => Self::OutcomeUnknown(error.to_string()),
-            // The node has answered, so it has executed the call.
+            // The node may have executed the call.
             AskError::Form { method: name, reason } if method(name).is_some_and(Method::has_effects) => {
-                Self::OutcomeUnknown(lost(name, reason))
+                Self::OutcomeUnknown(lost_message(name, reason))
             }
             AskError::Rpc { error: inner, .. } if inner.code.0 == -28 => Self::Unavailable(inner.message.clone()),
             AskError::Rpc { error: inner, .. } => Self::Refused(inner.message.clone()),

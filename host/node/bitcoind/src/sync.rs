@@ -415,7 +415,7 @@ impl Follower {
         if best != self.tip().hash || !self.is_reached() {
             self.sync_chain()?;
         }
-        // A block since then may have the transaction.
+        // A block since then may have the transaction. An eviction since then shows when the node's figures are next compared.
         self.add_submitted(transaction, || Ok(Some(entry).filter(|_| best == self.tip().hash)))
     }
 

@@ -10,6 +10,7 @@ use super::note::Change;
 use super::{Plugin, PluginsConfig, Registry, RegistryError, Serving};
 use crate::instance::{Instance, LoadedLibrary};
 use crate::linked::BUILT_IN;
+use crate::settings::file_name;
 use crate::{PluginConfig, Reload, Routes};
 
 /// How long the calls of a replaced or stopped instance may continue in the background before the host answers them.
@@ -227,7 +228,8 @@ impl Registry {
         if let Some(position) = plugins.iter().position(|plugin| plugin.is_called(name)) {
             return Ok(position);
         }
-        let fresh = configured.plugins.iter().find(|plugin| plugin.file == name);
+        let file = file_name(name);
+        let fresh = configured.plugins.iter().find(|plugin| plugin.file == file);
         let fresh = fresh.ok_or_else(|| ChangeError::Unknown(name.to_owned()))?;
         plugins.push(self.plugin_of(fresh.clone()));
         Ok(plugins.len() - 1)

@@ -32,6 +32,7 @@ use super::grants::{ServiceSource, may_hold_secrets};
 use super::health::Health;
 use super::instance::{Instance, Launch, LoadedLibrary, PluginFailure, ReleaseSource, StartError, start};
 use super::linked::Sources;
+use crate::settings::file_name;
 use crate::{Isolation, PluginConfig, Routes};
 pub use change::ChangeError;
 pub use check::check;
@@ -152,7 +153,7 @@ impl Plugin {
     }
 
     fn is_called(&self, name: &str) -> bool {
-        self.id() == name || self.config.file == name
+        self.id() == name || self.config.file == file_name(name)
     }
 }
 

@@ -58,8 +58,8 @@ pub fn confine(
         enforced.hidden = true;
     }
     filter(plan, support, &mut enforced, own, notify)?;
-    // After the listener is sent: the system compares this limit with the descriptors in flight of all the user's processes. A hostile one
-    // could otherwise keep others from starting.
+    // The system counts the descriptors in flight of all processes of the user against the sender's limit. A hostile plugin could use up
+    // this low limit, so it is set only after the listener is sent.
     limit(Resource::Nofile, plan.open_files, format!("{} descriptors", plan.open_files), &mut enforced)?;
     if plan.policy == Policy::Require && !enforced.suffices() {
         return Err(SandboxError::Missing { missing: enforced.missing });

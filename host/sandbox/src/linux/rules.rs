@@ -230,7 +230,8 @@ fn conditional(shape: &Shape<'_>) -> RuleResult<Vec<(c_long, Vec<SeccompRule>)>>
     let mut rules = vec![
         (libc::SYS_clone, vec![rule(vec![bits(0, THREAD | NO_THREAD, THREAD)?])?]),
         (libc::SYS_tgkill, vec![rule(vec![is(0, own)?])?]),
-        // The process may only read its own limits, except that of descriptors, which it lowers last. It cannot raise a hard limit.
+        // The process may read its limits. It may also set that of descriptors, since `confine` lowers it after the filter. To raise the
+        // hard limit, it would need CAP_SYS_RESOURCE, which it has dropped.
         (
             libc::SYS_prlimit64,
             vec![

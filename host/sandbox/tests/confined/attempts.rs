@@ -124,6 +124,10 @@ fn forbidden() {
     call!("death_signal", SYS_prctl, libc::PR_SET_PDEATHSIG, 0, 0, 0, 0);
     call!("limit_other", SYS_prlimit64, parent, libc::RLIMIT_NOFILE, none, limits);
     call!("limit_own", SYS_prlimit64, 0, libc::RLIMIT_FSIZE, limits, none);
+    call!("limit_own_by_id", SYS_prlimit64, std::process::id(), libc::RLIMIT_NOFILE, limits, none);
+    // One more than the test's plan allows.
+    let raised = [65_u64; 2];
+    call!("limit_raised", SYS_prlimit64, 0, libc::RLIMIT_NOFILE, raised.as_ptr(), none);
     call!("affinity", SYS_sched_setaffinity, 0, 8, memory);
     call!("seccomp", SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, memory);
     call!("chdir", SYS_chdir, c"/".as_ptr());

@@ -116,6 +116,9 @@ const FORBIDDEN: &[(&str, i32, &str)] = &[
     ("death_signal", EPERM, "prctl command 1"),
     ("limit_other", EPERM, "prlimit64"),
     ("limit_own", EPERM, "prlimit64"),
+    ("limit_own_by_id", EPERM, "prlimit64"),
+    // The system refuses to raise the hard limit of descriptors.
+    ("limit_raised", EPERM, ""),
     ("affinity", EPERM, "sched_setaffinity"),
     ("seccomp", EPERM, "seccomp"),
     ("chdir", EPERM, "chdir /"),

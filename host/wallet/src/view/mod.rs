@@ -253,7 +253,7 @@ impl WalletView {
     }
 
     fn trust(&self) -> TrustResolver<'_> {
-        TrustResolver::new(self.t(), &self.txn, self.synced, &self.wallet.shared, self.verdicts.borrow_mut())
+        TrustResolver::new(self.t(), &self.txn, &self.wallet.shared, self.verdicts.borrow_mut())
     }
 
     pub fn descriptors(&self, private: bool) -> Result<Vec<DescriptorInfo>> {

@@ -13,9 +13,15 @@ use super::store::{Reading, Tables};
 /// The maximum number of generations of unconfirmed ancestors to check. The mempool's limit is far lower.
 const MAX_ANCESTORS: u32 = 500;
 
-/// Verdicts of one snapshot. A view keeps them for all batches of its call, so each transaction is read once.
+/// Verdicts of one snapshot, so that each transaction is read once.
 #[derive(Default)]
 pub struct Verdicts(HashMap<Txid, Verdict>);
+
+impl Verdicts {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
 
 #[derive(Default)]
 struct Verdict {

@@ -32,6 +32,7 @@ use super::reorganisations::RemovedBlocks;
 use super::store::Store;
 use super::store::tables::PLAINTEXT_KEY;
 use super::sums::Sums;
+use super::trust::Verdicts;
 use super::turns::Turns;
 use feed::Feed;
 use index::WalletNumber;
@@ -89,6 +90,8 @@ pub struct Wallet {
     pub(super) asked: AtomicBool,
     pub(super) sums: Latest<Sums>,
     pub(super) labels: Latest<Labels>,
+    /// The verdicts of the last call that judged transactions, with its snapshot's number. The next call takes them.
+    pub(super) verdicts: Mutex<Option<(usize, Verdicts)>>,
     /// The stored part of the info, with its snapshot's number.
     pub(super) told: Mutex<Option<StoredInfo>>,
 }
@@ -130,6 +133,7 @@ impl Wallet {
             asked: AtomicBool::new(true),
             sums: Latest::default(),
             labels: Latest::default(),
+            verdicts: Mutex::new(None),
             told: Mutex::new(None),
         };
         wallet.begin_guarding()?;

@@ -51,10 +51,19 @@ pub struct WalletView {
     txn: Snapshot,
     /// The snapshot's block, or a later one if the blocks between do not touch the wallet.
     synced: Synced,
-    /// Trust of transactions, cached for this call.
+    /// Trust of transactions in this snapshot.
     verdicts: RefCell<Verdicts>,
     labels: OnceCell<Arc<Labels>>,
     wallet: Arc<Wallet>,
+}
+
+impl Drop for WalletView {
+    fn drop(&mut self) {
+        let verdicts = self.verdicts.take();
+        if !verdicts.is_empty() {
+            *self.wallet.verdicts.lock() = Some((self.txn.id(), verdicts));
+        }
+    }
 }
 
 impl WalletView {
@@ -76,7 +85,9 @@ impl WalletView {
     }
 
     fn of(wallet: Arc<Wallet>, txn: Snapshot, synced: Synced) -> Self {
-        Self { txn, synced, verdicts: RefCell::default(), labels: OnceCell::new(), wallet }
+        let kept = wallet.verdicts.lock().take_if(|(number, _)| *number == txn.id());
+        let verdicts = kept.map(|(_, verdicts)| verdicts).unwrap_or_default();
+        Self { txn, synced, verdicts: RefCell::new(verdicts), labels: OnceCell::new(), wallet }
     }
 
     pub fn wallet(&self) -> &Arc<Wallet> {

@@ -2,18 +2,18 @@
 
 use std::collections::{HashMap, HashSet};
 
-use bitcoin::{Amount, OutPoint, Transaction, Txid};
+use bitcoin::{Amount, OutPoint, Transaction, TxOut, Txid};
 use outrigger_service::chain::{Coin, SpentOutputs, Tip};
 use outrigger_values::amount::Saturating;
 
-use super::scripts::{Job, describe_input, verify_all};
+use super::scripts::{describe_input, verify_all};
 use super::transaction::total_output;
 use super::{ConnectError, ValidationContext, ValidationError, check_inputs, sequence_lock};
 use crate::EmbeddedError;
 use crate::decode::NamedBlock;
 use crate::params::{MAX_BLOCK_SIGOPS_COST, subsidy};
 use outrigger_script::parse::is_unspendable;
-use outrigger_script::{Flags, transaction_sigop_cost};
+use outrigger_script::{Flags, TxContext, transaction_sigop_cost};
 
 /// Checks a block against the coins. Its parent must be the tip of `context`. `scripts` is false if the scripts were
 /// verified before. Returns the coins that each transaction spends; the coinbase's entry is empty.
@@ -43,7 +43,7 @@ fn check_coins(
     scripts: bool,
 ) -> Result<Vec<SpentOutputs>, ConnectError> {
     let mut session = Session::new(context, block, parent);
-    let mut jobs = Vec::new();
+    let mut unverified = Vec::new();
     let mut found = Ok(());
     for (index, (tx, ids)) in block.transactions().enumerate() {
         found = session.apply(tx, ids.txid, index);
@@ -52,15 +52,16 @@ fn check_coins(
         }
         if scripts && index > 0 && !context.cache.contains(&ids.wtxid, Flags::CONSENSUS) {
             let coins = session.spent.last().map_or(&[][..], |spent| &spent.coins);
-            jobs.push(Job { tx, spent: coins.iter().map(|coin| coin.output.clone()).collect() });
+            let spent: Vec<TxOut> = coins.iter().map(|coin| coin.output.clone()).collect();
+            unverified.push(TxContext::new(tx, spent));
         }
     }
     if let Err(ConnectError::Node(error)) = found {
         return Err(error.into());
     }
     // A script error precedes the errors of later transactions and of the coinbase's amount.
-    verify_all(&jobs, Flags::CONSENSUS, context.threads).map_err(|(job, input, error)| {
-        let detail = jobs.get(job).map(|job| describe_input(job.tx, input)).unwrap_or_default();
+    verify_all(&unverified, Flags::CONSENSUS, context.threads).map_err(|(place, input, error)| {
+        let detail = unverified.get(place).map(|failed| describe_input(failed.tx(), input)).unwrap_or_default();
         ValidationError::new(format!("{} ({error})", context.script_reason)).with_detail(detail)
     })?;
     found?;

@@ -12,6 +12,8 @@ use outrigger_script::{Flags, ScriptError, TxContext, verify_input};
 const CACHE_CAPACITY: usize = 100_000;
 /// With fewer inputs, starting threads costs more time than it saves.
 const PARALLEL_INPUTS: usize = 32;
+/// How many inputs a thread takes at a time.
+const BATCH: usize = 8;
 
 /// The transactions whose scripts were verified, and under which flags.
 ///
@@ -50,11 +52,6 @@ impl ScriptCache {
     }
 }
 
-pub(super) struct Job<'a> {
-    pub tx: &'a Transaction,
-    pub spent: Vec<TxOut>,
-}
-
 /// Verifies all inputs of a transaction. The error is the index of the first input that fails, and why.
 pub fn verify_transaction(tx: &Transaction, spent: Vec<TxOut>, flags: Flags) -> Result<(), (usize, ScriptError)> {
     let context = TxContext::new(tx, spent);
@@ -67,31 +64,38 @@ pub fn describe_input(tx: &Transaction, index: usize) -> String {
     format!("input {index} of {} (wtxid {}), spending {spending}", tx.compute_txid(), tx.compute_wtxid())
 }
 
-/// Verifies transactions. The error is the first transaction that fails, its first failing input, and why.
-pub(super) fn verify_all(jobs: &[Job], flags: Flags, threads: usize) -> Result<(), (usize, usize, ScriptError)> {
-    let inputs: usize = jobs.iter().map(|job| job.tx.input.len()).sum();
-    let threads = if inputs < PARALLEL_INPUTS { 1 } else { threads.min(jobs.len()) };
-    let failure: Mutex<Option<(usize, usize, ScriptError)>> = Mutex::new(None);
+/// Verifies the inputs of all transactions. The error is the first transaction that fails, its first failing input, and why.
+pub(super) fn verify_all(
+    transactions: &[TxContext<'_>],
+    flags: Flags,
+    threads: usize,
+) -> Result<(), (usize, usize, ScriptError)> {
+    let of = |(place, context): (usize, &TxContext<'_>)| (0..context.tx().input.len()).map(move |input| (place, input));
+    let inputs: Vec<(usize, usize)> = transactions.iter().enumerate().flat_map(of).collect();
+    let failure: Mutex<Option<(usize, ScriptError)>> = Mutex::new(None);
     let next = AtomicUsize::new(0);
     let first_failed = AtomicUsize::new(usize::MAX);
     let work = || {
         loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(job) = jobs.get(index) else { break };
-            // Transactions after the first failed one do not change the result.
-            if index > first_failed.load(Ordering::Relaxed) {
+            let from = next.fetch_add(BATCH, Ordering::Relaxed);
+            // Inputs after the first failed one do not change the result.
+            if from >= inputs.len() || from > first_failed.load(Ordering::Relaxed) {
                 break;
             }
-            if let Err((input, error)) = verify_transaction(job.tx, job.spent.clone(), flags) {
-                first_failed.fetch_min(index, Ordering::Relaxed);
-                let mut failure = failure.lock();
-                if failure.is_none_or(|(earlier, ..)| index < earlier) {
-                    *failure = Some((index, input, error));
+            for (at, (place, input)) in inputs.iter().enumerate().skip(from).take(BATCH) {
+                let Some(context) = transactions.get(*place) else { break };
+                if let Err(error) = verify_input(context, *input, flags) {
+                    first_failed.fetch_min(at, Ordering::Relaxed);
+                    let mut failure = failure.lock();
+                    if failure.is_none_or(|(earlier, _)| at < earlier) {
+                        *failure = Some((at, error));
+                    }
+                    break;
                 }
             }
         }
     };
-    if threads <= 1 {
+    if inputs.len() < PARALLEL_INPUTS || threads <= 1 {
         work();
     } else {
         std::thread::scope(|scope| {
@@ -100,5 +104,7 @@ pub(super) fn verify_all(jobs: &[Job], flags: Flags, threads: usize) -> Result<(
             }
         });
     }
-    failure.into_inner().map_or(Ok(()), Err)
+    let failed =
+        failure.into_inner().and_then(|(at, error)| inputs.get(at).map(|(place, input)| (*place, *input, error)));
+    failed.map_or(Ok(()), Err)
 }

@@ -36,7 +36,15 @@ impl Wallet {
         drop(txn);
         let now = self.shared.node.time();
         // The copy is checked before it replaces an earlier backup.
-        let copy = |to: &mut File| self.store.copy_to(to).and_then(|()| check_copy(to, &self.store.data_file()));
+        let copy = |to: &mut File| {
+            self.store.copy_to(to)?;
+            let to = &*to;
+            std::thread::scope(|scope| {
+                // The copy goes to the disk while it is checked. The sync of the finished file then finds little to write.
+                let _ = std::thread::Builder::new().spawn_scoped(scope, || to.sync_data());
+                check_copy(to, &self.store.data_file())
+            })
+        };
         let written: Result<()> = self.shared.client_files.replace(file, folders, is_backup, copy);
         written.map_err(|error| {
             tracing::error!(wallet = self.name(), file = %file.display(), %error, "the backup failed");

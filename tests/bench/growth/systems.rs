@@ -8,8 +8,10 @@ use serde_json::{Value, json};
 use crate::payments::{Funds, LARGE_FEE, PER_BLOCK, output, script_of, spend};
 
 /// Arguments of each bitcoind: no self-checks after each block, which regtest has by default; the REST interface, from which a host
-/// reads blocks; and a queue that holds the calls of many clients.
-pub const ARGUMENTS: [&str; 4] = ["-checkmempool=0", "-checkblockindex=0", "-rest=1", "-rpcworkqueue=256"];
+/// reads blocks; a queue that holds the calls of many clients; and an index of transactions as the embedded chain's, from which
+/// utxoupdatepsbt adds them.
+pub const ARGUMENTS: [&str; 5] =
+    ["-checkmempool=0", "-checkblockindex=0", "-rest=1", "-rpcworkqueue=256", "-txindex=1"];
 /// A bitcoind's settings file, with the settings of the other benchmarks.
 const SETTINGS: &str = "rejectparasites=0\n";
 /// The label whose addresses get half of the payments.

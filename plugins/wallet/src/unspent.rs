@@ -100,7 +100,11 @@ impl Filter {
         let (services, wallet) = (services(listing.call), listing.wallet);
         let locked = coins::locked(services)?;
         let (mut count, mut total) = (0_u64, Amount::ZERO);
-        for page in coins::pages(services) {
+        let first = match self.options.maximum_count {
+            0 => coins::BATCH,
+            count => u32::try_from(count).unwrap_or(coins::BATCH),
+        };
+        for page in coins::pages(services, first) {
             let mut page = page?;
             // As in bitcoind, the coins of a transaction that replaces another or is replaced are not safe.
             let replacements = coins::replacements(services, &page)?;

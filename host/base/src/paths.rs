@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// A path in the home directory, which is unknown.
+/// `HOME` names no folder for a path in the home directory.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} is in the home directory, and HOME does not name one: give an absolute path (--datadir for data)", .0.display())]
 pub struct NoHome(PathBuf);

@@ -1,4 +1,5 @@
-//! Paths of the configuration and of the command line. They are made absolute where they are read, and nowhere else.
+//! Paths of the configuration and of the command line. Parsing makes them absolute. Only the data directory stays as written: the command
+//! line may replace its default, for which the home directory must be known.
 
 use std::ops::Deref;
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};

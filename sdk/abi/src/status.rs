@@ -61,7 +61,7 @@ error_kinds! {
         KeypoolRanOut = 19,
         /// The node cannot be reached, or is not ready.
         NodeUnavailable = 20,
-        /// The node's answer was lost: it may have done what the request asks for, or may do it later.
+        /// The host lost the node's answer. The node may have executed the request, or may still execute it.
         OutcomeUnknown = 21,
     }
 }

@@ -154,7 +154,7 @@ impl From<ServiceError> for RpcError {
             ErrorKind::NodeUnavailable => Self::new(RpcErrorCode::IN_WARMUP, or("The node cannot be reached")),
             // Not -28: clients would repeat the call.
             ErrorKind::OutcomeUnknown => {
-                Self::wallet(or("The answer of the node was lost: the node may have executed the request"))
+                Self::wallet(or("The host lost the node's answer: the node may have executed the request"))
             }
             ErrorKind::NotFound => Self::not_found(or("Not found")),
             ErrorKind::Refused => Self::wallet(error.detail),

@@ -51,7 +51,7 @@ pub struct WalletView {
     txn: Snapshot,
     /// The snapshot's block, or a later one if the blocks between do not touch the wallet.
     synced: Synced,
-    /// Trust of transactions in this snapshot.
+    /// Taken from the last view of the same snapshot, and left for the next.
     verdicts: RefCell<Verdicts>,
     labels: OnceCell<Arc<Labels>>,
     wallet: Arc<Wallet>,

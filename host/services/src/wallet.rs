@@ -168,7 +168,11 @@ impl WalletRead for WalletService {
     }
 
     fn coins(&self, scope: Scope, after: Option<Blob>, limit: u32) -> Result<CoinBatch> {
-        self.read(scope, |view| view.coins(after, limit))
+        self.read(scope, |view| Ok(view.coins(after.as_deref(), limit)?))
+    }
+
+    fn mempool_coins(&self, scope: Scope, after: Option<Blob>, limit: u32) -> Result<CoinBatch> {
+        self.read(scope, |view| Ok(view.mempool_coins(after.as_deref(), limit)?))
     }
 
     fn descriptors(&self, scope: Scope) -> Result<Vec<DescriptorInfo>> {

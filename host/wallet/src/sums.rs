@@ -1,6 +1,6 @@
 //! Sums of a wallet's coins, so that the cost of a balance does not depend on the number of coins.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bitcoin::{Amount, Txid};
@@ -103,6 +103,11 @@ impl Sums {
         if coin.ownership == Ownership::WatchOnly {
             self.watched += times;
         }
+    }
+
+    /// The transactions in the mempool that have coins, in the order of their coins.
+    pub fn mempool_txids(&self) -> BTreeSet<&Txid> {
+        self.in_mempool.keys().map(|(txid, _)| txid).collect()
     }
 
     /// The balances of a wallet at `height`. Calls `is_trusted` for mempool transactions that spend from

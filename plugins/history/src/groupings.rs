@@ -153,7 +153,7 @@ impl HistoryPlugin {
 /// The balance of each script.
 fn balances(call: &Call<'_>, viewpoint: &WalletViewpoint) -> Result<HashMap<ScriptBuf, Amount>, ServiceError> {
     let mut balances = HashMap::<ScriptBuf, Amount>::new();
-    for page in coins::pages(services(call), coins::BATCH) {
+    for page in coins::pages(services(call), false, coins::BATCH) {
         for coin in page?.into_iter().filter(|coin| counts(coin, viewpoint)) {
             let balance = balances.entry(coin.script).or_default();
             *balance = balance.saturating_add(coin.value);

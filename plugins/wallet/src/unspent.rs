@@ -104,7 +104,7 @@ impl Filter {
             0 => coins::BATCH,
             count => u32::try_from(count).unwrap_or(coins::BATCH),
         };
-        for page in coins::pages(services, first) {
+        for page in coins::pages(services, self.max_depth <= 0, first) {
             let mut page = page?;
             // As in bitcoind, the coins of a transaction that replaces another or is replaced are not safe.
             let replacements = coins::replacements(services, &page)?;

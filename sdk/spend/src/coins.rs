@@ -20,17 +20,22 @@ const REPLACEMENT: [&str; 2] = ["replaces_txid", "replaced_by_txid"];
 
 /// All coins of the wallet, by outpoint.
 pub fn all(services: Services<'_>) -> Result<Vec<WalletCoin>> {
-    pages(services, BATCH).try_fold(Vec::new(), |mut coins, page| {
+    pages(services, false, BATCH).try_fold(Vec::new(), |mut coins, page| {
         coins.extend(page?);
         Ok(coins)
     })
 }
 
-/// The wallet's coins in pages, each read on demand; the first page has at most `first` coins. The iterator ends after an error.
-pub fn pages(services: Services<'_>, first: u32) -> impl Iterator<Item = Result<Vec<WalletCoin>>> {
+/// The wallet's coins, or those in the mempool alone, in pages. Each page is read on demand, and the first has at most `first`
+/// coins. The iterator ends after an error.
+pub fn pages(services: Services<'_>, in_mempool: bool, first: u32) -> impl Iterator<Item = Result<Vec<WalletCoin>>> {
     let (mut next, mut limit) = (Some(None), first);
     std::iter::from_fn(move || {
-        let batch = services.host.wallet.coins(services.scope, next.take()?, std::mem::replace(&mut limit, BATCH));
+        let (wallet, limit) = (&services.host.wallet, std::mem::replace(&mut limit, BATCH));
+        let batch = match next.take()? {
+            after if in_mempool => wallet.mempool_coins(services.scope, after, limit),
+            after => wallet.coins(services.scope, after, limit),
+        };
         Some(batch.map(|batch| {
             next = batch.next.map(Some);
             batch.coins

@@ -114,6 +114,13 @@ impl WalletRead for StubWallet {
         Ok(CoinBatch { coins, next })
     }
 
+    fn mempool_coins(&self, _: Scope, after: Option<Blob>, limit: u32) -> Result<CoinBatch> {
+        let mut coins = self.with(|state| state.coins.clone())?;
+        coins.retain(|coin| coin.state == TxState::InMempool);
+        let (coins, next) = batch(coins, after.as_ref(), limit)?;
+        Ok(CoinBatch { coins, next })
+    }
+
     fn descriptors(&self, _: Scope) -> Result<Vec<DescriptorInfo>> {
         self.with(|state| state.descriptors.clone())
     }

@@ -11,6 +11,7 @@ use outrigger_history::HistoryPlugin;
 use outrigger_sdk::testing::TestPlugin;
 use outrigger_service::chain::{BlockRef, Coin};
 use outrigger_service::wallet::WalletCoin;
+use outrigger_service::wire::Blob;
 use outrigger_service::{Chain, Mempool, Scope};
 use outrigger_wallet_engine::WalletView;
 use serde_json::{Value, json};
@@ -172,9 +173,9 @@ impl World {
     }
 
     pub fn coins(&self) -> Vec<WalletCoin> {
-        let (view, mut all, mut after) = (self.view(), Vec::new(), None);
+        let (view, mut all, mut after) = (self.view(), Vec::new(), None::<Blob>);
         loop {
-            let batch = view.coins(after, 3).unwrap();
+            let batch = view.coins(after.as_deref(), 3).unwrap();
             all.extend(batch.coins);
             after = batch.next;
             if after.is_none() {

@@ -28,9 +28,9 @@ use outrigger_service::Scope;
 use outrigger_service::chain::BlockRef;
 use outrigger_service::events::Event;
 use outrigger_service::wallet::{
-    AddressType, CreateOptions, HistoryRowView, ImportOutcome, WalletCoin, WalletTransaction,
+    AddressType, CoinBatch, CreateOptions, HistoryRowView, ImportOutcome, TxState, WalletCoin, WalletTransaction,
 };
-use outrigger_service::wire::Secret;
+use outrigger_service::wire::{Blob, Secret};
 use outrigger_service::{Chain, ErrorKind, Result as ServiceResult, ServiceError};
 use parking_lot::Mutex;
 use tempfile::TempDir;
@@ -245,18 +245,24 @@ impl std::ops::Deref for Known {
     }
 }
 
-/// All coins. Compares the cached sums and labels with the tables.
+/// All coins. Compares the cached sums and labels with the tables, and the mempool's coins with these among all.
 fn coins(view: &WalletView) -> Vec<WalletCoin> {
     view.check_kept();
-    let (mut all, mut after) = (Vec::new(), None);
-    loop {
-        let batch = view.coins(after, 3).unwrap();
-        all.extend(batch.coins);
-        after = batch.next;
-        if after.is_none() {
-            return all;
+    let read = |batch: &dyn Fn(Option<&[u8]>) -> crate::error::Result<CoinBatch>| {
+        let (mut all, mut after): (Vec<WalletCoin>, Option<Blob>) = (Vec::new(), None);
+        loop {
+            let batch = batch(after.as_deref()).unwrap();
+            all.extend(batch.coins);
+            after = batch.next;
+            if after.is_none() {
+                return all;
+            }
         }
-    }
+    };
+    let all = read(&|after| view.coins(after, 3));
+    let unconfirmed: Vec<_> = all.iter().filter(|coin| coin.state == TxState::InMempool).cloned().collect();
+    assert_eq!(read(&|after| view.mempool_coins(after, 1)), unconfirmed);
+    all
 }
 
 fn until(what: &str, holds: impl Fn() -> bool) {

@@ -1,6 +1,7 @@
 //! A call's view of a wallet: one snapshot of its tables, and the wallet's state in memory.
 
 mod balances;
+mod coins;
 mod history;
 mod imported;
 mod judged;
@@ -19,11 +20,11 @@ use std::sync::Arc;
 use bitcoin::ScriptBuf;
 use outrigger_descriptor::{Descriptor, Expansion};
 use outrigger_service::chain::BlockRef;
-use outrigger_service::wallet::{CoinBatch, DescriptorInfo, Ownership, ScriptInfo, Synced, WalletCoin, WalletInfo};
-use outrigger_service::wire::{Blob, Secret, from_bytes};
+use outrigger_service::wallet::{DescriptorInfo, Ownership, ScriptInfo, Synced, WalletInfo};
+use outrigger_service::wire::Secret;
 use outrigger_service::{ErrorKind, Result as ServiceResult};
 
-use super::error::{Result, WalletError};
+use super::error::Result;
 use super::imported::knowledge;
 use super::keypool::private_key_of;
 use super::labels::Labels;
@@ -31,8 +32,8 @@ use super::live::Wallet;
 use super::live::outgoing::Unsent;
 use super::ownership::label;
 use super::scrub;
-use super::store::rows::{CoinRow, DescriptorRow, ScriptRow};
-use super::store::tables::{SCRUB, Table, outpoint_from};
+use super::store::rows::{DescriptorRow, ScriptRow};
+use super::store::tables::{SCRUB, Table};
 use super::store::{Reading, Snapshot, Tables};
 use super::synced::synced_at;
 use super::trust::{TrustResolver, Verdicts};
@@ -234,33 +235,6 @@ impl WalletView {
         }
         info.parents.reverse();
         Ok(Some(info))
-    }
-
-    pub fn coins(&self, after: Option<Blob>, limit: u32) -> ServiceResult<CoinBatch> {
-        let limit = limit.clamp(1, MAX_BATCH) as usize;
-        let (rows, more) = page(self.t().coins, &self.txn, after.as_deref(), limit)?;
-        let next = more.then(|| rows.last().map(|(key, _)| Blob(key.clone()))).flatten();
-        let (labels, mut trust) = (self.all_labels()?, self.trust());
-        let mut coins = Vec::with_capacity(rows.len());
-        for (key, row) in rows {
-            let row: CoinRow = from_bytes(&row).map_err(WalletError::Damaged)?;
-            let outpoint = outpoint_from(&key)?;
-            let trusted = trust.trusted(&outpoint.txid, &row.state, row.from_us)?;
-            let label = labels.get(&row.script).map(str::to_owned);
-            coins.push(WalletCoin {
-                outpoint,
-                value: row.value,
-                script: row.script,
-                state: row.state,
-                coinbase: row.coinbase,
-                ownership: row.ownership,
-                change: row.ownership != Ownership::None && label.is_none(),
-                label,
-                trusted,
-                from_us: row.from_us,
-            });
-        }
-        Ok(CoinBatch { coins, next })
     }
 
     fn trust(&self) -> TrustResolver<'_> {

@@ -42,7 +42,7 @@ impl EmbeddedNode {
             return Ok(Verdict::NotBestPrevious);
         }
         match validation::validate_block(&self.validation(&txn), &block, &tip, self.clock.now()) {
-            Ok(_) => Ok(Verdict::Valid),
+            Ok(()) => Ok(Verdict::Valid),
             Err(ConnectError::Refused(error)) => Ok(error.into()),
             Err(ConnectError::Node(error)) => Err(error),
         }

@@ -92,6 +92,10 @@ fn scripts_are_verified_once_and_only_if_the_other_checks_pass() {
     let large = spend(&[from], &[1_000; 4_000]);
     assert_eq!(refusal(submit(&node, &large)), "tx-size");
     assert!(!node.cache.contains(&large.compute_wtxid(), Flags::STANDARD));
+    // A block that was checked is usually submitted next.
+    let block = Draft::on(&node, node.tip().hash, std::slice::from_ref(&large), 0).finish();
+    assert_eq!(node.check_block(&serialize(&block)).unwrap(), Verdict::Valid);
+    assert!(node.cache.contains(&large.compute_wtxid(), Flags::CONSENSUS));
     // A script failure found before the lock is not verified again.
     let mut failing = spend(&[from], &[COINBASE - 10_000]);
     failing.input[0].witness = Witness::new();

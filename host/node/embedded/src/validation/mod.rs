@@ -1,8 +1,7 @@
 //! Validation of blocks to connect and of proposals (BIP 23), by the same code.
 //!
 //! [`check_block`] checks a block by itself, [`check_in_context`] on its parent, [`connect()`] against the coins.
-//! [`validate_block`] runs all three on the tip. None of them writes: to connect a block, the caller stores
-//! the result; for a proposal, it drops the result.
+//! [`validate_block`] runs all three on the tip. None of them writes to the store: to connect a block, the caller stores the result.
 //!
 //! Reasons and their order are bitcoind's, so that a block with several faults gets the same reason.
 
@@ -22,7 +21,8 @@ pub use scripts::{ScriptCache, describe_input, verify_transaction};
 pub use transaction::{Money, check_inputs, check_transaction, is_final, sequence_lock};
 pub use witness::fill_coinbase_witness;
 
-use outrigger_service::chain::{SpentOutputs, Tip};
+use outrigger_script::Flags;
+use outrigger_service::chain::Tip;
 
 use super::EmbeddedError;
 use super::decode::NamedBlock;
@@ -84,15 +84,23 @@ pub struct ValidationContext<'a> {
     pub script_reason: &'static str,
 }
 
-/// Validates a block on the tip, except for its proof of work. Returns the first broken rule.
+/// Validates a block on the tip, except for its proof of work. Caches the verified scripts, since a valid block is usually submitted next.
+///
+/// # Errors
+/// The first broken rule.
 pub fn validate_block(
     context: &ValidationContext,
     block: &NamedBlock,
     parent: &Tip,
     now: u64,
-) -> Result<Vec<SpentOutputs>, ConnectError> {
+) -> Result<(), ConnectError> {
     check_header(&block.header, parent, now)?;
     check_block(block)?;
     check_in_context(block, parent)?;
-    connect(context, block, parent, true)
+    connect(context, block, parent, true)?;
+    let verified = block.transactions().map(|(_, ids)| ids.wtxid).skip(1);
+    for wtxid in verified.filter(|wtxid| !context.cache.contains(wtxid, Flags::CONSENSUS)) {
+        context.cache.insert(wtxid, Flags::CONSENSUS);
+    }
+    Ok(())
 }

@@ -111,9 +111,9 @@ fn default_connections() -> usize {
     8
 }
 
-/// A little longer than a node needs for a short call.
+/// A little longer than a node with sleeping threads needs for a short call.
 fn default_busy_poll_microseconds() -> u64 {
-    100
+    250
 }
 
 /// The endpoint that the node reports.

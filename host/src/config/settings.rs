@@ -254,7 +254,7 @@ impl Default for RpcConfig {
             websocket_origins: Vec::new(),
             console: None,
             shutdown_grace_seconds: 10,
-            busy_poll_microseconds: 50,
+            busy_poll_microseconds: 150,
             allow_from: Vec::new(),
             trusted_proxies: Vec::new(),
             bitcoin_conf: None,

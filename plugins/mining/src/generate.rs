@@ -144,20 +144,42 @@ impl MiningPlugin {
         let mut effort = Effort { tries, call, stopping: &self.stopping };
         let mut hashes = Vec::new();
         for _ in 0..blocks {
-            let answer = call.host.mempool.candidate(Scope::NONE, None)?;
-            let candidate = answer.view()?.ok_or_else(no_candidate)?;
-            let read = |raw: &[u8]| transaction_from_bytes(raw).ok_or_else(not_accepted);
-            let selected = candidate.transactions.iter().map(|selected| read(selected.raw));
-            let (next, fees) = (candidate.next.read(), candidate.fees);
-            let selected = selected.collect::<Result<_, _>>()?;
-            let mut block = assemble(&call.rules, &next, script.clone(), fees, selected);
-            self.templates.note(LastBlock::of(candidate.transactions));
-            if !effort.find_nonce(&mut block.header) {
-                break;
+            match self.generate_next(call, script, &mut effort) {
+                Ok(Some(hash)) => hashes.push(hash),
+                Ok(None) => break,
+                // Not -28: clients would repeat the call.
+                Err(error) if error.code == RpcErrorCode::IN_WARMUP && !hashes.is_empty() => {
+                    let mined = hashes.len();
+                    return Err(RpcError::wallet(format!(
+                        "{mined} of {blocks} blocks were mined, then: {}",
+                        error.message
+                    )));
+                }
+                Err(error) => return Err(error),
             }
-            hashes.push(submit_block(call.host, &block)?);
         }
         Ok(hashes)
+    }
+
+    /// Mines a block on the tip; `None` if the effort is spent.
+    fn generate_next(
+        &self,
+        call: &Call<'_>,
+        script: &ScriptBuf,
+        effort: &mut Effort<'_>,
+    ) -> Result<Option<BlockHash>, RpcError> {
+        let answer = call.host.mempool.candidate(Scope::NONE, None)?;
+        let candidate = answer.view()?.ok_or_else(no_candidate)?;
+        let read = |raw: &[u8]| transaction_from_bytes(raw).ok_or_else(not_accepted);
+        let selected = candidate.transactions.iter().map(|selected| read(selected.raw));
+        let (next, fees) = (candidate.next.read(), candidate.fees);
+        let selected = selected.collect::<Result<_, _>>()?;
+        let mut block = assemble(&call.rules, &next, script.clone(), fees, selected);
+        self.templates.note(LastBlock::of(candidate.transactions));
+        if !effort.find_nonce(&mut block.header) {
+            return Ok(None);
+        }
+        submit_block(call.host, &block).map(Some)
     }
 }
 

@@ -1,5 +1,7 @@
 //! If the answer of a call that the node may have executed is lost, the host does not ask the client to retry.
 
+use std::io::Write;
+use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
 use outrigger_tests::{Client, Host, Point, Relay, wait_until};
@@ -12,6 +14,10 @@ use super::{ADDRESS, start_behind_relay_with};
 fn assert_told(answer: &Value, method: &str) {
     let told = answer["error"]["message"].as_str().unwrap_or_default();
     assert!(answer["error"]["code"] == -4 && told.contains(&format!("it may have done '{method}'")), "{answer}");
+}
+
+fn refuse_credentials(host: &mut TcpStream) -> std::io::Result<()> {
+    host.write_all(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n")
 }
 
 /// A signed payment of the node's wallet that is not sent.
@@ -33,9 +39,7 @@ fn lost_answer_of_a_call_with_effects_is_reported_as_4_and_of_others_as_28() {
     // The node has executed nothing if it refuses the credentials.
     let held = relay.hold("sendtoaddress", Point::Request);
     let pending = host.client().begin_call("sendtoaddress", json!([ADDRESS, 1]));
-    held.recv()
-        .unwrap()
-        .answer(|host| std::io::Write::write_all(host, b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"));
+    held.recv().unwrap().answer(refuse_credentials);
     assert_eq!(pending.refused().0, -28);
     until_answered(&mut host.client(), "getblockcount");
     // Malformed and truncated replies.
@@ -44,7 +48,7 @@ fn lost_answer_of_a_call_with_effects_is_reported_as_4_and_of_others_as_28() {
         let held = relay.hold("generatetoaddress", Point::Reply);
         let pending = host.client().begin_call("generatetoaddress", json!([1, ADDRESS]));
         held.recv().unwrap().answer(move |host| {
-            std::io::Write::write_all(host, format!("HTTP/1.1 200 OK\r\n{head}").as_bytes())?;
+            host.write_all(format!("HTTP/1.1 200 OK\r\n{head}").as_bytes())?;
             host.shutdown(std::net::Shutdown::Both)
         });
         assert_told(&pending.answer(), "generatetoaddress");
@@ -148,6 +152,16 @@ fn lost_answer_of_a_call_that_the_host_makes_for_a_group_is_reported_as_4() {
         drop(held.recv().unwrap());
         assert_told(&pending.answer(), asked);
     }
+    // The node has the first of three blocks, and refuses the second before it looks at it.
+    let first = relay.hold("submitblock", Point::Reply);
+    let pending = client.begin_call("generatetoaddress", json!([3, ADDRESS]));
+    let first = first.recv().unwrap();
+    let second = relay.hold("submitblock", Point::Request);
+    first.pass();
+    second.recv().unwrap().answer(refuse_credentials);
+    let (code, told) = pending.refused();
+    assert!(code == -4 && told.starts_with("1 of 3 blocks were mined, then: "), "{told}");
+    until_answered(&mut client, "getmininginfo");
     // The node has executed the call, but the host cannot read its answer.
     relay.change_answers(|method, answer| {
         if method == "submitblock" {

@@ -1,6 +1,7 @@
 //! Payments of random wallets, funded by the host and by the bitcoind, whose wallets have the same descriptors and coins.
 //!
-//! `OUTRIGGER_SELECTIONS` sets how many wallets, `OUTRIGGER_SELECTIONS_SEED` seeds them.
+//! `OUTRIGGER_SELECTIONS` sets how many wallets, `OUTRIGGER_SELECTIONS_SEED` seeds them. Each payment locks some of the coins first, so that
+//! none has the same coins to choose from as another.
 
 use outrigger_tests::Client;
 use outrigger_tests::bitcoind::twin_named;
@@ -30,8 +31,6 @@ fn amount(numbers: &mut Numbers, digits: u64) -> u64 {
 struct Pair {
     ours: Client,
     theirs: Client,
-    /// The value of all coins, in satoshi.
-    value: u64,
 }
 
 impl Pair {
@@ -42,7 +41,7 @@ impl Pair {
         let mut theirs = twin_named(node, &mut ours, &name);
         let types: Vec<&str> = TYPES.into_iter().filter(|_| numbers.below(2) == 0).collect();
         let types = if types.is_empty() { vec!["bech32"] } else { types };
-        let (mut value, mut paid) = (0, Map::new());
+        let mut paid = Map::new();
         let mut fresh = |numbers: &mut Numbers| {
             let kind = types[usize::try_from(numbers.below(types.len() as u64)).unwrap()];
             let [address, same] =
@@ -51,9 +50,7 @@ impl Pair {
             address.as_str().unwrap().to_owned()
         };
         for _ in 0..1 + numbers.below(20) {
-            let satoshi = amount(numbers, 5);
-            value += satoshi;
-            paid.insert(fresh(numbers), json!(btc(satoshi)));
+            paid.insert(fresh(numbers), json!(btc(amount(numbers, 5))));
         }
         payer.call("sendmany", json!(["", paid]));
         // The host passes this call on, and so learns of the blocks at once.
@@ -61,22 +58,41 @@ impl Pair {
         // Pays some addresses again.
         let again: Map<String, Value> = paid.into_iter().filter(|_| numbers.below(3) == 0).collect();
         if !again.is_empty() {
-            let amounts =
-                again.values().map(|amount| amount.as_str().unwrap().replace('.', "").parse::<u64>().unwrap());
-            value += amounts.sum::<u64>();
             payer.call("sendmany", json!(["", again]));
             host.call("generatetoaddress", json!([1, ADDRESS]));
         }
-        Self { ours, theirs, value }
+        Self { ours, theirs }
+    }
+
+    /// Locks a random part of the coins, and unlocks the others. Returns the others' value in satoshi.
+    fn draw(&mut self, numbers: &mut Numbers) -> u64 {
+        let both = |pair: &mut Self, params: &Value| {
+            for client in [&mut pair.ours, &mut pair.theirs] {
+                client.call("lockunspent", params.clone());
+            }
+        };
+        both(self, &json!([true]));
+        let coins = self.ours.call("listunspent", json!([]));
+        let share = 1 + numbers.below(8);
+        let (locked, free): (Vec<&Value>, Vec<&Value>) =
+            coins.as_array().unwrap().iter().partition(|_| numbers.below(8) >= share);
+        let locked: Vec<Value> =
+            locked.into_iter().map(|coin| json!({"txid": coin["txid"], "vout": coin["vout"]})).collect();
+        if !locked.is_empty() {
+            both(self, &json!([false, locked]));
+        }
+        let satoshi = |coin: &Value| (coin["amount"].as_f64().unwrap() * 1e8).round() as u64;
+        free.into_iter().map(satoshi).sum()
     }
 
     /// The fees of a payment by host and node. None if the node refuses it. Where the node pays, the host must pay too.
     fn pay(&mut self, strangers: &[String], numbers: &mut Numbers) -> Option<[f64; 2]> {
+        let value = self.draw(numbers);
         let mut outputs = Map::new();
         let recipients = 1 + numbers.below(3);
         for _ in 0..recipients {
             let to = strangers[usize::try_from(numbers.below(strangers.len() as u64)).unwrap()].clone();
-            let satoshi = self.value * (1 + numbers.below(90)) / 100 / recipients;
+            let satoshi = value * (1 + numbers.below(90)) / 100 / recipients;
             outputs.insert(to, json!(btc(satoshi.max(600))));
         }
         let feerate = FEERATES[usize::try_from(numbers.below(FEERATES.len() as u64)).unwrap()];

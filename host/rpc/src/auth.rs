@@ -78,12 +78,8 @@ impl Caller {
     }
 
     /// The origin of a request's calls; `wallet` is the wallet in its path.
-    pub(super) fn origin(&self, wallet: Option<Arc<str>>) -> Origin {
-        Origin { wallet, ..self.origin.clone() }
-    }
-
-    pub fn may_call(&self, method: &str) -> bool {
-        self.origin.may_call(method)
+    pub(super) fn origin(self, wallet: Option<Arc<str>>) -> Origin {
+        Origin { wallet, ..self.origin }
     }
 }
 
@@ -144,7 +140,7 @@ impl RpcUser {
     }
 
     pub fn may_call(&self, method: &str) -> bool {
-        self.caller.may_call(method)
+        self.caller.origin.may_call(method)
     }
 
     /// The `rpcauth` entry; without a password only the name.
@@ -396,10 +392,10 @@ mod tests {
         let auth = Authenticator::default().with_user(bob).with_user(eve.allowing(["help".to_owned()]));
         assert_eq!(check(&auth, "bob:"), Ok("bob".to_owned()));
         let eve = auth.check(&basic("eve:x")).expect("eve");
-        assert!(eve.may_call("help"));
-        assert!(!eve.may_call("stop"));
+        assert!(eve.origin.may_call("help"));
+        assert!(!eve.origin.may_call("stop"));
         let bob = auth.check(&basic("bob:")).expect("bob");
-        assert!(bob.may_call("stop"));
+        assert!(bob.origin.may_call("stop"));
     }
 
     #[test]

@@ -23,6 +23,7 @@ use super::attempts::Attempts;
 use super::auth::{AuthenticationFailure, Authenticator, Caller};
 use super::body::{discard, is_chunked_alone, read_body};
 use super::client::Client;
+use super::dispatch::Origin;
 use super::envelope;
 use super::envelope::reply::{self, Reply};
 use super::figures::EdgeFigures;
@@ -128,16 +129,15 @@ impl<S: RpcService> Edge<S> {
         let (caller, wallet) = match admitted {
             Ok((caller, Target::Calls(wallet))) => (caller, wallet),
             Ok((caller, Target::WebSocket(wallet))) => {
-                let origin = caller.origin(wallet);
+                let (origin, tips) = (caller.origin(wallet), self.options.tips.clone());
+                let accepted = websocket::accept(&self.service, &self.limits, client, origin, head, tips);
                 // Boxed, so that not every connection reserves room for it.
-                let tips = self.options.tips.clone();
-                let accepted = websocket::accept(&self.service, &self.limits, client, caller, origin, head, tips);
                 return Box::pin(accepted).await;
             }
             Ok((caller, Target::Rest(rest))) => {
                 discard(body).await;
                 // Boxed, so that not every connection reserves room for it.
-                return Box::pin(get(&**rest, &caller, &head.uri)).await;
+                return Box::pin(get(&**rest, &caller.origin, &head.uri)).await;
             }
             Err(refusal) => {
                 if !head.headers.contains_key(EXPECT) {
@@ -150,7 +150,7 @@ impl<S: RpcService> Edge<S> {
             return RequestError::BodyTooLarge.into_response();
         }
         match read_body(&mut body, &self.limits).await {
-            Ok(body) => envelope::answer(&*self.service, &caller, wallet, body, &self.limits).await,
+            Ok(body) => envelope::answer(&*self.service, caller.origin(wallet), body, &self.limits).await,
             Err(refusal) => refusal.into_response(),
         }
     }
@@ -248,9 +248,9 @@ enum Target<'e> {
     Rest(&'e Arc<dyn Rest>),
 }
 
-async fn get(rest: &dyn Rest, caller: &Caller, uri: &Uri) -> Reply {
-    if !caller.may_call(REST_ENTRY) {
-        return envelope::forbidden(caller, REST_ENTRY);
+async fn get(rest: &dyn Rest, origin: &Origin, uri: &Uri) -> Reply {
+    if !origin.may_call(REST_ENTRY) {
+        return envelope::forbidden(origin, REST_ENTRY);
     }
     let answer = rest.get(uri.path_and_query().map_or_else(String::new, |path| path.as_str().to_owned())).await;
     let mut response = reply::whole(answer.status, vec![answer.body]);

@@ -20,7 +20,6 @@ use outrigger_values::{RpcError, RpcErrorCode};
 use serde_json::value::RawValue;
 use tokio::sync::Semaphore;
 
-use super::auth::Caller;
 use super::client::Client;
 use super::conversation::{Conversation, MAX_UNDER_WAY};
 use super::dispatch::{Failure, Origin};
@@ -62,7 +61,6 @@ pub(super) async fn accept<S: RpcService>(
     service: &Arc<S>,
     limits: &Limits,
     client: &Arc<Client>,
-    caller: Caller,
     origin: Origin,
     head: Parts,
     tips: Option<Tips>,
@@ -81,12 +79,12 @@ pub(super) async fn accept<S: RpcService>(
     let Ok(permit) = Arc::new(Semaphore::new(1)).acquire_owned().await else {
         return reply::text(StatusCode::BAD_REQUEST, "no permit");
     };
-    let (service, origin, caller) = (service.clone(), Arc::new(origin), Arc::new(caller));
+    let (service, origin) = (service.clone(), Arc::new(origin));
     let asking = Arc::new(Asking { service, limits: limits.clone(), client: client.clone(), origin });
     let methods = subscriptions::methods(asking.clone(), tips);
     let calls = RpcServiceBuilder::new().layer_fn(move |subscriptions| {
-        let (asking, caller, running) = (asking.clone(), caller.clone(), Semaphore::new(MAX_UNDER_WAY));
-        Calls(Arc::new(Shared { asking, caller, running, subscriptions }))
+        let (asking, running) = (asking.clone(), Semaphore::new(MAX_UNDER_WAY));
+        Calls(Arc::new(Shared { asking, running, subscriptions }))
     });
     let state = ConnectionState::new(stopped, 0, permit);
     match ws::connect(Request::from_parts(head, ()), config, methods, state, calls).await {
@@ -102,7 +100,6 @@ struct Calls<S>(Arc<Shared<S>>);
 
 struct Shared<S> {
     asking: Arc<Asking<S>>,
-    caller: Arc<Caller>,
     running: Semaphore,
     /// jsonrpsee's own service, with only the methods of subscriptions. A stopped connection drains until this is
     /// dropped.
@@ -112,8 +109,8 @@ struct Shared<S> {
 impl<S: RpcService> Shared<S> {
     /// Checks the user's list and the parameters.
     fn admit(&self, method: &str, request: &RpcRequest<'_>) -> Result<(), RpcError> {
-        if !self.caller.may_call(method) {
-            log_forbidden(&self.caller, method);
+        if !self.asking.origin.may_call(method) {
+            log_forbidden(&self.asking.origin, method);
             return Err(RpcError::internal("The user may not call this method"));
         }
         request.params.as_ref().map_or(Ok(()), |params| well_formed(params, &self.asking.limits))

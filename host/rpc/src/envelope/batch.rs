@@ -10,7 +10,6 @@ use jsonrpsee::core::middleware::{Batch, BatchEntry};
 use super::reply::{self, Reply, Writer};
 use super::request::{Element, RejectedRequest, Request};
 use super::{forbidden, rpc_request};
-use crate::auth::Caller;
 use crate::dispatch::{Answer, Failure};
 use crate::gateway::{RequestContext, RpcService};
 
@@ -22,13 +21,12 @@ const MAX_RUN_BYTES: usize = 1 << 20;
 /// element is executed, as in bitcoind.
 pub(super) async fn answer_batch<S: RpcService>(
     service: &S,
-    caller: &Caller,
     asked: &RequestContext,
     elements: &[Element<'_>],
 ) -> Reply {
     let mut requests = elements.iter().flatten();
-    if let Some(request) = requests.find(|request| !caller.may_call(&request.method)) {
-        return forbidden(caller, &request.method);
+    if let Some(request) = requests.find(|request| !asked.origin.may_call(&request.method)) {
+        return forbidden(&asked.origin, &request.method);
     }
     let mut writer = Writer::default();
     let mut separator = "[";

@@ -25,8 +25,7 @@ use tracing::field;
 use self::batch::answer_batch;
 use self::reply::{Reply, Writer, status_of};
 use self::request::{Dialect, Document, RejectedRequest, Request, read_document};
-use super::auth::Caller;
-use super::dispatch::Failure;
+use super::dispatch::{Failure, Origin};
 use super::gateway::{OVERLOADED, RequestContext, RpcService, UNKNOWN_METHOD};
 use super::limits::Limits;
 use outrigger_base::offload::read_offloaded;
@@ -44,20 +43,14 @@ pub fn count_calls(body: &[u8], limits: &Limits) -> usize {
     }
 }
 
-/// Answers the `body` of one HTTP request to `wallet`'s path.
-pub(super) async fn answer<S: RpcService>(
-    service: &S,
-    caller: &Caller,
-    wallet: Option<Arc<str>>,
-    body: Bytes,
-    limits: &Limits,
-) -> Reply {
-    let asked = RequestContext::of(Arc::new(caller.origin(wallet)), body.clone());
+/// Answers the `body` of one HTTP request.
+pub(super) async fn answer<S: RpcService>(service: &S, origin: Origin, body: Bytes, limits: &Limits) -> Reply {
+    let asked = RequestContext::of(Arc::new(origin), body.clone());
     let strict = service.refuses_other_versions();
     match read_offloaded(body.len(), || read_document(&body, limits, strict)) {
-        Ok(Document::Single(request)) => answer_single(service, caller, asked, request).await,
+        Ok(Document::Single(request)) => answer_single(service, asked, request).await,
         // Boxed, so that not every connection reserves room for a batch: few requests are batches.
-        Ok(Document::Batch(elements)) => Box::pin(answer_batch(service, caller, &asked, &elements)).await,
+        Ok(Document::Batch(elements)) => Box::pin(answer_batch(service, &asked, &elements)).await,
         Err(RejectedRequest { dialect, id, error }) => {
             let status = status_of(error.code);
             let mut writer = Writer::default();
@@ -67,14 +60,9 @@ pub(super) async fn answer<S: RpcService>(
     }
 }
 
-async fn answer_single<S: RpcService>(
-    service: &S,
-    caller: &Caller,
-    asked: RequestContext,
-    request: Request<'_>,
-) -> Reply {
-    if !caller.may_call(&request.method) {
-        return forbidden(caller, &request.method);
+async fn answer_single<S: RpcService>(service: &S, asked: RequestContext, request: Request<'_>) -> Reply {
+    if !asked.origin.may_call(&request.method) {
+        return forbidden(&asked.origin, &request.method);
     }
     let (dialect, id) = (request.dialect, request.id);
     let outcome = match service.call(rpc_request(asked, &request)).await {
@@ -98,16 +86,16 @@ async fn answer_single<S: RpcService>(
 }
 
 /// HTTP 403.
-pub(super) fn forbidden(caller: &Caller, method: &str) -> Reply {
-    log_forbidden(caller, method);
+pub(super) fn forbidden(origin: &Origin, method: &str) -> Reply {
+    log_forbidden(origin, method);
     reply::empty(StatusCode::FORBIDDEN)
 }
 
-pub(super) fn log_forbidden(caller: &Caller, method: &str) {
+pub(super) fn log_forbidden(origin: &Origin, method: &str) {
     let end = method.char_indices().nth(LOGGED_METHOD_CHARS).map_or(method.len(), |(end, _)| end);
-    let (user, method) = (&**caller.name(), method.get(..end).unwrap_or_default());
+    let (user, method) = (&*origin.user, method.get(..end).unwrap_or_default());
     tracing::warn!(
-        peer = caller.origin.peer.map(field::display),
+        peer = origin.peer.map(field::display),
         user,
         method,
         "RPC request for a method not allowed to the user"

@@ -96,7 +96,7 @@ async fn requests_of_methods_that_are_not_the_users_are_refused_with_403() {
         (r#"[{"method":"getblockcount"},{"method":"echo"}]"#, 403, 0),
     ];
     for (request, expected, executed) in rows {
-        let (status, _, calls) = ask_as(&eve, &Limits::default(), request.as_bytes()).await;
+        let (status, _, calls) = ask_as(&eve.origin, &Limits::default(), request.as_bytes()).await;
         assert_eq!((status, calls.len()), (expected, executed), "{request}");
     }
 }
@@ -127,7 +127,7 @@ async fn batch_elements_that_can_be_answered_together_are_in_runs() {
     let notified = r#"{"jsonrpc":"2.0","method":"echo"}"#;
     let count = r#"{"method":"getblockcount","id":2}"#;
     let body = format!("[{echo},{count},{echo},{notified},{echo},{count},{count},7,{echo}]");
-    let reply = answer(&service, &anyone(), None, body.into(), &Limits::default()).await;
+    let reply = answer(&service, anyone(), body.into(), &Limits::default()).await;
     let text = reply.into_body().collect().await.unwrap().to_bytes();
     let replies: Vec<serde_json::Value> = serde_json::from_slice(&text).unwrap();
     let results: Vec<String> = replies.iter().map(|reply| reply["result"].to_string()).collect();

@@ -8,7 +8,7 @@ async fn large_results_are_not_copied() {
         (r#"[{"method":"large","id":1}]"#, LARGE.len() + r#"[{"result":,"error":null,"id":1}]"#.len() + 1),
     ] {
         let body = Bytes::from(request);
-        let mut reply = answer(&service, &anyone(), None, body, &Limits::default()).await.into_body();
+        let mut reply = answer(&service, anyone(), body, &Limits::default()).await.into_body();
         assert_eq!(hyper::body::Body::size_hint(&reply).exact(), Some(expected as u64));
         let mut uncopied = false;
         while let Some(frame) = reply.frame().await {

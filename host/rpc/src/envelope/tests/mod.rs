@@ -40,15 +40,16 @@ impl Dispatch for Recorder {
     }
 }
 
-fn anyone() -> Caller {
-    Caller::unrestricted("alice")
+fn anyone() -> Origin {
+    Origin::of_user("alice")
 }
 
-async fn ask_as(caller: &Caller, limits: &Limits, body: &[u8]) -> (u16, String, Vec<Call>) {
+async fn ask_as(origin: &Origin, limits: &Limits, body: &[u8]) -> (u16, String, Vec<Call>) {
     let recorder = Arc::new(Recorder::default());
     let service = RpcServiceBuilder::new().service(Gateway::new(Arc::clone(&recorder)));
     let body = Bytes::copy_from_slice(body);
-    let reply = answer(&service, caller, Some(Arc::from("w")), body, limits).await;
+    let origin = Origin { wallet: Some(Arc::from("w")), ..origin.clone() };
+    let reply = answer(&service, origin, body, limits).await;
     let status = reply.status().as_u16();
     let text = reply.into_body().collect().await.expect("infallible").to_bytes();
     let text = String::from_utf8(text.to_vec()).expect("utf8");

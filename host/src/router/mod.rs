@@ -94,14 +94,14 @@ impl Router {
 
     /// Whether a call reads only a wallet that is already at the tip. It then does not wait for the node, and may run inline.
     fn finds_wallet_at_tip(&self, method: &MethodSpec, call: &Call) -> bool {
-        method.inline && method.wallet_only && self.wallets.stands_at_tip(wallet_of(call))
+        method.inline && method.wallet_only && self.wallets.stands_at_tip(call.origin.selected_wallet())
     }
 
     /// Whether an inline call may wait for plugins that sign for its wallet or approve its payments.
     fn asks_plugins(&self, lease: &Lease, method: &MethodSpec, call: &Call) -> bool {
         method.inline
             && lease.grants.iter().any(|grant| GUARDED.contains(&&*grant.service))
-            && self.wallets.asks_plugins(wallet_of(call))
+            && self.wallets.asks_plugins(call.origin.selected_wallet())
     }
 
     /// Lets a plugin pass on a call from its link, or make calls of its own.
@@ -266,11 +266,6 @@ impl Dispatch for Router {
             None => vec![Err(Failure::Overloaded); calls.len()],
         }
     }
-}
-
-/// The name of a call's wallet; `None` if the call means the only loaded wallet.
-fn wallet_of(call: &Call) -> Option<&str> {
-    call.origin.wallet.as_deref().or(call.origin.only_wallet.as_deref())
 }
 
 /// The context of a call's scope at a link.

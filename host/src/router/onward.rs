@@ -250,7 +250,7 @@ pub struct OnwardCall {
 impl Onward for OnwardCall {
     fn caller(&self) -> CallerInfo {
         let origin = &self.call.origin;
-        let wallet = origin.wallet.as_deref().or(origin.only_wallet.as_deref()).map(str::to_owned);
+        let wallet = origin.selected_wallet().map(str::to_owned);
         let before = self.call.through.split_last().map_or(&[][..], |(_, before)| before);
         CallerInfo { user: origin.user.to_string(), wallet, through: before.iter().map(ToString::to_string).collect() }
     }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use outrigger_plugins::MAX_LINKS;
 use outrigger_plugins::calls::Calls;
 use outrigger_plugins::pool::{Overloaded, lent};
-use outrigger_rpc::{Answer, Call, CallHere, Failure, Origin, PLUGIN_USER, Params};
+use outrigger_rpc::{Answer, Call, CallHere, Dispatch, Failure, Origin, PLUGIN_USER, Params};
 use outrigger_service::rpc::{CallerInfo, MAX_RESULT, RpcReply};
 use outrigger_service::wire::Blob;
 use outrigger_service::{ErrorKind, Result, Scope, ServiceError};
@@ -24,6 +24,7 @@ use outrigger_values::{RpcError, RpcErrorCode};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
+use super::Router;
 use crate::audit::AuditLog;
 
 /// The time limit of a call that a plugin makes outside of any client's call.
@@ -82,9 +83,7 @@ pub struct Front {
     /// The service with all layers, as for clients: it logs, counts and limits calls.
     pub service: Box<dyn Fn(Call) -> Answering + Send + Sync>,
     /// The router alone, which neither logs nor counts calls.
-    pub dispatch: Box<dyn Fn(Call) -> Answering + Send + Sync>,
-    /// Calls a function of the plugin with this id, which provides a service to the host.
-    pub provider: Box<dyn Fn(String, Call) -> Answering + Send + Sync>,
+    pub router: Arc<Router>,
     /// Records the verdicts of policies.
     pub audit: Option<Arc<AuditLog>>,
 }
@@ -264,7 +263,10 @@ impl Onward for OnwardCall {
         let params = params.map_or_else(|| self.call.params.clone(), |params| Params::from_bytes(params.0.into()));
         let call = Call { params, may_stream: false, ..self.call.clone() };
         self.asked.store(true, Ordering::SeqCst);
-        self.switchboard.wait(scope, |front| (front.dispatch)(call))
+        self.switchboard.wait(scope, |front| {
+            let router = front.router.clone();
+            Box::pin(async move { router.dispatch(call).await })
+        })
     }
 
     fn call(&self, scope: Scope, method: String, params: Blob) -> Result<RpcReply> {

@@ -117,8 +117,9 @@ impl Providers for Switchboard {
         let call = made_by(through, asked.method.clone(), params, origin.into());
         let until = self.calls.due(scope.0).and_then(|due| due.checked_sub(ANSWER_LEAD));
         let begin = |front: &Front| -> Answering {
-            let answering = (front.provider)(plugin.to_owned(), call);
-            let Some(until) = until else { return answering };
+            let (router, plugin) = (front.router.clone(), plugin.to_owned());
+            let answering = async move { router.provider(&plugin, call).await };
+            let Some(until) = until else { return Box::pin(answering) };
             Box::pin(async move {
                 let late = |_| Err(Failure::Rpc(RpcError::internal("it did not answer in time")));
                 tokio::time::timeout_at(until.into(), answering).await.unwrap_or_else(late)

@@ -50,8 +50,8 @@ use limits::check_limits;
 use log::{SetLog, init_log};
 use outrigger_plugins::{memory, trust};
 use outrigger_rpc::{
-    Authenticator, CookieFile, Dispatch, EdgeFigures, Gateway, ListenAddress, NetworkThreads, Rest, RpcUser,
-    STACK_BYTES, Server, ServerOptions, Workers, request_of,
+    Authenticator, CookieFile, EdgeFigures, Gateway, ListenAddress, NetworkThreads, Rest, RpcUser, STACK_BYTES, Server,
+    ServerOptions, Workers, request_of,
 };
 use parking_lot::Mutex;
 pub use parts::PLUGINS_FOLDER;
@@ -241,20 +241,12 @@ async fn serve(
             return Err(error);
         }
     };
-    let (router, providers) = (parts.router.clone(), parts.router.clone());
     parts.switchboard.connect(Front {
         service: Box::new(move |call| {
             let service = of_plugins.clone();
             Box::pin(async move { service.call(request_of(call)).await })
         }),
-        dispatch: Box::new(move |call| {
-            let router = router.clone();
-            Box::pin(async move { router.dispatch(call).await })
-        }),
-        provider: Box::new(move |plugin, call| {
-            let router = providers.clone();
-            Box::pin(async move { router.provider(&plugin, call).await })
-        }),
+        router: parts.router.clone(),
         audit: verdicts,
     });
     quotas.know(&parts.manager);

@@ -232,7 +232,7 @@ async fn serve(
         // This answers long polls and cancels long imports, so that the calls in progress can end.
         hub.stopping();
     }));
-    let parts = match assemble(&loaded, args, folder, frame).await {
+    let parts = match assemble(&loaded, args, folder, frame, edge).await {
         Ok(parts) => parts,
         Err(error) => {
             frame.stop.send_replace(true);
@@ -249,7 +249,7 @@ async fn serve(
         router: parts.router.clone(),
         audit: verdicts,
     });
-    quotas.know(&parts.manager);
+    quotas.know(&parts.standing.wallets);
     // Set once, only here.
     let _ = frame.reloading.set(Reloader {
         args: reload::arguments(args, &loaded.config.network),
@@ -258,15 +258,14 @@ async fn serve(
         quotas,
         set_log,
         audit,
-        registry: parts.registry.clone(),
+        registry: parts.standing.plugins.clone(),
         started: loaded.table()?,
         applied,
     });
     frame.gate.open(parts.router.clone());
-    let standing = standing(&parts, edge);
     // Set once, only here.
-    let _ = frame.standing.set(standing.clone());
-    let outcome = tell_metrics(&loaded, frame, standing).await;
+    let _ = frame.standing.set(parts.standing.clone());
+    let outcome = tell_metrics(&loaded, frame, parts.standing.clone()).await;
     match &outcome {
         Err(_) => {
             frame.stop.send_replace(true);
@@ -299,23 +298,16 @@ async fn serve(
 }
 
 /// Assembles the parts on a thread that may block.
-async fn assemble(loaded: &Arc<LoadedConfig>, args: &RunArgs, folder: &Path, frame: &Frame) -> Result<Parts, RunError> {
+async fn assemble(
+    loaded: &Arc<LoadedConfig>,
+    args: &RunArgs,
+    folder: &Path,
+    frame: &Frame,
+    edge: Arc<EdgeFigures>,
+) -> Result<Parts, RunError> {
     let (loaded, args, folder, frame) = (loaded.clone(), args.clone(), folder.to_owned(), frame.clone());
-    let assembled = tokio::task::spawn_blocking(move || Parts::assemble(&loaded, &args, &folder, &frame)).await;
+    let assembled = tokio::task::spawn_blocking(move || Parts::assemble(&loaded, &args, &folder, &frame, edge)).await;
     assembled.unwrap_or_else(|_| Err(RunError::Failed("the start ended without a result".to_owned())))
-}
-
-fn standing(parts: &Parts, edge: Arc<EdgeFigures>) -> Standing {
-    Standing {
-        node: parts.node.clone(),
-        wallets: parts.manager.clone(),
-        plugins: parts.registry.clone(),
-        pool: parts.pool.clone(),
-        stores: parts.stores.clone(),
-        backups: parts.backups.clone(),
-        edge,
-        passthrough: parts.router.passthrough().cloned(),
-    }
 }
 
 /// Opens the metrics port, if configured, and returns its address. The port closes when the runtime stops.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bitcoin::Network;
 use outrigger_base::nearest::suggestion;
-use outrigger_rpc::{Readiness, Tips};
+use outrigger_rpc::{EdgeFigures, Readiness, Tips};
 use outrigger_service::chain::Publication;
 use outrigger_service::events::Event;
 use outrigger_service::policy::POLICY;
@@ -22,7 +22,6 @@ use super::refusals::publish_error;
 use super::reload::{Reloading, arguments};
 use super::{RunError, configuration, failed, places, requirements};
 use crate::active::Active;
-use crate::backups::Figures;
 use crate::config::{BackendConfig, Config, LoadedConfig, Wallets, seconds};
 use crate::groups;
 use crate::hooks::Hooks;
@@ -132,15 +131,10 @@ impl Frame {
 
 /// The host's parts. They are stopped in [`Parts::stop`]'s order.
 pub struct Parts {
-    pub node: Arc<dyn Node>,
-    pub manager: Arc<WalletManager>,
-    pub registry: Arc<Registry>,
-    pub pool: Arc<Pool>,
+    /// The parts whose state metrics and `gethostinfo` tell.
+    pub standing: Standing,
     pub router: Arc<Router>,
     pub switchboard: Arc<Switchboard>,
-    pub stores: Arc<Stores>,
-    /// The figures of the backups, and the longest time between two backups in seconds; `None` without backups.
-    pub backups: Option<(Figures, u64)>,
 }
 
 impl Parts {
@@ -148,7 +142,13 @@ impl Parts {
     ///
     /// # Errors
     /// The failure of a part.
-    pub fn assemble(loaded: &LoadedConfig, args: &RunArgs, folder: &Path, frame: &Frame) -> Result<Self, RunError> {
+    pub fn assemble(
+        loaded: &LoadedConfig,
+        args: &RunArgs,
+        folder: &Path,
+        frame: &Frame,
+        edge: Arc<EdgeFigures>,
+    ) -> Result<Self, RunError> {
         let (config, hub) = (&loaded.config, &frame.hub);
         places::check_folders(config, folder)?;
         frame.gate.stage("Loading the chain…");
@@ -218,25 +218,27 @@ impl Parts {
             scopes,
             pool.clone(),
             config.rpc.max_long_calls(),
-            passthrough,
+            passthrough.clone(),
             manager.clone(),
             switchboard.clone(),
         ));
         router.watch().map_err(|error| failed("the watch over calls")(error.into()))?;
         let backups = backups::start(loaded, folder, &manager, &stores, executable)?;
-        Ok(Self { node, manager, registry, pool, router, switchboard, stores, backups })
+        let standing = Standing { node, wallets: manager, plugins: registry, pool, stores, backups, edge, passthrough };
+        Ok(Self { standing, router, switchboard })
     }
 
     /// Stops the parts: each before the parts on which it depends.
     pub fn stop(&self) {
-        self.registry.tell(&Event::ShuttingDown);
+        let Standing { node, wallets, plugins, pool, .. } = &self.standing;
+        plugins.tell(&Event::ShuttingDown);
         self.switchboard.disconnect();
-        self.registry.stop();
-        self.manager.shutdown();
-        if !self.pool.stop(POOL_PATIENCE) {
+        plugins.stop();
+        wallets.shutdown();
+        if !pool.stop(POOL_PATIENCE) {
             tracing::error!("some calls did not end; they end with the process");
         }
-        self.node.finish();
+        node.finish();
         tracing::info!("stopped");
     }
 }

@@ -70,30 +70,19 @@ const STARTING: &str = "The host is starting";
 const END_PATIENCE: Duration = Duration::from_secs(1);
 
 pub struct Builtins {
-    registry: Arc<Registry>,
-    started: Instant,
-    stop: watch::Sender<bool>,
+    pub registry: Arc<Registry>,
+    pub started: Instant,
+    /// Makes the host stop.
+    pub stop: watch::Sender<bool>,
     /// The calls in progress, including those of plugins.
-    active: Arc<Active>,
+    pub active: Arc<Active>,
     /// The node's methods, if calls are forwarded.
-    passthrough: Option<Arc<Passthrough>>,
-    reloading: Reloading,
-    standing: Arc<OnceLock<Standing>>,
+    pub passthrough: Option<Arc<Passthrough>>,
+    pub reloading: Reloading,
+    pub standing: Arc<OnceLock<Standing>>,
 }
 
 impl Builtins {
-    /// `stop` makes the host stop.
-    pub fn new(
-        registry: Arc<Registry>,
-        stop: watch::Sender<bool>,
-        active: Arc<Active>,
-        passthrough: Option<Arc<Passthrough>>,
-        reloading: Reloading,
-        standing: Arc<OnceLock<Standing>>,
-    ) -> Self {
-        Self { registry, started: Instant::now(), stop, active, passthrough, reloading, standing }
-    }
-
     /// The specification of one of the host's own methods.
     pub(super) fn spec(&self, method: &str) -> Option<Arc<MethodSpec>> {
         SPECS.iter().find(|spec| spec.name == method).cloned()

@@ -51,45 +51,25 @@ pub use startup_gate::StartupGate;
 const WATCH_INTERVAL: Duration = Duration::from_millis(500);
 
 pub struct Router {
-    registry: Arc<Registry>,
-    builtins: Builtins,
-    calls: Arc<Calls>,
-    scopes: Arc<Scopes>,
-    pool: Arc<Pool>,
+    pub registry: Arc<Registry>,
+    pub builtins: Builtins,
+    pub calls: Arc<Calls>,
+    pub scopes: Arc<Scopes>,
+    pub pool: Arc<Pool>,
     /// Places for concurrent long polls.
-    long: Semaphore,
-    absent: Absent,
-    /// `None` if calls are not forwarded to a node.
-    passthrough: Option<Arc<Passthrough>>,
-    wallets: Arc<WalletManager>,
-    switchboard: Arc<Switchboard>,
+    pub long: Semaphore,
+    pub absent: Absent,
+    /// Answers the methods that neither a plugin nor the host answers; `None` if calls are not forwarded to a node.
+    pub passthrough: Option<Arc<Passthrough>>,
+    pub wallets: Arc<WalletManager>,
+    pub switchboard: Arc<Switchboard>,
 }
 
 impl Router {
-    /// `max_long_calls` limits concurrent long polls. Methods that neither a plugin nor the host answers go to `passthrough`, if any.
-    pub fn new(
-        registry: Arc<Registry>,
-        builtins: Builtins,
-        calls: Arc<Calls>,
-        scopes: Arc<Scopes>,
-        pool: Arc<Pool>,
-        max_long_calls: usize,
-        passthrough: Option<Arc<Passthrough>>,
-        wallets: Arc<WalletManager>,
-        switchboard: Arc<Switchboard>,
-    ) -> Self {
-        let (long, absent) = (Semaphore::new(max_long_calls), Absent::default());
-        Self { registry, builtins, calls, scopes, pool, long, absent, passthrough, wallets, switchboard }
-    }
-
     /// The specification of a method; `None` if it is unknown.
     fn spec(&self, method: &str) -> Option<Arc<MethodSpec>> {
         let passed = || self.passthrough.as_ref().and_then(|node| node.spec(method));
         self.registry.spec(method).or_else(|| self.builtins.spec(method)).or_else(passed)
-    }
-
-    pub fn passthrough(&self) -> Option<&Arc<Passthrough>> {
-        self.passthrough.as_ref()
     }
 
     /// Whether a call reads only a wallet that is already at the tip. It then does not wait for the node, and may run inline.

@@ -20,7 +20,7 @@ impl Rest for PassedRest {
     fn get(&self, path: String) -> Pin<Box<dyn Future<Output = RestReply> + Send>> {
         let (router, meter) = (self.gate.router().cloned(), self.metrics.begin(REST_ENTRY, true));
         Box::pin(async move {
-            let reply = match router.as_ref().and_then(|router| router.passthrough()) {
+            let reply = match router.as_ref().and_then(|router| router.passthrough.as_ref()) {
                 Some(node) => node.rest(&path).await,
                 None => RestReply::text(StatusCode::SERVICE_UNAVAILABLE, "The host is starting"),
             };

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bitcoin::Network;
 use outrigger_base::nearest::suggestion;
@@ -13,7 +13,7 @@ use outrigger_service::policy::POLICY;
 use outrigger_service::provider::KEYS_PROVIDER;
 use outrigger_standard::release::{self, Deprecated};
 use outrigger_standard::work;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use super::RunArgs;
 use super::backend::Backend;
@@ -207,21 +207,28 @@ impl Parts {
         // Set once, only here.
         let _ = hub.wallets.set(manager.clone());
         let _ = hub.registry.set(registry.clone());
-        let (stop, active, reloading) = (frame.stop.clone(), frame.active.clone(), frame.reloading.clone());
-        let standing = frame.standing.clone();
-        let builtins = Builtins::new(registry.clone(), stop, active, passthrough.clone(), reloading, standing);
+        let builtins = Builtins {
+            registry: registry.clone(),
+            started: Instant::now(),
+            stop: frame.stop.clone(),
+            active: frame.active.clone(),
+            passthrough: passthrough.clone(),
+            reloading: frame.reloading.clone(),
+            standing: frame.standing.clone(),
+        };
         let pool = Arc::new(pool);
-        let router = Arc::new(Router::new(
-            registry.clone(),
+        let router = Arc::new(Router {
+            registry: registry.clone(),
             builtins,
             calls,
             scopes,
-            pool.clone(),
-            config.rpc.max_long_calls(),
-            passthrough.clone(),
-            manager.clone(),
-            switchboard.clone(),
-        ));
+            pool: pool.clone(),
+            long: Semaphore::new(config.rpc.max_long_calls()),
+            absent: Default::default(),
+            passthrough: passthrough.clone(),
+            wallets: manager.clone(),
+            switchboard: switchboard.clone(),
+        });
         router.watch().map_err(|error| failed("the watch over calls")(error.into()))?;
         let backups = backups::start(loaded, folder, &manager, &stores, executable)?;
         let standing = Standing { node, wallets: manager, plugins: registry, pool, stores, backups, edge, passthrough };

@@ -235,7 +235,7 @@ pub fn part(job: &str) -> ExitCode {
     match Session::open(job, &reporter) {
         Ok(session) => checks::run(check, &session),
         Err(error) => {
-            reporter.found(Finding::new(error));
+            reporter.tell(&Message::Found(Finding::new(error)));
             reporter.tell(&Message::Done(String::new()));
         }
     }

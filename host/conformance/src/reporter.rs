@@ -2,21 +2,19 @@
 //!
 //! The socket is the process's standard input, so that the plugin's output cannot get between the messages.
 
-use std::collections::HashSet;
 use std::io::Write;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
 use parking_lot::Mutex;
 
-use super::protocol::{Finding, Message, Step};
+use super::protocol::{Message, Step};
 
 /// The exit code when the tool has gone.
 const EXIT_ALONE: i32 = 3;
 
 pub struct Reporter {
     socket: Mutex<UnixStream>,
-    reported: Mutex<HashSet<(Option<String>, String)>>,
 }
 
 impl Reporter {
@@ -24,7 +22,7 @@ impl Reporter {
     /// Standard input cannot be taken over.
     pub fn new() -> std::io::Result<Self> {
         let socket = UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned()?);
-        Ok(Self { socket: Mutex::new(socket), reported: Mutex::default() })
+        Ok(Self { socket: Mutex::new(socket) })
     }
 
     /// Sends a message. Exits the process if the tool is gone.
@@ -34,14 +32,6 @@ impl Reporter {
         if socket.write_all(line.as_bytes()).is_err() {
             // The tool is gone, so nobody reads the messages.
             std::process::exit(EXIT_ALONE);
-        }
-    }
-
-    /// Reports a fault of the plugin, once per method.
-    pub fn found(&self, finding: Finding) {
-        let key = (finding.method.clone(), finding.what.clone());
-        if self.reported.lock().insert(key) {
-            self.tell(&Message::Found(finding));
         }
     }
 

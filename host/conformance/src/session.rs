@@ -142,7 +142,7 @@ impl<'r> Session<'r> {
     }
 
     pub fn found(&self, finding: Finding) {
-        self.reporter.found(finding);
+        self.reporter.tell(&Message::Found(finding));
     }
 
     /// Reports faults that the host has counted since the last check, for `call` unless other calls ran meanwhile.

@@ -7,11 +7,11 @@ use outrigger_kit::blocks::find_block;
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef};
 use outrigger_sdk::service::mempool::MempoolEntry;
 use outrigger_sdk::standard::{script_json, transaction_from_bytes};
-use outrigger_sdk::{Call, RpcError, amount, methods, typed};
+use outrigger_sdk::{Call, RpcError, amount, methods, params, typed};
 use serde_json::{Map, Value, json};
 
 use crate::ChainPlugin;
-use crate::blocks::{block_hash, block_not_available};
+use crate::blocks::block_not_available;
 use crate::filters::Connected;
 use crate::scan::Needles;
 use crate::statistics::check_in_main_chain;
@@ -139,7 +139,7 @@ impl ChainPlugin {
     ) -> Result<Value, RpcError> {
         let mut blocks = BTreeMap::new();
         for value in blockhashes {
-            let hash = block_hash(typed::text(value)?, "blockhash")?;
+            let hash = params::hash_text(typed::text(value)?, "blockhash")?;
             let info = find_block(call, BlockRef::Hash { hash })?;
             check_in_main_chain(&info)?;
             blocks.insert(info.height, info);

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use bitcoin::hashes::Hash;
-use bitcoin::{Block, BlockHash, Network, Transaction, TxOut};
+use bitcoin::{Block, Network, Transaction, TxOut};
 use outrigger_kit::blocks::{decode_header, find_block};
 use outrigger_sdk::script::parse::is_unspendable;
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef, Coin, SpentOutputs};
@@ -70,7 +69,7 @@ impl ChainPlugin {
 fn block_at(call: &Call<'_>, value: &Value) -> Result<BlockInfo, RpcError> {
     let chain = &call.host.chain;
     if !value.is_number() {
-        let hash = BlockHash::from_byte_array(params::hash_text(typed::text(value)?, "hash_or_height")?);
+        let hash = params::hash_text(typed::text(value)?, "hash_or_height")?;
         return find_block(call, BlockRef::Hash { hash });
     }
     let number: i32 = typed::integer(value)?;

@@ -2,10 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bitcoin::hashes::Hash;
 use bitcoin::{Block, BlockHash, CompactTarget, Network, Transaction};
 use outrigger_kit::blocks::{damaged, decode_header, find_block};
-use outrigger_sdk::params::{self, encode_hex};
+use outrigger_sdk::params::{encode_hex, hash_text};
 use outrigger_sdk::service::chain::{BlockRef, BlockState, ChainInfo, ChainTip, SpentOutputs};
 use outrigger_sdk::standard::{Spent, block_from_bytes, transaction_json_with, transaction_to_bytes, work};
 use outrigger_sdk::wire::Blob;
@@ -19,11 +18,6 @@ use crate::header::header_json;
 const MAX_TIP_AGE: u64 = 24 * 60 * 60;
 /// The largest mock time, in seconds: the limit of a 64-bit clock that counts nanoseconds.
 const MAX_MOCK_TIME: i64 = 9_223_372_036;
-
-/// Parses a block hash. Errors call the argument `name`.
-pub fn block_hash(text: &str, name: &str) -> Result<BlockHash, RpcError> {
-    Ok(BlockHash::from_byte_array(params::hash_text(text, name)?))
-}
 
 /// A verbosity: a number, or false for 0 and true for 1.
 pub fn verbosity(value: Option<&Value>, default: i32) -> Result<i32, RpcError> {
@@ -133,7 +127,7 @@ impl ChainPlugin {
         blockhash: &str,
         #[arg(default = true)] verbose: bool,
     ) -> Result<Value, RpcError> {
-        let info = find_block(call, BlockRef::Hash { hash: block_hash(blockhash, "hash")? })?;
+        let info = find_block(call, BlockRef::Hash { hash: hash_text(blockhash, "hash")? })?;
         if !verbose {
             return Ok(json!(encode_hex(&info.header)));
         }
@@ -157,7 +151,7 @@ impl ChainPlugin {
         blockhash: &str,
         #[arg(kind = "verbosity", alias = "verbose")] verbosity: Option<&Value>,
     ) -> Result<Value, RpcError> {
-        let hash = block_hash(blockhash, "blockhash")?;
+        let hash = hash_text(blockhash, "blockhash")?;
         let verbosity = self::verbosity(verbosity, 1)?;
         let info = find_block(call, BlockRef::Hash { hash })?;
         let raw = raw_block(call, hash)?;
@@ -213,7 +207,7 @@ impl ChainPlugin {
     /// 00000000c937983704a73af28acdec37b049d214adbda81d7e2a3dd146f6ed09
     #[method(category = "Blockchain", long_running)]
     fn invalidateblock(call: &Call<'_>, blockhash: &str) -> Result<(), RpcError> {
-        let info = find_block(call, BlockRef::Hash { hash: block_hash(blockhash, "blockhash")? })?;
+        let info = find_block(call, BlockRef::Hash { hash: hash_text(blockhash, "blockhash")? })?;
         Ok(call.host.chain.invalidate_block(call.scope, info.hash)?)
     }
 
@@ -228,7 +222,7 @@ impl ChainPlugin {
     /// 00000000c937983704a73af28acdec37b049d214adbda81d7e2a3dd146f6ed09
     #[method(category = "Blockchain", long_running)]
     fn reconsiderblock(call: &Call<'_>, blockhash: &str) -> Result<(), RpcError> {
-        let info = find_block(call, BlockRef::Hash { hash: block_hash(blockhash, "blockhash")? })?;
+        let info = find_block(call, BlockRef::Hash { hash: hash_text(blockhash, "blockhash")? })?;
         Ok(call.host.chain.reconsider_block(call.scope, info.hash)?)
     }
 

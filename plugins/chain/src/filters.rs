@@ -8,13 +8,13 @@ use bitcoin::bip158::{BlockFilter, FilterHeader};
 use bitcoin::hashes::Hash;
 use bitcoin::{Block, BlockHash, OutPoint, Script};
 use outrigger_kit::blocks::{damaged, decode_header, find_block};
-use outrigger_sdk::params::encode_hex;
+use outrigger_sdk::params::{encode_hex, hash_text};
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef, SpentOutputs};
 use outrigger_sdk::{Call, RpcError, methods};
 use serde_json::{Value, json};
 
 use crate::ChainPlugin;
-use crate::blocks::{block_hash, decode_block};
+use crate::blocks::decode_block;
 
 /// A cache of filter headers, with 64 bytes for each block. Each header commits to the previous one, so without the cache a call
 /// computes the filters of all earlier blocks.
@@ -98,7 +98,7 @@ impl ChainPlugin {
         blockhash: &str,
         #[arg(default = "basic")] filtertype: &str,
     ) -> Result<Value, RpcError> {
-        let hash = block_hash(blockhash, "blockhash")?;
+        let hash = hash_text(blockhash, "blockhash")?;
         check_filter_type(filtertype)?;
         let info = find_block(call, BlockRef::Hash { hash })?;
         let filter = filter(call, &info)?;

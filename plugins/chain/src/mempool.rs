@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use bitcoin::hashes::Hash;
 use bitcoin::{OutPoint, Txid};
 use outrigger_kit::spend::EstimateMode;
 use outrigger_sdk::params::{self, Type};
@@ -108,7 +107,7 @@ impl ChainPlugin {
     /// 1075db55d416d3ca199f55b6084e2115b9345e16c5cf302fc80e9d5fbf5d48d0
     #[method(category = "Blockchain")]
     fn getmempoolentry(call: &Call<'_>, txid: &str) -> Result<Value, RpcError> {
-        let txid = Txid::from_byte_array(params::hash_text(txid, "parameter 1")?);
+        let txid: Txid = params::hash_text(txid, "parameter 1")?;
         let entry = entry(call, txid)?;
         let mut entries = entries_json(call, &[&entry])?;
         Ok(entries.get_mut(txid.to_string()).map(Value::take).unwrap_or_default())
@@ -247,7 +246,7 @@ fn relatives(
     verbose: bool,
     next: impl Fn(&MempoolEntry) -> &Vec<Txid>,
 ) -> Result<Value, RpcError> {
-    let txid = Txid::from_byte_array(params::hash_text(txid, "parameter 1")?);
+    let txid = params::hash_text(txid, "parameter 1")?;
     let mut found: HashMap<Txid, MempoolEntry> = HashMap::new();
     let mut wanted = next(&entry(call, txid)?).clone();
     // Each generation takes one request.
@@ -320,7 +319,7 @@ fn outpoints(values: &[Value]) -> Result<Vec<OutPoint>, RpcError> {
         let txid = typed::member(object, "txid", Type::String)?;
         let vout = typed::member(object, "vout", Type::Number)?;
         typed::check_options(object, &[("txid", None), ("vout", None)])?;
-        let txid = Txid::from_byte_array(params::hash(txid, "txid")?);
+        let txid = params::hash(txid, "txid")?;
         let vout: i32 = typed::integer(vout)?;
         let negative = |_| RpcError::invalid_parameter("Invalid parameter, vout cannot be negative");
         Ok(OutPoint { txid, vout: u32::try_from(vout).map_err(negative)? })

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use bitcoin::hashes::Hash;
 use bitcoin::{BlockHash, MerkleBlock, OutPoint, Txid, consensus};
 use outrigger_kit::blocks::find_block;
 use outrigger_sdk::params::{self, encode_hex};
@@ -12,7 +11,7 @@ use outrigger_sdk::{Call, RpcError, methods, typed};
 use serde_json::Value;
 
 use crate::ChainPlugin;
-use crate::blocks::{block_hash, decode_block, raw_block};
+use crate::blocks::{decode_block, raw_block};
 use crate::transactions::decode_transaction;
 
 #[methods(category = "Blockchain")]
@@ -32,15 +31,15 @@ impl ChainPlugin {
         if txids.is_empty() {
             return Err(RpcError::invalid_parameter("Parameter 'txids' cannot be empty"));
         }
-        let mut wanted = BTreeSet::new();
+        let mut wanted: BTreeSet<Txid> = BTreeSet::new();
         for value in txids {
             let text = typed::text(value)?;
-            if !wanted.insert(Txid::from_byte_array(params::hash_text(text, "txid")?)) {
+            if !wanted.insert(params::hash_text(text, "txid")?) {
                 return Err(RpcError::invalid_parameter(format!("Invalid parameter, duplicated txid: {text}")));
             }
         }
         let hash = match blockhash {
-            Some(text) => find_block(call, BlockRef::Hash { hash: block_hash(text, "blockhash")? })?.hash,
+            Some(text) => find_block(call, BlockRef::Hash { hash: params::hash_text(text, "blockhash")? })?.hash,
             None => block_of(call, &wanted)?.ok_or_else(|| RpcError::not_found("Transaction not yet in block"))?,
         };
         let block = decode_block(&raw_block(call, hash)?, hash)?;

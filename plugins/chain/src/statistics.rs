@@ -3,11 +3,10 @@
 use outrigger_kit::blocks::{decode_header, find_block};
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef};
 use outrigger_sdk::standard::work;
-use outrigger_sdk::{Call, RpcError, methods, typed};
+use outrigger_sdk::{Call, RpcError, methods, params, typed};
 use serde_json::{Map, Value, json};
 
 use crate::ChainPlugin;
-use crate::blocks::block_hash;
 
 /// The default window of `getchaintxstats`: a month of blocks.
 const DEFAULT_WINDOW: u32 = 30 * 24 * 6;
@@ -17,7 +16,7 @@ const INDEXES: [&str; 2] = ["txindex", "basic block filter index"];
 /// The block that the argument `blockhash` names, or by default the best block.
 pub fn block_or_tip(call: &Call<'_>, blockhash: Option<&str>) -> Result<BlockInfo, RpcError> {
     let hash = match blockhash {
-        Some(text) => block_hash(text, "blockhash")?,
+        Some(text) => params::hash_text(text, "blockhash")?,
         None => call.host.chain.tip(call.scope)?.hash,
     };
     find_block(call, BlockRef::Hash { hash })

@@ -15,7 +15,7 @@ use outrigger_sdk::{Call, RpcError, RpcErrorCode, amount, methods, typed};
 use serde_json::{Map, Value, json};
 
 use crate::ChainPlugin;
-use crate::blocks::{self, block_hash, decode_block, raw_block};
+use crate::blocks::{self, decode_block, raw_block};
 use crate::header::confirmations;
 
 /// Marks a coin of an unconfirmed transaction, in place of a height.
@@ -42,7 +42,7 @@ impl ChainPlugin {
         #[arg(kind = "numeric")] n: &Value,
         #[arg(default = true)] include_mempool: bool,
     ) -> Result<Value, RpcError> {
-        let txid = Txid::from_byte_array(params::hash_text(txid, "txid")?);
+        let txid = params::hash_text(txid, "txid")?;
         let outpoint = OutPoint::new(txid, typed::integer(n)?);
         let Some(coin) = unspent(call, outpoint, include_mempool)? else {
             return Ok(Value::Null);
@@ -82,7 +82,7 @@ impl ChainPlugin {
         #[arg(kind = "verbosity", alias = "verbose")] verbosity: Option<&Value>,
         blockhash: Option<&str>,
     ) -> Result<Value, RpcError> {
-        let txid = Txid::from_byte_array(params::hash_text(txid, "parameter 1")?);
+        let txid: Txid = params::hash_text(txid, "parameter 1")?;
         let genesis = call.host.chain.block_info(call.scope, BlockRef::Height { height: 0 })?;
         if let Some(genesis) = &genesis
             && decode_header(genesis)?.merkle_root.to_byte_array() == txid.to_byte_array()
@@ -167,7 +167,7 @@ struct Found {
 
 /// Finds the transaction in the block that the client names.
 fn in_block(call: &Call<'_>, txid: Txid, blockhash: &str) -> Result<Found, RpcError> {
-    let hash = block_hash(blockhash, "parameter 3")?;
+    let hash = params::hash_text(blockhash, "parameter 3")?;
     let info = call.host.chain.block_info(call.scope, BlockRef::Hash { hash })?;
     let info = info.ok_or_else(|| RpcError::not_found("Block hash not found"))?;
     let block = decode_block(&raw_block(call, hash)?, hash)?;

@@ -7,11 +7,10 @@ use bitcoin::BlockHash;
 use outrigger_kit::waits::{Waiter, Waits, deadline};
 use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::chain::Tip;
-use outrigger_sdk::{Call, Host, Reply, RpcError, methods, typed};
+use outrigger_sdk::{Call, Host, Reply, RpcError, methods, params, typed};
 use serde_json::{Value, json};
 
 use crate::ChainPlugin;
-use crate::blocks::block_hash;
 
 /// The condition on the best block that ends a wait.
 #[derive(Clone, Copy)]
@@ -110,7 +109,7 @@ impl ChainPlugin {
     /// 00000000c937983704a73af28acdec37b049d214adbda81d7e2a3dd146f6ed09 1000
     #[method]
     fn waitforblock(&self, blockhash: &str, #[arg(kind = "numeric")] timeout: Option<&Value>, reply: Reply) {
-        let request = block_hash(blockhash, "blockhash").and_then(|hash| {
+        let request = params::hash_text(blockhash, "blockhash").and_then(|hash| {
             let timeout = timeout.map_or(Ok(0), typed::integer)?;
             Ok((Until::Block(hash), deadline(timeout)?))
         });

@@ -107,7 +107,7 @@ fn since(call: &Call<'_>, synced: Synced, given: Option<&str>) -> Result<Since, 
     let Some(given) = given.filter(|hash| !hash.is_empty()) else {
         return Ok(Since { block: None, fork: None });
     };
-    let hash = BlockHash::from_byte_array(hash_text(given, "blockhash")?);
+    let hash = hash_text(given, "blockhash")?;
     let (chain, scope) = (&call.host.chain, call.scope);
     let block = find_block(call, BlockRef::Hash { hash })?;
     let fork = chain.fork_point(scope, hash)?.ok_or_else(block_not_found)?;

@@ -1,7 +1,7 @@
 //! gettransaction, abandontransaction and setcomment.
 
 use bitcoin::hashes::Hash;
-use bitcoin::{Transaction, Txid, consensus};
+use bitcoin::{Transaction, consensus};
 use outrigger_sdk::amount::Saturating;
 use outrigger_sdk::methods::Json;
 use outrigger_sdk::params::hash_text;
@@ -40,7 +40,7 @@ impl HistoryPlugin {
         #[arg(default = false)] verbose: bool,
     ) -> Result<Json, RpcError> {
         let wallet = call.wallet()?;
-        let txid = Txid::from_byte_array(hash_text(txid, "txid")?);
+        let txid = hash_text(txid, "txid")?;
         let viewpoint = WalletViewpoint::of(call, &wallet, include_watchonly)?;
         let service = &call.host.wallet;
         let found = service.transactions(call.scope, vec![txid])?;
@@ -100,7 +100,7 @@ impl HistoryPlugin {
     #[method]
     fn abandontransaction(call: &Call<'_>, #[arg(kind = "hex")] txid: &str) -> Result<(), RpcError> {
         call.wallet()?;
-        let txid = Txid::from_byte_array(hash_text(txid, "txid")?);
+        let txid = hash_text(txid, "txid")?;
         call.host.pay.abandon(call.scope, txid).map_err(|error| match error.kind {
             ErrorKind::NotFound => unknown_transaction(),
             ErrorKind::Refused => RpcError::not_found("Transaction not eligible for abandonment"),
@@ -127,7 +127,7 @@ impl HistoryPlugin {
         comment_to: Option<&str>,
     ) -> Result<(), RpcError> {
         call.wallet()?;
-        let txid = Txid::from_byte_array(hash_text(txid, "txid")?);
+        let txid = hash_text(txid, "txid")?;
         for (key, text) in [("comment", comment), ("to", comment_to)] {
             let Some(text) = text else { continue };
             if text.len() > MAX_TEXT_LEN {

@@ -1,8 +1,6 @@
 //! importprunedfunds, which adds a transaction with a proof of its block, and removeprunedfunds.
 
-use bitcoin::Txid;
 use bitcoin::consensus::serialize;
-use bitcoin::hashes::Hash;
 use outrigger_sdk::params::{hash_text, hex};
 use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::service::chain::BlockRef;
@@ -69,7 +67,7 @@ impl ImportPlugin {
         if call.rules.deprecates_pruned_funds {
             return Err(RpcError::new(RpcErrorCode::METHOD_DEPRECATED, DEPRECATED));
         }
-        let txid = Txid::from_byte_array(hash_text(txid, "txid")?);
+        let txid = hash_text(txid, "txid")?;
         call.host.import.remove_transaction(call.scope, txid).map_err(|error| match error.kind {
             ErrorKind::NotFound => RpcError::wallet(format!("Transaction {txid} does not belong to this wallet")),
             _ => error.into(),

@@ -12,7 +12,7 @@ use bitcoin::consensus::serialize;
 use bitcoin::hashes::Hash;
 use bitcoin::{
     Amount, Block, BlockHash, CompactTarget, Network, OutPoint, ScriptBuf, Sequence, Target, Transaction, TxIn,
-    TxMerkleNode, TxOut, Txid, Witness, transaction,
+    TxMerkleNode, TxOut, Witness, transaction,
 };
 use outrigger_kit::descriptor::{Checksum, Descriptor};
 use outrigger_sdk::amount::Saturating;
@@ -245,13 +245,13 @@ fn descriptor_script(descriptors: &[Descriptor]) -> Result<ScriptBuf, RpcError> 
 
 /// Reads a transaction: the id of a mempool transaction, or hexadecimal.
 fn transaction_argument(host: &Host, text: &str) -> Result<Transaction, RpcError> {
-    let Ok(hash) = params::hash_text(text, "") else {
+    let Ok(txid) = params::hash_text(text, "") else {
         return sendable_from_hex(text).ok_or_else(|| {
             let message = format!("Transaction decode failed for {text}. Make sure the tx has at least one input.");
             RpcError::new(RpcErrorCode::DESERIALIZATION, message)
         });
     };
-    let found = host.mempool.transactions(Scope::NONE, vec![Txid::from_byte_array(hash)])?.pop().flatten();
+    let found = host.mempool.transactions(Scope::NONE, vec![txid])?.pop().flatten();
     let found = found.and_then(|found| transaction_from_bytes(&found.raw));
     found.ok_or_else(|| RpcError::not_found(format!("Transaction {text} not in mempool.")))
 }

@@ -1,7 +1,6 @@
 //! `getmininginfo`, `getnetworkhashps`, the priorities of transactions, and `preciousblock`.
 
-use bitcoin::hashes::Hash;
-use bitcoin::{BlockHash, CompactTarget, Network, SignedAmount, Txid};
+use bitcoin::{CompactTarget, Network, SignedAmount};
 use outrigger_kit::blocks::{decode_header, find_block};
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef};
 use outrigger_sdk::standard::policy::BLOCK_FEERATE;
@@ -117,7 +116,7 @@ impl MiningPlugin {
         #[arg(kind = "numeric")] dummy: &Value,
         #[arg(kind = "numeric")] fee_delta: &Value,
     ) -> Result<bool, RpcError> {
-        let txid = Txid::from_byte_array(params::hash_text(txid, "txid")?);
+        let txid = params::hash_text(txid, "txid")?;
         let fee_delta = params::int64(fee_delta)?;
         if !dummy.is_null() && dummy.as_f64() != Some(0.0) {
             let message = "Priority is no longer supported, dummy argument to prioritisetransaction must be 0.";
@@ -159,7 +158,7 @@ impl MiningPlugin {
     /// 00000000c937983704a73af28acdec37b049d214adbda81d7e2a3dd146f6ed09
     #[method(category = "Blockchain", long_running)]
     fn preciousblock(call: &Call<'_>, blockhash: &str) -> Result<(), RpcError> {
-        let hash = BlockHash::from_byte_array(params::hash_text(blockhash, "blockhash")?);
+        let hash = params::hash_text(blockhash, "blockhash")?;
         find_block(call, BlockRef::Hash { hash })?;
         call.host.chain.precious_block(call.scope, hash)?;
         Ok(())

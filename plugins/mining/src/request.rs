@@ -4,7 +4,6 @@
 //! refused at its end.
 
 use bitcoin::BlockHash;
-use bitcoin::hashes::Hash;
 use outrigger_sdk::service::ServiceError;
 use outrigger_sdk::{Call, Reply, RpcError, methods, params, typed};
 use serde_json::{Map, Value};
@@ -127,7 +126,7 @@ fn parse(object: Option<&Map<String, Value>>) -> Result<Request<'_>, RpcError> {
 /// Parses a long poll's id: the tip's hash and a decimal number. The number is 0 if the text has no leading digits.
 fn parse_long_poll_id(id: &str) -> Result<Wait, RpcError> {
     let (hash, number) = id.split_at_checked(HASH_CHARACTERS).unwrap_or((id, ""));
-    let tip = BlockHash::from_byte_array(params::hash_text(hash, "longpollid")?);
+    let tip = params::hash_text(hash, "longpollid")?;
     let digits = number.bytes().take_while(u8::is_ascii_digit).count();
     let sequence = number.get(..digits).and_then(|digits| digits.parse().ok()).unwrap_or(0);
     Ok(Wait::Template { tip, sequence })

@@ -1,7 +1,5 @@
 //! `psbtbumpfee`: the PSBT of a replacement with a higher fee.
 
-use bitcoin::Txid;
-use bitcoin::hashes::Hash;
 use bitcoin::secp256k1::rand::thread_rng;
 use outrigger_kit::psbt::Psbt;
 use outrigger_kit::services;
@@ -56,7 +54,7 @@ impl PsbtPlugin {
     #[method]
     fn psbtbumpfee(call: &Call<'_>, txid: &str, options: Option<&mut Map<String, Value>>) -> Result<Value, RpcError> {
         let wallet = call.wallet()?;
-        let txid = Txid::from_byte_array(hash_text(txid, "txid")?);
+        let txid = hash_text(txid, "txid")?;
         let mut options = options.map(std::mem::take);
         let version = take_version(call, options.as_mut())?;
         let mut replacement = replacement(options.map(Value::Object).as_ref(), call.network()?)?;

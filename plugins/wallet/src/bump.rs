@@ -1,7 +1,5 @@
 //! `bumpfee`: replaces an unconfirmed payment with a payment that has a higher fee.
 
-use bitcoin::Txid;
-use bitcoin::hashes::Hash;
 use bitcoin::secp256k1::rand::thread_rng;
 use outrigger_kit::spend::{replace, replacement};
 use outrigger_sdk::params::hash_text;
@@ -45,7 +43,7 @@ impl WalletPlugin {
                 "bumpfee is not available with wallets that have private keys disabled. Use psbtbumpfee instead.",
             ));
         }
-        let txid = Txid::from_byte_array(hash_text(txid, "txid")?);
+        let txid = hash_text(txid, "txid")?;
         let services = outrigger_kit::services(call);
         let settings = call.host.wallet.spend_settings(call.scope)?;
         let mut request = replacement(options, call.network()?)?;

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use bitcoin::hashes::Hash;
 use bitcoin::{OutPoint, Txid};
 use outrigger_kit::services;
 use outrigger_kit::spend::coins;
@@ -17,7 +16,7 @@ fn outpoint(value: &Value) -> Result<OutPoint, RpcError> {
     let entry = typed::object(value)?;
     let txid = typed::member(entry, "txid", Type::String)?;
     let vout = typed::member(entry, "vout", Type::Number)?;
-    let txid = Txid::from_byte_array(hash(txid, "txid")?);
+    let txid = hash(txid, "txid")?;
     let vout: i32 = typed::integer(vout)?;
     let vout =
         u32::try_from(vout).map_err(|_| RpcError::invalid_parameter("Invalid parameter, vout cannot be negative"))?;

@@ -2,13 +2,13 @@
 
 use bitcoin::hashes::Hash;
 use bitcoin::secp256k1::constants::PUBLIC_KEY_SIZE;
-use bitcoin::{Network, OutPoint, ScriptBuf, Txid, WPubkeyHash, Weight, Witness};
+use bitcoin::{Network, OutPoint, ScriptBuf, WPubkeyHash, Weight, Witness};
 use outrigger_descriptor::{Checksum, Descriptor};
 use outrigger_service::wallet::{AddressType, SolvingData};
 use outrigger_service::wire::Blob;
 use outrigger_standard::policy::MAX_STANDARD_WEIGHT;
 use outrigger_standard::{address, multisig};
-use outrigger_values::params::{Type, decode_hex, hash};
+use outrigger_values::params::{Type, decode_hex, hash_text};
 use outrigger_values::{FeeRate, RpcError, typed};
 use serde_json::{Map, Value};
 
@@ -216,8 +216,7 @@ pub fn read_max_depth(options: &Map<String, Value>, control: &mut CoinControl) -
 fn read_weights(weights: &[Value], control: &mut CoinControl) -> Result<(), RpcError> {
     for value in weights {
         let field = |name: &str| value.get(name).unwrap_or(&Value::Null);
-        typed::text(field("txid"))?;
-        let txid = Txid::from_byte_array(hash(field("txid"), "txid")?);
+        let txid = hash_text(typed::text(field("txid"))?, "txid")?;
         let number = |name: &str| match field(name) {
             number @ Value::Number(_) => Ok(number),
             _ => Err(invalid(&format!("Invalid parameter, missing {name} key"))),

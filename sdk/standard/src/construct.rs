@@ -4,10 +4,9 @@ use std::collections::HashSet;
 use std::ops::RangeInclusive;
 
 use bitcoin::absolute::LockTime;
-use bitcoin::hashes::Hash;
 use bitcoin::script::PushBytesBuf;
 use bitcoin::transaction::Version;
-use bitcoin::{Amount, Network, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness, opcodes};
+use bitcoin::{Amount, Network, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Witness, opcodes};
 use outrigger_values::{RpcError, RpcErrorCode, amount, params, typed};
 use serde_json::{Map, Value};
 
@@ -67,7 +66,7 @@ fn inputs(values: &[Value], lock_time: LockTime, replaceable: Option<bool>) -> R
 
 fn input(object: &Map<String, Value>, default: Sequence) -> Result<TxIn, RpcError> {
     let field = |name: &str| object.get(name).unwrap_or(&Value::Null);
-    let txid = Txid::from_byte_array(params::hash_text(typed::text(field("txid"))?, "txid")?);
+    let txid = params::hash_text(typed::text(field("txid"))?, "txid")?;
     if !field("vout").is_number() {
         return Err(invalid(", missing vout key"));
     }

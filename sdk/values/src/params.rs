@@ -15,6 +15,7 @@
 //! assert_eq!((error.code, error.message.as_str()), (RpcErrorCode::MISC, "JSON value is not a string as expected"));
 //! ```
 
+use bitcoin::hashes::Hash;
 use serde_json::Value;
 
 use crate::error::RpcError;
@@ -133,14 +134,14 @@ pub fn int32(value: &Value) -> Result<i32, RpcError> {
     i32::try_from(int64(value)?).map_err(|_| RpcError::misc("JSON integer out of range"))
 }
 
-/// A 32-byte hash in display order, as the argument `name`. Returns the bytes in internal order. Error -1 for another
-/// type, -8 for a wrong length or text that is not hexadecimal.
-pub fn hash(value: &Value, name: &str) -> Result<[u8; 32], RpcError> {
+/// A hash in display order, such as a txid, as the argument `name`. Error -1 for another type, -8 for a wrong length or text that is
+/// not hexadecimal.
+pub fn hash<H: Hash<Bytes = [u8; 32]>>(value: &Value, name: &str) -> Result<H, RpcError> {
     hash_text(text(value)?, name)
 }
 
 /// As [`hash`], for an argument that is known to be text.
-pub fn hash_text(text: &str, name: &str) -> Result<[u8; 32], RpcError> {
+pub fn hash_text<H: Hash<Bytes = [u8; 32]>>(text: &str, name: &str) -> Result<H, RpcError> {
     const LENGTH: usize = 64;
     if text.len() != LENGTH {
         let message = format!("{name} must be of length {LENGTH} (not {}, for '{text}')", text.len());
@@ -150,7 +151,7 @@ pub fn hash_text(text: &str, name: &str) -> Result<[u8; 32], RpcError> {
     let bytes = decode_hex(text).ok_or_else(not_hex)?;
     let mut bytes: [u8; 32] = bytes.try_into().map_err(|_| not_hex())?;
     bytes.reverse();
-    Ok(bytes)
+    Ok(H::from_byte_array(bytes))
 }
 
 /// Decodes the argument `name` from hexadecimal text. Error -8 for text that is empty or not hexadecimal, and for other types, whose
@@ -248,6 +249,7 @@ pub fn descriptor_range(value: &Value) -> Result<(u32, u32), RpcError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bitcoin::Txid;
     use serde_json::json;
 
     #[track_caller]
@@ -295,10 +297,13 @@ mod tests {
     #[test]
     fn hashes_are_read_in_display_order() {
         let text = "00".repeat(31) + "AB";
-        assert_eq!(hash(&json!(text), "txid").unwrap()[0], 0xab);
-        assert_eq!(message(hash(&json!("ab"), "txid")), "txid must be of length 64 (not 2, for 'ab')");
+        assert_eq!(hash::<Txid>(&json!(text), "txid").unwrap().to_byte_array()[0], 0xab);
+        assert_eq!(message(hash::<Txid>(&json!("ab"), "txid")), "txid must be of length 64 (not 2, for 'ab')");
         let bad = "zz".repeat(32);
-        assert_eq!(message(hash(&json!(bad), "txid")), format!("txid must be hexadecimal string (not '{bad}')"));
+        assert_eq!(
+            message(hash::<Txid>(&json!(bad), "txid")),
+            format!("txid must be hexadecimal string (not '{bad}')")
+        );
         assert_eq!(message(hex(&json!(""), "x")), "x must be hexadecimal string (not '')");
         assert_eq!(message(hex(&json!(7), "x")), "x must be hexadecimal string (not '')");
     }

@@ -14,7 +14,7 @@ mod tests;
 use std::str::from_utf8;
 
 use bitcoin::consensus::{deserialize, serialize};
-use bitcoin::{Network, Transaction};
+use bitcoin::{Network, Transaction, Txid};
 use outrigger_kit::descriptor::{Checksum, Descriptor};
 use outrigger_kit::psbt::Psbt;
 use outrigger_sdk::manifest::Manifest;
@@ -124,5 +124,5 @@ pub fn amount(bytes: &[u8]) {
         assert_eq!(outrigger_sdk::amount::from_json(&again), Ok(amount));
     }
     drop(outrigger_sdk::params::descriptor_range(&value));
-    drop(outrigger_sdk::params::hash(&value, "txid"));
+    drop(outrigger_sdk::params::hash::<Txid>(&value, "txid"));
 }

@@ -5,7 +5,6 @@
 use std::collections::{BTreeSet, HashMap};
 
 use bitcoin::consensus::deserialize;
-use bitcoin::hashes::Hash;
 use bitcoin::{Amount, OutPoint, Script, ScriptBuf, Transaction, TxOut, Txid};
 use outrigger_service::Host;
 use outrigger_service::{ErrorKind, Scope};
@@ -89,7 +88,7 @@ impl Prevouts {
         for (name, wanted) in [("scriptPubKey", Type::String), ("txid", Type::String), ("vout", Type::Number)] {
             typed::member(element, name, wanted)?;
         }
-        let txid = Txid::from_byte_array(params::hash(field("txid"), "txid")?);
+        let txid = params::hash(field("txid"), "txid")?;
         let vout = u32::try_from(params::int32(field("vout"))?).map_err(|_| undecodable("vout cannot be negative"))?;
         let outpoint = OutPoint { txid, vout };
         let script_pubkey = ScriptBuf::from_bytes(params::hex(field("scriptPubKey"), "scriptPubKey")?);

@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 
 use crate::ChainPlugin;
 
-fn parse(call: &Call<'_>, text: &str, need: Checksum) -> Result<Vec<Descriptor>, RpcError> {
+/// The descriptors of a text, in the syntax of the call's release.
+pub fn parse(call: &Call<'_>, text: &str, need: Checksum) -> Result<Vec<Descriptor>, RpcError> {
     let syntax = descriptor_syntax(&call.rules);
     let parsed = Descriptor::parse_as(text, call.network()?, need, syntax);
     parsed.map_err(|error| RpcError::not_found(error.to_string()))

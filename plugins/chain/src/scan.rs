@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use bitcoin::{Amount, OutPoint, Script, ScriptBuf};
 use outrigger_kit::blocks::find_block;
 use outrigger_kit::descriptor::{Checksum, DerivedKeys, Descriptor, ExpandError};
-use outrigger_kit::{descriptor_syntax, parallel, scan_object};
+use outrigger_kit::{parallel, scan_object};
 use outrigger_sdk::amount::{self, Saturating};
 use outrigger_sdk::params::{Type, encode_hex};
 use outrigger_sdk::service::chain::{BlockRef, FoundCoin, UnspentOutput};
@@ -16,6 +16,7 @@ use serde_json::{Map, Value, json};
 
 use crate::ChainPlugin;
 use crate::blocks::block_not_available;
+use crate::descriptors::parse;
 use crate::filters::{Connected, check_filter_type};
 
 /// The number of outputs that the host searches between two checks for an abort. A batch takes tens of milliseconds.
@@ -112,9 +113,7 @@ impl Needles {
         let mut needles = Self::default();
         for object in objects {
             let (text, range) = scan_object(object)?;
-            let descriptors =
-                Descriptor::parse_as(text, call.network()?, Checksum::Optional, descriptor_syntax(&call.rules));
-            let descriptors = descriptors.map_err(|error| RpcError::not_found(error.to_string()))?;
+            let descriptors = parse(call, text, Checksum::Optional)?;
             let ranged = descriptors.first().is_some_and(Descriptor::is_ranged);
             for descriptor in descriptors {
                 let added = needles.add(descriptor, if ranged { range.unwrap_or(DEFAULT_RANGE) } else { (0, 0) });

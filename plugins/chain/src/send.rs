@@ -79,7 +79,7 @@ impl ChainPlugin {
         #[arg(kind = "amount")] maxfeerate: Option<&Value>,
         #[arg(kind = "amount")] maxburnamount: Option<&Value>,
     ) -> Result<Txid, RpcError> {
-        let undecodable = || undecodable("TX decode failed. Make sure the tx has at least one input.");
+        let undecodable = || RpcError::undecodable("TX decode failed. Make sure the tx has at least one input.");
         let max_feerate = max_feerate(maxfeerate)?;
         let max_burn = max_burn(maxburnamount)?;
         let bytes = decode_hex(&hexstring).ok_or_else(undecodable)?;
@@ -209,10 +209,6 @@ impl ChainPlugin {
     }
 }
 
-fn undecodable(message: impl Into<String>) -> RpcError {
-    RpcError::new(RpcErrorCode::DESERIALIZATION, message)
-}
-
 fn check_package(texts: &[Value]) -> Result<(), RpcError> {
     if texts.is_empty() || texts.len() > MAX_PACKAGE {
         let message = format!("Array must contain between 1 and {MAX_PACKAGE} transactions.");
@@ -223,8 +219,9 @@ fn check_package(texts: &[Value]) -> Result<(), RpcError> {
 
 fn decode(text: &Value) -> Result<Transaction, RpcError> {
     let text = typed::text(text)?;
-    sendable_from_hex(text)
-        .ok_or_else(|| undecodable(format!("TX decode failed: {text} Make sure the tx has at least one input.")))
+    sendable_from_hex(text).ok_or_else(|| {
+        RpcError::undecodable(format!("TX decode failed: {text} Make sure the tx has at least one input."))
+    })
 }
 
 /// Adds the outcome for a transaction to its result. Returns false if its feerate is above `max_feerate`.

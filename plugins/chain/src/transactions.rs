@@ -11,7 +11,7 @@ use outrigger_sdk::standard::{
     Shown, Spent, script_json, transaction_from_bytes, transaction_from_params, transaction_json_with,
     transaction_to_bytes,
 };
-use outrigger_sdk::{Call, RpcError, RpcErrorCode, amount, methods, typed};
+use outrigger_sdk::{Call, RpcError, amount, methods, typed};
 use serde_json::{Map, Value, json};
 
 use crate::ChainPlugin;
@@ -146,7 +146,7 @@ impl ChainPlugin {
         #[arg(kind = "hex")] hexstring: String,
         iswitness: Option<bool>,
     ) -> Result<Json, RpcError> {
-        let undecodable = || RpcError::new(RpcErrorCode::DESERIALIZATION, "TX decode failed");
+        let undecodable = || RpcError::undecodable("TX decode failed");
         let bytes = params::decode_hex(&hexstring).filter(|bytes| !bytes.is_empty()).ok_or_else(undecodable)?;
         // Frees text and bytes early, because they may have many megabytes.
         drop(hexstring);

@@ -76,7 +76,7 @@ impl ImportPlugin {
 }
 
 fn undecodable() -> RpcError {
-    RpcError::new(RpcErrorCode::DESERIALIZATION, "TX decode failed. Make sure the tx has at least one input.")
+    RpcError::undecodable("TX decode failed. Make sure the tx has at least one input.")
 }
 
 fn block_not_in_chain() -> RpcError {

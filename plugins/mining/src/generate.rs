@@ -248,7 +248,7 @@ fn transaction_argument(host: &Host, text: &str) -> Result<Transaction, RpcError
     let Ok(txid) = params::hash_text(text, "") else {
         return sendable_from_hex(text).ok_or_else(|| {
             let message = format!("Transaction decode failed for {text}. Make sure the tx has at least one input.");
-            RpcError::new(RpcErrorCode::DESERIALIZATION, message)
+            RpcError::undecodable(message)
         });
     };
     let found = host.mempool.transactions(Scope::NONE, vec![txid])?.pop().flatten();

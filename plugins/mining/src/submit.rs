@@ -107,9 +107,9 @@ impl MiningPlugin {
 }
 
 fn undecodable_block() -> RpcError {
-    RpcError::new(RpcErrorCode::DESERIALIZATION, "Block decode failed")
+    RpcError::undecodable("Block decode failed")
 }
 
 fn undecodable_header() -> RpcError {
-    RpcError::new(RpcErrorCode::DESERIALIZATION, "Block header decode failed")
+    RpcError::undecodable("Block header decode failed")
 }

@@ -14,7 +14,7 @@ use outrigger_sdk::standard::transaction_from_params;
 use outrigger_sdk::{Call, RpcError, methods, typed};
 use serde_json::Value;
 
-use crate::{PsbtPlugin, read_psbt, undecodable};
+use crate::{PsbtPlugin, read_psbt};
 
 #[methods(category = "Rawtransactions", needs_tip = false)]
 impl PsbtPlugin {
@@ -75,11 +75,11 @@ impl PsbtPlugin {
         #[arg(kind = "numeric")] psbt_version: Option<&Value>,
     ) -> Result<String, RpcError> {
         let transaction = decode_hex(hexstring).and_then(|bytes| transaction_as(&bytes, iswitness));
-        let mut transaction = transaction.ok_or_else(|| undecodable("TX decode failed"))?;
+        let mut transaction = transaction.ok_or_else(|| RpcError::undecodable("TX decode failed"))?;
         for input in &mut transaction.input {
             let is_signed = !input.script_sig.is_empty() || !input.witness.is_empty();
             if is_signed && !permitsigdata {
-                return Err(undecodable("Inputs must not have scriptSigs and scriptWitnesses"));
+                return Err(RpcError::undecodable("Inputs must not have scriptSigs and scriptWitnesses"));
             }
             (input.script_sig, input.witness) = (ScriptBuf::new(), Witness::new());
         }

@@ -39,7 +39,7 @@ impl Plugin for PsbtPlugin {
 }
 
 fn read_psbt(call: &Call<'_>, text: &str) -> Result<Psbt, RpcError> {
-    Psbt::from_base64(text, &call.rules).map_err(|error| undecodable(error.to_string()))
+    Psbt::from_base64(text, &call.rules).map_err(|error| RpcError::undecodable(error.to_string()))
 }
 
 /// The version of a new PSBT: the argument, or the default of the release. `N` is the integer type with which bitcoind
@@ -58,8 +58,4 @@ where
 fn check_lock_time(psbt: &Psbt) -> Result<(), RpcError> {
     let impossible = || RpcError::new(RpcErrorCode::VERIFY, "The transaction cannot be valid");
     psbt.lock_time().map(drop).ok_or_else(impossible)
-}
-
-fn undecodable(message: impl Into<String>) -> RpcError {
-    RpcError::new(RpcErrorCode::DESERIALIZATION, message)
 }

@@ -23,7 +23,6 @@ use outrigger_sdk::wire::Blob;
 use outrigger_sdk::{Call, RpcError};
 
 use crate::provider::{Origins, Providers, SigningProvider};
-use crate::undecodable;
 
 /// The minimum number of inputs for another thread. The verification of an input takes about 50 us.
 const INPUTS_PER_BATCH: usize = 8;
@@ -104,7 +103,7 @@ pub fn is_complete(psbt: &Psbt) -> bool {
 }
 
 pub fn sighash_mismatch() -> RpcError {
-    undecodable("Specified sighash value does not match value stored in PSBT")
+    RpcError::undecodable("Specified sighash value does not match value stored in PSBT")
 }
 
 /// Compares the sighash type of `source` with the input's field and signatures, and returns whether they agree. If so, stores a type

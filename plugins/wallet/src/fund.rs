@@ -5,7 +5,7 @@ use outrigger_kit::spend::{CoinControl, fund_transaction};
 use outrigger_sdk::params::{Type, decode_hex, encode_hex};
 use outrigger_sdk::standard::decode::transaction_as;
 use outrigger_sdk::standard::transaction_to_bytes;
-use outrigger_sdk::{Call, RpcError, RpcErrorCode, amount, methods, typed};
+use outrigger_sdk::{Call, RpcError, amount, methods, typed};
 use serde_json::{Value, json};
 
 use crate::WalletPlugin;
@@ -62,8 +62,7 @@ impl WalletPlugin {
         // A long text is freed before the transaction is built.
         drop(hexstring);
         let transaction = bytes.and_then(|bytes| transaction_as(&bytes, iswitness));
-        let transaction =
-            transaction.ok_or_else(|| RpcError::new(RpcErrorCode::DESERIALIZATION, "TX decode failed"))?;
+        let transaction = transaction.ok_or_else(|| RpcError::undecodable("TX decode failed"))?;
         let options = match options {
             None => None,
             // Old clients pass only `includeWatching`, which has no effect in a descriptor wallet.

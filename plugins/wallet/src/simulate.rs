@@ -7,7 +7,7 @@ use outrigger_sdk::params::Type;
 use outrigger_sdk::service::wallet::{Ownership, ScriptInfo};
 use outrigger_sdk::sign::methods::Prevouts;
 use outrigger_sdk::standard::transaction_from_hex;
-use outrigger_sdk::{Call, RpcError, RpcErrorCode, amount, methods, typed};
+use outrigger_sdk::{Call, RpcError, amount, methods, typed};
 use serde_json::{Map, Value, json};
 
 use crate::{WalletPlugin, transactions};
@@ -72,9 +72,8 @@ impl WalletPlugin {
         };
         let (mut change, mut spent, mut created) = (0_i64, HashSet::new(), HashMap::new());
         for text in typed::array(rawtxs.unwrap_or(&Value::Null))? {
-            let transaction = transaction_from_hex(typed::text(text)?).ok_or_else(|| {
-                RpcError::new(RpcErrorCode::DESERIALIZATION, "Transaction hex string decoding failure.")
-            })?;
+            let transaction = transaction_from_hex(typed::text(text)?)
+                .ok_or_else(|| RpcError::undecodable("Transaction hex string decoding failure."))?;
             let known = Prevouts::look_up(call.host, call.scope, &transaction)?;
             let debits = debits(call, &transaction, least)?;
             for input in &transaction.input {

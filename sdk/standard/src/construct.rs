@@ -148,8 +148,7 @@ fn data_output(value: &Value) -> Result<TxOut, RpcError> {
         _ => String::new(),
     };
     let data = params::hex(&Value::String(text), "Data")?;
-    let data =
-        PushBytesBuf::try_from(data).map_err(|_| RpcError::new(RpcErrorCode::DESERIALIZATION, "TX decode failed"))?;
+    let data = PushBytesBuf::try_from(data).map_err(|_| RpcError::undecodable("TX decode failed"))?;
     let script_pubkey = ScriptBuf::builder().push_opcode(opcodes::all::OP_RETURN).push_slice(data).into_script();
     Ok(TxOut { value: Amount::ZERO, script_pubkey })
 }

@@ -138,6 +138,11 @@ impl RpcError {
         Self::new(RpcErrorCode::INVALID_ADDRESS_OR_KEY, message)
     }
 
+    /// Code -22: a transaction, block or previous output cannot be decoded.
+    pub fn undecodable(message: impl Into<String>) -> Self {
+        Self::new(RpcErrorCode::DESERIALIZATION, message)
+    }
+
     /// Code -32601: the plugin lacks a method of its manifest. `outrigger plugin check` finds it before a client does.
     pub fn no_method(method: &str) -> Self {
         Self::new(RpcErrorCode::METHOD_NOT_FOUND, format!("The plugin has no method {method}"))

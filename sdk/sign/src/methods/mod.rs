@@ -13,7 +13,6 @@ use bitcoin::{NetworkKind, ScriptBuf, Transaction, Txid};
 use serde_json::Value;
 
 pub use prevouts::Prevouts;
-use prevouts::undecodable;
 pub use result::SigningResult;
 
 use super::{
@@ -94,16 +93,16 @@ pub fn combine(
     wanted: &(dyn Fn() -> bool + Sync),
 ) -> Result<String, RpcError> {
     if rules.combines_copies_only && texts.len() < 2 {
-        return Err(undecodable("Missing transactions. At least two transactions required."));
+        return Err(RpcError::undecodable("Missing transactions. At least two transactions required."));
     }
     let mut transactions = Vec::new();
     for (number, text) in texts.iter().enumerate() {
         let transaction = sendable_from_hex(typed::text(text)?);
         transactions.push(transaction.ok_or_else(|| {
-            undecodable(format!("TX decode failed for tx {number}. Make sure the tx has at least one input."))
+            RpcError::undecodable(format!("TX decode failed for tx {number}. Make sure the tx has at least one input."))
         })?);
     }
-    let (first, others) = transactions.split_first().ok_or_else(|| undecodable("Missing transactions"))?;
+    let (first, others) = transactions.split_first().ok_or_else(|| RpcError::undecodable("Missing transactions"))?;
     if rules.combines_copies_only {
         let id = unsigned_txid(first);
         if let Some(other) = others.iter().position(|other| unsigned_txid(other) != id) {
@@ -153,7 +152,7 @@ impl Unsigned<'_> {
     /// Decodes the transaction. Without inputs, it has nothing to sign and no unambiguous serialisation.
     fn transaction(&self) -> Result<Transaction, RpcError> {
         let tx = transaction_from_hex(self.transaction).filter(|tx| !tx.input.is_empty());
-        tx.ok_or_else(|| undecodable("TX decode failed. Make sure the tx has at least one input."))
+        tx.ok_or_else(|| RpcError::undecodable("TX decode failed. Make sure the tx has at least one input."))
     }
 
     fn sighash(&self) -> Result<Sighash, RpcError> {

@@ -10,7 +10,7 @@ use outrigger_service::Host;
 use outrigger_service::{ErrorKind, Scope};
 use outrigger_standard::asm;
 use outrigger_values::params::{self, Type};
-use outrigger_values::{RpcError, RpcErrorCode, amount, typed};
+use outrigger_values::{RpcError, amount, typed};
 use serde_json::{Map, Value};
 
 use crate::{MAX_SPENT_SCRIPTS, SignError};
@@ -73,7 +73,7 @@ impl Prevouts {
         for element in prevtxs.unwrap_or_default() {
             let element = element
                 .as_object()
-                .ok_or_else(|| undecodable(r#"expected object with {"txid'","vout","scriptPubKey"}"#))?;
+                .ok_or_else(|| RpcError::undecodable(r#"expected object with {"txid'","vout","scriptPubKey"}"#))?;
             let script_pubkey = self.describe_one(element)?;
             if with_scripts && (script_pubkey.is_p2sh() || script_pubkey.is_p2wsh()) {
                 scripts.extend(given_scripts(element, &script_pubkey)?);
@@ -89,14 +89,17 @@ impl Prevouts {
             typed::member(element, name, wanted)?;
         }
         let txid = params::hash(field("txid"), "txid")?;
-        let vout = u32::try_from(params::int32(field("vout"))?).map_err(|_| undecodable("vout cannot be negative"))?;
+        let vout = u32::try_from(params::int32(field("vout"))?)
+            .map_err(|_| RpcError::undecodable("vout cannot be negative"))?;
         let outpoint = OutPoint { txid, vout };
         let script_pubkey = ScriptBuf::from_bytes(params::hex(field("scriptPubKey"), "scriptPubKey")?);
         if let Some(known) = self.0.get(&outpoint)
             && known.script_pubkey != script_pubkey
         {
             let (known, given) = (asm(&known.script_pubkey), asm(&script_pubkey));
-            return Err(undecodable(format!("Previous output scriptPubKey mismatch:\n{known}\nvs:\n{given}")));
+            return Err(RpcError::undecodable(format!(
+                "Previous output scriptPubKey mismatch:\n{known}\nvs:\n{given}"
+            )));
         }
         let value = match element.get("amount") {
             Some(value) => amount::from_json(value)?,
@@ -162,9 +165,4 @@ fn optional_text<'a>(element: &'a Map<String, Value>, name: &str) -> Result<Opti
 
 fn hex_script(element: &Map<String, Value>, name: &str) -> Result<ScriptBuf, RpcError> {
     params::hex(element.get(name).unwrap_or(&Value::Null), name).map(ScriptBuf::from_bytes)
-}
-
-/// Code -22: a transaction or one of its previous outputs cannot be decoded.
-pub(super) fn undecodable(message: impl Into<String>) -> RpcError {
-    RpcError::new(RpcErrorCode::DESERIALIZATION, message)
 }

@@ -27,15 +27,17 @@ mod waiting;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use outrigger_kit::waits::Waits;
 use outrigger_sdk::options::NoOptions;
 use outrigger_sdk::service::events::Event;
 use outrigger_sdk::{Host, Plugin, plugin};
 
 use crate::filters::FilterHeaders;
 use crate::scan::Scan;
-use crate::waiting::BlockWaits;
+use crate::waiting::{Until, answer_due};
 
 pub struct ChainPlugin {
     /// Whether the tip was ever recent. As in bitcoind, the initial block download ends only once.
@@ -43,7 +45,7 @@ pub struct ChainPlugin {
     coin_scan: Scan,
     block_scan: Scan,
     filter_headers: FilterHeaders,
-    waits: BlockWaits,
+    waits: Arc<Waits<Until>>,
 }
 
 #[plugin(
@@ -79,17 +81,17 @@ impl Plugin for ChainPlugin {
             coin_scan: Scan::default(),
             block_scan: Scan::default(),
             filter_headers: FilterHeaders::default(),
-            waits: BlockWaits::new(host),
+            waits: Waits::new(host, (), answer_due),
         })
     }
 
     fn cancel(&self, token: u64) {
-        self.waits.calls.cancel(token);
+        self.waits.cancel(token);
     }
 
     fn event(&self, event: Event) {
         match event {
-            Event::TipChanged { .. } => self.waits.answer_due(),
+            Event::TipChanged { .. } => self.waits.look(),
             Event::ShuttingDown => self.waits.close(),
             _ => {}
         }
@@ -102,6 +104,6 @@ impl Plugin for ChainPlugin {
     }
 
     fn stop(&self) {
-        self.waits.calls.end();
+        self.waits.end();
     }
 }

@@ -1,13 +1,12 @@
 //! Calls that wait for a block: `waitfornewblock`, `waitforblock` and `waitforblockheight`. The tip event answers them.
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use bitcoin::BlockHash;
 use outrigger_kit::waits::{Waiter, Waits, deadline};
 use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::chain::Tip;
-use outrigger_sdk::{Call, Host, Reply, RpcError, methods, params, typed};
+use outrigger_sdk::{Call, Reply, RpcError, methods, params, typed};
 use serde_json::{Value, json};
 
 use crate::ChainPlugin;
@@ -32,47 +31,14 @@ impl Until {
     }
 }
 
-/// The calls that wait for blocks.
-#[derive(Clone)]
-pub struct BlockWaits {
-    host: Host,
-    pub calls: Arc<Waits<Until>>,
-}
-
-impl BlockWaits {
-    pub fn new(host: Host) -> Self {
-        Self { calls: Waits::new(host.clone()), host }
-    }
-
-    /// Answers an invalid call at once, and any other call when its condition is met or its timeout expires.
-    fn answer(&self, request: Result<Request, RpcError>, reply: Reply) {
-        match request {
-            Ok((wanted, deadline)) => {
-                let waits = self.clone();
-                self.calls.keep(Waiter { reply, wanted, deadline }, move || waits.answer_due());
-                self.answer_due();
-            }
-            Err(error) => {
-                reply.fail(error);
-            }
-        }
-    }
-
-    /// Answers the calls whose condition is met or whose timeout has expired.
-    pub fn answer_due(&self) {
-        let tip = self.host.chain.tip(Scope::NONE);
-        // If the node cannot be read, the calls keep waiting.
-        let due = self.calls.take_due(|until| tip.as_ref().is_ok_and(|tip| until.is_met(tip)));
-        for waiter in due {
-            let tip = tip.as_ref().map(|tip| json!({"hash": tip.hash, "height": tip.height}));
-            waiter.reply.send(tip.map_err(|error| error.clone().into()));
-        }
-    }
-
-    /// Answers all calls with the current best block. Later calls do not wait.
-    pub fn close(&self) {
-        self.calls.close();
-        self.answer_due();
+/// Answers the calls whose condition is met or whose timeout has expired, with the current best block.
+pub fn answer_due(waits: &Waits<Until>) {
+    let tip = waits.host.chain.tip(Scope::NONE);
+    // If the node cannot be read, the calls keep waiting.
+    let due = waits.take_due(|until| tip.as_ref().is_ok_and(|tip| until.is_met(tip)));
+    for waiter in due {
+        let tip = tip.as_ref().map(|tip| json!({"hash": tip.hash, "height": tip.height}));
+        waiter.reply.send(tip.map_err(|error| error.clone().into()));
     }
 }
 
@@ -81,6 +47,19 @@ type Request = (Until, Option<Instant>);
 
 #[methods(category = "Blockchain", inline, long_running)]
 impl ChainPlugin {
+    /// Answers an invalid call at once, and any other call when its condition is met or its timeout expires.
+    fn wait(&self, request: Result<Request, RpcError>, reply: Reply) {
+        match request {
+            Ok((wanted, deadline)) => {
+                self.waits.keep(Waiter { reply, wanted, deadline });
+                self.waits.look();
+            }
+            Err(error) => {
+                reply.fail(error);
+            }
+        }
+    }
+
     /// Waits for another best block.
     ///
     /// * `timeout` - The timeout in milliseconds; 0 for none.
@@ -94,7 +73,7 @@ impl ChainPlugin {
     fn waitfornewblock(&self, call: &Call<'_>, #[arg(default = 0)] timeout: i32, reply: Reply) {
         let request =
             deadline(timeout).and_then(|deadline| Ok((Until::Other(call.host.chain.tip(call.scope)?.hash), deadline)));
-        self.waits.answer(request, reply);
+        self.wait(request, reply);
     }
 
     /// Waits until a block is the best one.
@@ -113,7 +92,7 @@ impl ChainPlugin {
             let timeout = timeout.map_or(Ok(0), typed::integer)?;
             Ok((Until::Block(hash), deadline(timeout)?))
         });
-        self.waits.answer(request, reply);
+        self.wait(request, reply);
     }
 
     /// Waits until the best chain has a height.
@@ -129,6 +108,6 @@ impl ChainPlugin {
     #[method]
     fn waitforblockheight(&self, height: i32, #[arg(default = 0)] timeout: i32, reply: Reply) {
         let request = deadline(timeout).map(|deadline| (Until::Height(height.into()), deadline));
-        self.waits.answer(request, reply);
+        self.wait(request, reply);
     }
 }

@@ -18,13 +18,16 @@ mod single;
 mod viewpoint;
 mod waiting;
 
+use std::sync::Arc;
+
+use outrigger_kit::waits::Waits;
 use outrigger_sdk::options::NoOptions;
 use outrigger_sdk::service::events::Event;
 use outrigger_sdk::{Host, Plugin, plugin};
-use waiting::LogWaits;
+use waiting::{Wanted, answer_due};
 
 pub struct HistoryPlugin {
-    waits: LogWaits,
+    waits: Arc<Waits<Wanted>>,
 }
 
 #[plugin(
@@ -38,16 +41,16 @@ pub struct HistoryPlugin {
 )]
 impl Plugin for HistoryPlugin {
     fn new(host: Host, _: NoOptions) -> Result<Self, String> {
-        Ok(Self { waits: LogWaits::new(host) })
+        Ok(Self { waits: Waits::new(host, (), |waits: &Waits<Wanted>| answer_due(waits, None)) })
     }
 
     fn cancel(&self, token: u64) {
-        self.waits.calls.cancel(token);
+        self.waits.cancel(token);
     }
 
     fn event(&self, event: Event) {
         match event {
-            Event::WalletLogged { wallet, .. } => self.waits.answer_due(Some(&wallet)),
+            Event::WalletLogged { wallet, .. } => answer_due(&self.waits, Some(&wallet)),
             Event::ShuttingDown => self.waits.close(),
             _ => {}
         }
@@ -58,7 +61,7 @@ impl Plugin for HistoryPlugin {
     }
 
     fn stop(&self) {
-        self.waits.calls.end();
+        self.waits.end();
     }
 }
 

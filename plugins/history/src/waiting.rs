@@ -33,53 +33,23 @@ pub struct Wanted {
     by_wallet: bool,
 }
 
-/// The calls that wait for log entries.
-#[derive(Clone)]
-pub struct LogWaits {
-    host: Host,
-    pub calls: Arc<Waits<Wanted>>,
-}
-
-impl LogWaits {
-    pub fn new(host: Host) -> Self {
-        Self { calls: Waits::new(host.clone()), host }
-    }
-
-    fn wait(&self, waiter: Waiter<Wanted>) {
-        let (token, wanted, waits) = (waiter.reply.token(), waiter.wanted.clone(), self.clone());
-        let closed = self.calls.keep(waiter, move || waits.answer_due(None));
-        // An entry may have arrived before the call was stored.
-        if (closed || !matches!(wanted.has_news(&self.host), Ok(false)))
-            && let Some(waiter) = self.calls.take(token)
-        {
-            waiter.reply.send_shared(wanted.answer(&self.host));
-        }
-    }
-
-    /// Answers the calls that have new entries, an error or a timeout. `wallet` limits the check to one wallet.
-    pub fn answer_due(&self, wallet: Option<&str>) {
-        let is_asked = |cursor: &&Cursor| wallet.is_none_or(|wallet| wallet == cursor.wallet);
-        let mut scopes = BTreeSet::new();
-        self.calls.each(|wanted| scopes.extend(wanted.cursors.iter().filter(is_asked).map(|cursor| cursor.scope.0)));
-        let last = |scope: u64| self.host.wallet.log(Scope(scope), u64::MAX, 1).map(|log| log.last);
-        let seen: HashMap<u64, _> = scopes.into_iter().map(|scope| (scope, last(scope))).collect();
-        // If a wallet cannot be read, the call's answer below is the error.
-        let is_met = |cursor: &Cursor| {
-            seen.get(&cursor.scope.0)
-                .is_some_and(|last| last.as_ref().is_ok_and(|last| *last > cursor.since) || last.is_err())
-        };
-        // Calls with the same cursors share an answer.
-        let mut answers = HashMap::new();
-        for Waiter { reply, wanted, .. } in self.calls.take_due(|wanted| wanted.cursors.iter().any(is_met)) {
-            let answer = answers.entry(wanted).or_insert_with_key(|wanted| wanted.answer(&self.host));
-            reply.send_shared(answer.clone());
-        }
-    }
-
-    /// Answers all calls. Later calls do not wait.
-    pub fn close(&self) {
-        self.calls.close();
-        self.answer_due(None);
+/// Answers the calls that have new entries, an error or a timeout. `wallet` limits the check to one wallet.
+pub fn answer_due(waits: &Waits<Wanted>, wallet: Option<&str>) {
+    let is_asked = |cursor: &&Cursor| wallet.is_none_or(|wallet| wallet == cursor.wallet);
+    let mut scopes = BTreeSet::new();
+    waits.each(|wanted| scopes.extend(wanted.cursors.iter().filter(is_asked).map(|cursor| cursor.scope.0)));
+    let last = |scope: u64| waits.host.wallet.log(Scope(scope), u64::MAX, 1).map(|log| log.last);
+    let seen: HashMap<u64, _> = scopes.into_iter().map(|scope| (scope, last(scope))).collect();
+    // If a wallet cannot be read, the call's answer below is the error.
+    let is_met = |cursor: &Cursor| {
+        seen.get(&cursor.scope.0)
+            .is_some_and(|last| last.as_ref().is_ok_and(|last| *last > cursor.since) || last.is_err())
+    };
+    // Calls with the same cursors share an answer.
+    let mut answers = HashMap::new();
+    for Waiter { reply, wanted, .. } in waits.take_due(|wanted| wanted.cursors.iter().any(is_met)) {
+        let answer = answers.entry(wanted).or_insert_with_key(|wanted| wanted.answer(&waits.host));
+        reply.send_shared(answer.clone());
     }
 }
 
@@ -157,6 +127,17 @@ impl Wanted {
 
 #[methods(category = "Wallet")]
 impl HistoryPlugin {
+    fn wait(&self, waiter: Waiter<Wanted>) {
+        let (waits, token, wanted) = (&self.waits, waiter.reply.token(), waiter.wanted.clone());
+        let closed = waits.keep(waiter);
+        // An entry may have arrived before the call was stored.
+        if (closed || !matches!(wanted.has_news(&waits.host), Ok(false)))
+            && let Some(waiter) = waits.take(token)
+        {
+            waiter.reply.send_shared(wanted.answer(&waits.host));
+        }
+    }
+
     /// Waits for entries in the logs of wallets: what happened to their transactions. An entry's kind is seen
     /// (unconfirmed), confirmed, deep (6 confirmations), reorganised (its block left the chain), conflicted (by a
     /// block), replaced (in the mempool), abandoned or removed. Pass next as the next call's since.
@@ -187,7 +168,7 @@ impl HistoryPlugin {
             Ok((wanted, deadline, answer))
         });
         match begun {
-            Ok((wanted, deadline, None)) => self.waits.wait(Waiter { reply, wanted, deadline }),
+            Ok((wanted, deadline, None)) => self.wait(Waiter { reply, wanted, deadline }),
             Ok((.., Some(answer))) => {
                 reply.send_shared(Ok(answer));
             }

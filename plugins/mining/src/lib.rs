@@ -22,7 +22,7 @@ use outrigger_sdk::options::PluginOptions;
 use outrigger_sdk::service::events::Event;
 use outrigger_sdk::{Host, Plugin, RpcError, plugin};
 
-use crate::longpoll::LongPolls;
+use crate::longpoll::{LongPolls, State, answer_due};
 use crate::template::Templates;
 
 pub struct MiningPlugin {
@@ -72,25 +72,26 @@ impl Plugin for MiningPlugin {
 
     fn new(host: Host, options: Options) -> Result<Self, String> {
         let templates = Arc::new(Templates::default());
-        let first = seconds(options.longpoll_mempool_wait_seconds);
+        let first_wait = seconds(options.longpoll_mempool_wait_seconds);
         // Without a pause, the checks would keep a CPU busy.
         let repeat = seconds(options.longpoll_mempool_repeat_seconds).max(Duration::from_secs(1));
-        let polls = LongPolls::new(host, templates.clone(), first, repeat);
+        let state = State { templates: templates.clone(), first_wait, repeat, stopping: AtomicBool::new(false) };
+        let polls = LongPolls::new(host, state, answer_due);
         Ok(Self { templates, polls, stopping: AtomicBool::new(false) })
     }
 
     fn cancel(&self, token: u64) {
         // Mining calls check for their cancellation themselves.
-        self.polls.calls.cancel(token);
+        self.polls.cancel(token);
     }
 
     fn event(&self, event: Event) {
         match event {
             // The event may be outdated, and calls that watch a newer tip must continue to wait.
-            Event::TipChanged { .. } => self.polls.answer_due(),
+            Event::TipChanged { .. } => self.polls.look(),
             Event::ShuttingDown => {
-                self.stopping.store(true, Ordering::Relaxed);
-                self.polls.close(true);
+                self.polls.state.stopping.store(true, Ordering::Relaxed);
+                self.quiesce();
             }
             _ => {}
         }
@@ -98,10 +99,10 @@ impl Plugin for MiningPlugin {
 
     fn quiesce(&self) {
         self.stopping.store(true, Ordering::Relaxed);
-        self.polls.close(false);
+        self.polls.close();
     }
 
     fn stop(&self) {
-        self.polls.calls.end();
+        self.polls.end();
     }
 }

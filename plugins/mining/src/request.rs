@@ -9,7 +9,7 @@ use outrigger_sdk::{Call, Reply, RpcError, methods, params, typed};
 use serde_json::{Map, Value};
 
 use crate::MiningPlugin;
-use crate::longpoll::{Watched, segwit_missing};
+use crate::longpoll::{self, Watched, segwit_missing};
 use crate::submit::propose;
 
 /// The length of the block hash at the start of a long poll's id, in characters.
@@ -71,7 +71,9 @@ impl MiningPlugin {
             }
         };
         match wait.map(|wait| self.watched(call, wait)) {
-            Some(Ok(Some((tip, sequence)))) => self.polls.wait(reply, Watched { tip, sequence, knows_segwit }),
+            Some(Ok(Some((tip, sequence)))) => {
+                longpoll::wait(&self.polls, reply, Watched { tip, sequence, knows_segwit })
+            }
             Some(Err(error)) => {
                 reply.fail(error);
             }

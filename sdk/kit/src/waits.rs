@@ -35,32 +35,41 @@ struct Calls<W> {
 }
 
 /// The waiting calls of a plugin.
-pub struct Waits<W> {
-    host: Host,
+pub struct Waits<W, S = ()> {
+    /// The plugin's services.
+    pub host: Host,
+    /// Other data for answers.
+    pub state: S,
+    look: fn(&Self),
     calls: Mutex<Calls<W>>,
     changed: Condvar,
 }
 
-impl<W: Send + 'static> Waits<W> {
-    /// Without waiting calls.
-    pub fn new(host: Host) -> Arc<Self> {
+impl<W: Send + 'static, S: Send + Sync + 'static> Waits<W, S> {
+    /// Without waiting calls. `look` takes and answers the calls that are due.
+    pub fn new(host: Host, state: S, look: fn(&Self)) -> Arc<Self> {
         let calls = Calls { waiting: HashMap::new(), closed: false, ended: false, thread: None };
-        Arc::new(Self { host, calls: Mutex::new(calls), changed: Condvar::new() })
+        Arc::new(Self { host, state, look, calls: Mutex::new(calls), changed: Condvar::new() })
+    }
+
+    /// Answers the calls that are due.
+    pub fn look(&self) {
+        (self.look)(self);
     }
 
     fn lock(&self) -> MutexGuard<'_, Calls<W>> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a call. The thread calls `look`, which takes and answers the calls that are due. The caller must also call `look` once, since
-    /// the call may have become due before it was added. Returns whether calls can no longer wait ([`Waits::close`]).
-    pub fn keep(self: &Arc<Self>, waiter: Waiter<W>, look: impl Fn() + Send + 'static) -> bool {
+    /// Adds a call. The caller must then check it once, since it may have become due before it was added. Returns whether calls can no
+    /// longer wait ([`Waits::close`]).
+    pub fn keep(self: &Arc<Self>, waiter: Waiter<W>) -> bool {
         let mut calls = self.lock();
         let has_deadline = waiter.deadline.is_some();
         calls.waiting.insert(waiter.reply.token(), waiter);
         if calls.thread.is_none() && !calls.closed {
             let waits = self.clone();
-            match std::thread::Builder::new().name("waits".into()).spawn(move || waits.run(&look)) {
+            match std::thread::Builder::new().name("waits".into()).spawn(move || waits.run()) {
                 Ok(thread) => calls.thread = Some(thread),
                 Err(error) => self.host.log(Level::Warn, format!("cannot start the thread for waiting calls: {error}")),
             }
@@ -99,9 +108,10 @@ impl<W: Send + 'static> Waits<W> {
         drop(self.take(token));
     }
 
-    /// Makes all calls due, also later ones. The caller must then take and answer them.
+    /// Makes all calls due, also later ones, and answers them.
     pub fn close(&self) {
         self.lock().closed = true;
+        self.look();
     }
 
     /// Ends the thread.
@@ -118,7 +128,7 @@ impl<W: Send + 'static> Waits<W> {
         }
     }
 
-    fn run(&self, look: &dyn Fn()) {
+    fn run(&self) {
         let mut calls = self.lock();
         while !calls.ended {
             if calls.waiting.is_empty() {
@@ -133,7 +143,7 @@ impl<W: Send + 'static> Waits<W> {
             }
             drop(calls);
             // The thread must survive a panic, because no other thread checks the timeouts.
-            if catch_unwind(AssertUnwindSafe(look)).is_err() {
+            if catch_unwind(AssertUnwindSafe(|| self.look())).is_err() {
                 self.host.log(Level::Error, "the check of the waiting calls panicked");
             }
             calls = self.lock();

@@ -18,10 +18,6 @@ fn history_rpcs_refuse_bad_arguments_in_order() {
     let host = StubHost::new();
     host.wallet.set(Some(WalletState::empty("w")));
     let plugin: TestPlugin<HistoryPlugin> = host.start(json!({}));
-    let check = |method: &str, arguments: Value, code: i32, message: &str| {
-        let error = plugin.call(method, arguments.clone()).unwrap_err();
-        assert_eq!((error.code.0, error.message.as_str()), (code, message), "{method} {arguments}");
-    };
     let (unknown, long) = ("ab".repeat(32), "x".repeat(16_385));
     for (method, arguments, code, message) in [
         ("gettransaction", json!([unknown]), -5, "Invalid or non-wallet transaction id"),
@@ -48,7 +44,7 @@ fn history_rpcs_refuse_bad_arguments_in_order() {
         ("waitevents", json!([0, 0, ["w", "other"]]), -18, "Requested wallet does not exist or is not loaded"),
         ("waitevents", json!([0, 0, []]), -8, "A call names between 1 and 1000 wallets"),
     ] {
-        check(method, arguments, code, message);
+        plugin.refuses(method, &[(arguments, code, message)]);
     }
     host.wallet.set(None);
     assert_eq!(plugin.call("gettransaction", json!([unknown])).unwrap_err().code.0, -18);

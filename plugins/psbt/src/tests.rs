@@ -4,7 +4,7 @@ use bitcoin::hashes::Hash;
 use bitcoin::{Amount, OutPoint, ScriptBuf, TxOut, Txid};
 use outrigger_sdk::service::chain::Coin;
 use outrigger_sdk::testing::{StubHost, TestPlugin};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::PsbtPlugin;
 
@@ -21,22 +21,13 @@ fn start() -> (StubHost, TestPlugin<PsbtPlugin>) {
     (host, plugin)
 }
 
-#[track_caller]
-fn check_refusals(plugin: &TestPlugin<PsbtPlugin>, method: &str, refusals: &[(Value, i32, &str)]) {
-    for (params, code, message) in refusals {
-        let error = plugin.call(method, params.clone()).unwrap_err();
-        assert_eq!((error.code.0, error.message.as_str()), (*code, *message), "{method} {params}");
-    }
-}
-
 #[test]
 fn psbt_rpcs_refuse_bad_arguments() {
     let (_host, plugin) = start();
     let psbt = plugin.call("converttopsbt", json!([TRANSACTION])).unwrap();
     let other = plugin.call("createpsbt", json!([[], {"data": "00"}])).unwrap();
     let twice = format!("Input {}:1 exists in multiple PSBTs", "07".repeat(32));
-    check_refusals(
-        &plugin,
+    plugin.refuses(
         "decodepsbt",
         &[
             (json!(["!"]), -22, "TX decode failed invalid base64"),
@@ -44,8 +35,7 @@ fn psbt_rpcs_refuse_bad_arguments() {
             (json!(["AAAAAAAA"]), -22, "TX decode failed Invalid PSBT magic bytes: iostream error"),
         ],
     );
-    check_refusals(
-        &plugin,
+    plugin.refuses(
         "combinepsbt",
         &[
             (json!([[]]), -8, "Parameter 'txs' cannot be empty"),
@@ -53,13 +43,11 @@ fn psbt_rpcs_refuse_bad_arguments() {
             (json!([[5]]), -3, "JSON value of type number is not of expected type string"),
         ],
     );
-    check_refusals(
-        &plugin,
+    plugin.refuses(
         "joinpsbts",
         &[(json!([[psbt]]), -8, "At least two PSBTs are required to join PSBTs."), (json!([[psbt, psbt]]), -8, &twice)],
     );
-    check_refusals(
-        &plugin,
+    plugin.refuses(
         "descriptorprocesspsbt",
         &[
             (json!([psbt, [5]]), -8, "Scan object needs to be either a string or an object"),
@@ -68,8 +56,7 @@ fn psbt_rpcs_refuse_bad_arguments() {
         ],
     );
     let signed = TRANSACTION.replace("0100000000ffffffff", "010000000151ffffffff");
-    check_refusals(
-        &plugin,
+    plugin.refuses(
         "converttopsbt",
         &[
             (json!(["00"]), -22, "TX decode failed"),

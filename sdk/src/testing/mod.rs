@@ -69,7 +69,7 @@ use outrigger_service::events::Event;
 use outrigger_service::log::Level;
 use outrigger_service::{Events, Host, Log, Result as ServiceResult, Scope};
 use outrigger_standard::release::{Deprecated, PRESENT, Rules};
-use outrigger_values::error::RpcError;
+use outrigger_values::error::{RpcError, RpcErrorCode};
 use outrigger_values::params::Params;
 
 /// A host in memory.
@@ -348,6 +348,18 @@ impl<P: Plugin> TestPlugin<P> {
     /// As [`TestPlugin::call`].
     pub fn call_json(&self, method: &str, arguments: Value) -> Result<String, RpcError> {
         self.begin(method, arguments).json().unwrap_or_else(|| panic!("{method} gave no answer"))
+    }
+
+    /// Makes calls of a method that the plugin must refuse: the arguments of each, and the code and the message of its error.
+    ///
+    /// # Panics
+    /// As [`TestPlugin::call`], or a call has a result or another error.
+    #[track_caller]
+    pub fn refuses(&self, method: &str, calls: &[(Value, i32, &str)]) {
+        for (arguments, code, message) in calls {
+            let refusal = RpcError::new(RpcErrorCode(*code), *message);
+            assert_eq!(self.call(method, arguments.clone()), Err(refusal), "{method} {arguments}");
+        }
     }
 
     /// Delivers an event to the plugin.

@@ -3,7 +3,7 @@
 use outrigger_sdk::testing::StubHost;
 use serde_json::json;
 
-use super::{check, check_refusals, start};
+use super::{check, start};
 
 const KEYS: [&str; 2] = [
     "03789ed0bb717d88f7d321a368d905e7430207ebbd82bd342cf11ae157a7ace5fd",
@@ -32,8 +32,7 @@ fn verifymessage_accepts_only_the_key_of_the_address() {
     // An empty or short signature is invalid, but not an error.
     check(&plugin, "verifymessage", &["", "aaaa"].map(|text| (json!([key, text, "hello"]), json!(false))));
     let segwit = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
-    check_refusals(
-        &plugin,
+    plugin.refuses(
         "verifymessage",
         &[
             (json!(["x", "!", ""]), -5, "Invalid address"),
@@ -77,8 +76,7 @@ fn createmultisig_refuses_in_order() {
     let no_point = format!("02{}", "00".repeat(32));
     let invalid = format!("Pubkey \"{no_point}\" must be cryptographically valid.");
     let many = |count: usize| vec![KEYS[0]; count];
-    check_refusals(
-        &plugin,
+    plugin.refuses(
         "createmultisig",
         &[
             (json!([0, ["xy"]]), -5, "Pubkey \"xy\" must be a hex string"),

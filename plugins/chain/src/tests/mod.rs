@@ -32,13 +32,6 @@ fn check(plugin: &TestPlugin<ChainPlugin>, method: &str, cases: &[(Value, Value)
     }
 }
 
-fn check_refusals(plugin: &TestPlugin<ChainPlugin>, method: &str, cases: &[(Value, i32, &str)]) {
-    for (arguments, code, message) in cases {
-        let error = plugin.call(method, arguments.clone()).unwrap_err();
-        assert_eq!((error.code.0, &*error.message), (*code, *message), "{method} {arguments}");
-    }
-}
-
 fn keys(value: &Value) -> Vec<&String> {
     value.as_object().unwrap().keys().collect()
 }
@@ -77,8 +70,7 @@ fn block_and_transaction_rpcs_refuse_bad_arguments() {
     let unconfirmed = pay(OutPoint::new(txid, 0), 1000, &[0x52]);
     let pending = unconfirmed.compute_txid();
     host.mempool.add(unconfirmed, Amount::from_sat(500));
-    check_refusals(
-        &plugin,
+    plugin.refuses(
         "getblockhash",
         &[
             (json!([2]), -8, "Block height out of range"),
@@ -90,14 +82,13 @@ fn block_and_transaction_rpcs_refuse_bad_arguments() {
     for method in ["getblockheader", "getblock", "invalidateblock", "reconsiderblock"] {
         let name = if method == "getblockheader" { "hash" } else { "blockhash" };
         let short = format!("{name} must be of length 64 (not 3, for 'abc')");
-        check_refusals(&plugin, method, &[(json!([zeros]), -5, "Block not found"), (json!(["abc"]), -8, &short)]);
+        plugin.refuses(method, &[(json!([zeros]), -5, "Block not found"), (json!(["abc"]), -8, &short)]);
     }
     let message = "JSON value of type string is not of expected type number";
-    check_refusals(&plugin, "getblock", &[(json!([block, "x"]), -3, message)]);
-    check_refusals(&plugin, "gettxout", &[(json!([txid, -1]), -1, "JSON integer out of range")]);
+    plugin.refuses("getblock", &[(json!([block, "x"]), -3, message)]);
+    plugin.refuses("gettxout", &[(json!([txid, -1]), -1, "JSON integer out of range")]);
     let (ones, coinbase) = ("11".repeat(32), "4a5e1e4baab89f3a32518a88c31bc87f618f76673e2cc77ab2127b7afdeda33b");
-    check_refusals(
-        &plugin,
+    plugin.refuses(
         "getrawtransaction",
         &[
             (
@@ -139,7 +130,7 @@ fn getblockchaininfo_has_the_keys_of_release_29_and_catches_up_once() {
         assert_eq!(info["initialblockdownload"], json!(expected));
     }
     let message = "Mocktime must be in the range [0, 9223372036], not -1.";
-    check_refusals(&plugin, "setmocktime", &[(json!([-1]), -8, message)]);
+    plugin.refuses("setmocktime", &[(json!([-1]), -8, message)]);
 }
 
 #[test]
@@ -157,15 +148,14 @@ fn getrawmempool_getmempoolentry_and_gettxspendingprevout_show_the_mempool() {
         &[(json!([]), ids.clone()), (json!([false, true]), json!({"txids": ids, "mempool_sequence": 2}))],
     );
     let message = "Verbose results cannot contain mempool sequence values.";
-    check_refusals(&plugin, "getrawmempool", &[(json!([true, true]), -8, message)]);
+    plugin.refuses("getrawmempool", &[(json!([true, true]), -8, message)]);
     let entry = plugin.call("getmempoolentry", json!([parent.compute_txid()])).unwrap();
     let expected = "vsize weight time height descendantcount descendantsize ancestorcount ancestorsize wtxid fees depends \
         spentby bip125-replaceable unbroadcast";
     assert_eq!(keys(&entry), expected.split_whitespace().collect::<Vec<_>>());
     assert_eq!(entry["fees"]["base"].to_string(), "0.00002540");
     assert_eq!(plugin.call("getrawmempool", json!([true])).unwrap()[parent.compute_txid().to_string()], entry);
-    check_refusals(
-        &plugin,
+    plugin.refuses(
         "getmempoolentry",
         &[
             (json!(["11".repeat(32)]), -5, "Transaction not in mempool"),
@@ -181,8 +171,7 @@ fn getrawmempool_getmempoolentry_and_gettxspendingprevout_show_the_mempool() {
     );
     assert_eq!(plugin.call_json("gettxspendingprevout", asked), Ok(answer));
     let type_of_txid = "JSON value of type number for field txid is not of expected type string";
-    check_refusals(
-        &plugin,
+    plugin.refuses(
         "gettxspendingprevout",
         &[
             (json!([[]]), -8, "Invalid parameter, outputs are missing"),
@@ -225,8 +214,7 @@ fn sendrawtransaction_submits_and_testmempoolaccept_tests_transactions() {
     assert_eq!((&tried[0]["allowed"], &tried[0]["reject-reason"]), (&json!(false), &json!("missing-inputs")));
     assert_eq!(tried[1]["allowed"], json!(true));
     let child = pay(OutPoint::new(txid, 0), 1, &[0x51]);
-    check_refusals(
-        &plugin,
+    plugin.refuses(
         "testmempoolaccept",
         &[
             (json!([[]]), -8, "Array must contain between 1 and 25 transactions."),
@@ -240,8 +228,7 @@ fn sendrawtransaction_submits_and_testmempoolaccept_tests_transactions() {
         ],
     );
     let topology = "package topology disallowed. not child-with-parents or parents depend on each other.";
-    check_refusals(
-        &plugin,
+    plugin.refuses(
         "submitpackage",
         &[
             (json!([[]]), -8, "Array must contain between 1 and 25 transactions."),
@@ -251,8 +238,7 @@ fn sendrawtransaction_submits_and_testmempoolaccept_tests_transactions() {
             (json!([[hex(&child), hex(&good)]]), -25, topology),
         ],
     );
-    check_refusals(
-        &plugin,
+    plugin.refuses(
         "sendrawtransaction",
         &[
             (json!(["zz"]), -22, "TX decode failed. Make sure the tx has at least one input."),

@@ -1,7 +1,7 @@
 use outrigger_sdk::testing::StubHost;
 use serde_json::{Value, json};
 
-use super::{check, check_refusals, keys, start};
+use super::{check, keys, start};
 
 #[test]
 fn network_rpcs_have_the_keys_of_the_release() {
@@ -36,8 +36,7 @@ fn network_rpcs_have_the_keys_of_the_release() {
     check(&plugin, "listbanned", &[(json!([]), json!([]))]);
     let none = [json!([]), json!([0]), json!([8, "IPv6"]), json!([null, null])];
     check(&plugin, "getnodeaddresses", &none.map(|arguments| (arguments, json!([]))));
-    check_refusals(
-        &plugin,
+    plugin.refuses(
         "getnodeaddresses",
         &[
             (json!([-1]), -8, "Address count out of range"),
@@ -60,8 +59,7 @@ fn estimatesmartfee_has_no_estimate_and_checks_its_arguments() {
     let good = [json!([6]), json!([1008, "ECONOMICAL"]), json!([1, Value::Null])];
     check(&plugin, "estimatesmartfee", &good.map(|arguments| (arguments, answer.clone())));
     let mode = "Invalid estimate_mode parameter, must be one of: \"unset\", \"economical\", \"conservative\"";
-    check_refusals(
-        &plugin,
+    plugin.refuses(
         "estimatesmartfee",
         &[
             (json!([0]), -8, "Invalid conf_target, must be between 1 and 1008"),

@@ -3,7 +3,7 @@
 use outrigger_sdk::testing::StubHost;
 use serde_json::{Value, json};
 
-use super::{check, check_refusals, start};
+use super::{check, start};
 
 #[test]
 fn scan_and_filter_rpcs_refuse_bad_arguments() {
@@ -25,19 +25,18 @@ fn scan_and_filter_rpcs_refuse_bad_arguments() {
         (json!([hardened]), -5, &underivable),
     ];
     for (objects, code, message) in objects {
-        check_refusals(&plugin, "scantxoutset", &[(json!(["start", objects]), code, message)]);
-        check_refusals(&plugin, "scanblocks", &[(json!(["start", objects]), code, message)]);
-        check_refusals(&plugin, "getdescriptoractivity", &[(json!([[], objects]), code, message)]);
+        plugin.refuses("scantxoutset", &[(json!(["start", objects]), code, message)]);
+        plugin.refuses("scanblocks", &[(json!(["start", objects]), code, message)]);
+        plugin.refuses("getdescriptoractivity", &[(json!([[], objects]), code, message)]);
     }
     for method in ["scantxoutset", "scanblocks"] {
-        check_refusals(&plugin, method, &[(json!(["foo"]), -8, "Invalid action 'foo'")]);
+        plugin.refuses(method, &[(json!(["foo"]), -8, "Invalid action 'foo'")]);
         // A scan that failed does not stay running.
         check(&plugin, method, &[(json!(["status"]), Value::Null), (json!(["abort"]), json!(false))]);
     }
     let no_objects = "scanobjects argument is required for the start action";
-    check_refusals(&plugin, "scantxoutset", &[(json!(["start"]), -1, no_objects)]);
-    check_refusals(
-        &plugin,
+    plugin.refuses("scantxoutset", &[(json!(["start"]), -1, no_objects)]);
+    plugin.refuses(
         "scanblocks",
         &[
             (json!(["start", [], 0, 0, "foo"]), -5, "Unknown filtertype"),
@@ -46,8 +45,7 @@ fn scan_and_filter_rpcs_refuse_bad_arguments() {
             (json!(["start", [], 0, 1]), -1, "Invalid stop_height"),
         ],
     );
-    check_refusals(
-        &plugin,
+    plugin.refuses(
         "getblockfilter",
         &[
             (json!(["aa", "foo"]), -8, "blockhash must be of length 64 (not 2, for 'aa')"),

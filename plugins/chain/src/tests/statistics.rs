@@ -4,7 +4,7 @@ use bitcoin::{Amount, OutPoint};
 use outrigger_sdk::testing::StubHost;
 use serde_json::json;
 
-use super::{GENESIS, check, check_refusals, funded, keys, pay, start};
+use super::{GENESIS, check, funded, keys, pay, start};
 
 #[test]
 fn getchaintxstats_bad_arguments_are_refused_in_order() {
@@ -12,8 +12,7 @@ fn getchaintxstats_bad_arguments_are_refused_in_order() {
     let plugin = start(&host);
     let [_, _, third] = [(); 3].map(|()| host.chain.mine(vec![]));
     let count = "Invalid block count: should be between 0 and the block's height - 1";
-    check_refusals(
-        &plugin,
+    plugin.refuses(
         "getchaintxstats",
         &[
             (json!([3]), -8, count),
@@ -23,7 +22,7 @@ fn getchaintxstats_bad_arguments_are_refused_in_order() {
         ],
     );
     plugin.call("invalidateblock", json!([third])).unwrap();
-    check_refusals(&plugin, "getchaintxstats", &[(json!([1, third]), -8, "Block is not in main chain")]);
+    plugin.refuses("getchaintxstats", &[(json!([1, third]), -8, "Block is not in main chain")]);
 }
 
 #[test]
@@ -31,8 +30,7 @@ fn getblockstats_bad_arguments_are_refused_in_order() {
     let host = StubHost::new();
     let plugin = start(&host);
     host.chain.mine(vec![]);
-    check_refusals(
-        &plugin,
+    plugin.refuses(
         "getblockstats",
         &[
             (json!([null]), -3, "JSON value of type null is not of expected type string"),
@@ -63,8 +61,7 @@ fn gettxoutsetinfo_sums_up_coins_in_batches() {
     assert_eq!(info, expected);
     assert_eq!(keys(&plugin.call("gettxoutsetinfo", json!([])).unwrap())[4], "hash_serialized_3");
     let index = "Querying specific block heights requires coinstatsindex";
-    check_refusals(
-        &plugin,
+    plugin.refuses(
         "gettxoutsetinfo",
         &[
             (json!(["NONE"]), -8, "'NONE' is not a valid hash_type"),
@@ -91,7 +88,7 @@ fn getdeploymentinfo_getindexinfo_and_getdifficulty_answer_as_release_29() {
     assert_eq!(keys(&info["deployments"]), ["csv", "segwit", "taproot"]);
     assert_eq!(info["deployments"]["csv"], json!({"type": "buried", "active": true, "height": 0}));
     assert_eq!(plugin.call("getdeploymentinfo", json!([GENESIS])).unwrap()["height"], json!(0));
-    check_refusals(&plugin, "getdeploymentinfo", &[(json!(["11".repeat(32)]), -5, "Block not found")]);
+    plugin.refuses("getdeploymentinfo", &[(json!(["11".repeat(32)]), -5, "Block not found")]);
     let index = json!({"synced": true, "best_block_height": 1});
     let both = json!({"txindex": index, "basic block filter index": index});
     let cases =
@@ -123,6 +120,6 @@ fn getmempoolancestors_and_getmempooldescendants_follow_all_generations() {
     let shown = json!({ids[2].to_string(): entry});
     check(&plugin, "getmempooldescendants", &[(json!([ids[1], true]), shown)]);
     for method in ["getmempoolancestors", "getmempooldescendants"] {
-        check_refusals(&plugin, method, &[(json!(["11".repeat(32)]), -5, "Transaction not in mempool")]);
+        plugin.refuses(method, &[(json!(["11".repeat(32)]), -5, "Transaction not in mempool")]);
     }
 }

@@ -4,7 +4,7 @@ use outrigger_sdk::RpcError;
 use outrigger_sdk::testing::StubHost;
 use serde_json::{Value, json};
 
-use super::{ADDRESS, KEY, check, check_refusals, keys, start};
+use super::{ADDRESS, KEY, check, keys, start};
 
 #[test]
 fn createrawtransaction_answers_as_recorded() {
@@ -35,8 +35,7 @@ fn createrawtransaction_answers_as_recorded() {
         ],
     );
     let not_hex = "z".repeat(64);
-    check_refusals(
-        &plugin,
+    plugin.refuses(
         "createrawtransaction",
         &[
             (json!([input, [{"data": ""}]]), -8, "Data must be hexadecimal string (not '')"),
@@ -86,7 +85,7 @@ fn decoderawtransaction_decodes_the_requested_form() {
     let unfunded = "0200000000010100000000000000015100000000";
     assert!(plugin.call("decoderawtransaction", json!([unfunded, false])).is_ok());
     for bad in [json!(["zz"]), json!([""]), json!([unfunded, true])] {
-        check_refusals(&plugin, "decoderawtransaction", &[(bad, -22, "TX decode failed")]);
+        plugin.refuses("decoderawtransaction", &[(bad, -22, "TX decode failed")]);
     }
 }
 
@@ -137,7 +136,7 @@ fn decodescript_answers_as_recorded() {
         assert_eq!(wrapped(hex), expected, "{hex}");
     }
     let message = "argument must be hexadecimal string (not 'zz')";
-    check_refusals(&plugin, "decodescript", &[(json!(["zz"]), -8, message)]);
+    plugin.refuses("decodescript", &[(json!(["zz"]), -8, message)]);
 }
 
 #[test]
@@ -222,8 +221,7 @@ fn getdescriptorinfo_and_deriveaddresses_answer_as_recorded() {
     ]);
     assert_eq!(addresses(format!("combo({KEY})#z6453lqp")), Ok(combo));
     let ranged = "wpkh(tpubD6NzVbkrYhZ4WftWoL6uQgGPwZrywmoh2Ckm4QyTm7rknQB66xHRfF6iVhbkt875LvDFc3fagZZUNmk4UX6F9boFm5DTmvTfi3RKnji1TgE/84h/1h/0h/0/*)#hhxv7auj";
-    check_refusals(
-        &plugin,
+    plugin.refuses(
         "deriveaddresses",
         &[
             (json!([ranged, [0, 2]]), -5, "Cannot derive script without private keys"),

@@ -4,7 +4,7 @@ use outrigger_sdk::service::events::Event;
 use outrigger_sdk::testing::StubHost;
 use serde_json::json;
 
-use super::{GENESIS, check_refusals, funded, pay, start};
+use super::{GENESIS, funded, pay, start};
 
 #[test]
 fn waits_for_blocks_end_at_a_shutdown_and_when_their_client_disconnects() {
@@ -31,14 +31,9 @@ fn wait_and_proof_rpcs_refuse_bad_arguments() {
     let other = host.chain.get(host.chain.mine(vec![])).unwrap().txdata[0].compute_txid();
     let range = "JSON integer out of range";
     let wrong = [(json!([-1]), -1, "Negative timeout"), (json!([1_u64 << 31]), -1, range)];
-    check_refusals(&plugin, "waitfornewblock", &wrong);
-    check_refusals(
-        &plugin,
-        "waitforblockheight",
-        &[(json!([1_u64 << 31]), -1, range), (json!([0, 1_u64 << 40]), -1, range)],
-    );
-    check_refusals(
-        &plugin,
+    plugin.refuses("waitfornewblock", &wrong);
+    plugin.refuses("waitforblockheight", &[(json!([1_u64 << 31]), -1, range), (json!([0, 1_u64 << 40]), -1, range)]);
+    plugin.refuses(
         "waitforblock",
         &[
             (json!(["aa", -1]), -8, "blockhash must be of length 64 (not 2, for 'aa')"),
@@ -48,8 +43,7 @@ fn wait_and_proof_rpcs_refuse_bad_arguments() {
     );
     let twice = format!("Invalid parameter, duplicated txid: {txid}");
     let missing = "Not all transactions found in specified or retrieved block";
-    check_refusals(
-        &plugin,
+    plugin.refuses(
         "gettxoutproof",
         &[
             (json!([[]]), -8, "Parameter 'txids' cannot be empty"),
@@ -63,8 +57,7 @@ fn wait_and_proof_rpcs_refuse_bad_arguments() {
     );
     let proof = plugin.call("gettxoutproof", json!([[txid]])).unwrap();
     let (header, tree) = proof.as_str().unwrap().split_at(160);
-    check_refusals(
-        &plugin,
+    plugin.refuses(
         "verifytxoutproof",
         &[
             (json!([""]), -8, "proof must be hexadecimal string (not '')"),

@@ -64,8 +64,7 @@ impl Harness {
 
     #[track_caller]
     fn refused(&self, method: &str, arguments: Value, code: i32, message: &str) {
-        let error = self.plugin.call(method, arguments).unwrap_err();
-        assert_eq!((error.code.0, error.message.as_str()), (code, message));
+        self.plugin.refuses(method, &[(arguments, code, message)]);
         assert_eq!(self.wallet(|wallet| wallet.rescan), None, "no reservation is left");
     }
 

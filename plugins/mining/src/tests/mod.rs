@@ -37,11 +37,6 @@ fn spend(previous_output: OutPoint) -> Transaction {
     }
 }
 
-fn refusal(outcome: Result<Value, RpcError>) -> (i32, String) {
-    let error = outcome.unwrap_err();
-    (error.code.0, error.message)
-}
-
 #[test]
 fn getblocktemplate_transactions_are_complete_and_refer_to_parents_by_position() {
     let host = StubHost::new();
@@ -222,6 +217,6 @@ fn mining_rpcs_refuse_bad_arguments_with_the_messages_of_release_29() {
         ("getnetworkhashps", json!([5, -3]), -8, "Block does not exist at specified height"),
         ("preciousblock", json!([unknown]), -5, "Block not found"),
     ] {
-        assert_eq!(refusal(plugin.call(method, arguments.clone())), (code, message.to_owned()), "{method} {arguments}");
+        plugin.refuses(method, &[(arguments, code, message)]);
     }
 }

@@ -3,14 +3,12 @@
 //! Pushes of up to four bytes are signed decimals, longer ones hex. Opcodes have names. A malformed end is `[error]`.
 
 use bitcoin::Script;
+use bitcoin::script::read_scriptint_non_minimal;
 
 use super::ops;
 use outrigger_script::parse::{OP_PUSHDATA4, Reader, is_unspendable};
 use outrigger_script::{Flags, check_signature_encoding};
 use outrigger_values::params::push_hex;
-
-/// The longest push in decimal, in bytes.
-const MAX_NUMBER_BYTES: usize = 4;
 
 /// The text of a scriptPubKey.
 pub fn asm(script: &Script) -> String {
@@ -50,21 +48,13 @@ fn write(text: &mut Vec<u8>, script: &Script, long_push: impl Fn(&mut Vec<u8>, &
         match op {
             Err(_) => return text.extend_from_slice(b"[error]"),
             Ok(op) if op.opcode > OP_PUSHDATA4 => text.extend_from_slice(ops::name(op.opcode).as_bytes()),
-            Ok(op) if op.data.len() <= MAX_NUMBER_BYTES => {
-                text.extend_from_slice(number(op.data).to_string().as_bytes());
-            }
-            Ok(op) => long_push(text, op.data),
+            Ok(op) => match read_scriptint_non_minimal(op.data) {
+                Ok(number) => text.extend_from_slice(number.to_string().as_bytes()),
+                // It has more than four bytes.
+                Err(_) => long_push(text, op.data),
+            },
         }
     }
-}
-
-/// A script number of at most four bytes: little-endian, with the sign in the highest bit.
-fn number(bytes: &[u8]) -> i64 {
-    let Some((last, lower)) = bytes.split_last() else {
-        return 0;
-    };
-    let magnitude = lower.iter().rev().fold(i64::from(last & 0x7f), |value, byte| value << 8 | i64::from(*byte));
-    if last & 0x80 == 0 { magnitude } else { -magnitude }
 }
 
 fn signature_and_type(data: &[u8]) -> Option<(&[u8], &'static str)> {

@@ -5,6 +5,7 @@
 use std::collections::{HashMap, HashSet};
 
 use bitcoin::Script;
+use bitcoin::bip32::DerivationPath;
 use outrigger_kit::psbt::Origin;
 use outrigger_sdk::service::wallet::{KeyOrigin, ScriptInfo};
 use outrigger_sdk::sign::SolvingSet;
@@ -15,12 +16,7 @@ pub struct Origins(HashMap<Vec<u8>, Origin>);
 
 impl Origins {
     pub fn add(&mut self, origin: &KeyOrigin) {
-        const HARDENED: u32 = 1 << 31;
-        let step = |text: &str| {
-            let number = text.trim_end_matches(['h', '\'']);
-            Some(number.parse::<u32>().ok()? | if number.len() < text.len() { HARDENED } else { 0 })
-        };
-        let path = origin.path.split('/').skip(1).filter_map(step).collect();
+        let path = origin.path.parse().map(|path: DerivationPath| path.to_u32_vec()).unwrap_or_default();
         let fingerprint = origin.fingerprint;
         self.0.entry(origin.public_key.to_vec()).or_insert(Origin { fingerprint, path });
     }

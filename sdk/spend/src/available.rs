@@ -234,11 +234,7 @@ impl Available {
         }
         let others = self.coins.iter().skip(preset).map(|coin| coin.output.script_pubkey.clone()).collect();
         unsignable.extend(self.learn_scripts(services, others)?);
-        let mut position = 0;
-        self.coins.retain(|coin| {
-            position += 1;
-            position <= preset || !unsignable.contains(&coin.output.script_pubkey)
-        });
+        truc::retain_after(preset, &mut self.coins, |coin| !unsignable.contains(&coin.output.script_pubkey));
         Ok(true)
     }
 

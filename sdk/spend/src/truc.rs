@@ -74,7 +74,7 @@ pub fn keep_light(preset: usize, coins: &mut Vec<Coin>, chosen: &[usize], weight
 }
 
 /// Drops the coins after the first `preset` that `keep` does not allow.
-fn retain_after(preset: usize, coins: &mut Vec<Coin>, keep: impl Fn(&Coin) -> bool) {
+pub fn retain_after(preset: usize, coins: &mut Vec<Coin>, keep: impl Fn(&Coin) -> bool) {
     let mut position = 0;
     coins.retain(|coin| {
         position += 1;

@@ -20,7 +20,6 @@ mod keys;
 mod labels;
 mod locks;
 mod manage;
-mod recipients;
 mod send;
 mod simulate;
 mod transactions;

@@ -4,17 +4,19 @@ use std::collections::HashSet;
 
 use bitcoin::secp256k1::rand::seq::SliceRandom;
 use bitcoin::secp256k1::rand::thread_rng;
-use bitcoin::{ScriptBuf, Transaction, TxOut, Txid, consensus};
-use outrigger_kit::spend::options::fee_choice;
+use bitcoin::{Network, ScriptBuf, Transaction, TxOut, Txid, consensus};
+use outrigger_kit::spend::options::{fee_choice, fee_payers};
 use outrigger_kit::spend::{CoinControl, Funded, Recipient, fund};
+use outrigger_sdk::params::Type;
 use outrigger_sdk::service::wallet::{MAX_TEXT_LEN, WalletInfo};
 use outrigger_sdk::sign::{Sighash, SolvingSet, WalletKeys, sign_transaction};
+use outrigger_sdk::standard::outputs;
 use outrigger_sdk::wire::Blob;
-use outrigger_sdk::{Call, RpcError, RpcErrorCode, amount, methods};
+use outrigger_sdk::{Call, RpcError, RpcErrorCode, amount, methods, typed};
 use serde_json::{Value, json};
 
 use crate::arguments::listed_address;
-use crate::{WalletPlugin, arguments, recipients};
+use crate::{WalletPlugin, arguments};
 
 /// Funds, signs and sends a payment. Returns its id, with `verbose` also the reason of its feerate.
 fn pay(
@@ -155,10 +157,10 @@ impl WalletPlugin {
     ) -> Result<Value, RpcError> {
         // The order of the checks is that of Bitcoin Core 29: the recipients come before the state of the wallet.
         let wallet = call.wallet()?;
-        recipients::check_dummy(dummy)?;
+        check_dummy(dummy)?;
         let metadata = metadata(&[("comment", comment)])?;
         let fee = fee_choice(conf_target, estimate_mode, fee_rate, false)?;
-        let mut recipients = recipients::read(amounts, subtractfeefrom, call.network()?)?;
+        let mut recipients = read_recipients(amounts, subtractfeefrom, call.network()?)?;
         wallet.check_unlocked()?;
         require_private_keys(&wallet)?;
         // Shuffling hides the order of the request. Otherwise the outputs would show it, and the recipient that pays the
@@ -168,6 +170,23 @@ impl WalletPlugin {
         let control = CoinControl { replaceable, fee, signable_only: true, ..CoinControl::default() };
         pay(call, &recipients, &control, metadata, verbose)
     }
+}
+
+/// Checks `dummy`, which named an account in old releases.
+fn check_dummy(value: &Value) -> Result<(), RpcError> {
+    match value {
+        Value::Null => Ok(()),
+        Value::String(text) if text.is_empty() => Ok(()),
+        Value::String(_) => Err(RpcError::invalid_parameter("Dummy value must be set to \"\"")),
+        other => Err(typed::wrong_argument(1, "dummy", other, Type::String)),
+    }
+}
+
+/// The recipients, in the order of `amounts`. As in Bitcoin Core 29, the fee payers are checked before the addresses.
+fn read_recipients(amounts: &Value, subtract: Option<&Value>, network: Network) -> Result<Vec<Recipient>, RpcError> {
+    let names: Vec<&str> = typed::object(amounts)?.keys().map(String::as_str).collect();
+    let payers = fee_payers(subtract, &names)?;
+    Ok(Recipient::of(&outputs(amounts, network)?, &payers))
 }
 
 fn require_private_keys(wallet: &WalletInfo) -> Result<(), RpcError> {

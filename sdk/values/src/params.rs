@@ -10,7 +10,7 @@
 //!
 //! let params = Params(vec![json!(6)]);
 //! // As in bitcoind, null means omitted. The error messages are bitcoind's.
-//! assert_eq!((params.integer_or(0, 100), params.integer_or(3, 100)), (Ok(6), Ok(100)));
+//! assert_eq!((params.given(0), params.given(3)), (Some(&json!(6)), None));
 //! let error = params.text(0).unwrap_err();
 //! assert_eq!((error.code, error.message.as_str()), (RpcErrorCode::MISC, "JSON value is not a string as expected"));
 //! ```
@@ -49,11 +49,6 @@ impl Params {
     /// The argument at `index` as text. Error -1.
     pub fn text(&self, index: usize) -> Result<&str, RpcError> {
         text(self.get(index))
-    }
-
-    /// The argument at `index` as an integer, `default` if omitted. Error -1.
-    pub fn integer_or(&self, index: usize, default: i64) -> Result<i64, RpcError> {
-        self.given(index).map_or(Ok(default), int64)
     }
 }
 

@@ -310,7 +310,8 @@ fn gate_of<'a>(call: &'a Call<'_>) -> Result<Option<&'a str>, RpcError> {
 }
 
 fn count(call: &Call<'_>) -> Result<usize, RpcError> {
-    usize::try_from(call.params.integer_or(0, 0)?).map_err(|_| RpcError::invalid_parameter("count is below 0"))
+    usize::try_from(call.params.given(0).map_or(Ok(0), int64)?)
+        .map_err(|_| RpcError::invalid_parameter("count is below 0"))
 }
 
 /// Runs until nobody waits for the answer. The gate is open as long as it runs.

@@ -416,25 +416,16 @@ impl WalletAdmin for StubWallet {
         self.with(|state| state.info.avoid_reuse = avoid)
     }
 
-    fn backup(&self, _: Scope, file: String) -> Result<()> {
-        self.with(|state| {
-            state.info.backup_needed = false;
-            state.backups.push(file);
-        })
+    fn backup(&self, _: Scope, _: String) -> Result<()> {
+        self.with(|state| state.info.backup_needed = false)
     }
 
-    fn export_watch_only(&self, _: Scope, file: String) -> Result<()> {
-        self.with(|state| state.backups.push(file))
+    fn export_watch_only(&self, _: Scope, _: String) -> Result<()> {
+        self.with(|_| ())
     }
 
-    fn restore(&self, _: Scope, name: String, file: String, _: Option<bool>) -> Result<Vec<String>> {
-        self.with(|state| {
-            if !state.backups.contains(&file) {
-                return Err(ErrorKind::NotFound.into());
-            }
-            state.info.name = name;
-            Ok(Vec::new())
-        })?
+    fn restore(&self, _: Scope, _: String, _: String, _: Option<bool>) -> Result<Vec<String>> {
+        Err(ErrorKind::NotFound.into())
     }
 
     fn add_own_descriptors(&self, scope: Scope, descriptors: Vec<DescriptorImport>) -> Result<Vec<ImportOutcome>> {

@@ -16,14 +16,12 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use bitcoin::hashes::{Hash, sha256};
 use zeroize::Zeroizing;
 
 use super::error::Result;
 use super::files;
-use super::follow::scrubs::FIRST_PAUSE;
 use super::live::Wallet;
 use super::store::rows::TraceRow;
 use super::store::tables::{SCRUB, get};
@@ -110,17 +108,11 @@ impl Wallet {
     /// Removes the former secrets of the mark, then the mark. If a snapshot still holds their pages, the scrub thread
     /// retries.
     pub(super) fn scrub(&self) {
-        self.scrub_or_plan(FIRST_PAUSE);
-    }
-
-    /// [`Self::scrub`], with the pause before a retry that is not planned yet.
-    pub(super) fn scrub_or_plan(&self, pause: Duration) {
         match self.try_scrub() {
             Ok(true) => {
                 // A write of another secret makes a mark and a note of its own, which stay.
                 let _writes = self.lock_writes();
                 if !self.has_scrub_mark().unwrap_or(true) {
-                    self.scrub_pending.store(false, Ordering::Relaxed);
                     self.shared.follower.scrubs.forget(self.slot);
                     if let Err(error) = files::forget_former_key(self.store.env.folder()) {
                         let wallet = self.name();
@@ -131,14 +123,13 @@ impl Wallet {
             outcome => {
                 let error = outcome.err().map(|error| error.to_string());
                 // Logged once, not at each attempt.
-                if !self.scrub_pending.swap(true, Ordering::Relaxed) {
+                if self.shared.follower.scrubs.plan(self.slot) {
                     tracing::warn!(
                         wallet = self.name(),
                         error,
                         "a former key is still in the wallet's file; the host will try again to overwrite it"
                     );
                 }
-                self.shared.follower.scrubs.plan(self.slot, pause);
             }
         }
     }

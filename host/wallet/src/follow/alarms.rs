@@ -27,7 +27,7 @@ impl Alarms {
 
     #[cfg(test)]
     pub fn retries(&self) -> usize {
-        self.look(|alarms| alarms.iter().filter(|Reverse((_, due))| matches!(due, Due::Retry(_))).count())
+        self.give(|alarms| alarms.iter().filter(|Reverse((_, due))| matches!(due, Due::Retry(_))).count())
     }
 
     /// Waits for the next alarm. `None` ends the thread.

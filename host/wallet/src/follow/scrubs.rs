@@ -7,44 +7,41 @@ use super::worker::Worker;
 use crate::live::index::WalletNumber;
 
 /// The first and the longest pause before a retry.
-pub const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LAST_PAUSE: Duration = Duration::from_secs(600);
 
 /// When a removal is tried again, and the pause before that.
 pub type Scrubs = Worker<BTreeMap<WalletNumber, (Instant, Duration)>>;
 
 impl Scrubs {
-    /// Schedules a retry, unless the wallet has one.
-    pub fn plan(&self, slot: WalletNumber, pause: Duration) {
+    /// Schedules a retry. Returns false if the wallet has one already.
+    pub fn plan(&self, slot: WalletNumber) -> bool {
         self.give(|due| {
-            due.entry(slot).or_insert((Instant::now() + pause, pause));
-        });
+            let is_new = !due.contains_key(&slot);
+            due.entry(slot).or_insert((Instant::now() + FIRST_PAUSE, FIRST_PAUSE));
+            is_new
+        })
     }
 
     /// Forgets the wallet's retry.
     pub fn forget(&self, slot: WalletNumber) {
-        self.give(|due| {
-            due.remove(&slot);
-        });
+        self.give(|due| due.remove(&slot));
     }
 
-    /// Waits for the next wallet. Returns it with the pause before a further retry. `None` ends the thread.
-    pub fn next(&self) -> Option<(WalletNumber, Duration)> {
+    /// Waits for the next wallet, and schedules a further retry after a longer pause. So the thread tries again even if
+    /// the attempt panics. `None` ends the thread.
+    pub fn next(&self) -> Option<WalletNumber> {
         self.take(|due| {
-            let first = due.iter().min_by_key(|(_, (at, _))| *at);
-            let Some((slot, (at, pause))) = first.map(|(slot, retry)| (*slot, *retry)) else { return Err(None) };
+            let Some((slot, (at, pause))) = due.iter_mut().min_by_key(|(_, retry)| retry.0) else { return Err(None) };
             let left = at.saturating_duration_since(Instant::now());
             if !left.is_zero() {
                 return Err(Some(left));
             }
-            due.remove(&slot);
-            Ok((slot, longer(pause)))
+            *pause = LAST_PAUSE.min(2 * *pause);
+            *at = Instant::now() + *pause;
+            Ok(*slot)
         })
     }
-}
-
-fn longer(pause: Duration) -> Duration {
-    (2 * pause).min(LAST_PAUSE)
 }
 
 #[cfg(test)]
@@ -54,11 +51,14 @@ mod tests {
     #[test]
     fn a_wallet_that_cannot_be_freed_of_a_secret_is_tried_less_and_less_often() {
         let scrubs = Scrubs::default();
-        scrubs.plan(7, Duration::ZERO);
-        // The wallet has a retry already.
-        scrubs.plan(7, LAST_PAUSE);
-        assert_eq!(scrubs.next(), Some((7, Duration::ZERO)));
-        assert_eq!([1, 2, 4].map(|times| longer(FIRST_PAUSE * times)), [2, 4, 8].map(|times| FIRST_PAUSE * times));
-        assert_eq!(longer(LAST_PAUSE), LAST_PAUSE);
+        assert!(scrubs.plan(7) && !scrubs.plan(7));
+        let pauses = [(); 15].map(|()| {
+            // The pause is over.
+            scrubs.give(|due| due.values_mut().for_each(|(at, _)| *at = Instant::now()));
+            assert_eq!(scrubs.next(), Some(7));
+            scrubs.give(|due| due[&7].1)
+        });
+        assert_eq!(pauses[..3], [2, 4, 8].map(|times| FIRST_PAUSE * times));
+        assert_eq!(pauses[14], LAST_PAUSE);
     }
 }

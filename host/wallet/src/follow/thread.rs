@@ -248,11 +248,11 @@ impl Follower {
     }
 
     fn run_scrubs(&self) {
-        while let Some((slot, pause)) = self.scrubs.next() {
-            let Some(wallet) = self.get(slot) else { continue };
-            // The retry is planned before the attempt. If the attempt panics, the thread still tries again.
-            self.scrubs.plan(slot, pause);
-            contain("removing a former key from a wallet's file", || wallet.scrub_or_plan(pause));
+        while let Some(slot) = self.scrubs.next() {
+            match self.get(slot) {
+                Some(wallet) => contain("removing a former key from a wallet's file", || wallet.scrub()),
+                None => self.scrubs.forget(slot),
+            }
         }
     }
 

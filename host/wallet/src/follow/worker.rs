@@ -26,14 +26,10 @@ impl<W> Worker<W> {
         Ok(())
     }
 
-    pub fn give(&self, change: impl FnOnce(&mut W)) {
-        change(&mut self.state.lock().work);
+    pub fn give<R>(&self, change: impl FnOnce(&mut W) -> R) -> R {
+        let changed = change(&mut self.state.lock().work);
         self.changed.notify_one();
-    }
-
-    #[cfg(test)]
-    pub fn look<R>(&self, look: impl FnOnce(&W) -> R) -> R {
-        look(&self.state.lock().work)
+        changed
     }
 
     /// Waits until `take` succeeds. Without work, `take` fails with the time after which to try again, or with `None` to

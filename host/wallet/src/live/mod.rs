@@ -80,8 +80,6 @@ pub struct Wallet {
     /// The rewinds since the wallet was last at the tip.
     pub(super) retreat: Mutex<RemovedBlocks>,
     pub(super) attempts: Arc<UnlockAttempts>,
-    /// Whether a former secret remained in the file after the last attempt to remove it.
-    pub(super) scrub_pending: AtomicBool,
     /// Held while former secrets are removed.
     pub(super) scrubbing: Mutex<()>,
     /// The number of its entries in the index.
@@ -127,7 +125,6 @@ impl Wallet {
             lag: Mutex::new(None),
             outgoing: Mutex::default(),
             retreat: Mutex::default(),
-            scrub_pending: AtomicBool::new(false),
             scrubbing: Mutex::new(()),
             entries: AtomicU64::new(0),
             asked: AtomicBool::new(true),

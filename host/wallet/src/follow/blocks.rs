@@ -151,11 +151,8 @@ impl Wallet {
     fn followed(&self) -> Result<Vec<BlockHash>> {
         let _guard = self.lock_for_following()?;
         let txn = self.store.read()?;
-        let mut hashes = Vec::new();
-        for entry in self.store.tables.blocks.rev_iter(&txn)? {
-            hashes.push(BlockHash::from_slice(entry?.1).map_err(|_| WalletError::damaged(0))?);
-        }
-        Ok(hashes)
+        let rows = self.store.tables.blocks.rev_iter(&txn)?;
+        rows.map(|row| BlockHash::from_slice(row?.1).map_err(|_| WalletError::damaged(0))).collect()
     }
 
     /// Disconnects a block. No effect if the wallet is at another block: then it is ahead of the events, and later events

@@ -72,8 +72,7 @@ impl Store {
         outrigger_disk::check(folder, LAYOUT_KEY, &LAYOUT.to_le_bytes())?;
         let env = Environment::open(folder, &opening(folder, settings))?;
         let mut txn = env.write()?;
-        // Wallets of builds without a log lack these tables.
-        for name in ["log", "log_due"] {
+        for name in tables::LATER {
             env.make_table(&mut txn, name)?;
         }
         let tables = Tables::open(&env, &txn)?.ok_or(WalletError::NotAWallet)?;

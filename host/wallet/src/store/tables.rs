@@ -115,11 +115,7 @@ pub fn conflict_key(side: u8, txid: &Txid) -> Vec<u8> {
 
 /// The key in `derived` for a descriptor's number and an index.
 pub fn place_key(number: u32, index: u32) -> [u8; 8] {
-    let mut key = [0; 8];
-    let (first, second) = key.split_at_mut(4);
-    first.copy_from_slice(&number.to_be_bytes());
-    second.copy_from_slice(&index.to_be_bytes());
-    key
+    ((u64::from(number) << 32) | u64::from(index)).to_be_bytes()
 }
 
 macro_rules! tables {
@@ -321,20 +317,13 @@ impl Tables {
     /// ([`OF_WALLET`]), the wallet's for a mempool transaction ([`OF_MEMPOOL`]).
     pub fn mempool_conflicts_of(&self, txn: &RoTxn<'_>, side: u8, txid: &Txid) -> Result<Vec<Txid>> {
         let prefix = conflict_key(side, txid);
-        let mut others = Vec::new();
-        for entry in self.mempool_conflicts.prefix_iter(txn, &prefix)? {
-            others.push(txid_from(entry?.0.get(prefix.len()..).unwrap_or_default())?);
-        }
-        Ok(others)
+        let rows = self.mempool_conflicts.prefix_iter(txn, &prefix)?;
+        rows.map(|row| txid_from(row?.0.get(prefix.len()..).unwrap_or_default())).collect()
     }
 
     pub fn spenders(&self, txn: &RoTxn<'_>, outpoint: &OutPoint) -> Result<Vec<Txid>> {
-        let mut spenders = Vec::new();
-        for entry in self.spends.prefix_iter(txn, &outpoint_key(outpoint))? {
-            let (key, _) = entry?;
-            spenders.push(txid_from(key.get(36..).unwrap_or_default())?);
-        }
-        Ok(spenders)
+        let rows = self.spends.prefix_iter(txn, &outpoint_key(outpoint))?;
+        rows.map(|row| txid_from(row?.0.get(36..).unwrap_or_default())).collect()
     }
 
     /// The greatest height at which a transaction is confirmed or conflicted; 0 if there is none.

@@ -239,8 +239,7 @@ impl Write<'_> {
         }
         if parsed.has_private_keys() {
             self.store_private(number, parsed, encryption_key)?;
-        }
-        if !parsed.has_private_keys() {
+        } else {
             (row.has_private, row.private_keys) = (former.has_private, former.private_keys);
         }
         row.range_end = row.range_end.max(former.range_end);

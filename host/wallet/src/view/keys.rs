@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use bitcoin::hashes::Hash;
-use bitcoin::{PubkeyHash, ScriptBuf, WPubkeyHash};
 use outrigger_service::Result as ServiceResult;
 use outrigger_service::wallet::HdKey;
 use outrigger_service::wire::Secret;
@@ -11,7 +9,9 @@ use outrigger_service::wire::Secret;
 use super::WalletView;
 use crate::descriptors::parse_stored;
 use crate::error::Result;
+use crate::imported::p2wpkh;
 use crate::keypool::private_key_of;
+use crate::ownership::p2pkh;
 
 impl WalletView {
     /// The extended keys of the descriptors, in bitcoind's order.
@@ -50,9 +50,8 @@ impl WalletView {
 
     /// The private key of a public key with this hash, as WIF.
     pub fn private_key(&self, public_key_hash: &[u8; 20]) -> ServiceResult<Option<Secret>> {
-        let p2wpkh = ScriptBuf::new_p2wpkh(&WPubkeyHash::from_byte_array(*public_key_hash));
-        let p2pkh = ScriptBuf::new_p2pkh(&PubkeyHash::from_byte_array(*public_key_hash));
-        let scripts = [p2pkh, p2wpkh.to_p2sh(), p2wpkh];
+        let p2wpkh = p2wpkh(public_key_hash);
+        let scripts = [p2pkh(public_key_hash), p2wpkh.to_p2sh(), p2wpkh];
         match self.wif_of(&scripts, public_key_hash)? {
             Some(wif) => Ok(Some(wif)),
             None => Ok(self.written_key(public_key_hash)?),

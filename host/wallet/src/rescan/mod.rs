@@ -12,7 +12,7 @@ pub(crate) mod wanted;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
-use std::thread::{self};
+use std::thread;
 use std::time::Instant;
 
 use outrigger_service::events::{Event, RescanOutcome};
@@ -147,9 +147,12 @@ impl Wallet {
                 }
             }
             Ok(End::Aborted) => {
-                if !self.rescan.stopping.load(Ordering::Relaxed) {
-                    // A rescan aborted by a client does not resume.
-                    self.rescan_forget();
+                // A rescan aborted by a client does not resume.
+                if !self.rescan.stopping.load(Ordering::Relaxed)
+                    && let Err(error) = self.write(|write| write.delete(write.t.meta, b"rescan"))
+                {
+                    let wallet = self.name();
+                    tracing::error!(wallet, %error, "the rescan's end could not be stored; it will be repeated");
                 }
                 RescanOutcome::Aborted
             }
@@ -159,13 +162,6 @@ impl Wallet {
                 let at = row.and_then(|row| row.next_height).and_then(|height| self.block_at(height).ok().flatten());
                 RescanOutcome::Unreadable { block_time: at.as_ref().map_or(0, header_time) }
             }
-        }
-    }
-
-    fn rescan_forget(&self) {
-        let forgotten = self.write(|write| write.delete(write.t.meta, b"rescan"));
-        if let Err(error) = forgotten {
-            tracing::error!(wallet = self.name(), %error, "the rescan's end could not be stored; it will be repeated");
         }
     }
 }

@@ -33,6 +33,7 @@
 //! [`TestHost::new`] uses the development chain that is built into the host; [`TestHost::over`] takes any other node. `StubHost` in the
 //! SDK has canned answers and faults of the services. Only tests depend on this crate.
 
+pub mod made;
 mod miner;
 
 use std::any::Any;
@@ -47,7 +48,7 @@ use outrigger_sdk::{FeeRate, Host, Plugin};
 use outrigger_service::events::Event;
 use outrigger_service::policy::{self, POLICY, Policy};
 use outrigger_service::provider::{self, KeysProvider};
-use outrigger_service::wallet::{CreateOptions, DescriptorImport, Import, ImportOutcome, SpendSettings};
+use outrigger_service::wallet::{CreateOptions, ImportOutcome, SpendSettings};
 use outrigger_service::wire::Secret;
 use outrigger_service::{ErrorKind, Result, Scope, ServiceError};
 use outrigger_services::{
@@ -239,10 +240,8 @@ impl<N: Node + 'static> TestHost<N> {
     #[allow(clippy::expect_used, reason = "a test's own failure")]
     pub fn import(&self, wallet: &str, text: String, active: bool) {
         let (scope, _call) = self.open_call(Some(wallet));
-        let (text, range, next_index) = (Secret::new(text), None, None);
-        let (internal, label, timestamp) = (None, None, 0);
-        let descriptor = DescriptorImport { text, range, next_index, active, internal, label, timestamp };
-        let outcomes = self.handle().import.import(scope, vec![Import::Descriptor { descriptor }]);
+        let import = made::descriptor(&text, |import| (import.active, import.timestamp) = (active, 0));
+        let outcomes = self.handle().import.import(scope, vec![import]);
         let outcomes = outcomes.expect("the wallet answers");
         assert!(matches!(outcomes.as_slice(), [ImportOutcome::Imported { .. }]), "of an import: {outcomes:?}");
     }

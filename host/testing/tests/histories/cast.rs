@@ -1,17 +1,14 @@
 //! The scripts of random histories, and the imports that make them the wallet's.
 
-use bitcoin::absolute::LockTime;
 use bitcoin::bip32::Xpriv;
 use bitcoin::key::PrivateKey;
 use bitcoin::opcodes::all::OP_CHECKMULTISIG;
 use bitcoin::secp256k1::{Secp256k1, SecretKey};
-use bitcoin::transaction::Version;
-use bitcoin::{
-    Address, Amount, Network, NetworkKind, OutPoint, PublicKey, ScriptBuf, Sequence, Transaction, TxIn, TxOut, script,
-};
+use bitcoin::{Address, Network, NetworkKind, PublicKey, ScriptBuf, script};
 use outrigger_descriptor::{Checksum, Descriptor};
-use outrigger_service::wallet::{DescriptorImport, Import, KeysImport, Ownership};
+use outrigger_service::wallet::{Import, KeysImport, Ownership};
 use outrigger_service::wire::Secret;
+use outrigger_testing::made::{self, foreign};
 
 /// Indexes of the scripts in [`roles`]. The wallet owns the first three from the beginning.
 pub const LABELLED: usize = 0;
@@ -126,17 +123,11 @@ pub fn roles() -> Vec<Role> {
 }
 
 /// An import of a descriptor, which a range activates.
-fn of_descriptor(text: String, range: Option<(u32, u32)>, internal: bool, label: Option<&str>) -> Import {
-    let descriptor = DescriptorImport {
-        text: Secret::new(text),
-        range,
-        next_index: None,
-        active: range.is_some(),
-        internal: Some(internal),
-        label: label.map(str::to_owned),
-        timestamp: 1,
-    };
-    Import::Descriptor { descriptor }
+fn of_descriptor(text: &str, range: Option<(u32, u32)>, internal: bool, label: Option<&str>) -> Import {
+    made::descriptor(text, |import| {
+        (import.range, import.active) = (range, range.is_some());
+        (import.internal, import.label) = (Some(internal), label.map(str::to_owned));
+    })
 }
 
 fn descriptor(role: usize, internal: bool, label: Option<&'static str>) -> Late {
@@ -144,7 +135,7 @@ fn descriptor(role: usize, internal: bool, label: Option<&'static str>) -> Late 
     let parsed = Descriptor::parse(&text, Network::Regtest, Checksum::Optional).unwrap();
     let owned = Owned { role, ownership: Ownership::Spendable, parent: Some(parsed[0].to_public_string()) };
     let label_of_role = label.map(|label| (role, label));
-    Late { label: label_of_role, ..Late::of(of_descriptor(text, None, internal, label), vec![owned]) }
+    Late { label: label_of_role, ..Late::of(of_descriptor(&text, None, internal, label), vec![owned]) }
 }
 
 /// The wallet's first scripts: two with labels and one for change.
@@ -153,20 +144,10 @@ pub fn first_imports() -> Vec<Late> {
 }
 
 fn keys(roles: &[Role], role: usize, change: impl FnOnce(&mut KeysImport)) -> Import {
-    let mut keys = KeysImport {
-        script_pubkeys: vec![roles[role].script.clone()],
-        scripts: vec![],
-        private_keys: vec![],
-        public_keys: vec![],
-        origins: vec![],
-        solving_data: false,
-        internal: false,
-        label: String::new(),
-        keypool: false,
-        timestamp: 1,
-    };
-    change(&mut keys);
-    Import::Keys { keys }
+    made::keys(|keys| {
+        (keys.script_pubkeys, keys.solving_data) = (vec![roles[role].script.clone()], false);
+        change(keys);
+    })
 }
 
 fn watch(roles: &[Role], role: usize, label: Option<&'static str>) -> Late {
@@ -187,7 +168,7 @@ fn activation() -> Late {
         ownership: Ownership::Spendable,
         parent: Some(parsed.to_public_string()),
     };
-    Late { activates: true, ..Late::of(of_descriptor(text, Some((0, 99)), false, None), INDEXES.map(own).into()) }
+    Late { activates: true, ..Late::of(of_descriptor(&text, Some((0, 99)), false, None), INDEXES.map(own).into()) }
 }
 
 /// The number of late imports.
@@ -212,23 +193,5 @@ pub fn late(roles: &[Role], number: usize) -> Late {
             let label = Some((WATCHED, "mine"));
             Late { label, unless_spendable: Some(WATCHED), ..Late::of(import, vec![own(WATCHED), own(PUBKEY)]) }
         }
-    }
-}
-
-pub fn foreign(number: u8) -> ScriptBuf {
-    ScriptBuf::from_bytes([&[0, 20][..], &[0xee; 19], &[number]].concat())
-}
-
-pub fn spend(inputs: &[OutPoint], outputs: &[(&ScriptBuf, u64)]) -> Transaction {
-    let input = |outpoint: &OutPoint| TxIn { previous_output: *outpoint, sequence: Sequence::MAX, ..TxIn::default() };
-    let output = |(script, value): &(&ScriptBuf, u64)| TxOut {
-        value: Amount::from_sat(*value),
-        script_pubkey: (*script).clone(),
-    };
-    Transaction {
-        version: Version::TWO,
-        lock_time: LockTime::ZERO,
-        input: inputs.iter().map(input).collect(),
-        output: outputs.iter().map(output).collect(),
     }
 }

@@ -16,13 +16,14 @@ use outrigger_service::{Chain, Mempool, Scope};
 use outrigger_wallet_engine::WalletView;
 use serde_json::{Value, json};
 
-use super::cast::{INDEXES, NOTE, Role, STRANGER, first_imports, foreign, late, roles, spend};
+use super::cast::{INDEXES, NOTE, Role, STRANGER, first_imports, late, roles};
 use super::naive::{Naive, Named, RawBlock};
 use super::outages::Outage;
 use super::steps::{Make, Pick, Plan, REMARKS, Step, TEXTS};
 use outrigger_node::{Node, NodeEvent, Removal};
 use outrigger_scripted_node::ScriptedNode;
 use outrigger_testing::TestHost;
+use outrigger_testing::made::{foreign, spend};
 
 const FRESH: u64 = 100_000;
 const FEE: u64 = 1000;

@@ -10,8 +10,6 @@ mod history;
 mod imports;
 mod locks;
 mod log;
-#[path = "../../tests/contract/made.rs"]
-mod made;
 mod many;
 mod pruned_funds;
 mod rescans;
@@ -36,8 +34,8 @@ use parking_lot::Mutex;
 use tempfile::TempDir;
 
 use super::{Settings, WalletManager, WalletView};
-use made::{descriptor, elsewhere, foreign, keys, spend};
 use outrigger_node::{NodeEvent, Observer, Removal};
+use outrigger_testing::made::{descriptor, elsewhere, foreign, keys, spend};
 
 const XPRV: &str =
     "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";

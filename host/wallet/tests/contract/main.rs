@@ -10,7 +10,6 @@ mod coins;
 mod history;
 mod imports;
 mod keys;
-mod made;
 mod rescans;
 mod sending;
 mod states;

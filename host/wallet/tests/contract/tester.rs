@@ -12,9 +12,9 @@ use bitcoin::{
 use outrigger_node::{Node, NodeEvent};
 use outrigger_scripted_node::ScriptedNode;
 use outrigger_testing::TestHost;
+pub use outrigger_testing::made::{descriptor, elsewhere, foreign, keys, spend};
 use secp256k1::{Secp256k1, SecretKey};
 
-pub use super::made::{descriptor, elsewhere, foreign, keys, spend};
 use super::{Failure, Outcome};
 use outrigger_service::chain::Tip;
 use outrigger_service::events::Event;

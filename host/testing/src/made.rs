@@ -1,8 +1,8 @@
-//! Imports, scripts and transactions, for these tests and for those in `src/tests`.
+//! Imports, scripts and transactions for tests of wallets.
 
 use bitcoin::absolute::LockTime;
 use bitcoin::hashes::Hash;
-use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness, transaction};
+use bitcoin::{Amount, OutPoint, ScriptBuf, Transaction, TxIn, TxOut, Txid, transaction};
 use outrigger_service::wallet::{DescriptorImport, Import, KeysImport};
 use outrigger_service::wire::Secret;
 
@@ -46,12 +46,7 @@ pub fn elsewhere(number: u8) -> OutPoint {
 }
 
 pub fn spend(inputs: &[OutPoint], outputs: &[(&ScriptBuf, u64)]) -> Transaction {
-    let input = |outpoint: &OutPoint| TxIn {
-        previous_output: *outpoint,
-        script_sig: ScriptBuf::new(),
-        sequence: Sequence::MAX,
-        witness: Witness::new(),
-    };
+    let input = |outpoint: &OutPoint| TxIn { previous_output: *outpoint, ..TxIn::default() };
     let output = |(script, value): &(&ScriptBuf, u64)| TxOut {
         value: Amount::from_sat(*value),
         script_pubkey: (*script).clone(),

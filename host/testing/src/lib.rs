@@ -49,7 +49,6 @@ use outrigger_service::events::Event;
 use outrigger_service::policy::{self, POLICY, Policy};
 use outrigger_service::provider::{self, KeysProvider};
 use outrigger_service::wallet::{CreateOptions, ImportOutcome, SpendSettings};
-use outrigger_service::wire::Secret;
 use outrigger_service::{ErrorKind, Result, Scope, ServiceError};
 use outrigger_services::{
     Asked, Caller, ChainService, GrantedAccess, GrantedWallets, JudgedAct, MempoolService, OwnScopes, Providers,
@@ -220,15 +219,8 @@ impl<N: Node + 'static> TestHost<N> {
     /// # Errors
     /// The errors of [`WalletManager::create`].
     pub fn create_wallet(&self, name: &str, change: impl FnOnce(&mut CreateOptions)) -> Result<Vec<String>> {
-        let mut options = CreateOptions {
-            name: name.to_owned(),
-            disable_private_keys: false,
-            blank: false,
-            passphrase: Secret::default(),
-            avoid_reuse: false,
-            load_on_startup: Some(true),
-            external_signer: false,
-        };
+        let mut options =
+            CreateOptions { name: name.to_owned(), load_on_startup: Some(true), ..CreateOptions::default() };
         change(&mut options);
         self.wallets.create(options)
     }

@@ -7,32 +7,14 @@ use outrigger_service::wallet::{DescriptorImport, Import, KeysImport};
 use outrigger_service::wire::Secret;
 
 pub fn descriptor(text: &str, change: impl FnOnce(&mut DescriptorImport)) -> Import {
-    let mut descriptor = DescriptorImport {
-        text: Secret::new(text.into()),
-        range: None,
-        next_index: None,
-        active: false,
-        internal: None,
-        label: None,
-        timestamp: 1,
-    };
+    let mut descriptor =
+        DescriptorImport { text: Secret::new(text.into()), timestamp: 1, ..DescriptorImport::default() };
     change(&mut descriptor);
     Import::Descriptor { descriptor }
 }
 
 pub fn keys(change: impl FnOnce(&mut KeysImport)) -> Import {
-    let mut keys = KeysImport {
-        script_pubkeys: Vec::new(),
-        scripts: Vec::new(),
-        private_keys: Vec::new(),
-        public_keys: Vec::new(),
-        origins: Vec::new(),
-        solving_data: true,
-        internal: false,
-        label: String::new(),
-        keypool: false,
-        timestamp: 1,
-    };
+    let mut keys = KeysImport { solving_data: true, timestamp: 1, ..KeysImport::default() };
     change(&mut keys);
     Import::Keys { keys }
 }

@@ -28,7 +28,7 @@ use outrigger_service::events::Event;
 use outrigger_service::wallet::{
     AddressType, CoinBatch, CreateOptions, HistoryRowView, ImportOutcome, TxState, WalletCoin, WalletTransaction,
 };
-use outrigger_service::wire::{Blob, Secret};
+use outrigger_service::wire::Blob;
 use outrigger_service::{Chain, ErrorKind, Result as ServiceResult, ServiceError};
 use parking_lot::Mutex;
 use tempfile::TempDir;
@@ -123,15 +123,7 @@ impl Harness {
     }
 
     fn try_create(&self, name: &str, change: impl FnOnce(&mut CreateOptions)) -> ServiceResult<Vec<String>> {
-        let mut options = CreateOptions {
-            name: name.into(),
-            disable_private_keys: false,
-            blank: false,
-            passphrase: Secret::default(),
-            avoid_reuse: false,
-            load_on_startup: Some(true),
-            external_signer: false,
-        };
+        let mut options = CreateOptions { name: name.into(), load_on_startup: Some(true), ..CreateOptions::default() };
         change(&mut options);
         self.manager.create(options)
     }

@@ -142,15 +142,7 @@ impl Tester {
     }
 
     pub fn try_create(&self, name: &str, change: impl FnOnce(&mut CreateOptions)) -> ServiceResult<Vec<String>> {
-        let mut options = CreateOptions {
-            name: name.into(),
-            disable_private_keys: false,
-            blank: true,
-            passphrase: Secret::default(),
-            avoid_reuse: false,
-            load_on_startup: None,
-            external_signer: false,
-        };
+        let mut options = CreateOptions { name: name.into(), blank: true, ..CreateOptions::default() };
         change(&mut options);
         let made = self.of(None, |host, scope| host.admin.create(scope, options));
         self.tell(self.node().untold());

@@ -8,7 +8,7 @@ use crate::wire::{Secret, wire_struct};
 
 wire_struct! {
     /// The options of a new wallet (createwallet).
-    #[derive(Clone, Debug)]
+    #[derive(Clone, Default, Debug)]
     pub struct CreateOptions {
         /// The name of the wallet and of its folder.
         pub name: String,

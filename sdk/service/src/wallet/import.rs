@@ -10,7 +10,7 @@ use crate::wire::{Blob, Secret, wire_enum, wire_struct};
 
 wire_struct! {
     /// A descriptor to import. The caller has parsed the text and checked its checksum. Ranges are inclusive.
-    #[derive(Clone, Debug)]
+    #[derive(Clone, Default, Debug)]
     pub struct DescriptorImport {
         /// The text, possibly with private keys. A text with several paths (BIP 389) stands for one descriptor per path; the wallet
         /// stores all of them or none. Of two paths the first is for receiving and the second for change.
@@ -32,7 +32,7 @@ wire_struct! {
 
 wire_struct! {
     /// Keys and scripts to import (importmulti), after their analysis.
-    #[derive(Clone, Debug)]
+    #[derive(Clone, Default, Debug)]
     pub struct KeysImport {
         /// The scriptPubKeys of the request, shortest first, then by bytes.
         pub script_pubkeys: Vec<ScriptBuf>,

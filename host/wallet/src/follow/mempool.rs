@@ -202,15 +202,12 @@ impl Wallet {
     pub(super) fn enter_all(&self, present: &HashSet<Txid>, found: &[(Txid, Arc<Transaction>)]) -> Result<bool> {
         let guard = self.lock_for_following()?;
         let gone = self.gone_from_mempool(present)?;
-        let unknown = self.conflicts_gone_from_mempool(present)?;
-        if !self.is_any_relevant(found)? && gone.is_empty() && unknown.is_empty() {
+        if !self.is_any_relevant(found)? && gone.is_empty() {
             return Ok(false);
         }
         let now = self.shared.node.time();
         self.write_in(&guard, |write| {
-            for txid in gone.into_iter().chain(unknown) {
-                write.leave_mempool(txid)?;
-            }
+            gone.into_iter().try_for_each(|txid| write.leave_mempool(txid))?;
             let known = write.t.scripts.len(write.reads())?;
             found.iter().try_for_each(|(_, transaction)| write.enter_mempool(transaction, now))?;
             Ok(write.t.scripts.len(write.reads())? != known)
@@ -231,27 +228,21 @@ impl Wallet {
         Ok(false)
     }
 
-    /// Transactions whose removal from the mempool the wallet has missed.
+    /// Transactions whose removal from the mempool the wallet has missed: its own, then those in conflict with its own.
     fn gone_from_mempool(&self, present: &HashSet<Txid>) -> Result<Vec<Txid>> {
         let (txn, t) = (self.store.read()?, &self.store.tables);
         let mut gone = Vec::new();
         for entry in t.unconfirmed.iter(&txn)? {
             let row = t.transaction_at(&txn, entry?.1)?;
-            if row.state == TxState::InMempool && !present.contains(&row.txid) {
+            if row.state == TxState::InMempool {
                 gone.push(row.txid);
             }
         }
-        Ok(gone)
-    }
-
-    /// Conflicting mempool transactions whose removal the wallet has missed.
-    fn conflicts_gone_from_mempool(&self, present: &HashSet<Txid>) -> Result<BTreeSet<Txid>> {
-        let (txn, t) = (self.store.read()?, &self.store.tables);
-        let mut gone = BTreeSet::new();
         for entry in t.mempool_conflicts.prefix_iter(&txn, &[OF_MEMPOOL])? {
-            gone.insert(txid_from(entry?.0.get(1..33).unwrap_or_default())?);
+            gone.push(txid_from(entry?.0.get(1..33).unwrap_or_default())?);
         }
         gone.retain(|txid| !present.contains(txid));
+        gone.dedup();
         Ok(gone)
     }
 

@@ -65,10 +65,8 @@ impl Wallet {
                 return Ok(());
             }
             let heights = next..next.saturating_add(BLOCKS_PER_SEARCH).min(tip.saturating_add(1));
-            let set = wanted.lend();
-            let found = chain.find(heights, &set);
-            wanted.take_back(set);
-            let growth = self.take_findings(&*chain, &found?, &synced, &mut wanted)?;
+            let found = chain.find(heights, &wanted.set)?;
+            let growth = self.take_findings(&*chain, &found, &synced, &mut wanted)?;
             wanted.extend(self, growth)?;
             if Instant::now() > end {
                 return Ok(());

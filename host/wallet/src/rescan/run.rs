@@ -160,7 +160,7 @@ impl Wallet {
             .clamp(MIN_THREADS, MAX_THREADS)
             .min(units);
         // The threads share the set. A new script outside it ends the part.
-        let set = wanted.lend();
+        let set = std::mem::take(&mut wanted.set);
         let growth = thread::scope(|scope| {
             let mut receivers = Vec::with_capacity(threads);
             for first in 0..threads {
@@ -176,7 +176,7 @@ impl Wallet {
             let chunks = Chunks { receivers, unit: 0, units };
             self.write_chunks(chunks, row, wanted, show)
         });
-        wanted.take_back(set);
+        wanted.set = set;
         growth
     }
 

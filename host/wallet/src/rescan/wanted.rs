@@ -28,7 +28,7 @@ struct Reach {
 }
 
 pub struct WatchedScripts {
-    set: ScriptSet,
+    pub set: ScriptSet,
     /// The number of the wallet's scripts at the last [`Self::look`].
     pub count: u64,
     reach: BTreeMap<u32, Reach>,
@@ -70,15 +70,6 @@ impl WatchedScripts {
             wanted.reach.insert(number, Reach { end: row.range_end, ahead: AHEAD });
         }
         Ok(wanted)
-    }
-
-    /// Lends the set. The caller must return it before [`Self::extend`].
-    pub fn lend(&mut self) -> ScriptSet {
-        std::mem::take(&mut self.set)
-    }
-
-    pub fn take_back(&mut self, set: ScriptSet) {
-        self.set = set;
     }
 
     /// Whether another write has added scripts since the last look.

@@ -20,14 +20,10 @@ impl Wallet {
             private_keys_enabled: !options.disable_private_keys,
             blank: options.blank,
             avoid_reuse: options.avoid_reuse,
-            next_order_position: 0,
-            next_descriptor: 0,
-            next_pool: 0,
             birth_time: u64::MAX,
             backup_needed: true,
-            last_backup: 0,
             signer: shared.settings.signer.clone().filter(|_| options.external_signer),
-            policies: Vec::new(),
+            ..MetaRow::default()
         };
         let t = store.tables;
         let mut txn = store.write()?;

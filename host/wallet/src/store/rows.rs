@@ -13,7 +13,7 @@ use outrigger_service::wire::{Blob, wire_struct};
 use outrigger_values::params::encode_hex;
 
 wire_struct! {
-    #[derive(Clone, PartialEq, Eq, Debug)]
+    #[derive(Clone, PartialEq, Eq, Default, Debug)]
     pub struct MetaRow {
         pub version: u32,
         pub private_keys_enabled: bool,
@@ -94,7 +94,7 @@ impl RescanRow {
 }
 
 wire_struct! {
-    #[derive(Clone, PartialEq, Eq, Debug)]
+    #[derive(Clone, PartialEq, Eq, Default, Debug)]
     pub struct DescriptorRow {
         /// The public text with checksum, normalised: hardened steps are derived where the keys allow it.
         pub public: String,
@@ -132,15 +132,11 @@ impl DescriptorRow {
             identity: parsed.to_public_string(),
             timestamp,
             ranged: parsed.is_ranged(),
-            range_begin: 0,
-            range_end: 0,
-            derived_begin: 0,
-            next_index: 0,
             output_type: parsed.output_type().map(|kind| kind as u8),
-            active: false,
             internal,
             has_private: parsed.has_private_keys(),
             private_keys: held.map(|(public, _)| public.to_string()).collect(),
+            ..Self::default()
         }
     }
 

@@ -188,9 +188,7 @@ impl WalletRead for WalletService {
     }
 
     fn hd_keys(&self, scope: Scope) -> Result<Vec<HdKey>> {
-        let keys = self.read(scope, |view| Ok(view.hd_keys(false)?));
-        wipe_stack();
-        keys
+        self.with_keys(scope, |view| Ok(view.hd_keys(false)?))
     }
 
     fn spenders(&self, scope: Scope, outpoints: Vec<OutPoint>) -> Result<Vec<Vec<Txid>>> {

@@ -18,10 +18,6 @@ impl Wallet {
         }
     }
 
-    pub(super) fn entries(&self) -> u64 {
-        self.entries.load(Ordering::Relaxed)
-    }
-
     pub(crate) fn follow_script(&self, key: &[u8]) {
         self.enter_interest(script_hash_interest(key));
     }

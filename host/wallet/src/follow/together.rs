@@ -21,13 +21,8 @@ use crate::live::index::WalletNumber;
 /// answer.
 pub fn catch_up_together(shared: &Shared, wallets: &[Arc<Wallet>]) -> Option<u64> {
     walk_blocks(shared, wallets);
-    match read_mempool(shared, wallets) {
-        Ok(sequence) => Some(sequence),
-        Err(error) => {
-            tracing::debug!(%error, "the mempool could not be read for all wallets together");
-            None
-        }
-    }
+    let sequence = read_mempool(shared, wallets);
+    sequence.inspect_err(|error| tracing::debug!(%error, "the mempool could not be read for all wallets together")).ok()
 }
 
 /// Walks from the lowest position to the tip, as many blocks at a time as the cache holds. Each wallet passes them

@@ -114,7 +114,8 @@ impl World {
         self.tick(outage.map_or(0, |outage| outage.seconds));
     }
 
-    fn come(&mut self, plan: &Plan) {
+    /// Mines a block.
+    pub fn come(&mut self, plan: &Plan) {
         let waiting = self.node.pool.clone();
         let on = vec![self.mine(plan, &waiting)];
         self.settle(Vec::new(), on, Vec::new());

@@ -104,11 +104,7 @@ impl World {
                     self.set_pool(pool);
                 }
             }
-            Step::Mine(plan) => {
-                let waiting = self.node.pool.clone();
-                let on = vec![self.mine(plan, &waiting)];
-                self.settle(Vec::new(), on, Vec::new());
-            }
+            Step::Mine(plan) => self.come(plan),
             Step::Age(blocks) => {
                 let plan = Plan { take: 0, makes: Vec::new(), reward: STRANGER };
                 let on = (0..*blocks).map(|_| self.mine(&plan, &[])).collect();

@@ -153,14 +153,4 @@ mod tests {
             "private text"
         );
     }
-
-    #[test]
-    fn the_passphrase_and_only_it_recovers_the_key() {
-        let settings = Settings { kdf_memory_kib: 64, kdf_passes: 1, ..Settings::default() };
-        let key = EncryptionKey::random();
-        let row = key.protect(&Secret::new("right".into()), &settings).unwrap();
-        assert_eq!(*EncryptionKey::recover(&row, &Secret::new("right".into())).unwrap().0, *key.0);
-        let wrong = EncryptionKey::recover(&row, &Secret::new("wrong".into()));
-        assert!(matches!(wrong, Err(WalletError::Service(error)) if error.kind == ErrorKind::PassphraseIncorrect));
-    }
 }

@@ -64,14 +64,12 @@ pub fn ownership(t: &Tables, txn: &Reading<'_>, script: &Script) -> Result<Owner
 
 /// `None` for an invalid script, which is never ours, even if the wallet holds the keys.
 fn mine(t: &Tables, txn: &Reading<'_>, script: &Script, context: ScriptContext) -> Result<Option<Ownership>> {
-    let held =
-        |hash: &[u8; 20]| Ok::<_, super::error::WalletError>(t.imported_key(txn, hash)?.is_some_and(|k| k.private));
+    let held = |hash: &[u8; 20]| -> Result<bool> { Ok(t.imported_key(txn, hash)?.is_some_and(|key| key.private)) };
     let within = |hash: &[u8; 20], context| match t.imported_script(txn, hash)? {
         Some(known) => mine(t, txn, &known.script, context),
         None => Ok(Some(Ownership::None)),
     };
-    let known_as_script =
-        || Ok::<_, super::error::WalletError>(t.imported_script(txn, &hash160(script.as_bytes()))?.is_some());
+    let known_as_script = || -> Result<bool> { Ok(t.imported_script(txn, &hash160(script.as_bytes()))?.is_some()) };
     let found = match classify(script) {
         ScriptKind::PubKey { key } => {
             if context == ScriptContext::Witness && key.len() != COMPRESSED {

@@ -40,6 +40,7 @@ use std::any::Any;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use outrigger_embedded::{EmbeddedNode, Settings as NodeSettings};
 use outrigger_node::Node;
@@ -66,6 +67,8 @@ const CHAIN_MAP: usize = 1 << 30;
 const WALLET_MAP: usize = 64 << 20;
 /// The memory for deriving a key from a passphrase, in KiB: little, so that tests are fast.
 const KDF_MEMORY_KIB: u32 = 64;
+/// How long [`until`] waits.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// How many blocks behind the tip a wallet must be to let the node search them: few, so that tests cover both ways.
 const SEARCH_FROM: u32 = 4;
 
@@ -272,6 +275,19 @@ impl<N: Node + 'static> TestHost<N> {
     /// The path of a file in a folder for the test's own files. The file need not exist.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join("files").join(name)
+    }
+}
+
+/// Waits until a condition holds.
+///
+/// # Panics
+/// The condition does not hold in time.
+#[track_caller]
+pub fn until(what: &str, holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

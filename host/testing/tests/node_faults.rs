@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bitcoin::ScriptBuf;
 use outrigger_node::Node as _;
@@ -12,7 +12,7 @@ use outrigger_scripted_node::ScriptedNode;
 use outrigger_sdk::testing::{PendingCall, TestPlugin};
 use outrigger_service::wallet::AddressType;
 use outrigger_service::wire::Secret;
-use outrigger_testing::TestHost;
+use outrigger_testing::{TestHost, until};
 use outrigger_wallet::WalletPlugin;
 use serde_json::{Value, json};
 
@@ -82,10 +82,6 @@ fn a_wallet_is_locked_in_time_while_the_node_hangs() {
     let (test, _) = Fixture::new();
     test.at_once("walletpassphrase", json!(["pass", 1]));
     let view = test.host.wallets.select_as_it_stands(Some("w")).unwrap();
-    let deadline = Instant::now() + PATIENCE;
-    while !view.info().unwrap().locked {
-        assert!(Instant::now() < deadline, "the wallet stays unlocked");
-        thread::sleep(Duration::from_millis(2));
-    }
+    until("the wallet is locked", || view.info().unwrap().locked);
     test.host.node.faults.set_hanging(false);
 }

@@ -17,7 +17,7 @@ mod rules;
 mod wallets;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bitcoin::{Amount, Block, BlockHash, ScriptBuf, Transaction, Txid};
 use outrigger_scripted_node::ScriptedNode;
@@ -36,6 +36,7 @@ use tempfile::TempDir;
 use super::{Settings, WalletManager, WalletView};
 use outrigger_node::{NodeEvent, Observer, Removal};
 use outrigger_testing::made::{descriptor, elsewhere, foreign, keys, spend};
+use outrigger_testing::until;
 
 const XPRV: &str =
     "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
@@ -253,14 +254,6 @@ fn coins(view: &WalletView) -> Vec<WalletCoin> {
     let unconfirmed: Vec<_> = all.iter().filter(|coin| coin.state == TxState::InMempool).cloned().collect();
     assert_eq!(read(&|after| view.mempool_coins(after, 1)), unconfirmed);
     all
-}
-
-fn until(what: &str, holds: impl Fn() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !holds() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 fn kind_of<T: std::fmt::Debug, E: Into<ServiceError>>(result: Result<T, E>) -> ErrorKind {

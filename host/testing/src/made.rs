@@ -2,7 +2,11 @@
 
 use bitcoin::absolute::LockTime;
 use bitcoin::hashes::Hash;
-use bitcoin::{Amount, OutPoint, ScriptBuf, Transaction, TxIn, TxOut, Txid, transaction};
+use bitcoin::secp256k1::{Secp256k1, SecretKey};
+use bitcoin::{
+    Amount, CompressedPublicKey, NetworkKind, OutPoint, PrivateKey, PublicKey, ScriptBuf, Transaction, TxIn, TxOut,
+    Txid, transaction,
+};
 use outrigger_service::wallet::{DescriptorImport, Import, KeysImport};
 use outrigger_service::wire::Secret;
 
@@ -17,6 +21,29 @@ pub fn keys(change: impl FnOnce(&mut KeysImport)) -> Import {
     let mut keys = KeysImport { solving_data: true, timestamp: 1, ..KeysImport::default() };
     change(&mut keys);
     Import::Keys { keys }
+}
+
+/// The private key whose 32 bytes are all `number`.
+#[allow(clippy::expect_used, reason = "a test's own failure")]
+pub fn key(number: u8) -> PrivateKey {
+    let inner = SecretKey::from_slice(&[number; 32]).expect("a private key");
+    PrivateKey { compressed: true, network: NetworkKind::Test, inner }
+}
+
+pub fn public(number: u8) -> PublicKey {
+    key(number).public_key(&Secp256k1::new())
+}
+
+pub fn wif(number: u8) -> Secret {
+    Secret::new(key(number).to_wif())
+}
+
+pub fn p2wpkh(number: u8) -> ScriptBuf {
+    ScriptBuf::new_p2wpkh(&CompressedPublicKey(public(number).inner).wpubkey_hash())
+}
+
+pub fn p2pkh(number: u8) -> ScriptBuf {
+    ScriptBuf::new_p2pkh(&public(number).pubkey_hash())
 }
 
 pub fn foreign(number: u8) -> ScriptBuf {

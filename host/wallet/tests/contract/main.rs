@@ -18,8 +18,3 @@ mod wallets;
 
 #[cfg(doc)]
 use outrigger_service::{Signer, Wallet};
-
-/// Names the violated rule.
-pub type Failure = Box<dyn std::error::Error>;
-
-pub type Outcome = Result<(), Failure>;

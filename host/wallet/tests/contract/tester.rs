@@ -3,26 +3,21 @@
 use std::any::Any;
 use std::collections::BTreeSet;
 use std::fmt::Debug;
-use std::time::{Duration, Instant};
 
 use bitcoin::bip32::Xpriv;
-use bitcoin::{
-    BlockHash, CompressedPublicKey, Network, NetworkKind, OutPoint, PrivateKey, PublicKey, ScriptBuf, Transaction, Txid,
-};
+use bitcoin::{BlockHash, Network, OutPoint, ScriptBuf, Transaction, Txid};
 use outrigger_node::{Node, NodeEvent};
 use outrigger_scripted_node::ScriptedNode;
-use outrigger_testing::TestHost;
-pub use outrigger_testing::made::{descriptor, elsewhere, foreign, keys, spend};
-use secp256k1::{Secp256k1, SecretKey};
+pub use outrigger_testing::made::{descriptor, elsewhere, foreign, key, keys, p2pkh, p2wpkh, public, spend, wif};
+use outrigger_testing::{TestHost, until};
 
-use super::{Failure, Outcome};
 use outrigger_service::chain::Tip;
 use outrigger_service::events::Event;
 use outrigger_service::wallet::{
     CoinBatch, CreateOptions, HistoryBatch, HistoryQuery, HistoryRange, HistoryRow, Import, ImportOutcome, LabelBatch,
     LabelledAddress, LabelledScript, ScriptInfo, WalletCoin, WalletInfo, WalletTransaction,
 };
-use outrigger_service::wire::{Blob, Encoded, Secret};
+use outrigger_service::wire::{Blob, Encoded};
 use outrigger_service::{ErrorKind, Host, Result as ServiceResult, Scope, Signer};
 
 pub const IMPORTED: ImportOutcome = ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false };
@@ -30,7 +25,6 @@ pub const IMPORTED: ImportOutcome = ImportOutcome::Imported { missing_private_ke
 const BATCH: u32 = 2;
 /// The maximum number of batches of a list. More count as endless.
 const MAX_BATCHES: usize = 10_000;
-const PATIENCE: Duration = Duration::from_secs(60);
 
 pub const WALLET: &str = "w";
 
@@ -41,44 +35,20 @@ pub struct Tester {
 }
 
 /// Creates the wallet `w` with [`key`] 1. Returns the script of that key.
-pub fn with_key(tester: &Tester) -> Result<ScriptBuf, Failure> {
-    tester.create(|_| {})?;
-    tester.take(single(1)?)?;
+pub fn with_key(tester: &Tester) -> ScriptBuf {
+    tester.create(|_| {});
+    tester.take(single(1));
     p2wpkh(1)
 }
 
-pub fn becomes(what: &str, holds: impl Fn() -> bool) -> Outcome {
-    let begun = Instant::now();
-    while !holds() {
-        if begun.elapsed() > PATIENCE {
-            return Err(Failure::from(format!("timed out before this held: {what}")));
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    Ok(())
+#[track_caller]
+pub fn same<T: PartialEq + Debug>(what: &str, found: T, expected: T) {
+    assert_eq!(found, expected, "{what}");
 }
 
-pub fn same<T: PartialEq + Debug>(what: &str, found: T, expected: T) -> Outcome {
-    if found == expected {
-        Ok(())
-    } else {
-        Err(Failure::from(format!("{what}: found {found:?}, expected {expected:?}")))
-    }
-}
-
-pub fn holds(what: &str, holds: bool) -> Outcome {
-    if holds { Ok(()) } else { Err(Failure::from(format!("this does not hold: {what}"))) }
-}
-
-pub fn refused<T: Debug>(what: &str, answer: ServiceResult<T>, kind: ErrorKind) -> Outcome {
-    match answer {
-        Err(error) if error.kind == kind => Ok(()),
-        other => Err(Failure::from(format!("{what}: found {other:?}, expected the error {kind:?}"))),
-    }
-}
-
-pub fn some<T>(what: &str, found: Option<T>) -> Result<T, Failure> {
-    found.ok_or_else(|| Failure::from(format!("{what} is missing")))
+#[track_caller]
+pub fn refused<T: Debug>(what: &str, answer: ServiceResult<T>, kind: ErrorKind) {
+    assert_eq!(answer.expect_err(what).kind, kind, "{what}");
 }
 
 impl Tester {
@@ -88,10 +58,10 @@ impl Tester {
     }
 
     /// Creates the wallet `w`, blank unless `change` changes that.
-    pub fn with(change: impl FnOnce(&mut CreateOptions)) -> Result<Self, Failure> {
+    pub fn with(change: impl FnOnce(&mut CreateOptions)) -> Self {
         let tester = Self::new();
-        tester.create(change)?;
-        Ok(tester)
+        tester.create(change);
+        tester
     }
 
     pub fn handle(&self) -> Host {
@@ -149,9 +119,8 @@ impl Tester {
         made
     }
 
-    pub fn create(&self, change: impl FnOnce(&mut CreateOptions)) -> Outcome {
-        self.try_create(WALLET, change)?;
-        Ok(())
+    pub fn create(&self, change: impl FnOnce(&mut CreateOptions)) {
+        self.try_create(WALLET, change).unwrap();
     }
 
     pub fn load(&self, name: &str) -> ServiceResult<Vec<String>> {
@@ -197,56 +166,54 @@ impl Tester {
         self.tell(self.node().disconnect());
     }
 
-    pub fn tip(&self) -> Result<Tip, Failure> {
-        Ok(self.node().tip())
+    pub fn tip(&self) -> Tip {
+        self.node().tip()
     }
 
-    pub fn info(&self) -> Result<WalletInfo, Failure> {
-        Ok(self.ask(|host, scope| host.wallet.info(scope))?)
+    pub fn info(&self) -> WalletInfo {
+        self.ask(|host, scope| host.wallet.info(scope)).unwrap()
     }
 
-    pub fn script(&self, script: &ScriptBuf) -> Result<Option<ScriptInfo>, Failure> {
-        let infos = self.ask(|host, scope| host.wallet.scripts(scope, vec![script.clone()]))?;
-        same("as many answers as scripts", infos.len(), 1)?;
-        Ok(infos.into_iter().next().flatten())
+    pub fn script(&self, script: &ScriptBuf) -> Option<ScriptInfo> {
+        let infos = self.ask(|host, scope| host.wallet.scripts(scope, vec![script.clone()])).unwrap();
+        same("as many answers as scripts", infos.len(), 1);
+        infos.into_iter().next().flatten()
     }
 
     pub fn import(&self, imports: Vec<Import>) -> ServiceResult<Vec<ImportOutcome>> {
         self.ask(|host, scope| host.import.import(scope, imports))
     }
 
-    pub fn take(&self, import: Import) -> Outcome {
-        same("the outcome of an import", self.import(vec![import])?, vec![IMPORTED])
+    #[track_caller]
+    pub fn take(&self, import: Import) {
+        same("the outcome of an import", self.import(vec![import]).unwrap(), vec![IMPORTED]);
     }
 
-    pub fn rescan(&self, from_time: u64) -> Outcome {
-        let rescan = self.ask(|host, scope| host.import.rescan_reserve(scope))?;
-        self.ask(|host, scope| host.import.rescan_start(scope, rescan, from_time))?;
-        self.await_rescan()
+    pub fn rescan(&self, from_time: u64) {
+        let rescan = self.ask(|host, scope| host.import.rescan_reserve(scope)).unwrap();
+        self.ask(|host, scope| host.import.rescan_start(scope, rescan, from_time)).unwrap();
+        self.await_rescan();
     }
 
-    pub fn await_rescan(&self) -> Outcome {
-        let begun = Instant::now();
-        while self.info()?.rescan.is_some() {
-            holds("a rescan comes to its end", begun.elapsed() < PATIENCE)?;
-            std::thread::sleep(Duration::from_millis(1));
-        }
+    pub fn await_rescan(&self) {
+        until("a rescan comes to its end", || self.info().rescan.is_none());
         self.tell(self.node().untold());
-        Ok(())
     }
 
-    pub fn rows(&self, txids: &[Txid]) -> Result<Vec<HistoryRow>, Failure> {
-        let batch = self.ask(|host, scope| host.wallet.transactions(scope, txids.to_vec()))?.read()?;
-        same("a batch of transactions by id has no next batch", batch.next, None)?;
-        Ok(batch.rows)
+    pub fn rows(&self, txids: &[Txid]) -> Vec<HistoryRow> {
+        let batch = self.ask(|host, scope| host.wallet.transactions(scope, txids.to_vec())).unwrap().read().unwrap();
+        same("a batch of transactions by id has no next batch", batch.next, None);
+        batch.rows
     }
 
-    pub fn row(&self, txid: Txid) -> Result<HistoryRow, Failure> {
-        some("the transaction", self.rows(&[txid])?.into_iter().next())
+    #[track_caller]
+    pub fn row(&self, txid: Txid) -> HistoryRow {
+        self.rows(&[txid]).into_iter().next().expect("the transaction")
     }
 
-    pub fn known(&self, txid: Txid) -> Result<WalletTransaction, Failure> {
-        Ok(self.row(txid)?.transaction.0)
+    #[track_caller]
+    pub fn known(&self, txid: Txid) -> WalletTransaction {
+        self.row(txid).transaction.0
     }
 
     pub fn batch(&self, range: HistoryRange, reverse: bool, after: Option<Blob>, limit: u32) -> Batch {
@@ -254,129 +221,108 @@ impl Tester {
         self.ask(|host, scope| host.wallet.history(scope, query))
     }
 
-    pub fn history(&self, range: HistoryRange, reverse: bool, limit: u32) -> Result<Vec<HistoryRow>, Failure> {
+    pub fn history(&self, range: HistoryRange, reverse: bool, limit: u32) -> Vec<HistoryRow> {
         all(limit, |after| {
-            let batch = self.batch(range, reverse, after, limit)?.read()?;
-            Ok((batch.rows, batch.next))
+            let batch = self.batch(range, reverse, after, limit).unwrap().read().unwrap();
+            (batch.rows, batch.next)
         })
     }
 
-    pub fn ids(&self, range: HistoryRange, reverse: bool) -> Result<Vec<Txid>, Failure> {
-        Ok(self.history(range, reverse, BATCH)?.iter().map(|row| row.transaction.0.txid).collect())
+    pub fn ids(&self, range: HistoryRange, reverse: bool) -> Vec<Txid> {
+        self.history(range, reverse, BATCH).iter().map(|row| row.transaction.0.txid).collect()
     }
 
     pub fn coin_batch(&self, after: Option<Blob>, limit: u32) -> ServiceResult<CoinBatch> {
         self.ask(|host, scope| host.wallet.coins(scope, after, limit))
     }
 
-    pub fn coins(&self) -> Result<Vec<WalletCoin>, Failure> {
+    pub fn coins(&self) -> Vec<WalletCoin> {
         all(BATCH, |after| {
-            let batch = self.coin_batch(after, BATCH)?;
-            Ok((batch.coins, batch.next))
+            let batch = self.coin_batch(after, BATCH).unwrap();
+            (batch.coins, batch.next)
         })
     }
 
-    pub fn outpoints(&self) -> Result<Vec<OutPoint>, Failure> {
-        Ok(self.coins()?.iter().map(|coin| coin.outpoint).collect())
+    pub fn outpoints(&self) -> Vec<OutPoint> {
+        self.coins().iter().map(|coin| coin.outpoint).collect()
     }
 
     pub fn label_batch(&self, after: Option<Blob>, limit: u32) -> ServiceResult<LabelBatch> {
         self.ask(|host, scope| host.wallet.labels(scope, after, limit))
     }
 
-    pub fn labels(&self) -> Result<Vec<LabelledScript>, Failure> {
+    pub fn labels(&self) -> Vec<LabelledScript> {
         let mut entries = all(BATCH, |after| {
-            let batch = self.label_batch(after, BATCH)?;
-            Ok((batch.entries, batch.next))
-        })?;
+            let batch = self.label_batch(after, BATCH).unwrap();
+            (batch.entries, batch.next)
+        });
         entries.sort_by(|one, other| one.script.cmp(&other.script));
-        self.check_labels(&entries)?;
-        Ok(entries)
+        self.check_labels(&entries);
+        entries
     }
 
     /// Compares `label_names` and `labelled` with the whole address book.
-    fn check_labels(&self, entries: &[LabelledScript]) -> Result<(), Failure> {
-        let sending = self.sending()?;
+    fn check_labels(&self, entries: &[LabelledScript]) {
+        let sending = self.sending();
         for wanted in [None, Some(true), Some(false)] {
             let of =
                 entries.iter().filter(|entry| wanted.is_none_or(|wanted| sending.contains(&entry.script) == wanted));
             let names: BTreeSet<String> = of.map(|entry| entry.label.clone()).collect();
-            let told = self.ask(|host, scope| host.wallet.label_names(scope, wanted))?;
-            same(&format!("the labels in use, {wanted:?}"), told, names.into_iter().collect())?;
+            let told = self.ask(|host, scope| host.wallet.label_names(scope, wanted)).unwrap();
+            same(&format!("the labels in use, {wanted:?}"), told, names.into_iter().collect());
         }
         for LabelledScript { label, .. } in entries {
-            let mut told = self.ask(|host, scope| host.wallet.labelled(scope, label.clone()))?;
+            let mut told = self.ask(|host, scope| host.wallet.labelled(scope, label.clone())).unwrap();
             told.sort_by(|one, other| one.script.cmp(&other.script));
             let address = |entry: &LabelledScript| LabelledAddress {
                 script: entry.script.clone(),
                 sending: sending.contains(&entry.script),
             };
             let expected = entries.iter().filter(|entry| entry.label == *label).map(address).collect();
-            same(&format!("the addresses with the label {label:?}"), told, expected)?;
+            same(&format!("the addresses with the label {label:?}"), told, expected);
         }
-        let none = self.ask(|host, scope| host.wallet.labelled(scope, "a label that nothing has".into()))?;
-        same("the addresses with a label that nothing has", none, Vec::new())
+        let none = self.ask(|host, scope| host.wallet.labelled(scope, "a label that nothing has".into())).unwrap();
+        same("the addresses with a label that nothing has", none, Vec::new());
     }
 
     /// The scripts of the address book's `send` entries, which were not ours when they were labelled.
-    pub fn sending(&self) -> Result<Vec<ScriptBuf>, Failure> {
+    pub fn sending(&self) -> Vec<ScriptBuf> {
         let mut sending = Vec::new();
         all(BATCH, |after| {
-            let batch = self.label_batch(after, BATCH)?;
+            let batch = self.label_batch(after, BATCH).unwrap();
             sending.extend(batch.sending);
-            Ok((batch.entries, batch.next))
-        })?;
-        Ok(sending)
+            (batch.entries, batch.next)
+        });
+        sending
     }
 }
 
 pub type Batch = ServiceResult<Encoded<HistoryBatch>>;
 type Page<T> = (Vec<T>, Option<Blob>);
 
-fn all<T>(limit: u32, mut read: impl FnMut(Option<Blob>) -> Result<Page<T>, Failure>) -> Result<Vec<T>, Failure> {
+fn all<T>(limit: u32, mut read: impl FnMut(Option<Blob>) -> Page<T>) -> Vec<T> {
     let (mut rows, mut after) = (Vec::new(), None);
     for _ in 0..MAX_BATCHES {
-        let (batch, next) = read(after)?;
-        holds("a batch has at most as many rows as requested", batch.len() <= limit.max(1) as usize)?;
-        holds("a batch with a next batch is not empty", next.is_none() || !batch.is_empty())?;
+        let (batch, next) = read(after);
+        assert!(batch.len() <= limit.max(1) as usize, "a batch has at most as many rows as requested");
+        assert!(next.is_none() || !batch.is_empty(), "a batch with a next batch is not empty");
         rows.extend(batch);
         match next {
-            None => return Ok(rows),
+            None => return rows,
             next => after = next,
         }
     }
-    Err("a list has too many batches".into())
+    panic!("a list has too many batches");
 }
 
-/// The private key whose 32 bytes are all `number`.
-pub fn key(number: u8) -> Result<PrivateKey, Failure> {
-    Ok(PrivateKey { compressed: true, network: NetworkKind::Test, inner: SecretKey::from_slice(&[number; 32])? })
-}
-
-pub fn public(number: u8) -> Result<PublicKey, Failure> {
-    Ok(key(number)?.public_key(&Secp256k1::new()))
-}
-
-pub fn wif(number: u8) -> Result<Secret, Failure> {
-    Ok(Secret::new(key(number)?.to_wif()))
-}
-
-pub fn p2wpkh(number: u8) -> Result<ScriptBuf, Failure> {
-    Ok(ScriptBuf::new_p2wpkh(&CompressedPublicKey(public(number)?.inner).wpubkey_hash()))
-}
-
-pub fn p2pkh(number: u8) -> Result<ScriptBuf, Failure> {
-    Ok(ScriptBuf::new_p2pkh(&public(number)?.pubkey_hash()))
-}
-
-pub fn master(number: u8) -> Result<String, Failure> {
-    Ok(Xpriv::new_master(Network::Regtest, &[number; 32])?.to_string())
+pub fn master(number: u8) -> String {
+    Xpriv::new_master(Network::Regtest, &[number; 32]).unwrap().to_string()
 }
 
 /// Imports [`key`] `number` as `wpkh`, with the number as its label.
-pub fn single(number: u8) -> Result<Import, Failure> {
-    let text = format!("wpkh({})", wif(number)?.expose());
-    Ok(descriptor(&text, |import| import.label = Some(number.to_string())))
+pub fn single(number: u8) -> Import {
+    let text = format!("wpkh({})", wif(number).expose());
+    descriptor(&text, |import| import.label = Some(number.to_string()))
 }
 
 pub fn watch(script: &ScriptBuf) -> Import {

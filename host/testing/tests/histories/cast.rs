@@ -1,14 +1,11 @@
 //! The scripts of random histories, and the imports that make them the wallet's.
 
 use bitcoin::bip32::Xpriv;
-use bitcoin::key::PrivateKey;
 use bitcoin::opcodes::all::OP_CHECKMULTISIG;
-use bitcoin::secp256k1::{Secp256k1, SecretKey};
-use bitcoin::{Address, Network, NetworkKind, PublicKey, ScriptBuf, script};
+use bitcoin::{Address, Network, ScriptBuf, script};
 use outrigger_descriptor::{Checksum, Descriptor};
 use outrigger_service::wallet::{Import, KeysImport, Ownership};
-use outrigger_service::wire::Secret;
-use outrigger_testing::made::{self, foreign};
+use outrigger_testing::made::{self, foreign, p2wpkh, public, wif};
 
 /// Indexes of the scripts in [`roles`]. The wallet owns the first three from the beginning.
 pub const LABELLED: usize = 0;
@@ -70,19 +67,6 @@ impl Late {
     }
 }
 
-fn key(number: u8) -> PrivateKey {
-    let inner = SecretKey::from_slice(&[number; 32]).unwrap();
-    PrivateKey { compressed: true, network: NetworkKind::Test, inner }
-}
-
-fn public(number: u8) -> PublicKey {
-    key(number).public_key(&Secp256k1::new())
-}
-
-fn p2wpkh(key: &PublicKey) -> ScriptBuf {
-    ScriptBuf::new_p2wpkh(&key.wpubkey_hash().unwrap())
-}
-
 const KEYS: [u8; 4] = [11, 12, 13, 14];
 const IMPORTED_KEY: u8 = 21;
 const OTHER_KEY: u8 = 22;
@@ -96,7 +80,7 @@ fn wildcard() -> (String, Descriptor) {
 }
 
 pub fn roles() -> Vec<Role> {
-    let [labelled, rent, change, descriptor] = KEYS.map(|number| Role::plain(p2wpkh(&public(number))));
+    let [labelled, rent, change, descriptor] = KEYS.map(|number| Role::plain(p2wpkh(number)));
     let imported = public(IMPORTED_KEY);
     let bare = script::Builder::new()
         .push_int(1)
@@ -110,7 +94,7 @@ pub fn roles() -> Vec<Role> {
         rent,
         change,
         descriptor,
-        Role::plain(p2wpkh(&imported)),
+        Role::plain(p2wpkh(IMPORTED_KEY)),
         Role { script: ScriptBuf::new_p2pk(&imported), address_script: None },
         Role { script: bare, address_script: None },
         Role::plain(foreign(7)),
@@ -131,7 +115,7 @@ fn of_descriptor(text: &str, range: Option<(u32, u32)>, internal: bool, label: O
 }
 
 fn descriptor(role: usize, internal: bool, label: Option<&'static str>) -> Late {
-    let text = format!("wpkh({})", key(KEYS[role]).to_wif());
+    let text = format!("wpkh({})", wif(KEYS[role]).expose());
     let parsed = Descriptor::parse(&text, Network::Regtest, Checksum::Optional).unwrap();
     let owned = Owned { role, ownership: Ownership::Spendable, parent: Some(parsed[0].to_public_string()) };
     let label_of_role = label.map(|label| (role, label));
@@ -185,7 +169,7 @@ pub fn late(roles: &[Role], number: usize) -> Late {
         // The private key makes all scripts spendable that need only its signature.
         _ => {
             let import = keys(roles, WATCHED, |keys| {
-                keys.private_keys = vec![Secret::new(key(IMPORTED_KEY).to_wif())];
+                keys.private_keys = vec![wif(IMPORTED_KEY)];
                 keys.solving_data = true;
                 keys.label = "mine".to_owned();
             });

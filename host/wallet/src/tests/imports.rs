@@ -2,31 +2,16 @@ use std::str::FromStr as _;
 use std::sync::atomic::Ordering;
 
 use bitcoin::bip32::{Xpriv, Xpub};
-use bitcoin::key::PrivateKey;
-use bitcoin::secp256k1::{Secp256k1, SecretKey};
-use bitcoin::{Network, NetworkKind, ScriptBuf};
+use bitcoin::secp256k1::Secp256k1;
+use bitcoin::{Network, ScriptBuf};
 use outrigger_descriptor::{Checksum, Descriptor};
 use outrigger_service::ErrorKind;
 use outrigger_service::wallet::{AddressType, Import, ImportOutcome, KeyOrigin, Ownership, ScriptInfo};
 use outrigger_service::wire::{Blob, Secret};
+use outrigger_testing::made::{p2pkh, p2wpkh, public, wif};
 
 use super::rescans::scripts_of;
 use super::{Harness, IMPORTED, XPRV, descriptor, elsewhere, keys, kind_of, spend};
-
-pub(super) fn key(number: u8) -> (Secret, Vec<u8>) {
-    let inner = SecretKey::from_slice(&[number; 32]).unwrap();
-    let key = PrivateKey { compressed: true, network: NetworkKind::Test, inner };
-    (Secret::new(key.to_wif()), key.public_key(&Secp256k1::new()).to_bytes())
-}
-
-pub(super) fn p2wpkh(public_key: &[u8]) -> ScriptBuf {
-    let key = bitcoin::CompressedPublicKey::from_slice(public_key).unwrap();
-    ScriptBuf::new_p2wpkh(&key.wpubkey_hash())
-}
-
-fn p2pkh(public_key: &[u8]) -> ScriptBuf {
-    ScriptBuf::new_p2pkh(&bitcoin::PublicKey::from_slice(public_key).unwrap().pubkey_hash())
-}
 
 impl Harness {
     fn import(&self, imports: Vec<Import>) -> Vec<ImportOutcome> {
@@ -55,20 +40,18 @@ impl Harness {
 #[test]
 fn import_refuses_what_the_wallet_may_not_hold() {
     let harness = Harness::watching();
-    let (wif, public) = key(1);
-    let script = p2pkh(&public);
-    let import = keys(|keys| (keys.script_pubkeys, keys.private_keys) = (vec![script.clone()], vec![wif.clone()]));
+    let script = p2pkh(1);
+    let import = keys(|keys| (keys.script_pubkeys, keys.private_keys) = (vec![script.clone()], vec![wif(1)]));
     assert_eq!(harness.import_one(import), ImportOutcome::PrivateKeysDisabled);
-    let private = descriptor(&format!("pkh({})", wif.expose()), |_| {});
+    let private = descriptor(&format!("pkh({})", wif(1).expose()), |_| {});
     assert_eq!(harness.import_one(private.clone()), ImportOutcome::PrivateKeysDisabled);
     assert_eq!(harness.ownership(&script), Ownership::None);
 
     let harness = Harness::blank();
-    let [public, other] = [public, key(2).1].map(|key| outrigger_values::params::encode_hex(&key));
     let outcomes = harness.import(vec![
-        descriptor(&format!("pkh({public})"), |_| {}),
+        descriptor(&format!("pkh({})", public(1)), |_| {}),
         descriptor("nonsense(1)", |_| {}),
-        descriptor(&format!("multi(1,{other},{})", wif.expose()), |import| import.active = true),
+        descriptor(&format!("multi(1,{},{})", public(2), wif(1).expose()), |import| import.active = true),
         private,
     ]);
     assert_eq!(outcomes[0], ImportOutcome::NoPrivateKeys);
@@ -123,39 +106,33 @@ fn known_descriptors_are_replaced_and_never_lose_a_script() {
 #[test]
 fn combo_labels_all_its_addresses() {
     let harness = Harness::blank();
-    let (wif, public) = key(3);
-    let text = format!("combo({})", wif.expose());
+    let text = format!("combo({})", wif(3).expose());
     harness.import_one(descriptor(&text, |import| import.label = Some("all".into())));
-    let wpkh = p2wpkh(&public);
-    for script in [p2pkh(&public), wpkh.clone(), ScriptBuf::new_p2sh(&wpkh.script_hash())] {
+    let wpkh = p2wpkh(3);
+    for script in [p2pkh(3), wpkh.clone(), ScriptBuf::new_p2sh(&wpkh.script_hash())] {
         let info = harness.script(&script).unwrap();
         assert_eq!((info.label.as_deref(), info.change), (Some("all"), false));
     }
     // An import of keys reports a script of a descriptor as already owned.
-    let again = keys(|keys| (keys.script_pubkeys, keys.private_keys) = (vec![wpkh.clone()], vec![wif]));
+    let again = keys(|keys| (keys.script_pubkeys, keys.private_keys) = (vec![wpkh.clone()], vec![wif(3)]));
     assert_eq!(harness.import_one(again), ImportOutcome::AlreadyOwned { script: wpkh });
 }
 
 #[test]
 fn each_of_many_keys_has_its_own_origin_and_the_first_of_two_counts() {
     let harness = Harness::blank();
-    let all: Vec<Vec<u8>> = (1..=60).map(|number| key(number).1).collect();
-    let origin = |key: &Vec<u8>, fingerprint: u8, path: &str| KeyOrigin {
-        public_key: Blob(key.clone()),
-        fingerprint: [fingerprint; 4],
-        path: path.into(),
-    };
-    let mut origins: Vec<KeyOrigin> =
-        all.iter().zip(1..).map(|(key, number)| origin(key, number, &format!("m/{number}"))).collect();
-    origins.push(origin(&all[0], 0xff, "m/9"));
+    let key = |number: u8| Blob(public(number).to_bytes());
+    let origin =
+        |number: u8| KeyOrigin { public_key: key(number), fingerprint: [number; 4], path: format!("m/{number}") };
+    let other = KeyOrigin { public_key: key(1), fingerprint: [0xff; 4], path: "m/9".into() };
     harness.import_one(keys(|keys| {
-        keys.script_pubkeys = all.iter().map(|key| p2wpkh(key)).collect();
-        keys.public_keys = all.iter().cloned().map(Blob).collect();
-        keys.origins = origins;
+        keys.script_pubkeys = (1..=60).map(p2wpkh).collect();
+        keys.public_keys = (1..=60).map(key).collect();
+        keys.origins = (1..=60).map(origin).chain([other]).collect();
     }));
-    for (key, number) in all.iter().zip(1_u8..) {
-        let info = harness.script(&p2wpkh(key)).unwrap();
-        assert_eq!(info.origins, [origin(key, number, &format!("m/{number}"))]);
+    for number in 1..=60 {
+        let info = harness.script(&p2wpkh(number)).unwrap();
+        assert_eq!(info.origins, [origin(number)]);
     }
 }
 
@@ -211,18 +188,16 @@ fn the_parts_of_a_request_are_stored_together_or_not_at_all() {
     assert!(matches!(harness.import_one(both), ImportOutcome::RangeShrinks { begin: 0, end: 60 }));
     assert_eq!(harness.view().descriptors(false).unwrap().len(), 1);
 
-    let (_, new) = key(1);
-    let (wif, owned) = key(2);
-    let of = |public: &Vec<u8>, wif: Vec<Secret>| {
-        let import = keys(|keys| (keys.script_pubkeys, keys.private_keys) = (vec![p2wpkh(public)], wif));
+    let of = |number: u8, wif: Vec<Secret>| {
+        let import = keys(|keys| (keys.script_pubkeys, keys.private_keys) = (vec![p2wpkh(number)], wif));
         let Import::Keys { keys } = import else { panic!("keys") };
         keys
     };
-    harness.import_one(Import::Keys { keys: of(&owned, vec![wif]) });
-    let parts = Import::Parts { parts: vec![of(&new, vec![]), of(&owned, vec![])] };
-    let known = harness.script(&p2wpkh(&new)).is_some();
-    assert_eq!(harness.import_one(parts), ImportOutcome::AlreadyOwned { script: p2wpkh(&owned) });
-    assert!(!known && harness.script(&p2wpkh(&new)).is_none());
+    harness.import_one(Import::Keys { keys: of(2, vec![wif(2)]) });
+    let parts = Import::Parts { parts: vec![of(1, vec![]), of(2, vec![])] };
+    let known = harness.script(&p2wpkh(1)).is_some();
+    assert_eq!(harness.import_one(parts), ImportOutcome::AlreadyOwned { script: p2wpkh(2) });
+    assert!(!known && harness.script(&p2wpkh(1)).is_none());
 }
 
 #[test]

@@ -65,12 +65,12 @@ impl Follower {
         interests.into_iter().for_each(|interest| self.index.collect(interest, &mut found));
         found.extend(busy.iter());
         for wallet in found.into_iter().filter_map(|slot| self.get(slot)) {
-            self.give_to(&wallet, event, &mut busy);
+            self.give_to(&wallet, Item::Event(event.clone()), &mut busy);
         }
     }
 
-    fn give_to(&self, wallet: &Arc<Wallet>, event: &NodeEvent, busy: &mut BTreeSet<WalletNumber>) {
-        if wallet.feed.push(Item::Event(event.clone())) {
+    pub(super) fn give_to(&self, wallet: &Arc<Wallet>, item: Item, busy: &mut BTreeSet<WalletNumber>) {
+        if wallet.feed.push(item) {
             busy.insert(wallet.slot);
             self.work_queue.queue(wallet.clone());
         }
@@ -85,7 +85,7 @@ impl Follower {
         let concerned = block.concerned(&self.index);
         self.for_each(|wallet| {
             if !wallet.feed.pass(before, after, |_| !concerned.contains(&wallet.slot)) {
-                self.give_to(wallet, event, &mut busy);
+                self.give_to(wallet, Item::Event(event.clone()), &mut busy);
             }
         });
         Ok(())
@@ -99,7 +99,7 @@ impl Follower {
         let mut busy = self.busy.lock();
         self.for_each(|wallet| {
             if !wallet.feed.pass(hash, synced_at(&parent), |place| place.top < height) {
-                self.give_to(wallet, event, &mut busy);
+                self.give_to(wallet, Item::Event(event.clone()), &mut busy);
             }
         });
         Ok(())
@@ -135,7 +135,7 @@ impl Follower {
         let mut busy = self.busy.lock();
         self.for_each(|wallet| {
             if wallet.feed.position().now.hash != hash {
-                self.give_to(wallet, event, &mut busy);
+                self.give_to(wallet, Item::Event(event.clone()), &mut busy);
             }
         });
         Ok(())

@@ -190,12 +190,7 @@ impl Follower {
     }
 
     pub fn give(&self, wallet: &Arc<Wallet>, item: Item) {
-        let mut busy = self.busy.lock();
-        if wallet.feed.push(item) {
-            busy.insert(wallet.slot);
-            drop(busy);
-            self.work_queue.queue(wallet.clone());
-        }
+        self.give_to(wallet, item, &mut self.busy.lock());
     }
 
     pub(super) fn give_all(&self, event: &NodeEvent) {

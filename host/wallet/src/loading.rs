@@ -45,22 +45,18 @@ const RANGE_WIDENED: &str = "Payments were found near the end of the keys that w
 
 impl WalletManager {
     pub fn create(&self, options: CreateOptions) -> ServiceResult<Vec<String>> {
+        let refused = |detail: &str| Err(ServiceError::new(ErrorKind::Refused, detail));
         if options.disable_private_keys && !options.passphrase.expose().is_empty() {
-            let detail = "Passphrase provided but private keys are disabled. A passphrase is only used to encrypt \
-                          private keys, so cannot be used for wallets with private keys disabled.";
-            return Err(ServiceError::new(ErrorKind::Refused, detail));
+            return refused(
+                "Passphrase provided but private keys are disabled. A passphrase is only used to encrypt private keys, so cannot be \
+                 used for wallets with private keys disabled.",
+            );
         }
-        if options.external_signer {
-            let detail = match &self.shared.settings.signer {
-                None => "An external signer needs the host's setting `signer` in [wallet]",
-                Some(_) if !options.disable_private_keys => {
-                    "Private keys must be disabled when using an external signer"
-                }
-                Some(_) => "",
-            };
-            if !detail.is_empty() {
-                return Err(ServiceError::new(ErrorKind::Refused, detail));
-            }
+        if options.external_signer && self.shared.settings.signer.is_none() {
+            return refused("An external signer needs the host's setting `signer` in [wallet]");
+        }
+        if options.external_signer && !options.disable_private_keys {
+            return refused("Private keys must be disabled when using an external signer");
         }
         let _reserved = self.reserve_name(&options.name)?;
         let folder = self.folder(&options.name)?;

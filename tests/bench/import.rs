@@ -90,9 +90,7 @@ impl Bench {
     /// A client of a new wallet without keys in a node.
     fn blank(&mut self, node: usize) -> Client {
         self.wallets += 1;
-        let name = format!("w{}", self.wallets);
-        self.clients[node].call("createwallet", json!([name, false, true]));
-        self.clients[node].wallet(&name)
+        self.clients[node].create_wallet(&format!("w{}", self.wallets), json!({"blank": true}))
     }
 
     /// The median time of importing these requests into new wallets of a node, `times` times or until a long time has passed.

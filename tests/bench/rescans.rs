@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use bitcoin::block::Version;
 use bitcoin::hashes::Hash;
 use bitcoin::{Amount, ScriptBuf, TxOut, WPubkeyHash};
-use outrigger_tests::{Bitcoind, Client, Host, HostOptions, NOBODY, miner};
+use outrigger_tests::{Bitcoind, Client, Host, HostOptions, NOBODY, XPUB, miner};
 use serde_json::{Value, json};
 
 use crate::{Row, median, milliseconds};
@@ -37,10 +37,6 @@ const HINTS: [(&str, &[&str]); 3] = [
     ("a waiting call", &["backend.zmq=off"]),
     ("polling", &["backend.zmq=off", "backend.long_connections=0"]),
 ];
-
-/// An extended key whose addresses have no payments.
-const KEY: &str =
-    "tpubD6NzVbkrYhZ4WaWSyoBvQwbpLkojyoTZPRsgXELWz3Popb3qkjcJyJUGLnL4qHHoQvao8ESaAstxYSnhyswJ76uZPStJRJCTKvosUCJZL5B";
 
 /// Runs the section.
 pub fn run(bitcoind: Option<&str>) {
@@ -76,8 +72,7 @@ pub fn run(bitcoind: Option<&str>) {
 }
 
 fn start(node: Option<Bitcoind>, set: &[&str]) -> Host {
-    let set = set.iter().map(|&set| set.to_owned()).collect();
-    Host::start_before(tempfile::tempdir().unwrap(), HostOptions { set, ..HostOptions::default() }, node)
+    Host::start_before(tempfile::tempdir().unwrap(), HostOptions::with(set), node)
 }
 
 /// The times of a first start, which fetches the headers, and of a later start.
@@ -138,9 +133,9 @@ fn payment(number: u32) -> TxOut {
     TxOut { value: Amount::ZERO, script_pubkey: ScriptBuf::new_p2wpkh(&WPubkeyHash::from_raw_hash(program)) }
 }
 
-/// An import of the key's addresses from the start of the chain.
+/// An import of addresses without payments from the start of the chain.
 fn request(node: &mut Client, path: &str, scripts: Option<u32>) -> Value {
-    let info = node.call("getdescriptorinfo", json!([format!("wpkh({KEY}/{path})")]));
+    let info = node.call("getdescriptorinfo", json!([format!("wpkh({XPUB}/{path})")]));
     let mut request = json!({"desc": info["descriptor"], "timestamp": 0});
     if let Some(scripts) = scripts {
         request["range"] = json!([0, scripts - 1]);
@@ -151,19 +146,15 @@ fn request(node: &mut Client, path: &str, scripts: Option<u32>) -> Value {
 /// A new wallet without keys.
 fn blank(mut client: Client) -> Client {
     let loaded = client.call("listwallets", json!([])).as_array().unwrap().len();
-    let name = format!("w{loaded}");
-    client.call("createwallet", json!([name, true, true]));
-    client.wallet(&name)
+    client.create_wallet(&format!("w{loaded}"), json!({"disable_private_keys": true, "blank": true}))
 }
 
 /// Imports into a new wallet of the host, which rescans. Returns the time.
 fn import(host: &Host, request: &Value) -> Duration {
     let mut wallet = blank(host.client());
     let began = Instant::now();
-    let answer = wallet.call("importdescriptors", json!([[request]]));
-    let took = began.elapsed();
-    assert_eq!(answer[0]["success"], true, "{answer}");
-    took
+    wallet.import(&json!([request]));
+    began.elapsed()
 }
 
 /// Measures the same rescan in the host and in the node, in turns.
@@ -171,8 +162,7 @@ fn rescans(host: &Host, what: &str, request: &Value) {
     let mut theirs = blank(host.node.as_ref().unwrap().client());
     let mut known = request.clone();
     known["timestamp"] = json!("now");
-    let answer = theirs.call("importdescriptors", json!([[known]]));
-    assert_eq!(answer[0]["success"], true, "{answer}");
+    theirs.import(&json!([known]));
     let mut both = || {
         let ours = import(host, request);
         let began = Instant::now();

@@ -79,8 +79,7 @@ impl Bench {
         let descriptor = self.clients[0].with_checksum(&format!("wpkh({XPRV}/84h/1h/0h/0/*)"));
         let create = |client: &mut Client| {
             let mut wallet = client.create_wallet("w", json!({"blank": true}));
-            let request = json!([{"desc": descriptor, "range": [0, coins], "timestamp": "now"}]);
-            assert_eq!(wallet.call("importdescriptors", json!([request]))[0]["success"], json!(true));
+            wallet.import(&json!([{"desc": descriptor, "range": [0, coins], "timestamp": "now"}]));
             wallet
         };
         let wallets = self.clients.iter_mut().map(create).collect();

@@ -79,8 +79,7 @@ impl Bench {
         let requests: Vec<Value> = descriptors.iter().map(request).collect();
         let create = |client: &mut Client| {
             let mut wallet = client.create_wallet(name, json!({"blank": true}));
-            let results = wallet.call("importdescriptors", json!([requests]));
-            assert!(results.as_array().unwrap().iter().all(|result| result["success"] == json!(true)), "{results}");
+            wallet.import(&json!(requests));
             wallet
         };
         self.clients.iter_mut().map(create).collect()

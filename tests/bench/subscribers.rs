@@ -9,14 +9,13 @@ use serde_json::{Value, json};
 use crate::{median, milliseconds};
 
 const SUBSCRIBERS: usize = 1_000;
-const ROUNDS: usize = 11;
+const ROUNDS: u32 = 11;
 
 pub fn run() {
     crate::raise_file_limit();
     let host = Host::start_with(HostOptions::with(&["rpc.max_connections=2000", "rpc.max_long_calls=2000"]));
     let mut wallet = host.new_wallet("w");
-    let mine = wallet.call("getnewaddress", json!([]));
-    wallet.call("generatetoaddress", json!([101 + ROUNDS, mine]));
+    wallet.mine(101 + ROUNDS);
     let mut sockets: Vec<WebSocket> = (0..SUBSCRIBERS).map(|_| host.client().wallet("w").websocket()).collect();
     for socket in &mut sockets {
         socket.call("subscribe_events", json!([])).unwrap();

@@ -230,8 +230,7 @@ fn an_observer_sees_finished_calls_and_is_in_no_chain() {
     client.call("uptime", json!([]));
     client.refused("getblockhash", json!([7]));
     client.call("help", json!([]));
-    client.call("createwallet", json!(["w"]));
-    client.wallet("w").call("getbalance", json!([]));
+    client.create_wallet("w", json!({})).call("getbalance", json!([]));
     let expected = json!([
         ["uptime", "__cookie__", null, 0],
         ["getblockhash", "__cookie__", null, -8],

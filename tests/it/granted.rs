@@ -72,9 +72,8 @@ fn each_grant_of_the_groups_is_needed_by_a_method() {
     let text = all_groups();
     let host = Host::start_with(HostOptions::configured(&text).and(&["wallet.fallbackfee=0.0001"]));
     let mut wallet = host.new_wallet("w");
-    let address = wallet.call("getnewaddress", json!([]));
+    let address = wallet.mine(101);
     let address = address.as_str().unwrap();
-    wallet.call("generatetoaddress", json!([101, address]));
     let coin = wallet.call("listunspent", json!([]))[0].clone();
     let inputs = json!([{"txid": coin["txid"], "vout": coin["vout"]}]);
     let raw = wallet.call("createrawtransaction", json!([inputs, {address: 1}]));

@@ -20,9 +20,7 @@ const MAX_LIFE: u64 = 400_000;
 /// A host that makes backups in this folder.
 fn options(folder: &Path, more: &[&str]) -> HostOptions {
     let folder = format!("backup.folder={}", folder.display());
-    let metrics = "metrics.listen=127.0.0.1:0";
-    let set = [&[folder.as_str(), metrics], more].concat();
-    HostOptions { set: set.into_iter().map(str::to_owned).collect(), ..HostOptions::default() }
+    HostOptions::with(&["metrics.listen=127.0.0.1:0", &folder]).and(more)
 }
 
 /// The backups of a wallet, the oldest first.
@@ -55,8 +53,7 @@ fn content_of(file: &Path, more: &[&str]) -> String {
 /// Imports a descriptor with private keys.
 fn import(wallet: &mut Client, number: u64) -> String {
     let text = wallet.with_checksum(&format!("wpkh({XPRV}/{number}/*)"));
-    let imported = wallet.call("importdescriptors", json!([[{"desc": text, "timestamp": "now", "range": [0, 4]}]]));
-    assert_eq!(imported[0]["success"], json!(true), "{imported}");
+    wallet.import(&json!([{"desc": text, "timestamp": "now", "range": [0, 4]}]));
     text
 }
 

@@ -124,8 +124,7 @@ fn audit_log_lists_calls_that_move_money_export_keys_touch_files_or_change_setti
     let file = folder.path().join("audit");
     let backup = folder.path().join("backup");
     let users = format!("rpc.users=[{{ rpcauth = '{}', wallet = 'w' }}]", crate::users::ALICE);
-    let set = vec![format!("audit.file='{}'", file.display()), users];
-    let host = Host::start_with(HostOptions { set, ..HostOptions::default() });
+    let host = Host::start_with(HostOptions::with(&[&format!("audit.file='{}'", file.display()), &users]));
     let passphrase = "correct horse";
     host.client().call("createwallet", json!({"wallet_name": "w", "passphrase": passphrase}));
     let mut alice = Client::new(host.address, "alice:pass:word");

@@ -82,9 +82,7 @@ fn wallet_with(client: &mut Client, name: &str, descriptors: &Value) -> Client {
             request => request.clone(),
         })
         .collect();
-    for result in wallet.call("importdescriptors", json!([requests])).as_array().unwrap() {
-        assert_eq!(result["success"], json!(true), "{name}: {result}");
-    }
+    wallet.import(&json!(requests));
     wallet
 }
 

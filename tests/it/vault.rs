@@ -70,9 +70,7 @@ fn wallet(host: &Host, name: &str, watch_only: bool, keys: [&str; 2]) -> Client 
     let mut wallet = client.create_wallet(name, json!({"disable_private_keys": watch_only, "blank": true}));
     let request = |kind: &&str| json!({"desc": client.with_checksum(&descriptor(kind, keys)), "timestamp": "now"});
     let requests: Vec<Value> = KINDS.iter().map(request).collect();
-    for result in wallet.call("importdescriptors", json!([requests])).as_array().unwrap() {
-        assert_eq!(result["success"], json!(true), "{result}");
-    }
+    wallet.import(&json!(requests));
     wallet
 }
 

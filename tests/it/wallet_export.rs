@@ -278,9 +278,7 @@ fn check_wide_range(host: &Host) {
     let sparrow = fs::read_to_string(sample("sparrow.txt")).unwrap();
     let receiving = sparrow.lines().find(|line| line.contains("/0/*")).unwrap();
     let mut original = client.create_wallet("far", json!({"disable_private_keys": true, "blank": true}));
-    let request = json!({"desc": receiving, "range": [0, 5000], "active": true, "timestamp": 0});
-    let imported = original.call("importdescriptors", json!([[request]]));
-    assert_eq!(imported[0]["success"], json!(true), "{imported}");
+    original.import(&json!([{"desc": receiving, "range": [0, 5000], "active": true, "timestamp": 0}]));
     // Beyond the range that a wallet derives by itself.
     let paid = client.call("deriveaddresses", json!([receiving, [4500, 4500]]))[0].clone();
     client.call("generatetoaddress", json!([1, paid]));

@@ -279,11 +279,8 @@ fn compare(client: &mut Client, name: &str, encrypted: bool) {
             request
         })
         .collect();
-    client.call("createwallet", json!({"wallet_name": format!("twin-of-{name}"), "blank": true}));
-    let mut twin = client.wallet(&format!("twin-of-{name}"));
-    for answer in twin.call("importdescriptors", json!([requests])).as_array().unwrap() {
-        assert_eq!(answer["success"], json!(true), "{answer}");
-    }
+    let mut twin = client.create_wallet(&format!("twin-of-{name}"), json!({"blank": true}));
+    twin.import(&json!(requests));
     let coins = |wallet: &mut Client| -> BTreeSet<String> {
         let coins = wallet.call("listunspent", json!([1]));
         let coin = |coin: &Value| format!("{} {} {}", coin["txid"], coin["vout"], coin["amount"]);
@@ -298,10 +295,7 @@ fn kill_often(kills: u64, mut numbers: Numbers) {
     let folder = tempfile::tempdir().unwrap();
     let mut host = Host::start_with(HostOptions::with(&["wallet.keypool=5"]));
     let mut answered = Answered::default();
-    let mut client = host.client();
-    client.call("createwallet", json!({"wallet_name": RICH, "load_on_startup": true}));
-    let address = client.wallet(RICH).call("getnewaddress", json!([]));
-    client.call("generatetoaddress", json!([110, address]));
+    host.client().create_wallet(RICH, json!({"load_on_startup": true})).mine(110);
     answered.wallets.insert(RICH.to_owned(), Owned::default());
     for _ in 0..kills {
         let life = Duration::from_micros(numbers.below(MAX_LIFE));

@@ -189,7 +189,7 @@ fn rescan_rejects_every_block_but_the_requested_one() {
         payer.call("sendtoaddress", json!([ADDRESS, 1]));
         node.call("generatetoaddress", json!([1, ADDRESS]));
         let mut client = host.client();
-        client.call("createwallet", json!(["watch", true, true]));
+        let mut watch = client.create_wallet("watch", json!({"disable_private_keys": true, "blank": true}));
         let described = client.call("getdescriptorinfo", json!([format!("addr({})", address.as_str().unwrap())]));
         let left = AtomicI32::new(if with_rest { i32::MAX } else { 2 });
         let cut = move |mut block: Block| {
@@ -204,7 +204,6 @@ fn rescan_rejects_every_block_but_the_requested_one() {
         let before = unproven(&host);
         let filters =
             |host: &Host| ask(host.metrics.unwrap(), "GET /metrics").contains("node_filters_total{from=\"node\"} 0");
-        let mut watch = client.wallet("watch");
         watch.import(&json!([{"desc": described["descriptor"], "timestamp": 0}]));
         assert!(unproven(&host) > before, "{with_rest} {set:?}");
         assert_eq!(watch.call("getwalletinfo", json!([]))["txcount"], json!(1));

@@ -219,8 +219,7 @@ fn export_to_node_moves_wallets_to_the_node_and_reports_what_the_node_refuses() 
     let mut original = used_wallet(&mut ours, "mixed", &json!({}));
     let key = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87K7XCyj5v";
     original.call("importprivkey", json!([key, "a single key", false]));
-    node.call("createwallet", json!(["theirs"]));
-    let watched = node.wallet("theirs").call("getnewaddress", json!([]));
+    let watched = node.create_wallet("theirs", json!({})).call("getnewaddress", json!([]));
     original.call("importaddress", json!([watched, "watched", false]));
     let output = to_node(&host, &["mixed", "--private"], "");
     let (report, told) = (String::from_utf8_lossy(&output.stdout), refusal(&output));
@@ -334,10 +333,9 @@ fn check_shared_and_watching(host: &Host) {
     let node = host.node.as_ref().unwrap();
     let mut client = node.client();
     let cosigner = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
-    client.call("createwallet", json!(["shared", false, true]));
+    let mut shared = client.create_wallet("shared", json!({"blank": true}));
     let key = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87K7XCyj5v";
     let text = client.with_checksum(&format!("wsh(multi(2,{key},{cosigner}))"));
-    let mut shared = client.wallet("shared");
     shared.import(&json!([{"desc": text, "timestamp": "now"}]));
     // Some releases of the node list its private descriptors.
     if shared.try_call("listdescriptors", json!([true])).is_err() {

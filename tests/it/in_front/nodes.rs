@@ -20,9 +20,8 @@ fn node_without_wallets_relay_and_rest_takes_payments_of_the_wallets() {
 
 /// Imports an address into a new wallet and rescans the whole chain.
 pub fn import(client: &mut Client, name: &str, address: &Value) -> (Client, Value) {
-    client.call("createwallet", json!([name, true, true]));
+    let mut wallet = client.create_wallet(name, json!({"disable_private_keys": true, "blank": true}));
     let described = client.call("getdescriptorinfo", json!([format!("addr({})", address.as_str().unwrap())]));
-    let mut wallet = client.wallet(name);
     let answer = wallet.call("importdescriptors", json!([[{"desc": described["descriptor"], "timestamp": 0}]]));
     (wallet, answer[0].clone())
 }

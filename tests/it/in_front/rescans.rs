@@ -54,7 +54,7 @@ fn rescans_fetch_each_filter_once_across_restarts_and_reorganisations() {
 
 /// Imports the first twenty scripts of a descriptor into a new wallet and rescans the whole chain. Returns the answer of
 /// importdescriptors, the received transactions, and the range and next index.
-fn imported(client: &mut Client, name: &str, descriptor: &Value) -> (Value, Vec<String>, Value) {
+fn imported(client: &mut Client, name: &str, descriptor: &str) -> (Value, Vec<String>, Value) {
     let mut wallet = client.create_wallet(name, json!({"blank": true}));
     let request = json!([[{"desc": descriptor, "timestamp": 0, "range": [0, 19]}]]);
     let answer = wallet.call("importdescriptors", request)[0].clone();
@@ -71,9 +71,8 @@ fn rescans_find_payments_beyond_the_first_range_and_also_earlier_ones() {
         let Some(host) = start_set(&["-keypool=20", source], &["wallet.keypool=20"]) else { return };
         let (mut client, mut node) = (host.client(), host.node_client());
         let text = format!("wpkh({XPRV}/*)");
-        let described = client.call("getdescriptorinfo", json!([text]));
-        let private = json!(format!("{text}#{}", described["checksum"].as_str().unwrap()));
-        let addresses = client.call("deriveaddresses", json!([described["descriptor"], [0, 99]]));
+        let private = client.with_checksum(&text);
+        let addresses = client.call("deriveaddresses", json!([private, [0, 99]]));
         client.call("generatetoaddress", json!([1, ADDRESS]));
         // Each payment is within the range that the one before extends.
         for index in [15, 34, 53, 72] {
@@ -84,10 +83,8 @@ fn rescans_find_payments_beyond_the_first_range_and_also_earlier_ones() {
         assert_eq!((&ours.1, &ours.2), (&theirs.1, &theirs.2));
         assert_eq!((ours.1.len(), &ours.0["success"], &theirs.0), (4, &json!(true), &json!({"success": true})));
         // Each payment extends the range to the next one, which is in an earlier block.
-        let other = text.replace("/*", "/7/*");
-        let described = client.call("getdescriptorinfo", json!([other]));
-        let private = json!(format!("{other}#{}", described["checksum"].as_str().unwrap()));
-        let addresses = client.call("deriveaddresses", json!([described["descriptor"], [0, 99]]));
+        let private = client.with_checksum(&text.replace("/*", "/7/*"));
+        let addresses = client.call("deriveaddresses", json!([private, [0, 99]]));
         for index in [52, 35, 18] {
             client.call("generatetoaddress", json!([1, addresses[index]]));
         }

@@ -37,10 +37,8 @@ impl Watched {
         let mut payer = node.create_wallet("payer", json!({}));
         payer.mine(103);
         let clients = [host.client(), host.node_client()];
-        let wallets = clients.map(|mut client| {
-            client.call("createwallet", json!(["watch", true, true]));
-            client.wallet("watch")
-        });
+        let watch = json!({"disable_private_keys": true, "blank": true});
+        let wallets = clients.map(|mut client| client.create_wallet("watch", watch.clone()));
         Some(Self { host, node, payer, wallets })
     }
 
@@ -124,9 +122,8 @@ fn watch_only_wallets_refuse_payments_and_psbts_in_the_nodes_words() {
     }
     check_unweighed_coins(&mut watched);
     // walletprocesspsbt of a wallet without descriptors does not compare sighash types.
-    watched.node.call("createwallet", json!(["blank", false, true]));
-    watched.host.client().call("createwallet", json!(["blank", false, true]));
-    watched.wallets = [watched.host.client().wallet("blank"), watched.node.wallet("blank")];
+    let clients = [watched.host.client(), watched.host.node_client()];
+    watched.wallets = clients.map(|mut client| client.create_wallet("blank", json!({"blank": true})));
     // One SIGHASH_ALL input that spends an unknown output, and no outputs.
     let transaction = format!("0200000001{}00000000{}00{}", "11".repeat(32), "00fdffffff", "00000000");
     let hex = format!("70736274ff0100{:02x}{transaction}000103040100000000", transaction.len() / 2);

@@ -66,8 +66,7 @@ fn check_sendmany(host: &Host, alice: &mut Client, mining: &Value) {
 
 /// getbalances and listunspent separate reused addresses, as bitcoind 29 did after the same steps.
 fn check_reused_addresses(host: &Host, alice: &mut Client, mining: &Value) {
-    alice.call("createwallet", json!(["careful", false, false, "", true]));
-    let mut careful = host.client().wallet("careful");
+    let mut careful = host.client().create_wallet("careful", json!({"avoid_reuse": true}));
     let [used, fresh] = [(); 2].map(|()| careful.call("getnewaddress", json!([])));
     alice.call("sendtoaddress", json!([used, 10]));
     alice.call("sendtoaddress", json!([fresh, 1]));

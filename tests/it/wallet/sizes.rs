@@ -23,8 +23,7 @@ fn import(wallets: &mut Wallets, text: &str, internal: bool) -> Value {
         request["range"] = json!([0, 99]);
     }
     for client in [&mut wallets.ours, &mut wallets.theirs] {
-        let imported = client.call("importdescriptors", json!([[request]]));
-        assert_eq!(imported[0]["success"], true, "{text}: {imported}");
+        client.import(&json!([request]));
     }
     if internal {
         return Value::Null;

@@ -111,8 +111,7 @@ impl Case {
         let routes = several.map(|routes| format!("[routes]\n{routes}")).unwrap_or_default();
         let host = Host::start_with(HostOptions::with_groups(&format!("{policies}{routes}")));
         let mut wallet = host.new_wallet("hot");
-        wallet.mine(2);
-        wallet.call("generatetoaddress", json!([100, ELSEWHERE]));
+        wallet.fund(2);
         Self { _host: host, wallet }
     }
 

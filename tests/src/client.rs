@@ -7,6 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
+use crate::NOBODY;
 use crate::websocket::WebSocket;
 
 #[derive(Clone, Debug)]
@@ -107,6 +108,14 @@ impl Client {
     pub fn mine(&mut self, blocks: u32) -> Value {
         let address = self.call("getnewaddress", json!([]));
         self.call("generatetoaddress", json!([blocks, address]));
+        address
+    }
+
+    /// [`Self::mine`], and further blocks until these coins can be spent.
+    #[track_caller]
+    pub fn fund(&mut self, coins: u32) -> Value {
+        let address = self.mine(coins);
+        self.call("generatetoaddress", json!([100, NOBODY]));
         address
     }
 

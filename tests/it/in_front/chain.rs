@@ -31,8 +31,7 @@ fn wallet_answers_never_lag_behind_passed_calls() {
     let mut node = host.node_client();
     let mut wallet = host.new_wallet("w");
     let mut client = host.client();
-    let mine = wallet.mine(1);
-    client.call("generatetoaddress", json!([100, ADDRESS]));
+    let mine = wallet.fund(1);
     let mut coin = json!({"txid": wallet.call("listunspent", json!([]))[0]["txid"], "vout": 0});
     let mut left = Amount::from_int_btc(50);
     let mut seen = json!("");
@@ -61,8 +60,7 @@ fn wallet_answers_never_lag_behind_passed_calls() {
 fn syncwithvalidationinterfacequeue_waits_for_the_wallets_of_the_host() {
     let Some(host) = start(&[]) else { return };
     let (mut node, mut client, mut wallet) = (host.node_client(), host.client(), host.new_wallet("w"));
-    let mine = wallet.mine(1);
-    client.call("generatetoaddress", json!([100, ADDRESS]));
+    let mine = wallet.fund(1);
     let mut coin = json!({"txid": wallet.call("listunspent", json!([]))[0]["txid"], "vout": 0});
     let mut left = Amount::from_int_btc(50);
     for round in 0..10 {

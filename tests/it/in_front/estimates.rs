@@ -16,8 +16,7 @@ const CHEAP: usize = 110;
 
 /// Makes payments and blocks from which the node learns that low feerates were too low before but are enough now.
 fn teach(node: &mut Client, payer: &mut Client) {
-    payer.mine(60);
-    node.call("generatetoaddress", json!([100, ADDRESS]));
+    payer.fund(60);
     let mut pay =
         |feerate| payer.call("sendtoaddress", json!([ADDRESS, 1, "", "", false, true, null, "unset", null, feerate]));
     let mut waiting: Vec<Value> = Vec::new();

@@ -33,8 +33,7 @@ fn lost_answer_of_a_call_with_effects_is_reported_as_4_and_of_others_as_28() {
     let Some((host, relay)) = start_behind_relay_with(&["-fallbackfee=0.0001"], &set) else { return };
     let mut node = host.node_client();
     node.call("createwallet", json!(["theirs"]));
-    node.mine(8);
-    node.call("generatetoaddress", json!([100, ADDRESS]));
+    node.fund(8);
     check_lost_answers(&host, &relay);
     // The node has executed nothing if it refuses the credentials.
     let held = relay.hold("sendtoaddress", Point::Request);

@@ -106,9 +106,7 @@ fn answer(client: &mut Client, method: &str, params: &Value) -> Value {
 /// Funds a wallet of the node and makes unconfirmed payments from it at these feerates, in sat/vB; returns the payments.
 fn pay(node: &mut Client, feerates: &[u64]) -> Vec<Value> {
     let mut wallet = node.create_wallet("theirs", json!({}));
-    let mine = wallet.call("getnewaddress", json!([]));
-    node.call("generatetoaddress", json!([feerates.len(), mine]));
-    node.call("generatetoaddress", json!([100, ADDRESS]));
+    wallet.fund(feerates.len() as u32);
     let pay =
         |feerate| wallet.call("sendtoaddress", json!([ADDRESS, 1, "", "", false, true, null, "unset", null, feerate]));
     feerates.iter().map(pay).collect()

@@ -284,8 +284,7 @@ fn multisig_and_watch_only_wallets_are_copied_and_late_reuse_marks_reported() {
     let node = host.node.as_ref().unwrap();
     let mut client = node.client();
     let mut original = client.create_wallet("late", json!({}));
-    let mine = original.mine(1);
-    client.call("generatetoaddress", json!([100, ADDRESS]));
+    let mine = original.fund(1);
     original.call("sendtoaddress", json!([ADDRESS, 1]));
     // Eight more coins to the address already spent from.
     client.call("generatetoaddress", json!([8, mine]));

@@ -28,10 +28,7 @@ impl Fixture {
     fn new(arguments: &[&'static str], coins: usize, set: &[&str]) -> Option<Self> {
         let (host, relay) = start_behind_relay_with(arguments, set)?;
         let mut client = host.client();
-        client.call("createwallet", json!({"wallet_name": "w", "load_on_startup": true}));
-        let mine = client.call("getnewaddress", json!([]));
-        client.call("generatetoaddress", json!([coins, mine]));
-        client.call("generatetoaddress", json!([100, NOBODY]));
+        client.create_wallet("w", json!({"load_on_startup": true})).fund(coins as u32);
         client.call("gettxoutsetinfo", json!([]));
         Some(Self { host, relay, paid: 0 })
     }

@@ -11,8 +11,7 @@ use crate::metrics::ask;
 fn start() -> Option<(Host, Client)> {
     let host = start_set(&["-persistmempool=0", "-fallbackfee=0.0001"], &["metrics.listen=127.0.0.1:0"])?;
     let mut wallet = host.client().create_wallet("w", json!({"load_on_startup": true}));
-    wallet.mine(3);
-    host.client().call("generatetoaddress", json!([100, ADDRESS]));
+    wallet.fund(3);
     flush(&host);
     Some((host, wallet))
 }

@@ -10,8 +10,7 @@ use super::{ADDRESS, start, start_behind_relay};
 
 fn funded(host: &Host, coins: u32) -> Client {
     let mut wallet = host.new_wallet("w");
-    wallet.mine(coins);
-    host.client().call("generatetoaddress", json!([100, ADDRESS]));
+    wallet.fund(coins);
     wallet
 }
 

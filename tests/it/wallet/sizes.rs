@@ -73,9 +73,7 @@ fn check_weighed_miniscripts(wallets: &mut Wallets) {
     ];
     let addresses: Vec<Value> = descriptors.iter().map(|text| import(wallets, text, false)).collect();
     let mut payer = wallets.host.new_wallet("payer");
-    let mine = payer.call("getnewaddress", json!([]));
-    wallets.host.client().call("generatetoaddress", json!([1, mine]));
-    wallets.host.client().call("generatetoaddress", json!([100, FOREIGN]));
+    payer.fund(1);
     let outputs: Value = addresses
         .iter()
         .map(|address| (address.as_str().unwrap().to_owned(), json!(1)))

@@ -107,7 +107,7 @@ fn c_plugin_answers_from_services_refuses_with_codes_and_cannot_exceed_its_grant
     check_methods(&host);
     // Restart the plugin with fewer grants.
     client.call("stopplugin", json!(["c-sample"]));
-    plugin.options(&all_groups(), "grants = [\"chain/1\", \"log/1\"]\n");
+    host.change(GRANTS, "grants = [\"chain/1\", \"log/1\"]\n");
     client.call("startplugin", json!(["c-sample"]));
     let refusal = (-32603, "The plugin's grants lack wallet-read/1".to_owned());
     assert_eq!(client.refused("cwalletinfo", json!([])), refusal);

@@ -23,11 +23,11 @@ pub struct CPlugin {
 
 /// The sample plugin of `tests/c`, built against a header with these definitions (`NAME=VALUE`).
 pub fn c_sample(header: &str, defines: &[&str]) -> CPlugin {
-    let sample = sources("c");
+    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("c");
     let mut files: Vec<PathBuf> = std::fs::read_dir(&sample).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "c"));
     files.sort();
-    compile(header, &files, &sample, defines)
+    try_compile(C, header, &files, &sample, defines, &[]).unwrap_or_else(|said| panic!("{said}"))
 }
 
 pub fn c_plugin(source: &str) -> CPlugin {
@@ -48,14 +48,6 @@ fn one_source(compiler: (&str, &str), source: &str, libraries: &[&str]) -> Resul
     let file = folder.path().join(if compiler == C { "plugin.c" } else { "plugin.cpp" });
     std::fs::write(&file, source).unwrap();
     try_compile(compiler, &header(), &[file], folder.path(), &[], libraries)
-}
-
-fn sources(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
-}
-
-fn compile(header: &str, files: &[PathBuf], include: &Path, defines: &[&str]) -> CPlugin {
-    try_compile(C, header, files, include, defines, &[]).unwrap_or_else(|said| panic!("{said}"))
 }
 
 fn try_compile(
@@ -82,9 +74,6 @@ impl CPlugin {
 
     /// A host with this configuration, and the plugin with `rest` in its section.
     pub fn options(&self, configuration: &str, rest: &str) -> HostOptions {
-        let config = self.folder.path().join("host.toml");
-        let library = self.library().display().to_string();
-        std::fs::write(&config, format!("{configuration}\n[[plugins]]\nfile = \"{library}\"\n{rest}")).unwrap();
-        HostOptions { config: Some(config), ..HostOptions::default() }
+        HostOptions::with_plugin(configuration, &self.library(), rest)
     }
 }

@@ -331,12 +331,7 @@ impl Host {
     /// Starts it again on the same data, once it has ended.
     pub fn start_again(mut self) -> Self {
         let folder = std::mem::replace(&mut self.folder, tempfile::tempdir().unwrap());
-        let (options, node) = (self.options.clone(), self.node.take());
-        match node {
-            Some(node) => Self::start_before(folder, options, Some(node)),
-            None => Self::try_start_in(folder, &options)
-                .unwrap_or_else(|(_, status)| panic!("the host did not start ({status})")),
-        }
+        Self::start_before(folder, self.options.clone(), self.node.take())
     }
 
     pub fn terminate(&mut self) -> std::process::ExitStatus {

@@ -126,8 +126,7 @@ fn faults_in_answers_and_forged_tokens_reach_no_client() {
     assert_eq!((&state["errors"], &state["stale_answers"], &state["faults"]), (&json!(5), &json!(1), &json!(0)));
     // The host drops long answers that are not JSON, and answers the other calls of the batch.
     for method in ["faultbraces", "faultinject"] {
-        let broken = (INTERNAL, "The plugin's answer is not JSON".to_owned());
-        assert_eq!(client.refused(method, json!([])), broken, "{method}");
+        assert_eq!(client.refused(method, json!([])), no_json, "{method}");
         let batch = json!([
             {"method": "getblockcount", "id": 1}, {"method": method, "id": 2}, {"method": "getblockcount", "id": 3}
         ]);
@@ -191,6 +190,8 @@ fn faults_at_the_start_name_the_plugin() {
         let rest = format!("grants = [\"chain/1\", \"log/1\"]\noptions = {{ {option} }}\n");
         let error = Host::refused(&HostOptions::with_plugin("", built().library("outrigger_faulty"), &rest));
         assert!(error.contains(reason), "{option}: {error}");
+        let line = error.lines().find(|line| line.contains("the plugin was not started")).unwrap_or_default();
+        assert!(line.contains("faulty.so\" asked_by=\"the configuration\" reason=\""), "{error}");
     }
 }
 

@@ -205,10 +205,3 @@ fn plugin_answer_longer_than_max_answer_bytes_is_an_error() {
     let answer = client.post(r#"{"method": "faultbraces", "params": [], "id": 1}"#);
     assert!(answer.body.len() > 70_000, "what is trusted is sent as it is");
 }
-
-#[test]
-fn plugin_log_names_a_plugin_that_cannot_be_started() {
-    let error = Host::refused(&faulty("options = { refuse_init = true }\n"));
-    let line = error.lines().find(|line| line.contains("the plugin was not started")).unwrap_or_default();
-    assert!(line.contains("faulty.so\" asked_by=\"the configuration\" reason=\""), "{error}");
-}

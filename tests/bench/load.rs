@@ -6,11 +6,9 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
-use outrigger_tests::{Client, Host, HostOptions, Pending};
+use outrigger_tests::{Client, Host, Pending};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll;
 use serde_json::{Value, json};
@@ -28,8 +26,6 @@ const TURNS: usize = 3;
 /// The wallet's transactions, and the number of different ones that are looked up.
 const TRANSACTIONS: usize = 5_000;
 const LOOKED_UP: usize = 500;
-/// The length of an argument that another client's calls do not wait for, in bytes.
-const LONG: usize = 10_000_000;
 /// The idle connections, and those that wait for another template.
 const IDLE: usize = 10_000;
 const POLLS: usize = 2_000;
@@ -172,7 +168,7 @@ impl Ready {
 }
 
 pub fn run(bitcoind: Option<&str>) {
-    let host = Host::start_with(HostOptions::default());
+    let host = Host::start();
     let mut wallet = host.new_wallet("w");
     let theirs = bitcoind.map(|path| Bitcoind::start_with(path, &ARGUMENTS).0);
     let mut payer = Payer::new(host.client(), &mut wallet);
@@ -200,7 +196,6 @@ pub fn run(bitcoind: Option<&str>) {
         compare(method, 1, Waits::Awake, &bodies, of_wallet, &clients);
         compare(method, MANY, Waits::Asleep, &bodies, of_wallet, &clients);
     }
-    beside_long_arguments(&mut clients);
     drop(theirs);
     drop(host);
     waiting();
@@ -247,44 +242,19 @@ fn loads(connections: usize, waits: Waits, bodies: &[String], clients: &[&Client
     all.into_iter().map(|(_, load)| load).collect()
 }
 
-/// The times of a client's calls while another client sends one long argument after another.
-fn beside_long_arguments(clients: &mut [(Client, Client)]) {
-    let long = json!({"id": 1, "method": "decodescript", "params": ["61".repeat(LONG / 2)]}).to_string();
-    let short = [json!({"id": 1, "method": "getblockcount"}).to_string()];
-    let measure = |(client, other): &mut (Client, Client)| {
-        let stop = AtomicBool::new(false);
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                while !stop.load(Ordering::Relaxed) {
-                    assert_eq!(other.post(&long).status, 200);
-                }
-            });
-            let mut load = loads(1, Waits::Asleep, &short, &[&*client]).remove(0);
-            stop.store(true, Ordering::Relaxed);
-            [load.percentile(99), load.times.last().map_or(0.0, |slowest| milliseconds(*slowest))]
-        })
-    };
-    let times: Vec<[f64; 2]> = clients.iter_mut().map(measure).collect();
-    for (at, part) in ["99 of 100 within", "the slowest"].into_iter().enumerate() {
-        let what = format!("getblockcount beside a client of decodescript of {} MB, {part}", LONG / 1_000_000);
-        Row { what, unit: "ms", ours: times[0][at], theirs: times.get(1).map(|times| times[at]) }.print();
-    }
-}
-
 /// The cost of connections that are idle or wait for another template.
 fn waiting() {
     crate::raise_file_limit();
-    let row = |what: String, ours| Row { what, unit: "MiB", ours, theirs: None }.print();
-    let host = Host::start_with(HostOptions::default());
+    let host = Host::start();
     let mut client = host.client();
     let template = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
-    row("memory, one connection".to_owned(), memory(host.process_id()));
     let idle: Vec<TcpStream> = (0..IDLE).map(|_| client.connect()).collect();
     let poll = json!([{"rules": ["segwit"], "longpollid": template["longpollid"]}]);
     let body = json!({"id": 1, "method": "getblocktemplate", "params": poll}).to_string();
     let polls: Vec<Pending> = (0..POLLS).map(|_| client.begin(&body)).collect();
     // The host accepted this connection after all others.
     client.call("getblockcount", json!([]));
-    row(format!("memory, {IDLE} idle connections and {POLLS} long polls"), memory(host.process_id()));
+    let what = format!("memory, {IDLE} idle connections and {POLLS} long polls");
+    Row { what, unit: "MiB", ours: memory(host.process_id()), theirs: None }.print();
     drop((idle, polls));
 }

@@ -1,9 +1,8 @@
 //! Templates, blocks and transactions: the same chain and the same mempool in this host and in bitcoind.
 //!
 //! The transactions are a few kinds of payments, some of which spend others. The time is that of a call over one kept-alive connection,
-//! to the last byte of its answer, which is not parsed. Besides median times there are mean processor times of the node, which are more
-//! reliable on a shared machine. bitcoind makes a template at most every five seconds unless the tip changes, so both clocks are set
-//! forward when a new one is due.
+//! to the last byte of its answer, which is not parsed. bitcoind makes a template at most every five seconds unless the tip changes, so
+//! both clocks are set forward when a new one is due.
 
 use std::time::{Duration, Instant};
 
@@ -38,63 +37,23 @@ const ARGUMENTS: [&str; 5] = [
 /// A node, ours or bitcoind, and its measurements.
 struct Node {
     client: Client,
-    process: u32,
     times: Vec<Duration>,
-    worked: Duration,
 }
 
 impl Node {
-    fn new(client: Client, process: u32) -> Self {
-        Self { client, process, times: Vec::new(), worked: Duration::ZERO }
-    }
-
     /// Measures one call, and returns its answer.
     fn measure(&mut self, body: &str) -> String {
-        let (measured, answer) = self.try_out(body);
-        self.record(measured);
+        let (took, answer) = time_post(&mut self.client, body);
+        self.times.push(took);
         answer
     }
-
-    /// Makes one call. Returns its times and its answer.
-    fn try_out(&mut self, body: &str) -> ((Duration, Duration), String) {
-        let before = worked(self.process);
-        let (took, answer) = time_post(&mut self.client, body);
-        ((took, worked(self.process).saturating_sub(before)), answer)
-    }
-
-    fn record(&mut self, (took, worked): (Duration, Duration)) {
-        self.times.push(took);
-        self.worked += worked;
-    }
-
-    /// The median time, and the mean processor time.
-    fn result(&mut self) -> (Duration, Duration) {
-        let times = std::mem::take(&mut self.times);
-        let work = std::mem::take(&mut self.worked) / u32::try_from(times.len()).unwrap();
-        (median(times), work)
-    }
 }
 
-/// The processor time of a process, over all threads.
-fn worked(process: u32) -> Duration {
-    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
-    let of_task = |path: std::path::PathBuf| {
-        // A thread that has just ended does not count any more.
-        let text = std::fs::read_to_string(path.join("schedstat")).unwrap_or_default();
-        text.split(' ').next().and_then(|text| text.parse().ok()).unwrap_or(0)
-    };
-    Duration::from_nanos(tasks.map(|task| of_task(task.unwrap().path())).sum())
-}
-
-/// Prints the measurements of each node, and clears them.
+/// Prints the median time of each node, and clears the measurements.
 fn report(what: &str, nodes: &mut [Node]) {
-    let results: Vec<_> = nodes.iter_mut().map(Node::result).collect();
-    let row = |what: String, of: fn(&(Duration, Duration)) -> Duration| {
-        let time = |index: usize| results.get(index).map(of).map(milliseconds);
-        Row { what, unit: "ms", ours: time(0).unwrap(), theirs: time(1) }.print();
-    };
-    row(what.to_owned(), |result| result.0);
-    row(format!("{what} (work)"), |result| result.1);
+    let times = nodes.iter_mut().map(|node| milliseconds(median(std::mem::take(&mut node.times))));
+    let times: Vec<f64> = times.collect();
+    Row { what: what.to_owned(), unit: "ms", ours: times[0], theirs: times.get(1).copied() }.print();
 }
 
 fn request() -> String {
@@ -115,8 +74,8 @@ pub fn run(bitcoind: Option<&str>) {
     for size in SIZES {
         let host = Host::start();
         let theirs = bitcoind.map(|path| Bitcoind::start_with(path, &ARGUMENTS).0);
-        let theirs_node = theirs.as_ref().map(|theirs| Node::new(theirs.client(), theirs.process_id()));
-        let nodes = std::iter::once(Node::new(host.client(), host.process_id())).chain(theirs_node).collect();
+        let clients = std::iter::once(host.client()).chain(theirs.as_ref().map(Bitcoind::client));
+        let nodes = clients.map(|client| Node { client, times: Vec::new() }).collect();
         Bench { nodes, purse: Purse::default(), clock: 0 }.run(size);
     }
 }
@@ -145,15 +104,15 @@ impl Bench {
     }
 
     /// Submits a block of our template to both. Returns the number of its transactions, and the times.
-    fn block(&mut self) -> (usize, Vec<(Duration, Duration)>) {
+    fn block(&mut self) -> (usize, Vec<Duration>) {
         let template = self.nodes[0].client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
         let block = miner::build(&template, self.purse.script());
         self.purse.earned(&block.txdata[0]);
         let body = json!({"id": 1, "method": "submitblock", "params": [miner::hex(&block)]}).to_string();
         let submit = |node: &mut Node| {
-            let (measured, answer) = node.try_out(&body);
+            let (took, answer) = time_post(&mut node.client, &body);
             assert!(answer.contains("\"result\":null"), "{answer}");
-            measured
+            took
         };
         (block.txdata.len(), self.nodes.iter_mut().map(submit).collect())
     }
@@ -182,18 +141,14 @@ impl Bench {
         let body = |tx| json!({"id": 1, "method": "sendrawtransaction", "params": [serialize_hex(&tx), 0]}).to_string();
         let bodies: Vec<String> = (0..size).map(|_| body(self.purse.pay())).collect();
         for node in &mut self.nodes {
-            let (began, before) = (Instant::now(), worked(node.process));
+            let began = Instant::now();
             for body in &bodies {
                 time_post(&mut node.client, body);
             }
-            let each = began.elapsed() / u32::try_from(size).unwrap();
-            node.times.push(each);
-            node.worked = worked(node.process).saturating_sub(before) / u32::try_from(size).unwrap();
+            node.times.push(began.elapsed() / u32::try_from(size).unwrap());
             assert_eq!(node.client.call("getmempoolinfo", json!([]))["size"], json!(size));
         }
-        let rates: Vec<_> = self.nodes.iter().map(|node| format!("{:.0}", 1.0 / node.times[0].as_secs_f64())).collect();
         report(&format!("sendrawtransaction, {size} in a row, each"), &mut self.nodes);
-        println!("({} transactions per second)", rates.join(" against "));
     }
 
     /// Times an unchanged template.
@@ -247,8 +202,8 @@ impl Bench {
         }
         report("getblocktemplate, first after a full block", &mut self.nodes);
         let counts: Vec<_> = blocks.iter().map(|(count, _)| *count).collect();
-        for (node, measured) in blocks.iter().flat_map(|(_, measured)| measured.iter().enumerate()) {
-            self.nodes[node].record(*measured);
+        for (node, took) in blocks.iter().flat_map(|(_, times)| times.iter().enumerate()) {
+            self.nodes[node].times.push(*took);
         }
         report("submitblock of what was in the mempool", &mut self.nodes);
         println!("(blocks of {counts:?} transactions)");

@@ -18,7 +18,7 @@ use outrigger_tests::{Bitcoind, Client, Host, HostOptions, NOBODY, miner};
 use serde_json::json;
 
 use crate::payments::{output, spend};
-use crate::{memory, milliseconds};
+use crate::{median, memory, milliseconds};
 
 const WALLETS: usize = 5_000;
 /// How many unused addresses each of a wallet's eight descriptors keeps.
@@ -47,46 +47,29 @@ pub fn run(wallets: Option<usize>, in_front_of: Option<&str>) {
     let mut client = host.client();
     // Ends the initial block download, during which a bitcoind makes no templates.
     client.call("generatetoaddress", json!([1, NOBODY]));
-    let began = Instant::now();
     for number in 0..wallets {
         client.call("createwallet", json!([name(number)]));
     }
-    let made = began.elapsed();
     println!("| what | outrigger |\n|---|---|");
-    println!("| createwallet, on average | {:.2} ms |", milliseconds(made) / wallets as f64);
     println!("| loaded wallets | {wallets} |");
     standing(&host);
     let mut miner = Miner::new(host.client());
-    let (mut touched, mut quiet, mut during, mut submitted) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut touched, mut during) = (Vec::new(), Vec::new());
     for round in 0..BLOCKS {
         let scripts = (0..TOUCHED).map(|number| script(&mut host.client().wallet(&name(number)))).collect();
         let block = miner.block(scripts);
         if round == 0 {
             println!("| the block | {:.2} MB |", (block.len() / 2) as f64 / 1e6);
         }
-        let measured = measure(&host, wallets, &block, round + 1);
-        touched.push(measured.touched);
-        submitted.push(measured.submitted);
-        quiet.extend(measured.quiet);
-        during.extend(measured.during);
+        let (took, calls) = measure(&host, wallets, &block, round + 1);
+        touched.push(took);
+        during.extend(calls);
         miner.confirm();
     }
-    println!("| submitblock, median | {:.1} ms |", milliseconds(crate::median(submitted)));
-    touched.sort_unstable();
-    let worst = touched.last().copied().unwrap_or_default();
-    println!(
-        "| from its reply until the {TOUCHED} wallets have told of it, median, worst | {:.1} ms, {:.1} ms |",
-        milliseconds(crate::median(touched)),
-        milliseconds(worst)
-    );
-    println!("| calls of others in quiet, p50, p99 | {} |", percentiles(quiet));
+    let touched = milliseconds(median(touched));
+    println!("| from its reply until the {TOUCHED} wallets have told of it, median | {touched:.1} ms |");
     println!("| calls of others while the block comes, p50, p99 | {} |", percentiles(during));
     standing(&host);
-    let began = Instant::now();
-    drop(client);
-    let host = host.restart();
-    println!("| stop and start | {:.1} s |", began.elapsed().as_secs_f64());
-    drop(host);
 }
 
 fn name(number: usize) -> String {
@@ -103,8 +86,7 @@ fn standing(host: &Host) {
     let process = host.process_id();
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let threads = status.lines().find_map(|line| line.strip_prefix("Threads:")).unwrap().trim();
-    let files = std::fs::read_dir(format!("/proc/{process}/fd")).unwrap().count();
-    println!("| threads, open files, memory | {threads}, {files}, {:.0} MiB |", memory(process));
+    println!("| threads, memory | {threads}, {:.0} MiB |", memory(process));
 }
 
 fn script(wallet: &mut Client) -> ScriptBuf {
@@ -113,22 +95,16 @@ fn script(wallet: &mut Client) -> ScriptBuf {
     ScriptBuf::from_hex(info["scriptPubKey"].as_str().unwrap()).unwrap()
 }
 
-struct Measured {
-    submitted: Duration,
-    touched: Duration,
-    quiet: Vec<Duration>,
-    during: Vec<Duration>,
-}
-
-/// Submits a block during calls of other wallets, and asks the paid wallets for their balances.
-fn measure(host: &Host, wallets: usize, block: &str, payments: usize) -> Measured {
+/// Submits a block during calls of other wallets. Returns the time until the paid wallets have told of it, and the times of those calls
+/// since the block came.
+fn measure(host: &Host, wallets: usize, block: &str, payments: usize) -> (Duration, Vec<Duration>) {
     let (came, done) = (AtomicBool::new(false), AtomicBool::new(false));
     thread::scope(|scope| {
         let callers: Vec<_> = (0..CALLERS)
             .map(|caller| {
                 let (came, done) = (&came, &done);
                 scope.spawn(move || {
-                    let (mut quiet, mut during) = (Vec::new(), Vec::new());
+                    let mut during = Vec::new();
                     let mut number = caller;
                     while !done.load(Ordering::Relaxed) {
                         number += CALLERS;
@@ -137,17 +113,17 @@ fn measure(host: &Host, wallets: usize, block: &str, payments: usize) -> Measure
                         let began = Instant::now();
                         let after = came.load(Ordering::Relaxed);
                         client.call("getbalances", json!([]));
-                        if after { &mut during } else { &mut quiet }.push(began.elapsed());
+                        if after {
+                            during.push(began.elapsed());
+                        }
                     }
-                    (quiet, during)
+                    during
                 })
             })
             .collect();
         thread::sleep(BEFORE);
         came.store(true, Ordering::Relaxed);
-        let began = Instant::now();
         assert!(host.client().call("submitblock", json!([block])).is_null());
-        let submitted = began.elapsed();
         let began = Instant::now();
         for number in 0..TOUCHED {
             let info = host.client().wallet(&name(number)).call("getwalletinfo", json!([]));
@@ -156,13 +132,7 @@ fn measure(host: &Host, wallets: usize, block: &str, payments: usize) -> Measure
         let touched = began.elapsed();
         thread::sleep(Duration::from_millis(200));
         done.store(true, Ordering::Relaxed);
-        let (mut quiet, mut during) = (Vec::new(), Vec::new());
-        for caller in callers {
-            let (own_quiet, own_during) = caller.join().unwrap();
-            quiet.extend(own_quiet);
-            during.extend(own_during);
-        }
-        Measured { submitted, touched, quiet, during }
+        (touched, callers.into_iter().flat_map(|caller| caller.join().unwrap()).collect())
     })
 }
 

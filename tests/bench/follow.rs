@@ -7,7 +7,7 @@ use outrigger_tests::{Client, Host, HostOptions, all_groups, plugin_section};
 use serde_json::json;
 
 use crate::payments::Funds;
-use crate::{Row, median};
+use crate::{median, print_row};
 
 const BLOCKS: usize = 20_000;
 /// The payments of a block, beside its coinbase and the transaction that makes the payments' coins.
@@ -45,7 +45,7 @@ pub fn run() {
     for (how, times) in ["in the host's process", "in a process of its own"].into_iter().zip(times) {
         let what = format!("{BLOCKS} blocks of {} transactions followed by address-index, {how}", PAYMENTS + 2);
         let seconds = |time: Duration| time.as_secs_f64();
-        Row { what, unit: "s, with the host's start", ours: seconds(median(times)), theirs: None }.print();
+        print_row(&what, "s, with the host's start", seconds(median(times)), None);
     }
 }
 

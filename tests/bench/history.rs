@@ -11,7 +11,7 @@ use outrigger_tests::{Client, Host, HostOptions, NOBODY};
 use serde_json::{Value, json};
 
 use crate::payments::Payer;
-use crate::{Row, measure, median, milliseconds, print_rates};
+use crate::{measure, median, milliseconds, print_rates, print_row};
 use outrigger_tests::bitcoind::{Bitcoind, twin};
 
 /// bitcoind's wallet writes each transaction of a block separately. Without the last argument it would sync each write to disk.
@@ -88,7 +88,7 @@ fn check(nodes: &mut [&mut Node], size: usize) {
 }
 
 fn print(what: String, unit: &'static str, values: &[f64]) {
-    Row { what, unit, ours: values[0], theirs: values.get(1).copied() }.print();
+    print_row(&what, unit, values[0], values.get(1).copied());
 }
 
 fn listings(nodes: &mut [&mut Node], what: &dyn Fn(&str) -> String, since: &Value) {

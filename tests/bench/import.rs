@@ -11,7 +11,7 @@ use bitcoin::{Address, CompressedPublicKey, Network, NetworkKind, PrivateKey};
 use outrigger_tests::{Client, Host};
 use serde_json::{Value, json};
 
-use crate::{Row, median, milliseconds};
+use crate::{median, milliseconds, print_row};
 use outrigger_tests::bitcoind::Bitcoind;
 
 const BLOCKS: usize = 20_000;
@@ -118,7 +118,7 @@ impl Bench {
         let (method, requests) = ours;
         let ours = milliseconds(self.import(0, times, method, requests));
         let theirs = (self.clients.len() > 1).then(|| milliseconds(self.import(1, times, "importdescriptors", theirs)));
-        Row { what: what.to_owned(), unit: "ms", ours, theirs }.print();
+        print_row(what, "ms", ours, theirs);
     }
 
     /// Many keys and many scripts, on a short chain.
@@ -174,7 +174,7 @@ impl Bench {
             };
             let times: Vec<f64> = self.clients.iter_mut().map(scan).collect();
             let what = format!("scantxoutset for {what} among {BLOCKS} outputs");
-            Row { what, unit: "ms", ours: times[0], theirs: times.get(1).copied() }.print();
+            print_row(&what, "ms", times[0], times.get(1).copied());
         }
     }
 
@@ -199,6 +199,6 @@ impl Bench {
         };
         let ours = load(self, 0);
         let theirs = (self.clients.len() > 1).then(|| load(self, 1));
-        Row { what: format!("loadwallet, {BLOCKS} transactions"), unit: "ms", ours, theirs }.print();
+        print_row(&format!("loadwallet, {BLOCKS} transactions"), "ms", ours, theirs);
     }
 }

@@ -14,7 +14,7 @@ use rustix::event::epoll;
 use serde_json::{Value, json};
 
 use crate::payments::Payer;
-use crate::{Row, memory, milliseconds};
+use crate::{memory, milliseconds, print_row};
 use outrigger_tests::bitcoind::{Bitcoind, twin};
 
 /// The number of concurrent connections, if not one.
@@ -219,8 +219,7 @@ pub(crate) fn compare(
     crate::print_rates(what.clone(), &rates);
     for percent in [50, 99] {
         let times: Vec<f64> = all.iter_mut().map(|load| load.percentile(percent)).collect();
-        let theirs = times.get(1).copied();
-        Row { what: format!("{what}, {percent} of 100 within"), unit: "ms", ours: times[0], theirs }.print();
+        print_row(&format!("{what}, {percent} of 100 within"), "ms", times[0], times.get(1).copied());
     }
 }
 
@@ -255,6 +254,6 @@ fn waiting() {
     // The host accepted this connection after all others.
     client.call("getblockcount", json!([]));
     let what = format!("memory, {IDLE} idle connections and {POLLS} long polls");
-    Row { what, unit: "MiB", ours: memory(host.process_id()), theirs: None }.print();
+    print_row(&what, "MiB", memory(host.process_id()), None);
     drop((idle, polls));
 }

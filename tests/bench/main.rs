@@ -91,19 +91,10 @@ fn memory(process: u32) -> f64 {
     line.split_whitespace().nth(1).unwrap().parse::<f64>().unwrap() / 1024.0
 }
 
-struct Row {
-    what: String,
-    unit: &'static str,
-    ours: f64,
-    theirs: Option<f64>,
-}
-
-impl Row {
-    fn print(&self) {
-        let theirs = self.theirs.map_or("-".to_owned(), |theirs| format!("{theirs:.3}"));
-        let ratio = self.theirs.map_or("-".to_owned(), |theirs| format!("{:.1}x", theirs / self.ours));
-        println!("| {} | {:.3} | {theirs} | {} | {ratio} |", self.what, self.ours, self.unit);
-    }
+fn print_row(what: &str, unit: &str, ours: f64, theirs: Option<f64>) {
+    let ratio = theirs.map_or("-".to_owned(), |theirs| format!("{:.1}x", theirs / ours));
+    let theirs = theirs.map_or("-".to_owned(), |theirs| format!("{theirs:.3}"));
+    println!("| {what} | {ours:.3} | {theirs} | {unit} | {ratio} |");
 }
 
 /// Prints rates, where more is better: the ratio is inverted.
@@ -174,9 +165,9 @@ fn start(path: Option<&str>) {
     let host = Host::start();
     let theirs = path.map(|path| outrigger_tests::Bitcoind::start(path).0);
     println!("| what | outrigger | bitcoind | unit | ratio |\n|---|---|---|---|---|");
-    let row = |what: &str, unit, ours, theirs| Row { what: what.to_owned(), unit, ours, theirs }.print();
-    row("start to first answer", "ms", milliseconds(start), theirs_start.map(milliseconds));
-    row("idle memory", "MiB", memory(host.process_id()), theirs.as_ref().map(|theirs| memory(theirs.process_id())));
+    print_row("start to first answer", "ms", milliseconds(start), theirs_start.map(milliseconds));
+    let theirs = theirs.as_ref().map(|theirs| memory(theirs.process_id()));
+    print_row("idle memory", "MiB", memory(host.process_id()), theirs);
 }
 
 fn machine() {

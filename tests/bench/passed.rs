@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::load::{Waits, compare};
 use crate::payments::{Funds, PER_BLOCK, script_of};
-use crate::{Row, median, milliseconds};
+use crate::{median, milliseconds, print_row};
 
 /// Threads and queue of the node, which then refuses none of the calls.
 const ARGUMENTS: [&str; 3] = ["-rpcthreads=16", "-rpcworkqueue=256", "-checkmempool=0"];
@@ -83,7 +83,7 @@ fn full_mempool(host: &Host) {
     let theirs = theirs.iter().map(|transaction| send(1, transaction)).collect();
     let what = format!("sendrawtransaction with {WAITING} transactions in the mempool");
     let theirs = Some(milliseconds(median(theirs)));
-    Row { what, ours: milliseconds(median(ours)), theirs, unit: "ms" }.print();
+    print_row(&what, "ms", milliseconds(median(ours)), theirs);
 }
 
 /// A transaction with this many outputs, in hexadecimal. Each decoded output takes about 330 bytes of JSON.

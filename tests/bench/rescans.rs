@@ -11,7 +11,7 @@ use bitcoin::{Amount, ScriptBuf, TxOut, WPubkeyHash};
 use outrigger_tests::{Bitcoind, Client, Host, HostOptions, NOBODY, XPUB, miner};
 use serde_json::{Value, json};
 
-use crate::{Row, median, milliseconds};
+use crate::{median, milliseconds, print_row};
 
 /// A bitcoind on regtest otherwise checks its whole index after each block.
 const ARGUMENTS: [&str; 5] =
@@ -54,7 +54,7 @@ pub fn run(bitcoind: Option<&str>) {
     let many = request(&mut node.client(), "*", Some(SCRIPTS));
     let (times, node) = starts(Some(node));
     for (what, time) in ["first start, which fetches the headers", "later start"].into_iter().zip(times) {
-        Row { what: format!("{what}, {BLOCKS} blocks"), unit: "ms", ours: milliseconds(time), theirs: None }.print();
+        print_row(&format!("{what}, {BLOCKS} blocks"), "ms", milliseconds(time), None);
     }
     let mut host = start(node, &["backend.filter_cache_mib=0"]);
     rescans(&host, "one script", &one);
@@ -66,8 +66,7 @@ pub fn run(bitcoind: Option<&str>) {
     rescans(&host, "1,000 scripts, kept filters", &many);
     for (what, set) in HINTS {
         host = start(host.node.take(), set);
-        let ours = milliseconds(latency(&host));
-        Row { what: format!("a block to the wallet, by {what}"), unit: "ms", ours, theirs: None }.print();
+        print_row(&format!("a block to the wallet, by {what}"), "ms", milliseconds(latency(&host)), None);
     }
 }
 
@@ -171,7 +170,7 @@ fn rescans(host: &Host, what: &str, request: &Value) {
     };
     let (ours, theirs) = std::iter::repeat_with(&mut both).take(RESCANS).unzip();
     let (ours, theirs) = (milliseconds(median(ours)), Some(milliseconds(median(theirs))));
-    Row { what: format!("rescan of {BLOCKS} blocks for {what}"), unit: "ms", ours, theirs }.print();
+    print_row(&format!("rescan of {BLOCKS} blocks for {what}"), "ms", ours, theirs);
 }
 
 /// The time from the node's answer that it has made a block until a wallet of the host has processed it.

@@ -10,7 +10,7 @@ use outrigger_tests::{Client, Host, XPRV};
 use serde_json::{Map, Value, json};
 
 use crate::signing::{MINER_ADDRESS, MINER_KEY, mine};
-use crate::{Row, median, milliseconds};
+use crate::{median, milliseconds, print_row};
 
 /// The coins of a wallet.
 const COINS: usize = 20_000;
@@ -48,7 +48,7 @@ pub fn run(bitcoind: Option<&str>, coins: Option<usize>) {
         });
         let times: Vec<_> = times.collect();
         let what = format!("fundrawtransaction of {coins} coins: {what}");
-        Row { what, ours: milliseconds(times[0]), theirs: times.get(1).copied().map(milliseconds), unit: "ms" }.print();
+        print_row(&what, "ms", milliseconds(times[0]), times.get(1).copied().map(milliseconds));
     }
     impossible(&mut bench, &mut wallets, coins);
 }
@@ -65,7 +65,7 @@ fn impossible(bench: &mut Bench, wallets: &mut [Client], coins: usize) {
     });
     let times: Vec<f64> = times.collect();
     let what = format!("fundrawtransaction of {coins} coins: a payment of nine tenths of them, which is refused");
-    Row { what, ours: times[0], theirs: times.get(1).copied(), unit: "ms" }.print();
+    print_row(&what, "ms", times[0], times.get(1).copied());
 }
 
 struct Bench {

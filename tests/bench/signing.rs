@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use outrigger_tests::{Client, Host, XPRV};
 use serde_json::{Value, json};
 
-use crate::{Row, median, milliseconds};
+use crate::{median, milliseconds, print_row};
 use outrigger_tests::bitcoind::Bitcoind;
 
 const MANY: usize = 1_000;
@@ -198,5 +198,5 @@ fn same(answers: &[String]) {
 
 fn report(what: &str, times: &[Duration]) {
     let time = |index: usize| times.get(index).copied().map(milliseconds);
-    Row { what: what.to_owned(), unit: "ms", ours: time(0).unwrap(), theirs: time(1) }.print();
+    print_row(what, "ms", time(0).unwrap(), time(1));
 }

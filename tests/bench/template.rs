@@ -11,7 +11,7 @@ use outrigger_tests::{Client, Host, miner};
 use serde_json::{Value, json};
 
 use crate::transactions::{INPUTS, Purse, funding};
-use crate::{Row, median, milliseconds};
+use crate::{median, milliseconds, print_row};
 use outrigger_tests::bitcoind::Bitcoind;
 
 const SIZES: [usize; 2] = [1_500, 20_000];
@@ -53,7 +53,7 @@ impl Node {
 fn report(what: &str, nodes: &mut [Node]) {
     let times = nodes.iter_mut().map(|node| milliseconds(median(std::mem::take(&mut node.times))));
     let times: Vec<f64> = times.collect();
-    Row { what: what.to_owned(), unit: "ms", ours: times[0], theirs: times.get(1).copied() }.print();
+    print_row(what, "ms", times[0], times.get(1).copied());
 }
 
 fn request() -> String {

@@ -103,8 +103,7 @@ fn built_in_groups_in_their_own_processes_have_the_sandbox_of_libraries() {
         }
     }
     let pid = client.plugin("chain")["pid"].as_u64().unwrap();
-    let pid_of = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
-    rustix::process::kill_process(pid_of, rustix::process::Signal::KILL).unwrap();
+    client.kill_plugin("chain");
     wait_until("another process runs the group", || {
         let now = host.client().plugin("chain");
         now["crashes"] == 1 && now["pid"].as_u64().is_some_and(|now| now != pid)

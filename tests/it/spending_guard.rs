@@ -1,7 +1,6 @@
 //! The example `spending-guard`: its limit covers every way to spend, and survives crashes, reloads and restores.
 
 use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, all_groups, built, wait_until};
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::isolation::has_sandbox;
@@ -126,9 +125,7 @@ fn spending_guard_keeps_the_limit_over_crashes_reloads_and_restores() {
 fn kill_its_process(wallet: &mut Client) {
     let mut given = reserved(wallet);
     for _ in 0..2 {
-        let guard = wallet.plugin("spending-guard");
-        let pid = i32::try_from(guard["pid"].as_i64().unwrap()).unwrap();
-        kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+        wallet.kill_plugin("spending-guard");
         // The host asks the guard again once its new process is up, or refuses the payment.
         if wallet.try_call("sendtoaddress", json!([ELSEWHERE, 1])).is_ok() {
             given += 1.0;

@@ -8,10 +8,9 @@ use std::time::Duration;
 
 use bitcoin::hashes::{Hash, HashEngine, Hmac, HmacEngine, sha256};
 use outrigger_tests::{
-    Authority, Client, Host, HostOptions, accept_tls, all_groups, built, comes_within, isolated, wait_for, wait_until,
+    Authority, Client, Host, HostOptions, accept_tls, all_groups, built, comes_within, isolated, wait_until,
 };
 use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -292,12 +291,8 @@ fn webhooks_lose_no_event_through_kills_of_host_and_plugin() {
         let asked = receiver.asked();
         pay(&mut wallet, 3);
         if isolated {
-            let plugin = |plugins: Value| {
-                let pid = plugins.as_array()?.iter().find(|plugin| plugin["id"] == "webhooks")?["pid"].as_i64()?;
-                Pid::from_raw(i32::try_from(pid).ok()?)
-            };
-            let pid = wait_for("a process", || plugin(host.client().call("listplugins", json!([]))));
-            kill_process(pid, Signal::KILL).unwrap();
+            wait_until("a process", || host.client().plugin("webhooks")["pid"].is_u64());
+            host.client().kill_plugin("webhooks");
             pay(&mut wallet, 1);
         }
         // The first kill follows refused deliveries, the second happens during deliveries.

@@ -126,6 +126,14 @@ impl Client {
         plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == id).unwrap().clone()
     }
 
+    /// Kills the process of an isolated plugin.
+    #[track_caller]
+    pub fn kill_plugin(&mut self, id: &str) {
+        use rustix::process::{Pid, Signal, kill_process};
+        let pid = self.plugin(id)["pid"].as_i64().unwrap();
+        kill_process(Pid::from_raw(pid.try_into().unwrap()).unwrap(), Signal::KILL).unwrap();
+    }
+
     /// Calls a host that may be killed at any time; none if it ended before it answered.
     pub fn call_while_alive(&mut self, method: &str, params: Value) -> Option<Result<Value, RpcFailure>> {
         let request = self.request(&json!({"id": 0, "method": method, "params": params}).to_string());

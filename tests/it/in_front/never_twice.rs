@@ -2,7 +2,6 @@
 //! its payment if it got no answer, never pays twice.
 
 use outrigger_tests::{Bitcoind, Client, Held, Host, NOBODY, Pending, Point, Relay, Reply, wait_for, wait_until};
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::start_behind_relay_with;
@@ -153,9 +152,7 @@ fn sendtoaddress_pays_once_when_its_isolated_plugin_is_killed() {
     let Some(mut test) = Fixture::new(&[], POINTS.len(), &["plugin_defaults.isolated='all'"]) else { return };
     for point in POINTS {
         let (pending, held) = test.begin(point);
-        let wallet = test.host.client().plugin("wallet");
-        let pid = Pid::from_raw(wallet["pid"].as_i64().unwrap().try_into().unwrap()).unwrap();
-        kill_process(pid, Signal::KILL).unwrap();
+        test.host.client().kill_plugin("wallet");
         let told = pending.answer();
         assert_eq!(told["error"]["message"], "The plugin 'wallet' crashed", "{point:?}: {told}");
         held.pass();

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use outrigger_tests::{Client, Gate, Host, HostOptions, NOBODY, all_groups, built, wait_until};
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::process;
@@ -33,10 +32,6 @@ fn crashed() -> (i64, String) {
 
 fn pid_of(client: &mut Client) -> u32 {
     client.plugin("faulty")["pid"].as_u64().unwrap().try_into().unwrap()
-}
-
-fn kill(pid: u32) {
-    kill_process(Pid::from_raw(pid.try_into().unwrap()).unwrap(), Signal::KILL).unwrap();
 }
 
 fn entries(folder: PathBuf) -> usize {
@@ -68,7 +63,7 @@ fn isolated_plugin_that_crashes_loses_its_pending_calls_and_restarts() {
     let begin = |_| client.begin_call("faultlate", json!([gate.address()]));
     let kept: Vec<_> = (0..3).map(begin).collect();
     let waiting: Vec<_> = (0..3).map(|_| gate.wait()).collect();
-    kill(pid_of(&mut client));
+    client.kill_plugin("faulty");
     for kept in kept {
         assert_eq!(kept.refused(), crashed());
     }
@@ -175,7 +170,7 @@ fn crashes_under_load_lose_only_calls_in_flight() {
     for crash in 1..=crashes {
         // Three processes in a row without an answer would put the plugin into quarantine.
         wait_until("the process answers", || client.try_call("faultwho", json!([])).is_ok());
-        kill(pid_of(&mut client));
+        client.kill_plugin("faulty");
         await_told(&mut client, "crashes", &json!(crash));
         wait_until("another process runs", || client.plugin("faulty")["pid"] != Value::Null);
     }

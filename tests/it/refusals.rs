@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use outrigger_tests::files_below;
+
 /// Texts that no test triggers: they need damage, a race, or a node with another history.
 const UNASSERTED: [&str; 24] = [
     "Block not available (not fully downloaded)",
@@ -42,16 +44,11 @@ const COMPARED: [&str; 8] = [
     "instead of",
 ];
 
-/// Collects all files below a folder with one of these endings, each with its path and text.
-fn files(folder: &Path, endings: &[&str], found: &mut Vec<(String, String)>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            files(&path, endings, found);
-        } else if path.extension().is_some_and(|ending| endings.iter().any(|wanted| ending == *wanted)) {
-            found.push((path.display().to_string(), std::fs::read_to_string(&path).unwrap()));
-        }
-    }
+/// All files below a folder with one of these endings, each with its path and text.
+fn files(folder: &Path, endings: &[&str]) -> Vec<(String, String)> {
+    let mut files = files_below(folder, &[]);
+    files.retain(|path| path.extension().is_some_and(|ending| endings.iter().any(|wanted| ending == *wanted)));
+    files.iter().map(|path| (path.display().to_string(), std::fs::read_to_string(path).unwrap())).collect()
 }
 
 /// The longest part between arguments of each text in a call of `RpcError` or in an error attribute.
@@ -88,13 +85,9 @@ fn arguments(rest: &str) -> Option<&str> {
 fn each_refusal_text_of_a_plugin_is_in_a_test_or_a_recording() {
     // Resolved without `tests/..`, since folder names are checked below.
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let (mut sources, mut asserted) = (Vec::new(), String::new());
-    for folder in ["plugins", "sdk/kit"] {
-        files(&root.join(folder), &["rs"], &mut sources);
-    }
-    let mut tests = Vec::new();
-    files(&root.join("tests/it"), &["rs"], &mut tests);
-    files(&root.join("tests/data"), &["json", "txt"], &mut tests);
+    let mut sources = ["plugins", "sdk/kit"].map(|folder| files(&root.join(folder), &["rs"])).concat();
+    let tests = [files(&root.join("tests/it"), &["rs"]), files(&root.join("tests/data"), &["json", "txt"])].concat();
+    let mut asserted = String::new();
     sources.retain_mut(|(path, source)| {
         let of_tests =
             if path.contains("/tests") { 0 } else { source.find("#[cfg(test)]\nmod tests {").unwrap_or(source.len()) };

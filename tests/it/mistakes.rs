@@ -23,14 +23,14 @@ const NOBODY: u32 = 65_534;
 
 /// A configuration, arguments, the exit code of the start, and a part of the refusal. FILE stands for the configuration's path.
 pub struct Mistake {
-    pub name: &'static str,
-    pub text: String,
-    pub arguments: Vec<String>,
-    pub code: i32,
-    pub expected: String,
+    name: &'static str,
+    text: String,
+    arguments: Vec<String>,
+    code: i32,
+    expected: String,
 }
 
-fn mistake(name: &'static str, text: impl Into<String>, expected: impl Into<String>) -> Mistake {
+pub fn mistake(name: &'static str, text: impl Into<String>, expected: impl Into<String>) -> Mistake {
     Mistake { name, text: text.into(), arguments: Vec::new(), code: BAD, expected: expected.into() }
 }
 

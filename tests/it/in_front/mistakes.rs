@@ -4,16 +4,12 @@ use std::net::SocketAddr;
 
 use outrigger_tests::{Bitcoind, bitcoind};
 
-use crate::mistakes::Mistake;
+use crate::mistakes::mistake;
 use crate::users::ALICE;
 
 /// The configuration of a host in front of the node; `login` holds its credential lines.
 fn in_front(node: SocketAddr, network: &str, login: &str) -> String {
     format!("network = \"{network}\"\n[backend]\nurl = \"http://{node}\"\n{login}\n")
-}
-
-fn mistake(name: &'static str, text: String, expected: &str) -> Mistake {
-    Mistake { name, text, arguments: Vec::new(), code: 2, expected: expected.to_owned() }
 }
 
 #[test]
@@ -42,12 +38,12 @@ fn run_check_and_the_start_refuse_a_node_alike() {
         mistake(
             "a cookie of a former start",
             in_front(address, "regtest", &format!("cookie = \"{stale}\"")),
-            &format!("FILE:2: backend: http://{address} refuses the credentials"),
+            format!("FILE:2: backend: http://{address} refuses the credentials"),
         ),
         mistake(
             "a password",
             in_front(address, "regtest", &alice(&wrong)),
-            &format!("FILE:2: backend: http://{address} refuses the credentials"),
+            format!("FILE:2: backend: http://{address} refuses the credentials"),
         ),
         mistake(
             "a missing file of a password",

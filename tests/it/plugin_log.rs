@@ -64,8 +64,7 @@ impl Logged {
     }
 
     fn start_at(level: &str, rest: &str) -> Self {
-        let set = vec!["log.format=json".to_owned(), format!("log.level={level}")];
-        let (host, log) = logged_with(HostOptions { set, ..faulty(rest) });
+        let (host, log) = logged_with(faulty(rest).and(&["log.format=json", &format!("log.level={level}")]));
         Self { host, log: Box::new(log) }
     }
 

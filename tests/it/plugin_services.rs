@@ -7,9 +7,8 @@ use serde_json::{Value, json};
 fn metrics_timers_and_progress_of_a_plugin_reach_the_page_itself_and_getrpcinfo() {
     // The plugin is the policy of the wallet "hot".
     let rest = "grants = [\"metrics/1\"]\n[[wallet.policies]]\nwallets = [\"hot\"]\nplugin = \"judge\"\n";
-    let mut options = HostOptions::with_plugin(&all_groups(), built().library("outrigger_judge"), rest);
-    options.set.push("metrics.listen=127.0.0.1:0".to_owned());
-    let host = Host::start_with(options);
+    let options = HostOptions::with_plugin(&all_groups(), built().library("outrigger_judge"), rest);
+    let host = Host::start_with(options.and(&["metrics.listen=127.0.0.1:0"]));
     check_metrics(&host);
     let mut client = host.client();
     wait_until("the timer has come twice", || client.call("timers", json!([])).as_array().unwrap().len() >= 2);

@@ -210,7 +210,7 @@ fn startup_answers_calls_with_minus_28_until_all_is_up() {
     let plugin = plugin_section("outrigger_faulty", &format!("grants = [\"chain/1\", \"log/1\"]\n{rest}"));
     let options = HostOptions::with_groups(&format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n{plugin}"));
     let log = tempfile::NamedTempFile::new().unwrap();
-    let options = HostOptions { set: vec!["log.level=info".into()], log: Some(log.path().to_owned()), ..options };
+    let options = HostOptions { log: Some(log.path().to_owned()), ..options.and(&["log.level=info"]) };
     std::thread::scope(|scope| {
         let starting = scope.spawn(|| Host::start_with(options));
         let waiting = gate.wait();

@@ -61,8 +61,8 @@ fn a_plugin_knows_itself_and_its_folder_and_a_durable_commit_outlives_a_killed_h
 
 #[test]
 fn host_refuses_and_reports_a_write_beyond_the_limit_of_a_store() {
-    let set = vec!["metrics.listen='127.0.0.1:0'".to_owned()];
-    let (host, log) = logged_with(HostOptions { set, ..HostOptions::configured(&keeper("max_store_mib = 1\n")) });
+    let options = HostOptions::configured(&keeper("max_store_mib = 1\n"));
+    let (host, log) = logged_with(options.and(&["metrics.listen='127.0.0.1:0'"]));
     let mut client = host.client();
     client.call("keeperput", json!(["large", 900 << 10]));
     let refused = client.refused("keeperput", json!(["more", 200 << 10]));

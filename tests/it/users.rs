@@ -24,9 +24,8 @@ fn users_method_list_and_credentials_refuse_calls_and_each_refusal_is_logged() {
         "[[rpc.users]]\nrpcauth = \"{ALICE}\"\nmethods = [\"uptime\", \"getblockcount\", \"submitblock\", \"faultwho\"]\n"
     );
     let faulty = plugin_section("outrigger_faulty", "enabled = false\n");
-    let mut options = HostOptions::configured(&format!("{user}{CHAIN}{faulty}"));
-    options.set.push("log.format=json".to_owned());
-    let (host, log) = logged_with(options);
+    let options = HostOptions::configured(&format!("{user}{CHAIN}{faulty}"));
+    let (host, log) = logged_with(options.and(&["log.format=json"]));
     let mut alice = Client::new(host.address, "alice:pass:word");
     alice.call("getblockcount", json!([]));
     let document = alice.call("rpc.discover", json!([]));

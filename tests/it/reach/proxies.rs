@@ -25,17 +25,10 @@ impl Proxied {
     pub fn start(options: HostOptions) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let file = |name: &str| folder.path().join(name);
-        let mut set = vec![
-            "rpc.trusted_proxies=['127.0.0.1', '127.0.0.9/32']".to_owned(),
-            format!("audit.file='{}'", file("audit").display()),
-        ];
-        set.extend(options.set.iter().cloned());
-        let options = HostOptions {
-            set,
-            log: Some(file("log")),
-            listen: Some("127.0.0.1:0 proxy:127.0.0.1:0".to_owned()),
-            ..options
-        };
+        let audit = format!("audit.file='{}'", file("audit").display());
+        let options = options.and(&["rpc.trusted_proxies=['127.0.0.1', '127.0.0.9/32']", &audit]);
+        let listen = Some("127.0.0.1:0 proxy:127.0.0.1:0".to_owned());
+        let options = HostOptions { log: Some(file("log")), listen, ..options };
         Self { host: Host::start_with(options), folder, wallets: 0 }
     }
 

@@ -44,7 +44,7 @@ fn socket_serves_calls_with_credentials_and_is_removed_with_the_host() {
 fn socket_of_a_killed_host_is_replaced_with_the_set_mode_and_one_in_use_refuses_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rpc.sock");
-    let options = HostOptions { set: vec!["rpc.socket_mode=0o660".to_owned()], ..options(&folder, "") };
+    let options = options(&folder, "").and(&["rpc.socket_mode=0o660"]);
     let mut host = Host::start_with(options.clone());
     host.kill();
     assert!(path.exists());
@@ -97,9 +97,8 @@ fn socket_of_a_trusted_proxy_gives_its_clients_no_uid() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rpc.sock");
     let own = rustix::process::getuid().as_raw();
-    let mut options = options(&folder, &format!("[[rpc.users]]\nname = \"local\"\nuid = {own}\n"));
-    options.set.push("rpc.trusted_proxies=['unix']".to_owned());
-    let _host = Host::start_with(options);
+    let options = options(&folder, &format!("[[rpc.users]]\nname = \"local\"\nuid = {own}\n"));
+    let _host = Host::start_with(options.and(&["rpc.trusted_proxies=['unix']"]));
     for headers in ["X-Forwarded-For: 127.0.0.5\r\n", ""] {
         let call = request_of("", headers, r#"{"method":"uptime","id":1}"#);
         assert_eq!(ask(UnixStream::connect(&path).unwrap(), &call).unwrap().status, 401, "{headers}");

@@ -142,9 +142,8 @@ fn tls_client_certificates_identify_users_if_configured_but_not_for_pages_of_oth
     let setup = Setup::new();
     let user =
         format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n[[rpc.users]]\nname = \"bob\"\nmethods = [\"getblockcount\"]\n");
-    let mut options = setup.options(&format!("{}client_users = true\n{user}", setup.ca()));
-    options.set.push("rpc.websocket_origins=['https://listed.example']".to_owned());
-    let host = Host::start_with(options);
+    let options = setup.options(&format!("{}client_users = true\n{user}", setup.ca()));
+    let host = Host::start_with(options.and(&["rpc.websocket_origins=['https://listed.example']"]));
     let issue = |name| setup.authority.issue(&[], name);
     let (alice, bob, eve) = (issue("alice"), issue("bob"), issue("eve"));
     let status = |own: &Issued, credentials: &str| setup.ask(&host, Some(own), credentials).unwrap().status;
@@ -209,9 +208,7 @@ fn tls_reload_that_removes_certificate_users_ends_their_connections() {
 #[test]
 fn tls_handshake_that_stalls_holds_a_slot_for_a_limited_time() {
     let setup = Setup::new();
-    let mut options = setup.options("");
-    options.set.push("rpc.max_connections=2".to_owned());
-    let host = Host::start_with(options);
+    let host = Host::start_with(setup.options("").and(&["rpc.max_connections=2"]));
     // Sends the beginning of a handshake record, and stops.
     let stall = || {
         let mut stream = connect(&host);

@@ -14,8 +14,7 @@ const OTHER: &str =
 
 /// A host on the embedded chain, even when other tests run in front of a node, whose getdescriptorinfo knows only one release.
 fn host(set: &[&str]) -> Host {
-    let set = set.iter().map(|&set| set.to_owned()).collect();
-    Host::start_with(HostOptions { set, config: Some(groups("regtest.toml")), ..HostOptions::default() })
+    Host::start_with(HostOptions { config: Some(groups("regtest.toml")), ..HostOptions::with(set) })
 }
 
 fn import(client: &mut Client, text: &str, active: bool) -> Value {

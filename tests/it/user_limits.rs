@@ -1,6 +1,6 @@
 //! Limits of single users: calls a second, concurrent calls, and wallets.
 
-use std::io::{Read, Write};
+use std::io::Read;
 
 use outrigger_tests::{Client, Gate, Host, HostOptions, NOBODY, plugin_section, wait_until};
 use serde_json::{Value, json};
@@ -68,34 +68,24 @@ fn check_websocket(host: &Host) {
 
 fn check_calls_at_a_time(host: &Host) {
     let mut dave = user(host, "dave");
-    let wait = dave.request(r#"{"method":"waitfornewblock","id":1}"#);
-    let mut waiting: Vec<_> = (0..2).map(|_| dave.connect()).collect();
-    for stream in &mut waiting {
-        stream.write_all(wait.as_bytes()).unwrap();
-    }
+    let [mut waiting, leaving] = [(); 2].map(|()| dave.post_and_stay(r#"{"method":"waitfornewblock","id":1}"#));
     wait_until("two calls wait", || dave.post(UPTIME).status == 429);
     assert_eq!(dave.post(UPTIME).body, "The user may have 2 calls at a time (rpc.users.max_concurrent_calls)");
     assert_eq!(user(host, "bob").post(UPTIME).status, 200);
     // A reset connection frees its place.
-    let left = waiting.pop().unwrap();
-    rustix::net::sockopt::set_socket_linger(&left, Some(std::time::Duration::ZERO)).unwrap();
-    drop(left);
+    drop(leaving);
     wait_until("a place is free", || dave.post(UPTIME).status == 200);
     host.client().call("generatetoaddress", json!([1, NOBODY]));
     let mut answer = [0; 12];
-    waiting[0].read_exact(&mut answer).unwrap();
+    waiting.read_exact(&mut answer).unwrap();
     assert_eq!(&answer, b"HTTP/1.1 200");
 }
 
 /// Sends a call, and resets the connection once the call runs.
 fn leave(host: &Host, client: &Client, method: &str, params: Value, runs: impl FnOnce()) {
-    let mut stream = client.connect();
-    stream
-        .write_all(client.request(&json!({"method": method, "params": params, "id": 1}).to_string()).as_bytes())
-        .unwrap();
+    let leaving = client.post_and_stay(&json!({"method": method, "params": params, "id": 1}).to_string());
     runs();
-    rustix::net::sockopt::set_socket_linger(&stream, Some(std::time::Duration::ZERO)).unwrap();
-    drop(stream);
+    drop(leaving);
     wait_until("the client is gone", || !is_active(host, method));
 }
 

@@ -1,7 +1,5 @@
 //! A third party's signing group in place of ours, with keys in another process.
 
-use std::io::Read;
-
 use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, all_groups, built};
 use serde_json::{Value, json};
 
@@ -162,8 +160,7 @@ fn vault_signs_with_the_daemons_keys_reports_a_stopped_daemon_and_reconnects() {
     let answer = wallet.call("signrawtransactionwithkey", json!([raw, WIFS, prevtxs]));
     assert_eq!(answer["complete"], json!(true));
     drop(host);
-    let mut log = String::new();
-    std::fs::File::open(vault.path("log")).unwrap().read_to_string(&mut log).unwrap();
+    let log = std::fs::read_to_string(vault.path("log")).unwrap();
     assert!(log.contains("the signing daemon at "), "{log}");
     assert!(!WIFS.iter().any(|wif| log.contains(wif)));
 }

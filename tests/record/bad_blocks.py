@@ -2,8 +2,9 @@
 """Records data/bad-blocks.json: blocks on the recorded tip and what the node says to them."""
 
 from bitcoind import Node, program
-from keys import Key
+from keys import Key, N
 from loaded import load_chain, recorded, write_rows
+from texts import der
 from wire import (
     SEQUENCE_FINAL,
     Block,
@@ -11,6 +12,7 @@ from wire import (
     Output,
     Transaction,
     p2wpkh,
+    push,
     script_number,
 )
 
@@ -417,16 +419,11 @@ def script_edges(recorder):
 
 def high_s(script):
     """The same signature with its S negated, in an input script that starts with it."""
-    from keys import N
-
     signature = script[1 : 1 + script[0]]
     r_size = signature[3]
-    r = signature[4 : 4 + r_size]
+    r = int.from_bytes(signature[4 : 4 + r_size], "big")
     s = N - int.from_bytes(signature[6 + r_size : -1], "big")
-    s_bytes = s.to_bytes(33, "big")
-    body = b"\2" + bytes([r_size]) + r + b"\2" + bytes([len(s_bytes)]) + s_bytes
-    found = b"\x30" + bytes([len(body)]) + body + signature[-1:]
-    return bytes([len(found)]) + found + script[1 + script[0] :]
+    return push(der(r, s, signature[-1])) + script[1 + script[0] :]
 
 
 def relations(recorder):

@@ -7,7 +7,6 @@ decimals) and key order survive into the recordings.
 import argparse
 import base64
 import contextlib
-import decimal
 import http.client
 import json
 import random
@@ -92,21 +91,14 @@ def parse_exact(text):
 
 def amount(satoshi):
     """Satoshi as the eight-decimal number the RPCs take."""
-    sign = "-" if satoshi < 0 else ""
-    whole, part = divmod(abs(satoshi), 100_000_000)
-    return Number(f"{sign}{whole}.{part:08d}")
-
-
-def satoshi(value):
-    """An amount of a reply (Number, int or Decimal) in satoshi."""
-    text = value.text if isinstance(value, Number) else str(value)
-    return int(decimal.Decimal(text) * 100_000_000)
+    whole, part = divmod(satoshi, 100_000_000)
+    return Number(f"{whole}.{part:08d}")
 
 
 _MARK = "\ue000"
 
 
-def dump(value, indent=None):
+def dump(value):
     """JSON text in which each `Number` keeps its digits."""
 
     def mark(item):
@@ -114,10 +106,7 @@ def dump(value, indent=None):
             return _MARK + item.text + _MARK
         raise TypeError(f"not JSON: {item!r}")
 
-    separators = (",", ": ") if indent is not None else (",", ":")
-    text = json.dumps(
-        value, indent=indent, separators=separators, ensure_ascii=False, default=mark
-    )
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=mark)
     return re.sub(f'"{_MARK}([^{_MARK}]*){_MARK}"', r"\1", text)
 
 
@@ -172,13 +161,10 @@ class Node:
                 self.process.wait()
         shutil.rmtree(self.datadir, ignore_errors=True)
 
-    def exchange(self, method, params, wallet=None, extra=None, body=None):
+    def exchange(self, method, params, wallet=None):
         """Posts one request; gives the HTTP status and the reply's text."""
         path = "/" if wallet is None else f"/wallet/{urllib.parse.quote(wallet)}"
-        if body is None:
-            request = {"id": "record", "method": method, "params": params}
-            request.update(extra or {})
-            body = dump(request)
+        body = dump({"id": "record", "method": method, "params": params})
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
         credentials = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
         try:

@@ -57,6 +57,8 @@ class Stranger:
 
 
 class Recorder:
+    wallet = WALLET
+
     def __init__(self, node, miner):
         self.node, self.miner = node, miner
         self.stranger = Stranger(miner)
@@ -108,10 +110,10 @@ class Recorder:
         self.act("sendrawtransaction", transaction.hex(), 0)
         return transaction
 
-    def own(self, inputs, outputs, lock_time=0):
+    def own(self, inputs, outputs):
         """A transaction signed by the observed wallet."""
-        text = Transaction(inputs, outputs, lock_time=lock_time).hex()
-        reply = self.node.call("signrawtransactionwithwallet", text, wallet=WALLET)
+        text = Transaction(inputs, outputs).hex()
+        reply = self.node.call("signrawtransactionwithwallet", text, wallet=self.wallet)
         assert reply["complete"], reply
         return Transaction.from_hex(reply["hex"])
 
@@ -119,26 +121,26 @@ class Recorder:
         return bytes.fromhex(self.node.call("validateaddress", address)["scriptPubKey"])
 
     def new(self, label, kind):
-        return self.script(self.act("getnewaddress", label, kind, wallet=WALLET))
+        return self.script(self.act("getnewaddress", label, kind, wallet=self.wallet))
 
     def change(self, kind="bech32"):
-        return self.script(self.act("getrawchangeaddress", kind, wallet=WALLET))
+        return self.script(self.act("getrawchangeaddress", kind, wallet=self.wallet))
 
     def checkpoint(self, name, queries):
         """Ends a step: what the wallet says about each transaction and about each query."""
         self.node.call("syncwithvalidationinterfacequeue")
         replies = []
         for method, *params in queries + [["getbalances"]]:
-            result, error = self.node.reply(method, *params, wallet=WALLET)
+            result, error = self.node.reply(method, *params, wallet=self.wallet)
             if method == "listsinceblock":
                 # The node's order is that of a salted hash table. The sort is stable.
                 result["transactions"].sort(key=lambda item: item["txid"])
             replies.append([method, params, result if error is None else {"error": error}])
-        listed = self.node.call("listsinceblock", wallet=WALLET)["transactions"]
+        listed = self.node.call("listsinceblock", wallet=self.wallet)["transactions"]
         self.txids += sorted({item["txid"] for item in listed} - set(self.txids))
         transactions = {}
         for txid in self.txids:
-            found = self.node.call("gettransaction", txid, wallet=WALLET)
+            found = self.node.call("gettransaction", txid, wallet=self.wallet)
             found["hex"] = None  # it is among the actions
             transactions[txid] = found
         self.steps.append(

@@ -8,11 +8,6 @@ from bitcoind import dump
 DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data")
 
 
-def recorded_blocks():
-    with open(os.path.join(DATA, "chain.hex"), encoding="ascii") as file:
-        return file.read().split()
-
-
 def recorded(name):
     with open(os.path.join(DATA, name), encoding="utf-8") as file:
         return json.load(file)
@@ -20,7 +15,8 @@ def recorded(name):
 
 def load_chain(node):
     """Submits chain.hex, with the clock at the tip's time. Gives the blocks' hex."""
-    blocks = recorded_blocks()
+    with open(os.path.join(DATA, "chain.hex"), encoding="ascii") as file:
+        blocks = file.read().split()
     node.call("setmocktime", recorded("chain.json")["blocks"][-1]["time"])
     for text in blocks:
         found = node.call("submitblock", text)

@@ -42,6 +42,8 @@ def only(item, keys):
 class Rules(Recorder):
     """Actions and questions are `[wallet, method, params, answer]`."""
 
+    wallet = SOURCE
+
     def act(self, method, *params, wallet=None):
         result, error = self.node.reply(method, *params, wallet=wallet)
         self.actions.append([wallet, method, list(params), {"error": error} if error else result])
@@ -55,24 +57,6 @@ class Rules(Recorder):
             answers.append([wallet, method, params, kept(method, answer)])
         self.steps.append({"name": name, "actions": self.actions, "answers": answers})
         self.actions = []
-
-    def own(self, inputs, outputs):
-        text = self.unsigned(inputs, outputs)
-        reply = self.node.call("signrawtransactionwithwallet", text, wallet=SOURCE)
-        assert reply["complete"], reply
-        return self.read(reply["hex"])
-
-    @staticmethod
-    def unsigned(inputs, outputs):
-        from wire import Transaction
-
-        return Transaction(inputs, outputs).hex()
-
-    @staticmethod
-    def read(text):
-        from wire import Transaction
-
-        return Transaction.from_hex(text)
 
     def create(self, name, requests):
         self.act("createwallet", name, False, True)

@@ -1,15 +1,13 @@
 #!/usr/bin/env python3
 """Records how the node satisfies miniscripts when it has these keys and no others."""
 
-import argparse
 import itertools
-import json
-import os
 
-from bitcoind import Node, RpcError, amount
+from bitcoind import Node, RpcError, amount, program
 from keys import Key, sha256
 from wire import SEQUENCE_FINAL, Input, Output, Transaction, p2wpkh
 from kinds import with_checksum
+from loaded import write_rows
 
 VALUE = 100_000_000
 H = "6c60f404f8167a38fc70eaf8aa17ac351023bef86bcb9d1086a19afe95bd5333"
@@ -74,14 +72,8 @@ def fill(policy, private):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bitcoind", required=True)
-    here = os.path.dirname(os.path.abspath(__file__))
-    default = os.path.join(here, "../../sdk/sign/src/tests/policies.json")
-    parser.add_argument("--out", default=default, help="the file to write")
-    arguments = parser.parse_args()
     rows = []
-    with Node(arguments.bitcoind, ["-par=1"]) as node:
+    with Node(program(__doc__), ["-par=1"]) as node:
         for number, (policy, sequences) in enumerate(WSH + TR):
             taproot = policy.startswith("tr(")
             template = policy if taproot else f"wsh({policy})"
@@ -111,10 +103,7 @@ def main():
                     if "errors" in reply:
                         rows[-1]["error"] = reply["errors"][0]["error"]
                 node.call("unloadwallet", name)
-        version = node.version()
-    with open(arguments.out, "w") as out:
-        lines = ",\n".join("  " + json.dumps(row, separators=(",", ":")) for row in rows)
-        out.write(f'{{\n "bitcoind": {json.dumps(version)},\n "rows": [\n{lines}\n ]\n}}\n')
+        write_rows("../../sdk/sign/src/tests/policies.json", {"bitcoind": node.version(), "rows": rows})
     print(len(rows), "rows", sum("error" not in row for row in rows), "complete")
 
 

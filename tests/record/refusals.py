@@ -371,11 +371,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--bitcoind", required=True, help="path of bitcoind")
     here = os.path.dirname(os.path.abspath(__file__))
-    parser.add_argument("--out", help="the file to write")
     parser.add_argument("--later", action="store_true", help="ask about what releases 30 to 32 changed")
     arguments = parser.parse_args()
     name = "refusals-32.json" if arguments.later else "refusals.json"
-    out = arguments.out or os.path.join(here, "../../sdk/descriptor/src/vectors", name)
+    file = os.path.join(here, "../../sdk/descriptor/src/vectors", name)
     rows = []
     with Node(arguments.bitcoind) as node:
         for text in LATER if arguments.later else CASES:
@@ -388,7 +387,7 @@ def main():
                 assert error.code == -5, error
                 rows.append([text, error.message])
         version = node.version()
-    with open(out, "w", encoding="utf-8") as out:
+    with open(file, "w", encoding="utf-8") as out:
         lines = ",\n".join(f"  {json.dumps(row, ensure_ascii=False)}" for row in rows)
         out.write(f'{{\n "bitcoind": {json.dumps(version)},\n "rows": [\n{lines}\n ]\n}}\n')
 

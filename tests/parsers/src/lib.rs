@@ -25,36 +25,31 @@ use outrigger_sdk::standard::{asm, classify, transaction_from_hex};
 pub use messages::messages;
 pub use signing::signing;
 
-pub struct Target {
-    pub name: &'static str,
-    pub run: fn(&[u8]),
-}
-
-pub const TARGETS: [Target; 18] = [
-    Target { name: "signing", run: signing },
-    Target { name: "descriptor", run: descriptor },
-    Target { name: "transaction", run: transaction },
-    Target { name: "block", run: host::block },
-    Target { name: "messages", run: messages },
-    Target { name: "envelope", run: host::envelope },
-    Target { name: "manifest", run: manifest },
-    Target { name: "amount", run: amount },
-    Target { name: "database", run: host::database },
-    Target { name: "zmq", run: host::zmq },
-    Target { name: "node_reply", run: host::node_reply },
-    Target { name: "node_result", run: host::node_result },
-    Target { name: "node_wallet", run: host::node_wallet },
-    Target { name: "psbt", run: psbt },
-    Target { name: "zmq_subscriber", run: host::zmq_subscriber },
-    Target { name: "runner_message", run: host::runner_message },
-    Target { name: "forwarded", run: host::forwarded },
-    Target { name: "proxy_header", run: host::proxy_header },
+pub const TARGETS: [(&str, fn(&[u8])); 18] = [
+    ("signing", signing),
+    ("descriptor", descriptor),
+    ("transaction", transaction),
+    ("block", host::block),
+    ("messages", messages),
+    ("envelope", host::envelope),
+    ("manifest", manifest),
+    ("amount", amount),
+    ("database", host::database),
+    ("zmq", host::zmq),
+    ("node_reply", host::node_reply),
+    ("node_result", host::node_result),
+    ("node_wallet", host::node_wallet),
+    ("psbt", psbt),
+    ("zmq_subscriber", host::zmq_subscriber),
+    ("runner_message", host::runner_message),
+    ("forwarded", host::forwarded),
+    ("proxy_header", host::proxy_header),
 ];
 
 /// Runs the target with this name.
 pub fn run(name: &str, bytes: &[u8]) {
-    let target = TARGETS.iter().find(|target| target.name == name).unwrap_or_else(|| panic!("no target {name}"));
-    (target.run)(bytes);
+    let (_, run) = TARGETS.iter().find(|(target, _)| *target == name).unwrap_or_else(|| panic!("no target {name}"));
+    run(bytes);
 }
 
 pub fn descriptor(bytes: &[u8]) {

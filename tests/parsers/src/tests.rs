@@ -9,7 +9,7 @@ use outrigger_sdk::Plugin;
 use outrigger_sdk::params::decode_hex;
 use serde_json::Value;
 
-use super::{TARGETS, Target, rules};
+use super::{TARGETS, rules, run};
 
 const MUTATIONS: usize = 3_000;
 /// The largest corpus file that is mutated, in bytes.
@@ -260,15 +260,14 @@ fn hash(name: &str) -> u64 {
 
 #[track_caller]
 fn check(name: &str) {
-    let Target { run, .. } = TARGETS.iter().find(|target| target.name == name).unwrap();
     let corpus = corpus(name);
     assert!(!corpus.is_empty());
     let work = || {
-        corpus.iter().for_each(|seed| run(seed));
+        corpus.iter().for_each(|seed| run(name, seed));
         let seeds: Vec<_> = corpus.iter().filter(|seed| seed.len() <= MAX_SEED).collect();
         let mut numbers = Numbers(hash(name));
         for _ in 0..MUTATIONS {
-            run(&mutate(seeds[numbers.below(seeds.len())], &mut numbers));
+            run(name, &mutate(seeds[numbers.below(seeds.len())], &mut numbers));
         }
     };
     std::thread::scope(|scope| {
@@ -286,7 +285,7 @@ macro_rules! tests {
 
         #[test]
         fn parsers_are_all_tested_and_fuzzed() {
-            let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
+            let names = TARGETS.map(|(name, _)| name);
             assert_eq!(names, [$(stringify!($name)),*]);
             let manifest = String::from_utf8(file("tests/fuzz/Cargo.toml")).unwrap();
             for name in names {

@@ -209,11 +209,6 @@ def ordinals(prefix):
     return crate(prefix, "ord", "0.29.1", "ord")
 
 
-def curl():
-    """curl, which no package manager of a language brings; where it is not there, it is the system's to install."""
-    return program("curl")
-
-
 # Programs of the system, and the packages of Debian that have them. Tests that need a missing one are skipped.
 OF_THE_SYSTEM = {
     "nginx": "nginx",

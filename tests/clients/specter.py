@@ -38,11 +38,6 @@ def hot_device(specter):
     return device
 
 
-def watched_device(specter, key):
-    """A device that signs elsewhere, with the same keys."""
-    return specter.device_manager.add_device("signer", "generic", [key])
-
-
 def wallet_of(specter, name, device):
     """Specter's wallet of a device: one that watches, in the host."""
     return specter.wallet_manager.create_wallet(name, 1, "wpkh", [device.keys[0]], [device])
@@ -76,7 +71,9 @@ def main():
         specter.check(check_all=True)
         hot = hot_device(specter)
         wallet = wallet_of(specter, "hot wallet", hot)
-        watching = wallet_of(specter, "watched wallet", watched_device(specter, hot.keys[0]))
+        # A device that signs elsewhere, with the same keys.
+        watched = specter.device_manager.add_device("signer", "generic", [hot.keys[0]])
+        watching = wallet_of(specter, "watched wallet", watched)
         expect("both derive the same address", watching.address, wallet.address)
         address = wallet.getnewaddress()
         specter.rpc.generatetoaddress(BLOCKS, address)
